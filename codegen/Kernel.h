@@ -1,0 +1,117 @@
+// The loop-level form that every target prints: an iteration space, loads through affine (or gathered) index maps, a
+// scalar expression graph in SSA form, reductions, stores. Built from one `fused` op (KernelBuilder.h); no target here.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/Module.h"
+
+namespace tenc::codegen {
+
+using ExprId = uint32_t;
+inline constexpr ExprId kNoExpr = ~0u;
+
+/// A position in a buffer, in elements: offset + sum(strides[v] * loopVar[v]) + sum(term.stride * index(term)).
+/// Loop variables are numbered: the kernel's outer dims first, then the stage's inner dims.
+struct Access {
+  uint32_t buffer = 0;                       ///< index into Kernel::buffers
+  int64_t offset = 0;
+  std::vector<int64_t> strides;              ///< one per loop variable of the stage; 0 repeats
+  struct Term {
+    ExprId index;                            ///< an i64 expression
+    int64_t stride;
+    int64_t extent;                          ///< >= 0: checked; negative indices count from the end, out of range sets
+                                             ///< the fault `fault` and reads 0. -1: known to be in range
+    uint32_t fault = 0;                      ///< index into Kernel::faults
+  };
+  std::vector<Term> terms;
+};
+
+/// One node of the expression graph. Nodes are in topological order: operands come before.
+struct Expr {
+  enum class Kind : uint8_t {
+    Op,         ///< an elementwise op of Ops.def (`op`) on `args`
+    Constant,   ///< `bits`: the element's little-endian bits
+    LoopVar,    ///< i64: loop variable number `index`
+    Scalar,     ///< host scalar number `index` (Kernel::scalars), passed by value
+    Load,       ///< element at `access`
+    Reduced,    ///< result of reduction number `index` (numbered through the whole kernel)
+    Random,     ///< op RandomUniform/Normal/Int; args: seed, draw, flat element index (, lo, hi)
+  };
+  Kind kind = Kind::Constant;
+  ir::DType dtype = ir::DType::F32;
+  ir::OpKind op{};
+  std::vector<ExprId> args;
+  uint64_t bits = 0;
+  uint32_t index = 0;
+  Access access;
+  uint32_t fault = 0;                        ///< for ops that can fault
+};
+
+struct Reduction {
+  enum class Kind : uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin };
+  Kind kind;
+  ExprId value;                              ///< for ArgMax/ArgMin the compared value
+  ExprId position = kNoExpr;                 ///< for ArgMax/ArgMin: the i64 index that is the result
+  ir::DType accumulator;                     ///< f32 for f16 and bf16 sums
+  ir::DType result;
+};
+
+struct Store { Access access; ExprId value; };
+
+/// Loops over inner dims, run for each outer point inside the stage's outer box, stages in order. Inner loops with an
+/// empty range run zero times (a reduction then gives its identity). A stage may both reduce and store.
+struct Stage {
+  std::vector<int64_t> outerLo, outerHi;     ///< the box of outer points that run this stage; one pair an outer dim
+  std::vector<int64_t> innerLo, innerHi;     ///< inner loop ranges; empty for rank 0
+  std::vector<Expr> exprs;                   ///< the stage's own graph (loop variables: outer then inner)
+  std::vector<uint32_t> reductions;          ///< numbers in Kernel::reductions computed here
+  std::vector<Store> stores;
+};
+
+struct Buffer {
+  ir::DType dtype = ir::DType::F32;
+  int64_t elements = 0;
+  enum class Role : uint8_t { Input, Output, InOut, Scratch } role = Role::Input;  ///< Scratch: one a thread, small
+  bool aliases(const Buffer&) const { return false; }
+};
+
+/// A matrix operand as a strided view: element (b.., i, j) at offset + sum(batch[d] * b_d) + row * i + col * j.
+struct MatrixView {
+  uint32_t buffer = 0;
+  int64_t offset = 0;
+  std::vector<int64_t> batch;
+  int64_t row = 0, col = 0;
+};
+
+/// C[b, m, n] = epilogue(sum_k A[b, m, k] * B[b, k, n]); the epilogue is a stage whose loop variables are (batch..., m, n)
+/// and whose expression `product` stands for the sum, already rounded to the product's dtype.
+struct Product {
+  ir::DType dtype = ir::DType::F32;          ///< operand and result dtype
+  std::vector<int64_t> batch;
+  int64_t m = 0, n = 0, k = 0;
+  MatrixView a, b;
+  Stage epilogue;                            ///< inner dims empty; stores of batch x m x n
+  ExprId product = kNoExpr;                  ///< Expr::Kind::Reduced 0 in the epilogue
+};
+
+struct Kernel {
+  enum class Kind : uint8_t { Loop, Product, Native } kind = Kind::Loop;
+  std::string name;                          ///< for people and profiles: "fused_add_mul"
+  std::vector<Buffer> buffers;
+  std::vector<ir::DType> scalars;            ///< host scalars, passed by value
+  std::vector<ir::Loc> faults;               ///< the source of each fault this kernel may set
+  std::vector<uint8_t> faultCodes;           ///< runtime FaultKind of each
+  std::vector<int64_t> outer;                ///< Loop: the parallel iteration space (row-major)
+  std::vector<Reduction> reductions;
+  std::vector<Stage> stages;                 ///< Loop
+  Product product;                           ///< Product
+  const ir::Op* native = nullptr;            ///< Native: the fused op whose region is emitted as it stands
+};
+
+/// Text for `--emit=kernels`, and the key of kernel caches (without names).
+std::string print(const Kernel& k);
+std::string key(const Kernel& k);
+
+}  // namespace tenc::codegen

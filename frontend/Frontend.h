@@ -1,0 +1,46 @@
+// From source text to checked, unplaced IR. One call each; everything else in this room is private.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/Ast.h"
+#include "ir/Module.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::frontend {
+
+/// Parses a whole file; reports every syntax error, recovering after each. Never throws; the tree is usable (with Error
+/// nodes) whenever it is returned. Null only when nothing can be parsed (too large, too deep, not UTF-8).
+std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags);
+
+/// Whether a REPL entry is complete: brackets balanced, strings closed, not ending in an operator.
+bool isComplete(std::string_view text);
+
+/// What the compiler knows of the machine and the command line when it lowers a script.
+struct Options {
+  std::map<std::string, std::string> params;          ///< --lr 0.3
+  std::map<std::string, std::string> devices;         ///< --device gpu=cuda:1
+  std::string defaultDevice = "cpu";
+  int cudaCount = 0;                                  ///< real or virtual
+  std::function<std::string(std::string_view)> deviceName;    ///< name(gpu)
+  std::function<int64_t(std::string_view)> deviceMemory;      ///< memory(gpu)
+  bool tests = false;                                 ///< lower `test` blocks as functions "test.N"
+  bool benches = false;                               ///< lower `bench` blocks
+  bool checkUncalled = false;                         ///< `tenc check`: instantiate functions that nobody calls
+  std::vector<std::string> importPaths;               ///< folders for modules; std/ is built in
+};
+
+/// A value kept between REPL entries: its source name, its type with placement, and the leaves' host data are the tool's.
+struct Lowered {
+  std::unique_ptr<ir::Module> module;                 ///< null after errors that leave nothing to go on with
+  struct Case { std::string title; std::string func; Span span; };
+  std::vector<Case> tests, benches;
+  struct Param { std::string name, type, otherwise, doc; };
+  std::vector<Param> params;                          ///< for --help
+};
+Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,36 @@
+// What every user of the IR calls: inference, verification, text in and out.
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "ir/Module.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::ir {
+
+/// Result types of an op from operand types and attributes, or the reason why there are none (a sentence for people,
+/// without span or code). `attr` looks attributes up.
+struct Inferred { std::vector<Type> types; std::string error; bool ok() const { return error.empty(); } };
+using AttrLookup = std::function<const Attr*(std::string_view)>;
+Inferred infer(OpKind kind, std::span<const Type> operands, const AttrLookup& attr);
+
+/// NumPy broadcasting of two shapes; nullopt when they do not fit.
+std::optional<Dims> broadcastShapes(std::span<const int64_t> a, std::span<const int64_t> b);
+
+/// The whole module or nothing: "" when well-formed, else what is wrong and where.
+std::string verify(const Module& m);
+
+std::string print(const Module& m, bool withSpans = false);
+std::string print(const Func& f);
+/// Parses the printed form. Errors are reported as E0101 with spans in file `file` of `sources`.
+std::unique_ptr<Module> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags);
+
+/// Deep copies. `map` gives, and gets, the copies of values.
+using ValueMap = std::unordered_map<const Value*, Value*>;
+Op* clone(const Op& op, Builder& at, ValueMap& map);
+void cloneInto(const Region& from, Region& to, ValueMap& map);   ///< args are mapped by the caller or added
+std::unique_ptr<Module> clone(const Module& m);
+
+}  // namespace tenc::ir

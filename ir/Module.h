@@ -1,0 +1,176 @@
+// The tensor IR: SSA values, ops with regions, functions, a module. Everything is owned by the module; passes change it
+// in place through the functions here.
+#pragma once
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "ir/Ops.h"
+#include "ir/Type.h"
+#include "support/SourceFile.h"
+
+namespace tenc::ir {
+
+class Op;
+class Region;
+class Func;
+class Module;
+
+/// Where an op came from: its span and, inside an inlined call, the location of the call. Index into Module::locs.
+struct Loc { uint32_t index = 0; };                    ///< 0 is "unknown"
+struct LocData { Span span; Loc caller; std::string callee; };  ///< callee: "affine[N = 2, I = 3]" when caller is set
+
+/// Raw little-endian elements of a constant, row-major, shared between copies.
+using Data = std::shared_ptr<const std::vector<std::byte>>;
+using Attr = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, std::vector<std::string>, DType, Data>;
+
+/// An SSA value: result `index` of `op`, or argument `index` of `region`.
+class Value {
+ public:
+  Type type;
+  std::string name;                                    ///< the source name, for people; may be empty
+  Op* op = nullptr;                                    ///< null for region arguments
+  Region* region = nullptr;                            ///< null for op results
+  uint32_t index = 0;
+  /// Uses: (user, operand number). Kept up to date by Op::setOperand and friends.
+  struct Use { Op* user; uint32_t operand; };
+  std::vector<Use> uses;
+  bool unused() const { return uses.empty(); }
+  void replaceAllUsesWith(Value* other);
+};
+
+/// A list of ops with arguments. The last op is a terminator (`yield`, `return`, or `condition` in the first region of
+/// `while`).
+class Region {
+ public:
+  Region(Op* parent, Func* func) : parentOp(parent), func(func) {}
+  Op* parentOp;                                        ///< null for a function's body
+  Func* func;
+  std::vector<std::unique_ptr<Value>> args;
+  std::list<std::unique_ptr<Op>> ops;
+  Value* addArg(Type t, std::string name = {});
+  void removeArg(uint32_t index);                      ///< must be unused
+  Op* terminator() const { return ops.empty() ? nullptr : ops.back().get(); }
+};
+
+class Op {
+ public:
+  OpKind kind;
+  Loc loc;
+  Region* parent = nullptr;
+  std::vector<std::unique_ptr<Value>> results;
+  std::vector<std::unique_ptr<Region>> regions;
+  std::list<std::unique_ptr<Op>>::iterator self;       ///< position in parent->ops
+
+  const OpInfo& info() const { return opInfo(kind); }
+  bool has(Trait t) const { return info().has(t); }
+
+  const std::vector<Value*>& operands() const { return operands_; }
+  Value* operand(size_t i) const { return operands_[i]; }
+  size_t operandCount() const { return operands_.size(); }
+  void setOperand(size_t i, Value* v);
+  void addOperand(Value* v);
+  void removeOperand(size_t i);
+  void dropOperands();
+  Value* result(size_t i = 0) const { return results[i].get(); }
+
+  /// Attributes; names are those of the op's row in Ops.def (plus free-form ones that printers keep).
+  const Attr* find(std::string_view name) const;
+  bool hasAttr(std::string_view name) const { return find(name) != nullptr; }
+  void set(std::string_view name, Attr value);
+  void removeAttr(std::string_view name);
+  int64_t intAttr(std::string_view name, int64_t otherwise = 0) const;
+  double floatAttr(std::string_view name, double otherwise = 0) const;
+  bool boolAttr(std::string_view name, bool otherwise = false) const;
+  const std::string& stringAttr(std::string_view name) const;              ///< "" when absent
+  const std::vector<int64_t>& intsAttr(std::string_view name) const;       ///< {} when absent
+  const std::vector<std::string>& stringsAttr(std::string_view name) const;
+  const std::vector<std::pair<std::string, Attr>>& attrs() const { return attrs_; }
+
+  Func* func() const { return parent->func; }
+  /// Unlinks and destroys; every result must be unused. Regions are destroyed with it.
+  void erase();
+  /// Moves before `other` (possibly in another region).
+  void moveBefore(Op* other);
+  ~Op();
+
+ private:
+  friend class Value;
+  std::vector<Value*> operands_;
+  std::vector<std::pair<std::string, Attr>> attrs_;
+};
+
+/// What a signature says of the placement of one parameter or result (see P6): "" the function's own unnamed device,
+/// a device name, or "$D" a device variable.
+struct Func {
+  std::string name;                                    ///< unique in the module; "main" is the script
+  Module* module = nullptr;
+  std::unique_ptr<Region> body;                        ///< args are the parameters, terminated by `return`
+  std::vector<std::string> paramPlaces;                ///< one per parameter
+  std::vector<std::string> resultPlaces;               ///< one per result
+  std::string ownDevice;                               ///< from `@gpu fn`, else ""
+  Span span;
+  std::string signature;                               ///< for call chains: "affine[N = 2, I = 3]"
+  std::vector<Type> resultTypes;
+};
+
+/// A named device of the script with its fallbacks: `device gpu = cuda:0 or cpu`.
+struct DeviceDecl { std::string name; std::vector<std::string> choices; Span span; std::string actual; };
+
+class Module {
+ public:
+  Module();
+  std::vector<std::unique_ptr<Func>> funcs;
+  std::vector<DeviceDecl> devices;
+  std::vector<LocData> locs;
+  std::string defaultDevice = "cpu";
+
+  Func* addFunc(std::string name);
+  Func* find(std::string_view name) const;
+  Func* main() const { return find("main"); }
+  Loc addLoc(Span span);
+  Loc addLoc(LocData data);
+  const LocData& loc(Loc l) const { return locs[l.index]; }
+  Span span(Loc l) const { return locs[l.index].span; }
+  /// The actual device of a name ("gpu" -> "cuda:0"); a name that is no DeviceDecl is itself.
+  std::string_view actual(std::string_view device) const;
+};
+
+/// Makes ops at an insertion point and infers their result types. Shapes and dtypes must already be right: a failed
+/// inference here is an internal error (frontends check first with `infer`).
+class Builder {
+ public:
+  explicit Builder(Region* end) : region_(end), before_(end->ops.end()) {}
+  explicit Builder(Op* before) : region_(before->parent), before_(before->self) {}
+  void setLoc(Loc l) { loc_ = l; }
+  Loc loc() const { return loc_; }
+  Region* region() const { return region_; }
+
+  struct NamedAttr { std::string_view name; Attr value; };
+  /// Result types are inferred from the op's row.
+  Op* make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs = {});
+  /// Result types are given (control flow, call, load, constant).
+  Op* makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Type> results, std::vector<NamedAttr> attrs = {});
+  Value* value(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs = {}) {
+    return make(kind, std::move(operands), std::move(attrs))->result();
+  }
+  Region* addRegion(Op* op);
+  /// A rank-0 constant of any dtype; integers are given exactly in `i`, floats in `f`.
+  Value* scalar(DType t, double f);
+  Value* scalarInt(DType t, int64_t i);
+  Value* constant(Type t, Data data);
+  /// Broadcast to `shape` (NumPy rules) unless it has that shape.
+  Value* broadcastTo(Value* v, const Dims& shape);
+
+ private:
+  Region* region_;
+  std::list<std::unique_ptr<Op>>::iterator before_;
+  Loc loc_;
+};
+
+}  // namespace tenc::ir

@@ -1,0 +1,32 @@
+// Every pass of the compiler; each is in a file of its name. A pass is a function on a module; most report nothing.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/Ir.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::passes {
+
+struct Context {
+  Diagnostics* diags = nullptr;
+  const SourceManager* sources = nullptr;
+  int cudaCount = 0;
+  std::string debug;                 ///< --debug=pass: print why rewrites are declined
+  bool fuse = true;                  ///< --no-fuse: one kernel an op, for differential tests
+  std::string fp = "strict";         ///< strict, contract, fast
+};
+
+#define TENC_PASS(function, name, doc) bool function(ir::Module& m, Context& c);
+#include "passes/Passes.def"
+
+struct PassInfo { std::string_view name; bool (*run)(ir::Module&, Context&); std::string_view doc; };
+const std::vector<PassInfo>& allPasses();
+/// The standard order, in two halves: up to placement, and from there to fused IR.
+const std::vector<std::string_view>& placementPipeline();
+const std::vector<std::string_view>& optimisationPipeline();
+/// Runs the named passes, verifying after each in debug builds; stops at the first that reports errors.
+bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names, std::string* failedPass = nullptr);
+
+}  // namespace tenc::passes

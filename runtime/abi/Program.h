@@ -1,0 +1,80 @@
+// The contract between codegen and runtime: a static list of steps over buffers at offsets planned at compile time.
+// Plain data; the runtime knows nothing of the compiler, the compiler nothing of threads or drivers.
+#pragma once
+#include <cstdint>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tenc::abi {
+
+enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion, File };
+
+
+/// A compiled kernel. `buffers[i]` is the start of argument i (byte offsets applied), `scalars[i]` the bits of host scalar
+/// i, low bytes first. Work items [begin, end) of `items`. `fault`: a u32, 0 when all is well, else 1 + site; written with
+/// an atomic minimum over non-zero values. `scratch`: the thread's own scratch memory.
+using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault, void* scratch);
+
+using BufferId = uint32_t;
+inline constexpr BufferId kNoBuffer = ~0u;
+
+/// A buffer of the plan. `device` indexes Program::devices; `offset` is in the device's arena. Loops may exchange the
+/// addresses of two buffers (Step::swaps), so a buffer's address is looked up at each step.
+struct Buffer { uint32_t device = 0; uint64_t offset = 0; uint64_t bytes = 0; };
+
+/// A typed view for host effects: dtype code as in ir::DType, dense row-major.
+struct TensorRef { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; uint8_t dtype = 0; std::vector<int64_t> shape; std::string device; };
+
+struct KernelArg { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; };
+
+struct Kernel {
+  std::string name;
+  KernelFn fn = nullptr;                     ///< host code (cpu and virtual devices)
+  int64_t items = 1;                         ///< work items: claimed in runs of `grain`
+  int64_t grain = 1;
+  uint64_t scratchBytes = 0;                 ///< per thread
+  std::vector<uint32_t> sites;               ///< program-wide fault site of each fault of the kernel
+};
+
+struct Step {
+  enum class Kind : uint8_t { Launch, Transfer, Copy, For, While, If, Print, Assert, Load, Save, Seed, RngNext, Time, Bench } kind;
+  uint32_t device = 0;                       ///< whose queue
+  // Launch
+  uint32_t kernel = 0;
+  std::vector<KernelArg> args;
+  std::vector<BufferId> scalars;             ///< host buffers of rank-0 values passed by value (8 bytes are read)
+  // Transfer (between devices), Copy (within one): dst, src, bytes
+  KernelArg dst, src;
+  uint64_t bytes = 0;
+  // For: lo, hi, step and the induction variable are i64 host buffers; While: body[0] computes cond; If: cond, body, other
+  BufferId lo = kNoBuffer, hi = kNoBuffer, by = kNoBuffer, iv = kNoBuffer, cond = kNoBuffer;
+  std::vector<Step> condition, body, other;
+  /// After each trip the addresses of these pairs are exchanged: double buffering without copies.
+  std::vector<std::pair<BufferId, BufferId>> swaps;
+  // Effects
+  std::vector<std::string> pieces, formats;
+  std::vector<TensorRef> tensors;            ///< operands of print/assert/save/seed, result of load/time/rng_next (two)
+  std::string path, format, name;
+  std::vector<std::string> names;
+  uint32_t site = 0;                         ///< fault site (assert, load)
+};
+
+struct Device { std::string name; uint64_t arenaBytes = 0; };   ///< actual name: "cpu", "cuda:0"
+
+struct Program {
+  std::vector<Device> devices;               ///< devices[0] is the host, cpu
+  std::vector<Buffer> buffers;
+  std::vector<Kernel> kernels;
+  std::vector<Step> steps;
+  /// Constants are copied to their buffers once, before the first step.
+  struct Init { BufferId buffer; std::shared_ptr<const std::vector<std::byte>> bytes; };
+  std::vector<Init> constants;
+  std::vector<FaultKind> sites;              ///< what each fault site is; the tool maps sites to spans
+  std::vector<TensorRef> results;            ///< values kept after the run (REPL)
+  std::vector<TensorRef> inputs;             ///< values given before the run (REPL)
+  std::shared_ptr<void> code;                ///< keeps the machine code alive
+};
+
+}  // namespace tenc::abi

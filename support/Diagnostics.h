@@ -1,0 +1,83 @@
+// The one diagnostic engine: stable codes, several labelled spans, notes with provenance, help with the mended line.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "support/SourceFile.h"
+
+namespace tenc {
+
+enum class Severity : uint8_t { Error, Warning };
+
+/// One enumerator for each row of DiagnosticKinds.def, named by its code.
+enum class Code : uint16_t {
+#define TENC_DIAGNOSTIC(code, severity, title) code,
+#include "support/DiagnosticKinds.def"
+  Count
+};
+
+struct CodeInfo {
+  std::string_view name;   ///< "E0301"
+  Severity severity;
+  std::string_view title;  ///< the short title shown by `tenc explain`
+};
+const CodeInfo& info(Code code);
+/// The code of that name, or Code::Count.
+Code codeNamed(std::string_view name);
+
+struct Label { Span span; std::string text; };                     ///< text may be empty
+struct Note { Span span; std::string text; };                      ///< span may be invalid
+struct Edit { Span span; std::string replacement; };               ///< an empty span inserts
+struct Help { std::string text; std::vector<Edit> edits; };        ///< shown as the mended line when there are edits
+
+struct Diagnostic {
+  Code code;
+  std::string message;
+  Span span;                    ///< the primary span
+  std::string label;            ///< the label at the primary span
+  std::vector<Label> labels;    ///< further labelled spans
+  std::vector<Note> notes;
+  std::vector<Help> helps;
+  Severity severity() const { return info(code).severity; }
+};
+
+/// Collects diagnostics. Nothing is printed here: `render` and `renderJson` make text of what was collected.
+class Diagnostics {
+ public:
+  class Builder {
+   public:
+    explicit Builder(Diagnostic& d) : d_(&d) {}
+    Builder& label(std::string text) { d_->label = std::move(text); return *this; }
+    Builder& label(Span s, std::string text) { d_->labels.push_back({s, std::move(text)}); return *this; }
+    Builder& note(Span s, std::string text) { d_->notes.push_back({s, std::move(text)}); return *this; }
+    Builder& note(std::string text) { d_->notes.push_back({Span{}, std::move(text)}); return *this; }
+    Builder& help(std::string text) { d_->helps.push_back({std::move(text), {}}); return *this; }
+    Builder& help(std::string text, std::vector<Edit> edits) { d_->helps.push_back({std::move(text), std::move(edits)}); return *this; }
+
+   private:
+    Diagnostic* d_;
+  };
+
+  /// Reports once: the same code at the same span with the same message is recorded a single time.
+  /// The builder is valid until the next report.
+  Builder report(Code code, Span span, std::string message);
+  const std::vector<Diagnostic>& all() const { return list_; }
+  size_t errors() const { return errors_; }
+  bool ok() const { return errors_ == 0; }
+  void clear();
+
+ private:
+  std::vector<Diagnostic> list_;
+  Diagnostic dropped_{};
+  size_t errors_ = 0;
+};
+
+struct RenderOptions { bool colour = false; };
+/// All diagnostics in source order, in the text form of `docs/diagnostics.md`.
+std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options = {});
+/// One JSON object a line.
+std::string renderJson(const Diagnostics& d, const SourceManager& sources);
+
+}  // namespace tenc
