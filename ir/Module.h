@@ -18,7 +18,7 @@ namespace tenc::ir {
 
 class Op;
 class Region;
-class Func;
+struct Func;
 class Module;
 
 /// Where an op came from: its span and, inside an inlined call, the location of the call. Index into Module::locs.
