@@ -1,0 +1,49 @@
+// Host tensors, their text form, and the files they come from and go to. Used by the executor, by the reference
+// interpreter and by the frontend (which reads headers at compile time). Paths are relative to the working directory.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenc::rt {
+
+/// dtype codes are those of ir::DType: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool = 0..12.
+int dtypeSize(uint8_t dtype);
+std::string_view dtypeName(uint8_t dtype);
+
+/// A dense row-major tensor in host memory that is not owned.
+struct TensorView {
+  uint8_t dtype = 2;
+  std::vector<int64_t> shape;
+  const void* data = nullptr;
+};
+
+/// IEEE conversions of the two narrow formats (round to nearest even).
+float halfToFloat(uint16_t h);
+uint16_t floatToHalf(float f);
+float bfloatToFloat(uint16_t b);
+uint16_t floatToBfloat(float f);
+
+/// "f32[2, 3] @cuda:0" and the elements as NumPy prints them (long ones summarised); a rank-0 value is bare.
+std::string formatTensor(const TensorView& t, std::string_view device);
+/// A rank-0 value by a TL format ("", "d", ".3f", "8.2e", ".4g"); the shortest form that reads back when "".
+std::string formatScalar(uint8_t dtype, const void* element, std::string_view format);
+/// "" when `format` fits the dtype, else why not. A tensor of rank >= 1 takes no format but "".
+std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format);
+
+/// What a file's header says. `fortran`, `swap`: element order and byte order that load undoes.
+struct FileHeader { uint8_t dtype = 2; std::vector<int64_t> shape; uint64_t dataOffset = 0; bool fortran = false; bool swap = false; };
+/// `format`: "npy", "bytes", "csv"; "" guesses from the path's ending. `error` gets path and reason.
+std::optional<FileHeader> readHeader(const std::string& path, std::string_view format, std::string& error);
+/// Reads into `out` (sized by the caller to the header's elements), in row-major order of the host's bytes.
+bool loadInto(const std::string& path, std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& error);
+/// `format`: "npy", "png", "ppm", "csv", "bytes". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3],
+/// u8 as is, floats 0..1 scaled, other integers scaled from their least to their largest value.
+bool saveTensor(const std::string& path, std::string_view format, const TensorView& t, std::string& error);
+/// Whether `save` can write this type in this format; "" when it can, else why not.
+std::string checkSave(std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape);
+
+}  // namespace tenc::rt
