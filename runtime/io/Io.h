@@ -35,11 +35,18 @@ std::string formatScalar(uint8_t dtype, const void* element, std::string_view fo
 std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format);
 
 /// What a file's header says. `fortran`, `swap`: element order and byte order that load undoes.
-struct FileHeader { uint8_t dtype = 2; std::vector<int64_t> shape; uint64_t dataOffset = 0; bool fortran = false; bool swap = false; };
+struct FileHeader {
+  uint8_t dtype = 2;
+  std::vector<int64_t> shape;
+  uint64_t dataOffset = 0;
+  bool fortran = false;
+  bool swap = false;
+};
 /// `format`: "npy", "bytes", "csv"; "" guesses from the path's ending. `error` gets path and reason.
 std::optional<FileHeader> readHeader(const std::string& path, std::string_view format, std::string& error);
 /// Reads into `out` (sized by the caller to the header's elements), in row-major order of the host's bytes.
-bool loadInto(const std::string& path, std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& error);
+bool loadInto(const std::string& path, std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape,
+              void* out, std::string& error);
 /// `format`: "npy", "png", "ppm", "csv", "bytes". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3],
 /// u8 as is, floats 0..1 scaled, other integers scaled from their least to their largest value.
 bool saveTensor(const std::string& path, std::string_view format, const TensorView& t, std::string& error);

@@ -1,0 +1,33 @@
+// One file per format; Files.cpp chooses. Private to runtime/io.
+#pragma once
+#include <cstdio>
+#include <memory>
+
+#include "runtime/io/Io.h"
+
+namespace tenc::rt::format {
+
+struct Closer {
+  void operator()(std::FILE* f) const { std::fclose(f); }
+};
+using File = std::unique_ptr<std::FILE, Closer>;
+
+/// Elements of `shape`; nullopt when one is negative or the product passes 2^48.
+std::optional<int64_t> elements(const std::vector<int64_t>& shape);
+/// Size of an open regular file, or nullopt.
+std::optional<uint64_t> fileSize(std::FILE* f);
+
+std::optional<FileHeader> npyHeader(std::FILE* f, std::string& error);
+bool npyLoad(std::FILE* f, const FileHeader& header, void* out, std::string& error);
+bool npySave(std::FILE* f, const TensorView& t);
+
+std::optional<FileHeader> csvHeader(std::FILE* f, std::string& error);
+bool csvLoad(std::FILE* f, uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& error);
+bool csvSave(std::FILE* f, const TensorView& t);
+
+bool ppmSave(std::FILE* f, const TensorView& t);
+bool pngSave(std::FILE* f, const TensorView& t, std::string& error);
+/// Pixels of a picture as bytes, [H, W] or [H, W, 3].
+std::vector<uint8_t> pixels(const TensorView& t);
+
+}  // namespace tenc::rt::format

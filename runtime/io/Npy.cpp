@@ -1,0 +1,212 @@
+// NumPy's .npy format, versions 1 to 3: https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+// The header is Python text; only the three keys that NumPy writes are read, and nothing is evaluated.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/io/Formats.h"
+
+namespace tenc::rt::format {
+namespace {
+
+constexpr uint32_t kMaxHeader = 10000;
+
+/// A cursor over the header's text.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+  void blanks() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t')) ++at_;
+  }
+  bool take(char c) {
+    blanks();
+    if (at_ >= text_.size() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  bool word(std::string_view w) {
+    blanks();
+    if (text_.substr(at_, w.size()) != w) return false;
+    at_ += w.size();
+    return true;
+  }
+  std::optional<std::string> quoted() {
+    blanks();
+    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) return std::nullopt;
+    const size_t end = text_.find(text_[at_], at_ + 1);
+    if (end == std::string_view::npos) return std::nullopt;
+    std::string s(text_.substr(at_ + 1, end - at_ - 1));
+    at_ = end + 1;
+    return s;
+  }
+  std::optional<int64_t> integer() {
+    blanks();
+    int64_t v = 0;
+    const size_t start = at_;
+    while (at_ < text_.size() && text_[at_] >= '0' && text_[at_] <= '9') {
+      if (v > (int64_t{1} << 52)) return std::nullopt;
+      v = v * 10 + (text_[at_++] - '0');
+    }
+    if (at_ == start) return std::nullopt;
+    return v;
+  }
+
+ private:
+  std::string_view text_;
+  size_t at_ = 0;
+};
+
+std::optional<uint8_t> dtypeOf(std::string_view descr, bool& swap) {
+  if (descr.size() < 3) return std::nullopt;
+  const char order = descr[0];
+  if (order != '<' && order != '>' && order != '|' && order != '=') return std::nullopt;
+  const std::string_view kind = descr.substr(1);
+  static constexpr std::pair<std::string_view, uint8_t> kKinds[] = {{"f2", 0}, {"f4", 2},  {"f8", 3},  {"i1", 4},
+                                                                    {"i2", 5}, {"i4", 6},  {"i8", 7},  {"u1", 8},
+                                                                    {"u2", 9}, {"u4", 10}, {"u8", 11}, {"b1", 12}};
+  for (const auto& [name, dtype] : kKinds) {
+    if (name != kind) continue;
+    swap = order == '>' && dtypeSize(dtype) > 1;
+    return dtype;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<FileHeader> npyHeader(std::FILE* f, std::string& error) {
+  const auto size = fileSize(f);
+  unsigned char lead[12];
+  if (!size || std::fread(lead, 1, 10, f) != 10 || std::memcmp(lead, "\x93NUMPY", 6) != 0) {
+    error = "is not an .npy file";
+    return std::nullopt;
+  }
+  uint32_t length = lead[8] | lead[9] << 8u;
+  uint32_t prefix = 10;
+  if (lead[6] != 1) {
+    if (lead[6] > 3 || lead[6] == 0 || std::fread(lead + 10, 1, 2, f) != 2) {
+      error = "has an .npy version that is not known";
+      return std::nullopt;
+    }
+    length |= static_cast<uint32_t>(lead[10]) << 16u | static_cast<uint32_t>(lead[11]) << 24u;
+    prefix = 12;
+  }
+  if (length > kMaxHeader || prefix + length > *size) {
+    error = "has an .npy header that is too long or cut off";
+    return std::nullopt;
+  }
+  std::string text(length, 0);
+  if (std::fread(text.data(), 1, length, f) != length) {
+    error = "cannot be read";
+    return std::nullopt;
+  }
+  FileHeader h;
+  h.dataOffset = prefix + length;
+  Reader r(text);
+  bool sawDescr = false, sawOrder = false, sawShape = false, good = r.take('{');
+  while (good && !r.take('}')) {
+    const auto key = r.quoted();
+    if (!key || !r.take(':'))
+      good = false;
+    else if (*key == "descr" && !sawDescr) {
+      const auto descr = r.quoted();
+      const auto dtype = descr ? dtypeOf(*descr, h.swap) : std::nullopt;
+      if (!dtype) {
+        error = "holds elements of a type that TL does not have" + (descr ? " (" + *descr + ")" : std::string());
+        return std::nullopt;
+      }
+      h.dtype = *dtype;
+      sawDescr = true;
+    } else if (*key == "fortran_order" && !sawOrder) {
+      h.fortran = r.word("True");
+      good = h.fortran || r.word("False");
+      sawOrder = true;
+    } else if (*key == "shape" && !sawShape) {
+      good = r.take('(');
+      while (good && !r.take(')')) {
+        const auto dim = r.integer();
+        good = dim.has_value() && h.shape.size() < 16;
+        if (good) h.shape.push_back(*dim);
+        if (good && !r.take(',')) {
+          good = r.take(')');
+          break;
+        }
+      }
+      sawShape = true;
+    } else {
+      good = false;
+    }
+    if (good && !r.take(',')) {
+      good = r.take('}');
+      break;
+    }
+  }
+  if (!good || !sawDescr || !sawOrder || !sawShape) {
+    error = "has an .npy header that does not read";
+    return std::nullopt;
+  }
+  const auto n = elements(h.shape);
+  if (!n || static_cast<uint64_t>(*n) * static_cast<uint64_t>(dtypeSize(h.dtype)) > *size - h.dataOffset) {
+    error = "is shorter than its header says";
+    return std::nullopt;
+  }
+  return h;
+}
+
+bool npyLoad(std::FILE* f, const FileHeader& h, void* out, std::string& error) {
+  const int size = dtypeSize(h.dtype);
+  const int64_t n = *elements(h.shape);
+  auto* bytes = static_cast<unsigned char*>(out);
+  std::vector<unsigned char> columnMajor;
+  if (h.fortran && h.shape.size() > 1) columnMajor.resize(static_cast<size_t>(n * size));
+  unsigned char* target = columnMajor.empty() ? bytes : columnMajor.data();
+  if (std::fseek(f, static_cast<long>(h.dataOffset), SEEK_SET) != 0 ||
+      std::fread(target, static_cast<size_t>(size), static_cast<size_t>(n), f) != static_cast<size_t>(n)) {
+    error = "cannot be read to its end";
+    return false;
+  }
+  if (h.swap)
+    for (int64_t i = 0; i < n; ++i) std::reverse(target + i * size, target + (i + 1) * size);
+  if (!columnMajor.empty()) {
+    std::vector<int64_t> index(h.shape.size(), 0), strides(h.shape.size());
+    int64_t stride = 1;
+    for (size_t d = 0; d < h.shape.size(); ++d) strides[d] = stride, stride *= h.shape[d];
+    for (int64_t i = 0; i < n; ++i) {
+      int64_t from = 0;
+      for (size_t d = 0; d < index.size(); ++d) from += index[d] * strides[d];
+      std::memcpy(bytes + i * size, target + from * size, static_cast<size_t>(size));
+      for (size_t d = index.size(); d-- > 0;) {
+        if (++index[d] < h.shape[d]) break;
+        index[d] = 0;
+      }
+    }
+  }
+  if (h.dtype == 12)
+    for (int64_t i = 0; i < n; ++i) bytes[i] = bytes[i] != 0;
+  return true;
+}
+
+bool npySave(std::FILE* f, const TensorView& t) {
+  static constexpr const char* kDescr[] = {"<f2", "",    "<f4", "<f8", "|i1", "<i2", "<i4",
+                                           "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
+  std::string header = "{'descr': '" + std::string(kDescr[t.dtype]) + "', 'fortran_order': False, 'shape': (";
+  for (size_t d = 0; d < t.shape.size(); ++d)
+    header += std::to_string(t.shape[d]) + (d + 1 < t.shape.size() ? ", " : t.shape.size() == 1 ? "," : "");
+  header += "), }";
+  while ((10 + header.size() + 1) % 64 != 0) header += ' ';
+  header += '\n';
+  const unsigned char lead[] = {0x93,
+                                'N',
+                                'U',
+                                'M',
+                                'P',
+                                'Y',
+                                1,
+                                0,
+                                static_cast<unsigned char>(header.size() & 255u),
+                                static_cast<unsigned char>(header.size() >> 8u)};
+  const size_t n = static_cast<size_t>(*elements(t.shape));
+  return std::fwrite(lead, 1, 10, f) == 10 && std::fwrite(header.data(), 1, header.size(), f) == header.size() &&
+         std::fwrite(t.data, static_cast<size_t>(dtypeSize(t.dtype)), n, f) == n;
+}
+
+}  // namespace tenc::rt::format

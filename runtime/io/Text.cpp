@@ -1,0 +1,404 @@
+// The text form of tensors. Arrays print as NumPy's array2string does with its default options; see
+// https://numpy.org/doc/stable/reference/generated/numpy.set_printoptions.html for what they mean.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/io/Io.h"
+
+namespace tenc::rt {
+namespace {
+
+constexpr int kPrecision = 8;
+constexpr int64_t kThreshold = 1000;
+constexpr int64_t kEdge = 3;
+constexpr size_t kLineWidth = 75;
+
+bool isFloat(uint8_t dtype) { return dtype <= 3; }
+
+/// A float element with the dtype whose shortest digits are wanted.
+struct Float {
+  double value;
+  uint8_t dtype;
+};
+
+Float floatAt(uint8_t dtype, const void* p) {
+  uint16_t narrow;
+  float single;
+  double wide;
+  switch (dtype) {
+    case 0: std::memcpy(&narrow, p, 2); return {halfToFloat(narrow), dtype};
+    case 1: std::memcpy(&narrow, p, 2); return {bfloatToFloat(narrow), dtype};
+    case 2: std::memcpy(&single, p, 4); return {single, dtype};
+    default: std::memcpy(&wide, p, 8); return {wide, dtype};
+  }
+}
+
+template <typename T>
+T read(const void* p) {
+  T v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+std::string intText(uint8_t dtype, const void* p) {
+  switch (dtype) {
+    case 4: return std::to_string(read<int8_t>(p));
+    case 5: return std::to_string(read<int16_t>(p));
+    case 6: return std::to_string(read<int32_t>(p));
+    case 7: return std::to_string(read<int64_t>(p));
+    case 8: return std::to_string(read<uint8_t>(p));
+    case 9: return std::to_string(read<uint16_t>(p));
+    case 10: return std::to_string(read<uint32_t>(p));
+    default: return std::to_string(read<uint64_t>(p));
+  }
+}
+
+/// Significant decimal digits (no point) and the exponent of the first, of the shortest text that reads back.
+struct Digits {
+  std::string digits;
+  int exponent = 0;
+};
+
+Digits shortest(Float f) {
+  char buffer[64];
+  const double magnitude = std::fabs(f.value);
+  if (f.dtype >= 2) {
+    const auto end =
+        f.dtype == 2 ? std::to_chars(buffer, buffer + 64, static_cast<float>(magnitude), std::chars_format::scientific)
+                     : std::to_chars(buffer, buffer + 64, magnitude, std::chars_format::scientific);
+    *end.ptr = 0;
+  } else {
+    for (int digits = 0; digits < 9; ++digits) {
+      std::snprintf(buffer, sizeof buffer, "%.*e", digits, magnitude);
+      const float back = std::strtof(buffer, nullptr);
+      const bool same = f.dtype == 0 ? floatToHalf(back) == floatToHalf(static_cast<float>(magnitude))
+                                     : floatToBfloat(back) == floatToBfloat(static_cast<float>(magnitude));
+      if (same) break;
+    }
+  }
+  Digits d;
+  const char* e = std::strchr(buffer, 'e');
+  for (const char* c = buffer; c != e; ++c)
+    if (*c != '.') d.digits += *c;
+  d.exponent = std::atoi(e + 1);
+  while (d.digits.size() > 1 && d.digits.back() == '0') d.digits.pop_back();
+  return d;
+}
+
+/// "12.5", "3." : shortest digits, at most kPrecision after the point; no sign.
+std::string positional(Float f) {
+  const Digits d = shortest(f);
+  const int fraction = static_cast<int>(d.digits.size()) - 1 - d.exponent;
+  if (fraction > kPrecision) {
+    char buffer[400];
+    std::snprintf(buffer, sizeof buffer, "%.*f", kPrecision, std::fabs(f.value));
+    std::string s = buffer;
+    while (s.back() == '0') s.pop_back();
+    return s;
+  }
+  std::string s;
+  for (int i = 0; i <= d.exponent; ++i)
+    s += i < static_cast<int>(d.digits.size()) ? d.digits[static_cast<size_t>(i)] : '0';
+  if (d.exponent < 0) s = "0";
+  s += '.';
+  for (int i = -1; i > d.exponent; --i) s += '0';
+  for (int i = std::max(0, d.exponent + 1); i < static_cast<int>(d.digits.size()); ++i)
+    s += d.digits[static_cast<size_t>(i)];
+  return s;
+}
+
+struct Scientific {
+  std::string whole, fraction, exponent;  ///< exponent with its sign, at least two digits
+};
+
+Scientific scientific(Float f) {
+  Digits d = shortest(f);
+  if (static_cast<int>(d.digits.size()) - 1 > kPrecision) {
+    char buffer[64];
+    std::snprintf(buffer, sizeof buffer, "%.*e", kPrecision, std::fabs(f.value));
+    const std::string s = buffer;
+    const size_t e = s.find('e');
+    d.digits = s.substr(0, 1) + s.substr(2, e - 2);
+    d.exponent = std::atoi(s.c_str() + e + 1);
+    while (d.digits.size() > 1 && d.digits.back() == '0') d.digits.pop_back();
+  }
+  char buffer[16];
+  std::snprintf(buffer, sizeof buffer, "%c%02d", d.exponent < 0 ? '-' : '+', std::abs(d.exponent));
+  return {d.digits.substr(0, 1), d.digits.substr(1), buffer};
+}
+
+std::string bareFloat(Float f) {
+  if (std::isnan(f.value)) return "nan";
+  const std::string sign = std::signbit(f.value) ? "-" : "";
+  if (std::isinf(f.value)) return sign + "inf";
+  const double magnitude = std::fabs(f.value);
+  if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e16)) {
+    const Digits d = shortest(f);
+    char buffer[16];
+    std::snprintf(buffer, sizeof buffer, "e%c%02d", d.exponent < 0 ? '-' : '+', std::abs(d.exponent));
+    return sign + d.digits.substr(0, 1) + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + buffer;
+  }
+  const Digits d = shortest(f);
+  std::string s;
+  for (int i = 0; i <= d.exponent; ++i)
+    s += i < static_cast<int>(d.digits.size()) ? d.digits[static_cast<size_t>(i)] : '0';
+  if (d.exponent < 0) s = "0";
+  s += '.';
+  for (int i = -1; i > d.exponent; --i) s += '0';
+  for (int i = std::max(0, d.exponent + 1); i < static_cast<int>(d.digits.size()); ++i)
+    s += d.digits[static_cast<size_t>(i)];
+  if (s.back() == '.') s += '0';
+  return sign + s;
+}
+
+std::string padLeft(const std::string& s, size_t width) {
+  return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
+}
+
+/// Formats elements of one array to a common width, as NumPy does; made from the elements that will be shown.
+class ArrayFormat {
+ public:
+  ArrayFormat(uint8_t dtype, const std::vector<const void*>& shown) : dtype_(dtype) {
+    if (isFloat(dtype)) {
+      prepareFloats(shown);
+      return;
+    }
+    for (const void* p : shown) width_ = std::max(width_, plain(p).size());
+  }
+  std::string operator()(const void* p) const {
+    return isFloat(dtype_) ? floatText(floatAt(dtype_, p)) : padLeft(plain(p), width_);
+  }
+
+ private:
+  uint8_t dtype_;
+  size_t width_ = 0;
+  bool exponential_ = false;
+  size_t left_ = 0, right_ = 0, fraction_ = 0, exponentDigits_ = 2;
+
+  std::string plain(const void* p) const {
+    if (dtype_ == 12) return read<uint8_t>(p) ? "True" : "False";
+    return intText(dtype_, p);
+  }
+
+  void prepareFloats(const std::vector<const void*>& shown) {
+    double largest = 0, least = 0;
+    bool any = false, odd = false, negativeInfinity = false;
+    for (const void* p : shown) {
+      const double v = floatAt(dtype_, p).value;
+      if (!std::isfinite(v)) {
+        odd = true;
+        negativeInfinity |= v < 0;
+        continue;
+      }
+      const double m = std::fabs(v);
+      if (m == 0) continue;
+      largest = any ? std::max(largest, m) : m;
+      least = any ? std::min(least, m) : m;
+      any = true;
+    }
+    exponential_ = any && (largest >= 1e8 || least < 1e-4 || largest / least > 1000.0);
+    for (const void* p : shown) {
+      const Float f = floatAt(dtype_, p);
+      if (!std::isfinite(f.value)) continue;
+      const size_t sign = std::signbit(f.value) ? 1 : 0;
+      if (exponential_) {
+        const Scientific s = scientific(f);
+        left_ = std::max(left_, s.whole.size() + sign);
+        fraction_ = std::max(fraction_, s.fraction.size());
+        exponentDigits_ = std::max(exponentDigits_, s.exponent.size() - 1);
+      } else {
+        const std::string s = positional(f);
+        const size_t point = s.find('.');
+        left_ = std::max(left_, point + sign);
+        right_ = std::max(right_, s.size() - point - 1);
+      }
+    }
+    if (exponential_) right_ = exponentDigits_ + 2 + fraction_;
+    if (odd) {
+      const size_t offset = right_ + 1;
+      const size_t need = negativeInfinity ? 4 : 3;
+      if (need > offset) left_ = std::max(left_, need - offset);
+    }
+  }
+
+  std::string floatText(Float f) const {
+    if (!std::isfinite(f.value))
+      return padLeft(std::isnan(f.value) ? "nan" : f.value < 0 ? "-inf" : "inf", left_ + right_ + 1);
+    const std::string sign = std::signbit(f.value) ? "-" : "";
+    if (!exponential_) {
+      const std::string s = sign + positional(f);
+      const size_t point = s.find('.');
+      return std::string(left_ - point, ' ') + s + std::string(right_ - (s.size() - point - 1), ' ');
+    }
+    Scientific s = scientific(f);
+    s.fraction.resize(fraction_, '0');
+    std::string exponent = s.exponent.substr(1);
+    exponent.insert(0, exponentDigits_ - exponent.size(), '0');
+    return padLeft(sign + s.whole, left_) + "." + s.fraction + "e" + s.exponent[0] + exponent;
+  }
+};
+
+class ArrayPrinter {
+ public:
+  explicit ArrayPrinter(const TensorView& t) : t_(t), size_(dtypeSize(t.dtype)), strides_(t.shape.size()) {
+    int64_t n = 1;
+    for (size_t d = t.shape.size(); d-- > 0;) strides_[d] = n, n *= t.shape[d];
+    summarise_ = n > kThreshold;
+    collect(0, 0);
+  }
+
+  std::string text() {
+    const ArrayFormat format(t_.dtype, shown_);
+    return nested(format, 0, 0, " ", kLineWidth);
+  }
+
+ private:
+  const TensorView& t_;
+  int size_;
+  std::vector<int64_t> strides_;
+  std::vector<const void*> shown_;
+  bool summarise_ = false;
+
+  bool cut(size_t axis) const { return summarise_ && 2 * kEdge < t_.shape[axis]; }
+  const void* at(int64_t offset) const { return static_cast<const std::byte*>(t_.data) + offset * size_; }
+
+  void collect(size_t axis, int64_t offset) {
+    if (axis == t_.shape.size()) {
+      shown_.push_back(at(offset));
+      return;
+    }
+    for (int64_t i = 0; i < t_.shape[axis]; ++i) {
+      if (cut(axis) && i == kEdge) i = t_.shape[axis] - kEdge;
+      collect(axis + 1, offset + i * strides_[axis]);
+    }
+  }
+
+  static void extend(std::string& s, std::string& line, const std::string& word, size_t width,
+                     const std::string& indent) {
+    if (line.size() + word.size() > width && line.size() > indent.size()) {
+      while (!line.empty() && line.back() == ' ') line.pop_back();
+      s += line + "\n";
+      line = indent;
+    }
+    line += word;
+  }
+
+  std::string nested(const ArrayFormat& format, size_t axis, int64_t offset, const std::string& indent, size_t width) {
+    if (axis == t_.shape.size()) return format(at(offset));
+    const int64_t n = t_.shape[axis];
+    std::string s;
+    if (axis + 1 == t_.shape.size()) {
+      std::string line = indent;
+      for (int64_t i = 0; i < n; ++i) {
+        if (cut(axis) && i == kEdge) {
+          extend(s, line, "...", width - 1, indent);
+          line += ' ';
+          i = n - kEdge;
+        }
+        extend(s, line, format(at(offset + i * strides_[axis])), width - 1, indent);
+        if (i + 1 < n) line += ' ';
+      }
+      s += line;
+    } else {
+      const std::string separator(t_.shape.size() - axis - 1, '\n');
+      for (int64_t i = 0; i < n; ++i) {
+        if (cut(axis) && i == kEdge) {
+          s += indent + "..." + separator;
+          i = n - kEdge;
+        }
+        s += indent + nested(format, axis + 1, offset + i * strides_[axis], indent + " ", width - 1);
+        if (i + 1 < n) s += separator;
+      }
+    }
+    return "[" + s.substr(std::min(s.size(), indent.size())) + "]";
+  }
+};
+
+struct Spec {
+  bool ok = false, zero = false;
+  int width = 0, precision = -1;
+  char type = 0;
+};
+
+Spec parseSpec(std::string_view f) {
+  Spec s;
+  size_t i = 0;
+  auto number = [&](int& out) {
+    const size_t start = i;
+    out = 0;
+    while (i < f.size() && f[i] >= '0' && f[i] <= '9' && i - start < 4) out = out * 10 + (f[i++] - '0');
+    return i > start;
+  };
+  if (i < f.size() && f[i] == '0') s.zero = true, ++i;
+  int width = 0;
+  if (number(width)) s.width = width;
+  if (i < f.size() && f[i] == '.') {
+    ++i;
+    if (!number(s.precision)) return s;
+  }
+  if (i < f.size() && std::strchr("dfeg", f[i])) s.type = f[i++];
+  s.ok = i == f.size() && s.width <= 1000 && s.precision <= 1000 && (s.type || s.precision < 0) &&
+         !(s.type == 'd' && s.precision >= 0);
+  return s;
+}
+
+}  // namespace
+
+std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
+  if (format.empty()) return "";
+  if (!rank0) return "a tensor takes no format: only a rank-0 value does";
+  const Spec s = parseSpec(format);
+  if (!s.ok) return "`" + std::string(format) + "` is no format: `d`, `.Nf`, `.Ne`, `.Ng` with a width before";
+  if (s.type == 'd' && isFloat(dtype)) return "`d` is for integers, and this is " + std::string(dtypeName(dtype));
+  if (s.type && dtype == 12) return "a bool takes a width only";
+  return "";
+}
+
+std::string formatScalar(uint8_t dtype, const void* element, std::string_view format) {
+  std::string plain = isFloat(dtype) ? bareFloat(floatAt(dtype, element))
+                      : dtype == 12  ? (read<uint8_t>(element) ? "true" : "false")
+                                     : intText(dtype, element);
+  if (format.empty()) return plain;
+  const Spec s = parseSpec(format);
+  if (s.ok && s.type && s.type != 'd') {
+    double v = 0;
+    if (isFloat(dtype))
+      v = floatAt(dtype, element).value;
+    else
+      v = dtype == 11 ? static_cast<double>(read<uint64_t>(element)) : std::strtod(plain.c_str(), nullptr);
+    if (std::isfinite(v)) {
+      const char pattern[] = {'%', '.', '*', s.type, 0};
+      const int precision = s.precision < 0 ? 6 : s.precision;
+      const int n = std::snprintf(nullptr, 0, pattern, precision, v);
+      plain.resize(static_cast<size_t>(n) + 1);
+      std::snprintf(plain.data(), plain.size(), pattern, precision, v);
+      plain.pop_back();
+    }
+  }
+  const size_t width = static_cast<size_t>(s.width);
+  if (s.zero && plain.size() < width) {
+    const size_t sign = plain[0] == '-' ? 1 : 0;
+    plain.insert(sign, width - plain.size(), '0');
+  }
+  return padLeft(plain, width);
+}
+
+std::string formatTensor(const TensorView& t, std::string_view device) {
+  if (t.shape.empty()) return formatScalar(t.dtype, t.data, "");
+  std::string head = std::string(dtypeName(t.dtype)) + "[";
+  int64_t n = 1;
+  for (size_t d = 0; d < t.shape.size(); ++d) {
+    head += (d ? ", " : "") + std::to_string(t.shape[d]);
+    n *= t.shape[d];
+  }
+  head += "]";
+  if (!device.empty()) head += " @" + std::string(device);
+  head += "\n";
+  if (n == 0) return head + "[]";
+  return head + ArrayPrinter(t).text();
+}
+
+}  // namespace tenc::rt
