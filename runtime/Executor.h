@@ -1,0 +1,73 @@
+// Runs a Program: one pass over its steps. A Machine holds what outlives a program: threads, arenas, the generator's
+// state.
+#pragma once
+#include <atomic>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/abi/Program.h"
+#include "runtime/io/Io.h"
+
+namespace tenc::rt {
+
+class ThreadPool;
+class Arena;
+
+struct MachineOptions {
+  int threads = 0;            ///< 0: as many as the process may use
+  int virtualCuda = 0;        ///< virtual devices cuda:0.. on this machine
+  uint64_t virtualBytes = 0;  ///< capacity of each; 0: as the host
+};
+
+class Machine {
+ public:
+  explicit Machine(const MachineOptions& options);
+  ~Machine();
+  const MachineOptions& options() const { return options_; }
+  int threads() const;
+  ThreadPool& pool() { return *pool_; }
+  /// The arena of an actual device name; made when first asked for. Null for a device that this machine does not have.
+  Arena* arena(const std::string& device);
+  uint64_t seed = 0, draws = 0;
+  std::atomic<bool> interrupted{false};  ///< set by a signal handler: the run ends at the next step
+
+ private:
+  MachineOptions options_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::vector<std::pair<std::string, std::unique_ptr<Arena>>> arenas_;
+};
+
+/// Processors that this process may use.
+int processorCount();
+
+struct BenchResult {
+  std::string name;
+  double medianMs = 0, minMs = 0;
+  int rounds = 0;
+};
+
+/// How a run ended.
+struct RunResult {
+  enum class End : uint8_t { Done, Stopped, Interrupted, OutOfMemory } end = End::Done;
+  abi::FaultKind fault = abi::FaultKind::None;
+  uint32_t site = 0;  ///< Stopped: index into Program::sites
+  std::string text;   ///< assertion message, file error
+  std::vector<BenchResult> benches;
+};
+
+struct RunOptions {
+  std::function<void(std::string_view)> print;  ///< gets each printed line with its newline; null: standard output
+  double benchSeconds = 1.0;                    ///< about how long one bench block runs
+  int benchRounds = 0;                          ///< 0: by time
+  /// The host bytes of inputs (Program::inputs), in order.
+  std::vector<const void*> inputs;
+  /// Called once at the end for each of Program::results with host bytes.
+  std::function<void(size_t, const void*)> result;
+};
+
+RunResult run(const abi::Program& program, Machine& machine, const RunOptions& options = {});
+
+}  // namespace tenc::rt

@@ -1,0 +1,29 @@
+// The memory of one device, taken from the system once and reused: 2 MB pages where the system gives them.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace tenc::rt {
+
+class Arena {
+ public:
+  Arena() = default;
+  ~Arena();
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  /// At least `bytes`, contents undefined; false when the system has no more. `poison` fills with 0xA5, so that a read
+  /// of what was never written shows.
+  bool reserve(uint64_t bytes, bool poison);
+  std::byte* base() const { return base_; }
+  uint64_t size() const { return size_; }
+  /// Makes the memory inaccessible, or accessible again: how virtual devices catch a missing transfer.
+  void protect(bool accessible);
+
+ private:
+  std::byte* base_ = nullptr;
+  void* mapping_ = nullptr;
+  uint64_t mapped_ = 0, size_ = 0;
+  bool accessible_ = true;
+};
+
+}  // namespace tenc::rt

@@ -1,0 +1,97 @@
+#include "runtime/cpu/ThreadPool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tenc::rt {
+namespace {
+
+inline void pause() { __builtin_ia32_pause(); }
+constexpr int kSpins = 4000;  // about 100 microseconds: the gap between two kernels of one program
+
+}  // namespace
+
+ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {}
+
+ThreadPool::~ThreadPool() {
+  quit_ = true;
+  wake_.fetch_add(1);
+  wake_.notify_all();
+  for (auto& w : workers_) w.join();
+}
+
+void ThreadPool::start() {
+  // Signals go to the main thread: an interrupt is handled there.
+  sigset_t all, old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+void ThreadPool::claim(int thread) {
+  while (true) {
+    const int64_t begin = next_.fetch_add(grain_, std::memory_order_relaxed);
+    if (begin >= items_) return;
+    work_(context_, thread, begin, std::min(begin + grain_, items_));
+  }
+}
+
+void ThreadPool::run(int64_t items, int64_t grain, Work work, void* context) {
+  if (items <= 0) return;
+  if (threads_ == 1 || items <= grain) return work(context, 0, 0, items);
+  if (workers_.empty()) start();
+  items_ = items;
+  grain_ = grain;
+  work_ = work;
+  context_ = context;
+  next_.store(0, std::memory_order_relaxed);
+  const uint64_t job = (state_.load(std::memory_order_relaxed) & ~(kJob - 1)) + kJob;
+  state_.store(job | kOpen, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) > 0) {
+    wake_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.notify_all();
+  }
+  claim(0);
+  // Late workers can no longer enter; those inside finish their last range.
+  state_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int i = 0; (state_.load(std::memory_order_acquire) & (kOpen - 1)) != 0; ++i) {
+    if (i > 20000)
+      std::this_thread::yield();
+    else
+      pause();
+  }
+}
+
+void ThreadPool::loop(int thread) {
+  uint64_t last = 0;
+  int spins = 0;
+  while (!quit_.load(std::memory_order_relaxed)) {
+    uint64_t s = state_.load(std::memory_order_acquire);
+    const uint64_t job = s & ~(kJob - 1);
+    if ((s & kOpen) && job != last) {
+      if (!state_.compare_exchange_weak(s, s + 1, std::memory_order_acq_rel)) continue;
+      last = job;
+      claim(thread);
+      state_.fetch_sub(1, std::memory_order_release);
+      spins = 0;
+      continue;
+    }
+    if (++spins < kSpins) {
+      pause();
+      continue;
+    }
+    const uint32_t seen = wake_.load(std::memory_order_seq_cst);
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    s = state_.load(std::memory_order_seq_cst);
+    const bool work = (s & kOpen) && (s & ~(kJob - 1)) != last;
+    if (!work && !quit_) wake_.wait(seen);
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    spins = 0;
+  }
+}
+
+}  // namespace tenc::rt
