@@ -24,6 +24,7 @@ struct Access {
     int64_t extent;                          ///< >= 0: checked; negative indices count from the end, out of range sets
                                              ///< the fault `fault` and reads 0. -1: known to be in range
     uint32_t fault = 0;                      ///< index into Kernel::faults
+    int64_t size = 0;                        ///< added to a negative index before the check; 0: the same as `extent`
   };
   std::vector<Term> terms;
 };
@@ -61,13 +62,18 @@ struct Reduction {
 struct Store { Access access; ExprId value; };
 
 /// Loops over inner dims, run for each outer point inside the stage's outer box, stages in order. Inner loops with an
-/// empty range run zero times (a reduction then gives its identity). A stage may both reduce and store.
+/// empty range run zero times (a reduction then gives its identity). A stage may both reduce and store. Expressions that
+/// do not depend on an inner loop variable are for the target to hoist out of that loop.
 struct Stage {
   std::vector<int64_t> outerLo, outerHi;     ///< the box of outer points that run this stage; one pair an outer dim
   std::vector<int64_t> innerLo, innerHi;     ///< inner loop ranges; empty for rank 0
   std::vector<Expr> exprs;                   ///< the stage's own graph (loop variables: outer then inner)
   std::vector<uint32_t> reductions;          ///< numbers in Kernel::reductions computed here
   std::vector<Store> stores;
+  /// The inner iterations depend on each other through an InOut buffer (scatter): they run one after the other in
+  /// row-major order. Different outer points never touch the same element. A checked store that is out of range writes
+  /// nothing, or element 0 of the dim.
+  bool ordered = false;
 };
 
 struct Buffer {
