@@ -1,0 +1,19 @@
+// Packing one panel of B: k rows of `width` whole vectors, the columns past the matrix filled with zeros.
+#pragma once
+#include <string>
+
+#include "codegen/cpu/GemmPlan.h"
+
+namespace llvm {
+class Module;
+class Function;
+}  // namespace llvm
+
+namespace tenc::codegen::cpu {
+
+/// `void pack(const T* b, T* panel)`: panel[k * width * lanes + j] = b[k * row + j * col] for j < columns, else 0.
+/// Made once a module and shape.
+llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product, const GemmPlan& plan,
+                          int64_t width, int64_t columns);
+
+}  // namespace tenc::codegen::cpu

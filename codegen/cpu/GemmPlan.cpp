@@ -1,0 +1,80 @@
+#include "codegen/cpu/GemmPlan.h"
+
+#include <algorithm>
+
+namespace tenc::codegen::cpu {
+
+Blocks Blocks::of(int64_t total, int64_t most) {
+  if (total == 0) return {};
+  const int64_t count = (total + most - 1) / most;
+  return {count, total / count, total % count};
+}
+
+int64_t GemmPlan::tasks(const Product& p) const {
+  int64_t n = rowTasks * panelTasks;
+  for (int64_t b : p.batch) n *= b;
+  return n;
+}
+
+GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
+  GemmPlan g;
+  const int size = ir::byteSize(p.dtype);
+  g.lanes = registerBytes / size;
+  const int64_t vectors = (p.n + g.lanes - 1) / g.lanes;
+  g.tail = static_cast<int>(p.n % g.lanes);
+  int64_t batch = 1;
+  for (int64_t b : p.batch) batch *= b;
+
+  const bool unitColumns = p.b.col == 1 || p.n == 1;
+  g.stream = p.m <= 4 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
+             static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
+  if (!unitColumns) {
+    g.pack = p.b.row == 1 ? PackB::Transpose : PackB::Elements;
+  } else if (p.m > 256 && p.k * p.n * size > (1 << 20)) {
+    g.pack = PackB::Rows;
+  }
+
+  // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
+  const bool wide = registerBytes == 64;
+  const int64_t widest = g.stream ? vectors : wide ? 4 : 2;
+  g.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
+  const int64_t width = g.vectors.size + (g.vectors.larger ? 1 : 0);
+  const int64_t accumulators = wide ? 24 : 12;
+  int64_t height = g.stream ? p.m : std::min<int64_t>(accumulators / std::max<int64_t>(width, 1), wide ? 14 : 8);
+  g.rows = Blocks::of(p.m, std::max<int64_t>(1, height));
+  if (g.pack != PackB::None) g.packBytes = static_cast<uint64_t>(p.k * width * g.lanes * size);
+
+  // A task is worth a thread's wake-up from about 2 MFLOP on; a few tasks a thread even out a late one.
+  const double flop = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  const double bytes = static_cast<double>(p.k) * static_cast<double>(p.n) * size;
+  const double worth = std::max(flop / 2e6, bytes / (1 << 20));
+  int64_t want = 1;
+  if (threads > 1 && worth >= 2)
+    want = std::min<int64_t>(static_cast<int64_t>(worth), worth >= 32 ? 4 * threads : 2 * threads);
+  if (batch >= want)
+    want = 1;
+  else
+    want = (want + batch - 1) / batch;
+  if (g.stream) {
+    // Column ranges in whole vectors; each task streams its own part of every row.
+    g.panelTasks = std::max<int64_t>(1, std::min<int64_t>(want, vectors / 16));
+    g.vectors = Blocks::of(vectors, (vectors + g.panelTasks - 1) / g.panelTasks);
+    g.panelTasks = g.vectors.count;
+    return g;
+  }
+  const bool byPanels =
+      g.pack != PackB::None ? g.vectors.count >= want || g.vectors.count >= g.rows.count : g.vectors.count >= want;
+  if (byPanels)
+    g.panelTasks = std::min(want, g.vectors.count);
+  else
+    g.rowTasks = std::min(want, g.rows.count);
+  if (byPanels && g.panelTasks < want && g.rows.count >= 2)
+    g.rowTasks = std::min<int64_t>(g.rows.count, want / g.panelTasks);
+  if (!byPanels && g.rowTasks < want && g.vectors.count >= 2)
+    g.panelTasks = std::min<int64_t>(g.vectors.count, want / g.rowTasks);
+  g.rowTasks = std::max<int64_t>(1, g.rowTasks);
+  g.panelTasks = std::max<int64_t>(1, g.panelTasks);
+  return g;
+}
+
+}  // namespace tenc::codegen::cpu

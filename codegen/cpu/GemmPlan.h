@@ -1,0 +1,38 @@
+// How a matrix product is cut into tiles and tasks on the CPU. Pure arithmetic on shapes; Gemm.cpp prints it.
+//
+// The outer-product microkernel keeps a tile of C in registers and runs over all of k (Goto and van de Geijn, "Anatomy
+// of High-Performance Matrix Multiplication", 2008; here without packing A, and with B packed only when it is reused
+// much). Every element of C is one chain of fused multiply-adds in the order of k, so the bits depend neither on the
+// tile nor on the number of tasks or threads.
+#pragma once
+#include <cstdint>
+
+#include "codegen/Kernel.h"
+
+namespace tenc::codegen::cpu {
+
+/// `total` things in `count` blocks whose sizes differ by one: the first `larger` hold `size` + 1, the others `size`.
+struct Blocks {
+  int64_t count = 0, size = 0, larger = 0;
+  static Blocks of(int64_t total, int64_t most);
+  int64_t start(int64_t i) const { return i * size + (i < larger ? i : larger); }
+};
+
+enum class PackB : uint8_t { None, Rows, Transpose, Elements };
+
+struct GemmPlan {
+  int lanes = 16;  ///< elements of a vector register
+  Blocks rows;     ///< of C, each a tile's height
+  Blocks vectors;  ///< panels of columns, counted in vectors
+  int tail = 0;    ///< columns in the last vector when it is not full, else 0
+  PackB pack = PackB::None;
+  bool stream = false;  ///< 1 to 4 rows: whole rows of B are streamed, C is kept in memory
+  int64_t rowTasks = 1, panelTasks = 1;
+  uint64_t packBytes = 0;  ///< scratch for one packed panel
+  int64_t tasks(const Product& p) const;
+};
+
+/// `registerBytes`: width of a vector register (64 or 32); `threads`: how many tasks are worth having.
+GemmPlan planGemm(const Product& p, int registerBytes, int threads);
+
+}  // namespace tenc::codegen::cpu
