@@ -6,7 +6,7 @@
 // Index.cpp, Format.cpp.
 #pragma once
 #include <functional>
-#include <initializer_list>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -187,6 +187,210 @@ class Lowering {
 
  private:
   ir::Builder* builder_ = nullptr;
+  uint64_t nextId_ = 1;
+
+  // ---- scopes (Scope.cpp)
+  struct Scope {
+    std::list<std::pair<std::string, Binding>> names;  ///< later ones shadow earlier ones; addresses are stable
+  };
+  /// A body being lowered: the script, a function instance, or an inlined lambda.
+  struct Frame {
+    const Unit* unit = nullptr;
+    const FnDecl* fn = nullptr;
+    std::string key, signature;
+    Span call;
+    bool higherOrder = false;  ///< has a function among its arguments
+    std::list<Scope> scopes;
+  };
+  std::vector<std::unique_ptr<Frame>> frames_;
+  Frame& frame() { return *frames_.back(); }
+  void push() { frame().scopes.emplace_back(); }
+  void pop() { frame().scopes.pop_back(); }
+  Binding* findLocal(std::string_view name);
+  Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
+  /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
+  std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
+  std::optional<Val> lookup(std::string_view name, Span span);
+  Val constantOf(const Unit& unit, const ast::Stmt& decl);
+  Val paramOf(const ast::Stmt& decl);
+  Val deviceOf(const Unit& unit, const ast::Stmt& decl);
+  Val deviceNamed(std::string_view name, Span span);
+  Val unknownName(std::string_view name, Span span);
+  std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
+  std::vector<std::string> visibleNames();
+
+  // ---- units (Lower.cpp)
+  std::list<std::unique_ptr<Unit>> units_;
+  std::map<std::string, const Unit*> modules_;
+  void collect(Unit& unit);
+  const Unit* import(const std::string& name, Span span);
+  void checkUncalled(const Unit& unit);
+  void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
+  void finish(ir::Func* func, const std::vector<ir::Value*>& results);
+
+  // ---- types (Types.cpp, Unify.cpp)
+  /// Variables of a signature, struct or `let` type, and what they are bound to.
+  struct Generics {
+    const Unit* unit = nullptr;
+    const std::vector<ast::Generic>* listed = nullptr;
+    std::map<std::string, Val, std::less<>> bound;
+    std::map<std::string, Span, std::less<>> origin;  ///< where each was bound, for notes
+    bool locals = false;                              ///< also see local names (types of `let`)
+    bool open = true;                                 ///< unknown names in shapes are variables
+    struct Pending { const ast::TypeExpr* dim; int64_t value; };
+    std::vector<Pending> pending;                     ///< dims with more than one unknown, solved at the end
+  };
+  /// Who is being unified, for messages: "argument `x` of `affine`".
+  struct Target {
+    std::string what;
+    Span span;
+    Span declared;
+    bool isDeclaration = false;  ///< let, result, field: E0207 instead of E0201, E0202
+  };
+  const ast::Generic* listedGeneric(const Generics& g, std::string_view name) const;
+  /// What a name in a type means: bound variable, dtype, struct or other type, integer; nullopt for an unbound variable.
+  struct TypeName { bool variable = false; std::optional<Val> value; };
+  TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
+  Ty resolve(const ast::TypeExpr& t, Generics& g);
+  std::optional<Ty> typeOfVal(const Val& type);
+  std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
+  std::shared_ptr<const Ty> structType(const StructDecl& decl, const std::vector<ast::TypePtr>* args, Generics* outer,
+                                       Span span, std::vector<std::pair<std::string, Val>>* given = nullptr);
+  StructPtr structInfo(const StructDecl& decl, Generics& g);
+  std::string deviceInType(const ast::TypeExpr& t, Generics& g);
+  Val unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
+  Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
+  bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
+                 const ast::TypeExpr& whole);
+  bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
+  bool unifyArgument(const ast::TypeExpr& t, const Val& actual, Generics& g, const Target& who);
+  bool finishPending(Generics& g, const Target& who);
+  bool checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who);
+  Val fit(const Ty& t, const Val& v, const Target& who);
+  bool isStructNamed(const ast::TypeExpr& t, const Unit& unit, const StructDecl** decl, const Unit** owner);
+
+  // ---- functions (Functions.cpp, Calls.cpp)
+  std::unordered_map<std::string, std::unique_ptr<Instance>> instances_;
+  std::set<const FnDecl*> called_;
+  std::string keyOf(const Val& v);
+  Val callOverloads(const FnValue& f, CallArgs& args);
+  Val callDecl(const FnDecl& decl, CallArgs& args);
+  Val callLambda(const FnValue& f, CallArgs& args);
+  Val callBuiltinOrTransform(const FnValue& f, CallArgs& args);
+  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, const std::vector<bool>& isStatic, Span call);
+  void lowerInstance(const FnDecl& decl, Instance& inst, std::vector<Val>& values, Generics& g, std::string key,
+                     std::string signature, Span call, bool higherOrder);
+  bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
+  const FnDecl* pickOverload(const std::vector<const FnDecl*>& overloads, const Val* first);
+  std::string headOf(const ast::TypeExpr* t, const FnDecl& decl);
+  std::string headOf(const Val& v);
+  std::string signatureText(const FnDecl& decl) const;
+  Val callMethod(const Val& base, const ast::Expr& member, CallArgs& args);
+  Val callExpr(const ast::Expr& e, const Ty* expected);
+  Val pipe(const ast::Expr& e, const Ty* expected);
+  CallArgs evalArguments(const ast::Expr& e);
+  void places(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& out2);
+  Ty placesOf(const ast::TypeExpr* t, Generics& g);
+  bool addCaptures_ = false;
+
+  // ---- expressions (Expr.cpp)
+  Val evalName(const ast::Expr& e);
+  Val evalMember(const ast::Expr& e);
+  Val memberOf(const Val& base, const ast::Expr& e);
+  Val evalIndex(const ast::Expr& e);
+  Val evalStruct(const ast::Expr& e, const Ty* expected);
+  Val evalArray(const ast::Expr& e, const Ty* expected);
+  Val evalUnary(const ast::Expr& e);
+  Val evalBinary(const ast::Expr& e, const Ty* expected);
+  Val shortCircuit(const ast::Expr& e, const Val& left);
+  Val evalLambda(const ast::Expr& e);
+  Val evalBlockExpr(const ast::Expr& e, const Ty* expected);
+  Val evalIf(const ast::Expr& e, const Ty* expected);
+  Val compareDevices(std::string_view op, const Val& a, const Val& b2, Span span);
+  Val compareStatic(std::string_view op, const Val& a, const Val& b2, Span span);
+  std::optional<Val> foldNumbers(std::string_view op, const Val& a, const Val& b2, Span span);
+  Val matmul(const Val& a, const Val& b2, Span span, Span opSpan);
+  ir::Value* constantTensor(const Val& array, ir::DType t, const ir::Dims& shape);
+  bool arrayShape(const Val& v, ir::Dims& shape, std::optional<ir::DType>& dtype, bool& allStatic, bool& anyTree);
+
+  // ---- statements and control flow (Statements.cpp, Control.cpp)
+  enum class Exit : uint8_t { Falls, Break, Continue, Return };
+  /// How a list of statements ended. `broke` and `returned` are run-time bools when several ends are possible.
+  struct Flow {
+    Exit exit = Exit::Falls;
+    Val value;             ///< of the block, or the returned value
+    bool done = false;     ///< everything up to the boundary has been lowered
+    ir::Value* broke = nullptr;
+    ir::Value* returned = nullptr;
+    Val result;            ///< where `returned` is true
+    bool mixed() const { return broke || returned; }
+  };
+  /// What encloses statements and takes their exits.
+  struct Boundary {
+    enum class Kind : uint8_t { Function, Loop, Region, Expression } kind = Kind::Function;
+    std::vector<Binding*> vars;      ///< Loop, Region: variables whose values it hands on
+    const Ty* result = nullptr;      ///< expected type of the value
+    Val returned;                    ///< a returned value seen (its structure and types)
+    bool breaks = false, returns = false;
+    Boundary* outer = nullptr;
+  };
+  Boundary* boundary_ = nullptr;
+  /// The statements that follow, from the innermost block outwards to the boundary.
+  struct Tail {
+    const ast::Block* block;
+    size_t from;
+    const Tail* next;
+    std::list<Scope>* scopes;
+  };
+  Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
+  Flow lowerFrom(const ast::Block& block, size_t from, const Tail* tail, const Ty* expected);
+  Flow lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
+  Flow lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
+  Flow lowerPlaced(const ast::Stmt& s, const std::vector<ast::Annotation>& annotations, size_t which, bool last,
+                   const Tail& tail, const Ty* expected);
+  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected, const ast::Stmt* binds, bool last);
+  Flow lowerFor(const ast::Stmt& s, const Tail& tail);
+  Flow lowerWhile(const ast::Stmt& s, const Tail& tail);
+  Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, const Tail& tail);
+  Flow countedLoop(const ast::Stmt& s, const Val& range, const Tail& tail);
+  Flow exitingLoop(const ast::Stmt& s, const Val* range, const Tail& tail);
+  /// Goes on after statements that may have left: exits where the flags say so, the rest where not.
+  Flow resume(Flow flow, const Tail& tail, const Ty* expected);
+  Flow continueWith(const Tail* tail, Flow flow, const Ty* expected);
+  void lowerLet(const ast::Stmt& s);
+  void bindLet(const ast::Stmt& s, Val value);
+  Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
+  void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared);
+  void lowerAssign(const ast::Stmt& s);
+  void assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
+  Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
+              const ast::Stmt& s);
+  void setVar(Binding& binding, const std::string& name, Val value, Span span);
+  void lowerAssert(const ast::Stmt& s);
+  Flow leave(Exit exit, Val value, Span span);
+  Val conditionOf(const ast::Expr& e, std::string_view what);
+  std::vector<Binding*> assignedVars(const std::vector<const ast::Block*>& blocks);
+  std::vector<Binding*> assignedInTail(const ast::Block* block, const Tail* tail);
+
+  // ---- regions (Regions.cpp)
+  /// One branch: what it hands on, in a region whose terminator is not written yet.
+  struct Branch { ir::Region* region = nullptr; std::vector<Val> values; bool poison = false; };
+  using BranchFn = std::function<std::vector<Val>()>;
+  /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
+  std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
+                          const BranchFn& no);
+  std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
+  bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
+  ir::Value* addResult(ir::Op* op, ir::Type t);
+  void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
+  /// Runs `f` with the builder at the end of `region`.
+  void inRegion(ir::Region* region, const std::function<void()>& f);
+  Val placeholder(const Val& like);
+  Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
+  ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }
+  /// Numbers and bools inside become tensors: what a `var` holds.
+  Val materialise(const Val& v, const Ty* expected = nullptr);
 };
 
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
