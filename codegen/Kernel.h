@@ -114,6 +114,13 @@ struct Kernel {
   std::vector<Stage> stages;                 ///< Loop
   Product product;                           ///< Product
   const ir::Op* native = nullptr;            ///< Native: the fused op whose region is emitted as it stands
+
+  /// Which operand and which result of the fused op each buffer is (-1: none; both for InOut), and which operand each
+  /// scalar is. Operands of rank 0 that are free or on "cpu" are scalars, all others buffers, in order; then come the
+  /// results that are not InOut, then scratch.
+  std::vector<int32_t> bufferOperand, bufferResult;
+  std::vector<uint32_t> scalarOperand;
+  std::string error;                         ///< why there is no kernel (an internal error), else empty
 };
 
 /// Text for `--emit=kernels`, and the key of kernel caches (without names).

@@ -74,10 +74,8 @@ std::optional<StridedView> stridedView(const Value* v, const std::function<bool(
     case OpKind::Slice:
     case OpKind::Flip:
     case OpKind::Broadcast:
-    case OpKind::Reshape:
-      break;
-    default:
-      return std::nullopt;
+    case OpKind::Reshape: break;
+    default: return std::nullopt;
   }
   const Dims& from = op.operand(0)->type.shape;
   auto view = stridedView(op.operand(0), isBase);

@@ -1,0 +1,321 @@
+#include "codegen/KernelBuilder.h"
+
+#include <cassert>
+
+#include "codegen/Codegen.h"
+#include "ir/Views.h"
+
+namespace tenc::codegen {
+
+using ir::DType;
+using ir::OpKind;
+using ir::Trait;
+
+void Space::number() {
+  vars.assign(domain.size(), {});
+  outer.clear();
+  inner.clear();
+  for (bool takeReduced : {false, true}) {
+    for (size_t a = 0; a < domain.size(); ++a) {
+      if (reduced[a] != takeReduced) continue;
+      for (int64_t extent : factors[a]) {
+        vars[a].push_back(varCount());
+        (takeReduced ? inner : outer).push_back(extent);
+      }
+    }
+  }
+}
+
+Affine Space::along(size_t axis) const {
+  Affine a;
+  int64_t step = 1;
+  for (size_t i = factors[axis].size(); i-- > 0;) {
+    a.add(Affine::variable(vars[axis][i]), step);
+    step *= factors[axis][i];
+  }
+  return a;
+}
+
+void Space::refine(const Refinement& r) {
+  for (size_t a = 0; a < domain.size(); ++a) {
+    for (size_t i = 0; i < vars[a].size(); ++i) {
+      if (vars[a][i] != r.var) continue;
+      int64_t extent = factors[a][i];
+      factors[a][i] = extent / r.inner;
+      factors[a].insert(factors[a].begin() + static_cast<std::ptrdiff_t>(i) + 1, r.inner);
+      number();
+      return;
+    }
+  }
+}
+
+namespace {
+
+bool isHostScalar(const ir::Value* v) {
+  return v->type.rank() == 0 && (v->type.place.isFree() || v->type.place.device == "cpu");
+}
+
+bool isUpdate(OpKind k) { return k == OpKind::Scatter || k == OpKind::DynamicUpdate || k == OpKind::UpdateSlice; }
+
+/// "sub_exp_sum": the first few ops that compute.
+std::string nameOf(const ir::Region& region) {
+  std::string name;
+  int count = 0;
+  for (const auto& op : region.ops) {
+    if (op->has(Trait::Terminator) || op->has(Trait::Structural) || op->kind == OpKind::Constant) continue;
+    if (++count > 4) break;
+    if (!name.empty()) name += '_';
+    name += op->info().mnemonic;
+  }
+  return name.empty() ? "copy" : name;
+}
+
+const ir::Op* findMatmul(const ir::Region& region) {
+  for (const auto& op : region.ops) {
+    if (op->kind == OpKind::Matmul) return op.get();
+  }
+  return nullptr;
+}
+
+void bindBuffers(Group& g, const ir::Op* update) {
+  Kernel& k = g.kernel;
+  const ir::Region& region = *g.fused.regions[0];
+  const ir::Value* old = update ? update->operand(0) : nullptr;
+  for (uint32_t i = 0; i < region.args.size(); ++i) {
+    const ir::Value* arg = region.args[i].get();
+    if (isHostScalar(arg) && arg != old) {
+      g.scalars[arg] = static_cast<uint32_t>(k.scalars.size());
+      k.scalars.push_back(arg->type.dtype);
+      k.scalarOperand.push_back(i);
+      continue;
+    }
+    g.buffers[arg] = static_cast<uint32_t>(k.buffers.size());
+    Buffer::Role role = arg == old ? Buffer::Role::InOut : Buffer::Role::Input;
+    k.buffers.push_back({arg->type.dtype, arg->type.size(), role});
+    k.bufferOperand.push_back(static_cast<int32_t>(i));
+    k.bufferResult.push_back(arg == old ? 0 : -1);
+  }
+  for (size_t r = update ? 1 : 0; r < g.fused.results.size(); ++r) {
+    const ir::Type& t = g.fused.result(r)->type;
+    k.buffers.push_back({t.dtype, t.size(), Buffer::Role::Output});
+    k.bufferOperand.push_back(-1);
+    k.bufferResult.push_back(static_cast<int32_t>(r));
+  }
+}
+
+}  // namespace
+
+Kernel buildKernel(const ir::Op& fused) {
+  Kernel k;
+  const ir::Region& region = *fused.regions[0];
+  k.name = nameOf(region);
+  Group g{fused, k, {}, {}, {}, {}, {}};
+  const std::string& kind = fused.stringAttr("kind");
+  if (kind == "native") {
+    k.kind = Kernel::Kind::Native;
+    k.native = &fused;
+    // Carried tensors are updated in place; `carried` gives the operand of each result, -1 for rank 0.
+    const auto& carried = fused.intsAttr("carried");
+    for (uint32_t i = 0; i < region.args.size(); ++i) {
+      const ir::Value* arg = region.args[i].get();
+      int32_t result = -1;
+      for (size_t r = 0; r < carried.size(); ++r) {
+        if (carried[r] == static_cast<int64_t>(i)) result = static_cast<int32_t>(r);
+      }
+      if (isHostScalar(arg) && result < 0) {
+        k.scalars.push_back(arg->type.dtype);
+        k.scalarOperand.push_back(i);
+        continue;
+      }
+      k.buffers.push_back({arg->type.dtype, arg->type.size(), result < 0 ? Buffer::Role::Input : Buffer::Role::InOut});
+      k.bufferOperand.push_back(static_cast<int32_t>(i));
+      k.bufferResult.push_back(result);
+    }
+    for (size_t r = 0; r < fused.results.size(); ++r) {
+      if (r < carried.size() && carried[r] >= 0) continue;
+      const ir::Type& t = fused.result(r)->type;
+      k.buffers.push_back({t.dtype, t.size(), Buffer::Role::Output});
+      k.bufferOperand.push_back(-1);
+      k.bufferResult.push_back(static_cast<int32_t>(r));
+    }
+    return k;
+  }
+  const ir::Op* update = nullptr;
+  if (fused.boolAttr("inplace")) {
+    update = region.terminator()->operand(0)->op;
+    if (!update || !isUpdate(update->kind)) {
+      k.error = "an in-place group must end in an update";
+      return k;
+    }
+  }
+  bindBuffers(g, update);
+  if (update) {
+    k.kind = Kernel::Kind::Loop;
+    buildUpdate(g);
+  } else if (kind == "product") {
+    k.kind = Kernel::Kind::Product;
+    buildProduct(g);
+  } else {
+    buildLoop(g);
+  }
+  if (k.error.empty()) collapseLoops(k);
+  return k;
+}
+
+/// A matrix product with its epilogue; operands are strided views of region arguments.
+void buildProduct(Group& g) {
+  Kernel& k = g.kernel;
+  const ir::Region& region = *g.fused.regions[0];
+  const ir::Op* matmul = findMatmul(region);
+  if (!matmul) {
+    k.error = "a product group without matmul";
+    return;
+  }
+  Product& p = k.product;
+  const ir::Type& type = matmul->result()->type;
+  size_t batchRank = type.shape.size() - 2;
+  p.dtype = type.dtype;
+  p.batch.assign(type.shape.begin(), type.shape.end() - 2);
+  p.m = type.shape[batchRank];
+  p.n = type.shape[batchRank + 1];
+  p.k = matmul->operand(0)->type.shape.back();
+  for (int side : {0, 1}) {
+    auto view = ir::stridedView(matmul->operand(static_cast<size_t>(side)),
+                                [&](const ir::Value* x) { return g.buffers.count(x) != 0; });
+    if (!view) {
+      k.error = "an operand of a product is no view of a buffer";
+      return;
+    }
+    MatrixView& m = side == 0 ? p.a : p.b;
+    m.buffer = g.buffers.at(view->base);
+    m.offset = view->offset;
+    m.batch.assign(view->strides.begin(), view->strides.end() - 2);
+    m.row = view->strides[batchRank];
+    m.col = view->strides[batchRank + 1];
+  }
+  Reduction sum;
+  sum.kind = Reduction::Kind::Sum;
+  sum.value = kNoExpr;
+  sum.accumulator = p.dtype == DType::F16 || p.dtype == DType::BF16 ? DType::F32 : p.dtype;
+  sum.result = p.dtype;
+  k.reductions.push_back(sum);
+  g.reductions[matmul] = 0;
+  Space& s = g.space;
+  s.domain = type.shape;
+  s.reduced.assign(s.domain.size(), false);
+  for (int64_t n : s.domain) s.factors.push_back({n});
+  s.number();
+  std::vector<VarRange> box;
+  Index identity;
+  for (size_t a = 0; a < s.domain.size(); ++a) {
+    box.push_back({0, s.domain[a], s.domain[a]});
+    identity.dims.push_back(s.along(a));
+  }
+  StageBuilder b(g, box, false);
+  b.refinable = false;
+  p.product = b.value(matmul->result(), identity);
+  const ir::Op* yield = region.terminator();
+  for (uint32_t i = 0; i < k.buffers.size(); ++i) {
+    if (k.bufferResult[i] < 0) continue;
+    const ir::Value* v = yield->operand(static_cast<size_t>(k.bufferResult[i]));
+    ExprId e = b.value(v, identity);
+    b.stage.stores.push_back({b.access(i, linearise(identity, v->type.shape)), e});
+  }
+  b.stage.outerLo.assign(s.outer.size(), 0);
+  b.stage.outerHi = s.outer;
+  p.epilogue = std::move(b.stage);
+}
+
+/// scatter, dynamic_update and update_slice in place: only the updated elements are written.
+void buildUpdate(Group& g) {
+  Kernel& k = g.kernel;
+  const ir::Op& op = *g.fused.regions[0]->terminator()->operand(0)->op;
+  const ir::Value* old = op.operand(0);
+  const ir::Value* update = op.operand(1);
+  Space& s = g.space;
+  s.domain = update->type.shape;
+  s.reduced.assign(s.domain.size(), false);
+  size_t at = 0;
+  size_t indexRank = 0;
+  if (op.kind == OpKind::Scatter) {
+    at = static_cast<size_t>(op.intAttr("at"));
+    indexRank = op.operand(2)->type.shape.size();
+    for (size_t i = 0; i < indexRank; ++i) s.reduced[at + i] = true;
+  }
+  s.factors.clear();
+  for (int64_t n : s.domain) s.factors.push_back({n});
+  s.number();
+  std::vector<VarRange> box;
+  for (int64_t n : s.outer) box.push_back({0, n, n});
+  for (int64_t n : s.inner) box.push_back({0, n, n});
+  Index identity;
+  for (size_t a = 0; a < s.domain.size(); ++a) identity.dims.push_back(s.along(a));
+  StageBuilder b(g, box, false);
+  b.refinable = false;
+  std::vector<Affine> target(old->type.shape.size());
+  if (op.kind == OpKind::UpdateSlice) {
+    const auto& starts = op.intsAttr("starts");
+    const auto& steps = op.intsAttr("steps");
+    for (size_t d = 0; d < target.size(); ++d) {
+      target[d] = identity.dims[d].scaled(steps.empty() ? 1 : steps[d]);
+      target[d].offset += starts[d];
+    }
+  } else {
+    uint32_t number = b.fault(op, static_cast<uint8_t>(abi::FaultKind::Index));
+    const auto& axes = op.intsAttr("axes");
+    if (op.kind == OpKind::DynamicUpdate) {
+      target = identity.dims;
+      for (size_t i = 0; i < axes.size(); ++i) {
+        size_t axis = static_cast<size_t>(axes[i]);
+        int64_t size = old->type.shape[axis];
+        ExprId start = b.value(op.operand(2 + i), Index{});
+        if (b.stopped()) return;
+        target[axis].add(b.term(start, size - update->type.shape[axis] + 1, size, number));
+      }
+    } else {
+      Index where;
+      for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(identity.dims[at + i]);
+      std::vector<bool> indexed(target.size(), false);
+      for (size_t i = 0; i < axes.size(); ++i) {
+        size_t axis = static_cast<size_t>(axes[i]);
+        ExprId e = b.value(op.operand(2 + i), where);
+        if (b.stopped()) return;
+        target[axis] = b.term(e, old->type.shape[axis], old->type.shape[axis], number);
+        indexed[axis] = true;
+      }
+      size_t next = 0;
+      for (size_t d = 0; d < target.size(); ++d) {
+        if (indexed[d]) continue;
+        if (next == at) next += indexRank;
+        target[d] = identity.dims[next++];
+      }
+    }
+  }
+  ExprId e = b.value(update, identity);
+  if (b.stopped()) return;
+  uint32_t buffer = g.buffers.at(old);
+  Affine position = linearise(Index{target, std::nullopt}, old->type.shape);
+  const std::string& mode = op.stringAttr("mode");
+  if (op.kind == OpKind::Scatter && mode != "set") {
+    Expr load;
+    load.kind = Expr::Kind::Load;
+    load.dtype = old->type.dtype;
+    load.access = b.access(buffer, position);
+    ExprId before = b.add(std::move(load));
+    OpKind combine = mode == "mul"   ? OpKind::Mul
+                     : mode == "max" ? OpKind::Max
+                     : mode == "min" ? OpKind::Min
+                                     : OpKind::Add;
+    e = b.op(combine, old->type.dtype, {before, e});
+  }
+  b.stage.stores.push_back({b.access(buffer, position), e});
+  b.stage.ordered = op.kind == OpKind::Scatter;
+  b.stage.outerLo.assign(s.outer.size(), 0);
+  b.stage.outerHi = s.outer;
+  b.stage.innerLo.assign(s.inner.size(), 0);
+  b.stage.innerHi = s.inner;
+  k.outer = s.outer;
+  k.stages.push_back(std::move(b.stage));
+}
+
+}  // namespace tenc::codegen

@@ -1,0 +1,142 @@
+#include <sstream>
+
+#include "codegen/Kernel.h"
+
+namespace tenc::codegen {
+
+namespace {
+
+void printList(std::ostream& out, const std::vector<int64_t>& list) {
+  out << '[';
+  for (size_t i = 0; i < list.size(); ++i) out << (i ? ", " : "") << list[i];
+  out << ']';
+}
+
+void printBox(std::ostream& out, const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
+  out << '[';
+  for (size_t i = 0; i < lo.size(); ++i) out << (i ? ", " : "") << lo[i] << ".." << hi[i];
+  out << ']';
+}
+
+void printAccess(std::ostream& out, const Access& a) {
+  out << 'b' << a.buffer << '[' << a.offset;
+  for (size_t v = 0; v < a.strides.size(); ++v) {
+    if (a.strides[v] != 0) out << " + " << a.strides[v] << "*i" << v;
+  }
+  for (const Access::Term& t : a.terms) {
+    out << " + " << t.stride << "*%" << t.index;
+    if (t.extent >= 0) out << "{<" << t.extent << ", size " << t.size << ", fault " << t.fault << '}';
+  }
+  out << ']';
+}
+
+std::string_view reductionName(Reduction::Kind k) {
+  constexpr std::string_view kNames[] = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin"};
+  return kNames[static_cast<size_t>(k)];
+}
+
+void printExpr(std::ostream& out, const Expr& e) {
+  auto args = [&] {
+    for (ExprId a : e.args) out << " %" << a;
+  };
+  switch (e.kind) {
+    case Expr::Kind::Op:
+      out << ir::opInfo(e.op).mnemonic;
+      args();
+      if (ir::opInfo(e.op).has(ir::Trait::CanFault) && ir::isInt(e.dtype)) out << " fault " << e.fault;
+      break;
+    case Expr::Kind::Constant: out << "constant 0x" << std::hex << e.bits << std::dec; break;
+    case Expr::Kind::LoopVar: out << 'i' << e.index; break;
+    case Expr::Kind::Scalar: out << "scalar " << e.index; break;
+    case Expr::Kind::Load:
+      out << "load ";
+      printAccess(out, e.access);
+      break;
+    case Expr::Kind::Reduced: out << "reduced " << e.index; break;
+    case Expr::Kind::Random:
+      out << ir::opInfo(e.op).mnemonic;
+      args();
+      break;
+  }
+  out << " : " << ir::name(e.dtype);
+}
+
+void printStage(std::ostream& out, const Kernel& k, const Stage& s) {
+  out << "  stage outer ";
+  printBox(out, s.outerLo, s.outerHi);
+  if (!s.innerLo.empty()) {
+    out << " inner ";
+    printBox(out, s.innerLo, s.innerHi);
+  }
+  if (s.ordered) out << " ordered";
+  out << '\n';
+  for (size_t i = 0; i < s.exprs.size(); ++i) {
+    out << "    %" << i << " = ";
+    printExpr(out, s.exprs[i]);
+    out << '\n';
+  }
+  for (uint32_t r : s.reductions) {
+    const Reduction& red = k.reductions[r];
+    out << "    reduce " << r << " = " << reductionName(red.kind) << " %" << red.value;
+    if (red.position != kNoExpr) out << " at %" << red.position;
+    out << " in " << ir::name(red.accumulator) << " : " << ir::name(red.result) << '\n';
+  }
+  for (const Store& st : s.stores) {
+    out << "    store ";
+    printAccess(out, st.access);
+    out << " = %" << st.value << '\n';
+  }
+}
+
+void printMatrix(std::ostream& out, std::string_view name, const MatrixView& m) {
+  out << "  " << name << " b" << m.buffer << " offset " << m.offset << " batch ";
+  printList(out, m.batch);
+  out << " row " << m.row << " col " << m.col << '\n';
+}
+
+void printBody(std::ostream& out, const Kernel& k) {
+  constexpr std::string_view kRoles[] = {"in", "out", "inout", "scratch"};
+  for (size_t i = 0; i < k.buffers.size(); ++i) {
+    const Buffer& b = k.buffers[i];
+    out << "  b" << i << ' ' << kRoles[static_cast<size_t>(b.role)] << ' ' << ir::name(b.dtype) << " x " << b.elements
+        << '\n';
+  }
+  for (size_t i = 0; i < k.scalars.size(); ++i) out << "  scalar " << i << ' ' << ir::name(k.scalars[i]) << '\n';
+  if (k.kind == Kernel::Kind::Product) {
+    const Product& p = k.product;
+    out << "  product " << ir::name(p.dtype) << " batch ";
+    printList(out, p.batch);
+    out << " m " << p.m << " n " << p.n << " k " << p.k << '\n';
+    printMatrix(out, "a", p.a);
+    printMatrix(out, "b", p.b);
+    printStage(out, k, p.epilogue);
+    return;
+  }
+  if (k.kind == Kernel::Kind::Native) return;
+  out << "  outer ";
+  printList(out, k.outer);
+  out << '\n';
+  for (const Stage& s : k.stages) printStage(out, k, s);
+}
+
+}  // namespace
+
+std::string print(const Kernel& k) {
+  constexpr std::string_view kKinds[] = {"loop", "product", "native"};
+  std::ostringstream out;
+  out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
+  if (!k.error.empty()) out << "  error: " << k.error << '\n';
+  printBody(out, k);
+  return out.str();
+}
+
+std::string key(const Kernel& k) {
+  std::ostringstream out;
+  out << static_cast<int>(k.kind) << '\n';
+  printBody(out, k);
+  // A native kernel is its region; it is never shared.
+  if (k.kind == Kernel::Kind::Native) out << static_cast<const void*>(k.native);
+  return out.str();
+}
+
+}  // namespace tenc::codegen

@@ -1,0 +1,420 @@
+#include "codegen/ScalarBodies.h"
+
+#include <cassert>
+#include <cmath>
+
+#include "codegen/ScalarMath.h"
+
+namespace tenc::codegen {
+using ir::DType;
+using ir::OpKind;
+
+Repr reprOf(DType t) {
+  switch (t) {
+    case DType::F16:
+    case DType::BF16:
+    case DType::F32: return Repr::F32;
+    case DType::F64: return Repr::F64;
+    case DType::I8:
+    case DType::U8: return Repr::I8;
+    case DType::I16:
+    case DType::U16: return Repr::I16;
+    case DType::I32:
+    case DType::U32: return Repr::I32;
+    case DType::I64:
+    case DType::U64: return Repr::I64;
+    case DType::Bool: return Repr::I1;
+  }
+  return Repr::F32;
+}
+
+int bitWidth(Repr r) {
+  constexpr int kWidths[] = {1, 8, 16, 32, 64, 32, 64};
+  return kWidths[static_cast<int>(r)];
+}
+
+Scalar polynomial(Scalar x, std::span<const double> c) {
+  Scalar sum = like(x, c.back());
+  for (size_t i = c.size() - 1; i-- > 0;) sum = fma(sum, x, c[i]);
+  return sum;
+}
+
+namespace {
+
+bool isHalf(DType t) { return t == DType::F16 || t == DType::BF16; }
+
+/// An f64 rounded to f32 by "round to odd", after which rounding to 16 bits equals one rounding of the f64.
+Scalar narrowToOdd(Scalar x) {
+  Scalar near = narrow(x);
+  Scalar back = widen(near);
+  Scalar pattern = bitsOf(near);
+  Scalar even = equal(pattern & uint64_t{1}, 0);
+  Scalar tooLarge = abs(back) > abs(x);
+  Scalar inexact = compare(Predicate::Une, back, x);
+  Scalar odd = select(tooLarge, pattern - 1, pattern + 1);
+  // A NaN is "inexact" too; its pattern must stay a NaN, which it does as its payload is not all ones.
+  return floatOfBits(select(inexact & even & logicalNot(isNan(x)), odd, pattern));
+}
+
+Scalar roundToHalf(Scalar x) {
+  if (x.repr == Repr::F64) x = narrowToOdd(x);
+  return x.builder->halfOfBits(x.builder->halfBits(x));
+}
+
+Scalar roundToBFloat(Scalar x) {
+  if (x.repr == Repr::F64) x = narrowToOdd(x);
+  Scalar p = bitsOf(x);
+  Scalar rounded = p + (bits(p, 0x7fff) + (lshr(p, 16) & uint64_t{1}));
+  Scalar quiet = p | uint64_t{0x400000};
+  return floatOfBits(select(isNan(x), quiet, rounded) & uint64_t{0xffff0000});
+}
+
+/// The element's bits as they stand in memory.
+Scalar storedBits(Scalar x, DType t) {
+  if (t == DType::F16) return x.builder->halfBits(x);
+  if (t == DType::BF16) return convert(ConvertInst::Trunc, lshr(bitsOf(x), 16), Repr::I16);
+  if (isFloat(x.repr)) return bitsOf(x);
+  return x;
+}
+
+Scalar fromStoredBits(Scalar x, DType t) {
+  if (t == DType::F16) return x.builder->halfOfBits(x);
+  if (t == DType::BF16) return floatOfBits(shl(convert(ConvertInst::ZExt, x, Repr::I32), 16));
+  if (isFloat(reprOf(t))) return floatOfBits(x);
+  return x;
+}
+
+Scalar intToInt(Scalar x, bool isSigned, Repr to) {
+  int from = bitWidth(x.repr), width = bitWidth(to);
+  if (from == width) return x;
+  if (from > width) return convert(ConvertInst::Trunc, x, to);
+  return convert(isSigned ? ConvertInst::SExt : ConvertInst::ZExt, x, to);
+}
+
+/// Integers to floats, rounded once.
+Scalar intToFloat(Scalar x, DType from, DType to) {
+  bool isSigned = ir::isSigned(from);
+  if (bitWidth(x.repr) < 32) {
+    x = intToInt(x, isSigned, Repr::I32);
+    return roundTo(convert(ConvertInst::SIntToF, x, to == DType::F64 ? Repr::F64 : Repr::F32), to);
+  }
+  ConvertInst inst = isSigned ? ConvertInst::SIntToF : ConvertInst::UIntToF;
+  if (!isHalf(to)) return convert(inst, x, reprOf(to));
+  if (x.repr == Repr::I64) {
+    // Bits that f64 cannot hold are collected in one sticky bit, so that the conversion to f64 is exact.
+    Scalar low = x & uint64_t{0x7ff};
+    Scalar sticky = (x ^ low) | select(equal(low, 0), 0.0, bits(x, 0x400));
+    Scalar high = isSigned ? ashr(x, 53) : lshr(x, 53);
+    Scalar fits = equal(high, 0) | equal(high, -1.0);
+    if (!isSigned) fits = equal(high, 0);
+    x = select(fits, x, sticky);
+  }
+  return roundTo(convert(inst, x, Repr::F64), to);
+}
+
+/// Truncates, saturates; NaN gives 0.
+Scalar floatToInt(Scalar x, DType to) {
+  Repr r = reprOf(to);
+  int width = bitWidth(r);
+  bool isSigned = ir::isSigned(to);
+  double low = isSigned ? -std::ldexp(1.0, width - 1) : 0;
+  double end = std::ldexp(1.0, isSigned ? width - 1 : width);  // the first value above the range
+  Scalar number = select(isNan(x), 0.0, x);
+  // The largest float below `end` of the operand's own precision is in range.
+  int precision = x.repr == Repr::F64 ? 53 : 24;
+  double most = end - std::ldexp(1.0, std::max(0, (isSigned ? width - 1 : width) - precision));
+  Scalar clamped = lesser(greater(number, like(x, low)), like(x, most));
+  Repr via = width < 32 ? Repr::I32 : r;
+  bool signedVia = isSigned || width < 32;
+  Scalar whole = convert(signedVia ? ConvertInst::FToSInt : ConvertInst::FToUInt, clamped, via);
+  if (via != r) return convert(ConvertInst::Trunc, whole, r);
+  if (most == end - 1) return whole;
+  uint64_t largest = (isSigned ? uint64_t{1} << (width - 1) : (width == 64 ? 0 : uint64_t{1} << width)) - 1;
+  return select(number >= end, bits(whole, largest), whole);
+}
+
+// ---- integer division
+
+struct Quotient {
+  Scalar value;      ///< truncated
+  Scalar remainder;  ///< sign of the dividend
+};
+
+/// Truncated division; a divisor of 0 sets the fault and divides by 1 instead.
+Quotient divide(Scalar a, Scalar b, bool isSigned, uint32_t fault) {
+  ScalarBuilder& builder = *a.builder;
+  Scalar zero = equal(b, 0);
+  builder.setFault(zero, fault);
+  Scalar divisor = select(zero, 1.0, b);
+  // The least integer divided by -1 wraps; the instruction would trap.
+  Scalar minusOne = isSigned ? equal(divisor, -1) : builder.intConstant(Repr::I1, 0);
+  Scalar safe = isSigned ? select(minusOne, 1.0, divisor) : divisor;
+  Scalar q;
+  if (builder.dividesCheaply(b) || bitWidth(a.repr) == 64) {
+    q = builder.binary(isSigned ? BinaryInst::SDiv : BinaryInst::UDiv, a, safe);
+  } else {
+    // 32 bits and fewer are exact through f64: the quotient is never rounded up to an integer.
+    ConvertInst in = isSigned ? ConvertInst::SIntToF : ConvertInst::UIntToF;
+    ConvertInst out = isSigned ? ConvertInst::FToSInt : ConvertInst::FToUInt;
+    Scalar wideA = intToInt(a, isSigned, Repr::I32), wideB = intToInt(safe, isSigned, Repr::I32);
+    Scalar real = convert(in, wideA, Repr::F64) / convert(in, wideB, Repr::F64);
+    q = intToInt(convert(out, real, Repr::I32), isSigned, a.repr);
+  }
+  if (isSigned) q = select(minusOne, -a, q);
+  return {q, a - q * divisor};
+}
+
+Scalar integerDivision(OpKind kind, Scalar a, Scalar b, bool isSigned, uint32_t fault) {
+  Quotient d = divide(a, b, isSigned, fault);
+  if (kind == OpKind::TruncDiv || (kind == OpKind::FloorDiv && !isSigned)) return d.value;
+  if (kind == OpKind::Fmod || !isSigned) return d.remainder;
+  Scalar divisor = select(equal(b, 0), 1.0, b);
+  Scalar differ = logicalNot(equal(d.remainder, 0)) & (((d.remainder ^ divisor)) < 0.0);
+  if (kind == OpKind::FloorDiv) return d.value - select(differ, 1.0, like(a, 0));
+  return d.remainder + select(differ, divisor, 0.0);
+}
+
+/// Exact remainder of truncated division, by one fused step while the quotient is small, else by the library.
+Scalar floatFmod(Scalar a, Scalar b) {
+  Scalar q = truncate(a / b);
+  Scalar r = fma(-q, b, a);
+  // q is one off where a / b was rounded up to an integer.
+  Scalar magnitude = abs(b);
+  r = select(((r < 0.0) & (a > 0.0)) | ((r > 0.0) & (a < 0.0)), r + copySign(magnitude, a), r);
+  r = select(abs(r) >= magnitude, r - copySign(magnitude, a), r);
+  r = copySign(r, a);
+  double limit = a.repr == Repr::F64 ? 0x1p52 : 0x1p23;
+  Scalar rare = logicalNot((abs(q) < limit) & (magnitude > (a.repr == Repr::F64 ? 0x1p-960 : 0x1p-100)));
+  if (a.repr == Repr::F64) return a.builder->libraryCall("fmod", {a, b}, rare, r);
+  return narrow(a.builder->libraryCall("fmod", {widen(a), widen(b)}, rare, widen(r)));
+}
+
+Scalar floatDivision(OpKind kind, Scalar a, Scalar b) {
+  switch (kind) {
+    case OpKind::TruncDiv: return truncate(a / b);
+    case OpKind::FloorDiv: return floor(a / b);
+    case OpKind::Fmod: return floatFmod(a, b);
+    default: {
+      Scalar r = floatFmod(a, b);
+      Scalar differ = compare(Predicate::Une, r, like(r, 0)) & compare(Predicate::Une, copySign(r, b), r);
+      Scalar shifted = select(differ, r + b, r);
+      return select(equal(r, 0), copySign(like(r, 0), b), shifted);
+    }
+  }
+}
+
+Scalar integerPower(Scalar a, Scalar b, DType t, uint32_t fault) {
+  Scalar wideA = intToInt(a, ir::isSigned(t), Repr::I64), wideB = intToInt(b, ir::isSigned(t), Repr::I64);
+  if (ir::isSigned(t)) a.builder->setFault(wideB < 0.0, fault);
+  Scalar all = a.builder->intConstant(Repr::I1, 1);
+  return intToInt(a.builder->libraryCall("tenc_integer_power", {wideA, wideB}, all, wideA), true, a.repr);
+}
+
+Scalar shift(OpKind kind, Scalar a, Scalar b, bool isSigned) {
+  uint64_t width = static_cast<uint64_t>(bitWidth(a.repr));
+  Scalar inside = compare(Predicate::Ult, b, bits(b, width));
+  if (kind == OpKind::Shr && isSigned) return a.builder->binary(BinaryInst::AShr, a, select(inside, b, bits(b, width - 1)));
+  Scalar amount = select(inside, b, 0.0);
+  BinaryInst inst = kind == OpKind::Shl ? BinaryInst::Shl : BinaryInst::LShr;
+  return select(inside, a.builder->binary(inst, a, amount), 0.0);
+}
+
+Scalar nextAfter(Scalar a, Scalar b, DType t) {
+  Scalar p = storedBits(a, t);
+  uint64_t sign = uint64_t{1} << (bitWidth(p.repr) - 1);
+  Scalar away = compare(Predicate::Ogt, abs(b), abs(a)) & logicalNot(compare(Predicate::Slt, p ^ storedBits(b, t), like(p, 0)));
+  Scalar isZero = equal(a, 0);
+  Scalar step = fromStoredBits(select(away, p + 1, p - 1), t);
+  Scalar leastBits = (storedBits(b, t) & sign) | uint64_t{1};
+  Scalar result = select(isZero, fromStoredBits(leastBits, t), step);
+  result = select(equal(a, b), b, result);
+  return select(compare(Predicate::Uno, a, b), a + b, result);
+}
+
+Scalar maxMin(OpKind kind, Scalar a, Scalar b, DType t) {
+  bool isMax = kind == OpKind::Max;
+  if (t == DType::Bool) return isMax ? a | b : a & b;
+  if (isFloat(a.repr)) return select(isNan(a), a, isMax ? greater(a, b) : lesser(a, b));
+  BinaryInst inst = ir::isSigned(t) ? (isMax ? BinaryInst::SMax : BinaryInst::SMin) : (isMax ? BinaryInst::UMax : BinaryInst::UMin);
+  return a.builder->binary(inst, a, b);
+}
+
+Scalar comparison(OpKind kind, Scalar a, Scalar b, DType t) {
+  int column = isFloat(a.repr) ? 0 : (ir::isSigned(t) ? 1 : 2);
+  using P = Predicate;
+  auto pick = [&](P onFloats, P onSigned, P onUnsigned) {
+    const P row[] = {onFloats, onSigned, onUnsigned};
+    return compare(row[column], a, b);
+  };
+  switch (kind) {
+    case OpKind::Eq: return pick(P::Oeq, P::Eq, P::Eq);
+    case OpKind::Ne: return pick(P::Une, P::Ne, P::Ne);
+    case OpKind::Lt: return pick(P::Olt, P::Slt, P::Ult);
+    case OpKind::Le: return pick(P::Ole, P::Sle, P::Ule);
+    case OpKind::Gt: return pick(P::Ogt, P::Sgt, P::Ugt);
+    default: return pick(P::Oge, P::Sge, P::Uge);
+  }
+}
+
+Scalar sign(Scalar x, DType t) {
+  if (ir::isUnsigned(t)) return select(equal(x, 0), 0.0, like(x, 1));
+  Scalar s = select(x > 0.0, 1.0, select(x < 0.0, -1.0, like(x, 0)));
+  return isFloat(x.repr) ? select(isNan(x), x, s) : s;
+}
+
+/// Ops on floating values, f32 or f64 in registers, before rounding to the dtype.
+Scalar floatOp(OpKind kind, std::span<const Scalar> v, DType t) {
+  Scalar x = v[0];
+  switch (kind) {
+    case OpKind::Neg: return -x;
+    case OpKind::Abs: return abs(x);
+    case OpKind::Square: return x * x;
+    case OpKind::Sqrt: return sqrt(x);
+    case OpKind::Rsqrt: return 1.0 / sqrt(x);
+    case OpKind::Reciprocal: return 1.0 / x;
+    case OpKind::Floor: return floor(x);
+    case OpKind::Ceil: return x.builder->unary(UnaryInst::Ceil, x);
+    case OpKind::Round: return roundEven(x);
+    case OpKind::Trunc: return truncate(x);
+    case OpKind::Add: return x + v[1];
+    case OpKind::Sub: return x - v[1];
+    case OpKind::Mul: return x * v[1];
+    case OpKind::Div: return x / v[1];
+    case OpKind::FloorDiv:
+    case OpKind::Mod:
+    case OpKind::TruncDiv:
+    case OpKind::Fmod: return floatDivision(kind, x, v[1]);
+    case OpKind::CopySign: return copySign(x, v[1]);
+    case OpKind::Fma:
+      if (isHalf(t)) return fma(widen(x), widen(v[1]), widen(v[2]));
+      return fma(x, v[1], v[2]);
+    default: return math::function(kind, v);
+  }
+}
+
+Scalar intOp(ScalarBuilder& b, OpKind kind, std::span<const Scalar> v, DType t, uint32_t fault) {
+  Scalar x = v[0];
+  bool isSigned = ir::isSigned(t);
+  switch (kind) {
+    case OpKind::Neg: return -x;
+    case OpKind::Abs: return isSigned ? b.binary(BinaryInst::SMax, x, -x) : x;
+    case OpKind::Square: return x * x;
+    case OpKind::Floor:
+    case OpKind::Ceil:
+    case OpKind::Round:
+    case OpKind::Trunc: return x;
+    case OpKind::Not: return logicalNot(x);
+    case OpKind::BitNot: return x ^ bits(x, ~uint64_t{0});
+    case OpKind::Popcount: return b.unary(UnaryInst::Popcount, x);
+    case OpKind::Add: return x + v[1];
+    case OpKind::Sub: return x - v[1];
+    case OpKind::Mul: return x * v[1];
+    case OpKind::FloorDiv:
+    case OpKind::Mod:
+    case OpKind::TruncDiv:
+    case OpKind::Fmod: return integerDivision(kind, x, v[1], isSigned, fault);
+    case OpKind::Pow: return integerPower(x, v[1], t, fault);
+    case OpKind::And:
+    case OpKind::BitAnd: return x & v[1];
+    case OpKind::Or:
+    case OpKind::BitOr: return x | v[1];
+    case OpKind::Xor:
+    case OpKind::BitXor: return x ^ v[1];
+    case OpKind::Shl:
+    case OpKind::Shr: return shift(kind, x, v[1], isSigned);
+    default: assert(false && "no integer body for this op"); return x;
+  }
+}
+
+bool exactInHalf(OpKind kind) {
+  switch (kind) {
+    case OpKind::Neg:
+    case OpKind::Abs:
+    case OpKind::Sign:
+    case OpKind::Floor:
+    case OpKind::Ceil:
+    case OpKind::Round:
+    case OpKind::Trunc:
+    case OpKind::Max:
+    case OpKind::Min:
+    case OpKind::CopySign:
+    case OpKind::NextAfter:
+    case OpKind::Where: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Scalar roundTo(Scalar x, DType t) {
+  switch (t) {
+    case DType::F16: return roundToHalf(x);
+    case DType::BF16: return roundToBFloat(x);
+    case DType::F32: return x.repr == Repr::F64 ? narrow(x) : x;
+    case DType::F64: return x.repr == Repr::F32 ? widen(x) : x;
+    default: return x;
+  }
+}
+
+Scalar emitCast(ScalarBuilder& b, Scalar x, DType from, DType to) {
+  (void)b;
+  if (from == to) return x;
+  if (to == DType::Bool) return isFloat(x.repr) ? compare(Predicate::Une, x, like(x, 0)) : compare(Predicate::Ne, x, like(x, 0));
+  if (ir::isFloat(from)) {
+    if (ir::isFloat(to)) {
+      bool widens = to == DType::F32 || to == DType::F64;  // an f16 held as f32 is an f32
+      return widens || from != DType::F16 || to != DType::F16 ? roundTo(x, to) : x;
+    }
+    return floatToInt(x, to);
+  }
+  if (ir::isFloat(to)) {
+    if (from == DType::Bool) return select(x, b.floatConstant(reprOf(to), 1), b.floatConstant(reprOf(to), 0));
+    return intToFloat(x, from, to);
+  }
+  return intToInt(x, ir::isSigned(from), reprOf(to));
+}
+
+Scalar emitElementwise(ScalarBuilder& b, OpKind kind, DType operand, DType result, std::span<const Scalar> v,
+                       uint32_t fault) {
+  switch (kind) {
+    case OpKind::Cast: return emitCast(b, v[0], operand, result);
+    case OpKind::Bitcast: return fromStoredBits(storedBits(v[0], operand), result);
+    case OpKind::Where: return select(v[0], v[1], v[2]);
+    case OpKind::IsNan: return isNan(v[0]);
+    case OpKind::IsInf: return equal(abs(v[0]), like(v[0], INFINITY));
+    case OpKind::IsFinite: return abs(v[0]) < like(v[0], INFINITY);
+    case OpKind::Eq:
+    case OpKind::Ne:
+    case OpKind::Lt:
+    case OpKind::Le:
+    case OpKind::Gt:
+    case OpKind::Ge: return comparison(kind, v[0], v[1], operand);
+    case OpKind::Max:
+    case OpKind::Min: return maxMin(kind, v[0], v[1], operand);
+    case OpKind::Sign: return sign(v[0], operand);
+    case OpKind::NextAfter: return nextAfter(v[0], v[1], operand);
+    default: break;
+  }
+  if (!isFloat(v[0].repr)) return intOp(b, kind, v, operand, fault);
+  Scalar x = floatOp(kind, v, operand);
+  return exactInHalf(kind) ? x : roundTo(x, result);
+}
+
+int elementwiseCost(OpKind kind, DType t) {
+  const ir::OpInfo& info = ir::opInfo(kind);
+  if (kind == OpKind::Div || kind == OpKind::Sqrt || kind == OpKind::Reciprocal) return 8;
+  if (info.has(ir::Trait::Cheap) && kind != OpKind::FloorDiv && kind != OpKind::Mod && kind != OpKind::Fmod)
+    return ir::isFloat(t) && t != DType::F32 && t != DType::F64 ? 4 : 1;
+  switch (kind) {
+    case OpKind::Exp:
+    case OpKind::Exp2: return 14;
+    case OpKind::Log:
+    case OpKind::Log2:
+    case OpKind::Sigmoid:
+    case OpKind::Sin:
+    case OpKind::Cos: return 24;
+    default: return 50;
+  }
+}
+
+}  // namespace tenc::codegen

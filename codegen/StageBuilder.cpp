@@ -1,0 +1,444 @@
+#include <cstring>
+
+#include "codegen/KernelBuilder.h"
+#include "ir/Views.h"
+#include "runtime/abi/Program.h"
+
+namespace tenc::codegen {
+
+using ir::DType;
+using ir::OpKind;
+using ir::Trait;
+
+StageBuilder::StageBuilder(Group& group, std::vector<VarRange> ranges, bool split)
+    : group_(group), ranges_(std::move(ranges)), split_(split) {}
+
+void StageBuilder::fail(std::string why) {
+  if (group_.kernel.error.empty()) group_.kernel.error = std::move(why);
+}
+
+ExprId StageBuilder::add(Expr e) {
+  stage.exprs.push_back(std::move(e));
+  return static_cast<ExprId>(stage.exprs.size() - 1);
+}
+
+ExprId StageBuilder::constant(DType t, uint64_t bits) {
+  for (ExprId e : constants_[bits]) {
+    if (stage.exprs[e].dtype == t) return e;
+  }
+  Expr e;
+  e.kind = Expr::Kind::Constant;
+  e.dtype = t;
+  e.bits = bits;
+  ExprId id = add(std::move(e));
+  constants_[bits].push_back(id);
+  return id;
+}
+
+ExprId StageBuilder::op(OpKind kind, DType t, std::vector<ExprId> args) {
+  Expr e;
+  e.kind = Expr::Kind::Op;
+  e.op = kind;
+  e.dtype = t;
+  e.args = std::move(args);
+  return add(std::move(e));
+}
+
+ExprId StageBuilder::cast(ExprId e, DType to) { return stage.exprs[e].dtype == to ? e : op(OpKind::Cast, to, {e}); }
+
+ExprId StageBuilder::affine(const Affine& a) {
+  ExprId sum = kNoExpr;
+  auto plus = [&](ExprId e) { sum = sum == kNoExpr ? e : op(OpKind::Add, DType::I64, {sum, e}); };
+  auto times = [&](ExprId e, int64_t c) {
+    return c == 1 ? e : op(OpKind::Mul, DType::I64, {e, constant(DType::I64, static_cast<uint64_t>(c))});
+  };
+  for (size_t v = 0; v < a.coef.size(); ++v) {
+    if (a.coef[v] == 0) continue;
+    Expr e;
+    e.kind = Expr::Kind::LoopVar;
+    e.dtype = DType::I64;
+    e.index = static_cast<uint32_t>(v);
+    plus(times(add(std::move(e)), a.coef[v]));
+  }
+  for (const Access::Term& t : a.terms) plus(times(t.index, t.stride));
+  if (sum == kNoExpr || a.offset != 0) plus(constant(DType::I64, static_cast<uint64_t>(a.offset)));
+  return sum;
+}
+
+Affine StageBuilder::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber) {
+  Affine a;
+  a.terms.push_back({cast(index, DType::I64), 1, extent, faultNumber, size});
+  return a;
+}
+
+Access StageBuilder::access(uint32_t buffer, const Affine& position) {
+  Access a;
+  a.buffer = buffer;
+  a.offset = position.offset;
+  a.strides.resize(group_.space.varCount());
+  for (size_t v = 0; v < a.strides.size(); ++v) a.strides[v] = position.coefOf(v);
+  a.terms = position.terms;
+  return a;
+}
+
+uint32_t StageBuilder::fault(const ir::Op& op, uint8_t kind) {
+  Kernel& k = group_.kernel;
+  for (uint32_t i = 0; i < k.faults.size(); ++i) {
+    if (k.faults[i].index == op.loc.index && k.faultCodes[i] == kind) return i;
+  }
+  k.faults.push_back(op.loc);
+  k.faultCodes.push_back(kind);
+  return static_cast<uint32_t>(k.faults.size() - 1);
+}
+
+std::vector<Affine> StageBuilder::dims(const Index& index, std::span<const int64_t> shape) {
+  if (!index.flat) return index.dims;
+  auto divide = [&](const Affine& a, int64_t n, bool remainder) {
+    // Positions are never negative, so truncated division is floor division.
+    ExprId e = op(remainder ? OpKind::Fmod : OpKind::TruncDiv, DType::I64,
+                  {affine(a), constant(DType::I64, static_cast<uint64_t>(n))});
+    return term(e, -1, 0, 0);
+  };
+  return delinearise(*index.flat, shape, ranges_, refinable ? &refinement : nullptr, divide);
+}
+
+ExprId StageBuilder::value(const ir::Value* v, const Index& index) {
+  if (stopped()) return 0;
+  auto& known = memo_[v];
+  for (const auto& [at, e] : known) {
+    if (at == index) return e;
+  }
+  ExprId e = compute(v, index);
+  memo_[v].emplace_back(index, e);
+  return e;
+}
+
+ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
+  auto load = [&](uint32_t buffer, const Affine& position) {
+    Expr e;
+    e.kind = Expr::Kind::Load;
+    e.dtype = v->type.dtype;
+    e.access = access(buffer, position);
+    return add(std::move(e));
+  };
+  if (auto it = group_.saved.find(v); it != group_.saved.end()) {
+    // A scratch row is addressed by the inner loop variables alone.
+    Affine position;
+    int64_t step = 1;
+    size_t outer = group_.space.outer.size();
+    for (size_t i = group_.space.inner.size(); i-- > 0;) {
+      position.add(Affine::variable(outer + i), step);
+      step *= group_.space.inner[i];
+    }
+    return load(it->second, position);
+  }
+  if (auto it = group_.scalars.find(v); it != group_.scalars.end()) {
+    Expr e;
+    e.kind = Expr::Kind::Scalar;
+    e.dtype = v->type.dtype;
+    e.index = it->second;
+    return add(std::move(e));
+  }
+  if (auto it = group_.buffers.find(v); it != group_.buffers.end())
+    return load(it->second, linearise(index, v->type.shape));
+  if (!v->op) {
+    fail("a value from outside the fused region");
+    return 0;
+  }
+  const ir::Op& o = *v->op;
+  if (o.has(Trait::Elementwise)) return elementwise(o, index);
+  if (auto it = group_.reductions.find(&o); it != group_.reductions.end()) {
+    Expr e;
+    e.kind = Expr::Kind::Reduced;
+    e.dtype = v->type.dtype;
+    e.index = it->second;
+    return add(std::move(e));
+  }
+  if (o.has(Trait::Reduction)) return unrolled(o, index);
+  switch (o.kind) {
+    case OpKind::Constant: {
+      const ir::Data& data = std::get<ir::Data>(*o.find("value"));
+      uint64_t bits = 0;
+      if (data && !data->empty()) std::memcpy(&bits, data->data(), static_cast<size_t>(ir::byteSize(v->type.dtype)));
+      return constant(v->type.dtype, bits);
+    }
+    case OpKind::Fill: return value(o.operand(0), Index{});
+    case OpKind::Iota: {
+      auto at = dims(index, v->type.shape);
+      return stopped() ? 0 : cast(affine(at[static_cast<size_t>(o.intAttr("axis"))]), v->type.dtype);
+    }
+    case OpKind::RandomUniform:
+    case OpKind::RandomNormal:
+    case OpKind::RandomInt: return random(o, index);
+    case OpKind::Reshape: return value(o.operand(0), throughStructural(o, index));
+    case OpKind::Permute:
+    case OpKind::Broadcast:
+    case OpKind::Slice:
+    case OpKind::Flip: {
+      Index at{dims(index, v->type.shape), std::nullopt};
+      return stopped() ? 0 : value(o.operand(0), throughStructural(o, at));
+    }
+    case OpKind::Pad:
+    case OpKind::Concat:
+    case OpKind::UpdateSlice: return piecewise(o, index);
+    case OpKind::Gather: return gather(o, index);
+    case OpKind::DynamicSlice: return dynamicSlice(o, index);
+    default: fail("no kernel form for " + std::string(o.info().mnemonic)); return 0;
+  }
+}
+
+ExprId StageBuilder::elementwise(const ir::Op& o, const Index& index) {
+  std::vector<ExprId> args;
+  for (const ir::Value* operand : o.operands()) args.push_back(value(operand, index));
+  if (stopped()) return 0;
+  DType t = o.result()->type.dtype;
+  ExprId e = op(o.kind, t, std::move(args));
+  if (o.has(Trait::CanFault) && ir::isInt(t)) {
+    auto kind = o.kind == OpKind::Pow ? abi::FaultKind::NegativePower : abi::FaultKind::Division;
+    uint32_t number = fault(o, static_cast<uint8_t>(kind));
+    stage.exprs[e].fault = number;
+  }
+  return e;
+}
+
+ExprId StageBuilder::random(const ir::Op& o, const Index& index) {
+  Expr e;
+  e.kind = Expr::Kind::Random;
+  e.op = o.kind;
+  e.dtype = o.result()->type.dtype;
+  e.args = {value(o.operand(0), Index{}), value(o.operand(1), Index{})};
+  e.args.push_back(affine(linearise(index, o.result()->type.shape)));
+  for (size_t i = 2; i < o.operandCount(); ++i) e.args.push_back(value(o.operand(i), Index{}));
+  return stopped() ? 0 : add(std::move(e));
+}
+
+/// A reduction over few elements as a chain of operations: marked so by fusion.
+ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
+  if (!o.boolAttr("unrolled")) {
+    fail("a reduction is used away from its row");
+    return 0;
+  }
+  const ir::Value* operand = o.operand(0);
+  const ir::Dims& shape = operand->type.shape;
+  const auto& axes = o.intsAttr("axes");
+  auto outside = dims(index, o.result()->type.shape);
+  if (stopped()) return 0;
+  bool keep = o.boolAttr("keep");
+  DType result = o.result()->type.dtype;
+  bool narrow = result == DType::F16 || result == DType::BF16;
+  bool sums = o.kind == OpKind::Sum || o.kind == OpKind::Prod;
+  DType accumulator = narrow && sums ? DType::F32 : result;
+  OpKind combine = OpKind::Add;
+  if (o.kind == OpKind::Prod) combine = OpKind::Mul;
+  if (o.kind == OpKind::ReduceMax) combine = OpKind::Max;
+  if (o.kind == OpKind::ReduceMin) combine = OpKind::Min;
+  if (o.kind == OpKind::Any) combine = OpKind::Or;
+  if (o.kind == OpKind::All) combine = OpKind::And;
+  std::vector<bool> isReduced(shape.size(), false);
+  int64_t count = 1;
+  for (int64_t a : axes) {
+    isReduced[static_cast<size_t>(a)] = true;
+    count *= shape[static_cast<size_t>(a)];
+  }
+  ExprId total = kNoExpr;
+  for (int64_t i = 0; i < count; ++i) {
+    Index at;
+    at.dims.resize(shape.size());
+    int64_t rest = i;
+    size_t from = outside.size();
+    for (size_t d = shape.size(); d-- > 0;) {
+      if (isReduced[d]) {
+        at.dims[d] = Affine::constant(rest % shape[d]);
+        rest /= shape[d];
+        if (keep) --from;
+      } else {
+        at.dims[d] = outside[--from];
+      }
+    }
+    ExprId e = value(operand, at);
+    if (stopped()) return 0;
+    e = cast(e, accumulator);
+    total = total == kNoExpr ? e : op(combine, accumulator, {total, e});
+  }
+  return cast(total, result);
+}
+
+std::optional<Affine> StageBuilder::viewPosition(const ir::Value* v, const std::vector<Affine>& index,
+                                                 uint32_t& buffer) {
+  auto view = ir::stridedView(v, [&](const ir::Value* x) { return group_.buffers.count(x) != 0; });
+  if (!view) {
+    fail("an operand of a gather or product is no view of a buffer");
+    return std::nullopt;
+  }
+  buffer = group_.buffers.at(view->base);
+  Affine position = Affine::constant(view->offset);
+  for (size_t d = 0; d < index.size(); ++d) position.add(index[d], view->strides[d]);
+  return position;
+}
+
+ExprId StageBuilder::gather(const ir::Op& o, const Index& index) {
+  const ir::Value* table = o.operand(0);
+  const auto& axes = o.intsAttr("axes");
+  size_t at = static_cast<size_t>(o.intAttr("at"));
+  size_t indexRank = o.operand(1)->type.shape.size();
+  auto result = dims(index, o.result()->type.shape);
+  if (stopped()) return 0;
+  Index where;
+  for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(result[at + i]);
+  std::vector<Affine> source(table->type.shape.size());
+  std::vector<bool> indexed(source.size(), false);
+  uint32_t number = fault(o, static_cast<uint8_t>(abi::FaultKind::Index));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t axis = static_cast<size_t>(axes[i]);
+    ExprId e = value(o.operand(1 + i), where);
+    if (stopped()) return 0;
+    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number);
+    indexed[axis] = true;
+  }
+  size_t next = 0;
+  for (size_t d = 0; d < source.size(); ++d) {
+    if (indexed[d]) continue;
+    if (next == at) next += indexRank;
+    source[d] = result[next++];
+  }
+  uint32_t buffer = 0;
+  auto position = viewPosition(table, source, buffer);
+  if (!position) return 0;
+  Expr e;
+  e.kind = Expr::Kind::Load;
+  e.dtype = table->type.dtype;
+  e.access = access(buffer, *position);
+  return add(std::move(e));
+}
+
+ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
+  const ir::Value* source = o.operand(0);
+  const auto& axes = o.intsAttr("axes");
+  const auto& sizes = o.intsAttr("sizes");
+  auto position = dims(index, o.result()->type.shape);
+  if (stopped()) return 0;
+  uint32_t number = fault(o, static_cast<uint8_t>(abi::FaultKind::Index));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    size_t axis = static_cast<size_t>(axes[i]);
+    int64_t size = source->type.shape[axis];
+    ExprId start = value(o.operand(1 + i), Index{});
+    if (stopped()) return 0;
+    position[axis].add(term(start, size - sizes[i] + 1, size, number));
+  }
+  uint32_t buffer = 0;
+  auto at = viewPosition(source, position, buffer);
+  if (!at) return 0;
+  Expr e;
+  e.kind = Expr::Kind::Load;
+  e.dtype = source->type.dtype;
+  e.access = access(buffer, *at);
+  return add(std::move(e));
+}
+
+StageBuilder::Side StageBuilder::sideOf(const Affine& a, int64_t lo, int64_t hi) {
+  if (a.terms.empty()) {
+    auto [least, largest] = bounds(a, ranges_);
+    if (largest < lo) return Side::Below;
+    if (least >= hi) return Side::Above;
+    if (least >= lo && largest < hi) return Side::Inside;
+    if (split_) {
+      size_t var = 0;
+      int used = 0;
+      for (size_t v = 0; v < a.coef.size(); ++v) {
+        if (a.coef[v] != 0) {
+          var = v;
+          ++used;
+        }
+      }
+      if (used == 1) {
+        // The first value of the variable on the far side of the bound that the box straddles.
+        int64_t c = a.coef[var];
+        int64_t bound = least < lo ? lo : hi;
+        int64_t at = c > 0 ? (bound - a.offset + c - 1) / c : (a.offset - bound) / -c + 1;
+        if (at > ranges_[var].lo && at < ranges_[var].hi) cut = Cut{var, at};
+        if (cut) return Side::Mixed;
+      }
+    }
+  }
+  return Side::Mixed;
+}
+
+ExprId StageBuilder::within(const Affine& a, int64_t lo, int64_t hi) {
+  ExprId e = affine(a);
+  ExprId above = op(OpKind::Ge, DType::Bool, {e, constant(DType::I64, static_cast<uint64_t>(lo))});
+  ExprId below = op(OpKind::Lt, DType::Bool, {e, constant(DType::I64, static_cast<uint64_t>(hi))});
+  return op(OpKind::And, DType::Bool, {above, below});
+}
+
+Affine StageBuilder::clamped(const Affine& a, int64_t size) {
+  ExprId e = op(OpKind::Max, DType::I64, {affine(a), constant(DType::I64, 0)});
+  e = op(OpKind::Min, DType::I64, {e, constant(DType::I64, static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)))});
+  return term(e, -1, 0, 0);
+}
+
+/// Pad, concat and update_slice: one operand or another, by where the element lies. The box is cut so that it is one of
+/// them throughout; where that cannot be, both are computed (at clamped indices) and one is selected.
+ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
+  auto at = dims(index, o.result()->type.shape);
+  if (stopped()) return 0;
+  DType t = o.result()->type.dtype;
+  if (o.kind == OpKind::Concat) {
+    size_t axis = static_cast<size_t>(o.intAttr("axis"));
+    int64_t start = 0;
+    ExprId selected = kNoExpr;
+    for (const ir::Value* part : o.operands()) {
+      int64_t size = part->type.shape[axis];
+      if (size == 0) continue;
+      Side side = sideOf(at[axis], start, start + size);
+      if (cut) return 0;
+      if (side == Side::Inside || side == Side::Mixed) {
+        Index inside{at, std::nullopt};
+        inside.dims[axis].offset -= start;
+        if (side == Side::Mixed) inside.dims[axis] = clamped(inside.dims[axis], size);
+        ExprId e = value(part, inside);
+        if (stopped()) return 0;
+        if (side == Side::Inside) return e;
+        selected = selected == kNoExpr ? e : op(OpKind::Where, t, {within(at[axis], start, start + size), e, selected});
+      }
+      start += size;
+    }
+    if (selected == kNoExpr) fail("a concat without elements");
+    return selected == kNoExpr ? 0 : selected;
+  }
+  const ir::Value* inner = o.kind == OpKind::Pad ? o.operand(0) : o.operand(1);
+  const auto& starts = o.intsAttr(o.kind == OpKind::Pad ? "lo" : "starts");
+  static const std::vector<int64_t> kNone;
+  const auto& steps = o.kind == OpKind::Pad ? kNone : o.intsAttr("steps");
+  Index inside;
+  ExprId condition = kNoExpr;
+  bool outside = false;
+  for (size_t d = 0; d < at.size() && !outside; ++d) {
+    int64_t size = inner->type.shape[d];
+    int64_t step = steps.empty() ? 1 : steps[d];
+    Affine a = at[d];
+    if (step != 1 && size > 1) {
+      fail("update_slice with steps must be done in place");
+      return 0;
+    }
+    Side side = sideOf(a, starts[d], starts[d] + size);
+    if (cut) return 0;
+    outside = side == Side::Below || side == Side::Above;
+    a.offset -= starts[d];
+    if (side == Side::Mixed) {
+      ExprId c = within(at[d], starts[d], starts[d] + size);
+      condition = condition == kNoExpr ? c : op(OpKind::And, DType::Bool, {condition, c});
+      a = clamped(a, size);
+    }
+    inside.dims.push_back(std::move(a));
+  }
+  auto around = [&] {
+    return o.kind == OpKind::Pad ? value(o.operand(1), Index{}) : value(o.operand(0), Index{at, std::nullopt});
+  };
+  if (outside || inner->type.size() == 0) return around();
+  ExprId e = value(inner, inside);
+  if (stopped() || condition == kNoExpr) return e;
+  ExprId other = around();
+  return stopped() ? 0 : op(OpKind::Where, t, {condition, e, other});
+}
+
+}  // namespace tenc::codegen
