@@ -1,0 +1,162 @@
+// Private to the placement pass: what its three stages share. `Place.cpp` makes instances of functions,
+// `PlaceInfer.cpp` decides where every value lives without changing any op, `PlaceRewrite.cpp` then inserts the moves,
+// and `PlaceReport.cpp` writes the diagnostics with the provenance of each operand.
+#pragma once
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ir/Ir.h"
+#include "passes/Passes.h"
+
+namespace tenc::passes::placing {
+
+/// The place of a value that has had an error: it agrees with everything, so that one mistake is reported once.
+inline constexpr std::string_view kPoison = "?";
+inline constexpr std::string_view kHost = "cpu";
+
+/// Names of devices as the checks see them. A device with a fallback is its own device; `device d = cuda:0` is not.
+class Devices {
+ public:
+  Devices(const ir::Module& m, int cudaCount) : module_(m), cudaCount_(cudaCount) {}
+  /// The name that checks compare: "cuda" is "cuda:0", a declaration without fallback is what it stands for.
+  std::string normal(std::string_view name) const;
+  /// The device behind a normal name on this machine.
+  std::string actual(std::string_view name) const;
+  /// "" when the device can be used on this machine, else why not.
+  std::string whyUnavailable(std::string_view name) const;
+
+ private:
+  const ir::DeviceDecl* declaration(std::string_view name) const;
+  const ir::Module& module_;
+  int cudaCount_;
+};
+
+/// Why a value lives where it lives; `from` and `cause` of ValueInfo say more.
+enum class Why : uint8_t {
+  Free,
+  Default,
+  OwnDevice,
+  Annotation,
+  Moved,
+  Operand,
+  Entered,
+  Argument,
+  CallResult,
+  Variable
+};
+
+struct ValueInfo {
+  ir::Op* scope = nullptr;      ///< innermost `on` around the place where the *name* is bound (a `var` keeps its own)
+  ir::Op* definedIn = nullptr;  ///< innermost `on` around the place where this SSA value is made
+  Why why = Why::Free;
+  const ir::Value* from = nullptr;  ///< the operand that decided
+  const ir::Op* cause = nullptr;    ///< the annotation, `to` or call that decided
+  std::optional<bool> constant;     ///< of rank-0 bools that follow from device comparisons
+  /// Bound outside the `on` in which the SSA value is made: an assignment to an outer `var`.
+  bool assignsOuter() const { return scope != definedIn; }
+};
+
+/// A move that one operand needs, decided by inference and carried out by rewriting.
+struct Need {
+  std::string device;       ///< "" when the operand is used where it lives
+  std::string cause;        ///< "to", "type", "@gpu", "print", "if", ...
+  ir::Op* entry = nullptr;  ///< for moves of P4 (b): the `on` at whose entry the value moves
+};
+
+/// One placed version of a function: the function's own device, its device variables and where its parameters live.
+struct Instance {
+  ir::Func* func = nullptr;
+  std::string own;      ///< normal name of the function's own device
+  bool isRoot = false;  ///< an entry point: results stay where they are
+  std::map<std::string, std::string> deviceVars;
+  std::vector<ir::Placement> results;
+  Instance* caller = nullptr;  ///< the first caller, for call chains
+  const ir::Op* call = nullptr;
+  std::vector<const ir::Value*> arguments;  ///< of the first call
+  std::unordered_map<const ir::Value*, ValueInfo> info;
+  std::unordered_map<const ir::Op*, std::vector<Need>> needs;
+  std::unordered_map<const ir::Op*, std::string> devices;  ///< resolved device of on, to, check_place
+  std::unordered_map<const ir::Op*, Instance*> callees;
+  std::unordered_map<const ir::Op*, bool> taken;  ///< the branch of an `if` decided by device comparisons
+  std::unordered_map<const ir::Op*, std::vector<std::string>> printed;  ///< where the operands of print and assert live
+  std::unordered_map<const ir::Op*, std::vector<Diagnostic>> errors;
+};
+
+struct Shared {
+  ir::Module& module;
+  Context& context;
+  Devices devices;
+  std::deque<Instance> instances;
+  std::map<std::string, Instance*> byKey;
+  std::unordered_map<std::string, ir::Func*> templates;
+  std::unordered_map<std::string, int> copies;  ///< instances made of each template, for their names
+
+  /// The instance of `callee` under `key`, cloned and inferred when it is new.
+  Instance* instantiate(ir::Func& callee, const std::string& key, Instance&& seed,
+                        const std::vector<ir::Placement>& params);
+};
+
+/// Decides the place of every value of the instance's function.
+void infer(Shared& shared, Instance& instance);
+/// Inserts transfers and removes placing ops. Only after inference of everything without errors.
+void rewrite(Shared& shared, Instance& instance);
+
+inline bool isPoison(const ir::Placement& p) { return p.device == kPoison; }
+/// Free, or a rank-0 value on the host: mixes with everything (P3).
+inline bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == kHost); }
+
+/// Writes diagnostics of one instance with labels at operands, provenance notes and the call chain.
+class Reporter {
+ public:
+  Reporter(const Shared& shared, const Instance& instance) : shared_(shared), instance_(instance) {}
+
+  struct Operand {
+    const ir::Value* value;
+    std::string device;  ///< where it is at this use
+    size_t number;
+  };
+  /// E0301: `operands` has the first operand of each device at least; `what` is "operands of `@`".
+  Diagnostic mixed(const ir::Op& op, const std::string& what, const std::vector<Operand>& operands) const;
+  /// E0302: a value on `actual` assigned to a `var` on `expected`.
+  Diagnostic assignment(const ir::Op& op, const ir::Value* value, const std::string& actual,
+                        const std::string& variable, const ir::Value* old, const std::string& expected) const;
+  /// E0303: a value must be on `expected`; `message` says what wants it.
+  Diagnostic wrongPlace(const ir::Op& op, std::string message, const Operand& operand,
+                        const std::string& expected) const;
+  /// E0304
+  Diagnostic unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const;
+
+  /// "`x`" or `otherwise`.
+  static std::string display(const ir::Value* v, std::string_view otherwise);
+
+ private:
+  Span spanOf(const ir::Op& op) const;
+  Span spanOf(const ir::Value* v) const;
+  /// Where operand `number` stands in the source text of `op`, and whether a `.to(d)` may follow it directly.
+  struct Use {
+    Span span;
+    bool postfix = false;
+  };
+  Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
+  void provenance(Diagnostic& d, const ir::Value* v, const std::string& device) const;
+  void callChain(Diagnostic& d) const;
+  void moveHelp(Diagnostic& d, const ir::Value* v, const Use& use, const std::string& device) const;
+
+  const Shared& shared_;
+  const Instance& instance_;
+};
+
+/// "12 B", "196 KiB", "1.5 MiB".
+std::string bytesText(int64_t bytes);
+/// "@", "+", "where": how the source writes an op.
+std::string sourceName(const ir::Op& op);
+/// The value behind broadcasts that the frontend inserted.
+const ir::Value* behindBroadcast(const ir::Value* v);
+
+}  // namespace tenc::passes::placing

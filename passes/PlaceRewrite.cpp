@@ -1,0 +1,250 @@
+// Carries out what inference decided: one `transfer` per value and destination, as far out of loops as the value
+// allows; annotations dissolve, device comparisons become constants, untaken branches go.
+#include <set>
+
+#include "passes/Place.h"
+
+namespace tenc::passes::placing {
+namespace {
+
+using ir::Builder;
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Value;
+
+/// Moves that carry this much per trip and cannot leave their loop are worth a warning.
+constexpr int64_t kLoopMoveWarning = 64 * 1024;
+
+class Rewrite {
+ public:
+  Rewrite(Shared& shared, Instance& instance) : shared_(shared), in_(instance) {}
+
+  void run() { region(*in_.func->body); }
+
+ private:
+  using Copies = std::map<std::pair<const Value*, std::string>, Value*>;
+
+  void region(Region& r) {
+    for (auto it = r.ops.begin(); it != r.ops.end();) {
+      Op& op = **it;
+      ++it;  // `op` may go away; what is inserted for it stands before it
+      operands(op);
+      visit(op);
+    }
+  }
+
+  /// Makes operands live where inference wants them.
+  void operands(Op& op) {
+    auto found = in_.needs.find(&op);
+    if (found == in_.needs.end()) return;
+    for (size_t i = 0; i < found->second.size(); ++i) {
+      const Need& need = found->second[i];
+      if (need.device.empty()) continue;
+      op.setOperand(i, moved(op.operand(i), need, op));
+    }
+  }
+
+  void visit(Op& op) {
+    switch (op.kind) {
+      case OpKind::On: region(*op.regions[0]); return dissolve(op, *op.regions[0]);
+      case OpKind::To:
+      case OpKind::CheckPlace:
+      case OpKind::SamePlace: return replace(op, op.operand(0));
+      case OpKind::DeviceEq: return replaceByBool(op, *in_.info[op.result()].constant);
+      case OpKind::If: {
+        auto taken = in_.taken.find(&op);
+        if (taken == in_.taken.end()) break;
+        Region& r = *op.regions[taken->second ? 0 : 1];
+        region(r);
+        return dissolve(op, r);
+      }
+      case OpKind::Call: {
+        auto callee = in_.callees.find(&op);
+        if (callee != in_.callees.end() && callee->second) op.set("callee", callee->second->func->name);
+        return;
+      }
+      case OpKind::Print:
+      case OpKind::Assert: return deviceHoles(op);
+      default: break;
+    }
+    for (auto& r : op.regions) region(*r);
+  }
+
+  void replace(Op& op, Value* by) {
+    if (by->name.empty()) by->name = op.result()->name;
+    op.result()->replaceAllUsesWith(by);
+    op.erase();
+  }
+
+  void replaceByBool(Op& op, bool value) {
+    Builder b(&op);
+    b.setLoc(op.loc);
+    Value* constant = b.scalarInt(ir::DType::Bool, value ? 1 : 0);
+    replace(op, constant);
+  }
+
+  /// Moves the ops of region `r` of `op` before it and puts what it yields in place of the results.
+  void dissolve(Op& op, Region& r) {
+    Op* yield = r.terminator();
+    std::vector<Value*> values = yield->operands();
+    yield->erase();
+    while (!r.ops.empty()) r.ops.front()->moveBefore(&op);
+    for (auto& [key, copy] : copies_[&r]) copies_[op.parent].try_emplace(key, copy);
+    copies_.erase(&r);
+    for (size_t k = 0; k < op.results.size(); ++k) {
+      if (values[k]->name.empty()) values[k]->name = op.result(k)->name;
+      op.result(k)->replaceAllUsesWith(values[k]);
+    }
+    op.erase();
+  }
+
+  // ---- moves
+
+  /// The first of a value's copies: what a move there and back comes back to.
+  Value* original(Value* v) {
+    auto it = originals_.find(v);
+    return it == originals_.end() ? v : it->second;
+  }
+
+  Value* moved(Value* v, const Need& need, Op& user) {
+    if (v->type.place.device == need.device) return v;
+    if (v->type.place.isFree() || (mixes(v->type) && need.cause == "literal")) {
+      if (Value* made = materialised(v, need, user)) return made;
+    }
+    Value* root = original(v);
+    if (root->type.place.device == need.device) return root;
+    for (Region* r = user.parent; r; r = r->parentOp ? r->parentOp->parent : nullptr) {
+      auto scope = copies_.find(r);
+      if (scope == copies_.end()) continue;
+      if (auto it = scope->second.find({root, need.device}); it != scope->second.end()) return it->second;
+    }
+    Op* before = position(
+        root, need.entry && contains(*need.entry, user) && !definedInside(root, *need.entry) ? need.entry : &user);
+    // A value that is made inside the annotated region moves where it is first used.
+    Builder b(before);
+    b.setLoc(need.entry ? need.entry->loc : user.loc);
+    ir::Type type = root->type;
+    type.place.device = need.device;
+    Op* transfer = b.makeTyped(OpKind::Transfer, {root}, {type}, {{"cause", need.cause}});
+    transfer->result()->name = root->name;
+    copies_[before->parent][{root, need.device}] = transfer->result();
+    originals_[transfer->result()] = root;
+    warnInLoop(*transfer);
+    return transfer->result();
+  }
+
+  /// A free value on a device: scalars travel as kernel arguments, so nothing is transferred.
+  Value* materialised(Value* v, const Need& need, Op& user) {
+    Value* scalar = v;
+    while (scalar->op && scalar->op->kind == OpKind::Broadcast && !scalar->type.shape.empty())
+      scalar = scalar->op->operand(0);
+    if (!scalar->type.shape.empty() || !mixes(scalar->type)) return nullptr;
+    Builder b(&user);
+    b.setLoc(user.loc);
+    ir::Type type = v->type;
+    type.place.device = need.device;
+    Value* made = b.makeTyped(OpKind::Fill, {scalar}, {type}, {{"shape", type.shape}})->result();
+    made->name = v->name;
+    return made;
+  }
+
+  static bool contains(const Op& outer, const Op& inner) {
+    for (const Op* o = &inner; o; o = o->parent ? o->parent->parentOp : nullptr)
+      if (o == &outer) return true;
+    return false;
+  }
+  static bool definedInside(const Value* v, const Op& outer) {
+    const Region* r = v->op ? v->op->parent : v->region;
+    for (; r; r = r->parentOp ? r->parentOp->parent : nullptr)
+      if (r->parentOp == &outer) return true;
+    return false;
+  }
+
+  /// The op before which a move of `v` for a use at `at` stands: outside every loop in which `v` does not change.
+  static Op* position(const Value* v, Op* at) {
+    Op* best = at;
+    for (Op* outer = at->parent->parentOp; outer; outer = outer->parent->parentOp) {
+      bool loop = outer->kind == OpKind::For || outer->kind == OpKind::While;
+      if ((!loop && outer->kind != OpKind::On) || definedInside(v, *outer)) break;
+      if (loop) best = outer;
+    }
+    return best;
+  }
+
+  void warnInLoop(const Op& transfer) {
+    const Value* v = transfer.operand(0);
+    int64_t bytes = v->type.bytes();
+    if (bytes < kLoopMoveWarning ||
+        shared_.devices.actual(v->type.place.device) == shared_.devices.actual(transfer.result()->type.place.device))
+      return;
+    bool inLoop = false, known = true;
+    int64_t trips = 1;
+    for (const Op* o = transfer.parent->parentOp; o; o = o->parent->parentOp) {
+      if (o->kind != OpKind::For && o->kind != OpKind::While) continue;
+      inLoop = true;
+      std::optional<int64_t> n = o->kind == OpKind::For ? tripCount(*o) : std::nullopt;
+      known &= n.has_value();
+      if (n) trips *= *n;
+    }
+    if (!inLoop || !shared_.context.diags) return;
+    shared_.context.diags
+        ->report(Code::W0301, shared_.module.span(transfer.loc),
+                 Reporter::display(v, "a value") + " moves from " + v->type.place.device + " to " +
+                     transfer.result()->type.place.device + " in every trip of a loop: " + bytesText(bytes) + " x " +
+                     (known ? std::to_string(trips) : "?") + " trips")
+        .label("moved here (" + transfer.stringAttr("cause") + ")");
+  }
+
+  static std::optional<int64_t> constantInt(const Value* v) {
+    if (!v->op || v->op->kind != OpKind::Constant || v->type.dtype != ir::DType::I64) return std::nullopt;
+    const auto* data = std::get_if<ir::Data>(v->op->find("value"));
+    if (!data || (*data)->size() != 8) return std::nullopt;
+    uint64_t bits = 0;
+    for (size_t i = 0; i < 8; ++i) bits |= static_cast<uint64_t>((**data)[i]) << (8 * i);
+    return static_cast<int64_t>(bits);
+  }
+  static std::optional<int64_t> tripCount(const Op& loop) {
+    auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), by = constantInt(loop.operand(2));
+    if (!lo || !hi || !by || *by == 0) return std::nullopt;
+    int64_t span = *by > 0 ? *hi - *lo : *lo - *hi, step = *by > 0 ? *by : -*by;
+    return span <= 0 ? 0 : (span + step - 1) / step;
+  }
+
+  // ---- text
+
+  /// Fills `@` holes in, and notes for the runtime which device each printed tensor came from.
+  void deviceHoles(Op& op) {
+    size_t first = op.kind == OpKind::Assert ? 1 : 0;
+    std::vector<std::string> pieces = op.stringsAttr("pieces"), formats = op.stringsAttr("formats");
+    std::vector<std::string> devices;
+    if (pieces.size() != formats.size() + 1) return;
+    const std::vector<std::string>& lives = in_.printed[&op];  // an operand may be the host's copy by now
+    for (size_t i = 0, source = first; i < formats.size(); ++source) {
+      std::string device = shared_.devices.actual(lives[source]);
+      if (formats[i] == "@") {
+        pieces[i] += device + pieces[i + 1];
+        pieces.erase(pieces.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+        formats.erase(formats.begin() + static_cast<std::ptrdiff_t>(i));
+        op.removeOperand(first + i);
+        continue;
+      }
+      devices.push_back(std::move(device));
+      ++i;
+    }
+    op.set("pieces", pieces);
+    op.set("formats", formats);
+    if (!devices.empty()) op.set("devices", devices);
+  }
+
+  Shared& shared_;
+  Instance& in_;
+  std::unordered_map<const Region*, Copies> copies_;  ///< moves that stand in a region, visible below it
+  std::unordered_map<const Value*, Value*> originals_;
+};
+
+}  // namespace
+
+void rewrite(Shared& shared, Instance& instance) { Rewrite(shared, instance).run(); }
+
+}  // namespace tenc::passes::placing

@@ -1,0 +1,107 @@
+// Checks what placement promises to every later pass: no op mixes devices, only `transfer` moves, nothing is left to
+// place. A failure is an internal error, reported as such.
+#include "passes/Passes.h"
+
+namespace tenc::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Trait;
+
+bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == "cpu"); }
+
+bool agree(const ir::Type& a, const ir::Type& b) { return mixes(a) || mixes(b) || a.place == b.place; }
+
+class Checker {
+ public:
+  explicit Checker(const ir::Module& m) : module_(m) {}
+
+  std::string run() {
+    for (const auto& f : module_.funcs) region(*f->body);
+    return wrong_;
+  }
+
+ private:
+  void fail(const Op& op, const std::string& what) {
+    if (wrong_.empty()) wrong_ = "`" + std::string(op.info().mnemonic) + "` in " + op.func()->name + ": " + what;
+  }
+
+  void region(const ir::Region& r) {
+    for (const auto& op : r.ops) {
+      check(*op);
+      for (const auto& inner : op->regions) region(*inner);
+    }
+  }
+
+  /// A carried value, a result and what is yielded for it share one place; a free value may start what stays free.
+  void same(const Op& op, const ir::Value* to, const ir::Value* from) {
+    bool bothMix = mixes(to->type) && mixes(from->type);
+    if (!bothMix && !(to->type.place == from->type.place))
+      fail(op, "a value on '" + from->type.place.device + "' where one on '" + to->type.place.device + "' is expected");
+  }
+
+  void check(const Op& op) {
+    if (op.has(Trait::Placing)) return fail(op, "not removed by placement");
+    switch (op.kind) {
+      case OpKind::Transfer:
+      case OpKind::Fused:
+      case OpKind::Return:
+      case OpKind::Yield:
+      case OpKind::Bench: return;
+      case OpKind::Call: {
+        const ir::Func* callee = module_.find(op.stringAttr("callee"));
+        if (!callee) return fail(op, "unknown function");
+        for (size_t i = 0; i < op.operandCount() && i < callee->body->args.size(); ++i)
+          same(op, callee->body->args[i].get(), op.operand(i));
+        return;
+      }
+      case OpKind::For:
+      case OpKind::While: {
+        size_t first = op.kind == OpKind::For ? 3 : 0, lead = op.kind == OpKind::For ? 1 : 0;
+        const ir::Region& body = *op.regions.back();
+        for (size_t k = 0; k < op.results.size(); ++k) {
+          same(op, body.args[lead + k].get(), op.operand(first + k));
+          same(op, body.args[lead + k].get(), body.terminator()->operand(k));
+          same(op, body.args[lead + k].get(), op.result(k));
+        }
+        return;
+      }
+      case OpKind::If:
+        for (const auto& r : op.regions)
+          for (size_t k = 0; k < op.results.size(); ++k) same(op, op.result(k), r->terminator()->operand(k));
+        if (!mixes(op.operand(0)->type)) fail(op, "the condition is not on the host");
+        return;
+      default: break;
+    }
+    if (op.has(Trait::HostEffect) || op.kind == OpKind::Condition) {
+      for (const ir::Value* v : op.operands())
+        if (!mixes(v->type) && v->type.place.device != "cpu")
+          fail(op, "reads '" + v->type.place.device + "' from the host");
+      return;
+    }
+    const ir::Value* placed = nullptr;
+    for (const ir::Value* v : op.operands()) {
+      if (mixes(v->type)) continue;
+      if (placed && !agree(placed->type, v->type))
+        fail(op, "operands on '" + placed->type.place.device + "' and '" + v->type.place.device + "'");
+      placed = v;
+    }
+    for (const auto& r : op.results)
+      if (placed && !(r->type.place == placed->type.place)) fail(op, "the result is not where the operands are");
+  }
+
+  const ir::Module& module_;
+  std::string wrong_;
+};
+
+}  // namespace
+
+bool verifyPlaced(ir::Module& m, Context& c) {
+  std::string wrong = Checker(m).run();
+  if (wrong.empty()) return true;
+  c.diags->report(Code::E0301, Span{}, "internal error: placement is wrong: " + wrong);
+  return false;
+}
+
+}  // namespace tenc::passes
