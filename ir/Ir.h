@@ -16,6 +16,11 @@ struct Inferred { std::vector<Type> types; std::string error; bool ok() const { 
 using AttrLookup = std::function<const Attr*(std::string_view)>;
 Inferred infer(OpKind kind, std::span<const Type> operands, const AttrLookup& attr);
 
+/// Whether the op computes on this dtype, by the traits of its row; for ops whose operands are of one dtype.
+bool acceptsDType(OpKind kind, DType t);
+/// "floats", "integers", "bools", "integers and bools", "numbers": what the row accepts, for messages and docs.
+std::string_view acceptedDTypes(OpKind kind);
+
 /// NumPy broadcasting of two shapes; nullopt when they do not fit.
 std::optional<Dims> broadcastShapes(std::span<const int64_t> a, std::span<const int64_t> b);
 

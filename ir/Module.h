@@ -32,12 +32,17 @@ using Attr = std::variant<int64_t, double, bool, std::string, std::vector<int64_
 /// An SSA value: result `index` of `op`, or argument `index` of `region`.
 class Value {
  public:
+  Value() = default;
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+  ~Value();                                            ///< operands that still name it become null
   Type type;
   std::string name;                                    ///< the source name, for people; may be empty
   Op* op = nullptr;                                    ///< null for region arguments
   Region* region = nullptr;                            ///< null for op results
   uint32_t index = 0;
   /// Uses: (user, operand number). Kept up to date by Op::setOperand and friends.
+  /// Removal is in constant time, so the order of uses is not that of the program.
   struct Use { Op* user; uint32_t operand; };
   std::vector<Use> uses;
   bool unused() const { return uses.empty(); }
@@ -97,11 +102,20 @@ class Op {
   void erase();
   /// Moves before `other` (possibly in another region).
   void moveBefore(Op* other);
+  explicit Op(OpKind k) : kind(k) {}
+  Op(const Op&) = delete;
+  Op& operator=(const Op&) = delete;
   ~Op();
+  /// Appends a result; for makers of ops and passes that add carried values.
+  Value* addResult(Type t, std::string name = {});
+  void removeResult(uint32_t index);                   ///< must be unused
 
  private:
   friend class Value;
+  void link(size_t operand);
+  void unlink(size_t operand);
   std::vector<Value*> operands_;
+  std::vector<uint32_t> usePositions_;                 ///< operand i is operands_[i]->uses[usePositions_[i]]
   std::vector<std::pair<std::string, Attr>> attrs_;
 };
 

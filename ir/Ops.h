@@ -51,6 +51,7 @@ enum class ShapeRule : uint8_t {
   Gather, DynamicSlice, UpdateSlice, DynamicUpdate, Scatter,
   Created,       ///< attrs shape, dtype
   Given,         ///< result types are given by the maker and checked by the verifier where it can
+  First,         ///< the type of operand 0, whatever the others are
   None,          ///< no results
 };
 

@@ -1,0 +1,63 @@
+#include <cstdio>
+#include <cstdlib>
+
+#include "ir/Ir.h"
+#include "ir/Scalar.h"
+
+namespace tenc::ir {
+namespace {
+
+[[noreturn]] void internalError(OpKind kind, const std::string& what) {
+  std::fprintf(stderr, "tenc: internal error: cannot make `%s`: %s\n", std::string(opInfo(kind).mnemonic).c_str(),
+               what.c_str());
+  std::abort();
+}
+
+}  // namespace
+
+Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs) {
+  std::vector<Type> types;
+  types.reserve(operands.size());
+  for (const Value* v : operands) types.push_back(v->type);
+  Inferred inferred = infer(kind, types, [&](std::string_view name) -> const Attr* {
+    for (const NamedAttr& a : attrs) {
+      if (a.name == name) return &a.value;
+    }
+    return nullptr;
+  });
+  if (!inferred.ok()) internalError(kind, inferred.error);
+  return makeTyped(kind, std::move(operands), std::move(inferred.types), std::move(attrs));
+}
+
+Op* Builder::makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Type> results,
+                       std::vector<NamedAttr> attrs) {
+  auto op = std::make_unique<Op>(kind);
+  op->loc = loc_;
+  op->parent = region_;
+  for (Value* v : operands) op->addOperand(v);
+  for (NamedAttr& a : attrs) op->set(a.name, std::move(a.value));
+  for (Type& t : results) op->addResult(std::move(t));
+  Op* made = op.get();
+  made->self = region_->ops.insert(before_, std::move(op));
+  return made;
+}
+
+Region* Builder::addRegion(Op* op) {
+  op->regions.push_back(std::make_unique<Region>(op, op->parent->func));
+  return op->regions.back().get();
+}
+
+Value* Builder::scalar(DType t, double f) { return constant(Type{t, {}, {}}, scalarData(scalarFromFloat(t, f))); }
+
+Value* Builder::scalarInt(DType t, int64_t i) { return constant(Type{t, {}, {}}, scalarData(scalarFromInt(t, i))); }
+
+Value* Builder::constant(Type t, Data data) {
+  return makeTyped(OpKind::Constant, {}, {std::move(t)}, {{"value", std::move(data)}})->result();
+}
+
+Value* Builder::broadcastTo(Value* v, const Dims& shape) {
+  if (v->type.shape == shape) return v;
+  return value(OpKind::Broadcast, {v}, {{"shape", shape}});
+}
+
+}  // namespace tenc::ir

@@ -1,0 +1,201 @@
+// Shape rules of reductions, products and structural ops.
+#include "ir/InferShapes.h"
+
+#include <algorithm>
+#include <bitset>
+
+namespace tenc::ir {
+namespace {
+
+DType widened(DType t) {
+  if (t == DType::Bool || isSigned(t)) return DType::I64;
+  return isUnsigned(t) ? DType::U64 : t;
+}
+
+/// "" when slice (start, size, step) of a dim of `extent` elements stays inside.
+std::string checkSlice(int64_t start, int64_t size, int64_t step, int64_t extent) {
+  if (size < 0) return "has a negative size " + std::to_string(size);
+  if (step == 0) return "has a step of 0";
+  if (size == 0) return {};
+  int64_t last = 0;
+  if (__builtin_mul_overflow(size - 1, step, &last) || __builtin_add_overflow(last, start, &last) || start < 0 ||
+      start >= extent || last < 0 || last >= extent) {
+    return "takes " + std::to_string(size) + " elements from " + std::to_string(start) + " in steps of " +
+           std::to_string(step) + ", outside a dim of " + std::to_string(extent);
+  }
+  return {};
+}
+
+std::string wrongCount(std::string_view attr, size_t count, int64_t rank) {
+  return "has " + std::to_string(count) + " " + std::string(attr) + " for a tensor of rank " + std::to_string(rank);
+}
+
+}  // namespace
+
+std::string checkAxes(std::span<const int64_t> axes, int64_t rank) {
+  std::bitset<kMaxRank> seen;
+  for (int64_t a : axes) {
+    if (a < 0 || a >= rank) return "has axis " + std::to_string(a) + ", but the rank is " + std::to_string(rank);
+    if (seen[static_cast<size_t>(a)]) return "names axis " + std::to_string(a) + " twice";
+    seen[static_cast<size_t>(a)] = true;
+  }
+  return {};
+}
+
+std::string checkIndex(const Type& t, bool rank0) {
+  if (!isInt(t.dtype)) return "takes indices of integers, not " + std::string(name(t.dtype));
+  if (rank0 && !t.shape.empty()) return "takes a rank-0 start, not a tensor of shape " + toString(t.shape);
+  return {};
+}
+
+Inferred inferReduce(const InferContext& c, ShapeRule rule) {
+  const Type& t = c.operand(0);
+  const Dims& axes = c.ints("axes");
+  if (std::string bad = checkAxes(axes, t.rank()); !bad.empty()) return c.fail(bad);
+  int64_t reduced = 1;
+  std::bitset<kMaxRank> isReduced;
+  for (int64_t a : axes) {
+    isReduced[static_cast<size_t>(a)] = true;
+    reduced *= t.shape[static_cast<size_t>(a)];
+  }
+  const bool ordered = c.kind == OpKind::ReduceMax || c.kind == OpKind::ReduceMin;
+  if (reduced == 0 && ((ordered && !isFloat(t.dtype)) || rule == ShapeRule::ReduceIndex)) {
+    return c.fail("over an axis without elements has no value for " + std::string(name(t.dtype)));
+  }
+  if (rule == ShapeRule::ReduceIndex && axes.size() != 1 && axes.size() != t.shape.size()) {
+    return c.fail("takes one axis, or all");
+  }
+  Dims shape;
+  for (size_t i = 0; i < t.shape.size(); ++i) {
+    if (!isReduced[i]) {
+      shape.push_back(t.shape[i]);
+    } else if (c.boolean("keep")) {
+      shape.push_back(1);
+    }
+  }
+  const DType dtype = rule == ShapeRule::ReduceWide    ? widened(t.dtype)
+                      : rule == ShapeRule::ReduceBool  ? DType::Bool
+                      : rule == ShapeRule::ReduceIndex ? DType::I64
+                                                       : t.dtype;
+  return c.result(dtype, std::move(shape));
+}
+
+Inferred inferMatmul(const InferContext& c) {
+  const Type& a = c.operand(0);
+  const Type& b = c.operand(1);
+  if (a.dtype != b.dtype) {
+    return c.fail("needs operands of one dtype, not " + std::string(name(a.dtype)) + " and " +
+                  std::string(name(b.dtype)));
+  }
+  if (a.rank() < 2 || b.rank() < 2) {
+    return c.fail("needs matrices, not shapes " + toString(a.shape) + " and " + toString(b.shape));
+  }
+  const size_t ar = a.shape.size();
+  const size_t br = b.shape.size();
+  if (a.shape[ar - 1] != b.shape[br - 2]) {
+    return c.fail("needs inner dims that agree: " + std::to_string(a.shape[ar - 1]) + " and " +
+                  std::to_string(b.shape[br - 2]));
+  }
+  if (ar != br || !std::equal(a.shape.begin(), a.shape.end() - 2, b.shape.begin())) {
+    return c.fail("needs batch dims that agree: " + toString(std::span(a.shape).first(ar - 2)) + " and " +
+                  toString(std::span(b.shape).first(br - 2)));
+  }
+  Dims shape = a.shape;
+  shape[ar - 1] = b.shape[br - 1];
+  return c.result(a.dtype, std::move(shape));
+}
+
+Inferred inferReshape(const InferContext& c) {
+  const Type& t = c.operand(0);
+  const Dims& shape = c.ints("shape");
+  const auto to = elementCount(shape);
+  if (!to || *to != elementCount(t.shape)) {
+    return c.fail("cannot turn " + toString(t.shape) + " into " + toString(shape) +
+                  ": they have different numbers of elements");
+  }
+  return c.result(t.dtype, shape);
+}
+
+Inferred inferPermute(const InferContext& c) {
+  const Type& t = c.operand(0);
+  const Dims& perm = c.ints("perm");
+  if (perm.size() != t.shape.size()) return c.fail(wrongCount("axes", perm.size(), t.rank()));
+  if (std::string bad = checkAxes(perm, t.rank()); !bad.empty()) return c.fail(bad);
+  Dims shape;
+  for (int64_t p : perm) shape.push_back(t.shape[static_cast<size_t>(p)]);
+  return c.result(t.dtype, std::move(shape));
+}
+
+Inferred inferBroadcast(const InferContext& c) {
+  const Type& t = c.operand(0);
+  const Dims& shape = c.ints("shape");
+  const auto joined = broadcastShapes(t.shape, shape);
+  if (!joined || *joined != shape) { return c.fail("cannot stretch " + toString(t.shape) + " to " + toString(shape)); }
+  return c.result(t.dtype, shape);
+}
+
+Inferred inferSlice(const InferContext& c) {
+  const Type& t = c.operand(0);
+  const Dims& starts = c.ints("starts");
+  const Dims& sizes = c.ints("sizes");
+  const Dims& steps = c.ints("steps");
+  for (const auto& [what, dims] : {std::pair{"starts", &starts}, {"sizes", &sizes}, {"steps", &steps}}) {
+    if (dims->size() != t.shape.size()) return c.fail(wrongCount(what, dims->size(), t.rank()));
+  }
+  for (size_t i = 0; i < starts.size(); ++i) {
+    if (std::string bad = checkSlice(starts[i], sizes[i], steps[i], t.shape[i]); !bad.empty()) return c.fail(bad);
+  }
+  return c.result(t.dtype, sizes);
+}
+
+Inferred inferPad(const InferContext& c) {
+  const Type& t = c.operand(0);
+  const Dims& lo = c.ints("lo");
+  const Dims& hi = c.ints("hi");
+  if (c.operand(1).dtype != t.dtype || !c.operand(1).shape.empty()) {
+    return c.fail("needs a rank-0 value of dtype " + std::string(name(t.dtype)) + " around it, not " +
+                  toString(c.operand(1)));
+  }
+  if (lo.size() != t.shape.size()) return c.fail(wrongCount("widths", lo.size(), t.rank()));
+  if (hi.size() != t.shape.size()) return c.fail(wrongCount("widths", hi.size(), t.rank()));
+  Dims shape = t.shape;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (lo[i] < 0 || hi[i] < 0) return c.fail("has a negative width");
+    if (__builtin_add_overflow(shape[i], lo[i], &shape[i]) || __builtin_add_overflow(shape[i], hi[i], &shape[i])) {
+      return c.fail("makes a dim too large");
+    }
+  }
+  return c.result(t.dtype, std::move(shape));
+}
+
+Inferred inferConcat(const InferContext& c) {
+  Dims shape = c.operand(0).shape;
+  const int64_t axis = c.integer("axis");
+  const int64_t rank = c.operand(0).rank();
+  if (axis < 0 || axis >= rank) {
+    return c.fail("has axis " + std::to_string(axis) + ", but the rank is " + std::to_string(rank));
+  }
+  const auto at = static_cast<size_t>(axis);
+  for (size_t i = 1; i < c.operands.size(); ++i) {
+    const Type& t = c.operand(i);
+    if (t.dtype != c.operand(0).dtype) {
+      return c.fail("needs operands of one dtype, not " + std::string(name(c.operand(0).dtype)) + " and " +
+                    std::string(name(t.dtype)));
+    }
+    Dims rest = t.shape;
+    if (rest.size() == shape.size()) rest[at] = shape[at];
+    if (rest != shape) {
+      return c.fail("along axis " + std::to_string(axis) + " needs shapes that agree elsewhere, not " +
+                    toString(c.operand(0).shape) + " and " + toString(t.shape));
+    }
+    if (__builtin_add_overflow(shape[at], t.shape[at], &shape[at])) return c.fail("makes a dim too large");
+  }
+  return c.result(c.operand(0).dtype, std::move(shape));
+}
+
+Inferred inferFlip(const InferContext& c) {
+  if (std::string bad = checkAxes(c.ints("axes"), c.operand(0).rank()); !bad.empty()) return c.fail(bad);
+  return c.result(c.operand(0).dtype, c.operand(0).shape);
+}
+
+}  // namespace tenc::ir

@@ -1,0 +1,235 @@
+#include "ir/Module.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstdio>
+#include <cstdlib>
+
+#include "ir/Ir.h"
+
+namespace tenc::ir {
+namespace {
+
+const std::string kNoString;
+const std::vector<int64_t> kNoInts;
+const std::vector<std::string> kNoStrings;
+
+/// Nested regions know their function; it changes when an op moves between functions.
+void setFunc(Op& op, Func* func) {
+  for (auto& region : op.regions) {
+    region->func = func;
+    for (auto& inner : region->ops) setFunc(*inner, func);
+  }
+}
+
+}  // namespace
+
+// ---- Value
+
+Value::~Value() {
+  for (const Use& use : uses) use.user->operands_[use.operand] = nullptr;
+}
+
+void Value::replaceAllUsesWith(Value* other) {
+  assert(other != this && "a value cannot replace itself");
+  other->uses.reserve(other->uses.size() + uses.size());
+  for (const Use& use : uses) {
+    use.user->operands_[use.operand] = other;
+    use.user->usePositions_[use.operand] = static_cast<uint32_t>(other->uses.size());
+    other->uses.push_back(use);
+  }
+  uses.clear();
+}
+
+// ---- Region
+
+Value* Region::addArg(Type t, std::string name) {
+  auto value = std::make_unique<Value>();
+  value->type = std::move(t);
+  value->name = std::move(name);
+  value->region = this;
+  value->index = static_cast<uint32_t>(args.size());
+  args.push_back(std::move(value));
+  return args.back().get();
+}
+
+void Region::removeArg(uint32_t index) {
+  assert(args[index]->unused());
+  args.erase(args.begin() + index);
+  for (uint32_t i = index; i < args.size(); ++i) args[i]->index = i;
+}
+
+// ---- Op
+
+Op::~Op() {
+  // Regions first: their ops may use results of this op's siblings, never the other way round.
+  regions.clear();
+  dropOperands();
+}
+
+void Op::link(size_t operand) {
+  Value* v = operands_[operand];
+  usePositions_[operand] = static_cast<uint32_t>(v->uses.size());
+  v->uses.push_back({this, static_cast<uint32_t>(operand)});
+}
+
+void Op::unlink(size_t operand) {
+  Value* v = operands_[operand];
+  if (v == nullptr) return;
+  const uint32_t position = usePositions_[operand];
+  assert(v->uses[position].user == this && v->uses[position].operand == operand);
+  const Value::Use last = v->uses.back();
+  v->uses[position] = last;
+  last.user->usePositions_[last.operand] = position;
+  v->uses.pop_back();
+}
+
+void Op::setOperand(size_t i, Value* v) {
+  assert(v != nullptr);
+  if (operands_[i] == v) return;
+  unlink(i);
+  operands_[i] = v;
+  link(i);
+}
+
+void Op::addOperand(Value* v) {
+  assert(v != nullptr);
+  operands_.push_back(v);
+  usePositions_.push_back(0);
+  link(operands_.size() - 1);
+}
+
+void Op::removeOperand(size_t i) {
+  for (size_t j = i; j < operands_.size(); ++j) unlink(j);
+  operands_.erase(operands_.begin() + static_cast<ptrdiff_t>(i));
+  usePositions_.erase(usePositions_.begin() + static_cast<ptrdiff_t>(i));
+  for (size_t j = i; j < operands_.size(); ++j) link(j);
+}
+
+void Op::dropOperands() {
+  for (size_t i = operands_.size(); i-- > 0;) unlink(i);
+  operands_.clear();
+  usePositions_.clear();
+}
+
+Value* Op::addResult(Type t, std::string name) {
+  auto value = std::make_unique<Value>();
+  value->type = std::move(t);
+  value->name = std::move(name);
+  value->op = this;
+  value->index = static_cast<uint32_t>(results.size());
+  results.push_back(std::move(value));
+  return results.back().get();
+}
+
+void Op::removeResult(uint32_t index) {
+  assert(results[index]->unused());
+  results.erase(results.begin() + index);
+  for (uint32_t i = index; i < results.size(); ++i) results[i]->index = i;
+}
+
+const Attr* Op::find(std::string_view name) const {
+  for (const auto& [key, value] : attrs_) {
+    if (key == name) return &value;
+  }
+  return nullptr;
+}
+
+void Op::set(std::string_view name, Attr value) {
+  for (auto& [key, old] : attrs_) {
+    if (key == name) {
+      old = std::move(value);
+      return;
+    }
+  }
+  attrs_.emplace_back(std::string(name), std::move(value));
+}
+
+void Op::removeAttr(std::string_view name) {
+  std::erase_if(attrs_, [&](const auto& attr) { return attr.first == name; });
+}
+
+int64_t Op::intAttr(std::string_view name, int64_t otherwise) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<int64_t>(a) : nullptr;
+  return v != nullptr ? *v : otherwise;
+}
+
+double Op::floatAttr(std::string_view name, double otherwise) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<double>(a) : nullptr;
+  return v != nullptr ? *v : otherwise;
+}
+
+bool Op::boolAttr(std::string_view name, bool otherwise) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<bool>(a) : nullptr;
+  return v != nullptr ? *v : otherwise;
+}
+
+const std::string& Op::stringAttr(std::string_view name) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<std::string>(a) : nullptr;
+  return v != nullptr ? *v : kNoString;
+}
+
+const std::vector<int64_t>& Op::intsAttr(std::string_view name) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<std::vector<int64_t>>(a) : nullptr;
+  return v != nullptr ? *v : kNoInts;
+}
+
+const std::vector<std::string>& Op::stringsAttr(std::string_view name) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<std::vector<std::string>>(a) : nullptr;
+  return v != nullptr ? *v : kNoStrings;
+}
+
+void Op::erase() {
+  assert(std::all_of(results.begin(), results.end(), [](const auto& r) { return r->unused(); }));
+  parent->ops.erase(self);
+}
+
+void Op::moveBefore(Op* other) {
+  if (other == this) return;
+  Region* to = other->parent;
+  to->ops.splice(other->self, parent->ops, self);
+  if (parent->func != to->func) setFunc(*this, to->func);
+  parent = to;
+}
+
+// ---- Module
+
+Module::Module() { locs.emplace_back(); }
+
+Func* Module::addFunc(std::string name) {
+  auto func = std::make_unique<Func>();
+  func->name = std::move(name);
+  func->module = this;
+  func->body = std::make_unique<Region>(nullptr, func.get());
+  funcs.push_back(std::move(func));
+  return funcs.back().get();
+}
+
+Func* Module::find(std::string_view name) const {
+  for (const auto& f : funcs) {
+    if (f->name == name) return f.get();
+  }
+  return nullptr;
+}
+
+Loc Module::addLoc(Span span) { return addLoc(LocData{span, {}, {}}); }
+
+Loc Module::addLoc(LocData data) {
+  locs.push_back(std::move(data));
+  return Loc{static_cast<uint32_t>(locs.size() - 1)};
+}
+
+std::string_view Module::actual(std::string_view device) const {
+  for (const DeviceDecl& d : devices) {
+    if (d.name == device && !d.actual.empty()) return d.actual;
+  }
+  return device;
+}
+
+}  // namespace tenc::ir

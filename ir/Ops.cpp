@@ -1,0 +1,30 @@
+#include "ir/Ops.h"
+
+#include <array>
+#include <unordered_map>
+
+namespace tenc::ir {
+namespace {
+
+constexpr std::array<OpInfo, static_cast<size_t>(OpKind::Count)> kOps{{
+#define TENC_OP(kind, mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc) \
+  {mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc},
+#include "ir/Ops.def"
+}};
+
+}  // namespace
+
+const OpInfo& opInfo(OpKind k) { return kOps[static_cast<size_t>(k)]; }
+
+std::optional<OpKind> opNamed(std::string_view mnemonic) {
+  static const std::unordered_map<std::string_view, OpKind> byName = [] {
+    std::unordered_map<std::string_view, OpKind> map;
+    for (size_t i = 0; i < kOps.size(); ++i) map.emplace(kOps[i].mnemonic, static_cast<OpKind>(i));
+    return map;
+  }();
+  auto it = byName.find(mnemonic);
+  if (it == byName.end()) return std::nullopt;
+  return it->second;
+}
+
+}  // namespace tenc::ir
