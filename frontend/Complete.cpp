@@ -47,7 +47,7 @@ bool isComplete(std::string_view text) {
       for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {
         if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] != '\n') ++i;
       }
-      if (i < text.size() && text[i] == '\n') return true;
+      if (i >= text.size() || text[i] == '\n') return true;
       code += '"';
       continue;
     }

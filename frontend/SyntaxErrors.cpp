@@ -31,10 +31,11 @@ bool SyntaxReporter::hasProblem(Span s) const {
   return first != problems_.end() && *first <= s.end;
 }
 
-bool SyntaxReporter::lineHasProblemBefore(size_t offset) const {
+bool SyntaxReporter::lineHasProblem(size_t offset, bool anywhere) const {
   const size_t start = offset == 0 ? 0 : text().rfind('\n', offset - 1) + 1;  // npos + 1 is 0
+  const size_t last = anywhere ? std::min(text().find('\n', offset), text().size()) : offset;
   const auto first = std::lower_bound(problems_.begin(), problems_.end(), start);
-  return first != problems_.end() && *first <= offset;
+  return first != problems_.end() && *first <= last;
 }
 
 namespace {
@@ -119,10 +120,25 @@ std::string wanted(T& parser, size_t type) {
   return s.size() > 2 ? "`" + s.substr(1, s.size() - 2) + "`" : parser.getVocabulary().getSymbolicName(type);
 }
 
+/// Whether only a bracket, a comma or the end of the statement may follow: what stood before is complete.
+bool onlyEnds(const antlr4::misc::IntervalSet& set) {
+  for (const ssize_t type : set.toList()) {
+    const size_t t = static_cast<size_t>(type);
+    if (t != T::NL && t != Token::EOF && t != T::RBRACE) return false;
+  }
+  return true;
+}
+
+bool startsStatement(const Token* before) {
+  return !before || before->getType() == T::NL || before->getType() == T::LBRACE;
+}
+
 /// What may stand here, in words; empty when the list would help nobody.
-std::string expectation(T& parser) {
+std::string expectation(T& parser, const Token* before) {
   const antlr4::misc::IntervalSet set = parser.getExpectedTokens();
   auto may = [&](size_t type) { return set.contains(type); };
+  if (before && before->getType() == T::RETURN && may(T::NL)) return "an expression or the end of the statement";
+  if (onlyEnds(set)) return startsStatement(before) ? "a statement" : "an operator or the end of the statement";
   if (may(T::NAME) && may(T::INT) && may(T::FLOAT)) return may(T::LET) ? "a statement" : "an expression";
   if (may(T::PLUS) && may(T::STARSTAR)) {
     if (may(T::RPAREN)) return "`,`, `)` or an operator";
@@ -133,6 +149,8 @@ std::string expectation(T& parser) {
   }
   if (may(T::NAME) && may(T::INT) && may(T::LPAREN)) return "a type or a dim";
   if (may(T::NAME) && may(T::FN) && may(T::BY)) return "the name of a member";
+  if (may(T::AUTOCAST)) return "a device";
+  if (may(T::AT) && may(T::LBRACE)) return "a block";
   std::vector<std::string> words;
   for (const ssize_t type : set.toList()) {
     std::string w = wanted(parser, static_cast<size_t>(type));
@@ -153,7 +171,7 @@ const Foreign* foreign(const Token& t) {
 
 /// Help that depends on the two tokens around the error.
 void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* before, const SyntaxReporter& r) {
-  const bool statementStart = !before || before->getType() == T::NL || before->getType() == T::LBRACE;
+  const bool statementStart = startsStatement(before);
   const Token* after = at.getType() == Token::EOF ? nullptr : parser.getTokenStream()->LT(2);
   auto next = [&](size_t type) { return after && after->getType() == type; };
   auto prior = [&](size_t type) { return before && before->getType() == type; };
@@ -167,6 +185,11 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
       }
       break;
     case T::PLUS:
+      if (prior(T::PLUS)) {
+        d.help("one is added with `x += 1`");
+        break;
+      }
+      [[fallthrough]];
     case T::STAR:
     case T::SLASH:
     case T::PERCENT:
@@ -178,31 +201,34 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
       }
       break;
     case T::COLON:
-      if (next(T::NL) || next(Token::EOF))
+      if (before && isKeyword(*before))
+        d.help("`" + before->getText() + "` is a reserved word");
+      else if (next(T::NL) || next(Token::EOF))
         d.help("a block is written `{ ... }`");
       else if (next(T::ASSIGN))
         d.help("a name is bound with `let x = ...`");
       break;
     case T::ASSIGN:
-      if (parser.getExpectedTokens().contains(static_cast<size_t>(T::LBRACE)))
+      if (next(T::GT)) {
+        d.help("a lambda is written `|x| x + 1`");
+      } else if (prior(T::EQ)) {
+        d.help("equality is `==`");
+      } else if (parser.getExpectedTokens().contains(static_cast<size_t>(T::LBRACE))) {
         d.help("equality is `==`", {{r.span(at), "=="}});
-      break;
-    case T::GT:
-      if (prior(T::ASSIGN)) d.help("a lambda is written `|x| x + 1`");
+      }
       break;
     case T::BARBAR: d.help("TL has `or`", {{r.span(at), "or"}}); break;
     case T::DOT:
       if (next(T::INT)) d.help("a number starts with a digit: `0.5`");
-      break;
-    case T::NL:
-    case Token::EOF:
-      if (prior(T::PLUS)) d.help("one is added with `x += 1`");
       break;
     case T::IF: d.help("a choice is written `if c { a } else { b }`"); break;
     case T::LBRACE:
       if (prior(T::RPAREN)) d.help("a struct literal in a condition needs parentheses");
       break;
     default:
+      if (parser.getExpectedTokens().contains(static_cast<size_t>(T::AT))) {
+        d.help("an annotation stands before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`");
+      }
       if (prior(T::DOT) && !statementStart) d.help("a number ends with a digit: `1.0`");
       break;
   }
@@ -213,9 +239,12 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
 void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size_t, size_t, const std::string&,
                                  std::exception_ptr) {
   auto& parser = static_cast<T&>(*recognizer);
-  const Span span = reporter_.span(*at);
+  Span span = reporter_.span(*at);
   const Token* before = at->getTokenIndex() == 0 ? nullptr : parser.getTokenStream()->get(at->getTokenIndex() - 1);
-  const bool consequence = reporter_.lineHasProblemBefore(span.begin);
+  if (at->getType() == Token::EOF && before) {  // at the end of the text, not of the blank lines behind it
+    span.begin = span.end = reporter_.span(*before).end;
+  }
+  const bool consequence = reporter_.lineHasProblem(span.begin, isEnd(*at));
   // The error is marked at the token before too: there the broken expression ends.
   if (before) reporter_.mark(reporter_.span(*before).begin);
   if (consequence) return reporter_.mark(span.begin);
@@ -238,7 +267,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     return;
   }
 
-  const std::string expected = expectation(parser);
+  const std::string expected = expectation(parser, before);
   auto d = reporter_.report(
       Code::E0101, span,
       expected.empty() ? "unexpected " + found(*at) : "expected " + expected + ", found " + found(*at));

@@ -28,9 +28,9 @@ class SyntaxReporter {
   void mark(size_t offset);
   /// Whether an error was reported or marked inside; touching either end counts.
   bool hasProblem(Span s) const;
-  /// Whether the line of `offset` has a problem at or before it: a later one on that line is most likely its
-  /// consequence.
-  bool lineHasProblemBefore(size_t offset) const;
+  /// Whether the line of `offset` has a problem at or before it, or anywhere: a later one on that line is most likely
+  /// its consequence.
+  bool lineHasProblem(size_t offset, bool anywhere) const;
 
  private:
   const SourceFile& source_;
