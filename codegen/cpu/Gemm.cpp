@@ -247,9 +247,9 @@ class GemmEmitter {
     if (plan_.tail) panels(maximum(c0, int64(full)), c1, r0, r1, v.count == v.larger ? v.size + 1 : v.size, true);
   }
 
-  /// 1 to 4 rows: each group of rows of B is read once, side by side, and added to all rows of C, which stay in L1.
+  /// 1 to 8 rows: each group of rows of B is read once, side by side, and added to all rows of C, which stay in L1.
   void streamTask(Val panelTask) {
-    const int64_t group = p_.m <= 2 ? 8 : 4;  // broadcasts of A stay in registers
+    const int64_t group = p_.m <= 2 ? 8 : p_.m <= 4 ? 4 : 2;  // broadcasts of A stay in registers
     const Blocks& v = plan_.vectors;
     Val v0 = start(v, panelTask), v1 = start(v, b_.CreateAdd(panelTask, int64(1)));
     Val j0 = b_.CreateMul(v0, int64(plan_.lanes));

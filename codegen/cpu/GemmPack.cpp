@@ -30,12 +30,15 @@ class PackEmitter {
     b_.SetInsertPoint(entry);
     if (how == PackB::Transpose) {
       const int64_t whole = p_.k / lanes_ * lanes_;
-      loop(whole, lanes_, [&](Val k) { transposed(k); });
-      for (int64_t k = whole; k < p_.k; ++k) elements(b_.getInt64(static_cast<uint64_t>(k)));
+      loop(0, whole, lanes_, [&](Val k) {
+        loop(0, columns_ / lanes_ * lanes_, lanes_, [&](Val j) { transposed(k, j, lanes_); });
+        if (columns_ % lanes_) transposed(k, number(columns_ / lanes_ * lanes_), columns_ % lanes_);
+      });
+      loop(whole, p_.k, 1, [&](Val k) { elements(k); });
     } else if (how == PackB::Elements) {
-      loop(p_.k, 1, [&](Val k) { elements(k); });
+      loop(0, p_.k, 1, [&](Val k) { elements(k); });
     } else {
-      loop(p_.k, 1, [&](Val k) { row(k); });
+      loop(0, p_.k, 1, [&](Val k) { row(k); });
     }
     b_.CreateRetVoid();
   }
@@ -50,12 +53,11 @@ class PackEmitter {
   llvm::Type* element_;
   llvm::FixedVectorType* vector_;
 
-  Val source(Val k, int64_t j) {
-    return address(f_->getArg(0), b_.CreateAdd(b_.CreateMul(k, number(p_.b.row)), number(j * p_.b.col)));
+  Val source(Val k, Val j) {
+    Val row = b_.CreateMul(k, number(p_.b.row));
+    return address(f_->getArg(0), b_.CreateAdd(row, b_.CreateMul(j, number(p_.b.col))));
   }
-  Val target(Val k, int64_t j) {
-    return address(f_->getArg(1), b_.CreateAdd(b_.CreateMul(k, number(width_ * lanes_)), number(j)));
-  }
+  Val target(Val k, Val j) { return address(f_->getArg(1), b_.CreateAdd(b_.CreateMul(k, number(width_ * lanes_)), j)); }
   Val number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
   Val address(Val base, Val elements) {
     return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, number(size_)));
@@ -63,15 +65,15 @@ class PackEmitter {
   llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
 
   template <typename F>
-  void loop(int64_t end, int64_t step, F body) {
-    if (end == 0) return;
+  void loop(int64_t begin, int64_t end, int64_t step, F body) {
+    if (begin >= end) return;
     auto* before = b_.GetInsertBlock();
     auto* inside = llvm::BasicBlock::Create(c_, "k", f_);
     auto* after = llvm::BasicBlock::Create(c_, "after", f_);
     b_.CreateBr(inside);
     b_.SetInsertPoint(inside);
     auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
-    k->addIncoming(number(0), before);
+    k->addIncoming(number(begin), before);
     body(k);
     Val next = b_.CreateAdd(k, number(step));
     k->addIncoming(next, b_.GetInsertBlock());
@@ -84,59 +86,55 @@ class PackEmitter {
       const int64_t left = columns_ - v * lanes_;
       Val x = nullptr;
       if (left >= lanes_) {
-        x = b_.CreateAlignedLoad(vector_, source(k, v * lanes_), align());
+        x = b_.CreateAlignedLoad(vector_, source(k, number(v * lanes_)), align());
       } else {
         std::vector<llvm::Constant*> bits;
         for (int64_t i = 0; i < lanes_; ++i) bits.push_back(b_.getInt1(i < left));
-        x = b_.CreateMaskedLoad(vector_, source(k, v * lanes_), align(), llvm::ConstantVector::get(bits),
+        x = b_.CreateMaskedLoad(vector_, source(k, number(v * lanes_)), align(), llvm::ConstantVector::get(bits),
                                 llvm::Constant::getNullValue(vector_));
       }
-      b_.CreateAlignedStore(x, target(k, v * lanes_), align());
+      b_.CreateAlignedStore(x, target(k, number(v * lanes_)), align());
     }
   }
 
   /// One k, element by element: for strides of any kind.
   void elements(Val k) {
-    for (int64_t v = 0; v < width_; ++v) {
-      Val x = llvm::Constant::getNullValue(vector_);
-      for (int64_t i = 0; i < lanes_ && v * lanes_ + i < columns_; ++i)
-        x = b_.CreateInsertElement(x, b_.CreateAlignedLoad(element_, source(k, v * lanes_ + i), align()),
-                                   static_cast<uint64_t>(i));
-      b_.CreateAlignedStore(x, target(k, v * lanes_), align());
+    loop(0, columns_, 1, [&](Val j) {
+      b_.CreateAlignedStore(b_.CreateAlignedLoad(element_, source(k, j), align()), target(k, j), align());
+    });
+    if (columns_ < width_ * lanes_) {
+      loop(columns_, width_ * lanes_, 1,
+           [&](Val j) { b_.CreateAlignedStore(llvm::Constant::getNullValue(element_), target(k, j), align()); });
     }
   }
 
-  /// `lanes` steps of k by `lanes` columns where k is contiguous: vectors along k, turned in registers by interleaving
-  /// halves log2(lanes) times.
-  void transposed(Val k) {
-    for (int64_t v = 0; v < width_; ++v) {
-      std::vector<Val> x;
-      for (int64_t i = 0; i < lanes_; ++i) {
-        const int64_t j = v * lanes_ + i;
-        x.push_back(j < columns_ ? static_cast<Val>(b_.CreateAlignedLoad(vector_, source(k, j), align()))
-                                 : llvm::Constant::getNullValue(vector_));
-      }
-      // After step s, vector r holds for its position the element whose row and column swapped s bits: the classic
-      // perfect-shuffle transpose, pairs (i, i + lanes / 2) interleaved low and high.
-      std::vector<int> low, high;
-      for (int64_t i = 0; i < lanes_ / 2; ++i) {
-        low.push_back(static_cast<int>(i));
-        low.push_back(static_cast<int>(lanes_ + i));
-        high.push_back(static_cast<int>(lanes_ / 2 + i));
-        high.push_back(static_cast<int>(lanes_ + lanes_ / 2 + i));
-      }
-      for (int64_t step = 1; step < lanes_; step *= 2) {
-        std::vector<Val> y(x.size());
-        for (int64_t i = 0; i < lanes_ / 2; ++i) {
-          Val a = x[static_cast<size_t>(i)], c = x[static_cast<size_t>(i + lanes_ / 2)];
-          y[static_cast<size_t>(2 * i)] = b_.CreateShuffleVector(a, c, low);
-          y[static_cast<size_t>(2 * i + 1)] = b_.CreateShuffleVector(a, c, high);
-        }
-        x = std::move(y);
-      }
-      for (int64_t i = 0; i < lanes_; ++i)
-        b_.CreateAlignedStore(x[static_cast<size_t>(i)], target(b_.CreateAdd(k, number(i)), v * lanes_), align());
+  /// `lanes` steps of k by `lanes` columns, `used` of them in the matrix, where k is contiguous: vectors along k,
+  /// turned in registers by interleaving halves log2(lanes) times (the perfect-shuffle transpose).
+  void transposed(Val k, Val j, int64_t used) {
+    std::vector<Val> x;
+    for (int64_t i = 0; i < lanes_; ++i) {
+      x.push_back(i < used
+                      ? static_cast<Val>(b_.CreateAlignedLoad(vector_, source(k, b_.CreateAdd(j, number(i))), align()))
+                      : llvm::Constant::getNullValue(vector_));
     }
+    std::vector<int> low, high;
+    for (int64_t i = 0; i < lanes_ / 2; ++i) {
+      low.push_back(static_cast<int>(i));
+      low.push_back(static_cast<int>(lanes_ + i));
+      high.push_back(static_cast<int>(lanes_ / 2 + i));
+      high.push_back(static_cast<int>(lanes_ + lanes_ / 2 + i));
+    }
+    for (int64_t step = 1; step < lanes_; step *= 2) {
+      std::vector<Val> y(x.size());
+      for (int64_t i = 0; i < lanes_ / 2; ++i) {
+        Val a = x[static_cast<size_t>(i)], c = x[static_cast<size_t>(i + lanes_ / 2)];
+        y[static_cast<size_t>(2 * i)] = b_.CreateShuffleVector(a, c, low);
+        y[static_cast<size_t>(2 * i + 1)] = b_.CreateShuffleVector(a, c, high);
+      }
+      x = std::move(y);
+    }
+    for (int64_t i = 0; i < lanes_; ++i)
+      b_.CreateAlignedStore(x[static_cast<size_t>(i)], target(b_.CreateAdd(k, number(i)), j), align());
   }
 };
 

@@ -26,7 +26,7 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
   for (int64_t b : p.batch) batch *= b;
 
   const bool unitColumns = p.b.col == 1 || p.n == 1;
-  g.stream = p.m <= 4 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
+  g.stream = p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
              static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
   if (!unitColumns) {
     g.pack = p.b.row == 1 ? PackB::Transpose : PackB::Elements;

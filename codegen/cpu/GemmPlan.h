@@ -26,7 +26,7 @@ struct GemmPlan {
   Blocks vectors;  ///< panels of columns, counted in vectors
   int tail = 0;    ///< columns in the last vector when it is not full, else 0
   PackB pack = PackB::None;
-  bool stream = false;  ///< 1 to 4 rows: whole rows of B are streamed, C is kept in memory
+  bool stream = false;  ///< 1 to 8 rows: whole rows of B are streamed, C is kept in memory
   int64_t rowTasks = 1, panelTasks = 1;
   uint64_t packBytes = 0;  ///< scratch for one packed panel
   int64_t tasks(const Product& p) const;
