@@ -103,7 +103,7 @@ Scalar intToFloat(Scalar x, DType from, DType to) {
   if (x.repr == Repr::I64) {
     // Bits that f64 cannot hold are collected in one sticky bit, so that the conversion to f64 is exact.
     Scalar low = x & uint64_t{0x7ff};
-    Scalar sticky = (x ^ low) | select(equal(low, 0), 0.0, bits(x, 0x400));
+    Scalar sticky = (x ^ low) | select(equal(low, 0), 0.0, bits(x, 0x800));
     Scalar high = isSigned ? ashr(x, 53) : lshr(x, 53);
     Scalar fits = equal(high, 0) | equal(high, -1.0);
     if (!isSigned) fits = equal(high, 0);
@@ -213,7 +213,8 @@ Scalar integerPower(Scalar a, Scalar b, DType t, uint32_t fault) {
 Scalar shift(OpKind kind, Scalar a, Scalar b, bool isSigned) {
   uint64_t width = static_cast<uint64_t>(bitWidth(a.repr));
   Scalar inside = compare(Predicate::Ult, b, bits(b, width));
-  if (kind == OpKind::Shr && isSigned) return a.builder->binary(BinaryInst::AShr, a, select(inside, b, bits(b, width - 1)));
+  if (kind == OpKind::Shr && isSigned)
+    return a.builder->binary(BinaryInst::AShr, a, select(inside, b, bits(b, width - 1)));
   Scalar amount = select(inside, b, 0.0);
   BinaryInst inst = kind == OpKind::Shl ? BinaryInst::Shl : BinaryInst::LShr;
   return select(inside, a.builder->binary(inst, a, amount), 0.0);
@@ -222,7 +223,8 @@ Scalar shift(OpKind kind, Scalar a, Scalar b, bool isSigned) {
 Scalar nextAfter(Scalar a, Scalar b, DType t) {
   Scalar p = storedBits(a, t);
   uint64_t sign = uint64_t{1} << (bitWidth(p.repr) - 1);
-  Scalar away = compare(Predicate::Ogt, abs(b), abs(a)) & logicalNot(compare(Predicate::Slt, p ^ storedBits(b, t), like(p, 0)));
+  Scalar away =
+      compare(Predicate::Ogt, abs(b), abs(a)) & logicalNot(compare(Predicate::Slt, p ^ storedBits(b, t), like(p, 0)));
   Scalar isZero = equal(a, 0);
   Scalar step = fromStoredBits(select(away, p + 1, p - 1), t);
   Scalar leastBits = (storedBits(b, t) & sign) | uint64_t{1};
@@ -235,7 +237,8 @@ Scalar maxMin(OpKind kind, Scalar a, Scalar b, DType t) {
   bool isMax = kind == OpKind::Max;
   if (t == DType::Bool) return isMax ? a | b : a & b;
   if (isFloat(a.repr)) return select(isNan(a), a, isMax ? greater(a, b) : lesser(a, b));
-  BinaryInst inst = ir::isSigned(t) ? (isMax ? BinaryInst::SMax : BinaryInst::SMin) : (isMax ? BinaryInst::UMax : BinaryInst::UMin);
+  BinaryInst inst =
+      ir::isSigned(t) ? (isMax ? BinaryInst::SMax : BinaryInst::SMin) : (isMax ? BinaryInst::UMax : BinaryInst::UMin);
   return a.builder->binary(inst, a, b);
 }
 
@@ -359,7 +362,8 @@ Scalar roundTo(Scalar x, DType t) {
 Scalar emitCast(ScalarBuilder& b, Scalar x, DType from, DType to) {
   (void)b;
   if (from == to) return x;
-  if (to == DType::Bool) return isFloat(x.repr) ? compare(Predicate::Une, x, like(x, 0)) : compare(Predicate::Ne, x, like(x, 0));
+  if (to == DType::Bool)
+    return isFloat(x.repr) ? compare(Predicate::Une, x, like(x, 0)) : compare(Predicate::Ne, x, like(x, 0));
   if (ir::isFloat(from)) {
     if (ir::isFloat(to)) {
       bool widens = to == DType::F32 || to == DType::F64;  // an f16 held as f32 is an f32

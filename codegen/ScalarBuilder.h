@@ -23,8 +23,8 @@ int bitWidth(Repr r);
 
 class ScalarBuilder;
 
-/// A value of the builder: cheap to copy, valid as long as its builder. Operators are IEEE operations on floats, wrapping
-/// ones on integers; mixed with a C++ number, that number becomes a constant of the same representation.
+/// A value of the builder: cheap to copy, valid as long as its builder. Operators are IEEE operations on floats,
+/// wrapping ones on integers; mixed with a C++ number, that number becomes a constant of the same representation.
 struct Scalar {
   ScalarBuilder* builder = nullptr;
   void* handle = nullptr;
@@ -32,21 +32,52 @@ struct Scalar {
 };
 
 enum class UnaryInst : uint8_t {
-  FNeg, FAbs, Sqrt, Floor, Ceil, RoundEven, Truncate,   ///< floats
-  Popcount,                                             ///< integers
+  FNeg,
+  FAbs,
+  Sqrt,
+  Floor,
+  Ceil,
+  RoundEven,
+  Truncate,  ///< floats
+  Popcount,  ///< integers
 };
 enum class BinaryInst : uint8_t {
-  FAdd, FSub, FMul, FDiv, FCopySign,
-  Add, Sub, Mul, SDiv, UDiv, SRem, URem, And, Or, Xor, Shl, LShr, AShr, SMin, SMax, UMin, UMax,
+  FAdd,
+  FSub,
+  FMul,
+  FDiv,
+  FCopySign,
+  Add,
+  Sub,
+  Mul,
+  SDiv,
+  UDiv,
+  SRem,
+  URem,
+  And,
+  Or,
+  Xor,
+  Shl,
+  LShr,
+  AShr,
+  SMin,
+  SMax,
+  UMin,
+  UMax,
 };
 /// Float predicates are ordered (false with a NaN) but for Une and Uno.
 enum class Predicate : uint8_t { Oeq, Une, Olt, Ole, Ogt, Oge, Uno, Eq, Ne, Slt, Sle, Sgt, Sge, Ult, Ule, Ugt, Uge };
 enum class ConvertInst : uint8_t {
-  FExt, FTrunc,       ///< f32 <-> f64, rounded to nearest even
-  SIntToF, UIntToF,
-  FToSInt, FToUInt,   ///< the operand is in range
-  Trunc, ZExt, SExt,
-  Bits,               ///< the same bits in a representation of the same width
+  FExt,
+  FTrunc,  ///< f32 <-> f64, rounded to nearest even
+  SIntToF,
+  UIntToF,
+  FToSInt,
+  FToUInt,  ///< the operand is in range
+  Trunc,
+  ZExt,
+  SExt,
+  Bits,  ///< the same bits in a representation of the same width
 };
 
 class ScalarBuilder {
@@ -70,8 +101,9 @@ class ScalarBuilder {
   /// Whether integer division by `divisor` is cheap here (a constant, or no vector).
   virtual bool dividesCheaply(Scalar divisor) = 0;
 
-  /// The function `name` of the C library (on doubles) or of codegen/MathHelpers.h, where `condition` holds, `otherwise`
-  /// elsewhere. All arguments and the result are F64, or all are I64. Meant for rare cases and rare functions: slow, element by element.
+  /// The function `name` of the C library (on doubles) or of codegen/MathHelpers.h, where `condition` holds,
+  /// `otherwise` elsewhere. All arguments and the result are F64, or all are I64. Meant for rare cases and rare
+  /// functions: slow, element by element.
   virtual Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                              Scalar otherwise) = 0;
   /// Sets the fault number `fault` of the kernel if `condition` holds (in a lane that is in use).
@@ -92,9 +124,7 @@ inline Scalar operator+(Scalar a, Scalar b) { return arithmetic(BinaryInst::FAdd
 inline Scalar operator-(Scalar a, Scalar b) { return arithmetic(BinaryInst::FSub, BinaryInst::Sub, a, b); }
 inline Scalar operator*(Scalar a, Scalar b) { return arithmetic(BinaryInst::FMul, BinaryInst::Mul, a, b); }
 inline Scalar operator/(Scalar a, Scalar b) { return a.builder->binary(BinaryInst::FDiv, a, b); }
-inline Scalar operator-(Scalar a) {
-  return isFloat(a.repr) ? a.builder->unary(UnaryInst::FNeg, a) : like(a, 0) - a;
-}
+inline Scalar operator-(Scalar a) { return isFloat(a.repr) ? a.builder->unary(UnaryInst::FNeg, a) : like(a, 0) - a; }
 inline Scalar operator+(Scalar a, double b) { return a + like(a, b); }
 inline Scalar operator-(Scalar a, double b) { return a - like(a, b); }
 inline Scalar operator*(Scalar a, double b) { return a * like(a, b); }
@@ -106,7 +136,7 @@ inline Scalar operator/(double a, Scalar b) { return like(b, a) / b; }
 inline Scalar operator&(Scalar a, Scalar b) { return a.builder->binary(BinaryInst::And, a, b); }
 inline Scalar operator|(Scalar a, Scalar b) { return a.builder->binary(BinaryInst::Or, a, b); }
 inline Scalar operator^(Scalar a, Scalar b) { return a.builder->binary(BinaryInst::Xor, a, b); }
-inline Scalar bits(Scalar x, uint64_t v) { return x.builder->intConstant(x.repr, v); }   ///< integer constant like x
+inline Scalar bits(Scalar x, uint64_t v) { return x.builder->intConstant(x.repr, v); }  ///< integer constant like x
 inline Scalar operator&(Scalar a, uint64_t b) { return a & bits(a, b); }
 inline Scalar operator|(Scalar a, uint64_t b) { return a | bits(a, b); }
 inline Scalar shl(Scalar a, uint64_t n) { return a.builder->binary(BinaryInst::Shl, a, bits(a, n)); }
@@ -117,9 +147,13 @@ inline Scalar logicalNot(Scalar c) { return c ^ bits(c, 1); }
 inline Scalar compare(Predicate p, Scalar a, Scalar b) { return a.builder->compare(p, a, b); }
 // Comparisons of floats (ordered) or signed integers.
 inline Scalar operator<(Scalar a, Scalar b) { return compare(isFloat(a.repr) ? Predicate::Olt : Predicate::Slt, a, b); }
-inline Scalar operator<=(Scalar a, Scalar b) { return compare(isFloat(a.repr) ? Predicate::Ole : Predicate::Sle, a, b); }
+inline Scalar operator<=(Scalar a, Scalar b) {
+  return compare(isFloat(a.repr) ? Predicate::Ole : Predicate::Sle, a, b);
+}
 inline Scalar operator>(Scalar a, Scalar b) { return compare(isFloat(a.repr) ? Predicate::Ogt : Predicate::Sgt, a, b); }
-inline Scalar operator>=(Scalar a, Scalar b) { return compare(isFloat(a.repr) ? Predicate::Oge : Predicate::Sge, a, b); }
+inline Scalar operator>=(Scalar a, Scalar b) {
+  return compare(isFloat(a.repr) ? Predicate::Oge : Predicate::Sge, a, b);
+}
 inline Scalar operator<(Scalar a, double b) { return a < like(a, b); }
 inline Scalar operator<=(Scalar a, double b) { return a <= like(a, b); }
 inline Scalar operator>(Scalar a, double b) { return a > like(a, b); }
@@ -148,7 +182,9 @@ inline Scalar lesser(double a, Scalar b) { return lesser(like(b, a), b); }
 inline Scalar greater(double a, Scalar b) { return greater(like(b, a), b); }
 inline Scalar convert(ConvertInst op, Scalar a, Repr to) { return a.builder->convert(op, a, to); }
 inline Scalar bitsOf(Scalar x) { return convert(ConvertInst::Bits, x, x.repr == Repr::F64 ? Repr::I64 : Repr::I32); }
-inline Scalar floatOfBits(Scalar x) { return convert(ConvertInst::Bits, x, x.repr == Repr::I64 ? Repr::F64 : Repr::F32); }
+inline Scalar floatOfBits(Scalar x) {
+  return convert(ConvertInst::Bits, x, x.repr == Repr::I64 ? Repr::F64 : Repr::F32);
+}
 inline Scalar widen(Scalar x) { return convert(ConvertInst::FExt, x, Repr::F64); }
 inline Scalar narrow(Scalar x) { return convert(ConvertInst::FTrunc, x, Repr::F32); }
 /// c[0] + x * (c[1] + x * ...), by Horner's rule with fused multiply-adds.

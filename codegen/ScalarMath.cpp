@@ -1,0 +1,272 @@
+// The exponential and logarithmic families, sine and cosine, written once for f32 and f64; coefficients are minimax
+// (Remez) for the two precisions. Families built from these are in ScalarMathMore.cpp.
+#include "codegen/ScalarMath.h"
+
+#include <cmath>
+#include <limits>
+
+namespace tenc::codegen::math {
+namespace {
+
+using Coefficients = std::span<const double>;
+
+bool isDouble(Scalar x) { return x.repr == Repr::F64; }
+Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
+Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
+
+// e^r = 1 + r + r^2 P(r), |r| <= ln(2)/2
+constexpr double kExp32[] = {0x1p-1, 0x1.555556p-3, 0x1.55549ep-5, 0x1.11101cp-7, 0x1.6d84c2p-10, 0x1.a2a696p-13};
+constexpr double kExp32Short[] = {0x1.fffffcp-2, 0x1.55549p-3, 0x1.5558f8p-5, 0x1.123b02p-7, 0x1.6a2256p-10};
+constexpr double kExp64[] = {0x1p-1,
+                             0x1.555555555555bp-3,
+                             0x1.5555555555503p-5,
+                             0x1.111111110ec5ep-7,
+                             0x1.6c16c16c30521p-10,
+                             0x1.a01a01b37debp-13,
+                             0x1.a01a01366954ap-16,
+                             0x1.71ddf0214daacp-19,
+                             0x1.27e5b48b7a914p-22,
+                             0x1.af6be751a2a0dp-26,
+                             0x1.1e3cd07bb6f51p-29};
+// e^r = 1 + r + r^2/2 + r^3 P(r)
+constexpr double kExpm164[] = {0x1.5555555555555p-3,  0x1.5555555555557p-5,  0x1.1111111111106p-7,
+                               0x1.6c16c16c156dbp-10, 0x1.a01a01a0207f4p-13, 0x1.a01a01ab4678ap-16,
+                               0x1.71de3a3c1d44ap-19, 0x1.27e4d0d9b086bp-22, 0x1.ae64a2d4a948fp-26,
+                               0x1.1f848228b33b1p-29, 0x1.61162f32ed275p-33};
+// 2^r = 1 + r P(r), |r| <= 1/2
+constexpr double kExp2[] = {0x1.62e432p-1, 0x1.ebfbe2p-3, 0x1.c6ae6ep-5, 0x1.3b2706p-7, 0x1.5f7486p-10, 0x1.470fa4p-13};
+// log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) - 1 <= f <= sqrt(2) - 1
+constexpr double kLog32[] = {0x1.555548p-2,  -0x1.000006p-2, 0x1.99a4b4p-3,  -0x1.555c5p-3, 0x1.233778p-3,
+                             -0x1.fc21a6p-4, 0x1.e6ef6cp-4,  -0x1.de3e56p-4, 0x1.145c48p-4};
+// log(1 + f) = 2s + s^3 P(s^2), s = f / (2 + f)
+constexpr double kLog64[] = {0x1.5555555555592p-1, 0x1.999999997fe1ep-2, 0x1.24924941ece42p-2, 0x1.c71c520bc2468p-3,
+                             0x1.74663e9f187b9p-3, 0x1.39a1bd1bbf7d6p-3, 0x1.2f057b35c5674p-3};
+// sin r = r + r^3 P(r^2), cos r = 1 - r^2/2 + r^4 Q(r^2), |r| <= pi/4
+constexpr double kSin32[] = {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f5ep-13, 0x1.6cca34p-19};
+constexpr double kCos32[] = {0x1.555556p-5, -0x1.6c16b8p-10, 0x1.a010c2p-16, -0x1.2418cp-22};
+constexpr double kSin64[] = {-0x1.5555555555548p-3, 0x1.111111110f713p-7,   -0x1.a01a019be534ap-13,
+                             0x1.71de355182d97p-19, -0x1.ae5e4878820f0p-26, 0x1.5d8a67c7dadaap-33};
+constexpr double kCos64[] = {0x1.555555555554ap-5,   -0x1.6c16c16c14eb3p-10, 0x1.a01a019c6dff1p-16,
+                             -0x1.27e4f7da38a57p-22, 0x1.1ee9cc3041c1cp-29,  -0x1.8f9e81a66302dp-37};
+
+constexpr double kLog2E = 0x1.71547652b82fep+0;
+// ln 2 and log10 2 with trailing zeros, so that n times the high part is exact.
+constexpr double kLn2High32 = 0x1.62e4p-1, kLn2Low32 = 0x1.7f7d1cp-20;
+constexpr double kLn2High64 = 0x1.62e42fefa3800p-1, kLn2Low64 = 0x1.ef35793c76730p-45;
+
+/// x = n ln 2 + r.
+struct Reduced {
+  Scalar n, r;
+};
+Reduced reduceByLn2(Scalar x) {
+  Scalar n = roundEven(x * kLog2E);
+  bool d = isDouble(x);
+  Scalar r = fma(n, d ? -kLn2High64 : -kLn2High32, x);
+  return {n, fma(n, d ? -kLn2Low64 : -kLn2Low32, r)};
+}
+
+/// Limits beyond which exp overflows or vanishes whatever follows; keeps n in the range of scaleByPowerOf2.
+Scalar clampExponent(Scalar x, double least, double most) {
+  // NaN stays: lesser and greater return their second operand.
+  return greater(least, lesser(most, x));
+}
+
+/// m in [sqrt(1/2), sqrt(2)) and e with x = m 2^e for positive normal x.
+struct Split {
+  Scalar m, e;
+};
+Split splitExponent(Scalar x) {
+  bool d = isDouble(x);
+  int mantissa = d ? 52 : 23;
+  uint64_t rootHalf = d ? 0x3fe6a09e667f3bcd : 0x3f3504f3;
+  Scalar p = bitsOf(x);
+  Scalar shifted = p - bits(p, rootHalf);
+  Scalar e = ashr(shifted, static_cast<uint64_t>(mantissa));
+  Scalar m = (shifted & ((uint64_t{1} << mantissa) - 1)) + bits(p, rootHalf);
+  return {floatOfBits(m), convert(ConvertInst::SIntToF, e, x.repr)};
+}
+
+/// log(1 + f) = f + low, |f| within [sqrt(1/2) - 1, sqrt(2) - 1].
+Scalar logLow(Scalar f) {
+  Scalar half = f * f * 0.5;
+  if (!isDouble(f)) return fma(f * f * f, polynomial(f, kLog32), -half);
+  Scalar s = f / (f + 2.0);
+  Scalar z = s * s;
+  Scalar r = z * polynomial(z, kLog64);
+  return fma(s, half + r, -half);
+}
+
+/// Subnormals are scaled up; the exponent's correction is returned.
+struct Normal {
+  Scalar x, shift;
+};
+Normal normalise(Scalar x) {
+  bool d = isDouble(x);
+  Scalar tiny = x < (d ? 0x1p-1022 : 0x1p-126);
+  return {select(tiny, x * (d ? 0x1p54 : 0x1p25), x), select(tiny, like(x, d ? -54 : -25), 0.0)};
+}
+
+/// Results for x <= 0, infinity and NaN.
+Scalar logSpecial(Scalar x, Scalar result) {
+  result = select(x < infinity(x), result, x);  // +inf and NaN
+  result = select(equal(x, 0), -infinity(x), result);
+  return select(x < 0.0, nan(x), result);
+}
+
+/// The logarithm to a base: e * (high + low) + log(1+f) * (scaleHigh + scaleLow).
+Scalar logToBase(Scalar x, double unitHigh, double unitLow, double scaleHigh, double scaleLow) {
+  Normal normal = normalise(x);
+  Split parts = splitExponent(normal.x);
+  Scalar e = parts.e + normal.shift;
+  Scalar f = parts.m - 1.0;
+  Scalar low = logLow(f);
+  Scalar small = fma(e, unitLow, fma(low, scaleHigh, (f + low) * scaleLow));
+  // The two large terms are summed with their error.
+  Scalar a = e * unitHigh;
+  Scalar b = f * scaleHigh;
+  Scalar bError = fma(f, scaleHigh, -b);
+  Scalar sum = a + b;
+  Scalar error = select(equal(e, 0), 0.0, b - (sum - a));
+  return logSpecial(x, sum + (small + (bError + error)));
+}
+
+Scalar log2(Scalar x) {
+  if (isDouble(x)) return logToBase(x, 1, 0, 0x1.71547652b82fep+0, 0x1.777d0ffda0d24p-56);
+  return logToBase(x, 1, 0, 0x1.715476p+0, 0x1.4ae0cp-26);
+}
+
+Scalar log10(Scalar x) {
+  if (isDouble(x)) {
+    return logToBase(x, 0x1.34413509f78p-2, 0x1.fef311f12b358p-46, 0x1.bcb7b1526e50ep-2, 0x1.95355baaafad3p-57);
+  }
+  return logToBase(x, 0x1.344p-2, 0x1.3509f8p-18, 0x1.bcb7b2p-2, -0x1.5b235ep-27);
+}
+
+Scalar exp2(Scalar x) {
+  bool d = isDouble(x);
+  x = clampExponent(x, d ? -1100 : -160, d ? 1100 : 160);
+  Scalar n = roundEven(x);
+  Scalar r = x - n;
+  Scalar p;
+  if (d) {
+    Scalar t = r * 0x1.62e42fefa39efp-1;
+    Scalar low = fma(r, 0x1.62e42fefa39efp-1, -t) + r * 0x1.abc9e3b39803fp-56;
+    p = 1.0 + (t + fma(t * t, polynomial(t, kExp64), low));
+  } else {
+    p = fma(r, polynomial(r, kExp2), 1.0);
+  }
+  return x.builder->scaleByPowerOf2(p, n);
+}
+
+}  // namespace
+
+Scalar exp(Scalar x) {
+  bool d = isDouble(x);
+  x = clampExponent(x, d ? -760 : -110, d ? 715 : 95);
+  Reduced a = reduceByLn2(x);
+  Scalar p;
+  if (d) {
+    p = 1.0 + fma(a.r * a.r, polynomial(a.r, kExp64), a.r);
+  } else {
+    p = 1.0 + fma(a.r * a.r, polynomial(a.r, kExp32Short), a.r);
+  }
+  return x.builder->scaleByPowerOf2(p, a.n);
+}
+
+Scalar expm1(Scalar x) {
+  bool d = isDouble(x);
+  Scalar clamped = clampExponent(x, d ? -40 : -20, d ? 715 : 95);
+  Reduced a = reduceByLn2(clamped);
+  // What rounding r lost matters where the result is near 0: there n = 0 and r is exact.
+  Scalar square = a.r * a.r;
+  Scalar m =
+      d ? a.r + fma(square * a.r, polynomial(a.r, kExpm164), square * 0.5) : fma(square, polynomial(a.r, kExp32), a.r);
+  // 2^n (m + 1) - 1 by halves, since 2^n may overflow where the result does not.
+  Scalar half = x.builder->scaleByPowerOf2(like(x, 0.5), a.n);
+  Scalar result = fma(half, m, half - 0.5) * 2.0;
+  result = select(equal(a.n, 0), m, result);
+  return select(equal(x, 0), x, result);
+}
+
+Scalar log(Scalar x) {
+  Normal normal = normalise(x);
+  Split parts = splitExponent(normal.x);
+  Scalar e = parts.e + normal.shift;
+  Scalar f = parts.m - 1.0;
+  bool d = isDouble(x);
+  Scalar low = fma(e, d ? kLn2Low64 : kLn2Low32, logLow(f));
+  return logSpecial(x, fma(e, d ? kLn2High64 : kLn2High32, f + low));
+}
+
+Scalar log1p(Scalar x) {
+  bool d = isDouble(x);
+  Scalar u = x + 1.0;
+  // What u lost, relative to the larger of the two terms.
+  Scalar lost = select(x > 1.0, 1.0 - (u - x), x - (u - 1.0));
+  Split parts = splitExponent(u);
+  Scalar scaled = x.builder->scaleByPowerOf2(lost, -parts.e);
+  Scalar f = parts.m - 1.0;
+  Scalar low = logLow(f) + scaled * (1.0 / parts.m);
+  Scalar large = fma(parts.e, d ? kLn2High64 : kLn2High32, f + fma(parts.e, d ? kLn2Low64 : kLn2Low32, low));
+  Scalar near = x + logLow(x);
+  Scalar result = select(equal(parts.e, 0), near, large);
+  result = select(equal(x, 0), x, result);
+  result = select(x < infinity(x), result, x);
+  result = select(equal(x, -1), -infinity(x), result);
+  return select(x < -1.0, nan(x), result);
+}
+
+SinCos sinCos(Scalar x) {
+  bool d = isDouble(x);
+  // Cody-Waite reduction by pi/2 in three parts; fused steps are exact while n is moderate.
+  Scalar n = roundEven(x * 0x1.45f306dc9c883p-1);
+  Scalar r1 = fma(n, d ? -0x1.921fb54442d18p+0 : -0x1.921fb6p+0, x);
+  double second = d ? -0x1.1a62633145c07p-54 : 0x1.777a5cp-25;
+  double third = d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-50;
+  Scalar r = fma(n, second, r1);
+  Scalar tail = fma(n, third, fma(n, second, r1 - r));
+  Scalar z = r * r;
+  Scalar s = r + fma(z * r, polynomial(z, d ? Coefficients(kSin64) : Coefficients(kSin32)), tail);
+  Scalar half = z * 0.5;
+  Scalar one = 1.0 - half;
+  Scalar c = one + fma(z * z, polynomial(z, d ? Coefficients(kCos64) : Coefficients(kCos32)),
+                       (1.0 - one) - fma(r, tail, half));
+  // The rare large arguments: the library's full reduction.
+  Scalar rare = abs(x) > (d ? 0x1p26 : 0x1p16);
+  Scalar quadrant = convert(ConvertInst::FToSInt, select(rare | isNan(x), 0.0, n), d ? Repr::I64 : Repr::I32);
+  Scalar swap = logicalNot(equal(quadrant & uint64_t{1}, 0));
+  uint64_t mantissaTop = d ? 62 : 30;
+  Scalar sinSign = shl(quadrant & uint64_t{2}, mantissaTop);
+  Scalar cosSign = shl((quadrant + 1) & uint64_t{2}, mantissaTop);
+  Scalar sinValue = floatOfBits(bitsOf(select(swap, c, s)) ^ sinSign);
+  Scalar cosValue = floatOfBits(bitsOf(select(swap, s, c)) ^ cosSign);
+  return {select(equal(x, 0), x, sinValue), cosValue};
+}
+
+namespace {
+Scalar rareLibrary(std::string_view name, Scalar x, Scalar result) {
+  bool d = isDouble(x);
+  Scalar rare = logicalNot(abs(x) <= (d ? 0x1p26 : 0x1p16));
+  if (d) return x.builder->libraryCall(name, {x}, rare, result);
+  return narrow(x.builder->libraryCall(name, {widen(x)}, rare, widen(result)));
+}
+}  // namespace
+
+Scalar function(ir::OpKind kind, std::span<const Scalar> v) {
+  using ir::OpKind;
+  Scalar x = v[0];
+  switch (kind) {
+    case OpKind::Exp: return exp(x);
+    case OpKind::Exp2: return exp2(x);
+    case OpKind::Expm1: return expm1(x);
+    case OpKind::Log: return log(x);
+    case OpKind::Log2: return log2(x);
+    case OpKind::Log10: return log10(x);
+    case OpKind::Log1p: return log1p(x);
+    case OpKind::Sin: return rareLibrary("sin", x, sinCos(x).sin);
+    case OpKind::Cos: return rareLibrary("cos", x, sinCos(x).cos);
+    default: return moreFunction(kind, v);
+  }
+}
+
+}  // namespace tenc::codegen::math
