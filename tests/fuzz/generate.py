@@ -100,6 +100,7 @@ class Program:
         a = self.pick(lambda v: v.dtype != "bool")
         if not a: return None
         b = self.partner(a)
+        if self.joined(a, b) is None: return None
         op = r.choice(["+", "-", "*", "max", "min", "/", "%", "//"])
         if op in ("/", "%", "//"):
             if not (a.exact and b.exact): return None
@@ -141,13 +142,13 @@ class Program:
         a = self.pick(lambda v: v.exact and v.dtype != "bool")
         if not a: return None
         b = self.partner(a)
-        if not b.exact: return None
+        if not b.exact or self.joined(a, b) is None: return None
         return self.let(f"{a.name} {self.r.choice(['<', '<=', '==', '!=', '>', '>='])} {b.name}", "bool", self.joined(a, b))
     def where(self):
         a = self.pick(lambda v: v.exact)
         if not a: return None
         b = self.partner(a) if a.dtype != "bool" else self.source("bool", a.shape)
-        if not b.exact: return None
+        if not b.exact or self.joined(a, b) is None: return None
         c = self.source("bool", self.joined(a, b))
         return self.let(f"where({c.name}, {a.name}, {b.name})", a.dtype, self.joined(a, b), None, a.small and b.small)
     def cast(self):
@@ -251,9 +252,7 @@ class Program:
         u = self.source(v.dtype, (hi - lo,) + v.shape[1:])
         op = "=" if v.dtype == "bool" else r.choice(["=", "+=", "="])
         self.emit(f"{n}[{lo}:{hi}] {op} {u.name}")
-        out = Value(n, v.dtype, v.shape, None, False)
-        w = self.let(n, v.dtype, v.shape, None, False)
-        return w
+        return self.let(n, v.dtype, v.shape, None, False)
     def loop(self):
         r = self.r
         v = self.pick(lambda v: v.exact and v.dtype in ("i32", "i64", "u8", "f32", "i16"))
