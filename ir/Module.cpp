@@ -128,6 +128,16 @@ void Op::removeResult(uint32_t index) {
   for (uint32_t i = index; i < results.size(); ++i) results[i]->index = i;
 }
 
+bool Op::usesHold() const {
+  for (size_t i = 0; i < operands_.size(); ++i) {
+    const Value* v = operands_[i];
+    if (v == nullptr || usePositions_[i] >= v->uses.size()) return false;
+    const Value::Use& use = v->uses[usePositions_[i]];
+    if (use.user != this || use.operand != i) return false;
+  }
+  return true;
+}
+
 const Attr* Op::find(std::string_view name) const {
   for (const auto& [key, value] : attrs_) {
     if (key == name) return &value;

@@ -84,7 +84,7 @@ class Op {
   void dropOperands();
   Value* result(size_t i = 0) const { return results[i].get(); }
 
-  /// Attributes; names are those of the op's row in Ops.def (plus free-form ones that printers keep).
+  /// Attributes; names are those of the op's row in Ops.def, plus free-form ones, which have a dot ("place.why").
   const Attr* find(std::string_view name) const;
   bool hasAttr(std::string_view name) const { return find(name) != nullptr; }
   void set(std::string_view name, Attr value);
@@ -108,6 +108,8 @@ class Op {
   ~Op();
   /// Appends a result; for makers of ops and passes that add carried values.
   Value* addResult(Type t, std::string name = {});
+  /// Whether the use lists of the operands name this op; for the verifier.
+  bool usesHold() const;
   void removeResult(uint32_t index);                   ///< must be unused
 
  private:
