@@ -74,6 +74,9 @@ class Diagnostics {
   size_t errors_ = 0;
 };
 
+/// Sorted by file and position; those without a position come first.
+std::vector<const Diagnostic*> inSourceOrder(const Diagnostics& d);
+
 struct RenderOptions { bool colour = false; };
 /// All diagnostics in source order, in the text form of `docs/diagnostics.md`.
 std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options = {});

@@ -1,0 +1,55 @@
+#include "support/Diagnostics.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tenc {
+namespace {
+
+constexpr CodeInfo kCodes[] = {
+#define TENC_DIAGNOSTIC(code, severity, title) {#code, Severity::severity, title},
+#include "support/DiagnosticKinds.def"
+};
+
+}  // namespace
+
+const CodeInfo& info(Code code) { return kCodes[static_cast<size_t>(code)]; }
+
+Code codeNamed(std::string_view name) {
+  for (size_t i = 0; i < static_cast<size_t>(Code::Count); ++i)
+    if (kCodes[i].name == name) return static_cast<Code>(i);
+  return Code::Count;
+}
+
+Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string message) {
+  for (const Diagnostic& d : list_) {
+    if (d.code == code && d.span == span && d.message == message) {
+      dropped_ = {};
+      return Builder(dropped_);
+    }
+  }
+  Diagnostic d{};
+  d.code = code;
+  d.span = span;
+  d.message = std::move(message);
+  if (d.severity() == Severity::Error) ++errors_;
+  list_.push_back(std::move(d));
+  return Builder(list_.back());
+}
+
+void Diagnostics::clear() {
+  list_.clear();
+  errors_ = 0;
+}
+
+std::vector<const Diagnostic*> inSourceOrder(const Diagnostics& d) {
+  std::vector<const Diagnostic*> sorted;
+  for (const Diagnostic& diagnostic : d.all()) sorted.push_back(&diagnostic);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Diagnostic* a, const Diagnostic* b) {
+    // kNone + 1 wraps to 0.
+    return std::tuple(a->span.file + 1, a->span.begin) < std::tuple(b->span.file + 1, b->span.begin);
+  });
+  return sorted;
+}
+
+}  // namespace tenc

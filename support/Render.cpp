@@ -1,0 +1,350 @@
+// Diagnostics as text: header, position, source excerpt with labels, notes, help with the mended line.
+#include <algorithm>
+#include <map>
+
+#include "support/Diagnostics.h"
+#include "support/Text.h"
+
+namespace tenc {
+namespace {
+
+constexpr uint32_t kTabWidth = 4;
+constexpr uint32_t kMaxColumns = 140;  ///< wider lines are clipped around what is marked
+constexpr uint32_t kContextColumns = 40;
+constexpr std::string_view kClipped = "...";
+
+enum class Style { Error, Warning, Gutter, Note, Help, Bold };
+
+class Painter {
+ public:
+  explicit Painter(bool colour) : colour_(colour) {}
+  std::string operator()(Style style, std::string_view text) const {
+    if (!colour_ || text.empty()) return std::string(text);
+    return std::string(escape(style)) + std::string(text) + "\x1b[0m";
+  }
+
+ private:
+  static std::string_view escape(Style style) {
+    switch (style) {
+      case Style::Error: return "\x1b[1;31m";
+      case Style::Warning: return "\x1b[1;33m";
+      case Style::Gutter: return "\x1b[1;34m";
+      case Style::Note: return "\x1b[1;32m";
+      case Style::Help: return "\x1b[1;36m";
+      case Style::Bold: return "\x1b[1m";
+    }
+    return "";
+  }
+  bool colour_;
+};
+
+/// A source line as a terminal shows it: tabs expanded, control characters and bad bytes replaced.
+struct DisplayLine {
+  std::vector<std::string> cells;  ///< one a column; the second column of a wide character is empty
+  std::vector<uint32_t> columnOf;  ///< by byte offset in the line, with one entry past the end
+
+  explicit DisplayLine(std::string_view text) {
+    for (size_t i = 0; i < text.size();) {
+      const CodePoint c = decodeUtf8(text, i);
+      for (uint32_t b = 0; b < c.bytes; ++b) columnOf.push_back(static_cast<uint32_t>(cells.size()));
+      const std::string_view bytes = text.substr(i, c.bytes);
+      if (c.value == '\t') {
+        do cells.emplace_back(" ");
+        while (cells.size() % kTabWidth != 0);
+      } else if (!c.valid || c.value < 0x20 || c.value == 0x7F) {
+        cells.emplace_back("\xEF\xBF\xBD");
+      } else if (c.width == 0 && !cells.empty()) {
+        cells.back() += bytes;
+      } else {
+        cells.emplace_back(bytes);
+        if (c.width == 2) cells.emplace_back();
+      }
+      i += c.bytes;
+    }
+    columnOf.push_back(static_cast<uint32_t>(cells.size()));
+  }
+  uint32_t column(uint32_t byte) const { return columnOf[std::min<size_t>(byte, columnOf.size() - 1)]; }
+};
+
+/// A marked range of columns of one line.
+struct Mark {
+  uint32_t begin, end;  ///< columns, end > begin
+  bool primary;
+  std::string label;
+};
+
+std::string oneLine(std::string_view text) {
+  std::string out(text);
+  std::replace(out.begin(), out.end(), '\n', ' ');
+  std::replace(out.begin(), out.end(), '\r', ' ');
+  return out;
+}
+
+/// Characters with the style of each, built cell by cell so that labels can be laid over connectors.
+class Canvas {
+ public:
+  void put(size_t row, size_t column, std::string_view text, Style style) {
+    if (rows_.size() <= row) rows_.resize(row + 1);
+    for (size_t i = 0; i < text.size();) {
+      const CodePoint c = decodeUtf8(text, i);
+      if (rows_[row].size() <= column) rows_[row].resize(column + 1, Cell{" ", Style::Bold});
+      rows_[row][column++] = {std::string(text.substr(i, c.bytes)), style};
+      i += c.bytes;
+    }
+  }
+  size_t rows() const { return rows_.size(); }
+  std::string line(size_t row, const Painter& paint) const {
+    std::string out, run;
+    Style style = Style::Bold;
+    const auto flush = [&] {
+      const size_t blanks = run.find_first_not_of(' ');
+      out += blanks == std::string::npos ? run : run.substr(0, blanks) + paint(style, run.substr(blanks));
+      run.clear();
+    };
+    for (const Cell& cell : rows_[row]) {
+      if (cell.style != style && cell.text != " ") flush(), style = cell.style;
+      run += cell.text;
+    }
+    flush();
+    return out;
+  }
+
+ private:
+  struct Cell {
+    std::string text;
+    Style style;
+  };
+  std::vector<std::vector<Cell>> rows_;
+};
+
+class Renderer {
+ public:
+  Renderer(const SourceManager& sources, const RenderOptions& options) : sources_(sources), paint_(options.colour) {}
+
+  std::string render(const Diagnostic& d) {
+    out_.clear();
+    const bool error = d.severity() == Severity::Error;
+    primaryStyle_ = error ? Style::Error : Style::Warning;
+    out_ += paint_(primaryStyle_, std::string(error ? "error[" : "warning[") + std::string(info(d.code).name) + "]");
+    out_ += paint_(Style::Bold, ": " + oneLine(d.message)) + "\n";
+    gutter_ = gutterWidth(d);
+    excerpts(d);
+    for (const Note& note : d.notes) {
+      out_ += paint_(Style::Note, "note") + ": " + note.text + "\n";
+      if (known(note.span)) arrow("-->", note.span);
+    }
+    for (const Help& help : d.helps) {
+      out_ += paint_(Style::Help, "help") + ": " + help.text + "\n";
+      if (!help.edits.empty()) mended(help);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  bool known(Span s) const { return s.valid() && s.file < sources_.size(); }
+
+  /// The width of the largest line number shown.
+  size_t gutterWidth(const Diagnostic& d) const {
+    uint32_t largest = 1;
+    const auto see = [&](Span s) {
+      if (known(s)) largest = std::max(largest, sources_.file(s.file).position(std::max(s.begin, s.end)).line);
+    };
+    see(d.span);
+    for (const Label& l : d.labels) see(l.span);
+    for (const Help& h : d.helps)
+      for (const Edit& e : h.edits) see(e.span);
+    return std::to_string(largest).size();
+  }
+
+  void arrow(std::string_view arrow, Span s) {
+    const LineColumn at = sources_.file(s.file).position(s.begin);
+    out_ += std::string(gutter_, ' ') + paint_(Style::Gutter, arrow) + " " + sources_.file(s.file).name() + ":" +
+            std::to_string(at.line) + ":" + std::to_string(at.column) + "\n";
+  }
+
+  void margin(std::string_view number, std::string_view text) {
+    std::string line = paint_(Style::Gutter, std::string(number) + std::string(gutter_ - number.size(), ' ') + " |");
+    if (!text.empty()) line += " " + std::string(text);
+    while (line.back() == ' ') line.pop_back();
+    out_ += line + "\n";
+  }
+
+  /// One excerpt a file; that of the primary span comes first.
+  void excerpts(const Diagnostic& d) {
+    std::map<uint32_t, std::vector<std::pair<Label, bool>>> others;
+    std::vector<std::pair<Label, bool>> here;
+    if (known(d.span)) here.push_back({{d.span, d.label}, true});
+    for (const Label& l : d.labels) {
+      if (!known(l.span)) continue;
+      (l.span.file == d.span.file ? here : others[l.span.file]).push_back({l, false});
+    }
+    if (!here.empty()) {
+      arrow("-->", d.span);
+      excerpt(d.span.file, here);
+    }
+    for (const auto& [file, labels] : others) {
+      arrow(":::", labels.front().first.span);
+      excerpt(file, labels);
+    }
+  }
+
+  void excerpt(uint32_t fileId, const std::vector<std::pair<Label, bool>>& labels) {
+    const SourceFile& file = sources_.file(fileId);
+    std::map<uint32_t, std::vector<Mark>> lines;
+    for (const auto& [label, primary] : labels) addMarks(file, label, primary, lines);
+    margin("", "");
+    uint32_t previous = 0;
+    for (auto& [number, marks] : lines) {
+      if (previous != 0 && number == previous + 2) {
+        const DisplayLine between(file.line(number - 1));
+        margin(std::to_string(number - 1), clipped(between, 0, kMaxColumns));
+      } else if (previous != 0 && number > previous + 1) {
+        out_ += paint_(Style::Gutter, "...") + "\n";
+      }
+      markedLine(number, DisplayLine(file.line(number)), marks);
+      previous = number;
+    }
+  }
+
+  /// A span over several lines becomes a mark at its first line and a labelled one at its last.
+  static void addMarks(const SourceFile& file, const Label& label, bool primary,
+                       std::map<uint32_t, std::vector<Mark>>& lines) {
+    const uint32_t size = static_cast<uint32_t>(file.text().size());
+    const uint32_t begin = std::min(label.span.begin, size);
+    const uint32_t end = std::clamp(label.span.end, begin, size);
+    const uint32_t first = file.position(begin).line;
+    const uint32_t last = end > begin ? file.position(end - 1).line : first;
+    const auto mark = [&](uint32_t line, uint32_t from, uint32_t to, const std::string& text) {
+      const DisplayLine display(file.line(line));
+      const uint32_t left = display.column(from - file.lineStart(line));
+      const uint32_t right = display.column(to - file.lineStart(line));
+      lines[line].push_back({left, std::max(right, left + 1), primary, text});
+    };
+    const std::string text = oneLine(label.text);
+    if (first == last) return mark(first, begin, end, text);
+    const auto lineEnd = static_cast<uint32_t>(file.lineStart(first) + file.line(first).size());
+    mark(first, begin, lineEnd, "");
+    const std::string_view tail = file.line(last);
+    const size_t indent = tail.find_first_not_of(" \t");
+    const uint32_t from = file.lineStart(last) + static_cast<uint32_t>(indent == std::string_view::npos ? 0 : indent);
+    mark(last, std::min(from, end - 1), end, text);
+  }
+
+  /// Columns [from, to) of a line, with dots where something is cut off.
+  static std::string clipped(const DisplayLine& line, uint32_t from, uint32_t to) {
+    std::string out;
+    const auto size = static_cast<uint32_t>(line.cells.size());
+    if (from > 0) out += kClipped;
+    for (uint32_t i = from; i < std::min(to, size); ++i) out += line.cells[i];
+    if (to < size) out += kClipped;
+    return out;
+  }
+
+  void markedLine(uint32_t number, const DisplayLine& line, std::vector<Mark>& marks) {
+    uint32_t from = 0;
+    uint32_t to = static_cast<uint32_t>(line.cells.size());
+    if (to > kMaxColumns) {
+      const Mark& anchor = *std::min_element(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
+        return a.primary != b.primary ? a.primary : a.begin < b.begin;
+      });
+      from = anchor.begin > kMaxColumns - kContextColumns ? anchor.begin - kContextColumns : 0;
+      to = std::min(to, from + kMaxColumns);
+    }
+    margin(std::to_string(number), clipped(line, from, to));
+    const uint32_t shift = from > 0 ? static_cast<uint32_t>(kClipped.size()) : 0;
+    std::vector<Mark> visible;
+    for (Mark m : marks) {
+      if (m.begin > to || m.end < from) continue;
+      m.begin = std::max(m.begin, from) - from + shift;
+      m.end = std::max(std::min(m.end, to + 1) - from + shift, m.begin + 1);
+      visible.push_back(std::move(m));
+    }
+    const Canvas canvas = layOut(visible);
+    for (size_t row = 0; row < canvas.rows(); ++row) margin("", canvas.line(row, paint_));
+  }
+
+  /// Underlines, the rightmost label behind them, the other labels hanging below from right to left.
+  Canvas layOut(std::vector<Mark>& marks) const {
+    Canvas canvas;
+    // Wide marks are drawn first, so that what lies inside them stays visible.
+    std::stable_sort(marks.begin(), marks.end(),
+                     [](const Mark& a, const Mark& b) { return a.end - a.begin > b.end - b.begin; });
+    for (const Mark& m : marks) canvas.put(0, m.begin, std::string(m.end - m.begin, m.primary ? '^' : '-'), style(m));
+    std::stable_sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.begin < b.begin; });
+    uint32_t right = 0;
+    for (const Mark& m : marks) right = std::max(right, m.end);
+    std::vector<const Mark*> hanging;
+    for (const Mark& m : marks)
+      if (!m.label.empty()) hanging.push_back(&m);
+    if (!hanging.empty() && hanging.back()->end == right) {
+      canvas.put(0, right + 1, hanging.back()->label, style(*hanging.back()));
+      hanging.pop_back();
+    }
+    for (size_t row = 1; !hanging.empty(); ++row) {
+      for (const Mark* m : hanging) canvas.put(row, m->begin, "|", style(*m));
+      if (row == 1) continue;
+      canvas.put(row, hanging.back()->begin, hanging.back()->label, style(*hanging.back()));
+      hanging.pop_back();
+    }
+    return canvas;
+  }
+  Style style(const Mark& m) const { return m.primary ? primaryStyle_ : Style::Gutter; }
+
+  /// The lines that the edits touch, as they would read after them.
+  void mended(const Help& help) {
+    std::vector<Edit> edits;
+    for (const Edit& e : help.edits)
+      if (known(e.span) && e.span.file == help.edits.front().span.file) edits.push_back(e);
+    std::stable_sort(edits.begin(), edits.end(),
+                     [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+    if (edits.empty()) return;
+    const SourceFile& file = sources_.file(edits.front().span.file);
+    margin("", "");
+    uint32_t previous = 0;
+    for (size_t i = 0; i < edits.size();) {
+      const uint32_t first = file.position(edits[i].span.begin).line;
+      uint32_t last = first;
+      std::string text;
+      uint32_t at = file.lineStart(first);
+      for (; i < edits.size() && file.position(edits[i].span.begin).line <= last; ++i) {
+        const Edit& e = edits[i];
+        if (e.span.begin < at) continue;  // overlaps the edit before it
+        text += file.text().substr(at, e.span.begin - at);
+        text += e.replacement;
+        at = std::max(e.span.begin, std::min(e.span.end, static_cast<uint32_t>(file.text().size())));
+        last = file.position(at).line;
+      }
+      const auto end = static_cast<uint32_t>(file.lineStart(last) + file.line(last).size());
+      if (at < end) text += file.text().substr(at, end - at);
+      if (previous != 0 && first > previous + 1) out_ += paint_(Style::Gutter, "...") + "\n";
+      uint32_t number = first;
+      for (size_t from = 0; from <= text.size(); ++number) {
+        const size_t newline = std::min(text.find('\n', from), text.size());
+        const DisplayLine line(std::string_view(text).substr(from, newline - from));
+        margin(std::to_string(number), clipped(line, 0, kMaxColumns));
+        from = newline + 1;
+      }
+      previous = last;
+    }
+  }
+
+  const SourceManager& sources_;
+  Painter paint_;
+  Style primaryStyle_ = Style::Error;
+  size_t gutter_ = 1;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options) {
+  std::string out;
+  Renderer renderer(sources, options);
+  for (const Diagnostic* diagnostic : inSourceOrder(d)) {
+    if (!out.empty()) out += "\n";
+    out += renderer.render(*diagnostic);
+  }
+  return out;
+}
+
+}  // namespace tenc

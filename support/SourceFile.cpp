@@ -1,0 +1,49 @@
+#include "support/SourceFile.h"
+
+#include <algorithm>
+
+namespace tenc {
+
+Span Span::cover(Span a, Span b) {
+  if (!a.valid()) return b;
+  if (!b.valid() || a.file != b.file) return a;
+  return {a.file, std::min(a.begin, b.begin), std::max(a.end, b.end)};
+}
+
+SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
+  starts_.push_back(0);
+  for (size_t i = 0; i < text_.size(); ++i)
+    if (text_[i] == '\n') starts_.push_back(static_cast<uint32_t>(i + 1));
+}
+
+LineColumn SourceFile::position(uint32_t offset) const {
+  offset = std::min(offset, static_cast<uint32_t>(text_.size()));
+  auto next = std::upper_bound(starts_.begin(), starts_.end(), offset);
+  const auto line = static_cast<uint32_t>(next - starts_.begin());
+  uint32_t column = 1;
+  // Continuation bytes (10xxxxxx) belong to the code point before them.
+  for (uint32_t i = starts_[line - 1]; i < offset; ++i)
+    if ((static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80) ++column;
+  return {line, column};
+}
+
+std::string_view SourceFile::line(uint32_t line) const {
+  const uint32_t begin = starts_[line - 1];
+  uint32_t end = line < starts_.size() ? starts_[line] - 1 : static_cast<uint32_t>(text_.size());
+  if (end > begin && text_[end - 1] == '\r') --end;
+  return std::string_view(text_).substr(begin, end - begin);
+}
+
+uint32_t SourceManager::add(std::string name, std::string text) {
+  files_.push_back(std::make_unique<SourceFile>(std::move(name), std::move(text)));
+  return static_cast<uint32_t>(files_.size() - 1);
+}
+
+std::string_view SourceManager::text(Span s) const {
+  if (!s.valid() || s.file >= files_.size()) return {};
+  const std::string_view all = files_[s.file]->text();
+  const size_t begin = std::min<size_t>(s.begin, all.size());
+  return all.substr(begin, std::max<size_t>(s.end, begin) - begin);
+}
+
+}  // namespace tenc
