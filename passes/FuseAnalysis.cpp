@@ -1,0 +1,361 @@
+// First part of fusion: which values exist in memory, which are recomputed where they are used.
+#include <algorithm>
+#include <cstring>
+
+#include "ir/Views.h"
+#include "passes/FuseInternal.h"
+
+namespace tenc::passes::fusion {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+constexpr int kNotCheap = 100;
+constexpr int kMostInlined = 64;  // ops inlined into one root along a path
+constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored for several users
+constexpr int kMostPieces = 8;
+
+bool repeats(const Op& op) {
+  return op.kind == OpKind::Fill ||
+         (op.kind == OpKind::Broadcast && op.result()->type.size() != op.operand(0)->type.size());
+}
+
+class Analysis {
+ public:
+  Analysis(Region& region, const Context& c, Nodes& nodes) : region_(region), fuse_(c.fuse), nodes_(nodes) {}
+
+  void run() {
+    forward();
+    for (auto it = region_.ops.rbegin(); it != region_.ops.rend(); ++it) backward(**it);
+  }
+
+ private:
+  Node* nodeOf(const Value* v) {
+    if (!v->op || v->op->parent != &region_) return nullptr;
+    return &nodes_.at(v->op);
+  }
+
+  void forward() {
+    int position = 0;
+    int segment = 0;
+    for (auto& opPtr : region_.ops) {
+      Op& op = *opPtr;
+      Node n;
+      n.role = roleOf(op);
+      n.position = position++;
+      n.segment = segment;
+      if (op.kind == OpKind::UpdateSlice && updatesInPlace(op)) n.role = Role::Update;
+      if (n.role == Role::Barrier) ++segment;
+      bool cheap = n.role == Role::PassThrough || (op.has(Trait::Elementwise) && op.has(Trait::Cheap));
+      n.cost = !cheap ? kNotCheap : n.role == Role::PassThrough ? 0 : 1;
+      n.pieces = isPiecewise(op.kind) ? 1 : 0;
+      for (const Value* v : op.operands()) {
+        if (const Node* o = nodeOf(v); o && (o->role == Role::PassThrough || o->role == Role::Pointwise)) {
+          n.cost = std::min(kNotCheap, n.cost + o->cost);
+          n.pieces += o->pieces;
+        }
+      }
+      if (n.pieces > kMostPieces) n.pieces = n.role == Role::Pointwise ? kMostPieces + 1 : 0;
+      nodes_.emplace(&op, n);
+      // A root starts anew for what reads it.
+      if (n.pieces > kMostPieces) nodes_.at(&op).pieces = 0, nodes_.at(&op).materialised = true;
+    }
+  }
+
+  /// Whether update_slice writes into the memory of operand 0 rather than making a new tensor in pieces.
+  bool updatesInPlace(const Op& op) {
+    for (int64_t s : op.intsAttr("steps")) {
+      if (s != 1) return true;
+    }
+    const Value* old = op.operand(0);
+    if (old->uses.size() != 1) return false;
+    const Node* n = nodeOf(old);
+    return !n || n->role == Role::Single || n->role == Role::Update || n->role == Role::Barrier;
+  }
+
+  void materialise(const Value* v) {
+    if (Node* n = nodeOf(v)) n->materialised = true;
+  }
+
+  /// `v` must be a strided view of something in memory.
+  void view(const Value* v) {
+    Node* n = nodeOf(v);
+    if (!n) return;
+    auto base = [&](const Value* x) {
+      const Node* b = nodeOf(x);
+      return !b || b->role != Role::PassThrough;
+    };
+    if (n->role == Role::PassThrough && ir::stridedView(v, base)) {
+      n->viewed = true;
+    } else {
+      n->materialised = true;
+    }
+  }
+
+  /// `v` is evaluated in a nested region or another segment: through what is read through, from memory.
+  void fromElsewhere(const Value* v) {
+    Node* n = nodeOf(v);
+    if (!n) return;
+    (n->role == Role::PassThrough ? n->foreign : n->materialised) = true;
+  }
+
+  void evaluate(const Value* v, const Node& by, bool repeated, bool reduced) {
+    Node* n = nodeOf(v);
+    if (!n) return;
+    n->uses += by.inlined || by.role == Role::PassThrough ? by.uses : 1;
+    n->repeated |= repeated;
+    n->reduced |= reduced;
+    n->foreign |= n->segment != by.segment || (by.foreign && !by.root);
+    n->budget = std::max(n->budget, by.budget + 1);
+  }
+
+  /// Operands of an op that is evaluated element by element.
+  void evaluateOperands(const Op& op, const Node& n) {
+    bool keep = !n.root;  // what holds for an inlined op holds for what it reads
+    bool repeated = keep && n.repeated;
+    bool reduced = (keep && n.reduced) || n.role == Role::Reduction || op.boolAttr("unrolled");
+    if (n.role == Role::PassThrough) {
+      for (const Value* v : op.operands()) evaluate(v, n, repeated || repeats(op), reduced);
+    } else if (op.kind == OpKind::Gather || op.kind == OpKind::DynamicSlice) {
+      view(op.operand(0));
+      bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
+      for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), n, repeated || spread, reduced);
+    } else if (op.kind == OpKind::Matmul) {
+      for (const Value* v : op.operands()) evaluate(v, n, true, true);
+    } else {
+      for (size_t i = 0; i < op.operandCount(); ++i) {
+        const Value* v = op.operand(i);
+        bool spread = v->type.rank() == 0 && op.result()->type.rank() > 0 && n.role == Role::Pointwise;
+        evaluate(v, n, repeated || spread, reduced);
+      }
+    }
+  }
+
+  /// Values of this region that ops of nested regions read.
+  void nested(const Op& op) {
+    for (const auto& r : op.regions) {
+      for (const auto& inner : r->ops) {
+        Role role = roleOf(*inner);
+        for (size_t i = 0; i < inner->operandCount(); ++i) {
+          const Value* v = inner->operand(i);
+          bool gathered = inner->kind == OpKind::Gather || inner->kind == OpKind::DynamicSlice;
+          if (role == Role::Barrier || role == Role::Single || (role == Role::Update && i == 0)) {
+            materialise(v);
+          } else if (role == Role::Product || role == Role::PassThrough || (gathered && i == 0)) {
+            view(v);
+          } else {
+            fromElsewhere(v);
+          }
+        }
+        nested(*inner);
+      }
+    }
+  }
+
+  void backward(Op& op) {
+    Node& n = nodes_.at(&op);
+    switch (n.role) {
+      case Role::Barrier:
+      case Role::Single:
+        nested(op);
+        for (const Value* v : op.operands()) materialise(v);
+        return;
+      case Role::PassThrough: passThrough(op, n); return;
+      case Role::Product:
+        if (unused(op, n)) return;
+        n.root = true;
+        for (const Value* v : op.operands()) view(v);
+        return;
+      case Role::Update:
+        if (unused(op, n)) return;
+        n.root = true;
+        update(op, n);
+        return;
+      case Role::Reduction:
+        if (unused(op, n)) return;
+        n.root = true;
+        evaluateOperands(op, n);
+        return;
+      case Role::Pointwise:
+        if (unused(op, n)) return;
+        decide(op, n);
+        evaluateOperands(op, n);
+        return;
+    }
+  }
+
+  static bool unused(const Op& op, const Node& n) {
+    return op.result()->unused() || (!n.materialised && !n.viewed && n.uses == 0 && !n.foreign);
+  }
+
+  void passThrough(Op& op, Node& n) {
+    if (op.kind == OpKind::Constant) return;
+    for (const Value* v : op.operands()) {
+      if (n.viewed) view(v);
+      if (n.foreign) fromElsewhere(v);
+    }
+    if (n.materialised) {
+      auto base = [&](const Value* x) {
+        const Node* b = nodeOf(x);
+        return !b || b->role != Role::PassThrough || b->materialised;
+      };
+      // A reshape or slice that is contiguous in an operand in memory is a view of it.
+      bool mayView = op.kind == OpKind::Reshape || op.kind == OpKind::Slice;
+      if (mayView && base(op.operand(0))) {
+        auto v = ir::stridedView(op.result(), [&](const Value* x) { return x == op.operand(0); });
+        if (v && ir::isDense(*v, op.result()->type.shape)) {
+          n.alias = true;
+          materialise(op.operand(0));
+          return;
+        }
+      }
+      n.root = true;
+      n.budget = 0;
+      Node once = n;
+      once.uses = 1;
+      evaluateOperands(op, once);
+      return;
+    }
+    if (n.uses > 0) evaluateOperands(op, n);
+  }
+
+  void update(Op& op, const Node& n) {
+    materialise(op.operand(0));
+    const Value* old = op.operand(0);
+    for (size_t i = 1; i < op.operandCount(); ++i) {
+      const Value* v = op.operand(i);
+      const Node* o = nodeOf(v);
+      // What is written must not be read from the tensor that is written.
+      if (o && o->role == Role::PassThrough && !readsFrom(v, old)) {
+        evaluate(v, n, i > 1, true);
+      } else {
+        materialise(v);
+      }
+    }
+  }
+
+  bool readsFrom(const Value* v, const Value* old) {
+    if (v == old) return true;
+    const Node* n = nodeOf(v);
+    if (!n || n->role != Role::PassThrough) return false;
+    for (const Value* o : v->op->operands()) {
+      if (readsFrom(o, old)) return true;
+    }
+    // The old value may itself be a view of what `v` reads.
+    const Node* p = nodeOf(old);
+    return p && p->role == Role::PassThrough;
+  }
+
+  void decide(Op& op, Node& n) {
+    bool mustStore = !fuse_ || n.materialised || n.viewed || n.foreign || n.budget > kMostInlined;
+    bool once = n.uses == 1 && !n.repeated;
+    bool cheap = n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated;
+    // Pieces are cut along the loops of an elementwise kernel; elsewhere the tensor is made first.
+    if (n.reduced && isPiecewise(op.kind)) mustStore = true;
+    n.inlined = !mustStore && (once || cheap);
+    n.root = !n.inlined;
+    if (n.root) n.budget = 0;
+  }
+
+  Region& region_;
+  bool fuse_;
+  Nodes& nodes_;
+};
+
+}  // namespace
+
+bool isPiecewise(OpKind k) { return k == OpKind::Pad || k == OpKind::Concat || k == OpKind::UpdateSlice; }
+
+bool isProductKernel(const Op& matmul) {
+  ir::DType t = matmul.result()->type.dtype;
+  return (t == ir::DType::F32 || t == ir::DType::F64) && matmul.operand(0)->type.shape.back() > 4;
+}
+
+bool isSplat(const Op& op) {
+  if (op.kind != OpKind::Constant) return false;
+  if (op.result()->type.rank() == 0) return true;
+  const ir::Data& data = std::get<ir::Data>(*op.find("value"));
+  size_t width = static_cast<size_t>(ir::byteSize(op.result()->type.dtype));
+  if (!data || data->size() < width) return true;
+  // Every element equals the one before it.
+  return std::memcmp(data->data(), data->data() + width, data->size() - width) == 0;
+}
+
+Role roleOf(const Op& op) {
+  switch (op.kind) {
+    case OpKind::Constant: return isSplat(op) ? Role::PassThrough : Role::Single;
+    case OpKind::Reshape:
+    case OpKind::Permute:
+    case OpKind::Broadcast:
+    case OpKind::Slice:
+    case OpKind::Flip:
+    case OpKind::Fill:
+    case OpKind::Iota: return Role::PassThrough;
+    case OpKind::Pad:
+    case OpKind::Concat:
+    case OpKind::UpdateSlice:
+    case OpKind::Gather:
+    case OpKind::DynamicSlice:
+    case OpKind::RandomUniform:
+    case OpKind::RandomNormal:
+    case OpKind::RandomInt: return Role::Pointwise;
+    case OpKind::Scatter:
+    case OpKind::DynamicUpdate: return Role::Update;
+    case OpKind::Matmul: return isProductKernel(op) ? Role::Product : Role::Reduction;
+    case OpKind::Transfer:
+    case OpKind::RngNext:
+    case OpKind::Load:
+    case OpKind::Fused: return Role::Single;
+    default: break;
+  }
+  if (op.has(Trait::Elementwise)) return Role::Pointwise;
+  if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;
+  return Role::Barrier;
+}
+
+DimMap mapThrough(const Op& op, size_t operand, const DimMap& m) {
+  const ir::Dims& from = op.operand(operand)->type.shape;
+  if (from.empty()) return std::vector<int>{};
+  if (!m) return std::nullopt;
+  const ir::Dims& to = op.result()->type.shape;
+  std::vector<int> out(from.size(), -1);
+  if (op.has(Trait::Elementwise)) return m;
+  switch (op.kind) {
+    case OpKind::Broadcast: {
+      size_t lead = to.size() - from.size();
+      for (size_t d = 0; d < from.size(); ++d) out[d] = from[d] == to[lead + d] ? (*m)[lead + d] : -1;
+      return out;
+    }
+    case OpKind::Permute: {
+      const auto& perm = op.intsAttr("perm");
+      for (size_t d = 0; d < perm.size(); ++d) out[static_cast<size_t>(perm[d])] = (*m)[d];
+      return out;
+    }
+    case OpKind::Reshape: {
+      size_t d = 0;
+      for (size_t t = 0; t < to.size(); ++t) {
+        if (to[t] == 1) continue;
+        while (d < from.size() && from[d] == 1) ++d;
+        if (d == from.size() || from[d] != to[t]) return std::nullopt;
+        out[d++] = (*m)[t];
+      }
+      return out;
+    }
+    case OpKind::Gather: {
+      if (operand == 0) return std::nullopt;
+      size_t at = static_cast<size_t>(op.intAttr("at"));
+      for (size_t d = 0; d < from.size(); ++d) out[d] = (*m)[at + d];
+      return out;
+    }
+    default: return std::nullopt;
+  }
+}
+
+void analyse(Region& region, const Context& c, Nodes& nodes) { Analysis(region, c, nodes).run(); }
+
+}  // namespace tenc::passes::fusion

@@ -1,0 +1,90 @@
+// Parts of the fusion pass; internal to passes/Fuse*.cpp. See Fuse.cpp for the whole.
+#pragma once
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/Passes.h"
+
+namespace tenc::passes::fusion {
+
+/// How an op takes part in fusion.
+enum class Role : uint8_t {
+  PassThrough,  ///< an index map or a cheap creation: read through by every consumer
+  Pointwise,    ///< computes one element from elements at known or gathered places
+  Reduction,    ///< also matrix products that are loops
+  Product,
+  Update,   ///< writes some elements of operand 0 in place
+  Single,   ///< stays an op of its own within the segment (transfer, load, rng_next, constants)
+  Barrier,  ///< effects and control flow: nothing moves across
+};
+Role roleOf(const ir::Op& op);
+/// pad, concat, update_slice: an element comes from one operand or another, by where it lies.
+bool isPiecewise(ir::OpKind k);
+
+/// Whether a matrix product is a kernel of its own kind (floats, and deep enough to be worth it).
+bool isProductKernel(const ir::Op& matmul);
+/// Rank-0 constants and constants of one repeated element.
+bool isSplat(const ir::Op& op);
+
+/// Where the dims of a value lie in an iteration domain: per dim the domain axis, or -1 for a dim that is 1 or repeats.
+/// nullopt: at other places than the point at hand.
+using DimMap = std::optional<std::vector<int>>;
+/// The map of operand `operand` of `op` when its result has map `m`.
+DimMap mapThrough(const ir::Op& op, size_t operand, const DimMap& m);
+
+/// What is decided for one op of a region.
+struct Node {
+  Role role = Role::Single;
+  int position = 0;
+  int segment = 0;
+  bool materialised = false;  ///< some user needs the values in memory
+  bool viewed = false;        ///< some user needs a strided view of memory
+  bool foreign = false;       ///< evaluated in another segment or a nested region
+  bool repeated = false;      ///< evaluated through a broadcast
+  bool reduced = false;       ///< evaluated under a reduction or in the epilogue of a product
+  bool alias = false;         ///< a materialised pass-through that is a view of its operand
+  int uses = 0;               ///< evaluations, counted through what is inlined
+  int budget = 0;             ///< ops already inlined between here and the root
+  bool inlined = false;       ///< recomputed by its consumers
+  bool root = false;          ///< member of a group
+  int cost = 0;               ///< cheap ops in the tree above; 100 when not cheap
+  int pieces = 0;             ///< pads, concats and updates in the tree above
+  // Of roots:
+  int group = -1;
+  struct Source {
+    ir::Value* value;
+    DimMap map;
+  };
+  std::vector<Source> sources;  ///< roots of this segment that it reads
+};
+
+using Nodes = std::unordered_map<const ir::Op*, Node>;
+
+/// Decides roles, segments, and what is inlined, a root, or an alias.
+void analyse(ir::Region& region, const Context& c, Nodes& nodes);
+
+struct Group {
+  enum class Kind : uint8_t { Loop, Product, Update, Single } kind = Kind::Loop;
+  ir::Dims domain;
+  std::optional<std::vector<bool>> reduced;  ///< axes; unset while the group has no reduction
+  std::string device;
+  int segment = 0;
+  int rank = 0;  ///< below the ranks of all groups that read this one
+  int leastConsumer = 1 << 30;
+  bool piecewise = false;
+  int size = 0;
+  int mergedInto = -1;
+  std::vector<ir::Op*> members;  ///< in order
+};
+
+/// Groups the roots of a region. Group numbers in nodes are resolved.
+std::vector<Group> formGroups(ir::Region& region, const Context& c, Nodes& nodes);
+
+/// Replaces groups by fused ops, in an order that keeps operands before users and segments apart.
+void emitGroups(ir::Region& region, std::vector<Group>& groups, Nodes& nodes);
+
+/// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
+void prepareReductions(ir::Region& region);
+
+}  // namespace tenc::passes::fusion

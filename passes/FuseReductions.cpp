@@ -1,0 +1,145 @@
+// Reductions are reshaped before grouping: many elements to few results go in two steps, so that there are rows to
+// share out (how many follows from the shape alone, so the bits never depend on threads); tiny ones are unrolled.
+#include <algorithm>
+
+#include "passes/FuseInternal.h"
+
+namespace tenc::passes::fusion {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Value;
+
+namespace {
+
+constexpr int64_t kMostUnrolled = 4;
+constexpr int64_t kFewResults = 64;
+constexpr int64_t kManyElements = 65536;
+constexpr int64_t kMostParts = 256;
+constexpr int64_t kLeastParts = 8;
+constexpr int64_t kLeastPart = 256;
+
+bool splits(OpKind k) {
+  return k == OpKind::Sum || k == OpKind::Prod || k == OpKind::ReduceMax || k == OpKind::ReduceMin ||
+         k == OpKind::Any || k == OpKind::All;
+}
+
+OpKind combining(OpKind k) {
+  switch (k) {
+    case OpKind::Prod: return OpKind::Mul;
+    case OpKind::ReduceMax: return OpKind::Max;
+    case OpKind::ReduceMin: return OpKind::Min;
+    case OpKind::Any: return OpKind::Or;
+    case OpKind::All: return OpKind::And;
+    default: return OpKind::Add;
+  }
+}
+
+/// The largest number of equal parts of a useful size; 0 when there is none.
+int64_t partsOf(int64_t n) {
+  for (int64_t p = std::min(kMostParts, n / kLeastPart); p >= kLeastParts; --p) {
+    if (n % p == 0) return p;
+  }
+  return 0;
+}
+
+Value* reshaped(ir::Builder& b, Value* v, const ir::Dims& shape) {
+  return v->type.shape == shape ? v : b.value(OpKind::Reshape, {v}, {{"shape", shape}});
+}
+
+/// Reduces `v` along `axis` in two steps; the result has no such axis.
+Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis) {
+  int64_t n = v->type.shape[axis];
+  int64_t parts = partsOf(n);
+  Value* rest = nullptr;
+  if (parts == 0) {
+    // No divisor: equal parts of most of it, and a tail.
+    parts = 64;
+    ir::Dims starts(v->type.shape.size(), 0);
+    ir::Dims steps(v->type.shape.size(), 1);
+    ir::Dims sizes = v->type.shape;
+    int64_t main = n / parts * parts;
+    starts[axis] = main;
+    sizes[axis] = n - main;
+    Value* tail = b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    rest = b.value(kind, {tail}, {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis)}}});
+    starts[axis] = 0;
+    sizes[axis] = main;
+    v = b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    n = main;
+  }
+  ir::Dims split = v->type.shape;
+  split[axis] = n / parts;
+  split.insert(split.begin() + static_cast<std::ptrdiff_t>(axis), parts);
+  int64_t first = static_cast<int64_t>(axis);
+  Value* partial = b.value(kind, {reshaped(b, v, split)}, {{"axes", std::vector<int64_t>{first + 1}}});
+  Value* whole = b.value(kind, {partial}, {{"axes", std::vector<int64_t>{first}}});
+  return rest ? b.value(combining(kind), {whole, rest}) : whole;
+}
+
+void splitReduction(Op& op) {
+  ir::Builder b(&op);
+  b.setLoc(op.loc);
+  Value* v = op.operand(0);
+  ir::Type result = op.result()->type;
+  bool narrow = (result.dtype == ir::DType::F16 || result.dtype == ir::DType::BF16) &&
+                (op.kind == OpKind::Sum || op.kind == OpKind::Prod);
+  if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", ir::DType::F32}});
+  // All axes but the first are reduced row by row, the first one then over the rows; a lone axis is cut in parts.
+  std::vector<int64_t> axes = op.intsAttr("axes");
+  size_t first = 0;
+  while (first + 1 < axes.size() && v->type.shape[static_cast<size_t>(axes[first])] == 1) ++first;
+  std::vector<int64_t> later(axes.begin() + static_cast<std::ptrdiff_t>(first) + 1, axes.end());
+  std::vector<int64_t> leading(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(first));
+  int64_t laterSize = 1;
+  for (int64_t a : later) laterSize *= v->type.shape[static_cast<size_t>(a)];
+  int64_t rows = v->type.shape[static_cast<size_t>(axes[first])];
+  bool adjacent = axes.back() - axes[first] == static_cast<int64_t>(axes.size() - first) - 1;
+  if (laterSize > 1 && (!adjacent || (rows >= kLeastParts && rows <= kManyElements && laterSize >= kLeastPart))) {
+    v = b.value(op.kind, {v}, {{"axes", later}, {"keep", true}});
+    v = b.value(op.kind, {v}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
+  } else {
+    ir::Dims merged;
+    for (size_t d = 0; d < v->type.shape.size(); ++d) {
+      bool isLater = std::find(later.begin(), later.end(), static_cast<int64_t>(d)) != later.end();
+      if (!isLater) merged.push_back(static_cast<int64_t>(d) == axes[first] ? rows * laterSize : v->type.shape[d]);
+    }
+    v = inParts(b, op.kind, reshaped(b, v, merged), static_cast<size_t>(axes[first]));
+    v = reshaped(b, v, result.shape);
+  }
+  if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", result.dtype}});
+  op.result()->replaceAllUsesWith(v);
+  v->name = op.result()->name;
+  op.erase();
+}
+
+/// Whether only this op reads the elements, apart from index maps.
+bool readOnce(const Value* v) {
+  while (v->op && roleOf(*v->op) == Role::PassThrough && v->op->operandCount() == 1 && v->uses.size() == 1)
+    v = v->op->operand(0);
+  return v->uses.size() == 1 && v->op && v->op->has(ir::Trait::Elementwise);
+}
+
+}  // namespace
+
+void prepareReductions(ir::Region& region) {
+  std::vector<Op*> work;
+  for (auto& op : region.ops) {
+    if (splits(op->kind)) work.push_back(op.get());
+  }
+  for (Op* op : work) {
+    const ir::Type& from = op->operand(0)->type;
+    const ir::Type& to = op->result()->type;
+    int64_t size = from.size();
+    int64_t results = to.size();
+    if (size == 0 || results == 0) continue;
+    int64_t count = size / results;
+    if (count <= kMostUnrolled) {
+      if (readOnce(op->operand(0)) && results > kFewResults) op->set("unrolled", true);
+    } else if (results < kFewResults && size >= kManyElements && count >= kLeastParts * kLeastPart) {
+      splitReduction(*op);
+    }
+  }
+}
+
+}  // namespace tenc::passes::fusion
