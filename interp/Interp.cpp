@@ -1,0 +1,297 @@
+#include "interp/Interp.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <unordered_map>
+
+#include "interp/TensorOps.h"
+#include "runtime/io/Io.h"
+
+namespace tenc::interp {
+namespace {
+
+using ir::DType;
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Trait;
+using ir::Value;
+
+Tensor scalar(DType t, Number x) {
+  Tensor made = allocate({t, {}, {}});
+  put(made, 0, x);
+  return made;
+}
+
+rt::TensorView viewOf(const Tensor& t) { return {static_cast<uint8_t>(t.type.dtype), t.type.shape, t.data->data()}; }
+
+/// State of the whole run; each call of a function has a Frame of its own.
+struct Machine {
+  Machine(const ir::Module& m, const Options& o)
+      : module(m), options(o), seed(o.seed), start(std::chrono::steady_clock::now()) {}
+  const ir::Module& module;
+  const Options& options;
+  uint64_t seed, draws = 0;
+  std::optional<Stop> stop;
+  std::chrono::steady_clock::time_point start;
+};
+
+class Frame {
+ public:
+  explicit Frame(Machine& machine) : m_(machine) {}
+
+  /// The returned values; empty after a stop.
+  std::vector<Tensor> call(const ir::Func& f, std::vector<Tensor> arguments) {
+    bind(*f.body, std::move(arguments));
+    return region(*f.body);
+  }
+
+ private:
+  using Values = std::vector<Tensor>;
+
+  // ---- environment
+
+  void define(const Value* v, Tensor t) {
+    t.type = v->type;
+    env_[v] = std::move(t);
+  }
+
+  void bind(const Region& r, Values values) {
+    for (size_t i = 0; i < r.args.size() && i < values.size(); ++i) define(r.args[i].get(), std::move(values[i]));
+  }
+
+  /// The value of an operand. A value that only `user` uses, and that was made in the same region, is given away, so
+  /// that updates can be done in place.
+  Tensor take(const Op& user, size_t i) {
+    const Value* v = user.operand(i);
+    auto it = env_.find(v);
+    const Region* home = v->op ? v->op->parent : v->region;
+    if (v->uses.size() == 1 && home == user.parent) {
+      Tensor t = std::move(it->second);
+      env_.erase(it);
+      return t;
+    }
+    return it->second;
+  }
+
+  const Tensor& get(const Op& user, size_t i) { return env_.find(user.operand(i))->second; }
+
+  Values takeAll(const Op& op, size_t first = 0) {
+    Values all;
+    for (size_t i = first; i < op.operandCount(); ++i) all.push_back(take(op, i));
+    return all;
+  }
+
+  bool fail(const Op& op, Code code, std::string message) {
+    if (!m_.stop) m_.stop = Stop{code, std::move(message), op.loc};
+    return false;
+  }
+
+  // ---- running
+
+  /// Runs to the terminator and returns its operands.
+  Values region(const Region& r) {
+    for (const auto& op : r.ops) {
+      if (op->has(Trait::Terminator)) return takeAll(*op);
+      if (!run(*op)) return {};
+    }
+    return {};
+  }
+
+  bool run(const Op& op) {
+    switch (op.kind) {
+      case OpKind::For: return forLoop(op);
+      case OpKind::While: return whileLoop(op);
+      case OpKind::If: return results(op, region(*op.regions[at(get(op, 0), 0).i ? 0 : 1]));
+      case OpKind::On:
+      case OpKind::Bench: return results(op, region(*op.regions[0]));
+      case OpKind::Fused: bind(*op.regions[0], takeAll(op)); return results(op, region(*op.regions[0]));
+      case OpKind::Call: {
+        const ir::Func* callee = m_.module.find(op.stringAttr("callee"));
+        if (!callee) return fail(op, Code::E0190, "call of an unknown function");
+        return results(op, Frame(m_).call(*callee, takeAll(op)));
+      }
+      case OpKind::To:
+      case OpKind::CheckPlace:
+      case OpKind::SamePlace:
+      case OpKind::Transfer: define(op.result(), take(op, 0)); return true;
+      case OpKind::DeviceEq: return deviceEq(op);
+      case OpKind::Print: return print(op);
+      case OpKind::Assert: return assertion(op);
+      case OpKind::Load: return loadFile(op);
+      case OpKind::Save: return saveFile(op);
+      case OpKind::Seed:
+        m_.seed = static_cast<uint64_t>(at(get(op, 0), 0).i);
+        m_.draws = 0;
+        return true;
+      case OpKind::RngNext:
+        define(op.result(0), scalar(DType::U64, {0, static_cast<int64_t>(m_.seed)}));
+        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(m_.draws++)}));
+        return true;
+      case OpKind::Time: {
+        std::chrono::duration<double> since = std::chrono::steady_clock::now() - m_.start;
+        define(op.result(), scalar(DType::F64, {since.count(), 0}));
+        return true;
+      }
+      default: return compute(op);
+    }
+  }
+
+  bool results(const Op& op, Values values) {
+    if (m_.stop) return false;
+    for (size_t i = 0; i < op.results.size(); ++i) define(op.result(i), std::move(values[i]));
+    return true;
+  }
+
+  bool compute(const Op& op) {
+    Values in = takeAll(op);
+    const ir::Type& type = op.result()->type;
+    const bool update = op.has(Trait::Scatters);
+    Tensor out = update || op.kind == OpKind::Constant ? Tensor{type, nullptr} : allocate(type);
+    MaybeFailure failure;
+    if (op.has(Trait::Elementwise)) {
+      failure = elementwise(op, in, out);
+    } else if (op.has(Trait::RowWise)) {
+      rowWise(op, in[0], out);
+    } else if (op.has(Trait::Reduction)) {
+      reduction(op, in[0], out);
+    } else if (op.has(Trait::Structural)) {
+      structural(op, in, out);
+    } else if (op.has(Trait::Gathers) || update) {
+      failure = indexed(op, in, out);
+    } else if (op.has(Trait::Random)) {
+      random(op, in, out);
+    } else {
+      switch (op.kind) {
+        case OpKind::Constant:
+          out.data = std::make_shared<std::vector<std::byte>>(*std::get<ir::Data>(*op.find("value")));
+          break;
+        case OpKind::Iota: iota(op, out); break;
+        case OpKind::Fill:
+          for (int64_t i = 0; i < type.size(); ++i) put(out, i, at(in[0], 0));
+          break;
+        case OpKind::Matmul: matmul(in[0], in[1], out); break;
+        default:
+          return fail(op, Code::E0190, "the interpreter does not know `" + std::string(op.info().mnemonic) + "`");
+      }
+    }
+    if (failure) return fail(op, failure->code, failure->message);
+    define(op.result(), std::move(out));
+    return true;
+  }
+
+  bool forLoop(const Op& op) {
+    int64_t lo = at(get(op, 0), 0).i, hi = at(get(op, 1), 0).i, step = at(get(op, 2), 0).i;
+    Values carried = takeAll(op, 3);
+    const Region& body = *op.regions[0];
+    for (int64_t i = lo; step > 0 ? i < hi : i > hi; i += step) {
+      carried.insert(carried.begin(), scalar(DType::I64, {0, i}));
+      bind(body, std::move(carried));
+      carried = region(body);
+      if (m_.stop) return false;
+      if (step == 0) return fail(op, Code::E0902, "a loop with step 0");
+    }
+    return results(op, std::move(carried));
+  }
+
+  bool whileLoop(const Op& op) {
+    Values carried = takeAll(op);
+    for (;;) {
+      bind(*op.regions[0], carried);
+      Values condition = region(*op.regions[0]);
+      if (m_.stop) return false;
+      if (!at(condition[0], 0).i) return results(op, std::move(carried));
+      bind(*op.regions[1], std::move(carried));
+      carried = region(*op.regions[1]);
+      if (m_.stop) return false;
+    }
+  }
+
+  // ---- devices
+
+  std::string actualOf(const ir::Placement& p) { return p.isFree() ? "cpu" : std::string(m_.module.actual(p.device)); }
+
+  /// Before placement only the default device is known.
+  bool deviceEq(const Op& op) {
+    std::string a = actualOf(op.operand(0)->type.place);
+    std::string b = op.operandCount() > 1 ? actualOf(op.operand(1)->type.place)
+                                          : std::string(m_.module.actual(op.stringAttr("device")));
+    define(op.result(), scalar(DType::Bool, {0, a == b}));
+    return true;
+  }
+
+  // ---- effects
+
+  void emit(const std::string& text) {
+    if (m_.options.print)
+      m_.options.print(text);
+    else
+      std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+
+  /// Text pieces around operands [first, ...); `devices` (set by placement) says where each was before a host read.
+  std::string format(const Op& op, size_t first) {
+    const auto& pieces = op.stringsAttr("pieces");
+    const auto& formats = op.stringsAttr("formats");
+    const auto& devices = op.stringsAttr("devices");
+    std::string text;
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      text += pieces[i];
+      if (first + i >= op.operandCount()) continue;
+      const Tensor& t = get(op, first + i);
+      std::string device = i < devices.size() ? devices[i] : actualOf(t.type.place);
+      std::string wanted = i < formats.size() ? formats[i] : "";
+      if (wanted == "@")
+        text += device;
+      else if (t.type.shape.empty())
+        text += rt::formatScalar(viewOf(t).dtype, t.data->data(), wanted);
+      else
+        text += rt::formatTensor(viewOf(t), device);
+    }
+    return text;
+  }
+
+  bool print(const Op& op) {
+    emit(format(op, 0) + "\n");
+    return true;
+  }
+
+  bool assertion(const Op& op) {
+    if (at(get(op, 0), 0).i) return true;
+    return fail(op, Code::E0903, format(op, 1));
+  }
+
+  bool loadFile(const Op& op) {
+    Tensor out = allocate(op.result()->type);
+    std::string error;
+    if (!rt::loadInto(op.stringAttr("path"), op.stringAttr("format"), static_cast<uint8_t>(out.type.dtype),
+                      out.type.shape, out.data->data(), error))
+      return fail(op, Code::E0904, error);
+    define(op.result(), std::move(out));
+    return true;
+  }
+
+  bool saveFile(const Op& op) {
+    if (op.operandCount() != 1) return fail(op, Code::E0190, "saving several tensors in one file is not supported");
+    std::string error;
+    if (rt::saveTensor(op.stringAttr("path"), op.stringAttr("format"), viewOf(get(op, 0)), error)) return true;
+    return fail(op, Code::E0904, error);
+  }
+
+  Machine& m_;
+  std::unordered_map<const Value*, Tensor> env_;
+};
+
+}  // namespace
+
+Result run(const ir::Module& m, const ir::Func& f, const Options& options) {
+  Machine machine(m, options);
+  Result result;
+  result.values = Frame(machine).call(f, options.arguments);
+  result.stop = std::move(machine.stop);
+  if (result.stop) result.values.clear();
+  return result;
+}
+
+}  // namespace tenc::interp

@@ -1,0 +1,39 @@
+// One element of any dtype and its exact arithmetic: every result is rounded (floats) or wrapped (integers) to its
+// dtype.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "ir/Ops.h"
+#include "ir/Type.h"
+
+namespace tenc::interp {
+
+/// An element: `f` for floats (f64 holds every one of them), `i` for integers and bools (u64 as the same bits).
+struct Number {
+  double f = 0;
+  int64_t i = 0;
+};
+
+Number load(const std::byte* data, ir::DType t, int64_t index);
+void store(std::byte* data, ir::DType t, int64_t index, Number x);
+
+/// `x` rounded once to a float dtype, ties to even, overflow to infinity.
+double roundTo(ir::DType t, long double x);
+/// `i` wrapped to the width of an integer dtype; bool is != 0.
+int64_t wrapTo(ir::DType t, int64_t i);
+/// `cast` of TL: float to integer truncates and saturates, NaN gives 0.
+Number castTo(Number x, ir::DType from, ir::DType to);
+/// -1, 0, 1, or 2 when unordered.
+int compare(Number a, Number b, ir::DType t);
+
+enum class Fault : uint8_t { None, Division, NegativePower };
+
+/// The value of an elementwise op. `t` is the dtype of the operands (of operand 1 for `where`), `result` of the result.
+Number apply(ir::OpKind kind, ir::DType t, ir::DType result, std::span<const Number> args, Fault& fault);
+
+/// digamma(x), accurate to about 1e-18 relative away from its zeros (Abramowitz and Stegun 6.3.5, 6.3.7, 6.3.18).
+long double digamma(long double x);
+
+}  // namespace tenc::interp
