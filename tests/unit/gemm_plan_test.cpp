@@ -1,0 +1,53 @@
+// The cut of a product into tiles and tasks covers it exactly, for every shape and register width.
+#include <gtest/gtest.h>
+
+#include "codegen/cpu/GemmPlan.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+TEST(Blocks, SizesDifferByOneAndCoverAll) {
+  for (int64_t total = 1; total < 200; ++total) {
+    for (int64_t most = 1; most < 40; ++most) {
+      const Blocks b = Blocks::of(total, most);
+      EXPECT_EQ(b.start(b.count), total);
+      for (int64_t i = 0; i < b.count; ++i) {
+        const int64_t size = b.start(i + 1) - b.start(i);
+        EXPECT_GE(size, 1);
+        EXPECT_LE(size, most);
+        EXPECT_EQ(size, b.size + (i < b.larger ? 1 : 0));
+      }
+    }
+  }
+}
+
+TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
+  for (int bytes : {32, 64}) {
+    for (int64_t m : {1, 2, 5, 7, 64, 257, 1000}) {
+      for (int64_t n : {1, 3, 10, 16, 64, 65, 784, 4096}) {
+        for (int64_t k : {1, 7, 64, 4096}) {
+          for (int threads : {1, 2, 16}) {
+            Product p;
+            p.m = m, p.n = n, p.k = k;
+            p.a = {0, 0, {}, k, 1};
+            p.b = {1, 0, {}, n, 1};
+            const GemmPlan g = planGemm(p, bytes, threads);
+            EXPECT_EQ(g.rows.start(g.rows.count), m);
+            EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
+            EXPECT_EQ(g.tail, n % g.lanes);
+            EXPECT_GE(g.tasks(p), 1);
+            EXPECT_LE(g.rowTasks, g.rows.count);
+            EXPECT_LE(g.panelTasks, g.vectors.count);
+            if (g.stream) continue;
+            const int64_t height = g.rows.size + (g.rows.larger ? 1 : 0),
+                          width = g.vectors.size + (g.vectors.larger ? 1 : 0);
+            EXPECT_LE(height * width + width + 1, bytes == 64 ? 32 : 16);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tenc::codegen::cpu
