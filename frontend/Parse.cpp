@@ -5,6 +5,7 @@
 
 #include "frontend/AstBuilder.h"
 #include "frontend/Frontend.h"
+#include "frontend/SyntaxRecovery.h"
 #include "frontend/TokenFilter.h"
 
 namespace tenc::frontend {
@@ -44,30 +45,6 @@ size_t findInvalidUtf8(std::string_view s) {
   }
   return std::string_view::npos;
 }
-
-/// First a quick pass that looks at nothing but the grammar and stops at the first error: `sync` costs half of a cold
-/// parse. Only a script with an error is parsed again, with recovery.
-class Strategy final : public antlr4::DefaultErrorStrategy {
- public:
-  bool quick = true;
-
-  void recover(antlr4::Parser* p, std::exception_ptr e) override {
-    if (quick) throw ParseCancellationException();
-    DefaultErrorStrategy::recover(p, e);
-  }
-  antlr4::Token* recoverInline(antlr4::Parser* p) override {
-    if (quick) throw ParseCancellationException();
-    return DefaultErrorStrategy::recoverInline(p);
-  }
-  void sync(antlr4::Parser* p) override {
-    if (!quick) DefaultErrorStrategy::sync(p);
-  }
-  void reportError(antlr4::Parser* p, const antlr4::RecognitionException& e) override {
-    if (!quick) DefaultErrorStrategy::reportError(p, e);
-  }
-  /// An invented `{` would cost a second report where its `}` is missing.
-  bool singleTokenInsertion(antlr4::Parser*) override { return false; }
-};
 
 /// Bounds the recursion that has no brackets, which the token filter does not see: lambda in lambda, `if` in a
 /// condition.
@@ -126,7 +103,7 @@ std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Di
   antlr4::CommonTokenStream tokens(&source);
   BoundedParser parser(&tokens, reporter);
   SyntaxListener listener(reporter);
-  auto strategy = std::make_shared<Strategy>();
+  auto strategy = std::make_shared<SyntaxRecovery>();
   parser.removeErrorListeners();
   parser.setErrorHandler(strategy);
   TLParser::FileContext* tree = nullptr;

@@ -226,7 +226,8 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
       if (prior(T::RPAREN)) d.help("a struct literal in a condition needs parentheses");
       break;
     default:
-      if (parser.getExpectedTokens().contains(static_cast<size_t>(T::AT))) {
+      if (const auto set = parser.getExpectedTokens();
+          set.contains(static_cast<size_t>(T::AT)) && !set.contains(static_cast<size_t>(T::NAME))) {
         d.help("an annotation stands before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`");
       }
       if (prior(T::DOT) && !statementStart) d.help("a number ends with a digit: `1.0`");
