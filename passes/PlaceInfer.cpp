@@ -304,7 +304,8 @@ class Inference {
     }
     std::string now = placeOf(v);
     bool stays = now == device || (mixes(v->type) && device == kHost && v->type.shape.empty());
-    if (!stays) need(op, 0, device, op.stringAttr("cause").empty() ? "to" : op.stringAttr("cause"));
+    const std::string& cause = op.stringAttr("cause");
+    if (!stays) need(op, 0, device, cause.empty() || cause == "to" ? ".to(" + device + ")" : cause);
     if (stays) {
       ValueInfo& i = set(r, device, Why::Operand, v);
       if (v->type.place.isFree()) i.why = Why::Moved, i.cause = &op;
@@ -340,6 +341,13 @@ class Inference {
     const Value* old = op.operand(1);  // only its place is asked for: it does not enter
     std::string here = use(op, 0), wanted = placeOf(old);
     Op* scope = info(old).scope;
+    const std::string name = variableName(op, old);
+    // `var v = x` inside an annotation is bound there although its first value is that of an outer name.
+    const bool boundHere = on_ && scope != on_ && !info(old).assignsOuter() && !old->name.empty() && old->name != name;
+    if (boundHere) {
+      wanted = seen(old).device;
+      scope = on_;
+    }
     std::string result = wanted;
     Why why = Why::Variable;
     const Value* from = old;
@@ -353,7 +361,7 @@ class Inference {
     } else if (mixes(fresh->type)) {
       need(op, 0, wanted, "literal");
     } else if (here != wanted) {
-      fail(op, report_.assignment(op, fresh, here, variableName(op, old), old, wanted));
+      fail(op, report_.assignment(op, fresh, here, name, old, wanted));
     }
     set(op.result(), result, why, from, &op).scope = scope;
     info(op.result()).constant = info(fresh).constant;

@@ -2,7 +2,6 @@
 // creation, move or argument that put it there, and the mended line with its cost.
 #include <algorithm>
 #include <cctype>
-#include <set>
 
 #include "passes/Place.h"
 

@@ -1,6 +1,5 @@
 // Carries out what inference decided: one `transfer` per value and destination, as far out of loops as the value
 // allows; annotations dissolve, device comparisons become constants, untaken branches go.
-#include <set>
 
 #include "passes/Place.h"
 
@@ -12,9 +11,6 @@ using ir::Op;
 using ir::OpKind;
 using ir::Region;
 using ir::Value;
-
-/// Moves that carry this much per trip and cannot leave their loop are worth a warning.
-constexpr int64_t kLoopMoveWarning = 64 * 1024;
 
 class Rewrite {
  public:
@@ -130,7 +126,6 @@ class Rewrite {
     transfer->result()->name = root->name;
     copies_[before->parent][{root, need.device}] = transfer->result();
     originals_[transfer->result()] = root;
-    warnInLoop(*transfer);
     return transfer->result();
   }
 
@@ -170,45 +165,6 @@ class Rewrite {
       if (loop) best = outer;
     }
     return best;
-  }
-
-  void warnInLoop(const Op& transfer) {
-    const Value* v = transfer.operand(0);
-    int64_t bytes = v->type.bytes();
-    if (bytes < kLoopMoveWarning ||
-        shared_.devices.actual(v->type.place.device) == shared_.devices.actual(transfer.result()->type.place.device))
-      return;
-    bool inLoop = false, known = true;
-    int64_t trips = 1;
-    for (const Op* o = transfer.parent->parentOp; o; o = o->parent->parentOp) {
-      if (o->kind != OpKind::For && o->kind != OpKind::While) continue;
-      inLoop = true;
-      std::optional<int64_t> n = o->kind == OpKind::For ? tripCount(*o) : std::nullopt;
-      known &= n.has_value();
-      if (n) trips *= *n;
-    }
-    if (!inLoop || !shared_.context.diags) return;
-    shared_.context.diags
-        ->report(Code::W0301, shared_.module.span(transfer.loc),
-                 Reporter::display(v, "a value") + " moves from " + v->type.place.device + " to " +
-                     transfer.result()->type.place.device + " in every trip of a loop: " + bytesText(bytes) + " x " +
-                     (known ? std::to_string(trips) : "?") + " trips")
-        .label("moved here (" + transfer.stringAttr("cause") + ")");
-  }
-
-  static std::optional<int64_t> constantInt(const Value* v) {
-    if (!v->op || v->op->kind != OpKind::Constant || v->type.dtype != ir::DType::I64) return std::nullopt;
-    const auto* data = std::get_if<ir::Data>(v->op->find("value"));
-    if (!data || (*data)->size() != 8) return std::nullopt;
-    uint64_t bits = 0;
-    for (size_t i = 0; i < 8; ++i) bits |= static_cast<uint64_t>((**data)[i]) << (8 * i);
-    return static_cast<int64_t>(bits);
-  }
-  static std::optional<int64_t> tripCount(const Op& loop) {
-    auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), by = constantInt(loop.operand(2));
-    if (!lo || !hi || !by || *by == 0) return std::nullopt;
-    int64_t span = *by > 0 ? *hi - *lo : *lo - *hi, step = *by > 0 ? *by : -*by;
-    return span <= 0 ? 0 : (span + step - 1) / step;
   }
 
   // ---- text

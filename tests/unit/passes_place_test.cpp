@@ -113,7 +113,7 @@ class PlaceTest : public ::testing::Test {
     for (const Diagnostic& d : diags_.all()) out.emplace_back(info(d.code).name);
     return out;
   }
-  /// "x cpu gpu to" of each transfer, in order.
+  /// "x cpu gpu .to(gpu)" of each transfer, in order.
   std::vector<std::string> transfers() {
     std::vector<std::string> out;
     for (const auto& f : m_.funcs) collect(*f->body, out);
@@ -190,7 +190,7 @@ TEST_F(PlaceTest, SameDestinationTwiceAndThereAndBackAreOneMove) {
   add(body(), c, x);
   print(body(), a);
   ASSERT_TRUE(place());
-  EXPECT_EQ(transfers(), Strings{"x cpu gpu to"});
+  EXPECT_EQ(transfers(), Strings{"x cpu gpu .to(gpu)"});
 }
 
 TEST_F(PlaceTest, HostScalarsMixAndDeviceScalarsDoNot) {
@@ -234,7 +234,16 @@ TEST_F(PlaceTest, AssignmentToAnOuterVariableInsideARegion) {
   add(body(), block->result(), v);
   ASSERT_TRUE(place()) << render(diags_, sources_);
   // The way back in finds the value where it was computed: no fourth move.
-  EXPECT_EQ(transfers(), (Strings{"v cpu gpu @gpu", "_ gpu cpu to", "_ gpu cpu to"}));
+  EXPECT_EQ(transfers(), (Strings{"v cpu gpu @gpu", "_ gpu cpu .to(cpu)", "_ gpu cpu .to(cpu)"}));
+}
+
+TEST_F(PlaceTest, VariableBoundInsideARegionFromAnOuterValue) {
+  Value* x = ones(body(), {4}, "x");
+  on(body(), "gpu", [&](Region* r) {
+    return std::vector<Value*>{samePlace(r, add(r, x, x), x)};  // { var v = x; v = v + v; v }
+  });
+  ASSERT_TRUE(place()) << render(diags_, sources_);
+  EXPECT_EQ(transfers(), Strings{"x cpu gpu @gpu"});
 }
 
 TEST_F(PlaceTest, BranchesAgree) {
