@@ -19,6 +19,13 @@ std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Di
 /// Whether a REPL entry is complete: brackets balanced, strings closed, not ending in an operator.
 bool isComplete(std::string_view text);
 
+/// A tensor kept by a session between its entries: a parameter of `main`, which the text names `__kept(i)`.
+struct SessionInput {
+  ir::DType dtype;
+  ir::Dims shape;
+  std::string place;                                  ///< device name as written, "cpu" for the host
+};
+
 /// What the compiler knows of the machine and the command line when it lowers a script.
 struct Options {
   std::map<std::string, std::string> params;          ///< --lr 0.3
@@ -31,15 +38,20 @@ struct Options {
   bool benches = false;                               ///< lower `bench` blocks
   bool checkUncalled = false;                         ///< `tenc check`: instantiate functions that nobody calls
   std::vector<std::string> importPaths;               ///< folders for modules; std/ is built in
+  bool session = false;                               ///< an entry of the REPL: see Lowered::kept
+  std::vector<SessionInput> inputs;                   ///< parameters of `main`
 };
 
-/// A value kept between REPL entries: its source name, its type with placement, and the leaves' host data are the tool's.
 struct Lowered {
   std::unique_ptr<ir::Module> module;                 ///< null after errors that leave nothing to go on with
   struct Case { std::string title; std::string func; Span span; };
   std::vector<Case> tests, benches;
   struct Param { std::string name, type, otherwise, doc; };
   std::vector<Param> params;                          ///< for --help
+  /// In a session: the top-level names of the entry in order, and "" for the value of a last expression, which is printed
+  /// too. `text` makes the value again: an expression in which `$k` stands for result k of `main`.
+  struct Kept { std::string name; bool isVar = false; std::string text, type; };
+  std::vector<Kept> kept;
 };
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options);
 

@@ -175,6 +175,11 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
   const Token* after = at.getType() == Token::EOF ? nullptr : parser.getTokenStream()->LT(2);
   auto next = [&](size_t type) { return after && after->getType() == type; };
   auto prior = [&](size_t type) { return before && before->getType() == type; };
+  if (prior(T::DOT) && before->getTokenIndex() > 0 &&
+      parser.getTokenStream()->get(before->getTokenIndex() - 1)->getType() == T::INT) {
+    d.help("a number ends with a digit: `1.0`");
+    return;
+  }
   switch (at.getType()) {
     case T::SLASHSLASH:
       if (statementStart) d.help("a comment starts with `#`", {{r.span(at), "#"}});
@@ -211,7 +216,7 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
     case T::ASSIGN:
       if (next(T::GT)) {
         d.help("a lambda is written `|x| x + 1`");
-      } else if (prior(T::EQ)) {
+      } else if (prior(T::EQ) || prior(T::ASSIGN)) {
         d.help("equality is `==`");
       } else if (parser.getExpectedTokens().contains(static_cast<size_t>(T::LBRACE))) {
         d.help("equality is `==`", {{r.span(at), "=="}});
@@ -230,7 +235,7 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
           set.contains(static_cast<size_t>(T::AT)) && !set.contains(static_cast<size_t>(T::NAME))) {
         d.help("an annotation stands before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`");
       }
-      if (prior(T::DOT) && !statementStart) d.help("a number ends with a digit: `1.0`");
+      if (prior(T::NAME) && before->getText() == "print") { d.help("`print` is called like a function: `print(x)`"); }
       break;
   }
 }
@@ -284,7 +289,13 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   const std::string shown = visible ? "`" + s + "`" : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
   auto d = reporter.report(Code::E0104, at, shown + " means nothing in TL");
   switch (s.front()) {
-    case '&': d.help("logical and is `and`; bit operations are functions: `bitwise_and(a, b)`"); break;
+    case '&':
+      if (s.size() > 1) {
+        d.help("logical and is `and`", {{at, "and"}});
+        break;
+      }
+      d.help("logical and is `and`; bit operations are functions: `bitwise_and(a, b)`");
+      break;
     case '^': d.help("a power is written `a ** b`; bit operations are functions: `bitwise_xor(a, b)`"); break;
     case '~': d.help("logical not is `not`; bit operations are functions: `bitwise_xor(a, -1)`"); break;
     case '!': d.help("logical not is `not`", {{at, "not "}}); break;

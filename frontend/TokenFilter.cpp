@@ -125,6 +125,10 @@ void TokenFilter::take(TokenPtr t) {
     case T::RBRACE:
       if (!close(*t)) return;
       break;
+    case T::COMMA:
+      if (last_ != T::COMMA) break;
+      reporter_.report(Code::E0101, reporter_.span(*t), "nothing stands between two commas");
+      return;
     case T::NAME:
       promote("param", T::PARAM);
       promote("device", T::DEVICE);

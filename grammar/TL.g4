@@ -123,7 +123,7 @@ DOC        : '##' ~[\r\n]* -> channel(HIDDEN) ;
 COMMENT    : '#' ~[\r\n]* -> skip ;
 SPACE      : [ \t\f]+ -> skip ;
 BOM        : '\u00EF\u00BB\u00BF' -> skip ;
-BAD_CHAR   : [\u0080-\u00FF]+ | . ;
+BAD_CHAR   : [\u0080-\u00FF]+ | '&&' | . ;
 
 fragment DIGITS      : [0-9] ('_'? [0-9])* ;
 fragment EXPONENT    : [eE] [+-]? [0-9]+ ;
