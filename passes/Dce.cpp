@@ -1,0 +1,171 @@
+// Removes what nobody uses: ops without effect (also those that can fault, and loops), results of `if`, carried values
+// of loops, operands of fused ops. Liveness is marked backward from effects and returned values; a carried value that
+// only feeds itself is dead.
+#include <unordered_set>
+
+#include "passes/Passes.h"
+
+namespace tenc::passes {
+namespace {
+
+using namespace tenc::ir;
+
+/// Control ops whose results and carried values are alive one by one; all others keep all or nothing.
+bool isSliced(OpKind kind) {
+  return kind == OpKind::If || kind == OpKind::For || kind == OpKind::While || kind == OpKind::On ||
+         kind == OpKind::Fused;
+}
+
+/// Operands before the carried ones.
+size_t firstCarried(OpKind kind) { return kind == OpKind::For ? 3 : 0; }
+/// Region arguments before the carried ones.
+size_t firstArgument(OpKind kind) { return kind == OpKind::For ? 1 : 0; }
+bool carries(OpKind kind) { return kind == OpKind::For || kind == OpKind::While; }
+
+/// Rebuilds the operand list from those that `keep` (by index) chooses.
+template <class Keep>
+void filterOperands(Op& op, Keep keep) {
+  std::vector<Value*> kept;
+  for (size_t i = 0; i < op.operandCount(); ++i) {
+    if (keep(i)) kept.push_back(op.operand(i));
+  }
+  if (kept.size() == op.operandCount()) return;
+  op.dropOperands();
+  for (Value* v : kept) op.addOperand(v);
+}
+
+class Eliminator {
+ public:
+  void run(Func& f) {
+    rootsOf(*f.body);
+    for (Value* v : f.body->terminator()->operands()) mark(v);
+    while (!work_.empty()) {
+      Value* v = work_.back();
+      work_.pop_back();
+      visit(v);
+    }
+    detach(*f.body);
+    sweep(*f.body);
+  }
+
+ private:
+  void rootsOf(const Region& r) {
+    for (const auto& op : r.ops) {
+      for (const auto& inner : op->regions) rootsOf(*inner);
+      if (op->has(Trait::HasSideEffect) || op->kind == OpKind::Call) markOp(op.get());
+    }
+  }
+
+  void mark(Value* v) {
+    if (liveValues_.insert(v).second) work_.push_back(v);
+  }
+
+  /// The op runs: what it needs in any case is alive, and what it is nested in runs too.
+  void markOp(Op* op) {
+    if (!liveOps_.insert(op).second) return;
+    if (op->parent->parentOp != nullptr) markOp(op->parent->parentOp);
+    const size_t always = !isSliced(op->kind)       ? op->operandCount()
+                          : op->kind == OpKind::For ? 3
+                          : op->kind == OpKind::If  ? 1
+                          : op->kind == OpKind::On  ? op->operandCount()
+                                                    : 0;
+    for (size_t i = 0; i < always; ++i) mark(op->operand(i));
+    if (op->kind == OpKind::While) mark(op->regions[0]->terminator()->operand(0));
+    if (op->kind == OpKind::Bench) {
+      for (Value* v : op->regions[0]->terminator()->operands()) mark(v);
+    }
+  }
+
+  void markSlot(Op* op, size_t i) {
+    if (carries(op->kind)) {
+      mark(op->operand(firstCarried(op->kind) + i));
+      mark(op->regions.back()->terminator()->operand(i));
+      mark(op->result(i));
+      for (const auto& r : op->regions) mark(r->args[firstArgument(op->kind) + i].get());
+    } else {
+      for (const auto& r : op->regions) mark(r->terminator()->operand(i));
+    }
+  }
+
+  void visit(Value* v) {
+    if (v->op != nullptr) {
+      markOp(v->op);
+      if (isSliced(v->op->kind)) markSlot(v->op, v->index);
+      return;
+    }
+    Op* op = v->region->parentOp;
+    if (op == nullptr) return;
+    markOp(op);
+    if (carries(op->kind)) {
+      if (v->index >= firstArgument(op->kind)) markSlot(op, v->index - firstArgument(op->kind));
+    } else if (op->kind == OpKind::Fused) {
+      mark(op->operand(v->index));
+    }
+  }
+
+  bool isDead(const Op& op) const { return !op.has(Trait::Terminator) && !liveOps_.contains(&op); }
+
+  /// Takes dead ops and dead slots out of all use lists.
+  void detach(Region& r) {
+    for (const auto& op : r.ops) {
+      for (const auto& inner : op->regions) detach(*inner);
+      if (isDead(*op)) {
+        op->dropOperands();
+        for (const auto& inner : op->regions) inner->terminator()->dropOperands();
+      } else if (isSliced(op->kind)) {
+        detachSlots(*op);
+      }
+    }
+  }
+
+  void detachSlots(Op& op) {
+    const auto resultLives = [&](size_t i) { return liveValues_.contains(op.result(i)); };
+    for (const auto& r : op.regions) {
+      if (r->terminator()->kind == OpKind::Yield) filterOperands(*r->terminator(), resultLives);
+    }
+    if (carries(op.kind)) {
+      const size_t first = firstCarried(op.kind);
+      filterOperands(op, [&](size_t i) { return i < first || resultLives(i - first); });
+    } else if (op.kind == OpKind::Fused) {
+      const Region& body = *op.regions[0];
+      filterOperands(op, [&](size_t i) { return liveValues_.contains(body.args[i].get()); });
+    }
+  }
+
+  void sweep(Region& r) {
+    for (auto it = r.ops.begin(); it != r.ops.end();) {
+      Op& op = **it++;
+      if (isDead(op)) {
+        op.erase();
+        continue;
+      }
+      for (const auto& inner : op.regions) sweep(*inner);
+      if (isSliced(op.kind)) sweepSlots(op);
+    }
+  }
+
+  void sweepSlots(Op& op) {
+    for (size_t i = op.results.size(); i-- > 0;) {
+      if (!liveValues_.contains(op.result(i))) op.removeResult(static_cast<uint32_t>(i));
+    }
+    if (!carries(op.kind) && op.kind != OpKind::Fused) return;
+    for (const auto& r : op.regions) {
+      for (size_t i = r->args.size(); i-- > firstArgument(op.kind);) {
+        if (!liveValues_.contains(r->args[i].get())) r->removeArg(static_cast<uint32_t>(i));
+      }
+    }
+  }
+
+  std::unordered_set<const Value*> liveValues_;
+  std::unordered_set<const Op*> liveOps_;
+  std::vector<Value*> work_;
+};
+
+}  // namespace
+
+bool dce(Module& m, Context&) {
+  for (const auto& f : m.funcs) Eliminator().run(*f);
+  return true;
+}
+
+}  // namespace tenc::passes

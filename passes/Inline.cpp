@@ -1,0 +1,97 @@
+// Replaces every call by the callee's body, callees first. Locations keep the chain of calls; functions that were
+// called are dropped afterwards, so that entry points remain.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "passes/Passes.h"
+
+namespace tenc::passes {
+namespace {
+
+using namespace tenc::ir;
+
+void collectCalls(const Region& region, std::vector<Op*>& calls) {
+  for (const auto& op : region.ops) {
+    if (op->kind == OpKind::Call) calls.push_back(op.get());
+    for (const auto& inner : op->regions) collectCalls(*inner, calls);
+  }
+}
+
+class Inliner {
+ public:
+  explicit Inliner(Module& m) : module_(m) {
+    for (const auto& f : m.funcs) functions_.emplace(f->name, f.get());
+  }
+
+  void run() {
+    for (size_t i = 0; i < module_.funcs.size(); ++i) visit(module_.funcs[i].get());
+    std::erase_if(module_.funcs, [&](const auto& f) { return called_.contains(f.get()); });
+  }
+
+ private:
+  /// Inlines all calls in `f`; calls form no cycle (the verifier checks).
+  void visit(Func* f) {
+    if (!visited_.insert(f).second) return;
+    std::vector<Op*> calls;
+    collectCalls(*f->body, calls);
+    for (Op* call : calls) {
+      auto it = functions_.find(call->stringAttr("callee"));
+      if (it == functions_.end()) continue;
+      visit(it->second);
+      called_.insert(it->second);
+      inlineCall(call, *it->second);
+    }
+  }
+
+  void inlineCall(Op* call, const Func& callee) {
+    ValueMap map;
+    for (size_t i = 0; i < call->operandCount(); ++i) map[callee.body->args[i].get()] = call->operand(i);
+    std::unordered_map<uint32_t, Loc> chained;
+    Builder at(call);
+    for (const auto& op : callee.body->ops) {
+      if (op->kind == OpKind::Return) break;
+      relocate(*clone(*op, at, map), call->loc, callee, chained);
+    }
+    const Op* end = callee.body->terminator();
+    for (size_t i = 0; i < call->results.size(); ++i) {
+      auto it = map.find(end->operand(i));
+      Value* value = it == map.end() ? end->operand(i) : it->second;
+      if (value->name.empty()) value->name = call->result(i)->name;
+      call->result(i)->replaceAllUsesWith(value);
+    }
+    call->erase();
+  }
+
+  void relocate(Op& op, Loc caller, const Func& callee, std::unordered_map<uint32_t, Loc>& chained) {
+    op.loc = chain(op.loc, caller, callee, chained);
+    for (const auto& region : op.regions) {
+      for (const auto& inner : region->ops) relocate(*inner, caller, callee, chained);
+    }
+  }
+
+  /// `loc` of the callee as seen from the caller: the end of its chain of calls goes on at `caller`.
+  Loc chain(Loc loc, Loc caller, const Func& callee, std::unordered_map<uint32_t, Loc>& chained) {
+    if (auto it = chained.find(loc.index); it != chained.end()) return it->second;
+    LocData data = module_.loc(loc);
+    if (data.caller.index != 0) {
+      data.caller = chain(data.caller, caller, callee, chained);
+    } else {
+      data.caller = caller;
+      data.callee = callee.signature.empty() ? callee.name : callee.signature;
+    }
+    return chained[loc.index] = module_.addLoc(std::move(data));
+  }
+
+  Module& module_;
+  std::unordered_map<std::string_view, Func*> functions_;
+  std::unordered_set<const Func*> visited_, called_;
+};
+
+}  // namespace
+
+bool inlineCalls(Module& m, Context&) {
+  Inliner(m).run();
+  return true;
+}
+
+}  // namespace tenc::passes

@@ -1,0 +1,47 @@
+#include "passes/Passes.h"
+
+#include <cstdio>
+
+namespace tenc::passes {
+
+const std::vector<PassInfo>& allPasses() {
+  static const std::vector<PassInfo> passes{
+#define TENC_PASS(function, name, doc) {name, function, doc},
+#include "passes/Passes.def"
+  };
+  return passes;
+}
+
+const std::vector<std::string_view>& placementPipeline() {
+  static const std::vector<std::string_view> names{"place", "verify-placed"};
+  return names;
+}
+
+const std::vector<std::string_view>& optimisationPipeline() {
+  static const std::vector<std::string_view> names{"inline", "decompose", "simplify", "cse", "dce", "fuse", "dce"};
+  return names;
+}
+
+bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names, std::string* failedPass) {
+  const auto failed = [&](std::string_view name) {
+    if (failedPass != nullptr) *failedPass = name;
+    return false;
+  };
+  for (std::string_view name : names) {
+    const PassInfo* pass = nullptr;
+    for (const PassInfo& p : allPasses()) {
+      if (p.name == name) pass = &p;
+    }
+    if (pass == nullptr || !pass->run(m, c)) return failed(name);
+#ifndef NDEBUG
+    if (const std::string wrong = ir::verify(m); !wrong.empty()) {
+      std::fprintf(stderr, "tenc: internal error: wrong IR after pass %s: %s\n", std::string(name).c_str(),
+                   wrong.c_str());
+      return failed(name);
+    }
+#endif
+  }
+  return true;
+}
+
+}  // namespace tenc::passes
