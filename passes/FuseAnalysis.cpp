@@ -205,7 +205,8 @@ class Analysis {
         return !b || b->role != Role::PassThrough || b->materialised;
       };
       // A reshape or slice that is contiguous in an operand in memory is a view of it.
-      bool mayView = op.kind == OpKind::Reshape || op.kind == OpKind::Slice;
+      // Scalars are read from the start of a buffer, so they are no views.
+      bool mayView = (op.kind == OpKind::Reshape || op.kind == OpKind::Slice) && op.result()->type.rank() > 0;
       if (mayView && base(op.operand(0))) {
         auto v = ir::stridedView(op.result(), [&](const Value* x) { return x == op.operand(0); });
         if (v && ir::isDense(*v, op.result()->type.shape)) {

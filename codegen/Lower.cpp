@@ -1,0 +1,335 @@
+// From fused IR to a Program: kernels, storages, then one step an op.
+#include <cstring>
+#include <unordered_map>
+
+#include "codegen/Codegen.h"
+#include "codegen/PlanMemory.h"
+#include "codegen/Storage.h"
+
+namespace tenc::codegen {
+
+using abi::BufferId;
+using abi::Step;
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Value;
+
+namespace {
+
+class Lowering {
+ public:
+  Lowering(const ir::Module& m, const ir::Func& f, Backend& backend) : m_(m), f_(f), backend_(backend) {}
+
+  Compiled run() {
+    collectKernels(*f_.body);
+    if (!out_.error.empty()) return std::move(out_);
+    KernelOf kernelOf;
+    for (const auto& [op, index] : kernelIndex_) kernelOf[op] = &out_.kernels[index];
+    // Bindings differ between ops that share a kernel only in the op, so the shared kernel serves all.
+    storage_ = std::make_unique<Storage>(m_, f_, kernelOf);
+    abi::Program& p = out_.program;
+    for (const Value* v : args()) p.inputs.push_back(tensor(v));
+    p.steps = region(*f_.body);
+    if (const Op* ret = f_.body->terminator()) {
+      for (const Value* v : ret->operands()) p.results.push_back(tensor(v));
+    }
+    planBuffers();
+    compile();
+    return std::move(out_);
+  }
+
+ private:
+  std::vector<const Value*> args() const {
+    std::vector<const Value*> list;
+    for (const auto& a : f_.body->args) list.push_back(a.get());
+    return list;
+  }
+
+  void collectKernels(const Region& r) {
+    for (const auto& op : r.ops) {
+      if (op->kind != OpKind::Fused) {
+        for (const auto& inner : op->regions) collectKernels(*inner);
+        continue;
+      }
+      Kernel k = buildKernel(*op);
+      if (!k.error.empty()) {
+        if (out_.error.empty()) out_.error = "kernel " + k.name + ": " + k.error;
+        return;
+      }
+      auto [it, fresh] = kernelsByKey_.emplace(keyWithFaults(k), static_cast<uint32_t>(out_.kernels.size()));
+      kernelIndex_[op.get()] = it->second;
+      if (fresh) out_.kernels.push_back(std::move(k));
+    }
+  }
+
+  /// Kernels that may stop the program are shared only when they stop at the same places.
+  static std::string keyWithFaults(const Kernel& k) {
+    std::string text = key(k);
+    for (size_t i = 0; i < k.faults.size(); ++i) {
+      text += ' ' + std::to_string(k.faults[i].index) + ':' + std::to_string(k.faultCodes[i]);
+    }
+    for (int32_t o : k.bufferOperand) text += ' ' + std::to_string(o);
+    for (int32_t r : k.bufferResult) text += ' ' + std::to_string(r);
+    for (uint32_t s : k.scalarOperand) text += ' ' + std::to_string(s);
+    return text;
+  }
+
+  BufferId buffer(uint32_t storage) { return storage; }
+  BufferId buffer(const Value* v) { return storage_->place(v).storage; }
+  abi::KernelArg arg(const Value* v) {
+    auto p = storage_->place(v);
+    return {p.storage, p.byteOffset};
+  }
+
+  abi::TensorRef tensor(const Value* v) {
+    abi::TensorRef t;
+    auto p = storage_->place(v);
+    t.buffer = p.storage;
+    t.byteOffset = p.byteOffset;
+    t.dtype = static_cast<uint8_t>(v->type.dtype);
+    t.shape = v->type.shape;
+    t.device = v->type.place.isFree() ? "cpu" : std::string(m_.actual(v->type.place.device));
+    return t;
+  }
+
+  uint32_t site(ir::Loc loc, abi::FaultKind kind) {
+    uint64_t id = uint64_t{loc.index} << 8 | static_cast<uint64_t>(kind);
+    auto [it, fresh] = sites_.emplace(id, static_cast<uint32_t>(out_.sites.size()));
+    if (fresh) {
+      out_.sites.push_back(loc);
+      out_.program.sites.push_back(kind);
+    }
+    return it->second;
+  }
+
+  std::vector<Step> region(const Region& r) {
+    std::vector<Step> steps;
+    for (const auto& op : r.ops) lower(*op, steps);
+    return steps;
+  }
+
+  void copy(abi::KernelArg dst, abi::KernelArg src, const Value* v, std::vector<Step>& steps) {
+    if (v->type.bytes() == 0) return;
+    Step s{};
+    s.kind = Step::Kind::Copy;
+    s.device = storage_->deviceOf(v);
+    s.dst = dst;
+    s.src = src;
+    s.bytes = static_cast<uint64_t>(v->type.bytes());
+    steps.push_back(std::move(s));
+  }
+
+  /// All at once: a source that is the target of another copy goes through a temporary.
+  void parallel(const std::vector<ValueCopy>& copies, const Op& at, std::vector<Step>& steps) {
+    std::vector<std::pair<const ValueCopy*, BufferId>> late;
+    for (const ValueCopy& c : copies) {
+      bool overwritten = false;
+      for (const ValueCopy& other : copies) {
+        overwritten = overwritten || (&other != &c && other.to == storage_->place(c.from).storage);
+      }
+      if (!overwritten) continue;
+      BufferId t = storage_->temporary(c.from, at);
+      copy({t, 0}, arg(c.from), c.from, steps);
+      late.emplace_back(&c, t);
+    }
+    for (const ValueCopy& c : copies) {
+      bool isLate = false;
+      for (const auto& [l, t] : late) {
+        if (l == &c) {
+          copy({c.to, 0}, {t, 0}, c.from, steps);
+          isLate = true;
+        }
+      }
+      if (!isLate) copy({c.to, 0}, arg(c.from), c.from, steps);
+    }
+  }
+
+  void lower(const Op& op, std::vector<Step>& steps) {
+    switch (op.kind) {
+      case OpKind::Constant: return constant(op);
+      case OpKind::Reshape:
+      case OpKind::Slice: return;  // views
+      case OpKind::Fused: return launch(op, steps);
+      case OpKind::Transfer: return transfer(op, steps);
+      case OpKind::For:
+      case OpKind::While:
+      case OpKind::If: return control(op, steps);
+      case OpKind::Yield:
+      case OpKind::Condition: return parallel(storage_->copiesAtEnd(*op.parent), op, steps);
+      case OpKind::Return: return;
+      case OpKind::Bench: {
+        Step s{};
+        s.kind = Step::Kind::Bench;
+        s.name = op.stringAttr("name");
+        s.body = region(*op.regions[0]);
+        steps.push_back(std::move(s));
+        return;
+      }
+      default: return effect(op, steps);
+    }
+  }
+
+  void constant(const Op& op) {
+    const ir::Data& data = std::get<ir::Data>(*op.find("value"));
+    if (data && !data->empty()) out_.program.constants.push_back({buffer(op.result()), data});
+  }
+
+  void launch(const Op& op, std::vector<Step>& steps) {
+    uint32_t index = kernelIndex_.at(&op);
+    const Kernel& k = out_.kernels[index];
+    Step s{};
+    s.kind = Step::Kind::Launch;
+    s.kernel = index;
+    s.device = op.results.empty() ? 0 : storage_->deviceOf(op.result());
+    for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
+      int32_t operand = k.bufferOperand[b];
+      int32_t result = k.bufferResult[b];
+      if (operand < 0 && result < 0) continue;  // scratch
+      if (operand >= 0 && result >= 0 &&
+          storage_->copiesFirst(op, static_cast<uint32_t>(operand), static_cast<uint32_t>(result))) {
+        const Value* old = op.operand(static_cast<size_t>(operand));
+        copy(arg(op.result(static_cast<size_t>(result))), arg(old), old, steps);
+      }
+      s.args.push_back(result >= 0 ? arg(op.result(static_cast<size_t>(result)))
+                                   : arg(op.operand(static_cast<size_t>(operand))));
+    }
+    for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
+    steps.push_back(std::move(s));
+  }
+
+  void transfer(const Op& op, std::vector<Step>& steps) {
+    auto from = arg(op.operand(0));
+    auto to = arg(op.result());
+    if (from.buffer == to.buffer) return;  // two names of one device
+    Step s{};
+    s.kind = Step::Kind::Transfer;
+    s.device = storage_->deviceOf(op.result());
+    s.dst = to;
+    s.src = from;
+    s.bytes = static_cast<uint64_t>(op.result()->type.bytes());
+    steps.push_back(std::move(s));
+  }
+
+  void control(const Op& op, std::vector<Step>& steps) {
+    parallel(storage_->copiesBefore(op), op, steps);
+    Step s{};
+    s.swaps = storage_->swaps(op);
+    if (op.kind == OpKind::For) {
+      s.kind = Step::Kind::For;
+      s.lo = buffer(op.operand(0));
+      s.hi = buffer(op.operand(1));
+      s.by = buffer(op.operand(2));
+      s.iv = buffer(op.regions[0]->args[0].get());
+      s.site = site(op.loc, abi::FaultKind::Division);  // a step of 0
+      s.body = region(*op.regions[0]);
+    } else if (op.kind == OpKind::While) {
+      s.kind = Step::Kind::While;
+      s.condition = region(*op.regions[0]);
+      s.cond = buffer(op.regions[0]->terminator()->operand(0));
+      s.body = region(*op.regions[1]);
+    } else {
+      s.kind = Step::Kind::If;
+      s.cond = buffer(op.operand(0));
+      s.body = region(*op.regions[0]);
+      s.other = region(*op.regions[1]);
+    }
+    steps.push_back(std::move(s));
+  }
+
+  void effect(const Op& op, std::vector<Step>& steps) {
+    Step s{};
+    switch (op.kind) {
+      case OpKind::Print: s.kind = Step::Kind::Print; break;
+      case OpKind::Assert:
+        s.kind = Step::Kind::Assert;
+        s.site = site(op.loc, abi::FaultKind::Assertion);
+        break;
+      case OpKind::Load:
+        s.kind = Step::Kind::Load;
+        s.site = site(op.loc, abi::FaultKind::File);
+        break;
+      case OpKind::Save:
+        s.kind = Step::Kind::Save;
+        s.site = site(op.loc, abi::FaultKind::File);
+        break;
+      case OpKind::Seed: s.kind = Step::Kind::Seed; break;
+      case OpKind::RngNext: s.kind = Step::Kind::RngNext; break;
+      case OpKind::Time: s.kind = Step::Kind::Time; break;
+      default:
+        if (out_.error.empty()) out_.error = "`" + std::string(op.info().mnemonic) + "` was not lowered by the passes";
+        return;
+    }
+    s.pieces = op.stringsAttr("pieces");
+    s.formats = op.stringsAttr("formats");
+    s.path = op.stringAttr("path");
+    s.format = op.stringAttr("format");
+    s.name = op.stringAttr("name");
+    s.names = op.stringsAttr("names");
+    for (const Value* v : op.operands()) s.tensors.push_back(tensor(v));
+    const auto& devices = op.stringsAttr("devices");  // where printed values came from
+    size_t first = op.kind == OpKind::Assert ? 1 : 0;
+    for (size_t i = 0; i < devices.size() && first + i < s.tensors.size(); ++i)
+      s.tensors[first + i].device = devices[i];
+    for (const auto& r : op.results) s.tensors.push_back(tensor(r.get()));
+    steps.push_back(std::move(s));
+  }
+
+  void planBuffers() {
+    abi::Program& p = out_.program;
+    const auto& items = storage_->items();
+    p.buffers.resize(items.size());
+    for (uint32_t d = 0; d < storage_->deviceCount(); ++d) {
+      std::vector<MemoryItem> list;
+      std::vector<uint32_t> ids;
+      for (uint32_t i = 0; i < items.size(); ++i) {
+        if (items[i].bytes == 0 || items[i].device != d) continue;
+        list.push_back({items[i].bytes, items[i].start, items[i].end, 0});
+        ids.push_back(i);
+      }
+      MemoryLayout layout = planMemory(list);
+      MemoryPlan::Device plan{storage_->devices()[d], layout.peak, {}};
+      for (size_t i = 0; i < ids.size(); ++i) {
+        p.buffers[ids[i]] = {d, list[i].offset, list[i].bytes};
+        if (list[i].start <= layout.peakTime && layout.peakTime < list[i].end)
+          plan.atPeak.push_back({items[ids[i]].value, list[i].bytes});
+      }
+      p.devices.push_back({storage_->devices()[d], layout.peak});
+      out_.memory.devices.push_back(std::move(plan));
+    }
+  }
+
+  void compile() {
+    abi::Program& p = out_.program;
+    p.kernels.resize(out_.kernels.size());
+    std::vector<const Kernel*> kernels;
+    std::vector<abi::Kernel*> outs;
+    for (size_t i = 0; i < out_.kernels.size(); ++i) {
+      const Kernel& k = out_.kernels[i];
+      p.kernels[i].name = k.name;
+      for (size_t s = 0; s < k.faults.size(); ++s) {
+        p.kernels[i].sites.push_back(site(k.faults[s], static_cast<abi::FaultKind>(k.faultCodes[s])));
+      }
+      kernels.push_back(&k);
+      outs.push_back(&p.kernels[i]);
+    }
+    if (!kernels.empty()) p.code = backend_.compile(kernels, outs, out_.error);
+  }
+
+  const ir::Module& m_;
+  const ir::Func& f_;
+  Backend& backend_;
+  Compiled out_;
+  std::unique_ptr<Storage> storage_;
+  std::unordered_map<const Op*, uint32_t> kernelIndex_;
+  std::unordered_map<std::string, uint32_t> kernelsByKey_;
+  std::unordered_map<uint64_t, uint32_t> sites_;
+};
+
+}  // namespace
+
+Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, Backend& backend) {
+  return Lowering(m, func, backend).run();
+}
+
+}  // namespace tenc::codegen

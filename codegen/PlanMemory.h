@@ -1,0 +1,21 @@
+// Offsets for buffers that live at known times: best fit in one arena.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace tenc::codegen {
+
+struct MemoryItem {
+  uint64_t bytes = 0;
+  int64_t start = 0, end = 0;  ///< alive in [start, end)
+  uint64_t offset = 0;         ///< the result: 64-byte aligned; items alive at one time do not overlap
+};
+
+/// Sets the offsets. `peak` is the arena's size, `peakTime` a time at which the most bytes are alive.
+struct MemoryLayout {
+  uint64_t peak = 0;
+  int64_t peakTime = 0;
+};
+MemoryLayout planMemory(std::vector<MemoryItem>& items);
+
+}  // namespace tenc::codegen

@@ -1,0 +1,436 @@
+#include "codegen/Storage.h"
+
+#include <algorithm>
+
+#include "ir/Views.h"
+
+namespace tenc::codegen {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Value;
+
+namespace {
+
+constexpr int64_t kForever = int64_t{1} << 60;
+
+bool isLoop(const Op& op) { return op.kind == OpKind::For || op.kind == OpKind::While || op.kind == OpKind::Bench; }
+
+uint64_t storedBytes(const ir::Type& t) { return std::max<uint64_t>(8, static_cast<uint64_t>(t.bytes())); }
+
+bool sameAccess(const Access& a, const Access& b) {
+  return a.offset == b.offset && a.strides == b.strides && a.terms.empty() && b.terms.empty();
+}
+
+/// Whether the kernel may write `result` into the memory of `operand`: every element is read before, and at the same
+/// point as, it is written.
+bool kernelInPlace(const Kernel& k, uint32_t operand, uint32_t result) {
+  if (k.kind != Kernel::Kind::Loop) return false;
+  for (size_t s = 0; s < k.stages.size(); ++s) {
+    if (k.stages[s].ordered) return false;
+    for (const Expr& e : k.stages[s].exprs) {
+      if (e.kind != Expr::Kind::Load || e.access.buffer != operand) continue;
+      bool stored = false;
+      for (size_t t = 0; t < k.stages.size(); ++t) {
+        for (const Store& st : k.stages[t].stores) {
+          if (st.access.buffer != result) continue;
+          bool apart = false;  // boxes that do not meet
+          for (size_t d = 0; d < k.outer.size(); ++d) {
+            apart = apart || k.stages[s].outerHi[d] <= k.stages[t].outerLo[d] ||
+                    k.stages[t].outerHi[d] <= k.stages[s].outerLo[d];
+          }
+          if (!sameAccess(st.access, e.access) || (t < s && !apart)) return false;
+          stored = true;
+        }
+      }
+      if (!stored) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Storage::Storage(const ir::Module& m, const ir::Func& f, const KernelOf& kernels) : m_(m), kernels_(kernels) {
+  devices_.push_back("cpu");
+  for (const auto& arg : f.body->args) {
+    define(arg.get(), -1);
+    all_[classes_.at(arg.get())].pinned = true;
+  }
+  number(*f.body);
+  const Op* ret = f.body->terminator();
+  if (ret) {
+    for (const Value* v : ret->operands()) {
+      for (Life& l : all_[classes_.at(root(v))].lives) l.end = kForever;
+    }
+  }
+  mergeLoops(*f.body);
+  mergeUpdates(*f.body);
+  mergeCarried(*f.body);
+  planExchanges(*f.body);
+  reuse(*f.body);
+  finish();
+}
+
+uint32_t Storage::deviceOf(const Value* v) const {
+  if (v->type.place.isFree()) return 0;
+  std::string_view actual = m_.actual(v->type.place.device);
+  for (uint32_t i = 0; i < devices_.size(); ++i) {
+    if (devices_[i] == actual) return i;
+  }
+  return 0;
+}
+
+uint32_t Storage::find(uint32_t c) const {
+  while (all_[c].parent != c) c = all_[c].parent;
+  return c;
+}
+
+bool Storage::whole(const Value* v) const {
+  const auto& [r, offset] = roots_.at(v);
+  return offset == 0 && r->type.bytes() == v->type.bytes();
+}
+
+void Storage::define(const Value* v, int64_t start) {
+  roots_[v] = {v, 0};
+  if (!v->type.place.isFree()) {
+    std::string actual(m_.actual(v->type.place.device));
+    if (std::find(devices_.begin(), devices_.end(), actual) == devices_.end()) devices_.push_back(actual);
+  }
+  uint32_t id = static_cast<uint32_t>(all_.size());
+  classes_[v] = id;
+  Class c{id, storedBytes(v->type), deviceOf(v), false, false, {}};
+  c.lives.push_back({start, start + 1, v});
+  all_.push_back(std::move(c));
+}
+
+void Storage::alias(const Value* v, const Value* of, uint64_t byteOffset) {
+  const auto& [r, offset] = roots_.at(of);
+  roots_[v] = {r, offset + byteOffset};
+}
+
+void Storage::use(const Value* v, int64_t at) {
+  const Value* r = root(v);
+  auto it = classes_.find(r);
+  if (it == classes_.end()) return;
+  Life& l = all_[it->second].lives[0];
+  l.end = std::max(l.end, at);
+}
+
+/// Gives positions to ops (two units each: reads at 2p, writes until 2p + 1) and lives to values.
+void Storage::number(const Region& r) {
+  for (const auto& opPtr : r.ops) {
+    const Op& op = *opPtr;
+    int64_t p = clock_++;
+    begin_[&op] = p;
+    bool simple = op.regions.empty() || op.kind == OpKind::Fused;
+    bool terminator = op.has(ir::Trait::Terminator);
+    for (const Value* v : op.operands()) use(v, 2 * p + (simple && !terminator ? 1 : 0));
+    if (simple) {
+      end_[&op] = p;
+      if (terminator) continue;
+      const Value* source = op.operandCount() ? op.operand(0) : nullptr;
+      if (op.kind == OpKind::Reshape && has(source)) {
+        alias(op.result(), source, 0);
+      } else if (op.kind == OpKind::Slice && has(source)) {
+        auto view = ir::stridedView(op.result(), [&](const Value* x) { return x == source; });
+        alias(op.result(), source, static_cast<uint64_t>(view->offset * ir::byteSize(source->type.dtype)));
+      } else if (op.kind == OpKind::Transfer && has(source) &&
+                 storedBytes(source->type) == storedBytes(op.result()->type) &&
+                 m_.actual(op.result()->type.place.device.empty() ? "cpu" : op.result()->type.place.device) ==
+                     devices_[deviceOf(source)]) {
+        alias(op.result(), source, 0);
+      } else {
+        for (const auto& res : op.results) define(res.get(), 2 * p);
+      }
+      if (op.kind == OpKind::Constant) {
+        Class& c = all_[classes_.at(op.result())];
+        c.pinned = true;
+        c.lives[0] = {-1, kForever, op.result()};
+      }
+      continue;
+    }
+    size_t firstInside = all_.size();
+    for (const auto& inner : op.regions) {
+      for (const auto& arg : inner->args) define(arg.get(), 2 * p);
+      number(*inner);
+      if (op.kind == OpKind::While && inner == op.regions[0]) {
+        // What the condition reads is still wanted by the body.
+        int64_t now = 2 * clock_;
+        for (const auto& arg : inner->args) {
+          Life& l = all_[classes_.at(arg.get())].lives[0];
+          l.end = std::max(l.end, now - 1);
+        }
+      }
+    }
+    int64_t e = clock_++;
+    end_[&op] = e;
+    if (op.kind == OpKind::For) {
+      Life& l = all_[classes_.at(op.regions[0]->args[0].get())].lives[0];  // the induction variable
+      l.end = std::max(l.end, 2 * e);
+    }
+    if (isLoop(op)) {
+      // Values from outside that are read inside stay until the last trip is over.
+      for (size_t i = 0; i < firstInside; ++i) {
+        Life& l = all_[i].lives[0];
+        if (l.end > 2 * p + 1 && l.end < 2 * e) l.end = 2 * e;
+      }
+    }
+    for (const auto& res : op.results) define(res.get(), 2 * e);
+  }
+}
+
+bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
+  auto it = kernels_.find(&op);
+  if (it == kernels_.end()) return false;
+  const Kernel& k = *it->second;
+  int operand = -1;
+  for (size_t i = 0; i < op.operandCount(); ++i) {
+    auto r = roots_.find(op.operand(i));
+    if (r == roots_.end() || r->second.first != from) continue;
+    if (operand >= 0 || r->second.second != 0) return false;  // read in two ways
+    operand = static_cast<int>(i);
+  }
+  if (operand < 0) return false;
+  for (uint32_t b = 0; b < k.bufferOperand.size(); ++b) {
+    if (k.bufferOperand[b] != operand) continue;
+    for (uint32_t r = 0; r < k.bufferResult.size(); ++r) {
+      if (k.bufferResult[r] < 0 || op.result(static_cast<size_t>(k.bufferResult[r])) != to) continue;
+      if (r == b) return true;  // an update
+      bool sameWidth = ir::byteSize(k.buffers[b].dtype) == ir::byteSize(k.buffers[r].dtype);
+      return sameWidth && k.buffers[b].role == Buffer::Role::Input && kernelInPlace(k, b, r);
+    }
+  }
+  // A scalar is read by value before the kernel runs.
+  return std::find(k.scalarOperand.begin(), k.scalarOperand.end(), static_cast<uint32_t>(operand)) !=
+         k.scalarOperand.end();
+}
+
+/// Whether `y` is made by the op that reads `x` last, in x's memory.
+bool Storage::handsOver(const Life& x, const Life& y) const {
+  const Op* op = y.value->op;
+  if (!op || (!op->regions.empty() && op->kind != OpKind::Fused)) return false;
+  auto at = begin_.find(op);
+  if (at == begin_.end() || y.start != 2 * at->second || x.end > y.start + 1) return false;
+  return inPlace(*op, x.value, y.value);
+}
+
+bool Storage::conflict(const Class& a, const Class& b) const {
+  const Class& few = a.lives.size() <= b.lives.size() ? a : b;
+  const Class& many = &few == &a ? b : a;
+  for (const Life& x : few.lives) {
+    auto it = std::lower_bound(many.lives.begin(), many.lives.end(), x.start,
+                               [](const Life& l, int64_t t) { return l.end <= t; });
+    // Lives of one storage follow each other, but for the moment of a hand-over.
+    if (it != many.lives.begin()) --it;
+    for (; it != many.lives.end() && it->start < x.end; ++it) {
+      if (it->end <= x.start) continue;
+      if (!handsOver(x, *it) && !handsOver(*it, x)) return true;
+    }
+  }
+  return false;
+}
+
+void Storage::join(uint32_t a, uint32_t b) {
+  a = find(a);
+  b = find(b);
+  if (a == b) return;
+  if (all_[a].lives.size() < all_[b].lives.size()) std::swap(a, b);
+  Class& into = all_[a];
+  Class& from = all_[b];
+  size_t middle = into.lives.size();
+  into.lives.insert(into.lives.end(), from.lives.begin(), from.lives.end());
+  auto before = [](const Life& x, const Life& y) { return x.start != y.start ? x.start < y.start : x.end < y.end; };
+  std::inplace_merge(into.lives.begin(), into.lives.begin() + static_cast<std::ptrdiff_t>(middle), into.lives.end(),
+                     before);
+  into.pinned |= from.pinned;
+  into.frozen |= from.frozen;
+  from.lives.clear();
+  from.parent = a;
+}
+
+bool Storage::tryMerge(uint32_t a, uint32_t b) {
+  a = find(a);
+  b = find(b);
+  if (a == b) return true;
+  const Class& x = all_[a];
+  const Class& y = all_[b];
+  if (x.bytes != y.bytes || x.device != y.device || x.pinned || y.pinned || conflict(x, y)) return false;
+  join(a, b);
+  return true;
+}
+
+/// A carried argument and the loop's result are one storage; in `while` the arguments of both regions.
+void Storage::mergeLoops(const Region& r) {
+  for (const auto& op : r.ops) {
+    if (op->kind == OpKind::Fused) continue;
+    if (op->kind == OpKind::For || op->kind == OpKind::While) {
+      size_t lead = op->kind == OpKind::For ? 1 : 0;
+      for (size_t i = 0; i < op->results.size(); ++i) {
+        uint32_t c = classes_.at(op->result(i));
+        for (const auto& inner : op->regions) { join(c, classes_.at(inner->args[lead + i].get())); }
+        all_[find(c)].frozen = true;
+      }
+    }
+    for (const auto& inner : op->regions) mergeLoops(*inner);
+  }
+}
+
+void Storage::mergeUpdates(const Region& r) {
+  for (const auto& op : r.ops) {
+    if (op->kind == OpKind::Fused) {
+      const Kernel& k = *kernels_.at(op.get());
+      for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
+        if (k.bufferOperand[b] < 0 || k.bufferResult[b] < 0) continue;
+        const Value* old = op->operand(static_cast<size_t>(k.bufferOperand[b]));
+        if (whole(old)) tryMerge(classOf(old), classOf(op->result(static_cast<size_t>(k.bufferResult[b]))));
+      }
+      continue;
+    }
+    for (const auto& inner : op->regions) mergeUpdates(*inner);
+  }
+}
+
+void Storage::mergeCarried(const Region& r) {
+  for (const auto& op : r.ops) {
+    if (op->kind == OpKind::Fused) continue;
+    for (const auto& inner : op->regions) mergeCarried(*inner);
+    mergeCarriedOf(*op);
+  }
+}
+
+void Storage::mergeCarriedOf(const Op& op) {
+  bool loop = op.kind == OpKind::For || op.kind == OpKind::While;
+  if (!loop && op.kind != OpKind::If) return;
+  size_t lead = op.kind == OpKind::For ? 3 : 0;
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Value* result = op.result(i);
+    for (const auto& inner : op.regions) {
+      if (op.kind == OpKind::While && inner == op.regions[0]) continue;
+      const Value* y = inner->terminator()->operand(i);
+      if (whole(y)) tryMerge(classOf(y), classOf(result));
+    }
+    if (loop && whole(op.operand(lead + i))) tryMerge(classOf(op.operand(lead + i)), classOf(result));
+    all_[find(classes_.at(result))].frozen = true;
+  }
+}
+
+/// What could not be merged is copied or exchanged.
+void Storage::planExchanges(const Region& r) {
+  for (const auto& opPtr : r.ops) {
+    const Op& op = *opPtr;
+    if (op.kind == OpKind::Fused) continue;
+    for (const auto& inner : op.regions) planExchanges(*inner);
+    bool loop = op.kind == OpKind::For || op.kind == OpKind::While;
+    if (!loop && op.kind != OpKind::If) continue;
+    size_t lead = op.kind == OpKind::For ? 3 : 0;
+    std::unordered_set<uint32_t> exchanged;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      uint32_t carried = classOf(op.result(i));
+      if (loop) {
+        const Value* init = op.operand(lead + i);
+        if (!whole(init) || classOf(init) != carried) {
+          before_[&op].push_back({init, carried});
+          writtenBy(carried, 2 * begin_.at(&op) - 1);
+        }
+      }
+      for (const auto& inner : op.regions) {
+        if (op.kind == OpKind::While && inner == op.regions[0]) continue;
+        const Value* y = inner->terminator()->operand(i);
+        uint32_t own = classOf(y);
+        if (own == carried && whole(y)) continue;
+        bool inside = loop && whole(y);
+        if (inside) {
+          const Class& c = all_[own];
+          inside =
+              !c.pinned && c.bytes == all_[carried].bytes && c.device == all_[carried].device && !all_[carried].pinned;
+          for (const Life& l : c.lives) inside = inside && l.start > 2 * begin_.at(&op) && l.end < 2 * end_.at(&op);
+        }
+        if (inside && exchanged.insert(own).second) {
+          swaps_[&op].emplace_back(carried, own);
+          all_[own].frozen = true;
+        } else {
+          atEnd_[inner.get()].push_back({y, carried});
+          writtenBy(carried, 2 * begin_.at(inner->terminator()) - 1);
+        }
+      }
+    }
+  }
+}
+
+/// A copy into the storage is made at `time`, while other values are still to be read.
+void Storage::writtenBy(uint32_t c, int64_t time) {
+  auto [it, fresh] = written_.emplace(c, time);
+  if (!fresh) it->second = std::min(it->second, time);
+}
+
+/// Results of elementwise kernels take over operands that die there.
+void Storage::reuse(const Region& r) {
+  for (const auto& op : r.ops) {
+    if (op->kind == OpKind::Fused) {
+      for (const auto& res : op->results) {
+        for (const Value* v : op->operands()) {
+          if (!has(v) || !whole(v) || v->type.bytes() != res->type.bytes()) continue;
+          uint32_t a = classOf(v);
+          uint32_t b = classOf(res.get());
+          if (a == b || all_[a].frozen || all_[b].frozen || v->type.bytes() < 4096) continue;
+          if (tryMerge(a, b)) break;
+        }
+      }
+      continue;
+    }
+    for (const auto& inner : op->regions) reuse(*inner);
+  }
+}
+
+void Storage::finish() {
+  items_.resize(all_.size());
+  for (uint32_t i = 0; i < all_.size(); ++i) {
+    const Class& c = all_[i];
+    if (c.parent != i || c.lives.empty()) continue;
+    Item& item = items_[i];
+    item.bytes = c.bytes;
+    item.device = c.device;
+    item.start = c.lives.front().start;
+    item.value = c.lives.front().value;
+    for (const Life& l : c.lives) item.end = std::max(item.end, l.end);
+  }
+  for (const auto& [c, time] : written_) items_[find(c)].start = std::min(items_[find(c)].start, time);
+  // Storages that are exchanged live together: either may be at either address.
+  std::vector<uint32_t> group(all_.size());
+  for (uint32_t i = 0; i < group.size(); ++i) group[i] = i;
+  auto leader = [&](uint32_t i) {
+    while (group[i] != i) i = group[i];
+    return i;
+  };
+  for (const auto& [op, pairs] : swaps_) {
+    for (const auto& [a, b] : pairs) group[leader(find(a))] = leader(find(b));
+  }
+  std::unordered_map<uint32_t, std::pair<int64_t, int64_t>> hulls;
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].bytes == 0) continue;
+    auto [it, fresh] = hulls.emplace(leader(i), std::pair{items_[i].start, items_[i].end});
+    if (fresh) continue;
+    it->second.first = std::min(it->second.first, items_[i].start);
+    it->second.second = std::max(it->second.second, items_[i].end);
+  }
+  for (uint32_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].bytes != 0) std::tie(items_[i].start, items_[i].end) = hulls.at(leader(i));
+  }
+}
+
+Storage::Place Storage::place(const Value* v) const { return {classOf(v), roots_.at(v).second}; }
+
+bool Storage::copiesFirst(const Op& op, uint32_t operand, uint32_t result) const {
+  const Value* old = op.operand(operand);
+  return !whole(old) || classOf(old) != classOf(op.result(result));
+}
+
+uint32_t Storage::temporary(const Value* v, const Op& at) {
+  int64_t p = 2 * begin_.at(&at);
+  items_.push_back({storedBytes(v->type), deviceOf(v), p - 1, p + 2, v});
+  return static_cast<uint32_t>(items_.size() - 1);
+}
+
+}  // namespace tenc::codegen
