@@ -188,7 +188,9 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         const ir::Value* next = info.from;
         if (!next || next == v) return;
         const ir::Value* named = behindBroadcast(next);
-        if (!named->name.empty() && "`" + named->name + "`" != who) {
+        // The value of a block is known by the name outside.
+        bool sameValue = v->op && v->op->kind == ir::OpKind::On && who.starts_with("`");
+        if (!sameValue && !named->name.empty() && "`" + named->name + "`" != who) {
           if (who.starts_with("`")) d.notes.push_back({spanOf(v), who + " is computed from `" + named->name + "`"});
           who = "`" + named->name + "`";
         }

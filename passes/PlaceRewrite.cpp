@@ -85,13 +85,14 @@ class Rewrite {
     Op* yield = r.terminator();
     std::vector<Value*> values = yield->operands();
     yield->erase();
+    for (size_t k = 0; k < op.results.size(); ++k) {
+      bool madeHere = values[k]->op && values[k]->op->parent == &r;
+      if (!op.result(k)->name.empty() && (madeHere || values[k]->name.empty())) values[k]->name = op.result(k)->name;
+      op.result(k)->replaceAllUsesWith(values[k]);
+    }
     while (!r.ops.empty()) r.ops.front()->moveBefore(&op);
     for (auto& [key, copy] : copies_[&r]) copies_[op.parent].try_emplace(key, copy);
     copies_.erase(&r);
-    for (size_t k = 0; k < op.results.size(); ++k) {
-      if (values[k]->name.empty()) values[k]->name = op.result(k)->name;
-      op.result(k)->replaceAllUsesWith(values[k]);
-    }
     op.erase();
   }
 

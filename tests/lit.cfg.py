@@ -1,0 +1,23 @@
+# The lit suites: lit --param=bin=BUILD/bin tests
+import os
+import shutil
+
+import lit.formats
+
+config.name = "tenc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".tir"]
+config.excludes = ["unit", "frontend", "fuzz", "opt"]
+config.test_source_root = os.path.dirname(__file__)
+binaries = os.path.abspath(lit_config.params.get("bin", os.path.join(config.test_source_root, "../build/release/bin")))
+config.test_exec_root = os.path.join(binaries, "../lit")
+
+
+def tool(*names):
+    return next(filter(None, map(shutil.which, names)), names[0])
+
+
+config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
+config.substitutions.append(("%tenc", os.path.join(binaries, "tenc")))
+config.substitutions.append((r"\bFileCheck\b", tool("FileCheck", "FileCheck-19")))
+config.substitutions.append((r"\bnot\b", tool("not", "not-19")))

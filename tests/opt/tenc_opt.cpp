@@ -1,0 +1,71 @@
+// tenc-opt: runs passes on IR text, for the tests of single passes.
+//   tenc-opt FILE.tir [--passes=place,dce] [--cuda=N] [--run] [--no-print]
+// Prints the IR that results (--run: what the reference interpreter prints) or the diagnostics, on standard output;
+// exit status 1 when there were errors and 3 when the program stopped.
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "interp/Interp.h"
+#include "ir/Ir.h"
+#include "passes/Passes.h"
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> names;
+  while (!list.empty()) {
+    size_t comma = list.find(',');
+    names.push_back(list.substr(0, comma));
+    list = comma == std::string_view::npos ? std::string_view{} : list.substr(comma + 1);
+  }
+  return names;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string path, passes;
+  tenc::passes::Context context;
+  bool run = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string arg = argv[i];
+    if (arg.starts_with("--passes="))
+      passes = arg.substr(9);
+    else if (arg.starts_with("--cuda="))
+      context.cudaCount = std::atoi(arg.c_str() + 7);
+    else if (arg == "--no-fuse")
+      context.fuse = false;
+    else if (arg == "--run")
+      run = true;
+    else if (arg.starts_with("--"))
+      return std::cerr << "unknown option " << arg << "\n", 2;
+    else
+      path = arg;
+  }
+  std::ifstream in(path);
+  if (!in) return std::cerr << "cannot read " << path << "\n", 2;
+  tenc::SourceManager sources;
+  tenc::Diagnostics diags;
+  uint32_t file = sources.add(path.substr(path.rfind('/') + 1),
+                              std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()));
+  auto module = tenc::ir::parse(sources, file, diags);
+  context.diags = &diags;
+  context.sources = &sources;
+  bool ok = module && tenc::passes::runPasses(*module, context, split(passes));
+  std::cout << tenc::render(diags, sources);
+  if (!ok) return 1;
+  if (std::string wrong = tenc::ir::verify(*module); !wrong.empty())
+    return std::cout << "invalid IR: " << wrong << "\n", 1;
+  if (!run) return std::cout << tenc::ir::print(*module), 0;
+  tenc::interp::Options options;
+  options.print = [](std::string_view text) { std::cout << text; };
+  tenc::interp::Result result = tenc::interp::run(*module, *module->main(), options);
+  if (result.ok()) return 0;
+  std::cout << "stop[" << tenc::info(result.stop->code).name << "]: " << result.stop->message << "\n";
+  return 3;
+}
