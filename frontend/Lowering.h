@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct Binding {
   Val value;
   Span span;  ///< of the declaration, for notes
   bool isVar = false;
+  int regionDepth = 0;              ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
 };
 
@@ -200,12 +202,17 @@ class Lowering {
     std::string key, signature;
     Span call;
     bool higherOrder = false;  ///< has a function among its arguments
+    const Ty* result = nullptr;  ///< declared type of the result, as far as it is known
     std::list<Scope> scopes;
+    std::map<std::string, Span> ended;  ///< names of blocks that ended, for notes
   };
   std::vector<std::unique_ptr<Frame>> frames_;
   Frame& frame() { return *frames_.back(); }
   void push() { frame().scopes.emplace_back(); }
-  void pop() { frame().scopes.pop_back(); }
+  void pop();
+  bool nameExists(std::string_view name);
+  std::string nearest(std::string_view name, const std::vector<std::string>& names);
+  std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
   /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
@@ -214,7 +221,8 @@ class Lowering {
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
   Val paramOf(const ast::Stmt& decl);
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
-  Val deviceNamed(std::string_view name, Span span);
+  Val noDevice(std::string_view name, Span span);
+  Val fieldOf(const Val& base, std::string_view name, Span span);
   Val unknownName(std::string_view name, Span span);
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
   std::vector<std::string> visibleNames();
@@ -316,24 +324,23 @@ class Lowering {
 
   // ---- statements and control flow (Statements.cpp, Control.cpp)
   enum class Exit : uint8_t { Falls, Break, Continue, Return };
-  /// How a list of statements ended. `broke` and `returned` are run-time bools when several ends are possible.
+  /// How a list of statements ended. When several ends are possible (`mixed`), the flags say at run time which it was;
+  /// `result` holds where `returned` is true.
   struct Flow {
     Exit exit = Exit::Falls;
-    Val value;             ///< of the block, or the returned value
-    bool done = false;     ///< everything up to the boundary has been lowered
-    ir::Value* broke = nullptr;
-    ir::Value* returned = nullptr;
-    Val result;            ///< where `returned` is true
-    bool mixed() const { return broke || returned; }
+    Val value;          ///< of the block, or the returned value
+    bool done = false;  ///< everything up to the boundary has been lowered
+    bool mixed = false;
+    Val broke, continued, returned;  ///< Bool or rank-0 tensor when `mixed`
+    Val result;
   };
-  /// What encloses statements and takes their exits.
+  /// What encloses statements and takes their exits: an exit under a run-time condition goes on in the branches of the
+  /// `if` up to here, where the branches merge.
   struct Boundary {
     enum class Kind : uint8_t { Function, Loop, Region, Expression } kind = Kind::Function;
-    std::vector<Binding*> vars;      ///< Loop, Region: variables whose values it hands on
-    const Ty* result = nullptr;      ///< expected type of the value
-    Val returned;                    ///< a returned value seen (its structure and types)
-    bool breaks = false, returns = false;
-    Boundary* outer = nullptr;
+    std::vector<Binding*> vars;  ///< Loop, Region: variables whose values it hands on
+    std::vector<std::string> names;
+    bool wantsValue = true;      ///< whether the value of the last statement is used
   };
   Boundary* boundary_ = nullptr;
   /// The statements that follow, from the innermost block outwards to the boundary.
@@ -341,23 +348,44 @@ class Lowering {
     const ast::Block* block;
     size_t from;
     const Tail* next;
-    std::list<Scope>* scopes;
+    size_t depth;  ///< scopes that are visible there
+    bool wanted;   ///< whether the value of the statement before is that of the boundary
   };
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
   Flow lowerFrom(const ast::Block& block, size_t from, const Tail* tail, const Ty* expected);
   Flow lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
   Flow lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
-  Flow lowerPlaced(const ast::Stmt& s, const std::vector<ast::Annotation>& annotations, size_t which, bool last,
-                   const Tail& tail, const Ty* expected);
-  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected, const ast::Stmt* binds, bool last);
-  Flow lowerFor(const ast::Stmt& s, const Tail& tail);
-  Flow lowerWhile(const ast::Stmt& s, const Tail& tail);
-  Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, const Tail& tail);
-  Flow countedLoop(const ast::Stmt& s, const Val& range, const Tail& tail);
-  Flow exitingLoop(const ast::Stmt& s, const Val* range, const Tail& tail);
+  using PlacedFn = std::function<Flow(const Tail&)>;
+  /// What `inner` lowers, inside one `on` op for each annotation.
+  Flow lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which, const std::set<std::string>& assigned,
+                   const Tail& tail, const PlacedFn& inner);
+  bool sameLeaves(const Val& a, const Val& b2);
+  Flow atBoundary(Flow f, const Tail& tail, const Ty* expected);
+  /// Resolves the names of code that is not compiled (E0102).
+  void checkNames(const ast::Block& block);
+  /// `if` as a statement; `binds`: the `let` or `var` that takes its value.
+  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected, const ast::Stmt* binds);
+  using TripIndex = std::function<Val(ir::Value* i)>;
+  Flow lowerFor(const ast::Stmt& s);
+  bool rangeOf(const ast::Stmt& s, Val& range);
+  Flow rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index);
+  Flow lowerWhile(const ast::Stmt& s);
+  Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips);
+  Flow unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole);
+  /// Any loop as `while`: `range` is null for a `while`, else lo, hi, step, i64 tensors.
+  Flow exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index);
+  /// The body once, up to its own boundary; `index` is bound to the loop's pattern.
+  Flow lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carried);
   /// Goes on after statements that may have left: exits where the flags say so, the rest where not.
-  Flow resume(Flow flow, const Tail& tail, const Ty* expected);
+  Flow resume(const Flow& flow, const Tail& tail, const Ty* expected);
   Flow continueWith(const Tail* tail, Flow flow, const Ty* expected);
+  using FlowFn = std::function<Flow()>;
+  Flow resumeWith(const Flow& flow, bool takesContinue, const FlowFn& rest);
+  Flow mergeAtBoundary(ir::Value* condition, Span span, const FlowFn& yes, const FlowFn& no);
+  std::vector<Val> encode(const Flow& f);
+  Flow decode(const std::vector<Val>& values);
+  std::vector<Val> valuesOf(const std::vector<Binding*>& vars);
+  void setValues(const std::vector<Binding*>& vars, const std::vector<Val>& values, size_t from = 0);
   void lowerLet(const ast::Stmt& s);
   void bindLet(const ast::Stmt& s, Val value);
   Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
@@ -368,20 +396,34 @@ class Lowering {
               const ast::Stmt& s);
   void setVar(Binding& binding, const std::string& name, Val value, Span span);
   void lowerAssert(const ast::Stmt& s);
+  bool assigningIn_ = false;  ///< the assignment being checked is in a loop or branch of its variable: E0209
+  /// Moves what a written type names a device for (cause "type").
+  Val moveToPlaces(const Val& v, const Ty& type, Span span);
+  std::optional<size_t> listIndex(const Val& list, const ast::Expr& index);
   Flow leave(Exit exit, Val value, Span span);
   Val conditionOf(const ast::Expr& e, std::string_view what);
-  std::vector<Binding*> assignedVars(const std::vector<const ast::Block*>& blocks);
-  std::vector<Binding*> assignedInTail(const ast::Block* block, const Tail* tail);
+  /// Variables in scope among `names`.
+  void visibleVars(const std::set<std::string>& names, Boundary& into);
+  int regionDepth_ = 0;  ///< of run-time loops and branches around
+  int staticLoops_ = 0;  ///< of unrolled loops around
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 
   // ---- regions (Regions.cpp)
-  /// One branch: what it hands on, in a region whose terminator is not written yet.
-  struct Branch { ir::Region* region = nullptr; std::vector<Val> values; bool poison = false; };
   using BranchFn = std::function<std::vector<Val>()>;
   /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
   std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
-                          const BranchFn& no);
+                          const BranchFn& no, const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
   std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
+  std::vector<Val> loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
+                               const std::vector<std::string>& names, Span span, const LoopBody& body);
+  bool sameTypes(const Val& a, const Val& b2);
+  /// The values that a loop body yields, checked against the initial ones (E0209); a wrong one is poison in `after`.
+  std::vector<ir::Value*> carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,
+                                        std::vector<Val>& after, const std::vector<std::string>& names,
+                                        ir::Region* region, Span span);
+  std::vector<Val> carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
+                                  const std::vector<std::string>& names);
   ir::Value* addResult(ir::Op* op, ir::Type t);
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Runs `f` with the builder at the end of `region`.
@@ -391,6 +433,13 @@ class Lowering {
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }
   /// Numbers and bools inside become tensors: what a `var` holds.
   Val materialise(const Val& v, const Ty* expected = nullptr);
+
+  // ---- elementwise (Elementwise.cpp)
+  std::vector<ir::Value*> broadcastAll(const std::vector<Val>& operands, ir::DType dtype, Span span,
+                                       std::string_view opName);
+  Val overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
+                const std::function<Val(const std::vector<Val>&)>& leaf);
+  Val castTree(const Val& v, ir::DType to, Span span);
 };
 
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
@@ -398,6 +447,11 @@ class Lowering {
 bool isBuiltin(std::string_view name);
 /// Names of all built-ins, for "did you mean".
 const std::vector<std::string_view>& builtinNames();
+/// How a built-in is called and one sentence on it, for `:doc` and the language server; empty for unknown names.
+struct BuiltinDoc {
+  std::string_view signature, doc;
+};
+BuiltinDoc builtinDoc(std::string_view name);
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args);
 /// Constants of ops.md that are no functions: pi, inf, nan; poison for others.
 std::optional<Val> builtinConstant(std::string_view name, Span span);

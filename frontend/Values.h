@@ -29,6 +29,7 @@ struct StructInfo {
   const StructDecl* decl = nullptr;
   std::vector<std::pair<std::string, Val>> args;  ///< generics in order: Int, DType, Device, Pack, Type
   std::string text;                               ///< "nn.Linear[784, 128]"
+  std::vector<std::string> pins;                  ///< one per field: the device that its type names, or ""
 };
 using StructPtr = std::shared_ptr<const StructInfo>;
 
@@ -44,7 +45,7 @@ using FnPtr = std::shared_ptr<const FnValue>;
 /// A device as a value: a name as written ("gpu", "cuda:1"), a device variable ("$D"), or the device where `of` lives.
 struct DeviceRef {
   std::string name;
-  ir::Value* of = nullptr;  ///< set when name is empty
+  ir::Value* of = nullptr;  ///< a value on it: set when `name` is empty, and for device variables
 };
 
 struct Val {

@@ -1,0 +1,181 @@
+// Devices as compile-time values: declarations with fallbacks, literals, annotations, and moves asked for.
+#include <algorithm>
+
+#include "frontend/Lowering.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ir::OpKind;
+
+std::string choiceName(const ast::DevicePlace& p) {
+  std::string name = p.name.text;
+  if (p.number) return name + ":" + std::to_string(*p.number);
+  return name == "cuda" ? "cuda:0" : name;
+}
+std::string normal(const std::string& name) { return name == "cuda" ? "cuda:0" : name; }
+}  // namespace
+
+bool Lowering::deviceAvailable(std::string_view name) const {
+  if (name == "cpu") return true;
+  if (std::any_of(module.devices.begin(), module.devices.end(), [&](const auto& d) { return d.name == name; })) return true;
+  if (name == "cuda") return options.cudaCount > 0;
+  if (!name.starts_with("cuda:")) return false;
+  int64_t index = 0;
+  for (char c : name.substr(5)) {
+    if (c < '0' || c > '9' || index > 1'000'000) return false;
+    index = index * 10 + (c - '0');
+  }
+  return name.size() > 5 && index < options.cudaCount;
+}
+
+std::string Lowering::actualDevice(std::string_view name) const {
+  if (name == "cuda") return "cuda:0";
+  return std::string(module.actual(name));
+}
+
+Val Lowering::noDevice(std::string_view name, Span span) {
+  std::string have = "this machine has cpu";
+  for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
+  error(Code::E0304, span, "there is no device `" + std::string(name) + "`").note(have);
+  return Val::none();
+}
+
+Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
+  const std::string& name = decl.name.text;
+  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) return it->second;
+  Val& result = unit.evaluated[name];
+  std::vector<std::string> choices;
+  for (const ast::DevicePlace& p : decl.places) {
+    std::string choice = choiceName(p);
+    if (p.index) {
+      auto i = constInt(eval(*p.index), "a device number");
+      if (!i) return result = Val::none();
+      choice = p.name.text + ":" + std::to_string(*i);
+      if (p.indexEnd) return result = notYet(p.span, "a mesh of devices");
+    }
+    // A choice may be the name of another device line.
+    if (auto other = unit.devices.find(choice); other != unit.devices.end() && other->second != &decl) {
+      Val v = deviceOf(unit, *other->second);
+      if (v.poison()) return result = Val::none();
+      choice = v.device.name;
+    }
+    choices.push_back(choice);
+  }
+  const bool fallback = choices.size() > 1;
+  if (auto given = options.devices.find(name); given != options.devices.end() && unit.isScript) {
+    choices = {normal(given->second)};
+    if (!deviceAvailable(choices[0])) return result = noDevice(choices[0], decl.span);
+  }
+  auto chosen = std::find_if(choices.begin(), choices.end(), [&](const auto& c) { return deviceAvailable(c); });
+  if (chosen == choices.end()) {
+    std::string have = "this machine has cpu";
+    for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
+    auto d = error(Code::E0304, decl.places.empty() ? decl.span : decl.places[0].span,
+                   "there is no device `" + (choices.empty() ? name : choices[0]) + "`");
+    d.note(have);
+    if (!decl.places.empty()) {
+      const Span last = decl.places.back().span;
+      d.help("a fallback makes the script run on any machine", {{Span{last.file, last.end, last.end}, " or cpu"}});
+    }
+    return result = Val::none();
+  }
+  DeviceRef device;
+  if (!fallback) {
+    device.name = *chosen;  // only another name
+  } else {
+    device.name = unit.isScript ? name : unit.name + "." + name;
+    module.devices.push_back({device.name, choices, decl.name.span, std::string(module.actual(*chosen))});
+  }
+  return result = Val::ofDevice(device, decl.name.span);
+}
+
+std::optional<DeviceRef> Lowering::constDevice(const Val& v, std::string_view what) {
+  if (v.poison()) return std::nullopt;
+  if (!v.is(Val::Kind::Device)) {
+    error(Code::E0203, v.span, std::string(what) + " must be a device, not " + describe(v));
+    return std::nullopt;
+  }
+  const std::string& name = v.device.name;
+  if (!name.empty() && !name.starts_with('$') && !deviceAvailable(name)) {
+    noDevice(name, v.span);
+    return std::nullopt;
+  }
+  return v.device;
+}
+
+std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
+  if (a.path.empty()) return std::nullopt;
+  const std::string& head = a.path[0].text;
+  if (a.number || a.index) {
+    std::string index = a.number ? std::to_string(*a.number) : "";
+    if (a.index) {
+      auto i = constInt(eval(*a.index), "a device number");
+      if (!i) return std::nullopt;
+      index = std::to_string(*i);
+    }
+    DeviceRef d;
+    d.name = head + ":" + index;
+    return constDevice(Val::ofDevice(d, a.span));
+  }
+  if (a.path.size() == 1 && (head.starts_with("cuda:") || head == "cpu")) {
+    DeviceRef d;
+    d.name = head;
+    return constDevice(Val::ofDevice(d, a.span));
+  }
+  auto v = lookup(head, a.path[0].span);
+  if (!v) {
+    if (a.path.size() == 1) noDevice(head, a.span);
+    else unknownName(head, a.path[0].span);
+    return std::nullopt;
+  }
+  for (size_t i = 1; i < a.path.size() && !v->poison(); ++i) v = fieldOf(*v, a.path[i].text, a.path[i].span);
+  return constDevice(*v, "an annotation");
+}
+
+Val Lowering::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_view cause) {
+  std::function<Val(const Val&)> move = [&](const Val& x) -> Val {
+    if (x.poison()) return x;
+    if (x.isTree()) {
+      Val r = x;
+      for (size_t i = 0; i < x.elems.size(); ++i) {
+        const bool pinned = x.info && i < x.info->pins.size() && !x.info->pins[i].empty();
+        if (!pinned) r.elems[i] = move(x.elems[i]);
+        if (r.elems[i].poison()) return Val::none();
+      }
+      return r;
+    }
+    if (!x.is(Val::Kind::Tensor) && !x.isNumber() && !x.is(Val::Kind::Bool) && !x.is(Val::Kind::Array)) return x;
+    ir::Value* t = tensorOf(x);
+    if (!t) return Val::none();
+    at(span);
+    std::vector<ir::Value*> operands = {t};
+    if (d.name.empty()) operands.push_back(d.of);
+    ir::Value* moved = b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(cause)}});
+    return Val::ofTensor(moved, span);
+  };
+  if (v.is(Val::Kind::Function) || v.is(Val::Kind::String) || v.is(Val::Kind::Unit)) {
+    return fail(Code::E0203, span, "only tensors and trees of them move, not " + describe(v));
+  }
+  return move(v);
+}
+
+Val Lowering::moveToPlaces(const Val& v, const Ty& type, Span span) {
+  if (v.poison()) return v;
+  if (!type.place.empty()) {
+    DeviceRef d;
+    d.name = type.place;
+    return moveTo(v, d, span, "type");
+  }
+  // Pinned fields of a struct are checked where it is built; a tuple or list type may name devices inside.
+  if (!v.isTree() || v.is(Val::Kind::Struct)) return v;
+  Val r = v;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const size_t which = type.kind == Ty::Kind::List ? 0 : i;
+    if (which < type.elems.size()) r.elems[i] = moveToPlaces(r.elems[i], type.elems[which], span);
+    if (r.elems[i].poison()) return Val::none();
+  }
+  return r;
+}
+
+}  // namespace tenc::frontend

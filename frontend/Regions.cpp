@@ -1,0 +1,255 @@
+// Regions: branches, placed blocks and loops as ops, with the values that cross their borders as flat lists of tensors.
+#include <algorithm>
+
+#include "frontend/Lowering.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ir::DType;
+using ir::OpKind;
+bool isPlain(const Val& v) {
+  return v.isNumber() || v.is(Val::Kind::Bool) || v.is(Val::Kind::Tensor) || v.is(Val::Kind::Array);
+}
+}  // namespace
+
+ir::Value* Lowering::addResult(ir::Op* op, ir::Type t) {
+  auto v = std::make_unique<ir::Value>();
+  v->type = std::move(t);
+  v->op = op;
+  v->index = static_cast<uint32_t>(op->results.size());
+  op->results.push_back(std::move(v));
+  return op->results.back().get();
+}
+
+void Lowering::inRegion(ir::Region* region, const std::function<void()>& f) {
+  ir::Builder inner(region);
+  inner.setLoc(builder_->loc());
+  ir::Builder* outer = builder_;
+  builder_ = &inner;
+  f();
+  builder_ = outer;
+}
+
+void Lowering::yield(ir::Region* region, const std::vector<ir::Value*>& values, OpKind kind) {
+  inRegion(region, [&] { b().makeTyped(kind, values, {}); });
+}
+
+Val Lowering::placeholder(const Val& like) {
+  std::vector<ir::Value*> leaves;
+  if (!leavesOf(like, leaves)) return Val::none();
+  for (ir::Value*& v : leaves) {
+    const ir::Type t = v->type;
+    ir::Value* zero = ir::isFloat(t.dtype) ? b().scalar(t.dtype, 0) : b().scalarInt(t.dtype, 0);
+    v = b().broadcastTo(zero, t.shape);
+  }
+  return rebuild(like, leaves);
+}
+
+Val Lowering::argumentsLike(const Val& like, ir::Region* region, const std::string& name) {
+  std::vector<ir::Value*> leaves;
+  if (!leavesOf(like, leaves)) return Val::none();
+  for (ir::Value*& v : leaves) {
+    ir::Type t = v->type;
+    t.place = {};
+    v = region->addArg(t, name);
+  }
+  return rebuild(like, leaves);
+}
+
+bool Lowering::sameTypes(const Val& a, const Val& b2) {
+  if (!sameStructure(a, b2)) return false;
+  std::vector<ir::Value*> x, y;
+  if (!leavesOf(a, x) || !leavesOf(b2, y) || x.size() != y.size()) return false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!x[i]->type.sameTensor(y[i]->type)) return false;
+  }
+  return true;
+}
+
+bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
+  if (a.poison() || b2.poison()) return false;
+  auto differ = [&] {
+    auto d = error(Code::E0209, span, "the branches give " + std::string(name) + " different types: " + describe(a) +
+                                          " and " + describe(b2));
+    if (a.span.valid()) d.label(a.span, describe(a));
+    if (b2.span.valid()) d.label(b2.span, describe(b2));
+    return false;
+  };
+  if (a.is(Val::Kind::Unit) || b2.is(Val::Kind::Unit)) {
+    a = b2 = Val::unit(span);
+    return true;
+  }
+  if (isPlain(a) && isPlain(b2)) {
+    const bool sameInt = a.is(Val::Kind::Int) && b2.is(Val::Kind::Int) && a.integer == b2.integer;
+    const bool sameBool = a.is(Val::Kind::Bool) && b2.is(Val::Kind::Bool) && a.boolean == b2.boolean;
+    if (sameInt || sameBool) return true;
+    if (a.is(Val::Kind::Tensor) && b2.is(Val::Kind::Tensor)) return a.tensor->type.sameTensor(b2.tensor->type) || differ();
+    std::optional<DType> hint;
+    if (a.is(Val::Kind::Tensor)) hint = a.tensor->type.dtype;
+    if (b2.is(Val::Kind::Tensor)) hint = b2.tensor->type.dtype;
+    if (!hint && (a.is(Val::Kind::Float) || b2.is(Val::Kind::Float))) hint = DType::F32;
+    bool ok = true;
+    for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b2, rb}}) {
+      inRegion(region, [&] {
+        ir::Value* t = tensorOf(*v, hint);
+        ok = ok && t;
+        if (t) *v = Val::ofTensor(t, v->span);
+      });
+    }
+    if (!ok) return false;
+    return a.tensor->type.sameTensor(b2.tensor->type) || differ();
+  }
+  if (a.isTree() && b2.isTree()) {
+    if (a.kind != b2.kind || a.elems.size() != b2.elems.size()) return differ();
+    if (a.is(Val::Kind::Struct) && (a.info->decl != b2.info->decl || a.info->text != b2.info->text)) return differ();
+    for (size_t i = 0; i < a.elems.size(); ++i) {
+      if (!agree(a.elems[i], b2.elems[i], ra, rb, name, span)) return false;
+    }
+    return true;
+  }
+  return keyOf(a) == keyOf(b2) || differ();
+}
+
+std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names,
+                                  const BranchFn& yes, const BranchFn& no,
+                                  const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix) {
+  at(span);
+  ir::Op* op = b().makeTyped(OpKind::If, {condition}, {});
+  ir::Region* regions[2] = {b().addRegion(op), b().addRegion(op)};
+  std::vector<Val> values[2];
+  ++regionDepth_;
+  inRegion(regions[0], [&] { values[0] = yes(); });
+  inRegion(regions[1], [&] { values[1] = no(); });
+  --regionDepth_;
+  if (fix) fix(values[0], values[1]);
+  std::vector<Val> merged;
+  std::vector<ir::Value*> yields[2];
+  for (size_t i = 0; i < values[0].size(); ++i) {
+    Val &a = values[0][i], &c = values[1][i];
+    const std::string name = i < names.size() ? names[i] : "it";
+    if (!agree(a, c, regions[0], regions[1], name, span)) {
+      merged.push_back(Val::none());
+      continue;
+    }
+    std::vector<ir::Value*> x, y, results;
+    leavesOf(a, x);
+    leavesOf(c, y);
+    for (size_t k = 0; k < x.size(); ++k) {
+      if (x[k] == y[k]) {  // unchanged: a value from outside
+        results.push_back(x[k]);
+        continue;
+      }
+      yields[0].push_back(x[k]);
+      yields[1].push_back(y[k]);
+      ir::Type t = x[k]->type;
+      t.place = {};
+      results.push_back(addResult(op, t));
+    }
+    merged.push_back(rebuild(a, results));
+    if (merged.back().is(Val::Kind::Tensor)) merged.back().span = span;
+  }
+  yield(regions[0], yields[0]);
+  yield(regions[1], yields[1]);
+  at(span);
+  return merged;
+}
+
+std::vector<Val> Lowering::emitOn(const DeviceRef& device, Span span, const BranchFn& body) {
+  at(span);
+  std::vector<ir::Value*> operands;
+  if (device.name.empty()) operands.push_back(device.of);
+  ir::Op* op = b().makeTyped(OpKind::On, operands, {}, {{"device", device.name}});
+  ir::Region* region = b().addRegion(op);
+  std::vector<Val> values;
+  inRegion(region, [&] { values = body(); });
+  std::vector<Val> outside;
+  std::vector<ir::Value*> yields;
+  for (const Val& v : values) {
+    std::vector<ir::Value*> leaves, results;
+    if (!leavesOf(v, leaves)) {
+      outside.push_back(Val::none());
+      continue;
+    }
+    for (ir::Value* leaf : leaves) {
+      yields.push_back(leaf);
+      ir::Type t = leaf->type;
+      t.place = {};
+      results.push_back(addResult(op, t));
+      results.back()->name = leaf->name;
+    }
+    outside.push_back(rebuild(v, results));
+  }
+  yield(region, yields);
+  at(span);
+  return outside;
+}
+
+std::vector<Val> Lowering::loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
+                                       const std::vector<std::string>& names, Span span, const LoopBody& body) {
+  at(span);
+  std::vector<ir::Value*> operands = {lo, hi, step};
+  for (const Val& v : carried) leavesOf(v, operands);
+  ir::Op* op = b().makeTyped(OpKind::For, operands, {});
+  ir::Region* region = b().addRegion(op);
+  ir::Value* index = region->addArg({DType::I64, {}, {}}, "i");
+  std::vector<Val> arguments;
+  for (size_t i = 0; i < carried.size(); ++i) arguments.push_back(argumentsLike(carried[i], region, names[i]));
+  std::vector<Val> after;
+  ++regionDepth_;
+  inRegion(region, [&] { after = body(index, arguments); });
+  --regionDepth_;
+  std::vector<ir::Value*> yields = carriedYields(carried, arguments, after, names, region, span);
+  yield(region, yields);
+  at(span);
+  return carriedResults(op, carried, after, names);
+}
+
+std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,
+                                                std::vector<Val>& after, const std::vector<std::string>& names,
+                                                ir::Region* region, Span span) {
+  std::vector<ir::Value*> yields;
+  after.resize(initial.size());
+  for (size_t i = 0; i < initial.size(); ++i) {
+    Val& v = after[i];
+    if (!v.poison() && !initial[i].poison()) {
+      inRegion(region, [&] {
+        Ty like = typeOf(initial[i]);
+        v = materialise(v, &like);
+      });
+    }
+    if (!v.poison() && !sameTypes(initial[i], v)) {
+      error(Code::E0209, span, "`" + names[i] + "` is carried by the loop and must keep its type, but it is " +
+                                   describe(initial[i]) + " before and " + describe(v) + " after a trip");
+      v = Val::none();
+    }
+    leavesOf(v.poison() ? arguments[i] : v, yields);
+  }
+  return yields;
+}
+
+std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
+                                          const std::vector<std::string>& names) {
+  std::vector<Val> results;
+  for (size_t i = 0; i < initial.size(); ++i) {
+    std::vector<ir::Value*> before, outs;
+    leavesOf(initial[i], before);
+    for (ir::Value* leaf : before) {
+      ir::Type t = leaf->type;
+      t.place = {};
+      outs.push_back(addResult(op, t));
+      outs.back()->name = names[i];
+    }
+    results.push_back(after[i].poison() || initial[i].poison() ? Val::none() : rebuild(initial[i], outs));
+  }
+  return results;
+}
+
+std::vector<Val> Lowering::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
+                                   const LoopBody& body) {
+  std::vector<std::string> names(carried.size(), "the carried value");
+  for (Val& v : carried) v = materialise(v);
+  return loopCarried(lo, hi, step, carried, names, span, body);
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,198 @@
+#include "frontend/Scan.h"
+
+#include <string_view>
+
+namespace tenc::frontend {
+
+void TreeVisitor::visit(const ast::Block& b) const {
+  for (const auto& s : b.statements) {
+    if (s) visit(*s);
+  }
+}
+
+void TreeVisitor::visit(const ast::Stmt& s) const {
+  if (onStatement) onStatement(s);
+  visit(s.value);
+  visit(s.message);
+  visit(s.target);
+  visit(s.lo);
+  visit(s.hi);
+  visit(s.by);
+  visit(s.body);
+  for (const auto& a : s.annotations) visit(a.index);
+}
+
+void TreeVisitor::visit(const ast::Expr& e) const {
+  if (onExpression && !onExpression(e)) return;
+  for (const auto& a : e.args) visit(a);
+  for (const auto& a : e.arguments) {
+    visit(a.value);
+    visit(a.rangeEnd);
+  }
+  for (const auto& s : e.subscripts) {
+    visit(s.index);
+    visit(s.lo);
+    visit(s.hi);
+    visit(s.step);
+    visit(s.size);
+  }
+  for (const auto& f : e.fields) visit(f.value);
+  for (const auto& p : e.pieces) visit(p.hole);
+  for (const auto& a : e.annotations) visit(a.index);
+  for (const auto& b : e.blocks) visit(b);
+  visit(e.body);
+}
+
+const ast::Expr* rootOf(const ast::Expr& target) {
+  const ast::Expr* e = &target;
+  while (e->kind == ast::Expr::Kind::Index || e->kind == ast::Expr::Kind::Member) e = e->args[0].get();
+  return e->kind == ast::Expr::Kind::Name ? e : nullptr;
+}
+
+namespace {
+void addTargets(const ast::Expr& target, std::set<std::string>& names) {
+  if (target.kind == ast::Expr::Kind::Tuple) {
+    for (const auto& e : target.args) addTargets(*e, names);
+  } else if (const ast::Expr* root = rootOf(target)) {
+    names.insert(root->text);
+  }
+}
+
+TreeVisitor assignmentVisitor(std::set<std::string>& names) {
+  TreeVisitor v;
+  v.onStatement = [&names](const ast::Stmt& s) {
+    if (s.kind == ast::Stmt::Kind::Assign && s.target) addTargets(*s.target, names);
+  };
+  return v;
+}
+}  // namespace
+
+void assignedNames(const ast::Stmt& s, std::set<std::string>& names) { assignmentVisitor(names).visit(s); }
+void assignedNames(const ast::Block& b, std::set<std::string>& names) { assignmentVisitor(names).visit(b); }
+
+namespace {
+void merge(Exits& into, Exits from) {
+  into.breaks |= from.breaks;
+  into.continues |= from.continues;
+  into.returns |= from.returns;
+}
+}  // namespace
+
+Exits exitsOf(const ast::Block& b) {
+  Exits r;
+  for (const auto& s : b.statements) {
+    if (s) merge(r, exitsOf(*s));
+  }
+  return r;
+}
+
+Exits exitsOf(const ast::Stmt& s) {
+  Exits r;
+  using Kind = ast::Stmt::Kind;
+  switch (s.kind) {
+    case Kind::Break: r.breaks = true; break;
+    case Kind::Continue: r.continues = true; break;
+    case Kind::Return: r.returns = true; break;
+    case Kind::For:
+    case Kind::While: r.returns = exitsOf(s.body).returns; break;
+    case Kind::Expr:
+    case Kind::Let:
+    case Kind::Var:
+    case Kind::Assign:
+      if (s.value) r = exitsOf(*s.value);
+      break;
+    default: break;
+  }
+  return r;
+}
+
+Exits exitsOf(const ast::Expr& e) {
+  Exits r;
+  if (e.kind == ast::Expr::Kind::If || e.kind == ast::Expr::Kind::Block) {
+    for (const auto& b : e.blocks) merge(r, exitsOf(b));
+  }
+  return r;
+}
+
+namespace {
+void typeNames(const ast::TypeExpr& t, std::set<std::string>& names) {
+  if (!t.path.empty()) names.insert(t.path[0].text);
+  for (const auto& a : t.args) typeNames(*a, names);
+  if (t.place && !t.place->path.empty()) names.insert(t.place->path[0].text);
+}
+
+TreeVisitor nameVisitor(std::set<std::string>& names) {
+  TreeVisitor v;
+  v.onStatement = [&names](const ast::Stmt& s) {
+    if (s.type) typeNames(*s.type, names);
+    for (const auto& a : s.annotations) {
+      if (!a.path.empty()) names.insert(a.path[0].text);
+    }
+  };
+  v.onExpression = [&names](const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Name) names.insert(e.text);
+    // A method call may reach a local function of that name.
+    if (e.kind == ast::Expr::Kind::Member) names.insert(e.text);
+    for (const auto& p : e.params) {
+      if (p.type) typeNames(*p.type, names);
+    }
+    for (const auto& a : e.annotations) {
+      if (!a.path.empty()) names.insert(a.path[0].text);
+    }
+    return true;
+  };
+  return v;
+}
+}  // namespace
+
+std::set<std::string> namesIn(const ast::Expr& e) {
+  std::set<std::string> names;
+  nameVisitor(names).visit(e);
+  return names;
+}
+
+bool usedAsSize(const ast::Stmt& fn, const std::string& name) {
+  static const std::set<std::string_view> kSizers = {
+      "zeros",  "ones",   "empty",   "full",        "eye",     "arange",    "linspace",  "tabulate", "rand",
+      "randn",  "randint", "permutation", "bernoulli", "reshape", "broadcast_to", "tile", "repeat", "split",
+      "one_hot", "topk",  "bincount", "histogram",  "list",    "tuple",     "expand_dims", "permute_dims", "moveaxis",
+      "transpose", "tril", "triu", "diagonal", "unfold", "max_pool", "avg_pool", "group_norm", "resize"};
+  bool found = false;
+  TreeVisitor inside;
+  inside.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Name && e.text == name) found = true;
+    return true;
+  };
+  TreeVisitor v;
+  v.onStatement = [&](const ast::Stmt& s) {
+    std::set<std::string> names;
+    if (s.type) typeNames(*s.type, names);
+    if (names.count(name)) found = true;
+    if (s.kind == ast::Stmt::Kind::For && s.isStatic) {
+      if (s.lo) inside.visit(*s.lo);
+      if (s.hi) inside.visit(*s.hi);
+    }
+  };
+  v.onExpression = [&](const ast::Expr& e) {
+    using Kind = ast::Expr::Kind;
+    if (e.kind == Kind::Array) {
+      for (const auto& a : e.args) inside.visit(*a);
+    } else if (e.kind == Kind::Call && !e.args.empty() &&
+               (e.args[0]->kind == Kind::Name || e.args[0]->kind == Kind::Member) && kSizers.count(e.args[0]->text)) {
+      for (const auto& a : e.arguments) {
+        if (a.value) inside.visit(*a.value);
+      }
+    } else if (e.kind == Kind::Index) {
+      for (const auto& s : e.subscripts) {
+        if (s.lo) inside.visit(*s.lo);
+        if (s.hi) inside.visit(*s.hi);
+        if (s.size) inside.visit(*s.size);
+      }
+    }
+    return true;
+  };
+  v.visit(fn);
+  return found;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,50 @@
+// What can be read off the syntax tree before it is lowered: assigned names, exits, free names.
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+
+#include "frontend/Ast.h"
+
+namespace tenc::frontend {
+
+/// Calls `f` on every statement and `g` on every expression below, lambdas included. Either may be empty.
+struct TreeVisitor {
+  std::function<void(const ast::Stmt&)> onStatement;
+  /// Returns false to stay out of the expression's operands.
+  std::function<bool(const ast::Expr&)> onExpression;
+  void visit(const ast::Block& b) const;
+  void visit(const ast::Stmt& s) const;
+  void visit(const ast::Expr& e) const;
+
+ private:
+  void visit(const ast::ExprPtr& e) const {
+    if (e) visit(*e);
+  }
+};
+
+/// Adds the names whose variables the statements assign: `v = `, `v[i] = `, `m.w += `, `(a, b) = `.
+void assignedNames(const ast::Stmt& s, std::set<std::string>& names);
+void assignedNames(const ast::Block& b, std::set<std::string>& names);
+/// The variable at the root of an assignment's target; null for a tuple or for what is no place.
+const ast::Expr* rootOf(const ast::Expr& target);
+
+struct Exits {
+  bool breaks = false;     ///< `break` of the enclosing loop
+  bool continues = false;  ///< `continue` of the enclosing loop
+  bool returns = false;
+  bool any() const { return breaks || continues || returns; }
+};
+/// Exits that leave the block; those of loops and lambdas inside are theirs.
+Exits exitsOf(const ast::Block& b);
+Exits exitsOf(const ast::Stmt& s);
+Exits exitsOf(const ast::Expr& e);
+
+/// Every name that occurs as an expression or in a type, whether bound inside or not.
+std::set<std::string> namesIn(const ast::Expr& e);
+
+/// Whether `name` occurs where a size is expected in the body: in `[...]`, or in an argument of a call that makes or
+/// reshapes tensors.
+bool usedAsSize(const ast::Stmt& fn, const std::string& name);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,333 @@
+// Names: scopes of a body, declarations of a unit, and the diagnostics that name what is near.
+#include <algorithm>
+
+#include "frontend/Lowering.h"
+#include "frontend/Scan.h"
+
+namespace tenc::frontend {
+
+void Lowering::at(Span s) {
+  if (!builder_) return;
+  auto [it, fresh] = locs_.try_emplace({s.file, s.begin, s.end});
+  if (fresh) it->second = module.addLoc(s);
+  builder_->setLoc(it->second);
+}
+
+Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
+  auto d = diags.report(code, span, std::move(message));
+  for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
+    const Frame& f = **it;
+    if (!f.signature.empty() && f.call.valid()) d.note(f.call, "in `" + f.signature + "`, called here");
+  }
+  return d;
+}
+
+Diagnostics::Builder Lowering::warning(Code code, Span span, std::string message) {
+  return error(code, span, std::move(message));
+}
+
+Val Lowering::fail(Code code, Span span, std::string message) {
+  error(code, span, std::move(message));
+  return Val::none();
+}
+
+Val Lowering::notYet(Span span, std::string_view what) {
+  return fail(Code::E0190, span, "`" + std::string(what) + "` is not supported yet");
+}
+
+Binding* Lowering::findLocal(std::string_view name) {
+  if (frames_.empty()) return nullptr;
+  for (auto scope = frame().scopes.rbegin(); scope != frame().scopes.rend(); ++scope) {
+    for (auto it = scope->names.rbegin(); it != scope->names.rend(); ++it) {
+      if (it->first == name) return &it->second;
+    }
+  }
+  return nullptr;
+}
+
+Binding& Lowering::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
+  if (value.is(Val::Kind::Tensor) && value.tensor->name.empty()) value.tensor->name = name.text;
+  Binding binding;
+  binding.value = std::move(value);
+  binding.span = name.span;
+  binding.isVar = isVar;
+  binding.regionDepth = regionDepth_;
+  binding.declared = std::move(declared);
+  auto& names = frame().scopes.back().names;
+  names.emplace_back(name.text, std::move(binding));
+  return names.back().second;
+}
+
+std::optional<Val> Lowering::lookupGlobal(const Unit& unit, std::string_view name, Span span) {
+  if (auto it = unit.constants.find(name); it != unit.constants.end()) {
+    Val v = constantOf(unit, *it->second);
+    v.span = span;
+    return v;
+  }
+  if (auto it = unit.params.find(name); it != unit.params.end()) {
+    Val v = paramOf(*it->second);
+    v.span = span;
+    return v;
+  }
+  if (auto it = unit.devices.find(name); it != unit.devices.end()) {
+    Val v = deviceOf(unit, *it->second);
+    v.span = span;
+    return v;
+  }
+  if (auto it = unit.functions.find(name); it != unit.functions.end()) {
+    auto f = std::make_shared<FnValue>();
+    f->kind = FnValue::Kind::Overloads;
+    f->name = std::string(name);
+    for (const FnDecl& d : it->second) f->overloads.push_back(&d);
+    return Val::ofFunction(std::move(f), span);
+  }
+  if (auto it = unit.structs.find(name); it != unit.structs.end()) {
+    Val v;
+    v.kind = Val::Kind::Type;
+    v.span = span;
+    v.type = structType(it->second, nullptr, nullptr, span);
+    return v;
+  }
+  if (auto it = unit.aliases.find(name); it != unit.aliases.end()) {
+    Val v;
+    v.kind = Val::Kind::Type;
+    v.span = span;
+    Generics g;
+    g.unit = &unit;
+    g.listed = &it->second->generics;
+    v.type = std::make_shared<Ty>(resolve(*it->second->type, g));
+    return v;
+  }
+  if (auto it = unit.modules.find(name); it != unit.modules.end()) {
+    Val v;
+    v.kind = Val::Kind::Module;
+    v.span = span;
+    v.module = it->second;
+    return v;
+  }
+  if (auto it = unit.names.find(name); it != unit.names.end()) {
+    return lookupGlobal(*it->second.first, it->second.second, span);
+  }
+  return std::nullopt;
+}
+
+namespace {
+Val deviceValue(std::string name, Span span) {
+  DeviceRef d;
+  d.name = std::move(name);
+  return Val::ofDevice(std::move(d), span);
+}
+}  // namespace
+
+std::optional<Val> Lowering::lookup(std::string_view name, Span span) {
+  if (Binding* local = findLocal(name)) {
+    Val v = local->value;
+    v.span = span;
+    return v;
+  }
+  if (auto v = lookupGlobal(*frame().unit, name, span)) return v;
+  if (auto v = builtinConstant(name, span)) return v;
+  if (auto t = ir::dtypeNamed(name)) return Val::ofDType(*t, span);
+  if (name == "cpu") return deviceValue("cpu", span);
+  if (name == "cuda") return deviceValue("cuda:0", span);
+  if (isBuiltin(name)) {
+    auto f = std::make_shared<FnValue>();
+    f->kind = FnValue::Kind::Builtin;
+    f->name = std::string(name);
+    return Val::ofFunction(std::move(f), span);
+  }
+  return std::nullopt;
+}
+
+bool Lowering::nameExists(std::string_view name) {
+  if (findLocal(name)) return true;
+  const Unit& u = *frame().unit;
+  return u.declared.count(name) || u.functions.count(name) || u.modules.count(name) || u.names.count(name) ||
+         builtinConstant(name, {}) || ir::dtypeNamed(name) || name == "cpu" || name == "cuda" || isBuiltin(name);
+}
+
+std::vector<std::string> Lowering::visibleNames() {
+  std::vector<std::string> names;
+  for (const Scope& scope : frame().scopes) {
+    for (const auto& [name, binding] : scope.names) names.push_back(name);
+  }
+  const Unit& u = *frame().unit;
+  for (const auto& [name, span] : u.declared) names.push_back(name);
+  for (const auto& [name, list] : u.functions) names.push_back(name);
+  for (const auto& [name, unit] : u.modules) names.push_back(name);
+  for (const auto& [name, from] : u.names) names.push_back(name);
+  for (std::string_view name : builtinNames()) names.emplace_back(name);
+  return names;
+}
+
+namespace {
+/// Edit distance with insertions, deletions, substitutions (Levenshtein).
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+}  // namespace
+
+std::string Lowering::nearest(std::string_view name, const std::vector<std::string>& names) {
+  std::string best;
+  size_t least = name.size() <= 3 ? 2 : 3;
+  for (const std::string& n : names) {
+    const size_t d = distance(name, n);
+    if (d > 0 && d < least && d < name.size()) {
+      least = d;
+      best = n;
+    }
+  }
+  return best;
+}
+
+Val Lowering::unknownName(std::string_view name, Span span) {
+  auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
+  auto ended = frame().ended.find(std::string(name));
+  if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
+  const std::string near = nearest(name, visibleNames());
+  if (!near.empty()) d.help("did you mean `" + near + "`?", {{span, near}});
+  return Val::none();
+}
+
+void Lowering::pop() {
+  for (const auto& [name, binding] : frame().scopes.back().names) {
+    if (binding.span.valid()) frame().ended[name] = binding.span;
+  }
+  frame().scopes.pop_back();
+}
+
+void Lowering::checkNames(const ast::Block& block) {
+  std::set<std::string> bound;
+  std::function<void(const ast::Pattern&)> add = [&](const ast::Pattern& p) {
+    if (!p.isTuple) bound.insert(p.name.text);
+    for (const ast::Pattern& e : p.elements) add(e);
+  };
+  std::function<void(const ast::TypeExpr&)> addType = [&](const ast::TypeExpr& t) {
+    if (t.path.size() == 1) bound.insert(t.path[0].text);
+    for (const auto& a : t.args) addType(*a);
+  };
+  TreeVisitor declared;
+  declared.onStatement = [&](const ast::Stmt& s) {
+    add(s.pattern);
+    if (s.type) addType(*s.type);
+  };
+  declared.onExpression = [&](const ast::Expr& e) {
+    for (const auto& p : e.params) add(p.pattern);
+    return true;
+  };
+  declared.visit(block);
+  TreeVisitor used;
+  used.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Name && e.text != "_" && !bound.count(e.text) && !nameExists(e.text)) {
+      unknownName(e.text, e.span);
+    }
+    return true;
+  };
+  used.visit(block);
+}
+
+Val Lowering::constantOf(const Unit& unit, const ast::Stmt& decl) {
+  const std::string& name = decl.name.text;
+  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) return it->second;
+  if (!unit.evaluating.insert(name).second) {
+    unit.evaluated[name] = Val::none();
+    return fail(Code::E0109, decl.name.span, "the constant `" + name + "` is defined by itself");
+  }
+  auto own = std::make_unique<Frame>();
+  own->unit = &unit;
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  Ty expected;
+  Generics g;
+  g.unit = &unit;
+  if (decl.type) expected = resolve(*decl.type, g);
+  Val v = decl.value ? eval(*decl.value, decl.type ? &expected : nullptr) : Val::none();
+  if (v.isNumber() && decl.type && expected.isTensor() && expected.dtype) {
+    const bool real = ir::isFloat(*expected.dtype);
+    if (v.is(Val::Kind::Float) && !real) {
+      v = fail(Code::E0207, decl.value->span, "`" + name + "` is declared " + toString(expected) + ", but this is a float");
+    } else {
+      if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
+      v.dtype = *expected.dtype;
+    }
+  }
+  frames_.pop_back();
+  std::function<bool(const Val&)> known = [&](const Val& x) {
+    if (x.is(Val::Kind::Array) || x.is(Val::Kind::Tuple)) return std::all_of(x.elems.begin(), x.elems.end(), known);
+    return x.poison() || x.isStatic() || x.is(Val::Kind::Function) || x.is(Val::Kind::Type) ||
+           (x.is(Val::Kind::Device) && !x.device.of);
+  };
+  if (!known(v)) {
+    v = fail(Code::E0111, decl.value->span, "a `const` is known while compiling; this is " + describe(v));
+  }
+  if (v.isNumber()) v.adopts = true;
+  unit.evaluating.erase(name);
+  unit.evaluated[name] = v;
+  return v;
+}
+
+namespace {
+std::optional<Val> parseParam(const std::string& text, const std::string& type, Span span) {
+  char* end = nullptr;
+  if (type == "str") return Val::ofString(text, span);
+  if (type == "bool") {
+    if (text == "true" || text == "false") return Val::ofBool(text == "true", span);
+    return std::nullopt;
+  }
+  std::string digits = text;
+  digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
+  if (digits.empty()) return std::nullopt;
+  errno = 0;
+  if (type == "i64") {
+    const long long v = std::strtoll(digits.c_str(), &end, 0);
+    if (*end || errno) return std::nullopt;
+    return Val::ofInt(v, span);
+  }
+  const double v = std::strtod(digits.c_str(), &end);
+  if (*end) return std::nullopt;
+  return Val::ofFloat(v, span);
+}
+}  // namespace
+
+Val Lowering::paramOf(const ast::Stmt& decl) {
+  const std::string& name = decl.name.text;
+  auto& cache = params_;
+  if (auto it = cache.find(name); it != cache.end()) return it->second;
+  const std::string type = decl.type && decl.type->path.size() == 1 ? decl.type->path[0].text : "";
+  Val v;
+  if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
+    v = fail(Code::E0504, decl.type ? decl.type->span : decl.span, "a param is i64, f32, f64, bool or str");
+  } else if (auto given = options.params.find(name); given != options.params.end()) {
+    auto parsed = parseParam(given->second, type, decl.name.span);
+    v = parsed ? *parsed
+               : fail(Code::E0504, decl.name.span, "`" + given->second + "` is no " + type + " for the param `" + name + "`");
+  } else if (decl.value) {
+    v = eval(*decl.value);
+    const bool real = type == "f32" || type == "f64";
+    if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
+    const bool fits = type == "i64" ? v.is(Val::Kind::Int)
+                      : real        ? v.is(Val::Kind::Float)
+                      : type == "bool" ? v.is(Val::Kind::Bool)
+                                       : v.is(Val::Kind::String);
+    if (!fits && !v.poison()) {
+      v = fail(Code::E0504, decl.value->span, "the param `" + name + "` is " + type + ", but its value is " + describe(v));
+    }
+  }
+  v.adopts = v.isNumber();
+  if (type == "f64") v.dtype = ir::DType::F64;
+  cache[name] = v;
+  return v;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,295 @@
+// Statements: bindings, assignments as functional updates, assertions, and the choice of what lowers the others.
+#include "frontend/Lowering.h"
+#include "frontend/Scan.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ir::OpKind;
+using StmtKind = ast::Stmt::Kind;
+using ExprKind = ast::Expr::Kind;
+}  // namespace
+
+Lowering::Flow Lowering::lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected) {
+  auto plain = [&](const Tail& t) { return lowerPlain(s, last, t, expected); };
+  if (s.annotations.empty()) return plain(tail);
+  std::set<std::string> assigned;
+  assignedNames(s, assigned);
+  return lowerPlaced(s.annotations, 0, assigned, tail, plain);
+}
+
+Lowering::Flow Lowering::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected) {
+  Flow f;
+  f.value = Val::unit(s.span);
+  at(s.span);
+  switch (s.kind) {
+    case StmtKind::Let:
+    case StmtKind::Var:
+      if (s.value && s.value->kind == ExprKind::If && exitsOf(*s.value).any()) {
+        return lowerIf(*s.value, 0, tail, nullptr, &s);
+      }
+      lowerLet(s);
+      return f;
+    case StmtKind::Assign: lowerAssign(s); return f;
+    case StmtKind::For: return lowerFor(s);
+    case StmtKind::While: return lowerWhile(s);
+    case StmtKind::Break:
+    case StmtKind::Continue:
+      return leave(s.kind == StmtKind::Break ? Exit::Break : Exit::Continue, Val::unit(s.span), s.span);
+    case StmtKind::Return: {
+      const Ty* wanted = frame().result;
+      Val v = s.value ? evalSettled(*s.value, wanted) : Val::unit(s.span);
+      return leave(Exit::Return, std::move(v), s.span);
+    }
+    case StmtKind::Assert: lowerAssert(s); return f;
+    case StmtKind::Expr: {
+      const ast::Expr& e = *s.value;
+      if (e.kind == ExprKind::If) return lowerIf(e, 0, tail, expected, nullptr);
+      if (e.kind == ExprKind::Block) {
+        auto block = [&](const Tail& t) { return lowerBlock(e.blocks[0], &t, expected); };
+        std::set<std::string> assigned;
+        assignedNames(e.blocks[0], assigned);
+        return lowerPlaced(e.annotations, 0, assigned, tail, block);
+      }
+      f.value = tail.wanted ? evalSettled(e, expected) : eval(e, expected);
+      const bool call = e.kind == ExprKind::Call || (e.kind == ExprKind::Binary && e.text == "|>");
+      if (!last && !call && e.kind != ExprKind::Error && !f.value.poison()) {
+        error(Code::E0106, e.span, "this value is not used")
+            .help("bind it with `let`, give it to `print`, or discard it with `let _ =`");
+      }
+      return f;
+    }
+    default: return f;  // declarations were collected before
+  }
+}
+
+void Lowering::lowerLet(const ast::Stmt& s) {
+  std::shared_ptr<Ty> expected;
+  if (s.type) {
+    Generics g;
+    g.unit = frame().unit;
+    g.locals = true;
+    expected = std::make_shared<Ty>(resolve(*s.type, g));
+  }
+  Val value = s.value ? eval(*s.value, expected.get()) : Val::none();
+  if (value.is(Val::Kind::Unit)) value = fail(Code::E0203, s.value->span, "this gives no value that could be bound");
+  bindLet(s, std::move(value));
+}
+
+void Lowering::bindLet(const ast::Stmt& s, Val value) {
+  std::shared_ptr<const Ty> declared;
+  if (value.is(Val::Kind::Unit)) value = fail(Code::E0203, s.span, "this gives no value that could be bound");
+  value = declaredValue(s, std::move(value), &declared);
+  const bool isVar = s.kind == StmtKind::Var;
+  at(s.span);
+  value = isVar ? materialise(value, declared.get()) : settle(std::move(value), declared.get());
+  bindPattern(s.pattern, std::move(value), isVar, declared);
+}
+
+Val Lowering::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared) {
+  if (!s.type) return value;
+  Generics g;
+  g.unit = frame().unit;
+  g.locals = true;
+  const std::string what = s.pattern.isTuple ? "the tuple" : "`" + s.pattern.name.text + "`";
+  const Target who{what, s.value ? s.value->span : s.span, s.type->span, true};
+  value = unify(*s.type, value, g, who);
+  if (!value.poison() && !finishPending(g, who)) value = Val::none();
+  Ty type = resolve(*s.type, g);
+  // Dims that were bound are compile-time integers from here on.
+  for (auto& [name, bound] : g.bound) {
+    declare({name, g.origin.count(name) ? g.origin[name] : s.type->span}, bound, false);
+  }
+  if (!value.poison()) value = moveToPlaces(value, type, s.type->span);
+  *declared = std::make_shared<Ty>(std::move(type));
+  return value;
+}
+
+void Lowering::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
+  if (!p.isTuple) {
+    if (p.name.text == "_") return;
+    declare(p.name, std::move(value), isVar, std::move(declared));
+    return;
+  }
+  if (value.is(Val::Kind::Array)) value = settle(std::move(value));
+  const bool splits = value.is(Val::Kind::Tuple) || value.is(Val::Kind::List) || value.is(Val::Kind::Pack);
+  if (!value.poison() && (!splits || value.elems.size() != p.elements.size())) {
+    value = fail(Code::E0203, p.span, "a pattern of " + std::to_string(p.elements.size()) + " names does not take " +
+                                          describe(value));
+  }
+  for (size_t i = 0; i < p.elements.size(); ++i) {
+    bindPattern(p.elements[i], value.poison() ? Val::none() : value.elems[i], isVar, nullptr);
+  }
+}
+
+void Lowering::lowerAssign(const ast::Stmt& s) {
+  if (!s.target || !s.value) return;
+  Ty hint;
+  bool hinted = false;
+  if (s.target->kind == ExprKind::Name) {
+    if (Binding* binding = findLocal(s.target->text); binding && !binding->value.poison()) {
+      hint = typeOf(binding->value);
+      // A shape that differs is reported against the variable, not against what makes the value.
+      if (hint.isTensor()) hint.dims = std::nullopt;
+      hinted = true;
+    }
+  }
+  Val value = eval(*s.value, hinted ? &hint : nullptr);
+  if (value.is(Val::Kind::Unit)) value = fail(Code::E0203, s.value->span, "this gives no value that could be assigned");
+  assignTo(*s.target, value, s.op, s);
+}
+
+void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s) {
+  if (target.kind == ExprKind::Tuple) {
+    Val v = settle(value);
+    const bool splits = v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
+    if (!v.poison() && (op != "=" || !splits || v.elems.size() != target.args.size())) {
+      v = fail(Code::E0203, s.span, "a tuple of " + std::to_string(target.args.size()) + " variables does not take " +
+                                        describe(v));
+    }
+    for (size_t i = 0; i < target.args.size(); ++i) {
+      const ast::Expr& part = *target.args[i];
+      if (part.kind == ExprKind::Name && part.text == "_") continue;
+      assignTo(part, v.poison() ? Val::none() : v.elems[i], op, s);
+    }
+    return;
+  }
+  const ast::Expr* root = rootOf(target);
+  if (!root) {
+    fail(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
+    return;
+  }
+  if (root->text == "_") return;
+  Binding* binding = findLocal(root->text);
+  if (!binding) {
+    auto global = lookupGlobal(*frame().unit, root->text, root->span);
+    if (!global) {
+      unknownName(root->text, root->span);
+    } else {
+      fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is no `var`");
+    }
+    return;
+  }
+  if (!binding->isVar) {
+    auto d = error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is no `var`");
+    if (binding->span.valid()) d.note(binding->span, "`" + root->text + "` is bound here");
+    return;
+  }
+  if (binding->value.poison()) return;
+  Val next = value.poison() ? Val::none() : updated(binding->value, target, *root, value, op, s);
+  if (next.poison()) return;  // keeps its old value: one error is enough
+  setVar(*binding, root->text, std::move(next), s.span);
+}
+
+Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value,
+                      std::string_view op, const ast::Stmt& s) {
+  // Accessors from the root outwards.
+  std::vector<const ast::Expr*> path;
+  for (const ast::Expr* e = &target; e != &root; e = e->args[0].get()) path.insert(path.begin(), e);
+  std::function<Val(const Val&, size_t)> apply = [&](const Val& now, size_t k) -> Val {
+    if (now.poison()) return Val::none();
+    if (k == path.size()) {
+      if (op == "=") {
+        if (path.empty()) return value;
+        return fit(typeOf(now), value, {"`" + std::string(sources.text(target.span)) + "`", s.value->span, target.span, true});
+      }
+      Val left = now;
+      left.span = target.span;
+      return binary(op.substr(0, op.size() - 1), left, value, s.span, s.opSpan);
+    }
+    const ast::Expr& access = *path[k];
+    if (access.kind == ExprKind::Member) {
+      size_t index = now.elems.size();
+      if (now.is(Val::Kind::Struct)) {
+        const auto& fields = now.info->decl->stmt->fields;
+        for (size_t i = 0; i < fields.size(); ++i) {
+          if (fields[i].name.text == access.text) index = i;
+        }
+      } else if (now.is(Val::Kind::Tuple) && !access.text.empty() && std::isdigit(static_cast<unsigned char>(access.text[0]))) {
+        index = static_cast<size_t>(std::stoul(access.text));
+      }
+      if (index >= now.elems.size()) {
+        return fail(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
+      }
+      Val r = now;
+      r.elems[index] = apply(now.elems[index], k + 1);
+      return r.elems[index].poison() ? Val::none() : r;
+    }
+    if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {
+      auto index = listIndex(now, access);
+      if (!index) return Val::none();
+      Val r = now;
+      r.elems[*index] = apply(now.elems[*index], k + 1);
+      return r.elems[*index].poison() ? Val::none() : r;
+    }
+    if (!now.is(Val::Kind::Tensor)) return fail(Code::E0203, access.span, describe(now) + " has no elements to assign");
+    if (k + 1 == path.size()) return assignIndex(*this, now, access, value, op, s.span);
+    Val inner = apply(indexExpr(*this, now, access), k + 1);
+    return inner.poison() ? Val::none() : assignIndex(*this, now, access, inner, "=", s.span);
+  };
+  return apply(old, 0);
+}
+
+void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span) {
+  const Val old = binding.value;
+  const bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_ && !binding.declared;
+  if (mayChange) {
+    Ty like = typeOf(old);
+    value = materialise(value, &like);
+  } else {
+    assigningIn_ = regionDepth_ > binding.regionDepth;
+    value = fit(typeOf(old), value, {"`" + name + "`", span, binding.span, true});
+    assigningIn_ = false;
+  }
+  if (value.poison()) return;
+  std::vector<ir::Value*> now, before;
+  leavesOf(value, now);
+  leavesOf(old, before);
+  at(span);
+  for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
+    if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
+    now[i] = b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
+    now[i]->name = name;
+  }
+  binding.value = rebuild(value, now);
+}
+
+void Lowering::lowerAssert(const ast::Stmt& s) {
+  if (!s.value) return;
+  Val condition = eval(*s.value);
+  Val message = s.message ? eval(*s.message) : Val::ofString("");
+  if (condition.poison() || message.poison()) return;
+  if (!message.is(Val::Kind::String) && !message.is(Val::Kind::Format)) {
+    fail(Code::E0203, s.message->span, "the message of `assert` is a string, not " + describe(message));
+    return;
+  }
+  if (condition.is(Val::Kind::Bool)) {
+    if (condition.boolean) return;
+    const std::string text = message.is(Val::Kind::String) ? message.text : "";
+    // In a branch that may not be taken it is the run that decides.
+    if (regionDepth_ == 0) {
+      error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
+      return;
+    }
+  }
+  ir::Value* c = tensorOf(condition);
+  if (!c) return;
+  if (c->type.dtype != ir::DType::Bool) {
+    fail(Code::E0203, s.value->span, "`assert` takes bools, not " + describe(condition));
+    return;
+  }
+  at(s.value->span);
+  if (!c->type.shape.empty()) {
+    ir::Dims axes;
+    for (int64_t i = 0; i < c->type.rank(); ++i) axes.push_back(i);
+    c = b().value(OpKind::All, {c}, {{"axes", axes}});
+  }
+  FormatParts parts = formatParts(*this, {message}, s.span);
+  if (!parts.ok) return;
+  std::vector<ir::Value*> operands = {c};
+  operands.insert(operands.end(), parts.operands.begin(), parts.operands.end());
+  at(s.value->span);
+  b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+}
+
+}  // namespace tenc::frontend

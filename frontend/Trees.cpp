@@ -1,0 +1,133 @@
+// Trees: structs, tuples and lists of tensors, walked leaf by leaf. The leaves of a value are every tensor that it holds,
+// also those captured by a lambda or standing for a device, so that any value can cross a region or a call.
+#include "frontend/Lowering.h"
+
+namespace tenc::frontend {
+
+namespace {
+/// Calls `f` on each tensor slot of `v`, in order.
+void eachSlot(Val& v, const std::function<void(ir::Value*&)>& f) {
+  if (v.tensor) f(v.tensor);
+  if (v.device.of) f(v.device.of);
+  for (Val& e : v.elems) eachSlot(e, f);
+  if (v.fn && (!v.fn->captures.empty() || v.fn->receiver || !v.fn->inner.empty() || !v.fn->options.empty())) {
+    auto copy = std::make_shared<FnValue>(*v.fn);
+    for (auto& [name, value] : copy->captures) eachSlot(value, f);
+    if (copy->receiver) {
+      auto receiver = std::make_shared<Val>(*copy->receiver);
+      eachSlot(*receiver, f);
+      copy->receiver = receiver;
+    }
+    for (Val& e : copy->inner) eachSlot(e, f);
+    for (auto& [name, value] : copy->options) eachSlot(value, f);
+    v.fn = copy;
+  }
+}
+
+bool hasPoison(const Val& v) {
+  if (v.poison()) return true;
+  for (const Val& e : v.elems) {
+    if (hasPoison(e)) return true;
+  }
+  return false;
+}
+}  // namespace
+
+bool Lowering::leavesOf(const Val& v, std::vector<ir::Value*>& leaves) {
+  if (hasPoison(v)) return false;
+  Val copy = v;
+  eachSlot(copy, [&](ir::Value*& slot) { leaves.push_back(slot); });
+  return true;
+}
+
+Val Lowering::rebuild(const Val& like, const std::vector<ir::Value*>& leaves) {
+  Val copy = like;
+  size_t next = 0;
+  eachSlot(copy, [&](ir::Value*& slot) { slot = leaves[next++]; });
+  return copy;
+}
+
+namespace {
+Val mapFrom(const Val& v, const Lowering::TreeFn& f, const std::string& path, bool state) {
+  if (!v.isTree()) return f(v, path, state);
+  Val r = v;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    std::string step = std::to_string(i);
+    bool inner = state;
+    if (v.is(Val::Kind::Struct) && v.info && v.info->decl) {
+      const ast::Field& field = v.info->decl->stmt->fields[i];
+      step = field.name.text;
+      inner = state || field.state;
+    }
+    r.elems[i] = mapFrom(v.elems[i], f, path.empty() ? step : path + "." + step, inner);
+    if (r.elems[i].poison()) return Val::none();
+  }
+  return r;
+}
+}  // namespace
+
+Val Lowering::mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
+
+bool Lowering::sameStructure(const Val& a, const Val& b2) {
+  if (a.isTree() != b2.isTree()) return false;
+  if (!a.isTree()) return true;
+  if (a.kind != b2.kind || a.elems.size() != b2.elems.size()) return false;
+  if (a.is(Val::Kind::Struct) && a.info->decl != b2.info->decl) return false;
+  for (size_t i = 0; i < a.elems.size(); ++i) {
+    if (!sameStructure(a.elems[i], b2.elems[i])) return false;
+  }
+  return true;
+}
+
+Ty Lowering::typeOf(const Val& v) {
+  Ty t;
+  switch (v.kind) {
+    case Val::Kind::Tensor:
+      t.kind = Ty::Kind::Tensor;
+      t.dtype = v.tensor->type.dtype;
+      t.dims = v.tensor->type.shape;
+      break;
+    case Val::Kind::Int:
+    case Val::Kind::Float:
+    case Val::Kind::Bool:
+      t.kind = Ty::Kind::Tensor;
+      t.dtype = v.is(Val::Kind::Bool) ? ir::DType::Bool : v.dtype;
+      t.dims = ir::Dims{};
+      break;
+    case Val::Kind::Struct:
+    case Val::Kind::Tuple:
+      t.kind = v.is(Val::Kind::Struct) ? Ty::Kind::Struct : Ty::Kind::Tuple;
+      t.info = v.info;
+      for (size_t i = 0; i < v.elems.size(); ++i) {
+        t.elems.push_back(typeOf(v.elems[i]));
+        if (v.info && v.info->decl) t.elems.back().state = v.info->decl->stmt->fields[i].state;
+      }
+      break;
+    case Val::Kind::List:
+      t.kind = Ty::Kind::List;
+      t.length = static_cast<int64_t>(v.elems.size());
+      t.elems.push_back(v.elems.empty() ? Ty{} : typeOf(v.elems[0]));
+      break;
+    case Val::Kind::String:
+    case Val::Kind::Format: t.kind = Ty::Kind::String; break;
+    case Val::Kind::Device: t.kind = Ty::Kind::Device; break;
+    case Val::Kind::Function: t.kind = Ty::Kind::Fn; break;
+    case Val::Kind::Pack: t.kind = Ty::Kind::Shape; break;
+    default: break;
+  }
+  return t;
+}
+
+std::optional<Ty> Lowering::typeOfVal(const Val& type) {
+  if (type.is(Val::Kind::Type) && type.type) return *type.type;
+  if (type.is(Val::Kind::DType)) {
+    Ty t;
+    t.kind = Ty::Kind::Tensor;
+    t.dtype = type.dtype;
+    t.dims = ir::Dims{};
+    return t;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tenc::frontend
