@@ -1,0 +1,422 @@
+#include "codegen/cpu/ExprEmitter.h"
+
+#include <llvm/IR/Module.h>
+
+#include <cassert>
+
+#include "codegen/cpu/Jit.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+namespace {
+
+uint64_t scratchOffset(const Kernel& kernel, size_t buffer) {
+  uint64_t offset = 0;
+  for (size_t i = 0; i < buffer; ++i) {
+    const Buffer& b = kernel.buffers[i];
+    if (b.role == Buffer::Role::Scratch)
+      offset += (static_cast<uint64_t>(b.elements) * static_cast<uint64_t>(ir::byteSize(b.dtype)) + 63) / 64 * 64;
+  }
+  return offset;
+}
+
+}  // namespace
+
+uint64_t scratchBytes(const Kernel& kernel) { return scratchOffset(kernel, kernel.buffers.size()); }
+
+llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
+  llvm::LLVMContext& c = m.getContext();
+  auto* pointer = llvm::PointerType::get(c, 0);
+  auto* i64 = llvm::Type::getInt64Ty(c);
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c), {pointer, pointer, i64, i64, pointer, pointer}, false);
+  auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m);
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  if (hostTarget().avx512()) {
+    f->addFnAttr("prefer-vector-width", "512");
+    f->addFnAttr("min-legal-vector-width", "512");
+  }
+  for (unsigned i : {0u, 1u, 4u, 5u}) f->addParamAttr(i, llvm::Attribute::NoAlias);
+  return f;
+}
+
+KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const Kernel& kernel) {
+  KernelArgs args;
+  auto* pointer = b.getPtrTy();
+  args.fault = function->getArg(4);
+  args.scratch = function->getArg(5);
+  unsigned slot = 0;
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    if (kernel.buffers[i].role == Buffer::Role::Scratch) {
+      args.buffers.push_back(b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), args.scratch, scratchOffset(kernel, i)));
+    } else {
+      args.buffers.push_back(b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, function->getArg(0), slot++)));
+    }
+  }
+  for (size_t i = 0; i < kernel.scalars.size(); ++i) {
+    Value* at = b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(1), i);
+    args.scalars.push_back(b.CreateLoad(memoryType(b.getContext(), kernel.scalars[i]), at));
+  }
+  return args;
+}
+
+ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
+                         size_t vectorVar, int lanes)
+    : b_(b),
+      args_(args),
+      kernel_(kernel),
+      stage_(stage),
+      vectorVar_(vectorVar),
+      scalars_(b, args.fault, lanes),
+      vars_(kernel.outer.size() + stage.innerLo.size() + kernel.product.batch.size() + 2),
+      depends_(stage.exprs.size()),
+      needed_(stage.exprs.size()),
+      memo_(stage.exprs.size()),
+      reduced_(std::max<size_t>(kernel.reductions.size(), 1)) {
+  for (size_t i = 0; i < stage.exprs.size(); ++i) {
+    const Expr& e = stage.exprs[i];
+    uint64_t d = 0;
+    for (ExprId a : e.args) d |= depends_[a];
+    if (e.kind == Expr::Kind::LoopVar) d |= uint64_t{1} << e.index;
+    if (e.kind == Expr::Kind::Load) d |= accessVars(e.access);
+    depends_[i] = d;
+  }
+  for (const Store& s : stage.stores) {
+    collectNeeded(s.value);
+    for (const auto& t : s.access.terms) collectNeeded(t.index);
+  }
+  for (uint32_t r : stage.reductions) {
+    collectNeeded(kernel.reductions[r].value);
+    if (kernel.reductions[r].position != kNoExpr) collectNeeded(kernel.reductions[r].position);
+  }
+  for (size_t i = 0; i < stage.exprs.size(); ++i)
+    if (needed_[i] && stage.exprs[i].kind == Expr::Kind::Load) partials_.push_back({&stage.exprs[i].access, {}});
+  for (const Store& s : stage.stores) partials_.push_back({&s.access, {}});
+}
+
+uint64_t ExprEmitter::accessVars(const Access& a) const {
+  uint64_t d = 0;
+  for (size_t v = 0; v < a.strides.size(); ++v)
+    if (a.strides[v] != 0) d |= uint64_t{1} << v;
+  for (const auto& t : a.terms) d |= depends_[t.index];
+  return d;
+}
+
+void ExprEmitter::collectNeeded(ExprId e) {
+  if (needed_[e]) return;
+  needed_[e] = 1;
+  for (ExprId a : stage_.exprs[e].args) collectNeeded(a);
+  if (stage_.exprs[e].kind == Expr::Kind::Load)
+    for (const auto& t : stage_.exprs[e].access.terms) collectNeeded(t.index);
+}
+
+void ExprEmitter::setReduced(uint32_t number, std::vector<Scalar> copies) {
+  for (Scalar& s : copies) s.builder = &scalars_;
+  reduced_[number] = std::move(copies);
+  for (size_t i = 0; i < memo_.size(); ++i)
+    if (stage_.exprs[i].kind == Expr::Kind::Reduced) memo_[i].clear();
+}
+
+void ExprEmitter::clearVar(size_t var) {
+  uint64_t bit = uint64_t{1} << var;
+  bound_ &= ~bit;
+  for (size_t i = 0; i < memo_.size(); ++i)
+    if ((depends_[i] & bit) != 0) memo_[i].clear();
+  for (auto& [access, list] : partials_)
+    while (!list.empty() && (list.back().vars & bit) != 0) list.pop_back();
+}
+
+void ExprEmitter::setVar(size_t var, Value* value) {
+  clearVar(var);
+  bound_ |= uint64_t{1} << var;
+  vars_[var] = value;
+}
+
+void ExprEmitter::setVector(Value* base, int copies, Value* mask) {
+  if (vectorVar_ != kNoVar) setVar(vectorVar_, base);
+  vectorBase_ = base;
+  copies_ = copies;
+  scalars_.setMask(mask);
+}
+
+Value* ExprEmitter::advance(const Access& a, Value* pointer, uint64_t vars) {
+  llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[a.buffer].dtype);
+  for (size_t v = 0; v < a.strides.size(); ++v) {
+    if ((vars >> v & 1) == 0 || a.strides[v] == 0) continue;
+    Value* steps =
+        a.strides[v] == 1 ? vars_[v] : b_.CreateMul(vars_[v], b_.getInt64(static_cast<uint64_t>(a.strides[v])));
+    pointer = b_.CreateGEP(element, pointer, steps);
+  }
+  return pointer;
+}
+
+Value* ExprEmitter::address(const Access& a) {
+  uint64_t wanted = 0;
+  for (size_t v = 0; v < a.strides.size(); ++v)
+    if (a.strides[v] != 0 && v != vectorVar_) wanted |= uint64_t{1} << v;
+  assert((wanted & ~bound_) == 0);
+  for (auto& [access, list] : partials_) {
+    if (access != &a || list.empty()) continue;
+    return advance(a, list.back().pointer, wanted & ~list.back().vars);
+  }
+  llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[a.buffer].dtype);
+  Value* start = b_.CreateConstGEP1_64(element, args_.buffers[a.buffer], static_cast<uint64_t>(a.offset));
+  return advance(a, start, wanted);
+}
+
+void ExprEmitter::emitInvariant() {
+  for (auto& [access, list] : partials_) {
+    uint64_t known = 0;
+    for (size_t v = 0; v < access->strides.size(); ++v)
+      if (access->strides[v] != 0 && v != vectorVar_) known |= uint64_t{1} << v;
+    known &= bound_;
+    if (!list.empty() && list.back().vars == known) continue;
+    llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[access->buffer].dtype);
+    Value* from = !list.empty() ? list.back().pointer
+                                : b_.CreateConstGEP1_64(element, args_.buffers[access->buffer],
+                                                        static_cast<uint64_t>(access->offset));
+    uint64_t before = list.empty() ? 0 : list.back().vars;
+    list.push_back({known, advance(*access, from, known & ~before)});
+  }
+  for (size_t i = 0; i < memo_.size(); ++i) {
+    const Expr& e = stage_.exprs[i];
+    if (!needed_[i] || (depends_[i] & ~bound_) != 0 || e.kind == Expr::Kind::Constant || e.kind == Expr::Kind::LoopVar)
+      continue;
+    if (e.kind == Expr::Kind::Reduced && reduced_[e.index].empty()) continue;
+    bool vector = isVector(static_cast<ExprId>(i));
+    if (vector && mask() != nullptr) {
+      for (int c = 0; c < copies_; ++c) value(static_cast<ExprId>(i), c);
+      continue;
+    }
+    for (int c = 0; c < (vector ? copies_ : 1); ++c) value(static_cast<ExprId>(i), c);
+  }
+}
+
+void ExprEmitter::setValue(ExprId e, int copy, Scalar s) {
+  auto& slots = memo_[e];
+  if (slots.size() <= static_cast<size_t>(copy)) slots.resize(static_cast<size_t>(copy) + 1);
+  s.builder = &scalars_;
+  slots[static_cast<size_t>(copy)] = s;
+}
+
+Scalar ExprEmitter::value(ExprId id, int copy) {
+  const Expr& e = stage_.exprs[id];
+  if (e.kind == Expr::Kind::Reduced) return reduced(e, copy);
+  if (!isVector(id)) {
+    bool perCopy = false;  // a value that depends on a reduction of which each copy has its own
+    for (ExprId a : e.args) perCopy = perCopy || memo_[a].size() > 1 || stage_.exprs[a].kind == Expr::Kind::Reduced;
+    if (!perCopy) copy = 0;
+  }
+  auto& slots = memo_[id];
+  if (slots.size() > static_cast<size_t>(copy) && slots[static_cast<size_t>(copy)].handle != nullptr)
+    return slots[static_cast<size_t>(copy)];
+  Scalar s = compute(e, copy);
+  setValue(id, copy, s);
+  return s;
+}
+
+Scalar ExprEmitter::reduced(const Expr& e, int copy) {
+  auto& copies = reduced_[e.index];
+  assert(!copies.empty());
+  return copies[copies.size() > 1 ? static_cast<size_t>(copy) : 0];
+}
+
+Scalar ExprEmitter::compute(const Expr& e, int copy) {
+  llvm::LLVMContext& c = b_.getContext();
+  switch (e.kind) {
+    case Expr::Kind::Constant: {
+      auto* bits =
+          llvm::ConstantInt::get(llvm::Type::getIntNTy(c, static_cast<unsigned>(8 * ir::byteSize(e.dtype))), e.bits);
+      return scalars_.fromMemory(llvm::ConstantExpr::getBitCast(bits, memoryType(c, e.dtype)), e.dtype);
+    }
+    case Expr::Kind::LoopVar: {
+      if (e.index != vectorVar_ || lanes() == 1) {
+        Value* v = vars_[e.index];
+        if (e.index == vectorVar_ && copy > 0) v = b_.CreateAdd(v, b_.getInt64(static_cast<uint64_t>(copy)));
+        return scalars_.wrap(v, Repr::I64);
+      }
+      Value* base = b_.CreateAdd(vectorBase_, b_.getInt64(static_cast<uint64_t>(copy * lanes())));
+      return scalars_.wrap(b_.CreateAdd(scalars_.splat(base), laneOffsets(1, b_.getInt64Ty())), Repr::I64);
+    }
+    case Expr::Kind::Scalar: return scalars_.fromMemory(args_.scalars[e.index], e.dtype);
+    case Expr::Kind::Load: return load(e, copy);
+    case Expr::Kind::Reduced: return reduced(e, copy);
+    case Expr::Kind::Random: {
+      Scalar v[5];
+      for (size_t i = 0; i < e.args.size() && i < 5; ++i) v[i] = value(e.args[i], copy);
+      return emitRandom(scalars_, e.op, e.dtype, v[0], v[1], v[2], v[3], v[4]);
+    }
+    case Expr::Kind::Op: break;
+  }
+  std::vector<Scalar> args;
+  for (ExprId a : e.args) args.push_back(value(a, copy));
+  ir::DType operand = stage_.exprs[e.args[e.op == ir::OpKind::Where ? 1 : 0]].dtype;
+  return scalars_.elementwise(e.op, operand, e.dtype, args, e.fault);
+}
+
+Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {
+  std::vector<llvm::Constant*> values;
+  for (int i = 0; i < lanes(); ++i)
+    values.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(stride * i), true));
+  return llvm::ConstantVector::get(values);
+}
+
+Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
+  Value* sum = nullptr;
+  auto both = [&](Value* x, Value* y, auto make) -> Value* {
+    if (x->getType()->isVectorTy() || y->getType()->isVectorTy()) {
+      x = scalars_.splat(x);
+      y = scalars_.splat(y);
+    }
+    return make(x, y);
+  };
+  for (const auto& t : a.terms) {
+    Scalar index = value(t.index, copy);
+    if (index.repr != Repr::I64) index = emitCast(scalars_, index, stage_.exprs[t.index].dtype, ir::DType::I64);
+    if (t.extent >= 0) {
+      double size = static_cast<double>(t.size != 0 ? t.size : t.extent);
+      Scalar wrapped = select(index < 0.0, index + size, index);
+      Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
+      scalars_.setFault(outside, t.fault);
+      index = select(outside, 0.0, wrapped);
+      Value* inside = LlvmScalars::value(logicalNot(outside));
+      inRange =
+          inRange == nullptr ? inside : both(inRange, inside, [&](Value* x, Value* y) { return b_.CreateAnd(x, y); });
+    }
+    Value* part = LlvmScalars::value(index * like(index, static_cast<double>(t.stride)));
+    sum = sum == nullptr ? part : both(sum, part, [&](Value* x, Value* y) { return b_.CreateAdd(x, y); });
+  }
+  return sum;
+}
+
+Value* ExprEmitter::gather(llvm::Type* element, Value* base, Value* index, Value* mask) {
+  auto n = static_cast<unsigned>(lanes());
+  auto* type = llvm::FixedVectorType::get(element, n);
+  Value* pointers = b_.CreateGEP(element, base, index);
+  bool native = hostTarget().avx512() && element->getScalarSizeInBits() >= 32;
+  if (native) return b_.CreateMaskedGather(type, pointers, llvm::Align(element->getScalarSizeInBits() / 8), mask);
+  // Lanes that are off read the first element.
+  if (mask != nullptr) pointers = b_.CreateSelect(mask, pointers, scalars_.splat(base));
+  Value* result = llvm::PoisonValue::get(type);
+  for (unsigned i = 0; i < n; ++i)
+    result = b_.CreateInsertElement(result, b_.CreateLoad(element, b_.CreateExtractElement(pointers, i)), i);
+  return result;
+}
+
+void ExprEmitter::scatter(Value* value, Value* base, Value* index, Value* mask) {
+  llvm::Type* element = value->getType()->getScalarType();
+  auto align = llvm::Align(element->getScalarSizeInBits() / 8);
+  b_.CreateMaskedScatter(value, b_.CreateGEP(element, base, index), align, mask);
+}
+
+namespace {
+Value* reversed(llvm::IRBuilder<>& b, Value* v, int lanes) {
+  llvm::SmallVector<int, 16> order;
+  for (int i = lanes; i-- > 0;) order.push_back(i);
+  return b.CreateShuffleVector(v, order);
+}
+}  // namespace
+
+Scalar ExprEmitter::load(const Expr& e, int copy) {
+  const Access& a = e.access;
+  ir::DType t = kernel_.buffers[a.buffer].dtype;
+  llvm::Type* element = memoryType(b_.getContext(), t);
+  auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
+  for (const auto& term : a.terms)
+    if (term.extent == 0) {
+      Value* ignored = nullptr;
+      terms(a, copy, ignored);  // for the fault
+      return scalars_.fromMemory(llvm::Constant::getNullValue(element), t);
+    }
+  Value* inRange = nullptr;
+  Value* run = terms(a, copy, inRange);  // out of range is index 0, which can be read
+  Value* base = address(a);
+  int64_t step = vectorVar_ == kNoVar ? 0 : stride(a, vectorVar_);
+  bool vectorTerm = run != nullptr && run->getType()->isVectorTy();
+  if (run != nullptr && !vectorTerm) base = b_.CreateGEP(element, base, run);
+  if (step != 0) {
+    Value* first = b_.CreateGEP(element, base, b_.CreateMul(vectorBase_, b_.getInt64(static_cast<uint64_t>(step))));
+    base = copy == 0 ? first : b_.CreateConstGEP1_64(element, first, static_cast<uint64_t>(step * copy * lanes()));
+  }
+  if (!vectorTerm && (step == 0 || lanes() == 1))
+    return scalars_.fromMemory(b_.CreateAlignedLoad(element, base, align), t);
+
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes()));
+  Value* m = mask();
+  Value* v = nullptr;
+  if (!vectorTerm && step == 1) {
+    v = m == nullptr ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
+                     : b_.CreateMaskedLoad(vector, base, align, m, llvm::Constant::getNullValue(vector));
+  } else if (!vectorTerm && step == -1) {
+    base = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(1 - lanes()));
+    v = m == nullptr
+            ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
+            : b_.CreateMaskedLoad(vector, base, align, reversed(b_, m, lanes()), llvm::Constant::getNullValue(vector));
+    v = reversed(b_, v, lanes());
+  } else {
+    llvm::Type* indexType = kernel_.buffers[a.buffer].elements < (int64_t{1} << 30) ? b_.getInt32Ty() : b_.getInt64Ty();
+    Value* index = step == 0 ? nullptr : laneOffsets(step, indexType);
+    if (vectorTerm) {
+      Value* narrow = b_.CreateTrunc(run, llvm::FixedVectorType::get(indexType, static_cast<unsigned>(lanes())));
+      index = index == nullptr ? narrow : b_.CreateAdd(index, narrow);
+    }
+    v = gather(element, base, index, m);
+  }
+  return scalars_.fromMemory(v, t);
+}
+
+void ExprEmitter::store(const Store& s, int copy) {
+  const Access& a = s.access;
+  ir::DType t = kernel_.buffers[a.buffer].dtype;
+  llvm::Type* element = memoryType(b_.getContext(), t);
+  auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
+  Value* v = scalars_.toMemory(value(s.value, copy), t);
+  Value* inRange = nullptr;
+  Value* run = terms(a, copy, inRange);
+  for (const auto& term : a.terms)
+    if (term.extent == 0) return;
+  Value* base = address(a);
+  int64_t step = vectorVar_ == kNoVar ? 0 : stride(a, vectorVar_);
+  bool vectorTerm = run != nullptr && run->getType()->isVectorTy();
+  if (run != nullptr && !vectorTerm) base = b_.CreateGEP(element, base, run);
+  if (step != 0) {
+    Value* first = b_.CreateGEP(element, base, b_.CreateMul(vectorBase_, b_.getInt64(static_cast<uint64_t>(step))));
+    base = copy == 0 ? first : b_.CreateConstGEP1_64(element, first, static_cast<uint64_t>(step * copy * lanes()));
+  }
+  if (lanes() == 1 || (!vectorTerm && step == 0)) {
+    if (v->getType()->isVectorTy()) v = b_.CreateExtractElement(v, static_cast<uint64_t>(lanes() - 1));
+    // A store out of range goes to element 0 of the dim only if that rewrites what is there.
+    if (inRange != nullptr) {
+      if (inRange->getType()->isVectorTy())
+        inRange = b_.CreateExtractElement(inRange, static_cast<uint64_t>(lanes() - 1));
+      v = b_.CreateSelect(inRange, v, b_.CreateAlignedLoad(element, base, align));
+    }
+    b_.CreateAlignedStore(v, base, align);
+    return;
+  }
+  v = scalars_.splat(v);
+  Value* m = mask();
+  if (inRange != nullptr) m = m == nullptr ? scalars_.splat(inRange) : b_.CreateAnd(m, scalars_.splat(inRange));
+  if (!vectorTerm && step == 1) {
+    if (m == nullptr) {
+      b_.CreateAlignedStore(v, base, align);
+    } else {
+      b_.CreateMaskedStore(v, base, align, m);
+    }
+  } else if (!vectorTerm && step == -1) {
+    base = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(1 - lanes()));
+    v = reversed(b_, v, lanes());
+    if (m == nullptr) {
+      b_.CreateAlignedStore(v, base, align);
+    } else {
+      b_.CreateMaskedStore(v, base, align, reversed(b_, m, lanes()));
+    }
+  } else {
+    auto* i64 = b_.getInt64Ty();
+    Value* index = step == 0 ? nullptr : laneOffsets(step, i64);
+    if (vectorTerm) index = index == nullptr ? run : b_.CreateAdd(index, run);
+    scatter(v, base, index, m);
+  }
+}
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,101 @@
+// Expressions of one stage of a kernel as LLVM IR: loads, scalar bodies, stores, at the current values of the loop
+// variables. One loop variable may be a vector; what does not depend on it stays scalar, and what does not depend on
+// inner loops is emitted before them.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+
+#include <vector>
+
+#include "codegen/Kernel.h"
+#include "codegen/cpu/LlvmScalars.h"
+
+namespace tenc::codegen::cpu {
+
+/// The arguments of the function being emitted.
+struct KernelArgs {
+  std::vector<llvm::Value*> buffers;  ///< start of each buffer of the kernel
+  std::vector<llvm::Value*> scalars;  ///< in memory form
+  llvm::Value* fault = nullptr;
+  llvm::Value* scratch = nullptr;
+};
+
+/// Loads the arguments of `function`, of type abi::KernelFn, at `b`. Scratch buffers follow each other in the thread's
+/// scratch memory.
+KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const Kernel& kernel);
+/// Bytes of scratch that loadArguments lays out, and of one buffer in it.
+uint64_t scratchBytes(const Kernel& kernel);
+
+/// An abi::KernelFn without body.
+llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
+
+class ExprEmitter {
+ public:
+  static constexpr size_t kNoVar = ~size_t{0};
+
+  /// `vectorVar`: the loop variable that runs over lanes, or kNoVar with `lanes` 1.
+  ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage, size_t vectorVar,
+              int lanes);
+
+  /// Value of a reduction that earlier stages computed, one for each copy (see setVector).
+  void setReduced(uint32_t number, std::vector<Scalar> copies);
+  /// Binds a loop variable to an i64. What depended on its old value is forgotten.
+  void setVar(size_t var, llvm::Value* value);
+  /// Binds the vector variable: copy c has the values base + c * lanes + lane. `mask`: lanes in use, null for all.
+  void setVector(llvm::Value* base, int copies, llvm::Value* mask);
+  /// Forgets the value of a variable, at the end of its loop.
+  void clearVar(size_t var);
+  /// Emits, here, everything that depends on bound variables only; to be called before a loop is opened.
+  void emitInvariant();
+
+  Scalar value(ExprId e, int copy = 0);
+  /// Uses `s` for an expression instead of computing it (a load done in another way), until its variables change.
+  void setValue(ExprId e, int copy, Scalar s);
+  /// Emits a store of the stage.
+  void store(const Store& s, int copy = 0);
+
+  LlvmScalars& scalars() { return scalars_; }
+  bool isVector(ExprId e) const { return vectorVar_ != kNoVar && (depends_[e] >> vectorVar_ & 1) != 0; }
+  /// Loop variables on which the expression depends, as a bit set.
+  uint64_t dependencies(ExprId e) const { return depends_[e]; }
+  /// The address of a bound position without the vector variable's part.
+  llvm::Value* address(const Access& a);
+  llvm::Value* mask() const { return scalars_.mask(); }
+  int lanes() const { return scalars_.lanes(); }
+
+ private:
+  struct Partial {
+    uint64_t vars;
+    llvm::Value* pointer;
+  };
+  Scalar compute(const Expr& e, int copy);
+  Scalar load(const Expr& e, int copy);
+  Scalar reduced(const Expr& e, int copy);
+  /// Adds the run-time terms of an access; `position` in elements, null when there are none. Clears lanes of `inRange`
+  /// where a term is out of range.
+  llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
+  llvm::Value* gather(llvm::Type* element, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
+  void scatter(llvm::Value* value, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
+  llvm::Value* laneOffsets(int64_t stride, llvm::Type* element);
+  llvm::Value* advance(const Access& a, llvm::Value* pointer, uint64_t vars);
+  int64_t stride(const Access& a, size_t var) const { return var < a.strides.size() ? a.strides[var] : 0; }
+  uint64_t accessVars(const Access& a) const;
+  void collectNeeded(ExprId e);
+
+  llvm::IRBuilder<>& b_;
+  const KernelArgs& args_;
+  const Kernel& kernel_;
+  const Stage& stage_;
+  size_t vectorVar_;
+  LlvmScalars scalars_;
+  int copies_ = 1;
+  uint64_t bound_ = 0;
+  std::vector<llvm::Value*> vars_;
+  llvm::Value* vectorBase_ = nullptr;
+  std::vector<uint64_t> depends_;
+  std::vector<char> needed_;
+  std::vector<std::vector<Scalar>> memo_;  ///< by expression and copy
+  std::vector<std::pair<const Access*, std::vector<Partial>>> partials_;
+  std::vector<std::vector<Scalar>> reduced_;
+};
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,378 @@
+#include "codegen/cpu/LlvmScalars.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/cpu/Jit.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+llvm::Type* registerType(llvm::LLVMContext& c, Repr r) {
+  switch (r) {
+    case Repr::I1: return llvm::Type::getInt1Ty(c);
+    case Repr::I8: return llvm::Type::getInt8Ty(c);
+    case Repr::I16: return llvm::Type::getInt16Ty(c);
+    case Repr::I32: return llvm::Type::getInt32Ty(c);
+    case Repr::I64: return llvm::Type::getInt64Ty(c);
+    case Repr::F32: return llvm::Type::getFloatTy(c);
+    case Repr::F64: return llvm::Type::getDoubleTy(c);
+  }
+  return nullptr;
+}
+
+llvm::Type* memoryType(llvm::LLVMContext& c, ir::DType t) {
+  if (t == ir::DType::F16 || t == ir::DType::BF16) return llvm::Type::getInt16Ty(c);
+  if (t == ir::DType::Bool) return llvm::Type::getInt8Ty(c);
+  return registerType(c, reprOf(t));
+}
+
+Value* LlvmScalars::splat(Value* v) {
+  if (lanes_ == 1 || v->getType()->isVectorTy()) return v;
+  return b_.CreateVectorSplat(static_cast<unsigned>(lanes_), v);
+}
+
+llvm::Type* LlvmScalars::typeLike(Repr r, Value* shape) {
+  llvm::Type* element = registerType(b_.getContext(), r);
+  if (!shape->getType()->isVectorTy()) return element;
+  return llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
+}
+
+void LlvmScalars::unify(Value*& a, Value*& b) {
+  if (a->getType()->isVectorTy() != b->getType()->isVectorTy()) {
+    a = splat(a);
+    b = splat(b);
+  }
+}
+
+Scalar LlvmScalars::fromMemory(Value* v, ir::DType t) {
+  if (t == ir::DType::F16) return halfOfBits(wrap(v, Repr::I16));
+  if (t == ir::DType::BF16) return floatOfBits(shl(convert(ConvertInst::ZExt, wrap(v, Repr::I16), Repr::I32), 16));
+  if (t == ir::DType::Bool) return wrap(b_.CreateICmpNE(v, llvm::Constant::getNullValue(v->getType())), Repr::I1);
+  return wrap(v, reprOf(t));
+}
+
+Value* LlvmScalars::toMemory(Scalar s, ir::DType t) {
+  if (t == ir::DType::F16) return value(halfBits(s));
+  if (t == ir::DType::BF16) return value(convert(ConvertInst::Trunc, lshr(bitsOf(s), 16), Repr::I16));
+  if (t == ir::DType::Bool) return value(convert(ConvertInst::ZExt, s, Repr::I8));
+  return value(s);
+}
+
+Scalar LlvmScalars::elementwise(ir::OpKind kind, ir::DType operand, ir::DType result, std::span<const Scalar> args,
+                                uint32_t fault) {
+  bool fuses = contract && (kind == ir::OpKind::Add || kind == ir::OpKind::Sub || kind == ir::OpKind::Mul);
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(fuses);
+  b_.setFastMathFlags(flags);
+  Scalar s = emitElementwise(*this, kind, operand, result, args, fault);
+  b_.setFastMathFlags({});
+  return s;
+}
+
+Scalar LlvmScalars::floatConstant(Repr r, double v) {
+  return wrap(llvm::ConstantFP::get(registerType(b_.getContext(), r), v), r);
+}
+
+Scalar LlvmScalars::intConstant(Repr r, uint64_t v) {
+  return wrap(llvm::ConstantInt::get(registerType(b_.getContext(), r), v), r);
+}
+
+Scalar LlvmScalars::unary(UnaryInst op, Scalar a) {
+  Value* v = value(a);
+  using namespace llvm::Intrinsic;
+  auto call = [&](ID id) { return wrap(b_.CreateUnaryIntrinsic(id, v), a.repr); };
+  switch (op) {
+    case UnaryInst::FNeg: return wrap(b_.CreateFNeg(v), a.repr);
+    case UnaryInst::FAbs: return call(fabs);
+    case UnaryInst::Sqrt: return call(llvm::Intrinsic::sqrt);
+    case UnaryInst::Floor: return call(llvm::Intrinsic::floor);
+    case UnaryInst::Ceil: return call(ceil);
+    case UnaryInst::RoundEven: return call(roundeven);
+    case UnaryInst::Truncate: return call(trunc);
+    case UnaryInst::Popcount: return call(ctpop);
+  }
+  return a;
+}
+
+Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
+  Value *x = value(a), *y = value(b);
+  unify(x, y);
+  auto call = [&](llvm::Intrinsic::ID id) { return b_.CreateBinaryIntrinsic(id, x, y); };
+  auto emit = [&]() -> Value* {
+    switch (op) {
+      case BinaryInst::FAdd: return b_.CreateFAdd(x, y);
+      case BinaryInst::FSub: return b_.CreateFSub(x, y);
+      case BinaryInst::FMul: return b_.CreateFMul(x, y);
+      case BinaryInst::FDiv: return b_.CreateFDiv(x, y);
+      case BinaryInst::FCopySign: return call(llvm::Intrinsic::copysign);
+      case BinaryInst::Add: return b_.CreateAdd(x, y);
+      case BinaryInst::Sub: return b_.CreateSub(x, y);
+      case BinaryInst::Mul: return b_.CreateMul(x, y);
+      case BinaryInst::SDiv: return b_.CreateSDiv(x, y);
+      case BinaryInst::UDiv: return b_.CreateUDiv(x, y);
+      case BinaryInst::SRem: return b_.CreateSRem(x, y);
+      case BinaryInst::URem: return b_.CreateURem(x, y);
+      case BinaryInst::And: return b_.CreateAnd(x, y);
+      case BinaryInst::Or: return b_.CreateOr(x, y);
+      case BinaryInst::Xor: return b_.CreateXor(x, y);
+      case BinaryInst::Shl: return b_.CreateShl(x, y);
+      case BinaryInst::LShr: return b_.CreateLShr(x, y);
+      case BinaryInst::AShr: return b_.CreateAShr(x, y);
+      case BinaryInst::SMin: return call(llvm::Intrinsic::smin);
+      case BinaryInst::SMax: return call(llvm::Intrinsic::smax);
+      case BinaryInst::UMin: return call(llvm::Intrinsic::umin);
+      case BinaryInst::UMax: return call(llvm::Intrinsic::umax);
+    }
+    return x;
+  };
+  return wrap(emit(), a.repr);
+}
+
+Scalar LlvmScalars::fma(Scalar a, Scalar b, Scalar c) {
+  Value *x = value(a), *y = value(b), *z = value(c);
+  unify(x, y);
+  unify(x, z);
+  unify(x, y);
+  return wrap(b_.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z}), a.repr);
+}
+
+Scalar LlvmScalars::compare(Predicate p, Scalar a, Scalar b) {
+  Value *x = value(a), *y = value(b);
+  unify(x, y);
+  using P = llvm::CmpInst::Predicate;
+  constexpr P kPredicates[] = {P::FCMP_OEQ, P::FCMP_UNE, P::FCMP_OLT, P::FCMP_OLE, P::FCMP_OGT, P::FCMP_OGE,
+                               P::FCMP_UNO, P::ICMP_EQ,  P::ICMP_NE,  P::ICMP_SLT, P::ICMP_SLE, P::ICMP_SGT,
+                               P::ICMP_SGE, P::ICMP_ULT, P::ICMP_ULE, P::ICMP_UGT, P::ICMP_UGE};
+  return wrap(b_.CreateCmp(kPredicates[static_cast<int>(p)], x, y), Repr::I1);
+}
+
+Scalar LlvmScalars::select(Scalar condition, Scalar a, Scalar b) {
+  Value *x = value(a), *y = value(b), *c = value(condition);
+  if (c->getType()->isVectorTy()) x = splat(x);
+  unify(x, y);
+  // A single condition chooses between whole vectors.
+  return wrap(b_.CreateSelect(c, x, y), a.repr);
+}
+
+Scalar LlvmScalars::convert(ConvertInst op, Scalar a, Repr to) {
+  Value* v = value(a);
+  llvm::Type* type = typeLike(to, v);
+  auto emit = [&]() -> Value* {
+    switch (op) {
+      case ConvertInst::FExt: return b_.CreateFPExt(v, type);
+      case ConvertInst::FTrunc: return b_.CreateFPTrunc(v, type);
+      case ConvertInst::SIntToF: return b_.CreateSIToFP(v, type);
+      case ConvertInst::UIntToF: return b_.CreateUIToFP(v, type);
+      case ConvertInst::FToSInt: return b_.CreateFPToSI(v, type);
+      case ConvertInst::FToUInt: return b_.CreateFPToUI(v, type);
+      case ConvertInst::Trunc: return b_.CreateTrunc(v, type);
+      case ConvertInst::ZExt: return b_.CreateZExt(v, type);
+      case ConvertInst::SExt: return b_.CreateSExt(v, type);
+      case ConvertInst::Bits: return b_.CreateBitCast(v, type);
+    }
+    return v;
+  };
+  return wrap(emit(), to);
+}
+
+Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
+  bool d = x.repr == Repr::F64;
+  if (hostTarget().avx512() && lanes_ == 16 &&
+      (value(x)->getType()->isVectorTy() || value(n)->getType()->isVectorTy())) {
+    Value *v = splat(value(x)), *e = splat(value(n));
+    auto* current = b_.getInt32(4);  // the current rounding mode
+    if (!d) {
+      return wrap(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                     {v, e, v, b_.getInt16(0xffff), current}),
+                  x.repr);
+    }
+    Value* halves[2];
+    for (int h = 0; h < 2; ++h) {
+      llvm::SmallVector<int, 8> part;
+      for (int i = 0; i < 8; ++i) part.push_back(8 * h + i);
+      Value *vp = b_.CreateShuffleVector(v, part), *ep = b_.CreateShuffleVector(e, part);
+      halves[h] = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {},
+                                     {vp, ep, vp, b_.getInt8(0xff), current});
+    }
+    llvm::SmallVector<int, 16> all;
+    for (int i = 0; i < 16; ++i) all.push_back(i);
+    return wrap(b_.CreateShuffleVector(halves[0], halves[1], all), x.repr);
+  }
+  // Two steps, of which only the second can round.
+  Repr ints = d ? Repr::I64 : Repr::I32;
+  Scalar whole = convert(ConvertInst::FToSInt, n, ints);
+  Scalar first = ashr(whole, 1), second = whole - first;
+  auto power = [&](Scalar e) { return floatOfBits(shl(e + (d ? 1023.0 : 127.0), d ? 52 : 23)); };
+  return x * power(first) * power(second);
+}
+
+Scalar LlvmScalars::halfBits(Scalar x) {
+  Value* v = value(x);
+  llvm::Type* half = v->getType()->getWithNewType(llvm::Type::getHalfTy(b_.getContext()));
+  return wrap(b_.CreateBitCast(b_.CreateFPTrunc(v, half), typeLike(Repr::I16, v)), Repr::I16);
+}
+
+Scalar LlvmScalars::halfOfBits(Scalar bits) {
+  Value* v = value(bits);
+  llvm::Type* half = v->getType()->getWithNewType(llvm::Type::getHalfTy(b_.getContext()));
+  return wrap(b_.CreateFPExt(b_.CreateBitCast(v, half), typeLike(Repr::F32, v)), Repr::F32);
+}
+
+bool LlvmScalars::dividesCheaply(Scalar divisor) {
+  return llvm::isa<llvm::Constant>(value(divisor)) || !value(divisor)->getType()->isVectorTy();
+}
+
+Value* LlvmScalars::any(Value* condition) {
+  return condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition;
+}
+
+namespace {
+/// A branch that is nearly never taken: `body` runs in its block; both continue after.
+template <typename Body>
+void emitRarely(llvm::IRBuilder<>& b, Value* condition, Body body) {
+  llvm::Function* f = b.GetInsertBlock()->getParent();
+  auto* rare = llvm::BasicBlock::Create(b.getContext(), "rare", f);
+  auto* next = llvm::BasicBlock::Create(b.getContext(), "next", f);
+  b.CreateCondBr(condition, rare, next, llvm::MDBuilder(b.getContext()).createBranchWeights(1, 4000));
+  b.SetInsertPoint(rare);
+  body();
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+}
+}  // namespace
+
+llvm::Function* LlvmScalars::vectorHelper(std::string_view name, size_t args, llvm::Type* element) {
+  std::string ownName = "vector." + std::string(name) + "." + std::to_string(lanes_);
+  llvm::Module& m = module();
+  if (llvm::Function* f = m.getFunction(ownName)) return f;
+  llvm::LLVMContext& c = m.getContext();
+  auto lanes = static_cast<unsigned>(lanes_);
+  auto* vector = llvm::FixedVectorType::get(element, lanes);
+  std::vector<llvm::Type*> params(args + 1, vector);
+  params.push_back(llvm::FixedVectorType::get(llvm::Type::getInt1Ty(c), lanes));
+  auto* f = llvm::Function::Create(llvm::FunctionType::get(vector, params, false), llvm::Function::InternalLinkage,
+                                   ownName, m);
+  f->addFnAttr(llvm::Attribute::NoInline);
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  llvm::FunctionCallee scalar = m.getOrInsertFunction(
+      std::string(name), llvm::FunctionType::get(element, std::vector<llvm::Type*>(args, element), false));
+
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
+  std::vector<Value*> slots;
+  for (size_t i = 0; i <= args; ++i) {  // the arguments, then the result, which starts as `otherwise`
+    slots.push_back(b.CreateAlloca(vector));
+    b.CreateStore(f->getArg(static_cast<unsigned>(i)), slots.back());
+  }
+  Value* mask =
+      b.CreateZExt(b.CreateBitCast(f->getArg(static_cast<unsigned>(args + 1)), b.getIntNTy(lanes)), b.getInt64Ty());
+  auto* entry = b.GetInsertBlock();
+  auto* loop = llvm::BasicBlock::Create(c, "loop", f);
+  auto* call = llvm::BasicBlock::Create(c, "call", f);
+  auto* next = llvm::BasicBlock::Create(c, "next", f);
+  auto* done = llvm::BasicBlock::Create(c, "done", f);
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  auto* lane = b.CreatePHI(b.getInt64Ty(), 2);
+  lane->addIncoming(b.getInt64(0), entry);
+  b.CreateCondBr(b.CreateTrunc(b.CreateLShr(mask, lane), b.getInt1Ty()), call, next);
+  b.SetInsertPoint(call);
+  std::vector<Value*> values;
+  for (size_t i = 0; i < args; ++i) values.push_back(b.CreateLoad(element, b.CreateGEP(element, slots[i], lane)));
+  b.CreateStore(b.CreateCall(scalar, values), b.CreateGEP(element, slots[args], lane));
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+  Value* following = b.CreateAdd(lane, b.getInt64(1));
+  lane->addIncoming(following, next);
+  b.CreateCondBr(b.CreateICmpULT(following, b.getInt64(lanes)), loop, done);
+  b.SetInsertPoint(done);
+  b.CreateRet(b.CreateLoad(vector, slots[args]));
+  return f;
+}
+
+Scalar LlvmScalars::libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
+                                Scalar otherwise) {
+  llvm::Type* element = registerType(b_.getContext(), otherwise.repr);
+  std::vector<Value*> values;
+  bool vector = value(condition)->getType()->isVectorTy() || value(otherwise)->getType()->isVectorTy();
+  for (Scalar s : args) {
+    values.push_back(value(s));
+    vector = vector || values.back()->getType()->isVectorTy();
+  }
+  Value *c = value(condition), *result = value(otherwise);
+  llvm::FunctionCallee callee;
+  if (vector) {
+    for (Value*& v : values) v = splat(v);
+    c = splat(c);
+    result = splat(result);
+    callee = vectorHelper(name, args.size(), element);
+    values.push_back(result);
+    // Lanes that are not in use are not worth a call.
+    values.push_back(mask_ != nullptr ? b_.CreateAnd(c, mask_) : c);
+    c = values.back();
+  } else {
+    callee = module().getOrInsertFunction(
+        std::string(name), llvm::FunctionType::get(element, std::vector<llvm::Type*>(args.size(), element), false));
+  }
+  if (auto* known = llvm::dyn_cast<llvm::Constant>(c); known != nullptr && known->isAllOnesValue())
+    return wrap(b_.CreateCall(callee, values), otherwise.repr);
+  auto* before = b_.GetInsertBlock();
+  Value* called = nullptr;
+  llvm::BasicBlock* rare = nullptr;
+  emitRarely(b_, any(c), [&] {
+    called = b_.CreateCall(callee, values);
+    rare = b_.GetInsertBlock();
+  });
+  auto* phi = b_.CreatePHI(result->getType(), 2);
+  // `any` adds no block, so that `before` is still the branching block.
+  phi->addIncoming(result, before);
+  phi->addIncoming(called, rare);
+  return wrap(phi, otherwise.repr);
+}
+
+llvm::Function* LlvmScalars::faultHelper() {
+  llvm::Module& m = module();
+  if (llvm::Function* f = m.getFunction("set.fault")) return f;
+  llvm::LLVMContext& c = m.getContext();
+  auto* i32 = llvm::Type::getInt32Ty(c);
+  auto* f = llvm::Function::Create(
+      llvm::FunctionType::get(llvm::Type::getVoidTy(c), {llvm::PointerType::get(c, 0), i32}, false),
+      llvm::Function::InternalLinkage, "set.fault", m);
+  f->addFnAttr(llvm::Attribute::NoInline);
+  f->addFnAttr(llvm::Attribute::Cold);
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  // An atomic minimum over non-zero values: of x - 1 as unsigned, of which 0 - 1 is the largest.
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
+  Value *word = f->getArg(0), *number = f->getArg(1);
+  auto* entry = b.GetInsertBlock();
+  auto* loop = llvm::BasicBlock::Create(c, "loop", f);
+  auto* exchange = llvm::BasicBlock::Create(c, "exchange", f);
+  auto* done = llvm::BasicBlock::Create(c, "done", f);
+  auto* first = b.CreateAlignedLoad(i32, word, llvm::Align(4));
+  first->setAtomic(llvm::AtomicOrdering::Monotonic);
+  b.CreateBr(loop);
+  b.SetInsertPoint(loop);
+  auto* seen = b.CreatePHI(i32, 2);
+  seen->addIncoming(first, entry);
+  Value* smaller = b.CreateICmpULT(b.CreateSub(number, b.getInt32(1)), b.CreateSub(seen, b.getInt32(1)));
+  b.CreateCondBr(smaller, exchange, done);
+  b.SetInsertPoint(exchange);
+  auto* pair = b.CreateAtomicCmpXchg(word, seen, number, llvm::Align(4), llvm::AtomicOrdering::Monotonic,
+                                     llvm::AtomicOrdering::Monotonic);
+  seen->addIncoming(b.CreateExtractValue(pair, 0), exchange);
+  b.CreateCondBr(b.CreateExtractValue(pair, 1), done, loop);
+  b.SetInsertPoint(done);
+  b.CreateRetVoid();
+  return f;
+}
+
+void LlvmScalars::setFault(Scalar condition, uint32_t fault) {
+  Value* c = value(condition);
+  if (auto* known = llvm::dyn_cast<llvm::Constant>(c); known != nullptr && known->isNullValue()) return;
+  if (mask_ != nullptr) c = b_.CreateAnd(splat(c), mask_);
+  emitRarely(b_, any(c), [&] { b_.CreateCall(faultHelper(), {fault_, b_.getInt32(fault + 1)}); });
+}
+
+}  // namespace tenc::codegen::cpu

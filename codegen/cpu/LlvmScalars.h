@@ -1,0 +1,70 @@
+// ScalarBuilder on LLVM IR: a Scalar is an LLVM value, of one element or a vector of `lanes`; where the two meet, the
+// single element is repeated. What does not depend on the lane stays a single element.
+#pragma once
+#include <llvm/IR/IRBuilder.h>
+
+#include "codegen/ScalarBodies.h"
+#include "codegen/ScalarBuilder.h"
+
+namespace tenc::codegen::cpu {
+
+/// How elements of a dtype are held in registers and in memory.
+llvm::Type* registerType(llvm::LLVMContext& c, Repr r);
+llvm::Type* memoryType(llvm::LLVMContext& c, ir::DType t);
+
+class LlvmScalars : public ScalarBuilder {
+ public:
+  /// Emits at `b`'s insertion point (which moves when code branches). `fault`: the kernel's fault word, null if nothing
+  /// can fault. `lanes` 1 or a power of 2.
+  LlvmScalars(llvm::IRBuilder<>& b, llvm::Value* fault, int lanes) : b_(b), fault_(fault), lanes_(lanes) {}
+
+  int lanes() const { return lanes_; }
+  /// Lanes that count when faults are set: <lanes x i1>, or null for all.
+  void setMask(llvm::Value* mask) { mask_ = mask; }
+  llvm::Value* mask() const { return mask_; }
+  /// Whether mul and add of elementwise ops may be fused.
+  bool contract = false;
+
+  Scalar wrap(llvm::Value* v, Repr r) { return {this, v, r}; }
+  static llvm::Value* value(Scalar s) { return static_cast<llvm::Value*>(s.handle); }
+  /// As a vector of `lanes` (or itself with one lane).
+  llvm::Value* splat(llvm::Value* v);
+  /// From memory's form to the register form and back; `v` is an element or a vector.
+  Scalar fromMemory(llvm::Value* v, ir::DType t);
+  llvm::Value* toMemory(Scalar s, ir::DType t);
+  /// An elementwise op, contracted when wanted.
+  Scalar elementwise(ir::OpKind kind, ir::DType operand, ir::DType result, std::span<const Scalar> args,
+                     uint32_t fault);
+
+  Scalar floatConstant(Repr r, double v) override;
+  Scalar intConstant(Repr r, uint64_t v) override;
+  Scalar unary(UnaryInst op, Scalar a) override;
+  Scalar binary(BinaryInst op, Scalar a, Scalar b) override;
+  Scalar fma(Scalar a, Scalar b, Scalar c) override;
+  Scalar compare(Predicate p, Scalar a, Scalar b) override;
+  Scalar select(Scalar condition, Scalar a, Scalar b) override;
+  Scalar convert(ConvertInst op, Scalar a, Repr to) override;
+  Scalar scaleByPowerOf2(Scalar x, Scalar n) override;
+  Scalar halfBits(Scalar x) override;
+  Scalar halfOfBits(Scalar bits) override;
+  bool dividesCheaply(Scalar divisor) override;
+  Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
+                     Scalar otherwise) override;
+  void setFault(Scalar condition, uint32_t fault) override;
+
+ private:
+  llvm::Module& module() { return *b_.GetInsertBlock()->getModule(); }
+  /// Makes all of one shape.
+  void unify(llvm::Value*& a, llvm::Value*& b);
+  llvm::Type* typeLike(Repr r, llvm::Value* shape);
+  llvm::Value* any(llvm::Value* condition);
+  llvm::Function* vectorHelper(std::string_view name, size_t args, llvm::Type* element);
+  llvm::Function* faultHelper();
+
+  llvm::IRBuilder<>& b_;
+  llvm::Value* fault_;
+  int lanes_;
+  llvm::Value* mask_ = nullptr;
+};
+
+}  // namespace tenc::codegen::cpu
