@@ -1,0 +1,125 @@
+#include "codegen/cpu/GemmEpilogue.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include "codegen/cpu/ExprEmitter.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using Val = llvm::Value*;
+constexpr unsigned kKernelArgs = 6;  // of abi::KernelFn
+
+}  // namespace
+
+GemmEpilogue::GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes)
+    : kernel_(kernel), module_(module), name_(std::move(name)), lanes_(lanes) {}
+
+bool GemmEpilogue::isPlainStore() const {
+  const Product& p = kernel_.product;
+  if (p.epilogue.stores.size() != 1) return false;
+  const Store& s = plain();
+  return s.value == p.product && s.access.terms.empty() && (s.access.strides.at(p.batch.size() + 1) == 1 || p.n == 1) &&
+         kernel_.buffers[s.access.buffer].dtype == p.dtype;
+}
+
+uint32_t GemmEpilogue::outBuffer() const { return plain().access.buffer; }
+int64_t GemmEpilogue::outOffset() const { return plain().access.offset; }
+int64_t GemmEpilogue::rowStride() const { return plain().access.strides[kernel_.product.batch.size()]; }
+int64_t GemmEpilogue::batchStride(size_t d) const { return plain().access.strides[d]; }
+
+/// for i in [i0, i1): whole vectors of columns from j0 on, then one masked vector when columns are left.
+void GemmEpilogue::emitFunction() {
+  const size_t rank = kernel_.product.batch.size();
+  llvm::LLVMContext& c = module_.getContext();
+  llvm::IRBuilder<> b(c);
+  auto* i64 = b.getInt64Ty();
+  std::vector<llvm::Type*> types = {b.getPtrTy(), b.getPtrTy(), i64, i64, b.getPtrTy(), b.getPtrTy(), b.getPtrTy()};
+  types.insert(types.end(), rank + 5, i64);
+  auto* type = llvm::FunctionType::get(b.getVoidTy(), types, false);
+  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name_, module_);
+  function_->addFnAttr(llvm::Attribute::NoUnwind);
+  function_->addFnAttr(llvm::Attribute::NoInline);
+  auto argument = [&](size_t i) { return function_->getArg(static_cast<unsigned>(i)); };
+  Val tile = argument(kKernelArgs);
+  const size_t at = kKernelArgs + 1 + rank;
+  Val stride = argument(at), i0 = argument(at + 1), i1 = argument(at + 2), j0 = argument(at + 3), j1 = argument(at + 4);
+
+  auto* entry = BasicBlock::Create(c, "entry", function_);
+  auto* rows = BasicBlock::Create(c, "rows", function_);
+  auto* columns = BasicBlock::Create(c, "columns", function_);
+  auto* whole = BasicBlock::Create(c, "whole", function_);
+  auto* rest = BasicBlock::Create(c, "rest", function_);
+  auto* part = BasicBlock::Create(c, "part", function_);
+  auto* nextRow = BasicBlock::Create(c, "next", function_);
+  auto* done = BasicBlock::Create(c, "done", function_);
+
+  b.SetInsertPoint(entry);
+  const KernelArgs args = loadArguments(b, function_, kernel_);
+  Val lanes = b.getInt64(static_cast<uint64_t>(lanes_));
+  b.CreateCondBr(b.CreateICmpSLT(i0, i1), rows, done);
+
+  b.SetInsertPoint(rows);
+  auto* i = b.CreatePHI(i64, 2);
+  i->addIncoming(i0, entry);
+  Val row = b.CreateMul(b.CreateSub(i, i0), stride);
+  b.CreateBr(columns);
+
+  auto* element = memoryType(c, kernel_.product.dtype);
+  auto body = [&](Val j, Val mask) {
+    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, rank + 1, lanes_);
+    for (size_t d = 0; d < rank; ++d) e.setVar(d, argument(kKernelArgs + 1 + d));
+    e.setVar(rank, i);
+    e.setVector(j, 1, mask);
+    Val from = b.CreateGEP(element, tile, b.CreateAdd(row, b.CreateSub(j, j0)));
+    auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
+    Val sum =
+        b.CreateAlignedLoad(vector, from, llvm::Align(static_cast<uint64_t>(ir::byteSize(kernel_.product.dtype))));
+    e.setReduced(0, {e.scalars().fromMemory(sum, kernel_.product.dtype)});
+    for (const Store& s : kernel_.product.epilogue.stores) e.store(s);
+  };
+
+  b.SetInsertPoint(columns);
+  auto* j = b.CreatePHI(i64, 2);
+  j->addIncoming(j0, rows);
+  Val end = b.CreateAdd(j, lanes);
+  b.CreateCondBr(b.CreateICmpSLE(end, j1), whole, rest);
+
+  b.SetInsertPoint(whole);
+  body(j, nullptr);
+  j->addIncoming(end, b.GetInsertBlock());
+  b.CreateBr(columns);
+
+  b.SetInsertPoint(rest);
+  b.CreateCondBr(b.CreateICmpSLT(j, j1), part, nextRow);
+
+  b.SetInsertPoint(part);
+  std::vector<llvm::Constant*> steps;
+  for (int l = 0; l < lanes_; ++l) steps.push_back(b.getInt64(static_cast<uint64_t>(l)));
+  Val left = b.CreateVectorSplat(static_cast<unsigned>(lanes_), b.CreateSub(j1, j));
+  body(j, b.CreateICmpSLT(llvm::ConstantVector::get(steps), left));
+  b.CreateBr(nextRow);
+
+  b.SetInsertPoint(nextRow);
+  Val next = b.CreateAdd(i, b.getInt64(1));
+  i->addIncoming(next, nextRow);
+  b.CreateCondBr(b.CreateICmpSLT(next, i1), rows, done);
+
+  b.SetInsertPoint(done);
+  b.CreateRetVoid();
+}
+
+void GemmEpilogue::call(llvm::IRBuilderBase& b, llvm::Function* entry, const std::vector<Val>& batch, Val tile,
+                        Val stride, Val i0, Val i1, Val j0, Val j1) {
+  if (!function_) emitFunction();
+  std::vector<Val> args;
+  for (unsigned a = 0; a < kKernelArgs; ++a) args.push_back(entry->getArg(a));
+  args.push_back(tile);
+  args.insert(args.end(), batch.begin(), batch.end());
+  args.insert(args.end(), {stride, i0, i1, j0, j1});
+  b.CreateCall(function_, args);
+}
+
+}  // namespace tenc::codegen::cpu
