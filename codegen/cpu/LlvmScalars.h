@@ -19,6 +19,7 @@ class LlvmScalars : public ScalarBuilder {
   LlvmScalars(llvm::IRBuilder<>& b, llvm::Value* fault, int lanes) : b_(b), fault_(fault), lanes_(lanes) {}
 
   int lanes() const { return lanes_; }
+  llvm::IRBuilder<>& irBuilder() { return b_; }
   /// Lanes that count when faults are set: <lanes x i1>, or null for all.
   void setMask(llvm::Value* mask) { mask_ = mask; }
   llvm::Value* mask() const { return mask_; }

@@ -1,0 +1,414 @@
+#include "codegen/cpu/LoopEmitter.h"
+
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/Loops.h"
+#include "codegen/cpu/Reduce.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+using llvm::Value;
+
+class LoopEmitter {
+ public:
+  LoopEmitter(const Kernel& kernel, const Schedule& schedule, llvm::Module& module, bool contract)
+      : kernel_(kernel), schedule_(schedule), module_(module), b_(module.getContext()), contract_(contract) {}
+
+  llvm::Function* emit(const std::string& name) {
+    function_ = createKernelFunction(module_, name);
+    auto* entry = llvm::BasicBlock::Create(module_.getContext(), "entry", function_);
+    b_.SetInsertPoint(entry);
+    args_ = loadArguments(b_, function_, kernel_);
+    outer_.resize(kernel_.outer.size());
+    if (schedule_.tileVar != Schedule::kNone) allocateTiles();
+    emitLoop(b_, function_->getArg(2), function_->getArg(3), 1, {}, [&](Value* item, const Values&) -> Values {
+      decompose(item);
+      if (schedule_.outerVector == Schedule::kNone) {
+        emitPoint();
+      } else if (schedule_.tileVar != Schedule::kNone) {
+        emitTiles();
+      } else {
+        emitBlock();
+      }
+      return {};
+    });
+    b_.CreateRetVoid();
+    return function_;
+  }
+
+ private:
+  const Kernel& kernel_;
+  const Schedule& schedule_;
+  llvm::Module& module_;
+  llvm::IRBuilder<> b_;
+  bool contract_;
+  llvm::Function* function_ = nullptr;
+  KernelArgs args_;
+  Values outer_;  ///< outer variables of the current point
+  Value *blockLo_ = nullptr, *blockHi_ = nullptr;
+  std::vector<std::vector<Scalar>> results_;  ///< of reductions, by number and copy
+  std::vector<Value*> tiles_;                 ///< by expression
+
+  Value* i64(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
+
+  /// From an item's number to the outer variables and the block.
+  void decompose(Value* item) {
+    std::vector<std::pair<size_t, int64_t>> digits;  // variable (or the block) and how many values it has
+    constexpr size_t kBlock = ~size_t{0};
+    for (size_t v = 0; v < kernel_.outer.size(); ++v) {
+      if (v == schedule_.outerVector) continue;
+      int64_t n = kernel_.outer[v];
+      if (v == schedule_.tileVar) n = (n + schedule_.lanes - 1) / schedule_.lanes;
+      digits.push_back({v, n});
+    }
+    if (schedule_.outerVector != Schedule::kNone) digits.push_back({kBlock, schedule_.blocks});
+    Value* rest = item;
+    for (size_t i = digits.size(); i-- > 0;) {
+      auto [var, n] = digits[i];
+      Value* digit = i == 0 ? rest : n == 1 ? i64(0) : b_.CreateURem(rest, i64(n));
+      if (i != 0 && n != 1) rest = b_.CreateUDiv(rest, i64(n));
+      if (var == kBlock) {
+        int64_t extent = kernel_.outer[schedule_.outerVector];
+        if (schedule_.blocks == 1) {
+          blockLo_ = i64(0);
+          blockHi_ = i64(extent);
+        } else {
+          blockLo_ = b_.CreateMul(digit, i64(schedule_.block));
+          Value* end = b_.CreateAdd(blockLo_, i64(schedule_.block));
+          blockHi_ =
+              extent % schedule_.block == 0 ? end : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, i64(extent));
+        }
+      } else {
+        outer_[var] = var == schedule_.tileVar ? b_.CreateMul(digit, i64(schedule_.lanes)) : digit;
+      }
+    }
+  }
+
+  Reducer reducer(ExprEmitter& em, const Stage& stage, uint32_t number) {
+    const Reduction& r = kernel_.reductions[number];
+    return {em.scalars(), r, stage.exprs[r.value].dtype};
+  }
+
+  /// Whether the current outer point is in the stage's box, but for variable `except`.
+  Value* inBox(const Stage& stage, size_t except) {
+    Value* inside = b_.getTrue();
+    for (size_t v = 0; v < stage.outerLo.size(); ++v) {
+      if (v == except) continue;
+      if (stage.outerLo[v] > 0) inside = b_.CreateAnd(inside, b_.CreateICmpSGE(outer_[v], i64(stage.outerLo[v])));
+      if (stage.outerHi[v] < kernel_.outer[v])
+        inside = b_.CreateAnd(inside, b_.CreateICmpSLT(outer_[v], i64(stage.outerHi[v])));
+    }
+    return inside;
+  }
+
+  std::unique_ptr<ExprEmitter> emitter(const Stage& stage, size_t vectorVar, int lanes) {
+    auto em = std::make_unique<ExprEmitter>(b_, args_, kernel_, stage, vectorVar, lanes);
+    em->scalars().contract = contract_;
+    for (size_t r = 0; r < results_.size(); ++r)
+      if (!results_[r].empty()) em->setReduced(static_cast<uint32_t>(r), results_[r]);
+    for (size_t v = 0; v < outer_.size(); ++v)
+      if (v != schedule_.outerVector && v != schedule_.tileVar) em->setVar(v, outer_[v]);
+    return em;
+  }
+
+  /// The loops over inner variables but `skip`, then `innermost`.
+  Values innerLoops(ExprEmitter& em, const Stage& stage, size_t skip, size_t i, const Values& carried,
+                    const std::function<Values(const Values&)>& innermost) {
+    if (i == stage.innerLo.size()) return innermost(carried);
+    size_t var = kernel_.outer.size() + i;
+    if (var == skip) return innerLoops(em, stage, skip, i + 1, carried, innermost);
+    em.emitInvariant();
+    Values out =
+        emitLoop(b_, i64(stage.innerLo[i]), i64(stage.innerHi[i]), 1, carried, [&](Value* iv, const Values& c) {
+          em.setVar(var, iv);
+          return innerLoops(em, stage, skip, i + 1, c, innermost);
+        });
+    em.clearVar(var);
+    return out;
+  }
+
+  static bool isEmpty(const Stage& stage) {
+    for (size_t i = 0; i < stage.innerLo.size(); ++i)
+      if (stage.innerLo[i] >= stage.innerHi[i]) return true;
+    for (size_t i = 0; i < stage.outerLo.size(); ++i)
+      if (stage.outerLo[i] >= stage.outerHi[i]) return true;
+    return false;
+  }
+
+  /// Start values of the stage's reductions for so many copies.
+  Values identities(ExprEmitter& em, const Stage& stage, int copies, bool vector) {
+    Values all;
+    for (int c = 0; c < copies; ++c)
+      for (uint32_t r : stage.reductions)
+        for (Value* v : reducer(em, stage, r).identity(vector)) all.push_back(v);
+    return all;
+  }
+
+  /// One evaluation of the stage's body for `copies` vectors.
+  Values body(ExprEmitter& em, const Stage& stage, int copies, const Values& carried) {
+    Values next = carried;
+    size_t at = 0;
+    for (int c = 0; c < copies; ++c) {
+      for (const Store& s : stage.stores) em.store(s, c);
+      for (uint32_t number : stage.reductions) {
+        Reducer r = reducer(em, stage, number);
+        const Reduction& what = kernel_.reductions[number];
+        Values acc(next.begin() + static_cast<long>(at), next.begin() + static_cast<long>(at + r.parts()));
+        Scalar v = em.value(what.value, c);
+        Scalar position = what.position == kNoExpr ? v : em.value(what.position, c);
+        acc = r.step(acc, v, position, em.mask());
+        for (Value* x : acc) next[at++] = x;
+      }
+    }
+    return next;
+  }
+
+  // ---- each stage with a vector of its own
+
+  void emitPoint() {
+    results_.assign(kernel_.reductions.size(), {});
+    for (size_t i = 0; i < kernel_.stages.size(); ++i) emitStage(kernel_.stages[i], i);
+  }
+
+  void emitStage(const Stage& stage, size_t number) {
+    size_t vector = schedule_.stageVector[number];
+    bool scalar = vector == Schedule::kNone;
+    auto em = emitter(stage, vector, scalar ? 1 : schedule_.lanes);
+    int copies = scalar ? 1 : schedule_.copies[number];
+    Values start = identities(*em, stage, copies, !scalar);
+    auto finish = [&](const Values& sums) {  // to one element a reduction
+      Values done;
+      size_t width = sums.size() / static_cast<size_t>(copies), at = 0;
+      for (uint32_t r : stage.reductions) {
+        Reducer red = reducer(*em, stage, r);
+        std::vector<Values> parts;
+        for (int c = 0; c < copies; ++c) {
+          auto from = sums.begin() + static_cast<long>(static_cast<size_t>(c) * width + at);
+          parts.push_back(Values(from, from + static_cast<long>(red.parts())));
+        }
+        for (size_t n = parts.size(); n > 1; n /= 2)
+          for (size_t k = 0; k < n / 2; ++k) parts[k] = red.merge(parts[2 * k], parts[2 * k + 1]);
+        Values one = scalar ? parts[0] : red.acrossLanes(parts[0]);
+        done.push_back(LlvmScalars::value(red.result(one)));
+        at += red.parts();
+      }
+      return done;
+    };
+    auto run = [&]() -> Values {
+      Values sums = innerLoops(*em, stage, vector, 0, start, [&](const Values& carried) {
+        em->emitInvariant();
+        if (scalar) {
+          em->setVector(i64(0), 1, nullptr);
+          return body(*em, stage, 1, carried);
+        }
+        size_t inner = vector - kernel_.outer.size();
+        VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false};
+        Values out = emitVectorLoop(b_, i64(stage.innerLo[inner]), i64(stage.innerHi[inner]), walk, carried,
+                                    [&](Value* base, int n, Value* mask, const Values& c) {
+                                      em->setVector(base, n, mask);
+                                      return body(*em, stage, n, c);
+                                    });
+        em->clearVar(vector);
+        return out;
+      });
+      return finish(sums);
+    };
+    Values none = isEmpty(stage) ? finish(start) : Values();
+    Values done;
+    if (isEmpty(stage)) {
+      done = none;
+    } else {
+      Value* inside = inBox(stage, Schedule::kNone);
+      if (!llvm::isa<llvm::Constant>(inside)) none = finish(start);
+      done = emitIf(b_, inside, none, run);
+    }
+    for (size_t k = 0; k < stage.reductions.size(); ++k) {
+      uint32_t r = stage.reductions[k];
+      results_[r] = {em->scalars().wrap(done[k], reprOf(kernel_.reductions[r].result))};
+    }
+  }
+
+  // ---- an outer variable as the vector
+
+  void emitBlock() {
+    size_t v = schedule_.outerVector;
+    bool reduces =
+        std::any_of(kernel_.stages.begin(), kernel_.stages.end(), [](const Stage& s) { return !s.reductions.empty(); });
+    bool fullLanes = kernel_.outer[v] % schedule_.lanes == 0;
+    bool heavy = std::any_of(schedule_.heavy.begin(), schedule_.heavy.end(), [](bool h) { return h; });
+    VectorWalk walk{schedule_.lanes, schedule_.copies.empty() ? 1 : schedule_.copies[0], heavy, fullLanes};
+    if (reduces) {
+      emitVectorLoop(b_, blockLo_, blockHi_, walk, {},
+                     [&](Value* base, int copies, Value* mask, const Values&) -> Values {
+                       results_.assign(kernel_.reductions.size(), {});
+                       for (const Stage& s : kernel_.stages) emitColumns(s, base, copies, mask);
+                       return {};
+                     });
+      return;
+    }
+    results_.assign(kernel_.reductions.size(), {});
+    for (const Stage& stage : kernel_.stages) {
+      if (isEmpty(stage)) continue;
+      Value *lo = blockLo_, *hi = blockHi_;
+      VectorWalk own = walk;
+      if (!stage.outerLo.empty() && (stage.outerLo[v] > 0 || stage.outerHi[v] < kernel_.outer[v])) {
+        lo = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lo, i64(stage.outerLo[v]));
+        hi = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, hi, i64(stage.outerHi[v]));
+        own.fullLanes = false;
+      }
+      emitIf(b_, inBox(stage, v), {}, [&]() -> Values {
+        auto em = emitter(stage, v, schedule_.lanes);
+        em->emitInvariant();
+        emitVectorLoop(b_, lo, hi, own, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
+          em->setVector(base, copies, mask);
+          innerLoops(*em, stage, Schedule::kNone, 0, {}, [&](const Values&) { return body(*em, stage, copies, {}); });
+          return {};
+        });
+        return {};
+      });
+    }
+  }
+
+  /// One stage for `copies` vectors of columns: reductions stay in lanes.
+  void emitColumns(const Stage& stage, Value* base, int copies, Value* mask) {
+    size_t v = schedule_.outerVector;
+    auto em = emitter(stage, v, schedule_.lanes);
+    em->setVector(base, copies, mask);
+    Values start = identities(*em, stage, copies, true);
+    auto run = [&]() -> Values {
+      return innerLoops(*em, stage, Schedule::kNone, 0, start,
+                        [&](const Values& carried) { return body(*em, stage, copies, carried); });
+    };
+    Values sums = isEmpty(stage) ? start : emitIf(b_, inBox(stage, v), start, run);
+    size_t width = sums.size() / static_cast<size_t>(copies), at = 0;
+    for (uint32_t r : stage.reductions) {
+      Reducer red = reducer(*em, stage, r);
+      results_[r].clear();
+      for (int c = 0; c < copies; ++c) {
+        auto from = sums.begin() + static_cast<long>(static_cast<size_t>(c) * width + at);
+        results_[r].push_back(red.result(Values(from, from + static_cast<long>(red.parts()))));
+      }
+      at += red.parts();
+    }
+  }
+
+  // ---- transposed loads: a square tile is read by rows of the source and turned in a buffer on the stack
+
+  bool isTurned(const Expr& e) const {
+    return e.kind == Expr::Kind::Load && e.access.terms.empty() && e.access.strides.size() > schedule_.tileVar &&
+           e.access.strides[schedule_.tileVar] == 1 && std::abs(e.access.strides[schedule_.outerVector]) > 1;
+  }
+
+  void allocateTiles() {
+    const Stage& stage = kernel_.stages[0];
+    tiles_.assign(stage.exprs.size(), nullptr);
+    auto count = static_cast<uint64_t>(schedule_.lanes * schedule_.lanes);
+    for (size_t i = 0; i < stage.exprs.size(); ++i) {
+      if (!isTurned(stage.exprs[i])) continue;
+      auto* slot = b_.CreateAlloca(llvm::ArrayType::get(
+          memoryType(b_.getContext(), kernel_.buffers[stage.exprs[i].access.buffer].dtype), count));
+      slot->setAlignment(llvm::Align(64));
+      tiles_[i] = slot;
+    }
+  }
+
+  /// tile[row][lane] = source at (first + row, base + lane).
+  void turn(ExprEmitter& em, const Expr& e, Value* tile, Value* first, Value* base, Value* rowsLeft,
+            Value* columnsLeft) {
+    const int n = schedule_.lanes;
+    llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[e.access.buffer].dtype);
+    auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
+    auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
+    em.setVar(schedule_.tileVar, first);
+    Value* corner = em.address(e.access);
+    int64_t step = e.access.strides[schedule_.outerVector];
+    std::vector<llvm::Constant*> lane;
+    for (int i = 0; i < n; ++i) lane.push_back(b_.getInt32(static_cast<uint32_t>(i)));
+    Value* mask = rowsLeft == nullptr ? nullptr
+                                      : b_.CreateICmpSLT(llvm::ConstantVector::get(lane),
+                                                         b_.CreateVectorSplat(static_cast<unsigned>(n), rowsLeft));
+    std::vector<Value*> rows;
+    for (int j = 0; j < n; ++j) {
+      Value* column = b_.CreateAdd(base, i64(j));
+      // Columns beyond the end read the last one again.
+      if (columnsLeft != nullptr)
+        column = b_.CreateAdd(base, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, i64(j), columnsLeft));
+      Value* at = b_.CreateGEP(element, corner, b_.CreateMul(column, i64(step)));
+      rows.push_back(mask == nullptr
+                         ? static_cast<Value*>(b_.CreateAlignedLoad(vector, at, align))
+                         : b_.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector)));
+    }
+    // log2(n) rounds; each interleaves pairs of vectors that are `half` apart.
+    for (int half = 1; half < n; half *= 2) {
+      llvm::SmallVector<int, 64> low, high;
+      for (int i = 0; i < n; ++i) {
+        bool second = (i / half) % 2 != 0;
+        low.push_back(second ? n + i - half : i);
+        high.push_back(second ? n + i : i + half);
+      }
+      for (int i = 0; i < n; ++i) {
+        if ((i / half) % 2 != 0) continue;
+        auto x = static_cast<size_t>(i), y = static_cast<size_t>(i + half);
+        Value *a = rows[x], *c = rows[y];
+        rows[x] = b_.CreateShuffleVector(a, c, low);
+        rows[y] = b_.CreateShuffleVector(a, c, high);
+      }
+    }
+    for (int i = 0; i < n; ++i) {
+      Value* at = b_.CreateConstGEP1_64(element, tile, static_cast<uint64_t>(i * n));
+      b_.CreateAlignedStore(rows[static_cast<size_t>(i)], at, align);
+    }
+    em.clearVar(schedule_.tileVar);
+  }
+
+  void emitTiles() {
+    const Stage& stage = kernel_.stages[0];
+    const int n = schedule_.lanes;
+    size_t v = schedule_.outerVector, d = schedule_.tileVar;
+    int64_t rows = kernel_.outer[d];
+    results_.clear();
+    auto em = emitter(stage, v, n);
+    em->emitInvariant();
+    Value* first = outer_[d];
+    Value* end = b_.CreateAdd(first, i64(n));
+    if (rows % n != 0) end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, i64(rows));
+    VectorWalk walk{n, 1, true, kernel_.outer[v] % n == 0};
+    emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value* mask, const Values&) -> Values {
+      Value* rowsLeft = rows % n == 0 ? nullptr : b_.CreateTrunc(b_.CreateSub(end, first), b_.getInt32Ty());
+      Value* columnsLeft = mask == nullptr ? nullptr : b_.CreateSub(b_.CreateSub(blockHi_, base), i64(1));
+      for (size_t i = 0; i < stage.exprs.size(); ++i)
+        if (tiles_[i] != nullptr) turn(*em, stage.exprs[i], tiles_[i], first, base, rowsLeft, columnsLeft);
+      em->setVector(base, 1, mask);
+      em->emitInvariant();
+      emitLoop(b_, first, end, 1, {}, [&](Value* row, const Values&) -> Values {
+        em->setVar(d, row);
+        Value* inTile = b_.CreateMul(b_.CreateSub(row, first), i64(n));
+        for (size_t i = 0; i < stage.exprs.size(); ++i) {
+          if (tiles_[i] == nullptr) continue;
+          ir::DType t = kernel_.buffers[stage.exprs[i].access.buffer].dtype;
+          llvm::Type* element = memoryType(b_.getContext(), t);
+          auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
+          auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
+          Value* loaded = b_.CreateAlignedLoad(vector, b_.CreateGEP(element, tiles_[i], inTile), align);
+          em->setValue(static_cast<ExprId>(i), 0, em->scalars().fromMemory(loaded, t));
+        }
+        return body(*em, stage, 1, {});
+      });
+      em->clearVar(d);
+      return {};
+    });
+  }
+};
+
+}  // namespace
+
+llvm::Function* emitLoopKernel(const Kernel& kernel, const Schedule& schedule, llvm::Module& module,
+                               const std::string& name, bool contract) {
+  return LoopEmitter(kernel, schedule, module, contract).emit(name);
+}
+
+}  // namespace tenc::codegen::cpu

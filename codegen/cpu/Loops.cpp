@@ -1,0 +1,113 @@
+#include "codegen/cpu/Loops.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+namespace {
+const llvm::ConstantInt* constant(Value* v) { return llvm::dyn_cast<llvm::ConstantInt>(v); }
+}  // namespace
+
+Values emitIf(llvm::IRBuilder<>& b, Value* condition, const Values& otherwise, const std::function<Values()>& body) {
+  if (const auto* c = constant(condition)) return c->isOne() ? body() : otherwise;
+  llvm::Function* f = b.GetInsertBlock()->getParent();
+  auto* before = b.GetInsertBlock();
+  auto* then = llvm::BasicBlock::Create(b.getContext(), "then", f);
+  auto* next = llvm::BasicBlock::Create(b.getContext(), "next", f);
+  b.CreateCondBr(condition, then, next);
+  b.SetInsertPoint(then);
+  Values results = body();
+  auto* end = b.GetInsertBlock();
+  b.CreateBr(next);
+  b.SetInsertPoint(next);
+  for (size_t i = 0; i < results.size(); ++i) {
+    auto* phi = b.CreatePHI(results[i]->getType(), 2);
+    phi->addIncoming(results[i], end);
+    phi->addIncoming(otherwise[i], before);
+    results[i] = phi;
+  }
+  return results;
+}
+
+Values emitLoop(llvm::IRBuilder<>& b, Value* lo, Value* hi, int64_t step, const Values& init,
+                const std::function<Values(Value*, const Values&)>& body) {
+  const auto *first = constant(lo), *end = constant(hi);
+  if (first != nullptr && end != nullptr) {
+    if (first->getSExtValue() >= end->getSExtValue()) return init;
+    if (first->getSExtValue() + step >= end->getSExtValue()) return body(lo, init);
+  }
+  auto loop = [&]() -> Values {
+    llvm::Function* f = b.GetInsertBlock()->getParent();
+    auto* before = b.GetInsertBlock();
+    auto* block = llvm::BasicBlock::Create(b.getContext(), "loop", f);
+    b.CreateBr(block);
+    b.SetInsertPoint(block);
+    auto* i = b.CreatePHI(b.getInt64Ty(), 2);
+    i->addIncoming(lo, before);
+    Values carried;
+    std::vector<llvm::PHINode*> phis;
+    for (Value* v : init) {
+      phis.push_back(b.CreatePHI(v->getType(), 2));
+      phis.back()->addIncoming(v, before);
+      carried.push_back(phis.back());
+    }
+    Values next = body(i, carried);
+    Value* following = b.CreateAdd(i, b.getInt64(static_cast<uint64_t>(step)), "", true, true);
+    auto* latch = b.GetInsertBlock();
+    auto* done = llvm::BasicBlock::Create(b.getContext(), "done", f);
+    b.CreateCondBr(b.CreateICmpSLT(following, hi), block, done);
+    i->addIncoming(following, latch);
+    for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
+    b.SetInsertPoint(done);
+    return next;
+  };
+  return emitIf(b, b.CreateICmpSLT(lo, hi), init, loop);
+}
+
+Values emitVectorLoop(llvm::IRBuilder<>& b, Value* lo, Value* hi, const VectorWalk& walk, const Values& init,
+                      const std::function<Values(Value*, int, Value*, const Values&)>& body) {
+  const int64_t lanes = walk.lanes;
+  auto i64 = [&](int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); };
+  const auto *first = constant(lo), *end = constant(hi);
+  bool known = first != nullptr && end != nullptr;
+  int64_t count = known ? end->getSExtValue() - first->getSExtValue() : 0;
+  if (known && count <= 0) return init;
+  bool full = walk.fullLanes || (known && count % lanes == 0);
+
+  auto masked = [&](Value* base) {
+    std::vector<llvm::Constant*> offsets;
+    for (int64_t i = 0; i < lanes; ++i) offsets.push_back(i64(i));
+    Value* left = b.CreateSub(hi, base);  // lane < hi - base, in 32 bits: blocks are shorter
+    Value* limit = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, i64(lanes)), b.getInt32Ty());
+    std::vector<llvm::Constant*> lane;
+    for (int64_t i = 0; i < lanes; ++i) lane.push_back(b.getInt32(static_cast<uint32_t>(i)));
+    if (lanes == 1) return b.CreateICmpSLT(lane[0], limit);
+    return b.CreateICmpSLT(llvm::ConstantVector::get(lane), b.CreateVectorSplat(static_cast<unsigned>(lanes), limit));
+  };
+  auto rest = [&](Value* from, const Values& carried) {
+    return emitLoop(b, from, hi, lanes, carried,
+                    [&](Value* i, const Values& c) { return body(i, 1, full ? nullptr : masked(i), c); });
+  };
+  if (lanes == 1) {
+    full = true;
+    return rest(lo, init);
+  }
+  if (walk.oneBody && (!full || walk.copies == 1)) return rest(lo, init);
+
+  int64_t step = lanes * walk.copies;
+  Value* middle;
+  if (known) {
+    middle = i64(first->getSExtValue() + count / step * step);
+  } else {
+    Value* n = b.CreateSub(hi, lo);
+    // Not below lo when the range is empty.
+    n = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, n, i64(0));
+    middle = b.CreateAdd(lo, b.CreateAnd(n, i64(-step)));
+    if ((step & (step - 1)) != 0) middle = b.CreateAdd(lo, b.CreateSub(n, b.CreateURem(n, i64(step))));
+  }
+  Values carried =
+      emitLoop(b, lo, middle, step, init, [&](Value* i, const Values& c) { return body(i, walk.copies, nullptr, c); });
+  if (known && count % step == 0) return carried;
+  return rest(middle, carried);
+}
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,173 @@
+#include "codegen/cpu/Schedule.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "codegen/ScalarBodies.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+constexpr size_t kNone = Schedule::kNone;
+
+int64_t strideOf(const Access& a, size_t var) { return var < a.strides.size() ? a.strides[var] : 0; }
+
+int64_t trips(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
+  int64_t n = 1;
+  for (size_t i = 0; i < lo.size(); ++i) n *= std::max<int64_t>(0, hi[i] - lo[i]);
+  return n;
+}
+
+/// What making `var` the vector costs for one access, per vector.
+double accessCost(const Access& a, size_t var, int lanes) {
+  int64_t s = strideOf(a, var);
+  double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : lanes * 1.2;
+  if (!a.terms.empty() && s != 1) cost = lanes * 1.2;
+  return cost;
+}
+
+/// The cost of a stage per element, when `var`, of `extent` values, is its vector.
+double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
+  double cost = stageCost(kernel, stage);
+  for (const Expr& e : stage.exprs)
+    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes);
+  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes);
+  int64_t vectors = (extent + lanes - 1) / lanes;
+  return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
+}
+
+int copiesFor(const Kernel& kernel, const Stage& stage, bool outer) {
+  int cost = stageCost(kernel, stage);
+  if (stage.reductions.empty()) return cost <= 4 ? 4 : cost <= 10 ? 2 : 1;
+  if (outer) return cost <= 4 ? 8 : cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
+  return cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
+}
+
+bool fullBox(const Kernel& kernel, const Stage& stage, size_t var) {
+  return stage.outerLo.empty() || (stage.outerLo[var] == 0 && stage.outerHi[var] == kernel.outer[var]);
+}
+
+/// Whether `var`, an outer variable, may run over lanes around all stages.
+bool canBeOuterVector(const Kernel& kernel, size_t var) {
+  bool hasReductions = false, full = true;
+  for (const Stage& s : kernel.stages) {
+    hasReductions = hasReductions || !s.reductions.empty();
+    full = full && fullBox(kernel, s, var);
+    for (const Store& st : s.stores) {
+      // Each lane needs elements of its own.
+      if (strideOf(st.access, var) == 0 && st.access.terms.empty()) return false;
+      if (kernel.buffers[st.access.buffer].role == Buffer::Role::Scratch) return false;
+    }
+  }
+  return !hasReductions || full;
+}
+
+void chooseTile(const Kernel& kernel, Schedule& s) {
+  if (kernel.stages.size() != 1) return;
+  const Stage& stage = kernel.stages[0];
+  size_t v = s.outerVector;
+  if (!stage.innerLo.empty() || kernel.outer[v] < s.lanes || !fullBox(kernel, stage, v)) return;
+  for (const Store& st : stage.stores)
+    if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return;
+  for (size_t d = 0; d < kernel.outer.size(); ++d) {
+    if (d == v || kernel.outer[d] < s.lanes || !fullBox(kernel, stage, d)) continue;
+    for (const Expr& e : stage.exprs) {
+      if (e.kind != Expr::Kind::Load || !e.access.terms.empty()) continue;
+      if (strideOf(e.access, d) == 1 && std::abs(strideOf(e.access, v)) > 1) s.tileVar = d;
+    }
+  }
+}
+
+}  // namespace
+
+int stageCost(const Kernel& kernel, const Stage& stage) {
+  int cost = 0;
+  for (const Expr& e : stage.exprs) {
+    if (e.kind == Expr::Kind::Op) cost += elementwiseCost(e.op, e.dtype);
+    if (e.kind == Expr::Kind::Random) cost += 120;
+    if (e.kind == Expr::Kind::Load) cost += e.access.terms.empty() ? 1 : 8;
+  }
+  for (uint32_t r : stage.reductions) {
+    auto kind = kernel.reductions[r].kind;
+    cost += kind == Reduction::Kind::ArgMax || kind == Reduction::Kind::ArgMin ? 10 : 1;
+  }
+  return cost;
+}
+
+Schedule makeSchedule(const Kernel& kernel) {
+  Schedule s;
+  const size_t outerRank = kernel.outer.size();
+  int64_t points = 1;
+  for (int64_t d : kernel.outer) points *= d;
+
+  // Each stage on its own: the best of its inner variables, or scalar.
+  std::vector<double> stageBest;
+  double innerCost = 0, pointWork = 0;
+  for (const Stage& stage : kernel.stages) {
+    int64_t n = trips(stage.innerLo, stage.innerHi);
+    double best = (stageCost(kernel, stage) + 1) * 1.0;
+    size_t choice = kNone;
+    for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
+      int64_t extent = stage.innerHi[i] - stage.innerLo[i];
+      double cost = costPerElement(kernel, stage, outerRank + i, extent, s.lanes);
+      if (cost < best) {
+        best = cost;
+        choice = outerRank + i;
+      }
+    }
+    s.stageVector.push_back(choice);
+    s.copies.push_back(choice == kNone ? 1 : copiesFor(kernel, stage, false));
+    s.heavy.push_back(stageCost(kernel, stage) > 48);
+    // Reducing across lanes and starting loops costs something for each point.
+    innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
+    pointWork += best * static_cast<double>(n) + 2;
+  }
+
+  double outerCost = innerCost;
+  for (size_t v = outerRank; v-- > 0;) {
+    if (!canBeOuterVector(kernel, v)) continue;
+    double cost = 0;
+    for (const Stage& stage : kernel.stages)
+      cost += costPerElement(kernel, stage, v, kernel.outer[v], s.lanes) *
+              static_cast<double>(trips(stage.innerLo, stage.innerHi));
+    if (cost < outerCost * 0.999) {
+      outerCost = cost;
+      s.outerVector = v;
+    }
+  }
+  // A unit is about a third of a nanosecond.
+  constexpr double kGrainWork = 12000;
+  if (s.outerVector == kNone) {
+    s.items = points;
+    s.grain = std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(pointWork, 1.0)), 1,
+                                  std::max<int64_t>(points, 1));
+    return s;
+  }
+
+  int copies = 8;
+  for (const Stage& stage : kernel.stages) copies = std::min(copies, copiesFor(kernel, stage, true));
+  int64_t extent = kernel.outer[s.outerVector];
+  bool loops =
+      std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
+  while (copies > 1 && extent < int64_t{copies} * s.lanes) copies /= 2;
+  std::fill(s.copies.begin(), s.copies.end(), copies);
+  std::fill(s.stageVector.begin(), s.stageVector.end(), kNone);
+  chooseTile(kernel, s);
+  int64_t unit = int64_t{s.lanes} * copies;
+  auto wanted = static_cast<int64_t>(kGrainWork / std::max(outerCost, 0.01));
+  s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
+  if (s.tileVar != kNone) s.block = std::max<int64_t>(s.block, int64_t{s.lanes} * 4);
+  s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
+  s.items = extent == 0 ? 0 : points / extent * s.blocks;
+  if (s.tileVar != kNone) {
+    int64_t d = kernel.outer[s.tileVar];
+    s.items = s.items / d * ((d + s.lanes - 1) / s.lanes);
+    outerCost *= s.lanes;
+  }
+  double itemWork = outerCost * static_cast<double>(std::min(s.block, extent));
+  s.grain =
+      std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(itemWork, 1.0)), 1, std::max<int64_t>(s.items, 1));
+  return s;
+}
+
+}  // namespace tenc::codegen::cpu

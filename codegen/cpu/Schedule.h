@@ -1,0 +1,32 @@
+// How a loop kernel runs on the CPU: which loop variable is the vector, what a work item is. A function of the kernel
+// alone, so that results are the same on every machine and for every number of threads.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "codegen/Kernel.h"
+
+namespace tenc::codegen::cpu {
+
+struct Schedule {
+  static constexpr size_t kNone = ~size_t{0};
+  int lanes = 16;
+  /// An outer variable runs over lanes, around all stages (maps, sums of columns). kNone: each stage has a vector
+  /// variable of its own among its inner variables, or is scalar.
+  size_t outerVector = kNone;
+  std::vector<size_t> stageVector;  ///< kNone with outerVector, and for scalar stages
+  std::vector<int> copies;          ///< per stage: vectors side by side (the same for all with outerVector)
+  std::vector<bool> heavy;          ///< per stage: much code, to be emitted once
+  /// With outerVector: the variable that transposed loads walk in memory; tiles of lanes x lanes are turned.
+  size_t tileVar = kNone;
+  int64_t block = 0;  ///< with outerVector: elements of it an item
+  int64_t blocks = 1;
+  int64_t items = 1;
+  int64_t grain = 1;  ///< items that take some microseconds
+};
+Schedule makeSchedule(const Kernel& kernel);
+
+/// Vector instructions for one vector of the stage's innermost values.
+int stageCost(const Kernel& kernel, const Stage& stage);
+
+}  // namespace tenc::codegen::cpu
