@@ -8,6 +8,7 @@
 #include <map>
 #include <tuple>
 
+#include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmPlan.h"
@@ -40,6 +41,9 @@ class GemmEmitter {
     direct_ = epilogue_.isPlainStore() && !plan_.stream;
     EmittedProduct out;
     out.function = entry();
+    for (Function& f : m_) {
+      if (!f.isDeclaration() && f.getName().starts_with(name_)) widen(f);
+    }
     out.items = plan_.tasks(p_);
     const int64_t width = maxWidth() * plan_.lanes;
     const int64_t tileRows = plan_.stream ? p_.m : plan_.rows.size + (plan_.rows.larger ? 1 : 0);
@@ -69,6 +73,12 @@ class GemmEmitter {
   Val a_ = nullptr, bBase_ = nullptr, out_ = nullptr, scratch_ = nullptr;
   std::vector<Val> batch_;
 
+  /// All parts of the product use whole registers, as the entry does.
+  void widen(Function& f) const {
+    for (const char* name : {"prefer-vector-width", "min-legal-vector-width"}) {
+      if (entry_->hasFnAttribute(name)) f.addFnAttr(entry_->getFnAttribute(name));
+    }
+  }
   int64_t maxWidth() const { return plan_.vectors.size + (plan_.vectors.larger ? 1 : 0); }
   Val int64(int64_t v) { return llvm::ConstantInt::get(i64_, static_cast<uint64_t>(v), true); }
   Val bytes(Val base, Val elements) { return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(size_))); }
@@ -299,9 +309,7 @@ class GemmEmitter {
 
   /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task.
   Function* entry() {
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, i64_, i64_, pointer_, pointer_}, false);
-    Function* f = Function::Create(type, llvm::GlobalValue::ExternalLinkage, name_, m_);
-    f->addFnAttr(llvm::Attribute::NoUnwind);
+    Function* f = createKernelFunction(m_, name_);
     entry_ = f;
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
     auto buffer = [&](uint32_t i, int64_t offset) {
