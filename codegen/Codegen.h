@@ -29,6 +29,9 @@ struct MemoryPlan {                       ///< per device: peak bytes, and what 
   std::vector<Device> devices;
 };
 
+/// Devices, memory and steps of a program, for people and tests.
+std::string print(const abi::Program& p);
+
 struct Compiled {
   abi::Program program;
   std::vector<ir::Loc> sites;             ///< the source of each fault site

@@ -1,5 +1,5 @@
 // tenc-opt: runs passes on IR text, for the tests of single passes.
-//   tenc-opt FILE.tir [--passes=place,dce] [--cuda=N] [--run] [--no-print]
+//   tenc-opt FILE.tir [--passes=place,dce] [--cuda=N] [--run] [--no-print] [--kernels] [--program]
 // Prints the IR that results (--run: what the reference interpreter prints) or the diagnostics, on standard output;
 // exit status 1 when there were errors and 3 when the program stopped.
 #include <cstdio>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/Codegen.h"
 #include "interp/Interp.h"
 #include "ir/Ir.h"
 #include "passes/Passes.h"
@@ -26,12 +27,33 @@ std::vector<std::string_view> split(std::string_view list) {
   return names;
 }
 
+/// Compiles nothing: programs are printed, not run.
+class NoBackend : public tenc::codegen::Backend {
+ public:
+  std::shared_ptr<void> compile(const std::vector<const tenc::codegen::Kernel*>&, std::vector<tenc::abi::Kernel*>,
+                                std::string&) override {
+    return nullptr;
+  }
+  std::string emit(const std::vector<const tenc::codegen::Kernel*>&, std::string_view) override { return {}; }
+};
+
+int lower(const tenc::ir::Module& module, bool kernels, bool program) {
+  NoBackend backend;
+  tenc::codegen::Compiled compiled = tenc::codegen::lowerToProgram(module, *module.main(), backend);
+  if (!compiled.error.empty()) return std::cout << "internal error: " << compiled.error << "\n", 1;
+  if (kernels) {
+    for (const auto& k : compiled.kernels) std::cout << tenc::codegen::print(k);
+  }
+  if (program) std::cout << tenc::codegen::print(compiled.program);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string path, passes;
   tenc::passes::Context context;
-  bool run = false;
+  bool run = false, kernels = false, program = false;
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
     if (arg.starts_with("--passes="))
@@ -40,6 +62,10 @@ int main(int argc, char** argv) {
       context.cudaCount = std::atoi(arg.c_str() + 7);
     else if (arg == "--no-fuse")
       context.fuse = false;
+    else if (arg == "--kernels")
+      kernels = true;
+    else if (arg == "--program")
+      program = true;
     else if (arg == "--run")
       run = true;
     else if (arg.starts_with("--"))
@@ -61,6 +87,7 @@ int main(int argc, char** argv) {
   if (!ok) return 1;
   if (std::string wrong = tenc::ir::verify(*module); !wrong.empty())
     return std::cout << "invalid IR: " << wrong << "\n", 1;
+  if (kernels || program) return lower(*module, kernels, program);
   if (!run) return std::cout << tenc::ir::print(*module), 0;
   tenc::interp::Options options;
   options.print = [](std::string_view text) { std::cout << text; };
