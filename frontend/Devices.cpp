@@ -63,6 +63,7 @@ Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
     choices.push_back(choice);
   }
   const bool fallback = choices.size() > 1;
+  const std::vector<std::string> written = choices;
   if (auto given = options.devices.find(name); given != options.devices.end() && unit.isScript) {
     choices = {normal(given->second)};
     if (!deviceAvailable(choices[0])) return result = noDevice(choices[0], decl.span);
@@ -85,7 +86,7 @@ Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
     device.name = *chosen;  // only another name
   } else {
     device.name = unit.isScript ? name : unit.name + "." + name;
-    module.devices.push_back({device.name, choices, decl.name.span, std::string(module.actual(*chosen))});
+    module.devices.push_back({device.name, written, decl.name.span, std::string(module.actual(*chosen))});
   }
   return result = Val::ofDevice(device, decl.name.span);
 }
