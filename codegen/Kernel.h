@@ -76,6 +76,8 @@ struct Stage {
   bool ordered = false;
 };
 
+/// An output may share memory with an input of the same width when every load of the input has the access of the store (in
+/// the same stage or an earlier one): loads of a stage come before its stores at each point.
 struct Buffer {
   ir::DType dtype = ir::DType::F32;
   int64_t elements = 0;

@@ -78,15 +78,15 @@ class Grouping {
   /// Collects the roots that are read below `v`, with their maps, through what is inlined.
   void collect(Value* v, const DimMap& m, Node& into, std::unordered_map<const Value*, std::vector<DimMap>>& seen) {
     Node* n = nodeOf(v);
-    if (!n) return;
     auto& known = seen[v];
+    bool memory = !n || n->root || n->alias || n->role == Role::Single || n->role == Role::Barrier;
+    if (memory && known.empty()) inputs_.push_back(v);
     if (std::find(known.begin(), known.end(), m) != known.end()) return;
     known.push_back(m);
-    if (n->root || n->alias || n->role == Role::Single) {
-      if (n->group >= 0) into.sources.push_back({v, m});
+    if (memory) {
+      if (n && n->group >= 0) into.sources.push_back({v, m});
       return;
     }
-    if (n->role == Role::Barrier) return;
     const Op& op = *v->op;
     ++treeSize_;
     treePieces_ |= isPiecewise(op.kind);
@@ -96,6 +96,7 @@ class Grouping {
   void collectSources(Op& op, Node& n, const ir::Dims& domain) {
     std::unordered_map<const Value*, std::vector<DimMap>> seen;
     treeSize_ = 1;
+    inputs_.clear();
     treePieces_ = n.role == Role::Pointwise && isPiecewise(op.kind);
     for (size_t i = 0; i < op.operandCount(); ++i) {
       DimMap m;
@@ -175,12 +176,43 @@ class Grouping {
       members_[op.result()] = memberOf(op, n, domain);
       n.group = joined;
       finish(joined, n);
+      if (fuse_ && at(joined).kind == Group::Kind::Loop) joined = joinSibling(joined);
     } else {
       n.group = joined;
+    }
+    for (const Value* v : inputs_) {
+      auto& readers = readers_[v];
+      if (readers.empty() || readers.back() != joined) readers.push_back(joined);
     }
     Group& g = at(joined);
     g.piecewise |= treePieces_;
     g.size += treeSize_;
+  }
+
+  /// Merges the new group with one that reads a tensor of the domain's size as well: one pass over it serves both.
+  int joinSibling(int number) {
+    constexpr size_t kMostTried = 4;
+    int64_t size = ir::elementCount(at(number).domain).value_or(0);
+    for (const Value* v : inputs_) {
+      if (v->type.size() != size) continue;
+      auto it = readers_.find(v);
+      if (it == readers_.end()) continue;
+      size_t tried = 0;
+      for (size_t i = it->second.size(); i-- > 0 && tried < kMostTried; ++tried) {
+        int other = find(it->second[i]);
+        Group& g = at(number);
+        Group& o = at(other);
+        if (other == number || o.kind != Group::Kind::Loop || !mayMerge(o, g) || o.size + treeSize_ > kMostOps)
+          continue;
+        if (o.reduced.has_value() != g.reduced.has_value() || (g.reduced && treePieces_)) continue;
+        if (o.rank < g.rank && !raise(other, g.rank)) continue;
+        int rank = std::max(o.rank, g.rank);
+        absorb(other, number);
+        at(other).rank = rank;
+        return other;
+      }
+    }
+    return number;
   }
 
   /// The rank of a new group follows from what it reads.
@@ -373,6 +405,8 @@ class Grouping {
   Nodes& nodes_;
   std::vector<Group> groups_;
   std::unordered_map<const Value*, Member> members_;
+  std::unordered_map<const Value*, std::vector<int>> readers_;  // groups that read a value from memory
+  std::vector<const Value*> inputs_;                            // what the root at hand reads from memory
   int treeSize_ = 0;
   bool treePieces_ = false;
 };
