@@ -161,6 +161,25 @@ Val Lowering::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_vi
   return move(v);
 }
 
+Val Lowering::enterAnnotation(const Val& v) {
+  ir::Op* on = b().region()->parentOp;
+  while (on && on->kind != OpKind::On) on = on->parent->parentOp;
+  if (!on || v.poison()) return v;
+  auto isInside = [&](const ir::Value* leaf) {
+    const ir::Region* r = leaf->op ? leaf->op->parent : leaf->region;
+    while (r && r->parentOp && r->parentOp != on) r = r->parentOp->parent;
+    return r && r->parentOp == on;
+  };
+  return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+    if (!leaf.is(Val::Kind::Tensor) || isInside(leaf.tensor)) return leaf;
+    std::vector<ir::Value*> operands = {leaf.tensor};
+    operands.insert(operands.end(), on->operands().begin(), on->operands().end());
+    ir::Value* entered =
+        b().value(OpKind::To, operands, {{"device", on->stringAttr("device")}, {"cause", std::string("enter")}});
+    return Val::ofTensor(entered, leaf.span);
+  });
+}
+
 Val Lowering::moveToPlaces(const Val& v, const Ty& type, Span span) {
   if (v.poison()) return v;
   if (!type.place.empty()) {

@@ -186,6 +186,9 @@ class Lowering {
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
   /// x.to(d): of a tree, every leaf that is not pinned.
   Val moveTo(const Val& v, const DeviceRef& d, Span span, std::string_view cause);
+  /// The first value of a `var` or of a loop: what is bound outside the `@d` block around here enters it, so that the
+  /// new name is one of the block's own.
+  Val enterAnnotation(const Val& v);
 
  private:
   ir::Builder* builder_ = nullptr;
@@ -236,6 +239,14 @@ class Lowering {
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
   void finish(ir::Func* func, const std::vector<ir::Value*>& results);
 
+  // ---- sessions (SessionValues.cpp)
+  /// Options::inputs as parameters of `main`, bound in the script's scope.
+  void declareInputs(ir::Func& main);
+  /// Fills Lowered::kept when the script has been lowered; gives the results of `main`. `last`: the value of a last
+  /// expression.
+  std::vector<ir::Value*> keepValues(const ast::File& file, const Val& last);
+  static bool changed(const Val& v);
+
   // ---- types (Types.cpp, Unify.cpp)
   /// Variables of a signature, struct or `let` type, and what they are bound to.
   struct Generics {
@@ -262,8 +273,20 @@ class Lowering {
   Ty resolve(const ast::TypeExpr& t, Generics& g);
   std::optional<Ty> typeOfVal(const Val& type);
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
-  std::shared_ptr<const Ty> structType(const StructDecl& decl, const std::vector<ast::TypePtr>* args, Generics* outer,
-                                       Span span, std::vector<std::pair<std::string, Val>>* given = nullptr);
+  /// Which struct, without arguments and fields.
+  std::shared_ptr<const Ty> structType(const StructDecl& decl);
+  Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
+  Ty structWith(const StructDecl& decl, Generics& g);
+  Generics structGenerics(const StructDecl& decl);
+  bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
+                     Span span);
+  void giveDefaults(const StructDecl& decl, Generics& g);
+  /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
+  Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
+  std::optional<Val> typeArgument(const ast::TypeExpr& t, Generics& g);
+  bool nameIsParam(const Generics& g, std::string_view name) const;
+  void unknownType(const ast::TypeExpr& t);
+  int typeDepth_ = 0;
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   Val unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
@@ -276,7 +299,6 @@ class Lowering {
   bool finishPending(Generics& g, const Target& who);
   bool checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who);
   Val fit(const Ty& t, const Val& v, const Target& who);
-  bool isStructNamed(const ast::TypeExpr& t, const Unit& unit, const StructDecl** decl, const Unit** owner);
 
   // ---- functions (Functions.cpp, Calls.cpp)
   std::unordered_map<std::string, std::unique_ptr<Instance>> instances_;

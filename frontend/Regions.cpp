@@ -248,7 +248,7 @@ std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& in
 std::vector<Val> Lowering::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                                    const LoopBody& body) {
   std::vector<std::string> names(carried.size(), "the carried value");
-  for (Val& v : carried) v = materialise(v);
+  for (Val& v : carried) v = enterAnnotation(materialise(v));
   return loopCarried(lo, hi, step, carried, names, span, body);
 }
 

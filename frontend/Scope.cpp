@@ -46,6 +46,7 @@ Binding* Lowering::findLocal(std::string_view name) {
 }
 
 Binding& Lowering::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
+  if (isVar) value = enterAnnotation(value);
   if (value.is(Val::Kind::Tensor) && value.tensor->name.empty()) value.tensor->name = name.text;
   Binding binding;
   binding.value = std::move(value);
@@ -85,7 +86,7 @@ std::optional<Val> Lowering::lookupGlobal(const Unit& unit, std::string_view nam
     Val v;
     v.kind = Val::Kind::Type;
     v.span = span;
-    v.type = structType(it->second, nullptr, nullptr, span);
+    v.type = structType(it->second);
     return v;
   }
   if (auto it = unit.aliases.find(name); it != unit.aliases.end()) {

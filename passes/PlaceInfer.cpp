@@ -297,9 +297,9 @@ class Inference {
     Value* r = op.result();
     // A written type inside an annotation, and `to` itself, see the value where it lives.
     if (device == kPoison || isPoison(v->type.place)) return poison(op);
-    // "enter" keeps host scalars free: the frontend wraps `var a = outer` inside an annotation in it.
-    if (op.stringAttr("cause") == "enter" && mixes(v->type)) {
-      set(r, placeOf(v), Why::Operand, v);
+    if (op.stringAttr("cause") == "enter") {  // the start of a `var` that is bound in this annotation
+      std::string here = use(op, 0);
+      set(r, here, here == placeOf(v) ? Why::Operand : Why::Entered, v, on_);
       return;
     }
     std::string now = placeOf(v);
@@ -342,12 +342,6 @@ class Inference {
     std::string here = use(op, 0), wanted = placeOf(old);
     Op* scope = info(old).scope;
     const std::string name = variableName(op, old);
-    // `var v = x` inside an annotation is bound there although its first value is that of an outer name.
-    const bool boundHere = on_ && scope != on_ && !info(old).assignsOuter() && !old->name.empty() && old->name != name;
-    if (boundHere) {
-      wanted = seen(old).device;
-      scope = on_;
-    }
     std::string result = wanted;
     Why why = Why::Variable;
     const Value* from = old;
@@ -464,8 +458,7 @@ class Inference {
     for (size_t k = 0; k < op.results.size(); ++k) {
       const Value* init = op.operand(first + k);
       Value* arg = bodyRegion.args[lead + k].get();
-      bool outer = on_ && info(init).scope != on_ &&
-                   (info(init).assignsOuter() || (!arg->name.empty() && arg->name == init->name));
+      bool outer = info(init).scope != on_;  // a `var` bound in here starts with an `enter`
       std::string start = outer ? placeOf(init) : use(op, first + k);
       std::string settled = start;
       if (mixes(init->type) && !isPoison(init->type.place) && !arg->type.place.isFree() && placeOf(arg) != kHost &&

@@ -237,10 +237,26 @@ TEST_F(PlaceTest, AssignmentToAnOuterVariableInsideARegion) {
   EXPECT_EQ(transfers(), (Strings{"v cpu gpu @gpu", "_ gpu cpu .to(cpu)", "_ gpu cpu .to(cpu)"}));
 }
 
+TEST_F(PlaceTest, RegionDoesNotMoveAnOuterVariable) {
+  Value* v = ones(body(), {4}, "v");
+  on(body(), "gpu", [&](Region* r) {
+    Op* loop = forLoop(r, {v}, [&](Region* l, std::vector<Value*> args) {
+      return std::vector<Value*>{samePlace(l, add(l, args[0], args[0]), args[0])};
+    });
+    return std::vector<Value*>{loop->result()};
+  });
+  EXPECT_FALSE(place());
+  EXPECT_EQ(codes(), Strings{"E0302"});
+}
+
 TEST_F(PlaceTest, VariableBoundInsideARegionFromAnOuterValue) {
   Value* x = ones(body(), {4}, "x");
   on(body(), "gpu", [&](Region* r) {
-    return std::vector<Value*>{samePlace(r, add(r, x, x), x)};  // { var v = x; v = v + v; v }
+    Value* v =
+        at(r)
+            .makeTyped(OpKind::To, {x}, {x->type}, {{"device", std::string("gpu")}, {"cause", std::string("enter")}})
+            ->result();
+    return std::vector<Value*>{samePlace(r, add(r, v, v), v)};  // { var v = x; v = v + v; v }
   });
   ASSERT_TRUE(place()) << render(diags_, sources_);
   EXPECT_EQ(transfers(), Strings{"x cpu gpu @gpu"});
