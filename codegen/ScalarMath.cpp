@@ -175,7 +175,7 @@ Scalar exp(Scalar x) {
 
 Scalar expm1(Scalar x) {
   bool d = isDouble(x);
-  Scalar clamped = clampExponent(x, d ? -40 : -20, d ? 715 : 95);
+  Scalar clamped = clampExponent(x, d ? -40 : -20, d ? 709.9 : 88.8);
   Reduced a = reduceByLn2(clamped);
   // What rounding r lost matters where the result is near 0: there n = 0 and r is exact.
   Scalar square = a.r * a.r;

@@ -30,12 +30,12 @@ constexpr double kAsin64[] = {0x1.5555555555577p-3, 0x1.333333332e08bp-4, 0x1.6d
                               0x1.6e8bdf315c280p-6, 0x1.1c49ea954ad9ep-6, 0x1.ca201a7b4c8fcp-7, 0x1.7580f1b9e2de9p-7,
                               0x1.6156cbc6e1668p-7, 0x1.e46130f5f6cd9p-9, 0x1.6419d2135e112p-6, -0x1.58b2560823c23p-6,
                               0x1.0b805dc2f511dp-5};
-// erf x = x P(x^2), small x; log(erfc x) = P(x), 0.92 <= x <= 3.95
-constexpr double kErfSmall32[] = {0x1.20dd76p+0, -0x1.812742p-2,  0x1.ce2e0ap-4, -0x1.b80e92p-6,
+// erf x = x + x P(x^2), small x; log(erfc x) = P(x), 0.92 <= x <= 3.95
+constexpr double kErfSmall32[] = {0x1.06eba8p-3, -0x1.812742p-2,  0x1.ce2e0ap-4, -0x1.b80e92p-6,
                                   0x1.54c7fcp-8, -0x1.aa3f50p-11, 0x1.5cd4d0p-14};
 constexpr double kErfLarge32[] = {0x1.62d8e0p-13, -0x1.212626p+0, -0x1.444d1ep-1, -0x1.bb454ap-4,
                                   0x1.9aebb4p-6,  -0x1.106256p-8, 0x1.c45928p-12, -0x1.5d71fcp-16};
-constexpr double kErfSmall64[] = {0x1.20dd750429b6dp+0,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,
+constexpr double kErfSmall64[] = {0x1.06eba8214db68p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,
                                   -0x1.b82ce3128499bp-6,  0x1.565bcd0db022fp-8,   -0x1.c02db3d8e9d96p-11,
                                   0x1.f9a321a09d170p-14,  -0x1.f4d1df2d6fd64p-17, 0x1.b9def0ec98b78p-20,
                                   -0x1.5f1d302241678p-23, 0x1.f7a3c39e78807p-27,  -0x1.3869b98bfb661p-30,
@@ -82,14 +82,21 @@ Scalar cosh(Scalar x) {
 }
 
 Scalar atan(Scalar x) {
+  // One quotient for all ranges: a, (a - 1) / (a + 1), or their forms for 1 / a; with the error of the division.
   Scalar a = abs(x);
   Scalar inverse = a > 1.0;
-  Scalar y = select(inverse, 1.0 / a, a);
-  Scalar shifted = y > 0x1.a827999fcef32p-2;  // tan(pi/8)
-  y = select(shifted, (y - 1.0) / (y + 1.0), y);
+  Scalar shifted = (a > 0x1.a827999fcef32p-2) & (a < 0x1.3504f333f9de6p+1);  // tan(pi/8), tan(3 pi/8)
+  Scalar difference = a - 1.0, sum = a + 1.0;
+  Scalar numerator = select(shifted, select(inverse, -difference, difference), select(inverse, 1.0, a));
+  Scalar denominator = select(shifted, sum, select(inverse, a, 1.0));
+  Scalar lost = select(shifted, select(inverse, 1.0 - (sum - a), a - (sum - 1.0)), 0.0);
+  Scalar y = numerator / denominator;
+  Scalar error = (fma(-y, denominator, numerator) - y * lost) / denominator;
+  error = select(shifted, error, 0.0);
   Scalar z = y * y;
-  Scalar core = fma(z * y, polynomial(z, kAtan64), y);
-  core = select(shifted, kHalfPi / 2 + (core + kHalfPiLow / 2), core);
+  Scalar low = fma(z * y, polynomial(z, kAtan64), error);
+  Scalar core = y + low;
+  core = select(shifted, kHalfPi / 2 + (y + (low + kHalfPiLow / 2)), core);
   Scalar result = select(inverse, kHalfPi - (core - kHalfPiLow), core);
   return copySign(result, x);
 }
@@ -136,7 +143,7 @@ Scalar asinh(Scalar x) {
 Scalar acosh(Scalar x) {
   Scalar t = x - 1.0;
   Scalar small = log1p(t + sqrt(t * 2.0 + t * t));
-  return select(x < 0x1p28, small, log(x) + std::log(2.0));
+  return select(x < 1.0, nan(x), select(x < 0x1p28, small, log(x) + std::log(2.0)));
 }
 
 Scalar atanh(Scalar x) {
@@ -148,7 +155,7 @@ Scalar atanh(Scalar x) {
 Scalar erf32(Scalar x) {
   Scalar a = abs(x);
   Scalar z = x * x;
-  Scalar small = x * polynomial(z, kErfSmall32);
+  Scalar small = fma(x, polynomial(z, kErfSmall32), x);
   Scalar large = 1.0 - exp(polynomial(lesser(3.95, a), kErfLarge32));
   large = select(a > 3.95, 1.0, copySign(large, a));
   Scalar result = select(a < 0.93, small, copySign(large, x));
@@ -168,14 +175,14 @@ Scalar erfcTail(Scalar x) {
 
 Scalar erf64(Scalar x) {
   Scalar a = abs(x);
-  Scalar small = x * polynomial(x * x, kErfSmall64);
+  Scalar small = fma(x, polynomial(x * x, kErfSmall64), x);
   Scalar result = select(a <= 1.0, small, copySign(1.0 - erfcTail(a), x));
   return select(isNan(x), x, result);
 }
 
 Scalar erfc64(Scalar x) {
   Scalar a = abs(x);
-  Scalar small = 1.0 - x * polynomial(x * x, kErfSmall64);
+  Scalar small = 1.0 - fma(x, polynomial(x * x, kErfSmall64), x);
   Scalar tail = erfcTail(a);
   Scalar result = select(a <= 0.5, small, select(x < 0.0, 2.0 - tail, tail));
   return select(isNan(x), x, result);
