@@ -1,0 +1,46 @@
+// `tenc bench s.tl`: the last expression of every `bench` block is timed.
+#include <cstdio>
+
+#include "ir/Ir.h"
+#include "support/Text.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/Interrupt.h"
+
+namespace tenc::tool {
+
+int benchCommand(Session& session, const CommandLine& line) {
+  session.options().benches = true;
+  const std::optional<uint32_t> file = addInput(session, line);
+  if (!file) return finish(session, line);
+  const frontend::Lowered lowered = lowerInput(session, line, *file);
+  if (!lowered.module || !session.diags().ok()) return finish(session, line);
+
+  rt::RunOptions options;
+  options.benchSeconds = session.options().benchSeconds;
+  const InterruptScope interrupt(session.machine());
+  for (const frontend::Lowered::Case& bench : lowered.benches) {
+    if (bench.title.find(line.filter) == std::string::npos) continue;
+    std::unique_ptr<ir::Module> m = ir::clone(*lowered.module);
+    makeMain(*m, bench.func);
+    session.machine().seed = session.machine().draws = 0;
+    const std::optional<Executable> program = session.build(std::move(m));
+    if (!program) return finish(session, line);
+    flushDiagnostics(session, line);
+    rt::RunResult result;
+    const Outcome outcome = session.run(*program, options, &result);
+    for (const rt::BenchResult& b : result.benches) {
+      if (line.json) {
+        std::printf("{\"name\": %s, \"median_ms\": %.6g, \"min_ms\": %.6g, \"rounds\": %d}\n",
+                    jsonQuote(bench.title).c_str(), b.medianMs, b.minMs, b.rounds);
+      } else {
+        std::printf("bench %-32s median %10.4f ms   min %10.4f ms   %d rounds\n", bench.title.c_str(), b.medianMs,
+                    b.minMs, b.rounds);
+      }
+    }
+    std::fflush(stdout);
+    if (outcome != Outcome::Ok) return finish(session, line, outcome);
+  }
+  return finish(session, line);
+}
+
+}  // namespace tenc::tool

@@ -1,0 +1,264 @@
+#include "tools/tenc/CommandLine.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "support/Text.h"
+
+namespace tenc::tool {
+namespace {
+
+struct CommandName {
+  std::string_view name;
+  Command command;
+  std::string_view doc;
+};
+constexpr CommandName kCommands[] = {
+    {"check", Command::Check, "s.tl: check only, also functions that nobody calls"},
+    {"test", Command::Test, "s.tl: run its `test` blocks"},
+    {"bench", Command::Bench, "s.tl: time its `bench` blocks"},
+    {"transfers", Command::Transfers, "s.tl: list every move between devices"},
+    {"devices", Command::Devices, "list the devices of this machine"},
+    {"explain", Command::Explain, "E0301: explain a diagnostic"},
+    {"repl", Command::Repl, "read, run and print interactively, as `tenc` alone does"},
+};
+
+constexpr std::string_view kEmits[] = {"ast", "ir", "placed", "fused", "kernels", "llvm", "asm"};
+
+/// Splits "name=value" at the first `=`.
+bool split(std::string_view text, std::string_view& name, std::string_view& value) {
+  const size_t at = text.find('=');
+  if (at == std::string_view::npos || at == 0) return false;
+  name = text.substr(0, at);
+  value = text.substr(at + 1);
+  return !value.empty();
+}
+
+template <typename Int>
+bool parseInt(std::string_view text, Int& out) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return status == std::errc() && end == text.data() + text.size();
+}
+
+/// "512MiB", "8GiB", "1024" (bytes).
+bool parseSize(std::string_view text, uint64_t& bytes) {
+  int shift = 0;
+  constexpr std::pair<std::string_view, int> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
+  for (const auto& [unit, bits] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    shift = bits;
+    text.remove_suffix(unit.size());
+    break;
+  }
+  uint64_t count = 0;
+  if (!parseInt(text, count) || count == 0 || count > (~uint64_t{0} >> shift)) return false;
+  bytes = count << shift;
+  return true;
+}
+
+template <size_t N>
+bool oneOf(std::string_view value, const std::string_view (&choices)[N]) {
+  return std::find(std::begin(choices), std::end(choices), value) != std::end(choices);
+}
+
+using Setter = bool (*)(CommandLine&, std::string_view);
+struct Option {
+  std::string_view name;
+  std::string_view value;  ///< what stands for the value in the help; empty for a flag
+  std::string_view doc;
+  Setter set;  ///< false: the value is not well-formed
+};
+
+constexpr Option kOptions[] = {
+    {"device", "n=d", "bind the script's device n to d",
+     [](CommandLine& c, std::string_view v) {
+       std::string_view name, device;
+       if (!split(v, name, device)) return false;
+       c.session.devices[std::string(name)] = device;
+       return true;
+     }},
+    {"default-device", "d", "where tensors are created that no annotation places (cpu)",
+     [](CommandLine& c, std::string_view v) { return c.session.defaultDevice = v, !v.empty(); }},
+    {"virtual", "cuda=N[:SIZE]", "N virtual devices cuda:0.. on this machine, each with SIZE memory",
+     [](CommandLine& c, std::string_view v) {
+       constexpr int kMostVirtual = 16;
+       std::string_view kind, count;
+       if (!split(v, kind, count) || kind != "cuda") return false;
+       if (const size_t colon = count.find(':'); colon != std::string_view::npos) {
+         if (!parseSize(count.substr(colon + 1), c.session.virtualBytes)) return false;
+         count = count.substr(0, colon);
+       }
+       return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
+              c.session.virtualCuda <= kMostVirtual;
+     }},
+    {"memory", "d=SIZE", "refuse programs that need more than SIZE on device d",
+     [](CommandLine& c, std::string_view v) {
+       std::string_view device, size;
+       return split(v, device, size) && parseSize(size, c.session.memory[std::string(device)]);
+     }},
+    {"transfers", "allow|warn|deny", "moves that no `.to` asks for (warn)",
+     [](CommandLine& c, std::string_view v) {
+       constexpr std::string_view kPolicies[] = {"allow", "warn", "deny"};
+       return c.session.transfers = v, oneOf(v, kPolicies);
+     }},
+    {"threads", "N", "threads of the cpu (as many as the process may use)",
+     [](CommandLine& c, std::string_view v) {
+       constexpr int kMostThreads = 1024;
+       return parseInt(v, c.session.threads) && c.session.threads >= 1 && c.session.threads <= kMostThreads;
+     }},
+    {"fp", "strict|contract|fast", "floating-point rules (strict)",
+     [](CommandLine& c, std::string_view v) {
+       constexpr std::string_view kRules[] = {"strict", "contract", "fast"};
+       return c.session.fp = v, oneOf(v, kRules);
+     }},
+    {"engine", "compiled|interp", "run compiled code, or the reference interpreter",
+     [](CommandLine& c, std::string_view v) {
+       c.session.interpret = v == "interp";
+       return v == "interp" || v == "compiled";
+     }},
+    {"emit", "ast|ir|placed|fused|kernels|llvm|asm", "stop there and print",
+     [](CommandLine& c, std::string_view v) { return c.emit = v, oneOf(v, kEmits); }},
+    {"passes", "a,b", "run these passes and print the module (with --run: run it)",
+     [](CommandLine& c, std::string_view v) { return c.passes = v, true; }},
+    {"run", "", "run what --passes leaves", [](CommandLine& c, std::string_view) { return c.runAfterPasses = true; }},
+    {"debug", "pass", "say why the pass declines rewrites",
+     [](CommandLine& c, std::string_view v) { return c.session.debugPass = v, !v.empty(); }},
+    {"no-fuse", "", "one kernel for each operation",
+     [](CommandLine& c, std::string_view) { return c.session.fuse = false, true; }},
+    {"time", "", "say where compile time and run time went",
+     [](CommandLine& c, std::string_view) { return c.time = true; }},
+    {"filter", "text", "test, bench: only blocks whose title contains text",
+     [](CommandLine& c, std::string_view v) { return c.filter = v, true; }},
+    {"seconds", "S", "bench: about how long each block runs (1)",
+     [](CommandLine& c, std::string_view v) {
+       const auto [end, status] = std::from_chars(v.data(), v.data() + v.size(), c.session.benchSeconds);
+       return status == std::errc() && end == v.data() + v.size() && c.session.benchSeconds > 0;
+     }},
+    {"json", "", "bench: one JSON object a line", [](CommandLine& c, std::string_view) { return c.json = true; }},
+    {"diagnostics", "text|json", "form of diagnostics (text)",
+     [](CommandLine& c, std::string_view v) {
+       c.jsonDiagnostics = v == "json";
+       return v == "json" || v == "text";
+     }},
+    {"colour", "auto|always|never", "colours in diagnostics (auto)",
+     [](CommandLine& c, std::string_view v) {
+       constexpr std::string_view kChoices[] = {"auto", "always", "never"};
+       return c.colour = v, oneOf(v, kChoices);
+     }},
+    {"import-path", "folder", "look for imported modules there too",
+     [](CommandLine& c, std::string_view v) { return c.session.importPaths.emplace_back(v), !v.empty(); }},
+    {"help", "", "this text; after a script, also the script's parameters",
+     [](CommandLine& c, std::string_view) { return c.help = true; }},
+    {"version", "", "print the version", [](CommandLine& c, std::string_view) { return c.version = true; }},
+};
+
+const Option* optionNamed(std::string_view name) {
+  for (const Option& o : kOptions)
+    if (o.name == name) return &o;
+  return nullptr;
+}
+
+const CommandName* commandNamed(std::string_view name) {
+  for (const CommandName& c : kCommands)
+    if (c.name == name) return &c;
+  return nullptr;
+}
+
+}  // namespace
+
+bool isOption(std::string_view name) { return optionNamed(name) != nullptr; }
+
+std::string usage() {
+  constexpr size_t kLeft = 34;
+  std::string text =
+      "usage: tenc [command] [script.tl] [options] [--parameter value ...]\n\n"
+      "  tenc s.tl             compile and run\n"
+      "  tenc -                the script from standard input\n"
+      "  tenc -e 'print(1)'    the script from the command line\n"
+      "  tenc                  read, run and print interactively\n";
+  const auto row = [&](std::string left, std::string_view right) {
+    left = "  " + left;
+    left += left.size() < kLeft ? std::string(kLeft - left.size(), ' ') : "\n" + std::string(kLeft, ' ');
+    text += left + std::string(right) + "\n";
+  };
+  text += "\ncommands:\n";
+  for (const CommandName& c : kCommands) row("tenc " + std::string(c.name), c.doc);
+  text += "\noptions:\n";
+  for (const Option& o : kOptions)
+    row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
+  text +=
+      "\nexit status: 1 after a compile error, 2 for a wrong command line, 3 when the program stops at run time,\n"
+      "130 after an interrupt\n";
+  return text;
+}
+
+std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& words, std::string& error) {
+  CommandLine c;
+  c.words = words;
+  c.command = words.empty() ? Command::Repl : Command::Run;
+  bool haveCommand = false, haveInput = false;
+  const auto fail = [&](std::string why) {
+    error = std::move(why);
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string& word = words[i];
+    if (word == "-h") {
+      c.help = true;
+    } else if (word == "-e") {
+      if (++i == words.size()) return fail("-e needs the code");
+      if (c.code || haveInput) return fail("there is more than one script: " + words[i]);
+      c.code = words[i];
+    } else if (word.starts_with("--") && word.size() > 2) {
+      std::string_view name = std::string_view(word).substr(2), value;
+      const bool attached = split(name, name, value) || name.ends_with('=');
+      if (name.ends_with('=')) name.remove_suffix(1);
+      const Option* option = optionNamed(name);
+      if (option && option->value.empty()) {
+        if (attached) return fail("--" + std::string(name) + " takes no value");
+      } else if (!attached) {
+        // A script's parameter without a value is a bool that is set.
+        const bool follows = i + 1 < words.size() && !words[i + 1].starts_with("--");
+        if (follows)
+          value = words[++i];
+        else if (option)
+          return fail("--" + std::string(name) + " needs a value: " + std::string(option->value));
+        else
+          value = "true";
+      }
+      if (!option) {
+        c.session.params[std::string(name)] = value;
+      } else if (!option->set(c, value)) {
+        return fail("--" + std::string(name) + " is " + std::string(option->value) + ", not `" + std::string(value) +
+                    "`");
+      }
+    } else if (word.size() > 1 && word[0] == '-') {
+      return fail("unknown option " + word);
+    } else if (const CommandName* command = commandNamed(word); command && !haveCommand && !haveInput && !c.code) {
+      c.command = command->command;
+      haveCommand = true;
+    } else {
+      if (haveInput || c.code) return fail("there is more than one script: " + word);
+      c.input = word;
+      haveInput = true;
+    }
+  }
+  if (c.help || c.version) return c;
+  const bool needsScript = c.command != Command::Repl && c.command != Command::Devices;
+  if (!haveCommand && !haveInput && !c.code)
+    c.command = Command::Repl;
+  else if (needsScript && !haveInput && !c.code)
+    return fail(c.command == Command::Explain ? "explain needs a code, such as E0301" : "a script is missing");
+  if (c.runAfterPasses && !c.passes) return fail("--run goes with --passes");
+  if (c.command == Command::Repl && !c.session.params.empty()) {
+    // Nobody declares parameters here: the option is misspelt.
+    const std::string& name = c.session.params.begin()->first;
+    NearestName nearest(name);
+    for (const Option& o : kOptions) nearest.consider(o.name);
+    return fail("unknown option --" + name +
+                (nearest.best().empty() ? "" : "; did you mean --" + nearest.best() + "?"));
+  }
+  return c;
+}
+
+}  // namespace tenc::tool

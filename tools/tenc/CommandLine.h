@@ -1,0 +1,36 @@
+// The command line: one table of options; everything else that begins with `--` is a parameter of the script.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/tenc/Session.h"
+
+namespace tenc::tool {
+
+enum class Command : uint8_t { Run, Repl, Check, Test, Bench, Explain, Devices, Transfers };
+
+struct CommandLine {
+  Command command = Command::Run;
+  SessionOptions session;
+  std::string input;                  ///< a path, "-" for standard input; explain: the code
+  std::optional<std::string> code;    ///< -e 'code'
+  std::string emit;                   ///< --emit=
+  std::optional<std::string> passes;  ///< --passes=a,b: print the module after them
+  bool runAfterPasses = false;        ///< --run
+  bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;
+  std::string colour = "auto";     ///< auto, always, never
+  std::string filter;              ///< test, bench: titles that contain this
+  std::vector<std::string> words;  ///< as given, for reproducers
+};
+
+/// Parses the words after the program's name. `error` gets a sentence when they are not well-formed.
+std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& words, std::string& error);
+
+/// Whether `--name` is an option of the tool, so that no script may have a parameter of that name.
+bool isOption(std::string_view name);
+
+std::string usage();
+
+}  // namespace tenc::tool

@@ -1,0 +1,31 @@
+// The subcommands, one file each. Each returns the exit status.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "tools/tenc/CommandLine.h"
+#include "tools/tenc/Session.h"
+
+namespace tenc::tool {
+
+int runCommand(Session& session, const CommandLine& line);
+int checkCommand(Session& session, const CommandLine& line);
+int testCommand(Session& session, const CommandLine& line);
+int benchCommand(Session& session, const CommandLine& line);
+int transfersCommand(Session& session, const CommandLine& line);
+int explainCommand(const CommandLine& line);
+int devicesCommand(Session& session);
+
+// ---- what they share
+
+/// The script's source; reports and returns nothing when it cannot be had.
+std::optional<uint32_t> addInput(Session& session, const CommandLine& line);
+/// Text to a lowered script, with the checks that concern the command line.
+frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file);
+/// Writes the diagnostics (and an internal error with its reproducer) to standard error and the timings when asked;
+/// gives the exit status.
+int finish(Session& session, const CommandLine& line, Outcome outcome = Outcome::Ok);
+/// Writes the diagnostics collected so far and forgets them.
+void flushDiagnostics(Session& session, const CommandLine& line);
+
+}  // namespace tenc::tool

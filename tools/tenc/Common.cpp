@@ -1,0 +1,100 @@
+// What the subcommands share: the way in and the way out.
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "frontend/Ast.h"
+#include "ir/Ir.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/Crash.h"
+
+namespace tenc::tool {
+namespace {
+
+/// Parameters that the command line cannot reach.
+void checkParamNames(const ast::File& tree, Diagnostics& diags) {
+  for (const ast::StmtPtr& s : tree.statements) {
+    if (s->kind != ast::Stmt::Kind::Param || !isOption(s->name.text)) continue;
+    diags.report(Code::E0504, s->name.span, "--" + s->name.text + " is an option of tenc")
+        .label("a parameter needs another name");
+  }
+}
+
+bool wantsColour(const CommandLine& line) {
+  if (line.colour != "auto") return line.colour == "always";
+  return isatty(STDERR_FILENO) && !std::getenv("NO_COLOR");
+}
+
+/// The module as it was before the stage that failed: the pipeline is deterministic, so it is run again up to there.
+std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed) {
+  const InternalError& error = *failed.internalError();
+  if (!error.lastGood.empty() || line.input.ends_with(".tir")) return error.lastGood;
+  Session again(failed.options());
+  const auto source =
+      again.addText(failed.sources().file(file).name(), std::string(failed.sources().file(file).text()));
+  if (!source) return {};
+  const auto tree = again.parse(*source);
+  if (!tree) return {};
+  frontend::Lowered lowered = again.lower(*tree);
+  if (!lowered.module) return {};
+  std::vector<std::string_view> names = passes::placementPipeline();
+  names.insert(names.end(), passes::optimisationPipeline().begin(), passes::optimisationPipeline().end());
+  for (const std::string_view name : names) {
+    if (name == error.stage) break;
+    if (!again.runPasses(*lowered.module, {name})) break;
+  }
+  return ir::print(*lowered.module);
+}
+
+void printTimings(const Timings& timings) {
+  double total = 0;
+  std::fputs("stage              ms\n", stderr);
+  for (const Timings::Entry& e : timings.entries()) {
+    std::fprintf(stderr, "%-14s %8.3f\n", e.stage.c_str(), e.ms);
+    total += e.ms;
+  }
+  std::fprintf(stderr, "%-14s %8.3f\n", "total", total);
+}
+
+}  // namespace
+
+std::optional<uint32_t> addInput(Session& session, const CommandLine& line) {
+  return line.code ? session.addText("<command line>", *line.code) : session.addFile(line.input);
+}
+
+frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file) {
+  const std::unique_ptr<ast::File> tree = session.parse(file);
+  if (!tree) return {};
+  checkParamNames(*tree, session.diags());
+  (void)line;
+  return session.lower(*tree);
+}
+
+void flushDiagnostics(Session& session, const CommandLine& line) {
+  if (session.diags().all().empty()) return;
+  std::fflush(stdout);
+  RenderOptions options;
+  options.colour = wantsColour(line);
+  const std::string text = line.jsonDiagnostics ? renderJson(session.diags(), session.sources())
+                                                : render(session.diags(), session.sources(), options);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  session.diags().clear();
+}
+
+int finish(Session& session, const CommandLine& line, Outcome outcome) {
+  if (outcome == Outcome::Ok && !session.diags().ok()) outcome = Outcome::CompileError;
+  std::fflush(stdout);
+  flushDiagnostics(session, line);
+  if (session.internalError()) {
+    InternalError error = *session.internalError();
+    if (session.sources().size() > 0) error.lastGood = moduleBefore(line, 0, session);
+    const std::string text = internalErrorText(error, writeReproducer(session, line.words, error));
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    outcome = Outcome::Internal;
+  }
+  if (line.time) printTimings(session.timings());
+  return static_cast<int>(outcome);
+}
+
+}  // namespace tenc::tool

@@ -1,0 +1,92 @@
+#include "tools/tenc/Crash.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace tenc::tool {
+namespace {
+
+constexpr size_t kAlternateStackBytes = 64 << 10;
+
+// What the signal handler prints; it may not allocate.
+constinit const std::vector<std::string>* commandWords = nullptr;
+
+void put(std::string_view text) {
+  // Nothing can be done about a failing write here.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
+void onCrash(int signal) {
+  put("\ntenc: internal error: the process crashed (");
+  switch (signal) {
+    case SIGSEGV: put("segmentation fault"); break;
+    case SIGBUS: put("bus error"); break;
+    case SIGILL: put("illegal instruction"); break;
+    case SIGFPE: put("arithmetic exception"); break;
+    default: put("aborted"); break;
+  }
+  put(")\nThis is a bug in tenc. Please report it with the script and this command line:\n  tenc");
+  for (const std::string& word : *commandWords) {
+    put(" '");
+    put(word);
+    put("'");
+  }
+  put("\n");
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+bool writeText(const std::string& path, std::string_view text) {
+  std::FILE* file = std::fopen(path.c_str(), "wb");
+  if (!file) return false;
+  const bool ok = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  return std::fclose(file) == 0 && ok;
+}
+
+std::string baseName(const std::string& path) {
+  const std::string name = path.substr(path.rfind('/') + 1);
+  return name.empty() || name[0] == '<' ? "script.tl" : name;
+}
+
+}  // namespace
+
+std::string writeReproducer(Session& session, const std::vector<std::string>& words, const InternalError& error) {
+  const char* temporary = std::getenv("TMPDIR");
+  std::string folder = std::string(temporary && *temporary ? temporary : "/tmp") + "/tenc-bug-XXXXXX";
+  if (!mkdtemp(folder.data())) return {};
+  std::string flags;
+  for (const std::string& word : words) flags += word + "\n";
+  bool ok = writeText(folder + "/flags", flags);
+  ok = writeText(folder + "/error", error.stage + "\n" + error.message + "\n") && ok;
+  if (!error.lastGood.empty()) ok = writeText(folder + "/last-good.tir", error.lastGood) && ok;
+  for (uint32_t i = 0; i < session.sources().size(); ++i)
+    ok = writeText(folder + "/" + baseName(session.sources().file(i).name()), session.sources().file(i).text()) && ok;
+  return ok ? folder : std::string();
+}
+
+std::string internalErrorText(const InternalError& error, const std::string& folder) {
+  std::string text = "tenc: internal error in `" + error.stage + "`: " + error.message + "\n";
+  text += "This is a bug in tenc, not in your script.";
+  if (!folder.empty())
+    text += " What reproduces it was written to\n  " + folder + "\nPlease report it with that folder.";
+  return text + "\n";
+}
+
+void installCrashHandler(const std::vector<std::string>& words) {
+  commandWords = &words;
+  // Its own stack, because the usual reason is a stack that overflowed.
+  stack_t stack{};
+  stack.ss_size = kAlternateStackBytes;
+  stack.ss_sp = std::malloc(stack.ss_size);
+  if (stack.ss_sp) sigaltstack(&stack, nullptr);
+  struct sigaction action{};
+  action.sa_handler = onCrash;
+  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
+}
+
+}  // namespace tenc::tool

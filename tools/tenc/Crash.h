@@ -1,0 +1,21 @@
+// What happens when the compiler itself is wrong: a report that says so, and a folder that reproduces it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tools/tenc/Session.h"
+
+namespace tenc::tool {
+
+/// Writes source, flags, failing stage and the last good module into a new folder under the temporary directory.
+/// Gives its path, or "" when it cannot be written.
+std::string writeReproducer(Session& session, const std::vector<std::string>& words, const InternalError& error);
+
+/// The text that asks for a report.
+std::string internalErrorText(const InternalError& error, const std::string& folder);
+
+/// A handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT that says which command line crashed and ends the process.
+/// `words` must outlive the process.
+void installCrashHandler(const std::vector<std::string>& words);
+
+}  // namespace tenc::tool

@@ -1,0 +1,38 @@
+// `tenc explain E0301`: the pages of docs/errors, built in.
+#include <algorithm>
+#include <cstdio>
+
+#include "support/Text.h"
+#include "tools/tenc/Commands.h"
+
+namespace tenc::tool {
+
+/// One page of docs/errors; the table is made by the build (cmake/EmbedPages.cmake).
+struct ErrorPage {
+  const char* code;
+  const char* text;
+};
+extern const ErrorPage kErrorPages[];
+extern const unsigned kErrorPageCount;
+
+int explainCommand(const CommandLine& line) {
+  std::string wanted = line.input;
+  std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (unsigned i = 0; i < kErrorPageCount; ++i) {
+    if (wanted != kErrorPages[i].code) continue;
+    std::fputs(kErrorPages[i].text, stdout);
+    return 0;
+  }
+  NearestName nearest(wanted);
+  for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearest.consider(info(static_cast<Code>(i)).name);
+  std::fprintf(stderr, "tenc: there is no diagnostic %s", line.input.c_str());
+  if (!nearest.best().empty()) std::fprintf(stderr, "; did you mean %s?", nearest.best().c_str());
+  std::fputs("\nThe codes are:\n", stderr);
+  for (int i = 0; i < static_cast<int>(Code::Count); ++i) {
+    const CodeInfo& code = info(static_cast<Code>(i));
+    std::fprintf(stderr, "  %s  %s\n", std::string(code.name).c_str(), std::string(code.title).c_str());
+  }
+  return static_cast<int>(Outcome::Usage);
+}
+
+}  // namespace tenc::tool

@@ -1,0 +1,102 @@
+// `tenc s.tl`: compile and run, or stop at a stage and print it.
+#include <cstdio>
+
+#include "frontend/Ast.h"
+#include "ir/Ir.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/Interrupt.h"
+
+namespace tenc::tool {
+namespace {
+
+std::vector<std::string_view> splitPasses(std::string_view list) {
+  std::vector<std::string_view> names;
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    if (comma > 0) names.push_back(list.substr(0, comma));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
+int show(Session& session, const CommandLine& line, const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return finish(session, line);
+}
+
+Outcome runBuilt(Session& session, const ir::Module& m, std::optional<Executable> program) {
+  const InterruptScope interrupt(session.machine());
+  if (session.options().interpret) return session.interpret(m);
+  return program ? session.run(*program) : Outcome::CompileError;
+}
+
+/// --passes=a,b
+int runPassesOnly(Session& session, const CommandLine& line, std::unique_ptr<ir::Module> m) {
+  const std::vector<std::string_view> names = splitPasses(*line.passes);
+  for (const std::string_view name : names) {
+    bool known = false;
+    for (const passes::PassInfo& p : passes::allPasses()) known |= p.name == name;
+    if (known) continue;
+    std::fprintf(stderr, "tenc: unknown pass %.*s; there are:\n", static_cast<int>(name.size()), name.data());
+    for (const passes::PassInfo& p : passes::allPasses())
+      std::fprintf(stderr, "  %-14s %s\n", std::string(p.name).c_str(), std::string(p.doc).c_str());
+    return static_cast<int>(Outcome::Usage);
+  }
+  if (!session.runPasses(*m, names)) return finish(session, line);
+  if (!line.runAfterPasses) return show(session, line, ir::print(*m));
+  if (session.options().interpret) return finish(session, line, runBuilt(session, *m, std::nullopt));
+  std::optional<codegen::Compiled> compiled = session.compile(*m);
+  if (!compiled) return finish(session, line);
+  const ir::Module& module = *m;
+  return finish(session, line, runBuilt(session, module, Executable{std::move(m), std::move(*compiled)}));
+}
+
+}  // namespace
+
+int runCommand(Session& session, const CommandLine& line) {
+  const std::optional<uint32_t> file = addInput(session, line);
+  if (!file) return finish(session, line);
+
+  std::unique_ptr<ir::Module> m;
+  if (line.input.ends_with(".tir")) {
+    m = session.parseModule(*file);
+  } else {
+    if (line.emit == "ast") {
+      const auto tree = session.parse(*file);
+      return tree && session.diags().ok() ? show(session, line, ast::print(*tree)) : finish(session, line);
+    }
+    frontend::Lowered lowered = lowerInput(session, line, *file);
+    if (lowered.module && !line.emit.empty() && line.emit == "ir" && session.diags().ok() && !line.passes)
+      return show(session, line, ir::print(*lowered.module));
+    // Placement goes on after errors of the frontend: one run reports them all.
+    if (lowered.module && !session.diags().ok()) session.place(*lowered.module);
+    m = std::move(lowered.module);
+  }
+  if (!m || !session.diags().ok()) return finish(session, line);
+  if (!m->main()) {
+    session.diags().report(Code::E0108, {*file, 0, 0}, "the module has no function `main`");
+    return finish(session, line);
+  }
+  if (line.passes) return runPassesOnly(session, line, std::move(m));
+  if (line.emit == "ir") return show(session, line, ir::print(*m));
+
+  if (!session.place(*m)) return finish(session, line);
+  if (line.emit == "placed") return show(session, line, ir::print(*m));
+  if (session.options().interpret) {
+    flushDiagnostics(session, line);
+    return finish(session, line, runBuilt(session, *m, std::nullopt));
+  }
+  if (!session.optimise(*m)) return finish(session, line);
+  if (line.emit == "fused") return show(session, line, ir::print(*m));
+  if (!line.emit.empty()) {
+    const std::string text = session.emit(*m, line.emit);
+    return session.internalError() ? finish(session, line) : show(session, line, text);
+  }
+  std::optional<codegen::Compiled> compiled = session.compile(*m);
+  if (!compiled) return finish(session, line);
+  flushDiagnostics(session, line);
+  const ir::Module& module = *m;
+  return finish(session, line, runBuilt(session, module, Executable{std::move(m), std::move(*compiled)}));
+}
+
+}  // namespace tenc::tool

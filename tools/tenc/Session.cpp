@@ -1,0 +1,354 @@
+#include "tools/tenc/Session.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "codegen/cpu/CpuBackend.h"
+#include "ir/Ir.h"
+#include "support/Text.h"
+#include "tools/tenc/TransferList.h"
+
+namespace tenc::tool {
+namespace {
+
+/// Stands in for a target where only the memory plan is asked for.
+class PlanOnly : public codegen::Backend {
+ public:
+  std::shared_ptr<void> compile(const std::vector<const codegen::Kernel*>&, std::vector<abi::Kernel*>,
+                                std::string&) override {
+    return nullptr;
+  }
+  std::string emit(const std::vector<const codegen::Kernel*>&, std::string_view) override { return {}; }
+};
+
+/// The whole of a file or of standard input, at most one byte more than a source may have.
+std::string readAll(std::FILE* file) {
+  std::string text;
+  char buffer[1 << 16];
+  while (text.size() <= kMaxSourceBytes) {
+    const size_t n = std::fread(buffer, 1, sizeof buffer, file);
+    if (n == 0) break;
+    text.append(buffer, n);
+  }
+  return text;
+}
+
+Code codeOf(abi::FaultKind kind) {
+  switch (kind) {
+    case abi::FaultKind::None:
+    case abi::FaultKind::Index: return Code::E0901;
+    case abi::FaultKind::Division:
+    case abi::FaultKind::NegativePower: return Code::E0902;
+    case abi::FaultKind::Assertion: return Code::E0903;
+    case abi::FaultKind::File: return Code::E0904;
+  }
+  return Code::E0901;
+}
+
+std::string messageOf(abi::FaultKind kind, const std::string& text) {
+  switch (kind) {
+    case abi::FaultKind::None:
+    case abi::FaultKind::Index: return text.empty() ? "index out of range" : text;
+    case abi::FaultKind::Division: return text.empty() ? "integer division by zero" : text;
+    case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
+    case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
+    case abi::FaultKind::File: return text.empty() ? "file failed" : text;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string hostName() {
+  std::string name = "cpu";
+  if (std::FILE* f = std::fopen("/proc/cpuinfo", "r")) {
+    char line[512];
+    while (std::fgets(line, sizeof line, f)) {
+      const std::string_view text(line);
+      if (!text.starts_with("model name")) continue;
+      const size_t colon = text.find(':');
+      if (colon == std::string_view::npos) continue;
+      name = text.substr(std::min(colon + 2, text.size()));
+      while (!name.empty() && (name.back() == '\n' || name.back() == ' ')) name.pop_back();
+      break;
+    }
+    std::fclose(f);
+  }
+  return name;
+}
+
+uint64_t hostMemory() {
+  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
+  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : uint64_t{1} << 32;
+}
+
+void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at) {
+  constexpr int kMostCallers = 16;
+  int depth = 0;
+  for (const ir::LocData* d = &m.loc(at); d->caller.index != 0 && depth < kMostCallers; ++depth) {
+    const Span call = m.span(d->caller);
+    builder.note(call, d->callee.empty() ? "called from here" : "in `" + d->callee + "`, called from here");
+    d = &m.loc(d->caller);
+  }
+}
+
+void makeMain(ir::Module& m, std::string_view func) {
+  ir::Func* chosen = m.find(func);
+  if (!chosen || chosen == m.main()) return;
+  if (ir::Func* script = m.main()) std::erase_if(m.funcs, [&](const auto& f) { return f.get() == script; });
+  chosen->name = "main";
+}
+
+Session::Session(SessionOptions options) : options_(std::move(options)) {}
+Session::~Session() = default;
+
+rt::Machine& Session::machine() {
+  if (!machine_) {
+    rt::MachineOptions options;
+    options.threads = options_.threads;
+    options.virtualCuda = options_.virtualCuda;
+    options.virtualBytes = options_.virtualBytes;
+    machine_ = std::make_unique<rt::Machine>(options);
+  }
+  return *machine_;
+}
+
+codegen::Backend& Session::backend() {
+  if (!backend_) {
+    codegen::cpu::CpuOptions options;
+    options.contract = options_.fp != "strict";
+    options.runThreads = options_.threads > 0 ? options_.threads : rt::processorCount();
+    options.compileThreads = rt::processorCount();
+    backend_ = codegen::cpu::makeCpuBackend(options);
+  }
+  return *backend_;
+}
+
+std::optional<uint32_t> Session::addFile(const std::string& path) {
+  const auto fail = [&](const std::string& why) {
+    diags_.report(Code::E0501, {}, "cannot read " + path + ": " + why);
+    return std::nullopt;
+  };
+  if (path == "-") return addText("<stdin>", readAll(stdin));
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return fail(std::strerror(errno));
+  struct stat status{};
+  if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode)) {
+    std::fclose(file);
+    return fail("it is a directory");
+  }
+  std::string text = readAll(file);
+  const bool failed = std::ferror(file) != 0;
+  std::fclose(file);
+  if (failed) return fail("reading failed");
+  return addText(path, std::move(text));
+}
+
+std::optional<uint32_t> Session::addText(std::string name, std::string text) {
+  if (text.size() > kMaxSourceBytes) {
+    const uint32_t file = sources_.add(std::move(name), "");
+    diags_.report(Code::E0105, {file, 0, 0}, "the source is larger than " + formatBytes(kMaxSourceBytes));
+    return std::nullopt;
+  }
+  const size_t bad = findInvalidUtf8(text);
+  const uint32_t file = sources_.add(std::move(name), std::move(text));
+  if (bad != std::string::npos) {
+    const auto at = static_cast<uint32_t>(bad);
+    diags_.report(Code::E0104, {file, at, at + 1}, "the text is not UTF-8").label("this byte");
+    return std::nullopt;
+  }
+  return file;
+}
+
+std::unique_ptr<ast::File> Session::parse(uint32_t file) {
+  const Timings::Scope scope(timings_, "parse");
+  return frontend::parse(sources_, file, diags_);
+}
+
+frontend::Options Session::frontendOptions() {
+  frontend::Options o;
+  o.params = options_.params;
+  o.devices = options_.devices;
+  o.defaultDevice = options_.defaultDevice;
+  o.cudaCount = options_.virtualCuda;
+  o.deviceName = [](std::string_view device) {
+    return device == "cpu" ? hostName() : "virtual " + std::string(device);
+  };
+  o.deviceMemory = [this](std::string_view device) {
+    const bool isVirtual = device != "cpu" && options_.virtualBytes != 0;
+    return static_cast<int64_t>(isVirtual ? options_.virtualBytes : hostMemory());
+  };
+  o.tests = options_.tests;
+  o.benches = options_.benches;
+  o.checkUncalled = options_.checkUncalled;
+  o.importPaths = options_.importPaths;
+  o.session = options_.session;
+  o.inputs = options_.inputs;
+  return o;
+}
+
+frontend::Lowered Session::lower(const ast::File& file, const frontend::Options& options) {
+  const Timings::Scope scope(timings_, "lower");
+  frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
+  if (!lowered.module && diags_.ok()) internal_ = {"lower", "no module and no diagnostic", ""};
+  return lowered;
+}
+
+std::unique_ptr<ir::Module> Session::parseModule(uint32_t file) {
+  const Timings::Scope scope(timings_, "parse");
+  std::unique_ptr<ir::Module> m = ir::parse(sources_, file, diags_);
+  if (!diags_.ok()) return nullptr;
+  if (const std::string wrong = ir::verify(*m); !wrong.empty()) {
+    diags_.report(Code::E0101, {file, 0, 0}, "the module is not well-formed: " + wrong);
+    return nullptr;
+  }
+  return m;
+}
+
+passes::Context Session::context() {
+  passes::Context c;
+  c.diags = &diags_;
+  c.sources = &sources_;
+  c.cudaCount = options_.virtualCuda;
+  c.debug = options_.debugPass;
+  c.fuse = options_.fuse;
+  c.fp = options_.fp;
+  return c;
+}
+
+bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names) {
+  passes::Context c = context();
+  for (const std::string_view name : names) {
+    const Timings::Scope scope(timings_, name);
+    const size_t errorsBefore = diags_.errors();
+    std::string failed;
+    if (passes::runPasses(m, c, {name}, &failed)) continue;
+    if (diags_.errors() == errorsBefore) internal_ = {std::string(name), ir::verify(m), ""};
+    return false;
+  }
+  return diags_.ok();
+}
+
+bool Session::place(ir::Module& m) {
+  if (!runPasses(m, passes::placementPipeline())) return false;
+  checkTransfers(m, options_.transfers, diags_);
+  return diags_.ok();
+}
+
+bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisationPipeline()); }
+
+std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool codeToo) {
+  const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
+  PlanOnly planOnly;
+  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), codeToo ? backend() : planOnly);
+  if (!compiled.error.empty()) {
+    internal_ = {"codegen", compiled.error, ir::print(m)};
+    return std::nullopt;
+  }
+  checkMemory(m, compiled.memory);
+  if (!diags_.ok()) return std::nullopt;
+  return compiled;
+}
+
+std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
+  if (!place(*m) || !optimise(*m)) return std::nullopt;
+  std::optional<codegen::Compiled> compiled = compile(*m);
+  if (!compiled) return std::nullopt;
+  return Executable{std::move(m), std::move(*compiled)};
+}
+
+uint64_t Session::capacity(const ir::Module& m, const std::string& device) const {
+  const std::string_view actual = m.actual(device);
+  for (const auto& [name, bytes] : options_.memory)
+    if (name == device || m.actual(name) == actual) return bytes;
+  if (actual != "cpu" && options_.virtualBytes != 0) return options_.virtualBytes;
+  return hostMemory();
+}
+
+void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) {
+  constexpr size_t kLargestShown = 3;
+  for (const codegen::MemoryPlan::Device& device : plan.devices) {
+    const uint64_t limit = capacity(m, device.name);
+    if (device.peak <= limit) continue;
+    std::vector<codegen::MemoryPlan::Alive> alive = device.atPeak;
+    std::stable_sort(alive.begin(), alive.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+    const auto locOf = [](const ir::Value* v) {
+      const ir::Op* op = v->op ? v->op : v->region->parentOp;
+      return op ? op->loc : ir::Loc{};
+    };
+    const Span at = alive.empty() ? Span{} : m.span(locOf(alive[0].value));
+    auto report = diags_.report(
+        Code::E0320, at,
+        "the program needs " + formatBytes(device.peak) + " on " + device.name + ", which has " + formatBytes(limit));
+    for (size_t i = 0; i < std::min(alive.size(), kLargestShown); ++i) {
+      const ir::Value& v = *alive[i].value;
+      const std::string what = v.name.empty() ? "a value" : "`" + v.name + "`";
+      const std::string text = what + ": " + ir::toString(v.type) + ", " + formatBytes(alive[i].bytes);
+      if (i == 0)
+        report.label(text);
+      else
+        report.note(m.span(locOf(&v)), text + ", is alive at the same time");
+    }
+    if (!alive.empty()) noteCallers(report, m, locOf(alive[0].value));
+    report.help("a limit of " + formatBytes(device.peak) + " would do; smaller batches or dtypes need less");
+  }
+}
+
+std::string Session::emit(const ir::Module& m, std::string_view what) {
+  PlanOnly planOnly;
+  const codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), planOnly);
+  if (!compiled.error.empty()) {
+    internal_ = {"codegen", compiled.error, ir::print(m)};
+    return {};
+  }
+  std::string text;
+  if (what == "kernels") {
+    for (const codegen::Kernel& k : compiled.kernels) text += codegen::print(k);
+    return text;
+  }
+  std::vector<const codegen::Kernel*> kernels;
+  for (const codegen::Kernel& k : compiled.kernels) kernels.push_back(&k);
+  return backend().emit(kernels, what);
+}
+
+void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message) {
+  auto report = diags_.report(code, m.span(at), message);
+  noteCallers(report, m, at);
+}
+
+Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
+  const Timings::Scope scope(timings_, "run");
+  rt::RunResult r = rt::run(program.compiled.program, machine(), options);
+  Outcome outcome = Outcome::Ok;
+  switch (r.end) {
+    case rt::RunResult::End::Done: break;
+    case rt::RunResult::End::Interrupted: outcome = Outcome::Interrupted; break;
+    case rt::RunResult::End::OutOfMemory:
+      diags_.report(Code::E0320, {}, r.text.empty() ? "memory could not be had" : r.text);
+      outcome = Outcome::CompileError;
+      break;
+    case rt::RunResult::End::Stopped: {
+      const auto& sites = program.compiled.sites;
+      const ir::Loc at = r.site < sites.size() ? sites[r.site] : ir::Loc{};
+      reportStop(codeOf(r.fault), *program.module, at, messageOf(r.fault, r.text));
+      outcome = Outcome::Stopped;
+      break;
+    }
+  }
+  if (result) *result = std::move(r);
+  return outcome;
+}
+
+Outcome Session::interpret(const ir::Module& m, const interp::Options& options) {
+  const Timings::Scope scope(timings_, "interpret");
+  const interp::Result r = interp::run(m, *m.main(), options);
+  if (r.ok()) return Outcome::Ok;
+  reportStop(r.stop->code, m, r.stop->loc, r.stop->message);
+  return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;
+}
+
+}  // namespace tenc::tool

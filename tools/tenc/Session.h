@@ -1,0 +1,163 @@
+// The pipeline as values: text -> tree -> module -> placed -> fused -> program -> run. Used by every subcommand, by the
+// REPL and by tests. A Session owns the texts, the diagnostics and the machine; it prints nothing.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/Codegen.h"
+#include "frontend/Frontend.h"
+#include "interp/Interp.h"
+#include "passes/Passes.h"
+#include "runtime/Executor.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::tool {
+
+inline constexpr size_t kMaxSourceBytes = size_t{16} << 20;
+
+struct SessionOptions {
+  std::map<std::string, std::string> params;   ///< --lr 0.3
+  std::map<std::string, std::string> devices;  ///< --device gpu=cuda:1
+  std::map<std::string, uint64_t> memory;      ///< --memory gpu=8GiB
+  std::string defaultDevice = "cpu";
+  int virtualCuda = 0;
+  uint64_t virtualBytes = 0;  ///< capacity of each virtual device; 0: as the host's
+  int threads = 0;            ///< 0: as many as the process may use
+  bool interpret = false;     ///< --engine=interp
+  bool fuse = true;
+  std::string fp = "strict";
+  std::string transfers = "warn";  ///< allow, warn, deny
+  std::string debugPass;
+  bool tests = false;
+  bool benches = false;
+  bool checkUncalled = false;
+  double benchSeconds = 1.0;
+  std::vector<std::string> importPaths;
+  bool session = false;                        ///< REPL: names and the last value are results of `main`
+  std::vector<frontend::SessionInput> inputs;  ///< REPL: parameters of `main`
+};
+
+/// Wall time of each stage, in the order in which they ran.
+class Timings {
+ public:
+  struct Entry {
+    std::string stage;
+    double ms;
+  };
+  class Scope {
+   public:
+    Scope(Timings& owner, std::string_view stage) : owner_(owner), stage_(stage), start_(Clock::now()) {}
+    ~Scope() {
+      owner_.entries_.push_back({stage_, std::chrono::duration<double, std::milli>(Clock::now() - start_).count()});
+    }
+    Scope(const Scope&) = delete;
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    Timings& owner_;
+    std::string stage_;
+    Clock::time_point start_;
+  };
+  const std::vector<Entry>& entries() const { return entries_; }
+  void clear() { entries_.clear(); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+/// A stage failed without a diagnostic for the user: a bug of the compiler.
+struct InternalError {
+  std::string stage;  ///< the pass or stage
+  std::string message;
+  std::string lastGood;  ///< the module before it, as text; may be empty
+};
+
+/// How a run ended, as the tool's exit status.
+enum class Outcome : uint8_t { Ok = 0, CompileError = 1, Usage = 2, Stopped = 3, Internal = 70, Interrupted = 130 };
+
+/// A program ready to run, with the module that its fault sites point into.
+struct Executable {
+  std::unique_ptr<ir::Module> module;
+  codegen::Compiled compiled;
+};
+
+class Session {
+ public:
+  explicit Session(SessionOptions options);
+  ~Session();
+
+  SourceManager& sources() { return sources_; }
+  Diagnostics& diags() { return diags_; }
+  Timings& timings() { return timings_; }
+  const SessionOptions& options() const { return options_; }
+  SessionOptions& options() { return options_; }
+  const std::optional<InternalError>& internalError() const { return internal_; }
+  void clearInternalError() { internal_.reset(); }
+
+  /// Reads a source file; "-" is standard input. Reports E0501, E0104 or E0105 and returns nothing when it cannot.
+  std::optional<uint32_t> addFile(const std::string& path);
+  /// Adds a text that is checked as a file's is.
+  std::optional<uint32_t> addText(std::string name, std::string text);
+
+  std::unique_ptr<ast::File> parse(uint32_t file);
+  frontend::Lowered lower(const ast::File& file) { return lower(file, frontendOptions()); }
+  frontend::Lowered lower(const ast::File& file, const frontend::Options& options);
+  /// What this session tells the frontend; the REPL adds the values that it keeps.
+  frontend::Options frontendOptions();
+  /// Reads a module in its text form.
+  std::unique_ptr<ir::Module> parseModule(uint32_t file);
+  /// Placement with its checks; reports moves in loops (W0301), or every implicit move under `--transfers=deny`.
+  bool place(ir::Module& m);
+  bool optimise(ir::Module& m);
+  bool runPasses(ir::Module& m, const std::vector<std::string_view>& names);
+  /// Code for `main` of an optimised module; reports E0320. `codeToo` false plans memory only.
+  std::optional<codegen::Compiled> compile(const ir::Module& m, bool codeToo = true);
+  /// All from an unplaced module on.
+  std::optional<Executable> build(std::unique_ptr<ir::Module> m);
+
+  /// Runs; a stop is reported (E09) at its source.
+  Outcome run(const Executable& program, const rt::RunOptions& options = {}, rt::RunResult* result = nullptr);
+  /// Runs `main` of a module in the reference interpreter.
+  Outcome interpret(const ir::Module& m, const interp::Options& options = {});
+
+  /// Target code of an optimised module: what = "llvm" or "asm".
+  std::string emit(const ir::Module& m, std::string_view what);
+
+  /// Made when first asked for.
+  rt::Machine& machine();
+  /// The machine if there is one; for signal handlers.
+  rt::Machine* machineIfMade() { return machine_.get(); }
+
+ private:
+  codegen::Backend& backend();
+  passes::Context context();
+  void reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message);
+  void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
+  uint64_t capacity(const ir::Module& m, const std::string& device) const;
+
+  SessionOptions options_;
+  SourceManager sources_;
+  Diagnostics diags_;
+  Timings timings_;
+  std::optional<InternalError> internal_;
+  std::unique_ptr<rt::Machine> machine_;
+  std::unique_ptr<codegen::Backend> backend_;
+};
+
+/// Adds a note for each call on the way to `at`, innermost first, with the values of its dim variables.
+void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at);
+
+/// Makes `func` the module's `main`: how a test or bench block is run.
+void makeMain(ir::Module& m, std::string_view func);
+
+/// The host's name and memory in bytes.
+std::string hostName();
+uint64_t hostMemory();
+
+}  // namespace tenc::tool

@@ -1,0 +1,42 @@
+// `tenc test s.tl`: every `test` block is a program of its own.
+#include <cstdio>
+
+#include "ir/Ir.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/Interrupt.h"
+
+namespace tenc::tool {
+
+int testCommand(Session& session, const CommandLine& line) {
+  session.options().tests = true;
+  const std::optional<uint32_t> file = addInput(session, line);
+  if (!file) return finish(session, line);
+  const frontend::Lowered lowered = lowerInput(session, line, *file);
+  if (!lowered.module || !session.diags().ok()) return finish(session, line);
+
+  int passed = 0, failed = 0;
+  Outcome worst = Outcome::Ok;
+  const InterruptScope interrupt(session.machine());
+  for (const frontend::Lowered::Case& test : lowered.tests) {
+    if (test.title.find(line.filter) == std::string::npos) continue;
+    std::unique_ptr<ir::Module> m = ir::clone(*lowered.module);
+    makeMain(*m, test.func);
+    session.machine().seed = session.machine().draws = 0;
+    Outcome outcome = Outcome::CompileError;
+    if (session.options().interpret) {
+      if (session.place(*m)) outcome = session.interpret(*m);
+    } else if (const std::optional<Executable> program = session.build(std::move(m))) {
+      outcome = session.run(*program);
+    }
+    if (session.internalError()) return finish(session, line);
+    outcome == Outcome::Ok ? ++passed : ++failed;
+    std::printf("test %s ... %s\n", test.title.c_str(), outcome == Outcome::Ok ? "ok" : "FAILED");
+    flushDiagnostics(session, line);
+    if (outcome != Outcome::Ok && worst != Outcome::CompileError) worst = outcome;
+    if (outcome == Outcome::Interrupted) break;
+  }
+  std::printf("%d passed, %d failed\n", passed, failed);
+  return finish(session, line, worst);
+}
+
+}  // namespace tenc::tool

@@ -1,0 +1,70 @@
+// The command `tenc`.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "tools/repl/Repl.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/Crash.h"
+#include "tools/tenc/Interrupt.h"
+
+namespace {
+
+using namespace tenc::tool;
+
+/// `tenc s.tl --help`
+int scriptHelp(Session& session, const CommandLine& line) {
+  const auto file = addInput(session, line);
+  if (!file) return finish(session, line);
+  session.options().params.clear();
+  const auto lowered = lowerInput(session, line, *file);
+  std::printf("usage: tenc %s [options]\n", line.input.c_str());
+  if (!lowered.params.empty()) std::printf("\nparameters:\n");
+  for (const auto& p : lowered.params) {
+    const std::string left = "--" + p.name + " " + p.type;
+    std::printf("  %-24s %s%s(%s)\n", left.c_str(), p.doc.c_str(), p.doc.empty() ? "" : " ", p.otherwise.c_str());
+  }
+  std::printf("\n`tenc --help` lists the options of tenc\n");
+  return finish(session, line);
+}
+
+int dispatch(Session& session, const CommandLine& line) {
+  switch (line.command) {
+    case Command::Run: return runCommand(session, line);
+    case Command::Repl: return repl(session, line);
+    case Command::Check: return checkCommand(session, line);
+    case Command::Test: return testCommand(session, line);
+    case Command::Bench: return benchCommand(session, line);
+    case Command::Explain: return explainCommand(line);
+    case Command::Devices: return devicesCommand(session);
+    case Command::Transfers: return transfersCommand(session, line);
+  }
+  return static_cast<int>(Outcome::Usage);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  installCrashHandler(words);
+  installInterruptHandler();
+  std::string error;
+  const std::optional<CommandLine> line = parseCommandLine(words, error);
+  if (!line) {
+    std::fprintf(stderr, "tenc: %s\n`tenc --help` lists commands and options\n", error.c_str());
+    return static_cast<int>(Outcome::Usage);
+  }
+  if (line->version) {
+    std::printf("tenc %s\n", TENC_VERSION);
+    return 0;
+  }
+  Session session(line->session);
+  if (line->help) {
+    if (line->command == Command::Run && (!line->input.empty() || line->code)) return scriptHelp(session, *line);
+    std::fputs(usage().c_str(), stdout);
+    return 0;
+  }
+  const int status = dispatch(session, *line);
+  std::fflush(stdout);
+  return status;
+}
