@@ -7,6 +7,7 @@
 #include "frontend/Frontend.h"
 #include "frontend/SyntaxRecovery.h"
 #include "frontend/TokenFilter.h"
+#include "support/Text.h"
 
 namespace tenc::frontend {
 
@@ -15,36 +16,6 @@ using antlr4::ParseCancellationException;
 namespace {
 
 constexpr size_t kMaxSource = size_t{16} << 20;
-
-/// The offset of the first byte that is not UTF-8, or npos. Overlong forms and surrogates are not UTF-8.
-size_t findInvalidUtf8(std::string_view s) {
-  auto byte = [&](size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0u; };
-  for (size_t i = 0; i < s.size();) {
-    const unsigned c = byte(i);
-    if (c < 0x80) {
-      ++i;
-      continue;
-    }
-    size_t length = 0;
-    unsigned low = 0x80, high = 0xBF;  // of the second byte
-    if (c >= 0xC2 && c <= 0xDF)
-      length = 2;
-    else if (c >= 0xE0 && c <= 0xEF)
-      length = 3;
-    else if (c >= 0xF0 && c <= 0xF4)
-      length = 4;
-    if (c == 0xE0) low = 0xA0;
-    if (c == 0xED) high = 0x9F;
-    if (c == 0xF0) low = 0x90;
-    if (c == 0xF4) high = 0x8F;
-    if (length == 0 || byte(i + 1) < low || byte(i + 1) > high) return i;
-    for (size_t k = 2; k < length; ++k) {
-      if ((byte(i + k) & 0xC0) != 0x80) return i;
-    }
-    i += length;
-  }
-  return std::string_view::npos;
-}
 
 /// Bounds the recursion that has no brackets, which the token filter does not see: lambda in lambda, `if` in a
 /// condition.

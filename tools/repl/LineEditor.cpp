@@ -1,0 +1,173 @@
+#include "tools/repl/LineEditor.h"
+
+#include <histedit.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace tenc::repl {
+
+struct LineEditor::Terminal {
+  EditLine* line = nullptr;
+  History* history = nullptr;
+  std::string prompt;
+  Completer* completer = nullptr;
+
+  ~Terminal() {
+    if (line) el_end(line);
+    if (history) history_end(history);
+  }
+};
+
+namespace {
+
+constexpr int kHistorySize = 2000;
+
+std::string commonPrefix(const std::vector<std::string>& words) {
+  std::string prefix = words[0];
+  for (const std::string& w : words) {
+    const auto [a, b] = std::mismatch(prefix.begin(), prefix.end(), w.begin(), w.end());
+    prefix.erase(a, prefix.end());
+  }
+  return prefix;
+}
+
+}  // namespace
+
+std::string_view lastWord(std::string_view line) {
+  size_t start = line.size();
+  auto isWord = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  };
+  while (start > 0 && isWord(line[start - 1])) --start;
+  if (start == 1 && line[0] == ':') start = 0;
+  return line.substr(start);
+}
+
+std::string defaultHistoryFile() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (state && *state)
+    folder = state;
+  else if (home && *home)
+    folder = std::filesystem::path(home) / ".local" / "state";
+  else
+    return "";
+  folder /= "tenc";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? "" : (folder / "history").string();
+}
+
+LineEditor::LineEditor(std::string historyFile, Completer completer)
+    : historyFile_(std::move(historyFile)),
+      completer_(std::move(completer)),
+      interactive_(isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) {}
+
+LineEditor::~LineEditor() {
+  if (!terminal_ || historyFile_.empty()) return;
+  HistEvent event;
+  history(terminal_->history, &event, H_SAVE, historyFile_.c_str());
+}
+
+void LineEditor::open() {
+  terminal_ = std::make_unique<Terminal>();
+  Terminal& t = *terminal_;
+  t.completer = &completer_;
+  t.history = history_init();
+  HistEvent event;
+  history(t.history, &event, H_SETSIZE, kHistorySize);
+  history(t.history, &event, H_SETUNIQUE, 1);
+  if (!historyFile_.empty()) history(t.history, &event, H_LOAD, historyFile_.c_str());
+  t.line = el_init("tenc", stdin, stdout, stderr);
+  el_set(t.line, EL_CLIENTDATA, &t);
+  using PromptFn = const char* (*)(EditLine*);
+  const PromptFn prompt = [](EditLine* line) {
+    void* data = nullptr;
+    el_get(line, EL_CLIENTDATA, &data);
+    return const_cast<const char*>(static_cast<Terminal*>(data)->prompt.c_str());
+  };
+  el_set(t.line, EL_PROMPT, prompt);
+  el_set(t.line, EL_EDITOR, "emacs");
+  el_set(t.line, EL_HIST, history, t.history);
+  using CommandFn = unsigned char (*)(EditLine*, int);
+  const CommandFn complete = [](EditLine* line, int) -> unsigned char {
+    void* data = nullptr;
+    el_get(line, EL_CLIENTDATA, &data);
+    const LineInfo* info = el_line(line);
+    const std::string_view before(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
+    const auto words = (*static_cast<Terminal*>(data)->completer)(before);
+    if (words.empty()) return CC_REFRESH_BEEP;
+    const std::string_view word = lastWord(before);
+    const std::string prefix = commonPrefix(words);
+    if (prefix.size() > word.size()) {
+      el_insertstr(line, prefix.substr(word.size()).c_str());
+      return CC_REFRESH;
+    }
+    if (words.size() == 1) return CC_REFRESH;
+    std::fputc('\n', stdout);
+    for (const std::string& w : words) std::fprintf(stdout, "%s  ", w.c_str());
+    std::fputc('\n', stdout);
+    return CC_REDISPLAY;
+  };
+  el_set(t.line, EL_ADDFN, "tenc-complete", "completes a name", complete);
+  el_set(t.line, EL_BIND, "^I", "tenc-complete", nullptr);
+  el_set(t.line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  el_source(t.line, nullptr);  // the user's ~/.editrc
+}
+
+LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
+  line.clear();
+  if (!interactive_) {
+    int c = 0;
+    while ((c = std::getc(stdin)) != EOF && c != '\n') line.push_back(static_cast<char>(c));
+    return c == EOF && line.empty() ? Got::End : Got::Line;
+  }
+  if (!terminal_) open();
+  terminal_->prompt = prompt;
+  int count = 0;
+  errno = 0;
+  const char* text = el_gets(terminal_->line, &count);
+  if (!text || count <= 0) {
+    std::fputc('\n', stdout);
+    if (errno != EINTR) return Got::End;
+    el_reset(terminal_->line);
+    return Got::Interrupt;
+  }
+  line.assign(text, static_cast<size_t>(count));
+  if (!line.empty() && line.back() == '\n') line.pop_back();
+  return Got::Line;
+}
+
+void LineEditor::remember(const std::string& entry) {
+  if (!terminal_ || entry.find_first_not_of(" \t\n") == std::string::npos) return;
+  HistEvent event;
+  // The history file has one line an entry, and a comment would swallow what is joined behind it.
+  size_t begin = 0;
+  const bool commented = entry.find('#') != std::string::npos && entry.find('\n') != std::string::npos;
+  std::string joined;
+  while (begin <= entry.size()) {
+    const size_t end = std::min(entry.find('\n', begin), entry.size());
+    const std::string part = entry.substr(begin, end - begin);
+    if (commented) {
+      if (!part.empty()) history(terminal_->history, &event, H_ENTER, part.c_str());
+    } else if (part.find_first_not_of(" \t") != std::string::npos) {
+      const size_t first = part.find_first_not_of(" \t");
+      // A newline that ended a statement becomes a `;`.
+      const bool ends = !joined.empty() &&
+                        std::string_view("{([,=+-*/|").find(joined.back()) == std::string_view::npos &&
+                        std::string_view(")]}|.").find(part[first]) == std::string_view::npos;
+      joined += (joined.empty() ? "" : ends ? "; " : " ") + part.substr(first);
+    }
+    begin = end + 1;
+  }
+  if (!commented) history(terminal_->history, &event, H_ENTER, joined.c_str());
+}
+
+}  // namespace tenc::repl

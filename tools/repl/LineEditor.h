@@ -1,0 +1,45 @@
+// Lines from a terminal, with editing, history and completion; from a pipe, as they are.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenc::repl {
+
+/// Words that may stand for the last word of `line`.
+using Completer = std::function<std::vector<std::string>(std::string_view line)>;
+
+class LineEditor {
+ public:
+  /// `historyFile` may be empty. Nothing of the terminal library is touched before the first line is read.
+  LineEditor(std::string historyFile, Completer completer);
+  ~LineEditor();
+  LineEditor(const LineEditor&) = delete;
+  LineEditor& operator=(const LineEditor&) = delete;
+
+  enum class Got : uint8_t { Line, End, Interrupt };
+  /// Reads one line, without its newline. Interrupt: Ctrl-C was pressed, and what was typed is dropped.
+  Got read(const std::string& prompt, std::string& line);
+  /// Adds an entry to the history; one of several lines is joined into one.
+  void remember(const std::string& entry);
+  bool interactive() const { return interactive_; }
+
+ private:
+  struct Terminal;
+  void open();
+
+  std::string historyFile_;
+  Completer completer_;
+  bool interactive_;
+  std::unique_ptr<Terminal> terminal_;
+};
+
+/// The last word of a line, which completion replaces: letters, digits, `_`, `.` and a leading `:`.
+std::string_view lastWord(std::string_view line);
+
+/// $XDG_STATE_HOME/tenc/history, else ~/.local/state/tenc/history; empty without a home. Makes the folder.
+std::string defaultHistoryFile();
+
+}  // namespace tenc::repl

@@ -1,0 +1,332 @@
+#include "tools/repl/Repl.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "ir/Ir.h"
+#include "tools/repl/KeptState.h"
+#include "tools/repl/LineEditor.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/TransferList.h"
+
+namespace tenc::tool {
+
+namespace {
+
+using repl::KeptState;
+using repl::KeptTensor;
+using repl::LineEditor;
+
+struct ReplCommand {
+  std::string_view name, argument, doc;
+};
+constexpr std::array kCommands = {
+    ReplCommand{":help", "", "this list"},
+    ReplCommand{":type", "ENTRY", "the type and place of a value, without running"},
+    ReplCommand{":ir", "ENTRY", "the placed IR"},
+    ReplCommand{":transfers", "[ENTRY]", "the moves between devices, of this entry or of the last one that ran"},
+    ReplCommand{":time", "ENTRY", "runs, and says where the time went"},
+    ReplCommand{":devices", "", "the devices of this machine"},
+    ReplCommand{":load", "FILE", "runs a file as one entry"},
+    ReplCommand{":quit", "", "ends the session, as Ctrl-D does"},
+};
+
+constexpr std::array<std::string_view, 33> kKeywords = {
+    "let",   "var",   "const",  "fn",       "struct", "type",   "for",    "in",     "by",    "while",    "if",
+    "else",  "and",   "or",     "not",      "true",   "false",  "import", "return", "break", "continue", "assert",
+    "print", "param", "device", "autocast", "new",    "static", "state",  "cpu",    "cuda",  "f32",      "i64"};
+
+enum class Mode : uint8_t { Run, Type, Ir, Transfers, Time };
+
+// A signal handler has no other way to find the run.
+constinit std::atomic<std::atomic<bool>*> interruptFlag{nullptr};
+
+void onInterrupt(int) {
+  if (std::atomic<bool>* flag = interruptFlag.load()) flag->store(true);
+}
+
+/// While alive, Ctrl-C ends what runs, or the line that is typed, and never the process.
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    struct sigaction action{};
+    action.sa_handler = onInterrupt;  // without SA_RESTART: reading a line ends too
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptGuard() {
+    interruptFlag = nullptr;
+    sigaction(SIGINT, &before_, nullptr);
+  }
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction before_{};
+};
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && (s.front() == ' ' || s.front() == '\t' || s.front() == '\n')) s.remove_prefix(1);
+  while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\n' || s.back() == '\r'))
+    s.remove_suffix(1);
+  return s;
+}
+
+class Repl {
+ public:
+  Repl(Session& session, const CommandLine& line)
+      : session_(session),
+        line_(line),
+        editor_(isatty(STDIN_FILENO) ? repl::defaultHistoryFile() : "",
+                [this](std::string_view typed) { return complete(typed); }) {
+    session_.options().session = true;
+  }
+
+  int run();
+
+ private:
+  bool readEntry(std::string& entry);
+  void command(std::string_view text);
+  void execute(std::optional<uint32_t> source, Mode mode);
+  Outcome compileAndRun(ast::File& entry, Mode mode);
+  Outcome runModule(std::unique_ptr<ir::Module> m, ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept);
+  void printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
+  std::vector<std::string> complete(std::string_view typed) const;
+  std::optional<uint32_t> addEntry(std::string text) {
+    return session_.addText("<entry " + std::to_string(++entries_) + ">", std::move(text));
+  }
+
+  Session& session_;
+  CommandLine line_;
+  LineEditor editor_;
+  KeptState state_;
+  std::string lastTransfers_;
+  int entries_ = 0;
+  bool failed_ = false;
+  bool quit_ = false;
+};
+
+int Repl::run() {
+  std::optional<InterruptGuard> guard;
+  if (editor_.interactive()) {
+    guard.emplace();
+    std::printf("TL %s. :help lists commands, Ctrl-D ends.\n", TENC_VERSION);
+  }
+  std::string entry;
+  while (!quit_ && readEntry(entry)) {
+    const std::string_view text = trimmed(entry);
+    if (text.empty()) continue;
+    editor_.remember(entry);
+    if (text.front() == ':')
+      command(text);
+    else
+      execute(addEntry(entry), Mode::Run);
+    std::fflush(stdout);
+  }
+  return failed_ && !editor_.interactive() ? static_cast<int>(Outcome::CompileError) : 0;
+}
+
+/// Lines up to a complete entry; false at the end of the input.
+bool Repl::readEntry(std::string& entry) {
+  entry.clear();
+  std::string line;
+  while (true) {
+    switch (editor_.read(entry.empty() ? "tenc> " : "  ... ", line)) {
+      case LineEditor::Got::Interrupt: entry.clear(); continue;
+      case LineEditor::Got::End: return !entry.empty();  // what is incomplete is reported as such
+      case LineEditor::Got::Line: break;
+    }
+    entry += entry.empty() ? line : "\n" + line;
+    if (trimmed(entry).starts_with(":")) return true;
+    if (frontend::isComplete(entry)) return true;
+  }
+}
+
+void Repl::command(std::string_view text) {
+  const size_t blank = std::min(text.find_first_of(" \t\n"), text.size());
+  const std::string_view name = text.substr(0, blank);
+  std::string rest(trimmed(text.substr(blank)));
+  // An entry behind a command may have several lines too.
+  std::string more;
+  const bool takesEntry = name == ":type" || name == ":ir" || name == ":transfers" || name == ":time";
+  while (takesEntry && !rest.empty() && !frontend::isComplete(rest)) {
+    if (editor_.read("  ... ", more) != LineEditor::Got::Line) break;
+    rest += "\n" + more;
+  }
+  auto needsEntry = [&] {
+    if (!rest.empty()) return true;
+    std::fprintf(stderr, "%s needs an entry: %s x + 1\n", std::string(name).c_str(), std::string(name).c_str());
+    failed_ = true;
+    return false;
+  };
+  if (name == ":quit" || name == ":q") {
+    quit_ = true;
+  } else if (name == ":help" || name == ":h") {
+    for (const ReplCommand& c : kCommands) {
+      std::printf("%-20s %s\n", (std::string(c.name) + " " + std::string(c.argument)).c_str(),
+                  std::string(c.doc).c_str());
+    }
+    std::puts("Anything else is TL: its names are kept, and the value of a last expression is printed.");
+  } else if (name == ":type") {
+    if (needsEntry()) execute(addEntry(rest), Mode::Type);
+  } else if (name == ":ir") {
+    if (needsEntry()) execute(addEntry(rest), Mode::Ir);
+  } else if (name == ":time") {
+    if (needsEntry()) execute(addEntry(rest), Mode::Time);
+  } else if (name == ":transfers") {
+    if (!rest.empty())
+      execute(addEntry(rest), Mode::Transfers);
+    else
+      std::fputs(lastTransfers_.empty() ? "no entry has run yet\n" : lastTransfers_.c_str(), stdout);
+  } else if (name == ":devices") {
+    devicesCommand(session_);
+  } else if (name == ":load") {
+    if (rest.empty()) {
+      std::fputs(":load needs a file\n", stderr);
+      failed_ = true;
+    } else {
+      execute(session_.addFile(rest), Mode::Run);
+    }
+  } else {
+    std::fprintf(stderr, "%s is no command; :help lists them\n", std::string(name).c_str());
+    failed_ = true;
+  }
+}
+
+void Repl::execute(std::optional<uint32_t> source, Mode mode) {
+  session_.timings().clear();
+  Outcome outcome = Outcome::CompileError;
+  if (source) {
+    auto entry = session_.parse(*source);
+    if (entry && session_.diags().ok()) outcome = compileAndRun(*entry, mode);
+  }
+  if (outcome == Outcome::Interrupted) std::fputs("interrupted\n", stderr);
+  failed_ |= outcome != Outcome::Ok;
+  std::fflush(stdout);
+  flushDiagnostics(session_, line_);
+  if (const auto& error = session_.internalError()) {
+    std::fprintf(stderr, "internal error in %s: %s\n", error->stage.c_str(), error->message.c_str());
+    session_.clearInternalError();
+  }
+  if (mode == Mode::Time) {
+    for (const Timings::Entry& e : session_.timings().entries()) std::printf("%-14s %8.3f ms\n", e.stage.c_str(), e.ms);
+  }
+}
+
+Outcome Repl::compileAndRun(ast::File& entry, Mode mode) {
+  std::vector<std::string> dropped;
+  frontend::Lowered lowered;
+  while (true) {
+    session_.options().inputs = state_.inputs();
+    KeptState::Script script(state_, session_.sources(), entry);
+    lowered = session_.lower(script.file());
+    if (session_.diags().ok()) break;
+    // A value whose struct was declared anew may not fit any more: then it goes, and the entry is compiled again.
+    const auto broken = state_.dropBroken(session_.diags(), session_.sources(), script.prelude());
+    if (broken.empty()) break;
+    session_.diags().clear();
+    dropped.insert(dropped.end(), broken.begin(), broken.end());
+  }
+  for (const std::string& name : dropped) {
+    std::fprintf(stderr, "`%s` does not fit its type any more and was dropped\n", name.c_str());
+  }
+  if (!lowered.module || !session_.diags().ok()) return Outcome::CompileError;
+  if (!session_.place(*lowered.module)) return Outcome::CompileError;
+  switch (mode) {
+    case Mode::Type: printType(*lowered.module, lowered.kept); return Outcome::Ok;
+    case Mode::Ir: std::fputs(ir::print(*lowered.module).c_str(), stdout); return Outcome::Ok;
+    case Mode::Transfers:
+      std::fputs(printTransfers(listTransfers(*lowered.module), session_.sources()).c_str(), stdout);
+      return Outcome::Ok;
+    case Mode::Run:
+    case Mode::Time: break;
+  }
+  return runModule(std::move(lowered.module), entry, lowered.kept);
+}
+
+Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
+                        const std::vector<frontend::Lowered::Kept>& kept) {
+  // The passes may replace values, so types and places of the results are read before them.
+  std::vector<KeptTensor> results;
+  const ir::Op* end = m->main()->body->ops.back().get();
+  for (size_t i = 0; i < end->operandCount(); ++i) {
+    const ir::Type& t = end->operand(i)->type;
+    results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device}, {}});
+  }
+  const std::string transfers = printTransfers(listTransfers(*m), session_.sources());
+  if (!session_.optimise(*m)) return Outcome::CompileError;
+  std::optional<codegen::Compiled> compiled = session_.compile(*m);
+  if (!compiled) return Outcome::CompileError;
+  flushDiagnostics(session_, line_);  // warnings come before what the program prints
+
+  rt::Machine& machine = session_.machine();
+  machine.interrupted = false;
+  interruptFlag = &machine.interrupted;
+  rt::RunOptions options;
+  options.inputs = state_.inputData();
+  options.result = [&](size_t i, const void* data) {
+    if (i >= results.size()) return;
+    KeptTensor& t = results[i];
+    const auto bytes = static_cast<size_t>(ir::elementCount(t.type.shape).value_or(0)) *
+                       static_cast<size_t>(ir::byteSize(t.type.dtype));
+    t.data.resize(bytes);
+    std::memcpy(t.data.data(), data, bytes);
+  };
+  const Executable program{std::move(m), std::move(*compiled)};
+  const Outcome outcome = session_.run(program, options);
+  interruptFlag = nullptr;
+  if (outcome != Outcome::Ok) return outcome;
+  lastTransfers_ = transfers;
+  state_.commit(std::move(entry), kept, std::move(results));
+  return Outcome::Ok;
+}
+
+void Repl::printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept) {
+  const auto value = std::find_if(kept.begin(), kept.end(), [](const auto& k) { return k.name.empty(); });
+  if (value == kept.end()) {
+    std::puts("no value");
+    return;
+  }
+  // All leaves of the last value stand last among the results. They are one place, or the type says none.
+  std::string place;
+  const ir::Op* end = m.main()->body->ops.back().get();
+  const auto leaves = static_cast<size_t>(std::count(value->text.begin(), value->text.end(), '$'));
+  for (size_t i = end->operandCount() - std::min(leaves, end->operandCount()); i < end->operandCount(); ++i) {
+    const std::string& at = end->operand(i)->type.place.device;
+    if (!place.empty() && at != place) {
+      place.clear();
+      break;
+    }
+    place = at;
+  }
+  std::printf("%s%s%s\n", value->type.c_str(), place.empty() ? "" : " @", place.c_str());
+}
+
+std::vector<std::string> Repl::complete(std::string_view typed) const {
+  const std::string_view word = repl::lastWord(typed);
+  std::vector<std::string> found;
+  auto add = [&](std::string_view candidate) {
+    if (candidate.starts_with(word)) found.emplace_back(candidate);
+  };
+  if (word.starts_with(":")) {
+    for (const ReplCommand& c : kCommands) add(c.name);
+  } else if (!word.empty()) {
+    for (const std::string_view k : kKeywords) add(k);
+    for (const std::string& n : state_.names()) add(n);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+}  // namespace
+
+int repl(Session& session, const CommandLine& line) { return Repl(session, line).run(); }
+
+}  // namespace tenc::tool
