@@ -98,6 +98,13 @@ class ValueText {
   std::vector<ir::Value*>& leaves_;
 };
 
+/// Whether the value of a last expression is printed; of functions and types the tool says what they are.
+bool printable(const Val& v) {
+  using Kind = Val::Kind;
+  return !v.is(Kind::Function) && !v.is(Kind::Type) && !v.is(Kind::Module) && !v.is(Kind::Range) &&
+         !v.is(Kind::Sequence);
+}
+
 }  // namespace
 
 void Lowering::declareInputs(ir::Func& main) {
@@ -134,7 +141,18 @@ std::vector<ir::Value*> Lowering::keepValues(const ast::File& file, const Val& l
     if (b.span.file != file.source && !changed(b.value)) continue;
     keep(name, b.value, b.isVar);
   }
-  if (!last.poison() && !last.is(Val::Kind::Unit)) keep("", last, false);
+  if (!last.poison() && !last.is(Val::Kind::Unit)) {
+    const Val value = settle(last);
+    if (printable(value)) {
+      FnValue print;
+      print.name = "print";
+      CallArgs call;
+      call.span = call.callee = last.span;
+      call.args.push_back({"", value, last.span});
+      this->call(Val::ofFunction(std::make_shared<FnValue>(std::move(print)), last.span), std::move(call));
+    }
+    keep("", value, false);
+  }
   return results;
 }
 

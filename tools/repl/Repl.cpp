@@ -283,6 +283,9 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   interruptFlag = nullptr;
   if (outcome != Outcome::Ok) return outcome;
   lastTransfers_ = transfers;
+  for (const auto& k : kept) {
+    if (k.name.empty() && k.text.empty()) std::printf("%s\n", k.type.c_str());
+  }
   state_.commit(std::move(entry), kept, std::move(results));
   return Outcome::Ok;
 }
