@@ -1,4 +1,5 @@
 #include "codegen/KernelBuilder.h"
+#include "codegen/NativeFaults.h"
 
 #include <cassert>
 
@@ -103,6 +104,54 @@ void bindBuffers(Group& g, const ir::Op* update) {
   }
 }
 
+void numberFaults(const ir::Region& region, Kernel& k) {
+  for (const auto& op : region.ops) {
+    abi::FaultKind kind = abi::FaultKind::None;
+    if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter) kind = abi::FaultKind::Index;
+    if (op->kind == OpKind::For) kind = abi::FaultKind::Division;
+    if (op->has(Trait::Elementwise) && op->has(Trait::CanFault) && ir::isInt(op->result()->type.dtype))
+      kind = op->kind == OpKind::Pow ? abi::FaultKind::NegativePower : abi::FaultKind::Division;
+    if (kind != abi::FaultKind::None) {
+      k.opFaults[op.get()] = static_cast<uint32_t>(k.faults.size());
+      k.faults.push_back(op->loc);
+      k.faultCodes.push_back(static_cast<uint8_t>(kind));
+    }
+    for (const auto& inner : op->regions) numberFaults(*inner, k);
+  }
+}
+
+/// A loop over single numbers. Attribute `carried` gives the operand of each tensor result, -1 for rank 0.
+void buildNative(const ir::Op& fused, Kernel& k) {
+  const ir::Region& region = *fused.regions[0];
+  k.kind = Kernel::Kind::Native;
+  k.name = "native_loop";
+  k.native = &fused;
+  numberFaults(region, k);
+  const auto& carried = fused.intsAttr("carried");
+  for (uint32_t i = 0; i < region.args.size(); ++i) {
+    const ir::Value* arg = region.args[i].get();
+    int32_t result = -1;
+    for (size_t r = 0; r < carried.size(); ++r) {
+      if (carried[r] == static_cast<int64_t>(i)) result = static_cast<int32_t>(r);
+    }
+    if (isHostScalar(arg)) {
+      k.scalars.push_back(arg->type.dtype);
+      k.scalarOperand.push_back(i);
+      continue;
+    }
+    k.buffers.push_back({arg->type.dtype, arg->type.size(), result < 0 ? Buffer::Role::Input : Buffer::Role::InOut});
+    k.bufferOperand.push_back(static_cast<int32_t>(i));
+    k.bufferResult.push_back(result);
+  }
+  for (size_t r = 0; r < fused.results.size(); ++r) {
+    if (carried[r] >= 0) continue;
+    const ir::Type& t = fused.result(r)->type;
+    k.buffers.push_back({t.dtype, t.size(), Buffer::Role::Output});
+    k.bufferOperand.push_back(-1);
+    k.bufferResult.push_back(static_cast<int32_t>(r));
+  }
+}
+
 }  // namespace
 
 Kernel buildKernel(const ir::Op& fused) {
@@ -112,32 +161,7 @@ Kernel buildKernel(const ir::Op& fused) {
   Group g{fused, k, {}, {}, {}, {}, {}};
   const std::string& kind = fused.stringAttr("kind");
   if (kind == "native") {
-    k.kind = Kernel::Kind::Native;
-    k.native = &fused;
-    // Carried tensors are updated in place; `carried` gives the operand of each result, -1 for rank 0.
-    const auto& carried = fused.intsAttr("carried");
-    for (uint32_t i = 0; i < region.args.size(); ++i) {
-      const ir::Value* arg = region.args[i].get();
-      int32_t result = -1;
-      for (size_t r = 0; r < carried.size(); ++r) {
-        if (carried[r] == static_cast<int64_t>(i)) result = static_cast<int32_t>(r);
-      }
-      if (isHostScalar(arg) && result < 0) {
-        k.scalars.push_back(arg->type.dtype);
-        k.scalarOperand.push_back(i);
-        continue;
-      }
-      k.buffers.push_back({arg->type.dtype, arg->type.size(), result < 0 ? Buffer::Role::Input : Buffer::Role::InOut});
-      k.bufferOperand.push_back(static_cast<int32_t>(i));
-      k.bufferResult.push_back(result);
-    }
-    for (size_t r = 0; r < fused.results.size(); ++r) {
-      if (r < carried.size() && carried[r] >= 0) continue;
-      const ir::Type& t = fused.result(r)->type;
-      k.buffers.push_back({t.dtype, t.size(), Buffer::Role::Output});
-      k.bufferOperand.push_back(-1);
-      k.bufferResult.push_back(static_cast<int32_t>(r));
-    }
+    buildNative(fused, k);
     return k;
   }
   const ir::Op* update = nullptr;

@@ -1,0 +1,16 @@
+// Numbers of the faults that a native loop may set: one for each op of its region that can fault, in program order.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "codegen/Kernel.h"
+
+namespace tenc::codegen {
+
+/// Ops of a native fused op that can fault, outer ones before those of their regions.
+std::vector<const ir::Op*> faultingOps(const ir::Op& fused);
+std::unordered_map<const ir::Op*, uint32_t> faultNumbers(const ir::Op& fused);
+/// Fills faults and faultCodes of a native kernel in the order of faultingOps.
+void nameNativeFaults(Kernel& kernel);
+
+}  // namespace tenc::codegen
