@@ -3,6 +3,7 @@
 // Region by region: (1) decide which values exist in memory and which are recomputed by their consumers (FuseAnalysis),
 // (2) let what remains join groups of one iteration domain, possibly row-wise around reductions (FuseGroups), (3) put
 // the groups into `fused` ops (FuseEmit). Effects and control flow cut a region into segments; no group spans two.
+// Loops over single numbers are set aside before (FuseNative).
 #include "passes/FuseInternal.h"
 
 namespace tenc::passes {
@@ -10,7 +11,10 @@ namespace tenc::passes {
 namespace {
 
 void fuseRegion(ir::Region& region, const Context& c) {
-  if (c.fuse) fusion::prepareReductions(region);
+  if (c.fuse) {
+    fusion::formNativeLoops(region);
+    fusion::prepareReductions(region);
+  }
   fusion::Nodes nodes;
   fusion::analyse(region, c, nodes);
   std::vector<fusion::Group> groups = fusion::formGroups(region, c, nodes);

@@ -55,10 +55,14 @@ class Analysis {
       n.cost = !cheap ? kNotCheap : n.role == Role::PassThrough ? 0 : 1;
       n.pieces = isPiecewise(op.kind) ? 1 : 0;
       for (const Value* v : op.operands()) {
-        if (const Node* o = nodeOf(v); o && (o->role == Role::PassThrough || o->role == Role::Pointwise)) {
+        const Node* o = nodeOf(v);
+        if (!o) continue;
+        // What is costly and read elsewhere too will be in memory anyway; else it is better computed together with
+        // this.
+        bool joins = o->role == Role::Product || o->role == Role::Reduction || v->uses.size() == 1;
+        if (o->cost < kNotCheap || (joins && o->role != Role::Single && o->role != Role::Barrier))
           n.cost = std::min(kNotCheap, n.cost + o->cost);
-          n.pieces += o->pieces;
-        }
+        if (o->role == Role::PassThrough || o->role == Role::Pointwise) n.pieces += o->pieces;
       }
       if (n.pieces > kMostPieces) n.pieces = n.role == Role::Pointwise ? kMostPieces + 1 : 0;
       nodes_.emplace(&op, n);

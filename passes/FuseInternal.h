@@ -84,6 +84,9 @@ std::vector<Group> formGroups(ir::Region& region, const Context& c, Nodes& nodes
 /// Replaces groups by fused ops, in an order that keeps operands before users and segments apart.
 void emitGroups(ir::Region& region, std::vector<Group>& groups, Nodes& nodes);
 
+/// Makes loops over rank-0 values and single elements fused ops of kind "native".
+void formNativeLoops(ir::Region& region);
+
 /// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
 void prepareReductions(ir::Region& region);
 

@@ -1,0 +1,324 @@
+// Loops over single numbers: a `for` or `while` that holds only rank-0 values, element reads (gather with rank-0
+// indices along all axes) and element updates (scatter likewise), nested control flow included, becomes one fused op of
+// kind "native". Its tensors are updated in place, so every version of a tensor must be dead once the next one is made.
+#include <algorithm>
+#include <unordered_set>
+
+#include "passes/FuseInternal.h"
+
+namespace tenc::passes::fusion {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+bool isElementRead(const Op& op) {
+  return op.kind == OpKind::Gather && op.result()->type.rank() == 0 &&
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 1;
+}
+
+bool isElementUpdate(const Op& op) {
+  return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 &&
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2;
+}
+
+/// x[2, 3] at compile-time places is reshape(slice(x)).
+const Op* constantRead(const Op& op) {
+  if (op.kind != OpKind::Reshape || op.result()->type.rank() != 0) return nullptr;
+  const Op* slice = op.operand(0)->op;
+  return slice && slice->kind == OpKind::Slice && slice->operand(0)->type.rank() > 0 ? slice : nullptr;
+}
+
+/// x[2, 3] = e at compile-time places is update_slice(x, reshape(e)).
+const Op* constantUpdate(const Op& op) {
+  if (op.kind != OpKind::UpdateSlice || op.operand(1)->type.size() != 1) return nullptr;
+  const Op* part = op.operand(1)->op;
+  bool spread = part && (part->kind == OpKind::Reshape || part->kind == OpKind::Broadcast);
+  return spread && part->operand(0)->type.rank() == 0 ? part : nullptr;
+}
+
+bool isSingleElementView(const Op& op) {
+  // The halves of constant reads and updates: nothing is computed by themselves.
+  bool structural = op.kind == OpKind::Slice || op.kind == OpKind::Reshape || op.kind == OpKind::Broadcast;
+  if (!structural || op.result()->type.size() != 1) return false;
+  return std::all_of(op.result()->uses.begin(), op.result()->uses.end(), [](const Value::Use& u) {
+    return constantRead(*u.user) || (constantUpdate(*u.user) && u.operand == 1);
+  });
+}
+
+/// Makes constant element reads and updates gathers and scatters, in a region and below.
+void normalise(Region& region) {
+  std::vector<Op*> ops;
+  for (auto& op : region.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (auto& r : op->regions) normalise(*r);
+    if (const Op* slice = constantRead(*op)) {
+      ir::Builder b(op);
+      b.setLoc(op->loc);
+      Value* base = slice->operand(0);
+      std::vector<Value*> operands = {base};
+      std::vector<int64_t> axes;
+      for (int64_t d = 0; d < base->type.rank(); ++d) {
+        operands.push_back(b.scalarInt(ir::DType::I64, slice->intsAttr("starts")[static_cast<size_t>(d)]));
+        axes.push_back(d);
+      }
+      op->result()->replaceAllUsesWith(b.value(OpKind::Gather, operands, {{"axes", axes}, {"at", int64_t{0}}}));
+    } else if (const Op* part = constantUpdate(*op)) {
+      ir::Builder b(op);
+      b.setLoc(op->loc);
+      std::vector<Value*> operands = {op->operand(0), part->operand(0)};
+      std::vector<int64_t> axes;
+      for (int64_t d = 0; d < op->operand(0)->type.rank(); ++d) {
+        operands.push_back(b.scalarInt(ir::DType::I64, op->intsAttr("starts")[static_cast<size_t>(d)]));
+        axes.push_back(d);
+      }
+      op->result()->replaceAllUsesWith(
+          b.value(OpKind::Scatter, operands, {{"axes", axes}, {"at", int64_t{0}}, {"mode", std::string("set")}}));
+    }
+  }
+  for (size_t i = ops.size(); i-- > 0;) {
+    Op* op = ops[i];
+    if (op->results.size() == 1 && op->result()->unused() &&
+        (constantRead(*op) || constantUpdate(*op) || op->kind == OpKind::Slice || op->kind == OpKind::Reshape ||
+         op->kind == OpKind::Broadcast))
+      op->erase();
+  }
+}
+
+/// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
+class NativeCheck {
+ public:
+  explicit NativeCheck(const Op& loop) : loop_(loop) {}
+
+  bool run() {
+    for (const auto& r : loop_.results) {
+      if (!device(r.get())) return false;
+    }
+    return control(loop_, true);
+  }
+
+ private:
+  bool tensor(const Value* v) const { return v->type.rank() > 0; }
+
+  bool device(const Value* v) {
+    const std::string& d = v->type.place.device;
+    if (d.empty()) return true;
+    if (device_.empty()) device_ = d;
+    return device_ == d;
+  }
+
+  /// A tensor that is read: the live version of its slot, or one from outside that nothing updates.
+  bool readable(const Value* v) {
+    if (!device(v)) return false;
+    auto it = slots_.find(v);
+    if (it == slots_.end()) return outside(v);
+    return live_[static_cast<size_t>(it->second)] == v;
+  }
+
+  bool outside(const Value* v) const {
+    const Region* r = v->op ? v->op->parent : v->region;
+    for (; r; r = r->parentOp ? r->parentOp->parent : nullptr) {
+      if (r->parentOp == &loop_) return false;
+    }
+    return true;
+  }
+
+  int slotOf(const Value* v) const {
+    auto it = slots_.find(v);
+    return it == slots_.end() ? -1 : it->second;
+  }
+
+  void become(int slot, const Value* v) {
+    slots_[v] = slot;
+    live_[static_cast<size_t>(slot)] = v;
+  }
+
+  bool region(const Region& r) {
+    for (const auto& op : r.ops) {
+      if (op->has(Trait::Terminator)) continue;
+      if (!element(*op)) return false;
+    }
+    return true;
+  }
+
+  bool element(const Op& op) {
+    if (op.kind == OpKind::For || op.kind == OpKind::While || op.kind == OpKind::If) return control(op, false);
+    if (isSingleElementView(op)) return true;
+    if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
+    if (isElementUpdate(op) || constantUpdate(op)) {
+      int slot = slotOf(op.operand(0));
+      if (slot < 0 || !readable(op.operand(0))) return false;
+      become(slot, op.result());
+      return true;
+    }
+    for (const auto& r : op.results) {
+      if (r->type.rank() != 0 || !device(r.get())) return false;
+    }
+    if (isElementRead(op)) return readable(op.operand(0));
+    return op.has(Trait::Elementwise) || (op.kind == OpKind::Constant && isSplat(op));
+  }
+
+  bool control(const Op& op, bool outermost) {
+    if (op.kind == OpKind::If) return branches(op);
+    size_t lead = op.kind == OpKind::For ? 3 : 0;
+    size_t firstArg = op.kind == OpKind::For ? 1 : 0;
+    std::vector<int> slots(op.results.size(), -1);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const Value* init = op.operand(lead + i);
+      if (!tensor(init)) continue;
+      if (outermost) {
+        slots[i] = static_cast<int>(live_.size());
+        live_.push_back(nullptr);
+      } else {
+        slots[i] = slotOf(init);
+        if (slots[i] < 0 || !readable(init)) return false;
+      }
+    }
+    for (const auto& r : op.regions) {
+      for (size_t i = 0; i < slots.size(); ++i) {
+        if (slots[i] >= 0) become(slots[i], r->args[firstArg + i].get());
+      }
+      auto before = live_;
+      if (!region(*r)) return false;
+      bool conditionOnly = op.kind == OpKind::While && r == op.regions[0];
+      if (conditionOnly) {
+        if (live_ != before) return false;
+        continue;
+      }
+      const Op* yield = r->terminator();
+      for (size_t i = 0; i < slots.size(); ++i) {
+        const Value* y = yield->operand(i);
+        if (!tensor(y)) continue;
+        if (slotOf(y) != slots[i] || !readable(y)) return false;
+        before[static_cast<size_t>(slots[i])] = y;
+      }
+      if (live_ != before) return false;  // an update that is not carried on
+    }
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] >= 0) become(slots[i], op.result(i));
+    }
+    return true;
+  }
+
+  bool branches(const Op& op) {
+    auto before = live_;
+    std::vector<int> slots(op.results.size(), -1);
+    for (const auto& r : op.regions) {
+      live_ = before;
+      if (!region(*r)) return false;
+      auto expected = before;
+      const Op* yield = r->terminator();
+      for (size_t i = 0; i < slots.size(); ++i) {
+        const Value* y = yield->operand(i);
+        if (!tensor(y)) continue;
+        int slot = slotOf(y);
+        if (slot < 0 || !readable(y) || (slots[i] >= 0 && slots[i] != slot)) return false;
+        slots[i] = slot;
+        expected[static_cast<size_t>(slot)] = y;
+      }
+      if (live_ != expected) return false;
+    }
+    live_ = before;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] >= 0) become(slots[i], op.result(i));
+    }
+    return true;
+  }
+
+  const Op& loop_;
+  std::string device_;
+  std::unordered_map<const Value*, int> slots_;
+  std::vector<const Value*> live_;  // per slot
+};
+
+/// Values from outside that the loop's regions read.
+void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unordered_set<const Value*>& seen) {
+  for (Value* v : op.operands()) {
+    const Region* r = v->op ? v->op->parent : v->region;
+    bool inside = false;
+    for (; r && !inside; r = r->parentOp ? r->parentOp->parent : nullptr) inside = r->parentOp == &loop;
+    if (!inside && seen.insert(v).second) list.push_back(v);
+  }
+  for (const auto& r : op.regions) {
+    for (const auto& inner : r->ops) captures(*inner, loop, list, seen);
+  }
+}
+
+void wrap(Op& loop) {
+  for (auto& r : loop.regions) normalise(*r);
+  std::vector<Value*> inputs;
+  std::unordered_set<const Value*> seen;
+  // Carried tensors come first, one operand each, also when two begin as one value.
+  size_t lead = loop.kind == OpKind::For ? 3 : 0;
+  std::vector<int64_t> carried(loop.results.size(), -1);
+  std::vector<Value*> operands;
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    if (loop.result(i)->type.rank() == 0) continue;
+    carried[i] = static_cast<int64_t>(operands.size());
+    operands.push_back(loop.operand(lead + i));
+  }
+  std::vector<ir::Type> types;
+  for (auto& r : loop.results) types.push_back(r->type);
+  ir::Builder b(&loop);
+  b.setLoc(loop.loc);
+  captures(loop, loop, inputs, seen);
+  Op* fused = b.makeTyped(OpKind::Fused, operands, types, {{"kind", std::string("native")}, {"carried", carried}});
+  Region* inner = b.addRegion(fused);
+  std::vector<Value*> first;
+  for (Value* v : operands) first.push_back(inner->addArg(v->type, v->name));
+  ir::ValueMap map;
+  ir::Builder in(inner);
+  in.setLoc(loop.loc);
+  for (Value* v : inputs) {
+    bool initOnly = true;
+    for (const Value::Use& u : v->uses) initOnly = initOnly && u.user == &loop && u.operand >= lead;
+    if (v->type.rank() > 0 && initOnly) continue;
+    if (v->op && v->op->kind == OpKind::Constant && v->type.rank() == 0) {
+      ir::clone(*v->op, in, map);
+      continue;
+    }
+    // Only an initial value of the loop, though others use it too: nothing inside reads it.
+    fused->addOperand(v);
+    map[v] = inner->addArg(v->type, v->name);
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!map.contains(operands[i])) map[operands[i]] = first[i];
+  }
+  Op* copy = ir::clone(loop, in, map);
+  size_t next = 0;
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    if (carried[i] >= 0) copy->setOperand(lead + i, first[next++]);
+  }
+  std::vector<Value*> yields;
+  for (auto& r : copy->results) yields.push_back(r.get());
+  in.makeTyped(OpKind::Yield, yields, {});
+  // Arguments that nothing reads (initial values that are carried) go.
+  for (size_t i = inner->args.size(); i-- > operands.size();) {
+    if (!inner->args[i]->unused()) continue;
+    inner->removeArg(static_cast<uint32_t>(i));
+    fused->removeOperand(i);
+  }
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    fused->result(i)->name = loop.result(i)->name;
+    loop.result(i)->replaceAllUsesWith(fused->result(i));
+  }
+  loop.erase();
+}
+
+}  // namespace
+
+void formNativeLoops(Region& region) {
+  std::vector<Op*> loops;
+  for (auto& op : region.ops) {
+    if (op->kind == OpKind::For || op->kind == OpKind::While) loops.push_back(op.get());
+  }
+  for (Op* loop : loops) {
+    if (!loop->results.empty() && NativeCheck(*loop).run()) wrap(*loop);
+  }
+}
+
+}  // namespace tenc::passes::fusion
