@@ -110,6 +110,9 @@ struct FnParam { bool isStatic = false; Name name; TypePtr type; ExprPtr otherwi
 /// `cuda:0`, `tpu`, `cuda[i]`, `cuda[0..4]` in a device line
 struct DevicePlace { Name name; std::optional<int64_t> number; ExprPtr index, indexEnd; Span span; };
 
+/// The parser has checked where statements stand (E0108): declarations at the top level, `break` in loops, `return` in
+/// functions and lambdas. An Error statement keeps the name or pattern that it would have declared, where it had one.
+/// `@gpu { ... }` as a statement is an Expr whose annotations are the statement's.
 struct Stmt {
   enum class Kind : uint8_t {
     Import, Const, Param, Device, TypeAlias, Struct, Fn, Test, Bench,

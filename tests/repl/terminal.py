@@ -1,0 +1,81 @@
+# RUN: %python %s %tenc
+"""The REPL on a terminal: prompts, editing, history, completion, Ctrl-C."""
+import os
+import pty
+import re
+import select
+import sys
+import tempfile
+import time
+
+
+class Terminal:
+    def __init__(self, tenc, home):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(TERM="xterm", XDG_STATE_HOME=home, HOME=home)
+            os.execv(tenc, [tenc])
+        self.seen = ""
+
+    def send(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, pattern, seconds=20):
+        """Waits for the pattern in what is new on the screen."""
+        end = time.monotonic() + seconds
+        while True:
+            plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.seen)
+            found = re.search(pattern, plain, re.S)
+            if found:
+                self.seen = plain[found.end():]
+                return
+            left = end - time.monotonic()
+            if left <= 0:
+                sys.exit(f"waited for {pattern!r}, the screen has:\n{plain}")
+            if select.select([self.fd], [], [], left)[0]:
+                try:
+                    self.seen += os.read(self.fd, 4096).decode(errors="replace")
+                except OSError:
+                    sys.exit(f"the session ended while {pattern!r} was waited for:\n{plain}")
+
+    def close(self):
+        self.send("\x04")
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def main():
+    tenc = sys.argv[1]
+    with tempfile.TemporaryDirectory() as home:
+        t = Terminal(tenc, home)
+        t.expect("tenc> ")
+        t.send("let value = [1, 2]\n")
+        t.expect("tenc> ")
+        t.send("fn f(x: i64) {\n")
+        t.expect(r"\.\.\. ")
+        t.send("x + 1 }\n")
+        t.expect("tenc> ")
+        t.send("f(41)\n")
+        t.expect("42.*tenc> ")
+        t.send("val\tue[1] + 5\x01\x05\n")          # completes to `value`, which is what was typed on
+        t.expect("tenc> ")
+        t.send("half a li\x03")                      # drops the line
+        t.expect("tenc> ")
+        t.send("\x1b[A\x1b[A\n")                     # the history
+        t.expect("42.*tenc> ")
+        t.send("var i = 0; while i >= 0 { i = (i + 1) % 1000 }\n")
+        time.sleep(0.5)
+        t.send("\x03")
+        t.expect("interrupted.*tenc> ")
+        t.send("value[1] + 40\n")                    # nothing is lost
+        t.expect("42.*tenc> ")
+        if t.close() != 0:
+            sys.exit("the status is not 0")
+
+        t = Terminal(tenc, home)                     # the history outlives the process
+        t.expect("tenc> ")
+        t.send("\x1b[A\n")
+        t.expect("value.*E0102.*tenc> ")
+        t.close()
+
+
+main()
