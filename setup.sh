@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Prepares a Debian machine and builds tenc: installs the Debian packages that are missing, then configures and builds
+# the release preset into build/release.
+set -eu
+cd "$(dirname "$0")"
+
+packages=(
+  clang-19 lld-19 llvm-19-dev llvm-19-tools libclang-rt-19-dev clang-format-19 clang-tidy-19
+  antlr4 libantlr4-runtime-dev
+  ccache cmake ninja-build
+  libpng-dev libgtest-dev libedit-dev libbsd-dev libmd-dev libncurses-dev zlib1g-dev libzstd-dev libxml2-dev
+  python3 python3-numpy
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed$' || missing+=("$package")
+done
+if [ "${#missing[@]}" -gt 0 ]; then
+  echo "installing: ${missing[*]}"
+  root=()
+  [ "$(id -u)" -eq 0 ] || root=(sudo)
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
+fi
+
+cmake --preset release
+cmake --build --preset release
