@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""The examples of docs/errors: error_pages.py --tenc PATH [--only CODE]
+
+In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), and the
+block ```tl [options] must run without any diagnostic. Closes with `N passed, N failed`."""
+import argparse
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+BLOCK = re.compile(r"^```tl( fails)?(.*?)\n(.*?)^```", re.M | re.S)
+
+
+def write_npy(path, shape, values):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
+
+
+def problem(tenc, code, fails, options, text):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "example.tl").write_text(text)
+        write_npy(folder / "points.npy", (4, 2), [float(i) for i in range(8)])
+        run = subprocess.run([tenc, "example.tl", *options.split()], cwd=folder, capture_output=True, text=True, timeout=60)
+    found = set(re.findall(r"^(?:error|warning)\[(\w+)\]", run.stderr, re.M))
+    status = 0 if not fails or code[0] == "W" else 3 if code.startswith("E09") else 1
+    if found == ({code} if fails else set()) and run.returncode == status:
+        return None
+    return f"exit status {run.returncode}, codes {sorted(found)}\n{text}{run.stdout}{run.stderr}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tenc", required=True)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    passed = failed = 0
+    for page in sorted((ROOT / "docs/errors").glob("[EW]*.md")):
+        if args.only not in page.stem:
+            continue
+        blocks = BLOCK.findall(page.read_text())
+        kinds = [bool(fails) for fails, _, _ in blocks]
+        problems = [] if kinds == [True, False] else ["the page needs one failing and one mended example"]
+        for fails, options, text in blocks:
+            what = problem(str(pathlib.Path(args.tenc).resolve()), page.stem, bool(fails), options, text)
+            if what:
+                problems.append(("failing" if fails else "mended") + " example: " + what)
+        passed, failed = passed + (not problems), failed + bool(problems)
+        for p in problems:
+            print(f"{page.name}: {p}")
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0 or passed == 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Runs .tl programs and compares with what their headers say: run_programs.py --tenc PATH [--only TEXT] FOLDER...
+
+A header is the comment lines of these forms at the top of a file:
+  #$ tenc FILE [args]   a run in a copy of the program's folder; FILE stands for the program
+  #> text               the lines of standard output, in order
+  #? text               a line that standard output must contain
+  #~ 1e-6               relative tolerance of numbers (1e-3, or one unit in the last of two or more decimals)
+  #! E0301 17           a diagnostic and its line (`_`: any); a shorter code stands for all that begin with it
+  #exit N               the exit status; else 3 with an E09 code, 1 with another E code, 0 without
+`...` in a line stands for any text; runs of blanks count as one. No error may be reported that the header does not name.
+Closes with `N passed, N failed`."""
+import argparse
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
+DIAGNOSTIC = re.compile(r"^(error|warning)\[(\w+)\].*\n\s*--> (.*?):(\d+):\d+", re.M)
+
+
+@dataclasses.dataclass
+class Run:
+    program: pathlib.Path
+    args: list
+    lines: list = dataclasses.field(default_factory=list)
+    somewhere: list = dataclasses.field(default_factory=list)
+    codes: list = dataclasses.field(default_factory=list)
+    tolerance: float = None
+    status: int = None
+
+
+def read_header(path):
+    runs = []
+    for line in path.read_text().splitlines():
+        key, _, rest = line.partition(" ")
+        if key == "#$":
+            runs.append(Run(path, shlex.split(rest)[1:]))
+        elif key in ("#>", "#?", "#~", "#!", "#exit") and runs:
+            run = runs[-1]
+            if key == "#>": run.lines.append(rest)
+            elif key == "#?": run.somewhere.append(rest)
+            elif key == "#~": run.tolerance = float(rest)
+            elif key == "#!": run.codes.append(rest.split()[:2])
+            else: run.status = int(rest)
+        elif key != "#needs:":
+            break
+    return runs
+
+
+def near(want, got, tolerance):
+    a, b = float(want), float(got)
+    if a == b:
+        return True
+    decimals = len(re.split("[eE]", want)[0].partition(".")[2])
+    slack = (1e-3 if tolerance is None else tolerance) * max(abs(a), abs(b))
+    if tolerance is None and decimals >= 2 and "e" not in want.lower():
+        slack = max(slack, 1.01 * 10.0**-decimals)
+    return abs(a - b) <= slack
+
+
+def fits(want, got, tolerance):
+    """Compares piece by piece: text, `...`, numbers."""
+    want, got = (re.sub(r"\[ +", "[", " ".join(s.split())) for s in (want, got))
+    pattern, numbers, at = "", [], 0
+    for piece in re.finditer(r"\.\.\.|" + NUMBER.pattern, want):
+        inside_word = piece[0] != "..." and piece.start() > 0 and re.match(r"\w", want[piece.start() - 1])
+        pattern += re.escape(want[at:piece.start()])
+        at = piece.end()
+        if piece[0] == "...": pattern += ".*?"
+        elif inside_word: pattern += re.escape(piece[0])
+        else:
+            pattern += f"({NUMBER.pattern})"
+            numbers.append(piece[0])
+    match = re.fullmatch(pattern + re.escape(want[at:]), got)
+    return bool(match) and all(near(a, b, tolerance) for a, b in zip(numbers, match.groups()))
+
+
+def check(run, status, out, err):
+    problems = []
+    found = [(code, line) for _, code, _, line in DIAGNOSTIC.findall(err)]
+    for code, line in sorted(run.codes, key=lambda c: c[1] == "_"):
+        hit = next((f for f in found if f[0].startswith(code) and line in ("_", f[1])), None)
+        if hit: found.remove(hit)
+        else: problems.append(f"no {code} at line {line}")
+    problems += [f"unexpected {code} at line {line}" for code, line in found if code[0] == "E"]
+    problems += [f"unexpected `{line}`" for line in err.splitlines() if re.match(r"error(?!\[)|tenc: ", line) and not run.status]
+    errors = [code for code, _ in run.codes if code[0] == "E"]
+    expected = run.status
+    if expected is None:
+        expected = 3 if any(c.startswith("E09") for c in errors) else 1 if errors else 0
+    if status != expected:
+        problems.append(f"exit status {status}, not {expected}")
+    got = out.splitlines()
+    if run.lines or (errors and not run.somewhere):
+        for i in range(max(len(got), len(run.lines))):
+            a = run.lines[i] if i < len(run.lines) else None
+            b = got[i] if i < len(got) else None
+            if a is None or b is None or not fits(a, b, run.tolerance):
+                problems.append(f"line {i + 1} is {b!r}, not {a!r}")
+                break
+    problems += [f"no line {w!r}" for w in run.somewhere if not any(fits(w, g, run.tolerance) for g in got)]
+    return problems
+
+
+def execute(tenc, run, timeout, extra):
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary) / "programs"
+        shutil.copytree(run.program.parent, folder)
+        args = [run.program.name if a == "FILE" else a for a in run.args] + extra
+        try:
+            done = subprocess.run([tenc, *args], cwd=folder, capture_output=True, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            return ["timed out"], ""
+        out, err = (b.decode("utf-8", "replace") for b in (done.stdout, done.stderr))
+        return check(run, done.returncode, out, err), err
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tenc", required=True)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--with", dest="extra", default="", help="further options for every run")
+    parser.add_argument("folders", nargs="+", type=pathlib.Path)
+    args = parser.parse_args()
+    runs, passed, failed = [], 0, 0
+    for folder in args.folders:
+        for path in sorted(folder.rglob("*.tl")):
+            if args.only not in str(path):
+                continue
+            header = read_header(path)
+            if not header and folder.name == "run":
+                print(f"{path}: FAILED: no `#$` line")
+                failed += 1
+            runs += header
+    tenc = os.path.abspath(args.tenc)
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        results = pool.map(lambda r: execute(tenc, r, args.timeout, shlex.split(args.extra)), runs)
+        for run, (problems, err) in zip(runs, results):
+            passed, failed = passed + (not problems), failed + bool(problems)
+            if problems:
+                print(f"{run.program}: {shlex.join(run.args)}: FAILED: {'; '.join(problems)}\n{err[:2000]}", flush=True)
+    print(f"{passed} passed, {failed} failed")
+    return int(failed > 0 or passed == 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
