@@ -268,7 +268,10 @@ def elementwise(folder, dtype, rng):
             for name, f in TESTS.items():
                 p.check(name, p.op(name, [ca], {}, "bool", [n]), "bool", f(a))
             for name, f in BINARY.items():
-                p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(wa, wb), 0 if name in ("div", "copysign") and dtype != "f64" else 1)
+                exact = name in ("div", "copysign") and dtype != "f64"
+                # Near 0 a logarithm of a sum cancels: its error is that of the larger operand.
+                cancels = np.ldexp(4.0, -BITS[dtype]) if name == "logaddexp" else 0.0
+                p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(wa, wb), 0 if exact else 1, cancels)
             base = np.abs(a)
             p.check("pow", p.op("pow", [p.constant(base, dtype), cb], {}, dtype, [n]), dtype, np.power(wide(base, dtype), wb), 1)
             p.check("fma", p.op("fma", [ca, cb, cc], {}, dtype, [n]), dtype, wa * wb + wc, 1, 1e-30)
