@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The examples of docs/errors: error_pages.py --tenc PATH [--only CODE]
+"""The examples of docs/errors: error_pages.py --tenc PATH [--only CODE] [--update]
 
-In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), and the
-block ```tl [options] must run without any diagnostic. Closes with `N passed, N failed`."""
+In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), the
+block ```text must show what tenc says then, and the block ```tl [options] must run without any diagnostic. --update writes
+the ```text blocks anew. Closes with `N passed, N failed`."""
 import argparse
 import pathlib
 import re
@@ -12,6 +13,8 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+TEXT = re.compile(r"^```text\n(.*?)^```", re.M | re.S)
+MOST_SHOWN = 14  # lines
 BLOCK = re.compile(r"^```tl( fails)?(.*?)\n(.*?)^```", re.M | re.S)
 
 
@@ -20,7 +23,14 @@ def write_npy(path, shape, values):
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
 
 
+def shown(stderr):
+    """What a page shows of the diagnostics: the first one."""
+    lines = re.split(r"\n(?=(?:error|warning)\[)", stderr)[0].rstrip().splitlines()[:MOST_SHOWN]
+    return "".join(line.rstrip()[:118] + "\n" for line in lines)
+
+
 def problem(tenc, code, fails, options, text):
+    """Runs one example: what is wrong with it, if anything, and its diagnostics."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "example.tl").write_text(text)
@@ -29,26 +39,33 @@ def problem(tenc, code, fails, options, text):
     found = set(re.findall(r"^(?:error|warning)\[(\w+)\]", run.stderr, re.M))
     status = 0 if not fails or code[0] == "W" else 3 if code.startswith("E09") else 1
     if found == ({code} if fails else set()) and run.returncode == status:
-        return None
-    return f"exit status {run.returncode}, codes {sorted(found)}\n{text}{run.stdout}{run.stderr}"
+        return None, run.stderr
+    return f"exit status {run.returncode}, codes {sorted(found)}\n{text}{run.stdout}{run.stderr}", run.stderr
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tenc", required=True)
     parser.add_argument("--only", default="")
+    parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
     passed = failed = 0
     for page in sorted((ROOT / "docs/errors").glob("[EW]*.md")):
         if args.only not in page.stem:
             continue
-        blocks = BLOCK.findall(page.read_text())
+        content = page.read_text()
+        blocks = BLOCK.findall(content)
         kinds = [bool(fails) for fails, _, _ in blocks]
         problems = [] if kinds == [True, False] else ["the page needs one failing and one mended example"]
         for fails, options, text in blocks:
-            what = problem(str(pathlib.Path(args.tenc).resolve()), page.stem, bool(fails), options, text)
+            what, stderr = problem(str(pathlib.Path(args.tenc).resolve()), page.stem, bool(fails), options, text)
             if what:
                 problems.append(("failing" if fails else "mended") + " example: " + what)
+            elif fails and TEXT.findall(content) != [shown(stderr)]:
+                if args.update:
+                    page.write_text(TEXT.sub(lambda _: "```text\n" + shown(stderr) + "```", content, count=1))
+                else:
+                    problems.append("the page does not show what tenc says:\n" + shown(stderr))
         passed, failed = passed + (not problems), failed + bool(problems)
         for p in problems:
             print(f"{page.name}: {p}")
