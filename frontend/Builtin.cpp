@@ -1,0 +1,178 @@
+// Looking up and calling built-ins.
+#include "frontend/Builtin.h"
+
+#include <algorithm>
+#include <limits>
+#include <numbers>
+
+namespace tenc::frontend {
+
+namespace {
+
+const std::vector<const BuiltinRow*>& sortedRows() {
+  static const std::vector<const BuiltinRow*> kRows = [] {
+    std::vector<const BuiltinRow*> rows;
+    for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
+                       creationBuiltins(), randomBuiltins(), productBuiltins(), convolutionBuiltins(),
+                       normalisationBuiltins(), controlBuiltins(), hostBuiltins()}) {
+      for (const BuiltinRow& r : group) rows.push_back(&r);
+    }
+    std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });
+    return rows;
+  }();
+  return kRows;
+}
+
+const BuiltinRow* findRow(std::string_view name) {
+  const auto& rows = sortedRows();
+  auto it = std::lower_bound(rows.begin(), rows.end(), name, [](auto* r, std::string_view n) { return r->name < n; });
+  return it != rows.end() && (*it)->name == name ? *it : nullptr;
+}
+
+}  // namespace
+
+bool isBuiltin(std::string_view name) { return findRow(name) != nullptr; }
+
+const std::vector<std::string_view>& builtinNames() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names;
+    for (auto* r : sortedRows()) names.push_back(r->name);
+    return names;
+  }();
+  return kNames;
+}
+
+BuiltinDoc builtinDoc(std::string_view name) {
+  const BuiltinRow* row = findRow(name);
+  return row ? BuiltinDoc{row->signature, row->doc} : BuiltinDoc{};
+}
+
+Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
+  // max and min are the elementwise functions when they are given two operands.
+  if (name == "max" || name == "min") {
+    auto positional = std::count_if(args.args.begin(), args.args.end(), [](auto& a) { return a.name.empty(); });
+    if (positional >= 2) name = name == "max" ? "maximum" : "minimum";
+  }
+  const BuiltinRow* row = findRow(name);
+  if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
+  BoundArgs bound = l.bind(args, row->signature);
+  if (!bound.ok) return Val::none();
+  l.at(args.span);
+  BuiltinCall call{l, *row, bound, args.span, args.expected, Compose(l.b())};
+  return row->handler(call);
+}
+
+std::optional<Val> builtinConstant(std::string_view name, Span span) {
+  if (name == "pi") return Val::ofFloat(std::numbers::pi, span);
+  if (name == "inf") return Val::ofFloat(std::numeric_limits<double>::infinity(), span);
+  if (name == "nan") return Val::ofFloat(std::numeric_limits<double>::quiet_NaN(), span);
+  return std::nullopt;
+}
+
+// ---- arguments
+
+ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> hint) const {
+  return l.tensorOf(args[name], hint);
+}
+
+bool BuiltinCall::checkFloat(const ir::Value* x) const {
+  if (ir::isFloat(x->type.dtype)) return true;
+  l.error(Code::E0201, span,
+          "`" + std::string(row.name) + "` takes floats (f16, bf16, f32, f64), not " +
+              std::string(ir::name(x->type.dtype)))
+      .help("convert the operand: `f32(x)`");
+  return false;
+}
+
+bool BuiltinCall::checkRank(const ir::Value* x, int64_t atLeast) const {
+  if (x->type.rank() >= atLeast) return true;
+  l.error(Code::E0202, span,
+          "`" + std::string(row.name) + "` needs a tensor of at least " + std::to_string(atLeast) + " dims, not " +
+              ir::toString(x->type));
+  return false;
+}
+
+ir::Value* BuiltinCall::floats(std::string_view name, std::optional<ir::DType> hint) const {
+  ir::Value* v = tensor(name, hint);
+  return v && checkFloat(v) ? v : nullptr;
+}
+
+std::optional<int64_t> BuiltinCall::integer(std::string_view name, int64_t otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constInt(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<double> BuiltinCall::real(std::string_view name, double otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constFloat(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<bool> BuiltinCall::flag(std::string_view name, bool otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constBool(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<std::string> BuiltinCall::string(std::string_view name, std::string otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constString(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<int64_t> BuiltinCall::axis(std::string_view name, int64_t rank, int64_t otherwise) const {
+  const Val* v = args.find(name);
+  return l.constAxis(v ? *v : Val::ofInt(otherwise, span), rank);
+}
+
+std::optional<ir::DType> BuiltinCall::dtype(ir::DType otherwise) const {
+  if (const Val* v = args.find("dtype")) return l.constDType(*v, "`dtype`");
+  if (expected && expected->isTensor() && expected->dtype) return *expected->dtype;
+  return otherwise;
+}
+
+std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n, int64_t otherwise) const {
+  const Val* v = args.find(name);
+  if (!v) return ir::Dims(n, otherwise);
+  auto ints = l.constInts(*v, "`" + std::string(name) + "`");
+  if (!ints) return std::nullopt;
+  if (v->is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
+  if (ints->size() == n) return *ints;
+  l.error(Code::E0204, v->span,
+          "`" + std::string(name) + "` has " + std::to_string(ints->size()) + " integers for " + std::to_string(n) +
+              " dims");
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const Val& v, size_t n, bool each) const {
+  std::vector<std::pair<int64_t, int64_t>> out;
+  bool nested = (v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple) || v.is(Val::Kind::List)) && !v.elems.empty() &&
+                !v.elems[0].is(Val::Kind::Int);
+  if (nested) {
+    for (const Val& e : v.elems) {
+      auto pair = l.constInts(e, "a width");
+      if (!pair) return std::nullopt;
+      if (pair->size() != 2) {
+        l.error(Code::E0204, e.span, "widths are pairs [lo, hi]");
+        return std::nullopt;
+      }
+      out.emplace_back((*pair)[0], (*pair)[1]);
+    }
+    if (out.size() == 1) out.resize(n, out[0]);
+  } else {
+    auto ints = l.constInts(v, "a width");
+    if (!ints) return std::nullopt;
+    if (v.is(Val::Kind::Int)) {
+      out.assign(n, {(*ints)[0], (*ints)[0]});
+    } else if (each) {
+      for (int64_t i : *ints) out.emplace_back(i, i);
+    } else if (ints->size() == 2) {
+      out.assign(n, {(*ints)[0], (*ints)[1]});
+    }
+  }
+  if (out.size() == n) return out;
+  l.error(Code::E0204, v.span,
+          "widths are given for " + std::to_string(out.size()) + " of " + std::to_string(n) + " dims");
+  return std::nullopt;
+}
+
+Val BuiltinCall::notYet() const { return l.notYet(span, "`" + std::string(row.name) + "`"); }
+
+}  // namespace tenc::frontend

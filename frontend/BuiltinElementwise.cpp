@@ -1,0 +1,270 @@
+// Elementwise built-ins: single ops, compositions, selection, conversion of bits.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/Builtin.h"
+
+namespace tenc::frontend {
+
+using ir::DType;
+using ir::OpKind;
+
+std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, Span span) {
+  for (const Val& v : operands) {
+    if (!v.isNumber() || (v.is(Val::Kind::Float) && !v.adopts)) return std::nullopt;
+  }
+  bool adopts = std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.adopts; });
+  bool integers = std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.is(Val::Kind::Int); });
+  if (integers) {
+    Int a = operands[0].integer, b = operands.size() > 1 ? operands[1].integer : 0;
+    switch (op) {
+      case OpKind::Abs: return Val::ofInt(a < 0 ? -a : a, span, adopts);
+      case OpKind::Sign: return Val::ofInt(a < 0 ? -1 : a > 0, span, adopts);
+      case OpKind::Floor:
+      case OpKind::Ceil:
+      case OpKind::Round:
+      case OpKind::Trunc: return Val::ofInt(a, span, adopts);
+      case OpKind::Max: return Val::ofInt(std::max(a, b), span, adopts);
+      case OpKind::Min: return Val::ofInt(std::min(a, b), span, adopts);
+      default: break;
+    }
+  }
+  if (!adopts) return std::nullopt;
+  auto real = [&](size_t i) {
+    return operands[i].is(Val::Kind::Int) ? static_cast<double>(operands[i].integer) : operands[i].real;
+  };
+  double x = real(0);
+  switch (op) {
+    case OpKind::Abs: return Val::ofFloat(std::fabs(x), span);
+    case OpKind::Sqrt: return Val::ofFloat(std::sqrt(x), span);
+    case OpKind::Rsqrt: return Val::ofFloat(1 / std::sqrt(x), span);
+    case OpKind::Exp: return Val::ofFloat(std::exp(x), span);
+    case OpKind::Exp2: return Val::ofFloat(std::exp2(x), span);
+    case OpKind::Log: return Val::ofFloat(std::log(x), span);
+    case OpKind::Log2: return Val::ofFloat(std::log2(x), span);
+    case OpKind::Log10: return Val::ofFloat(std::log10(x), span);
+    case OpKind::Sin: return Val::ofFloat(std::sin(x), span);
+    case OpKind::Cos: return Val::ofFloat(std::cos(x), span);
+    case OpKind::Tan: return Val::ofFloat(std::tan(x), span);
+    case OpKind::Tanh: return Val::ofFloat(std::tanh(x), span);
+    case OpKind::Floor: return Val::ofFloat(std::floor(x), span);
+    case OpKind::Ceil: return Val::ofFloat(std::ceil(x), span);
+    case OpKind::Round: return Val::ofFloat(std::nearbyint(x), span);
+    case OpKind::Trunc: return Val::ofFloat(std::trunc(x), span);
+    case OpKind::Max:
+      return Val::ofFloat(std::isnan(x) ? x : std::isnan(real(1)) ? real(1) : std::max(x, real(1)), span);
+    case OpKind::Min:
+      return Val::ofFloat(std::isnan(x) ? x : std::isnan(real(1)) ? real(1) : std::min(x, real(1)), span);
+    default: return std::nullopt;
+  }
+}
+
+namespace {
+
+Val unary(BuiltinCall& k) {
+  if (auto folded = foldElementwise(k.row.op, {k["x"]}, k.span)) return *folded;
+  return k.l.elementwise(k.row.op, {k["x"]}, k.span, k.row.name);
+}
+
+Val two(BuiltinCall& k) {
+  if (auto folded = foldElementwise(k.row.op, {k["a"], k["b"]}, k.span)) return *folded;
+  return k.l.elementwise(k.row.op, {k["a"], k["b"]}, k.span, k.row.name);
+}
+
+Val three(BuiltinCall& k) { return k.l.elementwise(k.row.op, {k["a"], k["b"], k["c"]}, k.span, k.row.name); }
+
+Val invertBits(BuiltinCall& k) {
+  const Val& x = k["x"];
+  if (x.is(Val::Kind::Bool) || (x.is(Val::Kind::Tensor) && x.tensor->type.dtype == DType::Bool)) {
+    k.l.error(Code::E0201, k.span, "`bitwise_invert` takes integers, not bool").help("negate bools with `not x`");
+    return Val::none();
+  }
+  return unary(k);
+}
+
+Val power(BuiltinCall& k) { return k.l.binary("**", k["a"], k["b"], k.span, k.span); }
+
+/// A composition on every leaf of its only operand.
+template <class F>
+Val composed(BuiltinCall& k, bool floatsOnly, F f) {
+  return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+    if (floatsOnly && !k.checkFloat(v[0])) return Val::none();
+    return k.result(f(v[0]));
+  });
+}
+
+Val relu(BuiltinCall& k) {
+  return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+    if (v[0]->type.dtype == DType::Bool) return k.fail(Code::E0201, "`relu` takes numbers, not bool");
+    return k.result(k.c.relu(v[0]));
+  });
+}
+
+template <ir::Value* (Compose::*F)(ir::Value*)>
+Val activation(BuiltinCall& k) {
+  return composed(k, true, [&](ir::Value* x) { return (k.c.*F)(x); });
+}
+
+/// An activation with one parameter, a number or a rank-0 tensor.
+template <ir::Value* (Compose::*F)(ir::Value*, ir::Value*)>
+Val activationWith(BuiltinCall& k, std::string_view name, double otherwise) {
+  const Val* given = k.args.find(name);
+  Val parameter = given ? *given : Val::ofFloat(otherwise, k.span);
+  return composed(k, true, [&](ir::Value* x) -> ir::Value* {
+    ir::Value* p = k.l.tensorOf(parameter, x->type.dtype);
+    if (p && p->type.rank() == 0 && p->type.dtype == x->type.dtype) return (k.c.*F)(x, p);
+    if (p)
+      k.l.error(Code::E0203, parameter.span,
+                "`" + std::string(name) + "` must be one float, not " + ir::toString(p->type));
+    return nullptr;
+  });
+}
+
+Val elu(BuiltinCall& k) { return activationWith<&Compose::elu>(k, "alpha", 1.0); }
+Val celu(BuiltinCall& k) { return activationWith<&Compose::celu>(k, "alpha", 1.0); }
+Val leakyRelu(BuiltinCall& k) { return activationWith<&Compose::leakyRelu>(k, "slope", 0.01); }
+
+Val gelu(BuiltinCall& k) {
+  auto form = k.string("approximate", "none");
+  if (!form) return Val::none();
+  if (*form != "none" && *form != "tanh") return k.fail(Code::E0204, "`approximate` is \"none\" or \"tanh\"");
+  return composed(k, true, [&](ir::Value* x) { return k.c.b.value(OpKind::Gelu, {x}, {{"tanh", *form == "tanh"}}); });
+}
+
+Val clamp(BuiltinCall& k) {
+  return k.l.elementwiseBy({k["x"], k["lo"], k["hi"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+    if (v[0]->type.dtype == DType::Bool) return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
+    return k.result(k.c.clamp(v[0], v[1], v[2]));
+  });
+}
+
+Val lerp(BuiltinCall& k) {
+  return k.l.elementwiseBy({k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+    if (!k.checkFloat(v[0])) return Val::none();
+    return k.result(k.c.add(v[0], k.c.mul(v[2], k.c.sub(v[1], v[0]))));
+  });
+}
+
+/// where(c, a, b) on trees: every leaf, `state` ones and integers too; a rank-0 operand goes to every leaf.
+Val selectLeaves(BuiltinCall& k, ir::Value* c, const Val& a, const Val& b) {
+  if (a.isTree() || b.isTree()) {
+    if (a.isTree() && b.isTree() && !k.l.sameStructure(a, b)) {
+      return k.fail(Code::E0203,
+                    "`where` takes two trees of one structure, not " + describe(a) + " and " + describe(b));
+    }
+    Val r = a.isTree() ? a : b;
+    for (size_t i = 0; i < r.elems.size(); ++i) {
+      r.elems[i] = selectLeaves(k, c, a.isTree() ? a.elems[i] : a, b.isTree() ? b.elems[i] : b);
+      if (r.elems[i].poison()) return Val::none();
+    }
+    return r;
+  }
+  return k.l.elementwise(OpKind::Where, {Val::ofTensor(c, k["c"].span), a, b}, k.span, "where");
+}
+
+Val where(BuiltinCall& k) {
+  ir::Value* c = k.tensor("c");
+  if (!c || k["a"].poison() || k["b"].poison()) return Val::none();
+  if (c->type.dtype != DType::Bool) {
+    return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(c->type));
+  }
+  return selectLeaves(k, c, k["a"], k["b"]);
+}
+
+Val bitcast(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto t = k.l.constDType(k["dtype"], "`dtype`");
+  if (!x || !t) return Val::none();
+  if (*t == DType::Bool || x->type.dtype == DType::Bool || ir::byteSize(*t) != ir::byteSize(x->type.dtype)) {
+    return k.fail(Code::E0201, "`bitcast` needs dtypes of the same width, not " + std::string(ir::name(x->type.dtype)) +
+                                   " and " + std::string(ir::name(*t)));
+  }
+  return k.l.make(OpKind::Bitcast, {x}, {{"dtype", *t}}, k.span);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"abs", "abs(x)", "Absolute value; the least integer wraps to itself.", unary, OpKind::Abs},
+    {"sign", "sign(x)", "-1, 0 or 1; NaN for NaN.", unary, OpKind::Sign},
+    {"sqrt", "sqrt(x)", "Square root.", unary, OpKind::Sqrt},
+    {"rsqrt", "rsqrt(x)", "1 / sqrt(x).", unary, OpKind::Rsqrt},
+    {"square", "square(x)", "x * x.", unary, OpKind::Square},
+    {"cbrt", "cbrt(x)", "Cube root.", unary, OpKind::Cbrt},
+    {"exp", "exp(x)", "e to the x.", unary, OpKind::Exp},
+    {"exp2", "exp2(x)", "2 to the x.", unary, OpKind::Exp2},
+    {"expm1", "expm1(x)", "exp(x) - 1, accurate near 0.", unary, OpKind::Expm1},
+    {"log", "log(x)", "Natural logarithm.", unary, OpKind::Log},
+    {"log2", "log2(x)", "Logarithm to base 2.", unary, OpKind::Log2},
+    {"log10", "log10(x)", "Logarithm to base 10.", unary, OpKind::Log10},
+    {"log1p", "log1p(x)", "log(1 + x), accurate near 0.", unary, OpKind::Log1p},
+    {"sin", "sin(x)", "Sine of radians.", unary, OpKind::Sin},
+    {"cos", "cos(x)", "Cosine of radians.", unary, OpKind::Cos},
+    {"tan", "tan(x)", "Tangent of radians.", unary, OpKind::Tan},
+    {"asin", "asin(x)", "Inverse sine.", unary, OpKind::Asin},
+    {"acos", "acos(x)", "Inverse cosine.", unary, OpKind::Acos},
+    {"atan", "atan(x)", "Inverse tangent.", unary, OpKind::Atan},
+    {"sinh", "sinh(x)", "Hyperbolic sine.", unary, OpKind::Sinh},
+    {"cosh", "cosh(x)", "Hyperbolic cosine.", unary, OpKind::Cosh},
+    {"tanh", "tanh(x)", "Hyperbolic tangent.", unary, OpKind::Tanh},
+    {"asinh", "asinh(x)", "Inverse hyperbolic sine.", unary, OpKind::Asinh},
+    {"acosh", "acosh(x)", "Inverse hyperbolic cosine.", unary, OpKind::Acosh},
+    {"atanh", "atanh(x)", "Inverse hyperbolic tangent.", unary, OpKind::Atanh},
+    {"floor", "floor(x)", "Rounded toward minus infinity; integers unchanged.", unary, OpKind::Floor},
+    {"ceil", "ceil(x)", "Rounded toward plus infinity; integers unchanged.", unary, OpKind::Ceil},
+    {"round", "round(x)", "Rounded to nearest, half to even; integers unchanged.", unary, OpKind::Round},
+    {"trunc", "trunc(x)", "Rounded toward zero; integers unchanged.", unary, OpKind::Trunc},
+    {"reciprocal", "reciprocal(x)", "1 / x.", unary, OpKind::Reciprocal},
+    {"isnan", "isnan(x)", "Whether an element is NaN.", unary, OpKind::IsNan},
+    {"isinf", "isinf(x)", "Whether an element is infinite.", unary, OpKind::IsInf},
+    {"isfinite", "isfinite(x)", "Whether an element is neither infinite nor NaN.", unary, OpKind::IsFinite},
+    {"erf", "erf(x)", "Error function.", unary, OpKind::Erf},
+    {"erfc", "erfc(x)", "1 - erf(x).", unary, OpKind::Erfc},
+    {"lgamma", "lgamma(x)", "Logarithm of |gamma(x)|.", unary, OpKind::Lgamma},
+    {"digamma", "digamma(x)", "Derivative of lgamma.", unary, OpKind::Digamma},
+    {"sigmoid", "sigmoid(x)", "1 / (1 + exp(-x)).", unary, OpKind::Sigmoid},
+    {"bitwise_invert", "bitwise_invert(x)", "All bits of an integer inverted.", invertBits, OpKind::BitNot},
+    {"logical_not", "logical_not(x)", "Negation of bools.", unary, OpKind::Not},
+    {"popcount", "popcount(x)", "Number of bits set in an integer.", unary, OpKind::Popcount},
+    {"relu", "relu(x)", "max(x, 0).", relu},
+    {"softplus", "softplus(x)", "log(1 + exp(x)).", activation<&Compose::softplus>},
+    {"silu", "silu(x)", "x * sigmoid(x).", activation<&Compose::silu>},
+    {"mish", "mish(x)", "x * tanh(softplus(x)).", activation<&Compose::mish>},
+    {"hardswish", "hardswish(x)", "x * hardsigmoid(x).", activation<&Compose::hardSwish>},
+    {"hardsigmoid", "hardsigmoid(x)", "x / 6 + 1 / 2, clamped to [0, 1].", activation<&Compose::hardSigmoid>},
+    {"hardtanh", "hardtanh(x)", "x clamped to [-1, 1].", activation<&Compose::hardTanh>},
+    {"elu", "elu(x; alpha: 1.0)", "x where positive, else alpha * (exp(x) - 1).", elu},
+    {"selu", "selu(x)", "Scaled elu (Klambauer et al. 2017).", activation<&Compose::selu>},
+    {"celu", "celu(x; alpha: 1.0)", "x where positive, else alpha * (exp(x / alpha) - 1).", celu},
+    {"leaky_relu", "leaky_relu(x; slope: 0.01)", "x where positive, else slope * x.", leakyRelu},
+    {"gelu", "gelu(x; approximate: \"none\")", "x times the normal distribution function of x; or its \"tanh\" form.",
+     gelu},
+    {"softsign", "softsign(x)", "x / (1 + |x|).", activation<&Compose::softsign>},
+    {"maximum", "maximum(a, b)", "The larger, element by element; NaN when either is NaN.", two, OpKind::Max},
+    {"minimum", "minimum(a, b)", "The smaller, element by element; NaN when either is NaN.", two, OpKind::Min},
+    {"pow", "pow(a, b)", "a to the b, as `a ** b`.", power},
+    {"atan2", "atan2(a, b)", "Angle of the point (b, a).", two, OpKind::Atan2},
+    {"hypot", "hypot(a, b)", "sqrt(a * a + b * b) without overflow.", two, OpKind::Hypot},
+    {"fmod", "fmod(a, b)", "Remainder with the sign of a.", two, OpKind::Fmod},
+    {"trunc_div", "trunc_div(a, b)", "Quotient rounded toward zero.", two, OpKind::TruncDiv},
+    {"copysign", "copysign(a, b)", "|a| with the sign of b.", two, OpKind::CopySign},
+    {"nextafter", "nextafter(a, b)", "The next float from a toward b.", two, OpKind::NextAfter},
+    {"logaddexp", "logaddexp(a, b)", "log(exp(a) + exp(b)).", two, OpKind::LogAddExp},
+    {"logical_and", "logical_and(a, b)", "Both, of bools.", two, OpKind::And},
+    {"logical_or", "logical_or(a, b)", "Either, of bools.", two, OpKind::Or},
+    {"logical_xor", "logical_xor(a, b)", "Exactly one, of bools.", two, OpKind::Xor},
+    {"bitwise_and", "bitwise_and(a, b)", "Bits set in both.", two, OpKind::BitAnd},
+    {"bitwise_or", "bitwise_or(a, b)", "Bits set in either.", two, OpKind::BitOr},
+    {"bitwise_xor", "bitwise_xor(a, b)", "Bits set in exactly one.", two, OpKind::BitXor},
+    {"bitwise_left_shift", "bitwise_left_shift(a, b)", "a shifted left by b bits.", two, OpKind::Shl},
+    {"bitwise_right_shift", "bitwise_right_shift(a, b)", "a shifted right by b bits, with sign.", two, OpKind::Shr},
+    {"where", "where(c, a, b)", "a where the bool c is true, else b; also of trees.", where},
+    {"clamp", "clamp(x, lo, hi)", "x between lo and hi; hi where lo > hi.", clamp},
+    {"lerp", "lerp(a, b, t)", "a + t * (b - a).", lerp},
+    {"fma", "fma(a, b, c)", "a * b + c, rounded once.", three, OpKind::Fma},
+    {"bitcast", "bitcast(x; dtype: dtype)", "The same bits as another dtype of the same width.", bitcast},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> elementwiseBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,178 @@
+// Strings with holes, and what print and assert say.
+#include <cstring>
+
+#include "frontend/Lowering.h"
+#include "runtime/io/Io.h"
+
+namespace tenc::frontend {
+
+using ir::DType;
+
+namespace {
+
+struct Element {
+  DType dtype = DType::I64;
+  unsigned char bytes[8] = {};
+};
+
+/// The bits of a compile-time number or bool as its dtype.
+Element elementOf(const Val& v) {
+  Element e;
+  auto put = [&e](auto x) { std::memcpy(e.bytes, &x, sizeof x); };
+  e.dtype = v.is(Val::Kind::Bool) ? DType::Bool : v.dtype;
+  if (v.is(Val::Kind::Bool)) {
+    put(static_cast<uint8_t>(v.boolean));
+    return e;
+  }
+  double real = v.is(Val::Kind::Float) ? v.real : static_cast<double>(v.integer);
+  switch (e.dtype) {
+    case DType::F16: put(rt::floatToHalf(static_cast<float>(real))); break;
+    case DType::BF16: put(rt::floatToBfloat(static_cast<float>(real))); break;
+    case DType::F32: put(static_cast<float>(real)); break;
+    case DType::F64: put(real); break;
+    default: put(static_cast<uint64_t>(static_cast<int64_t>(v.integer))); break;
+  }
+  return e;
+}
+
+std::string packText(const Val& v) {
+  std::string s = "[";
+  for (size_t i = 0; i < v.elems.size(); ++i) s += (i ? ", " : "") + toString(v.elems[i].integer);
+  return s + "]";
+}
+
+class Writer {
+ public:
+  explicit Writer(Lowering& l) : l(l) { parts.pieces.emplace_back(); }
+
+  void text(std::string_view s) { parts.pieces.back() += s; }
+
+  void operand(ir::Value* v, std::string format) {
+    parts.operands.push_back(v);
+    parts.formats.push_back(std::move(format));
+    parts.pieces.emplace_back();
+  }
+
+  void value(const Val& v, const std::string& format, Span formatSpan) {
+    switch (v.kind) {
+      case Val::Kind::Poison: parts.ok = false; return;
+      case Val::Kind::Tensor:
+        if (check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) operand(v.tensor, format);
+        return;
+      case Val::Kind::Int:
+      case Val::Kind::Float:
+      case Val::Kind::Bool: {
+        Element e = elementOf(v);
+        if (check(e.dtype, true, format, formatSpan)) {
+          text(rt::formatScalar(static_cast<uint8_t>(e.dtype), e.bytes, format));
+        }
+        return;
+      }
+      case Val::Kind::Array: {
+        Val settled = l.settle(v);
+        if (settled.is(Val::Kind::Array))
+          parts.ok = false;
+        else
+          value(settled, format, formatSpan);
+        return;
+      }
+      default: break;
+    }
+    if (!format.empty()) {
+      bad(formatSpan, describe(v) + " takes no format");
+      return;
+    }
+    switch (v.kind) {
+      case Val::Kind::String: text(v.text); return;
+      case Val::Kind::Format: holes(v); return;
+      case Val::Kind::DType: text(ir::name(v.dtype)); return;
+      case Val::Kind::Pack: text(packText(v)); return;
+      case Val::Kind::Device:
+        if (v.device.of)
+          operand(v.device.of, "@");
+        else if (v.device.name.starts_with("$"))
+          parts.ok = !l.notYet(v.span, "printing a device variable").poison();
+        else
+          text(l.actualDevice(v.device.name));
+        return;
+      case Val::Kind::Tuple: sequence(v, "(", v.elems.size() == 1 ? ",)" : ")"); return;
+      case Val::Kind::List: sequence(v, "[", "]"); return;
+      case Val::Kind::Struct: structure(v); return;
+      default: l.error(Code::E0203, v.span, describe(v) + " cannot be printed"); parts.ok = false;
+    }
+  }
+
+  void holes(const Val& v) {
+    size_t hole = 0;
+    for (const ast::StringPiece& p : *v.pieces) {
+      if (p.hole)
+        value(v.elems[hole++], p.format, p.formatSpan);
+      else
+        text(p.text);
+    }
+  }
+
+  FormatParts parts;
+
+ private:
+  void sequence(const Val& v, std::string_view open, std::string_view close) {
+    text(open);
+    for (size_t i = 0; i < v.elems.size(); ++i) {
+      if (i) text(", ");
+      value(v.elems[i], "", v.span);
+    }
+    text(close);
+  }
+
+  void structure(const Val& v) {
+    text((v.info ? v.info->text : std::string("struct")) + " { ");
+    for (size_t i = 0; i < v.elems.size(); ++i) {
+      if (i) text(", ");
+      if (v.info && v.info->decl) text(v.info->decl->stmt->fields[i].name.text + ": ");
+      value(v.elems[i], "", v.span);
+    }
+    text(" }");
+  }
+
+  void bad(Span span, std::string message) {
+    l.error(Code::E0211, span, std::move(message)).note("formats are `d`, `.Nf`, `.Ne` and `.Ng`, with a width before");
+    parts.ok = false;
+  }
+
+  bool check(DType t, bool rank0, const std::string& format, Span span) {
+    std::string why = rt::checkFormat(static_cast<uint8_t>(t), rank0, format);
+    if (!why.empty()) bad(span, why);
+    return why.empty();
+  }
+
+  Lowering& l;
+};
+
+}  // namespace
+
+Val formatString(Lowering& l, const ast::Expr& e) {
+  Val v;
+  v.kind = Val::Kind::Format;
+  v.span = e.span;
+  v.pieces = &e.pieces;
+  for (const ast::StringPiece& p : e.pieces) {
+    if (p.hole) v.elems.push_back(l.evalSettled(*p.hole));
+  }
+  // Formats are checked here, once, so that a string that nobody prints is checked too.
+  Writer w(l);
+  w.holes(v);
+  if (!w.parts.ok) return Val::none();
+  if (w.parts.operands.empty()) return Val::ofString(w.parts.pieces[0], e.span);
+  return v;
+}
+
+FormatParts formatParts(Lowering& l, const std::vector<Val>& values, Span span) {
+  Writer w(l);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i) w.text(" ");
+    w.value(values[i], "", values[i].span.valid() ? values[i].span : span);
+  }
+  return std::move(w.parts);
+}
+
+}  // namespace tenc::frontend
