@@ -15,20 +15,20 @@ using ir::OpKind;
 
 Lowering::Flow Lowering::lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected) {
   push();
-  Flow f = lowerFrom(block, 0, tail, expected);
+  Flow f = lowerFrom(block.statements, 0, tail, expected);
   pop();
   return f;
 }
 
-Lowering::Flow Lowering::lowerFrom(const ast::Block& block, size_t from, const Tail* tail, const Ty* expected) {
+Lowering::Flow Lowering::lowerFrom(const Statements& list, size_t from, const Tail* tail, const Ty* expected) {
   Flow flow;
-  flow.value = Val::unit(block.span);
-  for (size_t i = from; i < block.statements.size(); ++i) {
-    if (!block.statements[i]) continue;
-    const ast::Stmt& s = *block.statements[i];
-    const bool last = i + 1 == block.statements.size();
+  flow.value = Val::unit();
+  for (size_t i = from; i < list.size(); ++i) {
+    if (!list[i]) continue;
+    const ast::Stmt& s = *list[i];
+    const bool last = i + 1 == list.size();
     const bool wanted = last && (tail ? tail->wanted : boundary_->wantsValue);
-    const Tail here{&block, i + 1, tail, frame().scopes.size(), wanted};
+    const Tail here{&list, i + 1, tail, frame().scopes.size(), wanted};
     flow = lowerStatement(s, last, here, last ? expected : nullptr);
     if (flow.done || flow.exit != Exit::Falls) return flow;
     if (flow.mixed) return resume(flow, here, expected);
@@ -38,14 +38,14 @@ Lowering::Flow Lowering::lowerFrom(const ast::Block& block, size_t from, const T
 
 Lowering::Flow Lowering::continueWith(const Tail* tail, Flow flow, const Ty* expected) {
   for (const Tail* t = tail; t; t = t->next) {
-    if (t->from >= t->block->statements.size() && !t->next) break;  // keeps the value
+    if (t->from >= t->list->size() && !t->next) break;  // keeps the value
     // The rest sees the scopes of its own block only.
     std::list<Scope> hidden;
     auto first = frame().scopes.begin();
     std::advance(first, static_cast<std::ptrdiff_t>(t->depth));
     hidden.splice(hidden.begin(), frame().scopes, first, frame().scopes.end());
     push();
-    if (t->from < t->block->statements.size()) flow = lowerFrom(*t->block, t->from, t->next, expected);
+    if (t->from < t->list->size()) flow = lowerFrom(*t->list, t->from, t->next, expected);
     pop();
     frame().scopes.splice(frame().scopes.end(), hidden);
     if (flow.done || flow.exit != Exit::Falls) break;
@@ -354,7 +354,7 @@ Lowering::Flow Lowering::lowerPlaced(const std::vector<ast::Annotation>& annotat
     device = annotationDevice(a);
   }
   if (!device) return lowerPlaced(annotations, which + 1, assigned, tail, inner);
-  static const ast::Block kNothing;
+  static const Statements kNothing;
   Boundary region;
   region.kind = Boundary::Kind::Region;
   region.wantsValue = tail.wanted;

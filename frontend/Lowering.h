@@ -231,13 +231,17 @@ class Lowering {
   std::vector<std::string> visibleNames();
 
   // ---- units (Lower.cpp)
+  struct Generics;
   std::list<std::unique_ptr<Unit>> units_;
   std::map<std::string, const Unit*> modules_;
   void collect(Unit& unit);
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
+  bool sampleValue(const Ty& t, ir::Region* region, Val& v);
+  void bindSamples(const ast::TypeExpr& t, Generics& g, size_t& next);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
-  void finish(ir::Func* func, const std::vector<ir::Value*>& results);
+  void collectParams(const Unit& unit);
+  bool declareOnce(Unit& unit, const ast::Name& name);
 
   // ---- sessions (SessionValues.cpp)
   /// Options::inputs as parameters of `main`, bound in the script's scope.
@@ -246,6 +250,7 @@ class Lowering {
   /// expression.
   std::vector<ir::Value*> keepValues(const ast::File& file, const Val& last);
   static bool changed(const Val& v);
+  static bool givesValue(const ast::File& file);
 
   // ---- types (Types.cpp, Unify.cpp)
   /// Variables of a signature, struct or `let` type, and what they are bound to.
@@ -301,39 +306,53 @@ class Lowering {
   Val fit(const Ty& t, const Val& v, const Target& who);
 
   // ---- functions (Functions.cpp, Calls.cpp)
+  struct Boundary;
   std::unordered_map<std::string, std::unique_ptr<Instance>> instances_;
   std::set<const FnDecl*> called_;
   std::string keyOf(const Val& v);
   Val callOverloads(const FnValue& f, CallArgs& args);
   Val callDecl(const FnDecl& decl, CallArgs& args);
   Val callLambda(const FnValue& f, CallArgs& args);
-  Val callBuiltinOrTransform(const FnValue& f, CallArgs& args);
-  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, const std::vector<bool>& isStatic, Span call);
-  void lowerInstance(const FnDecl& decl, Instance& inst, std::vector<Val>& values, Generics& g, std::string key,
-                     std::string signature, Span call, bool higherOrder);
+  Val callTransform(const FnValue& f, CallArgs& args);
+  Val callStruct(const Val& f, CallArgs& args);
+  /// Arguments in the order of the parameters; defaults are null.
+  bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
+  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call);
+  void lowerInstance(const FnDecl& decl, Instance& inst, const std::vector<Val>& values, Generics& g,
+                     std::unique_ptr<Frame> own);
   bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
   const FnDecl* pickOverload(const std::vector<const FnDecl*>& overloads, const Val* first);
   std::string headOf(const ast::TypeExpr* t, const FnDecl& decl);
-  std::string headOf(const Val& v);
+  int headMatch(const std::string& declared, const Val& v);
   std::string signatureText(const FnDecl& decl) const;
   Val callMethod(const Val& base, const ast::Expr& member, CallArgs& args);
-  Val callExpr(const ast::Expr& e, const Ty* expected);
+  Val callExpr(const ast::Expr& e, const Ty* expected, const Val* piped);
   Val pipe(const ast::Expr& e, const Ty* expected);
+  Val lookupCallee(const ast::Expr& name);
+  Val settleArray(const Val& v);
   CallArgs evalArguments(const ast::Expr& e);
-  void places(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& out2);
-  Ty placesOf(const ast::TypeExpr* t, Generics& g);
-  bool addCaptures_ = false;
+  /// One entry a leaf: where the signature says that it lives.
+  void placesOf(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& list);
+  /// State of the body being lowered, put back when a function instance is done.
+  struct BodyState {
+    ir::Builder* builder;
+    Boundary* boundary;
+    int regionDepth, staticLoops;
+  };
+  BodyState enterBody(ir::Builder* builder, Boundary* boundary);
+  void leaveBody(const BodyState& s);
+  int unnamedPlaces_ = 0;
 
   // ---- expressions (Expr.cpp)
   Val evalName(const ast::Expr& e);
   Val evalMember(const ast::Expr& e);
-  Val memberOf(const Val& base, const ast::Expr& e);
   Val evalIndex(const ast::Expr& e);
   Val evalStruct(const ast::Expr& e, const Ty* expected);
   Val evalArray(const ast::Expr& e, const Ty* expected);
   Val evalUnary(const ast::Expr& e);
   Val evalBinary(const ast::Expr& e, const Ty* expected);
   Val shortCircuit(const ast::Expr& e, const Val& left);
+  Val elementOf(const Val& list, const ast::Expr& e);
   Val evalLambda(const ast::Expr& e);
   Val evalBlockExpr(const ast::Expr& e, const Ty* expected);
   Val evalIf(const ast::Expr& e, const Ty* expected);
@@ -365,16 +384,17 @@ class Lowering {
     bool wantsValue = true;      ///< whether the value of the last statement is used
   };
   Boundary* boundary_ = nullptr;
+  using Statements = std::vector<ast::StmtPtr>;
   /// The statements that follow, from the innermost block outwards to the boundary.
   struct Tail {
-    const ast::Block* block;
+    const Statements* list;
     size_t from;
     const Tail* next;
     size_t depth;  ///< scopes that are visible there
     bool wanted;   ///< whether the value of the statement before is that of the boundary
   };
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
-  Flow lowerFrom(const ast::Block& block, size_t from, const Tail* tail, const Ty* expected);
+  Flow lowerFrom(const Statements& list, size_t from, const Tail* tail, const Ty* expected);
   Flow lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
   Flow lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
   using PlacedFn = std::function<Flow(const Tail&)>;

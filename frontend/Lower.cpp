@@ -1,0 +1,392 @@
+// The entry of lowering: units and their declarations, imports, the script's body, tests, benches, uncalled functions.
+#include "frontend/Lowering.h"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include "frontend/StdModules.h"
+
+namespace tenc::frontend {
+
+namespace {
+using Kind = Val::Kind;
+using StmtKind = ast::Stmt::Kind;
+using ir::OpKind;
+
+bool isDeclaration(const ast::Stmt& s) { return s.kind <= StmtKind::Bench; }
+}  // namespace
+
+Lowering::Lowering(SourceManager& sourceManager, Diagnostics& diagnostics, const Options& opts, Lowered& lowered)
+    : sources(sourceManager), diags(diagnostics), options(opts), out(lowered), module(*lowered.module) {
+  module.defaultDevice = opts.defaultDevice;
+}
+
+bool Lowering::declareOnce(Unit& unit, const ast::Name& name) {
+  auto [it, fresh] = unit.declared.try_emplace(name.text, name.span);
+  if (fresh) return true;
+  error(Code::E0103, name.span, "`" + name.text + "` is declared twice").note(it->second, "first declared here");
+  return false;
+}
+
+void Lowering::collect(Unit& unit) {
+  for (const auto& statement : unit.file->statements) {
+    if (!statement) continue;
+    const ast::Stmt& s = *statement;
+    const std::string& name = s.name.text;
+    switch (s.kind) {
+      case StmtKind::Const:
+        if (declareOnce(unit, s.name)) unit.constants[name] = &s;
+        break;
+      case StmtKind::Param:
+        if (declareOnce(unit, s.name)) unit.params[name] = &s;
+        break;
+      case StmtKind::Device:
+        if (declareOnce(unit, s.name)) unit.devices[name] = &s;
+        break;
+      case StmtKind::TypeAlias:
+        if (declareOnce(unit, s.name)) unit.aliases[name] = &s;
+        break;
+      case StmtKind::Struct:
+        if (declareOnce(unit, s.name)) unit.structs[name] = {&s, &unit};
+        break;
+      case StmtKind::Fn:
+        if (auto it = unit.declared.find(name); it != unit.declared.end()) {
+          error(Code::E0103, s.name.span, "`" + name + "` is declared twice").note(it->second, "first declared here");
+        } else {
+          unit.functions[name].push_back({&s, &unit});
+        }
+        break;
+      case StmtKind::Import: {
+        std::string path;
+        for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
+        const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span);
+        if (!imported) break;
+        if (s.names.empty()) unit.modules[s.path.back().text] = imported;
+        for (const ast::Name& n : s.names) {
+          const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
+          if (!exists) {
+            fail(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
+            continue;
+          }
+          unit.names[n.text] = {imported, n.text};
+        }
+        break;
+      }
+      default:
+        if (!unit.isScript && !isDeclaration(s) && s.kind != StmtKind::Error) {
+          fail(Code::E0108, s.span, "a module holds declarations only");
+        }
+        break;
+    }
+  }
+  // Functions of one name differ by the head of their first parameter, and share it with nothing else.
+  for (const auto& [name, list] : unit.functions) {
+    if (auto it = unit.declared.find(name); it != unit.declared.end()) {
+      error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice").note(it->second, "first declared here");
+    }
+    std::map<std::string, Span> heads;
+    for (const FnDecl& d : list) {
+      const auto& params = d.stmt->params;
+      auto [it, fresh] = heads.try_emplace(params.empty() ? "none" : headOf(params[0].type.get(), d), d.stmt->name.span);
+      if (fresh) continue;
+      error(Code::E0103, d.stmt->name.span, "`" + name + "` is declared twice for the same kind of first parameter")
+          .note(it->second, "first declared here");
+    }
+  }
+  auto checkTwice = [&](auto&& list, const char* what) {
+    std::set<std::string> seen;
+    for (const auto& x : list) {
+      if (!seen.insert(x.name.text).second) {
+        fail(Code::E0103, x.name.span, std::string(what) + " `" + x.name.text + "` is declared twice");
+      }
+    }
+  };
+  for (const auto& statement : unit.file->statements) {
+    if (!statement) continue;
+    if (statement->kind == StmtKind::Struct) checkTwice(statement->fields, "the field");
+    if (statement->kind == StmtKind::Fn) checkTwice(statement->params, "the parameter");
+    checkTwice(statement->generics, "the type parameter");
+  }
+}
+
+const Unit* Lowering::import(const std::string& name, Span span) {
+  if (auto it = modules_.find(name); it != modules_.end()) {
+    if (!it->second) fail(Code::E0110, span, "module `" + name + "` imports itself");
+    return it->second;
+  }
+  std::optional<uint32_t> source;
+  for (const std::string& folder : options.importPaths) {
+    const std::string path = (folder.empty() ? "" : folder + "/") + name + ".tl";
+    std::ifstream in(path, std::ios::binary);
+    if (!in) continue;
+    std::ostringstream text;
+    text << in.rdbuf();
+    source = sources.add(path, text.str());
+    break;
+  }
+  if (!source) {
+    if (auto text = stdModule(name)) source = sources.add("std/" + name + ".tl", std::string(*text));
+  }
+  if (!source) {
+    error(Code::E0110, span, "there is no module `" + name + "`")
+        .note("it is looked for beside the script and in the standard library");
+    modules_[name] = nullptr;
+    return nullptr;
+  }
+  modules_[name] = nullptr;  // while it is being read
+  auto unit = std::make_unique<Unit>();
+  unit->name = name;
+  unit->source = *source;
+  unit->owned = parse(sources, *source, diags);
+  if (!unit->owned) return nullptr;
+  unit->file = unit->owned.get();
+  auto own = std::make_unique<Frame>();
+  own->unit = unit.get();
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  collect(*unit);
+  frames_.pop_back();
+  units_.push_back(std::move(unit));
+  return modules_[name] = units_.back().get();
+}
+
+void Lowering::collectParams(const Unit& unit) {
+  for (const auto& statement : unit.file->statements) {
+    if (!statement || statement->kind != StmtKind::Param) continue;
+    const ast::Stmt& s = *statement;
+    paramOf(s);
+    out.params.push_back({s.name.text, s.type ? std::string(sources.text(s.type->span)) : "",
+                          s.value ? std::string(sources.text(s.value->span)) : "", s.doc});
+  }
+  for (const auto& [name, value] : options.params) {
+    if (unit.params.count(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& [n, s] : unit.params) names.push_back(n);
+    auto d = error(Code::E0504, {}, "the script has no param `" + name + "`");
+    if (std::string near = nearest(name, names); !near.empty()) d.help("did you mean `--" + near + "`?");
+  }
+}
+
+void Lowering::run(const ast::File& file) {
+  auto script = std::make_unique<Unit>();
+  script->isScript = true;
+  script->source = file.source;
+  script->file = &file;
+  Unit& unit = *script;
+  units_.push_back(std::move(script));
+  ir::Func* main = module.addFunc("main");
+  main->signature = "main";
+  ir::Builder builder(main->body.get());
+  Boundary boundary;
+  boundary.wantsValue = options.session && givesValue(file);
+  enterBody(&builder, &boundary);
+  auto own = std::make_unique<Frame>();
+  own->unit = &unit;
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  declareInputs(*main);
+  collect(unit);
+  for (const auto& [name, s] : options.devices) {
+    if (!unit.devices.count(name)) fail(Code::E0504, {}, "the script has no device `" + name + "`");
+  }
+  collectParams(unit);
+  for (const auto& [name, s] : unit.devices) deviceOf(unit, *s);
+  for (const auto& [name, s] : unit.constants) constantOf(unit, *s);
+  const Flow flow = lowerFrom(file.statements, 0, nullptr, nullptr);
+  std::vector<ir::Value*> results;
+  if (options.session) results = keepValues(file, boundary.wantsValue ? flow.value : Val::none());
+  b().makeTyped(OpKind::Return, results, {});
+  for (const ir::Value* v : results) main->resultTypes.push_back(v->type);
+  frames_.pop_back();
+  int number = 0;
+  for (const auto& statement : file.statements) {
+    if (!statement) continue;
+    if (statement->kind == StmtKind::Test && options.tests) lowerCase(*statement, false, number++);
+    if (statement->kind == StmtKind::Bench && options.benches) lowerCase(*statement, true, number++);
+  }
+  if (options.checkUncalled) checkUncalled(unit);
+}
+
+void Lowering::lowerCase(const ast::Stmt& s, bool isBench, int number) {
+  ir::Func* func = module.addFunc((isBench ? "bench." : "test.") + std::to_string(number));
+  func->span = s.span;
+  func->signature = func->name;
+  ir::Builder builder(func->body.get());
+  Boundary boundary;
+  boundary.wantsValue = isBench;
+  const BodyState outer = enterBody(&builder, &boundary);
+  auto own = std::make_unique<Frame>();
+  own->unit = units_.back().get();
+  for (const auto& u : units_) {
+    if (u->isScript) own->unit = u.get();
+  }
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  const Statements& body = s.body.statements;
+  if (!isBench || body.empty()) {
+    lowerBlock(s.body, nullptr, nullptr);
+  } else {
+    // Only the last statement is timed: what stands before makes its operands.
+    Tail none{&body, body.size(), nullptr, 1, false};
+    for (size_t i = 0; i + 1 < body.size(); ++i) {
+      if (body[i]) lowerStatement(*body[i], false, none, nullptr);
+    }
+    at(s.span);
+    ir::Op* op = b().makeTyped(OpKind::Bench, {}, {}, {{"name", s.title}});
+    ir::Region* region = b().addRegion(op);
+    std::vector<ir::Value*> values;
+    inRegion(region, [&] {
+      none.wanted = true;
+      Val v = body.back() ? lowerStatement(*body.back(), true, none, nullptr).value : Val::none();
+      leavesOf(materialise(v), values);
+    });
+    yield(region, values);
+  }
+  b().makeTyped(OpKind::Return, {}, {});
+  frames_.pop_back();
+  leaveBody(outer);
+  (isBench ? out.benches : out.tests).push_back({s.title, func->name, s.span});
+}
+
+namespace {
+/// Primes far apart, so that dims that should differ do.
+constexpr int64_t kDims[] = {1009, 2003, 3001, 4001, 5003, 6007, 7001, 8009, 9001, 10007, 11003, 12007};
+}  // namespace
+
+bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
+  switch (t.kind) {
+    case Ty::Kind::Tensor:
+      if (!t.complete() || !ir::elementCount(*t.dims)) return false;
+      v = Val::ofTensor(region->addArg({*t.dtype, *t.dims, {}}, "sample"));
+      return true;
+    case Ty::Kind::Struct:
+    case Ty::Kind::Tuple: {
+      if (t.kind == Ty::Kind::Struct && (!t.info || t.info->pins.size() != t.elems.size())) return false;
+      std::vector<Val> elems(t.elems.size());
+      for (size_t i = 0; i < elems.size(); ++i) {
+        if (!sampleValue(t.elems[i], region, elems[i])) return false;
+      }
+      v = t.kind == Ty::Kind::Struct ? Val::ofStruct(t.info, std::move(elems)) : Val::ofTuple(std::move(elems));
+      return true;
+    }
+    case Ty::Kind::List: {
+      if (t.length < 0 || t.length > 64) return false;
+      std::vector<Val> elems(static_cast<size_t>(t.length));
+      for (Val& e : elems) {
+        if (!sampleValue(t.elems[0], region, e)) return false;
+      }
+      v = Val::ofList(std::move(elems));
+      return true;
+    }
+    default: return false;
+  }
+}
+
+void Lowering::bindSamples(const ast::TypeExpr& t, Generics& g, size_t& next) {
+  using TypeKind = ast::TypeExpr::Kind;
+  if (t.kind == TypeKind::Pack) {
+    g.bound.try_emplace(t.path[0].text, Val::ofPack({kDims[0]}));
+    return;
+  }
+  if (t.kind == TypeKind::Path && t.path.size() == 1) {
+    const std::string& name = t.path[0].text;
+    const ast::Generic* listed = listedGeneric(g, name);
+    const bool free = !g.bound.count(name) && typeName(t, g, true).variable;
+    if (listed && free && (listed->kind == "float" || listed->kind == "real" || listed->kind == "any")) {
+      g.bound[name] = Val::ofDType(ir::DType::F32);
+    } else if (listed && free && listed->kind == "int") {
+      g.bound[name] = Val::ofDType(ir::DType::I64);
+    } else if (listed && free && listed->kind == "device") {
+      DeviceRef d;
+      d.name = "$" + name;
+      g.bound[name] = Val::ofDevice(d);
+    } else if (free && (!listed || (listed->kind.empty() && !t.hasArgs))) {
+      g.bound[name] = Val::ofInt(kDims[next++ % std::size(kDims)]);
+    }
+  }
+  if (t.place && t.place->path.size() == 1) {
+    const std::string& name = t.place->path[0].text;
+    if (listedGeneric(g, name) && !g.bound.count(name)) {
+      DeviceRef d;
+      d.name = "$" + name;
+      g.bound[name] = Val::ofDevice(d);
+    }
+  }
+  for (const auto& a : t.args) bindSamples(*a, g, next);
+}
+
+void Lowering::checkUncalled(const Unit& unit) {
+  ir::Func* samples = module.addFunc("samples");
+  samples->signature = "samples";
+  ir::Builder builder(samples->body.get());
+  Boundary boundary;
+  const BodyState outer = enterBody(&builder, &boundary);
+  auto own = std::make_unique<Frame>();
+  own->unit = &unit;
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  for (const auto& [name, list] : unit.functions) {
+    for (const FnDecl& decl : list) {
+      const ast::Stmt& s = *decl.stmt;
+      if (called_.count(&decl)) continue;
+      Generics g;
+      g.unit = &unit;
+      g.listed = &s.generics;
+      size_t next = 0;
+      std::vector<Val> values(s.params.size());
+      bool ok = true;
+      // Variables by themselves first: a term over them is then known.
+      for (const ast::FnParam& p : s.params) {
+        if (p.type && p.type->kind == ast::TypeExpr::Kind::Path) {
+          const TypeName head = p.type->path.size() == 1 ? typeName(*p.type, g, false) : TypeName{};
+          (void)head;
+          bindSamples(*p.type, g, next);
+        } else if (p.type) {
+          bindSamples(*p.type, g, next);
+        }
+      }
+      for (size_t i = 0; ok && i < values.size(); ++i) {
+        const ast::FnParam& p = s.params[i];
+        if (!p.type) {
+          ok = false;
+          break;
+        }
+        const auto bound = p.type->path.size() == 1 ? g.bound.find(p.type->path[0].text) : g.bound.end();
+        if (bound != g.bound.end() && bound->second.is(Kind::Int)) {
+          values[i] = bound->second;
+        } else if (bound != g.bound.end() && bound->second.is(Kind::Device)) {
+          ok = false;
+        } else if (p.isStatic) {
+          const std::string type = p.type->path.size() == 1 ? p.type->path[0].text : "";
+          if (type == "bool") values[i] = Val::ofBool(true);
+          else if (type == "i64") values[i] = Val::ofInt(3);
+          else ok = false;
+        } else if (paramIsStatic(decl, p)) {
+          values[i] = Val::ofInt(kDims[next++ % std::size(kDims)]);
+          g.bound[p.name.text] = values[i];
+        } else {
+          ok = sampleValue(resolve(*p.type, g), samples->body.get(), values[i]);
+        }
+      }
+      if (ok) instantiate(decl, values, g, {});
+    }
+  }
+  b().makeTyped(OpKind::Return, {}, {});
+  frames_.pop_back();
+  leaveBody(outer);
+  // It was only the place where sample values stood.
+  auto& funcs = module.funcs;
+  funcs.erase(std::find_if(funcs.begin(), funcs.end(), [&](const auto& f) { return f.get() == samples; }));
+}
+
+Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options) {
+  Lowered out;
+  out.module = std::make_unique<ir::Module>();
+  Lowering lowering(sources, diags, options, out);
+  lowering.run(file);
+  return out;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,404 @@
+// Written types: names in them, dims, struct types with their arguments.
+#include <algorithm>
+
+#include "frontend/Lowering.h"
+
+namespace tenc::frontend {
+
+namespace {
+using TypeKind = ast::TypeExpr::Kind;
+constexpr int kDeepestType = 64;
+}  // namespace
+
+const ast::Generic* Lowering::listedGeneric(const Generics& g, std::string_view name) const {
+  if (!g.listed) return nullptr;
+  for (const ast::Generic& x : *g.listed) {
+    if (x.name.text == name) return &x;
+  }
+  return nullptr;
+}
+
+Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
+  const std::string& name = t.path[0].text;
+  if (t.path.size() > 1) {
+    auto imported = g.unit->modules.find(name);
+    if (imported == g.unit->modules.end()) return {false, unknownName(name, t.path[0].span)};
+    auto v = lookupGlobal(*imported->second, t.path[1].text, t.span);
+    if (!v) {
+      return {false, fail(Code::E0206, t.path[1].span, "module `" + name + "` has no `" + t.path[1].text + "`")};
+    }
+    return {false, v};
+  }
+  if (auto it = g.bound.find(name); it != g.bound.end()) return {false, it->second};
+  if (listedGeneric(g, name)) return {true, std::nullopt};
+  if (g.locals) {
+    if (Binding* local = findLocal(name)) {
+      const Val& v = local->value;
+      if (v.isStatic() || v.is(Val::Kind::Type) || v.is(Val::Kind::Device) || v.poison()) return {false, v};
+    }
+  }
+  const bool declaresType = g.unit->structs.count(name) || g.unit->aliases.count(name) || g.unit->names.count(name);
+  const bool declaresValue = g.unit->constants.count(name) || g.unit->params.count(name) || g.unit->devices.count(name);
+  if (declaresValue || (declaresType && !inShape) || (inShape && g.unit->names.count(name))) {
+    auto v = lookupGlobal(*g.unit, name, t.span);
+    if (v && (!inShape || v->is(Val::Kind::Int) || v->poison())) return {false, v};
+  }
+  if (declaresType && inShape && !g.unit->names.count(name)) {
+    if (auto v = lookupGlobal(*g.unit, name, t.span)) return {false, v};
+  }
+  if (auto dtype = ir::dtypeNamed(name)) return {false, Val::ofDType(*dtype, t.span)};
+  if (name == "cpu" || name == "cuda") {
+    DeviceRef d;
+    d.name = name == "cpu" ? "cpu" : "cuda:0";
+    return {false, Val::ofDevice(d, t.span)};
+  }
+  if (inShape && g.open) return {true, std::nullopt};
+  return {false, std::nullopt};
+}
+
+std::optional<int64_t> Lowering::dimOf(const ast::TypeExpr& t, Generics& g, bool report) {
+  switch (t.kind) {
+    case TypeKind::Int: return t.integer;
+    case TypeKind::Path: {
+      TypeName n = typeName(t, g, true);
+      if (n.value && n.value->is(Val::Kind::Int)) return constInt(*n.value);
+      if (n.value && !n.value->poison() && report) {
+        error(Code::E0203, t.span, "a dim is an integer, not " + describe(*n.value));
+      }
+      return std::nullopt;
+    }
+    case TypeKind::Negate: {
+      auto v = dimOf(*t.args[0], g, report);
+      return v ? std::optional(-*v) : std::nullopt;
+    }
+    case TypeKind::Binary: {
+      auto a = dimOf(*t.args[0], g, report), c = dimOf(*t.args[1], g, report);
+      if (!a || !c) return std::nullopt;
+      const char text[] = {t.op, 0};
+      auto v = foldNumbers(t.op == '/' ? "//" : text, Val::ofInt(*a, t.span), Val::ofInt(*c, t.span), t.span);
+      return v && v->is(Val::Kind::Int) ? constInt(*v) : std::nullopt;
+    }
+    default: return std::nullopt;
+  }
+}
+
+std::string Lowering::deviceInType(const ast::TypeExpr& t, Generics& g) {
+  if (!t.place) return "";
+  const ast::Annotation& a = *t.place;
+  if (a.path.size() == 1 && !a.number && !a.index) {
+    const std::string& name = a.path[0].text;
+    if (auto it = g.bound.find(name); it != g.bound.end()) {
+      return it->second.is(Val::Kind::Device) ? it->second.device.name : "";
+    }
+    if (listedGeneric(g, name)) return "$" + name;
+  }
+  // Other names are those of the unit in whose scope the type is read.
+  if (g.unit != frame().unit && !g.locals) {
+    auto own = std::make_unique<Frame>();
+    own->unit = g.unit;
+    own->scopes.emplace_back();
+    frames_.push_back(std::move(own));
+    auto d = annotationDevice(a);
+    frames_.pop_back();
+    return d ? d->name : "";
+  }
+  auto d = annotationDevice(a);
+  return d ? d->name : "";
+}
+
+std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& t, Generics& g) {
+  switch (t.kind) {
+    case TypeKind::Int:
+    case TypeKind::Binary:
+    case TypeKind::Negate:
+      if (auto d = dimOf(t, g, true)) return Val::ofInt(*d, t.span);
+      return std::nullopt;
+    case TypeKind::Device: {
+      DeviceRef d;
+      d.name = t.device;
+      return Val::ofDevice(d, t.span);
+    }
+    case TypeKind::Pack: {
+      auto it = g.bound.find(t.path[0].text);
+      return it == g.bound.end() ? std::nullopt : std::optional(it->second);
+    }
+    case TypeKind::Path: {
+      TypeName n = typeName(t, g, true);
+      if (n.variable) return std::nullopt;
+      if (!n.value) {
+        unknownName(t.path[0].text, t.span);
+        return std::nullopt;
+      }
+      if (n.value->is(Val::Kind::Type) || (n.value->is(Val::Kind::DType) && !t.args.empty())) break;
+      return n.value->poison() ? std::nullopt : n.value;
+    }
+    default: break;
+  }
+  Val v;
+  v.kind = Val::Kind::Type;
+  v.span = t.span;
+  v.type = std::make_shared<Ty>(resolve(t, g));
+  return v;
+}
+
+Ty Lowering::resolve(const ast::TypeExpr& t, Generics& g) {
+  Ty r;
+  switch (t.kind) {
+    case TypeKind::Tuple:
+      r.kind = Ty::Kind::Tuple;
+      for (const auto& e : t.args) r.elems.push_back(resolve(*e, g));
+      break;
+    case TypeKind::List:
+      r.kind = Ty::Kind::List;
+      r.elems.push_back(resolve(*t.args[0], g));
+      r.length = dimOf(*t.args[1], g, false).value_or(-1);
+      break;
+    case TypeKind::ShapeOf: r.kind = Ty::Kind::Shape; break;
+    case TypeKind::Path: {
+      const std::string& name = t.path[0].text;
+      TypeName n = typeName(t, g, false);
+      if (n.variable) {
+        const ast::Generic* listed = listedGeneric(g, name);
+        const std::string kind = listed ? listed->kind : "";
+        if (kind == "fn") r.kind = Ty::Kind::Fn;
+        else if (kind == "device") r.kind = Ty::Kind::Device;
+        else if (t.hasArgs || (!kind.empty() && kind != "tree")) r.kind = Ty::Kind::Tensor;
+      } else if (!n.value) {
+        if (name == "str") r.kind = Ty::Kind::String;
+        else if (name == "device") r.kind = Ty::Kind::Device;
+        else if (name == "fn") r.kind = Ty::Kind::Fn;
+        else if (!nameIsParam(g, name)) unknownType(t);
+        break;
+      } else if (n.value->is(Val::Kind::DType)) {
+        r.kind = Ty::Kind::Tensor;
+        r.dtype = n.value->dtype;
+      } else if (n.value->is(Val::Kind::Type)) {
+        const Ty& named = *n.value->type;
+        r = named;
+        if (named.kind == Ty::Kind::Struct && named.info && named.elems.empty() && named.info->decl) {
+          r = structResolved(*named.info->decl, t.args, g, t.span);
+        }
+      } else if (n.value->is(Val::Kind::Int)) {
+        r.kind = Ty::Kind::Tensor;  // a parameter that is a dim
+        r.dtype = ir::DType::I64;
+        r.dims = ir::Dims{};
+      } else if (n.value->is(Val::Kind::Device)) {
+        r.kind = Ty::Kind::Device;
+      } else if (n.value->is(Val::Kind::Function)) {
+        r.kind = Ty::Kind::Fn;
+      } else if (!n.value->poison()) {
+        fail(Code::E0203, t.span, "a type is expected here, not " + describe(*n.value));
+      }
+      if (r.kind == Ty::Kind::Tensor && !(n.value && n.value->is(Val::Kind::Type))) {
+        ir::Dims dims;
+        bool known = true;
+        for (const auto& a : t.args) {
+          if (a->kind == TypeKind::Pack) {
+            auto it = g.bound.find(a->path[0].text);
+            if (it == g.bound.end() && g.locals) {
+              if (Binding* local = findLocal(a->path[0].text); local && local->value.is(Val::Kind::Pack)) {
+                for (const Val& d : local->value.elems) dims.push_back(static_cast<int64_t>(d.integer));
+                continue;
+              }
+            }
+            if (it == g.bound.end()) {
+              known = false;
+              continue;
+            }
+            for (const Val& d : it->second.elems) dims.push_back(static_cast<int64_t>(d.integer));
+          } else {
+            dims.push_back(dimOf(*a, g, true).value_or(-1));
+          }
+        }
+        if (known) r.dims = dims;
+      }
+      break;
+    }
+    default: fail(Code::E0203, t.span, "a type is expected here"); break;
+  }
+  if (t.place) r.place = deviceInType(t, g);
+  return r;
+}
+
+bool Lowering::nameIsParam(const Generics& g, std::string_view name) const { return listedGeneric(g, name) != nullptr; }
+
+void Lowering::unknownType(const ast::TypeExpr& t) {
+  const std::string& name = t.path[0].text;
+  auto d = error(Code::E0102, t.span, "unknown type `" + name + "`");
+  std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "str"};
+  for (const auto& [n, s] : frame().unit->structs) names.push_back(n);
+  const std::string near = nearest(name, names);
+  if (!near.empty()) d.help("did you mean `" + near + "`?", {{t.path[0].span, near}});
+  else d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");
+}
+
+std::shared_ptr<const Ty> Lowering::structType(const StructDecl& decl) {
+  // Without arguments: only which struct it is. Fields are read where arguments are known.
+  auto info = std::make_shared<StructInfo>();
+  info->decl = &decl;
+  info->text = (decl.unit->isScript ? "" : decl.unit->name + ".") + decl.stmt->name.text;
+  auto t = std::make_shared<Ty>();
+  t->kind = Ty::Kind::Struct;
+  t->info = info;
+  return t;
+}
+
+Lowering::Generics Lowering::structGenerics(const StructDecl& decl) {
+  Generics g;
+  g.unit = decl.unit;
+  g.listed = &decl.stmt->generics;
+  g.open = false;
+  return g;
+}
+
+bool Lowering::giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer,
+                             Generics& inner, Span span) {
+  const auto& generics = decl.stmt->generics;
+  if (args.size() > generics.size()) {
+    fail(Code::E0204, span, "`" + decl.stmt->name.text + "` has " + std::to_string(generics.size()) +
+                                " type parameters, but " + std::to_string(args.size()) + " are given");
+    return false;
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (auto v = typeArgument(*args[i], outer)) inner.bound[generics[i].name.text] = *v;
+  }
+  return true;
+}
+
+void Lowering::giveDefaults(const StructDecl& decl, Generics& g) {
+  for (const ast::Generic& x : decl.stmt->generics) {
+    if (!x.otherwise || g.bound.count(x.name.text)) continue;
+    if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+  }
+}
+
+Ty Lowering::structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span) {
+  Ty r = *structType(decl);
+  if (typeDepth_ > kDeepestType) {
+    fail(Code::E0109, decl.stmt->name.span, "the struct `" + decl.stmt->name.text + "` contains itself");
+    return r;
+  }
+  Generics g = structGenerics(decl);
+  if (!giveArguments(decl, args, outer, g, span)) return r;
+  // What is left out takes its default only when the others are given.
+  if (args.size() < decl.stmt->generics.size()) {
+    bool given = true;
+    for (const ast::Generic& x : decl.stmt->generics) given = given && (x.otherwise || g.bound.count(x.name.text));
+    if (given) giveDefaults(decl, g);
+  }
+  return structWith(decl, g);
+}
+
+Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
+  Ty r = *structType(decl);
+  ++typeDepth_;
+  for (const ast::Field& f : decl.stmt->fields) {
+    if (diags.errors() > 0 && typeDepth_ > kDeepestType) break;
+    r.elems.push_back(f.type ? resolve(*f.type, g) : Ty{});
+    r.elems.back().state = f.state;
+  }
+  --typeDepth_;
+  bool all = true;
+  for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
+  if (all) r.info = structInfo(decl, g);
+  return r;
+}
+
+namespace {
+std::string argumentText(const Val& v) {
+  switch (v.kind) {
+    case Val::Kind::Int: return toString(v.integer);
+    case Val::Kind::DType: return std::string(ir::name(v.dtype));
+    case Val::Kind::Device: return v.device.name;
+    case Val::Kind::Type: return toString(*v.type);
+    case Val::Kind::Pack: {
+      std::string s = "...(";
+      for (size_t i = 0; i < v.elems.size(); ++i) s += (i ? ", " : "") + toString(v.elems[i].integer);
+      return s + ")";
+    }
+    default: return describe(v);
+  }
+}
+}  // namespace
+
+StructPtr Lowering::structInfo(const StructDecl& decl, Generics& g) {
+  auto info = std::make_shared<StructInfo>();
+  info->decl = &decl;
+  std::string text;
+  for (const ast::Generic& x : decl.stmt->generics) {
+    auto it = g.bound.find(x.name.text);
+    Val v = it == g.bound.end() ? Val::none() : it->second;
+    text += (text.empty() ? "" : ", ") + argumentText(v);
+    info->args.emplace_back(x.name.text, std::move(v));
+  }
+  info->text = structType(decl)->info->text + (text.empty() ? "" : "[" + text + "]");
+  for (const ast::Field& f : decl.stmt->fields) info->pins.push_back(f.type ? deviceInType(*f.type, g) : "");
+  return info;
+}
+
+Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span) {
+  const auto& declared = decl.stmt->fields;
+  const std::string& name = decl.stmt->name.text;
+  bool ok = true;
+  // Numbers take the dtype that tensors bind, so they come last.
+  for (bool literals : {false, true}) {
+    for (size_t i = 0; i < declared.size(); ++i) {
+      const bool literal = fields[i].isNumber() || fields[i].is(Val::Kind::Array);
+      if (literal != literals || !declared[i].type) continue;
+      const Target who{"field `" + declared[i].name.text + "` of `" + name + "`",
+                       fields[i].span.valid() ? fields[i].span : span, declared[i].name.span, true};
+      fields[i] = unify(*declared[i].type, fields[i], g, who);
+      ok = ok && !fields[i].poison();
+    }
+  }
+  if (!ok) return Val::none();
+  giveDefaults(decl, g);
+  if (!finishPending(g, {"`" + name + "`", span, decl.stmt->name.span, true})) return Val::none();
+  for (const ast::Generic& x : decl.stmt->generics) {
+    if (g.bound.count(x.name.text)) continue;
+    auto d = error(Code::E0204, span, "`" + x.name.text + "` of `" + name + "` does not follow from the fields");
+    d.help("give it: `" + name + "[...] { ... }`");
+    return Val::none();
+  }
+  StructPtr info = structInfo(decl, g);
+  for (size_t i = 0; i < fields.size(); ++i) {
+    Ty like;
+    if (declared[i].type) like = resolve(*declared[i].type, g);
+    fields[i] = materialise(fields[i], &like);
+    if (fields[i].poison()) return Val::none();
+    if (info->pins[i].empty()) continue;
+    std::vector<ir::Value*> leaves;
+    leavesOf(fields[i], leaves);
+    at(fields[i].span.valid() ? fields[i].span : span);
+    for (ir::Value*& v : leaves) {
+      v = b().value(ir::OpKind::CheckPlace, {v},
+                    {{"device", info->pins[i]}, {"what", "field `" + declared[i].name.text + "` of `" + name + "`"}});
+    }
+    fields[i] = rebuild(fields[i], leaves);
+  }
+  return Val::ofStruct(info, std::move(fields), span);
+}
+
+Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
+  Val r = v;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const bool state = v.info && v.info->decl->stmt->fields[i].state;
+    Val& e = r.elems[i];
+    if (e.isTree()) {
+      e = castTree(e, to, span);
+    } else if (e.is(Val::Kind::Tensor) && ir::isFloat(e.tensor->type.dtype) && !state) {
+      e = cast(e, to, span);
+    }
+    if (e.poison()) return Val::none();
+    e.span = span;
+  }
+  if (!v.is(Val::Kind::Struct)) return r;
+  // The struct's type follows anew: a float field that no dtype variable types is refused, by name.
+  Generics g = structGenerics(*v.info->decl);
+  for (const auto& [name, arg] : v.info->args) {
+    if (!arg.is(Val::Kind::DType) && !arg.is(Val::Kind::Type)) g.bound[name] = arg;
+  }
+  return makeStruct(*v.info->decl, g, r.elems, span);
+}
+
+}  // namespace tenc::frontend
