@@ -3,7 +3,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "ir/Module.h"
@@ -119,9 +118,8 @@ struct Kernel {
   /// Native: the fused op whose region is emitted as it stands. The region holds one for or while and, inside, only
   /// rank-0 constants, elementwise ops, gathers and scatters of one element (an index for each axis; mode set, add, mul,
   /// max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor are its
-  /// InOut buffer. A fault ends the kernel at once; `opFaults` numbers the ops that may (a step of 0 for `for`).
+  /// InOut buffer. Faults are numbered as NativeFaults.h says.
   const ir::Op* native = nullptr;
-  std::unordered_map<const ir::Op*, uint32_t> opFaults;
 
   /// Which operand and which result of the fused op each buffer is (-1: none; both for InOut), and which operand each
   /// scalar is. Operands of rank 0 that are free or on "cpu" are scalars, all others buffers, in order; then come the

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "codegen/Codegen.h"
+#include "codegen/NativeFaults.h"
 #include "ir/Views.h"
 
 namespace tenc::codegen {
@@ -104,29 +105,13 @@ void bindBuffers(Group& g, const ir::Op* update) {
   }
 }
 
-void numberFaults(const ir::Region& region, Kernel& k) {
-  for (const auto& op : region.ops) {
-    abi::FaultKind kind = abi::FaultKind::None;
-    if (op->kind == OpKind::Gather || op->kind == OpKind::Scatter) kind = abi::FaultKind::Index;
-    if (op->kind == OpKind::For) kind = abi::FaultKind::Division;
-    if (op->has(Trait::Elementwise) && op->has(Trait::CanFault) && ir::isInt(op->result()->type.dtype))
-      kind = op->kind == OpKind::Pow ? abi::FaultKind::NegativePower : abi::FaultKind::Division;
-    if (kind != abi::FaultKind::None) {
-      k.opFaults[op.get()] = static_cast<uint32_t>(k.faults.size());
-      k.faults.push_back(op->loc);
-      k.faultCodes.push_back(static_cast<uint8_t>(kind));
-    }
-    for (const auto& inner : op->regions) numberFaults(*inner, k);
-  }
-}
-
 /// A loop over single numbers. Attribute `carried` gives the operand of each tensor result, -1 for rank 0.
 void buildNative(const ir::Op& fused, Kernel& k) {
   const ir::Region& region = *fused.regions[0];
   k.kind = Kernel::Kind::Native;
   k.name = "native_loop";
   k.native = &fused;
-  numberFaults(region, k);
+  nameNativeFaults(k);
   const auto& carried = fused.intsAttr("carried");
   for (uint32_t i = 0; i < region.args.size(); ++i) {
     const ir::Value* arg = region.args[i].get();
