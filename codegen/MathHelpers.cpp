@@ -21,7 +21,7 @@ double digamma(double x) {
   if (x == 0) return std::copysign(std::numeric_limits<double>::infinity(), -x);
   if (x < 0) {
     if (std::floor(x) == x) return std::numeric_limits<double>::quiet_NaN();
-    double fraction = x - std::floor(x);
+    double fraction = x - std::nearbyint(x);
     return digamma(1 - x) - M_PI / std::tan(M_PI * fraction);
   }
   // Near its zero the function is the Taylor series there, so that nothing cancels.

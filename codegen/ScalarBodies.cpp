@@ -56,6 +56,19 @@ Scalar narrowToOdd(Scalar x) {
   return floatOfBits(select(inexact & even & logicalNot(isNan(x)), odd, pattern));
 }
 
+/// a * b + c of f64 operands whose product is exact, rounded to odd.
+Scalar fmaToOdd(Scalar a, Scalar b, Scalar c) {
+  Scalar product = a * b;
+  Scalar sum = product + c;
+  Scalar part = sum - product;  // two-sum (Knuth)
+  Scalar error = (product - (sum - part)) + (c - part);
+  Scalar pattern = bitsOf(sum);
+  Scalar even = equal(pattern & uint64_t{1}, 0);
+  Scalar outward = equal(copySign(error, sum), error);
+  Scalar inexact = compare(Predicate::Une, error, like(error, 0)) & logicalNot(isNan(error));
+  return floatOfBits(select(inexact & even, select(outward, pattern + 1, pattern - 1), pattern));
+}
+
 Scalar roundToHalf(Scalar x) {
   if (x.repr == Repr::F64) x = narrowToOdd(x);
   return x.builder->halfOfBits(x.builder->halfBits(x));
@@ -184,7 +197,8 @@ Scalar floatFmod(Scalar a, Scalar b) {
   r = select(abs(r) >= magnitude, r - copySign(magnitude, a), r);
   r = copySign(r, a);
   double limit = a.repr == Repr::F64 ? 0x1p52 : 0x1p23;
-  Scalar rare = logicalNot((abs(q) < limit) & (magnitude > (a.repr == Repr::F64 ? 0x1p-960 : 0x1p-100)));
+  Scalar ordinary = (magnitude > (a.repr == Repr::F64 ? 0x1p-960 : 0x1p-100)) & (magnitude < like(a, INFINITY));
+  Scalar rare = logicalNot((abs(q) < limit) & ordinary);
   if (a.repr == Repr::F64) return a.builder->libraryCall("fmod", {a, b}, rare, r);
   return narrow(a.builder->libraryCall("fmod", {widen(a), widen(b)}, rare, widen(r)));
 }
@@ -261,7 +275,7 @@ Scalar comparison(OpKind kind, Scalar a, Scalar b, DType t) {
 
 Scalar sign(Scalar x, DType t) {
   if (ir::isUnsigned(t)) return select(equal(x, 0), 0.0, like(x, 1));
-  Scalar s = select(x > 0.0, 1.0, select(x < 0.0, -1.0, like(x, 0)));
+  Scalar s = select(x > 0.0, 1.0, select(x < 0.0, -1.0, x));  // the sign of zero stays
   return isFloat(x.repr) ? select(isNan(x), x, s) : s;
 }
 
@@ -289,7 +303,7 @@ Scalar floatOp(OpKind kind, std::span<const Scalar> v, DType t) {
     case OpKind::Fmod: return floatDivision(kind, x, v[1]);
     case OpKind::CopySign: return copySign(x, v[1]);
     case OpKind::Fma:
-      if (isHalf(t)) return fma(widen(x), widen(v[1]), widen(v[2]));
+      if (isHalf(t)) return fmaToOdd(widen(x), widen(v[1]), widen(v[2]));
       return fma(x, v[1], v[2]);
     default: return math::function(kind, v);
   }
