@@ -6,11 +6,16 @@ import lit.formats
 
 config.name = "tenc"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".tir"]
-config.excludes = ["unit", "frontend", "fuzz", "opt"]
+config.suffixes = [".tir", ".tl", ".test"]
+config.excludes = ["unit", "fuzz", "opt", "run", "numerics"]
 config.test_source_root = os.path.dirname(__file__)
 binaries = os.path.abspath(lit_config.params.get("bin", os.path.join(config.test_source_root, "../build/release/bin")))
 config.test_exec_root = os.path.join(binaries, "../lit")
+
+
+# FileCheck, not and count are where Debian's llvm-19-tools puts them.
+os.environ["PATH"] = "/usr/lib/llvm-19/bin:" + os.environ["PATH"]
+config.environment["PATH"] = os.environ["PATH"]
 
 
 def tool(*names):
