@@ -38,7 +38,7 @@ def tuple_of(x):
 
 
 def tenc_ms(script, folder):
-    r = subprocess.run([A.tenc, "bench", script, "--json", "--rounds", "3", "--threads", str(A.threads), "--dir", folder],
+    r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", "0.1", "--threads", str(A.threads), "--dir", folder],
                        capture_output=True, text=True)
     if r.returncode: raise RuntimeError(r.stderr.strip()[:300])
     return json.loads(r.stdout.splitlines()[-1])["median_ms"]
