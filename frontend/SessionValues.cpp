@@ -156,6 +156,13 @@ std::vector<ir::Value*> Lowering::keepValues(const ast::File& file, const Val& l
   return results;
 }
 
+/// Whether the last statement is an expression whose value is to be shown.
+bool Lowering::givesValue(const ast::File& file) {
+  if (file.statements.empty() || file.statements.back()->kind != ast::Stmt::Kind::Expr) return false;
+  const ast::Expr& e = *file.statements.back()->value;
+  return e.kind != ast::Expr::Kind::If || e.blocks.size() > e.args.size();
+}
+
 /// Whether a value of an earlier entry was assigned to: then one of its leaves is no parameter of `main` any more.
 bool Lowering::changed(const Val& v) {
   if (v.is(Val::Kind::Tensor)) return v.tensor->op != nullptr;

@@ -62,7 +62,7 @@ def main():
         t.expect("tenc> ")
         t.send("\x1b[A\x1b[A\n")                     # the history
         t.expect("42.*tenc> ")
-        t.send("var i = 0; while i >= 0 { i = (i + 1) % 1000 }\n")
+        t.send("var v = ones([64]); while sum(v) > 0.0 { v = softmax(v) }\n")
         time.sleep(0.5)
         t.send("\x03")
         t.expect("interrupted.*tenc> ")

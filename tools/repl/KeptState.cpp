@@ -197,7 +197,8 @@ std::vector<std::string> KeptState::dropBroken(const Diagnostics& diags, const S
   for (const Diagnostic& d : diags.all()) {
     if (d.span.file != prelude || d.severity() != Severity::Error) continue;
     const uint32_t line = sources.file(prelude).position(d.span.begin).line;
-    if (line <= written.size()) broken.push_back(written[line - 1]);
+    if (line > written.size() || std::count(broken.begin(), broken.end(), written[line - 1])) continue;
+    broken.push_back(written[line - 1]);
   }
   for (const std::string& name : broken) dropValue(name);
   return broken;

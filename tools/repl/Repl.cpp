@@ -78,6 +78,14 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
+bool onlyComments(std::string_view text) {
+  for (text = trimmed(text); !text.empty(); text = trimmed(text)) {
+    if (text.front() != '#') return false;
+    text.remove_prefix(std::min(text.find('\n'), text.size()));
+  }
+  return true;
+}
+
 class Repl {
  public:
   Repl(Session& session, const CommandLine& line)
@@ -121,7 +129,7 @@ int Repl::run() {
   std::string entry;
   while (!quit_ && readEntry(entry)) {
     const std::string_view text = trimmed(entry);
-    if (text.empty()) continue;
+    if (onlyComments(text)) continue;
     editor_.remember(entry);
     if (text.front() == ':')
       command(text);
