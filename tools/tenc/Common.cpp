@@ -60,7 +60,7 @@ void printTimings(const Timings& timings) {
 }  // namespace
 
 std::optional<uint32_t> addInput(Session& session, const CommandLine& line) {
-  return line.code ? session.addText("<command line>", *line.code) : session.addFile(line.input);
+  return line.code ? session.addText("<command-line>", *line.code) : session.addFile(line.input);
 }
 
 frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file) {
