@@ -62,12 +62,18 @@ void Lowering::collect(Unit& unit) {
         std::string path;
         for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
         const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span);
-        if (!imported) break;
+        if (!imported) {
+          // One error is enough: what the import would have brought is poison.
+          if (s.names.empty() && !s.path.empty()) unit.evaluated[s.path.back().text] = Val::none();
+          for (const ast::Name& n : s.names) unit.evaluated[n.text] = Val::none();
+          break;
+        }
         if (s.names.empty()) unit.modules[s.path.back().text] = imported;
         for (const ast::Name& n : s.names) {
           const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
           if (!exists) {
             fail(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
+            unit.evaluated[n.text] = Val::none();
             continue;
           }
           unit.names[n.text] = {imported, n.text};

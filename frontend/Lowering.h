@@ -430,6 +430,8 @@ class Lowering {
   void setValues(const std::vector<Binding*>& vars, const std::vector<Val>& values, size_t from = 0);
   void lowerLet(const ast::Stmt& s);
   void bindLet(const ast::Stmt& s, Val value);
+  /// Declares the dims that a type would have bound had its value been well.
+  void poisonDims(const ast::TypeExpr& t);
   Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
   void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared);
   void lowerAssign(const ast::Stmt& s);
