@@ -169,7 +169,10 @@ Val Lowering::binary(std::string_view op, const Val& a, const Val& b2, Span span
   }
   if (op == "@") return matmul(a, b2, span, opSpan);
   for (const OperatorRow& row : kOperators) {
-    if (row.op == op) return elementwise(row.kind, {a, b2}, span, op);
+    if (row.op != op) continue;
+    Val r = elementwise(row.kind, {a, b2}, opSpan, op);  // errors stand at the operator, the value is the whole
+    r.span = span;
+    return r;
   }
   return fail(Code::E0203, opSpan, "`" + std::string(op) + "` is no operator here");
 }
@@ -178,12 +181,12 @@ Val Lowering::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
   if (a.isTree() || b2.isTree()) {
     return fail(Code::E0203, opSpan, "`@` takes tensors, not " + describe(a.isTree() ? a : b2));
   }
-  auto dtype = commonDType({a, b2}, span, "@");
+  auto dtype = commonDType({a, b2}, opSpan, "@");
   if (!dtype) return Val::none();
   ir::Value* x = tensorOf(a, dtype);
   ir::Value* y = tensorOf(b2, dtype);
   if (!x || !y) return Val::none();
-  at(span);
+  at(opSpan);
   const ir::Dims xs = x->type.shape, ys = y->type.shape;
   auto shapes = [&] { return ir::toString(x->type) + " @ " + ir::toString(y->type); };
   if (xs.empty() || ys.empty()) {
