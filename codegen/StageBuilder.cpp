@@ -145,6 +145,7 @@ ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
     fail("a value from outside the fused region");
     return 0;
   }
+  if (v->type.size() == 0) return constant(v->type.dtype, 0);  // never read
   const ir::Op& o = *v->op;
   if (o.has(Trait::Elementwise)) return elementwise(o, index);
   if (auto it = group_.reductions.find(&o); it != group_.reductions.end()) {

@@ -70,13 +70,19 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
       scalars_(b, args.fault, lanes),
       vars_(kernel.outer.size() + stage.innerLo.size() + kernel.product.batch.size() + 2),
       depends_(stage.exprs.size()),
+      fromReduced_(stage.exprs.size()),
       needed_(stage.exprs.size()),
       memo_(stage.exprs.size()),
       reduced_(std::max<size_t>(kernel.reductions.size(), 1)) {
   for (size_t i = 0; i < stage.exprs.size(); ++i) {
     const Expr& e = stage.exprs[i];
     uint64_t d = 0;
-    for (ExprId a : e.args) d |= depends_[a];
+    bool r = e.kind == Expr::Kind::Reduced;
+    for (ExprId a : e.args) {
+      d |= depends_[a];
+      r = r || fromReduced_[a];
+    }
+    fromReduced_[i] = r;
     if (e.kind == Expr::Kind::LoopVar) d |= uint64_t{1} << e.index;
     if (e.kind == Expr::Kind::Load) d |= accessVars(e.access);
     depends_[i] = d;
@@ -188,7 +194,7 @@ void ExprEmitter::emitInvariant() {
       for (int c = 0; c < copies_; ++c) value(static_cast<ExprId>(i), c);
       continue;
     }
-    for (int c = 0; c < (vector ? copies_ : 1); ++c) value(static_cast<ExprId>(i), c);
+    for (int c = 0; c < (vector || fromReduced_[i] ? copies_ : 1); ++c) value(static_cast<ExprId>(i), c);
   }
 }
 
@@ -203,9 +209,8 @@ Scalar ExprEmitter::value(ExprId id, int copy) {
   const Expr& e = stage_.exprs[id];
   if (e.kind == Expr::Kind::Reduced) return reduced(e, copy);
   if (!isVector(id)) {
-    bool perCopy = false;  // a value that depends on a reduction of which each copy has its own
-    for (ExprId a : e.args) perCopy = perCopy || memo_[a].size() > 1 || stage_.exprs[a].kind == Expr::Kind::Reduced;
-    if (!perCopy) copy = 0;
+    // A value that depends on a reduction is one for each copy, as the reduction is.
+    if (!fromReduced_[id]) copy = 0;
   }
   auto& slots = memo_[id];
   if (slots.size() > static_cast<size_t>(copy) && slots[static_cast<size_t>(copy)].handle != nullptr)

@@ -92,6 +92,7 @@ class ExprEmitter {
   std::vector<llvm::Value*> vars_;
   llvm::Value* vectorBase_ = nullptr;
   std::vector<uint64_t> depends_;
+  std::vector<char> fromReduced_;   ///< whether it depends on a reduction's result
   std::vector<char> needed_;
   std::vector<std::vector<Scalar>> memo_;  ///< by expression and copy
   std::vector<std::pair<const Access*, std::vector<Partial>>> partials_;
