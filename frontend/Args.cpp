@@ -103,6 +103,16 @@ std::optional<std::vector<int64_t>> Lowering::constInts(const Val& v, std::strin
 }
 
 std::optional<ir::Dims> Lowering::constShape(const Val& v) {
+  // Only the sizes of a shape get their own code: shapes are static.
+  const Val* size = runTime(v) ? &v : nullptr;
+  if (v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple)) {
+    for (const Val& e : v.elems) size = runTime(e) ? &e : size;
+  }
+  if (size) {
+    error(Code::E0210, size->span, "a shape must be known while compiling, but this size is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not");
+    return std::nullopt;
+  }
   auto dims = constInts(v, "a shape");
   if (!dims) return std::nullopt;
   for (int64_t d : *dims) {

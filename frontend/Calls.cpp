@@ -14,8 +14,8 @@ using TypeKind = ast::TypeExpr::Kind;
 constexpr size_t kDeepestCall = 200;
 
 bool isTransform(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"grad",       "value_and_grad", "jvp",          "vjp",
-                                                "checkpoint", "custom_vjp",     "vmap",         "stop_gradient"};
+  static constexpr std::string_view kNames[] = {"grad",       "value_and_grad", "jvp",           "vjp", "checkpoint",
+                                                "custom_vjp", "vmap",           "stop_gradient", "rev"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 }  // namespace
@@ -31,9 +31,8 @@ CallArgs Lowering::evalArguments(const ast::Expr& e) {
     arg.value = a.value ? eval(*a.value) : Val::none();
     if (a.rangeEnd) {
       Val hi = eval(*a.rangeEnd);
-      arg.value = arg.value.poison() || hi.poison()
-                      ? Val::none()
-                      : Val::ofRange(arg.value, hi, Val::ofInt(1, a.span), false, a.span);
+      arg.value = arg.value.poison() || hi.poison() ? Val::none()
+                                                    : Val::ofRange(arg.value, hi, Val::ofInt(1, a.span), false, a.span);
     }
     args.args.push_back(std::move(arg));
   }
@@ -124,7 +123,8 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& member, CallArgs& arg
     prepend(args, base);
     return call(*f, args);
   }
-  auto d = error(Code::E0206, member.opSpan, describe(base) + " has no `" + name + "`, and no function of that name is in scope");
+  auto d = error(Code::E0206, member.opSpan,
+                 describe(base) + " has no `" + name + "`, and no function of that name is in scope");
   if (std::string near = nearest(name, visibleNames()); !near.empty()) {
     d.help("did you mean `" + near + "`?", {{member.opSpan, near}});
   }
@@ -168,8 +168,7 @@ Val Lowering::call(const Val& f, CallArgs args) {
       return f.elems.empty() && args.args.size() == 1 ? args.args[0].value : v;
     }
     case Kind::Function: break;
-    case Kind::Type:
-      return fail(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
+    case Kind::Type: return fail(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
     default: return fail(Code::E0203, args.callee, describe(f) + " cannot be called");
   }
   const FnValue& fn = *f.fn;
@@ -196,6 +195,20 @@ Val Lowering::callTransform(const FnValue& f, CallArgs& args) {
   for (const CallArg& a : args.args) {
     if (a.value.poison()) return Val::none();
   }
+  if (f.name == "rev") {
+    BoundArgs bound = bind(args, "rev(range)");
+    if (!bound.ok) return Val::none();
+    Val r = bound["range"];
+    if (r.is(Kind::Array)) r = settle(r);
+    if (r.is(Kind::Range)) {
+      r.boolean = !r.boolean;
+    } else if (r.is(Kind::List) || r.is(Kind::Tuple) || r.is(Kind::Sequence) || r.is(Kind::Pack)) {
+      std::reverse(r.elems.begin(), r.elems.end());
+    } else if (!r.poison()) {
+      return fail(Code::E0203, args.span, "`rev` takes a range `a..b` or a list, not " + describe(r));
+    }
+    return r;
+  }
   // Without differentiation these two change nothing.
   const bool transparent = f.name == "checkpoint" || f.name == "stop_gradient";
   if (transparent && args.args.size() == 1 && args.args[0].name.empty()) return args.args[0].value;
@@ -210,7 +223,8 @@ Val Lowering::callStruct(const Val& f, CallArgs& args) {
     return call(*scoped, args);
   }
   auto declared = lookupGlobal(*f.info->decl->unit, "call", args.callee);
-  if (declared && declared->is(Kind::Function) && pickOverload(declared->fn->overloads, &f)) return call(*declared, args);
+  if (declared && declared->is(Kind::Function) && pickOverload(declared->fn->overloads, &f))
+    return call(*declared, args);
   return fail(Code::E0203, args.callee, describe(f) + " cannot be called: there is no function `call` for it");
 }
 
@@ -301,7 +315,8 @@ Val Lowering::callOverloads(const FnValue& f, CallArgs& args) {
     }
   }
   if (const FnDecl* d = pickOverload(f.overloads, first)) return callDecl(*d, args);
-  auto d = error(Code::E0203, args.callee, "no function `" + f.name + "` takes " + (first ? describe(*first) : "no argument"));
+  auto d = error(Code::E0203, args.callee,
+                 "no function `" + f.name + "` takes " + (first ? describe(*first) : "no argument"));
   for (const FnDecl* o : f.overloads) d.note(o->stmt->name.span, "there is " + signatureText(*o));
   return Val::none();
 }
@@ -367,8 +382,9 @@ Val Lowering::callLambda(const FnValue& f, CallArgs& args) {
     if (!a.name.empty()) return fail(Code::E0204, a.span, "a lambda takes its arguments by position");
   }
   if (args.args.size() != e.params.size()) {
-    return fail(Code::E0204, args.span, "the lambda takes " + std::to_string(e.params.size()) + " arguments, but " +
-                                            std::to_string(args.args.size()) + " are given");
+    return fail(Code::E0204, args.span,
+                "the lambda takes " + std::to_string(e.params.size()) + " arguments, but " +
+                    std::to_string(args.args.size()) + " are given");
   }
   auto own = std::make_unique<Frame>();
   own->unit = f.unit;

@@ -1,6 +1,6 @@
 // Control flow in structured form. An exit (`return`, `break`, `continue`) under a run-time condition turns the rest of
-// the enclosing statements, up to a boundary (function, loop body, placed block), into part of the other branch. Where a
-// boundary can be left in several ways, run-time flags say which it was.
+// the enclosing statements, up to a boundary (function, loop body, placed block), into part of the other branch. Where
+// a boundary can be left in several ways, run-time flags say which it was.
 #include <utility>
 
 #include "frontend/Lowering.h"
@@ -91,7 +91,10 @@ Lowering::Flow Lowering::decode(const std::vector<Val>& values) {
   const Val &broke = values[n + 1], &continued = values[n + 2], &returned = values[n + 3];
   auto known = [](const Val& v) { return v.is(Val::Kind::Bool); };
   if (known(broke) && known(continued) && known(returned)) {
-    f.exit = broke.boolean ? Exit::Break : continued.boolean ? Exit::Continue : returned.boolean ? Exit::Return : Exit::Falls;
+    f.exit = broke.boolean       ? Exit::Break
+             : continued.boolean ? Exit::Continue
+             : returned.boolean  ? Exit::Return
+                                 : Exit::Falls;
     f.value = returned.boolean ? values[n + 4] : values[n];
     return f;
   }
@@ -111,8 +114,8 @@ Lowering::Flow Lowering::mergeAtBoundary(ir::Value* condition, Span span, const 
   auto run = [&](const FlowFn& f, int which) {
     setValues(boundary_->vars, before);
     Flow flow = f();
-    returns[which] = flow.mixed ? !(flow.returned.is(Val::Kind::Bool) && !flow.returned.boolean)
-                                : flow.exit == Exit::Return;
+    returns[which] =
+        flow.mixed ? !(flow.returned.is(Val::Kind::Bool) && !flow.returned.boolean) : flow.exit == Exit::Return;
     return encode(flow);
   };
   std::vector<std::string> names;
@@ -370,7 +373,8 @@ Lowering::Flow Lowering::lowerPlaced(const std::vector<ast::Annotation>& annotat
     for (size_t i = 0; i < region.vars.size(); ++i) {
       if (sameLeaves(before[i], handed[i])) handed[i] = Val::unit();
     }
-    for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end(); ++it) {
+    for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end();
+         ++it) {
       handed.push_back(it->second.value);
     }
     return handed;

@@ -18,7 +18,8 @@ std::string normal(const std::string& name) { return name == "cuda" ? "cuda:0" :
 
 bool Lowering::deviceAvailable(std::string_view name) const {
   if (name == "cpu") return true;
-  if (std::any_of(module.devices.begin(), module.devices.end(), [&](const auto& d) { return d.name == name; })) return true;
+  if (std::any_of(module.devices.begin(), module.devices.end(), [&](const auto& d) { return d.name == name; }))
+    return true;
   if (name == "cuda") return options.cudaCount > 0;
   if (!name.starts_with("cuda:")) return false;
   int64_t index = 0;
@@ -126,8 +127,10 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
   }
   auto v = lookup(head, a.path[0].span);
   if (!v) {
-    if (a.path.size() == 1) noDevice(head, a.span);
-    else unknownName(head, a.path[0].span);
+    if (a.path.size() == 1)
+      noDevice(head, a.span);
+    else
+      unknownName(head, a.path[0].span);
     return std::nullopt;
   }
   for (size_t i = 1; i < a.path.size() && !v->poison(); ++i) v = fieldOf(*v, a.path[i].text, a.path[i].span);

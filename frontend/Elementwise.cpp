@@ -80,8 +80,9 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
     const DType own = *ownDType(v);
     if (adoptsWholly(v)) {
       if (hasFloat(v) && !ir::isFloat(t)) {
-        auto d = error(Code::E0201, span, "`" + std::string(opName) + "` has operands of " +
-                                              std::string(ir::name(t)) + " and of a float literal");
+        auto d = error(
+            Code::E0201, span,
+            "`" + std::string(opName) + "` has operands of " + std::string(ir::name(t)) + " and of a float literal");
         d.label(decides->span, describe(*decides)).help("convert the other operand: `f32(...)`");
         return std::nullopt;
       }
@@ -127,8 +128,8 @@ bool Lowering::arrayShape(const Val& v, ir::Dims& shape, std::optional<DType>& d
     ir::Dims s;
     if (!arrayShape(e, s, dtype, allStatic, anyTree)) return false;
     if (!first && s != inner && !anyTree) {
-      error(Code::E0202, e.span, "elements of an array differ in shape: " + ir::toString(inner) + " and " +
-                                     ir::toString(s));
+      error(Code::E0202, e.span,
+            "elements of an array differ in shape: " + ir::toString(inner) + " and " + ir::toString(s));
       return false;
     }
     inner = s;
@@ -263,7 +264,12 @@ ir::Value* Lowering::tensorOf(const Val& v, std::optional<DType> hint) {
 
 Val Lowering::settle(Val v, const Ty* expected) {
   switch (v.kind) {
-    case Val::Kind::Int: v.adopts = false; return v;
+    case Val::Kind::Int:
+      if (v.integer > std::numeric_limits<int64_t>::max()) {
+        return fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
+      }
+      v.adopts = false;
+      return v;
     case Val::Kind::Float:
       if (v.adopts && v.dtype == DType::F32) v.real = static_cast<double>(static_cast<float>(v.real));
       v.adopts = false;
@@ -281,8 +287,9 @@ Val Lowering::settle(Val v, const Ty* expected) {
         for (const Val& e : r.elems) {
           if (e.poison()) return Val::none();
           if (!sameStructure(r.elems[0], e) || (e.is(Val::Kind::Struct) && e.info->text != r.elems[0].info->text)) {
-            return fail(Code::E0207, e.span, "values of a list are of one type, but this is " + describe(e) +
-                                                 " and the first is " + describe(r.elems[0]));
+            return fail(Code::E0207, e.span,
+                        "values of a list are of one type, but this is " + describe(e) + " and the first is " +
+                            describe(r.elems[0]));
           }
         }
         return r;
@@ -367,8 +374,8 @@ Val Lowering::overTrees(const std::vector<Val>& operands, Span span, std::string
   }
   for (const Val& v : operands) {
     if (!v.isTree() && rankOf(v) > 0) {
-      return fail(Code::E0203, v.span, "beside a tree `" + std::string(opName) +
-                                           "` takes trees and single numbers, not " + describe(v));
+      return fail(Code::E0203, v.span,
+                  "beside a tree `" + std::string(opName) + "` takes trees and single numbers, not " + describe(v));
     }
   }
   std::function<Val(const std::vector<Val>&, bool)> walk = [&](const std::vector<Val>& parts, bool state) -> Val {
@@ -453,8 +460,9 @@ Val Lowering::elementwise(OpKind kind, const std::vector<Val>& operands, Span sp
     if (opName == "/" && !std::any_of(typed.begin(), typed.end(), hasFloat)) dtype = DType::I64;
   }
   auto refuse = [&](std::string_view needs) {
-    auto d = error(Code::E0201, span,
-                   "`" + std::string(opName) + "` needs " + std::string(needs) + ", not " + std::string(ir::name(*dtype)));
+    auto d =
+        error(Code::E0201, span,
+              "`" + std::string(opName) + "` needs " + std::string(needs) + ", not " + std::string(ir::name(*dtype)));
     for (const Val& o : typed) {
       if (o.span.valid()) d.label(o.span, describe(o));
     }
@@ -478,8 +486,9 @@ Val Lowering::elementwise(OpKind kind, const std::vector<Val>& operands, Span sp
     if (values.empty()) return Val::none();
     auto shape = ir::broadcastShapes(c->type.shape, values[0]->type.shape);
     if (!shape) {
-      return fail(Code::E0202, span, "shapes do not broadcast: " + ir::toString(c->type.shape) + " and " +
-                                         ir::toString(values[0]->type.shape) + " in `where`");
+      return fail(Code::E0202, span,
+                  "shapes do not broadcast: " + ir::toString(c->type.shape) + " and " +
+                      ir::toString(values[0]->type.shape) + " in `where`");
     }
     at(span);
     for (ir::Value*& v : values) v = b().broadcastTo(v, *shape);
@@ -491,7 +500,8 @@ Val Lowering::elementwise(OpKind kind, const std::vector<Val>& operands, Span sp
   return make(kind, values, {}, span);
 }
 
-Val Lowering::make(OpKind kind, std::vector<ir::Value*> operands, std::vector<ir::Builder::NamedAttr> attrs, Span span) {
+Val Lowering::make(OpKind kind, std::vector<ir::Value*> operands, std::vector<ir::Builder::NamedAttr> attrs,
+                   Span span) {
   std::vector<ir::Type> types;
   for (ir::Value* v : operands) types.push_back(v->type);
   ir::Inferred inferred = ir::infer(kind, types, [&](std::string_view name) -> const ir::Attr* {

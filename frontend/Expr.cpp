@@ -107,7 +107,8 @@ Val Lowering::shortCircuit(const ast::Expr& e, const Val& left) {
     if (right.is(Kind::Bool) || right.poison()) return right;
     return binary(e.text, left, right, e.span, e.opSpan);
   }
-  const bool single = left.is(Kind::Tensor) && left.tensor->type.shape.empty() && left.tensor->type.dtype == ir::DType::Bool;
+  const bool single =
+      left.is(Kind::Tensor) && left.tensor->type.shape.empty() && left.tensor->type.dtype == ir::DType::Bool;
   if (!single) return binary(e.text, left, eval(*e.args[1]), e.span, e.opSpan);
   // The right side goes into the branch that needs it. When nothing in it can fail or be seen, it comes out again.
   ir::Op* op = b().makeTyped(OpKind::If, {left.tensor}, {});
@@ -154,7 +155,8 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
       for (const auto& [n, s] : base.module->declared) names.push_back(n);
       for (const auto& [n, f] : base.module->functions) names.push_back(n);
       auto d = error(Code::E0206, span, "module `" + base.module->name + "` has no `" + text + "`");
-      if (std::string near = nearest(name, names); !near.empty()) d.help("did you mean `" + near + "`?", {{span, near}});
+      if (std::string near = nearest(name, names); !near.empty())
+        d.help("did you mean `" + near + "`?", {{span, near}});
       return Val::none();
     }
     case Kind::Struct: {
@@ -166,14 +168,17 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
       }
       if (auto v = memberOfTensor(*this, base, name, span)) return *v;
       auto d = error(Code::E0206, span, describe(base) + " has no field `" + text + "`");
-      if (std::string near = nearest(name, names); !near.empty()) d.help("did you mean `" + near + "`?", {{span, near}});
+      if (std::string near = nearest(name, names); !near.empty())
+        d.help("did you mean `" + near + "`?", {{span, near}});
       return Val::none();
     }
     case Kind::Tuple:
+    case Kind::Pack:
       if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0]))) {
         const size_t i = text.size() > 6 ? base.elems.size() : std::stoul(text);
         if (i < base.elems.size()) return base.elems[i];
-        return fail(Code::E0206, span, "a tuple of " + std::to_string(base.elems.size()) + " has no element " + text);
+        return fail(Code::E0206, span,
+                    "there are " + std::to_string(base.elems.size()) + " elements, and no element " + text);
       }
       break;
     default: break;
@@ -268,13 +273,14 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
   for (const auto& [generic, arg] : type.type->info->args) g.bound[generic] = arg;  // an alias gives them
   if (given) {
     if (given->subscripts.size() > decl.stmt->generics.size()) {
-      return fail(Code::E0204, given->span, "`" + name + "` has " + std::to_string(decl.stmt->generics.size()) +
-                                                " type parameters, but " + std::to_string(given->subscripts.size()) +
-                                                " are given");
+      return fail(Code::E0204, given->span,
+                  "`" + name + "` has " + std::to_string(decl.stmt->generics.size()) + " type parameters, but " +
+                      std::to_string(given->subscripts.size()) + " are given");
     }
     for (size_t i = 0; i < given->subscripts.size(); ++i) {
       const ast::Subscript& s = given->subscripts[i];
-      if (s.kind != ast::Subscript::Kind::Index || !s.index) return fail(Code::E0203, s.span, "a type argument is expected");
+      if (s.kind != ast::Subscript::Kind::Index || !s.index)
+        return fail(Code::E0203, s.span, "a type argument is expected");
       Val v = eval(*s.index);
       if (v.poison()) return v;
       g.bound[decl.stmt->generics[i].name.text] = v;
@@ -308,7 +314,7 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
     fields[i] = init.value ? eval(*init.value, &hint) : Val::none();
     ok = ok && !fields[i].poison();
   }
-  for (size_t i = 0; i < declared.size(); ++i) {
+  for (size_t i = 0; ok && i < declared.size(); ++i) {
     if (seen[i]) continue;
     fail(Code::E0204, e.span, "the field `" + declared[i].name.text + "` of `" + name + "` is missing");
     ok = false;

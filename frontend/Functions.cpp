@@ -25,7 +25,8 @@ std::string Lowering::keyOf(const Val& v) {
     case Kind::Poison: return "!";
     case Kind::Unit: return "()";
     case Kind::Int: return "#" + toString(v.integer) + (v.adopts ? "" : "i");
-    case Kind::Float: return "#" + std::to_string(std::bit_cast<uint64_t>(v.real)) + (v.adopts ? "" : std::string(ir::name(v.dtype)));
+    case Kind::Float:
+      return "#" + std::to_string(std::bit_cast<uint64_t>(v.real)) + (v.adopts ? "" : std::string(ir::name(v.dtype)));
     case Kind::Bool: return v.boolean ? "true" : "false";
     case Kind::String: return "\"" + v.text + "\"";
     case Kind::DType: return std::string(ir::name(v.dtype));
@@ -66,7 +67,8 @@ namespace {
 bool mentions(const ast::TypeExpr& t, const std::string& name, bool inShape) {
   if (inShape && t.path.size() == 1 && t.path[0].text == name) return true;
   for (const auto& a : t.args) {
-    if (mentions(*a, name, inShape || t.kind == ast::TypeExpr::Kind::Path || t.kind == ast::TypeExpr::Kind::List)) return true;
+    if (mentions(*a, name, inShape || t.kind == ast::TypeExpr::Kind::Path || t.kind == ast::TypeExpr::Kind::List))
+      return true;
   }
   return false;
 }
@@ -223,7 +225,8 @@ Val Lowering::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics
   return r;
 }
 
-void Lowering::placesOf(const Val& v, const Ty& declared, const std::string& otherwise, std::vector<std::string>& list) {
+void Lowering::placesOf(const Val& v, const Ty& declared, const std::string& otherwise,
+                        std::vector<std::string>& list) {
   const std::string& place = declared.place.empty() ? otherwise : declared.place;
   if (v.tensor) list.push_back(place);
   // What a lambda captured, or a device stands for, is where it is: each a device variable of its own.
@@ -299,10 +302,12 @@ void Lowering::lowerInstance(const FnDecl& decl, Instance& inst, const std::vect
     result = lowerBlock(s.body, nullptr, frame().result).value;
   }
   if (s.type && !result.poison()) {
-    const Target who{"the result of `" + s.name.text + "`", result.span.valid() ? result.span : s.name.span, s.type->span, true};
+    const Target who{"the result of `" + s.name.text + "`", result.span.valid() ? result.span : s.name.span,
+                     s.type->span, true};
     if (result.is(Kind::Unit)) {
-      result = fail(Code::E0207, who.span, who.what + " is declared " + std::string(sources.text(s.type->span)) +
-                                               ", but the body gives no value");
+      result =
+          fail(Code::E0207, who.span,
+               who.what + " is declared " + std::string(sources.text(s.type->span)) + ", but the body gives no value");
     } else {
       result = unify(*s.type, result, g, who);
       if (!result.poison() && !finishPending(g, who)) result = Val::none();

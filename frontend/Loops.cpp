@@ -87,7 +87,8 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
     return nothing;
   }
   if (s.isStatic) {
-    auto lo = constInt(over.elems[0], "a bound of a static loop"), hi = constInt(over.elems[1], "a bound of a static loop");
+    auto lo = constInt(over.elems[0], "a bound of a static loop"),
+         hi = constInt(over.elems[1], "a bound of a static loop");
     auto by = constInt(over.elems[2], "the step of a static loop");
     if (!lo || !hi || !by) return nothing;
     constexpr int64_t kMostTrips = 100'000;
@@ -178,7 +179,8 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
     ir::Region* regions[2] = {b().addRegion(op), b().addRegion(op)};
     std::vector<Val> arguments[2];
     for (int r = 0; r < 2; ++r) {
-      for (size_t i = 0; i < initial.size(); ++i) arguments[r].push_back(argumentsLike(initial[i], regions[r], labels[i]));
+      for (size_t i = 0; i < initial.size(); ++i)
+        arguments[r].push_back(argumentsLike(initial[i], regions[r], labels[i]));
     }
     ++regionDepth_;
     inRegion(regions[0], [&] {
@@ -200,8 +202,9 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
         return c.poison() ? Val::ofBool(false) : c;
       };
       if (stop && !range) {
-        go = tensorOf(emitIf(stop, s.span, {"the condition"}, [&] { return std::vector{Val::ofTensor(boolConstant(false))}; },
-                             [&] { return std::vector{Val::ofTensor(tensorOf(condition()))}; })[0]);
+        go = tensorOf(emitIf(
+            stop, s.span, {"the condition"}, [&] { return std::vector{Val::ofTensor(boolConstant(false))}; },
+            [&] { return std::vector{Val::ofTensor(tensorOf(condition()))}; })[0]);
       } else {
         go = tensorOf(condition());
         if (stop) go = b().value(OpKind::And, {go, b().value(OpKind::Not, {stop})});
@@ -225,9 +228,12 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
       if (range) after.push_back(Val::ofTensor(b().value(OpKind::Add, {arguments[1][at0].tensor, (*range)[2]})));
       if (exits.breaks) after.push_back(flag(trip.broke, Exit::Break));
       if (exits.returns) after.push_back(flag(trip.returned, Exit::Return));
-      if (trip.mixed) seen = trip.result;
-      else if (trip.exit == Exit::Return) seen = materialise(trip.value);
-      else seen = Val::unit();
+      if (trip.mixed)
+        seen = trip.result;
+      else if (trip.exit == Exit::Return)
+        seen = materialise(trip.value);
+      else
+        seen = Val::unit();
       if (carriesResult) after.push_back(seen.is(Val::Kind::Unit) ? arguments[1][resultAt] : seen);
     });
     --regionDepth_;

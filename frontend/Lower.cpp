@@ -1,11 +1,10 @@
 // The entry of lowering: units and their declarations, imports, the script's body, tests, benches, uncalled functions.
-#include "frontend/Lowering.h"
-
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
+#include "frontend/Lowering.h"
 #include "frontend/StdModules.h"
 
 namespace tenc::frontend {
@@ -90,12 +89,14 @@ void Lowering::collect(Unit& unit) {
   // Functions of one name differ by the head of their first parameter, and share it with nothing else.
   for (const auto& [name, list] : unit.functions) {
     if (auto it = unit.declared.find(name); it != unit.declared.end()) {
-      error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice").note(it->second, "first declared here");
+      error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice")
+          .note(it->second, "first declared here");
     }
     std::map<std::string, Span> heads;
     for (const FnDecl& d : list) {
       const auto& params = d.stmt->params;
-      auto [it, fresh] = heads.try_emplace(params.empty() ? "none" : headOf(params[0].type.get(), d), d.stmt->name.span);
+      auto [it, fresh] =
+          heads.try_emplace(params.empty() ? "none" : headOf(params[0].type.get(), d), d.stmt->name.span);
       if (fresh) continue;
       error(Code::E0103, d.stmt->name.span, "`" + name + "` is declared twice for the same kind of first parameter")
           .note(it->second, "first declared here");
@@ -343,21 +344,22 @@ void Lowering::checkUncalled(const Unit& unit) {
       size_t next = 0;
       std::vector<Val> values(s.params.size());
       bool ok = true;
-      // Variables by themselves first: a term over them is then known.
       for (const ast::FnParam& p : s.params) {
-        if (p.type && p.type->kind == ast::TypeExpr::Kind::Path) {
-          const TypeName head = p.type->path.size() == 1 ? typeName(*p.type, g, false) : TypeName{};
-          (void)head;
-          bindSamples(*p.type, g, next);
-        } else if (p.type) {
-          bindSamples(*p.type, g, next);
-        }
+        if (p.type) bindSamples(*p.type, g, next);
       }
       for (size_t i = 0; ok && i < values.size(); ++i) {
         const ast::FnParam& p = s.params[i];
         if (!p.type) {
           ok = false;
           break;
+        }
+        if (p.otherwise) {
+          const Val given = eval(*p.otherwise);
+          values[i] =
+              unify(*p.type, given, g, {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
+          ok = !values[i].poison();
+          if (ok && !paramIsStatic(decl, p)) values[i] = materialise(values[i]);
+          continue;
         }
         const auto bound = p.type->path.size() == 1 ? g.bound.find(p.type->path[0].text) : g.bound.end();
         if (bound != g.bound.end() && bound->second.is(Kind::Int)) {
@@ -366,9 +368,8 @@ void Lowering::checkUncalled(const Unit& unit) {
           ok = false;
         } else if (p.isStatic) {
           const std::string type = p.type->path.size() == 1 ? p.type->path[0].text : "";
-          if (type == "bool") values[i] = Val::ofBool(true);
-          else if (type == "i64") values[i] = Val::ofInt(3);
-          else ok = false;
+          values[i] = Val::ofBool(true);
+          ok = type == "bool";
         } else if (paramIsStatic(decl, p)) {
           values[i] = Val::ofInt(kDims[next++ % std::size(kDims)]);
           g.bound[p.name.text] = values[i];

@@ -27,7 +27,7 @@ struct Binding {
   Val value;
   Span span;  ///< of the declaration, for notes
   bool isVar = false;
-  int regionDepth = 0;              ///< run-time loops and branches around the declaration
+  int regionDepth = 0;                 ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
 };
 
@@ -204,7 +204,7 @@ class Lowering {
     const FnDecl* fn = nullptr;
     std::string key, signature;
     Span call;
-    bool higherOrder = false;  ///< has a function among its arguments
+    bool higherOrder = false;    ///< has a function among its arguments
     const Ty* result = nullptr;  ///< declared type of the result, as far as it is known
     std::list<Scope> scopes;
     std::map<std::string, Span> ended;  ///< names of blocks that ended, for notes
@@ -261,8 +261,11 @@ class Lowering {
     std::map<std::string, Span, std::less<>> origin;  ///< where each was bound, for notes
     bool locals = false;                              ///< also see local names (types of `let`)
     bool open = true;                                 ///< unknown names in shapes are variables
-    struct Pending { const ast::TypeExpr* dim; int64_t value; };
-    std::vector<Pending> pending;                     ///< dims with more than one unknown, solved at the end
+    struct Pending {
+      const ast::TypeExpr* dim;
+      int64_t value;
+    };
+    std::vector<Pending> pending;  ///< dims with more than one unknown, solved at the end
   };
   /// Who is being unified, for messages: "argument `x` of `affine`".
   struct Target {
@@ -272,8 +275,12 @@ class Lowering {
     bool isDeclaration = false;  ///< let, result, field: E0207 instead of E0201, E0202
   };
   const ast::Generic* listedGeneric(const Generics& g, std::string_view name) const;
-  /// What a name in a type means: bound variable, dtype, struct or other type, integer; nullopt for an unbound variable.
-  struct TypeName { bool variable = false; std::optional<Val> value; };
+  /// What a name in a type means: bound variable, dtype, struct or other type, integer; nullopt for an unbound
+  /// variable.
+  struct TypeName {
+    bool variable = false;
+    std::optional<Val> value;
+  };
   TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
   Ty resolve(const ast::TypeExpr& t, Generics& g);
   std::optional<Ty> typeOfVal(const Val& type);
@@ -381,7 +388,7 @@ class Lowering {
     enum class Kind : uint8_t { Function, Loop, Region, Expression } kind = Kind::Function;
     std::vector<Binding*> vars;  ///< Loop, Region: variables whose values it hands on
     std::vector<std::string> names;
-    bool wantsValue = true;      ///< whether the value of the last statement is used
+    bool wantsValue = true;  ///< whether the value of the last statement is used
   };
   Boundary* boundary_ = nullptr;
   using Statements = std::vector<ast::StmtPtr>;
@@ -456,7 +463,8 @@ class Lowering {
   using BranchFn = std::function<std::vector<Val>()>;
   /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
   std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
-                          const BranchFn& no, const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
+                          const BranchFn& no,
+                          const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
   std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
   std::vector<Val> loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,

@@ -49,9 +49,9 @@ struct OperatorRow {
   OpKind kind;
 };
 constexpr OperatorRow kOperators[] = {
-    {"+", OpKind::Add}, {"-", OpKind::Sub},  {"*", OpKind::Mul},  {"/", OpKind::Div}, {"//", OpKind::FloorDiv},
-    {"%", OpKind::Mod}, {"**", OpKind::Pow}, {"==", OpKind::Eq},  {"!=", OpKind::Ne}, {"<", OpKind::Lt},
-    {"<=", OpKind::Le}, {">", OpKind::Gt},   {">=", OpKind::Ge},  {"and", OpKind::And}, {"or", OpKind::Or},
+    {"+", OpKind::Add}, {"-", OpKind::Sub},  {"*", OpKind::Mul}, {"/", OpKind::Div},   {"//", OpKind::FloorDiv},
+    {"%", OpKind::Mod}, {"**", OpKind::Pow}, {"==", OpKind::Eq}, {"!=", OpKind::Ne},   {"<", OpKind::Lt},
+    {"<=", OpKind::Le}, {">", OpKind::Gt},   {">=", OpKind::Ge}, {"and", OpKind::And}, {"or", OpKind::Or},
 };
 }  // namespace
 
@@ -61,9 +61,12 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
     const Int x = a.integer, y = b2.integer;
     if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
     Int r = 0;
-    if (op == "+") r = x + y;
-    else if (op == "-") r = x - y;
-    else if (op == "*") r = x * y;
+    if (op == "+")
+      r = x + y;
+    else if (op == "-")
+      r = x - y;
+    else if (op == "*")
+      r = x * y;
     else if (op == "//" || op == "%") {
       if (y == 0) return fail(Code::E0212, span, "integer division by zero");
       r = op == "//" ? floorDivide(x, y) : x - floorDivide(x, y) * y;
@@ -94,16 +97,23 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
   const double x = asDouble(a), y = asDouble(b2);
   if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
   double r = 0;
-  if (op == "+") r = x + y;
-  else if (op == "-") r = x - y;
-  else if (op == "*") r = x * y;
-  else if (op == "/") r = x / y;
-  else if (op == "//") r = std::floor(x / y);
+  if (op == "+")
+    r = x + y;
+  else if (op == "-")
+    r = x - y;
+  else if (op == "*")
+    r = x * y;
+  else if (op == "/")
+    r = x / y;
+  else if (op == "//")
+    r = std::floor(x / y);
   else if (op == "%") {
     r = std::fmod(x, y);
     if (r != 0 && (r < 0) != (y < 0)) r += y;
-  } else if (op == "**") r = std::pow(x, y);
-  else return std::nullopt;
+  } else if (op == "**")
+    r = std::pow(x, y);
+  else
+    return std::nullopt;
   Val v = Val::ofFloat(adopts ? r : rounded(r, type), span, adopts);
   v.dtype = type;
   return v;
@@ -142,8 +152,10 @@ Val Lowering::compareDevices(std::string_view op, const Val& a, const Val& b2, S
   std::vector<ir::Value*> operands;
   std::vector<std::string> names;
   for (const DeviceRef* d : {&x, &y}) {
-    if (d->of) operands.push_back(d->of);
-    else names.push_back(d->name);
+    if (d->of)
+      operands.push_back(d->of);
+    else
+      names.push_back(d->name);
   }
   // A device variable stands for a value only through the attribute, so two of them are named together.
   std::vector<ir::Builder::NamedAttr> attrs;

@@ -70,8 +70,9 @@ bool Lowering::sameTypes(const Val& a, const Val& b2) {
 bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
   if (a.poison() || b2.poison()) return false;
   auto differ = [&] {
-    auto d = error(Code::E0209, span, "the branches give " + std::string(name) + " different types: " + describe(a) +
-                                          " and " + describe(b2));
+    auto d =
+        error(Code::E0209, span,
+              "the branches give " + std::string(name) + " different types: " + describe(a) + " and " + describe(b2));
     if (a.span.valid()) d.label(a.span, describe(a));
     if (b2.span.valid()) d.label(b2.span, describe(b2));
     return false;
@@ -84,7 +85,8 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     const bool sameInt = a.is(Val::Kind::Int) && b2.is(Val::Kind::Int) && a.integer == b2.integer;
     const bool sameBool = a.is(Val::Kind::Bool) && b2.is(Val::Kind::Bool) && a.boolean == b2.boolean;
     if (sameInt || sameBool) return true;
-    if (a.is(Val::Kind::Tensor) && b2.is(Val::Kind::Tensor)) return a.tensor->type.sameTensor(b2.tensor->type) || differ();
+    if (a.is(Val::Kind::Tensor) && b2.is(Val::Kind::Tensor))
+      return a.tensor->type.sameTensor(b2.tensor->type) || differ();
     std::optional<DType> hint;
     if (a.is(Val::Kind::Tensor)) hint = a.tensor->type.dtype;
     if (b2.is(Val::Kind::Tensor)) hint = b2.tensor->type.dtype;
@@ -219,8 +221,9 @@ std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial,
       });
     }
     if (!v.poison() && !sameTypes(initial[i], v)) {
-      error(Code::E0209, span, "`" + names[i] + "` is carried by the loop and must keep its type, but it is " +
-                                   describe(initial[i]) + " before and " + describe(v) + " after a trip");
+      error(Code::E0209, span,
+            "`" + names[i] + "` is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
+                " before and " + describe(v) + " after a trip");
       v = Val::none();
     }
     leavesOf(v.poison() ? arguments[i] : v, yields);

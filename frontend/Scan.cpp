@@ -153,10 +153,11 @@ std::set<std::string> namesIn(const ast::Expr& e) {
 
 bool usedAsSize(const ast::Stmt& fn, const std::string& name) {
   static const std::set<std::string_view> kSizers = {
-      "zeros",  "ones",   "empty",   "full",        "eye",     "arange",    "linspace",  "tabulate", "rand",
-      "randn",  "randint", "permutation", "bernoulli", "reshape", "broadcast_to", "tile", "repeat", "split",
-      "one_hot", "topk",  "bincount", "histogram",  "list",    "tuple",     "expand_dims", "permute_dims", "moveaxis",
-      "transpose", "tril", "triu", "diagonal", "unfold", "max_pool", "avg_pool", "group_norm", "resize"};
+      "zeros",       "ones",         "empty",      "full",        "eye",       "arange",    "linspace",     "tabulate",
+      "rand",        "randn",        "randint",    "permutation", "bernoulli", "reshape",   "broadcast_to", "tile",
+      "repeat",      "split",        "one_hot",    "topk",        "bincount",  "histogram", "list",         "tuple",
+      "expand_dims", "permute_dims", "moveaxis",   "transpose",   "tril",      "triu",      "diagonal",     "unfold",
+      "max_pool",    "avg_pool",     "group_norm", "resize"};
   bool found = false;
   TreeVisitor inside;
   inside.onExpression = [&](const ast::Expr& e) {

@@ -109,6 +109,8 @@ std::optional<Val> Lowering::lookupGlobal(const Unit& unit, std::string_view nam
   if (auto it = unit.names.find(name); it != unit.names.end()) {
     return lookupGlobal(*it->second.first, it->second.second, span);
   }
+  // What a failed import would have brought.
+  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end() && it->second.poison()) return Val::none();
   return std::nullopt;
 }
 
@@ -144,7 +146,8 @@ bool Lowering::nameExists(std::string_view name) {
   if (findLocal(name)) return true;
   const Unit& u = *frame().unit;
   return u.declared.count(name) || u.functions.count(name) || u.modules.count(name) || u.names.count(name) ||
-         builtinConstant(name, {}) || ir::dtypeNamed(name) || name == "cpu" || name == "cuda" || isBuiltin(name);
+         u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) || name == "cpu" ||
+         name == "cuda" || isBuiltin(name);
 }
 
 std::vector<std::string> Lowering::visibleNames() {
@@ -257,7 +260,8 @@ Val Lowering::constantOf(const Unit& unit, const ast::Stmt& decl) {
   if (v.isNumber() && decl.type && expected.isTensor() && expected.dtype) {
     const bool real = ir::isFloat(*expected.dtype);
     if (v.is(Val::Kind::Float) && !real) {
-      v = fail(Code::E0207, decl.value->span, "`" + name + "` is declared " + toString(expected) + ", but this is a float");
+      v = fail(Code::E0207, decl.value->span,
+               "`" + name + "` is declared " + toString(expected) + ", but this is a float");
     } else {
       if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
       v.dtype = *expected.dtype;
@@ -312,17 +316,19 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
   } else if (auto given = options.params.find(name); given != options.params.end()) {
     auto parsed = parseParam(given->second, type, decl.name.span);
     v = parsed ? *parsed
-               : fail(Code::E0504, decl.name.span, "`" + given->second + "` is no " + type + " for the param `" + name + "`");
+               : fail(Code::E0504, decl.name.span,
+                      "`" + given->second + "` is no " + type + " for the param `" + name + "`");
   } else if (decl.value) {
     v = eval(*decl.value);
     const bool real = type == "f32" || type == "f64";
     if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
-    const bool fits = type == "i64" ? v.is(Val::Kind::Int)
-                      : real        ? v.is(Val::Kind::Float)
+    const bool fits = type == "i64"    ? v.is(Val::Kind::Int)
+                      : real           ? v.is(Val::Kind::Float)
                       : type == "bool" ? v.is(Val::Kind::Bool)
                                        : v.is(Val::Kind::String);
     if (!fits && !v.poison()) {
-      v = fail(Code::E0504, decl.value->span, "the param `" + name + "` is " + type + ", but its value is " + describe(v));
+      v = fail(Code::E0504, decl.value->span,
+               "the param `" + name + "` is " + type + ", but its value is " + describe(v));
     }
   }
   v.adopts = v.isNumber();

@@ -12,7 +12,8 @@ using ExprKind = ast::Expr::Kind;
 
 Lowering::Flow Lowering::lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected) {
   auto plain = [&](const Tail& t) { return lowerPlain(s, last, t, expected); };
-  if (s.annotations.empty()) return plain(tail);
+  // Annotations of declarations belong to them: `@gpu fn`.
+  if (s.annotations.empty() || s.kind <= StmtKind::Bench) return plain(tail);
   std::set<std::string> assigned;
   assignedNames(s, assigned);
   return lowerPlaced(s.annotations, 0, assigned, tail, plain);
@@ -100,9 +101,18 @@ Val Lowering::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const
   for (auto& [name, bound] : g.bound) {
     declare({name, g.origin.count(name) ? g.origin[name] : s.type->span}, bound, false);
   }
+  if (value.poison()) poisonDims(*s.type);
   if (!value.poison()) value = moveToPlaces(value, type, s.type->span);
   *declared = std::make_shared<Ty>(std::move(type));
   return value;
+}
+
+void Lowering::poisonDims(const ast::TypeExpr& t) {
+  for (const ast::TypePtr& arg : t.args) {
+    const bool isName = arg->path.size() == 1 && arg->args.empty();
+    if (isName && !nameExists(arg->path[0].text)) declare(arg->path[0], Val::none(), false);
+    poisonDims(*arg);
+  }
 }
 
 void Lowering::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
@@ -114,8 +124,8 @@ void Lowering::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
   if (value.is(Val::Kind::Array)) value = settle(std::move(value));
   const bool splits = value.is(Val::Kind::Tuple) || value.is(Val::Kind::List) || value.is(Val::Kind::Pack);
   if (!value.poison() && (!splits || value.elems.size() != p.elements.size())) {
-    value = fail(Code::E0203, p.span, "a pattern of " + std::to_string(p.elements.size()) + " names does not take " +
-                                          describe(value));
+    value = fail(Code::E0203, p.span,
+                 "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
   }
   for (size_t i = 0; i < p.elements.size(); ++i) {
     bindPattern(p.elements[i], value.poison() ? Val::none() : value.elems[i], isVar, nullptr);
@@ -144,8 +154,8 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
     Val v = settle(value);
     const bool splits = v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
     if (!v.poison() && (op != "=" || !splits || v.elems.size() != target.args.size())) {
-      v = fail(Code::E0203, s.span, "a tuple of " + std::to_string(target.args.size()) + " variables does not take " +
-                                        describe(v));
+      v = fail(Code::E0203, s.span,
+               "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
     }
     for (size_t i = 0; i < target.args.size(); ++i) {
       const ast::Expr& part = *target.args[i];
@@ -156,7 +166,8 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   }
   const ast::Expr* root = rootOf(target);
   if (!root) {
-    fail(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
+    // The parser has reported what is no place at all.
+    if (diags.ok()) fail(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
     return;
   }
   if (root->text == "_") return;
@@ -191,7 +202,8 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
     if (k == path.size()) {
       if (op == "=") {
         if (path.empty()) return value;
-        return fit(typeOf(now), value, {"`" + std::string(sources.text(target.span)) + "`", s.value->span, target.span, true});
+        return fit(typeOf(now), value,
+                   {"`" + std::string(sources.text(target.span)) + "`", s.value->span, target.span, true});
       }
       Val left = now;
       left.span = target.span;
@@ -205,7 +217,8 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
         for (size_t i = 0; i < fields.size(); ++i) {
           if (fields[i].name.text == access.text) index = i;
         }
-      } else if (now.is(Val::Kind::Tuple) && !access.text.empty() && std::isdigit(static_cast<unsigned char>(access.text[0]))) {
+      } else if (now.is(Val::Kind::Tuple) && !access.text.empty() &&
+                 std::isdigit(static_cast<unsigned char>(access.text[0]))) {
         index = static_cast<size_t>(std::stoul(access.text));
       }
       if (index >= now.elems.size()) {

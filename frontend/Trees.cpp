@@ -1,5 +1,5 @@
-// Trees: structs, tuples and lists of tensors, walked leaf by leaf. The leaves of a value are every tensor that it holds,
-// also those captured by a lambda or standing for a device, so that any value can cross a region or a call.
+// Trees: structs, tuples and lists of tensors, walked leaf by leaf. The leaves of a value are every tensor that it
+// holds, also those captured by a lambda or standing for a device, so that any value can cross a region or a call.
 #include "frontend/Lowering.h"
 
 namespace tenc::frontend {

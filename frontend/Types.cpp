@@ -22,7 +22,10 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
   const std::string& name = t.path[0].text;
   if (t.path.size() > 1) {
     auto imported = g.unit->modules.find(name);
-    if (imported == g.unit->modules.end()) return {false, unknownName(name, t.path[0].span)};
+    if (imported == g.unit->modules.end()) {
+      if (lookupGlobal(*g.unit, name, t.span)) return {false, Val::none()};  // an import that failed
+      return {false, unknownName(name, t.path[0].span)};
+    }
     auto v = lookupGlobal(*imported->second, t.path[1].text, t.span);
     if (!v) {
       return {false, fail(Code::E0206, t.path[1].span, "module `" + name + "` has no `" + t.path[1].text + "`")};
@@ -160,14 +163,21 @@ Ty Lowering::resolve(const ast::TypeExpr& t, Generics& g) {
       if (n.variable) {
         const ast::Generic* listed = listedGeneric(g, name);
         const std::string kind = listed ? listed->kind : "";
-        if (kind == "fn") r.kind = Ty::Kind::Fn;
-        else if (kind == "device") r.kind = Ty::Kind::Device;
-        else if (t.hasArgs || (!kind.empty() && kind != "tree")) r.kind = Ty::Kind::Tensor;
+        if (kind == "fn")
+          r.kind = Ty::Kind::Fn;
+        else if (kind == "device")
+          r.kind = Ty::Kind::Device;
+        else if (t.hasArgs || (!kind.empty() && kind != "tree"))
+          r.kind = Ty::Kind::Tensor;
       } else if (!n.value) {
-        if (name == "str") r.kind = Ty::Kind::String;
-        else if (name == "device") r.kind = Ty::Kind::Device;
-        else if (name == "fn") r.kind = Ty::Kind::Fn;
-        else if (!nameIsParam(g, name)) unknownType(t);
+        if (name == "str")
+          r.kind = Ty::Kind::String;
+        else if (name == "device")
+          r.kind = Ty::Kind::Device;
+        else if (name == "fn")
+          r.kind = Ty::Kind::Fn;
+        else if (!nameIsParam(g, name))
+          unknownType(t);
         break;
       } else if (n.value->is(Val::Kind::DType)) {
         r.kind = Ty::Kind::Tensor;
@@ -225,11 +235,14 @@ bool Lowering::nameIsParam(const Generics& g, std::string_view name) const { ret
 void Lowering::unknownType(const ast::TypeExpr& t) {
   const std::string& name = t.path[0].text;
   auto d = error(Code::E0102, t.span, "unknown type `" + name + "`");
-  std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool", "str"};
+  std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8",  "i16",  "i32",
+                                    "i64", "u8",   "u16", "u32", "u64", "bool", "str"};
   for (const auto& [n, s] : frame().unit->structs) names.push_back(n);
   const std::string near = nearest(name, names);
-  if (!near.empty()) d.help("did you mean `" + near + "`?", {{t.path[0].span, near}});
-  else d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");
+  if (!near.empty())
+    d.help("did you mean `" + near + "`?", {{t.path[0].span, near}});
+  else
+    d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");
 }
 
 std::shared_ptr<const Ty> Lowering::structType(const StructDecl& decl) {
@@ -255,8 +268,9 @@ bool Lowering::giveArguments(const StructDecl& decl, const std::vector<ast::Type
                              Generics& inner, Span span) {
   const auto& generics = decl.stmt->generics;
   if (args.size() > generics.size()) {
-    fail(Code::E0204, span, "`" + decl.stmt->name.text + "` has " + std::to_string(generics.size()) +
-                                " type parameters, but " + std::to_string(args.size()) + " are given");
+    fail(Code::E0204, span,
+         "`" + decl.stmt->name.text + "` has " + std::to_string(generics.size()) + " type parameters, but " +
+             std::to_string(args.size()) + " are given");
     return false;
   }
   for (size_t i = 0; i < args.size(); ++i) {

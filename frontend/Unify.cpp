@@ -16,12 +16,16 @@ bool callable(const Val& v) {
 
 bool Lowering::checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who) {
   bool ok = true;
-  if (kind == "float") ok = ir::isFloat(v.dtype);
-  else if (kind == "int") ok = ir::isInt(v.dtype);
-  else if (kind == "real") ok = v.dtype != ir::DType::Bool;
+  if (kind == "float")
+    ok = ir::isFloat(v.dtype);
+  else if (kind == "int")
+    ok = ir::isInt(v.dtype);
+  else if (kind == "real")
+    ok = v.dtype != ir::DType::Bool;
   if (!ok) {
-    error(Code::E0201, who.span, who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) +
-                                     "` is declared " + std::string(kind));
+    error(Code::E0201, who.span,
+          who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) + "` is declared " +
+              std::string(kind));
   }
   return ok;
 }
@@ -50,7 +54,8 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
     if (from != g.origin.end() && from->second.valid()) {
       d.note(from->second, "`" + written + "` is " + std::to_string(*known) + " because of this");
     } else if (t.kind == TypeKind::Path && !literal) {
-      d.note(t.span, "`" + written + "` is a constant in scope; list it, `fn f[" + written + "]`, to make it a variable");
+      d.note(t.span,
+             "`" + written + "` is a constant in scope; list it, `fn f[" + written + "]`, to make it a variable");
     }
     return false;
   }
@@ -90,8 +95,8 @@ bool Lowering::finishPending(Generics& g, const Target& who) {
     pending.swap(g.pending);
   }
   if (pending.empty()) return true;
-  error(Code::E0202, who.span, "the dims in `" + std::string(sources.text(pending[0].dim->span)) +
-                                   "` do not follow from the arguments");
+  error(Code::E0202, who.span,
+        "the dims in `" + std::string(sources.text(pending[0].dim->span)) + "` do not follow from the arguments");
   return false;
 }
 
@@ -113,9 +118,7 @@ bool Lowering::unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& 
   for (size_t i = 0; i < (hasPack ? front : fixed); ++i) ok = unifyDim(*args[i], dims[i], g, who) && ok;
   if (!hasPack) return ok;
   const size_t back = args.size() - front - 1;
-  for (size_t i = 0; i < back; ++i) {
-    ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who) && ok;
-  }
+  for (size_t i = 0; i < back; ++i) { ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who) && ok; }
   ir::Dims inner(dims.begin() + static_cast<std::ptrdiff_t>(front), dims.end() - static_cast<std::ptrdiff_t>(back));
   const std::string& name = (*pack)->path[0].text;
   auto known = g.bound.find(name);
@@ -132,9 +135,10 @@ bool Lowering::unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& 
   auto expected = constInts(known->second);
   if (expected && *expected != inner) {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-                   who.what + " has shape " + ir::toString(inner) + " where `..." + name + "` = " +
-                       ir::toString(*expected) + " is declared");
-    if (auto from = g.origin.find(name); from != g.origin.end()) d.note(from->second, "`" + name + "` is bound by this");
+                   who.what + " has shape " + ir::toString(inner) + " where `..." + name +
+                       "` = " + ir::toString(*expected) + " is declared");
+    if (auto from = g.origin.find(name); from != g.origin.end())
+      d.note(from->second, "`" + name + "` is bound by this");
     return false;
   }
   return ok && expected;
@@ -144,8 +148,8 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
   const std::string& name = t.path[0].text;
   const Code dtypeCode = who.isDeclaration ? Code::E0207 : Code::E0201;
   auto mismatch = [&](Code code) {
-    auto d = error(code, who.span, who.what + " is " + describe(v) + ", but " + std::string(sources.text(t.span)) +
-                                       " is declared");
+    auto d = error(code, who.span,
+                   who.what + " is " + describe(v) + ", but " + std::string(sources.text(t.span)) + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
     return Val::none();
   };
@@ -170,9 +174,8 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
     if (isBool) return r;
     const bool stays = *declared == ir::DType::I64 || *declared == ir::DType::F32 || *declared == ir::DType::F64;
     if (stays) {
-      r = ir::isFloat(*declared)
-              ? Val::ofFloat(v.is(Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span, true)
-              : v;
+      r = ir::isFloat(*declared) ? Val::ofFloat(v.is(Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span, true)
+                                 : v;
       r.dtype = *declared;
       r.adopts = true;
       r = settle(r);
@@ -198,9 +201,9 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
     g.origin[name] = who.span;
   } else if (*declared != type.dtype) {
     const std::string asked(ir::name(*declared));
-    auto d = error(dtypeCode, who.span, who.what + " is " + describe(r) + ", but " + std::string(sources.text(t.span)) +
-                                            (head.value && name != asked ? " with " + name + " = " + asked : "") +
-                                            " is declared");
+    auto d = error(dtypeCode, who.span,
+                   who.what + " is " + describe(r) + ", but " + std::string(sources.text(t.span)) +
+                       (head.value && name != asked ? " with " + name + " = " + asked : "") + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
     if (v.span.valid()) d.help("`" + asked + "(...)` converts");
     return Val::none();
@@ -256,7 +259,8 @@ bool Lowering::unifyArgument(const ast::TypeExpr& t, const Val& actual, Generics
   }
 }
 
-Val Lowering::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who) {
+Val Lowering::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g,
+                          const Target& who) {
   if (!v.is(Kind::Struct) || v.info->decl != &decl) {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
                    who.what + " is " + describe(v) + ", but " + std::string(sources.text(t.span)) + " is declared");
@@ -264,8 +268,9 @@ Val Lowering::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const 
     return Val::none();
   }
   if (t.args.size() > v.info->args.size()) {
-    return fail(Code::E0204, t.span, "`" + decl.stmt->name.text + "` has " + std::to_string(v.info->args.size()) +
-                                         " type parameters, but " + std::to_string(t.args.size()) + " are given");
+    return fail(Code::E0204, t.span,
+                "`" + decl.stmt->name.text + "` has " + std::to_string(v.info->args.size()) + " type parameters, but " +
+                    std::to_string(t.args.size()) + " are given");
   }
   for (size_t i = 0; i < t.args.size(); ++i) {
     if (!unifyArgument(*t.args[i], v.info->args[i].second, g, who)) return Val::none();
@@ -309,7 +314,8 @@ Val Lowering::unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Tar
       if (!v.is(Kind::Tuple) || v.elems.size() != t.args.size()) return mismatch();
       Val r = v;
       for (size_t i = 0; i < r.elems.size(); ++i) {
-        r.elems[i] = unify(*t.args[i], v.elems[i], g, {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
+        r.elems[i] = unify(*t.args[i], v.elems[i], g,
+                           {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
         if (r.elems[i].poison()) return Val::none();
       }
       return r;
@@ -437,9 +443,12 @@ Val Lowering::fit(const Ty& t, const Val& v, const Target& who) {
     case Ty::Kind::List: {
       if (v.is(Kind::Array)) r = settle(v, &t);
       if (r.poison()) return r;
-      const Kind kind = t.kind == Ty::Kind::Struct ? Kind::Struct : t.kind == Ty::Kind::Tuple ? Kind::Tuple : Kind::List;
+      const Kind kind = t.kind == Ty::Kind::Struct  ? Kind::Struct
+                        : t.kind == Ty::Kind::Tuple ? Kind::Tuple
+                                                    : Kind::List;
       if (r.kind != kind) return mismatch();
-      if (kind == Kind::Struct && (r.info->decl != t.info->decl || (!t.elems.empty() && r.info->text != t.info->text))) {
+      if (kind == Kind::Struct &&
+          (r.info->decl != t.info->decl || (!t.elems.empty() && r.info->text != t.info->text))) {
         return mismatch();
       }
       if (kind == Kind::List && static_cast<int64_t>(r.elems.size()) != t.length) return mismatch();

@@ -110,7 +110,8 @@ Val Val::ofSequence(std::vector<Val> trips, Span s) {
 bool Ty::complete() const {
   switch (kind) {
     case Kind::Unknown: return false;
-    case Kind::Tensor: return dtype && dims && std::all_of(dims->begin(), dims->end(), [](int64_t d) { return d >= 0; });
+    case Kind::Tensor:
+      return dtype && dims && std::all_of(dims->begin(), dims->end(), [](int64_t d) { return d >= 0; });
     case Kind::List: return length >= 0 && elems.size() == 1 && elems[0].complete();
     case Kind::Tuple:
     case Kind::Struct: return std::all_of(elems.begin(), elems.end(), [](const Ty& t) { return t.complete(); });
