@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "runtime/abi/Program.h"
 
 namespace tenc::codegen {
 
