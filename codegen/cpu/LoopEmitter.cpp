@@ -62,7 +62,7 @@ class LoopEmitter {
     for (size_t v = 0; v < kernel_.outer.size(); ++v) {
       if (v == schedule_.outerVector) continue;
       int64_t n = kernel_.outer[v];
-      if (v == schedule_.tileVar) n = (n + schedule_.lanes - 1) / schedule_.lanes;
+      if (v == schedule_.tileVar) n = (n + schedule_.tile - 1) / schedule_.tile;
       digits.push_back({v, n});
     }
     if (schedule_.outerVector != Schedule::kNone) digits.push_back({kBlock, schedule_.blocks});
@@ -83,7 +83,7 @@ class LoopEmitter {
               extent % schedule_.block == 0 ? end : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, i64(extent));
         }
       } else {
-        outer_[var] = var == schedule_.tileVar ? b_.CreateMul(digit, i64(schedule_.lanes)) : digit;
+        outer_[var] = var == schedule_.tileVar ? b_.CreateMul(digit, i64(schedule_.tile)) : digit;
       }
     }
   }
@@ -306,7 +306,7 @@ class LoopEmitter {
   void allocateTiles() {
     const Stage& stage = kernel_.stages[0];
     tiles_.assign(stage.exprs.size(), nullptr);
-    auto count = static_cast<uint64_t>(schedule_.lanes * schedule_.lanes);
+    auto count = static_cast<uint64_t>(schedule_.tile * schedule_.tile);
     for (size_t i = 0; i < stage.exprs.size(); ++i) {
       if (!isTurned(stage.exprs[i])) continue;
       auto* slot = b_.CreateAlloca(llvm::ArrayType::get(
@@ -316,9 +316,8 @@ class LoopEmitter {
     }
   }
 
-  /// tile[row][lane] = source at (first + row, base + lane).
-  void turn(ExprEmitter& em, const Expr& e, Value* tile, Value* first, Value* base, Value* rowsLeft,
-            Value* columnsLeft) {
+  /// to[row][lane] = source at (first + row, base + lane), for a square of lanes x lanes.
+  void turn(ExprEmitter& em, const Expr& e, Value* to, Value* first, Value* base, Value* rowsLeft, Value* columnsLeft) {
     const int n = schedule_.lanes;
     llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[e.access.buffer].dtype);
     auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
@@ -359,48 +358,82 @@ class LoopEmitter {
       }
     }
     for (int i = 0; i < n; ++i) {
-      Value* at = b_.CreateConstGEP1_64(element, tile, static_cast<uint64_t>(i * n));
+      Value* at = b_.CreateConstGEP1_64(element, to, static_cast<uint64_t>(i * schedule_.tile));
       b_.CreateAlignedStore(rows[static_cast<size_t>(i)], at, align);
     }
     em.clearVar(schedule_.tileVar);
+  }
+
+  /// The lesser of `a + step` and `most`.
+  Value* endOf(Value* a, int64_t step, Value* most) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(a, i64(step)), most);
+  }
+
+  void turnAll(ExprEmitter& em, Value* first, Value* end, Value* base, Value* columnsEnd) {
+    const Stage& stage = kernel_.stages[0];
+    const int64_t n = schedule_.lanes;
+    bool wholeRows = kernel_.outer[schedule_.tileVar] % n == 0,
+         wholeColumns = kernel_.outer[schedule_.outerVector] % n == 0;
+    for (size_t i = 0; i < stage.exprs.size(); ++i) {
+      if (tiles_[i] == nullptr) continue;
+      const Expr& e = stage.exprs[i];
+      llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[e.access.buffer].dtype);
+      emitLoop(b_, first, end, n, {}, [&](Value* row, const Values&) -> Values {
+        Value* line = b_.CreateGEP(element, tiles_[i], b_.CreateMul(b_.CreateSub(row, first), i64(schedule_.tile)));
+        emitLoop(b_, base, columnsEnd, n, {}, [&](Value* column, const Values&) -> Values {
+          Value* rowsLeft = wholeRows ? nullptr : b_.CreateTrunc(b_.CreateSub(end, row), b_.getInt32Ty());
+          Value* columnsLeft = wholeColumns ? nullptr : b_.CreateSub(b_.CreateSub(columnsEnd, column), i64(1));
+          turn(em, e, b_.CreateGEP(element, line, b_.CreateSub(column, base)), row, column, rowsLeft, columnsLeft);
+          return {};
+        });
+        return {};
+      });
+    }
   }
 
   void emitTiles() {
     const Stage& stage = kernel_.stages[0];
     const int n = schedule_.lanes;
     size_t v = schedule_.outerVector, d = schedule_.tileVar;
-    int64_t rows = kernel_.outer[d];
     results_.clear();
     auto em = emitter(stage, v, n);
     em->emitInvariant();
     Value* first = outer_[d];
-    Value* end = b_.CreateAdd(first, i64(n));
-    if (rows % n != 0) end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, i64(rows));
-    VectorWalk walk{n, 1, true, kernel_.outer[v] % n == 0};
-    emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value* mask, const Values&) -> Values {
-      Value* rowsLeft = rows % n == 0 ? nullptr : b_.CreateTrunc(b_.CreateSub(end, first), b_.getInt32Ty());
-      Value* columnsLeft = mask == nullptr ? nullptr : b_.CreateSub(b_.CreateSub(blockHi_, base), i64(1));
-      for (size_t i = 0; i < stage.exprs.size(); ++i)
-        if (tiles_[i] != nullptr) turn(*em, stage.exprs[i], tiles_[i], first, base, rowsLeft, columnsLeft);
-      em->setVector(base, 1, mask);
-      em->emitInvariant();
+    Value* end = endOf(first, schedule_.tile, i64(kernel_.outer[d]));
+    VectorWalk walk{n, schedule_.copies[0], bool(schedule_.heavy[0]), kernel_.outer[v] % n == 0};
+    emitLoop(b_, blockLo_, blockHi_, schedule_.tile, {}, [&](Value* base, const Values&) -> Values {
+      Value* columnsEnd = endOf(base, schedule_.tile, blockHi_);
+      turnAll(*em, first, end, base, columnsEnd);
       emitLoop(b_, first, end, 1, {}, [&](Value* row, const Values&) -> Values {
         em->setVar(d, row);
-        Value* inTile = b_.CreateMul(b_.CreateSub(row, first), i64(n));
-        for (size_t i = 0; i < stage.exprs.size(); ++i) {
-          if (tiles_[i] == nullptr) continue;
-          ir::DType t = kernel_.buffers[stage.exprs[i].access.buffer].dtype;
-          llvm::Type* element = memoryType(b_.getContext(), t);
-          auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
-          auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
-          Value* loaded = b_.CreateAlignedLoad(vector, b_.CreateGEP(element, tiles_[i], inTile), align);
-          em->setValue(static_cast<ExprId>(i), 0, em->scalars().fromMemory(loaded, t));
-        }
-        return body(*em, stage, 1, {});
+        em->emitInvariant();
+        Value* line = b_.CreateMul(b_.CreateSub(row, first), i64(schedule_.tile));
+        emitVectorLoop(b_, base, columnsEnd, walk, {},
+                       [&](Value* column, int copies, Value* mask, const Values&) -> Values {
+                         em->setVector(column, copies, mask);
+                         Value* at = b_.CreateAdd(line, b_.CreateSub(column, base));
+                         for (size_t i = 0; i < stage.exprs.size(); ++i)
+                           for (int c = 0; tiles_[i] != nullptr && c < copies; ++c)
+                             em->setValue(static_cast<ExprId>(i), c, turned(*em, i, at, c));
+                         return body(*em, stage, copies, {});
+                       });
+        em->clearVar(v);
+        return {};
       });
       em->clearVar(d);
       return {};
     });
+  }
+
+  /// Copy `c` of a load that has been turned; `at` is the first copy's place in the square.
+  Scalar turned(ExprEmitter& em, size_t expr, Value* at, int c) {
+    ir::DType t = kernel_.buffers[kernel_.stages[0].exprs[expr].access.buffer].dtype;
+    llvm::Type* element = memoryType(b_.getContext(), t);
+    auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(schedule_.lanes));
+    Value* from = b_.CreateConstGEP1_64(element, b_.CreateGEP(element, tiles_[expr], at),
+                                        static_cast<uint64_t>(c * schedule_.lanes));
+    return em.scalars().fromMemory(
+        b_.CreateAlignedLoad(vector, from, llvm::Align(static_cast<uint64_t>(ir::byteSize(t)))), t);
   }
 };
 

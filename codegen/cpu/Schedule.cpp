@@ -39,7 +39,7 @@ double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int6
 int copiesFor(const Kernel& kernel, const Stage& stage, bool outer) {
   int cost = stageCost(kernel, stage);
   if (stage.reductions.empty()) return cost <= 4 ? 4 : cost <= 10 ? 2 : 1;
-  if (outer) return cost <= 4 ? 8 : cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
+  if (outer) return cost <= 2 ? 16 : cost <= 4 ? 8 : cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
   return cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
 }
 
@@ -73,7 +73,10 @@ void chooseTile(const Kernel& kernel, Schedule& s) {
     if (d == v || kernel.outer[d] < s.lanes || !fullBox(kernel, stage, d)) continue;
     for (const Expr& e : stage.exprs) {
       if (e.kind != Expr::Kind::Load || !e.access.terms.empty()) continue;
-      if (strideOf(e.access, d) == 1 && std::abs(strideOf(e.access, v)) > 1) s.tileVar = d;
+      if (strideOf(e.access, d) != 1 || std::abs(strideOf(e.access, v)) <= 1) continue;
+      // Runs of 256 bytes both ways; the turned square stays in the first cache.
+      s.tileVar = d;
+      s.tile = s.lanes * (ir::byteSize(kernel.buffers[e.access.buffer].dtype) == 8 ? 2 : 4);
     }
   }
 }
@@ -144,7 +147,7 @@ Schedule makeSchedule(const Kernel& kernel) {
     return s;
   }
 
-  int copies = 8;
+  int copies = 16;
   for (const Stage& stage : kernel.stages) copies = std::min(copies, copiesFor(kernel, stage, true));
   int64_t extent = kernel.outer[s.outerVector];
   bool loops =
@@ -156,13 +159,13 @@ Schedule makeSchedule(const Kernel& kernel) {
   int64_t unit = int64_t{s.lanes} * copies;
   auto wanted = static_cast<int64_t>(kGrainWork / std::max(outerCost, 0.01));
   s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
-  if (s.tileVar != kNone) s.block = std::max<int64_t>(s.block, int64_t{s.lanes} * 4);
+  if (s.tileVar != kNone) s.block = std::max<int64_t>(2 * s.tile, s.block / s.tile * s.tile);
   s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
   s.items = extent == 0 ? 0 : points / extent * s.blocks;
   if (s.tileVar != kNone) {
     int64_t d = kernel.outer[s.tileVar];
-    s.items = s.items / d * ((d + s.lanes - 1) / s.lanes);
-    outerCost *= s.lanes;
+    s.items = s.items / d * ((d + s.tile - 1) / s.tile);
+    outerCost *= static_cast<double>(s.tile);
   }
   double itemWork = outerCost * static_cast<double>(std::min(s.block, extent));
   s.grain =

@@ -17,8 +17,9 @@ struct Schedule {
   std::vector<size_t> stageVector;  ///< kNone with outerVector, and for scalar stages
   std::vector<int> copies;          ///< per stage: vectors side by side (the same for all with outerVector)
   std::vector<bool> heavy;          ///< per stage: much code, to be emitted once
-  /// With outerVector: the variable that transposed loads walk in memory; tiles of lanes x lanes are turned.
+  /// With outerVector: the variable that transposed loads walk in memory; squares of `tile` x `tile` are turned.
   size_t tileVar = kNone;
+  int64_t tile = 0;   ///< a multiple of lanes
   int64_t block = 0;  ///< with outerVector: elements of it an item
   int64_t blocks = 1;
   int64_t items = 1;

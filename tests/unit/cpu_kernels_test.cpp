@@ -135,7 +135,7 @@ Kernel transposeAdd(int64_t n, int64_t m2, DType t) {
 }
 
 TEST(CpuKernels, TransposedLoads) {
-  for (auto [n, c] : {std::pair<int64_t, int64_t>{16, 16}, {48, 80}, {17, 33}, {100, 50}, {5, 70}, {70, 5}}) {
+  for (auto [n, c] : {std::pair<int64_t, int64_t>{16, 16}, {48, 80}, {17, 33}, {100, 50}, {5, 70}, {70, 5}, {128, 128}, {150, 200}}) {
     CompiledKernel k(transposeAdd(n, c, DType::F32));
     auto a = values(n * c), b = values(n * c, 2);
     std::vector<float> out(a.size()), again(a.size());
