@@ -298,7 +298,7 @@ class Lowering {
   std::optional<Val> typeArgument(const ast::TypeExpr& t, Generics& g);
   bool nameIsParam(const Generics& g, std::string_view name) const;
   void unknownType(const ast::TypeExpr& t);
-  int typeDepth_ = 0;
+  std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   Val unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);

@@ -7,7 +7,6 @@ namespace tenc::frontend {
 
 namespace {
 using TypeKind = ast::TypeExpr::Kind;
-constexpr int kDeepestType = 64;
 }  // namespace
 
 const ast::Generic* Lowering::listedGeneric(const Generics& g, std::string_view name) const {
@@ -288,10 +287,6 @@ void Lowering::giveDefaults(const StructDecl& decl, Generics& g) {
 
 Ty Lowering::structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span) {
   Ty r = *structType(decl);
-  if (typeDepth_ > kDeepestType) {
-    fail(Code::E0109, decl.stmt->name.span, "the struct `" + decl.stmt->name.text + "` contains itself");
-    return r;
-  }
   Generics g = structGenerics(decl);
   if (!giveArguments(decl, args, outer, g, span)) return r;
   // What is left out takes its default only when the others are given.
@@ -305,13 +300,16 @@ Ty Lowering::structResolved(const StructDecl& decl, const std::vector<ast::TypeP
 
 Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   Ty r = *structType(decl);
-  ++typeDepth_;
+  if (std::find(resolving_.begin(), resolving_.end(), &decl) != resolving_.end()) {
+    fail(Code::E0109, decl.stmt->name.span, "the struct `" + decl.stmt->name.text + "` contains itself");
+    return r;
+  }
+  resolving_.push_back(&decl);
   for (const ast::Field& f : decl.stmt->fields) {
-    if (diags.errors() > 0 && typeDepth_ > kDeepestType) break;
     r.elems.push_back(f.type ? resolve(*f.type, g) : Ty{});
     r.elems.back().state = f.state;
   }
-  --typeDepth_;
+  resolving_.pop_back();
   bool all = true;
   for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
   if (all) r.info = structInfo(decl, g);

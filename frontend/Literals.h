@@ -1,0 +1,18 @@
+// What a literal is before it has a dtype: shared by elementwise ops and array literals.
+#pragma once
+#include <optional>
+
+#include "frontend/Values.h"
+
+namespace tenc::frontend {
+
+/// Whether every number in the (nested) array is a literal that adopts a dtype.
+bool adoptsWholly(const Val& v);
+/// Whether the number, or one in the array, is a float.
+bool hasFloat(const Val& v);
+/// 0 for numbers, 1 for arrays of any depth.
+int64_t rankOf(const Val& v);
+/// The dtype that the value has by itself; nullopt when it is no tensor or number.
+std::optional<ir::DType> ownDType(const Val& v);
+
+}  // namespace tenc::frontend
