@@ -116,12 +116,14 @@ class Executor {
 
   bool steps(const std::vector<Step>& list) {
     for (const Step& s : list) {
-      if (m_.interrupted.load(std::memory_order_relaxed)) {
-        result_.end = RunResult::End::Interrupted;
-        return false;
-      }
-      if (!step(s)) return false;
+      if (interrupted() || !step(s)) return false;
     }
+    return true;
+  }
+
+  bool interrupted() {
+    if (!m_.interrupted.load(std::memory_order_relaxed)) return false;
+    result_.end = RunResult::End::Interrupted;
     return true;
   }
 
@@ -136,7 +138,7 @@ class Executor {
       case Step::Kind::For: return forLoop(s);
       case Step::Kind::While:
         while (true) {
-          if (!steps(s.condition)) return false;
+          if (interrupted() || !steps(s.condition)) return false;
           if (!host<uint8_t>(s.cond)) return true;
           if (!steps(s.body)) return false;
           exchange(s);
@@ -186,7 +188,6 @@ class Executor {
   struct LaunchContext {
     Executor* self;
     const abi::Kernel* kernel;
-    uint32_t fault;
   };
 
   bool launch(const Step& s) {
@@ -203,21 +204,25 @@ class Executor {
     args_.clear();
     for (const auto& a : s.args) args_.push_back(at(a));
     enter(s.device);
-    LaunchContext context{this, &k, 0};
+    LaunchContext context{this, &k};
+    __atomic_store_n(&m_.fault, 0, __ATOMIC_RELAXED);
+    if (interrupted()) return false;  // before the fault word was cleared
     if (k.items <= k.grain) {
-      k.fn(args_.data(), scalars_.data(), 0, k.items, &context.fault, scratch(0));
+      k.fn(args_.data(), scalars_.data(), 0, k.items, &m_.fault, scratch(0));
     } else {
       m_.pool().run(
           k.items, k.grain,
           [](void* c, int thread, int64_t begin, int64_t end) {
             auto* l = static_cast<LaunchContext*>(c);
-            l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), begin, end, &l->fault,
+            l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), begin, end, &l->self->m_.fault,
                           l->self->scratch(thread));
           },
           &context);
     }
-    if (context.fault == 0) return true;
-    const uint32_t site = k.sites[context.fault - 1];
+    const uint32_t fault = __atomic_load_n(&m_.fault, __ATOMIC_RELAXED);
+    if (fault == 0) return true;
+    if (fault == abi::kInterruptFault) return !interrupted();
+    const uint32_t site = k.sites[fault - 1];
     return stop(p_.sites[site], site);
   }
 
@@ -253,7 +258,7 @@ class Executor {
     int64_t i = lo;
     for (uint64_t t = 0; t < trips; ++t) {
       if (s.iv != abi::kNoBuffer) setHost(s.iv, i);
-      if (!steps(s.body)) return false;
+      if (interrupted() || !steps(s.body)) return false;
       exchange(s);
       i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
     }

@@ -32,7 +32,13 @@ class Machine {
   /// The arena of an actual device name; made when first asked for. Null for a device that this machine does not have.
   Arena* arena(const std::string& device);
   uint64_t seed = 0, draws = 0;
-  std::atomic<bool> interrupted{false};  ///< set by a signal handler: the run ends at the next step
+  /// Ends the run at its next step, and a loop inside a kernel at its next trip. For signal handlers.
+  void interrupt() {
+    interrupted = true;
+    __atomic_store_n(&fault, abi::kInterruptFault, __ATOMIC_RELAXED);
+  }
+  std::atomic<bool> interrupted{false};
+  uint32_t fault = 0;  ///< the fault word of the kernel that runs
 
  private:
   MachineOptions options_;

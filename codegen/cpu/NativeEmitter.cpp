@@ -39,6 +39,7 @@ class NativeEmitter {
     b_.CreateCondBr(b_.CreateICmpSLT(function_->getArg(2), function_->getArg(3)), run, done);
     b_.SetInsertPoint(run);
     s_.emplace(b_, args.fault, 1);
+    fault_ = args.fault;
     s_->contract = contract_;
     faults_ = faultNumbers(fused);
 
@@ -79,6 +80,7 @@ class NativeEmitter {
   llvm::IRBuilder<> b_;
   bool contract_;
   llvm::Function* function_ = nullptr;
+  Value* fault_ = nullptr;
   std::optional<LlvmScalars> s_;
   std::unordered_map<const ir::Value*, Slot> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;
@@ -334,6 +336,23 @@ class NativeEmitter {
     for (size_t i = 0; i < values.size(); ++i) slots_[region.args[i + skip].get()] = values[i];
   }
 
+  static bool hasLoop(const ir::Region& region) {
+    for (const auto& op : region.ops) {
+      if (op->kind == OpKind::For || op->kind == OpKind::While) return true;
+      for (const auto& inner : op->regions) {
+        if (hasLoop(*inner)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// A `while`, and a `for` around other loops, looks at the fault word in every trip, so that Ctrl-C ends it.
+  Value* unlessInterrupted(Value* more) {
+    auto* word = b_.CreateLoad(b_.getInt32Ty(), fault_);
+    word->setVolatile(true);
+    return b_.CreateAnd(more, b_.CreateICmpNE(word, b_.getInt32(abi::kInterruptFault)));
+  }
+
   void forLoop(const ir::Op& op) {
     const ir::Region& region = *op.regions[0];
     Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
@@ -347,7 +366,8 @@ class NativeEmitter {
     std::vector<Slot> carried = carriedPhis(start, from);
     Scalar at = s_->wrap(i, Repr::I64);
     Scalar more = select(step<0.0, at> hi, at < hi);
-    b_.CreateCondBr(LlvmScalars::value(more), run, done);
+    b_.CreateCondBr(hasLoop(region) ? unlessInterrupted(LlvmScalars::value(more)) : LlvmScalars::value(more), run,
+                    done);
     b_.SetInsertPoint(run);
     slots_[region.args[0].get()] = element(at);
     bindArgs(region, carried, 1);
@@ -372,7 +392,7 @@ class NativeEmitter {
     body(condition);
     if (!error_.empty()) return;
     Scalar more = scalar(condition.terminator()->operand(0));
-    b_.CreateCondBr(LlvmScalars::value(more), run, done);
+    b_.CreateCondBr(unlessInterrupted(LlvmScalars::value(more)), run, done);
     b_.SetInsertPoint(run);
     bindArgs(region, carried, 0);
     body(region);

@@ -17,6 +17,9 @@ enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion
 /// an atomic minimum over non-zero values. `scratch`: the thread's own scratch memory.
 using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault, void* scratch);
 
+/// The fault word of an interrupted run: loops inside kernels that may run for long end when they see it.
+inline constexpr uint32_t kInterruptFault = ~0u;
+
 using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = ~0u;
 

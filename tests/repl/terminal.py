@@ -66,6 +66,10 @@ def main():
         time.sleep(0.5)
         t.send("\x03")
         t.expect("interrupted.*tenc> ")
+        t.send("var i = 0; while i >= 0 { i = (i + 1) % 1000 }\n")   # one kernel
+        time.sleep(0.5)
+        t.send("\x03")
+        t.expect("interrupted.*tenc> ")
         t.send("value[1] + 40\n")                    # nothing is lost
         t.expect("42.*tenc> ")
         if t.close() != 0:

@@ -46,10 +46,10 @@ constexpr std::array<std::string_view, 33> kKeywords = {
 enum class Mode : uint8_t { Run, Type, Ir, Transfers, Time };
 
 // A signal handler has no other way to find the run.
-constinit std::atomic<std::atomic<bool>*> interruptFlag{nullptr};
+constinit std::atomic<rt::Machine*> running{nullptr};
 
 void onInterrupt(int) {
-  if (std::atomic<bool>* flag = interruptFlag.load()) flag->store(true);
+  if (rt::Machine* machine = running.load()) machine->interrupt();
 }
 
 /// While alive, Ctrl-C ends what runs, or the line that is typed, and never the process.
@@ -61,7 +61,7 @@ class InterruptGuard {
     sigaction(SIGINT, &action, &before_);
   }
   ~InterruptGuard() {
-    interruptFlag = nullptr;
+    running = nullptr;
     sigaction(SIGINT, &before_, nullptr);
   }
   InterruptGuard(const InterruptGuard&) = delete;
@@ -275,7 +275,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
 
   rt::Machine& machine = session_.machine();
   machine.interrupted = false;
-  interruptFlag = &machine.interrupted;
+  running = &machine;
   rt::RunOptions options;
   options.inputs = state_.inputData();
   options.result = [&](size_t i, const void* data) {
@@ -288,7 +288,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   };
   const Executable program{std::move(m), std::move(*compiled)};
   const Outcome outcome = session_.run(program, options);
-  interruptFlag = nullptr;
+  running = nullptr;
   if (outcome != Outcome::Ok) return outcome;
   lastTransfers_ = transfers;
   for (const auto& k : kept) {

@@ -14,7 +14,8 @@ constinit std::atomic<rt::Machine*> runningMachine{nullptr};
 void onInterrupt(int) {
   rt::Machine* machine = runningMachine.load();
   // A second interrupt does not wait for the step to end.
-  if (!machine || machine->interrupted.exchange(true)) _exit(130);
+  if (!machine || machine->interrupted.load()) _exit(130);
+  machine->interrupt();
 }
 
 }  // namespace
