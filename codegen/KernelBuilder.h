@@ -2,7 +2,9 @@
 // index maps, elementwise ops expressions, reductions stages. Internal to codegen; the entry is buildKernel
 // (Codegen.h).
 #pragma once
+#include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "codegen/IndexMap.h"
@@ -91,6 +93,7 @@ class StageBuilder {
   bool split_;
   std::unordered_map<const ir::Value*, std::vector<std::pair<Index, ExprId>>> memo_;
   std::unordered_map<uint64_t, std::vector<ExprId>> constants_;
+  std::map<std::tuple<ir::OpKind, ir::DType, std::vector<ExprId>>, ExprId> ops_;
 };
 
 /// Merges adjacent loops that all accesses walk as one, and drops loops of one trip.

@@ -36,6 +36,12 @@ ExprId StageBuilder::constant(DType t, uint64_t bits) {
 }
 
 ExprId StageBuilder::op(OpKind kind, DType t, std::vector<ExprId> args) {
+  // Equal operations are one; those that may stop keep their own place.
+  bool stops = ir::opInfo(kind).has(Trait::CanFault) && ir::isInt(t);
+  if (!stops) {
+    auto [it, fresh] = ops_.try_emplace({kind, t, args}, static_cast<ExprId>(stage.exprs.size()));
+    if (!fresh) return it->second;
+  }
   Expr e;
   e.kind = Expr::Kind::Op;
   e.op = kind;

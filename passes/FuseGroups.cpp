@@ -204,7 +204,9 @@ class Grouping {
         Group& o = at(other);
         if (other == number || o.kind != Group::Kind::Loop || !mayMerge(o, g) || o.size + treeSize_ > kMostOps)
           continue;
-        if (o.reduced.has_value() != g.reduced.has_value() || (g.reduced && treePieces_)) continue;
+        if (g.reduced && treePieces_) continue;
+        // An elementwise result joins a reduction when both run along rows.
+        if (o.reduced.has_value() != g.reduced.has_value() && !alongRows(o.reduced ? o : g)) continue;
         if (o.rank < g.rank && !raise(other, g.rank)) continue;
         int rank = std::max(o.rank, g.rank);
         absorb(other, number);
@@ -313,6 +315,14 @@ class Grouping {
     }
     int64_t size = ir::elementCount(domain).value_or(0);
     return size == rows(g, *g.reduced);
+  }
+
+  /// Whether the innermost axis is reduced.
+  static bool alongRows(const Group& g) {
+    for (size_t a = g.domain.size(); a-- > 0;) {
+      if (g.domain[a] != 1) return (*g.reduced)[a];
+    }
+    return false;
   }
 
   bool mayMerge(const Group& a, const Group& b) const {

@@ -113,6 +113,95 @@ void splitReduction(Op& op) {
   op.erase();
 }
 
+/// The part of an elementwise tree at position `c` of a small last dim, without that dim. Trees are rebuilt down to
+/// broadcasts and what is in memory.
+class LastDimPart {
+ public:
+  LastDimPart(ir::Builder& b, int64_t c) : b_(b), c_(c) {}
+
+  Value* of(Value* v) {
+    if (auto it = made_.find(v); it != made_.end()) return it->second;
+    return made_[v] = make(v);
+  }
+
+ private:
+  Value* make(Value* v) {
+    ir::Dims shape(v->type.shape.begin(), v->type.shape.end() - 1);
+    Op* op = v->op;
+    if (op && op->has(ir::Trait::Elementwise)) {
+      std::vector<Value*> operands;
+      for (Value* o : op->operands()) operands.push_back(of(o));
+      std::vector<ir::Builder::NamedAttr> attrs;
+      for (const auto& [name, value] : op->attrs()) attrs.push_back({name, value});
+      ir::Type type = v->type;
+      type.shape = shape;
+      return b_.makeTyped(op->kind, operands, {type}, attrs)->result();
+    }
+    if (op && op->kind == OpKind::Broadcast) {
+      Value* from = op->operand(0);
+      ir::Dims inner = from->type.shape;
+      if (inner.empty()) return b_.value(OpKind::Broadcast, {from}, {{"shape", shape}});
+      Value* part = inner.back() == 1 ? from : slice(from);
+      inner.pop_back();
+      return b_.broadcastTo(reshaped(b_, part, inner), shape);
+    }
+    return reshaped(b_, slice(v), shape);
+  }
+
+  Value* slice(Value* v) {
+    ir::Dims starts(v->type.shape.size(), 0);
+    ir::Dims steps(v->type.shape.size(), 1);
+    ir::Dims sizes = v->type.shape;
+    starts.back() = c_;
+    sizes.back() = 1;
+    return b_.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+  }
+
+  ir::Builder& b_;
+  int64_t c_;
+  std::unordered_map<Value*, Value*> made_;
+};
+
+/// Whether the tree repeats something along its last dim, which each position would compute or load again.
+bool repeatsAlongLast(const Value* v, int& budget) {
+  if (--budget < 0 || !v->op) return false;
+  const Op& op = *v->op;
+  if (op.kind == OpKind::Broadcast) {
+    const ir::Dims& from = op.operand(0)->type.shape;
+    return !from.empty() && from.back() == 1 && op.operand(0)->type.size() > kFewResults;
+  }
+  if (!op.has(ir::Trait::Elementwise)) return false;
+  return std::any_of(op.operands().begin(), op.operands().end(),
+                     [&](const Value* o) { return repeatsAlongLast(o, budget); });
+}
+
+/// sum(x[n, m, 3], axis 1) with a tree that shares work between the three: three reductions over [n, m].
+bool splitLastDim(Op& op) {
+  const ir::Dims& shape = op.operand(0)->type.shape;
+  const auto& axes = op.intsAttr("axes");
+  int budget = 32;
+  if (shape.size() < 2 || shape.back() < 2 || shape.back() > kMostUnrolled ||
+      axes.back() + 1 == static_cast<int64_t>(shape.size()) || !op.operand(0)->op ||
+      !op.operand(0)->op->has(ir::Trait::Elementwise) || op.operand(0)->uses.size() != 1 ||
+      !repeatsAlongLast(op.operand(0), budget) || budget < 0)
+    return false;
+  ir::Builder b(&op);
+  b.setLoc(op.loc);
+  std::vector<Value*> parts;
+  ir::Dims column = op.result()->type.shape;
+  column.back() = 1;
+  for (int64_t c = 0; c < shape.back(); ++c) {
+    Value* part = LastDimPart(b, c).of(op.operand(0));
+    part = b.value(op.kind, {part}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
+    parts.push_back(reshaped(b, part, column));
+  }
+  Value* joined = b.value(OpKind::Concat, parts, {{"axis", static_cast<int64_t>(column.size()) - 1}});
+  joined->name = op.result()->name;
+  op.result()->replaceAllUsesWith(joined);
+  op.erase();
+  return true;
+}
+
 /// Whether only this op reads the elements, apart from index maps.
 bool readOnce(const Value* v) {
   while (v->op && roleOf(*v->op) == Role::PassThrough && v->op->operandCount() == 1 && v->uses.size() == 1)
@@ -134,6 +223,7 @@ void prepareReductions(ir::Region& region) {
     int64_t results = to.size();
     if (size == 0 || results == 0) continue;
     int64_t count = size / results;
+    if (count > kMostUnrolled && splitLastDim(*op)) continue;
     if (count <= kMostUnrolled) {
       if (readOnce(op->operand(0)) && results > kFewResults) op->set("unrolled", true);
     } else if (results < kFewResults && size >= kManyElements && count >= kLeastParts * kLeastPart) {
