@@ -155,6 +155,10 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     if (ok) bindParam(i, v, s.params[i].otherwise->span);
   }
   if (!ok) return Val::none();
+  for (const ast::Generic& x : s.generics) {
+    if (!x.otherwise || g.bound.count(x.name.text)) continue;
+    if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+  }
   if (!finishPending(g, {"a call of `" + s.name.text + "`", args.span, s.name.span, false})) return Val::none();
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];

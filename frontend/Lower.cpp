@@ -124,7 +124,12 @@ const Unit* Lowering::import(const std::string& name, Span span) {
     return it->second;
   }
   std::optional<uint32_t> source;
-  for (const std::string& folder : options.importPaths) {
+  // Beside the script first, then where the command line says.
+  const std::string& script = sources.file(units_.front()->source).name();
+  const size_t slash = script.rfind('/');
+  std::vector<std::string> folders = {slash == std::string::npos ? "" : script.substr(0, slash)};
+  folders.insert(folders.end(), options.importPaths.begin(), options.importPaths.end());
+  for (const std::string& folder : folders) {
     const std::string path = (folder.empty() ? "" : folder + "/") + name + ".tl";
     std::ifstream in(path, std::ios::binary);
     if (!in) continue;
