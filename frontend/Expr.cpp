@@ -50,7 +50,7 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Member: v = evalMember(e); break;
     case ExprKind::Call: v = callExpr(e, expected, nullptr); break;
     case ExprKind::Index: v = evalIndex(e); break;
-    case ExprKind::Struct: v = evalStruct(e, expected); break;
+    case ExprKind::Struct: v = evalStruct(e); break;
     case ExprKind::If: v = evalIf(e, expected); break;
     case ExprKind::Block: v = evalBlockExpr(e, expected); break;
     case ExprKind::Lambda: v = evalLambda(e); break;
@@ -254,7 +254,7 @@ Val Lowering::evalIndex(const ast::Expr& e) {
   }
 }
 
-Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
+Val Lowering::evalStruct(const ast::Expr& e) {
   const ast::Expr* callee = e.args[0].get();
   const ast::Expr* given = nullptr;
   if (callee->kind == ExprKind::Index) {
@@ -319,7 +319,6 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
     fail(Code::E0204, e.span, "the field `" + declared[i].name.text + "` of `" + name + "` is missing");
     ok = false;
   }
-  (void)expected;
   return ok ? makeStruct(decl, g, std::move(fields), e.span) : Val::none();
 }
 

@@ -24,28 +24,23 @@ Lowering::Flow Lowering::lowerTrip(const ast::Stmt& s, const Val* index, const B
   return f;
 }
 
-bool Lowering::rangeOf(const ast::Stmt& s, Val& range) {
-  if (s.hi) {
-    Val by = s.by ? eval(*s.by) : Val::ofInt(1, s.span);
-    Val lo = eval(*s.lo), hi = eval(*s.hi);
-    if (lo.poison() || hi.poison() || by.poison()) {
-      range = Val::none();
-      return true;
-    }
-    range = Val::ofRange(lo, hi, by, false, Span::cover(s.lo->span, s.hi->span));
-  } else {
-    range = eval(*s.lo);
-    if (s.by && range.is(Val::Kind::Range)) range.elems[2] = eval(*s.by);
+/// What the loop walks over: a range of values that may be known at run time only, or a sequence.
+Val Lowering::sequenceOf(const ast::Stmt& s) {
+  if (!s.hi) {
+    Val over = eval(*s.lo);
+    if (s.by && over.is(Val::Kind::Range)) over.elems[2] = eval(*s.by);
+    return over.is(Val::Kind::Array) ? settle(over) : over;
   }
-  return true;
+  Val by = s.by ? eval(*s.by) : Val::ofInt(1, s.span);
+  Val lo = eval(*s.lo), hi = eval(*s.hi);
+  if (lo.poison() || hi.poison() || by.poison()) return Val::none();
+  return Val::ofRange(lo, hi, by, false, Span::cover(s.lo->span, s.hi->span));
 }
 
 Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
   Flow nothing;
   nothing.value = Val::unit(s.span);
-  Val over;
-  rangeOf(s, over);
-  if (over.is(Val::Kind::Array)) over = settle(over);
+  const Val over = sequenceOf(s);
   if (over.poison()) {
     // The body is looked at once for its own errors, with an unknown index.
     std::set<std::string> names;

@@ -296,7 +296,6 @@ class Lowering {
   /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
   Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
   std::optional<Val> typeArgument(const ast::TypeExpr& t, Generics& g);
-  bool nameIsParam(const Generics& g, std::string_view name) const;
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
   StructPtr structInfo(const StructDecl& decl, Generics& g);
@@ -354,7 +353,7 @@ class Lowering {
   Val evalName(const ast::Expr& e);
   Val evalMember(const ast::Expr& e);
   Val evalIndex(const ast::Expr& e);
-  Val evalStruct(const ast::Expr& e, const Ty* expected);
+  Val evalStruct(const ast::Expr& e);
   Val evalArray(const ast::Expr& e, const Ty* expected);
   Val evalUnary(const ast::Expr& e);
   Val evalBinary(const ast::Expr& e, const Ty* expected);
@@ -416,7 +415,7 @@ class Lowering {
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected, const ast::Stmt* binds);
   using TripIndex = std::function<Val(ir::Value* i)>;
   Flow lowerFor(const ast::Stmt& s);
-  bool rangeOf(const ast::Stmt& s, Val& range);
+  Val sequenceOf(const ast::Stmt& s);
   Flow rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index);
   Flow lowerWhile(const ast::Stmt& s);
   Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips);

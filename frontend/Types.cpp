@@ -175,7 +175,7 @@ Ty Lowering::resolve(const ast::TypeExpr& t, Generics& g) {
           r.kind = Ty::Kind::Device;
         else if (name == "fn")
           r.kind = Ty::Kind::Fn;
-        else if (!nameIsParam(g, name))
+        else if (!listedGeneric(g, name))
           unknownType(t);
         break;
       } else if (n.value->is(Val::Kind::DType)) {
@@ -228,8 +228,6 @@ Ty Lowering::resolve(const ast::TypeExpr& t, Generics& g) {
   if (t.place) r.place = deviceInType(t, g);
   return r;
 }
-
-bool Lowering::nameIsParam(const Generics& g, std::string_view name) const { return listedGeneric(g, name) != nullptr; }
 
 void Lowering::unknownType(const ast::TypeExpr& t) {
   const std::string& name = t.path[0].text;

@@ -179,7 +179,6 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
       r.dtype = *declared;
       r.adopts = true;
       r = settle(r);
-      if (r.is(Kind::Int)) (void)constInt(r);
       return r;
     }
     ir::Value* x = tensorOf(v, declared);
