@@ -12,13 +12,13 @@ using ExprKind = ast::Expr::Kind;
 using Kind = Val::Kind;
 using TypeKind = ast::TypeExpr::Kind;
 constexpr size_t kDeepestCall = 200;
+}  // namespace
 
 bool isTransform(std::string_view name) {
   static constexpr std::string_view kNames[] = {"grad",       "value_and_grad", "jvp",           "vjp", "checkpoint",
                                                 "custom_vjp", "vmap",           "stop_gradient", "rev"};
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
-}  // namespace
 
 CallArgs Lowering::evalArguments(const ast::Expr& e) {
   CallArgs args;

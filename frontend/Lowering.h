@@ -493,6 +493,9 @@ class Lowering {
   Val castTree(const Val& v, ir::DType to, Span span);
 };
 
+/// What takes functions and stands only where something is called: grad, vmap, checkpoint, ..., and `rev`.
+bool isTransform(std::string_view name);
+
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
 
 bool isBuiltin(std::string_view name);

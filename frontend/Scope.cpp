@@ -147,7 +147,7 @@ bool Lowering::nameExists(std::string_view name) {
   const Unit& u = *frame().unit;
   return u.declared.count(name) || u.functions.count(name) || u.modules.count(name) || u.names.count(name) ||
          u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) || name == "cpu" ||
-         name == "cuda" || isBuiltin(name);
+         name == "cuda" || isBuiltin(name) || isTransform(name);
 }
 
 std::vector<std::string> Lowering::visibleNames() {
