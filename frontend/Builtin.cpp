@@ -72,7 +72,9 @@ std::optional<Val> builtinConstant(std::string_view name, Span span) {
 // ---- arguments
 
 ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> hint) const {
-  return l.tensorOf(args[name], hint);
+  ir::Value* x = l.tensorOf(args[name], hint);
+  l.at(span);  // what follows belongs to the call, not to its argument
+  return x;
 }
 
 bool BuiltinCall::checkFloat(const ir::Value* x) const {

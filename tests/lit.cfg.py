@@ -25,4 +25,4 @@ def tool(*names):
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
 config.substitutions.append(("%tenc", os.path.join(binaries, "tenc")))
 config.substitutions.append((r"\bFileCheck\b", tool("FileCheck", "FileCheck-19")))
-config.substitutions.append((r"\bnot\b", tool("not", "not-19")))
+config.substitutions.append((r"(?<![-.\w])not(?![-.\w=])", tool("not", "not-19")))
