@@ -33,6 +33,8 @@ int64_t GemmEpilogue::batchStride(size_t d) const { return plain().access.stride
 /// for i in [i0, i1): whole vectors of columns from j0 on, then one masked vector when columns are left.
 void GemmEpilogue::emitFunction() {
   const size_t rank = kernel_.product.batch.size();
+  // A single column is no vector: its positions do not step with the lane.
+  const int width = kernel_.product.n == 1 ? 1 : lanes_;
   llvm::LLVMContext& c = module_.getContext();
   llvm::IRBuilder<> b(c);
   auto* i64 = b.getInt64Ty();
@@ -58,7 +60,7 @@ void GemmEpilogue::emitFunction() {
 
   b.SetInsertPoint(entry);
   const KernelArgs args = loadArguments(b, function_, kernel_);
-  Val lanes = b.getInt64(static_cast<uint64_t>(lanes_));
+  Val lanes = b.getInt64(static_cast<uint64_t>(width));
   b.CreateCondBr(b.CreateICmpSLT(i0, i1), rows, done);
 
   b.SetInsertPoint(rows);
@@ -69,14 +71,17 @@ void GemmEpilogue::emitFunction() {
 
   auto* element = memoryType(c, kernel_.product.dtype);
   auto body = [&](Val j, Val mask) {
-    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, rank + 1, lanes_);
+    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : rank + 1, width);
     for (size_t d = 0; d < rank; ++d) e.setVar(d, argument(kKernelArgs + 1 + d));
     e.setVar(rank, i);
-    e.setVector(j, 1, mask);
+    if (width == 1)
+      e.setVar(rank + 1, j);
+    else
+      e.setVector(j, 1, mask);
     Val from = b.CreateGEP(element, tile, b.CreateAdd(row, b.CreateSub(j, j0)));
-    auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes_));
+    llvm::Type* loaded = width == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
     Val sum =
-        b.CreateAlignedLoad(vector, from, llvm::Align(static_cast<uint64_t>(ir::byteSize(kernel_.product.dtype))));
+        b.CreateAlignedLoad(loaded, from, llvm::Align(static_cast<uint64_t>(ir::byteSize(kernel_.product.dtype))));
     e.setReduced(0, {e.scalars().fromMemory(sum, kernel_.product.dtype)});
     for (const Store& s : kernel_.product.epilogue.stores) e.store(s);
   };
@@ -96,10 +101,12 @@ void GemmEpilogue::emitFunction() {
   b.CreateCondBr(b.CreateICmpSLT(j, j1), part, nextRow);
 
   b.SetInsertPoint(part);
-  std::vector<llvm::Constant*> steps;
-  for (int l = 0; l < lanes_; ++l) steps.push_back(b.getInt64(static_cast<uint64_t>(l)));
-  Val left = b.CreateVectorSplat(static_cast<unsigned>(lanes_), b.CreateSub(j1, j));
-  body(j, b.CreateICmpSLT(llvm::ConstantVector::get(steps), left));
+  if (width > 1) {
+    std::vector<llvm::Constant*> steps;
+    for (int l = 0; l < width; ++l) steps.push_back(b.getInt64(static_cast<uint64_t>(l)));
+    Val left = b.CreateVectorSplat(static_cast<unsigned>(width), b.CreateSub(j1, j));
+    body(j, b.CreateICmpSLT(llvm::ConstantVector::get(steps), left));
+  }
   b.CreateBr(nextRow);
 
   b.SetInsertPoint(nextRow);
