@@ -24,6 +24,7 @@ struct SessionInput {
   ir::DType dtype;
   ir::Dims shape;
   std::string place;                                  ///< device name as written, "cpu" for the host
+  std::string name;                                   ///< the source name, for people
 };
 
 /// What the compiler knows of the machine and the command line when it lowers a script.

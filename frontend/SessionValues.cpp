@@ -111,7 +111,7 @@ void Lowering::declareInputs(ir::Func& main) {
   for (size_t i = 0; i < options.inputs.size(); ++i) {
     const SessionInput& in = options.inputs[i];
     const std::string name = std::string(kInputPrefix) + std::to_string(i);
-    ir::Value* v = main.body->addArg(ir::Type{in.dtype, in.shape, {}}, name);
+    ir::Value* v = main.body->addArg(ir::Type{in.dtype, in.shape, {}}, in.name);
     main.paramPlaces.push_back(in.place);
     declare({name, Span{}}, Val::ofTensor(v), false);
   }

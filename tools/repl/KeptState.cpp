@@ -153,7 +153,10 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
       std::map<size_t, size_t> numbers;
       v.text = substitute(k.text, [&](size_t r) {
         const auto [at, isNew] = numbers.emplace(r, v.tensors.size());
-        if (isNew && r < results.size()) v.tensors.push_back(results[r]);
+        if (isNew && r < results.size()) {
+          v.tensors.push_back(results[r]);
+          v.tensors.back().type.name = k.name;
+        }
         return "$" + std::to_string(at->second);
       });
       dropValue(k.name);

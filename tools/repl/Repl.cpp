@@ -265,7 +265,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   const ir::Op* end = m->main()->body->ops.back().get();
   for (size_t i = 0; i < end->operandCount(); ++i) {
     const ir::Type& t = end->operand(i)->type;
-    results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device}, {}});
+    results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device, ""}, {}});
   }
   const std::string transfers = printTransfers(listTransfers(*m), session_.sources());
   if (!session_.optimise(*m)) return Outcome::CompileError;
