@@ -121,15 +121,26 @@ Val time(BuiltinCall& k) { return k.result(k.c.b.makeTyped(OpKind::Time, {}, {{D
 
 // ---- devices: compile-time values
 
+/// The device that an argument names; unlike everywhere else it need not be there.
+std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter) {
+  const Val& v = k[parameter];
+  if (v.is(Val::Kind::Device) && !v.device.of) return v.device;
+  if (v.is(Val::Kind::Device)) {
+    k.notYet();
+  } else if (!v.poison()) {
+    k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a device, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
 Val available(BuiltinCall& k) {
-  auto d = k.l.constDevice(k["device"], "the argument of `available`");
-  if (!d || d->of) return d ? k.l.notYet(k.span, "`available` of a value's device") : Val::none();
-  return Val::ofBool(k.l.deviceAvailable(d->name), k.span);
+  auto d = deviceNamed(k, "device");
+  return d ? Val::ofBool(k.l.deviceAvailable(d->name), k.span) : Val::none();
 }
 
 /// "cuda" of `cuda`, `cuda:0`; "cpu" of `cpu`.
 std::optional<std::string> kindOf(BuiltinCall& k) {
-  auto d = k.l.constDevice(k["kind"], "the argument of `" + std::string(k.row.name) + "`");
+  auto d = deviceNamed(k, "kind");
   if (!d) return std::nullopt;
   std::string name = k.l.actualDevice(d->name);
   return name.substr(0, name.find(':'));
@@ -147,9 +158,8 @@ Val countDevices(BuiltinCall& k) {
 }
 
 Val aboutDevice(BuiltinCall& k) {
-  auto d = k.l.constDevice(k["device"], "the argument of `" + std::string(k.row.name) + "`");
+  auto d = deviceNamed(k, "device");
   if (!d) return Val::none();
-  if (d->of) return k.l.notYet(k.span, "`" + std::string(k.row.name) + "` of a value's device");
   std::string actual = k.l.actualDevice(d->name);
   if (!k.l.deviceAvailable(actual)) return k.fail(Code::E0304, "there is no device `" + actual + "`");
   if (k.row.name == "name") {

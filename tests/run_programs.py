@@ -68,7 +68,7 @@ def near(want, got, tolerance):
 
 def fits(want, got, tolerance):
     """Compares piece by piece: text, `...`, numbers."""
-    want, got = (re.sub(r"\[ +", "[", " ".join(s.split())) for s in (want, got))
+    want, got = (re.sub(r"(?<=\[) +| +(?=\])", "", " ".join(s.split())) for s in (want, got))
     pattern, numbers, at = "", [], 0
     for piece in re.finditer(r"\.\.\.|" + NUMBER.pattern, want):
         inside_word = piece[0] != "..." and piece.start() > 0 and re.match(r"\w", want[piece.start() - 1])
