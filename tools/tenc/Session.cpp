@@ -271,6 +271,7 @@ uint64_t Session::capacity(const ir::Module& m, const std::string& device) const
 
 void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) {
   constexpr size_t kLargestShown = 3;
+  constexpr uint64_t kWorthAName = 64;  // of the peak, the part from which a value is named
   for (const codegen::MemoryPlan::Device& device : plan.devices) {
     const uint64_t limit = capacity(m, device.name);
     if (device.peak <= limit) continue;
@@ -285,6 +286,7 @@ void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) 
         Code::E0320, at,
         "the program needs " + formatBytes(device.peak) + " on " + device.name + ", which has " + formatBytes(limit));
     for (size_t i = 0; i < std::min(alive.size(), kLargestShown); ++i) {
+      if (i > 0 && alive[i].bytes < device.peak / kWorthAName) break;
       const ir::Value& v = *alive[i].value;
       const std::string what = v.name.empty() ? "a value" : "`" + v.name + "`";
       const std::string text = what + ": " + ir::toString(v.type) + ", " + formatBytes(alive[i].bytes);
@@ -294,7 +296,8 @@ void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) 
         report.note(m.span(locOf(&v)), text + ", is alive at the same time");
     }
     if (!alive.empty()) noteCallers(report, m, locOf(alive[0].value));
-    report.help("a limit of " + formatBytes(device.peak) + " would do; smaller batches or dtypes need less");
+    const uint64_t wholeMiB = (device.peak >> 20) + ((device.peak & ((1u << 20) - 1)) != 0 ? 1 : 0);
+    report.help("a limit of " + std::to_string(wholeMiB) + "MiB would do; smaller batches or dtypes need less");
   }
 }
 
