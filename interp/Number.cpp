@@ -111,6 +111,34 @@ void store(std::byte* data, DType t, int64_t index, Number x) {
   }
 }
 
+namespace {
+
+/// `Fn(T)` reads one stored `T` as a Number.
+template <typename T, typename Fn>
+void readAll(const std::byte* p, std::span<Number> out, Fn fn) {
+  for (Number& n : out) {
+    n = fn(readAs<T>(p));
+    p += sizeof(T);
+  }
+}
+
+}  // namespace
+
+void load(const std::byte* data, DType t, int64_t index, std::span<Number> out) {
+  const std::byte* p = data + index * ir::byteSize(t);
+  auto integer = [](auto v) { return Number{0, static_cast<int64_t>(v)}; };
+  switch (t) {
+    case DType::F32: return readAll<float>(p, out, [](float v) { return Number{v, 0}; });
+    case DType::F64: return readAll<double>(p, out, [](double v) { return Number{v, 0}; });
+    case DType::I32: return readAll<int32_t>(p, out, integer);
+    case DType::I64:
+    case DType::U64: return readAll<int64_t>(p, out, integer);
+    case DType::Bool: return readAll<uint8_t>(p, out, [](uint8_t v) { return Number{0, v != 0}; });
+    default:
+      for (size_t i = 0; i < out.size(); ++i) out[i] = load(data, t, index + static_cast<int64_t>(i));
+  }
+}
+
 double roundTo(DType t, long double x) {
   if (t == DType::F64) return static_cast<double>(x);
   if (t == DType::F32) return static_cast<float>(x);

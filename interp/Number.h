@@ -17,10 +17,16 @@ struct Number {
 };
 
 Number load(const std::byte* data, ir::DType t, int64_t index);
+/// Elements index, index + 1, ...
+void load(const std::byte* data, ir::DType t, int64_t index, std::span<Number> out);
 void store(std::byte* data, ir::DType t, int64_t index, Number x);
 
 /// `x` rounded once to a float dtype, ties to even, overflow to infinity.
 double roundTo(ir::DType t, long double x);
+inline double roundTo(ir::DType t, double x) {
+  if (t == ir::DType::F64) return x;
+  return t == ir::DType::F32 ? static_cast<float>(x) : roundTo(t, static_cast<long double>(x));
+}
 /// `i` wrapped to the width of an integer dtype; bool is != 0.
 int64_t wrapTo(ir::DType t, int64_t i);
 /// `cast` of TL: float to integer truncates and saturates, NaN gives 0.

@@ -90,7 +90,8 @@ void iota(const ir::Op& op, Tensor& out) {
   Odometer o(out.type.shape);
   for (int64_t i = 0; i < out.type.size(); ++i, o.next()) {
     int64_t v = out.type.shape.empty() ? 0 : o.index()[axis];
-    put(out, i, real ? Number{roundTo(out.type.dtype, v), 0} : Number{0, wrapTo(out.type.dtype, v)});
+    put(out, i,
+        real ? Number{roundTo(out.type.dtype, static_cast<long double>(v)), 0} : Number{0, wrapTo(out.type.dtype, v)});
   }
 }
 

@@ -1,4 +1,5 @@
 // Elementwise ops, index maps and indices known at run time only.
+#include <algorithm>
 #include <numeric>
 
 #include "interp/TensorOps.h"
@@ -25,11 +26,17 @@ std::vector<int64_t> stridesOf(std::span<const int64_t> shape) {
 MaybeFailure elementwise(const ir::Op& op, Operands in, Tensor& out) {
   const ir::DType t = in[op.kind == OpKind::Where ? 1 : 0].type.dtype;
   const int64_t n = out.type.size();
-  Number args[3];
+  constexpr int64_t kChunk = 256;
+  Number columns[3][kChunk];
   Fault fault = Fault::None;
-  for (int64_t i = 0; i < n; ++i) {
-    for (size_t k = 0; k < in.size(); ++k) args[k] = at(in[k], i);
-    put(out, i, apply(op.kind, t, out.type.dtype, std::span(args, in.size()), fault));
+  for (int64_t begin = 0; begin < n; begin += kChunk) {
+    const auto length = static_cast<size_t>(std::min(kChunk, n - begin));
+    for (size_t k = 0; k < in.size(); ++k)
+      load(in[k].data->data(), in[k].type.dtype, begin, std::span(columns[k], length));
+    for (size_t i = 0; i < length; ++i) {
+      const Number args[3] = {columns[0][i], columns[1][i], columns[2][i]};
+      put(out, begin + static_cast<int64_t>(i), apply(op.kind, t, out.type.dtype, std::span(args, in.size()), fault));
+    }
     if (fault == Fault::Division) return Failure{Code::E0902, "integer division by zero"};
     if (fault == Fault::NegativePower) return Failure{Code::E0902, "negative integer exponent"};
   }

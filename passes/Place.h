@@ -132,6 +132,8 @@ class Reporter {
   /// E0304
   Diagnostic unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const;
 
+  /// The op as the source calls it: "+", or the built-in's name where the text begins with one.
+  std::string writtenName(const ir::Op& op) const;
   /// "`x`" or `otherwise`.
   static std::string display(const ir::Value* v, std::string_view otherwise);
 

@@ -170,7 +170,7 @@ class Inference {
 
   /// An op that runs where its operands live (P2).
   void plain(Op& op) {
-    Agreement a = agree(op, "operands of `" + sourceName(op) + "`");
+    Agreement a = agree(op, "operands of `" + report_.writtenName(op) + "`");
     if (a.failed) return poison(op);
     if (!a.device.empty()) {
       Why why = a.from && seen(a.from).entered ? Why::Entered : Why::Operand;
@@ -539,7 +539,7 @@ class Inference {
       return at[1 - b];
     }
     if (at[0] == at[1]) return at[0];
-    fail(op, report_.mixed(op, "the branches of `if`", {{v[0], at[0], k}, {v[1], at[1], k}}));
+    fail(op, report_.mixed(op, "the branches of `if`", {{v[0], at[0], 0}, {v[1], at[1], 1}}));
     return std::string(kPoison);
   }
 

@@ -20,8 +20,24 @@ size_t findWord(std::string_view text, std::string_view word) {
   return std::string_view::npos;
 }
 
+/// Whether `.to(d)` may follow the text directly: names, fields, and anything in brackets.
 bool onlyPostfix(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return isWord(c) || c == '.'; });
+  int depth = 0;
+  for (char c : text) {
+    if (c == '(' || c == '[')
+      ++depth;
+    else if (c == ')' || c == ']')
+      --depth;
+    else if (depth == 0 && !isWord(c) && c != '.' && c != ':')
+      return false;
+    if (depth < 0) return false;
+  }
+  return depth == 0 && !text.empty();
+}
+
+/// `v += x` stands for v = v + x; the span of its addition is the sign.
+bool isCompoundAssignment(std::string_view sign) {
+  return sign.size() == 2 && sign[1] == '=' && std::string_view("+-*/").find(sign[0]) != std::string_view::npos;
 }
 
 std::string typeText(const ir::Value* v) {
@@ -81,9 +97,30 @@ const ir::Value* behindBroadcast(const ir::Value* v) {
   return v;
 }
 
+/// The value behind what one built-in made of its operand on the way to `op`, as `stack` does.
+const ir::Value* writtenOperand(const ir::Op& op, const ir::Value* v) {
+  v = behindBroadcast(v);
+  while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1 && v->name.empty() &&
+         op.loc.index != 0 && v->op->loc.index == op.loc.index)
+    v = behindBroadcast(v->op->operand(0));
+  return v;
+}
+
 std::string Reporter::display(const ir::Value* v, std::string_view otherwise) {
   v = behindBroadcast(v);
   return v->name.empty() ? std::string(otherwise) : "`" + v->name + "`";
+}
+
+std::string Reporter::writtenName(const ir::Op& op) const {
+  std::string name = sourceName(op);
+  const SourceManager* sources = shared_.context.sources;
+  Span span = spanOf(op);
+  bool isSymbol = !name.empty() && !isWord(name[0]);
+  if (isSymbol || !sources || !span.valid()) return name;
+  std::string_view text = sources->text(span);
+  size_t end = 0;
+  while (end < text.size() && isWord(text[end])) ++end;
+  return end > 0 && end < text.size() && text[end] == '(' ? std::string(text.substr(0, end)) : name;
 }
 
 Span Reporter::spanOf(const ir::Op& op) const { return shared_.module.span(op.loc); }
@@ -93,14 +130,26 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
   Span whole = spanOf(op);
   const SourceManager* sources = shared_.context.sources;
   if (!sources || !whole.valid()) return {};
-  v = behindBroadcast(v);
+  v = writtenOperand(op, v);
   std::string_view file = sources->file(whole.file).text();
   std::string_view text = sources->text(whole);
+  auto part = [&](size_t begin, size_t end) {
+    return Span{whole.file, whole.begin + static_cast<uint32_t>(begin), whole.begin + static_cast<uint32_t>(end)};
+  };
+
+  // The condition of an `if` is not one of its values.
+  size_t from = 0;
+  if (op.kind == ir::OpKind::If) {
+    from = text.find('{');
+    if (number == 1) from = text.find("else", from == std::string_view::npos ? 0 : from);
+    if (from == std::string_view::npos) return {};
+  }
 
   // The span is the operator alone: look beside it.
   bool operatorOnly =
       !text.empty() && std::none_of(text.begin(), text.end(), [](char c) { return isWord(c) || c == '('; });
-  if (operatorOnly && !v->name.empty() && number < 2) {
+  const bool variable = isCompoundAssignment(text) && number == 0;
+  if (operatorOnly && (variable || !v->name.empty()) && number < 2) {
     size_t begin = 0, end = 0;
     if (number == 0) {
       end = whole.begin;
@@ -113,7 +162,7 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
       end = begin;
       while (end < file.size() && (isWord(file[end]) || file[end] == '.')) ++end;
     }
-    if (file.substr(begin, end - begin) == v->name)
+    if (variable ? begin < end : file.substr(begin, end - begin) == v->name)
       return {{whole.file, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)}, true};
   }
   // The operand is an expression of its own within the statement.
@@ -129,11 +178,8 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
       return {own, false};
   }
   if (!v->name.empty()) {
-    size_t at = findWord(text, v->name);
-    if (at != std::string_view::npos) {
-      uint32_t begin = whole.begin + static_cast<uint32_t>(at);
-      return {{whole.file, begin, begin + static_cast<uint32_t>(v->name.size())}, true};
-    }
+    size_t at = findWord(text.substr(from), v->name);
+    if (at != std::string_view::npos) return {part(from + at, from + at + v->name.size()), true};
   }
   return {};
 }
@@ -252,9 +298,11 @@ Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std:
     }
   }
   for (const Operand& o : firsts) provenance(d, o.value, o.device);
-  const Operand& mover = toMove(firsts[0], firsts[1]);
-  const Operand& stays = &mover == &firsts[0] ? firsts[1] : firsts[0];
-  moveHelp(d, mover.value, uses[&mover == &firsts[0] ? 0 : 1], stays.device);
+  // The variable of `v += x` keeps its device.
+  const SourceManager* sources = shared_.context.sources;
+  bool compound = sources && d.span.valid() && isCompoundAssignment(sources->text(d.span));
+  bool second = compound || &toMove(firsts[0], firsts[1]) == &firsts[1];
+  moveHelp(d, writtenOperand(op, firsts[second].value), uses[second], firsts[!second].device);
   callChain(d);
   return d;
 }
