@@ -95,7 +95,7 @@ TEST(Lower, Names) {
 TEST(Lower, DimsUnify) {
   const std::string f = "fn f(x: f32[N, I], w: f32[I, O]) -> f32[N, O] = x @ w\n";
   refuses(f + "let y = f(ones([2, 3]), ones([4, 5]))\n", "E0202", 2);
-  accepts("fn g(x: f64[I + 4]) -> f64[I] = x[4:]\nlet y: f64[6] = g(zeros([10]))\n");
+  accepts("fn g(x: f64[I + 4]) -> f64[I] = x[4:]\nlet y: f64[6] = g(zeros([10], dtype: f64))\n");
   accepts("fn h(x: f32[2 * N]) -> f32[N] = x[:N]\nlet y: f32[3] = h(zeros([6]))\n");
   refuses("fn h(x: f32[2 * N]) -> f32[N] = x[:N]\nlet y = h(zeros([5]))\n", "E0202", 2);
 }
