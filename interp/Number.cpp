@@ -122,7 +122,29 @@ void readAll(const std::byte* p, std::span<Number> out, Fn fn) {
   }
 }
 
+template <typename T, typename Fn>
+void writeAll(std::byte* p, std::span<const Number> in, Fn fn) {
+  for (const Number& n : in) {
+    writeAs<T>(p, fn(n));
+    p += sizeof(T);
+  }
+}
+
 }  // namespace
+
+void store(std::byte* data, DType t, int64_t index, std::span<const Number> in) {
+  std::byte* p = data + index * ir::byteSize(t);
+  switch (t) {
+    case DType::F32: return writeAll<float>(p, in, [](Number n) { return static_cast<float>(n.f); });
+    case DType::F64: return writeAll<double>(p, in, [](Number n) { return n.f; });
+    case DType::I32: return writeAll<int32_t>(p, in, [](Number n) { return static_cast<int32_t>(n.i); });
+    case DType::I64:
+    case DType::U64: return writeAll<int64_t>(p, in, [](Number n) { return n.i; });
+    case DType::Bool: return writeAll<uint8_t>(p, in, [](Number n) { return static_cast<uint8_t>(n.i); });
+    default:
+      for (size_t i = 0; i < in.size(); ++i) store(data, t, index + static_cast<int64_t>(i), in[i]);
+  }
+}
 
 void load(const std::byte* data, DType t, int64_t index, std::span<Number> out) {
   const std::byte* p = data + index * ir::byteSize(t);

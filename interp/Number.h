@@ -20,6 +20,7 @@ Number load(const std::byte* data, ir::DType t, int64_t index);
 /// Elements index, index + 1, ...
 void load(const std::byte* data, ir::DType t, int64_t index, std::span<Number> out);
 void store(std::byte* data, ir::DType t, int64_t index, Number x);
+void store(std::byte* data, ir::DType t, int64_t index, std::span<const Number> in);
 
 /// `x` rounded once to a float dtype, ties to even, overflow to infinity.
 double roundTo(ir::DType t, long double x);

@@ -1,5 +1,6 @@
 // Elementwise ops, index maps and indices known at run time only.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "interp/TensorOps.h"
@@ -27,7 +28,7 @@ MaybeFailure elementwise(const ir::Op& op, Operands in, Tensor& out) {
   const ir::DType t = in[op.kind == OpKind::Where ? 1 : 0].type.dtype;
   const int64_t n = out.type.size();
   constexpr int64_t kChunk = 256;
-  Number columns[3][kChunk];
+  Number columns[3][kChunk], results[kChunk];
   Fault fault = Fault::None;
   for (int64_t begin = 0; begin < n; begin += kChunk) {
     const auto length = static_cast<size_t>(std::min(kChunk, n - begin));
@@ -35,8 +36,9 @@ MaybeFailure elementwise(const ir::Op& op, Operands in, Tensor& out) {
       load(in[k].data->data(), in[k].type.dtype, begin, std::span(columns[k], length));
     for (size_t i = 0; i < length; ++i) {
       const Number args[3] = {columns[0][i], columns[1][i], columns[2][i]};
-      put(out, begin + static_cast<int64_t>(i), apply(op.kind, t, out.type.dtype, std::span(args, in.size()), fault));
+      results[i] = apply(op.kind, t, out.type.dtype, std::span(args, in.size()), fault);
     }
+    store(out.data->data(), out.type.dtype, begin, std::span<const Number>(results, length));
     if (fault == Fault::Division) return Failure{Code::E0902, "integer division by zero"};
     if (fault == Fault::NegativePower) return Failure{Code::E0902, "negative integer exponent"};
   }
@@ -113,8 +115,13 @@ void structural(const ir::Op& op, Operands in, Tensor& out) {
       break;
     default: return;
   }
-  forEach(out.type.shape, out.type.size(),
-          [&](int64_t i, const std::vector<int64_t>& index) { put(out, i, at(x, base + flat(index, step))); });
+  const auto width = static_cast<size_t>(ir::byteSize(x.type.dtype));
+  std::byte* to = out.data->data();
+  const std::byte* elements = x.data->data();
+  forEach(out.type.shape, out.type.size(), [&](int64_t, const std::vector<int64_t>& index) {
+    std::memcpy(to, elements + (base + flat(index, step)) * static_cast<int64_t>(width), width);
+    to += width;
+  });
 }
 
 // ---- run-time indices
