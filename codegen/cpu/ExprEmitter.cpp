@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <cassert>
 
 #include "codegen/cpu/Jit.h"
@@ -70,6 +71,7 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
       scalars_(b, args.fault, lanes),
       vars_(kernel.outer.size() + stage.innerLo.size() + kernel.product.batch.size() + 2),
       depends_(stage.exprs.size()),
+      positions_(stage.exprs.size()),
       fromReduced_(stage.exprs.size()),
       needed_(stage.exprs.size()),
       memo_(stage.exprs.size()),
@@ -83,6 +85,7 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
       r = r || fromReduced_[a];
     }
     fromReduced_[i] = r;
+    positions_[i] = isPosition(e);
     if (e.kind == Expr::Kind::LoopVar) d |= uint64_t{1} << e.index;
     if (e.kind == Expr::Kind::Load) d |= accessVars(e.access);
     depends_[i] = d;
@@ -108,6 +111,21 @@ uint64_t ExprEmitter::accessVars(const Access& a) const {
   return d;
 }
 
+bool ExprEmitter::isPosition(const Expr& e) const {
+  if (e.dtype != ir::DType::I64) return false;
+  if (e.kind == Expr::Kind::LoopVar || e.kind == Expr::Kind::Constant) return true;
+  if (e.kind != Expr::Kind::Op) return false;
+  switch (e.op) {
+    case ir::OpKind::Add:
+    case ir::OpKind::Sub:
+    case ir::OpKind::Mul:
+    case ir::OpKind::TruncDiv:
+    case ir::OpKind::Fmod: break;
+    default: return false;
+  }
+  return std::all_of(e.args.begin(), e.args.end(), [&](ExprId a) { return positions_[a] != 0; });
+}
+
 void ExprEmitter::collectNeeded(ExprId e) {
   if (needed_[e]) return;
   needed_[e] = 1;
@@ -118,6 +136,7 @@ void ExprEmitter::collectNeeded(ExprId e) {
 
 void ExprEmitter::setReduced(uint32_t number, std::vector<Scalar> copies) {
   for (Scalar& s : copies) s.builder = &scalars_;
+  reducedPerCopy_ = reducedPerCopy_ || copies.size() > 1;
   reduced_[number] = std::move(copies);
   for (size_t i = 0; i < memo_.size(); ++i)
     if (stage_.exprs[i].kind == Expr::Kind::Reduced) memo_[i].clear();
@@ -194,7 +213,8 @@ void ExprEmitter::emitInvariant() {
       for (int c = 0; c < copies_; ++c) value(static_cast<ExprId>(i), c);
       continue;
     }
-    for (int c = 0; c < (vector || fromReduced_[i] ? copies_ : 1); ++c) value(static_cast<ExprId>(i), c);
+    for (int c = 0; c < (vector || (fromReduced_[i] && reducedPerCopy_) ? copies_ : 1); ++c)
+      value(static_cast<ExprId>(i), c);
   }
 }
 
@@ -210,7 +230,7 @@ Scalar ExprEmitter::value(ExprId id, int copy) {
   if (e.kind == Expr::Kind::Reduced) return reduced(e, copy);
   if (!isVector(id)) {
     // A value that depends on a reduction is one for each copy, as the reduction is.
-    if (!fromReduced_[id]) copy = 0;
+    if (!fromReduced_[id] || !reducedPerCopy_) copy = 0;
   }
   auto& slots = memo_[id];
   if (slots.size() > static_cast<size_t>(copy) && slots[static_cast<size_t>(copy)].handle != nullptr)
@@ -253,10 +273,23 @@ Scalar ExprEmitter::compute(const Expr& e, int copy) {
     }
     case Expr::Kind::Op: break;
   }
+  bool divides = e.op == ir::OpKind::TruncDiv || e.op == ir::OpKind::Fmod;
+  if (divides && positions_[e.args[0]] && isVector(e.args[0]) && stage_.exprs[e.args[1]].kind == Expr::Kind::Constant &&
+      stage_.exprs[e.args[1]].bits != 0)
+    return dividePosition(e, copy);
   std::vector<Scalar> args;
   for (ExprId a : e.args) args.push_back(value(a, copy));
   ir::DType operand = stage_.exprs[e.args[e.op == ir::OpKind::Where ? 1 : 0]].dtype;
   return scalars_.elementwise(e.op, operand, e.dtype, args, e.fault);
+}
+
+/// Vectors have no 64-bit division; positions are below 2^52, so that f64 quotients truncate to the right integer.
+Scalar ExprEmitter::dividePosition(const Expr& e, int copy) {
+  Scalar a = value(e.args[0], copy);
+  uint64_t divisor = stage_.exprs[e.args[1]].bits;
+  Scalar quotient = convert(ConvertInst::SIntToF, a, Repr::F64) / static_cast<double>(static_cast<int64_t>(divisor));
+  Scalar q = convert(ConvertInst::FToSInt, quotient, Repr::I64);
+  return e.op == ir::OpKind::TruncDiv ? q : a - q * bits(q, divisor);
 }
 
 Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {

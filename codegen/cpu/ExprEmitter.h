@@ -70,6 +70,7 @@ class ExprEmitter {
   Scalar compute(const Expr& e, int copy);
   Scalar load(const Expr& e, int copy);
   Scalar reduced(const Expr& e, int copy);
+  Scalar dividePosition(const Expr& e, int copy);
   /// Adds the run-time terms of an access; `position` in elements, null when there are none. Clears lanes of `inRange`
   /// where a term is out of range.
   llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
@@ -80,6 +81,7 @@ class ExprEmitter {
   int64_t stride(const Access& a, size_t var) const { return var < a.strides.size() ? a.strides[var] : 0; }
   uint64_t accessVars(const Access& a) const;
   void collectNeeded(ExprId e);
+  bool isPosition(const Expr& e) const;
 
   llvm::IRBuilder<>& b_;
   const KernelArgs& args_;
@@ -92,7 +94,9 @@ class ExprEmitter {
   std::vector<llvm::Value*> vars_;
   llvm::Value* vectorBase_ = nullptr;
   std::vector<uint64_t> depends_;
-  std::vector<char> fromReduced_;   ///< whether it depends on a reduction's result
+  bool reducedPerCopy_ = false;    ///< reductions have a result for each copy
+  std::vector<char> positions_;    ///< i64 arithmetic on loop variables alone
+  std::vector<char> fromReduced_;  ///< whether it depends on a reduction's result
   std::vector<char> needed_;
   std::vector<std::vector<Scalar>> memo_;  ///< by expression and copy
   std::vector<std::pair<const Access*, std::vector<Partial>>> partials_;

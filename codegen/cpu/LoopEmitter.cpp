@@ -25,12 +25,15 @@ class LoopEmitter {
     args_ = loadArguments(b_, function_, kernel_);
     outer_.resize(kernel_.outer.size());
     if (schedule_.tileVar != Schedule::kNone) allocateTiles();
+    if (schedule_.wideColumns) allocateColumns();
     emitLoop(b_, function_->getArg(2), function_->getArg(3), 1, {}, [&](Value* item, const Values&) -> Values {
       decompose(item);
       if (schedule_.outerVector == Schedule::kNone) {
         emitPoint();
       } else if (schedule_.tileVar != Schedule::kNone) {
         emitTiles();
+      } else if (schedule_.wideColumns) {
+        emitWideColumns();
       } else {
         emitBlock();
       }
@@ -51,6 +54,7 @@ class LoopEmitter {
   Values outer_;  ///< outer variables of the current point
   Value *blockLo_ = nullptr, *blockHi_ = nullptr;
   std::vector<std::vector<Scalar>> results_;  ///< of reductions, by number and copy
+  std::vector<Value*> columns_;               ///< wide columns: accumulators of the block, by reduction of stage 0
   std::vector<Value*> tiles_;                 ///< by expression
 
   Value* i64(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
@@ -296,6 +300,88 @@ class LoopEmitter {
     }
   }
 
+  // ---- sums of wide columns
+
+  void allocateColumns() {
+    const Stage& stage = kernel_.stages[0];
+    for (uint32_t r : stage.reductions) {
+      auto* element = registerType(b_.getContext(), reprOf(kernel_.reductions[r].accumulator));
+      auto* slot = b_.CreateAlloca(llvm::ArrayType::get(element, static_cast<uint64_t>(schedule_.block)));
+      slot->setAlignment(llvm::Align(64));
+      columns_.push_back(slot);
+    }
+  }
+
+  llvm::Type* columnType(uint32_t reduction) {
+    auto* element = registerType(b_.getContext(), reprOf(kernel_.reductions[reduction].accumulator));
+    return llvm::FixedVectorType::get(element, static_cast<unsigned>(schedule_.lanes));
+  }
+  /// Accumulators of the vector at column `base`.
+  Value* columnSlot(size_t i, Value* base) {
+    auto* element = columnType(kernel_.stages[0].reductions[i])->getScalarType();
+    return b_.CreateGEP(element, columns_[i], b_.CreateSub(base, blockLo_));
+  }
+
+  /// Adds rows [row, row + rows) of the last inner variable to the block's accumulators.
+  void addRows(ExprEmitter& em, Value* row, int64_t rows, const VectorWalk& walk) {
+    const Stage& stage = kernel_.stages[0];
+    size_t last = kernel_.outer.size() + stage.innerLo.size() - 1;
+    emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value* mask, const Values&) -> Values {
+      std::vector<Values> sums;
+      for (size_t i = 0; i < stage.reductions.size(); ++i)
+        sums.push_back({b_.CreateLoad(columnType(stage.reductions[i]), columnSlot(i, base))});
+      for (int64_t k = 0; k < rows; ++k) {
+        em.setVar(last, b_.CreateAdd(row, i64(k)));
+        em.setVector(base, 1, mask);
+        for (size_t i = 0; i < stage.reductions.size(); ++i) {
+          Scalar v = em.value(kernel_.reductions[stage.reductions[i]].value);
+          sums[i] = reducer(em, stage, stage.reductions[i]).step(sums[i], v, v, mask);
+        }
+      }
+      for (size_t i = 0; i < stage.reductions.size(); ++i) b_.CreateStore(sums[i][0], columnSlot(i, base));
+      return {};
+    });
+    em.clearVar(last);
+    em.clearVar(schedule_.outerVector);
+  }
+
+  void emitWideColumns() {
+    const Stage& stage = kernel_.stages[0];
+    constexpr int64_t kRows = 8;  // streams that the hardware prefetches at once
+    size_t v = schedule_.outerVector;
+    size_t lastInner = stage.innerLo.size() - 1;
+    VectorWalk walk{schedule_.lanes, 1, false, kernel_.outer[v] % schedule_.lanes == 0};
+    results_.assign(kernel_.reductions.size(), {});
+    auto em = emitter(stage, v, schedule_.lanes);
+    emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value*, const Values&) -> Values {
+      for (size_t i = 0; i < stage.reductions.size(); ++i)
+        b_.CreateStore(reducer(*em, stage, stage.reductions[i]).identity(true)[0], columnSlot(i, base));
+      return {};
+    });
+    int64_t lo = stage.innerLo[lastInner], hi = stage.innerHi[lastInner], middle = lo + (hi - lo) / kRows * kRows;
+    innerLoops(*em, stage, kernel_.outer.size() + lastInner, 0, {}, [&](const Values&) -> Values {
+      em->emitInvariant();
+      emitLoop(b_, i64(lo), i64(middle), kRows, {}, [&](Value* row, const Values&) -> Values {
+        addRows(*em, row, kRows, walk);
+        return {};
+      });
+      emitLoop(b_, i64(middle), i64(hi), 1, {}, [&](Value* row, const Values&) -> Values {
+        addRows(*em, row, 1, walk);
+        return {};
+      });
+      return {};
+    });
+    emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value* mask, const Values&) -> Values {
+      results_.assign(kernel_.reductions.size(), {});
+      for (size_t i = 0; i < stage.reductions.size(); ++i) {
+        uint32_t r = stage.reductions[i];
+        results_[r] = {reducer(*em, stage, r).result({b_.CreateLoad(columnType(r), columnSlot(i, base))})};
+      }
+      for (size_t i = 1; i < kernel_.stages.size(); ++i) emitColumns(kernel_.stages[i], base, 1, mask);
+      return {};
+    });
+  }
+
   // ---- transposed loads: a square tile is read by rows of the source and turned in a buffer on the stack
 
   bool isTurned(const Expr& e) const {
@@ -378,12 +464,14 @@ class LoopEmitter {
       if (tiles_[i] == nullptr) continue;
       const Expr& e = stage.exprs[i];
       llvm::Type* element = memoryType(b_.getContext(), kernel_.buffers[e.access.buffer].dtype);
-      emitLoop(b_, first, end, n, {}, [&](Value* row, const Values&) -> Values {
-        Value* line = b_.CreateGEP(element, tiles_[i], b_.CreateMul(b_.CreateSub(row, first), i64(schedule_.tile)));
-        emitLoop(b_, base, columnsEnd, n, {}, [&](Value* column, const Values&) -> Values {
+      // Along the source's rows first: they are read in runs.
+      emitLoop(b_, base, columnsEnd, n, {}, [&](Value* column, const Values&) -> Values {
+        Value* place = b_.CreateGEP(element, tiles_[i], b_.CreateSub(column, base));
+        emitLoop(b_, first, end, n, {}, [&](Value* row, const Values&) -> Values {
           Value* rowsLeft = wholeRows ? nullptr : b_.CreateTrunc(b_.CreateSub(end, row), b_.getInt32Ty());
           Value* columnsLeft = wholeColumns ? nullptr : b_.CreateSub(b_.CreateSub(columnsEnd, column), i64(1));
-          turn(em, e, b_.CreateGEP(element, line, b_.CreateSub(column, base)), row, column, rowsLeft, columnsLeft);
+          Value* to = b_.CreateGEP(element, place, b_.CreateMul(b_.CreateSub(row, first), i64(schedule_.tile)));
+          turn(em, e, to, row, column, rowsLeft, columnsLeft);
           return {};
         });
         return {};

@@ -81,6 +81,32 @@ void chooseTile(const Kernel& kernel, Schedule& s) {
   }
 }
 
+constexpr int64_t kWideBlock = 1024;
+
+/// Whether the first stage is a plain reduction of long rows into columns, and the others only use its results.
+bool isWideColumns(const Kernel& kernel, size_t v) {
+  const Stage& first = kernel.stages[0];
+  if (kernel.outer[v] < kWideBlock / 2 || first.innerLo.empty() || first.reductions.empty() || !first.stores.empty())
+    return false;
+  if (trips(first.innerLo, first.innerHi) < 32 || stageCost(kernel, first) > 8) return false;
+  for (uint32_t r : first.reductions) {
+    const Reduction& red = kernel.reductions[r];
+    if (red.position != kNoExpr || red.accumulator == ir::DType::Bool) return false;
+    if (red.kind == Reduction::Kind::Any || red.kind == Reduction::Kind::All) return false;
+  }
+  for (const Expr& e : first.exprs)
+    if (e.kind == Expr::Kind::Load &&
+        (!e.access.terms.empty() || (strideOf(e.access, v) != 1 && strideOf(e.access, v) != 0)))
+      return false;
+  for (size_t i = 0; i < kernel.stages.size(); ++i) {
+    const Stage& s = kernel.stages[i];
+    for (size_t d = 0; d < kernel.outer.size(); ++d)
+      if (!fullBox(kernel, s, d)) return false;
+    if (i > 0 && (!s.innerLo.empty() || !s.reductions.empty())) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 int stageCost(const Kernel& kernel, const Stage& stage) {
@@ -160,6 +186,8 @@ Schedule makeSchedule(const Kernel& kernel) {
   auto wanted = static_cast<int64_t>(kGrainWork / std::max(outerCost, 0.01));
   s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
   if (s.tileVar != kNone) s.block = std::max<int64_t>(2 * s.tile, s.block / s.tile * s.tile);
+  s.wideColumns = isWideColumns(kernel, s.outerVector);
+  if (s.wideColumns) s.block = kWideBlock;
   s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
   s.items = extent == 0 ? 0 : points / extent * s.blocks;
   if (s.tileVar != kNone) {

@@ -19,7 +19,10 @@ struct Schedule {
   std::vector<bool> heavy;          ///< per stage: much code, to be emitted once
   /// With outerVector: the variable that transposed loads walk in memory; squares of `tile` x `tile` are turned.
   size_t tileVar = kNone;
-  int64_t tile = 0;   ///< a multiple of lanes
+  int64_t tile = 0;  ///< a multiple of lanes
+  /// With outerVector: stage 0 sums wide rows of columns. Accumulators of a whole block stand in memory, and rows are
+  /// added some at a time, so that memory is read in long runs.
+  bool wideColumns = false;
   int64_t block = 0;  ///< with outerVector: elements of it an item
   int64_t blocks = 1;
   int64_t items = 1;

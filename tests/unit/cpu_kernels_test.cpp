@@ -39,7 +39,7 @@ TEST(CpuKernels, MapOfManySizes) {
 TEST(CpuKernels, RowAndColumnSums) {
   for (bool columns : {false, true}) {
     for (auto [rows, cols] :
-         {std::pair<int64_t, int64_t>{3, 5}, {17, 64}, {64, 17}, {100, 1000}, {1, 1}, {40, 200}, {5, 0}}) {
+         {std::pair<int64_t, int64_t>{3, 5}, {17, 64}, {64, 17}, {100, 1000}, {1, 1}, {40, 200}, {5, 0}, {45, 1100}, {1100, 45}, {32, 2048}}) {
       int64_t outer = columns ? cols : rows, inner = columns ? rows : cols;
       KernelMaker m;
       m.k.outer = {outer};
@@ -104,6 +104,34 @@ Kernel softmaxKernel(int64_t rows, int64_t n) {
     m.store(s, out, {n, 1}, m.op(s, OpKind::Div, DType::F32, {m.load(s, out, {n, 1}), m.reduced(s, 1)}));
   }
   return m.k;
+}
+
+/// Sums of wide columns alone (no argmax), times two.
+TEST(CpuKernels, WideColumns) {
+  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{40, 600}, {37, 1024}, {33, 1500}, {64, 3000}}) {
+    KernelMaker m;
+    m.k.outer = {cols};
+    uint32_t in = m.buffer(DType::F32, rows * cols, Role::Input), out = m.buffer(DType::F32, cols, Role::Output);
+    {
+      Stage& s = m.stage({rows});
+      m.reduce(s, Reduction::Kind::Sum, m.load(s, in, {1, cols}), DType::F32, DType::F32);
+    }
+    Stage& last = m.stage();
+    ExprId r = m.reduced(last, 0);
+    m.store(last, out, {1}, m.op(last, OpKind::Add, DType::F32, {r, r}));
+    CompiledKernel k(m.k);
+    auto a = values(rows * cols);
+    std::vector<float> sums(static_cast<size_t>(cols) + 1, 9), again = sums;
+    k.run({a.data(), sums.data()});
+    k.run({a.data(), again.data()}, {}, true);
+    EXPECT_EQ(sums, again);
+    EXPECT_EQ(sums.back(), 9);
+    for (int64_t c = 0; c < cols; ++c) {
+      float want = 0;
+      for (int64_t i = 0; i < rows; ++i) want += a[static_cast<size_t>(i * cols + c)];
+      ASSERT_EQ(sums[static_cast<size_t>(c)], want + want) << rows << "x" << cols << " " << c;
+    }
+  }
 }
 
 TEST(CpuKernels, Softmax) {
