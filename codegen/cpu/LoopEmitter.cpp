@@ -157,6 +157,9 @@ class LoopEmitter {
     Values next = carried;
     size_t at = 0;
     for (int c = 0; c < copies; ++c) {
+      // All loads of a point come before its stores: an output may be in the memory of an input.
+      for (const Store& s : stage.stores) em.value(s.value, c);
+      for (uint32_t number : stage.reductions) em.value(kernel_.reductions[number].value, c);
       for (const Store& s : stage.stores) em.store(s, c);
       for (uint32_t number : stage.reductions) {
         Reducer r = reducer(em, stage, number);
