@@ -1,5 +1,5 @@
 // Private to the placement pass: what its three stages share. `Place.cpp` makes instances of functions,
-// `PlaceInfer.cpp` decides where every value lives without changing any op, `PlaceRewrite.cpp` then inserts the moves,
+// `PlaceInfer.h` decides where every value lives without changing any op, `PlaceRewrite.cpp` then inserts the moves,
 // and `PlaceReport.cpp` writes the diagnostics with the provenance of each operand.
 #pragma once
 #include <deque>
