@@ -95,9 +95,18 @@ std::vector<ir::Value*> Lowering::broadcastAll(const std::vector<Val>& operands,
     shape = *both;
     values.push_back(t);
   }
+  if (!countable(shape, span, opName)) return {};
   at(span);
   for (ir::Value*& v : values) v = b().broadcastTo(v, shape);
   return values;
+}
+
+bool Lowering::countable(const ir::Dims& shape, Span span, std::string_view opName) {
+  if (ir::elementCount(shape)) return true;
+  fail(Code::E0208, span,
+       "`" + std::string(opName) + "` would give a tensor of shape " + ir::toString(shape) +
+           ", which has more elements than can be counted");
+  return false;
 }
 
 Val Lowering::overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
@@ -231,6 +240,7 @@ Val Lowering::elementwise(OpKind kind, const std::vector<Val>& operands, Span sp
                   "shapes do not broadcast: " + ir::toString(c->type.shape) + " and " +
                       ir::toString(values[0]->type.shape) + " in `where`");
     }
+    if (!countable(*shape, span, opName)) return Val::none();
     at(span);
     for (ir::Value*& v : values) v = b().broadcastTo(v, *shape);
     values.insert(values.begin(), b().broadcastTo(c, *shape));

@@ -488,6 +488,8 @@ class Lowering {
   // ---- elementwise (Elementwise.cpp)
   std::vector<ir::Value*> broadcastAll(const std::vector<Val>& operands, ir::DType dtype, Span span,
                                        std::string_view opName);
+  /// Whether a tensor of that shape has a size; reports E0208.
+  bool countable(const ir::Dims& shape, Span span, std::string_view opName);
   Val overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
                 const std::function<Val(const std::vector<Val>&)>& leaf);
   Val castTree(const Val& v, ir::DType to, Span span);

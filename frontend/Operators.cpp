@@ -223,6 +223,16 @@ Val Lowering::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
     error(Code::E0202, opSpan, "batch dims of `@` do not broadcast: " + shapes());
     return Val::none();
   }
+  ir::Dims whole = *batch;
+  whole.push_back(x->type.shape[x->type.shape.size() - 2]);
+  whole.push_back(y->type.shape.back());
+  bool fits = countable(whole, opSpan, "@");
+  for (const ir::Value* v : {x, y}) {
+    ir::Dims spread = *batch;
+    spread.insert(spread.end(), v->type.shape.end() - 2, v->type.shape.end());
+    fits = fits && countable(spread, opSpan, "@");
+  }
+  if (!fits) return Val::none();
   auto batched = [&](ir::Value* v) {
     ir::Dims to = *batch;
     to.insert(to.end(), v->type.shape.end() - 2, v->type.shape.end());

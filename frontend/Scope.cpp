@@ -309,6 +309,7 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
   auto& cache = params_;
   if (auto it = cache.find(name); it != cache.end()) return it->second;
+  cache[name] = Val::none();  // a default that names its own param: see below
   const std::string type = decl.type && decl.type->path.size() == 1 ? decl.type->path[0].text : "";
   Val v;
   if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
@@ -319,7 +320,11 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
                : fail(Code::E0504, decl.name.span,
                       "`" + given->second + "` is no " + type + " for the param `" + name + "`");
   } else if (decl.value) {
+    const size_t known = diags.errors();
     v = eval(*decl.value);
+    if (v.poison() && diags.errors() == known) {
+      fail(Code::E0109, decl.value->span, "the default of the param `" + name + "` depends on itself");
+    }
     const bool real = type == "f32" || type == "f64";
     if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
     const bool fits = type == "i64"    ? v.is(Val::Kind::Int)
