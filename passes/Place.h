@@ -144,6 +144,7 @@ class Reporter {
   struct Use {
     Span span;
     bool postfix = false;
+    bool whole = true;  ///< the span is the operand's whole text, so that a mended line can be written
   };
   Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
   void provenance(Diagnostic& d, const ir::Value* v, const std::string& device) const;

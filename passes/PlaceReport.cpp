@@ -35,6 +35,8 @@ bool onlyPostfix(std::string_view text) {
   return depth == 0 && !text.empty();
 }
 
+bool hasWord(std::string_view text) { return std::any_of(text.begin(), text.end(), isWord); }
+
 /// `v += x` stands for v = v + x; the span of its addition is the sign.
 bool isCompoundAssignment(std::string_view sign) {
   return sign.size() == 2 && sign[1] == '=' && std::string_view("+-*/").find(sign[0]) != std::string_view::npos;
@@ -137,6 +139,12 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
     return Span{whole.file, whole.begin + static_cast<uint32_t>(begin), whole.begin + static_cast<uint32_t>(end)};
   };
 
+  if (op.kind == ir::OpKind::SamePlace) {
+    size_t sign = text.find('=');
+    size_t begin = sign == std::string_view::npos ? sign : text.find_first_not_of(' ', sign + 1);
+    if (begin == std::string_view::npos || sign == 0 || isCompoundAssignment(text.substr(sign - 1, 2))) return {};
+    return {part(begin, text.size()), onlyPostfix(text.substr(begin))};
+  }
   // The condition of an `if` is not one of its values.
   size_t from = 0;
   if (op.kind == ir::OpKind::If) {
@@ -169,13 +177,13 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
   Span own = spanOf(v);
   bool inside =
       own.valid() && own.file == whole.file && own.begin >= whole.begin && own.end <= whole.end && own != whole;
-  if (inside) return {own, onlyPostfix(sources->text(own))};
+  if (inside) return {own, onlyPostfix(sources->text(own)), hasWord(sources->text(own))};
   if (operatorOnly && own.valid() && own.file == whole.file && (own.end <= whole.begin || own.begin >= whole.end)) {
     size_t gapBegin = own.end <= whole.begin ? own.end : whole.end;
     size_t gapEnd = own.end <= whole.begin ? whole.begin : own.begin;
     std::string_view gap = file.substr(gapBegin, gapEnd - gapBegin);
     if (std::all_of(gap.begin(), gap.end(), [](char c) { return c == ' ' || c == '(' || c == ')'; }))
-      return {own, false};
+      return {own, onlyPostfix(sources->text(own)), hasWord(sources->text(own))};
   }
   if (!v->name.empty()) {
     size_t at = findWord(text.substr(from), v->name);
@@ -259,7 +267,7 @@ void Reporter::moveHelp(Diagnostic& d, const ir::Value* v, const Use& use, const
   Help help;
   help.text =
       "copy " + display(v, "this value") + " (" + typeText(v) + ", " + bytesText(v->type.bytes()) + ") to " + device;
-  if (use.span.valid()) {
+  if (use.span.valid() && use.whole) {
     std::string move = ".to(" + device + ")";
     Span end{use.span.file, use.span.end, use.span.end}, begin{use.span.file, use.span.begin, use.span.begin};
     if (use.postfix) {
