@@ -24,5 +24,6 @@ def tool(*names):
 
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
 config.substitutions.append(("%tenc", os.path.join(binaries, "tenc")))
+config.substitutions.append(("%generated", os.path.join(binaries, "../grammar/generated/grammar")))
 config.substitutions.append((r"\bFileCheck\b", tool("FileCheck", "FileCheck-19")))
 config.substitutions.append((r"(?<![-.\w])not(?![-.\w=])", tool("not", "not-19")))

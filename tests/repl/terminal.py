@@ -5,6 +5,7 @@ import pty
 import re
 import select
 import signal
+import signal
 import sys
 import tempfile
 import time
@@ -39,21 +40,21 @@ class Terminal:
                 except OSError:
                     sys.exit(f"the session ended while {pattern!r} was waited for:\n{plain}")
 
-    def close(self):
+    def close(self, seconds=20):
+        """Ctrl-D; reads on meanwhile, for the terminal is reset only when its output has been taken."""
+        end = time.monotonic() + seconds
         self.send("\x04")
-        end = time.monotonic() + 20
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
                 return os.waitstatus_to_exitcode(status)
-            if select.select([self.fd], [], [], 0.1)[0]:      # a full terminal would block the session
+            if select.select([self.fd], [], [], 0.1)[0]:
                 try:
                     os.read(self.fd, 4096)
                 except OSError:
-                    pass
+                    time.sleep(0.01)
         os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        sys.exit("the session does not end at the end of its input")
+        sys.exit("Ctrl-D does not end the session")
 
 
 def main():
