@@ -62,6 +62,10 @@ class Writer {
       case Val::Kind::Int:
       case Val::Kind::Float:
       case Val::Kind::Bool: {
+        if (v.is(Val::Kind::Int) && l.settle(v).poison()) {
+          parts.ok = false;
+          return;
+        }
         Element e = elementOf(v);
         if (check(e.dtype, true, format, formatSpan)) {
           text(rt::formatScalar(static_cast<uint8_t>(e.dtype), e.bytes, format));
