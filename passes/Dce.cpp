@@ -11,11 +11,9 @@ namespace {
 using namespace tenc::ir;
 
 /// Control ops whose results and carried values are alive one by one; all others keep all or nothing.
-/// A native loop keeps all: its results name the operands that it updates in place.
-bool isSliced(const Op& op) {
-  OpKind kind = op.kind;
+bool isSliced(OpKind kind) {
   return kind == OpKind::If || kind == OpKind::For || kind == OpKind::While || kind == OpKind::On ||
-         (kind == OpKind::Fused && !op.hasAttr("carried"));
+         kind == OpKind::Fused;
 }
 
 /// Operands before the carried ones.
@@ -66,14 +64,14 @@ class Eliminator {
   void markOp(Op* op) {
     if (!liveOps_.insert(op).second) return;
     if (op->parent->parentOp != nullptr) markOp(op->parent->parentOp);
-    const size_t always = !isSliced(*op)            ? op->operandCount()
+    const size_t always = !isSliced(op->kind)       ? op->operandCount()
                           : op->kind == OpKind::For ? 3
                           : op->kind == OpKind::If  ? 1
                           : op->kind == OpKind::On  ? op->operandCount()
                                                     : 0;
     for (size_t i = 0; i < always; ++i) mark(op->operand(i));
     if (op->kind == OpKind::While) mark(op->regions[0]->terminator()->operand(0));
-    if (op->kind == OpKind::Bench || (op->kind == OpKind::Fused && !isSliced(*op))) {
+    if (op->kind == OpKind::Bench) {
       for (Value* v : op->regions[0]->terminator()->operands()) mark(v);
     }
   }
@@ -92,7 +90,7 @@ class Eliminator {
   void visit(Value* v) {
     if (v->op != nullptr) {
       markOp(v->op);
-      if (isSliced(*v->op)) markSlot(v->op, v->index);
+      if (isSliced(v->op->kind)) markSlot(v->op, v->index);
       return;
     }
     Op* op = v->region->parentOp;
@@ -114,7 +112,7 @@ class Eliminator {
       if (isDead(*op)) {
         op->dropOperands();
         for (const auto& inner : op->regions) inner->terminator()->dropOperands();
-      } else if (isSliced(*op)) {
+      } else if (isSliced(op->kind)) {
         detachSlots(*op);
       }
     }
@@ -142,7 +140,7 @@ class Eliminator {
         continue;
       }
       for (const auto& inner : op.regions) sweep(*inner);
-      if (isSliced(op)) sweepSlots(op);
+      if (isSliced(op.kind)) sweepSlots(op);
     }
   }
 
