@@ -144,6 +144,14 @@ class Emission {
     Region* inner = b.addRegion(fused);
     ir::Builder in(inner);
     ir::ValueMap map;
+    if (g.kind == Group::Kind::Update) {
+      // What is updated in place is a buffer: a value of an enclosing region is never read through here.
+      Value* target = g.members[0]->operand(0);
+      if (!nodeOf(target)) {
+        fused->addOperand(target);
+        map[target] = inner->addArg(target->type, target->name);
+      }
+    }
     for (Op* member : g.members) bring(member->result(), number, fused, inner, in, map);
     std::vector<Value*> yields;
     for (Value* v : outputs) yields.push_back(map.at(v));

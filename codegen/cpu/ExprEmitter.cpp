@@ -88,6 +88,10 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
     positions_[i] = isPosition(e);
     if (e.kind == Expr::Kind::LoopVar) d |= uint64_t{1} << e.index;
     if (e.kind == Expr::Kind::Load) d |= accessVars(e.access);
+    if (e.kind == Expr::Kind::Load && stage.ordered && isStored(e.access.buffer)) {
+      // What an earlier iteration stored is read again, even at an unchanging place.
+      for (size_t v = 0; v < stage.innerLo.size(); ++v) d |= uint64_t{1} << (kernel.outer.size() + v);
+    }
     depends_[i] = d;
   }
   for (const Store& s : stage.stores) {
@@ -101,6 +105,11 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
   for (size_t i = 0; i < stage.exprs.size(); ++i)
     if (needed_[i] && stage.exprs[i].kind == Expr::Kind::Load) partials_.push_back({&stage.exprs[i].access, {}});
   for (const Store& s : stage.stores) partials_.push_back({&s.access, {}});
+}
+
+bool ExprEmitter::isStored(uint32_t buffer) const {
+  return std::any_of(stage_.stores.begin(), stage_.stores.end(),
+                     [&](const Store& s) { return s.access.buffer == buffer; });
 }
 
 uint64_t ExprEmitter::accessVars(const Access& a) const {

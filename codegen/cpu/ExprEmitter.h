@@ -79,6 +79,8 @@ class ExprEmitter {
   llvm::Value* laneOffsets(int64_t stride, llvm::Type* element);
   llvm::Value* advance(const Access& a, llvm::Value* pointer, uint64_t vars);
   int64_t stride(const Access& a, size_t var) const { return var < a.strides.size() ? a.strides[var] : 0; }
+  /// Whether the stage writes the buffer.
+  bool isStored(uint32_t buffer) const;
   uint64_t accessVars(const Access& a) const;
   void collectNeeded(ExprId e);
   bool isPosition(const Expr& e) const;
