@@ -24,6 +24,10 @@ Tensor scalar(DType t, Number x) {
   return made;
 }
 
+int64_t wrappingSum(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 rt::TensorView viewOf(const Tensor& t) { return {static_cast<uint8_t>(t.type.dtype), t.type.shape, t.data->data()}; }
 
 /// State of the whole run; each call of a function has a Frame of its own.
@@ -185,7 +189,7 @@ class Frame {
     int64_t lo = at(get(op, 0), 0).i, hi = at(get(op, 1), 0).i, step = at(get(op, 2), 0).i;
     Values carried = takeAll(op, 3);
     const Region& body = *op.regions[0];
-    for (int64_t i = lo; step > 0 ? i < hi : i > hi; i += step) {
+    for (int64_t i = lo; step > 0 ? i < hi : i > hi; i = wrappingSum(i, step)) {
       carried.insert(carried.begin(), scalar(DType::I64, {0, i}));
       bind(body, std::move(carried));
       carried = region(body);

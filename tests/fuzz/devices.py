@@ -5,6 +5,7 @@ The model knows where every value lives and what it is (small integers, exact in
 prints, or the code and line of every placement error. Each program also runs in the reference interpreter and, when it is
 right, on a machine without virtual devices, where only the names of actual devices differ.
 """
+
 import argparse
 import pathlib
 import random
@@ -15,7 +16,7 @@ import tempfile
 
 import numpy as np
 
-DEVICES = {"cpu": "cpu", "gpu": "cuda:0", "far": "cuda:1"}          # names and what they are with --virtual cuda=2
+DEVICES = {"cpu": "cpu", "gpu": "cuda:0", "far": "cuda:1"}  # names and what they are with --virtual cuda=2
 OPERATORS = {"+": np.add, "-": np.subtract, "maximum": np.maximum, "minimum": np.minimum}
 HEADER = """device gpu = cuda:0 or cpu
 device far = cuda:1 or cpu
@@ -27,7 +28,7 @@ fn ones_here(n: i64) -> f32[4] = ones([4])
 
 class Value:
     def __init__(self, value, place):
-        self.value, self.place = value, place       # place None: has had an error; value None: unknown
+        self.value, self.place = value, place  # place None: has had an error; value None: unknown
 
 
 class Model:
@@ -58,7 +59,7 @@ class Model:
 
         kind = rng.choice(["binary", "binary", "binary", "literal", "scalar", "to", "call", "on_gpu", "create", "here"])
         a, b = self.choose(), self.choose()
-        if rng.random() < 0.75:                     # mistakes are the minority
+        if rng.random() < 0.75:  # mistakes are the minority
             same = [n for n in sorted(self.names) if seen(n) == seen(a)]
             b = rng.choice(same)
         x, y = self.names[a].value, self.names[b].value
@@ -74,10 +75,12 @@ class Model:
             if kind == "call":
                 return f"both({a}, {b})", Value(None if place is None else clamp(x + y), place)
             text = f"{op}({a}, {b})" if op.isalpha() else f"{a} {op} {b}"
-            return f"minimum(maximum({text}, -99.0), 99.0)", Value(None if place is None else clamp(OPERATORS[op](x, y)), place)
+            return f"minimum(maximum({text}, -99.0), 99.0)", Value(
+                None if place is None else clamp(OPERATORS[op](x, y)), place
+            )
         if kind == "literal":
             return f"minimum({a} + 2.0, 99.0)", Value(None if x is None else np.minimum(x + 2, 99), seen(a))
-        if kind == "scalar":                        # a host scalar mixes with everything
+        if kind == "scalar":  # a host scalar mixes with everything
             return f"maximum({a}, sum(ones([3]).to(cpu)))", Value(None if x is None else np.maximum(x, 3), seen(a))
         if kind == "to":
             d = rng.choice(sorted(DEVICES))
@@ -86,7 +89,9 @@ class Model:
             place = seen(a)
             if place not in (None, "gpu"):
                 self.error("E0303")
-            return f"minimum(on_gpu({a}), 99.0)", Value(None if x is None else np.minimum(x + 1, 99), "gpu" if place == "gpu" else None)
+            return f"minimum(on_gpu({a}), 99.0)", Value(
+                None if x is None else np.minimum(x + 1, 99), "gpu" if place == "gpu" else None
+            )
         if kind == "here":
             return "ones_here(3)", Value(np.ones(4), region or "cpu")
         n = rng.randint(-9, 9)
@@ -146,12 +151,12 @@ class Model:
             if start.place is None or v.place is None:
                 value.place = None
             if wrong:
-                value = Value(None, None)           # later lines may or may not see it as placed
+                value = Value(None, None)  # later lines may or may not see it as placed
         self.names[name] = value
         if value.place is not None:
             self.show(name)
         else:
-            del self.names[name]                    # what had an error is silent from here on
+            del self.names[name]  # what had an error is silent from here on
 
     def program(self):
         for d in sorted(DEVICES):
@@ -159,7 +164,7 @@ class Model:
             n = self.rng.randint(-5, 5)
             self.line(f"@{d} let {name} = full([4], {float(n)})")
             self.names[name] = Value(np.full(4, float(n)), d)
-        right = self.rng.random() < 0.6             # a program without errors: statements with one are taken back
+        right = self.rng.random() < 0.6  # a program without errors: statements with one are taken back
         for _ in range(self.rng.randint(3, 12)):
             before = list(self.lines), set(self.errors), list(self.printed), dict(self.names)
             self.statement()
@@ -193,12 +198,16 @@ def main():
                 runs.append((("--virtual", "cuda=2", "--engine=interp"), virtual))
             for options, text in runs:
                 status, out, errors, stderr = run(args.tenc, source, *options)
-                good = errors == model.errors and (status == 1 and not out if model.errors else status == 0 and out == text)
+                good = errors == model.errors and (
+                    status == 1 and not out if model.errors else status == 0 and out == text
+                )
                 if good:
                     continue
                 failed += 1
-                print(f"seed {seed} {' '.join(options)}: status {status}\n{source.read_text()}expected {sorted(model.errors) or text}\n"
-                      f"got {sorted(errors)} {out}{stderr[:1500]}")
+                print(
+                    f"seed {seed} {' '.join(options)}: status {status}\n{source.read_text()}expected {sorted(model.errors) or text}\n"
+                    f"got {sorted(errors)} {out}{stderr[:1500]}"
+                )
                 break
             if failed >= 5:
                 break

@@ -7,6 +7,7 @@ Programs are written as .tir, one for each group of ops and dtype; results come 
 agree to 1 unit in the last place of functions and exactly elsewhere; compiled code to the bounds in ULPS. Exit status 1
 lists what differs. An elementwise op of the table without a reference here is an error, so that none goes untested.
 """
+
 import argparse
 import itertools
 import math
@@ -23,13 +24,48 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FLOATS = ["f16", "bf16", "f32", "f64"]
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
-NUMPY = {"f16": np.float16, "f32": np.float32, "f64": np.float64, "bool": np.bool_, **{t: np.dtype(t.replace("i", "int") if t[0] == "i" else t.replace("u", "uint")).type for t in INTS}}
+NUMPY = {
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "bool": np.bool_,
+    **{t: np.dtype(t.replace("i", "int") if t[0] == "i" else t.replace("u", "uint")).type for t in INTS},
+}
 BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 LEAST_EXPONENT = {"f16": -14, "bf16": -126, "f32": -126, "f64": -1022}
 # Compiled code, in units in the last place; functions that are not listed are computed as exactly as the basic ops.
-ULPS = dict(exp=1, exp2=1, expm1=2, log=1, log2=2, log10=2, log1p=2, sin=2, cos=2, tan=3, asin=3, acos=3, atan=3, sinh=3, cosh=3,
-            tanh=3, asinh=4, acosh=4, atanh=4, erf=3, erfc=8, lgamma=16, digamma=32, sigmoid=3, rsqrt=2, cbrt=2, pow=4, atan2=4,
-            hypot=2, logaddexp=4)
+ULPS = dict(
+    exp=1,
+    exp2=1,
+    expm1=2,
+    log=1,
+    log2=2,
+    log10=2,
+    log1p=2,
+    sin=2,
+    cos=2,
+    tan=3,
+    asin=3,
+    acos=3,
+    atan=3,
+    sinh=3,
+    cosh=3,
+    tanh=3,
+    asinh=4,
+    acosh=4,
+    atanh=4,
+    erf=3,
+    erfc=8,
+    lgamma=16,
+    digamma=32,
+    sigmoid=3,
+    rsqrt=2,
+    cbrt=2,
+    pow=4,
+    atan2=4,
+    hypot=2,
+    logaddexp=4,
+)
 
 PIPELINE = "place,verify-placed,inline,decompose,simplify,cse,dce,fuse,dce"
 
@@ -67,7 +103,9 @@ def sample(dtype, rng, shape, special=True, low=None, high=None):
     if dtype in FLOATS:
         x = rng.normal(size=n) * np.exp(rng.normal(size=n)) if low is None else rng.uniform(low, high, n)
         if special and low is None:
-            for i, v in enumerate([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan, 1e-3, 40.0, -40.0, 3.0]):
+            for i, v in enumerate(
+                [0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, np.inf, -np.inf, np.nan, 1e-3, 40.0, -40.0, 3.0]
+            ):
                 if i < n:
                     x[i] = v
         return rounded(x, dtype).reshape(shape)
@@ -159,7 +197,9 @@ def difference(got, expected, dtype, ulps, absolute):
 
 
 def vec(f):
-    return lambda *a: np.array([f(*(float(v) for v in vs)) for vs in zip(*(x.ravel() for x in a))], long).reshape(a[0].shape)
+    return lambda *a: np.array([f(*(float(v) for v in vs)) for vs in zip(*(x.ravel() for x in a))], long).reshape(
+        a[0].shape
+    )
 
 
 def guarded(f):
@@ -170,6 +210,7 @@ def guarded(f):
             return math.inf
         except OverflowError:
             return math.inf
+
     return g
 
 
@@ -179,13 +220,45 @@ def sigmoid(x):
 
 # name: (function on longdouble arrays, low, high) for floats
 UNARY = dict(
-    sqrt=(np.sqrt,), rsqrt=(lambda x: 1 / np.sqrt(x),), cbrt=(np.cbrt,), exp=(np.exp,), exp2=(np.exp2,), expm1=(np.expm1,), log=(np.log,),
-    log2=(np.log2,), log10=(np.log10,), log1p=(np.log1p,), sin=(np.sin,), cos=(np.cos,), tan=(np.tan,), asin=(np.arcsin,), acos=(np.arccos,),
-    atan=(np.arctan,), sinh=(np.sinh,), cosh=(np.cosh,), tanh=(np.tanh,), asinh=(np.arcsinh,), acosh=(np.arccosh,), atanh=(np.arctanh,),
-    erf=(vec(math.erf),), erfc=(vec(math.erfc),), lgamma=(vec(guarded(math.lgamma)), 0.1, 30), sigmoid=(sigmoid,), reciprocal=(lambda x: 1 / x,),
+    sqrt=(np.sqrt,),
+    rsqrt=(lambda x: 1 / np.sqrt(x),),
+    cbrt=(np.cbrt,),
+    exp=(np.exp,),
+    exp2=(np.exp2,),
+    expm1=(np.expm1,),
+    log=(np.log,),
+    log2=(np.log2,),
+    log10=(np.log10,),
+    log1p=(np.log1p,),
+    sin=(np.sin,),
+    cos=(np.cos,),
+    tan=(np.tan,),
+    asin=(np.arcsin,),
+    acos=(np.arccos,),
+    atan=(np.arctan,),
+    sinh=(np.sinh,),
+    cosh=(np.cosh,),
+    tanh=(np.tanh,),
+    asinh=(np.arcsinh,),
+    acosh=(np.arccosh,),
+    atanh=(np.arctanh,),
+    erf=(vec(math.erf),),
+    erfc=(vec(math.erfc),),
+    lgamma=(vec(guarded(math.lgamma)), 0.1, 30),
+    sigmoid=(sigmoid,),
+    reciprocal=(lambda x: 1 / x,),
     digamma=(vec(lambda x: digamma(x)), 0.5, 30),
 )
-UNARY_ANY = dict(neg=np.negative, abs=np.abs, sign=np.sign, square=np.square, floor=np.floor, ceil=np.ceil, round=np.round, trunc=np.trunc)
+UNARY_ANY = dict(
+    neg=np.negative,
+    abs=np.abs,
+    sign=np.sign,
+    square=np.square,
+    floor=np.floor,
+    ceil=np.ceil,
+    round=np.round,
+    trunc=np.trunc,
+)
 TESTS = dict(isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite)
 BINARY_ANY = dict(add=np.add, sub=np.subtract, mul=np.multiply, maximum=np.maximum, minimum=np.minimum)
 DIVISIONS = dict(floor_div=np.floor_divide, mod=np.mod, fmod=np.fmod, trunc_div=None)
@@ -193,7 +266,19 @@ BINARY = dict(div=np.divide, atan2=np.arctan2, hypot=np.hypot, copysign=np.copys
 COMPARE = dict(eq=np.equal, ne=np.not_equal, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal)
 LOGICAL = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 BITWISE = dict(bitwise_and=np.bitwise_and, bitwise_or=np.bitwise_or, bitwise_xor=np.bitwise_xor)
-OTHERS = {"not", "bitwise_invert", "popcount", "pow", "nextafter", "bitwise_left_shift", "bitwise_right_shift", "where", "fma", "cast", "bitcast"}
+OTHERS = {
+    "not",
+    "bitwise_invert",
+    "popcount",
+    "pow",
+    "nextafter",
+    "bitwise_left_shift",
+    "bitwise_right_shift",
+    "where",
+    "fma",
+    "cast",
+    "bitcast",
+}
 
 
 def digamma(x):
@@ -217,7 +302,7 @@ def wide(x, dtype):
 
 def elementwise(folder, dtype, rng):
     p = Program(folder, f"elementwise_{dtype}")
-    n = 71                                          # no multiple of any vector length
+    n = 71  # no multiple of any vector length
     a, b, c = (sample(dtype, rng, [n]) for _ in range(3))
     ca, cb, cc = (p.constant(x, dtype) for x in (a, b, c))
     m = sample("bool", rng, [n])
@@ -249,10 +334,21 @@ def elementwise(folder, dtype, rng):
                     q = (a / b) if dtype in ("f64", "f32") else (np.asarray(a, np.float32) / np.asarray(b, np.float32))
                     expected = np.floor(q) if name == "floor_div" else np.trunc(q)
                 elif name == "trunc_div":
-                    expected = np.array([int(abs(int(x)) // abs(int(y))) * (1 if (int(x) < 0) == (int(y) < 0) else -1) for x, y in zip(a, divisor[1])], object)
-                    expected = np.array([(int(v) + (1 << 64)) & ((1 << 64) - 1) for v in expected], np.uint64).astype(NUMPY[dtype])
+                    expected = np.array(
+                        [
+                            int(abs(int(x)) // abs(int(y))) * (1 if (int(x) < 0) == (int(y) < 0) else -1)
+                            for x, y in zip(a, divisor[1])
+                        ],
+                        object,
+                    )
+                    expected = np.array([(int(v) + (1 << 64)) & ((1 << 64) - 1) for v in expected], np.uint64).astype(
+                        NUMPY[dtype]
+                    )
                 else:
-                    expected = f(np.asarray(a, np.float64) if is_float else a, np.asarray(divisor[1], np.float64) if is_float else divisor[1])
+                    expected = f(
+                        np.asarray(a, np.float64) if is_float else a,
+                        np.asarray(divisor[1], np.float64) if is_float else divisor[1],
+                    )
                     if dtype == "f64" or not is_float:
                         expected = f(a, divisor[1])
                 p.check(name, p.op(name, [ca, divisor[0]], {}, dtype, [n]), dtype, expected)
@@ -262,8 +358,12 @@ def elementwise(folder, dtype, rng):
                 if limits:
                     x = sample(dtype, rng, [n], low=limits[0], high=limits[1])
                     cx = p.constant(x, dtype)
-                weak = dtype == "f64" and name in ("erf", "erfc", "lgamma", "digamma")   # the reference is no better
-                absolute = {"lgamma": 1e-14, "digamma": 1e-14}.get(name, 0) if dtype == "f64" else {"f32": 1e-6, "f16": 1e-3, "bf16": 1e-2}[dtype] * (name in ("lgamma", "digamma"))
+                weak = dtype == "f64" and name in ("erf", "erfc", "lgamma", "digamma")  # the reference is no better
+                absolute = (
+                    {"lgamma": 1e-14, "digamma": 1e-14}.get(name, 0)
+                    if dtype == "f64"
+                    else {"f32": 1e-6, "f16": 1e-3, "bf16": 1e-2}[dtype] * (name in ("lgamma", "digamma"))
+                )
                 p.check(name, p.op(name, [cx], {}, dtype, [n]), dtype, f(wide(x, dtype)), 4 if weak else 1, absolute)
             for name, f in TESTS.items():
                 p.check(name, p.op(name, [ca], {}, "bool", [n]), "bool", f(a))
@@ -273,7 +373,13 @@ def elementwise(folder, dtype, rng):
                 cancels = np.ldexp(4.0, -BITS[dtype]) if name == "logaddexp" else 0.0
                 p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(wa, wb), 0 if exact else 1, cancels)
             base = np.abs(a)
-            p.check("pow", p.op("pow", [p.constant(base, dtype), cb], {}, dtype, [n]), dtype, np.power(wide(base, dtype), wb), 1)
+            p.check(
+                "pow",
+                p.op("pow", [p.constant(base, dtype), cb], {}, dtype, [n]),
+                dtype,
+                np.power(wide(base, dtype), wb),
+                1,
+            )
             p.check("fma", p.op("fma", [ca, cb, cc], {}, dtype, [n]), dtype, wa * wb + wc, 1, 1e-30)
             if dtype != "bf16":
                 p.check("nextafter", p.op("nextafter", [ca, cb], {}, dtype, [n]), dtype, np.nextafter(a, b))
@@ -282,14 +388,29 @@ def elementwise(folder, dtype, rng):
                 p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(a, b))
             p.check("bitwise_invert", p.op("bitwise_invert", [ca], {}, dtype, [n]), dtype, ~a)
             width = a.dtype.itemsize * 8
-            p.check("popcount", p.op("popcount", [ca], {}, dtype, [n]), dtype, np.array([bin(int(v) & ((1 << width) - 1)).count("1") for v in a]))
+            p.check(
+                "popcount",
+                p.op("popcount", [ca], {}, dtype, [n]),
+                dtype,
+                np.array([bin(int(v) & ((1 << width) - 1)).count("1") for v in a]),
+            )
             s = sample(dtype, rng, [n], low=0, high=width + 3)
             cs = p.constant(s, dtype)
             inside = s < width
             t = np.where(inside, s, 0).astype(s.dtype)
-            p.check("bitwise_left_shift", p.op("bitwise_left_shift", [ca, cs], {}, dtype, [n]), dtype, np.where(inside, a << t, 0).astype(a.dtype))
+            p.check(
+                "bitwise_left_shift",
+                p.op("bitwise_left_shift", [ca, cs], {}, dtype, [n]),
+                dtype,
+                np.where(inside, a << t, 0).astype(a.dtype),
+            )
             over = (np.where(a < 0, -1, 0) if dtype[0] == "i" else np.zeros(n)).astype(a.dtype)
-            p.check("bitwise_right_shift", p.op("bitwise_right_shift", [ca, cs], {}, dtype, [n]), dtype, np.where(inside, a >> t, over))
+            p.check(
+                "bitwise_right_shift",
+                p.op("bitwise_right_shift", [ca, cs], {}, dtype, [n]),
+                dtype,
+                np.where(inside, a >> t, over),
+            )
             e = sample(dtype, rng, [n], low=0, high=9)
             p.check("pow", p.op("pow", [ca, p.constant(e, dtype)], {}, dtype, [n]), dtype, a**e)
     return p
@@ -300,7 +421,9 @@ def casts(folder, dtype, rng):
     n = 71
     x = sample(dtype, rng, [n])
     if dtype in FLOATS:
-        x[20:30] = rounded([1e4, -1e4, 300, -300, 127.9, 255.5, 65504, 1e5 if dtype != "f16" else 6e4, -129, 0.99], dtype)
+        x[20:30] = rounded(
+            [1e4, -1e4, 300, -300, 127.9, 255.5, 65504, 1e5 if dtype != "f16" else 6e4, -129, 0.99], dtype
+        )
     cx = p.constant(x, dtype)
     with np.errstate(all="ignore"):
         for to in FLOATS + INTS + ["bool"]:
@@ -308,18 +431,29 @@ def casts(folder, dtype, rng):
                 continue
             if dtype in FLOATS and to in INTS:
                 info = np.iinfo(NUMPY[to])
-                expected = np.array([0 if np.isnan(v) else info.max if v >= info.max else info.min if v <= info.min else int(v) for v in np.asarray(x, np.float64)], NUMPY[to])
+                expected = np.array(
+                    [
+                        0 if np.isnan(v) else info.max if v >= info.max else info.min if v <= info.min else int(v)
+                        for v in np.asarray(x, np.float64)
+                    ],
+                    NUMPY[to],
+                )
             elif to == "bool":
                 expected = x != 0
             elif to == "bf16" and dtype in ("i64", "u64"):
-                continue                                        # NumPy has no single rounding for it
+                continue  # NumPy has no single rounding for it
             else:
                 expected = rounded(x, to)
             p.check(f"cast {dtype} {to}", p.op("cast", [cx], {"dtype": to}, to, [n]), to, expected)
         same = {"f16": "i16", "f32": "u32", "f64": "i64", "i32": "f32", "u8": "i8"}.get(dtype)
         if same:
             y = np.nan_to_num(x) if dtype in FLOATS else np.abs(x)
-            p.check("bitcast", p.op("bitcast", [p.constant(y, dtype)], {"dtype": same}, same, [n]), same, y.view(NUMPY[same]))
+            p.check(
+                "bitcast",
+                p.op("bitcast", [p.constant(y, dtype)], {"dtype": same}, same, [n]),
+                same,
+                y.view(NUMPY[same]),
+            )
     return p
 
 
@@ -346,33 +480,99 @@ def reductions(folder, dtype, rng):
                 error = float(np.max(np.sum(np.abs(np.asarray(small, long)), **args))) * scale
                 p.check(f"sum {axes}", p.op("sum", [csmall], attrs, wide_type, kept), wide_type, total, 1, error)
                 if dtype not in FLOATS:
-                    p.check(f"prod {axes}", p.op("prod", [csmall], attrs, wide_type, kept), wide_type, np.prod(np.asarray(small, accumulate), **args))
+                    p.check(
+                        f"prod {axes}",
+                        p.op("prod", [csmall], attrs, wide_type, kept),
+                        wide_type,
+                        np.prod(np.asarray(small, accumulate), **args),
+                    )
                 if dtype == "bool":
                     p.check(f"any {axes}", p.op("any", [cx], attrs, dtype, kept), dtype, np.any(x, **args))
                     p.check(f"all {axes}", p.op("all", [cx], attrs, dtype, kept), dtype, np.all(x, **args))
                 if dtype in FLOATS:
                     count = np.prod([shape[d] for d in axes])
-                    p.check(f"mean {axes}", p.op("mean", [csmall], attrs, dtype, kept), dtype, total / count, 1, error / count)
+                    p.check(
+                        f"mean {axes}",
+                        p.op("mean", [csmall], attrs, dtype, kept),
+                        dtype,
+                        total / count,
+                        1,
+                        error / count,
+                    )
                     w = np.asarray(small, long)
-                    p.check(f"variance {axes}", p.op("variance", [csmall], attrs, dtype, kept), dtype, np.var(w, **args), 2, 8 * scale)
+                    p.check(
+                        f"variance {axes}",
+                        p.op("variance", [csmall], attrs, dtype, kept),
+                        dtype,
+                        np.var(w, **args),
+                        2,
+                        8 * scale,
+                    )
                     most = np.max(w, axis=axes, keepdims=True)
                     lse = np.log(np.sum(np.exp(w - most), axis=axes, keepdims=True)) + most
-                    p.check(f"logsumexp {axes}", p.op("logsumexp", [csmall], attrs, dtype, kept), dtype, lse.reshape(kept), 2, 8 * scale)
+                    p.check(
+                        f"logsumexp {axes}",
+                        p.op("logsumexp", [csmall], attrs, dtype, kept),
+                        dtype,
+                        lse.reshape(kept),
+                        2,
+                        8 * scale,
+                    )
             if len(axes) == 1 or len(axes) == 3:
                 rest = [s for d, s in enumerate(shape) if d not in axes]
                 for name, f in (("argmax", np.argmax), ("argmin", np.argmin)):
-                    p.check(f"{name} {axes}", p.op(name, [cx], {"axes": list(axes)}, "i64", rest), "i64", f(x, axis=axes[0] if len(axes) == 1 else None))
+                    p.check(
+                        f"{name} {axes}",
+                        p.op(name, [cx], {"axes": list(axes)}, "i64", rest),
+                        "i64",
+                        f(x, axis=axes[0] if len(axes) == 1 else None),
+                    )
             if dtype in FLOATS:
                 w = np.asarray(small, long)
                 e = np.exp(w - np.max(w, axis=axes, keepdims=True))
-                p.check(f"softmax {axes}", p.op("softmax", [csmall], {"axes": list(axes)}, dtype, shape), dtype, e / e.sum(axis=axes, keepdims=True), 2, 4 * scale)
-                p.check(f"log_softmax {axes}", p.op("log_softmax", [csmall], {"axes": list(axes)}, dtype, shape), dtype, np.log(e / e.sum(axis=axes, keepdims=True)), 2, 16 * scale)
+                p.check(
+                    f"softmax {axes}",
+                    p.op("softmax", [csmall], {"axes": list(axes)}, dtype, shape),
+                    dtype,
+                    e / e.sum(axis=axes, keepdims=True),
+                    2,
+                    4 * scale,
+                )
+                p.check(
+                    f"log_softmax {axes}",
+                    p.op("log_softmax", [csmall], {"axes": list(axes)}, dtype, shape),
+                    dtype,
+                    np.log(e / e.sum(axis=axes, keepdims=True)),
+                    2,
+                    16 * scale,
+                )
                 d = (w - w.mean(axis=axes, keepdims=True)) / np.sqrt(w.var(axis=axes, keepdims=True) + long(1e-5))
-                p.check(f"layer_norm {axes}", p.op("layer_norm", [csmall], {"axes": list(axes), "eps": "1e-05"}, dtype, shape), dtype, d, 2, 16 * scale)
+                p.check(
+                    f"layer_norm {axes}",
+                    p.op("layer_norm", [csmall], {"axes": list(axes), "eps": "1e-05"}, dtype, shape),
+                    dtype,
+                    d,
+                    2,
+                    16 * scale,
+                )
         if dtype in FLOATS:
             w = np.asarray(small, long)
-            p.check("gelu", p.op("gelu", [csmall], {"tanh": "false"}, dtype, shape), dtype, w / 2 * vec(lambda v: math.erfc(-v / math.sqrt(2)))(w), 2, 4 * scale)
-            p.check("gelu tanh", p.op("gelu", [csmall], {"tanh": "true"}, dtype, shape), dtype, w / 2 * (1 + np.tanh(np.sqrt(2 / long(np.pi)) * (w + long(0.044715) * w**3))), 2, 4 * scale)
+            p.check(
+                "gelu",
+                p.op("gelu", [csmall], {"tanh": "false"}, dtype, shape),
+                dtype,
+                w / 2 * vec(lambda v: math.erfc(-v / math.sqrt(2)))(w),
+                2,
+                4 * scale,
+            )
+            p.check(
+                "gelu tanh",
+                p.op("gelu", [csmall], {"tanh": "true"}, dtype, shape),
+                dtype,
+                w / 2 * (1 + np.tanh(np.sqrt(2 / long(np.pi)) * (w + long(0.044715) * w**3))),
+                2,
+                4 * scale,
+            )
     return p
 
 
@@ -390,9 +590,27 @@ def structural(folder, dtype, rng):
     check("reshape", "reshape", [cx], {"shape": "[10, 12]"}, x.reshape(10, 12))
     for perm in itertools.permutations(range(3)):
         check(f"permute {perm}", "permute", [cx], {"perm": list(perm)}, x.transpose(perm))
-    check("broadcast", "broadcast", [p.constant(x[:, :1], dtype)], {"shape": "[3, 4, 5, 6]"}, np.broadcast_to(x[:, :1], (3, 4, 5, 6)))
-    check("slice", "slice", [cx], {"starts": "[3, 0, 1]", "sizes": "[4, 3, 2]", "steps": "[-1, 2, 3]"}, x[::-1, ::2, 1:6:3])
-    check("pad", "pad", [cx, cz], {"lo": "[1, 0, 2]", "hi": "[0, 3, 1]"}, np.pad(x, [(1, 0), (0, 3), (2, 1)], constant_values=z))
+    check(
+        "broadcast",
+        "broadcast",
+        [p.constant(x[:, :1], dtype)],
+        {"shape": "[3, 4, 5, 6]"},
+        np.broadcast_to(x[:, :1], (3, 4, 5, 6)),
+    )
+    check(
+        "slice",
+        "slice",
+        [cx],
+        {"starts": "[3, 0, 1]", "sizes": "[4, 3, 2]", "steps": "[-1, 2, 3]"},
+        x[::-1, ::2, 1:6:3],
+    )
+    check(
+        "pad",
+        "pad",
+        [cx, cz],
+        {"lo": "[1, 0, 2]", "hi": "[0, 3, 1]"},
+        np.pad(x, [(1, 0), (0, 3), (2, 1)], constant_values=z),
+    )
     check("concat", "concat", [cx, cy, cx], {"axis": 1}, np.concatenate([x, y, x], axis=1))
     check("flip", "flip", [cx], {"axes": "[0, 2]"}, np.flip(x, (0, 2)))
     check("empty", "slice", [cx], {"starts": "[0, 0, 0]", "sizes": "[4, 0, 6]", "steps": "[1, 1, 1]"}, x[:, :0])
@@ -402,10 +620,22 @@ def structural(folder, dtype, rng):
     check("gather 2 at 1", "gather", [cx, cj], {"axes": "[2]", "at": 1}, np.moveaxis(x[:, :, j], [2, 3], [1, 2]))
     check("gather 0 2", "gather", [cx, ci, cj], {"axes": "[0, 2]", "at": 0}, x[i, :, j])
     start = p.constant(np.asarray(-3), "i64")
-    check("dynamic_slice", "dynamic_slice", [cx, start, p.constant(np.asarray(1), "i64")], {"axes": "[0, 2]", "sizes": "[2, 4]"}, x[1:3, :, 1:5])
+    check(
+        "dynamic_slice",
+        "dynamic_slice",
+        [cx, start, p.constant(np.asarray(1), "i64")],
+        {"axes": "[0, 2]", "sizes": "[2, 4]"},
+        x[1:3, :, 1:5],
+    )
     updated = x.copy()
     updated[3:, 1:5:3, :] = y[:1]
-    check("update_slice", "update_slice", [cx, p.constant(y[:1], dtype)], {"starts": "[3, 1, 0]", "steps": "[1, 3, 1]"}, updated)
+    check(
+        "update_slice",
+        "update_slice",
+        [cx, p.constant(y[:1], dtype)],
+        {"starts": "[3, 1, 0]", "steps": "[1, 3, 1]"},
+        updated,
+    )
     updated = x.copy()
     updated[:, 2:4] = y
     check("dynamic_update", "dynamic_update", [cx, cy, p.constant(np.asarray(2), "i64")], {"axes": "[1]"}, updated)
@@ -413,7 +643,7 @@ def structural(folder, dtype, rng):
     cu = p.constant(u, dtype)
     for mode, f in dict(set=None, max=np.maximum, min=np.minimum, add=np.add).items():
         if dtype == "bool" and mode == "add" or dtype in ("f16", "bf16") and mode == "add":
-            continue                                # rounds after every addition: not NumPy's order
+            continue  # rounds after every addition: not NumPy's order
         updated = x.copy()
         with np.errstate(all="ignore"):
             for k, l in itertools.product(range(3), range(2)):
@@ -425,7 +655,16 @@ def structural(folder, dtype, rng):
 def products(folder, dtype, rng):
     p = Program(folder, f"matmul_{dtype}")
     scale = {"f16": 2**-9, "bf16": 2**-6, "f32": 2**-20, "f64": 2**-49}.get(dtype, 0)
-    for batch, m, k, n in [((), 1, 1, 1), ((), 7, 13, 5), ((), 33, 65, 17), ((), 1, 40, 64), ((), 40, 3, 1), ((2, 3), 4, 5, 6), ((), 4, 0, 3), ((), 130, 70, 96)]:
+    for batch, m, k, n in [
+        ((), 1, 1, 1),
+        ((), 7, 13, 5),
+        ((), 33, 65, 17),
+        ((), 1, 40, 64),
+        ((), 40, 3, 1),
+        ((2, 3), 4, 5, 6),
+        ((), 4, 0, 3),
+        ((), 130, 70, 96),
+    ]:
         a = sample(dtype, rng, [*batch, m, k], special=False, low=-1, high=1 if dtype in FLOATS else 100)
         b = sample(dtype, rng, [*batch, k, n], special=False, low=-1, high=1 if dtype in FLOATS else 100)
         with np.errstate(all="ignore"):
@@ -452,14 +691,25 @@ def main():
     if args.interp:
         engines.append(("interp", [args.interp, "{file}", "--run"], lambda label, ulps, dtype: ulps))
         # The passes may fold and regroup, and decomposed rows round between their ops.
-        engines.append(("passes", [args.interp, "{file}", "--passes=" + PIPELINE, "--run"], lambda label, ulps, dtype: ulps and ulps + 3))
+        engines.append(
+            (
+                "passes",
+                [args.interp, "{file}", "--passes=" + PIPELINE, "--run"],
+                lambda label, ulps, dtype: ulps and ulps + 3,
+            )
+        )
     if args.tenc:
         # Compiled f16 and bf16 compute in f32 and round once more.
         compiled = lambda label, ulps, dtype: ulps and max(ulps, ULPS.get(label.split()[0], 1))
         engines.append(("tenc", [args.tenc, "{file}"], compiled))
     try:
-        for maker, dtypes in ((elementwise, FLOATS + INTS + ["bool"]), (casts, FLOATS + INTS + ["bool"]), (reductions, FLOATS + INTS + ["bool"]),
-                              (structural, ["f32", "f64", "bf16", "i8", "i64", "u16", "bool"]), (products, FLOATS + ["i32", "u8", "i64"])):
+        for maker, dtypes in (
+            (elementwise, FLOATS + INTS + ["bool"]),
+            (casts, FLOATS + INTS + ["bool"]),
+            (reductions, FLOATS + INTS + ["bool"]),
+            (structural, ["f32", "f64", "bf16", "i8", "i64", "u16", "bool"]),
+            (products, FLOATS + ["i32", "u8", "i64"]),
+        ):
             for dtype in dtypes:
                 if args.only not in f"{maker.__name__}_{dtype}":
                     continue
