@@ -1,0 +1,55 @@
+# RUN: %python %s %tenc
+"""Exit statuses, and that what was printed comes out before a stop."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+TENC = sys.argv[1]
+
+
+def expect(status, args, out="", err="", **kwargs):
+    run = subprocess.run([TENC, *args], capture_output=True, text=True, timeout=60, **kwargs)
+    if run.returncode != status or out not in run.stdout or err not in run.stderr:
+        sys.exit(f"tenc {args}: status {run.returncode}, not {status}\n{run.stdout}\n{run.stderr}")
+
+
+def interrupt(code):
+    process = subprocess.Popen([TENC, "-e", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=30)
+    if process.returncode != 130:
+        sys.exit(f"status {process.returncode} after an interrupt, not 130")
+
+
+def main():
+    expect(0, ["-e", "print(1)"], out="1\n")
+    expect(1, ["-e", "print(x)"], err="error[E0102]")
+    expect(2, ["--threads", "many", "-e", "print(1)"], err="tenc: --threads")
+    expect(3, ["-e", 'print(7)\nlet x = [1]\nassert x == [2], "no"'], out="7\n", err="error[E0903]")
+    expect(1, ["no_such_file.tl"], err="error[E0501]")
+    interrupt('var v = ones([64])\nwhile sum(v) > 0.0 { v = softmax(v) }\nprint(v)')
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder)
+        expect(1, [folder], err="it is a directory")
+        (path / "empty.tl").write_bytes(b"")
+        expect(0, [str(path / "empty.tl")])
+        (path / "zero.tl").write_bytes(b"\0\0\0")
+        expect(1, [str(path / "zero.tl")], err="error[E01")
+        (path / "latin.tl").write_bytes(b'print("\xe9")')
+        expect(1, [str(path / "latin.tl")], err="error[E0104]")
+        (path / "large.tl").write_bytes(b"#" * ((16 << 20) + 1))
+        expect(1, [str(path / "large.tl")], err="error[E0105]")
+        (path / "line.tl").write_bytes(b"let x = " + b"1 + " * 400000 + b"y")
+        expect(1, [str(path / "line.tl")], err="error[E01")
+        (path / "m.tl").write_text("print(1)\n")
+        os.chmod(path / "m.tl", 0)
+        if os.getuid() != 0:
+            expect(1, [str(path / "m.tl")], err="error[E0501]")
+
+
+main()
