@@ -54,7 +54,7 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
   if (batch >= want)
     want = 1;
   else
-    want = (want + batch - 1) / batch;
+    want = (want + batch - 1) / std::max<int64_t>(batch, 1);
   if (g.stream) {
     // Column ranges in whole vectors; each task streams its own part of every row.
     g.panelTasks = std::max<int64_t>(1, std::min<int64_t>(want, vectors / 16));

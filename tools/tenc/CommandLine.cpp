@@ -211,8 +211,8 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
       c.code = words[i];
     } else if (word.starts_with("--") && word.size() > 2) {
       std::string_view name = std::string_view(word).substr(2), value;
-      const bool attached = split(name, name, value) || name.ends_with('=');
-      if (name.ends_with('=')) name.remove_suffix(1);
+      const bool attached = name.find('=', 1) != std::string_view::npos;
+      if (attached) split(name, name, value);  // `--name=` gives the empty text
       const Option* option = optionNamed(name);
       if (option && option->value.empty()) {
         if (attached) return fail("--" + std::string(name) + " takes no value");
