@@ -32,7 +32,9 @@ Val Lowering::fail(Code code, Span span, std::string message) {
 }
 
 Val Lowering::notYet(Span span, std::string_view what) {
-  return fail(Code::E0190, span, "`" + std::string(what) + "` is not supported yet");
+  const bool isName = what.find_first_of("` ") == std::string_view::npos;
+  const std::string subject = isName ? "`" + std::string(what) + "`" : std::string(what);
+  return fail(Code::E0190, span, subject + " is not supported yet");
 }
 
 Binding* Lowering::findLocal(std::string_view name) {
