@@ -3,7 +3,8 @@
 
 In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), the
 block ```text must show what tenc says then, and the block ```tl [options] must run without any diagnostic. --update writes
-the ```text blocks anew. Closes with `N passed, N failed`."""
+the ```text blocks anew. The examples of docs/tour.md and docs/devices.md are run too, with two virtual devices.
+Closes with `N passed, N failed`."""
 import argparse
 import pathlib
 import re
@@ -30,15 +31,16 @@ def shown(stderr):
 
 
 def problem(tenc, code, fails, options, text):
-    """Runs one example: what is wrong with it, if anything, and its diagnostics."""
+    """Runs one example: what is wrong with it, if anything, and its diagnostics. Without a code, any will do."""
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "example.tl").write_text(text)
         write_npy(folder / "points.npy", (4, 2), [float(i) for i in range(8)])
         run = subprocess.run([tenc, "example.tl", *options.split()], cwd=folder, capture_output=True, text=True, timeout=60)
     found = set(re.findall(r"^(?:error|warning)\[(\w+)\]", run.stderr, re.M))
-    status = 0 if not fails or code[0] == "W" else 3 if code.startswith("E09") else 1
-    if found == ({code} if fails else set()) and run.returncode == status:
+    status = 0 if not fails or code.startswith("W") else 3 if code.startswith("E09") else 1
+    as_said = bool(found) == fails if not code else found == ({code} if fails else set())
+    if as_said and run.returncode == status:
         return None, run.stderr
     return f"exit status {run.returncode}, codes {sorted(found)}\n{text}{run.stdout}{run.stderr}", run.stderr
 
@@ -69,6 +71,12 @@ def main():
         passed, failed = passed + (not problems), failed + bool(problems)
         for p in problems:
             print(f"{page.name}: {p}")
+    for page in (ROOT / "docs/tour.md", ROOT / "docs/devices.md"):
+        for fails, _, text in BLOCK.findall(page.read_text()) if args.only in page.stem else []:
+            what, _ = problem(str(pathlib.Path(args.tenc).resolve()), "", bool(fails), "--virtual cuda=2", text)
+            passed, failed = passed + (not what), failed + bool(what)
+            if what:
+                print(f"{page.name}: {what}")
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0 or passed == 0)
 
