@@ -82,7 +82,6 @@ struct Buffer {
   ir::DType dtype = ir::DType::F32;
   int64_t elements = 0;
   enum class Role : uint8_t { Input, Output, InOut, Scratch } role = Role::Input;  ///< Scratch: one a thread, small
-  bool aliases(const Buffer&) const { return false; }
 };
 
 /// A matrix operand as a strided view: element (b.., i, j) at offset + sum(batch[d] * b_d) + row * i + col * j.

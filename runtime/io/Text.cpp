@@ -88,6 +88,19 @@ Digits shortest(Float f) {
   return d;
 }
 
+/// The digits with their point, all of them: "12.5", "3.", "0.001".
+std::string withPoint(const Digits& d) {
+  std::string s;
+  for (int i = 0; i <= d.exponent; ++i)
+    s += i < static_cast<int>(d.digits.size()) ? d.digits[static_cast<size_t>(i)] : '0';
+  if (d.exponent < 0) s = "0";
+  s += '.';
+  for (int i = -1; i > d.exponent; --i) s += '0';
+  for (int i = std::max(0, d.exponent + 1); i < static_cast<int>(d.digits.size()); ++i)
+    s += d.digits[static_cast<size_t>(i)];
+  return s;
+}
+
 /// "12.5", "3." : shortest digits, at most kPrecision after the point; no sign.
 std::string positional(Float f) {
   const Digits d = shortest(f);
@@ -99,15 +112,7 @@ std::string positional(Float f) {
     while (s.back() == '0') s.pop_back();
     return s;
   }
-  std::string s;
-  for (int i = 0; i <= d.exponent; ++i)
-    s += i < static_cast<int>(d.digits.size()) ? d.digits[static_cast<size_t>(i)] : '0';
-  if (d.exponent < 0) s = "0";
-  s += '.';
-  for (int i = -1; i > d.exponent; --i) s += '0';
-  for (int i = std::max(0, d.exponent + 1); i < static_cast<int>(d.digits.size()); ++i)
-    s += d.digits[static_cast<size_t>(i)];
-  return s;
+  return withPoint(d);
 }
 
 struct Scientific {
@@ -142,14 +147,7 @@ std::string bareFloat(Float f) {
     return sign + d.digits.substr(0, 1) + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + buffer;
   }
   const Digits d = shortest(f);
-  std::string s;
-  for (int i = 0; i <= d.exponent; ++i)
-    s += i < static_cast<int>(d.digits.size()) ? d.digits[static_cast<size_t>(i)] : '0';
-  if (d.exponent < 0) s = "0";
-  s += '.';
-  for (int i = -1; i > d.exponent; --i) s += '0';
-  for (int i = std::max(0, d.exponent + 1); i < static_cast<int>(d.digits.size()); ++i)
-    s += d.digits[static_cast<size_t>(i)];
+  std::string s = withPoint(d);
   if (s.back() == '.') s += '0';
   return sign + s;
 }
