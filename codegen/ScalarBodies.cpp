@@ -250,7 +250,7 @@ Scalar nextAfter(Scalar a, Scalar b, DType t) {
 Scalar maxMin(OpKind kind, Scalar a, Scalar b, DType t) {
   bool isMax = kind == OpKind::Max;
   if (t == DType::Bool) return isMax ? a | b : a & b;
-  if (isFloat(a.repr)) return select(isNan(a), a, isMax ? greater(a, b) : lesser(a, b));
+  if (isFloat(a.repr)) return a.builder->binary(isMax ? BinaryInst::FMaximum : BinaryInst::FMinimum, a, b);
   BinaryInst inst =
       ir::isSigned(t) ? (isMax ? BinaryInst::SMax : BinaryInst::SMin) : (isMax ? BinaryInst::UMax : BinaryInst::UMin);
   return a.builder->binary(inst, a, b);

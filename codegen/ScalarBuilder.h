@@ -64,6 +64,8 @@ enum class BinaryInst : uint8_t {
   SMax,
   UMin,
   UMax,
+  FMaximum,
+  FMinimum,  ///< IEEE 754-2019 maximum and minimum: NaN when either is NaN, -0 below +0
 };
 /// Float predicates are ordered (false with a NaN) but for Une and Uno.
 enum class Predicate : uint8_t { Oeq, Une, Olt, Ole, Ogt, Oge, Uno, Eq, Ne, Slt, Sle, Sgt, Sge, Ult, Ule, Ugt, Uge };

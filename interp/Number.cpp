@@ -224,6 +224,13 @@ int compare(Number a, Number b, DType t) {
   return a.i < b.i ? -1 : a.i > b.i;
 }
 
+Number extremeOf(Number a, Number b, DType t, bool largest) {
+  const int order = compare(a, b, t);
+  if (order == 2) return {a.f + b.f, 0};
+  if (order == 0) return std::signbit(a.f) == largest ? b : a;
+  return (order > 0) == largest ? a : b;
+}
+
 long double digamma(long double x) {
   constexpr long double kPi = 3.141592653589793238462643383279502884L;
   if (std::isnan(x) || x == std::numeric_limits<long double>::infinity()) return x;

@@ -35,6 +35,10 @@ Number castTo(Number x, ir::DType from, ir::DType to);
 /// -1, 0, 1, or 2 when unordered.
 int compare(Number a, Number b, ir::DType t);
 
+/// The larger or smaller of two elements, in either order the same: NaN when either is, -0 below +0 (the maximum and
+/// minimum of IEEE 754-2019).
+Number extremeOf(Number a, Number b, ir::DType t, bool largest);
+
 enum class Fault : uint8_t { None, Division, NegativePower };
 
 /// The value of an elementwise op. `t` is the dtype of the operands (of operand 1 for `where`), `result` of the result.

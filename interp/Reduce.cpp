@@ -64,7 +64,11 @@ int64_t best(const Tensor& x, const int64_t* members, int64_t length, int wanted
 }
 
 Number extreme(const Tensor& x, const int64_t* members, int64_t length, bool largest) {
-  if (length > 0) return at(x, members[best(x, members, length, largest ? 1 : -1)]);
+  if (length > 0) {
+    Number found = at(x, members[0]);
+    for (int64_t j = 1; j < length; ++j) found = extremeOf(found, at(x, members[j]), x.type.dtype, largest);
+    return found;
+  }
   if (ir::isFloat(x.type.dtype))
     return {largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), 0};
   return {0, x.type.dtype == DType::Bool ? !largest : 0};

@@ -112,8 +112,6 @@ Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
     case OpKind::TruncDiv: return {roundTo(t, std::trunc(quotient(t, a, b))), 0};
     case OpKind::Mod: return {roundTo(t, floorMod(a, b)), 0};
     case OpKind::Fmod: return {roundTo(t, std::fmod(a, b)), 0};
-    case OpKind::Max: return {std::isnan(a) || std::isnan(b) ? a + b : a > b ? a : b, 0};
-    case OpKind::Min: return {std::isnan(a) || std::isnan(b) ? a + b : a < b ? a : b, 0};
     case OpKind::Pow: return wide(t, [](auto x, auto y) { return std::pow(x, y); }, a, b);
     case OpKind::Reciprocal: return {roundTo(t, 1 / a), 0};
     case OpKind::Atan2: return wide(t, [](auto x, auto y) { return std::atan2(x, y); }, a, b);
@@ -196,8 +194,6 @@ Number intOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
       bool isQuotient = kind == OpKind::FloorDiv || kind == OpKind::TruncDiv;
       return wrapped(static_cast<uint64_t>(isQuotient ? d.quotient : d.remainder));
     }
-    case OpKind::Max: return compare(v[0], v[1], t) > 0 ? v[0] : v[1];
-    case OpKind::Min: return compare(v[0], v[1], t) < 0 ? v[0] : v[1];
     case OpKind::Pow:
       if (ir::isSigned(t) && b < 0) {
         fault = Fault::NegativePower;
@@ -222,6 +218,8 @@ Number apply(OpKind kind, DType t, DType result, std::span<const Number> v, Faul
   switch (kind) {
     case OpKind::Where: return v[0].i ? v[1] : v[2];
     case OpKind::Cast: return castTo(v[0], t, result);
+    case OpKind::Max: return extremeOf(v[0], v[1], t, true);
+    case OpKind::Min: return extremeOf(v[0], v[1], t, false);
     case OpKind::Bitcast: {
       std::byte raw[8];
       store(raw, t, 0, v[0]);

@@ -23,6 +23,7 @@ std::optional<Scalar> rounded(DType t, double value) {
 std::optional<Scalar> evaluateFloat(OpKind kind, DType t, const std::vector<Scalar>& x) {
   const double a = x[0].f;
   const double b = x.size() > 1 ? x[1].f : 0;
+  const bool unordered = std::isnan(a) || std::isnan(b);
   switch (kind) {
     case OpKind::Neg: return rounded(t, -a);
     case OpKind::Abs: return rounded(t, std::fabs(a));
@@ -36,8 +37,9 @@ std::optional<Scalar> evaluateFloat(OpKind kind, DType t, const std::vector<Scal
     case OpKind::Sub: return rounded(t, a - b);
     case OpKind::Mul: return rounded(t, a * b);
     case OpKind::Div: return rounded(t, a / b);
-    case OpKind::Max: return a == b ? std::nullopt : rounded(t, std::isnan(b) ? b : std::fmax(a, b));
-    case OpKind::Min: return a == b ? std::nullopt : rounded(t, std::isnan(b) ? b : std::fmin(a, b));
+    // IEEE 754-2019 maximum and minimum: NaN if either is, -0 below +0.
+    case OpKind::Max: return rounded(t, unordered ? a + b : a == b ? (std::signbit(a) ? b : a) : std::max(a, b));
+    case OpKind::Min: return rounded(t, unordered ? a + b : a == b ? (std::signbit(a) ? a : b) : std::min(a, b));
     case OpKind::IsNan: return boolScalar(std::isnan(a));
     case OpKind::IsInf: return boolScalar(std::isinf(a));
     case OpKind::IsFinite: return boolScalar(std::isfinite(a));

@@ -5,6 +5,8 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <limits>
+
 #include "codegen/cpu/Jit.h"
 
 namespace tenc::codegen::cpu {
@@ -98,6 +100,7 @@ Scalar LlvmScalars::unary(UnaryInst op, Scalar a) {
 }
 
 Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
+  if (op == BinaryInst::FMaximum || op == BinaryInst::FMinimum) return maximum(a, b, op == BinaryInst::FMaximum);
   Value *x = value(a), *y = value(b);
   unify(x, y);
   auto call = [&](llvm::Intrinsic::ID id) { return b_.CreateBinaryIntrinsic(id, x, y); };
@@ -125,10 +128,78 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
       case BinaryInst::SMax: return call(llvm::Intrinsic::smax);
       case BinaryInst::UMin: return call(llvm::Intrinsic::umin);
       case BinaryInst::UMax: return call(llvm::Intrinsic::umax);
+      case BinaryInst::FMaximum:
+      case BinaryInst::FMinimum: break;
     }
     return x;
   };
   return wrap(emit(), a.repr);
+}
+
+template <typename Body>
+Value* LlvmScalars::inHalves(std::initializer_list<Value*> operands, Body body) {
+  Value* halves[2];
+  const int half = lanes_ / 2;
+  for (int h = 0; h < 2; ++h) {
+    llvm::SmallVector<int, 16> lanes;
+    for (int i = 0; i < half; ++i) lanes.push_back(half * h + i);
+    llvm::SmallVector<Value*, 2> parts;
+    for (Value* v : operands) parts.push_back(b_.CreateShuffleVector(v, lanes));
+    halves[h] = body(parts);
+  }
+  llvm::SmallVector<int, 32> all;
+  for (int i = 0; i < lanes_; ++i) all.push_back(i);
+  return b_.CreateShuffleVector(halves[0], halves[1], all);
+}
+
+namespace {
+/// The constant that a value is in every lane, or null.
+const llvm::ConstantFP* floatConstantOf(Value* v) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(v);
+  if (c != nullptr && c->getType()->isVectorTy()) c = c->getSplatValue();
+  return llvm::dyn_cast_or_null<llvm::ConstantFP>(c);
+}
+}  // namespace
+
+Scalar LlvmScalars::maximumOfConstant(Scalar x, Scalar constant, bool isMax) {
+  const llvm::APFloat& c = floatConstantOf(value(constant))->getValueAPF();
+  // One instruction, which gives x when x is NaN or both are zeros.
+  Scalar result = isMax ? greater(constant, x) : lesser(constant, x);
+  if (!c.isZero() || c.isNegative() == isMax) return result;
+  if (isMax) return result + constant;  // -0 becomes +0
+  return floatOfBits(bitsOf(result) | bitsOf(constant));
+}
+
+Scalar LlvmScalars::maximum(Scalar a, Scalar b, bool isMax) {
+  for (auto [x, c] : {std::pair(a, b), std::pair(b, a)})
+    if (auto* constant = floatConstantOf(value(c)); constant != nullptr && !constant->isNaN())
+      return maximumOfConstant(x, c, isMax);
+  bool d = a.repr == Repr::F64;
+  bool vector = value(a)->getType()->isVectorTy() || value(b)->getType()->isVectorTy();
+  if (hostTarget().avx512() && lanes_ == 16 && vector) {
+    // VRANGE orders the zeros, and ignores a NaN if it can.
+    Value *x = splat(value(a)), *y = splat(value(b));
+    auto* which = b_.getInt32(isMax ? 5 : 4);  // of the two values, with the sign of the chosen one
+    auto* rounding = b_.getInt32(4);           // the current mode
+    Value* result;
+    if (d) {
+      result = inHalves({x, y}, [&](llvm::ArrayRef<Value*> v) {
+        return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_range_pd_512, {},
+                                  {v[0], v[1], which, v[0], b_.getInt8(0xff), rounding});
+      });
+    } else {
+      result = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_range_ps_512, {},
+                                  {x, y, which, x, b_.getInt16(0xffff), rounding});
+    }
+    Scalar nan = floatConstant(a.repr, std::numeric_limits<double>::quiet_NaN());
+    return select(compare(Predicate::Uno, a, b), nan, wrap(result, a.repr));
+  }
+  // The machine's comparison gives its second operand for two zeros and for NaN. Both ways round, the two results
+  // differ in those cases only: in the sign of the zero, or one is the NaN, which an OR keeps.
+  Scalar first = isMax ? greater(a, b) : lesser(a, b), second = isMax ? greater(b, a) : lesser(b, a);
+  Scalar either = floatOfBits(bitsOf(first) | bitsOf(second));
+  if (!isMax) return either;
+  return either - floatOfBits(bitsOf(first) ^ bitsOf(second));  // -0 - -0 = +0; else minus +0
 }
 
 Scalar LlvmScalars::fma(Scalar a, Scalar b, Scalar c) {
@@ -189,17 +260,11 @@ Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
                                      {v, e, v, b_.getInt16(0xffff), current}),
                   x.repr);
     }
-    Value* halves[2];
-    for (int h = 0; h < 2; ++h) {
-      llvm::SmallVector<int, 8> part;
-      for (int i = 0; i < 8; ++i) part.push_back(8 * h + i);
-      Value *vp = b_.CreateShuffleVector(v, part), *ep = b_.CreateShuffleVector(e, part);
-      halves[h] = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {},
-                                     {vp, ep, vp, b_.getInt8(0xff), current});
-    }
-    llvm::SmallVector<int, 16> all;
-    for (int i = 0; i < 16; ++i) all.push_back(i);
-    return wrap(b_.CreateShuffleVector(halves[0], halves[1], all), x.repr);
+    Value* result = inHalves({v, e}, [&](llvm::ArrayRef<Value*> part) {
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_pd_512, {},
+                                {part[0], part[1], part[0], b_.getInt8(0xff), current});
+    });
+    return wrap(result, x.repr);
   }
   // Two steps, of which only the second can round.
   Repr ints = d ? Repr::I64 : Repr::I32;

@@ -59,6 +59,11 @@ class LlvmScalars : public ScalarBuilder {
   void unify(llvm::Value*& a, llvm::Value*& b);
   llvm::Type* typeLike(Repr r, llvm::Value* shape);
   llvm::Value* any(llvm::Value* condition);
+  /// Instructions that take half of the lanes at a time.
+  template <typename Body>
+  llvm::Value* inHalves(std::initializer_list<llvm::Value*> operands, Body body);
+  Scalar maximum(Scalar a, Scalar b, bool isMax);
+  Scalar maximumOfConstant(Scalar x, Scalar constant, bool isMax);
   llvm::Function* vectorHelper(std::string_view name, size_t args, llvm::Type* element);
   llvm::Function* faultHelper();
 
