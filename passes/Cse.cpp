@@ -11,9 +11,10 @@ namespace {
 
 using namespace tenc::ir;
 
+/// Moves are merged by the pass `moves`, so that those it leaves are those that take place.
 bool canMerge(const Op& op) {
   return op.regions.empty() && !op.results.empty() && !op.has(Trait::HasSideEffect) && !op.has(Trait::Control) &&
-         !op.has(Trait::Terminator) && !op.has(Trait::Placing);
+         !op.has(Trait::Terminator) && !op.has(Trait::Placing) && op.kind != OpKind::Transfer;
 }
 
 void mix(size_t& hash, size_t value) { hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2); }

@@ -17,8 +17,13 @@ const std::vector<std::string_view>& placementPipeline() {
   return names;
 }
 
+const std::vector<std::string_view>& movesPipeline() {
+  static const std::vector<std::string_view> names{"inline", "decompose", "simplify", "cse", "dce", "moves"};
+  return names;
+}
+
 const std::vector<std::string_view>& optimisationPipeline() {
-  static const std::vector<std::string_view> names{"inline", "decompose", "simplify", "cse", "dce", "fuse", "dce"};
+  static const std::vector<std::string_view> names{"bind-devices", "fuse", "dce"};
   return names;
 }
 

@@ -23,8 +23,10 @@ struct Context {
 
 struct PassInfo { std::string_view name; bool (*run)(ir::Module&, Context&); std::string_view doc; };
 const std::vector<PassInfo>& allPasses();
-/// The standard order, in two halves: up to placement, and from there to fused IR.
+/// The standard order, in three parts: up to placement; to the moves that will take place, which `tenc transfers` lists;
+/// and from there to fused IR.
 const std::vector<std::string_view>& placementPipeline();
+const std::vector<std::string_view>& movesPipeline();
 const std::vector<std::string_view>& optimisationPipeline();
 /// Runs the named passes, verifying after each in debug builds; stops at the first that reports errors.
 bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names, std::string* failedPass = nullptr);

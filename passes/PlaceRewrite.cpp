@@ -1,6 +1,5 @@
-// Carries out what inference decided: one `transfer` per value and destination, as far out of loops as the value
-// allows; annotations dissolve, device comparisons become constants, untaken branches go.
-
+// Carries out what inference decided: a `transfer` for each use that needs one, annotations dissolve, device
+// comparisons become constants, untaken branches go.
 #include "passes/Place.h"
 
 namespace tenc::passes::placing {
@@ -19,8 +18,6 @@ class Rewrite {
   void run() { region(*in_.func->body); }
 
  private:
-  using Copies = std::map<std::pair<const Value*, std::string>, Value*>;
-
   void region(Region& r) {
     for (auto it = r.ops.begin(); it != r.ops.end();) {
       Op& op = **it;
@@ -91,43 +88,24 @@ class Rewrite {
       op.result(k)->replaceAllUsesWith(values[k]);
     }
     while (!r.ops.empty()) r.ops.front()->moveBefore(&op);
-    for (auto& [key, copy] : copies_[&r]) copies_[op.parent].try_emplace(key, copy);
-    copies_.erase(&r);
     op.erase();
   }
 
   // ---- moves
 
-  /// The first of a value's copies: what a move there and back comes back to.
-  Value* original(Value* v) {
-    auto it = originals_.find(v);
-    return it == originals_.end() ? v : it->second;
-  }
-
+  /// A copy of its own for each use; the pass `moves` leaves one for all.
   Value* moved(Value* v, const Need& need, Op& user) {
     if (v->type.place.device == need.device) return v;
     if (v->type.place.isFree() || (mixes(v->type) && need.cause == "literal")) {
       if (Value* made = materialised(v, need, user)) return made;
     }
-    Value* root = original(v);
-    if (root->type.place.device == need.device) return root;
-    for (Region* r = user.parent; r; r = r->parentOp ? r->parentOp->parent : nullptr) {
-      auto scope = copies_.find(r);
-      if (scope == copies_.end()) continue;
-      if (auto it = scope->second.find({root, need.device}); it != scope->second.end()) return it->second;
-    }
-    Op* before = position(
-        root, need.entry && contains(*need.entry, user) && !definedInside(root, *need.entry) ? need.entry : &user);
-    // A value that is made inside the annotated region moves where it is first used.
-    Builder b(before);
+    Builder b(&user);
     b.setLoc(need.entry ? need.entry->loc : user.loc);
-    ir::Type type = root->type;
+    ir::Type type = v->type;
     type.place.device = need.device;
-    Op* transfer = b.makeTyped(OpKind::Transfer, {root}, {type}, {{"cause", need.cause}});
-    transfer->result()->name = root->name;
-    copies_[before->parent][{root, need.device}] = transfer->result();
-    originals_[transfer->result()] = root;
-    return transfer->result();
+    Value* copy = b.makeTyped(OpKind::Transfer, {v}, {type}, {{"cause", need.cause}})->result();
+    copy->name = v->name;
+    return copy;
   }
 
   /// A free value on a device: scalars travel as kernel arguments, so nothing is transferred.
@@ -143,29 +121,6 @@ class Rewrite {
     Value* made = b.makeTyped(OpKind::Fill, {scalar}, {type}, {{"shape", type.shape}})->result();
     made->name = v->name;
     return made;
-  }
-
-  static bool contains(const Op& outer, const Op& inner) {
-    for (const Op* o = &inner; o; o = o->parent ? o->parent->parentOp : nullptr)
-      if (o == &outer) return true;
-    return false;
-  }
-  static bool definedInside(const Value* v, const Op& outer) {
-    const Region* r = v->op ? v->op->parent : v->region;
-    for (; r; r = r->parentOp ? r->parentOp->parent : nullptr)
-      if (r->parentOp == &outer) return true;
-    return false;
-  }
-
-  /// The op before which a move of `v` for a use at `at` stands: outside every loop in which `v` does not change.
-  static Op* position(const Value* v, Op* at) {
-    Op* best = at;
-    for (Op* outer = at->parent->parentOp; outer; outer = outer->parent->parentOp) {
-      bool loop = outer->kind == OpKind::For || outer->kind == OpKind::While;
-      if ((!loop && outer->kind != OpKind::On) || definedInside(v, *outer)) break;
-      if (loop) best = outer;
-    }
-    return best;
   }
 
   // ---- text
@@ -196,8 +151,6 @@ class Rewrite {
 
   Shared& shared_;
   Instance& in_;
-  std::unordered_map<const Region*, Copies> copies_;  ///< moves that stand in a region, visible below it
-  std::unordered_map<const Value*, Value*> originals_;
 };
 
 }  // namespace

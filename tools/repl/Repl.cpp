@@ -250,6 +250,7 @@ Outcome Repl::compileAndRun(ast::File& entry, Mode mode) {
     case Mode::Type: printType(*lowered.module, lowered.kept); return Outcome::Ok;
     case Mode::Ir: std::fputs(ir::print(*lowered.module).c_str(), stdout); return Outcome::Ok;
     case Mode::Transfers:
+      if (!session_.settleMoves(*lowered.module)) return Outcome::CompileError;
       std::fputs(printTransfers(listTransfers(*lowered.module), session_.sources()).c_str(), stdout);
       return Outcome::Ok;
     case Mode::Run:
@@ -267,6 +268,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     const ir::Type& t = end->operand(i)->type;
     results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device, ""}, {}});
   }
+  if (!session_.settleMoves(*m)) return Outcome::CompileError;
   const std::string transfers = printTransfers(listTransfers(*m), session_.sources());
   if (!session_.optimise(*m)) return Outcome::CompileError;
   std::optional<codegen::Compiled> compiled = session_.compile(*m);

@@ -11,7 +11,7 @@ int checkCommand(Session& session, const CommandLine& line) {
   frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
   // The memory plan needs the optimised module; no code is made for it.
-  if (session.place(*lowered.module) && session.diags().ok() && session.optimise(*lowered.module))
+  if (session.place(*lowered.module) && session.settleMoves(*lowered.module) && session.optimise(*lowered.module))
     session.compile(*lowered.module, /*codeToo=*/false);
   return finish(session, line);
 }

@@ -39,7 +39,8 @@ std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed
   frontend::Lowered lowered = again.lower(*tree);
   if (!lowered.module) return {};
   std::vector<std::string_view> names = passes::placementPipeline();
-  names.insert(names.end(), passes::optimisationPipeline().begin(), passes::optimisationPipeline().end());
+  for (const auto& more : {passes::movesPipeline(), passes::optimisationPipeline()})
+    names.insert(names.end(), more.begin(), more.end());
   for (const std::string_view name : names) {
     if (name == error.stage) break;
     if (!again.runPasses(*lowered.module, {name})) break;

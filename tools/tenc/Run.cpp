@@ -83,10 +83,11 @@ int runCommand(Session& session, const CommandLine& line) {
   if (!session.place(*m)) return finish(session, line);
   if (line.emit == "placed") return show(session, line, ir::print(*m));
   if (session.options().interpret) {
+    if (!session.checkMoves(*m)) return finish(session, line);
     flushDiagnostics(session, line);
     return finish(session, line, runBuilt(session, *m, std::nullopt));
   }
-  if (!session.optimise(*m)) return finish(session, line);
+  if (!session.settleMoves(*m) || !session.optimise(*m)) return finish(session, line);
   if (line.emit == "fused") return show(session, line, ir::print(*m));
   if (!line.emit.empty()) {
     const std::string text = session.emit(*m, line.emit);

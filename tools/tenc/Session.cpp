@@ -233,11 +233,15 @@ bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& name
   return diags_.ok();
 }
 
-bool Session::place(ir::Module& m) {
-  if (!runPasses(m, passes::placementPipeline())) return false;
+bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeline()); }
+
+bool Session::settleMoves(ir::Module& m) {
+  if (!runPasses(m, passes::movesPipeline())) return false;
   checkTransfers(m, options_.transfers, diags_);
   return diags_.ok();
 }
+
+bool Session::checkMoves(const ir::Module& m) { return settleMoves(*ir::clone(m)); }
 
 bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisationPipeline()); }
 
@@ -255,7 +259,7 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
 }
 
 std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
-  if (!place(*m) || !optimise(*m)) return std::nullopt;
+  if (!place(*m) || !settleMoves(*m) || !optimise(*m)) return std::nullopt;
   std::optional<codegen::Compiled> compiled = compile(*m);
   if (!compiled) return std::nullopt;
   return Executable{std::move(m), std::move(*compiled)};

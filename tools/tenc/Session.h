@@ -112,8 +112,14 @@ class Session {
   frontend::Options frontendOptions();
   /// Reads a module in its text form.
   std::unique_ptr<ir::Module> parseModule(uint32_t file);
-  /// Placement with its checks; reports moves in loops (W0301), or every implicit move under `--transfers=deny`.
+  /// Placement with its checks.
   bool place(ir::Module& m);
+  /// From a placed module to the moves that will take place; reports those of many bytes in loops (W0301), or every
+  /// implicit one under `--transfers=deny`.
+  bool settleMoves(ir::Module& m);
+  /// The reports of `settleMoves` for a module that goes to the interpreter as it is.
+  bool checkMoves(const ir::Module& m);
+  /// From settled moves to fused IR.
   bool optimise(ir::Module& m);
   bool runPasses(ir::Module& m, const std::vector<std::string_view>& names);
   /// Code for `main` of an optimised module; reports E0320. `codeToo` false plans memory only.

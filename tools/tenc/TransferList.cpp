@@ -73,7 +73,9 @@ class Walker {
     TransferRow r;
     r.loc = op.loc;
     r.span = m_.span(op.loc);
-    r.name = source.name.empty() ? "_" : source.name;
+    // The name at the place of the move; inside a function that is its parameter's.
+    const std::string& here = op.result()->name;
+    r.name = !here.empty() ? here : !source.name.empty() ? source.name : "_";
     r.bytes = static_cast<uint64_t>(source.type.bytes());
     r.from = m_.actual(source.type.place.isFree() ? "cpu" : source.type.place.device);
     r.to = m_.actual(op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device);

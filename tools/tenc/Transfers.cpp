@@ -11,7 +11,7 @@ int transfersCommand(Session& session, const CommandLine& line) {
   if (!file) return finish(session, line);
   const frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main() || !session.diags().ok()) return finish(session, line);
-  if (session.place(*lowered.module)) {
+  if (session.place(*lowered.module) && session.settleMoves(*lowered.module)) {
     const std::string text = printTransfers(listTransfers(*lowered.module), session.sources());
     std::fwrite(text.data(), 1, text.size(), stdout);
   }

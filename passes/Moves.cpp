@@ -1,0 +1,203 @@
+// Minimal moves (P5) on placed IR whose calls are inlined: a value moves at most once per definition and destination,
+// outside of every loop in which it does not change, not before it is needed when waiting saves memory; moves there and
+// back and moves that nobody uses go away.
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "passes/Passes.h"
+
+namespace tenc::passes {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Value;
+
+bool isMove(const Op* op) { return op && op->kind == OpKind::Transfer; }
+bool isLoop(const Op& op) { return op.kind == OpKind::For || op.kind == OpKind::While; }
+const Region* regionOf(const Value* v) { return v->op ? v->op->parent : v->region; }
+
+/// The value that a chain of moves starts from: one definition for all its copies.
+Value* definition(Value* v) {
+  while (isMove(v->op)) v = v->op->operand(0);
+  return v;
+}
+
+/// All moves of one definition to one destination, and where the one that stays will stand.
+struct Group {
+  Value* value;
+  std::string device;
+  std::vector<Op*> moves;  ///< in program order
+  std::vector<Op*> users;  ///< of the copies; other moves are none
+  Op* before = nullptr;    ///< where the one move goes
+  Value* copy = nullptr;
+};
+
+class Minimiser {
+ public:
+  explicit Minimiser(ir::Module& m) : module_(m) {}
+
+  void run(ir::Func& f) {
+    collect(*f.body, nullptr);
+    if (all_.empty()) return;
+    int next = 0;
+    number(*f.body, next);
+    std::vector<Group> groups = grouped();
+    for (Group& g : groups) choosePosition(g);
+    std::stable_sort(groups.begin(), groups.end(),
+                     [&](const Group& a, const Group& b) { return order_[a.before] < order_[b.before]; });
+    std::unordered_map<const Value*, std::vector<Group*>> made;
+    std::unordered_map<const Op*, Group*> groupOf;
+    for (Group& g : groups)
+      for (const Op* op : g.moves) groupOf[op] = &g;
+    for (Group& g : groups) {
+      Value* source = sourceOf(g, made[g.value], groupOf);
+      make(g, source);
+      made[g.value].push_back(&g);
+    }
+    for (Op* op : all_) {
+      op->result()->uses.empty() ? void() : op->result()->replaceAllUsesWith(replacement(op, groupOf));
+    }
+    // Chains are taken apart from their ends.
+    for (auto it = all_.rbegin(); it != all_.rend(); ++it) (*it)->erase();
+  }
+
+ private:
+  /// A bench computes all of its body in every round, so nothing leaves it.
+  void collect(Region& r, Op* bench) {
+    for (const auto& op : r.ops) {
+      if (isMove(op.get())) {
+        all_.push_back(op.get());
+        if (bench) benchOf_[op.get()] = bench;
+      }
+      if (op->kind == OpKind::Fused) continue;
+      for (const auto& inner : op->regions) collect(*inner, op->kind == OpKind::Bench ? op.get() : bench);
+    }
+  }
+
+  void number(const Region& r, int& next) {
+    for (const auto& op : r.ops) {
+      order_[op.get()] = next++;
+      for (const auto& inner : op->regions) number(*inner, next);
+    }
+  }
+
+  std::vector<Group> grouped() {
+    std::vector<Group> groups;
+    std::unordered_map<const Value*, std::vector<size_t>> byValue;
+    for (Op* op : all_) {
+      Value* value = definition(op->operand(0));
+      const std::string& device = op->result()->type.place.device;
+      if (value->type.place.device == device) continue;  // there and back
+      std::vector<size_t>& known = byValue[value];
+      auto found = std::find_if(known.begin(), known.end(), [&](size_t i) {
+        return groups[i].device == device && benchOf(groups[i].moves[0]) == benchOf(op);
+      });
+      if (found == known.end()) {
+        found = known.insert(known.end(), groups.size());
+        groups.push_back({value, device, {}, {}, nullptr, nullptr});
+      }
+      groups[*found].moves.push_back(op);
+    }
+    // What a copy that comes back is used for, the value is used for; a copy that nobody uses is no move.
+    for (Group& g : groups)
+      for (const Op* op : g.moves)
+        for (const Value::Use& use : op->result()->uses)
+          if (!isMove(use.user)) g.users.push_back(use.user);
+    std::erase_if(groups, [](const Group& g) { return g.users.empty(); });
+    return groups;
+  }
+
+  Op* benchOf(const Op* op) const {
+    auto it = benchOf_.find(op);
+    return it == benchOf_.end() ? nullptr : it->second;
+  }
+
+  /// The op of region `r` that is or contains `op`; null when there is none.
+  static Op* within(const Region* r, Op* op) {
+    while (op && op->parent != r) op = op->parent->parentOp;
+    return op;
+  }
+
+  /// One place that serves every request: the innermost region around them all, before its first op that needs a copy,
+  /// and outside of the loops in which the value does not change.
+  void choosePosition(Group& g) {
+    const Region* region = g.moves[0]->parent;
+    for (Op* move : g.moves)
+      while (!within(region, move)) region = region->parentOp->parent;
+    const Region* outermost = regionOf(g.value);
+    const Op* bench = benchOf(g.moves[0]);
+    for (const Region* r = region; r != outermost && r->parentOp && r->parentOp != bench; r = r->parentOp->parent)
+      if (isLoop(*r->parentOp)) region = r->parentOp->parent;
+
+    const auto first = [&](const std::vector<Op*>& ops) {
+      Op* best = nullptr;
+      for (Op* op : ops) {
+        Op* here = within(region, op);
+        if (here && (!best || order_[here] < order_[best])) best = here;
+      }
+      return best;
+    };
+    Op* requested = first(g.moves);
+    Op* needed = first(g.users);
+    g.before = needed && staysAlive(g, order_[needed]) ? needed : requested;
+  }
+
+  /// Whether the value itself is kept until `time` anyway, so that a later copy lives shorter at no cost.
+  bool staysAlive(const Group& g, int time) {
+    if (!g.value->op || g.value->op->kind == OpKind::Constant) return true;
+    return std::any_of(g.value->uses.begin(), g.value->uses.end(),
+                       [&](const Value::Use& use) { return !isMove(use.user) && order_[use.user] >= time; });
+  }
+
+  /// What the move copies: a copy that is on the same device under another name already, the copy that the script
+  /// moves on from, else the value itself.
+  Value* sourceOf(const Group& g, const std::vector<Group*>& made,
+                  const std::unordered_map<const Op*, Group*>& groupOf) {
+    const std::string_view actual = module_.actual(g.device);
+    const auto reaches = [&](const Group& from) {
+      return from.before == g.before || within(from.before->parent, g.before) != nullptr;
+    };
+    if (module_.actual(g.value->type.place.device) == actual) return g.value;
+    for (Group* other : made)
+      if (reaches(*other) && module_.actual(other->device) == actual) return other->copy;
+    const Group* chained = nullptr;
+    for (const Op* move : g.moves) {
+      auto from = groupOf.find(move->operand(0)->op);
+      if (from == groupOf.end() || (chained && chained != from->second)) return g.value;
+      chained = from->second;
+    }
+    return chained && chained->copy && reaches(*chained) ? chained->copy : g.value;
+  }
+
+  void make(Group& g, Value* source) {
+    const Op& asked = *g.moves[0];
+    ir::Builder b(g.before);
+    b.setLoc(asked.loc);
+    ir::Type type = g.value->type;
+    type.place.device = g.device;
+    g.copy = b.makeTyped(OpKind::Transfer, {source}, {type}, {{"cause", asked.stringAttr("cause")}})->result();
+    g.copy->name = asked.result()->name;
+  }
+
+  static Value* replacement(const Op* move, const std::unordered_map<const Op*, Group*>& groupOf) {
+    auto it = groupOf.find(move);
+    return it == groupOf.end() ? definition(move->operand(0)) : it->second->copy;
+  }
+
+  ir::Module& module_;
+  std::vector<Op*> all_;
+  std::unordered_map<const Op*, Op*> benchOf_;
+  std::unordered_map<const Op*, int> order_;
+};
+
+}  // namespace
+
+bool minimalMoves(ir::Module& m, Context&) {
+  for (const auto& f : m.funcs) Minimiser(m).run(*f);
+  return true;
+}
+
+}  // namespace tenc::passes
