@@ -23,7 +23,8 @@ def tool(*names):
 
 
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
-config.substitutions.append(("%tenc", os.path.join(binaries, "tenc")))
+# --param=flags=--target-cpu=x86-64-v3 runs the suites with options of the tool.
+config.substitutions.append(("%tenc", os.path.join(binaries, "tenc") + " " + lit_config.params.get("flags", "")))
 config.substitutions.append(("%generated", os.path.join(binaries, "../grammar/generated/grammar")))
 config.substitutions.append((r"\bFileCheck\b", tool("FileCheck", "FileCheck-19")))
 config.substitutions.append((r"(?<![-.\w])not(?![-.\w=])", tool("not", "not-19")))

@@ -31,7 +31,7 @@ void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const
       return;
     }
     case Kernel::Kind::Product: {
-      EmittedProduct p = emitProduct(k, m, name, hostTarget().registerBytes, options.runThreads);
+      EmittedProduct p = emitProduct(k, m, name, registerBytes(m), options.runThreads);
       out.items = p.items;
       out.grain = p.grain;
       out.scratchBytes = p.scratchBytes;
@@ -50,7 +50,10 @@ std::string functionName(size_t i) { return "kernel" + std::to_string(i); }
 
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const CpuOptions& options) : options_(options) {}
+  explicit CpuBackend(const CpuOptions& options) : options_(options) {
+    std::string ignored;
+    target_ = targetNamed(options.target, ignored).value_or(hostTarget());
+  }
 
   std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
                                 std::string& error) override {
@@ -63,7 +66,7 @@ class CpuBackend : public Backend {
     std::vector<Part> parts(count);
     for (size_t i = 0; i < kernels.size(); ++i) parts[i % count].kernels.push_back(i);
     auto work = [&](Part& part) {
-      Compiler compiler;
+      Compiler compiler(target_);
       auto module = compiler.newModule("kernels");
       for (size_t i : part.kernels) {
         emitKernel(*kernels[i], *module, functionName(i), options_, *out[i], part.error);
@@ -93,7 +96,7 @@ class CpuBackend : public Backend {
   }
 
   std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) override {
-    Compiler compiler;
+    Compiler compiler(target_);
     auto module = compiler.newModule("kernels");
     for (size_t i = 0; i < kernels.size(); ++i) {
       abi::Kernel ignored;
@@ -110,9 +113,16 @@ class CpuBackend : public Backend {
 
  private:
   CpuOptions options_;
+  CpuTarget target_;
 };
 
 }  // namespace
+
+std::string targetProblem(std::string_view name) {
+  std::string error;
+  if (!name.empty()) targetNamed(name, error);
+  return error;
+}
 
 std::unique_ptr<Backend> makeCpuBackend(const CpuOptions& options) { return std::make_unique<CpuBackend>(options); }
 

@@ -33,7 +33,7 @@ llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c), {pointer, pointer, i64, i64, pointer, pointer}, false);
   auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m);
   f->addFnAttr(llvm::Attribute::NoUnwind);
-  if (hostTarget().avx512()) {
+  if (usesAvx512(m)) {
     f->addFnAttr("prefer-vector-width", "512");
     f->addFnAttr("min-legal-vector-width", "512");
   }
@@ -340,7 +340,7 @@ Value* ExprEmitter::gather(llvm::Type* element, Value* base, Value* index, Value
   auto n = static_cast<unsigned>(lanes());
   auto* type = llvm::FixedVectorType::get(element, n);
   Value* pointers = b_.CreateGEP(element, base, index);
-  bool native = hostTarget().avx512() && element->getScalarSizeInBits() >= 32;
+  bool native = usesAvx512(*b_.GetInsertBlock()->getModule()) && element->getScalarSizeInBits() >= 32;
   if (native) return b_.CreateMaskedGather(type, pointers, llvm::Align(element->getScalarSizeInBits() / 8), mask);
   // Lanes that are off read the first element.
   if (mask != nullptr) pointers = b_.CreateSelect(mask, pointers, scalars_.splat(base));

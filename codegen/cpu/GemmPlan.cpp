@@ -25,17 +25,18 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
   int64_t batch = 1;
   for (int64_t b : p.batch) batch *= b;
 
+  const bool wide = registerBytes == 64;
   const bool unitColumns = p.b.col == 1 || p.n == 1;
   g.stream = p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
              static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
   if (!unitColumns) {
     g.pack = p.b.row == 1 ? PackB::Transpose : PackB::Elements;
-  } else if (p.m > 256 && p.k * p.n * size > (1 << 20)) {
+  } else if (p.m > (wide ? 256 : 64) && p.k * p.n * size > (1 << 20)) {
+    // Narrow panels read one cache line of each row of B: they gain from packing sooner.
     g.pack = PackB::Rows;
   }
 
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
-  const bool wide = registerBytes == 64;
   const int64_t widest = g.stream ? vectors : wide ? 4 : 2;
   g.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
   const int64_t width = g.vectors.size + (g.vectors.larger ? 1 : 0);

@@ -2,6 +2,7 @@
 
 #include <llvm/ExecutionEngine/RTDyldMemoryManager.h>
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
+#include <llvm/IR/Constants.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -10,9 +11,11 @@
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/X86TargetParser.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <functional>
 #include <mutex>
 
 #include "codegen/MathHelpers.h"
@@ -37,18 +40,34 @@ void initializeTarget() {
   });
 }
 
-HostTarget findHost() {
-  HostTarget t;
+constexpr const char* kRegisterBytes = "tenc.register-bytes";  // the module flag
+
+/// AVX-512 with what the code generator relies on: masks on all element widths.
+bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
+  for (const char* name : {"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+    if (!has(name)) return false;
+  return true;
+}
+
+CpuTarget findHost() {
+  CpuTarget t;
   t.cpu = llvm::sys::getHostCPUName().str();
   auto features = llvm::sys::getHostCPUFeatures();
   for (const auto& f : features) {
     if (!t.features.empty()) t.features += ',';
     t.features += (f.second ? "+" : "-") + f.first().str();
   }
-  bool wide = true;
-  for (const char* name : {"avx512f", "avx512bw", "avx512dq", "avx512vl"}) wide = wide && features.lookup(name);
-  t.registerBytes = wide ? 64 : 32;
+  t.registerBytes = hasWideVectors([&](llvm::StringRef name) { return features.lookup(name); }) ? 64 : 32;
   return t;
+}
+
+/// Whether the compiler selects instructions of a feature unasked. The others (caches, memory protection, ...) do not
+/// matter: their instructions never appear.
+bool isSelected(llvm::StringRef feature) {
+  for (const char* prefix : {"sse", "ssse", "avx", "fma", "f16c", "bmi", "popcnt", "lzcnt", "movbe", "gfni", "vaes",
+                             "vpclmulqdq", "pclmul", "adx", "cmov", "xop", "tbm", "crc32"})
+    if (feature.starts_with(prefix)) return true;
+  return false;
 }
 
 /// One mapping for all sections of one object: code, constants and data on their own pages.
@@ -119,21 +138,51 @@ class Helpers : public llvm::LegacyJITSymbolResolver {
 
 }  // namespace
 
-const HostTarget& hostTarget() {
-  static const HostTarget host = findHost();
+const CpuTarget& hostTarget() {
+  static const CpuTarget host = findHost();
   return host;
 }
 
-Compiler::Compiler() {
+std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error) {
+  if (name.empty() || name == "native") return hostTarget();
+  const std::string own(name);
+  if (llvm::X86::parseArchX86(own, /*Only64Bit=*/true) == llvm::X86::CK_None) {
+    error = "there is no x86-64 processor `" + own + "`; x86-64-v3 is AVX2, x86-64-v4 is AVX-512, native is this one";
+    return std::nullopt;
+  }
+  llvm::SmallVector<llvm::StringRef, 64> features;
+  llvm::X86::getFeaturesForCPU(own, features);
+  const auto has = [&](llvm::StringRef f) { return llvm::is_contained(features, f); };
+  for (const char* needed : {"avx2", "fma", "f16c"}) {
+    if (has(needed)) continue;
+    error = "`" + own + "` has no " + needed + ", which compiled code needs; the least is x86-64-v3";
+    return std::nullopt;
+  }
+  const auto host = llvm::sys::getHostCPUFeatures();
+  std::string lacking;
+  for (llvm::StringRef f : features)
+    if (isSelected(f) && !host.lookup(f)) lacking += (lacking.empty() ? "" : ", ") + f.str();
+  if (!lacking.empty()) {
+    error = "this machine (" + hostTarget().cpu + ") lacks what `" + own + "` has: " + lacking;
+    return std::nullopt;
+  }
+  return CpuTarget{own, "", hasWideVectors(has) ? 64 : 32};
+}
+
+int registerBytes(const llvm::Module& module) {
+  auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(kRegisterBytes));
+  return flag == nullptr ? 32 : static_cast<int>(flag->getZExtValue());
+}
+
+Compiler::Compiler(const CpuTarget& target) : registerBytes_(target.registerBytes) {
   initializeTarget();
-  const HostTarget& host = hostTarget();
   std::string triple = llvm::sys::getProcessTriple(), error;
-  const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, error);
+  const llvm::Target* code = llvm::TargetRegistry::lookupTarget(triple, error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // only operations that are marked are contracted
   options.GuaranteedTailCallOpt = false;
-  machine_.reset(target->createTargetMachine(triple, host.cpu, host.features, options, llvm::Reloc::PIC_,
-                                             llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, /*JIT=*/true));
+  machine_.reset(code->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                           llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, /*JIT=*/true));
   context_.setDiscardValueNames(true);
 }
 
@@ -143,6 +192,7 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   auto m = std::make_unique<llvm::Module>(name, context_);
   m->setTargetTriple(machine_->getTargetTriple().str());
   m->setDataLayout(machine_->createDataLayout());
+  m->addModuleFlag(llvm::Module::Error, kRegisterBytes, static_cast<uint32_t>(registerBytes_));
   return m;
 }
 

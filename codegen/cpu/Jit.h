@@ -1,5 +1,5 @@
-// From LLVM modules to running code: a TargetMachine for this host, object files in memory, and their loading with
-// pages that are never writable and executable at once.
+// From LLVM modules to running code: a TargetMachine for this host or for a part of what it has, object files in
+// memory, and their loading with pages that are never writable and executable at once.
 #pragma once
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/LLVMContext.h>
@@ -7,29 +7,37 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 namespace tenc::codegen::cpu {
 
-/// What code may use on this machine. Found once.
-struct HostTarget {
+/// What code may use.
+struct CpuTarget {
   std::string cpu;
   std::string features;
   int registerBytes = 32;  ///< of vector registers: 64 with AVX-512, else 32
-  bool avx512() const { return registerBytes == 64; }
 };
-const HostTarget& hostTarget();
+/// All that this machine has. Found once.
+const CpuTarget& hostTarget();
+/// The processor `name` ("x86-64-v3", "haswell", ...; "native" and "" are this machine), or nullopt with a sentence in
+/// `error` when it is unknown, has less than AVX2, FMA and F16C, or has what this machine lacks.
+std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error);
+
+/// Width of the vector registers that a module's code may use, in bytes. Stands in the module, as its triple does.
+int registerBytes(const llvm::Module& module);
+inline bool usesAvx512(const llvm::Module& module) { return registerBytes(module) == 64; }
 
 using ObjectFile = llvm::SmallVector<char, 0>;
 
 /// Compiles modules of one context. Not thread-safe: one for each thread.
 class Compiler {
  public:
-  Compiler();
+  explicit Compiler(const CpuTarget& target);
   ~Compiler();
   llvm::LLVMContext& context() { return context_; }
-  /// An empty module for this host.
+  /// An empty module for the target.
   std::unique_ptr<llvm::Module> newModule(const std::string& name);
   /// Machine code as an ELF object; consumes the module's function bodies. No optimiser passes run: IR is emitted as it
   /// should execute. Empty, with `error` set, when the module is malformed.
@@ -39,6 +47,7 @@ class Compiler {
  private:
   bool run(llvm::Module& module, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
   llvm::LLVMContext context_;
+  int registerBytes_;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 

@@ -176,7 +176,7 @@ Scalar LlvmScalars::maximum(Scalar a, Scalar b, bool isMax) {
       return maximumOfConstant(x, c, isMax);
   bool d = a.repr == Repr::F64;
   bool vector = value(a)->getType()->isVectorTy() || value(b)->getType()->isVectorTy();
-  if (hostTarget().avx512() && lanes_ == 16 && vector) {
+  if (usesAvx512(module()) && lanes_ == 16 && vector) {
     // VRANGE orders the zeros, and ignores a NaN if it can.
     Value *x = splat(value(a)), *y = splat(value(b));
     auto* which = b_.getInt32(isMax ? 5 : 4);  // of the two values, with the sign of the chosen one
@@ -251,7 +251,7 @@ Scalar LlvmScalars::convert(ConvertInst op, Scalar a, Repr to) {
 
 Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
   bool d = x.repr == Repr::F64;
-  if (hostTarget().avx512() && lanes_ == 16 &&
+  if (usesAvx512(module()) && lanes_ == 16 &&
       (value(x)->getType()->isVectorTy() || value(n)->getType()->isVectorTy())) {
     Value *v = splat(value(x)), *e = splat(value(n));
     auto* current = b_.getInt32(4);  // the current rounding mode

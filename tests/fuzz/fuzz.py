@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Random programs, run by the reference interpreter, compiled, compiled without fusion, and with one thread.
+"""Random programs, run by the reference interpreter, compiled, compiled without fusion, with one thread, and for AVX2.
 
     python fuzz.py --tenc PATH [--count 500] [--first 0] [--operations 14] [--keep DIR]
 
 Exact results must have equal bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have
-equal bits for every number of threads. A failing program is shrunk by dropping lines, and printed. See generate.py.
+equal bits for every number of threads and width of vectors. A failing program is shrunk by dropping lines, and printed. See generate.py.
 Closes with `N passed, N failed`."""
 import argparse, os, re, subprocess, sys, tempfile
 
@@ -17,7 +17,8 @@ ap.add_argument("--tenc", required=True); ap.add_argument("--count", type=int, d
 ap.add_argument("--operations", type=int, default=14); ap.add_argument("--keep"); ap.add_argument("--timeout", type=float, default=20)
 A = ap.parse_args()
 A.tenc = os.path.abspath(A.tenc)
-ENGINES = {"interp": ["--engine=interp"], "compiled": ["--threads", "2"], "unfused": ["--no-fuse", "--threads", "2"], "single": ["--threads", "1"]}
+ENGINES = {"interp": ["--engine=interp"], "compiled": ["--threads", "2"], "unfused": ["--no-fuse", "--threads", "2"], "single": ["--threads", "1"],
+           "narrow": ["--target-cpu", "x86-64-v3"]}
 
 
 def results(text, flags):
@@ -44,7 +45,7 @@ def check(text):
     want = got["interp"]
     for name in sorted(n for n in want if n[0] == "r"):
         bound = want.get("b" + name[1:])
-        for k in ("compiled", "unfused", "single"):
+        for k in ("compiled", "unfused", "single", "narrow"):
             a, b = want[name], got[k].get(name)
             if b is None or a.shape != b.shape or a.dtype != b.dtype: return f"{k}: {name} is missing or of another type"
             if bound is None:
@@ -56,6 +57,7 @@ def check(text):
                 off |= np.isnan(a) != np.isnan(b)
                 if off.any(): return f"{k}: {name} differs by more than its bound at {np.argwhere(off)[0]}: {a[off].ravel()[0]} {b[off].ravel()[0]}"
         if not same_bits(got["compiled"][name], got["single"][name]): return f"{name} depends on the number of threads"
+        if not same_bits(got["compiled"][name], got["narrow"][name]): return f"{name} depends on the width of vectors"
     return None
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every op of ir/Ops.def on every dtype against NumPy, through the reference interpreter and through compiled code.
 
-    ops.py --interp BUILD/bin/tenc-opt [--tenc BUILD/bin/tenc] [--only NAME] [--keep]
+    ops.py --interp BUILD/bin/tenc-opt [--tenc BUILD/bin/tenc] [--with OPTION] [--only NAME] [--keep]
 
 Programs are written as .tir, one for each group of ops and dtype; results come back as .npy files. The interpreter must
 agree to 1 unit in the last place of functions and exactly elsewhere; compiled code to the bounds in ULPS. Exit status 1
@@ -678,6 +678,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--interp", help="tenc-opt")
     parser.add_argument("--tenc", help="tenc")
+    parser.add_argument("--with", dest="extra", action="append", default=[], help="a further option for tenc")
     parser.add_argument("--only", default="", help="only programs whose name contains this")
     parser.add_argument("--keep", action="store_true", help="keep the generated programs")
     args = parser.parse_args()
@@ -701,7 +702,7 @@ def main():
     if args.tenc:
         # Compiled f16 and bf16 compute in f32 and round once more.
         compiled = lambda label, ulps, dtype: ulps and max(ulps, ULPS.get(label.split()[0], 1))
-        engines.append(("tenc", [args.tenc, "{file}"], compiled))
+        engines.append(("tenc", [args.tenc, "{file}", *args.extra], compiled))
     try:
         for maker, dtypes in (
             (elementwise, FLOATS + INTS + ["bool"]),

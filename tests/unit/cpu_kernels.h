@@ -2,6 +2,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <vector>
 
 #include "codegen/cpu/CpuBackend.h"
@@ -85,7 +86,11 @@ struct KernelMaker {
 class CompiledKernel {
  public:
   explicit CompiledKernel(const Kernel& k) {
-    auto backend = cpu::makeCpuBackend({});
+    // TENC_TEST_CPU=x86-64-v3 in the environment tests code for less than this machine.
+    cpu::CpuOptions options;
+    if (const char* name = std::getenv("TENC_TEST_CPU")) options.target = name;
+    EXPECT_EQ(cpu::targetProblem(options.target), "");
+    auto backend = cpu::makeCpuBackend(options);
     std::string error;
     code_ = backend->compile({&k}, {&kernel}, error);
     EXPECT_EQ(error, "");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "codegen/cpu/CpuBackend.h"
 #include "support/Text.h"
 
 namespace tenc::tool {
@@ -111,6 +112,8 @@ constexpr Option kOptions[] = {
        constexpr std::string_view kRules[] = {"strict", "contract", "fast"};
        return c.session.fp = v, oneOf(v, kRules);
      }},
+    {"target-cpu", "NAME", "code for NAME, at most what this machine has: x86-64-v3, haswell, ... (native)",
+     [](CommandLine& c, std::string_view v) { return c.session.targetCpu = v, !v.empty(); }},
     {"engine", "compiled|interp", "run compiled code, or the reference interpreter",
      [](CommandLine& c, std::string_view v) {
        c.session.interpret = v == "interp";
@@ -244,6 +247,8 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
     }
   }
   if (c.help || c.version) return c;
+  if (const std::string why = codegen::cpu::targetProblem(c.session.targetCpu); !why.empty())
+    return fail("--target-cpu: " + why);
   const bool needsScript = c.command != Command::Repl && c.command != Command::Devices;
   if (!haveCommand && !haveInput && !c.code)
     c.command = Command::Repl;

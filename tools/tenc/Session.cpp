@@ -120,6 +120,7 @@ rt::Machine& Session::machine() {
 codegen::Backend& Session::backend() {
   if (!backend_) {
     codegen::cpu::CpuOptions options;
+    options.target = options_.targetCpu;
     options.contract = options_.fp != "strict";
     options.runThreads = options_.threads > 0 ? options_.threads : rt::processorCount();
     options.compileThreads = rt::processorCount();

@@ -32,6 +32,7 @@ struct SessionOptions {
   bool interpret = false;     ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
+  std::string targetCpu;           ///< --target-cpu; empty: this machine's
   std::string transfers = "warn";  ///< allow, warn, deny
   std::string debugPass;
   bool tests = false;
