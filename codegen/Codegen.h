@@ -15,7 +15,8 @@ class Backend {
   virtual ~Backend() = default;
   /// Compiles all kernels (deduplicated by the caller); fills fn, items, grain and scratchBytes of `out[i]` for
   /// `kernels[i]`. Returns what keeps the code alive. `error` is set to an internal error's text on failure.
-  virtual std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out, std::string& error) = 0;
+  virtual std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
+                                        std::string& error) = 0;
   /// Text of the target code: what = "llvm" or "asm".
   virtual std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) = 0;
 };
@@ -23,9 +24,16 @@ class Backend {
 /// One kernel of a `fused` op. Every fused op has exactly one.
 Kernel buildKernel(const ir::Op& fused);
 
-struct MemoryPlan {                       ///< per device: peak bytes, and what is alive then
-  struct Alive { const ir::Value* value; uint64_t bytes; };
-  struct Device { std::string name; uint64_t peak = 0; std::vector<Alive> atPeak; };
+struct MemoryPlan {  ///< per device: peak bytes, and what is alive then
+  struct Alive {
+    const ir::Value* value;
+    uint64_t bytes;
+  };
+  struct Device {
+    std::string name;
+    uint64_t peak = 0;
+    std::vector<Alive> atPeak;
+  };
   std::vector<Device> devices;
 };
 
@@ -34,10 +42,10 @@ std::string print(const abi::Program& p);
 
 struct Compiled {
   abi::Program program;
-  std::vector<ir::Loc> sites;             ///< the source of each fault site
-  std::vector<Kernel> kernels;            ///< for --emit=kernels
+  std::vector<ir::Loc> sites;   ///< the source of each fault site
+  std::vector<Kernel> kernels;  ///< for --emit=kernels
   MemoryPlan memory;
-  std::string error;                      ///< internal error, empty when well
+  std::string error;  ///< internal error, empty when well
 };
 /// Lowers the function `func` (all calls inlined, fused) to a program: buffers planned in one arena per device with
 /// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers.

@@ -49,11 +49,14 @@ void zeroVar(Kernel& k, uint32_t v) {
   }
 }
 
-bool walkedAsOne(Kernel& k, size_t v, int64_t innerExtent) {
+/// Whether loop `v` around loop `inner` of `innerExtent` trips is one loop to every access.
+bool walkedAsOne(Kernel& k, size_t v, size_t inner, int64_t innerExtent) {
   bool one = true;
-  forEachAccess(k, [&](Stage&, Access& a) { one = one && a.strides[v] == a.strides[v + 1] * innerExtent; });
+  auto stride = [](const Access& a, size_t d) { return d < a.strides.size() ? a.strides[d] : 0; };
+  forEachAccess(k, [&](Stage&, Access& a) { one = one && stride(a, v) == stride(a, inner) * innerExtent; });
   return one;
 }
+bool walkedAsOne(Kernel& k, size_t v, int64_t innerExtent) { return walkedAsOne(k, v, v + 1, innerExtent); }
 
 void collapseOuter(Kernel& k) {
   for (size_t d = k.outer.size(); d-- > 0;) {
@@ -120,6 +123,43 @@ void collapseInner(Kernel& k) {
   }
 }
 
+void dropBatch(Kernel& k, size_t d) {
+  Product& p = k.product;
+  const auto at = static_cast<std::ptrdiff_t>(d);
+  dropVar(k, static_cast<uint32_t>(d));
+  for (auto* list : {&p.batch, &p.a.batch, &p.b.batch, &k.stages.back().outerLo, &k.stages.back().outerHi}) {
+    list->erase(list->begin() + at);
+  }
+}
+
+/// A product without batch dims of 1, and with the last one as more rows (when B does not depend on it) or more columns
+/// (when A does not).
+void collapseBatch(Kernel& k) {
+  Product& p = k.product;
+  k.stages.push_back(std::move(p.epilogue));
+  for (size_t d = p.batch.size(); d-- > 0;) {
+    if (p.batch[d] != 1) continue;
+    zeroVar(k, static_cast<uint32_t>(d));
+    dropBatch(k, d);
+  }
+  while (!p.batch.empty()) {
+    const size_t d = p.batch.size() - 1;
+    const bool rows = p.b.batch[d] == 0 && p.a.batch[d] == p.a.row * p.m;
+    const bool columns = p.a.batch[d] == 0 && p.b.batch[d] == p.b.col * p.n;
+    const size_t into = rows ? d + 1 : d + 2;
+    int64_t& extent = rows ? p.m : p.n;
+    if (!(rows || columns) || usesVar(k, static_cast<uint32_t>(d)) || usesVar(k, static_cast<uint32_t>(into)) ||
+        !walkedAsOne(k, d, into, extent)) {
+      break;
+    }
+    extent *= p.batch[d];
+    k.stages.back().outerHi[into] = extent;
+    dropBatch(k, d);
+  }
+  p.epilogue = std::move(k.stages.back());
+  k.stages.pop_back();
+}
+
 void dropUnused(Stage& s, std::vector<Reduction>& reductions, ExprId* product) {
   std::vector<bool> used(s.exprs.size(), false);
   auto useAccess = [&](const Access& a) {
@@ -169,6 +209,7 @@ void dropUnused(Stage& s, std::vector<Reduction>& reductions, ExprId* product) {
 void collapseLoops(Kernel& k) {
   if (k.kind == Kernel::Kind::Product) {
     dropUnused(k.product.epilogue, k.reductions, &k.product.product);
+    collapseBatch(k);
     return;
   }
   if (k.kind != Kernel::Kind::Loop) return;

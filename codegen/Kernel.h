@@ -15,16 +15,16 @@ inline constexpr ExprId kNoExpr = ~0u;
 /// A position in a buffer, in elements: offset + sum(strides[v] * loopVar[v]) + sum(term.stride * index(term)).
 /// Loop variables are numbered: the kernel's outer dims first, then the stage's inner dims.
 struct Access {
-  uint32_t buffer = 0;                       ///< index into Kernel::buffers
+  uint32_t buffer = 0;  ///< index into Kernel::buffers
   int64_t offset = 0;
-  std::vector<int64_t> strides;              ///< one per loop variable of the stage; 0 repeats
+  std::vector<int64_t> strides;  ///< one per loop variable of the stage; 0 repeats
   struct Term {
-    ExprId index;                            ///< an i64 expression
+    ExprId index;  ///< an i64 expression
     int64_t stride;
-    int64_t extent;                          ///< >= 0: checked; negative indices count from the end, out of range sets
-                                             ///< the fault `fault` and reads 0. -1: known to be in range
-    uint32_t fault = 0;                      ///< index into Kernel::faults
-    int64_t size = 0;                        ///< added to a negative index before the check; 0: the same as `extent`
+    int64_t extent;      ///< >= 0: checked; negative indices count from the end, out of range sets
+                         ///< the fault `fault` and reads 0. -1: known to be in range
+    uint32_t fault = 0;  ///< index into Kernel::faults
+    int64_t size = 0;    ///< added to a negative index before the check; 0: the same as `extent`
   };
   std::vector<Term> terms;
 };
@@ -32,13 +32,13 @@ struct Access {
 /// One node of the expression graph. Nodes are in topological order: operands come before.
 struct Expr {
   enum class Kind : uint8_t {
-    Op,         ///< an elementwise op of Ops.def (`op`) on `args`
-    Constant,   ///< `bits`: the element's little-endian bits
-    LoopVar,    ///< i64: loop variable number `index`
-    Scalar,     ///< host scalar number `index` (Kernel::scalars), passed by value
-    Load,       ///< element at `access`
-    Reduced,    ///< result of reduction number `index` (numbered through the whole kernel)
-    Random,     ///< op RandomUniform/Normal/Int; args: seed, draw, flat element index (, lo, hi)
+    Op,        ///< an elementwise op of Ops.def (`op`) on `args`
+    Constant,  ///< `bits`: the element's little-endian bits
+    LoopVar,   ///< i64: loop variable number `index`
+    Scalar,    ///< host scalar number `index` (Kernel::scalars), passed by value
+    Load,      ///< element at `access`
+    Reduced,   ///< result of reduction number `index` (numbered through the whole kernel)
+    Random,    ///< op RandomUniform/Normal/Int; args: seed, draw, flat element index (, lo, hi)
   };
   Kind kind = Kind::Constant;
   ir::DType dtype = ir::DType::F32;
@@ -47,28 +47,31 @@ struct Expr {
   uint64_t bits = 0;
   uint32_t index = 0;
   Access access;
-  uint32_t fault = 0;                        ///< for ops that can fault
+  uint32_t fault = 0;  ///< for ops that can fault
 };
 
 struct Reduction {
   enum class Kind : uint8_t { Sum, Prod, Max, Min, Any, All, ArgMax, ArgMin };
   Kind kind;
-  ExprId value;                              ///< for ArgMax/ArgMin the compared value
-  ExprId position = kNoExpr;                 ///< for ArgMax/ArgMin: the i64 index that is the result
-  ir::DType accumulator;                     ///< f32 for f16 and bf16 sums
+  ExprId value;               ///< for ArgMax/ArgMin the compared value
+  ExprId position = kNoExpr;  ///< for ArgMax/ArgMin: the i64 index that is the result
+  ir::DType accumulator;      ///< f32 for f16 and bf16 sums
   ir::DType result;
 };
 
-struct Store { Access access; ExprId value; };
+struct Store {
+  Access access;
+  ExprId value;
+};
 
 /// Loops over inner dims, run for each outer point inside the stage's outer box, stages in order. Inner loops with an
-/// empty range run zero times (a reduction then gives its identity). A stage may both reduce and store. Expressions that
-/// do not depend on an inner loop variable are for the target to hoist out of that loop.
+/// empty range run zero times (a reduction then gives its identity). A stage may both reduce and store. Expressions
+/// that do not depend on an inner loop variable are for the target to hoist out of that loop.
 struct Stage {
-  std::vector<int64_t> outerLo, outerHi;     ///< the box of outer points that run this stage; one pair an outer dim
-  std::vector<int64_t> innerLo, innerHi;     ///< inner loop ranges; empty for rank 0
-  std::vector<Expr> exprs;                   ///< the stage's own graph (loop variables: outer then inner)
-  std::vector<uint32_t> reductions;          ///< numbers in Kernel::reductions computed here
+  std::vector<int64_t> outerLo, outerHi;  ///< the box of outer points that run this stage; one pair an outer dim
+  std::vector<int64_t> innerLo, innerHi;  ///< inner loop ranges; empty for rank 0
+  std::vector<Expr> exprs;                ///< the stage's own graph (loop variables: outer then inner)
+  std::vector<uint32_t> reductions;       ///< numbers in Kernel::reductions computed here
   std::vector<Store> stores;
   /// The inner iterations depend on each other through an InOut buffer (scatter): they run one after the other in
   /// row-major order. Different outer points never touch the same element. A checked store that is out of range writes
@@ -76,8 +79,8 @@ struct Stage {
   bool ordered = false;
 };
 
-/// An output may share memory with an input of the same width when every load of the input has the access of the store (in
-/// the same stage or an earlier one): loads of a stage come before its stores at each point.
+/// An output may share memory with an input of the same width when every load of the input has the access of the store
+/// (in the same stage or an earlier one): loads of a stage come before its stores at each point.
 struct Buffer {
   ir::DType dtype = ir::DType::F32;
   int64_t elements = 0;
@@ -92,32 +95,43 @@ struct MatrixView {
   int64_t row = 0, col = 0;
 };
 
-/// C[b, m, n] = epilogue(sum_k A[b, m, k] * B[b, k, n]); the epilogue is a stage whose loop variables are (batch..., m, n)
-/// and whose expression `product` stands for the sum, already rounded to the product's dtype.
+/// C[b, m, n] = epilogue(sum_k A[b, m, k] * B[b, k, n]); the epilogue is a stage whose loop variables are (batch..., m,
+/// n) and whose expression `product` stands for the sum, already rounded to the product's dtype. A convolution is a
+/// product whose sum runs over several dims (channels and window): `sums` are the ones around k, outermost first.
 struct Product {
-  ir::DType dtype = ir::DType::F32;          ///< operand and result dtype
+  struct Sum {
+    int64_t extent, a, b;  ///< trips, and the strides of A and B
+  };
+  ir::DType dtype = ir::DType::F32;  ///< operand and result dtype
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
+  std::vector<Sum> sums;  ///< when there are any, B's columns have stride 1
   MatrixView a, b;
-  Stage epilogue;                            ///< inner dims empty; stores of batch x m x n
-  ExprId product = kNoExpr;                  ///< Expr::Kind::Reduced 0 in the epilogue
+  /// Terms of one element's sum.
+  int64_t depth() const {
+    int64_t d = k;
+    for (const Sum& s : sums) d *= s.extent;
+    return d;
+  }
+  Stage epilogue;            ///< inner dims empty; stores of batch x m x n
+  ExprId product = kNoExpr;  ///< Expr::Kind::Reduced 0 in the epilogue
 };
 
 struct Kernel {
   enum class Kind : uint8_t { Loop, Product, Native } kind = Kind::Loop;
-  std::string name;                          ///< for people and profiles: "fused_add_mul"
+  std::string name;  ///< for people and profiles: "fused_add_mul"
   std::vector<Buffer> buffers;
-  std::vector<ir::DType> scalars;            ///< host scalars, passed by value
-  std::vector<ir::Loc> faults;               ///< the source of each fault this kernel may set
-  std::vector<uint8_t> faultCodes;           ///< runtime FaultKind of each
-  std::vector<int64_t> outer;                ///< Loop: the parallel iteration space (row-major)
+  std::vector<ir::DType> scalars;   ///< host scalars, passed by value
+  std::vector<ir::Loc> faults;      ///< the source of each fault this kernel may set
+  std::vector<uint8_t> faultCodes;  ///< runtime FaultKind of each
+  std::vector<int64_t> outer;       ///< Loop: the parallel iteration space (row-major)
   std::vector<Reduction> reductions;
-  std::vector<Stage> stages;                 ///< Loop
-  Product product;                           ///< Product
+  std::vector<Stage> stages;  ///< Loop
+  Product product;            ///< Product
   /// Native: the fused op whose region is emitted as it stands. The region holds one for or while and, inside, only
-  /// rank-0 constants, elementwise ops, gathers and scatters of one element (an index for each axis; mode set, add, mul,
-  /// max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor are its
-  /// InOut buffer. Faults are numbered as NativeFaults.h says.
+  /// rank-0 constants, elementwise ops, gathers and scatters of one element (an index for each axis; mode set, add,
+  /// mul, max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor
+  /// are its InOut buffer. Faults are numbered as NativeFaults.h says.
   const ir::Op* native = nullptr;
 
   /// Which operand and which result of the fused op each buffer is (-1: none; both for InOut), and which operand each
@@ -125,7 +139,7 @@ struct Kernel {
   /// results that are not InOut, then scratch.
   std::vector<int32_t> bufferOperand, bufferResult;
   std::vector<uint32_t> scalarOperand;
-  std::string error;                         ///< why there is no kernel (an internal error), else empty
+  std::string error;  ///< why there is no kernel (an internal error), else empty
 };
 
 /// Text for `--emit=kernels`, and the key of kernel caches (without names).

@@ -1,5 +1,4 @@
 #include "codegen/KernelBuilder.h"
-#include "codegen/NativeFaults.h"
 
 #include <cassert>
 
@@ -70,13 +69,6 @@ std::string nameOf(const ir::Region& region) {
     name += op->info().mnemonic;
   }
   return name.empty() ? "copy" : name;
-}
-
-const ir::Op* findMatmul(const ir::Region& region) {
-  for (const auto& op : region.ops) {
-    if (op->kind == OpKind::Matmul) return op.get();
-  }
-  return nullptr;
 }
 
 void bindBuffers(Group& g, const ir::Op* update) {
@@ -169,70 +161,6 @@ Kernel buildKernel(const ir::Op& fused) {
   }
   if (k.error.empty()) collapseLoops(k);
   return k;
-}
-
-/// A matrix product with its epilogue; operands are strided views of region arguments.
-void buildProduct(Group& g) {
-  Kernel& k = g.kernel;
-  const ir::Region& region = *g.fused.regions[0];
-  const ir::Op* matmul = findMatmul(region);
-  if (!matmul) {
-    k.error = "a product group without matmul";
-    return;
-  }
-  Product& p = k.product;
-  const ir::Type& type = matmul->result()->type;
-  size_t batchRank = type.shape.size() - 2;
-  p.dtype = type.dtype;
-  p.batch.assign(type.shape.begin(), type.shape.end() - 2);
-  p.m = type.shape[batchRank];
-  p.n = type.shape[batchRank + 1];
-  p.k = matmul->operand(0)->type.shape.back();
-  for (int side : {0, 1}) {
-    auto view = ir::stridedView(matmul->operand(static_cast<size_t>(side)),
-                                [&](const ir::Value* x) { return g.buffers.count(x) != 0; });
-    if (!view) {
-      k.error = "an operand of a product is no view of a buffer";
-      return;
-    }
-    MatrixView& m = side == 0 ? p.a : p.b;
-    m.buffer = g.buffers.at(view->base);
-    m.offset = view->offset;
-    m.batch.assign(view->strides.begin(), view->strides.end() - 2);
-    m.row = view->strides[batchRank];
-    m.col = view->strides[batchRank + 1];
-  }
-  Reduction sum;
-  sum.kind = Reduction::Kind::Sum;
-  sum.value = kNoExpr;
-  sum.accumulator = p.dtype == DType::F16 || p.dtype == DType::BF16 ? DType::F32 : p.dtype;
-  sum.result = p.dtype;
-  k.reductions.push_back(sum);
-  g.reductions[matmul] = 0;
-  Space& s = g.space;
-  s.domain = type.shape;
-  s.reduced.assign(s.domain.size(), false);
-  for (int64_t n : s.domain) s.factors.push_back({n});
-  s.number();
-  std::vector<VarRange> box;
-  Index identity;
-  for (size_t a = 0; a < s.domain.size(); ++a) {
-    box.push_back({0, s.domain[a], s.domain[a]});
-    identity.dims.push_back(s.along(a));
-  }
-  StageBuilder b(g, box, false);
-  b.refinable = false;
-  p.product = b.value(matmul->result(), identity);
-  const ir::Op* yield = region.terminator();
-  for (uint32_t i = 0; i < k.buffers.size(); ++i) {
-    if (k.bufferResult[i] < 0) continue;
-    const ir::Value* v = yield->operand(static_cast<size_t>(k.bufferResult[i]));
-    ExprId e = b.value(v, identity);
-    b.stage.stores.push_back({b.access(i, linearise(identity, v->type.shape)), e});
-  }
-  b.stage.outerLo.assign(s.outer.size(), 0);
-  b.stage.outerHi = s.outer;
-  p.epilogue = std::move(b.stage);
 }
 
 /// scatter, dynamic_update and update_slice in place: only the updated elements are written.

@@ -107,6 +107,7 @@ void printBody(std::ostream& out, const Kernel& k) {
     out << "  product " << ir::name(p.dtype) << " batch ";
     printList(out, p.batch);
     out << " m " << p.m << " n " << p.n << " k " << p.k << '\n';
+    for (const Product::Sum& s : p.sums) out << "  sum " << s.extent << " a " << s.a << " b " << s.b << '\n';
     printMatrix(out, "a", p.a);
     printMatrix(out, "b", p.b);
     printStage(out, k, p.epilogue);

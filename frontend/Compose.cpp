@@ -319,21 +319,11 @@ Compose::V Compose::pool(OpKind kind, V x, const Windows& w, V padValue) {
 }
 
 Compose::V Compose::convolution(V x, V weight, const Windows& w, int64_t groups) {
-  // im2col: the slices stacked behind the channels, then one matrix product a group.
-  const Dims ws = weight->type.shape;
-  int64_t batch = x->type.shape[0], channels = x->type.shape[1], outs = ws[0];
-  Dims counts = windowCounts(x->type, w);
-  int64_t points = *ir::elementCount(counts), window = *ir::elementCount(w.size);
-  V columns = stack(windowSlices(*this, x, w, literal(x, 0)), 2);
-  int64_t depth = channels / groups * window;
-  Dims out = {batch, outs};
-  out.insert(out.end(), counts.begin(), counts.end());
-  if (groups == 1) {
-    V product = matmul(reshape(weight, {outs, depth}), reshape(columns, {batch, depth, points}));
-    return reshape(product, out);
-  }
-  V product = matmul(reshape(weight, {groups, outs / groups, depth}), reshape(columns, {batch, groups, depth, points}));
-  return reshape(product, out);
+  Dims lo(2, 0), hi(2, 0);
+  lo.insert(lo.end(), w.lo.begin(), w.lo.end());
+  hi.insert(hi.end(), w.hi.begin(), w.hi.end());
+  V padded = padWith(x, literal(x, 0), lo, hi);
+  return b.value(OpKind::Conv, {padded, weight}, {{"stride", w.stride}, {"dilation", w.dilation}, {"groups", groups}});
 }
 
 Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const Dims& outputPadding, int64_t groups) {

@@ -105,6 +105,43 @@ Inferred inferMatmul(const InferContext& c) {
   return c.result(a.dtype, std::move(shape));
 }
 
+Inferred inferConv(const InferContext& c) {
+  const Type& x = c.operand(0);
+  const Type& w = c.operand(1);
+  if (x.dtype != w.dtype || !isFloat(x.dtype)) {
+    return c.fail("needs floats of one dtype, not " + std::string(name(x.dtype)) + " and " +
+                  std::string(name(w.dtype)));
+  }
+  const Dims& stride = c.ints("stride");
+  const Dims& dilation = c.ints("dilation");
+  const size_t n = stride.size();
+  if (n == 0 || dilation.size() != n || x.shape.size() != n + 2 || w.shape.size() != n + 2) {
+    return c.fail("of " + std::to_string(n) + " strides needs as many dilations, and operands of " +
+                  std::to_string(n + 2) + " dims, not " + toString(x.shape) + " and " + toString(w.shape));
+  }
+  const bool outLast = c.boolean("out_last");
+  const int64_t outs = outLast ? w.shape.back() : w.shape[0];
+  const int64_t depth = outLast ? w.shape[0] : w.shape[1];
+  const int64_t groups = c.integer("groups");
+  if (groups < 1 || outs % groups != 0 || x.shape[1] % groups != 0 || x.shape[1] / groups != depth) {
+    return c.fail("of " + std::to_string(groups) + " groups cannot take channels of " + toString(x.shape) +
+                  " with weights " + toString(w.shape));
+  }
+  Dims shape = {x.shape[0], outs};
+  for (size_t i = 0; i < n; ++i) {
+    const int64_t window = w.shape[(outLast ? 1 : 2) + i];
+    if (stride[i] < 1 || dilation[i] < 1 || window < 1) {
+      return c.fail("needs strides, dilations and windows of at least 1");
+    }
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(dilation[i], window - 1, &reach) || reach >= x.shape[2 + i]) {
+      return c.fail("has a window that does not fit into " + toString(x.shape));
+    }
+    shape.push_back((x.shape[2 + i] - reach - 1) / stride[i] + 1);
+  }
+  return c.result(x.dtype, std::move(shape));
+}
+
 Inferred inferReshape(const InferContext& c) {
   const Type& t = c.operand(0);
   const Dims& shape = c.ints("shape");

@@ -1,5 +1,7 @@
 // Row-wise ops into reductions and elementwise ops, with PyTorch's numerics: f16 and bf16 are computed in f32 and
 // rounded once at the end.
+#include "passes/Decompose.h"
+
 #include <cmath>
 #include <numbers>
 
@@ -121,9 +123,10 @@ void decomposeRegion(Region& region) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
     for (const auto& inner : op.regions) decomposeRegion(*inner);
-    if (!op.has(Trait::RowWise)) continue;
-    Value* old = op.result();
-    Value* made = RowWise(op).build();
+    Value* old = op.has(Trait::RowWise) || op.kind == OpKind::Conv ? op.result() : nullptr;
+    if (!old) continue;
+    Value* made = op.kind == OpKind::Conv ? decomposeConv(op) : RowWise(op).build();
+    if (!made) continue;
     if (made->type.place.isFree()) made->type.place = old->type.place;
     if (made->name.empty()) made->name = old->name;
     old->replaceAllUsesWith(made);

@@ -101,6 +101,21 @@ class Analysis {
     }
   }
 
+  /// The operand of a convolution whose vectors are loaded must have its last dim side by side in memory: the weights
+  /// when columns are channels, else the input.
+  static bool needsUnitStride(const Op& op, size_t operand) {
+    return op.kind == OpKind::Conv && operand == (op.boolAttr("out_last") ? 1u : 0u);
+  }
+
+  void unitView(const Value* v) {
+    auto dense = ir::stridedView(v, [](const Value* x) { return !x->op || roleOf(*x->op) != Role::PassThrough; });
+    if (dense && (dense->strides.back() == 1 || v->type.shape.back() == 1)) {
+      view(v);
+    } else {
+      materialise(v);
+    }
+  }
+
   /// `v` is evaluated in a nested region or another segment: through what is read through, from memory.
   void fromElsewhere(const Value* v) {
     Node* n = nodeOf(v);
@@ -150,6 +165,8 @@ class Analysis {
           bool gathered = inner->kind == OpKind::Gather || inner->kind == OpKind::DynamicSlice;
           if (role == Role::Barrier || role == Role::Single || (role == Role::Update && i == 0)) {
             materialise(v);
+          } else if (needsUnitStride(*inner, i)) {
+            unitView(v);
           } else if (role == Role::Product || role == Role::PassThrough || (gathered && i == 0)) {
             view(v);
           } else {
@@ -173,7 +190,9 @@ class Analysis {
       case Role::Product:
         if (unused(op, n)) return;
         n.root = true;
-        for (const Value* v : op.operands()) view(v);
+        for (size_t i = 0; i < op.operandCount(); ++i) {
+          (needsUnitStride(op, i) ? unitView(op.operand(i)) : view(op.operand(i)));
+        }
         return;
       case Role::Update:
         if (unused(op, n)) return;
@@ -276,9 +295,10 @@ class Analysis {
 
 bool isPiecewise(OpKind k) { return k == OpKind::Pad || k == OpKind::Concat || k == OpKind::UpdateSlice; }
 
-bool isProductKernel(const Op& matmul) {
-  ir::DType t = matmul.result()->type.dtype;
-  return (t == ir::DType::F32 || t == ir::DType::F64) && matmul.operand(0)->type.shape.back() > 4;
+bool isProductKernel(const Op& product) {
+  ir::DType t = product.result()->type.dtype;
+  if (t != ir::DType::F32 && t != ir::DType::F64) return false;
+  return product.kind == OpKind::Conv || product.operand(0)->type.shape.back() > 4;
 }
 
 bool isSplat(const Op& op) {
@@ -312,6 +332,7 @@ Role roleOf(const Op& op) {
     case OpKind::Scatter:
     case OpKind::DynamicUpdate: return Role::Update;
     case OpKind::Matmul: return isProductKernel(op) ? Role::Product : Role::Reduction;
+    case OpKind::Conv: return Role::Product;
     case OpKind::Transfer:
     case OpKind::RngNext:
     case OpKind::Load:

@@ -115,5 +115,8 @@ def _define():
     WORKLOADS["gather_rows_50000x64"] = Workload(lambda r: [r.standard_normal((50000, 64)).astype(f32), r.integers(0, 50000, 20000)],
         *[lambda t, i: t[i].sum(1)] * 2)
 
+    from . import networks
+    networks.define(WORKLOADS, Workload)
+
 
 _define()

@@ -134,6 +134,62 @@ class GemmEmitter {
 
   bool packed() const { return plan_.pack != PackB::None; }
 
+  /// The loops of the sum from number `level` on, the last of them over k; the tile's sums go through all of them in
+  /// registers. Returns the sums, with the builder behind the loops.
+  std::vector<Val> sumLoops(size_t level, Val a, Val b, int64_t height, int64_t width, bool tail,
+                            const std::vector<Val>& sums) {
+    Function* f = b_.GetInsertBlock()->getParent();
+    BasicBlock* before = b_.GetInsertBlock();
+    const bool innermost = level == p_.sums.size();
+    auto* head = BasicBlock::Create(c_, "k", f);
+    auto* done = BasicBlock::Create(c_, "done", f);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    auto* k = b_.CreatePHI(i64_, 2);
+    auto* pa = b_.CreatePHI(pointer_, 2);
+    auto* pb = b_.CreatePHI(pointer_, 2);
+    k->addIncoming(int64(0), before);
+    pa->addIncoming(a, before);
+    pb->addIncoming(b, before);
+    std::vector<llvm::PHINode*> acc;
+    for (Val s : sums) {
+      acc.push_back(b_.CreatePHI(vector_, 2));
+      acc.back()->addIncoming(s, before);
+    }
+    std::vector<Val> next(acc.begin(), acc.end());
+    if (innermost) {
+      addOuterProduct(pa, pb, height, width, tail, next);
+    } else {
+      next = sumLoops(level + 1, pa, pb, height, width, tail, next);
+    }
+    const int64_t trips = innermost ? p_.k : p_.sums[level].extent;
+    const int64_t stepA = innermost ? p_.a.col : p_.sums[level].a;
+    const int64_t stepB = packed() ? width * plan_.lanes : innermost ? p_.b.row : p_.sums[level].b;
+    BasicBlock* latch = b_.GetInsertBlock();
+    for (size_t n = 0; n < acc.size(); ++n) acc[n]->addIncoming(next[n], latch);
+    Val k1 = b_.CreateAdd(k, int64(1));
+    k->addIncoming(k1, latch);
+    pa->addIncoming(at(pa, stepA), latch);
+    pb->addIncoming(at(pb, stepB), latch);
+    b_.CreateCondBr(b_.CreateICmpSLT(k1, int64(trips)), head, done);
+    b_.SetInsertPoint(done);
+    return next;
+  }
+
+  /// sums[i, j] += A[i] * B[j]: one column of A by one row of B.
+  void addOuterProduct(Val a, Val b, int64_t height, int64_t width, bool tail, std::vector<Val>& sums) {
+    std::vector<Val> row(static_cast<size_t>(width));
+    for (int64_t j = 0; j < width; ++j)
+      row[static_cast<size_t>(j)] = load(at(b, j * plan_.lanes), !packed() && tail && j + 1 == width);
+    for (int64_t i = 0; i < height; ++i) {
+      Val x = splat(at(a, i * p_.a.row));
+      for (int64_t j = 0; j < width; ++j) {
+        Val& s = sums[static_cast<size_t>(i * width + j)];
+        s = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, row[static_cast<size_t>(j)], s});
+      }
+    }
+  }
+
   /// void tile(a, b, c): C[height x width vectors] = A[height x k] * B[k x width]. Constant strides; k is a rolled
   /// loop.
   Function* microkernel(int64_t height, int64_t width, bool tail) {
@@ -148,8 +204,6 @@ class GemmEmitter {
     f->addFnAttr(llvm::Attribute::NoUnwind);
     for (unsigned i = 0; i < 3; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
     auto* entry = BasicBlock::Create(c_, "entry", f);
-    auto* head = BasicBlock::Create(c_, "k", f);
-    auto* done = BasicBlock::Create(c_, "done", f);
     b_.SetInsertPoint(entry);
     const int64_t ldc = direct_ ? epilogue_.rowStride() : maxWidth() * plan_.lanes;
     if (direct_) {
@@ -159,41 +213,12 @@ class GemmEmitter {
               llvm::Intrinsic::prefetch, {pointer_},
               {at(f->getArg(2), i * ldc + j * plan_.lanes), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
     }
-    b_.CreateBr(head);
-
-    b_.SetInsertPoint(head);
-    auto* k = b_.CreatePHI(i64_, 2);
-    auto* pa = b_.CreatePHI(pointer_, 2);
-    auto* pb = b_.CreatePHI(pointer_, 2);
-    k->addIncoming(int64(0), entry);
-    pa->addIncoming(f->getArg(0), entry);
-    pb->addIncoming(f->getArg(1), entry);
-    std::vector<llvm::PHINode*> acc;
-    for (int64_t i = 0; i < height * width; ++i) {
-      acc.push_back(b_.CreatePHI(vector_, 2));
-      acc.back()->addIncoming(llvm::Constant::getNullValue(vector_), entry);
-    }
-    std::vector<Val> row(static_cast<size_t>(width)), next(acc.size());
-    for (int64_t j = 0; j < width; ++j)
-      row[static_cast<size_t>(j)] = load(at(pb, j * plan_.lanes), !packed() && tail && j + 1 == width);
-    for (int64_t i = 0; i < height; ++i) {
-      Val x = splat(at(pa, i * p_.a.row));
-      for (int64_t j = 0; j < width; ++j) {
-        const auto n = static_cast<size_t>(i * width + j);
-        next[n] = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, row[static_cast<size_t>(j)], acc[n]});
-      }
-    }
-    for (size_t n = 0; n < acc.size(); ++n) acc[n]->addIncoming(next[n], head);
-    Val k1 = b_.CreateAdd(k, int64(1));
-    k->addIncoming(k1, head);
-    pa->addIncoming(at(pa, p_.a.col), head);
-    pb->addIncoming(at(pb, packed() ? width * plan_.lanes : p_.b.row), head);
-    b_.CreateCondBr(b_.CreateICmpSLT(k1, int64(p_.k)), head, done);
-
-    b_.SetInsertPoint(done);
+    const std::vector<Val> sum =
+        sumLoops(0, f->getArg(0), f->getArg(1), height, width, tail,
+                 std::vector<Val>(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_)));
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j)
-        store(next[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * ldc + j * plan_.lanes),
+        store(sum[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * ldc + j * plan_.lanes),
               direct_ && tail && j + 1 == width);
     b_.CreateRetVoid();
     b_.restoreIP(saved);

@@ -27,11 +27,12 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
 
   const bool wide = registerBytes == 64;
   const bool unitColumns = p.b.col == 1 || p.n == 1;
-  g.stream = p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
+  const bool flat = p.sums.empty();  // neither streamed nor packed otherwise
+  g.stream = flat && p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
              static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
   if (!unitColumns) {
     g.pack = p.b.row == 1 ? PackB::Transpose : PackB::Elements;
-  } else if (p.m > (wide ? 256 : 64) && p.k * p.n * size > (1 << 20)) {
+  } else if (flat && p.m > (wide ? 256 : 64) && p.k * p.n * size > (1 << 20)) {
     // Narrow panels read one cache line of each row of B: they gain from packing sooner.
     g.pack = PackB::Rows;
   }
@@ -46,8 +47,8 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
   if (g.pack != PackB::None) g.packBytes = static_cast<uint64_t>(p.k * width * g.lanes * size);
 
   // A task is worth a thread's wake-up from about 2 MFLOP on; a few tasks a thread even out a late one.
-  const double flop = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  const double bytes = static_cast<double>(p.k) * static_cast<double>(p.n) * size;
+  const double flop = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.depth());
+  const double bytes = static_cast<double>(p.depth()) * static_cast<double>(p.n) * size;
   const double worth = std::max(flop / 2e6, bytes / (1 << 20));
   int64_t want = 1;
   if (threads > 1 && worth >= 2)

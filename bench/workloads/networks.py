@@ -1,0 +1,71 @@
+"""Peers of the workloads that are layers and networks: convolutions, pooling, attention, scans, sorting."""
+import numpy as np
+
+
+def define(workloads, Workload):
+    import jax, jax.numpy as jnp, torch, torch.nn.functional as F
+
+    f32 = np.float32
+    normal = lambda *s, scale=1.0: (lambda r: (r.standard_normal(s) * scale).astype(f32))
+    several = lambda *makers: (lambda r: [m(r) for m in makers])
+
+    def conv(name, x, w, stride=1, padding=0, groups=1):
+        depth = w[1] * w[2] * w[3]
+        workloads[name] = Workload(several(normal(*x), normal(*w, scale=depth ** -0.5)),
+            lambda a, b: F.conv2d(a, b, stride=stride, padding=padding, groups=groups),
+            lambda a, b: jax.lax.conv_general_dilated(a, b, (stride, stride), [(padding, padding)] * 2, feature_group_count=groups))
+    conv("conv3x3_8x64x32x32", (8, 64, 32, 32), (64, 64, 3, 3), padding=1)
+    conv("conv7x7_stride2_4x3x224x224", (4, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3)
+    conv("conv1x1_8x256x14x14", (8, 256, 14, 14), (512, 256, 1, 1))
+    conv("conv3x3_8x256x14x14", (8, 256, 14, 14), (256, 256, 3, 3), padding=1)
+    conv("conv_depthwise_8x128x56x56", (8, 128, 56, 56), (128, 1, 3, 3), padding=1, groups=128)
+
+    def t_cnn(x, a, b, w):
+        x = F.max_pool2d(torch.relu(F.conv2d(x, a)), 2)
+        x = F.max_pool2d(torch.relu(F.conv2d(x, b)), 2)
+        return x.reshape(32, -1) @ w
+    def j_cnn(x, a, b, w):
+        pool = lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+        cv = lambda x, k: jax.lax.conv_general_dilated(x, k, (1, 1), "VALID")
+        return pool(jnp.maximum(cv(pool(jnp.maximum(cv(x, a), 0)), b), 0)).reshape(32, -1) @ w
+    workloads["small_cnn_32"] = Workload(several(normal(32, 1, 28, 28), normal(16, 1, 5, 5, scale=.2),
+        normal(32, 16, 5, 5, scale=.05), normal(512, 10, scale=.04)), t_cnn, j_cnn)
+
+    workloads["max_pool_8x64x112x112"] = Workload(several(normal(8, 64, 112, 112)), lambda x: F.max_pool2d(x, 3, 2, 1),
+        lambda x: jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 3, 3), (1, 1, 2, 2), [(0, 0), (0, 0), (1, 1), (1, 1)]))
+    workloads["batch_norm_8x64x56x56"] = Workload(
+        several(normal(8, 64, 56, 56), normal(64), lambda r: (r.random(64) + .5).astype(f32), normal(64), normal(64)),
+        lambda x, m, v, w, b: F.batch_norm(x, m, v, w, b),
+        lambda x, m, v, w, b: (x - m[:, None, None]) / jnp.sqrt(v[:, None, None] + 1e-5) * w[:, None, None] + b[:, None, None])
+
+    def j_attention(q, k, v, causal):
+        s = q @ k.swapaxes(-1, -2) / np.float32(np.sqrt(q.shape[-1]))
+        if causal: s = jnp.where(jnp.tril(jnp.ones(s.shape[-2:], bool)), s, -jnp.inf)
+        return jax.nn.softmax(s, -1) @ v
+    for name, shape, causal in [("attention_4x8x512x64", (4, 8, 512, 64), False), ("attention_causal_1x8x1024x64", (1, 8, 1024, 64), True)]:
+        workloads[name] = Workload(several(*[normal(*shape)] * 3),
+            lambda q, k, v, c=causal: F.scaled_dot_product_attention(q, k, v, is_causal=c), lambda q, k, v, c=causal: j_attention(q, k, v, c))
+
+    B, T, D, H = 4, 128, 256, 4
+    heads = lambda z: z.reshape(B, T, H, D // H)
+    def t_block(x, g1, b1, wqkv, wo, g2, b2, w1, c1, w2, c2):
+        q, k, v = [heads(z).transpose(1, 2) for z in (F.layer_norm(x, (D,), g1, b1) @ wqkv).chunk(3, -1)]
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + a.transpose(1, 2).reshape(B, T, D) @ wo
+        return x + F.gelu(F.layer_norm(x, (D,), g2, b2) @ w1 + c1, approximate="tanh") @ w2 + c2
+    def j_block(x, g1, b1, wqkv, wo, g2, b2, w1, c1, w2, c2):
+        def norm(x, g, b):
+            m = x.mean(-1, keepdims=True)
+            return (x - m) / jnp.sqrt(((x - m) ** 2).mean(-1, keepdims=True) + 1e-5) * g + b
+        q, k, v = [heads(z).transpose(0, 2, 1, 3) for z in jnp.split(norm(x, g1, b1) @ wqkv, 3, -1)]
+        a = j_attention(q, k, v, True)
+        x = x + a.transpose(0, 2, 1, 3).reshape(B, T, D) @ wo
+        return x + jax.nn.gelu(norm(x, g2, b2) @ w1 + c1, approximate=True) @ w2 + c2
+    workloads["transformer_block"] = Workload(several(normal(B, T, D), normal(D), normal(D), normal(D, 3 * D, scale=.06),
+        normal(D, D, scale=.06), normal(D), normal(D), normal(D, 4 * D, scale=.06), normal(4 * D, scale=.1),
+        normal(4 * D, D, scale=.03), normal(D, scale=.1)), t_block, j_block)
+
+    workloads["cumsum_1024x1024"] = Workload(several(normal(1024, 1024)), lambda x: x.cumsum(1), lambda x: jnp.cumsum(x, 1), 1e-2)
+    workloads["cumsum_columns_1024x1024"] = Workload(several(normal(1024, 1024)), lambda x: x.cumsum(0), lambda x: jnp.cumsum(x, 0), 1e-2)
+    workloads["cumsum_4M"] = Workload(several(normal(1 << 22)), lambda x: x.cumsum(0), lambda x: jnp.cumsum(x), 5e-2)
+    workloads["sort_1024x1024"] = Workload(several(normal(1024, 1024)), lambda x: x.sort(1).values, lambda x: jnp.sort(x, 1))

@@ -1,0 +1,164 @@
+// Product groups: matrix products and convolutions with their epilogue.
+#include "codegen/KernelBuilder.h"
+#include "ir/Views.h"
+
+namespace tenc::codegen {
+
+using ir::DType;
+using ir::OpKind;
+using ir::Trait;
+
+namespace {
+
+const ir::Op* findProduct(const ir::Region& region) {
+  for (const auto& op : region.ops) {
+    if (op->has(Trait::Product)) return op.get();
+  }
+  return nullptr;
+}
+
+using Views = std::array<ir::StridedView, 2>;
+
+/// The axes of the result are the loop variables (batch..., m, n), in this order.
+void planMatmul(Group& g, const ir::Op& op, const Views& v) {
+  Product& p = g.kernel.product;
+  const ir::Dims& shape = op.result()->type.shape;
+  const size_t rank = shape.size() - 2;
+  p.batch.assign(shape.begin(), shape.end() - 2);
+  p.m = shape[rank];
+  p.n = shape[rank + 1];
+  p.k = op.operand(0)->type.shape.back();
+  for (int side : {0, 1}) {
+    const auto& strides = v[static_cast<size_t>(side)].strides;
+    MatrixView& m = side == 0 ? p.a : p.b;
+    m.batch.assign(strides.begin(), strides.end() - 2);
+    m.row = strides[rank];
+    m.col = strides[rank + 1];
+  }
+  for (int64_t n : shape) g.space.factors.push_back({n});
+  g.space.number();
+}
+
+/// Direct convolution: for each image, group and all but the last spatial dim a product that sums over channels and
+/// window, read where they stand. Its rows are output channels and its columns places side by side, or, with weights
+/// laid out for it, the other way round.
+void planConv(Group& g, const ir::Op& op, const Views& v) {
+  Product& p = g.kernel.product;
+  const ir::Dims& out = op.result()->type.shape;
+  const ir::Dims& ws = op.operand(1)->type.shape;
+  const auto &stride = op.intsAttr("stride"), &dilation = op.intsAttr("dilation");
+  const bool outLast = op.boolAttr("out_last");
+  const int64_t groups = op.intAttr("groups"), outs = out[1] / groups;
+  const size_t n = stride.size(), firstWindow = outLast ? 1 : 2;
+  const auto &xs = v[0].strides, &wst = v[1].strides;
+  const int64_t outStride = outLast ? wst.back() : wst[0], channel = wst[firstWindow - 1], depth = ws[firstWindow - 1];
+  MatrixView &image = outLast ? p.a : p.b, &weights = outLast ? p.b : p.a;
+
+  p.batch = {out[0], groups};
+  image.batch = {xs[0], depth * xs[1]};
+  weights.batch = {0, outs * outStride};
+  for (size_t i = 0; i + 1 < n; ++i) {
+    p.batch.push_back(out[2 + i]);
+    image.batch.push_back(stride[i] * xs[2 + i]);
+    weights.batch.push_back(0);
+  }
+  // Sums from the outside in; those of one trip go, and the innermost is k.
+  std::vector<Product::Sum> sums;
+  auto sum = [&](int64_t extent, int64_t ofImage, int64_t ofWeights) {
+    if (extent != 1) sums.push_back({extent, outLast ? ofImage : ofWeights, outLast ? ofWeights : ofImage});
+  };
+  sum(depth, xs[1], channel);
+  for (size_t i = 0; i < n; ++i) sum(ws[firstWindow + i], dilation[i] * xs[2 + i], wst[firstWindow + i]);
+  if (sums.empty()) sums.push_back({1, 0, 0});
+  p.k = sums.back().extent;
+  p.a.col = sums.back().a;
+  p.b.row = sums.back().b;
+  sums.pop_back();
+  p.sums = std::move(sums);
+
+  const int64_t places = out.back(), step = stride.back() * xs.back();
+  p.m = outLast ? places : outs;
+  p.n = outLast ? outs : places;
+  p.a.row = outLast ? step : outStride;
+  p.b.col = outLast ? outStride : step;
+
+  // The loop variables: image, group, rows of places, then m and n.
+  Space& s = g.space;
+  const size_t last = p.batch.size();
+  s.outer = p.batch;
+  s.outer.insert(s.outer.end(), {p.m, p.n});
+  s.factors = {{out[0]}, {groups, outs}};
+  s.vars = {{0}, {1, last + (outLast ? 1 : 0)}};
+  for (size_t i = 0; i < n; ++i) {
+    s.factors.push_back({out[2 + i]});
+    s.vars.push_back({i + 1 < n ? 2 + i : last + (outLast ? 0 : 1)});
+  }
+}
+
+}  // namespace
+
+/// Operands are strided views of region arguments.
+void buildProduct(Group& g) {
+  Kernel& k = g.kernel;
+  const ir::Region& region = *g.fused.regions[0];
+  const ir::Op* op = findProduct(region);
+  if (!op) {
+    k.error = "a product group without a product";
+    return;
+  }
+  Product& p = k.product;
+  p.dtype = op->result()->type.dtype;
+  Views views;
+  for (size_t side : {0u, 1u}) {
+    auto view = ir::stridedView(op->operand(side), [&](const ir::Value* x) { return g.buffers.count(x) != 0; });
+    if (!view) {
+      k.error = "an operand of a product is no view of a buffer";
+      return;
+    }
+    views[side] = *view;
+  }
+  const size_t first = op->boolAttr("out_last") ? 0 : op->kind == OpKind::Conv ? 1 : 0;  // which operand is A
+  for (size_t side : {0u, 1u}) {
+    MatrixView& m = side == first ? p.a : p.b;
+    m.buffer = g.buffers.at(views[side].base);
+    m.offset = views[side].offset;
+  }
+  Reduction total;
+  total.kind = Reduction::Kind::Sum;
+  total.value = kNoExpr;
+  total.accumulator = p.dtype == DType::F16 || p.dtype == DType::BF16 ? DType::F32 : p.dtype;
+  total.result = p.dtype;
+  k.reductions.push_back(total);
+  g.reductions[op] = 0;
+  Space& s = g.space;
+  s.domain = op->result()->type.shape;
+  s.reduced.assign(s.domain.size(), false);
+  if (op->kind == OpKind::Conv) {
+    planConv(g, *op, views);
+  } else {
+    planMatmul(g, *op, views);
+  }
+  if (!p.sums.empty() && p.b.col != 1 && p.n != 1) {
+    k.error = "the columns of a convolution are not side by side";
+    return;
+  }
+  std::vector<VarRange> box;
+  for (int64_t n : s.outer) box.push_back({0, n, n});
+  Index identity;
+  for (size_t a = 0; a < s.domain.size(); ++a) identity.dims.push_back(s.along(a));
+  StageBuilder b(g, box, false);
+  b.refinable = false;
+  p.product = b.value(op->result(), identity);
+  const ir::Op* yield = region.terminator();
+  for (uint32_t i = 0; i < k.buffers.size(); ++i) {
+    if (k.bufferResult[i] < 0) continue;
+    const ir::Value* v = yield->operand(static_cast<size_t>(k.bufferResult[i]));
+    ExprId e = b.value(v, identity);
+    b.stage.stores.push_back({b.access(i, linearise(identity, v->type.shape)), e});
+  }
+  b.stage.outerLo.assign(s.outer.size(), 0);
+  b.stage.outerHi = s.outer;
+  p.epilogue = std::move(b.stage);
+}
+
+}  // namespace tenc::codegen
