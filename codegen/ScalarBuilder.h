@@ -97,6 +97,8 @@ class ScalarBuilder {
   virtual Scalar convert(ConvertInst op, Scalar a, Repr to) = 0;
   /// x * 2^n for an integral float n, rounded once, with overflow to infinity and gradual underflow; |n| <= 2200.
   virtual Scalar scaleByPowerOf2(Scalar x, Scalar n) = 0;
+  /// Element (index mod 16) of a table of 16 F32 values, for an I32 index.
+  virtual Scalar lookup(std::span<const double, 16> table, Scalar index) = 0;
   /// The I16 bits of the f16 nearest to an f32, and the f32 of f16 bits.
   virtual Scalar halfBits(Scalar x) = 0;
   virtual Scalar halfOfBits(Scalar bits) = 0;
@@ -108,6 +110,9 @@ class ScalarBuilder {
   /// functions: slow, element by element.
   virtual Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                              Scalar otherwise) = 0;
+  /// `body()` where `condition` holds, `otherwise` elsewhere. The body stands aside and runs only if some element needs
+  /// it.
+  virtual Scalar rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) = 0;
   /// Sets the fault number `fault` of the kernel if `condition` holds (in a lane that is in use).
   virtual void setFault(Scalar condition, uint32_t fault) = 0;
 

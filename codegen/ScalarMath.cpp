@@ -38,6 +38,21 @@ constexpr double kExp2[] = {0x1.62e432p-1, 0x1.ebfbe2p-3, 0x1.c6ae6ep-5, 0x1.3b2
 // log(1 + f) = f - f^2/2 + f^3 P(f), sqrt(1/2) - 1 <= f <= sqrt(2) - 1
 constexpr double kLog32[] = {0x1.555548p-2,  -0x1.000006p-2, 0x1.99a4b4p-3,  -0x1.555c5p-3, 0x1.233778p-3,
                              -0x1.fc21a6p-4, 0x1.e6ef6cp-4,  -0x1.de3e56p-4, 0x1.145c48p-4};
+// By intervals of a sixteenth, the first at 47/64: 1/c, and log c in two parts, the first a multiple of 2^-16.
+constexpr double kLogInverse32[16] = {0x1.56p+0, 0x1.48p+0, 0x1.3cp+0, 0x1.3p+0, 0x1.24p+0, 0x1.1ap+0,
+                                      0x1.12p+0, 0x1.08p+0, 0x1p+0,    0x1.ep-1, 0x1.c8p-1, 0x1.bp-1,
+                                      0x1.98p-1, 0x1.88p-1, 0x1.74p-1, 0x1.64p-1};
+constexpr double kLogHigh32[16] = {-0x1.2894p-2, -0x1.fb9p-3, -0x1.af4p-3, -0x1.5ffp-3, -0x1.0d78p-3, -0x1.8c3p-4,
+                                   -0x1.165p-4,  -0x1.f84p-6, 0,           0x1.086p-4,  0x1.da7p-4,   0x1.5bf8p-3,
+                                   0x1.d1p-3,    0x1.1178p-2, 0x1.4718p-2, 0x1.741cp-2};
+constexpr double kLogLow32[16] = {-0x1.a13de8p-18, -0x1.86d5e4p-19, 0x1.b58bfap-18,
+                                  -0x1.83853cp-18, 0x1.832f72p-23,  -0x1.1758c6p-18,
+                                  -0x1.b7751cp-19, 0x1.64f188p-18,  0,
+                                  -0x1.9d2988p-18, 0x1.3b1c22p-19,  -0x1.fca55ep-18,
+                                  0x1.bf932ap-18,  0x1.d044fcp-19,  0x1.b84e38p-19,
+                                  0x1.876c68p-18};
+// log(1 + r) = r + r^2 P(r), |r| <= 0.034
+constexpr double kLogNear32[] = {-0x1.fffffcp-2, 0x1.55552ep-2, -0x1.00377cp-2, 0x1.9b9f3ep-3};
 // log(1 + f) = 2s + s^3 P(s^2), s = f / (2 + f)
 constexpr double kLog64[] = {0x1.5555555555592p-1, 0x1.999999997fe1ep-2, 0x1.24924941ece42p-2, 0x1.c71c520bc2468p-3,
                              0x1.74663e9f187b9p-3, 0x1.39a1bd1bbf7d6p-3, 0x1.2f057b35c5674p-3};
@@ -188,14 +203,39 @@ Scalar expm1(Scalar x) {
   return select(equal(x, 0), x, result);
 }
 
+namespace {
+/// The logarithm of a positive normal f32: m 2^e with m in [47/64, 94/64), m = c (1 + r) with the c of 16 intervals.
+/// log x = e ln 2 + log c + (r + r^2 P(r)); r is as good as exact, and the high parts of e ln 2 + log c are.
+Scalar logOfNormal32(Scalar x) {
+  constexpr uint64_t kLeast = 0x3f3c0000;  // 47/64
+  Scalar p = bitsOf(x);
+  Scalar shifted = p - bits(p, kLeast);
+  Scalar interval = lshr(shifted, 19);
+  Scalar e = convert(ConvertInst::SIntToF, ashr(shifted, 23), x.repr);
+  Scalar m = floatOfBits((shifted & uint64_t{0x7fffff}) + bits(p, kLeast));
+  ScalarBuilder& b = *x.builder;
+  Scalar r = fma(m, b.lookup(kLogInverse32, interval), -1.0);
+  Scalar low = fma(r * r, polynomial(r, kLogNear32), fma(e, kLn2Low32, b.lookup(kLogLow32, interval)));
+  return fma(e, kLn2High32, b.lookup(kLogHigh32, interval)) + (r + low);
+}
+
+Scalar log32(Scalar x) {
+  // Everything but positive normal numbers.
+  Scalar p = bitsOf(x);
+  Scalar special = compare(Predicate::Uge, p - bits(p, 0x00800000), bits(p, 0x7f000000));
+  return x.builder->rarely(special, logOfNormal32(x),
+                           [&] { return logSpecial(x, logOfNormal32(x * 0x1p25) - 25 * 0x1.62e42fefa39efp-1); });
+}
+}  // namespace
+
 Scalar log(Scalar x) {
+  if (!isDouble(x)) return log32(x);
   Normal normal = normalise(x);
   Split parts = splitExponent(normal.x);
   Scalar e = parts.e + normal.shift;
   Scalar f = parts.m - 1.0;
-  bool d = isDouble(x);
-  Scalar low = fma(e, d ? kLn2Low64 : kLn2Low32, logLow(f));
-  return logSpecial(x, fma(e, d ? kLn2High64 : kLn2High32, f + low));
+  Scalar low = fma(e, kLn2Low64, logLow(f));
+  return logSpecial(x, fma(e, kLn2High64, f + low));
 }
 
 Scalar log1p(Scalar x) {

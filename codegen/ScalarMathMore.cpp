@@ -30,11 +30,27 @@ constexpr double kAsin64[] = {0x1.5555555555577p-3, 0x1.333333332e08bp-4, 0x1.6d
                               0x1.6e8bdf315c280p-6, 0x1.1c49ea954ad9ep-6, 0x1.ca201a7b4c8fcp-7, 0x1.7580f1b9e2de9p-7,
                               0x1.6156cbc6e1668p-7, 0x1.e46130f5f6cd9p-9, 0x1.6419d2135e112p-6, -0x1.58b2560823c23p-6,
                               0x1.0b805dc2f511dp-5};
-// erf x = x + x P(x^2), small x; log(erfc x) = P(x), 0.92 <= x <= 3.95
-constexpr double kErfSmall32[] = {0x1.06eba8p-3, -0x1.812742p-2,  0x1.ce2e0ap-4, -0x1.b80e92p-6,
-                                  0x1.54c7fcp-8, -0x1.aa3f50p-11, 0x1.5cd4d0p-14};
-constexpr double kErfLarge32[] = {0x1.62d8e0p-13, -0x1.212626p+0, -0x1.444d1ep-1, -0x1.bb454ap-4,
-                                  0x1.9aebb4p-6,  -0x1.106256p-8, 0x1.c45928p-12, -0x1.5d71fcp-16};
+// erf(k/4 + t) = sum_j kErf32[j][k] t^j, |t| <= 1/8; for k = 0 without the term t itself.
+constexpr double kErf32[6][16] = {
+    {0, 0x1.1af54ep-2, 0x1.0a7ef6p-1, 0x1.6c1c98p-1, 0x1.af767ap-1, 0x1.d8865ep-1, 0x1.eea556p-1, 0x1.f92d08p-1,
+     0x1.fd9ae2p-1, 0x1.ff4048p-1, 0x1.ffcaa8p-1, 0x1.fff2dp-1, 0x1.fffd1ap-1, 0x1.ffff7p-1, 0x1.ffffe8p-1,
+     0x1.fffffcp-1},
+    {0x1.06eba8p-3, 0x1.0f5d18p+0, 0x1.c1efccp-1, 0x1.492e44p-1, 0x1.a911f2p-2, 0x1.e4653p-3, 0x1.e72372p-4,
+     0x1.b0552ep-5, 0x1.529b9cp-6, 0x1.d41438p-8, 0x1.1d831ap-9, 0x1.3360dcp-11, 0x1.24091p-13, 0x1.e9b67p-16,
+     0x1.6a5a2ap-18, 0x1.f0d80ep-21},
+    {0x1.e3eap-23, -0x1.0f5baap-2, -0x1.c1eep-2, -0x1.edc46ep-2, -0x1.a9121ap-2, -0x1.2ecp-2, -0x1.6d5bfap-3,
+     -0x1.7a4bd6p-4, -0x1.529bc2p-5, -0x1.0749b8p-6, -0x1.64dd6ep-8, -0x1.a695dp-10, -0x1.b5f20cp-12, -0x1.8dbca8p-14,
+     -0x1.3cdfeep-16, -0x1.74698ap-19},
+    {-0x1.812abcp-2, -0x1.3c9c9ep-2, -0x1.2bfcdcp-3, 0x1.b6c24ep-6, 0x1.1b5f34p-3, 0x1.571ce4p-3, 0x1.1c2aeap-3,
+     0x1.714aaep-4, 0x1.8b0cep-5, 0x1.63f032p-6, 0x1.119c52p-7, 0x1.69c9p-9, 0x1.9da81p-11, 0x1.9a89f6p-13,
+     0x1.62a86cp-15, 0x1.69bec6p-17},
+    {0x1.0ec1ecp-12, 0x1.022274p-3, 0x1.748e9p-3, 0x1.3351f4p-3, 0x1.1bcff8p-4, -0x1.731864p-8, -0x1.69a6bap-5,
+     -0x1.885488p-5, -0x1.1a14ep-5, -0x1.39c52ap-6, -0x1.1caef4p-7, -0x1.b024bp-9, -0x1.1654f4p-10, -0x1.330094p-12,
+     -0x1.23bb8p-14, -0x1.22c58ap-17},
+    {0x1.c702fap-4, 0x1.4b1612p-4, 0x1.0b5e4cp-7, -0x1.ade3fep-5, -0x1.1986ecp-4, -0x1.81eca4p-5, -0x1.ec93c4p-7,
+     0x1.a58506p-8, 0x1.a97ccap-7, 0x1.5c8a9p-7, 0x1.92029p-8, 0x1.6bd9fep-9, 0x1.0daf8p-10, 0x1.4ea12p-12,
+     0x1.60172ep-14, 0x1.3cd0f8p-16}};
+// erf x = x + x P(x^2), small x
 constexpr double kErfSmall64[] = {0x1.06eba8214db68p-3,   -0x1.812746b0379e6p-2,  0x1.ce2f21a042b20p-4,
                                   -0x1.b82ce3128499bp-6,  0x1.565bcd0db022fp-8,   -0x1.c02db3d8e9d96p-11,
                                   0x1.f9a321a09d170p-14,  -0x1.f4d1df2d6fd64p-17, 0x1.b9def0ec98b78p-20,
@@ -151,15 +167,20 @@ Scalar atanh(Scalar x) {
   return copySign(log1p(a * 2.0 / (1.0 - a)) * 0.5, x);
 }
 
-/// f32 only: two pieces, the second through the logarithm of erfc.
+/// f32 only: a polynomial for each interval of a quarter, its coefficients from tables.
 Scalar erf32(Scalar x) {
-  Scalar a = abs(x);
-  Scalar z = x * x;
-  Scalar small = fma(x, polynomial(z, kErfSmall32), x);
-  Scalar large = 1.0 - exp(polynomial(lesser(3.95, a), kErfLarge32));
-  large = select(a > 3.95, 1.0, copySign(large, a));
-  Scalar result = select(a < 0.93, small, copySign(large, x));
-  return select(isNan(x), x, result);
+  Scalar a = lesser(0x1.effffep+1, abs(x));  // from 3.875 on the result is 1; NaN stays
+  // Adding 1.5 * 2^21 rounds to a multiple of 1/4, whose number stands in the lowest bits.
+  constexpr double kRound = 0x1.8p+21;
+  Scalar shifted = a + kRound;
+  Scalar centre = shifted - kRound;
+  Scalar interval = bitsOf(shifted);
+  Scalar t = a - centre;
+  auto coefficient = [&](int j) { return x.builder->lookup(kErf32[j], interval); };
+  Scalar p = coefficient(5);
+  for (int j = 4; j > 0; --j) p = fma(p, t, coefficient(j));
+  p = fma(p, t, select(equal(centre, 0), t, coefficient(0)));
+  return copySign(lesser(1.0, p), x);
 }
 
 /// erfc of x >= 0.45, by exp(-x^2) and a polynomial; x^2 with its rounding error.

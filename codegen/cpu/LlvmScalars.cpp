@@ -274,6 +274,44 @@ Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
   return x * power(first) * power(second);
 }
 
+Scalar LlvmScalars::lookup(std::span<const double, 16> table, Scalar index) {
+  llvm::LLVMContext& c = b_.getContext();
+  std::vector<float> elements(table.begin(), table.end());
+  llvm::Constant* values = llvm::ConstantDataVector::get(c, elements);
+  Value* i = value(index);
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(i->getType());
+  if (vector == nullptr) {
+    llvm::Constant* array = llvm::ConstantDataArray::get(c, elements);
+    auto* memory = new llvm::GlobalVariable(module(), array->getType(), true, llvm::GlobalValue::PrivateLinkage, array);
+    Value* place = b_.CreateZExt(b_.CreateAnd(i, b_.getInt32(15)), b_.getInt64Ty());
+    return wrap(b_.CreateLoad(b_.getFloatTy(), b_.CreateGEP(b_.getFloatTy(), memory, place)), Repr::F32);
+  }
+  const unsigned lanes = vector->getNumElements();
+  if (hostTarget().avx512() && lanes == 16)
+    return wrap(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {values, i}), Repr::F32);
+  // Permutations of 8 elements, one for each half of the table.
+  auto range = [](unsigned from, unsigned count) {
+    llvm::SmallVector<int, 16> order;
+    for (unsigned k = 0; k < count; ++k) order.push_back(static_cast<int>(from + k));
+    return order;
+  };
+  auto half = [&](unsigned from) {
+    return llvm::ConstantDataVector::get(c, llvm::ArrayRef<float>(elements).slice(from, 8));
+  };
+  llvm::SmallVector<Value*, 2> parts;
+  for (unsigned from = 0; from < lanes; from += 8) {
+    Value* part = b_.CreateShuffleVector(i, range(from, 8));  // lanes beyond a shorter vector are poison
+    Value *low = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {half(0), part}),
+          *high = b_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {half(8), part});
+    Value* upper = b_.CreateICmpNE(b_.CreateAnd(part, b_.CreateVectorSplat(8, b_.getInt32(8))),
+                                   llvm::Constant::getNullValue(part->getType()));
+    parts.push_back(b_.CreateSelect(upper, high, low));
+  }
+  Value* all = lanes > 8 ? b_.CreateShuffleVector(parts[0], parts[1], range(0, lanes))
+                         : b_.CreateShuffleVector(parts[0], range(0, lanes));
+  return wrap(all, Repr::F32);
+}
+
 Scalar LlvmScalars::halfBits(Scalar x) {
   Value* v = value(x);
   llvm::Type* half = v->getType()->getWithNewType(llvm::Type::getHalfTy(b_.getContext()));
@@ -394,6 +432,23 @@ Scalar LlvmScalars::libraryCall(std::string_view name, std::initializer_list<Sca
   // `any` adds no block, so that `before` is still the branching block.
   phi->addIncoming(result, before);
   phi->addIncoming(called, rare);
+  return wrap(phi, otherwise.repr);
+}
+
+Scalar LlvmScalars::rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) {
+  Value *c = value(condition), *result = value(otherwise);
+  if (c->getType()->isVectorTy()) result = splat(result);
+  if (mask_ != nullptr) c = b_.CreateAnd(splat(c), mask_);
+  auto* before = b_.GetInsertBlock();
+  Value* special = nullptr;
+  llvm::BasicBlock* rare = nullptr;
+  emitRarely(b_, any(c), [&] {
+    special = value(select(condition, body(), otherwise));
+    rare = b_.GetInsertBlock();
+  });
+  auto* phi = b_.CreatePHI(result->getType(), 2);
+  phi->addIncoming(result, before);
+  phi->addIncoming(special, rare);
   return wrap(phi, otherwise.repr);
 }
 

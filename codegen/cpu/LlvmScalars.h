@@ -46,11 +46,13 @@ class LlvmScalars : public ScalarBuilder {
   Scalar select(Scalar condition, Scalar a, Scalar b) override;
   Scalar convert(ConvertInst op, Scalar a, Repr to) override;
   Scalar scaleByPowerOf2(Scalar x, Scalar n) override;
+  Scalar lookup(std::span<const double, 16> table, Scalar index) override;
   Scalar halfBits(Scalar x) override;
   Scalar halfOfBits(Scalar bits) override;
   bool dividesCheaply(Scalar divisor) override;
   Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                      Scalar otherwise) override;
+  Scalar rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) override;
   void setFault(Scalar condition, uint32_t fault) override;
 
  private:

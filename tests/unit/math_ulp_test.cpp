@@ -46,7 +46,7 @@ const Function kFunctions[] = {
     {OpKind::Exp, [](Real x) { return std::exp(x); }, 1, 1},
     {OpKind::Exp2, [](Real x) { return std::exp2(x); }, 1.2, 1.2},
     {OpKind::Expm1, [](Real x) { return std::expm1(x); }, 2, 2},
-    {OpKind::Log, [](Real x) { return std::log(x); }, 1, 1},
+    {OpKind::Log, [](Real x) { return std::log(x); }, 1.05, 1},
     {OpKind::Log2, [](Real x) { return std::log2(x); }, 2, 2},
     {OpKind::Log10, [](Real x) { return std::log10(x); }, 2, 2},
     {OpKind::Log1p, [](Real x) { return std::log1p(x); }, 2, 2},
