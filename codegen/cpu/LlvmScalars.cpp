@@ -287,7 +287,7 @@ Scalar LlvmScalars::lookup(std::span<const double, 16> table, Scalar index) {
     return wrap(b_.CreateLoad(b_.getFloatTy(), b_.CreateGEP(b_.getFloatTy(), memory, place)), Repr::F32);
   }
   const unsigned lanes = vector->getNumElements();
-  if (hostTarget().avx512() && lanes == 16)
+  if (usesAvx512(module()) && lanes == 16)
     return wrap(b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {values, i}), Repr::F32);
   // Permutations of 8 elements, one for each half of the table.
   auto range = [](unsigned from, unsigned count) {
