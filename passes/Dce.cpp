@@ -10,10 +10,12 @@ namespace {
 
 using namespace tenc::ir;
 
-/// Control ops whose results and carried values are alive one by one; all others keep all or nothing.
-bool isSliced(OpKind kind) {
+/// Control ops whose results and carried values are alive one by one; all others keep all or nothing. A native loop
+/// keeps all: it writes a tensor that it updates in place whether the result is used or not.
+bool isSliced(const Op& op) {
+  const OpKind kind = op.kind;
   return kind == OpKind::If || kind == OpKind::For || kind == OpKind::While || kind == OpKind::On ||
-         kind == OpKind::Fused;
+         (kind == OpKind::Fused && !op.hasAttr("carried"));
 }
 
 /// Operands before the carried ones.
@@ -64,14 +66,14 @@ class Eliminator {
   void markOp(Op* op) {
     if (!liveOps_.insert(op).second) return;
     if (op->parent->parentOp != nullptr) markOp(op->parent->parentOp);
-    const size_t always = !isSliced(op->kind)       ? op->operandCount()
+    const size_t always = !isSliced(*op)            ? op->operandCount()
                           : op->kind == OpKind::For ? 3
                           : op->kind == OpKind::If  ? 1
                           : op->kind == OpKind::On  ? op->operandCount()
                                                     : 0;
     for (size_t i = 0; i < always; ++i) mark(op->operand(i));
     if (op->kind == OpKind::While) mark(op->regions[0]->terminator()->operand(0));
-    if (op->kind == OpKind::Bench) {
+    if (op->kind == OpKind::Bench || (op->kind == OpKind::Fused && !isSliced(*op))) {
       for (Value* v : op->regions[0]->terminator()->operands()) mark(v);
     }
   }
@@ -90,7 +92,7 @@ class Eliminator {
   void visit(Value* v) {
     if (v->op != nullptr) {
       markOp(v->op);
-      if (isSliced(v->op->kind)) markSlot(v->op, v->index);
+      if (isSliced(*v->op)) markSlot(v->op, v->index);
       return;
     }
     Op* op = v->region->parentOp;
@@ -112,7 +114,7 @@ class Eliminator {
       if (isDead(*op)) {
         op->dropOperands();
         for (const auto& inner : op->regions) inner->terminator()->dropOperands();
-      } else if (isSliced(op->kind)) {
+      } else if (isSliced(*op)) {
         detachSlots(*op);
       }
     }
@@ -140,7 +142,7 @@ class Eliminator {
         continue;
       }
       for (const auto& inner : op.regions) sweep(*inner);
-      if (isSliced(op.kind)) sweepSlots(op);
+      if (isSliced(op)) sweepSlots(op);
     }
   }
 

@@ -254,15 +254,19 @@ void wrap(Op& loop) {
   std::unordered_set<const Value*> seen;
   // Carried tensors come first, one operand each, also when two begin as one value.
   size_t lead = loop.kind == OpKind::For ? 3 : 0;
-  std::vector<int64_t> carried(loop.results.size(), -1);
+  // Results are the tensors, whether used or not, and the single elements that are used.
+  std::vector<size_t> slots;
+  std::vector<int64_t> carried;
   std::vector<Value*> operands;
-  for (size_t i = 0; i < loop.results.size(); ++i) {
-    if (loop.result(i)->type.rank() == 0) continue;
-    carried[i] = static_cast<int64_t>(operands.size());
-    operands.push_back(loop.operand(lead + i));
-  }
   std::vector<ir::Type> types;
-  for (auto& r : loop.results) types.push_back(r->type);
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    const bool tensor = loop.result(i)->type.rank() > 0;
+    if (!tensor && loop.result(i)->unused()) continue;
+    slots.push_back(i);
+    types.push_back(loop.result(i)->type);
+    carried.push_back(tensor ? static_cast<int64_t>(operands.size()) : -1);
+    if (tensor) operands.push_back(loop.operand(lead + i));
+  }
   ir::Builder b(&loop);
   b.setLoc(loop.loc);
   captures(loop, loop, inputs, seen);
@@ -290,11 +294,11 @@ void wrap(Op& loop) {
   }
   Op* copy = ir::clone(loop, in, map);
   size_t next = 0;
-  for (size_t i = 0; i < loop.results.size(); ++i) {
-    if (carried[i] >= 0) copy->setOperand(lead + i, first[next++]);
-  }
   std::vector<Value*> yields;
-  for (auto& r : copy->results) yields.push_back(r.get());
+  for (size_t r = 0; r < slots.size(); ++r) {
+    if (carried[r] >= 0) copy->setOperand(lead + slots[r], first[next++]);
+    yields.push_back(copy->result(slots[r]));
+  }
   in.makeTyped(OpKind::Yield, yields, {});
   // Arguments that nothing reads (initial values that are carried) go.
   for (size_t i = inner->args.size(); i-- > operands.size();) {
@@ -302,9 +306,9 @@ void wrap(Op& loop) {
     inner->removeArg(static_cast<uint32_t>(i));
     fused->removeOperand(i);
   }
-  for (size_t i = 0; i < loop.results.size(); ++i) {
-    fused->result(i)->name = loop.result(i)->name;
-    loop.result(i)->replaceAllUsesWith(fused->result(i));
+  for (size_t r = 0; r < slots.size(); ++r) {
+    fused->result(r)->name = loop.result(slots[r])->name;
+    loop.result(slots[r])->replaceAllUsesWith(fused->result(r));
   }
   loop.erase();
 }
