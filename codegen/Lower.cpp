@@ -191,8 +191,11 @@ class Lowering {
         const Value* old = op.operand(static_cast<size_t>(operand));
         copy(arg(op.result(static_cast<size_t>(result))), arg(old), old, steps);
       }
-      s.args.push_back(result >= 0 ? arg(op.result(static_cast<size_t>(result)))
-                                   : arg(op.operand(static_cast<size_t>(operand))));
+      const Value* v = result >= 0 ? op.result(static_cast<size_t>(result)) : op.operand(static_cast<size_t>(operand));
+      abi::KernelArg a = arg(v);
+      if (result >= 0) a.access = operand >= 0 ? abi::Access::Update : abi::Access::Write;
+      if (v->type.bytes() == 0) a.access = abi::Access::None;
+      s.args.push_back(a);
     }
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
     steps.push_back(std::move(s));
@@ -201,7 +204,7 @@ class Lowering {
   void transfer(const Op& op, std::vector<Step>& steps) {
     auto from = arg(op.operand(0));
     auto to = arg(op.result());
-    if (from.buffer == to.buffer) return;  // two names of one device
+    if (from.buffer == to.buffer || op.result()->type.bytes() == 0) return;  // two names of one device; nothing to copy
     Step s{};
     s.kind = Step::Kind::Transfer;
     s.device = storage_->deviceOf(op.result());

@@ -4,8 +4,12 @@
 #include <chrono>
 #include <cstring>
 
+#include "runtime/Device.h"
+#include "runtime/Format.h"
+#include "runtime/PendingCopies.h"
 #include "runtime/cpu/Arena.h"
 #include "runtime/cpu/ThreadPool.h"
+#include "runtime/virtual/VirtualDevice.h"
 
 namespace tenc::rt {
 namespace {
@@ -23,17 +27,13 @@ class Executor {
       : p_(program), m_(machine), o_(options) {}
 
   RunResult run() {
-    if (!prepare()) return result_;
-    for (size_t i = 0; i < p_.inputs.size(); ++i) {
-      const auto& t = p_.inputs[i];
-      enter(p_.buffers[t.buffer].device);
-      std::memcpy(at(t), o_.inputs[i], bytes(t));
+    if (prepare()) {
+      for (size_t i = 0; i < p_.inputs.size(); ++i) put(p_.inputs[i], o_.inputs[i]);
+      if (steps(p_.steps) && devicesAreWell()) keepResults();
     }
-    if (steps(p_.steps)) keepResults();
-    // Leave the memory open: a later program may use the same arenas.
-    for (Arena* a : arenas_) a->protect(true);
+    end();
     if (!o_.print) std::fflush(stdout);
-    return result_;
+    return std::move(result_);
   }
 
  private:
@@ -41,49 +41,103 @@ class Executor {
   Machine& m_;
   const RunOptions& o_;
   RunResult result_;
-  std::vector<Arena*> arenas_;
-  std::vector<std::byte*> address_;              // of each buffer; loops exchange entries
+  std::vector<Device*> devices_;                 // as in the program; null for the cpu
+  std::vector<std::byte*> address_;              // of each buffer on the cpu; loops exchange entries
+  std::vector<BufferId> place_;                  // with devices, what each buffer is; exchanged in the same way
   std::vector<std::vector<std::byte>> scratch_;  // one a thread
   std::vector<void*> args_;
   std::vector<uint64_t> scalars_;
-  uint32_t space_ = 0;  // the device whose memory is open
-  bool several_ = false;
+  std::vector<DeviceArg> deviceArgs_;
+  PendingCopies pending_;
+  uint64_t order_ = 0;   // steps given to devices so far
+  bool failed_ = false;  // a device stopped, which was seen when something was waited for
 
   bool prepare() {
-    several_ = p_.devices.size() > 1;
-    for (const auto& d : p_.devices) {
-      Arena* a = m_.arena(d.name);
-      const bool isHost = arenas_.empty();
-      if (!a || (!isHost && m_.options().virtualBytes && d.arenaBytes > m_.options().virtualBytes) ||
-          !a->reserve(d.arenaBytes, !isHost)) {
-        result_.end = RunResult::End::OutOfMemory;
-        result_.text = d.name + (a ? " cannot give " + std::to_string(d.arenaBytes) + " bytes" : " is not available");
-        return false;
-      }
-      arenas_.push_back(a);
+    Arena& host = m_.host();
+    if (!host.reserve(p_.devices[0].arenaBytes, m_.options().poisonHost)) {
+      return outOfMemory("cpu cannot give " + std::to_string(p_.devices[0].arenaBytes) + " bytes");
+    }
+    devices_.push_back(nullptr);
+    for (uint32_t i = 1; i < p_.devices.size(); ++i) {
+      Device* d = m_.device(p_.devices[i].name);
+      if (!d) return outOfMemory(p_.devices[i].name + " is not available");
+      std::string error;
+      if (!d->begin(p_, i, error)) return outOfMemory(std::move(error));
+      devices_.push_back(d);
     }
     address_.reserve(p_.buffers.size());
-    for (const auto& b : p_.buffers) address_.push_back(arenas_[b.device]->base() + b.offset);
+    for (const auto& b : p_.buffers) address_.push_back(b.device == 0 ? host.base() + b.offset : nullptr);
+    if (several()) {
+      place_.resize(p_.buffers.size());
+      for (BufferId i = 0; i < place_.size(); ++i) place_[i] = i;
+    }
     uint64_t most = 0;
     for (const auto& k : p_.kernels) most = std::max(most, k.scratchBytes);
     scratch_.resize(static_cast<size_t>(m_.threads()));
     for (auto& s : scratch_) s.resize(most ? most + 64 : 0);
     for (const auto& c : p_.constants) {
-      enter(p_.buffers[c.buffer].device);
-      if (!c.bytes->empty()) std::memcpy(address_[c.buffer], c.bytes->data(), c.bytes->size());
-    }
-    if (several_) {
-      for (size_t i = 0; i < arenas_.size(); ++i) arenas_[i]->protect(i == space_);
+      if (!c.bytes->empty()) write({c.buffer, 0}, c.bytes->data(), c.bytes->size());
     }
     return true;
   }
 
-  /// Opens one device's memory and closes the others: what a kernel was not given by a transfer, it cannot read.
-  void enter(uint32_t device) {
-    if (!several_ || device == space_) return;
-    arenas_[space_]->protect(false);
-    arenas_[device]->protect(true);
-    space_ = device;
+  bool outOfMemory(std::string text) {
+    result_.end = RunResult::End::OutOfMemory;
+    result_.text = std::move(text);
+    return false;
+  }
+
+  /// All devices are at rest before the memory of any of them goes.
+  void end() {
+    for (Device* d : devices_)
+      if (d) d->wait(d->last());
+    for (Device* d : devices_)
+      if (d) d->end();
+  }
+
+  bool several() const { return p_.devices.size() > 1; }
+  Device* deviceOf(BufferId b) const { return devices_[p_.buffers[b].device]; }
+  Place place(const abi::KernelArg& a) const { return {place_[a.buffer], a.byteOffset}; }
+
+  /// Before the host reads or writes its own memory: copies of it that devices still make are waited for.
+  void settle(const std::byte* begin, uint64_t size, bool write) {
+    if (pending_.empty() || m_.options().dropWaits) return;
+    pending_.settle(begin, size, write);
+    noticeStops();
+  }
+  void noticeStops() {
+    for (Device* d : devices_) failed_ = failed_ || (d && d->stopped());
+  }
+
+  /// Waits for all devices. The stop that comes first in program order ends the run: all that comes before it was done.
+  bool devicesAreWell() {
+    if (!several()) return true;
+    for (Device* d : devices_)
+      if (d && !m_.options().dropWaits) d->wait(d->last());
+    std::optional<DeviceStop> first;
+    for (Device* d : devices_) {
+      const auto s = d ? d->stopped() : std::nullopt;
+      if (s && (!first || s->order < first->order)) first = s;
+    }
+    if (interrupted()) return false;
+    if (!first) return true;
+    if (first->bug.empty()) return end(p_.sites[first->site], first->site);
+    result_.end = RunResult::End::Bug;
+    result_.text = first->bug;
+    return false;
+  }
+
+  /// Host bytes into a buffer wherever it is, and back; done on return.
+  void write(abi::KernelArg to, const void* from, uint64_t size) {
+    if (Device* d = deviceOf(to.buffer)) {
+      d->wait(d->copyIn(place(to), from, size, ++order_));
+      return;
+    }
+    settle(at(to), size, true);
+    std::memcpy(at(to), from, size);
+  }
+  void put(const abi::TensorRef& t, const void* from) {
+    if (bytes(t)) write({t.buffer, t.byteOffset}, from, bytes(t));
   }
 
   static uint64_t bytes(const abi::TensorRef& t) {
@@ -93,20 +147,28 @@ class Executor {
   }
   std::byte* at(const abi::TensorRef& t) const { return address_[t.buffer] + t.byteOffset; }
   std::byte* at(const abi::KernelArg& a) const { return address_[a.buffer] + a.byteOffset; }
+  std::byte* read(const abi::TensorRef& t) {
+    settle(at(t), bytes(t), false);
+    return at(t);
+  }
   template <typename T>
   T host(BufferId b) {
-    enter(0);
+    settle(address_[b], sizeof(T), false);
     T v;
     std::memcpy(&v, address_[b], sizeof v);
     return v;
   }
   template <typename T>
-  void setHost(BufferId b, T v) {
-    enter(0);
-    std::memcpy(address_[b], &v, sizeof v);
+  void setHost(const abi::TensorRef& t, T v) {
+    settle(at(t), sizeof v, true);
+    std::memcpy(at(t), &v, sizeof v);
   }
 
+  /// What devices were given before may stop the program earlier.
   bool stop(FaultKind kind, uint32_t site, std::string text = {}) {
+    return devicesAreWell() && end(kind, site, std::move(text));
+  }
+  bool end(FaultKind kind, uint32_t site, std::string text = {}) {
     result_.end = RunResult::End::Stopped;
     result_.fault = kind;
     result_.site = site;
@@ -117,6 +179,7 @@ class Executor {
   bool steps(const std::vector<Step>& list) {
     for (const Step& s : list) {
       if (interrupted() || !step(s)) return false;
+      if (failed_) return devicesAreWell();
     }
     return true;
   }
@@ -131,55 +194,45 @@ class Executor {
     switch (s.kind) {
       case Step::Kind::Launch: return launch(s);
       case Step::Kind::Transfer: return transfer(s);
-      case Step::Kind::Copy:
-        enter(s.device);
-        std::memmove(at(s.dst), at(s.src), s.bytes);
-        return true;
+      case Step::Kind::Copy: return copy(s);
       case Step::Kind::For: return forLoop(s);
       case Step::Kind::While:
         while (true) {
           if (interrupted() || !steps(s.condition)) return false;
-          if (!host<uint8_t>(s.cond)) return true;
+          const bool goesOn = host<uint8_t>(s.cond);
+          if (failed_) return devicesAreWell();
+          if (!goesOn) return true;
           if (!steps(s.body)) return false;
           exchange(s);
         }
-      case Step::Kind::If: return steps(host<uint8_t>(s.cond) ? s.body : s.other);
-      case Step::Kind::Print: {
+      case Step::Kind::If: {
+        const bool isTrue = host<uint8_t>(s.cond);
+        if (failed_) return devicesAreWell();
+        return steps(isTrue ? s.body : s.other);
+      }
+      case Step::Kind::Print:
+        if (!devicesAreWell()) return false;
         emit(format(s, 0) + "\n");
         return true;
-      }
       case Step::Kind::Assert:
-        enter(0);
-        if (*reinterpret_cast<const uint8_t*>(at(s.tensors[0]))) return true;
+        if (!devicesAreWell()) return false;
+        if (*reinterpret_cast<const uint8_t*>(read(s.tensors[0]))) return true;
         return stop(FaultKind::Assertion, s.site, format(s, 1));
       case Step::Kind::Load: return load(s);
-      case Step::Kind::Save: {
-        enter(0);
-        std::string error;
-        const auto& t = s.tensors[0];
-        if (saveTensor(s.path, s.format, {t.dtype, t.shape, at(t)}, error)) return true;
-        return stop(FaultKind::File, s.site, error);
-      }
-      case Step::Kind::Seed: {
-        enter(0);
+      case Step::Kind::Save: return save(s);
+      case Step::Kind::Seed:
         m_.seed = 0;
-        std::memcpy(&m_.seed, at(s.tensors[0]), std::min<uint64_t>(8, bytes(s.tensors[0])));
+        std::memcpy(&m_.seed, read(s.tensors[0]), std::min<uint64_t>(8, bytes(s.tensors[0])));
         m_.draws = 0;
         return true;
-      }
-      case Step::Kind::RngNext: {
-        enter(0);
-        std::memcpy(at(s.tensors[0]), &m_.seed, 8);
-        std::memcpy(at(s.tensors[1]), &m_.draws, 8);
-        ++m_.draws;
+      case Step::Kind::RngNext:
+        setHost(s.tensors[0], m_.seed);
+        setHost(s.tensors[1], m_.draws++);
         return true;
-      }
-      case Step::Kind::Time: {
-        enter(0);
-        const double now = seconds(Clock::now());
-        std::memcpy(at(s.tensors[0]), &now, 8);
+      case Step::Kind::Time:
+        if (!devicesAreWell()) return false;
+        setHost(s.tensors[0], seconds(Clock::now()));
         return true;
-      }
       case Step::Kind::Bench: return bench(s);
     }
     return true;
@@ -193,17 +246,19 @@ class Executor {
   bool launch(const Step& s) {
     const abi::Kernel& k = p_.kernels[s.kernel];
     scalars_.clear();
-    if (!s.scalars.empty()) {
-      enter(0);
-      for (BufferId b : s.scalars) {
-        uint64_t v;
-        std::memcpy(&v, address_[b], 8);
-        scalars_.push_back(v);
-      }
+    for (BufferId b : s.scalars) scalars_.push_back(host<uint64_t>(b));
+    if (failed_) return devicesAreWell();
+    if (Device* d = devices_[s.device]) {
+      deviceArgs_.clear();
+      for (const auto& a : s.args) deviceArgs_.push_back({p_.buffers[a.buffer].device, place(a), a.access});
+      d->launch(k, deviceArgs_, scalars_, ++order_);
+      return true;
     }
     args_.clear();
-    for (const auto& a : s.args) args_.push_back(at(a));
-    enter(s.device);
+    for (const auto& a : s.args) {
+      settle(address_[a.buffer], p_.buffers[a.buffer].bytes, a.access != abi::Access::Read);
+      args_.push_back(at(a));
+    }
     LaunchContext context{this, &k};
     __atomic_store_n(&m_.fault, 0, __ATOMIC_RELAXED);
     if (interrupted()) return false;  // before the fault word was cleared
@@ -233,23 +288,43 @@ class Executor {
   }
 
   bool transfer(const Step& s) {
-    const uint32_t from = p_.buffers[s.src.buffer].device, to = p_.buffers[s.dst.buffer].device;
-    arenas_[from]->protect(true);
-    arenas_[to]->protect(true);
-    std::memmove(at(s.dst), at(s.src), s.bytes);
-    if (several_) {
-      if (from != space_) arenas_[from]->protect(false);
-      if (to != space_) arenas_[to]->protect(false);
+    Device *from = deviceOf(s.src.buffer), *to = deviceOf(s.dst.buffer);
+    ++order_;
+    if (from && to) {
+      to->receive(place(s.dst), *from, place(s.src), s.bytes, order_);
+    } else if (to) {
+      settle(at(s.src), s.bytes, false);
+      pending_.add(at(s.src), s.bytes, false, *to, to->copyIn(place(s.dst), at(s.src), s.bytes, order_));
+    } else if (from) {
+      settle(at(s.dst), s.bytes, true);
+      pending_.add(at(s.dst), s.bytes, true, *from, from->copyOut(at(s.dst), place(s.src), s.bytes, order_));
+    } else {
+      return copy(s);
     }
     return true;
   }
 
+  bool copy(const Step& s) {
+    if (Device* d = deviceOf(s.dst.buffer)) {
+      d->copy(place(s.dst), place(s.src), s.bytes, ++order_);
+      return true;
+    }
+    settle(at(s.src), s.bytes, false);
+    settle(at(s.dst), s.bytes, true);
+    std::memmove(at(s.dst), at(s.src), s.bytes);
+    return true;
+  }
+
   void exchange(const Step& s) {
-    for (const auto& [a, b] : s.swaps) std::swap(address_[a], address_[b]);
+    for (const auto& [a, b] : s.swaps) {
+      std::swap(address_[a], address_[b]);
+      if (several()) std::swap(place_[a], place_[b]);
+    }
   }
 
   bool forLoop(const Step& s) {
     const int64_t lo = host<int64_t>(s.lo), hi = host<int64_t>(s.hi), by = host<int64_t>(s.by);
+    if (failed_) return devicesAreWell();
     if (by == 0) return stop(FaultKind::Division, s.site);
     const uint64_t span = by > 0 ? (hi > lo ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) : 0)
                                  : (lo > hi ? static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi) : 0);
@@ -257,7 +332,7 @@ class Executor {
     const uint64_t trips = span / stride + (span % stride != 0);
     int64_t i = lo;
     for (uint64_t t = 0; t < trips; ++t) {
-      if (s.iv != abi::kNoBuffer) setHost(s.iv, i);
+      if (s.iv != abi::kNoBuffer) setHost({s.iv, 0, 0, {}, {}}, i);
       if (interrupted() || !steps(s.body)) return false;
       exchange(s);
       i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
@@ -265,23 +340,9 @@ class Executor {
     return true;
   }
 
-  std::string format(const Step& s, size_t firstOperand) {
-    enter(0);
-    std::string text;
-    for (size_t i = 0; i < s.pieces.size(); ++i) {
-      text += s.pieces[i];
-      const size_t operand = firstOperand + i;
-      if (operand >= s.tensors.size()) continue;
-      const auto& t = s.tensors[operand];
-      const std::string& f = s.formats[i];
-      if (f == "@")
-        text += t.device;
-      else if (t.shape.empty())
-        text += formatScalar(t.dtype, at(t), f);
-      else
-        text += formatTensor({t.dtype, t.shape, at(t)}, t.device);
-    }
-    return text;
+  std::string format(const Step& s, size_t first) {
+    for (const auto& t : s.tensors) read(t);
+    return formatStep(s, first, address_);
   }
 
   void emit(const std::string& text) {
@@ -297,24 +358,39 @@ class Executor {
     std::string error;
     if (!loadInto(s.path, s.format, t.dtype, t.shape, staging.data(), error))
       return stop(FaultKind::File, s.site, error);
-    enter(p_.buffers[t.buffer].device);
-    if (!staging.empty()) std::memcpy(at(t), staging.data(), staging.size());
+    put(t, staging.data());
     return true;
   }
 
+  bool save(const Step& s) {
+    if (!devicesAreWell()) return false;
+    std::string error;
+    const auto& t = s.tensors[0];
+    return saveTensor(s.path, s.format, {t.dtype, t.shape, read(t)}, error) || stop(FaultKind::File, s.site, error);
+  }
+
   void keepResults() {
+    std::vector<std::byte> bytesOnHost;
     for (size_t i = 0; i < p_.results.size() && o_.result; ++i) {
-      enter(p_.buffers[p_.results[i].buffer].device);
-      o_.result(i, at(p_.results[i]));
+      const abi::TensorRef& t = p_.results[i];
+      Device* d = deviceOf(t.buffer);
+      if (!d) {
+        o_.result(i, read(t));
+        continue;
+      }
+      bytesOnHost.resize(bytes(t));
+      if (!bytesOnHost.empty())
+        d->wait(d->copyOut(bytesOnHost.data(), {place_[t.buffer], t.byteOffset}, bytes(t), ++order_));
+      o_.result(i, bytesOnHost.data());
     }
   }
 
   /// Rounds of about 20 ms or one run each, after a warm-up; the medians of the rounds' means are kept.
   bool bench(const Step& s) {
     if (!steps(s.condition)) return false;  // what is made once
-    if (!steps(s.body)) return false;
+    if (!steps(s.body) || !devicesAreWell()) return false;
     auto start = Clock::now();
-    if (!steps(s.body)) return false;
+    if (!steps(s.body) || !devicesAreWell()) return false;
     const double once = std::max(1e-7, seconds(Clock::now()) - seconds(start));
     const int repeats = std::clamp(static_cast<int>(0.02 / once), 1, 1000);
     const int rounds =
@@ -324,6 +400,7 @@ class Executor {
       start = Clock::now();
       for (int i = 0; i < repeats; ++i)
         if (!steps(s.body)) return false;
+      if (!devicesAreWell()) return false;
       times.push_back((seconds(Clock::now()) - seconds(start)) / repeats * 1e3);
     }
     std::sort(times.begin(), times.end());

@@ -10,16 +10,23 @@
 
 #include "runtime/abi/Program.h"
 #include "runtime/io/Io.h"
+#include "runtime/virtual/Queue.h"
 
 namespace tenc::rt {
 
 class ThreadPool;
 class Arena;
+class Device;
+class VirtualDevice;
 
 struct MachineOptions {
   int threads = 0;            ///< 0: as many as the process may use
   int virtualCuda = 0;        ///< virtual devices cuda:0.. on this machine
   uint64_t virtualBytes = 0;  ///< capacity of each; 0: as the host
+  Order virtualOrder = Order::Async;
+  // For tests:
+  bool poisonHost = false;  ///< fills the host's arena before a run, so that what a run touched shows
+  bool dropWaits = false;   ///< plants a bug: nobody waits for a device
 };
 
 class Machine {
@@ -29,21 +36,24 @@ class Machine {
   const MachineOptions& options() const { return options_; }
   int threads() const;
   ThreadPool& pool() { return *pool_; }
-  /// The arena of an actual device name; made when first asked for. Null for a device that this machine does not have.
-  Arena* arena(const std::string& device);
+  Arena& host() { return *host_; }
+  /// By actual name; null for a device that this machine does not have.
+  Device* device(const std::string& name);
+  const std::vector<std::unique_ptr<VirtualDevice>>& virtualDevices() const { return devices_; }
   uint64_t seed = 0, draws = 0;
-  /// Ends the run at its next step, and a loop inside a kernel at its next trip. For signal handlers.
-  void interrupt() {
-    interrupted = true;
-    __atomic_store_n(&fault, abi::kInterruptFault, __ATOMIC_RELAXED);
-  }
+  /// Ends the run at its next step, and loops inside kernels at their next trip. For signal handlers.
+  void interrupt();
   std::atomic<bool> interrupted{false};
-  uint32_t fault = 0;  ///< the fault word of the kernel that runs
+  uint32_t fault = 0;  ///< the fault word of the kernel that runs on the cpu
+  /// For signal handlers: what is known of a fault at `address`, as a line in `text`; false when it is not in memory of
+  /// this machine's devices.
+  bool describeFault(const void* address, char* text, size_t size) const;
 
  private:
   MachineOptions options_;
   std::unique_ptr<ThreadPool> pool_;
-  std::vector<std::pair<std::string, std::unique_ptr<Arena>>> arenas_;
+  std::unique_ptr<Arena> host_;
+  std::vector<std::unique_ptr<VirtualDevice>> devices_;
 };
 
 /// Processors that this process may use.
@@ -57,10 +67,10 @@ struct BenchResult {
 
 /// How a run ended.
 struct RunResult {
-  enum class End : uint8_t { Done, Stopped, Interrupted, OutOfMemory } end = End::Done;
+  enum class End : uint8_t { Done, Stopped, Interrupted, OutOfMemory, Bug } end = End::Done;
   abi::FaultKind fault = abi::FaultKind::None;
   uint32_t site = 0;  ///< Stopped: index into Program::sites
-  std::string text;   ///< assertion message, file error
+  std::string text;   ///< assertion message, file error; Bug: what a virtual device found
   std::vector<BenchResult> benches;
 };
 

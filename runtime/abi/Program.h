@@ -30,7 +30,10 @@ struct Buffer { uint32_t device = 0; uint64_t offset = 0; uint64_t bytes = 0; };
 /// A typed view for host effects: dtype code as in ir::DType, dense row-major.
 struct TensorRef { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; uint8_t dtype = 0; std::vector<int64_t> shape; std::string device; };
 
-struct KernelArg { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; };
+/// What a kernel does with an argument; `None`: the value has no elements.
+enum class Access : uint8_t { Read, Write, Update, None };
+
+struct KernelArg { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; Access access = Access::Read; };
 
 struct Kernel {
   std::string name;

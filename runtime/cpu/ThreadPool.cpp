@@ -1,10 +1,9 @@
 #include "runtime/cpu/ThreadPool.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
+
+#include "runtime/Threads.h"
 
 namespace tenc::rt {
 namespace {
@@ -24,12 +23,8 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::start() {
-  // Signals go to the main thread: an interrupt is handled there.
-  sigset_t all, old;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old);
+  const WithoutSignals guard;
   for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
-  pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 void ThreadPool::claim(int thread) {

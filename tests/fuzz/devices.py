@@ -196,6 +196,8 @@ def main():
             runs = [(("--virtual", "cuda=2"), virtual), ((), host)]
             if not model.errors:
                 runs.append((("--virtual", "cuda=2", "--engine=interp"), virtual))
+                runs.append((("--virtual", "cuda=2:sync"), virtual))
+                runs.append((("--virtual", "cuda=2:lazy"), virtual))
             for options, text in runs:
                 status, out, errors, stderr = run(args.tenc, source, *options)
                 good = errors == model.errors and (

@@ -57,6 +57,26 @@ bool parseSize(std::string_view text, uint64_t& bytes) {
   return true;
 }
 
+/// The text before the next `:`, which is taken off.
+std::string_view nextPart(std::string_view& text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view part = text.substr(0, colon);
+  text.remove_prefix(std::min(colon + 1, text.size()));
+  return part;
+}
+
+/// How virtual devices do their work.
+bool parseOrder(std::string_view text, rt::Order& order) {
+  constexpr std::pair<std::string_view, rt::Order> kOrders[] = {
+      {"async", rt::Order::Async}, {"sync", rt::Order::Sync}, {"lazy", rt::Order::Lazy}};
+  for (const auto& [name, o] : kOrders) {
+    if (text != name) continue;
+    order = o;
+    return true;
+  }
+  return false;
+}
+
 template <size_t N>
 bool oneOf(std::string_view value, const std::string_view (&choices)[N]) {
   return std::find(std::begin(choices), std::end(choices), value) != std::end(choices);
@@ -80,14 +100,18 @@ constexpr Option kOptions[] = {
      }},
     {"default-device", "d", "where tensors are created that no annotation places (cpu)",
      [](CommandLine& c, std::string_view v) { return c.session.defaultDevice = v, !v.empty(); }},
-    {"virtual", "cuda=N[:SIZE]", "N virtual devices cuda:0.. on this machine, each with SIZE memory",
+    {"virtual", "cuda=N[:SIZE][:async|sync|lazy]", "N virtual devices cuda:0.. on this machine, each with SIZE memory",
      [](CommandLine& c, std::string_view v) {
        constexpr int kMostVirtual = 16;
        std::string_view kind, count;
        if (!split(v, kind, count) || kind != "cuda") return false;
-       if (const size_t colon = count.find(':'); colon != std::string_view::npos) {
-         if (!parseSize(count.substr(colon + 1), c.session.virtualBytes)) return false;
-         count = count.substr(0, colon);
+       std::string_view rest = count;
+       count = nextPart(rest);
+       c.session.virtualBytes = 0;
+       c.session.virtualOrder = rt::Order::Async;
+       while (!rest.empty()) {
+         const std::string_view part = nextPart(rest);
+         if (!parseOrder(part, c.session.virtualOrder) && !parseSize(part, c.session.virtualBytes)) return false;
        }
        return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
               c.session.virtualCuda <= kMostVirtual;

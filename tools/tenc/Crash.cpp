@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -15,12 +16,21 @@ constexpr size_t kAlternateStackBytes = 64 << 10;
 // What the signal handler prints; it may not allocate.
 constinit const std::vector<std::string>* commandWords = nullptr;
 
+constinit std::atomic<const rt::Machine*> watchedMachine{nullptr};
+
 void put(std::string_view text) {
   // Nothing can be done about a failing write here.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
-void onCrash(int signal) {
+void onCrash(int signal, siginfo_t* info, void*) {
+  // Memory of devices is closed on purpose, and a fault there says what went wrong.
+  const rt::Machine* machine = watchedMachine.load();
+  char text[256];
+  if (machine && (signal == SIGSEGV || signal == SIGBUS) && machine->describeFault(info->si_addr, text, sizeof text)) {
+    put("\ntenc: internal error: ");
+    put(text);
+  }
   put("\ntenc: internal error: the process crashed (");
   switch (signal) {
     case SIGSEGV: put("segmentation fault"); break;
@@ -84,9 +94,11 @@ void installCrashHandler(const std::vector<std::string>& words) {
   stack.ss_sp = std::malloc(stack.ss_size);
   if (stack.ss_sp) sigaltstack(&stack, nullptr);
   struct sigaction action{};
-  action.sa_handler = onCrash;
-  action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND);
+  action.sa_sigaction = onCrash;
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO | static_cast<int>(SA_RESETHAND);
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
 }
+
+void watchMachine(const rt::Machine* machine) { watchedMachine = machine; }
 
 }  // namespace tenc::tool

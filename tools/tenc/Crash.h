@@ -18,4 +18,7 @@ std::string internalErrorText(const InternalError& error, const std::string& fol
 /// `words` must outlive the process.
 void installCrashHandler(const std::vector<std::string>& words);
 
+/// From now on a fault in memory of this machine's devices is reported in words; null: no more.
+void watchMachine(const rt::Machine* machine);
+
 }  // namespace tenc::tool

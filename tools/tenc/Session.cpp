@@ -10,6 +10,7 @@
 #include "codegen/cpu/CpuBackend.h"
 #include "ir/Ir.h"
 #include "support/Text.h"
+#include "tools/tenc/Crash.h"
 #include "tools/tenc/TransferList.h"
 
 namespace tenc::tool {
@@ -104,7 +105,9 @@ void makeMain(ir::Module& m, std::string_view func) {
 }
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {}
-Session::~Session() = default;
+Session::~Session() {
+  if (machine_) watchMachine(nullptr);
+}
 
 rt::Machine& Session::machine() {
   if (!machine_) {
@@ -112,7 +115,9 @@ rt::Machine& Session::machine() {
     options.threads = options_.threads;
     options.virtualCuda = options_.virtualCuda;
     options.virtualBytes = options_.virtualBytes;
+    options.virtualOrder = options_.virtualOrder;
     machine_ = std::make_unique<rt::Machine>(options);
+    watchMachine(machine_.get());
   }
   return *machine_;
 }
@@ -338,6 +343,10 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
     case rt::RunResult::End::OutOfMemory:
       diags_.report(Code::E0320, {}, r.text.empty() ? "memory could not be had" : r.text);
       outcome = Outcome::CompileError;
+      break;
+    case rt::RunResult::End::Bug:
+      internal_ = {"run", r.text, ""};
+      outcome = Outcome::Internal;
       break;
     case rt::RunResult::End::Stopped: {
       const auto& sites = program.compiled.sites;

@@ -28,6 +28,7 @@ struct SessionOptions {
   std::string defaultDevice = "cpu";
   int virtualCuda = 0;
   uint64_t virtualBytes = 0;  ///< capacity of each virtual device; 0: as the host's
+  rt::Order virtualOrder = rt::Order::Async;
   int threads = 0;            ///< 0: as many as the process may use
   bool interpret = false;     ///< --engine=interp
   bool fuse = true;

@@ -1,0 +1,82 @@
+#include "runtime/virtual/Queue.h"
+
+#include "runtime/Threads.h"
+
+namespace tenc::rt {
+namespace {
+
+constexpr size_t kMostPending = 1024;
+
+}  // namespace
+
+Queue::~Queue() {
+  {
+    const std::lock_guard lock(mutex_);
+    quit_ = true;
+  }
+  pushed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Ticket Queue::push(std::function<void()> work) {
+  if (order_ == Order::Sync) {
+    work();
+    const std::lock_guard lock(mutex_);
+    return done_ = ++last_;
+  }
+  std::unique_lock lock(mutex_);
+  if (order_ == Order::Async && !thread_.joinable()) {
+    const WithoutSignals guard;
+    thread_ = std::thread([this] { loop(); });
+  }
+  if (order_ == Order::Async) {
+    finished_.wait(lock, [this] { return work_.size() < kMostPending; });
+  } else if (work_.size() >= kMostPending) {
+    runFirst(lock);
+  }
+  work_.push_back(std::move(work));
+  const Ticket ticket = ++last_;
+  lock.unlock();
+  pushed_.notify_one();
+  return ticket;
+}
+
+void Queue::wait(Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  if (order_ == Order::Lazy) {
+    while (done_ < ticket && !work_.empty()) runFirst(lock);
+    return;
+  }
+  finished_.wait(lock, [&] { return done_ >= ticket; });
+}
+
+bool Queue::done(Ticket ticket) const {
+  const std::lock_guard lock(mutex_);
+  return done_ >= ticket;
+}
+
+Ticket Queue::last() const {
+  const std::lock_guard lock(mutex_);
+  return last_;
+}
+
+void Queue::runFirst(std::unique_lock<std::mutex>& lock) {
+  const std::function<void()> work = std::move(work_.front());
+  work_.pop_front();
+  lock.unlock();
+  work();
+  lock.lock();
+  ++done_;
+}
+
+void Queue::loop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    pushed_.wait(lock, [this] { return quit_ || !work_.empty(); });
+    if (work_.empty()) return;
+    runFirst(lock);
+    finished_.notify_all();
+  }
+}
+
+}  // namespace tenc::rt

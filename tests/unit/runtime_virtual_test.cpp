@@ -1,0 +1,326 @@
+// Virtual devices: what a GPU would not forgive is found, the results are those of the cpu in every order of work, and
+// a forgotten wait shows. Programs are made by hand, their kernels are plain functions.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <thread>
+
+#include "runtime/Executor.h"
+#include "runtime/cpu/Arena.h"
+#include "runtime/virtual/VirtualDevice.h"
+
+namespace tenc::rt {
+namespace {
+
+using abi::Access;
+using abi::BufferId;
+using abi::KernelArg;
+using abi::Program;
+using abi::Step;
+
+constexpr uint64_t kBytes = 4096;
+constexpr int64_t kCount = kBytes / sizeof(float);
+constexpr uint8_t kF32 = 2;  // as in ir::DType
+
+float* floats(void* p) { return static_cast<float*>(p); }
+
+/// b = a + 1, slowly enough for a forgotten wait to show.
+void plusOne(void* const* b, const uint64_t*, int64_t begin, int64_t end, uint32_t*, void*) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  for (int64_t i = begin; i < end; ++i) floats(b[1])[i] = floats(b[0])[i] + 1;
+}
+void plusOneFast(void* const* b, const uint64_t*, int64_t begin, int64_t end, uint32_t*, void*) {
+  for (int64_t i = begin; i < end; ++i) floats(b[1])[i] = floats(b[0])[i] + 1;
+}
+/// Reads an element too many.
+void overrun(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t*, void*) {
+  volatile float x = floats(b[0])[kCount];
+  (void)x;
+}
+void underrun(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t*, void*) { floats(b[1])[-1] = 0; }
+void stopsAt1(void* const*, const uint64_t*, int64_t, int64_t, uint32_t* fault, void*) { *fault = 1; }
+
+class Maker {
+ public:
+  Maker() { p.devices = {{"cpu", 0}, {"cuda:0", 0}, {"cuda:1", 0}}; }
+
+  BufferId buffer(uint32_t device, uint64_t bytes = kBytes) {
+    p.buffers.push_back({device, p.devices[device].arenaBytes, bytes});
+    p.devices[device].arenaBytes += (bytes + 63) / 64 * 64;
+    return static_cast<BufferId>(p.buffers.size() - 1);
+  }
+  BufferId constant(float value) {
+    const BufferId b = buffer(0);
+    std::vector<std::byte> data(kBytes);
+    for (int64_t i = 0; i < kCount; ++i) std::memcpy(&data[static_cast<size_t>(i) * 4], &value, 4);
+    p.constants.push_back({b, std::make_shared<const std::vector<std::byte>>(std::move(data))});
+    return b;
+  }
+  void launch(uint32_t device, abi::KernelFn fn, BufferId from, BufferId to) {
+    abi::Kernel k;
+    k.name = "kernel" + std::to_string(p.kernels.size());
+    k.fn = fn;
+    k.items = kCount;
+    k.grain = kCount;
+    k.sites = {static_cast<uint32_t>(p.sites.size())};
+    p.sites.push_back(abi::FaultKind::Index);
+    p.kernels.push_back(k);
+    Step s{};
+    s.kind = Step::Kind::Launch;
+    s.device = device;
+    s.kernel = static_cast<uint32_t>(p.kernels.size() - 1);
+    s.args = {{from, 0, Access::Read}, {to, 0, Access::Write}};
+    p.steps.push_back(s);
+  }
+  void move(BufferId from, BufferId to) {
+    Step s{};
+    s.kind = Step::Kind::Transfer;
+    s.src = {from, 0};
+    s.dst = {to, 0};
+    s.bytes = kBytes;
+    p.steps.push_back(s);
+  }
+  void result(BufferId b) { p.results.push_back({b, 0, kF32, {kCount}, "cpu"}); }
+
+  Program p;
+};
+
+RunResult runOn(const Program& p, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
+  MachineOptions options;
+  options.threads = 2;
+  options.virtualCuda = 2;
+  options.virtualOrder = order;
+  options.dropWaits = dropWaits;
+  Machine machine(options);
+  RunOptions run;
+  run.result = [&](size_t, const void* data) {
+    if (results) results->push_back(static_cast<const float*>(data)[kCount - 1]);
+  };
+  return tenc::rt::run(p, machine, run);
+}
+
+/// cpu -> cuda:0, + 1, -> cuda:1, + 1, -> cpu, + 1
+Program journey() {
+  Maker m;
+  const BufferId start = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(2), d = m.buffer(2),
+                 e = m.buffer(0), f = m.buffer(0);
+  m.move(start, a);
+  m.launch(1, plusOne, a, b);
+  m.move(b, c);
+  m.launch(2, plusOne, c, d);
+  m.move(d, e);
+  m.launch(0, plusOne, e, f);
+  m.result(f);
+  m.result(d);
+  return std::move(m.p);
+}
+
+class EveryOrder : public ::testing::TestWithParam<Order> {};
+INSTANTIATE_TEST_SUITE_P(Virtual, EveryOrder, ::testing::Values(Order::Async, Order::Sync, Order::Lazy));
+
+TEST_P(EveryOrder, ValuesArriveFromDeviceToDevice) {
+  std::vector<float> results;
+  EXPECT_EQ(runOn(journey(), GetParam(), &results).end, RunResult::End::Done);
+  EXPECT_EQ(results, (std::vector<float>{4, 3}));
+}
+
+TEST_P(EveryOrder, AMissingTransferIsFound) {
+  for (size_t dropped : {0u, 2u, 4u}) {
+    Program p = journey();
+    p.steps.erase(p.steps.begin() + static_cast<std::ptrdiff_t>(dropped));
+    const RunResult r = runOn(p, GetParam());
+    if (dropped == 4) continue;  // the host's memory is not watched: the kernel reads what is there
+    EXPECT_EQ(r.end, RunResult::End::Bug) << dropped;
+    EXPECT_NE(r.text.find("before anything was put there: a transfer is missing"), std::string::npos) << r.text;
+  }
+}
+
+TEST_P(EveryOrder, MemoryOfAnotherDeviceIsRefused) {
+  Maker m;
+  const BufferId host = m.constant(1), far = m.buffer(2), out = m.buffer(1);
+  m.move(host, far);
+  m.launch(1, plusOneFast, far, out);
+  m.result(out);
+  const RunResult r = runOn(m.p, GetParam());
+  EXPECT_EQ(r.end, RunResult::End::Bug);
+  EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 was given memory of another device: a transfer is missing");
+}
+
+TEST_P(EveryOrder, WritesBeforeABufferAreFound) {
+  Maker m;
+  const BufferId host = m.constant(1), in = m.buffer(1), out = m.buffer(1, 40);
+  m.move(host, in);
+  m.launch(1, underrun, in, out);
+  const RunResult r = runOn(m.p, GetParam());
+  EXPECT_EQ(r.end, RunResult::End::Bug);
+  EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 writes before the beginning of m2 of cuda:0 (40 bytes)");
+}
+
+/// Memory that the plan gives to another value holds nothing any more, also where the bytes are still there.
+TEST_P(EveryOrder, MemoryThatWasTakenOverIsGone) {
+  Maker m;
+  const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(1);
+  m.p.buffers[b].offset = m.p.buffers[a].offset + kBytes / 2;  // a mistake of the plan
+  m.move(host, a);
+  m.move(host, b);
+  m.launch(1, plusOneFast, a, c);
+  EXPECT_EQ(runOn(m.p, GetParam()).end, RunResult::End::Bug);
+}
+
+/// Of two stops the one that comes first in the program counts, whichever device is faster.
+TEST_P(EveryOrder, TheFirstStopOfTheProgramCounts) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    Maker m;
+    const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(2), d = m.buffer(2);
+    m.move(host, a);
+    m.move(host, c);
+    m.launch(1, plusOne, a, b);
+    m.launch(1, stopsAt1, b, a);
+    m.launch(2, stopsAt1, c, d);
+    const RunResult r = runOn(m.p, GetParam());
+    EXPECT_EQ(r.end, RunResult::End::Stopped);
+    EXPECT_EQ(r.site, 1u);
+  }
+}
+
+/// What the host overwrites is waited for before, what it reads arrives before.
+TEST_P(EveryOrder, TheHostWaitsForCopiesOfItsMemory) {
+  Maker m;
+  const BufferId zero = m.constant(0), host = m.constant(1), a = m.buffer(1), b = m.buffer(1), slow = m.buffer(1),
+                 out = m.buffer(0);
+  m.move(host, a);
+  for (int i = 0; i < 3; ++i) m.launch(1, plusOne, a, slow);
+  m.move(host, b);                       // not before the kernels
+  m.launch(0, plusOneFast, zero, host);  // writes what is still to be copied
+  m.move(b, out);
+  m.result(out);
+  m.result(host);
+  m.p.kernels.back().name = "host";
+  std::vector<float> results;
+  EXPECT_EQ(runOn(m.p, GetParam(), &results).end, RunResult::End::Done);
+  EXPECT_EQ(results, (std::vector<float>{1, 1}));
+}
+
+TEST(Virtual, AForgottenWaitOfTheHostShows) {
+  Maker m;
+  const BufferId start = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(0), d = m.buffer(0);
+  m.move(start, a);
+  m.launch(1, plusOne, a, b);
+  m.move(b, c);
+  m.launch(0, plusOneFast, c, d);
+  m.result(d);
+  for (const Order order : {Order::Async, Order::Lazy}) {
+    std::vector<float> results;
+    runOn(m.p, order, &results, /*dropWaits=*/true);
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_TRUE(std::isnan(results[0]));
+  }
+}
+
+TEST(Virtual, AForgottenWaitOfADeviceShows) {
+  std::vector<float> results;
+  runOn(journey(), Order::Lazy, &results, /*dropWaits=*/true);
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_TRUE(std::isnan(results[1]));
+}
+
+TEST(Virtual, WorkOnDifferentDevicesOverlaps) {
+  // Each kernel waits until the other one has begun.
+  static std::atomic<int> begun;
+  begun = 0;
+  const auto meet = [](void* const*, const uint64_t*, int64_t, int64_t, uint32_t*, void*) {
+    ++begun;
+    for (int i = 0; i < 20000 && begun < 2; ++i) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  };
+  Maker m;
+  const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(2), d = m.buffer(2);
+  m.move(host, a);
+  m.move(host, c);
+  m.launch(1, meet, a, b);
+  m.launch(2, meet, c, d);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(runOn(m.p, Order::Async).end, RunResult::End::Done);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+}
+
+TEST(Virtual, CapacityIsEnforced) {
+  MachineOptions options;
+  options.virtualCuda = 2;
+  options.virtualBytes = 2 * kBytes - 1;
+  Machine machine(options);
+  const RunResult r = run(journey(), machine, {});
+  EXPECT_EQ(r.end, RunResult::End::OutOfMemory);
+  EXPECT_EQ(r.text, "cuda:0 cannot give 8192 bytes");
+}
+
+TEST(Virtual, WhatIsTouchedIsThePlan) {
+  Machine machine({.threads = 1, .virtualCuda = 2});
+  const Program p = journey();
+  const RunResult r = run(p, machine, {});
+  EXPECT_EQ(r.end, RunResult::End::Done);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(machine.virtualDevices()[i]->memory().highest(), p.devices[i + 1].arenaBytes);
+}
+
+using VirtualDeathTest = EveryOrder;
+INSTANTIATE_TEST_SUITE_P(Virtual, VirtualDeathTest, ::testing::Values(Order::Async, Order::Sync, Order::Lazy));
+
+Machine* faulting = nullptr;
+
+void reportFault(int, siginfo_t* info, void*) {
+  char text[256] = "unknown";
+  faulting->describeFault(info->si_addr, text, sizeof text);
+  std::fprintf(stderr, "%s\n", text);
+  _exit(3);
+}
+
+/// Runs the program; a fault is described on standard error and ends the process.
+void runToFault(const Program& p, Order order) {
+  MachineOptions options;
+  options.threads = 2;
+  options.virtualCuda = 2;
+  options.virtualOrder = order;
+  Machine machine(options);
+  faulting = &machine;
+  struct sigaction action{};
+  action.sa_sigaction = reportFault;
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGSEGV, &action, nullptr);
+  run(p, machine, {});
+}
+
+TEST_P(VirtualDeathTest, AnOverrunFaults) {
+  Maker m;
+  const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1);
+  m.move(host, a);
+  m.launch(1, overrun, a, b);
+  EXPECT_EXIT(runToFault(m.p, GetParam()), ::testing::ExitedWithCode(3),
+              "kernel kernel0 on cuda:0 touched byte 4096 of buffer m1 of cuda:0, which has 4096");
+}
+
+/// A kernel that got hold of an address by mistake. With threads the host's memory stays open: it is at work too.
+void* stray = nullptr;
+void strays(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t*, void*) { *floats(b[1]) = *floats(stray); }
+void keepAddress(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t*, void*) { stray = b[0]; }
+
+TEST_P(VirtualDeathTest, AStrayAddressFaults) {
+  for (const uint32_t owner : {0u, 2u}) {
+    if (owner == 0 && GetParam() == Order::Async) continue;
+    Maker m;
+    const BufferId host = m.constant(1), far = m.buffer(2), a = m.buffer(1), b = m.buffer(1), out = m.buffer(owner);
+    m.move(host, a);
+    m.move(host, far);
+    m.launch(owner, keepAddress, owner == 0 ? host : far, out);
+    m.move(out, a);  // after it
+    m.launch(1, strays, a, b);
+    EXPECT_EXIT(runToFault(m.p, GetParam()), ::testing::ExitedWithCode(3),
+                owner == 0 ? "kernel kernel1 on cuda:0 touched memory of the cpu: a transfer is missing"
+                           : "kernel kernel1 on cuda:0 touched buffer m1 of cuda:1 without a transfer");
+  }
+}
+
+}  // namespace
+}  // namespace tenc::rt

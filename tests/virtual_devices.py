@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Whole programs on a virtual device: virtual_devices.py --tenc PATH FOLDER...
+
+Each program that runs on the cpu runs again with everything created on cuda:0, in the three orders of work, and must print
+the same but for the names of devices."""
+import argparse
+import concurrent.futures
+import pathlib
+import re
+import subprocess
+import sys
+
+ORDERS = ("async", "sync", "lazy")
+# Programs that say themselves where things are, or whose numbers differ from run to run.
+LEFT_OUT = {"control.tl": "a scan that starts from a number on the cpu"}
+
+
+def run(tenc, program, *options):
+    done = subprocess.run([tenc, program.name, *options], cwd=program.parent, capture_output=True, text=True, timeout=120)
+    return done.returncode, re.sub(r"cuda:0", "cpu", done.stdout), done.stderr
+
+
+def check(tenc, program):
+    status, text, _ = run(tenc, program)
+    if status != 0:
+        return f"skipped {program.name}: it does not run here"
+    for order in ORDERS:
+        other, other_text, errors = run(tenc, program, "--virtual", f"cuda=1:{order}", "--default-device", "cuda:0")
+        if (other, other_text) == (status, text):
+            continue
+        lines = zip(text.splitlines() + ["(end)"], other_text.splitlines() + ["(end)"])
+        first = next((f"{a!r}, with {order} {b!r}" for a, b in lines if a != b), "the same text")
+        return f"FAILED {program.name} {order}: status {other}, {first}\n{errors[:600]}"
+    return f"ok {program.name}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tenc", required=True)
+    parser.add_argument("folders", nargs="+", type=pathlib.Path)
+    args = parser.parse_args()
+    tenc = str(pathlib.Path(args.tenc).resolve())
+    programs = [p for f in args.folders for p in sorted(f.glob("*.tl")) if p.name not in LEFT_OUT]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda p: check(tenc, p), programs))
+    print("\n".join(results))
+    failed = sum(r.startswith("FAILED") for r in results)
+    sys.exit(1 if failed or not any(r.startswith("ok") for r in results) else 0)
+
+
+main()
