@@ -59,7 +59,8 @@ Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
   if (!bound.ok) return Val::none();
   l.at(args.span);
   BuiltinCall call{l, *row, bound, args.span, args.expected, Compose(l.b())};
-  return row->handler(call);
+  Val result = row->handler(call);
+  return l.reportTooLarge(args.span) ? Val::none() : result;
 }
 
 std::optional<Val> builtinConstant(std::string_view name, Span span) {
@@ -130,11 +131,22 @@ std::optional<ir::DType> BuiltinCall::dtype(ir::DType otherwise) const {
   return otherwise;
 }
 
+bool BuiltinCall::inReach(const ir::Dims& values, std::string_view what, Span at) const {
+  constexpr int64_t kMost = int64_t{1} << 40;
+  for (const int64_t v : values) {
+    if (v >= -kMost && v <= kMost) continue;
+    l.error(Code::E0208, at, "`" + std::string(what) + "` of " + std::to_string(v) + " is too large");
+    return false;
+  }
+  return true;
+}
+
 std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n, int64_t otherwise) const {
   const Val* v = args.find(name);
   if (!v) return ir::Dims(n, otherwise);
   auto ints = l.constInts(*v, "`" + std::string(name) + "`");
   if (!ints) return std::nullopt;
+  if (!inReach(*ints, name, v->span)) return std::nullopt;
   if (v->is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
   if (ints->size() == n) return *ints;
   l.error(Code::E0204, v->span,
@@ -168,6 +180,9 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const
     } else if (ints->size() == 2) {
       out.assign(n, {(*ints)[0], (*ints)[1]});
     }
+  }
+  for (const auto& [lo, hi] : out) {
+    if (!inReach({lo, hi}, "width", v.span)) return std::nullopt;
   }
   if (out.size() == n) return out;
   l.error(Code::E0204, v.span,

@@ -37,6 +37,8 @@ struct BuiltinCall {
   std::optional<int64_t> axis(std::string_view name, int64_t rank, int64_t otherwise) const;
   /// dtype: the option, else the declared type's, else `otherwise`.
   std::optional<ir::DType> dtype(ir::DType otherwise) const;
+  /// Whether sums and products of them with lengths cannot overflow; reports E0208.
+  bool inReach(const ir::Dims& values, std::string_view what, Span at) const;
   /// n integers: one stands for all.
   std::optional<ir::Dims> perDim(std::string_view name, size_t n, int64_t otherwise) const;
   /// n pairs (lo, hi): an int, (lo, hi) or n ints where `each` says that these are one a dim, or a list of pairs.

@@ -220,7 +220,7 @@ std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
   if (v.isTree() || v.is(Val::Kind::Sequence) || v.is(Val::Kind::Pack)) return v.elems;
   if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() > 0) {
     std::vector<Val> rows;
-    for (int64_t i = 0; i < v.tensor->type.shape[0]; ++i) {
+    for (int64_t i = 0; i < v.tensor->type.shape[0] && !k.l.spent(k.span); ++i) {
       rows.push_back(k.result(k.c.squeeze(k.c.sliceAxis(v.tensor, 0, i, 1), 0)));
     }
     return rows;
@@ -228,6 +228,11 @@ std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
   if (v.is(Val::Kind::Range) && v.elems[0].is(Val::Kind::Int) && v.elems[1].is(Val::Kind::Int) &&
       v.elems[2].is(Val::Kind::Int) && v.elems[2].integer > 0) {
     std::vector<Val> out;
+    constexpr Int kMost = 100'000;
+    if (v.elems[1].integer - v.elems[0].integer > kMost * v.elems[2].integer) {
+      k.fail(Code::E0208, "`" + std::string(k.row.name) + "` over more than 100,000 values");
+      return std::nullopt;
+    }
     for (Int i = v.elems[0].integer; i < v.elems[1].integer; i += v.elems[2].integer)
       out.push_back(Val::ofInt(i, v.span));
     if (v.boolean) out = std::vector<Val>(out.rbegin(), out.rend());

@@ -14,6 +14,18 @@ namespace {
 
 using Windows = Compose::Windows;
 
+constexpr int64_t kMostExtent = int64_t{1} << 31;
+constexpr int64_t kMostParts = 16384;  ///< of adaptive pooling: each is an op of its own
+
+/// Every place of a window is an op of its own.
+bool tooManyPlaces(BuiltinCall& k, const Windows& w) {
+  constexpr int64_t kMostPlaces = 16384;
+  const auto places = ir::elementCount(w.size);
+  if (places && *places <= kMostPlaces) return false;
+  k.l.notYet(k.span, "a window of " + ir::toString(w.size) + " (more than 16,384 elements)");
+  return true;
+}
+
 /// stride, padding and dilation of `n` spatial dims. "same" padding keeps the lengths at stride 1.
 bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defaultStride = nullptr) {
   size_t n = w.size.size();
@@ -29,6 +41,7 @@ bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defa
     if (w.size[i] < 1) return bad("a window has at least one element in each dim");
     if (w.stride[i] < 1 || w.dilation[i] < 1) return bad("`stride` and `dilation` must be positive");
   }
+  if (tooManyPlaces(k, w)) return false;
   w.lo.assign(n, 0), w.hi.assign(n, 0);
   if (const Val* padding = k.args.find("padding")) {
     if (padding->is(Val::Kind::String)) {
@@ -131,7 +144,10 @@ Val convolutionTranspose(BuiltinCall& k) {
   auto padding = k.pairs(k.has("padding") ? k["padding"] : Val::ofInt(0, k.span), N, true);
   if (!stride || !dilation || !extra || !padding) return Val::none();
   w.stride = *stride, w.dilation = *dilation;
+  if (tooManyPlaces(k, w)) return Val::none();
   for (size_t i = 0; i < N; ++i) {
+    if (xs[2 + i] > kMostExtent)
+      return k.fail(Code::E0208, "a length of " + std::to_string(xs[2 + i]) + " is too large");
     auto [lo, hi] = (*padding)[i];
     w.lo.push_back(lo), w.hi.push_back(hi);
     int64_t length = (xs[2 + i] - 1) * w.stride[i] - lo - hi + w.dilation[i] * (w.size[i] - 1) + 1 + (*extra)[i];
@@ -199,7 +215,7 @@ Val pool(BuiltinCall& k) {
   bool padded = std::any_of(w.lo.begin(), w.lo.end(), [](int64_t e) { return e != 0; }) ||
                 std::any_of(w.hi.begin(), w.hi.end(), [](int64_t e) { return e != 0; });
   if (plain && (*withPad || !padded)) {
-    return k.result(c.cast(c.binary(OpKind::Div, total, static_cast<double>(*ir::elementCount(w.size))), t));
+    return k.result(c.cast(c.binary(OpKind::Div, total, static_cast<double>(Compose::sizeOf(w.size))), t));
   }
   // How many elements count depends on the place: the ones of an input of ones do.
   Dims ones(x->type.shape.end() - static_cast<int64_t>(w.size.size()), x->type.shape.end());
@@ -226,6 +242,7 @@ Val adaptive(BuiltinCall& k) {
   for (size_t i = 0; i < out->size(); ++i) {
     auto axis = static_cast<int64_t>(first + i);
     int64_t n = x->type.shape[axis], m = (*out)[i];
+    if (m > kMostParts) return k.fail(Code::E0208, "`adaptive_avg_pool` to " + std::to_string(m) + " places");
     if (m < 1 || n < 1) return k.fail(Code::E0204, "`adaptive_avg_pool` needs positive lengths");
     std::vector<ir::Value*> parts;
     for (int64_t j = 0; j < m; ++j) {
@@ -255,8 +272,8 @@ Val unfold(BuiltinCall& k) {
   Dims perm = {0, 1};
   for (int64_t i = 0; i < n; ++i) perm.push_back(2 + n + i);
   for (int64_t i = 0; i < n; ++i) perm.push_back(2 + i);
-  int64_t places = *ir::elementCount(Compose::windowCounts(x->type, w));
-  Dims shape = {x->type.shape[0], x->type.shape[1] * *ir::elementCount(w.size), places};
+  int64_t places = Compose::sizeOf(Compose::windowCounts(x->type, w));
+  Dims shape = {x->type.shape[0], x->type.shape[1] * Compose::sizeOf(w.size), places};
   return k.result(k.c.reshape(k.c.permute(v, perm), shape));
 }
 

@@ -271,7 +271,7 @@ namespace {
 template <class F>
 void eachPlace(const ir::Dims& size, F f) {
   ir::Dims at(size.size(), 0);
-  if (*ir::elementCount(size) == 0) return;
+  if (Compose::sizeOf(size) == 0) return;
   while (true) {
     f(at);
     size_t i = size.size();

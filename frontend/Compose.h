@@ -1,6 +1,7 @@
 // Compositions of IR ops: what the built-ins are made of. Shapes and dtypes are right when these are called (the
 // built-ins check and report first); every function here only makes ops. Axes are non-negative.
 #pragma once
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -38,6 +39,8 @@ class Compose {
   /// Number of elements along the axes.
   static int64_t count(const ir::Type& t, const Dims& axes);
   static Dims allAxes(const ir::Type& t);
+  /// Elements of a shape; 0 where they cannot be counted, which the Builder has reported or will.
+  static int64_t sizeOf(std::span<const int64_t> shape) { return ir::elementCount(shape).value_or(0); }
 
   // ---- structure
   V reshape(V x, const Dims& shape);

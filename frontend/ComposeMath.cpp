@@ -68,7 +68,7 @@ Compose::V Compose::matmul(V x, V y) {
   Dims xs = x->type.shape, ys = y->type.shape;
   if (xs.size() > 2 && ys.size() == 2) {
     // One product over all rows is better than many small ones.
-    int64_t rows = *ir::elementCount(std::span(xs).first(xs.size() - 1));
+    int64_t rows = Compose::sizeOf(std::span(xs).first(xs.size() - 1));
     return reshape(b.value(OpKind::Matmul, {reshape(x, {rows, xs.back()}), y}), out);
   }
   auto batch = ir::broadcastShapes(std::span(xs).first(xs.size() - 2), std::span(ys).first(ys.size() - 2));
@@ -93,8 +93,8 @@ Compose::V Compose::tensordot(V x, V y, const Dims& xAxes, const Dims& yAxes) {
   Dims xPerm = xFree, yPerm = yAxes;
   xPerm.insert(xPerm.end(), xAxes.begin(), xAxes.end());
   yPerm.insert(yPerm.end(), yFree.begin(), yFree.end());
-  V left = reshape(permute(x, xPerm), {*ir::elementCount(xShape), depth});
-  V right = reshape(permute(y, yPerm), {depth, *ir::elementCount(yShape)});
+  V left = reshape(permute(x, xPerm), {Compose::sizeOf(xShape), depth});
+  V right = reshape(permute(y, yPerm), {depth, Compose::sizeOf(yShape)});
   Dims out = xShape;
   out.insert(out.end(), yShape.begin(), yShape.end());
   return reshape(b.value(OpKind::Matmul, {left, right}), out);
@@ -174,7 +174,7 @@ Compose::V Compose::einsum(std::vector<V> operands, std::vector<std::string> let
     }
     V p = arrange(*this, acc, accLetters, batch + left + summed), q = arrange(*this, x, mine, batch + summed + right);
     auto product = [](const Dims& d, size_t from, size_t n) {
-      return *ir::elementCount(std::span(d).subspan(from, n));
+      return Compose::sizeOf(std::span(d).subspan(from, n));
     };
     const Dims ps = p->type.shape, qs = q->type.shape;
     int64_t nb = product(ps, 0, batch.size()), nl = product(ps, batch.size(), left.size());

@@ -17,7 +17,20 @@ using ir::Trait;
 
 Val Lowering::evalSettled(const ast::Expr& e, const Ty* expected) { return settle(eval(e, expected), expected); }
 
+namespace {
+
+constexpr int64_t kMostSteps = 2'000'000;
+
+/// Takes the leaves of a tree off `left`; false when there are more.
+bool takeParts(const Val& v, size_t& left) {
+  if (v.elems.empty()) return left != 0 && left-- != 0;
+  return std::all_of(v.elems.begin(), v.elems.end(), [&](const Val& e) { return takeParts(e, left); });
+}
+
+}  // namespace
+
 Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
+  if (spent(e.span)) return Val::none();
   if (builder_) at(e.span);
   Val v;
   switch (e.kind) {
@@ -55,8 +68,21 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Block: v = evalBlockExpr(e, expected); break;
     case ExprKind::Lambda: v = evalLambda(e); break;
   }
+  size_t left = kMostParts;
+  if ((v.isTree() || v.is(Val::Kind::Format)) && !takeParts(v, left))
+    return fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
   if (!v.poison()) v.span = e.span;
   return v;
+}
+
+bool Lowering::spent(Span span) {
+  if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
+  if (steps_ == kMostSteps + 1) {
+    ++steps_;  // said once
+    error(Code::E0105, span, "the script evaluates more than 2,000,000 expressions while compiling")
+        .help("loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
+  }
+  return true;
 }
 
 Val Lowering::evalName(const ast::Expr& e) {

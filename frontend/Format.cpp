@@ -166,6 +166,9 @@ Val formatString(Lowering& l, const ast::Expr& e) {
   Writer w(l);
   w.holes(v);
   if (!w.parts.ok) return Val::none();
+  constexpr size_t kMostText = 1 << 20;
+  if (w.parts.operands.empty() && w.parts.pieces[0].size() > kMostText)
+    return l.fail(Code::E0208, e.span, "a string of more than 1 MiB");
   if (w.parts.operands.empty()) return Val::ofString(w.parts.pieces[0], e.span);
   return v;
 }

@@ -260,7 +260,10 @@ Lowering::Flow Lowering::unrolled(const ast::Stmt& s, const std::vector<Val>& tr
   Flow f;
   f.value = Val::unit(s.span);
   if (!exitsOf(s.body).any()) {
-    for (const Val& trip : trips) lowerTrip(s, &trip, {});
+    for (const Val& trip : trips) {
+      if (spent(s.span)) break;
+      lowerTrip(s, &trip, {});
+    }
   } else {
     std::set<std::string> names;
     assignedNames(s.body, names);
@@ -285,7 +288,7 @@ Lowering::Flow Lowering::unrolledFrom(const ast::Stmt& s, const std::vector<Val>
   Flow f;
   f.value = Val::unit(s.span);
   f.done = true;
-  for (size_t i = from; i < trips.size(); ++i) {
+  for (size_t i = from; i < trips.size() && !spent(s.span); ++i) {
     Flow trip = lowerTrip(s, &trips[i], whole);
     if (trip.mixed) return resumeWith(trip, false, [&] { return unrolledFrom(s, trips, i + 1, whole); });
     if (trip.exit == Exit::Break || trip.exit == Exit::Return) {

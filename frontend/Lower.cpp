@@ -398,6 +398,8 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
   out.module = std::make_unique<ir::Module>();
   Lowering lowering(sources, diags, options, out);
   lowering.run(file);
+  lowering.reportTooLarge(out.module->span(out.module->tooLarge.at));
+  if (out.module->tooLarge.ever) out.module.reset();
   return out;
 }
 

@@ -102,6 +102,10 @@ class Lowering {
   Diagnostics::Builder warning(Code code, Span span, std::string message);
   /// Reports and gives poison: `return fail(Code::E0203, span, "...")`.
   Val fail(Code code, Span span, std::string message);
+  /// Reports a size that overflowed since the last call (E0208); false when there was none.
+  bool reportTooLarge(Span span);
+  /// Counts one evaluation; true when the script has had as many as it may (E0105, said once).
+  bool spent(Span span);
   Val notYet(Span span, std::string_view what);  ///< E0190
 
   // ---- compile-time values (Args.cpp). All report when the value is of the wrong kind (E0111 when it is run-time).
@@ -455,6 +459,7 @@ class Lowering {
   /// Variables in scope among `names`.
   void visibleVars(const std::set<std::string>& names, Boundary& into);
   int regionDepth_ = 0;  ///< of run-time loops and branches around
+  int64_t steps_ = 0;  ///< expressions evaluated
   int staticLoops_ = 0;  ///< of unrolled loops around
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 

@@ -1,5 +1,6 @@
 // Names: scopes of a body, declarations of a unit, and the diagnostics that name what is near.
 #include <algorithm>
+#include <utility>
 
 #include "frontend/Lowering.h"
 #include "frontend/Scan.h"
@@ -29,6 +30,12 @@ Diagnostics::Builder Lowering::warning(Code code, Span span, std::string message
 Val Lowering::fail(Code code, Span span, std::string message) {
   error(code, span, std::move(message));
   return Val::none();
+}
+
+bool Lowering::reportTooLarge(Span span) {
+  if (module.tooLarge.what.empty()) return false;
+  fail(Code::E0208, span, std::exchange(module.tooLarge.what, {}));
+  return true;
 }
 
 Val Lowering::notYet(Span span, std::string_view what) {

@@ -296,6 +296,16 @@ Ty Lowering::structResolved(const StructDecl& decl, const std::vector<ast::TypeP
   return structWith(decl, g);
 }
 
+namespace {
+
+/// Takes the leaves of a type off `left`; false when there are more.
+bool takeParts(const Ty& t, size_t& left) {
+  if (t.elems.empty()) return left != 0 && left-- != 0;
+  return std::all_of(t.elems.begin(), t.elems.end(), [&](const Ty& e) { return takeParts(e, left); });
+}
+
+}  // namespace
+
 Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   Ty r = *structType(decl);
   if (std::find(resolving_.begin(), resolving_.end(), &decl) != resolving_.end()) {
@@ -304,10 +314,18 @@ Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   }
   resolving_.push_back(&decl);
   for (const ast::Field& f : decl.stmt->fields) {
+    if (spent(f.name.span)) break;
     r.elems.push_back(f.type ? resolve(*f.type, g) : Ty{});
     r.elems.back().state = f.state;
   }
   resolving_.pop_back();
+  size_t left = kMostParts;
+  if (!takeParts(r, left)) {
+    fail(Code::E0208, decl.stmt->name.span,
+         "the struct `" + decl.stmt->name.text + "` has more than " + std::to_string(kMostParts) + " parts");
+    r.elems.clear();
+    return r;
+  }
   bool all = true;
   for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
   if (all) r.info = structInfo(decl, g);

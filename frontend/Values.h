@@ -48,6 +48,9 @@ struct DeviceRef {
   ir::Value* of = nullptr;  ///< a value on it: set when `name` is empty, and for device variables
 };
 
+/// The most leaves of a tree: every one is a value of the IR.
+inline constexpr size_t kMostParts = 100'000;
+
 struct Val {
   enum class Kind : uint8_t {
     Poison,  ///< had an error; causes no other

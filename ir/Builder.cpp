@@ -13,6 +13,15 @@ namespace {
   std::abort();
 }
 
+/// Of an op on operands of impossible sizes: at least the rank is the right one.
+Type impossibleType(const std::vector<Type>& operands, const std::vector<Builder::NamedAttr>& attrs) {
+  Type t = operands.empty() ? Type{} : operands[0];
+  for (const auto& a : attrs) {
+    if (a.name == "shape" && std::get_if<Dims>(&a.value) != nullptr) t.shape = std::get<Dims>(a.value);
+  }
+  return t;
+}
+
 }  // namespace
 
 Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs) {
@@ -25,7 +34,13 @@ Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAt
     }
     return nullptr;
   });
-  if (!inferred.ok()) internalError(kind, inferred.error);
+  if (!inferred.ok()) {
+    Func* func = region_->func;
+    Module* module = func != nullptr ? func->module : nullptr;
+    if (module == nullptr || (!inferred.tooLarge && !module->tooLarge.ever)) internalError(kind, inferred.error);
+    if (module->tooLarge.what.empty()) module->tooLarge = {true, inferred.error, loc_};
+    if (inferred.types.empty()) inferred.types.push_back(impossibleType(types, attrs));
+  }
   return makeTyped(kind, std::move(operands), std::move(inferred.types), std::move(attrs));
 }
 

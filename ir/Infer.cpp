@@ -187,19 +187,24 @@ const std::string& InferContext::string(std::string_view name) const {
   return v != nullptr ? *v : kNoString;
 }
 
+Inferred InferContext::tooLarge(DType t, Dims shape, const std::string& what) const {
+  return {{Type{t, std::move(shape), placeOf(operands)}}, op() + " " + what, true};
+}
+
 Inferred InferContext::result(DType t, Dims shape) const {
   if (shape.size() > kMaxRank) {
-    return fail("would make a tensor of rank " + std::to_string(shape.size()) + "; the most is " +
-                std::to_string(kMaxRank));
+    return tooLarge(
+        t, shape,
+        "would make a tensor of rank " + std::to_string(shape.size()) + "; the most is " + std::to_string(kMaxRank));
   }
   for (int64_t d : shape) {
-    if (d < 0) return fail("would make a dim of negative size: " + toString(shape));
+    if (d < 0) return tooLarge(t, shape, "would make a dim of negative size: " + toString(shape));
   }
   const auto count = elementCount(shape);
   if (!count || *count > kMostBytes / byteSize(t)) {
-    return fail("would make a tensor of shape " + toString(shape) + ", whose size overflows");
+    return tooLarge(t, shape, "would make a tensor of shape " + toString(shape) + ", whose size overflows");
   }
-  return {{Type{t, std::move(shape), placeOf(operands)}}, {}};
+  return {{Type{t, std::move(shape), placeOf(operands)}}, {}, false};
 }
 
 bool acceptsDType(OpKind kind, DType t) {

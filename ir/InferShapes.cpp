@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bitset>
+#include <limits>
 
 namespace tenc::ir {
 namespace {
@@ -199,7 +200,8 @@ Inferred inferPad(const InferContext& c) {
   for (size_t i = 0; i < shape.size(); ++i) {
     if (lo[i] < 0 || hi[i] < 0) return c.fail("has a negative width");
     if (__builtin_add_overflow(shape[i], lo[i], &shape[i]) || __builtin_add_overflow(shape[i], hi[i], &shape[i])) {
-      return c.fail("makes a dim too large");
+      shape[i] = std::numeric_limits<int64_t>::max();
+      return c.tooLarge(t.dtype, shape, "makes a dim too large");
     }
   }
   return c.result(t.dtype, std::move(shape));
@@ -225,7 +227,10 @@ Inferred inferConcat(const InferContext& c) {
       return c.fail("along axis " + std::to_string(axis) + " needs shapes that agree elsewhere, not " +
                     toString(c.operand(0).shape) + " and " + toString(t.shape));
     }
-    if (__builtin_add_overflow(shape[at], t.shape[at], &shape[at])) return c.fail("makes a dim too large");
+    if (__builtin_add_overflow(shape[at], t.shape[at], &shape[at])) {
+      shape[at] = std::numeric_limits<int64_t>::max();
+      return c.tooLarge(t.dtype, shape, "makes a dim too large");
+    }
   }
   return c.result(c.operand(0).dtype, std::move(shape));
 }

@@ -26,7 +26,9 @@ class InferContext {
   /// "`matmul`"
   std::string op() const { return "`" + std::string(opInfo(kind).mnemonic) + "`"; }
 
-  Inferred fail(const std::string& rest) const { return {{}, op() + " " + rest}; }
+  Inferred fail(const std::string& rest) const { return {{}, op() + " " + rest, false}; }
+  /// A result of a size that no tensor can have.
+  Inferred tooLarge(DType t, Dims shape, const std::string& what) const;
   /// One result of dtype and shape; its placement follows from the operands'.
   Inferred result(DType t, Dims shape) const;
 

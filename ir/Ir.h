@@ -12,7 +12,12 @@ namespace tenc::ir {
 
 /// Result types of an op from operand types and attributes, or the reason why there are none (a sentence for people,
 /// without span or code). `attr` looks attributes up.
-struct Inferred { std::vector<Type> types; std::string error; bool ok() const { return error.empty(); } };
+struct Inferred {
+  std::vector<Type> types;  ///< also given when only the size is wrong
+  std::string error;
+  bool tooLarge = false;  ///< a rank or size that no tensor can have
+  bool ok() const { return error.empty(); }
+};
 using AttrLookup = std::function<const Attr*(std::string_view)>;
 Inferred infer(OpKind kind, std::span<const Type> operands, const AttrLookup& attr);
 

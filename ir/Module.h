@@ -145,6 +145,13 @@ class Module {
   std::vector<DeviceDecl> devices;
   std::vector<LocData> locs;
   std::string defaultDevice = "cpu";
+  /// A Builder met a size that no tensor can have. The module is not well-formed from then on, and good for no more
+  /// than finding further errors.
+  struct TooLarge {
+    bool ever = false;
+    std::string what;  ///< the first that is not reported yet
+    Loc at;
+  } tooLarge;
 
   Func* addFunc(std::string name);
   Func* find(std::string_view name) const;
@@ -158,7 +165,8 @@ class Module {
 };
 
 /// Makes ops at an insertion point and infers their result types. Shapes and dtypes must already be right: a failed
-/// inference here is an internal error (frontends check first with `infer`).
+/// inference here is an internal error (frontends check first with `infer`). Only a size that overflows is not: it is
+/// kept in Module::tooLarge, and ops of that impossible size are made.
 class Builder {
  public:
   explicit Builder(Region* end) : region_(end), before_(end->ops.end()) {}

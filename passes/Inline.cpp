@@ -1,5 +1,6 @@
 // Replaces every call by the callee's body, callees first. Locations keep the chain of calls; functions that were
 // called are dropped afterwards, so that entry points remain.
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -17,18 +18,47 @@ void collectCalls(const Region& region, std::vector<Op*>& calls) {
   }
 }
 
+constexpr size_t kMostOps = 500'000;
+
+size_t countOps(const Region& region) {
+  size_t n = region.ops.size();
+  for (const auto& op : region.ops) {
+    for (const auto& inner : op->regions) n += countOps(*inner);
+  }
+  return n;
+}
+
 class Inliner {
  public:
-  explicit Inliner(Module& m) : module_(m) {
+  Inliner(Module& m, Diagnostics* diags) : module_(m), diags_(diags) {
     for (const auto& f : m.funcs) functions_.emplace(f->name, f.get());
   }
 
-  void run() {
+  bool run() {
+    for (const auto& f : module_.funcs) {
+      if (expandedSize(f.get()) > kMostOps) return tooMany(*tooMany_);
+    }
     for (size_t i = 0; i < module_.funcs.size(); ++i) visit(module_.funcs[i].get());
     std::erase_if(module_.funcs, [&](const auto& f) { return called_.contains(f.get()); });
+    return true;
   }
 
  private:
+  /// Ops of `f` with those of all that it calls; too many is more than kMostOps, however many.
+  size_t expandedSize(const Func* f) {
+    if (auto it = size_.find(f); it != size_.end()) return it->second;
+    size_t size = countOps(*f->body);
+    std::vector<Op*> calls;
+    collectCalls(*f->body, calls);
+    for (const Op* call : calls) {
+      auto it = functions_.find(call->stringAttr("callee"));
+      if (it == functions_.end()) continue;
+      size = std::min(size + expandedSize(it->second), kMostOps + 1);
+      if (size > kMostOps && tooMany_ == nullptr) tooMany_ = call;
+    }
+    return size_[f] = size;
+  }
+
   /// Inlines all calls in `f`; calls form no cycle (the verifier checks).
   void visit(Func* f) {
     if (!visited_.insert(f).second) return;
@@ -41,6 +71,14 @@ class Inliner {
       called_.insert(it->second);
       inlineCall(call, *it->second);
     }
+  }
+
+  bool tooMany(const Op& call) {
+    if (diags_ == nullptr) return false;
+    const LocData& at = module_.loc(call.loc);
+    diags_->report(Code::E0105, at.span, "the calls of this program expand to more than 500,000 operations")
+        .label("with the body of `" + call.stringAttr("callee") + "`");
+    return false;
   }
 
   void inlineCall(Op* call, const Func& callee) {
@@ -83,15 +121,15 @@ class Inliner {
   }
 
   Module& module_;
+  Diagnostics* diags_;
+  std::unordered_map<const Func*, size_t> size_;
+  const Op* tooMany_ = nullptr;  ///< the first call that brings too many ops
   std::unordered_map<std::string_view, Func*> functions_;
   std::unordered_set<const Func*> visited_, called_;
 };
 
 }  // namespace
 
-bool inlineCalls(Module& m, Context&) {
-  Inliner(m).run();
-  return true;
-}
+bool inlineCalls(Module& m, Context& c) { return Inliner(m, c.diags).run(); }
 
 }  // namespace tenc::passes

@@ -28,6 +28,12 @@ Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string messa
       return Builder(dropped_);
     }
   }
+  if (list_.size() >= kMostKept) {
+    ++droppedCount_;
+    if (info(code).severity == Severity::Error) ++errors_;
+    dropped_ = {};
+    return Builder(dropped_);
+  }
   Diagnostic d{};
   d.code = code;
   d.span = span;
@@ -39,7 +45,7 @@ Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string messa
 
 void Diagnostics::clear() {
   list_.clear();
-  errors_ = 0;
+  errors_ = droppedCount_ = 0;
 }
 
 std::vector<const Diagnostic*> inSourceOrder(const Diagnostics& d) {

@@ -61,16 +61,20 @@ class Diagnostics {
   };
 
   /// Reports once: the same code at the same span with the same message is recorded a single time.
-  /// The builder is valid until the next report.
+  /// After kMostKept others are only counted. The builder is valid until the next report.
   Builder report(Code code, Span span, std::string message);
   const std::vector<Diagnostic>& all() const { return list_; }
   size_t errors() const { return errors_; }
+  /// How many were only counted.
+  size_t dropped() const { return droppedCount_; }
   bool ok() const { return errors_ == 0; }
   void clear();
 
  private:
   std::vector<Diagnostic> list_;
+  static constexpr size_t kMostKept = 1000;
   Diagnostic dropped_{};
+  size_t droppedCount_ = 0;
   size_t errors_ = 0;
 };
 

@@ -11,6 +11,9 @@ namespace {
 constexpr uint32_t kTabWidth = 4;
 constexpr uint32_t kMaxColumns = 140;  ///< wider lines are clipped around what is marked
 constexpr uint32_t kContextColumns = 40;
+constexpr uint32_t kLongLine = 2000;    ///< bytes; of a longer line only the part around a mark is looked at
+constexpr uint32_t kBytesBefore = 600;  ///< of that part, before the mark
+constexpr size_t kMostShown = 100;      ///< diagnostics of one run
 constexpr std::string_view kClipped = "...";
 
 enum class Style { Error, Warning, Gutter, Note, Help, Bold };
@@ -66,9 +69,28 @@ struct DisplayLine {
   uint32_t column(uint32_t byte) const { return columnOf[std::min<size_t>(byte, columnOf.size() - 1)]; }
 };
 
-/// A marked range of columns of one line.
+bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+/// The part of a source line that is shown.
+struct LinePart {
+  std::string_view text;
+  uint32_t first = 0;  ///< byte of the line at which it begins
+  bool cutLeft = false, cutRight = false;
+};
+
+/// The part around byte `at`, cut between code points; a short line is whole.
+LinePart partAround(std::string_view line, uint32_t at) {
+  if (line.size() <= kLongLine) return {line};
+  size_t from = at > kBytesBefore ? std::min<size_t>(at - kBytesBefore, line.size()) : 0;
+  size_t to = std::min<size_t>(from + kLongLine, line.size());
+  while (from > 0 && from < line.size() && isContinuation(line[from])) ++from;
+  while (to < line.size() && to > from && isContinuation(line[to])) --to;
+  return {line.substr(from, to - from), static_cast<uint32_t>(from), from > 0, to < line.size()};
+}
+
+/// A marked range of one line: bytes at first, columns when the part that is shown is known; end > begin.
 struct Mark {
-  uint32_t begin, end;  ///< columns, end > begin
+  uint32_t begin, end;
   bool primary;
   std::string label;
 };
@@ -196,12 +218,12 @@ class Renderer {
     uint32_t previous = 0;
     for (auto& [number, marks] : lines) {
       if (previous != 0 && number == previous + 2) {
-        const DisplayLine between(file.line(number - 1));
-        margin(std::to_string(number - 1), clipped(between, 0, kMaxColumns));
+        const LinePart between = partAround(file.line(number - 1), 0);
+        margin(std::to_string(number - 1), clipped(between, DisplayLine(between.text), 0, kMaxColumns));
       } else if (previous != 0 && number > previous + 1) {
         out_ += paint_(Style::Gutter, "...") + "\n";
       }
-      markedLine(number, DisplayLine(file.line(number)), marks);
+      markedLine(number, file.line(number), marks);
       previous = number;
     }
   }
@@ -215,10 +237,7 @@ class Renderer {
     const uint32_t first = file.position(begin).line;
     const uint32_t last = end > begin ? file.position(end - 1).line : first;
     const auto mark = [&](uint32_t line, uint32_t from, uint32_t to, const std::string& text) {
-      const DisplayLine display(file.line(line));
-      const uint32_t left = display.column(from - file.lineStart(line));
-      const uint32_t right = display.column(to - file.lineStart(line));
-      lines[line].push_back({left, std::max(right, left + 1), primary, text});
+      lines[line].push_back({from - file.lineStart(line), to - file.lineStart(line), primary, text});
     };
     const std::string text = oneLine(label.text);
     if (first == last) return mark(first, begin, end, text);
@@ -231,29 +250,37 @@ class Renderer {
   }
 
   /// Columns [from, to) of a line, with dots where something is cut off.
-  static std::string clipped(const DisplayLine& line, uint32_t from, uint32_t to) {
+  static std::string clipped(const LinePart& part, const DisplayLine& line, uint32_t from, uint32_t to) {
     std::string out;
     const auto size = static_cast<uint32_t>(line.cells.size());
-    if (from > 0) out += kClipped;
+    if (from > 0 || part.cutLeft) out += kClipped;
     for (uint32_t i = from; i < std::min(to, size); ++i) out += line.cells[i];
-    if (to < size) out += kClipped;
+    if (to < size || part.cutRight) out += kClipped;
     return out;
   }
 
-  void markedLine(uint32_t number, const DisplayLine& line, std::vector<Mark>& marks) {
-    uint32_t from = 0;
-    uint32_t to = static_cast<uint32_t>(line.cells.size());
-    if (to > kMaxColumns) {
-      const Mark& anchor = *std::min_element(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
-        return a.primary != b.primary ? a.primary : a.begin < b.begin;
-      });
-      from = anchor.begin > kMaxColumns - kContextColumns ? anchor.begin - kContextColumns : 0;
-      to = std::min(to, from + kMaxColumns);
-    }
-    margin(std::to_string(number), clipped(line, from, to));
-    const uint32_t shift = from > 0 ? static_cast<uint32_t>(kClipped.size()) : 0;
+  /// The first column to show of a line that is too wide, so that column `anchor` is seen.
+  static uint32_t firstColumn(size_t width, uint32_t anchor) {
+    if (width <= kMaxColumns) return 0;
+    return anchor > kMaxColumns - kContextColumns ? anchor - kContextColumns : 0;
+  }
+
+  void markedLine(uint32_t number, std::string_view text, std::vector<Mark>& marks) {
+    const uint32_t anchor = std::min_element(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) {
+                              return a.primary != b.primary ? a.primary : a.begin < b.begin;
+                            })->begin;
+    const LinePart part = partAround(text, anchor);
+    const DisplayLine line(part.text);
+    const auto column = [&](uint32_t byte) { return byte < part.first ? 0 : line.column(byte - part.first); };
+    const uint32_t from = firstColumn(line.cells.size(), column(anchor));
+    const uint32_t to = std::min(static_cast<uint32_t>(line.cells.size()), from + kMaxColumns);
+    margin(std::to_string(number), clipped(part, line, from, to));
+    const uint32_t shift = from > 0 || part.cutLeft ? static_cast<uint32_t>(kClipped.size()) : 0;
     std::vector<Mark> visible;
     for (Mark m : marks) {
+      if (m.begin > part.first + part.text.size() || m.end < part.first) continue;
+      m.begin = column(m.begin);
+      m.end = std::max(column(m.end), m.begin + 1);
       if (m.begin > to || m.end < from) continue;
       m.begin = std::max(m.begin, from) - from + shift;
       m.end = std::max(std::min(m.end, to + 1) - from + shift, m.begin + 1);
@@ -305,7 +332,14 @@ class Renderer {
       const uint32_t first = file.position(edits[i].span.begin).line;
       uint32_t last = first;
       std::string text;
-      uint32_t at = file.lineStart(first);
+      const uint32_t start = file.lineStart(first), edited = edits[i].span.begin;
+      uint32_t at = start;
+      if (edited - start > kLongLine) {
+        at = edited - kBytesBefore;
+        while (at < edited && isContinuation(file.text()[at])) ++at;
+      }
+      LinePart part{{}, at - start, at > start, false};
+      const uint32_t anchor = edited - at;
       for (; i < edits.size() && file.position(edits[i].span.begin).line <= last; ++i) {
         const Edit& e = edits[i];
         if (e.span.begin < at) continue;  // overlaps the edit before it
@@ -314,14 +348,20 @@ class Renderer {
         at = std::max(e.span.begin, std::min(e.span.end, static_cast<uint32_t>(file.text().size())));
         last = file.position(at).line;
       }
-      const auto end = static_cast<uint32_t>(file.lineStart(last) + file.line(last).size());
+      auto end = static_cast<uint32_t>(file.lineStart(last) + file.line(last).size());
+      if (end > at && end - at > kLongLine) {
+        end = at + kBytesBefore;
+        while (end > at && isContinuation(file.text()[end])) --end;
+        part.cutRight = true;
+      }
       if (at < end) text += file.text().substr(at, end - at);
       if (previous != 0 && first > previous + 1) out_ += paint_(Style::Gutter, "...") + "\n";
       uint32_t number = first;
       for (size_t from = 0; from <= text.size(); ++number) {
         const size_t newline = std::min(text.find('\n', from), text.size());
         const DisplayLine line(std::string_view(text).substr(from, newline - from));
-        margin(std::to_string(number), clipped(line, 0, kMaxColumns));
+        const uint32_t left = number == first ? firstColumn(line.cells.size(), line.column(anchor)) : 0;
+        margin(std::to_string(number), clipped(part, line, left, left + kMaxColumns));
         from = newline + 1;
       }
       previous = last;
@@ -340,10 +380,14 @@ class Renderer {
 std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options) {
   std::string out;
   Renderer renderer(sources, options);
+  size_t shown = 0;
   for (const Diagnostic* diagnostic : inSourceOrder(d)) {
-    if (!out.empty()) out += "\n";
+    if (shown == kMostShown) break;
+    if (shown++ > 0) out += "\n";
     out += renderer.render(*diagnostic);
   }
+  const size_t more = d.all().size() + d.dropped() - shown;
+  if (more > 0) out += "\n" + std::to_string(more) + " more diagnostics are not shown\n";
   return out;
 }
 

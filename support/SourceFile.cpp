@@ -3,6 +3,14 @@
 #include <algorithm>
 
 namespace tenc {
+namespace {
+
+constexpr uint32_t kBlock = 1024;
+
+/// Continuation bytes (10xxxxxx) belong to the code point before them.
+bool isContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+}  // namespace
 
 Span Span::cover(Span a, Span b) {
   if (!a.valid()) return b;
@@ -12,6 +20,12 @@ Span Span::cover(Span a, Span b) {
 
 SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
   starts_.push_back(0);
+  uint32_t points = 0;
+  for (size_t i = 0; i < text_.size(); ++i) {
+    if (i % kBlock == 0) codePointsBefore_.push_back(points);
+    if (!isContinuation(text_[i])) ++points;
+  }
+  codePointsBefore_.push_back(points);
   for (size_t i = 0; i < text_.size(); ++i)
     if (text_[i] == '\n') starts_.push_back(static_cast<uint32_t>(i + 1));
 }
@@ -20,11 +34,14 @@ LineColumn SourceFile::position(uint32_t offset) const {
   offset = std::min(offset, static_cast<uint32_t>(text_.size()));
   auto next = std::upper_bound(starts_.begin(), starts_.end(), offset);
   const auto line = static_cast<uint32_t>(next - starts_.begin());
-  uint32_t column = 1;
-  // Continuation bytes (10xxxxxx) belong to the code point before them.
-  for (uint32_t i = starts_[line - 1]; i < offset; ++i)
-    if ((static_cast<unsigned char>(text_[i]) & 0xC0) != 0x80) ++column;
-  return {line, column};
+  return {line, codePoints(offset) - codePoints(starts_[line - 1]) + 1};
+}
+
+uint32_t SourceFile::codePoints(uint32_t offset) const {
+  uint32_t count = codePointsBefore_[offset / kBlock];
+  for (uint32_t i = offset / kBlock * kBlock; i < offset; ++i)
+    if (!isContinuation(text_[i])) ++count;
+  return count;
 }
 
 std::string_view SourceFile::line(uint32_t line) const {

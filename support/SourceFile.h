@@ -40,7 +40,10 @@ class SourceFile {
  private:
   std::string name_;
   std::string text_;
+  /// Code points before a byte.
+  uint32_t codePoints(uint32_t offset) const;
   std::vector<uint32_t> starts_;
+  std::vector<uint32_t> codePointsBefore_;  ///< before every block of kBlock bytes: a line may be very long
 };
 
 /// Owns the texts of one session. Files are never removed, so spans stay valid.

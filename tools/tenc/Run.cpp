@@ -77,6 +77,11 @@ int runCommand(Session& session, const CommandLine& line) {
     session.diags().report(Code::E0108, {*file, 0, 0}, "the module has no function `main`");
     return finish(session, line);
   }
+  const bool runs = line.passes ? line.runAfterPasses : line.emit.empty();
+  if (runs && !m->main()->body->args.empty()) {
+    session.diags().report(Code::E0108, {*file, 0, 0}, "`main` takes arguments, so it cannot be run");
+    return finish(session, line);
+  }
   if (line.passes) return runPassesOnly(session, line, std::move(m));
   if (line.emit == "ir") return show(session, line, ir::print(*m));
 
