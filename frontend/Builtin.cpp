@@ -132,7 +132,7 @@ std::optional<ir::DType> BuiltinCall::dtype(ir::DType otherwise) const {
 }
 
 bool BuiltinCall::inReach(const ir::Dims& values, std::string_view what, Span at) const {
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr int64_t kMost = int64_t{1} << 31;
   for (const int64_t v : values) {
     if (v >= -kMost && v <= kMost) continue;
     l.error(Code::E0208, at, "`" + std::string(what) + "` of " + std::to_string(v) + " is too large");

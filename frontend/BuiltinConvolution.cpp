@@ -41,7 +41,7 @@ bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defa
     if (w.size[i] < 1) return bad("a window has at least one element in each dim");
     if (w.stride[i] < 1 || w.dilation[i] < 1) return bad("`stride` and `dilation` must be positive");
   }
-  if (tooManyPlaces(k, w)) return false;
+  if (!k.inReach(w.size, "window", k.span)) return false;
   w.lo.assign(n, 0), w.hi.assign(n, 0);
   if (const Val* padding = k.args.find("padding")) {
     if (padding->is(Val::Kind::String)) {
@@ -144,7 +144,7 @@ Val convolutionTranspose(BuiltinCall& k) {
   auto padding = k.pairs(k.has("padding") ? k["padding"] : Val::ofInt(0, k.span), N, true);
   if (!stride || !dilation || !extra || !padding) return Val::none();
   w.stride = *stride, w.dilation = *dilation;
-  if (tooManyPlaces(k, w)) return Val::none();
+  if (!k.inReach(w.size, "window", k.span)) return Val::none();
   for (size_t i = 0; i < N; ++i) {
     if (xs[2 + i] > kMostExtent)
       return k.fail(Code::E0208, "a length of " + std::to_string(xs[2 + i]) + " is too large");
@@ -196,7 +196,7 @@ Val pool(BuiltinCall& k) {
   if (!window || !ceilMode || !withPad || !ord) return Val::none();
   Windows w;
   w.size = *window;
-  if (!readWindows(k, x->type, w, &*window)) return Val::none();
+  if (!readWindows(k, x->type, w, &*window) || tooManyPlaces(k, w)) return Val::none();
   Compose& c = k.c;
   Dims extra(w.size.size(), 0);
   if (*ceilMode) extra = ceilExtra(x->type, w);
@@ -265,7 +265,7 @@ Val unfold(BuiltinCall& k) {
   }
   Windows w;
   w.size = *window;
-  if (!readWindows(k, x->type, w)) return Val::none();
+  if (!readWindows(k, x->type, w) || tooManyPlaces(k, w)) return Val::none();
   // (batch, channels, places..., window...) to (batch, channels * window, places)
   ir::Value* v = k.c.unfold(x, w, k.c.literal(x, 0));
   auto n = static_cast<int64_t>(w.size.size());
