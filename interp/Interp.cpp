@@ -176,6 +176,7 @@ class Frame {
           for (int64_t i = 0; i < type.size(); ++i) put(out, i, at(in[0], 0));
           break;
         case OpKind::Matmul: matmul(in[0], in[1], out); break;
+        case OpKind::Attention: attention(op, in, out); break;
         case OpKind::Conv: convolution(op, in[0], in[1], out); break;
         default:
           return fail(op, Code::E0190, "the interpreter does not know `" + std::string(op.info().mnemonic) + "`");

@@ -143,6 +143,7 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
     case ShapeRule::Matmul:
       if (Inferred dtypes = checkDTypes(c, 0, 2); !dtypes.ok()) return dtypes;
       return inferMatmul(c);
+    case ShapeRule::Attention: return inferAttention(c);
     case ShapeRule::Conv: return inferConv(c);
     case ShapeRule::Reshape: return inferReshape(c);
     case ShapeRule::Permute: return inferPermute(c);

@@ -47,6 +47,7 @@ enum class ShapeRule : uint8_t {
   ReduceBool,    ///< any, all
   ReduceIndex,   ///< i64; attr axes (one axis, or all: index into the flattened order)
   Matmul,        ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
+  Attention,     ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
   Conv,          ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, out_last
   Reshape, Permute, Broadcast, Slice, Pad, Concat, Flip,
   Gather, DynamicSlice, UpdateSlice, DynamicUpdate, Scatter,

@@ -174,6 +174,11 @@ bool makeStructural(Maker& k, OpKind kind, DType t) {
     case OpKind::Concat: b.make(kind, {x, x, k.param(t, {2, 0})}, {{"axis", int64_t{1}}}); return true;
     case OpKind::Flip: b.make(kind, {x}, {{"axes", Dims{0}}}); return true;
     case OpKind::Matmul: b.make(kind, {k.param(t, {7, 2, 3}), k.param(t, {7, 3, 0})}); return true;
+    case OpKind::Attention:
+      b.make(kind, {k.param(t, {2, 5, 3}), k.param(t, {2, 7, 3}), k.param(t, {2, 7, 4}), b.scalar(t, 0.5),
+                    k.param(DType::Bool, {1, 5, 7})},
+             {{"causal", true}});
+      return true;
     case OpKind::Conv:
       b.make(kind, {k.param(t, {2, 4, 9, 7}), k.param(t, {6, 2, 3, 1})},
              {{"stride", Dims{2, 1}}, {"dilation", Dims{1, 2}}, {"groups", int64_t{2}}});
