@@ -13,7 +13,7 @@ const std::vector<const BuiltinRow*>& sortedRows() {
   static const std::vector<const BuiltinRow*> kRows = [] {
     std::vector<const BuiltinRow*> rows;
     for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
-                       creationBuiltins(), randomBuiltins(), productBuiltins(), convolutionBuiltins(),
+                       creationBuiltins(), randomBuiltins(), productBuiltins(), linearBuiltins(), convolutionBuiltins(),
                        normalisationBuiltins(), controlBuiltins(), hostBuiltins()}) {
       for (const BuiltinRow& r : group) rows.push_back(&r);
     }

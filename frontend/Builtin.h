@@ -69,6 +69,7 @@ std::span<const BuiltinRow> indexedBuiltins();
 std::span<const BuiltinRow> creationBuiltins();
 std::span<const BuiltinRow> randomBuiltins();
 std::span<const BuiltinRow> productBuiltins();
+std::span<const BuiltinRow> linearBuiltins();
 std::span<const BuiltinRow> convolutionBuiltins();
 std::span<const BuiltinRow> normalisationBuiltins();
 std::span<const BuiltinRow> controlBuiltins();

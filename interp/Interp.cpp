@@ -150,6 +150,12 @@ class Frame {
 
   bool compute(const Op& op) {
     Values in = takeAll(op);
+    if (op.has(Trait::Library)) {
+      Values made;
+      for (const auto& r : op.results) made.push_back(allocate(r->type));
+      if (MaybeFailure failed = library(op, in, made)) return fail(op, failed->code, failed->message);
+      return results(op, std::move(made));
+    }
     const ir::Type& type = op.result()->type;
     const bool update = op.has(Trait::Scatters);
     Tensor out = update || op.kind == OpKind::Constant ? Tensor{type, nullptr} : allocate(type);

@@ -246,6 +246,7 @@ class Executor {
   bool launch(const Step& s) {
     const abi::Kernel& k = p_.kernels[s.kernel];
     scalars_.clear();
+    if (k.library) scalars_.push_back(reinterpret_cast<uint64_t>(k.library.get()));
     for (BufferId b : s.scalars) scalars_.push_back(host<uint64_t>(b));
     if (failed_) return devicesAreWell();
     if (Device* d = devices_[s.device]) {

@@ -46,6 +46,7 @@ Code codeOf(abi::FaultKind kind) {
     case abi::FaultKind::NegativePower: return Code::E0902;
     case abi::FaultKind::Assertion: return Code::E0903;
     case abi::FaultKind::File: return Code::E0904;
+    case abi::FaultKind::LinearAlgebra: return Code::E0905;
   }
   return Code::E0901;
 }
@@ -58,6 +59,7 @@ std::string messageOf(abi::FaultKind kind, const std::string& text) {
     case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
     case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
     case abi::FaultKind::File: return text.empty() ? "file failed" : text;
+    case abi::FaultKind::LinearAlgebra: return text;
   }
   return text;
 }
