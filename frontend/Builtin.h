@@ -74,6 +74,7 @@ std::span<const BuiltinRow> convolutionBuiltins();
 std::span<const BuiltinRow> normalisationBuiltins();
 std::span<const BuiltinRow> controlBuiltins();
 std::span<const BuiltinRow> hostBuiltins();
+std::span<const BuiltinRow> fileBuiltins();
 
 /// A compile-time result of an elementwise function of compile-time numbers, where there is one.
 std::optional<Val> foldElementwise(ir::OpKind op, const std::vector<Val>& operands, Span span);

@@ -276,17 +276,22 @@ class Frame {
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!rt::loadInto(op.stringAttr("path"), op.stringAttr("format"), static_cast<uint8_t>(out.type.dtype),
-                      out.type.shape, out.data->data(), error))
+    if (!rt::loadInto({op.stringAttr("path"), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
+                      static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
     return true;
   }
 
   bool saveFile(const Op& op) {
-    if (op.operandCount() != 1) return fail(op, Code::E0190, "saving several tensors in one file is not supported");
     std::string error;
-    if (rt::saveTensor(op.stringAttr("path"), op.stringAttr("format"), viewOf(get(op, 0)), error)) return true;
+    std::vector<rt::NamedTensor> tensors;
+    const auto& names = op.stringsAttr("names");
+    for (size_t i = 0; i < op.operandCount(); ++i) {
+      tensors.push_back({i < names.size() ? names[i] : "", viewOf(get(op, i))});
+    }
+    if (rt::saveTensors(op.stringAttr("path"), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error))
+      return true;
     return fail(op, Code::E0904, error);
   }
 

@@ -148,8 +148,7 @@ MaybeFailure matrices(const ir::Op& op, Operands in, std::span<Tensor> out) {
   for (int64_t item = 0; item < batch; ++item) {
     const MatrixFault fault = oneMatrix(op, in, out, item);
     if (fault == MatrixFault::None) continue;
-    const std::string which = batch > 1 ? "matrix " + std::to_string(item) + " of the batch " : "the matrix ";
-    return Failure{Code::E0905, "`" + std::string(op.info().mnemonic) + "`: " + which + std::string(describe(fault))};
+    return Failure{Code::E0905, "the matrix " + std::string(describe(fault))};
   }
   return {};
 }

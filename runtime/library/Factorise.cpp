@@ -20,7 +20,7 @@ struct LuWork {
 template <class T>
 Plan planPivotsOf(const Call& call) {
   const int n = columns(call.operands[0]);
-  return {Call::batch(call.operands[0], 2), cubic(n, 0.7), LuWork<T>(Scratch(), n).bytes};
+  return {batch(call.operands[0], 2), cubic(n, 0.7), LuWork<T>(Scratch(), n).bytes};
 }
 Plan planPivots(const Call& call) { return TENC_FOR_PRECISION(call, planPivotsOf, call); }
 
@@ -57,7 +57,7 @@ struct InverseWork {
 template <class T>
 Plan planInverseOf(const Call& call) {
   const int n = columns(call.operands[0]);
-  return {Call::batch(call.operands[0], 2), cubic(n, 2), InverseWork<T>(Scratch(), n).bytes};
+  return {batch(call.operands[0], 2), cubic(n, 2), InverseWork<T>(Scratch(), n).bytes};
 }
 Plan planInverse(const Call& call) { return TENC_FOR_PRECISION(call, planInverseOf, call); }
 
@@ -95,7 +95,7 @@ template <class T>
 Plan planSolveOf(const Call& call) {
   const int n = columns(call.operands[0]), k = columns(call.operands[1]);
   const double cost = cubic(n, 0.7) + 0.1 * n * n * static_cast<double>(k);
-  return {Call::batch(call.operands[0], 2), cost, SolveWork<T>(Scratch(), n, k).bytes};
+  return {batch(call.operands[0], 2), cost, SolveWork<T>(Scratch(), n, k).bytes};
 }
 Plan planSolve(const Call& call) { return TENC_FOR_PRECISION(call, planSolveOf, call); }
 
@@ -121,14 +121,14 @@ Failure runSolve(const Call& call, void* const* buffers, int64_t item, void* scr
 
 Plan planTriangular(const Call& call) {
   const double n = columns(call.operands[0]), k = columns(call.operands[1]);
-  return {Call::batch(call.operands[0], 2), 300 + 0.05 * n * n * k, 0};
+  return {batch(call.operands[0], 2), 300 + 0.05 * n * n * k, 0};
 }
 
 template <class T>
 Failure runTriangularOf(const Call& call, void* const* buffers, int64_t item) {
   const int n = columns(call.operands[0]), k = columns(call.operands[1]);
   if (n == 0 || k == 0) return Failure::None;
-  const bool lower = call.option("lower") != 0, unit = call.option("unit") != 0;
+  const bool lower = option(call, "lower") != 0, unit = option(call, "unit") != 0;
   const T* a = part<T>(call, buffers, 0, item, 2);
   for (int i = 0; i < n && !unit; ++i)
     if (a[int64_t{i} * n + i] == 0) return Failure::Singular;
@@ -144,9 +144,7 @@ Failure runTriangular(const Call& call, void* const* buffers, int64_t item, void
 
 // ---- cholesky: the upper factor of the transpose is the lower one
 
-Plan planCholesky(const Call& call) {
-  return {Call::batch(call.operands[0], 2), cubic(columns(call.operands[0]), 0.35), 0};
-}
+Plan planCholesky(const Call& call) { return {batch(call.operands[0], 2), cubic(columns(call.operands[0]), 0.35), 0}; }
 
 template <class T>
 Failure runCholeskyOf(const Call& call, void* const* buffers, int64_t item) {
@@ -182,7 +180,7 @@ template <class T>
 Plan planQrOf(const Call& call) {
   const int m = rows(call.operands[0]), n = columns(call.operands[0]);
   const double cost = 300 + 0.15 * m * static_cast<double>(n) * std::min(m, n);
-  return {Call::batch(call.operands[0], 2), cost, QrWork<T>(Scratch(), m, n).bytes};
+  return {batch(call.operands[0], 2), cost, QrWork<T>(Scratch(), m, n).bytes};
 }
 Plan planQr(const Call& call) { return TENC_FOR_PRECISION(call, planQrOf, call); }
 

@@ -5,13 +5,13 @@
 namespace tenc::rt {
 namespace library {
 
-int64_t Call::option(std::string_view name, int64_t otherwise) const {
-  for (const auto& [key, value] : options)
+int64_t option(const Call& call, std::string_view name, int64_t otherwise) {
+  for (const auto& [key, value] : call.options)
     if (key == name) return value;
   return otherwise;
 }
 
-int64_t Call::batch(const abi::TensorRef& t, size_t inner) {
+int64_t batch(const abi::TensorRef& t, size_t inner) {
   int64_t n = 1;
   for (size_t d = 0; d + inner < t.shape.size(); ++d) n *= t.shape[d];
   return n;
@@ -26,12 +26,10 @@ const Routine* find(std::string_view name) {
 
 namespace {
 
-const Call& callOf(const abi::LibraryCall& c) { return static_cast<const Call&>(c); }
-
 /// The kernel of every library call; scalar 0 is the call.
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch) {
-  const Call& call = callOf(*reinterpret_cast<const abi::LibraryCall*>(scalars[0]));
+  const Call& call = *reinterpret_cast<const Call*>(scalars[0]);
   const Routine* routine = find(call.routine);
   for (int64_t i = begin; i < end; ++i) {
     uint32_t seen = __atomic_load_n(fault, __ATOMIC_RELAXED);
@@ -39,8 +37,7 @@ void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int6
     const auto failure = static_cast<uint32_t>(routine->run(call, buffers, i, scratch));
     // The smallest fault is kept, whichever item was first.
     while (failure != 0 && seen != abi::kInterruptFault && (seen == 0 || failure < seen) &&
-           !__atomic_compare_exchange_n(fault, &seen, failure, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-    }
+           !__atomic_compare_exchange_n(fault, &seen, failure, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
   }
 }
 
@@ -51,7 +48,7 @@ void bindLibrary(abi::Program& program) {
   constexpr double kGrainNanoseconds = 20000;
   for (abi::Kernel& k : program.kernels) {
     if (!k.library) continue;
-    const library::Plan plan = library::find(k.library->routine)->plan(library::callOf(*k.library));
+    const library::Plan plan = library::find(k.library->routine)->plan(*k.library);
     k.fn = library::runItems;
     k.items = plan.items;
     k.grain = static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6));

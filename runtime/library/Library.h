@@ -1,5 +1,6 @@
-// Routines that programs call by name on dense buffers: sorting and linear algebra. Each works on the rows (last dim) or
-// matrices (last two dims) of a batch; items of the batch may run in any order and on any thread with the same result.
+// Routines that programs call by name on dense buffers: sorting and linear algebra. Each works on the rows (last dim)
+// or matrices (last two dims) of a batch; items of the batch may run in any order and on any thread with the same
+// result.
 #pragma once
 #include <span>
 #include <string>
@@ -10,14 +11,12 @@
 
 namespace tenc::rt::library {
 
-/// What a call is, without its data.
-struct Call : abi::LibraryCall {
-  int64_t option(std::string_view name, int64_t otherwise = 0) const;
-  /// Dim `fromEnd` (1 is the last) of an operand or result.
-  static int64_t dim(const abi::TensorRef& t, size_t fromEnd) { return t.shape[t.shape.size() - fromEnd]; }
-  /// The product of the dims before the last `inner`.
-  static int64_t batch(const abi::TensorRef& t, size_t inner);
-};
+using Call = abi::LibraryCall;
+int64_t option(const Call& call, std::string_view name, int64_t otherwise = 0);
+/// Dim `fromEnd` (1 is the last) of an operand or result.
+inline int64_t dim(const abi::TensorRef& t, size_t fromEnd) { return t.shape[t.shape.size() - fromEnd]; }
+/// The product of the dims before the last `inner`.
+int64_t batch(const abi::TensorRef& t, size_t inner);
 
 /// How the work is shared out.
 struct Plan {

@@ -27,8 +27,8 @@ class Scratch {
 };
 
 /// The last two dims of a matrix and the last dim of a vector, as LAPACK's integers (InferLibrary.cpp bounds them).
-inline int rows(const abi::TensorRef& t) { return static_cast<int>(Call::dim(t, 2)); }
-inline int columns(const abi::TensorRef& t) { return static_cast<int>(Call::dim(t, 1)); }
+inline int rows(const abi::TensorRef& t) { return static_cast<int>(dim(t, 2)); }
+inline int columns(const abi::TensorRef& t) { return static_cast<int>(dim(t, 1)); }
 
 /// The part of `item` in buffer `index`, whose last `inner` dims belong to one item.
 template <class T>
@@ -36,7 +36,7 @@ T* part(const Call& call, void* const* buffers, size_t index, int64_t item, size
   const abi::TensorRef& t =
       index < call.operands.size() ? call.operands[index] : call.results[index - call.operands.size()];
   int64_t n = 1;
-  for (size_t d = 1; d <= inner; ++d) n *= Call::dim(t, d);
+  for (size_t d = 1; d <= inner; ++d) n *= dim(t, d);
   return static_cast<T*>(buffers[index]) + item * n;
 }
 

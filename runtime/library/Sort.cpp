@@ -107,23 +107,23 @@ void narrow(uint8_t dtype, const uint32_t* wide, void* out, size_t n) {
 }
 
 const std::byte* rowOf(void* const* buffers, const abi::TensorRef& t, int64_t item, int width) {
-  return static_cast<const std::byte*>(buffers[0]) + item * Call::dim(t, 1) * width;
+  return static_cast<const std::byte*>(buffers[0]) + item * dim(t, 1) * width;
 }
 
 Plan planSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(Call::dim(x, 1));
+  const auto n = static_cast<size_t>(dim(x, 1));
   const size_t scratch = kBytes[x.dtype] < 4 ? 2 * 4 * n : 0;
-  return {Call::batch(x, 1), sortCost(static_cast<double>(n)), scratch};
+  return {batch(x, 1), sortCost(static_cast<double>(n)), scratch};
 }
 
 Failure runSort(const Call& call, void* const* buffers, int64_t item, void* scratch) {
   const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(Call::dim(x, 1));
-  const bool descending = call.option("descending") != 0;
+  const auto n = static_cast<size_t>(dim(x, 1));
+  const bool descending = option(call, "descending") != 0;
   const int width = kBytes[x.dtype];
   const void* row = rowOf(buffers, x, item, width);
-  void* out = static_cast<std::byte*>(buffers[1]) + item * Call::dim(x, 1) * width;
+  void* out = static_cast<std::byte*>(buffers[1]) + item * dim(x, 1) * width;
   if (width == 8) {
     sortWide(static_cast<const uint64_t*>(row), static_cast<uint64_t*>(out), n, kindOf(x.dtype), descending);
   } else if (width == 4) {
@@ -154,10 +154,10 @@ bool packs(uint8_t dtype, size_t n) { return kBytes[dtype] < 8 && n <= uint64_t{
 
 Plan planArgSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(Call::dim(x, 1));
+  const auto n = static_cast<size_t>(dim(x, 1));
   size_t scratch = kBytes[x.dtype] < 4 ? 4 * n : 0;
   if (!packs(x.dtype, n)) scratch = (sizeof(KeyPlace) + 4) * n;
-  return {Call::batch(x, 1), 2 * sortCost(static_cast<double>(n)), scratch};
+  return {batch(x, 1), 2 * sortCost(static_cast<double>(n)), scratch};
 }
 
 /// Key and place of every element of a row that has 64-bit elements or 2^32 of them.
@@ -180,10 +180,10 @@ void wideKeys(uint8_t dtype, const void* row, KeyPlace* pairs, size_t n, bool de
 
 Failure runArgSort(const Call& call, void* const* buffers, int64_t item, void* scratch) {
   const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(Call::dim(x, 1));
-  const bool descending = call.option("descending") != 0;
+  const auto n = static_cast<size_t>(dim(x, 1));
+  const bool descending = option(call, "descending") != 0;
   const void* row = rowOf(buffers, x, item, kBytes[x.dtype]);
-  auto* places = static_cast<uint64_t*>(buffers[1]) + item * Call::dim(x, 1);
+  auto* places = static_cast<uint64_t*>(buffers[1]) + item * dim(x, 1);
   if (packs(x.dtype, n)) {
     const auto* wide = static_cast<const uint32_t*>(row);
     if (kBytes[x.dtype] < 4) {
@@ -238,17 +238,17 @@ constexpr size_t kPiece = 1024;  // elements whose pairs are made at a time
 
 Plan planTopK(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(Call::dim(x, 1)), k = static_cast<size_t>(call.option("k"));
+  const auto n = static_cast<size_t>(dim(x, 1)), k = static_cast<size_t>(option(call, "k"));
   const size_t element = packs(x.dtype, n) ? 8 : sizeof(KeyPlace);
   const size_t scratch = (Least<uint64_t>::capacity(k) + kPiece) * element + kPiece * 4;
-  return {Call::batch(x, 1), 2.0 * static_cast<double>(n) + sortCost(static_cast<double>(k)), scratch};
+  return {batch(x, 1), 2.0 * static_cast<double>(n) + sortCost(static_cast<double>(k)), scratch};
 }
 
 Failure runTopK(const Call& call, void* const* buffers, int64_t item, void* scratch) {
   const abi::TensorRef& x = call.operands[0];
-  const auto n = static_cast<size_t>(Call::dim(x, 1)), k = static_cast<size_t>(call.option("k"));
+  const auto n = static_cast<size_t>(dim(x, 1)), k = static_cast<size_t>(option(call, "k"));
   if (k == 0) return Failure::None;
-  const bool descending = call.option("largest") != 0;
+  const bool descending = option(call, "largest") != 0;
   const int width = kBytes[x.dtype];
   const std::byte* row = rowOf(buffers, x, item, width);
   auto* values = static_cast<std::byte*>(buffers[1]) + item * static_cast<int64_t>(k) * width;

@@ -28,7 +28,7 @@ struct EighWork {
 template <class T>
 Plan planEighOf(const Call& call) {
   const int n = columns(call.operands[0]);
-  return {Call::batch(call.operands[0], 2), 1000 + cubic(n, 9), EighWork<T>(Scratch(), n).bytes};
+  return {batch(call.operands[0], 2), 1000 + cubic(n, 9), EighWork<T>(Scratch(), n).bytes};
 }
 Plan planEigh(const Call& call) { return TENC_FOR_PRECISION(call, planEighOf, call); }
 
@@ -83,13 +83,13 @@ struct SvdWork {
   size_t bytes;
 };
 
-const char* jobOf(const Call& call) { return call.results.size() == 1 ? "N" : call.option("full") ? "A" : "S"; }
+const char* jobOf(const Call& call) { return call.results.size() == 1 ? "N" : option(call, "full") ? "A" : "S"; }
 
 template <class T>
 Plan planSvdOf(const Call& call) {
   const int m = rows(call.operands[0]), n = columns(call.operands[0]);
   const double cost = 1000 + 0.8 * m * static_cast<double>(n) * std::min(m, n);
-  return {Call::batch(call.operands[0], 2), cost, SvdWork<T>(Scratch(), jobOf(call), m, n).bytes};
+  return {batch(call.operands[0], 2), cost, SvdWork<T>(Scratch(), jobOf(call), m, n).bytes};
 }
 Plan planSvd(const Call& call) { return TENC_FOR_PRECISION(call, planSvdOf, call); }
 
@@ -157,7 +157,7 @@ template <class T>
 Plan planLstsqOf(const Call& call) {
   const int m = rows(call.operands[0]), n = columns(call.operands[0]), k = columns(call.operands[1]);
   const double cost = 1000 + 0.6 * m * static_cast<double>(n) * std::min(m, n);
-  return {Call::batch(call.operands[0], 2), cost, LstsqWork<T>(Scratch(), m, n, std::max(1, k)).bytes};
+  return {batch(call.operands[0], 2), cost, LstsqWork<T>(Scratch(), m, n, std::max(1, k)).bytes};
 }
 Plan planLstsq(const Call& call) { return TENC_FOR_PRECISION(call, planLstsqOf, call); }
 
