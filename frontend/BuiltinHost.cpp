@@ -1,8 +1,5 @@
-// What talks to the host: print, files, the seed, the clock, and questions about devices.
-#include <filesystem>
-
+// What talks to the host: print, the seed, the clock, and questions about devices.
 #include "frontend/Builtin.h"
-#include "runtime/io/Io.h"
 
 namespace tenc::frontend {
 
@@ -19,88 +16,6 @@ Val print(BuiltinCall& k) {
   if (!parts.ok) return Val::none();
   k.l.at(k.span);
   k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
-  return Val::unit(k.span);
-}
-
-// ---- files
-
-std::string formatOf(const std::string& path, std::string_view function) {
-  if (function == "load_csv") return "csv";
-  if (function == "load_bytes" || function == "save_bytes") return "bytes";
-  size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(dot + 1);
-}
-
-/// Whether this script has already been seen to write `path`, so that it may exist only later.
-bool writtenBefore(const ir::Region& region, const std::string& path) {
-  for (const auto& op : region.ops) {
-    if (op->kind == OpKind::Save && op->stringAttr("path") == path) return true;
-    for (const auto& inner : op->regions) {
-      if (writtenBefore(*inner, path)) return true;
-    }
-  }
-  return false;
-}
-
-bool writtenBefore(const ir::Module& m, const std::string& path) {
-  for (const auto& f : m.funcs) {
-    if (f->body && writtenBefore(*f->body, path)) return true;
-  }
-  return false;
-}
-
-Val load(BuiltinCall& k) {
-  auto path = k.l.constString(k["path"], "the path");
-  if (!path) return Val::none();
-  std::string format = formatOf(*path, k.row.name);
-  if (format == "safetensors" || (k.expected && !k.expected->isTensor() && k.expected->kind != Ty::Kind::Unknown)) {
-    return k.l.notYet(k.span, "loading trees and safetensors");
-  }
-  const Ty* want = k.expected && k.expected->isTensor() ? k.expected : nullptr;
-  std::string error;
-  auto header = rt::readHeader(*path, format, error);
-  ir::Type type;
-  if (header) {
-    type.dtype = static_cast<DType>(header->dtype);
-    type.shape = header->shape;
-    // Text has no dtype of its own: the declared one is read.
-    if (format == "csv" && want && want->dtype) type.dtype = *want->dtype;
-    if (want) {
-      bool fits = !want->dtype || *want->dtype == type.dtype;
-      if (want->dims) {
-        fits = fits && want->dims->size() == type.shape.size();
-        for (size_t i = 0; fits && i < type.shape.size(); ++i) {
-          fits = (*want->dims)[i] < 0 || (*want->dims)[i] == type.shape[i];
-        }
-      }
-      if (!fits) {
-        return k.fail(Code::E0502,
-                      "`" + *path + "` holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
-      }
-    }
-  } else if (want && want->complete() && writtenBefore(k.l.module, *path)) {
-    type = {*want->dtype, *want->dims, {}};  // checked when it is read
-  } else {
-    bool exists = std::filesystem::exists(std::filesystem::path(*path));
-    return k.fail(exists ? Code::E0502 : Code::E0501, error);
-  }
-  return k.result(k.c.b.makeTyped(OpKind::Load, {}, {type}, {{"path", *path}, {"format", format}})->result());
-}
-
-Val save(BuiltinCall& k) {
-  auto path = k.l.constString(k["path"], "the path");
-  if (!path || k["x"].poison()) return Val::none();
-  std::string format = formatOf(*path, k.row.name);
-  if (format == "safetensors") return k.l.notYet(k.span, "saving safetensors");
-  if (k["x"].isTree()) {
-    return k.fail(Code::E0503,
-                  "`" + *path + "` holds one tensor, not " + describe(k["x"]) + "; a tree is saved as .safetensors");
-  }
-  ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
-  std::string why = rt::checkSave(format, static_cast<uint8_t>(x->type.dtype), x->type.shape);
-  if (!why.empty()) return k.fail(Code::E0503, "cannot write " + ir::toString(x->type) + " to `" + *path + "`: " + why);
-  k.c.b.make(OpKind::Save, {x}, {{"path", *path}, {"format", format}});
   return Val::unit(k.span);
 }
 
@@ -170,11 +85,6 @@ Val aboutDevice(BuiltinCall& k) {
 
 constexpr BuiltinRow kRows[] = {
     {"print", "print(...)", "Values and strings, with blanks between, and a newline.", print},
-    {"load", "load(path; name: str?)", "A tensor from a file; its shape is read while compiling.", load},
-    {"load_csv", "load_csv(path)", "A table of numbers from a text file.", load},
-    {"load_bytes", "load_bytes(path)", "The bytes of a file, u8[N].", load},
-    {"save", "save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm.", save},
-    {"save_bytes", "save_bytes(path, x)", "Writes u8[N] as it stands.", save},
     {"text", "text(x)", "Bytes as text, for `print`.", notYet},
     {"seed", "seed(n)", "Fixes the random numbers that follow.", seed},
     {"rng_state", "rng_state()", "The state of the generator, u64[2].", notYet},

@@ -35,6 +35,7 @@ struct Options {
   int cudaCount = 0;                                  ///< real or virtual
   std::function<std::string(std::string_view)> deviceName;    ///< name(gpu)
   std::function<int64_t(std::string_view)> deviceMemory;      ///< memory(gpu)
+  std::string fileRoot;                               ///< --sandbox-dir: the folder that files are confined to, or ""
   bool tests = false;                                 ///< lower `test` blocks as functions "test.N"
   bool benches = false;                               ///< lower `bench` blocks
   bool checkUncalled = false;                         ///< `tenc check`: instantiate functions that nobody calls

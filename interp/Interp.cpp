@@ -150,6 +150,12 @@ class Frame {
 
   bool compute(const Op& op) {
     Values in = takeAll(op);
+    if (op.has(Trait::Library)) {
+      Values made;
+      for (const auto& r : op.results) made.push_back(allocate(r->type));
+      if (MaybeFailure failed = library(op, in, made)) return fail(op, failed->code, failed->message);
+      return results(op, std::move(made));
+    }
     const ir::Type& type = op.result()->type;
     const bool update = op.has(Trait::Scatters);
     Tensor out = update || op.kind == OpKind::Constant ? Tensor{type, nullptr} : allocate(type);
@@ -271,17 +277,22 @@ class Frame {
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!rt::loadInto(op.stringAttr("path"), op.stringAttr("format"), static_cast<uint8_t>(out.type.dtype),
-                      out.type.shape, out.data->data(), error))
+    if (!rt::loadInto({op.stringAttr("path"), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
+                      static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
     return true;
   }
 
   bool saveFile(const Op& op) {
-    if (op.operandCount() != 1) return fail(op, Code::E0190, "saving several tensors in one file is not supported");
     std::string error;
-    if (rt::saveTensor(op.stringAttr("path"), op.stringAttr("format"), viewOf(get(op, 0)), error)) return true;
+    std::vector<rt::NamedTensor> tensors;
+    const auto& names = op.stringsAttr("names");
+    for (size_t i = 0; i < op.operandCount(); ++i) {
+      tensors.push_back({i < names.size() ? names[i] : "", viewOf(get(op, i))});
+    }
+    if (rt::saveTensors(op.stringAttr("path"), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error))
+      return true;
     return fail(op, Code::E0904, error);
   }
 

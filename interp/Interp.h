@@ -26,6 +26,7 @@ struct Options {
   std::function<void(std::string_view)> print;  ///< takes what the program prints; standard output when empty
   std::vector<Tensor> arguments;                ///< of the function, by position
   uint64_t seed = 0;
+  std::string fileRoot;                         ///< --sandbox-dir: the folder that files are confined to, or ""
 };
 
 /// Why a program stopped: E0901 to E0904, or E0190 for what the interpreter does not do.

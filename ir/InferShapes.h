@@ -58,5 +58,6 @@ Inferred inferDynamicSlice(const InferContext& c);
 Inferred inferUpdateSlice(const InferContext& c);
 Inferred inferDynamicUpdate(const InferContext& c);
 Inferred inferScatter(const InferContext& c);
+Inferred inferLibrary(const InferContext& c);
 
 }  // namespace tenc::ir

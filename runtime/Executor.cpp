@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "runtime/Device.h"
 #include "runtime/Format.h"
@@ -48,6 +51,7 @@ class Executor {
   std::vector<void*> args_;
   std::vector<uint64_t> scalars_;
   std::vector<DeviceArg> deviceArgs_;
+  std::map<const std::byte*, std::unique_ptr<MappedTensor>> mapped_;  // files that buffers are in, by address
   PendingCopies pending_;
   uint64_t order_ = 0;   // steps given to devices so far
   bool failed_ = false;  // a device stopped, which was seen when something was waited for
@@ -246,6 +250,7 @@ class Executor {
   bool launch(const Step& s) {
     const abi::Kernel& k = p_.kernels[s.kernel];
     scalars_.clear();
+    if (k.library) scalars_.push_back(reinterpret_cast<uint64_t>(k.library.get()));
     for (BufferId b : s.scalars) scalars_.push_back(host<uint64_t>(b));
     if (failed_) return devicesAreWell();
     if (Device* d = devices_[s.device]) {
@@ -354,9 +359,24 @@ class Executor {
 
   bool load(const Step& s) {
     const auto& t = s.tensors[0];
-    std::vector<std::byte> staging(bytes(t));
     std::string error;
-    if (!loadInto(s.path, s.format, t.dtype, t.shape, staging.data(), error))
+    const FileSource source{s.path, s.format, s.name};
+    if (!deviceOf(t.buffer)) {
+      settle(at(t), bytes(t), true);
+      if (t.byteOffset == 0) {
+        // The buffer moves to the pages of the file; if it was in such pages already, those go.
+        if (auto mapped = MappedTensor::of(source, m_.options().files, t.dtype, t.shape)) {
+          std::byte* const before = std::exchange(address_[t.buffer], mapped->elements());
+          mapped_.emplace(mapped->elements(), std::make_unique<MappedTensor>(std::move(*mapped)));
+          mapped_.erase(before);
+          return true;
+        }
+      }
+      return loadInto(source, m_.options().files, t.dtype, t.shape, at(t), error) ||
+             stop(FaultKind::File, s.site, error);
+    }
+    std::vector<std::byte> staging(bytes(t));
+    if (!loadInto(source, m_.options().files, t.dtype, t.shape, staging.data(), error))
       return stop(FaultKind::File, s.site, error);
     put(t, staging.data());
     return true;
@@ -365,8 +385,12 @@ class Executor {
   bool save(const Step& s) {
     if (!devicesAreWell()) return false;
     std::string error;
-    const auto& t = s.tensors[0];
-    return saveTensor(s.path, s.format, {t.dtype, t.shape, read(t)}, error) || stop(FaultKind::File, s.site, error);
+    std::vector<NamedTensor> tensors;
+    for (size_t i = 0; i < s.tensors.size(); ++i) {
+      const auto& t = s.tensors[i];
+      tensors.push_back({i < s.names.size() ? s.names[i] : "", {t.dtype, t.shape, read(t)}});
+    }
+    return saveTensors(s.path, s.format, tensors, m_.options().files, error) || stop(FaultKind::File, s.site, error);
   }
 
   void keepResults() {

@@ -27,6 +27,7 @@ struct MachineOptions {
   // For tests:
   bool poisonHost = false;  ///< fills the host's arena before a run, so that what a run touched shows
   bool dropWaits = false;   ///< plants a bug: nobody waits for a device
+  FileAccess files = {};      ///< where loads and saves may go
 };
 
 class Machine {

@@ -194,7 +194,8 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
   if (info.rule == ShapeRule::Created) {
     for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(i < 2 ? DType::U64 : DType::I64, {}));
   } else {
-    for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(t, {2, 3}));
+    const Dims shape = info.rule == ShapeRule::Library ? Dims{2, 3, 3} : Dims{2, 3};
+    for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(t, shape));
     if (info.rule == ShapeRule::Select) operands[0] = k.param(DType::Bool, {2, 3});
   }
   std::vector<Builder::NamedAttr> attrs;
@@ -202,6 +203,7 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
     if (spec.name == "axes") attrs.push_back({spec.name, Dims{1}});
     if (spec.name == "shape") attrs.push_back({spec.name, Dims{5, 2}});
     if (spec.name == "axis") attrs.push_back({spec.name, int64_t{1}});
+    if (spec.name == "k") attrs.push_back({spec.name, int64_t{2}});
     if (spec.name == "dtype") attrs.push_back({spec.name, t});
     if (spec.kind == "float") attrs.push_back({spec.name, 1e-5});
     if (spec.kind == "bool") attrs.push_back({spec.name, true});

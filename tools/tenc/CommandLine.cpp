@@ -138,6 +138,12 @@ constexpr Option kOptions[] = {
      }},
     {"target-cpu", "NAME", "code for NAME, at most what this machine has: x86-64-v3, haswell, ... (native)",
      [](CommandLine& c, std::string_view v) { return c.session.targetCpu = v, !v.empty(); }},
+    {"sandbox-dir", "folder", "load and save only in this folder, wherever links lead",
+     [](CommandLine& c, std::string_view v) {
+       const auto access = rt::FileAccess::within(std::string(v));
+       if (access) c.session.fileRoot = access->root;
+       return access.has_value();
+     }},
     {"engine", "compiled|interp", "run compiled code, or the reference interpreter",
      [](CommandLine& c, std::string_view v) {
        c.session.interpret = v == "interp";

@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/CpuBackend.h"
 #include "ir/Ir.h"
+#include "runtime/library/Library.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/TransferList.h"
@@ -46,6 +47,10 @@ Code codeOf(abi::FaultKind kind) {
     case abi::FaultKind::NegativePower: return Code::E0902;
     case abi::FaultKind::Assertion: return Code::E0903;
     case abi::FaultKind::File: return Code::E0904;
+    case abi::FaultKind::Singular:
+    case abi::FaultKind::NotPositiveDefinite:
+    case abi::FaultKind::NotFinite:
+    case abi::FaultKind::NoConvergence: return Code::E0905;
   }
   return Code::E0901;
 }
@@ -58,6 +63,10 @@ std::string messageOf(abi::FaultKind kind, const std::string& text) {
     case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
     case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
     case abi::FaultKind::File: return text.empty() ? "file failed" : text;
+    case abi::FaultKind::Singular: return "the matrix is singular";
+    case abi::FaultKind::NotPositiveDefinite: return "the matrix is not positive definite";
+    case abi::FaultKind::NotFinite: return "the matrix holds an infinity or NaN";
+    case abi::FaultKind::NoConvergence: return "the decomposition does not converge";
   }
   return text;
 }
@@ -116,6 +125,7 @@ rt::Machine& Session::machine() {
     options.virtualCuda = options_.virtualCuda;
     options.virtualBytes = options_.virtualBytes;
     options.virtualOrder = options_.virtualOrder;
+    options.files = {options_.fileRoot};
     machine_ = std::make_unique<rt::Machine>(options);
     watchMachine(machine_.get());
   }
@@ -188,6 +198,7 @@ frontend::Options Session::frontendOptions() {
     const bool isVirtual = device != "cpu" && options_.virtualBytes != 0;
     return static_cast<int64_t>(isVirtual ? options_.virtualBytes : hostMemory());
   };
+  o.fileRoot = options_.fileRoot;
   o.tests = options_.tests;
   o.benches = options_.benches;
   o.checkUncalled = options_.checkUncalled;
@@ -261,6 +272,7 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
   }
   checkMemory(m, compiled.memory);
   if (!diags_.ok()) return std::nullopt;
+  rt::bindLibrary(compiled.program);
   return compiled;
 }
 
@@ -362,7 +374,9 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
 
 Outcome Session::interpret(const ir::Module& m, const interp::Options& options) {
   const Timings::Scope scope(timings_, "interpret");
-  const interp::Result r = interp::run(m, *m.main(), options);
+  interp::Options confined = options;
+  confined.fileRoot = options_.fileRoot;
+  const interp::Result r = interp::run(m, *m.main(), confined);
   if (r.ok()) return Outcome::Ok;
   reportStop(r.stop->code, m, r.stop->loc, r.stop->message);
   return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;

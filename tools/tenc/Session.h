@@ -33,6 +33,7 @@ struct SessionOptions {
   bool interpret = false;     ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
+  std::string fileRoot;            ///< --sandbox-dir, as a real path; empty: files may be anywhere
   std::string targetCpu;           ///< --target-cpu; empty: this machine's
   std::string transfers = "warn";  ///< allow, warn, deny
   std::string debugPass;
