@@ -176,6 +176,9 @@ class Lowering {
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
 
+  /// `f` with its ops at the end of `region`.
+  void inRegion(ir::Region* region, const std::function<void()>& f);
+
   // ---- expressions, for indexing and formats
   Val eval(const ast::Expr& e, const Ty* expected = nullptr);
   /// As `eval`, settled.
@@ -483,7 +486,6 @@ class Lowering {
   ir::Value* addResult(ir::Op* op, ir::Type t);
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Runs `f` with the builder at the end of `region`.
-  void inRegion(ir::Region* region, const std::function<void()>& f);
   Val placeholder(const Val& like);
   Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }
