@@ -168,6 +168,10 @@ class Lowering {
   Ty typeOf(const Val& v);
 
   // ---- functions (Calls.cpp)
+  /// `f` over `n` instances at once (Vmap.cpp): instance i gets row i of the leaves of the `mapped` arguments, and the
+  /// others as they are; the leaves of the result have a leading dim of n.
+  using InstanceFn = std::function<Val(std::vector<Val>)>;
+  Val overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args, const std::vector<bool>& mapped, Span span);
   /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
   Val callValue(const Val& f, std::vector<Val> args, Span span);
   Val call(const Val& f, CallArgs args);
@@ -327,6 +331,8 @@ class Lowering {
   Val callDecl(const FnDecl& decl, CallArgs& args);
   Val callLambda(const FnValue& f, CallArgs& args);
   Val callTransform(const FnValue& f, CallArgs& args);
+  Val makeVmap(CallArgs& args);
+  Val callVmap(const FnValue& f, CallArgs& args);
   Val callStruct(const Val& f, CallArgs& args);
   /// Arguments in the order of the parameters; defaults are null.
   bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
