@@ -283,7 +283,8 @@ bool Batcher::select(const Op& op, Value* condition) {
 
 bool Batcher::counted(const Op& op) {
   const ir::Region& from = *op.regions[0];
-  const bool sameBounds = !entry(op.operand(0)).batched && !entry(op.operand(1)).batched && !entry(op.operand(2)).batched;
+  const bool sameBounds =
+      !entry(op.operand(0)).batched && !entry(op.operand(1)).batched && !entry(op.operand(2)).batched;
   const size_t n = op.results.size();
   if (!sameBounds) {
     Value *hi = batched(op.operand(1)), *step = batched(op.operand(2));
@@ -338,9 +339,7 @@ bool Batcher::counted(const Op& op) {
       made->erase();
       continue;
     }
-    for (size_t i = 0; i < n; ++i) {
-      define(op, i, made->addResult(withoutPlace(operands[3 + i]->type)), flags[i]);
-    }
+    for (size_t i = 0; i < n; ++i) { define(op, i, made->addResult(withoutPlace(operands[3 + i]->type)), flags[i]); }
     return true;
   }
 }
@@ -361,8 +360,7 @@ bool Batcher::whileLoop(const Op& op) {
     for (size_t r = 0; r < 2; ++r) {
       const ir::Region& lane = r == 0 ? test : from;
       for (size_t i = 0; i < n; ++i) {
-        bind(lane.args[i].get(),
-             {regions[r]->addArg(withoutPlace(operands[i]->type), lane.args[i]->name), flags[i]});
+        bind(lane.args[i].get(), {regions[r]->addArg(withoutPlace(operands[i]->type), lane.args[i]->name), flags[i]});
       }
       const bool ok = inside(regions[r], [&] {
         if (!body(lane)) return false;

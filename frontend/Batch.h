@@ -88,7 +88,7 @@ class Batcher {
   bool failed_ = false;
   std::unordered_map<const ir::Value*, Entry> env_;
   ir::Value* anchor_ = nullptr;  ///< the first batched value: what loops carry lives where it does
-  ir::Value* mask_ = nullptr;  ///< bool [n]: the instances that are here; null for all
+  ir::Value* mask_ = nullptr;    ///< bool [n]: the instances that are here; null for all
   std::unordered_map<const ir::Func*, std::vector<std::pair<std::vector<bool>, ir::Func*>>> variants_;
   std::unordered_map<const ir::Func*, std::vector<bool>> variantResults_;
 };

@@ -347,7 +347,8 @@ void Batcher::dynamicUpdate(const Op& op) {
     size[0] = n_;
     size[1 + k] = sizes[k];
     Value* line = starts[k];
-    if (line->type.size() > 0) line = b_->value(OpKind::Slice, {line}, {{"starts", first}, {"sizes", size}, {"steps", step}});
+    if (line->type.size() > 0)
+      line = b_->value(OpKind::Slice, {line}, {{"starts", first}, {"sizes", size}, {"steps", step}});
     Dims column(whole.size(), 1);
     column[0] = n_;
     column[static_cast<size_t>(d) + 1] = sizes[k];
@@ -384,8 +385,9 @@ bool Batcher::oneByOne(const Op& op) {
     const DType t = r->type.dtype;
     Value* zero = ir::isFloat(t) ? b_->scalar(t, 0) : b_->scalarInt(t, 0);
     const Dims shape = led(n_, r->type.shape);
-    Op* on = own.empty() ? nullptr
-                         : b_->makeTyped(OpKind::On, {entry(own[0]).value}, {{t, shape, {}}}, {{"device", std::string()}});
+    Op* on = own.empty()
+                 ? nullptr
+                 : b_->makeTyped(OpKind::On, {entry(own[0]).value}, {{t, shape, {}}}, {{"device", std::string()}});
     if (on == nullptr) {
       operands.push_back(b_->makeTyped(OpKind::Fill, {zero}, {{t, shape, {}}}, {{"shape", shape}})->result());
       continue;

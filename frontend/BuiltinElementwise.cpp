@@ -155,10 +155,12 @@ Val boundFor(BuiltinCall& k, std::string_view name) {
 }
 
 Val clamp(BuiltinCall& k) {
-  return k.l.elementwiseBy({k["x"], boundFor(k, "lo"), boundFor(k, "hi")}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
-    if (v[0]->type.dtype == DType::Bool) return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
-    return k.result(k.c.clamp(v[0], v[1], v[2]));
-  });
+  return k.l.elementwiseBy({k["x"], boundFor(k, "lo"), boundFor(k, "hi")}, k.span, k.row.name,
+                           [&](const std::vector<ir::Value*>& v) {
+                             if (v[0]->type.dtype == DType::Bool)
+                               return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
+                             return k.result(k.c.clamp(v[0], v[1], v[2]));
+                           });
 }
 
 Val lerp(BuiltinCall& k) {
@@ -244,7 +246,8 @@ constexpr BuiltinRow kRows[] = {
     {"lgamma", "lgamma(x)", "Logarithm of |gamma(x)|.", unary, OpKind::Lgamma},
     {"digamma", "digamma(x)", "Derivative of lgamma.", unary, OpKind::Digamma},
     {"sigmoid", "sigmoid(x)", "1 / (1 + exp(-x)).", unary, OpKind::Sigmoid},
-    {"bitwise_invert", "bitwise_invert(x)", "All bits of an integer inverted; of bools their negation.", invertBits, OpKind::BitNot},
+    {"bitwise_invert", "bitwise_invert(x)", "All bits of an integer inverted; of bools their negation.", invertBits,
+     OpKind::BitNot},
     {"logical_not", "logical_not(x)", "Negation of bools.", unary, OpKind::Not},
     {"popcount", "popcount(x)", "Number of bits set in an integer.", unary, OpKind::Popcount},
     {"relu", "relu(x)", "max(x, 0).", relu},

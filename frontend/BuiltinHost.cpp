@@ -127,9 +127,8 @@ Val seed(BuiltinCall& k) {
 Val rngState(BuiltinCall& k) {
   const ir::Type u64{DType::U64, {}, {}};
   ir::Op* next = k.c.b.makeTyped(OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
-  return k.result(
-      k.c.b.value(OpKind::Concat, {k.c.reshape(next->result(0), {1}), k.c.reshape(next->result(1), {1})},
-                  {{"axis", int64_t{0}}}));
+  return k.result(k.c.b.value(OpKind::Concat, {k.c.reshape(next->result(0), {1}), k.c.reshape(next->result(1), {1})},
+                              {{"axis", int64_t{0}}}));
 }
 
 /// A string whose text is known only at run time: one hole, written as bytes.

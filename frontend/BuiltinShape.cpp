@@ -184,8 +184,8 @@ Val repeatEach(BuiltinCall& k) {
   auto axis = k.axis("axis", x->type.rank(), 0);
   if (!axis) return Val::none();
   if (static_cast<int64_t>(times->size()) != x->type.shape[*axis]) {
-    return k.fail(Code::E0202, "`repeat` has " + number(static_cast<int64_t>(times->size())) + " numbers of copies for " +
-                                   number(x->type.shape[*axis]) + " elements");
+    return k.fail(Code::E0202, "`repeat` has " + number(static_cast<int64_t>(times->size())) +
+                                   " numbers of copies for " + number(x->type.shape[*axis]) + " elements");
   }
   std::vector<Val> places;
   for (size_t i = 0; i < times->size(); ++i) {

@@ -59,7 +59,8 @@ class Writer {
       case Val::Kind::Tensor:
         if (format == rt::kTextFormat && v.tensor->type.dtype == DType::U8 && v.tensor->type.rank() == 1) {
           operand(v.tensor, format);
-        } else if (check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) operand(v.tensor, format);
+        } else if (check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan))
+          operand(v.tensor, format);
         return;
       case Val::Kind::Int:
       case Val::Kind::Float:

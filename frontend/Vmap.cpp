@@ -1,5 +1,5 @@
-// vmap(f): f is lowered once, for one instance, into a region that is thrown away; Batch.cpp makes of its ops those over
-// all instances.
+// vmap(f): f is lowered once, for one instance, into a region that is thrown away; Batch.cpp makes of its ops those
+// over all instances.
 #include "frontend/Batch.h"
 #include "frontend/Compose.h"
 #include "frontend/Lowering.h"
@@ -130,8 +130,8 @@ Val Lowering::callVmap(const FnValue& f, CallArgs& args) {
   return result;
 }
 
-Val Lowering::overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args, const std::vector<bool>& mapped,
-                            Span span) {
+Val Lowering::overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args,
+                            const std::vector<bool>& mapped, Span span) {
   at(span);
   ir::Op* scratch = b().makeTyped(OpKind::If, {b().scalarInt(ir::DType::Bool, 0)}, {});
   ir::Region* region = b().addRegion(scratch);
