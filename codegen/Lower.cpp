@@ -287,7 +287,10 @@ class Lowering {
         s.site = site(op.loc, abi::FaultKind::File);
         break;
       case OpKind::Seed: s.kind = Step::Kind::Seed; break;
-      case OpKind::RngNext: s.kind = Step::Kind::RngNext; break;
+      case OpKind::RngNext:
+        s.kind = Step::Kind::RngNext;
+        s.counts = !op.boolAttr("peek");
+        break;
       case OpKind::Time: s.kind = Step::Kind::Time; break;
       default:
         if (out_.error.empty()) out_.error = "`" + std::string(op.info().mnemonic) + "` was not lowered by the passes";

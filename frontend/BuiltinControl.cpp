@@ -37,6 +37,18 @@ class Rows {
     return k_.l.rebuild(xs_, rows);
   }
 
+  /// A value that lives where the rows do.
+  ir::Value* anchor() const { return leaves_[0]; }
+  /// A row for its types: zeros, as there is none.
+  Val emptyRow() const {
+    std::vector<ir::Value*> rows;
+    for (ir::Value* v : leaves_) {
+      const Dims shape(v->type.shape.begin() + 1, v->type.shape.end());
+      rows.push_back(Compose(k_.l.b()).fillOn(v, shape, Compose(k_.l.b()).literal(v, 0)));
+    }
+    return k_.l.rebuild(xs_, rows);
+  }
+
  private:
   BuiltinCall& k_;
   Val xs_;
@@ -62,6 +74,27 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
     all[n] = k.l.b().value(OpKind::DynamicUpdate, {all[n], c.expandDims(parts[n], 0), i}, {{"axes", Dims{0}}});
   }
   return k.l.rebuild(ys, all);
+}
+
+/// What rows of a leading dim of 0 give: the function is compiled once, in a branch that is never taken, for its type.
+Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
+  ir::Builder& b = k.l.b();
+  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
+  Val like;
+  k.l.inRegion(b.addRegion(never), [&] { like = row(); });
+  std::vector<ir::Value*> leaves;
+  if (like.poison() || !k.l.leavesOf(like, leaves)) return Val::none();
+  std::vector<ir::Type> types;
+  for (const ir::Value* v : leaves) types.push_back(v->type);
+  never->erase();
+  k.l.at(k.span);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Dims shape = types[i].shape;
+    shape.insert(shape.begin(), 0);
+    const DType t = types[i].dtype;
+    leaves[i] = k.c.fillOn(xs, shape, ir::isFloat(t) ? k.c.b.scalar(t, 0) : k.c.b.scalarInt(t, 0));
+  }
+  return k.l.rebuild(like, leaves);
 }
 
 /// Room for n rows like `row`, the first of which is `row`.
@@ -92,7 +125,9 @@ LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
 Val map(BuiltinCall& k) {
   Rows xs(k, "xs");
   if (!xs.ok()) return Val::none();
-  if (xs.length() == 0) return k.l.notYet(k.span, "`map` over nothing");
+  if (xs.length() == 0) {
+    return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.l.callValue(k["f"], {xs.emptyRow()}, k.span)); });
+  }
   Val first = tensors(k, k.l.callValue(k["f"], {xs.at(k.l.b().scalarInt(DType::I64, 0))}, k.span));
   if (first.poison()) return first;
   k.l.at(k.span);
@@ -124,7 +159,13 @@ Val scan(BuiltinCall& k) {
   Rows xs(k, "xs");
   Val init = tensors(k, k["init"]);
   if (!xs.ok() || init.poison()) return Val::none();
-  if (xs.length() == 0) return k.l.notYet(k.span, "`scan` over nothing");
+  if (xs.length() == 0) {
+    Val ys = emptyRows(k, xs.anchor(), [&] {
+      auto step = scanStep(k, init, xs.emptyRow());
+      return step ? step->second : Val::none();
+    });
+    return ys.poison() ? ys : Val::ofTuple({init, ys}, k.span);
+  }
   auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
   if (!first) return Val::none();
   k.l.at(k.span);

@@ -19,17 +19,52 @@ Val print(BuiltinCall& k) {
   return Val::unit(k.span);
 }
 
-Val notYet(BuiltinCall& k) { return k.notYet(); }
-
 // ---- seed and clock
 
 Val seed(BuiltinCall& k) {
   ir::Value* s = k.tensor("n", DType::U64);
   if (!s) return Val::none();
-  if (s->type.rank() != 0) return k.l.notYet(k.span, "going back to a state of the generator");
-  if (!ir::isInt(s->type.dtype)) return k.fail(Code::E0201, "a seed is an integer, not " + ir::toString(s->type));
+  const bool isState = s->type.shape == Dims{2} && s->type.dtype == DType::U64;
+  if (!ir::isInt(s->type.dtype) || (!isState && s->type.rank() != 0)) {
+    return k.fail(Code::E0201, "`seed` takes an integer, or the u64[2] of `rng_state()`, not " + ir::toString(s->type));
+  }
+  if (isState) {
+    ir::Value* part[2];
+    for (int64_t i = 0; i < 2; ++i) part[i] = k.c.reshape(k.c.sliceAxis(s, 0, i, 1), Dims{});
+    k.c.b.make(OpKind::Seed, {part[0], part[1]});
+    return Val::unit(k.span);
+  }
   k.c.b.make(OpKind::Seed, {k.c.cast(s, DType::U64)});
   return Val::unit(k.span);
+}
+
+/// (seed, draws so far) as u64[2].
+Val rngState(BuiltinCall& k) {
+  const ir::Type u64{DType::U64, {}, {}};
+  ir::Op* next = k.c.b.makeTyped(OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
+  return k.result(k.c.b.value(OpKind::Concat, {k.c.reshape(next->result(0), {1}), k.c.reshape(next->result(1), {1})},
+                              {{"axis", int64_t{0}}}));
+}
+
+/// A string whose text is known only at run time: one hole, written as bytes.
+Val text(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x", DType::U8);
+  if (!x) return Val::none();
+  if (x->type.dtype != DType::U8 || x->type.rank() != 1) {
+    return k.fail(Code::E0201, "`text` takes u8[N], not " + ir::toString(x->type));
+  }
+  static const std::vector<ast::StringPiece> kHole = [] {
+    std::vector<ast::StringPiece> pieces(1);
+    pieces[0].hole = std::make_unique<ast::Expr>();
+    pieces[0].format = rt::kTextFormat;
+    return pieces;
+  }();
+  Val v;
+  v.kind = Val::Kind::Format;
+  v.span = k.span;
+  v.pieces = &kHole;
+  v.elems.push_back(k.result(x));
+  return v;
 }
 
 Val time(BuiltinCall& k) { return k.result(k.c.b.makeTyped(OpKind::Time, {}, {{DType::F64, {}, {}}})->result()); }
@@ -85,9 +120,9 @@ Val aboutDevice(BuiltinCall& k) {
 
 constexpr BuiltinRow kRows[] = {
     {"print", "print(...)", "Values and strings, with blanks between, and a newline.", print},
-    {"text", "text(x)", "Bytes as text, for `print`.", notYet},
-    {"seed", "seed(n)", "Fixes the random numbers that follow.", seed},
-    {"rng_state", "rng_state()", "The state of the generator, u64[2].", notYet},
+    {"text", "text(x)", "Bytes as text, for `print`.", text},
+    {"seed", "seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
+    {"rng_state", "rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},
     {"time", "time()", "Seconds as f64, after everything before is done.", time},
     {"available", "available(device)", "Whether the machine has a device.", available},
     {"count", "count(kind)", "How many devices of a kind the machine has.", countDevices},

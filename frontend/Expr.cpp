@@ -32,6 +32,9 @@ bool takeParts(const Val& v, size_t& left) {
 Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
   if (spent(e.span)) return Val::none();
   if (builder_) at(e.span);
+  if (!evaluated_.empty()) {
+    if (auto it = evaluated_.find(&e); it != evaluated_.end()) return it->second;
+  }
   Val v;
   switch (e.kind) {
     case ExprKind::Error: return Val::none();
@@ -289,6 +292,13 @@ Val Lowering::evalStruct(const ast::Expr& e) {
   }
   Val type = eval(*callee);
   if (type.poison()) return type;
+  if (given && callee->kind == ExprKind::Name) {
+    if (Val alias = aliasWith(*given, *callee); !alias.is(Kind::Unit)) {
+      if (alias.poison()) return alias;
+      type = alias;
+      given = nullptr;
+    }
+  }
   if (!type.is(Kind::Type) || type.type->kind != Ty::Kind::Struct || !type.type->info) {
     return fail(Code::E0203, callee->span, "a struct is expected before `{`, not " + describe(type));
   }
@@ -385,7 +395,7 @@ Val Lowering::evalIf(const ast::Expr& e, const Ty* expected) {
   here.kind = Boundary::Kind::Expression;
   Boundary* outer = std::exchange(boundary_, &here);
   const Tail none{&kNothing, 0, nullptr, frame().scopes.size(), true};
-  Flow f = lowerIf(e, 0, none, expected, nullptr);
+  Flow f = lowerIf(e, 0, none, expected);
   boundary_ = outer;
   if (e.blocks.size() == e.args.size() && !f.value.poison() && !f.value.is(Kind::Unit)) f.value = Val::unit(e.span);
   return f.value;

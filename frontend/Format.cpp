@@ -57,7 +57,10 @@ class Writer {
     switch (v.kind) {
       case Val::Kind::Poison: parts.ok = false; return;
       case Val::Kind::Tensor:
-        if (check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) operand(v.tensor, format);
+        if (format == rt::kTextFormat && v.tensor->type.dtype == DType::U8 && v.tensor->type.rank() == 1) {
+          operand(v.tensor, format);
+        } else if (check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan))
+          operand(v.tensor, format);
         return;
       case Val::Kind::Int:
       case Val::Kind::Float:

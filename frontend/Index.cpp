@@ -152,7 +152,8 @@ class Subscripts {
     auto by = bound(s.step, 1);
     if (by && *by == 0) return refuse(Code::E0205, s.span, "the step of a slice cannot be 0");
     bool back = by && *by < 0;
-    auto lo = bound(s.lo, back ? n - 1 : 0), hi = bound(s.hi, back ? -n - 1 : n);
+    auto lo = bound(s.lo, back ? n - 1 : 0);
+    auto hi = lo ? bound(s.hi, back ? -n - 1 : n) : std::nullopt;  // one report of two run-time bounds
     if (!by || !lo || !hi) return false;
     auto clamped = [&](int64_t i, const ast::ExprPtr& written) {
       int64_t least = back ? -1 : 0, most = back ? n - 1 : n;

@@ -168,6 +168,11 @@ class Lowering {
   Ty typeOf(const Val& v);
 
   // ---- functions (Calls.cpp)
+  /// `f` over `n` instances at once (Vmap.cpp): instance i gets row i of the leaves of the `mapped` arguments, and the
+  /// others as they are; the leaves of the result have a leading dim of n.
+  using InstanceFn = std::function<Val(std::vector<Val>)>;
+  Val overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args, const std::vector<bool>& mapped,
+                    Span span);
   /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
   Val callValue(const Val& f, std::vector<Val> args, Span span);
   Val call(const Val& f, CallArgs args);
@@ -175,6 +180,9 @@ class Lowering {
   using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
+
+  /// `f` with its ops at the end of `region`.
+  void inRegion(ir::Region* region, const std::function<void()>& f);
 
   // ---- expressions, for indexing and formats
   Val eval(const ast::Expr& e, const Ty* expected = nullptr);
@@ -242,7 +250,7 @@ class Lowering {
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  void bindSamples(const ast::TypeExpr& t, Generics& g, size_t& next);
+  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
   void collectParams(const Unit& unit);
   bool declareOnce(Unit& unit, const ast::Name& name);
@@ -286,7 +294,12 @@ class Lowering {
     std::optional<Val> value;
   };
   TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
-  Ty resolve(const ast::TypeExpr& t, Generics& g);
+  Ty resolve(const ast::TypeExpr& written, Generics& g);
+  /// A use of a generic alias as the type that it stands for; other types as they are (Aliases.cpp).
+  /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias.
+  Val aliasWith(const ast::Expr& given, const ast::Expr& callee);
+  const ast::TypeExpr& expanded(const ast::TypeExpr& t, const Generics& g);
+  std::map<std::pair<const ast::TypeExpr*, const Unit*>, ast::TypePtr> expandedAliases_;
   std::optional<Ty> typeOfVal(const Val& type);
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
   /// Which struct, without arguments and fields.
@@ -299,18 +312,18 @@ class Lowering {
   void giveDefaults(const StructDecl& decl, Generics& g);
   /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
   Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
-  std::optional<Val> typeArgument(const ast::TypeExpr& t, Generics& g);
+  std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
-  Val unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
   bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
-  bool unifyArgument(const ast::TypeExpr& t, const Val& actual, Generics& g, const Target& who);
+  bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
   bool finishPending(Generics& g, const Target& who);
   bool checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who);
   Val fit(const Ty& t, const Val& v, const Target& who);
@@ -324,6 +337,8 @@ class Lowering {
   Val callDecl(const FnDecl& decl, CallArgs& args);
   Val callLambda(const FnValue& f, CallArgs& args);
   Val callTransform(const FnValue& f, CallArgs& args);
+  Val makeVmap(CallArgs& args);
+  Val callVmap(const FnValue& f, CallArgs& args);
   Val callStruct(const Val& f, CallArgs& args);
   /// Arguments in the order of the parameters; defaults are null.
   bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
@@ -402,6 +417,8 @@ class Lowering {
     const Tail* next;
     size_t depth;  ///< scopes that are visible there
     bool wanted;   ///< whether the value of the statement before is that of the boundary
+    /// What takes the value of the statements before, in front of those in `next`; its names are visible there.
+    const std::function<Flow(const Val& value, const Tail& after)>* then = nullptr;
   };
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
   Flow lowerFrom(const Statements& list, size_t from, const Tail* tail, const Ty* expected);
@@ -415,8 +432,14 @@ class Lowering {
   Flow atBoundary(Flow f, const Tail& tail, const Ty* expected);
   /// Resolves the names of code that is not compiled (E0102).
   void checkNames(const ast::Block& block);
-  /// `if` as a statement; `binds`: the `let` or `var` that takes its value.
-  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected, const ast::Stmt* binds);
+  /// `if` as a statement.
+  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
+  /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
+  /// value, in every branch that comes to it.
+  Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
+                   const Tail& tail, const Ty* expected);
+  /// Operands that have been evaluated already.
+  std::map<const ast::Expr*, Val> evaluated_;
   using TripIndex = std::function<Val(ir::Value* i)>;
   Flow lowerFor(const ast::Stmt& s);
   Val sequenceOf(const ast::Stmt& s);
@@ -483,7 +506,6 @@ class Lowering {
   ir::Value* addResult(ir::Op* op, ir::Type t);
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Runs `f` with the builder at the end of `region`.
-  void inRegion(ir::Region* region, const std::function<void()>& f);
   Val placeholder(const Val& like);
   Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }

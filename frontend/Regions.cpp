@@ -90,7 +90,9 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     std::optional<DType> hint;
     if (a.is(Val::Kind::Tensor)) hint = a.tensor->type.dtype;
     if (b2.is(Val::Kind::Tensor)) hint = b2.tensor->type.dtype;
-    if (!hint && (a.is(Val::Kind::Float) || b2.is(Val::Kind::Float))) hint = DType::F32;
+    for (const Val* v : {&a, &b2}) {
+      if (!hint && v->is(Val::Kind::Float)) hint = v->dtype;
+    }
     bool ok = true;
     for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b2, rb}}) {
       inRegion(region, [&] {

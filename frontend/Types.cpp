@@ -108,7 +108,8 @@ std::string Lowering::deviceInType(const ast::TypeExpr& t, Generics& g) {
   return d ? d->name : "";
 }
 
-std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& t, Generics& g) {
+std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& written, Generics& g) {
+  const ast::TypeExpr& t = expanded(written, g);
   switch (t.kind) {
     case TypeKind::Int:
     case TypeKind::Binary:
@@ -143,8 +144,10 @@ std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& t, Generics& g) {
   return v;
 }
 
-Ty Lowering::resolve(const ast::TypeExpr& t, Generics& g) {
+Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
+  const ast::TypeExpr& t = expanded(written, g);
   Ty r;
+  if (t.op == '!' && t.kind == TypeKind::Path) return r;
   switch (t.kind) {
     case TypeKind::Tuple:
       r.kind = Ty::Kind::Tuple;

@@ -127,11 +127,12 @@ class Frame {
       case OpKind::Save: return saveFile(op);
       case OpKind::Seed:
         m_.seed = static_cast<uint64_t>(at(get(op, 0), 0).i);
-        m_.draws = 0;
+        m_.draws = op.operandCount() > 1 ? static_cast<uint64_t>(at(get(op, 1), 0).i) : 0;
         return true;
       case OpKind::RngNext:
         define(op.result(0), scalar(DType::U64, {0, static_cast<int64_t>(m_.seed)}));
-        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(m_.draws++)}));
+        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(m_.draws)}));
+        if (!op.boolAttr("peek")) ++m_.draws;
         return true;
       case OpKind::Time: {
         std::chrono::duration<double> since = std::chrono::steady_clock::now() - m_.start;
@@ -256,6 +257,8 @@ class Frame {
       std::string wanted = i < formats.size() ? formats[i] : "";
       if (wanted == "@")
         text += device;
+      else if (wanted == rt::kTextFormat)
+        text.append(reinterpret_cast<const char*>(viewOf(t).data), viewOf(t).shape[0]);
       else if (t.type.shape.empty())
         text += rt::formatScalar(viewOf(t).dtype, t.data->data(), wanted);
       else

@@ -18,12 +18,12 @@ namespace {
 
 bool isElementRead(const Op& op) {
   return op.kind == OpKind::Gather && op.result()->type.rank() == 0 &&
-         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 1;
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 1 && op.operand(0)->type.size() > 0;
 }
 
 bool isElementUpdate(const Op& op) {
   return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 &&
-         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2;
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2 && op.operand(0)->type.size() > 0;
 }
 
 /// x[2, 3] at compile-time places is reshape(slice(x)).

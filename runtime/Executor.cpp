@@ -228,10 +228,12 @@ class Executor {
         m_.seed = 0;
         std::memcpy(&m_.seed, read(s.tensors[0]), std::min<uint64_t>(8, bytes(s.tensors[0])));
         m_.draws = 0;
+        if (s.tensors.size() > 1) std::memcpy(&m_.draws, read(s.tensors[1]), std::min<uint64_t>(8, bytes(s.tensors[1])));
         return true;
       case Step::Kind::RngNext:
         setHost(s.tensors[0], m_.seed);
-        setHost(s.tensors[1], m_.draws++);
+        setHost(s.tensors[1], m_.draws);
+        if (s.counts) ++m_.draws;
         return true;
       case Step::Kind::Time:
         if (!devicesAreWell()) return false;

@@ -79,6 +79,7 @@ struct Step {
   std::string path, format, name;
   std::vector<std::string> names;
   uint32_t site = 0;                         ///< fault site (assert, load)
+  bool counts = true;                        ///< RngNext: whether the draw is counted
 };
 
 struct Device { std::string name; uint64_t arenaBytes = 0; };   ///< actual name: "cpu", "cuda:0"

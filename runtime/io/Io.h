@@ -29,6 +29,8 @@ float bfloatToFloat(uint16_t b);
 uint16_t floatToBfloat(float f);
 
 /// "f32[2, 3] @cuda:0" and the elements as NumPy prints them (long ones summarised); a rank-0 value is bare.
+/// The format of u8[N] whose bytes are written as they stand.
+inline constexpr std::string_view kTextFormat = "text";
 std::string formatTensor(const TensorView& t, std::string_view device);
 /// A rank-0 value by a TL format ("", "d", ".3f", "8.2e", ".4g"); the shortest form that reads back when "".
 std::string formatScalar(uint8_t dtype, const void* element, std::string_view format);
