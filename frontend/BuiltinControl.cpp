@@ -211,7 +211,10 @@ Val listOrTuple(BuiltinCall& k) {
       return Val::none();
     }
   }
-  return k.row.name == "list" ? Val::ofList(std::move(elems), k.span) : Val::ofTuple(std::move(elems), k.span);
+  if (k.row.name == "tuple") return Val::ofTuple(std::move(elems), k.span);
+  Val made = Val::ofList(std::move(elems), k.span);
+  k.l.checkOnePlace(made, "the values of a list", k.span);
+  return made;
 }
 
 /// The values that a `for` would walk over, when they are known while compiling.

@@ -17,7 +17,7 @@ Val print(BuiltinCall& k) {
   for (const Val* v : k.args.rest) values.push_back(*v);
   FormatParts parts = formatParts(k.l, values, k.span);
   if (!parts.ok) return Val::none();
-  k.l.at(k.span);
+  k.l.at(k.span, parts.written);
   k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
   return Val::unit(k.span);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/Lowering.h"
+#include "support/Text.h"
 
 namespace tenc::frontend {
 
@@ -35,10 +36,28 @@ std::string Lowering::actualDevice(std::string_view name) const {
   return std::string(module.actual(name));
 }
 
-Val Lowering::noDevice(std::string_view name, Span span) {
+std::string Lowering::devicesHere() const {
   std::string have = "this machine has cpu";
   for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
-  error(Code::E0304, span, "there is no device `" + std::string(name) + "`").note(have);
+  return have;
+}
+
+Val Lowering::noDevice(std::string_view name, Span span) {
+  auto d = error(Code::E0304, span, "there is no device `" + std::string(name) + "`");
+  d.note("`" + std::string(name) + "` was looked for; " + devicesHere());
+  NearestName near(name);
+  for (const auto& [declared, decl] : frame().unit->devices) near.consider(declared);
+  const std::string_view kind = name.substr(0, name.find(':'));
+  const bool otherIndex = kind != name && kind == "cuda" && options.cudaCount > 0;
+  const std::string there = otherIndex ? "cuda:" + std::to_string(options.cudaCount - 1) : "cpu";
+  const std::string at = sources.text(span).starts_with("@") ? "@" : "";
+  if (name.find(':') == std::string_view::npos && !near.best().empty()) {
+    d.help("did you mean `" + near.best() + "`?", {{span, at + near.best()}});
+  } else {
+    d.help("a device that is there", {{span, at + there}});
+    d.help("or a name for it that other machines bind otherwise: `device d = " + std::string(name) +
+           " or cpu`, and `--device d=" + there + "` to choose");
+  }
   return Val::none();
 }
 
@@ -67,19 +86,26 @@ Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
   const std::vector<std::string> written = choices;
   if (auto given = options.devices.find(name); given != options.devices.end() && unit.isScript) {
     choices = {normal(given->second)};
-    if (!deviceAvailable(choices[0])) return result = noDevice(choices[0], decl.span);
+    if (!deviceAvailable(choices[0])) {
+      error(Code::E0304, decl.span,
+            "there is no device `" + choices[0] + "`, which `--device " + name + "=" + given->second + "` asks for")
+          .note(devicesHere())
+          .help("`--device " + name + "=cpu` binds it to one that is there, and without `--device` the script chooses");
+      return result = Val::none();
+    }
   }
   auto chosen = std::find_if(choices.begin(), choices.end(), [&](const auto& c) { return deviceAvailable(c); });
   if (chosen == choices.end()) {
-    std::string have = "this machine has cpu";
-    for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
+    std::string looked;
+    for (const std::string& c : choices) looked += (looked.empty() ? "`" : ", `") + c + "`";
     auto d = error(Code::E0304, decl.places.empty() ? decl.span : decl.places[0].span,
                    "there is no device `" + (choices.empty() ? name : choices[0]) + "`");
-    d.note(have);
+    d.note("for `" + name + "` the script looks for " + looked + "; " + devicesHere());
     if (!decl.places.empty()) {
       const Span last = decl.places.back().span;
       d.help("a fallback makes the script run on any machine", {{Span{last.file, last.end, last.end}, " or cpu"}});
     }
+    d.help("or `--device " + name + "=cpu` binds it to another for one run");
     return result = Val::none();
   }
   DeviceRef device;
@@ -99,7 +125,8 @@ std::optional<DeviceRef> Lowering::constDevice(const Val& v, std::string_view wh
     return std::nullopt;
   }
   const std::string& name = v.device.name;
-  if (!name.empty() && !name.starts_with('$') && !deviceAvailable(name)) {
+  // Under a condition on devices it is placement that knows whether the branch is taken.
+  if (!name.empty() && !name.starts_with('$') && deviceConditions_ == 0 && !deviceAvailable(name)) {
     noDevice(name, v.span);
     return std::nullopt;
   }
@@ -181,6 +208,28 @@ Val Lowering::enterAnnotation(const Val& v) {
         b().value(OpKind::To, operands, {{"device", on->stringAttr("device")}, {"cause", std::string("enter")}});
     return Val::ofTensor(entered, leaf.span);
   });
+}
+
+void Lowering::checkOnePlace(const Val& tree, std::string what, Span span) {
+  std::vector<ir::Value*> leaves;
+  std::vector<ir::OperandText> written;
+  std::function<void(const Val&, Span, const std::string&)> collect = [&](const Val& v, Span text,
+                                                                          const std::string& path) {
+    if (v.is(Val::Kind::Tensor)) {
+      leaves.push_back(v.tensor);
+      written.push_back({text, path});
+    }
+    for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) {
+      if (v.info && i < v.info->pins.size() && !v.info->pins[i].empty()) continue;
+      const bool top = &v == &tree;
+      const std::string step = v.is(Val::Kind::Struct) ? v.info->decl->stmt->fields[i].name.text : std::to_string(i);
+      collect(v.elems[i], top ? v.elems[i].span : text, top ? "" : path.empty() ? step : path + "." + step);
+    }
+  };
+  collect(tree, {}, "");
+  if (leaves.size() < 2) return;
+  at(span, std::move(written));
+  b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
 }
 
 Val Lowering::moveToPlaces(const Val& v, const Ty& type, Span span) {

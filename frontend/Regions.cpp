@@ -127,6 +127,7 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
   if (fix) fix(values[0], values[1]);
   std::vector<Val> merged;
   std::vector<ir::Value*> yields[2];
+  std::vector<ir::OperandText> written;
   for (size_t i = 0; i < values[0].size(); ++i) {
     Val &a = values[0][i], &c = values[1][i];
     const std::string name = i < names.size() ? names[i] : "it";
@@ -144,6 +145,7 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
       }
       yields[0].push_back(x[k]);
       yields[1].push_back(y[k]);
+      written.insert(written.end(), {{a.span, ""}, {c.span, ""}});
       ir::Type t = x[k]->type;
       t.place = {};
       results.push_back(addResult(op, t));
@@ -153,6 +155,8 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
   }
   yield(regions[0], yields[0]);
   yield(regions[1], yields[1]);
+  at(span, std::move(written));
+  op->loc = b().loc();
   at(span);
   return merged;
 }

@@ -14,6 +14,15 @@ void Lowering::at(Span s) {
   builder_->setLoc(it->second);
 }
 
+void Lowering::at(Span s, std::vector<ir::OperandText> operands) {
+  at(s);
+  if (!builder_) return;
+  // What is made there later, without operands of its own, shares the place; another op at the same text does not.
+  std::vector<ir::OperandText>& known = module.locs[builder_->loc().index].operands;
+  if (known.empty()) known = operands;
+  if (known != operands) builder_->setLoc(module.addLoc({s, {}, {}, std::move(operands)}));
+}
+
 Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
   auto d = diags.report(code, span, std::move(message));
   for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {

@@ -404,7 +404,9 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
     }
     fields[i] = rebuild(fields[i], leaves);
   }
-  return Val::ofStruct(info, std::move(fields), span);
+  Val made = Val::ofStruct(info, std::move(fields), span);
+  checkOnePlace(made, "the fields of `" + name + "`", span);
+  return made;
 }
 
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {

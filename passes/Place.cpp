@@ -109,12 +109,11 @@ void inferEntryPoint(Shared& shared, ir::Func& f) {
   infer(shared, root);
 }
 
-/// Hands collected errors over; true when there were none.
-bool report(Shared& shared) {
+bool reportOps(Shared& shared, const Instance& instance, const ir::Region& region) {
   bool clean = true;
-  for (const Instance& instance : shared.instances) {
-    for (const auto& [op, list] : instance.errors) {
-      for (const Diagnostic& d : list) {
+  for (const auto& op : region.ops) {
+    if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
+      for (const Diagnostic& d : found->second) {
         clean = false;
         Diagnostics::Builder b = shared.context.diags->report(d.code, d.span, d.message);
         b.label(d.label);
@@ -123,7 +122,17 @@ bool report(Shared& shared) {
         for (const Help& h : d.helps) b.help(h.text, h.edits);
       }
     }
+    for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner);
   }
+  return clean;
+}
+
+/// Hands collected errors over, in the order of the program; true when there were none. What several leaves or several
+/// instances say of one place is one error.
+bool report(Shared& shared) {
+  bool clean = true;
+  for (const Instance& instance : shared.instances)
+    if (!instance.errors.empty()) clean &= reportOps(shared, instance, *instance.func->body);
   return clean;
 }
 

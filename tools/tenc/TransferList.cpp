@@ -1,11 +1,11 @@
 #include "tools/tenc/TransferList.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 
 #include "ir/Ir.h"
+#include "ir/Loops.h"
 #include "support/Text.h"
 #include "tools/tenc/Session.h"
 
@@ -13,27 +13,6 @@ namespace tenc::tool {
 namespace {
 
 using ir::OpKind;
-
-std::optional<int64_t> constantInt(const ir::Value* v) {
-  while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
-  if (!v->op || v->op->kind != OpKind::Constant || v->type.dtype != ir::DType::I64) return std::nullopt;
-  const ir::Attr* data = v->op->find("value");
-  if (!data) return std::nullopt;
-  const auto* bytes = std::get_if<ir::Data>(data);
-  if (!bytes || !*bytes || (*bytes)->size() != sizeof(int64_t)) return std::nullopt;
-  int64_t value;
-  std::memcpy(&value, (*bytes)->data(), sizeof value);
-  return value;
-}
-
-/// How often the body of a `for` runs, when that is known.
-std::optional<int64_t> tripCount(const ir::Op& loop) {
-  const auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), step = constantInt(loop.operand(2));
-  if (!lo || !hi || !step || *step == 0) return std::nullopt;
-  const int64_t span = *step > 0 ? *hi - *lo : *lo - *hi;
-  const int64_t stride = std::abs(*step);
-  return span <= 0 ? 0 : (span + stride - 1) / stride;
-}
 
 class Walker {
  public:
@@ -49,7 +28,7 @@ class Walker {
       std::optional<int64_t> inside = times;
       bool loops = inLoop;
       if (op->kind == OpKind::For) {
-        const auto trips = tripCount(*op);
+        const auto trips = ir::tripCount(*op);
         inside = times && trips ? std::optional(*times * *trips) : std::nullopt;
         loops = true;
       } else if (op->kind == OpKind::While) {
