@@ -164,6 +164,8 @@ class Reporter {
   bool isAssignment(const ir::Op& op) const;
   /// Where the source writes operand `number` of `op`, the value `v`.
   Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
+  /// The text of operand `number` of any op, conditions included; invalid when it is not known.
+  Span textOf(const ir::Op& op, const ir::Value* v, size_t number) const;
   /// Bytes times trips of all moves; nothing when a number of trips is not known.
   static std::optional<int64_t> total(const std::vector<Move>& moves);
 

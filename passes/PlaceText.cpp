@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "passes/Place.h"
+#include "support/Text.h"
 
 namespace tenc::passes::placing {
 namespace {
@@ -18,21 +19,6 @@ size_t findWord(std::string_view text, std::string_view word) {
     if (left && (end == text.size() || !isWord(text[end]))) return at;
   }
   return std::string_view::npos;
-}
-
-/// Whether `.to(d)` may follow the text directly: names, fields, and anything in brackets.
-bool onlyPostfix(std::string_view text) {
-  int depth = 0;
-  for (char c : text) {
-    if (c == '(' || c == '[')
-      ++depth;
-    else if (c == ')' || c == ']')
-      --depth;
-    else if (depth == 0 && !isWord(c) && c != '.' && c != ':')
-      return false;
-    if (depth < 0) return false;
-  }
-  return depth == 0 && !text.empty();
 }
 
 bool hasWord(std::string_view text) { return std::any_of(text.begin(), text.end(), isWord); }
@@ -161,7 +147,7 @@ Reporter::Use Reporter::guessedUse(const ir::Op& op, const ir::Value* v, size_t 
     size_t sign = text.find('=');
     size_t begin = sign == std::string_view::npos ? sign : text.find_first_not_of(' ', sign + 1);
     if (begin == std::string_view::npos || sign == 0 || isCompoundAssignment(text.substr(sign - 1, 2))) return {};
-    return {part(begin, text.size()), onlyPostfix(text.substr(begin))};
+    return {part(begin, text.size()), takesPostfix(text.substr(begin))};
   }
   // The condition of an `if` is not one of its values.
   size_t from = 0;
@@ -195,13 +181,13 @@ Reporter::Use Reporter::guessedUse(const ir::Op& op, const ir::Value* v, size_t 
   Span own = spanOf(v);
   bool inside =
       own.valid() && own.file == whole.file && own.begin >= whole.begin && own.end <= whole.end && own != whole;
-  if (inside) return {own, onlyPostfix(sources->text(own)), hasWord(sources->text(own))};
+  if (inside) return {own, takesPostfix(sources->text(own)), hasWord(sources->text(own))};
   if (operatorOnly && own.valid() && own.file == whole.file && (own.end <= whole.begin || own.begin >= whole.end)) {
     size_t gapBegin = own.end <= whole.begin ? own.end : whole.end;
     size_t gapEnd = own.end <= whole.begin ? whole.begin : own.begin;
     std::string_view gap = file.substr(gapBegin, gapEnd - gapBegin);
     if (std::all_of(gap.begin(), gap.end(), [](char c) { return c == ' ' || c == '(' || c == ')'; }))
-      return {own, onlyPostfix(sources->text(own)), hasWord(sources->text(own))};
+      return {own, takesPostfix(sources->text(own)), hasWord(sources->text(own))};
   }
   if (!v->name.empty()) {
     size_t at = findWord(text.substr(from), v->name);
@@ -236,11 +222,23 @@ Reporter::Use Reporter::useAt(Span span, std::string leaf) const {
   Use use;
   use.span = withBrackets(span);
   const std::string_view text = shared_.context.sources->text(use.span);
-  use.postfix = onlyPostfix(text);
+  use.postfix = takesPostfix(text);
   constexpr size_t kLongestName = 32;
   if (text.size() <= kLongestName && text.find('\n') == std::string_view::npos && (leaf.empty() || use.postfix))
     use.name = "`" + std::string(text) + (leaf.empty() ? "" : "." + leaf) + "`";
   return use;
+}
+
+Span Reporter::textOf(const ir::Op& op, const ir::Value* v, size_t number) const {
+  using ir::OpKind;
+  if (!shared_.context.sources) return {};
+  const bool control = op.kind == OpKind::If || op.kind == OpKind::Condition || op.kind == OpKind::For;
+  if (!control) {
+    const Use use = useOf(op, v, number);
+    return use.whole ? use.span : Span{};
+  }
+  const Span extent = extentOf(behindBroadcast(v));
+  return extent.valid() ? withBrackets(extent) : extent;
 }
 
 Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t number) const {

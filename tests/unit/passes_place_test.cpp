@@ -164,7 +164,7 @@ TEST_F(PlaceTest, OperandsOnDifferentDevices) {
   EXPECT_FALSE(place());
   EXPECT_EQ(codes(), Strings{"E0301"});
   EXPECT_EQ(diags_.all()[0].notes.size(), 2u);
-  EXPECT_NE(diags_.all()[0].helps[0].text.find("16 B) to gpu"), std::string::npos);
+  EXPECT_NE(diags_.all()[0].helps[0].text.find("16 bytes) to gpu"), std::string::npos);
 }
 
 TEST_F(PlaceTest, OneMoveIntoARegionBeforeItsLoop) {

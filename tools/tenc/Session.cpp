@@ -243,7 +243,7 @@ bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeli
 
 bool Session::settleMoves(ir::Module& m) {
   if (!runPasses(m, passes::movesPipeline())) return false;
-  checkTransfers(m, options_.transfers, diags_);
+  checkTransfers(m, sources_, options_.transfers, diags_);
   return diags_.ok();
 }
 
@@ -336,6 +336,8 @@ void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const std::
 Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
   const Timings::Scope scope(timings_, "run");
   rt::RunResult r = rt::run(program.compiled.program, machine(), options);
+  copied_.copies += r.copies;
+  copied_.bytes += r.copiedBytes;
   Outcome outcome = Outcome::Ok;
   switch (r.end) {
     case rt::RunResult::End::Done: break;

@@ -58,6 +58,7 @@ class Walker {
     r.bytes = static_cast<uint64_t>(source.type.bytes());
     r.from = m_.actual(source.type.place.isFree() ? "cpu" : source.type.place.device);
     r.to = m_.actual(op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device);
+    r.toName = op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device;
     r.times = times;
     r.why = op.stringAttr("cause");
     r.copies = r.from != r.to;
@@ -125,7 +126,7 @@ std::string printTransfers(const std::vector<TransferRow>& rows, const SourceMan
          std::to_string(totalBytes) + " bytes" + (unknown ? ", and those whose number is not known" : "") + "\n";
 }
 
-void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics& diags) {
+void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags) {
   constexpr uint64_t kWorthAWarning = 64 << 10;
   if (policy == "allow") return;
   for (const TransferRow& r : listTransfers(m)) {
@@ -135,7 +136,15 @@ void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics&
       auto report =
           diags.report(Code::E0301, r.span,
                        name + " would move from " + r.from + " to " + r.to + ", which --transfers=deny forbids");
-      report.label(r.why).help("write the move: `.to(" + r.to + ")`");
+      const std::vector<ir::OperandText>& operands = m.loc(r.loc).operands;
+      const Span written = operands.empty() ? Span{} : operands[0].span;
+      std::vector<Edit> edits;
+      if (written.valid()) {
+        const bool bare = takesPostfix(sources.text(written));
+        if (!bare) edits.push_back({{written.file, written.begin, written.begin}, "("});
+        edits.push_back({{written.file, written.end, written.end}, (bare ? ".to(" : ").to(") + r.toName + ")"});
+      }
+      report.label(r.why).help("write the move: `.to(" + r.toName + ")`", std::move(edits));
       noteCallers(report, m, r.loc);
     } else if (r.inLoop && r.bytes >= kWorthAWarning) {
       const std::string times = r.times ? std::to_string(*r.times) : "an unknown number of";
