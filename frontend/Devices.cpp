@@ -191,9 +191,25 @@ Val Lowering::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_vi
   return move(v);
 }
 
-Val Lowering::enterAnnotation(const Val& v) {
+ir::Op* Lowering::annotationAround() {
+  if (!builder_) return nullptr;
   ir::Op* on = b().region()->parentOp;
   while (on && on->kind != OpKind::On) on = on->parent->parentOp;
+  return on;
+}
+
+Val Lowering::keepPlace(const Val& v) {
+  return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+    if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->type.dtype == ir::DType::Bool) return leaf;
+    const std::vector<ir::Value*> operands = {leaf.tensor, leaf.tensor};  // to where it is
+    ir::Value* kept = b().value(OpKind::To, operands, {{"device", std::string()}, {"cause", std::string("capture")}});
+    kept->name = leaf.tensor->name;
+    return Val::ofTensor(kept, leaf.span);
+  });
+}
+
+Val Lowering::enterAnnotation(const Val& v) {
+  ir::Op* on = annotationAround();
   if (!on || v.poison()) return v;
   auto isInside = [&](const ir::Value* leaf) {
     const ir::Region* r = leaf->op ? leaf->op->parent : leaf->region;

@@ -355,6 +355,7 @@ Val Lowering::evalLambda(const ast::Expr& e) {
   f->lambda = &e;
   f->unit = frame().unit;
   f->id = nextId_++;
+  f->writtenIn = annotationAround();
   if (e.body) {
     for (const std::string& name : namesIn(*e.body)) {
       if (Binding* local = findLocal(name)) f->captures.emplace_back(name, local->value);

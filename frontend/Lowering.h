@@ -198,6 +198,10 @@ class Lowering {
   /// The first value of a `var` or of a loop: what is bound outside the `@d` block around here enters it, so that the
   /// new name is one of the block's own.
   Val enterAnnotation(const Val& v);
+  /// The innermost `@d` around what is lowered now.
+  ir::Op* annotationAround();
+  /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
+  Val keepPlace(const Val& v);
 
  private:
   ir::Builder* builder_ = nullptr;

@@ -226,7 +226,7 @@ std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial,
     }
     if (!v.poison() && !sameTypes(initial[i], v)) {
       error(Code::E0209, span,
-            "`" + names[i] + "` is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
+            (names[i].empty() ? "this value" : "`" + names[i] + "`") + " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
                 " before and " + describe(v) + " after a trip");
       v = Val::none();
     }
@@ -254,7 +254,7 @@ std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& in
 
 std::vector<Val> Lowering::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                                    const LoopBody& body) {
-  std::vector<std::string> names(carried.size(), "the carried value");
+  std::vector<std::string> names(carried.size());
   for (Val& v : carried) v = enterAnnotation(materialise(v));
   return loopCarried(lo, hi, step, carried, names, span, body);
 }
