@@ -179,7 +179,10 @@ Val Lowering::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_vi
     if (!x.is(Val::Kind::Tensor) && !x.isNumber() && !x.is(Val::Kind::Bool) && !x.is(Val::Kind::Array)) return x;
     ir::Value* t = tensorOf(x);
     if (!t) return Val::none();
-    at(span);
+    if (cause == "type")
+      at(span, {{v.span, ""}});
+    else
+      at(span);
     std::vector<ir::Value*> operands = {t};
     if (d.name.empty()) operands.push_back(d.of);
     ir::Value* moved = b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(cause)}});

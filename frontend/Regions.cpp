@@ -226,8 +226,9 @@ std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial,
     }
     if (!v.poison() && !sameTypes(initial[i], v)) {
       error(Code::E0209, span,
-            (names[i].empty() ? "this value" : "`" + names[i] + "`") + " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
-                " before and " + describe(v) + " after a trip");
+            (names[i].empty() ? "this value" : "`" + names[i] + "`") +
+                " is carried by the loop and must keep its type, but it is " + describe(initial[i]) + " before and " +
+                describe(v) + " after a trip");
       v = Val::none();
     }
     leavesOf(v.poison() ? arguments[i] : v, yields);

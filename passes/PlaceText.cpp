@@ -251,7 +251,7 @@ Reporter::Use Reporter::useOf(const ir::Op& op, const ir::Value* v, size_t numbe
 
   const bool perOperand = op.kind == OpKind::Call || op.kind == OpKind::Print || op.kind == OpKind::Assert ||
                           op.kind == OpKind::If || op.kind == OpKind::Return || op.kind == OpKind::SamePlace ||
-                          op.kind == OpKind::OnePlace;
+                          op.kind == OpKind::OnePlace || op.kind == OpKind::To;
   if (perOperand) {
     if (number >= written.size() || !written[number].span.valid()) return guessedUse(op, v, number);
     return useAt(written[number].span, written[number].leaf);

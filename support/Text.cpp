@@ -1,8 +1,7 @@
 #include "support/Text.h"
 
-#include <cctype>
-
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <vector>
 
