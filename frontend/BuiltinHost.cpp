@@ -14,7 +14,7 @@ Val print(BuiltinCall& k) {
   for (const Val* v : k.args.rest) values.push_back(*v);
   FormatParts parts = formatParts(k.l, values, k.span);
   if (!parts.ok) return Val::none();
-  k.l.at(k.span);
+  k.l.at(k.span, parts.written);
   k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
   return Val::unit(k.span);
 }
@@ -99,7 +99,7 @@ std::optional<std::string> kindOf(BuiltinCall& k) {
 Val countDevices(BuiltinCall& k) {
   auto kind = kindOf(k);
   if (!kind) return Val::none();
-  int64_t n = *kind == "cpu" ? 1 : *kind == "cuda" ? k.l.cudaCount() : 0;
+  const int64_t n = k.l.options.machine.count(*kind);
   if (k.row.name == "count") return Val::ofInt(n, k.span);
   std::vector<Val> all;
   for (int64_t i = 0; i < n; ++i)

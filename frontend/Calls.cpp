@@ -391,7 +391,9 @@ Val Lowering::callLambda(const FnValue& f, CallArgs& args) {
   own->unit = f.unit;
   own->scopes.emplace_back();
   frames_.push_back(std::move(own));
-  for (const auto& [name, value] : f.captures) declare({name, Span{}}, value, false);
+  // Captures are where they are where the lambda is written: annotations around its call do not touch them.
+  const bool elsewhere = annotationAround() != f.writtenIn;
+  for (const auto& [name, value] : f.captures) declare({name, Span{}}, elsewhere ? keepPlace(value) : value, false);
   push();
   bool ok = true;
   for (size_t i = 0; i < e.params.size(); ++i) {

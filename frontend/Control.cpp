@@ -1,6 +1,7 @@
 // Control flow in structured form. An exit (`return`, `break`, `continue`) under a run-time condition turns the rest of
 // the enclosing statements, up to a boundary (function, loop body, placed block), into part of the other branch. Where
 // a boundary can be left in several ways, run-time flags say which it was.
+#include <algorithm>
 #include <utility>
 
 #include "frontend/Lowering.h"
@@ -11,6 +12,16 @@ namespace tenc::frontend {
 namespace {
 using ir::DType;
 using ir::OpKind;
+}  // namespace
+
+namespace {
+/// Whether a bool follows from comparisons of devices, which placement decides.
+bool comparesDevices(const ir::Value* v) {
+  if (!v->op || v->type.dtype != DType::Bool || !v->type.shape.empty()) return false;
+  if (v->op->kind == OpKind::DeviceEq) return true;
+  const auto& operands = v->op->operands();
+  return std::any_of(operands.begin(), operands.end(), comparesDevices);
+}
 }  // namespace
 
 Lowering::Flow Lowering::lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected) {
@@ -268,6 +279,12 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
     f.value = Val::none();
     return f;
   }
+  struct Guard {
+    int& depth;
+    int by;
+    ~Guard() { depth -= by; }
+  } guard{deviceConditions_, comparesDevices(condition.tensor) ? 1 : 0};
+  guard.depth += guard.by;
   if (!exits.any()) {
     Boundary local;
     local.kind = Boundary::Kind::Region;

@@ -66,6 +66,15 @@ class Subscripts {
     return ok;
   }
 
+  /// Where the indexed tensor and the indices stand.
+  std::vector<ir::OperandText> written() const {
+    std::vector<ir::OperandText> list = {{e_.args[0]->span, ""}};
+    for (const ast::Subscript& s : e_.subscripts)
+      for (const auto* part : {s.index.get(), s.lo.get(), s.hi.get(), s.step.get()})
+        if (part) list.push_back({part->span, ""});
+    return list;
+  }
+
  private:
   bool refuse(Code code, Span span, std::string message) {
     l_.error(code, span, std::move(message));
@@ -436,7 +445,7 @@ Val indexExpr(Lowering& l, const Val& base, const ast::Expr& index) {
   if (!x) return Val::none();
   Subscripts s(l, x->type, index);
   if (!s.read()) return Val::none();
-  l.at(index.span);
+  l.at(index.span, s.written());
   Plan plan(l, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
   return Val::ofTensor(plan.read(x), index.span);
@@ -448,7 +457,9 @@ Val assignIndex(Lowering& l, const Val& base, const ast::Expr& index, const Val&
   if (!x || value.poison()) return Val::none();
   Subscripts s(l, x->type, index);
   if (!s.read()) return Val::none();
-  l.at(span);
+  std::vector<ir::OperandText> written = s.written();
+  written.push_back({value.span, ""});
+  l.at(span, std::move(written));
   Plan plan(l, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
   DType t = x->type.dtype;

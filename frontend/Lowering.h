@@ -95,6 +95,8 @@ class Lowering {
   ir::Builder& b() { return *builder_; }
   /// Sets the location of the ops that are made next.
   void at(Span s);
+  /// As `at`, and notes where the operands of what is made there are written.
+  void at(Span s, std::vector<ir::OperandText> operands);
 
   // ---- diagnostics
   /// Reports with the call chain as notes. Returns the builder for labels, notes and helps.
@@ -133,6 +135,7 @@ class Lowering {
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
   /// stacked. Null after poison or an error (E0203).
   ir::Value* tensorOf(const Val& v, std::optional<ir::DType> hint = {});
+  ir::Value* tensorHere(const Val& v, std::optional<ir::DType> hint);
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
   Val settle(Val v, const Ty* expected = nullptr);
@@ -158,6 +161,8 @@ class Lowering {
 
   // ---- trees (Trees.cpp)
   /// Tensor leaves in order (settled first); false after an error.
+  /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
+  void checkOnePlace(const Val& tree, std::string what, Span span);
   bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves);
   /// `like` with its tensor leaves replaced in order.
   Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves);
@@ -192,7 +197,6 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
-  int cudaCount() const { return options.cudaCount; }
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -201,6 +205,10 @@ class Lowering {
   /// The first value of a `var` or of a loop: what is bound outside the `@d` block around here enters it, so that the
   /// new name is one of the block's own.
   Val enterAnnotation(const Val& v);
+  /// The innermost `@d` around what is lowered now.
+  ir::Op* annotationAround();
+  /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
+  Val keepPlace(const Val& v);
 
  private:
   ir::Builder* builder_ = nullptr;
@@ -342,7 +350,9 @@ class Lowering {
   Val callStruct(const Val& f, CallArgs& args);
   /// Arguments in the order of the parameters; defaults are null.
   bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
-  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call);
+  /// `written`: where the call writes each argument.
+  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call,
+                  const std::vector<Span>& written = {});
   void lowerInstance(const FnDecl& decl, Instance& inst, const std::vector<Val>& values, Generics& g,
                      std::unique_ptr<Frame> own);
   bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
@@ -471,7 +481,7 @@ class Lowering {
   void assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
   Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
               const ast::Stmt& s);
-  void setVar(Binding& binding, const std::string& name, Val value, Span span);
+  void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
   void lowerAssert(const ast::Stmt& s);
   bool assigningIn_ = false;  ///< the assignment being checked is in a loop or branch of its variable: E0209
   /// Moves what a written type names a device for (cause "type").
@@ -484,6 +494,7 @@ class Lowering {
   int regionDepth_ = 0;  ///< of run-time loops and branches around
   int64_t steps_ = 0;  ///< expressions evaluated
   int staticLoops_ = 0;  ///< of unrolled loops around
+  int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 
   // ---- regions (Regions.cpp)
@@ -550,6 +561,7 @@ Val formatString(Lowering& l, const ast::Expr& e);
 struct FormatParts {
   std::vector<std::string> pieces, formats;
   std::vector<ir::Value*> operands;
+  std::vector<ir::OperandText> written;  ///< one an operand
   bool ok = true;
 };
 FormatParts formatParts(Lowering& l, const std::vector<Val>& values, Span span);

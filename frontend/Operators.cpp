@@ -179,6 +179,7 @@ Val Lowering::binary(std::string_view op, const Val& a, const Val& b2, Span span
       ((a.is(Kind::Pack) || b2.is(Kind::Pack)) && !a.is(Kind::Tensor) && !b2.is(Kind::Tensor))) {
     return compareStatic(op, a, b2, span);
   }
+  at(opSpan, {{a.span, ""}, {b2.span, ""}});
   if (op == "@") return matmul(a, b2, span, opSpan);
   for (const OperatorRow& row : kOperators) {
     if (row.op != op) continue;

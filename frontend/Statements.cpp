@@ -246,7 +246,7 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   if (binding->value.poison()) return;
   Val next = value.poison() ? Val::none() : updated(binding->value, target, *root, value, op, s);
   if (next.poison()) return;  // keeps its old value: one error is enough
-  setVar(*binding, root->text, std::move(next), s.span);
+  setVar(*binding, root->text, std::move(next), s.span, op == "=" ? value.span : Span{});
 }
 
 Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value,
@@ -300,7 +300,7 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
   return apply(old, 0);
 }
 
-void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span) {
+void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span, Span written) {
   const Val old = binding.value;
   const bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_ && !binding.declared;
   if (mayChange) {
@@ -315,7 +315,7 @@ void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span
   std::vector<ir::Value*> now, before;
   leavesOf(value, now);
   leavesOf(old, before);
-  at(span);
+  at(span, {{written, ""}});
   for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
     if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
     now[i] = b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
@@ -358,7 +358,9 @@ void Lowering::lowerAssert(const ast::Stmt& s) {
   if (!parts.ok) return;
   std::vector<ir::Value*> operands = {c};
   operands.insert(operands.end(), parts.operands.begin(), parts.operands.end());
-  at(s.value->span);
+  std::vector<ir::OperandText> written = {{s.value->span, ""}};
+  written.insert(written.end(), parts.written.begin(), parts.written.end());
+  at(s.value->span, std::move(written));
   b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
 }
 

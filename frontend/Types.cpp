@@ -49,9 +49,9 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
     if (auto v = lookupGlobal(*g.unit, name, t.span)) return {false, v};
   }
   if (auto dtype = ir::dtypeNamed(name)) return {false, Val::ofDType(*dtype, t.span)};
-  if (name == "cpu" || name == "cuda") {
+  if (ir::DeviceTable::isKind(name)) {
     DeviceRef d;
-    d.name = name == "cpu" ? "cpu" : "cuda:0";
+    d.name = ir::DeviceTable::normal(name);
     return {false, Val::ofDevice(d, t.span)};
   }
   if (inShape && g.open) return {true, std::nullopt};
@@ -407,7 +407,9 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
     }
     fields[i] = rebuild(fields[i], leaves);
   }
-  return Val::ofStruct(info, std::move(fields), span);
+  Val made = Val::ofStruct(info, std::move(fields), span);
+  checkOnePlace(made, "the fields of `" + name + "`", span);
+  return made;
 }
 
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {

@@ -297,6 +297,7 @@ class Executor {
   bool transfer(const Step& s) {
     Device *from = deviceOf(s.src.buffer), *to = deviceOf(s.dst.buffer);
     ++order_;
+    if (from != to) ++result_.copies, result_.copiedBytes += s.bytes;
     if (from && to) {
       to->receive(place(s.dst), *from, place(s.src), s.bytes, order_);
     } else if (to) {

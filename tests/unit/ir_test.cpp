@@ -292,7 +292,7 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   Value* x = k.body->addArg(Type{DType::F32, {2}, {"cuda:0"}}, "m.w 1");
   Value* y = k.body->addArg(Type{DType::F32, {2}, {"gpu"}}, "m.w_1");
   Loc outer = k.m.addLoc(Span{0, 3, 9});
-  k.b.setLoc(k.m.addLoc(LocData{Span{0, 20, 30}, outer, "f[N = 2]"}));
+  k.b.setLoc(k.m.addLoc(LocData{Span{0, 20, 30}, outer, "f[N = 2]", {}}));
   k.b.make(OpKind::Add, {x, y});
   k.main->ownDevice = "gpu";
   k.main->span = Span{0, 1, 2};

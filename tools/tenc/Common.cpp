@@ -48,7 +48,7 @@ std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed
   return ir::print(*lowered.module);
 }
 
-void printTimings(const Timings& timings) {
+void printTimings(const Timings& timings, const Session::Copied& copied) {
   double total = 0;
   std::fputs("stage              ms\n", stderr);
   for (const Timings::Entry& e : timings.entries()) {
@@ -56,6 +56,8 @@ void printTimings(const Timings& timings) {
     total += e.ms;
   }
   std::fprintf(stderr, "%-14s %8.3f\n", "total", total);
+  std::fprintf(stderr, "copied between devices: %llu bytes in %llu copies\n",
+               static_cast<unsigned long long>(copied.bytes), static_cast<unsigned long long>(copied.copies));
 }
 
 }  // namespace
@@ -94,7 +96,7 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     outcome = Outcome::Internal;
   }
-  if (line.time) printTimings(session.timings());
+  if (line.time) printTimings(session.timings(), session.copied());
   return static_cast<int>(outcome);
 }
 

@@ -190,7 +190,7 @@ frontend::Options Session::frontendOptions() {
   o.params = options_.params;
   o.devices = options_.devices;
   o.defaultDevice = options_.defaultDevice;
-  o.cudaCount = options_.virtualCuda;
+  o.machine.set("cuda", options_.virtualCuda);
   o.deviceName = [](std::string_view device) {
     return device == "cpu" ? hostName() : "virtual " + std::string(device);
   };
@@ -230,7 +230,7 @@ passes::Context Session::context() {
   passes::Context c;
   c.diags = &diags_;
   c.sources = &sources_;
-  c.cudaCount = options_.virtualCuda;
+  c.machine.set("cuda", options_.virtualCuda);
   c.debug = options_.debugPass;
   c.fuse = options_.fuse;
   c.fp = options_.fp;
@@ -254,7 +254,7 @@ bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeli
 
 bool Session::settleMoves(ir::Module& m) {
   if (!runPasses(m, passes::movesPipeline())) return false;
-  checkTransfers(m, options_.transfers, diags_);
+  checkTransfers(m, sources_, options_.transfers, diags_);
   return diags_.ok();
 }
 
@@ -348,6 +348,8 @@ void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const std::
 Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
   const Timings::Scope scope(timings_, "run");
   rt::RunResult r = rt::run(program.compiled.program, machine(), options);
+  copied_.copies += r.copies;
+  copied_.bytes += r.copiedBytes;
   Outcome outcome = Outcome::Ok;
   switch (r.end) {
     case rt::RunResult::End::Done: break;

@@ -98,6 +98,11 @@ class Session {
   SourceManager& sources() { return sources_; }
   Diagnostics& diags() { return diags_; }
   Timings& timings() { return timings_; }
+  /// What programs have copied between devices so far.
+  struct Copied {
+    uint64_t copies = 0, bytes = 0;
+  };
+  const Copied& copied() const { return copied_; }
   const SessionOptions& options() const { return options_; }
   SessionOptions& options() { return options_; }
   const std::optional<InternalError>& internalError() const { return internal_; }
@@ -154,6 +159,7 @@ class Session {
   SourceManager sources_;
   Diagnostics diags_;
   Timings timings_;
+  Copied copied_;
   std::optional<InternalError> internal_;
   std::unique_ptr<rt::Machine> machine_;
   std::unique_ptr<codegen::Backend> backend_;

@@ -1,11 +1,11 @@
 #include "tools/tenc/TransferList.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 
 #include "ir/Ir.h"
+#include "ir/Loops.h"
 #include "support/Text.h"
 #include "tools/tenc/Session.h"
 
@@ -13,27 +13,6 @@ namespace tenc::tool {
 namespace {
 
 using ir::OpKind;
-
-std::optional<int64_t> constantInt(const ir::Value* v) {
-  while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
-  if (!v->op || v->op->kind != OpKind::Constant || v->type.dtype != ir::DType::I64) return std::nullopt;
-  const ir::Attr* data = v->op->find("value");
-  if (!data) return std::nullopt;
-  const auto* bytes = std::get_if<ir::Data>(data);
-  if (!bytes || !*bytes || (*bytes)->size() != sizeof(int64_t)) return std::nullopt;
-  int64_t value;
-  std::memcpy(&value, (*bytes)->data(), sizeof value);
-  return value;
-}
-
-/// How often the body of a `for` runs, when that is known.
-std::optional<int64_t> tripCount(const ir::Op& loop) {
-  const auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), step = constantInt(loop.operand(2));
-  if (!lo || !hi || !step || *step == 0) return std::nullopt;
-  const int64_t span = *step > 0 ? *hi - *lo : *lo - *hi;
-  const int64_t stride = std::abs(*step);
-  return span <= 0 ? 0 : (span + stride - 1) / stride;
-}
 
 class Walker {
  public:
@@ -49,7 +28,7 @@ class Walker {
       std::optional<int64_t> inside = times;
       bool loops = inLoop;
       if (op->kind == OpKind::For) {
-        const auto trips = tripCount(*op);
+        const auto trips = ir::tripCount(*op);
         inside = times && trips ? std::optional(*times * *trips) : std::nullopt;
         loops = true;
       } else if (op->kind == OpKind::While) {
@@ -79,6 +58,7 @@ class Walker {
     r.bytes = static_cast<uint64_t>(source.type.bytes());
     r.from = m_.actual(source.type.place.isFree() ? "cpu" : source.type.place.device);
     r.to = m_.actual(op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device);
+    r.toName = op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device;
     r.times = times;
     r.why = op.stringAttr("cause");
     r.copies = r.from != r.to;
@@ -146,7 +126,7 @@ std::string printTransfers(const std::vector<TransferRow>& rows, const SourceMan
          std::to_string(totalBytes) + " bytes" + (unknown ? ", and those whose number is not known" : "") + "\n";
 }
 
-void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics& diags) {
+void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags) {
   constexpr uint64_t kWorthAWarning = 64 << 10;
   if (policy == "allow") return;
   for (const TransferRow& r : listTransfers(m)) {
@@ -156,7 +136,15 @@ void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics&
       auto report =
           diags.report(Code::E0301, r.span,
                        name + " would move from " + r.from + " to " + r.to + ", which --transfers=deny forbids");
-      report.label(r.why).help("write the move: `.to(" + r.to + ")`");
+      const std::vector<ir::OperandText>& operands = m.loc(r.loc).operands;
+      const Span written = operands.empty() ? Span{} : operands[0].span;
+      std::vector<Edit> edits;
+      if (written.valid()) {
+        const bool bare = takesPostfix(sources.text(written));
+        if (!bare) edits.push_back({{written.file, written.begin, written.begin}, "("});
+        edits.push_back({{written.file, written.end, written.end}, (bare ? ".to(" : ").to(") + r.toName + ")"});
+      }
+      report.label(r.why).help("write the move: `.to(" + r.toName + ")`", std::move(edits));
       noteCallers(report, m, r.loc);
     } else if (r.inLoop && r.bytes >= kWorthAWarning) {
       const std::string times = r.times ? std::to_string(*r.times) : "an unknown number of";
