@@ -354,11 +354,13 @@ class Executor {
 
   bool load(const Step& s) {
     const auto& t = s.tensors[0];
-    std::vector<std::byte> staging(bytes(t));
+    const bool onHost = !deviceOf(t.buffer);
+    std::vector<std::byte> staging(onHost ? 0 : bytes(t));
+    if (onHost) settle(at(t), bytes(t), true);
+    std::byte* target = onHost ? at(t) : staging.data();
     std::string error;
-    if (!loadInto(s.path, s.format, t.dtype, t.shape, staging.data(), error))
-      return stop(FaultKind::File, s.site, error);
-    put(t, staging.data());
+    if (!loadInto(s.path, s.format, t.dtype, t.shape, target, error)) return stop(FaultKind::File, s.site, error);
+    if (!onHost) put(t, target);
     return true;
   }
 
