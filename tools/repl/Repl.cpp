@@ -124,8 +124,8 @@ class Repl {
   void explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
 
   std::string lastTransfers_, lastMemory_;
-  std::map<std::string, std::string> why_;     // of each kept value
-  std::map<std::string, std::string> newWhy_;  // of the entry that is compiled
+  std::map<std::string, std::string> why_, newWhy_;        // of each kept value, and of the entry that is compiled
+  std::map<std::string, std::string> places_, newPlaces_;  // "gpu, which is cuda:0"
   int entries_ = 0;
   bool failed_ = false;
   bool quit_ = false;
@@ -323,7 +323,9 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   lastTransfers_ = transfers;
   lastMemory_ = memory;
   for (auto& [name, text] : newWhy_) why_[name] = std::move(text);
+  for (auto& [name, text] : newPlaces_) places_[name] = std::move(text);
   for (const auto& k : kept) {
+    if (k.text.empty()) why_.erase(k.name);  // a function or a type
     if (k.name.empty() && k.text.empty()) std::printf("%s\n", k.type.c_str());
   }
   state_.commit(std::move(entry), kept, std::move(results));
@@ -333,6 +335,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
 /// Why the values of the entry live where they do, while its placed module is there.
 void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept) {
   newWhy_.clear();
+  newPlaces_.clear();
   const ir::Op* end = m.main()->body->ops.back().get();
   for (const auto& k : kept) {
     if (k.name.empty() || k.text.empty()) continue;
@@ -347,7 +350,9 @@ void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kep
       if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
       seen.push_back(place);
       const std::string_view actual = m.actual(place);
-      if (!place.empty()) text += "  on " + place + (actual == place ? "" : ", which is " + std::string(actual)) + "\n";
+      std::string& places = newPlaces_[k.name];
+      places += places.empty() ? "" : "; ";
+      places += place.empty() ? "a number" : place + (actual == place ? "" : ", which is " + std::string(actual));
       text += repl::whyPlaced(m, v, session_.sources(), why_);
     }
     newWhy_[k.name] = text;
@@ -357,7 +362,7 @@ void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kep
 void Repl::why(const std::string& name) {
   const auto known = why_.find(name);
   if (known != why_.end()) {
-    std::printf("%s\n%s", name.c_str(), known->second.c_str());
+    std::printf("%s: %s\n%s", name.c_str(), places_[name].c_str(), known->second.c_str());
     return;
   }
   if (name.empty())

@@ -45,7 +45,7 @@ std::string whyPlaced(const ir::Module& m, const Value& value, const SourceManag
   std::string out;
   const Value* v = &value;
   for (int i = 0; i < kMostSteps && v; ++i) {
-    if (v->type.place.isFree()) return out + "  a number: free, it mixes with values on any device\n";
+    if (v->type.place.isFree()) return out + "  free: it mixes with values on any device\n";
     const std::string& device = v->type.place.device;
     if (!v->op) {
       const ir::Op* loop = v->region->parentOp;
