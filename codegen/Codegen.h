@@ -33,6 +33,7 @@ struct MemoryPlan {  ///< per device: peak bytes, and what is alive then
     std::string name;
     uint64_t peak = 0;
     std::vector<Alive> atPeak;
+    const ir::Op* peakOp = nullptr;  ///< during it the most is alive; null before the first
   };
   std::vector<Device> devices;
 };

@@ -324,11 +324,11 @@ class Lowering {
         ids.push_back(i);
       }
       MemoryLayout layout = planMemory(list);
-      MemoryPlan::Device plan{storage_->devices()[d], layout.peak, {}};
+      MemoryPlan::Device plan{storage_->devices()[d], layout.peak, {}, storage_->opAt(layout.peakTime)};
       for (size_t i = 0; i < ids.size(); ++i) {
         p.buffers[ids[i]] = {d, list[i].offset, list[i].bytes};
         if (list[i].start <= layout.peakTime && layout.peakTime < list[i].end)
-          plan.atPeak.push_back({items[ids[i]].value, list[i].bytes});
+          plan.atPeak.push_back({storage_->valueAt(ids[i], layout.peakTime), list[i].bytes});
       }
       p.devices.push_back({storage_->devices()[d], layout.peak});
       out_.memory.devices.push_back(std::move(plan));

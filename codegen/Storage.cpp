@@ -427,6 +427,26 @@ bool Storage::copiesFirst(const Op& op, uint32_t operand, uint32_t result) const
   return !whole(old) || classOf(old) != classOf(op.result(result));
 }
 
+const Value* Storage::valueAt(uint32_t storage, int64_t time) const {
+  if (storage < all_.size()) {
+    for (const Life& l : all_[storage].lives) {
+      if (l.start <= time && time < l.end) return l.value;
+    }
+  }
+  return items_[storage].value;
+}
+
+const Op* Storage::opAt(int64_t time) const {
+  const Op* found = nullptr;
+  int64_t latest = -1;
+  for (const auto& [op, begin] : begin_) {
+    if (2 * begin > time || begin <= latest) continue;
+    found = op;
+    latest = begin;
+  }
+  return found;
+}
+
 uint32_t Storage::temporary(const Value* v, const Op& at) {
   int64_t p = 2 * begin_.at(&at);
   items_.push_back({storedBytes(v->type), deviceOf(v), p - 1, p + 2, v});

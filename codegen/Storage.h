@@ -42,6 +42,11 @@ class Storage {
   const std::vector<std::string>& devices() const { return devices_; }
   uint32_t deviceOf(const ir::Value* v) const;
 
+  /// The value that is in a storage at a time of its life.
+  const ir::Value* valueAt(uint32_t storage, int64_t time) const;
+  /// The last op that begins at or before a time; null before the first.
+  const ir::Op* opAt(int64_t time) const;
+
   /// For an update whose result is not where the old value is: copy first.
   bool copiesFirst(const ir::Op& op, uint32_t operand, uint32_t result) const;
   /// Copies before a loop (initial values), at the end of each trip, and at the end of a branch.

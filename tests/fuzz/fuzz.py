@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random programs, run by the reference interpreter, compiled, compiled without fusion, with one thread, and for AVX2.
+"""Random programs, run by the reference interpreter, compiled, compiled without fusion, with one thread, for AVX2, and on a virtual device.
 
     python fuzz.py --tenc PATH [--count 500] [--first 0] [--operations 14] [--keep DIR]
 
@@ -18,7 +18,8 @@ ap.add_argument("--operations", type=int, default=14); ap.add_argument("--keep")
 A = ap.parse_args()
 A.tenc = os.path.abspath(A.tenc)
 ENGINES = {"interp": ["--engine=interp"], "compiled": ["--threads", "2"], "unfused": ["--no-fuse", "--threads", "2"], "single": ["--threads", "1"],
-           "narrow": ["--target-cpu", "x86-64-v3"]}
+           "narrow": ["--target-cpu", "x86-64-v3"],
+           "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--threads", "2"]}
 
 
 def results(text, flags):
@@ -45,7 +46,7 @@ def check(text):
     want = got["interp"]
     for name in sorted(n for n in want if n[0] == "r"):
         bound = want.get("b" + name[1:])
-        for k in ("compiled", "unfused", "single", "narrow"):
+        for k in ("compiled", "unfused", "single", "narrow", "virtual"):
             a, b = want[name], got[k].get(name)
             if b is None or a.shape != b.shape or a.dtype != b.dtype: return f"{k}: {name} is missing or of another type"
             if bound is None:
@@ -57,6 +58,7 @@ def check(text):
                 off |= np.isnan(a) != np.isnan(b)
                 if off.any(): return f"{k}: {name} differs by more than its bound at {np.argwhere(off)[0]}: {a[off].ravel()[0]} {b[off].ravel()[0]}"
         if not same_bits(got["compiled"][name], got["single"][name]): return f"{name} depends on the number of threads"
+        if not same_bits(got["compiled"][name], got["virtual"][name]): return f"{name} depends on the device"
         if not same_bits(got["compiled"][name], got["narrow"][name]): return f"{name} depends on the width of vectors"
     return None
 

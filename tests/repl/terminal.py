@@ -89,6 +89,10 @@ def main():
         time.sleep(0.5)
         t.send("\x03")
         t.expect("interrupted.*tenc> ")
+        t.send(":why value\n")
+        t.expect(r"made on cpu.*let value = \[1, 2\].*tenc> ")
+        t.send(":mem\t\n")                           # completes to `:memory`
+        t.expect(r"cpu: peak \d+ bytes.*tenc> ")
         t.send("value[1] + 40\n")                    # nothing is lost
         t.expect("42.*tenc> ")
         if t.close() != 0:

@@ -9,11 +9,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 
 #include "ir/Ir.h"
 #include "tools/repl/KeptState.h"
 #include "tools/repl/LineEditor.h"
+#include "tools/repl/Why.h"
 #include "tools/tenc/Commands.h"
+#include "tools/tenc/Memory.h"
 #include "tools/tenc/TransferList.h"
 
 namespace tenc::tool {
@@ -32,6 +35,9 @@ constexpr std::array kCommands = {
     ReplCommand{":type", "ENTRY", "the type and place of a value, without running"},
     ReplCommand{":ir", "ENTRY", "the placed IR"},
     ReplCommand{":transfers", "[ENTRY]", "the moves between devices, of this entry or of the last one that ran"},
+    ReplCommand{":memory", "[ENTRY]",
+                "what is alive at the peak of each device, in this entry or in the last one that ran"},
+    ReplCommand{":why", "NAME", "where a value lives, and which lines made it so"},
     ReplCommand{":time", "ENTRY", "runs, and says where the time went"},
     ReplCommand{":devices", "", "the devices of this machine"},
     ReplCommand{":load", "FILE", "runs a file as one entry"},
@@ -43,7 +49,7 @@ constexpr std::array<std::string_view, 33> kKeywords = {
     "else",  "and",   "or",     "not",      "true",   "false",  "import", "return", "break", "continue", "assert",
     "print", "param", "device", "autocast", "new",    "static", "state",  "cpu",    "cuda",  "f32",      "i64"};
 
-enum class Mode : uint8_t { Run, Type, Ir, Transfers, Time };
+enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Time };
 
 // A signal handler has no other way to find the run.
 constinit std::atomic<rt::Machine*> running{nullptr};
@@ -114,7 +120,12 @@ class Repl {
   CommandLine line_;
   LineEditor editor_;
   KeptState state_;
-  std::string lastTransfers_;
+  void why(const std::string& name);
+  void explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
+
+  std::string lastTransfers_, lastMemory_;
+  std::map<std::string, std::string> why_, newWhy_;        // of each kept value, and of the entry that is compiled
+  std::map<std::string, std::string> places_, newPlaces_;  // "gpu, which is cuda:0"
   int entries_ = 0;
   bool failed_ = false;
   bool quit_ = false;
@@ -162,7 +173,8 @@ void Repl::command(std::string_view text) {
   std::string rest(trimmed(text.substr(blank)));
   // An entry behind a command may have several lines too.
   std::string more;
-  const bool takesEntry = name == ":type" || name == ":ir" || name == ":transfers" || name == ":time";
+  const bool takesEntry =
+      name == ":type" || name == ":ir" || name == ":transfers" || name == ":memory" || name == ":time";
   while (takesEntry && !rest.empty() && !frontend::isComplete(rest)) {
     if (editor_.read("  ... ", more) != LineEditor::Got::Line) break;
     rest += "\n" + more;
@@ -192,6 +204,13 @@ void Repl::command(std::string_view text) {
       execute(addEntry(rest), Mode::Transfers);
     else
       std::fputs(lastTransfers_.empty() ? "no entry has run yet\n" : lastTransfers_.c_str(), stdout);
+  } else if (name == ":memory") {
+    if (!rest.empty())
+      execute(addEntry(rest), Mode::Memory);
+    else
+      std::fputs(lastMemory_.empty() ? "no entry has run yet\n" : lastMemory_.c_str(), stdout);
+  } else if (name == ":why") {
+    why(rest);
   } else if (name == ":devices") {
     devicesCommand(session_);
   } else if (name == ":load") {
@@ -253,9 +272,17 @@ Outcome Repl::compileAndRun(ast::File& entry, Mode mode) {
       if (!session_.settleMoves(*lowered.module)) return Outcome::CompileError;
       std::fputs(printTransfers(listTransfers(*lowered.module), session_.sources()).c_str(), stdout);
       return Outcome::Ok;
+    case Mode::Memory: {
+      if (!session_.settleMoves(*lowered.module) || !session_.optimise(*lowered.module)) return Outcome::CompileError;
+      const auto compiled = session_.compile(*lowered.module, /*codeToo=*/false);
+      if (!compiled) return Outcome::CompileError;
+      std::fputs(memoryReport(*lowered.module, compiled->memory, session_).c_str(), stdout);
+      return Outcome::Ok;
+    }
     case Mode::Run:
     case Mode::Time: break;
   }
+  explain(*lowered.module, lowered.kept);
   return runModule(std::move(lowered.module), entry, lowered.kept);
 }
 
@@ -273,6 +300,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   if (!session_.optimise(*m)) return Outcome::CompileError;
   std::optional<codegen::Compiled> compiled = session_.compile(*m);
   if (!compiled) return Outcome::CompileError;
+  const std::string memory = memoryReport(*m, compiled->memory, session_);
   flushDiagnostics(session_, line_);  // warnings come before what the program prints
 
   rt::Machine& machine = session_.machine();
@@ -293,11 +321,55 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   running = nullptr;
   if (outcome != Outcome::Ok) return outcome;
   lastTransfers_ = transfers;
+  lastMemory_ = memory;
+  for (auto& [name, text] : newWhy_) why_[name] = std::move(text);
+  for (auto& [name, text] : newPlaces_) places_[name] = std::move(text);
   for (const auto& k : kept) {
+    if (k.text.empty()) why_.erase(k.name);  // a function or a type
     if (k.name.empty() && k.text.empty()) std::printf("%s\n", k.type.c_str());
   }
   state_.commit(std::move(entry), kept, std::move(results));
   return Outcome::Ok;
+}
+
+/// Why the values of the entry live where they do, while its placed module is there.
+void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept) {
+  newWhy_.clear();
+  newPlaces_.clear();
+  const ir::Op* end = m.main()->body->ops.back().get();
+  for (const auto& k : kept) {
+    if (k.name.empty() || k.text.empty()) continue;
+    // One leaf for each place: those of a struct mostly share one.
+    std::vector<std::string> seen;
+    std::string text;
+    for (size_t at = k.text.find('$'); at != std::string::npos; at = k.text.find('$', at + 1)) {
+      const size_t leaf = static_cast<size_t>(std::atoi(k.text.c_str() + at + 1));
+      if (leaf >= end->operandCount()) continue;
+      const ir::Value& v = *end->operand(leaf);
+      const std::string place = v.type.place.isFree() ? "" : v.type.place.device;
+      if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
+      seen.push_back(place);
+      const std::string_view actual = m.actual(place);
+      std::string& places = newPlaces_[k.name];
+      places += places.empty() ? "" : "; ";
+      places += place.empty() ? "a number" : place + (actual == place ? "" : ", which is " + std::string(actual));
+      text += repl::whyPlaced(m, v, session_.sources(), why_);
+    }
+    newWhy_[k.name] = text;
+  }
+}
+
+void Repl::why(const std::string& name) {
+  const auto known = why_.find(name);
+  if (known != why_.end()) {
+    std::printf("%s: %s\n%s", name.c_str(), places_[name].c_str(), known->second.c_str());
+    return;
+  }
+  if (name.empty())
+    std::fputs(":why needs the name of a value\n", stderr);
+  else
+    std::fprintf(stderr, "there is no value `%s`\n", name.c_str());
+  failed_ = true;
 }
 
 void Repl::printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept) {

@@ -1,5 +1,8 @@
 // `tenc check s.tl`: every diagnostic, nothing run.
+#include <cstdio>
+
 #include "tools/tenc/Commands.h"
+#include "tools/tenc/Memory.h"
 
 namespace tenc::tool {
 
@@ -11,8 +14,13 @@ int checkCommand(Session& session, const CommandLine& line) {
   frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
   // The memory plan needs the optimised module; no code is made for it.
-  if (session.place(*lowered.module) && session.settleMoves(*lowered.module) && session.optimise(*lowered.module))
-    session.compile(*lowered.module, /*codeToo=*/false);
+  if (session.place(*lowered.module) && session.settleMoves(*lowered.module) && session.optimise(*lowered.module)) {
+    const auto compiled = session.compile(*lowered.module, /*codeToo=*/false);
+    if (line.memoryReport && compiled) {
+      const std::string text = memoryReport(*lowered.module, compiled->memory, session);
+      std::fwrite(text.data(), 1, text.size(), stdout);
+    }
+  }
   return finish(session, line);
 }
 

@@ -87,7 +87,8 @@ struct Option {
   std::string_view name;
   std::string_view value;  ///< what stands for the value in the help; empty for a flag
   std::string_view doc;
-  Setter set;  ///< false: the value is not well-formed
+  Setter set;                  ///< false: the value is not well-formed
+  bool mayStandAlone = false;  ///< it has a value only if the next word is `name=value`
 };
 
 constexpr Option kOptions[] = {
@@ -116,10 +117,18 @@ constexpr Option kOptions[] = {
        return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
               c.session.virtualCuda <= kMostVirtual;
      }},
-    {"memory", "d=SIZE", "refuse programs that need more than SIZE on device d",
+    {"memory", "d=SIZE", "refuse programs that need more than SIZE on device d; check: alone, list what is needed",
      [](CommandLine& c, std::string_view v) {
+       if (v.empty()) return c.memoryReport = true;
        std::string_view device, size;
        return split(v, device, size) && parseSize(size, c.session.memory[std::string(device)]);
+     },
+     /*mayStandAlone=*/true},
+    {"max-memory", "SIZE|N%", "the same for every device that --memory does not name (80%)",
+     [](CommandLine& c, std::string_view v) {
+       if (!v.ends_with('%')) return parseSize(v, c.session.maxMemory);
+       return parseInt(v.substr(0, v.size() - 1), c.session.maxMemoryPercent) && c.session.maxMemoryPercent >= 1 &&
+              c.session.maxMemoryPercent <= 100;
      }},
     {"transfers", "allow|warn|deny", "moves that no `.to` asks for (warn)",
      [](CommandLine& c, std::string_view v) {
@@ -167,7 +176,10 @@ constexpr Option kOptions[] = {
        const auto [end, status] = std::from_chars(v.data(), v.data() + v.size(), c.session.benchSeconds);
        return status == std::errc() && end == v.data() + v.size() && c.session.benchSeconds > 0;
      }},
-    {"json", "", "bench: one JSON object a line", [](CommandLine& c, std::string_view) { return c.json = true; }},
+    {"diff", "old.json", "transfers: exit status 1 when there are more than in a list that --json wrote",
+     [](CommandLine& c, std::string_view v) { return c.diff = v, !v.empty(); }},
+    {"json", "", "bench, transfers: one JSON object a line",
+     [](CommandLine& c, std::string_view) { return c.json = true; }},
     {"diagnostics", "text|json", "form of diagnostics (text)",
      [](CommandLine& c, std::string_view v) {
        c.jsonDiagnostics = v == "json";
@@ -251,8 +263,12 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
         if (attached) return fail("--" + std::string(name) + " takes no value");
       } else if (!attached) {
         // A script's parameter without a value is a bool that is set.
-        const bool follows = i + 1 < words.size() && !words[i + 1].starts_with("--");
-        if (follows)
+        const bool alone = option && option->mayStandAlone;
+        const bool follows = i + 1 < words.size() && !words[i + 1].starts_with("--") &&
+                             (!alone || words[i + 1].find('=') != std::string::npos);
+        if (alone && !follows)
+          value = {};
+        else if (follows)
           value = words[++i];
         else if (option)
           return fail("--" + std::string(name) + " needs a value: " + std::string(option->value));

@@ -22,6 +22,8 @@ struct CommandLine {
   bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;
   std::string colour = "auto";     ///< auto, always, never
   std::string filter;              ///< test, bench: titles that contain this
+  bool memoryReport = false;       ///< check: list what is alive at the peak of each device
+  std::string diff;                ///< transfers: a list to compare with
   std::vector<std::string> words;  ///< as given, for reproducers
 };
 

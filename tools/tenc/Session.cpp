@@ -73,6 +73,17 @@ std::string messageOf(abi::FaultKind kind, const std::string& text) {
 
 }  // namespace
 
+bool readFile(const std::string& path, std::string& text, std::string& error) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (!file) return error = std::strerror(errno), false;
+  struct stat status{};
+  if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode)) error = "it is a directory";
+  if (error.empty()) text = readAll(file);
+  if (error.empty() && std::ferror(file) != 0) error = "reading failed";
+  std::fclose(file);
+  return error.empty();
+}
+
 std::string hostName() {
   std::string name = "cpu";
   if (std::FILE* f = std::fopen("/proc/cpuinfo", "r")) {
@@ -145,23 +156,11 @@ codegen::Backend& Session::backend() {
 }
 
 std::optional<uint32_t> Session::addFile(const std::string& path) {
-  const auto fail = [&](const std::string& why) {
-    diags_.report(Code::E0501, {}, "cannot read " + path + ": " + why);
-    return std::nullopt;
-  };
   if (path == "-") return addText("<stdin>", readAll(stdin));
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (!file) return fail(std::strerror(errno));
-  struct stat status{};
-  if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode)) {
-    std::fclose(file);
-    return fail("it is a directory");
-  }
-  std::string text = readAll(file);
-  const bool failed = std::ferror(file) != 0;
-  std::fclose(file);
-  if (failed) return fail("reading failed");
-  return addText(path, std::move(text));
+  std::string text, error;
+  if (readFile(path, text, error)) return addText(path, std::move(text));
+  diags_.report(Code::E0501, {}, "cannot read " + path + ": " + error);
+  return std::nullopt;
 }
 
 std::optional<uint32_t> Session::addText(std::string name, std::string text) {
@@ -210,6 +209,7 @@ frontend::Options Session::frontendOptions() {
 
 frontend::Lowered Session::lower(const ast::File& file, const frontend::Options& options) {
   const Timings::Scope scope(timings_, "lower");
+  script_ = file.source;
   frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
   if (!lowered.module && diags_.ok()) internal_ = {"lower", "no module and no diagnostic", ""};
   return lowered;
@@ -276,51 +276,18 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
   return compiled;
 }
 
+std::optional<codegen::MemoryPlan> Session::planMemory(const ir::Module& m) {
+  PlanOnly planOnly;
+  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), planOnly);
+  if (!compiled.error.empty()) return std::nullopt;
+  return std::move(compiled.memory);
+}
+
 std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
   if (!place(*m) || !settleMoves(*m) || !optimise(*m)) return std::nullopt;
   std::optional<codegen::Compiled> compiled = compile(*m);
   if (!compiled) return std::nullopt;
   return Executable{std::move(m), std::move(*compiled)};
-}
-
-uint64_t Session::capacity(const ir::Module& m, const std::string& device) const {
-  const std::string_view actual = m.actual(device);
-  for (const auto& [name, bytes] : options_.memory)
-    if (name == device || m.actual(name) == actual) return bytes;
-  if (actual != "cpu" && options_.virtualBytes != 0) return options_.virtualBytes;
-  return hostMemory();
-}
-
-void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) {
-  constexpr size_t kLargestShown = 3;
-  constexpr uint64_t kWorthAName = 64;  // of the peak, the part from which a value is named
-  for (const codegen::MemoryPlan::Device& device : plan.devices) {
-    const uint64_t limit = capacity(m, device.name);
-    if (device.peak <= limit) continue;
-    std::vector<codegen::MemoryPlan::Alive> alive = device.atPeak;
-    std::stable_sort(alive.begin(), alive.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-    const auto locOf = [](const ir::Value* v) {
-      const ir::Op* op = v->op ? v->op : v->region->parentOp;
-      return op ? op->loc : ir::Loc{};
-    };
-    const Span at = alive.empty() ? Span{} : m.span(locOf(alive[0].value));
-    auto report = diags_.report(
-        Code::E0320, at,
-        "the program needs " + formatBytes(device.peak) + " on " + device.name + ", which has " + formatBytes(limit));
-    for (size_t i = 0; i < std::min(alive.size(), kLargestShown); ++i) {
-      if (i > 0 && alive[i].bytes < device.peak / kWorthAName) break;
-      const ir::Value& v = *alive[i].value;
-      const std::string what = v.name.empty() ? "a value" : "`" + v.name + "`";
-      const std::string text = what + ": " + ir::toString(v.type) + ", " + formatBytes(alive[i].bytes);
-      if (i == 0)
-        report.label(text);
-      else
-        report.note(m.span(locOf(&v)), text + ", is alive at the same time");
-    }
-    if (!alive.empty()) noteCallers(report, m, locOf(alive[0].value));
-    const uint64_t wholeMiB = (device.peak >> 20) + ((device.peak & ((1u << 20) - 1)) != 0 ? 1 : 0);
-    report.help("a limit of " + std::to_string(wholeMiB) + "MiB would do; smaller batches or dtypes need less");
-  }
 }
 
 std::string Session::emit(const ir::Module& m, std::string_view what) {

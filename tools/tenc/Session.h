@@ -25,12 +25,15 @@ struct SessionOptions {
   std::map<std::string, std::string> params;   ///< --lr 0.3
   std::map<std::string, std::string> devices;  ///< --device gpu=cuda:1
   std::map<std::string, uint64_t> memory;      ///< --memory gpu=8GiB
+  uint64_t maxMemory = 0;                      ///< --max-memory 8GiB, for devices that --memory does not name
+  int maxMemoryPercent = 0;                    ///< --max-memory 50%; 0: 80, but all of a virtual device of given size
+  bool solveMemory = true;                     ///< E0320 says which constants would make the program fit
   std::string defaultDevice = "cpu";
   int virtualCuda = 0;
   uint64_t virtualBytes = 0;  ///< capacity of each virtual device; 0: as the host's
   rt::Order virtualOrder = rt::Order::Async;
-  int threads = 0;            ///< 0: as many as the process may use
-  bool interpret = false;     ///< --engine=interp
+  int threads = 0;         ///< 0: as many as the process may use
+  bool interpret = false;  ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
   std::string fileRoot;            ///< --sandbox-dir, as a real path; empty: files may be anywhere
@@ -97,6 +100,8 @@ class Session {
 
   SourceManager& sources() { return sources_; }
   Diagnostics& diags() { return diags_; }
+  /// The source that was lowered last.
+  std::optional<uint32_t> script() const { return script_; }
   Timings& timings() { return timings_; }
   /// What programs have copied between devices so far.
   struct Copied {
@@ -132,6 +137,10 @@ class Session {
   bool runPasses(ir::Module& m, const std::vector<std::string_view>& names);
   /// Code for `main` of an optimised module; reports E0320. `codeToo` false plans memory only.
   std::optional<codegen::Compiled> compile(const ir::Module& m, bool codeToo = true);
+  /// The memory that `main` of an optimised module needs; nothing after an internal error.
+  std::optional<codegen::MemoryPlan> planMemory(const ir::Module& m);
+  /// What a program may use of a device.
+  uint64_t capacity(const ir::Module& m, const std::string& device) const;
   /// All from an unplaced module on.
   std::optional<Executable> build(std::unique_ptr<ir::Module> m);
 
@@ -153,9 +162,9 @@ class Session {
   passes::Context context();
   void reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
-  uint64_t capacity(const ir::Module& m, const std::string& device) const;
 
   SessionOptions options_;
+  std::optional<uint32_t> script_;
   SourceManager sources_;
   Diagnostics diags_;
   Timings timings_;
@@ -170,6 +179,9 @@ void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at)
 
 /// Makes `func` the module's `main`: how a test or bench block is run.
 void makeMain(ir::Module& m, std::string_view func);
+
+/// The whole of a file, at most one byte more than a source may have; `error` says why it cannot be had.
+bool readFile(const std::string& path, std::string& text, std::string& error);
 
 /// The host's name and memory in bytes.
 std::string hostName();

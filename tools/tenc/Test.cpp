@@ -9,6 +9,7 @@ namespace tenc::tool {
 
 int testCommand(Session& session, const CommandLine& line) {
   session.options().tests = true;
+  session.options().solveMemory = false;  // it would solve for the script, not for a block
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
   const frontend::Lowered lowered = lowerInput(session, line, *file);

@@ -14,25 +14,73 @@ namespace {
 
 using ir::OpKind;
 
+std::optional<int64_t> constantInt(const ir::Value* v) {
+  while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
+  if (!v->op || v->op->kind != OpKind::Constant || v->type.dtype != ir::DType::I64) return std::nullopt;
+  const ir::Attr* data = v->op->find("value");
+  if (!data) return std::nullopt;
+  const auto* bytes = std::get_if<ir::Data>(data);
+  if (!bytes || !*bytes || (*bytes)->size() != sizeof(int64_t)) return std::nullopt;
+  int64_t value;
+  std::memcpy(&value, (*bytes)->data(), sizeof value);
+  return value;
+}
+
+/// The name of a value that is fixed before all loops.
+std::string symbolOf(const ir::Value* v) {
+  while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
+  for (const ir::Region* r = v->op ? v->op->parent : v->region; r && r->parentOp; r = r->parentOp->parent)
+    if (r->parentOp->kind == OpKind::For || r->parentOp->kind == OpKind::While) return {};
+  return v->name;
+}
+
+/// How often the body of a `for` runs.
+Times tripCount(const ir::Op& loop) {
+  const Times unknown{1, "", false};
+  const auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), step = constantInt(loop.operand(2));
+  if (!step || *step == 0) return unknown;
+  if (lo && hi) {
+    const int64_t span = *step > 0 ? *hi - *lo : *lo - *hi;
+    const int64_t stride = std::abs(*step);
+    return {span <= 0 ? 0 : (span + stride - 1) / stride, "", true};
+  }
+  const std::string from = lo ? std::to_string(*lo) : symbolOf(loop.operand(0));
+  const std::string to = hi ? std::to_string(*hi) : symbolOf(loop.operand(1));
+  if (*step != 1 || from.empty() || to.empty()) return unknown;
+  return {1, from == "0" ? to : "(" + to + "-" + from + ")", true};
+}
+
+Times product(const Times& a, const Times& b) {
+  const bool both = !a.symbols.empty() && !b.symbols.empty();
+  return {a.factor * b.factor, a.symbols + (both ? "*" : "") + b.symbols, a.known && b.known};
+}
+
+/// "f32[64,784]": without blanks, for a column.
+std::string shortType(ir::Type t) {
+  t.place = {};
+  std::string text = ir::toString(t);
+  std::erase(text, ' ');
+  return text;
+}
+
 class Walker {
  public:
   explicit Walker(const ir::Module& m) : m_(m) {}
 
-  void walk(const ir::Region& region, std::optional<int64_t> times, bool inLoop) {
+  void walk(const ir::Region& region, const Times& times, bool inLoop) {
     for (const auto& op : region.ops) {
       if (op->kind == OpKind::Transfer) row(*op, times, inLoop);
       if (op->kind == OpKind::Call) {
         const ir::Func* callee = m_.find(op->stringAttr("callee"));
         if (callee && callee->body) walk(*callee->body, times, inLoop);
       }
-      std::optional<int64_t> inside = times;
+      Times inside = times;
       bool loops = inLoop;
       if (op->kind == OpKind::For) {
-        const auto trips = ir::tripCount(*op);
-        inside = times && trips ? std::optional(*times * *trips) : std::nullopt;
+        inside = product(times, tripCount(*op));
         loops = true;
       } else if (op->kind == OpKind::While) {
-        inside = std::nullopt;
+        inside.known = false;
         loops = true;
       }
       for (const auto& inner : op->regions) walk(*inner, inside, loops);
@@ -47,7 +95,7 @@ class Walker {
   }
 
  private:
-  void row(const ir::Op& op, std::optional<int64_t> times, bool inLoop) {
+  void row(const ir::Op& op, const Times& times, bool inLoop) {
     const ir::Value& source = *op.operand(0);
     TransferRow r;
     r.loc = op.loc;
@@ -55,6 +103,7 @@ class Walker {
     // The name at the place of the move; inside a function that is its parameter's.
     const std::string& here = op.result()->name;
     r.name = !here.empty() ? here : !source.name.empty() ? source.name : "_";
+    r.type = shortType(source.type);
     r.bytes = static_cast<uint64_t>(source.type.bytes());
     r.from = m_.actual(source.type.place.isFree() ? "cpu" : source.type.place.device);
     r.to = m_.actual(op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device);
@@ -66,7 +115,8 @@ class Walker {
     // One op reached by several calls is one row.
     if (const auto [known, isNew] = index_.try_emplace(&op, rows_.size()); !isNew) {
       TransferRow& before = rows_[known->second];
-      before.times = before.times && times ? std::optional(*before.times + *times) : std::nullopt;
+      before.times.known = before.times.known && times.known && before.times.symbols == times.symbols;
+      before.times.factor += times.factor;
       before.inLoop |= inLoop;
       return;
     }
@@ -84,46 +134,8 @@ bool isExplicit(const TransferRow& r) { return r.why.starts_with(".to("); }
 
 std::vector<TransferRow> listTransfers(const ir::Module& m) {
   Walker walker(m);
-  if (m.main()) walker.walk(*m.main()->body, 1, false);
+  if (m.main()) walker.walk(*m.main()->body, {}, false);
   return walker.take();
-}
-
-std::string printTransfers(const std::vector<TransferRow>& rows, const SourceManager& sources) {
-  std::vector<std::vector<std::string>> cells;
-  uint64_t totalBytes = 0;
-  int64_t totalTimes = 0;
-  bool unknown = false;
-  for (const TransferRow& r : rows) {
-    std::string at = "_";
-    if (r.span.valid() && r.span.file < sources.size()) {
-      const LineColumn p = sources.file(r.span.file).position(r.span.begin);
-      at = std::to_string(p.line) + ":" + std::to_string(p.column);
-    }
-    cells.push_back({at, r.name, r.copies ? std::to_string(r.bytes) : "free", r.from, "->", r.to,
-                     r.times ? std::to_string(*r.times) : "?", r.why});
-    if (!r.copies) continue;
-    if (r.times) {
-      totalBytes += r.bytes * static_cast<uint64_t>(*r.times);
-      totalTimes += *r.times;
-    } else {
-      unknown = true;
-    }
-  }
-  std::vector<size_t> widths(8, 0);
-  for (const auto& row : cells)
-    for (size_t i = 0; i + 1 < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string out;
-  for (const auto& row : cells) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line += std::string(widths[i] - row[i].size() + 1, ' ');
-    }
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    out += line + "\n";
-  }
-  return out + "total: " + std::to_string(totalTimes) + (totalTimes == 1 ? " move, " : " moves, ") +
-         std::to_string(totalBytes) + " bytes" + (unknown ? ", and those whose number is not known" : "") + "\n";
 }
 
 void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags) {
@@ -147,7 +159,7 @@ void checkTransfers(const ir::Module& m, const SourceManager& sources, const std
       report.label(r.why).help("write the move: `.to(" + r.toName + ")`", std::move(edits));
       noteCallers(report, m, r.loc);
     } else if (r.inLoop && r.bytes >= kWorthAWarning) {
-      const std::string times = r.times ? std::to_string(*r.times) : "an unknown number of";
+      const std::string times = r.times.known ? r.times.text() : "an unknown number of";
       auto report = diags.report(Code::W0301, r.span,
                                  name + " moves from " + r.from + " to " + r.to +
                                      " inside a loop: " + formatBytes(r.bytes) + ", " + times + " times");
