@@ -81,7 +81,8 @@ Val load(BuiltinCall& k) {
   } else if (want && want->complete() && writtenBefore(k.l.module, *path)) {
     type = {*want->dtype, *want->dims, {}};  // checked when it is read
   } else {
-    bool exists = std::filesystem::exists(std::filesystem::path(*path));
+    std::error_code unknown;  // a path may be too long to ask for
+    bool exists = std::filesystem::exists(std::filesystem::path(*path), unknown);
     return k.fail(exists ? Code::E0502 : Code::E0501, error);
   }
   return k.result(k.c.b.makeTyped(OpKind::Load, {}, {type}, {{"path", *path}, {"format", format}})->result());

@@ -44,7 +44,9 @@ std::string_view formatOf(const std::string& path, std::string_view format) {
 }
 
 format::File openRead(const std::string& path, std::string& error) {
-  format::File f(std::fopen(path.c_str(), "rb"));
+  // Opening a pipe that nobody writes to would wait.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  format::File f(descriptor < 0 ? nullptr : fdopen(descriptor, "rb"));
   if (!f)
     error = "`" + path + "`: " + std::strerror(errno);
   else if (!format::fileSize(f.get())) {

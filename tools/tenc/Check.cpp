@@ -1,7 +1,24 @@
 // `tenc check s.tl`: every diagnostic, nothing run.
+#include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 
 namespace tenc::tool {
+
+namespace {
+
+/// Devices, moves and memory. The memory plan needs the optimised module; no code is made for it.
+void checkProgram(Session& session, ir::Module& m) {
+  const size_t before = session.diags().errors();
+  const auto good = [&] { return session.diags().errors() == before && !session.internalError(); };
+  session.place(m);
+  if (!good()) return;
+  session.settleMoves(m);
+  if (!good()) return;
+  session.optimise(m);
+  if (good() && session.diags().ok()) session.compile(m, /*codeToo=*/false);
+}
+
+}  // namespace
 
 int checkCommand(Session& session, const CommandLine& line) {
   session.options().checkUncalled = true;
@@ -10,9 +27,18 @@ int checkCommand(Session& session, const CommandLine& line) {
   if (!file) return finish(session, line);
   frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
-  // The memory plan needs the optimised module; no code is made for it.
-  if (session.place(*lowered.module) && session.settleMoves(*lowered.module) && session.optimise(*lowered.module))
-    session.compile(*lowered.module, /*codeToo=*/false);
+  std::vector<std::unique_ptr<ir::Module>> blocks;
+  for (const auto* cases : {&lowered.tests, &lowered.benches}) {
+    for (const frontend::Lowered::Case& c : *cases) {
+      blocks.push_back(ir::clone(*lowered.module));
+      makeMain(*blocks.back(), c.func);
+    }
+  }
+  checkProgram(session, *lowered.module);
+  for (const auto& m : blocks) {
+    if (session.internalError()) break;
+    checkProgram(session, *m);
+  }
   return finish(session, line);
 }
 

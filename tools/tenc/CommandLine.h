@@ -22,6 +22,7 @@ struct CommandLine {
   bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;
   std::string colour = "auto";     ///< auto, always, never
   std::string filter;              ///< test, bench: titles that contain this
+  std::string crashReport;         ///< --crash-report STAGE=WHAT, given by the handler of a crash
   std::vector<std::string> words;  ///< as given, for reproducers
 };
 
