@@ -31,7 +31,7 @@ with tempfile.TemporaryDirectory() as name:
     (folder / "cut.npy").write_bytes((folder / "x.npy").read_bytes()[:-1])
     before = sorted(os.listdir(folder))
     expect(1, "E0501", "missing.npy", 'let y = load("missing.npy")', folder)
-    expect(1, "E0501", "too long", f'let y = load("{"p" * 5000}.npy")', folder)
+    expect(1, "E0501", "too long", f'let y = load("{"p" * 400}.npy")', folder)
     expect(1, "E0502", "pipe.npy` is not a regular file", 'let y = load("pipe.npy")', folder)
     expect(1, "E0502", "folder.npy` is not a regular file", 'let y = load("folder.npy")', folder)
     expect(1, "E0502", "/dev/zero` is not a regular file", 'let y = load_bytes("/dev/zero")', folder)
