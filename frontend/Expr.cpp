@@ -19,7 +19,7 @@ Val Lowering::evalSettled(const ast::Expr& e, const Ty* expected) { return settl
 
 namespace {
 
-constexpr int64_t kMostSteps = 2'000'000;
+constexpr int64_t kMostSteps = 1'000'000;
 
 /// Takes the leaves of a tree off `left`; false when there are more.
 bool takeParts(const Val& v, size_t& left) {
@@ -79,10 +79,11 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
 }
 
 bool Lowering::spent(Span span) {
+  if (diags.full()) return true;  // nobody reads more errors than that
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once
-    error(Code::E0105, span, "the script evaluates more than 2,000,000 expressions while compiling")
+    error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions while compiling")
         .help("loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
   }
   return true;

@@ -203,6 +203,7 @@ std::string Lowering::nearest(std::string_view name, const std::vector<std::stri
   std::string best;
   size_t least = name.size() <= 3 ? 2 : 3;
   for (const std::string& n : names) {
+    if (n.size() >= name.size() + least || name.size() >= n.size() + least) continue;
     const size_t d = distance(name, n);
     if (d > 0 && d < least && d < name.size()) {
       least = d;

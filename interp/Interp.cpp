@@ -104,6 +104,8 @@ class Frame {
   }
 
   bool run(const Op& op) {
+    if (m_.options.interrupted != nullptr && m_.options.interrupted->load(std::memory_order_relaxed))
+      return fail(op, Code::E0901, "interrupted");
     switch (op.kind) {
       case OpKind::For: return forLoop(op);
       case OpKind::While: return whileLoop(op);

@@ -98,10 +98,17 @@ class NativeCheck {
     for (const auto& r : loop_.results) {
       if (!device(r.get())) return false;
     }
-    return control(loop_, true);
+    return control(loop_, true) && !handsToHost();
   }
 
  private:
+  /// A kernel on another device cannot write a value of the host.
+  bool handsToHost() const {
+    if (device_.empty() || loop_.func()->module->actual(device_) == "cpu") return false;
+    return std::any_of(loop_.results.begin(), loop_.results.end(),
+                       [](const auto& r) { return r->type.place.isFree() && !r->unused(); });
+  }
+
   bool tensor(const Value* v) const { return v->type.rank() > 0; }
 
   bool device(const Value* v) {

@@ -244,6 +244,8 @@ class Executor {
     return true;
   }
 
+  static constexpr int64_t kLooksUp = 64;
+
   struct LaunchContext {
     Executor* self;
     const abi::Kernel* kernel;
@@ -276,8 +278,13 @@ class Executor {
           k.items, k.grain,
           [](void* c, int thread, int64_t begin, int64_t end) {
             auto* l = static_cast<LaunchContext*>(c);
-            l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), begin, end, &l->self->m_.fault,
-                          l->self->scratch(thread));
+            // One thread gets all items at once: it looks up now and then whether it is to stop.
+            const int64_t part = std::max(l->kernel->grain, (end - begin) / kLooksUp);
+            for (int64_t i = begin; i < end; i += part) {
+              if (l->self->m_.interrupted.load(std::memory_order_relaxed)) return;
+              l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), i, std::min(i + part, end),
+                            &l->self->m_.fault, l->self->scratch(thread));
+            }
           },
           &context);
     }

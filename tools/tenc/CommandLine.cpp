@@ -194,6 +194,16 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view v) { return c.session.importPaths.emplace_back(v), !v.empty(); }},
     {"help", "", "this text; after a script, also the script's parameters",
      [](CommandLine& c, std::string_view) { return c.help = true; }},
+    // Without a text here an option is not listed; docs/diagnostics.md has these.
+    {"provoke", "error|signal=STAGE", "",
+     [](CommandLine& c, std::string_view v) {
+       std::string_view how, stage;
+       if (!split(v, how, stage) || (how != "error" && how != "signal")) return false;
+       (how == "error" ? c.session.provokeError : c.session.provokeSignal) = stage;
+       return true;
+     }},
+    {"crash-report", "STAGE=WHAT", "",
+     [](CommandLine& c, std::string_view v) { return c.crashReport = v, !v.empty(); }},
     {"version", "", "print the version", [](CommandLine& c, std::string_view) { return c.version = true; }},
 };
 
@@ -230,7 +240,7 @@ std::string usage() {
   for (const CommandName& c : kCommands) row("tenc " + std::string(c.name), c.doc);
   text += "\noptions:\n";
   for (const Option& o : kOptions)
-    row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
+    if (!o.doc.empty()) row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
   text +=
       "\nexit status: 1 after a compile error, 2 for a wrong command line, 3 when the program stops at run time,\n"
       "130 after an interrupt\n";

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 
@@ -237,11 +238,19 @@ passes::Context Session::context() {
   return c;
 }
 
+bool Session::provoked(std::string_view stage) {
+  if (stage == options_.provokeSignal) std::raise(SIGSEGV);
+  if (stage != options_.provokeError) return false;
+  internal_ = {std::string(stage), "provoked by --provoke", ""};
+  return true;
+}
+
 bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names) {
   passes::Context c = context();
   for (const std::string_view name : names) {
     const Timings::Scope scope(timings_, name);
     const size_t errorsBefore = diags_.errors();
+    if (provoked(name)) return false;
     std::string failed;
     if (passes::runPasses(m, c, {name}, &failed)) continue;
     if (diags_.errors() == errorsBefore) internal_ = {std::string(name), ir::verify(m), ""};
@@ -264,6 +273,7 @@ bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisation
 
 std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool codeToo) {
   const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
+  if (provoked("codegen")) return std::nullopt;
   PlanOnly planOnly;
   codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), codeToo ? backend() : planOnly);
   if (!compiled.error.empty()) {
@@ -347,6 +357,7 @@ Outcome Session::interpret(const ir::Module& m, const interp::Options& options) 
   confined.fileRoot = options_.fileRoot;
   const interp::Result r = interp::run(m, *m.main(), confined);
   if (r.ok()) return Outcome::Ok;
+  if (options.interrupted != nullptr && options.interrupted->load()) return Outcome::Interrupted;
   reportStop(r.stop->code, m, r.stop->loc, r.stop->message);
   return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;
 }

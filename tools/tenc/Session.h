@@ -1,6 +1,7 @@
 // The pipeline as values: text -> tree -> module -> placed -> fused -> program -> run. Used by every subcommand, by the
 // REPL and by tests. A Session owns the texts, the diagnostics and the machine; it prints nothing.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -47,6 +48,8 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionInput> inputs;  ///< REPL: parameters of `main`
+  std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong
+  std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
 };
 
 /// Wall time of each stage, in the order in which they ran.
@@ -58,8 +61,13 @@ class Timings {
   };
   class Scope {
    public:
-    Scope(Timings& owner, std::string_view stage) : owner_(owner), stage_(stage), start_(Clock::now()) {}
+    Scope(Timings& owner, std::string_view stage) : owner_(owner), stage_(stage), start_(Clock::now()) {
+      const size_t n = std::min(stage.size(), sizeof owner.current_ - 1);
+      std::copy_n(stage.begin(), n, owner.current_);
+      owner.current_[n] = 0;
+    }
     ~Scope() {
+      owner_.current_[0] = 0;
       owner_.entries_.push_back({stage_, std::chrono::duration<double, std::milli>(Clock::now() - start_).count()});
     }
     Scope(const Scope&) = delete;
@@ -72,9 +80,12 @@ class Timings {
   };
   const std::vector<Entry>& entries() const { return entries_; }
   void clear() { entries_.clear(); }
+  /// The stage that runs, or "". For signal handlers.
+  const char* current() const { return current_; }
 
  private:
   std::vector<Entry> entries_;
+  char current_[32] = "";
 };
 
 /// A stage failed without a diagnostic for the user: a bug of the compiler.
@@ -112,6 +123,7 @@ class Session {
   SessionOptions& options() { return options_; }
   const std::optional<InternalError>& internalError() const { return internal_; }
   void clearInternalError() { internal_.reset(); }
+  void setInternalError(InternalError error) { internal_ = std::move(error); }
 
   /// Reads a source file; "-" is standard input. Reports E0501, E0104 or E0105 and returns nothing when it cannot.
   std::optional<uint32_t> addFile(const std::string& path);
@@ -158,6 +170,8 @@ class Session {
   rt::Machine* machineIfMade() { return machine_.get(); }
 
  private:
+  /// --provoke: true when the stage has to fail; may not return.
+  bool provoked(std::string_view stage);
   codegen::Backend& backend();
   passes::Context context();
   void reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message);

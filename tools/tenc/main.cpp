@@ -1,6 +1,7 @@
 // The command `tenc`.
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "tools/repl/Repl.h"
@@ -48,6 +49,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   installCrashHandler(words);
   installInterruptHandler();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of `save`
   std::string error;
   const std::optional<CommandLine> line = parseCommandLine(words, error);
   if (!line) {
@@ -64,7 +66,10 @@ int main(int argc, char** argv) {
     std::fputs(usage().c_str(), stdout);
     return 0;
   }
+  if (!line->crashReport.empty()) return reportCrash(session, *line);
+  watchStages(&session.timings());
   const int status = dispatch(session, *line);
   std::fflush(stdout);
+  watchStages(nullptr);
   return status;
 }
