@@ -346,7 +346,7 @@ Turned turn(Scalar x) {
   Scalar n = roundEven(x * 0x1.45f306dc9c883p-1);
   Scalar r1 = fma(n, d ? -0x1.921fb54442d18p+0 : -0x1.921fb6p+0, x);
   double second = d ? -0x1.1a62633145c07p-54 : 0x1.777a5cp-25;
-  double third = d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-50;
+  double third = d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-49;
   Scalar r = fma(n, second, r1);
   Scalar tail = fma(n, third, fma(n, second, r1 - r));
   Scalar z = r * r;
