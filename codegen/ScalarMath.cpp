@@ -342,13 +342,13 @@ struct Turned {
 };
 Turned turn(Scalar x) {
   bool d = isDouble(x);
-  // Cody-Waite reduction by pi/2 in three parts; fused steps are exact while n is moderate.
+  // Cody-Waite reduction by pi/2 in three parts. x - n P1 is exact while n is moderate; what is lost adding n P2 must
+  // be kept, since near a multiple of pi/2 the two nearly cancel.
   Scalar n = roundEven(x * 0x1.45f306dc9c883p-1);
-  Scalar r1 = fma(n, d ? -0x1.921fb54442d18p+0 : -0x1.921fb6p+0, x);
-  double second = d ? -0x1.1a62633145c07p-54 : 0x1.777a5cp-25;
-  double third = d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-49;
-  Scalar r = fma(n, second, r1);
-  Scalar tail = fma(n, third, fma(n, second, r1 - r));
+  Scalar first = fma(n, d ? -0x1.921fb54442d18p+0 : -0x1.921fb6p+0, x);
+  Pair second = exactProduct(n, like(x, d ? -0x1.1a62633145c07p-54 : 0x1.777a5cp-25));
+  auto [r, lost] = exactSum(first, second.hi);
+  Scalar tail = fma(n, d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-50, second.lo + lost);
   Scalar z = r * r;
   Scalar sinLow = fma(z * r, polynomial(z, d ? Coefficients(kSin64) : Coefficients(kSin32)), tail);
   Scalar half = z * 0.5;

@@ -44,6 +44,14 @@ TEST(MathUlp, F32) {
       batch.push_back(x);
       if (batch.size() == static_cast<size_t>(kBatch)) flush();
     }
+    // Multiples of a quarter turn, where what the reduction loses shows.
+    for (int k = -43000; k < 43000; k += f.op == OpKind::Lgamma || f.op == OpKind::Digamma ? 100 : 1) {
+      float x = static_cast<float>(k * 1.57079632679489661923L);
+      for (float y : {x, std::nextafter(x, INFINITY)}) {
+        batch.push_back(y);
+        if (batch.size() == static_cast<size_t>(kBatch)) flush();
+      }
+    }
     // The range in which most arguments are.
     for (uint64_t i = 0; i < 60000; ++i)
       batch.push_back(static_cast<float>((static_cast<double>(i) - 30000) * 3.3337e-4));
@@ -60,6 +68,11 @@ TEST(MathUlp, F64) {
     std::vector<double> batch = {0.0, -0.0,   1.0,     -1.0,   INFINITY, -INFINITY,
                                  NAN, 5e-324, -5e-324, 709.78, -745.1,   -708.5};
     uint64_t state = 88172645463325252ull;
+    for (int k = 1; k < 10000; ++k) {  // multiples of a quarter turn, up to 2^26
+      double x = static_cast<double>(static_cast<Real>(k) * (k % 2 ? 1 : 4271) * 1.57079632679489661923L);
+      batch.push_back(x);
+      batch.push_back(std::nextafter(x, -INFINITY));
+    }
     while (batch.size() < static_cast<size_t>(kBatch)) {
       state ^= state << 13, state ^= state >> 7, state ^= state << 17;
       double any;
