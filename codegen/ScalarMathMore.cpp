@@ -92,7 +92,11 @@ Scalar sigmoid(Scalar x) {
                   select(x < -700.0, x.builder->scaleByPowerOf2(power.value.hi + power.value.lo, power.n), result));
   }
   Scalar e = exp(-abs(x));
-  return select(x >= 0.0, like(x, 1), e) / (e + 1.0);
+  Scalar sum = e + 1.0;
+  Scalar lost = (1.0 - sum) + e;
+  Scalar quotient = select(x >= 0.0, like(x, 1), e) / sum;
+  // The sum's rounding error, times the derivative; it matters below 0, where 1 / sum is 1 - quotient.
+  return fma(quotient * -lost, 1.0 - quotient, quotient);
 }
 
 /// atan(n / d), 0 <= n <= d, as a sum of base (0 or pi / 4) and what it returns.
