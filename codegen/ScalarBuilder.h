@@ -95,7 +95,8 @@ class ScalarBuilder {
   virtual Scalar compare(Predicate p, Scalar a, Scalar b) = 0;
   virtual Scalar select(Scalar condition, Scalar a, Scalar b) = 0;
   virtual Scalar convert(ConvertInst op, Scalar a, Repr to) = 0;
-  /// x * 2^n for an integral float n, rounded once, with overflow to infinity and gradual underflow; |n| <= 2200.
+  /// x * 2^n for an integral float n, rounded once, with overflow to infinity and gradual underflow; |n| <= 2000 (f64)
+  /// or 250 (f32).
   virtual Scalar scaleByPowerOf2(Scalar x, Scalar n) = 0;
   /// Element (index mod 16) of a table of 16 F32 values, for an I32 index.
   virtual Scalar lookup(std::span<const double, 16> table, Scalar index) = 0;

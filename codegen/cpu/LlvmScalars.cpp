@@ -266,11 +266,11 @@ Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
     });
     return wrap(result, x.repr);
   }
-  // Two steps, of which only the second can round.
-  Repr ints = d ? Repr::I64 : Repr::I32;
-  Scalar whole = convert(ConvertInst::FToSInt, n, ints);
-  Scalar first = ashr(whole, 1), second = whole - first;
-  auto power = [&](Scalar e) { return floatOfBits(shl(e + (d ? 1023.0 : 127.0), d ? 52 : 23)); };
+  // Two steps, of which only the second can round. The exponents become the low bits of large numbers' significands.
+  Scalar first = roundEven(n * 0.5), second = n - first;
+  auto power = [&](Scalar e) {
+    return floatOfBits(shl(bitsOf(e + (d ? 0x1.8p52 + 1023 : 0x1.8p23 + 127)), d ? 52 : 23));
+  };
   return x * power(first) * power(second);
 }
 

@@ -41,7 +41,11 @@ Values Reducer::identity(bool vector) {
 
 Scalar Reducer::combine(Scalar a, Scalar b) {
   switch (r_.kind) {
-    case Kind::Sum: return r_.accumulator == DType::Bool ? a | b : a + b;
+    case Kind::Sum: {
+      if (r_.accumulator == DType::Bool) return a | b;
+      Scalar args[] = {a, b};
+      return s_.elementwise(OpKind::Add, accumulator(), accumulator(), args, 0);  // contracted when that is allowed
+    }
     case Kind::Prod: return a * b;
     case Kind::Any: return a | b;
     case Kind::All: return a & b;
