@@ -255,6 +255,13 @@ Scalar ExprEmitter::reduced(const Expr& e, int copy) {
   return copies[copies.size() > 1 ? static_cast<size_t>(copy) : 0];
 }
 
+Scalar ExprEmitter::narrowVar(size_t var, int copy) {
+  auto* i32 = b_.getInt32Ty();
+  if (var != vectorVar_ || lanes() == 1) return scalars_.wrap(b_.CreateTrunc(vars_[var], i32), Repr::I32);
+  Value* base = b_.CreateAdd(vectorBase_, b_.getInt64(static_cast<uint64_t>(copy * lanes())));
+  return scalars_.wrap(b_.CreateAdd(scalars_.splat(b_.CreateTrunc(base, i32)), laneOffsets(1, i32)), Repr::I32);
+}
+
 Scalar ExprEmitter::compute(const Expr& e, int copy) {
   llvm::LLVMContext& c = b_.getContext();
   switch (e.kind) {
@@ -357,6 +364,35 @@ void ExprEmitter::scatter(Value* value, Value* base, Value* index, Value* mask) 
 }
 
 namespace {
+/// How many leading lanes a constant mask has on, or 0 if it has others.
+int leadingLanes(Value* mask, int lanes) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(mask);
+  if (c == nullptr) return 0;
+  int n = 0;
+  for (int i = 0; i < lanes; ++i) {
+    llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i));
+    if (lane == nullptr) return 0;
+    if (!lane->isOneValue()) continue;
+    if (n != i) return 0;
+    ++n;
+  }
+  return n;
+}
+
+/// Stores the first `n` lanes in pieces of 2^i. A masked store would hold up loads of what follows in memory, where the
+/// processor looks at the whole vector's range.
+void storeLeading(llvm::IRBuilder<>& b, Value* v, Value* at, llvm::Align align, int n) {
+  llvm::Type* element = v->getType()->getScalarType();
+  for (int from = 0, piece = 0; from < n; from += piece) {
+    piece = 1;
+    while (2 * piece <= n - from) piece *= 2;
+    llvm::SmallVector<int, 16> lanes;
+    for (int i = 0; i < piece; ++i) lanes.push_back(from + i);
+    Value* part = piece == 1 ? b.CreateExtractElement(v, static_cast<uint64_t>(from)) : b.CreateShuffleVector(v, lanes);
+    b.CreateAlignedStore(part, b.CreateConstGEP1_64(element, at, static_cast<uint64_t>(from)), align);
+  }
+}
+
 Value* reversed(llvm::IRBuilder<>& b, Value* v, int lanes) {
   llvm::SmallVector<int, 16> order;
   for (int i = lanes; i-- > 0;) order.push_back(i);
@@ -447,6 +483,8 @@ void ExprEmitter::store(const Store& s, int copy) {
   if (!vectorTerm && step == 1) {
     if (m == nullptr) {
       b_.CreateAlignedStore(v, base, align);
+    } else if (int n = leadingLanes(m, lanes()); n > 0) {
+      storeLeading(b_, v, base, align, n);
     } else {
       b_.CreateMaskedStore(v, base, align, m);
     }

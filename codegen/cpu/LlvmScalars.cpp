@@ -104,6 +104,11 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
   Value *x = value(a), *y = value(b);
   unify(x, y);
   auto call = [&](llvm::Intrinsic::ID id) { return b_.CreateBinaryIntrinsic(id, x, y); };
+  using P = llvm::CmpInst::Predicate;
+  auto choose = [&](P first, llvm::Intrinsic::ID id) -> Value* {
+    if (lanes_ > 1) return call(id);
+    return value(select(wrap(b_.CreateICmp(first, x, y), Repr::I1), a, b));
+  };
   auto emit = [&]() -> Value* {
     switch (op) {
       case BinaryInst::FAdd: return b_.CreateFAdd(x, y);
@@ -112,7 +117,10 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
       case BinaryInst::FDiv: return b_.CreateFDiv(x, y);
       case BinaryInst::FCopySign: return call(llvm::Intrinsic::copysign);
       case BinaryInst::Add: return b_.CreateAdd(x, y);
-      case BinaryInst::Sub: return b_.CreateSub(x, y);
+      case BinaryInst::Sub:
+        // As the optimiser has it: constants are added.
+        if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(y)) return b_.CreateAdd(x, llvm::ConstantExpr::getNeg(c));
+        return b_.CreateSub(x, y);
       case BinaryInst::Mul: return b_.CreateMul(x, y);
       case BinaryInst::SDiv: return b_.CreateSDiv(x, y);
       case BinaryInst::UDiv: return b_.CreateUDiv(x, y);
@@ -124,10 +132,10 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
       case BinaryInst::Shl: return b_.CreateShl(x, y);
       case BinaryInst::LShr: return b_.CreateLShr(x, y);
       case BinaryInst::AShr: return b_.CreateAShr(x, y);
-      case BinaryInst::SMin: return call(llvm::Intrinsic::smin);
-      case BinaryInst::SMax: return call(llvm::Intrinsic::smax);
-      case BinaryInst::UMin: return call(llvm::Intrinsic::umin);
-      case BinaryInst::UMax: return call(llvm::Intrinsic::umax);
+      case BinaryInst::SMin: return choose(P::ICMP_SLT, llvm::Intrinsic::smin);
+      case BinaryInst::SMax: return choose(P::ICMP_SGT, llvm::Intrinsic::smax);
+      case BinaryInst::UMin: return choose(P::ICMP_ULT, llvm::Intrinsic::umin);
+      case BinaryInst::UMax: return choose(P::ICMP_UGT, llvm::Intrinsic::umax);
       case BinaryInst::FMaximum:
       case BinaryInst::FMinimum: break;
     }
@@ -225,7 +233,11 @@ Scalar LlvmScalars::select(Scalar condition, Scalar a, Scalar b) {
   if (c->getType()->isVectorTy()) x = splat(x);
   unify(x, y);
   // A single condition chooses between whole vectors.
-  return wrap(b_.CreateSelect(c, x, y), a.repr);
+  Value* chosen = b_.CreateSelect(c, x, y);
+  // Single elements are moved by the condition; a jump would be guessed wrong as soon as data decide.
+  if (auto* inst = llvm::dyn_cast<llvm::Instruction>(chosen); inst != nullptr && lanes_ == 1)
+    inst->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(b_.getContext(), {}));
+  return wrap(chosen, a.repr);
 }
 
 Scalar LlvmScalars::convert(ConvertInst op, Scalar a, Repr to) {
@@ -463,6 +475,7 @@ llvm::Function* LlvmScalars::faultHelper() {
   f->addFnAttr(llvm::Attribute::NoInline);
   f->addFnAttr(llvm::Attribute::Cold);
   f->addFnAttr(llvm::Attribute::NoUnwind);
+  f->setMemoryEffects(llvm::MemoryEffects::argMemOnly());
   // An atomic minimum over non-zero values: of x - 1 as unsigned, of which 0 - 1 is the largest.
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
   Value *word = f->getArg(0), *number = f->getArg(1);
