@@ -16,8 +16,7 @@ Scalar high32(Scalar x) { return convert(ConvertInst::Trunc, lshr(x, 32), Repr::
 Scalar to64(Scalar x) { return convert(ConvertInst::ZExt, x, Repr::I64); }
 
 Words philox(Scalar counter, Scalar draw, Scalar seed) {
-  std::array<Scalar, 6> state = {low32(counter), high32(counter), low32(draw),
-                                 high32(draw),   low32(seed),     high32(seed)};
+  std::array<Scalar, 6> state = {low32(counter), high32(counter), low32(draw), high32(draw), low32(seed), high32(seed)};
   counter.builder->repeat(10, state, [](std::span<Scalar> s) {
     Scalar k0 = s[4], k1 = s[5];
     Scalar p0 = to64(s[0]);
