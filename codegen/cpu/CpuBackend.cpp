@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "codegen/cpu/CompileParts.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/Jit.h"
@@ -62,9 +63,8 @@ class CpuBackend : public Backend {
       std::shared_ptr<LoadedCode> code;
       std::string error;
     };
-    size_t count = kernels.size() < 4 ? 1 : static_cast<size_t>(std::max(1, options_.compileThreads));
-    std::vector<Part> parts(count);
-    for (size_t i = 0; i < kernels.size(); ++i) parts[i % count].kernels.push_back(i);
+    std::vector<Part> parts;
+    for (auto& list : compileParts(kernels, options_.compileThreads)) parts.push_back({std::move(list), nullptr, {}});
     auto work = [&](Part& part) {
       Compiler compiler(target_);
       auto module = compiler.newModule("kernels");
@@ -81,8 +81,8 @@ class CpuBackend : public Backend {
         }
     };
     std::vector<std::thread> threads;
-    for (size_t p = 1; p < count; ++p) threads.emplace_back([&, p] { work(parts[p]); });
-    work(parts[0]);
+    for (size_t p = 1; p < parts.size(); ++p) threads.emplace_back([&, p] { work(parts[p]); });
+    if (!parts.empty()) work(parts[0]);
     for (std::thread& t : threads) t.join();
     auto keep = std::make_shared<std::vector<std::shared_ptr<LoadedCode>>>();
     for (Part& p : parts) {
