@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The cache of compiled code as a user meets it: a second run takes the code from it, and whatever happens to the folder
-(many processes, kills, truncated or corrupt entries, wrong owners of rights) the result is right, with one warning at
+(many processes, kills, truncated or corrupt entries, wrong rights) the result is right, with one warning at
 most. tests/unit/cpu_cache_test.cpp tests the format. Closes with `N passed, N failed`."""
 import argparse
 import os
@@ -19,7 +19,7 @@ print(relu(x @ w - 10.0).sum(), (x * 2.0 + 1.0).mean(axis: 0))
 var steps = 0
 var n = 27
 while n != 1 {
-    if n % 2 == 0 { n = n / 2 } else { n = 3 * n + 1 }
+    if n % 2 == 0 { n = n // 2 } else { n = 3 * n + 1 }
     steps = steps + 1
 }
 print(steps, randn([3, 3]).sum() < 100.0)

@@ -199,7 +199,7 @@ TEST_F(CacheTest, ManyWritersAtOnce) {
   for (int w = 0; w < kWriters; ++w)
     writers.push_back(start([&, w] {
       ObjectCache cache(options());
-      for (int round = 0; round < 20; ++round)
+      for (int round = 0; round < 4; ++round)
         for (int i = 0; i < kKeys; ++i) {
           const int k = (i + w) % kKeys;
           const auto found = cache.load("key" + std::to_string(k));
