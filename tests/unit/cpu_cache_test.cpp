@@ -222,6 +222,7 @@ TEST_F(CacheTest, KilledWritersLeaveNothingThatIsRead) {
       for (int i = 0;; ++i) cache.store("key" + std::to_string(i % 4), large);
       return 0;
     });
+    ASSERT_GT(writer, 0);  // kill(-1) would mean everybody
     ::usleep(static_cast<useconds_t>(2000 + 1700 * round));
     ::kill(writer, SIGKILL);
     EXPECT_EQ(wait(writer), -1);
