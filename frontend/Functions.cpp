@@ -146,7 +146,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     for (const auto& [name, v] : g.bound) {
       Binding binding;
       binding.value = v;
-      own->scopes.back().names.emplace_back(name, std::move(binding));
+      own->scopes.back().add(name, std::move(binding));
     }
     frames_.push_back(std::move(own));
     Val v = eval(*s.params[i].otherwise);

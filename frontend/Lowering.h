@@ -216,7 +216,22 @@ class Lowering {
 
   // ---- scopes (Scope.cpp)
   struct Scope {
+    Scope() = default;
+    Scope(const Scope&) = delete;
     std::list<std::pair<std::string, Binding>> names;  ///< later ones shadow earlier ones; addresses are stable
+    Binding& add(std::string name, Binding binding) {
+      auto& [own, kept] = names.emplace_back(std::move(name), std::move(binding));
+      latest_[own] = &kept;
+      return kept;
+    }
+    /// The last of that name, or null.
+    Binding* find(std::string_view name) {
+      auto it = latest_.find(name);
+      return it == latest_.end() ? nullptr : it->second;
+    }
+
+   private:
+    std::unordered_map<std::string_view, Binding*> latest_;  ///< names are those of the list
   };
   /// A body being lowered: the script, a function instance, or an inlined lambda.
   struct Frame {

@@ -56,9 +56,7 @@ Val Lowering::notYet(Span span, std::string_view what) {
 Binding* Lowering::findLocal(std::string_view name) {
   if (frames_.empty()) return nullptr;
   for (auto scope = frame().scopes.rbegin(); scope != frame().scopes.rend(); ++scope) {
-    for (auto it = scope->names.rbegin(); it != scope->names.rend(); ++it) {
-      if (it->first == name) return &it->second;
-    }
+    if (Binding* found = scope->find(name)) return found;
   }
   return nullptr;
 }
@@ -72,9 +70,7 @@ Binding& Lowering::declare(const ast::Name& name, Val value, bool isVar, std::sh
   binding.isVar = isVar;
   binding.regionDepth = regionDepth_;
   binding.declared = std::move(declared);
-  auto& names = frame().scopes.back().names;
-  names.emplace_back(name.text, std::move(binding));
-  return names.back().second;
+  return frame().scopes.back().add(name.text, std::move(binding));
 }
 
 std::optional<Val> Lowering::lookupGlobal(const Unit& unit, std::string_view name, Span span) {

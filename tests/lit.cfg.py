@@ -16,6 +16,7 @@ config.test_exec_root = os.path.join(binaries, "../lit")
 # FileCheck, not and count are where Debian's llvm-19-tools puts them.
 os.environ["PATH"] = "/usr/lib/llvm-19/bin:" + os.environ["PATH"]
 config.environment["PATH"] = os.environ["PATH"]
+config.environment["TENC_CACHE_DIR"] = ""  # no cache: every test compiles what it runs
 
 
 def tool(*names):

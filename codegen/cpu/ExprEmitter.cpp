@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/RandomFunction.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -26,17 +27,21 @@ uint64_t scratchOffset(const Kernel& kernel, size_t buffer) {
 
 uint64_t scratchBytes(const Kernel& kernel) { return scratchOffset(kernel, kernel.buffers.size()); }
 
+void setCodeAttributes(llvm::Function& f) {
+  f.addFnAttr(llvm::Attribute::NoUnwind);
+  if (usesAvx512(*f.getParent())) {
+    f.addFnAttr("prefer-vector-width", "512");
+    f.addFnAttr("min-legal-vector-width", "512");
+  }
+}
+
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
   llvm::LLVMContext& c = m.getContext();
   auto* pointer = llvm::PointerType::get(c, 0);
   auto* i64 = llvm::Type::getInt64Ty(c);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c), {pointer, pointer, i64, i64, pointer, pointer}, false);
   auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m);
-  f->addFnAttr(llvm::Attribute::NoUnwind);
-  if (usesAvx512(m)) {
-    f->addFnAttr("prefer-vector-width", "512");
-    f->addFnAttr("min-legal-vector-width", "512");
-  }
+  setCodeAttributes(*f);
   for (unsigned i : {0u, 1u, 4u, 5u}) f->addParamAttr(i, llvm::Attribute::NoAlias);
   return f;
 }
@@ -283,9 +288,9 @@ Scalar ExprEmitter::compute(const Expr& e, int copy) {
     case Expr::Kind::Load: return load(e, copy);
     case Expr::Kind::Reduced: return reduced(e, copy);
     case Expr::Kind::Random: {
-      Scalar v[5];
-      for (size_t i = 0; i < e.args.size() && i < 5; ++i) v[i] = value(e.args[i], copy);
-      return emitRandom(scalars_, e.op, e.dtype, v[0], v[1], v[2], v[3], v[4]);
+      std::vector<Scalar> args;
+      for (ExprId a : e.args) args.push_back(value(a, copy));
+      return callRandom(scalars_, e.op, e.dtype, args);
     }
     case Expr::Kind::Op: break;
   }

@@ -25,6 +25,8 @@ KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const K
 /// Bytes of scratch that loadArguments lays out, and of one buffer in it.
 uint64_t scratchBytes(const Kernel& kernel);
 
+/// What every emitted function that holds vectors is to be compiled with.
+void setCodeAttributes(llvm::Function& f);
 /// An abi::KernelFn without body.
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
 

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/Loops.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -462,6 +463,23 @@ Scalar LlvmScalars::rarely(Scalar condition, Scalar otherwise, const std::functi
   phi->addIncoming(result, before);
   phi->addIncoming(special, rare);
   return wrap(phi, otherwise.repr);
+}
+
+void LlvmScalars::repeat(int times, std::span<Scalar> state, const std::function<void(std::span<Scalar>)>& step) {
+  // What is one element before the loop may be a vector after the first step.
+  bool vector = false;
+  for (Scalar s : state) vector = vector || value(s)->getType()->isVectorTy();
+  Values init;
+  for (Scalar s : state) init.push_back(vector ? splat(value(s)) : value(s));
+  Values last = emitLoop(b_, b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(times)), 1, init,
+                         [&](Value*, const Values& carried) {
+                           for (size_t i = 0; i < state.size(); ++i) state[i] = wrap(carried[i], state[i].repr);
+                           step(state);
+                           Values next;
+                           for (Scalar s : state) next.push_back(value(s));
+                           return next;
+                         });
+  for (size_t i = 0; i < state.size(); ++i) state[i] = wrap(last[i], state[i].repr);
 }
 
 llvm::Function* LlvmScalars::faultHelper() {

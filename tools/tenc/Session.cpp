@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "codegen/cpu/CpuBackend.h"
@@ -144,6 +145,28 @@ rt::Machine& Session::machine() {
   return *machine_;
 }
 
+codegen::cpu::CacheOptions Session::cacheOptions() {
+  codegen::cpu::CacheOptions cache;
+  if (!options_.cache) return cache;
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  cache.warn = [this](const std::string& what) { diags_.report(Code::W0501, {}, what); };
+  if (!options_.cacheDir.empty()) {
+    cache.directory = options_.cacheDir;
+    cache.chosen = true;
+  } else if (const char* chosen = std::getenv("TENC_CACHE_DIR")) {
+    cache.directory = chosen;  // an empty one is no cache
+    cache.chosen = true;
+  } else if (const std::string home = variable("XDG_CACHE_HOME"); home.starts_with('/')) {
+    cache.directory = home + "/tenc";
+  } else if (const std::string user = variable("HOME"); user.starts_with('/')) {
+    cache.directory = user + "/.cache/tenc";
+  }
+  return cache;
+}
+
 codegen::Backend& Session::backend() {
   if (!backend_) {
     codegen::cpu::CpuOptions options;
@@ -151,6 +174,7 @@ codegen::Backend& Session::backend() {
     options.contract = options_.fp != "strict";
     options.runThreads = options_.threads > 0 ? options_.threads : rt::processorCount();
     options.compileThreads = rt::processorCount();
+    options.cache = cacheOptions();
     backend_ = codegen::cpu::makeCpuBackend(options);
   }
   return *backend_;

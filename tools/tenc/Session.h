@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "codegen/Codegen.h"
+#include "codegen/cpu/CpuBackend.h"
 #include "frontend/Frontend.h"
 #include "interp/Interp.h"
 #include "passes/Passes.h"
@@ -41,6 +42,8 @@ struct SessionOptions {
   std::string targetCpu;           ///< --target-cpu; empty: this machine's
   std::string transfers = "warn";  ///< allow, warn, deny
   std::string debugPass;
+  bool cache = true;     ///< keep compiled code on disk
+  std::string cacheDir;  ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
   bool tests = false;
   bool benches = false;
   bool checkUncalled = false;
@@ -173,6 +176,7 @@ class Session {
   /// --provoke: true when the stage has to fail; may not return.
   bool provoked(std::string_view stage);
   codegen::Backend& backend();
+  codegen::cpu::CacheOptions cacheOptions();
   passes::Context context();
   void reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);

@@ -1,4 +1,5 @@
 // The command `tenc`.
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -43,9 +44,19 @@ int dispatch(Session& session, const CommandLine& line) {
   return static_cast<int>(Outcome::Usage);
 }
 
+/// A compiler allocates much and briefly: memory is taken from the system in large pieces and kept.
+void tuneAllocator() {
+#ifdef __GLIBC__
+  mallopt(M_TOP_PAD, 16 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tuneAllocator();
   const std::vector<std::string> words(argv + 1, argv + argc);
   installCrashHandler(words);
   installInterruptHandler();
