@@ -29,6 +29,7 @@ class Rows {
   }
   bool ok() const { return length_ >= 0; }
   int64_t length() const { return length_; }
+  ir::Value* leaf() const { return leaves_[0]; }
 
   Val at(ir::Value* i) const {
     Compose c(k_.l.b());
@@ -64,15 +65,15 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
   return k.l.rebuild(ys, all);
 }
 
-/// Room for n rows like `row`, the first of which is `row`.
-Val room(BuiltinCall& k, const Val& row, int64_t n) {
+/// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
+Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs) {
   std::vector<ir::Value*> leaves;
   if (!k.l.leavesOf(row, leaves)) return Val::none();
   Compose c(k.l.b());
   for (ir::Value*& v : leaves) {
     Dims shape = v->type.shape;
     shape.insert(shape.begin(), n);
-    ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0));
+    ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0), xs);
     v = k.l.b().value(OpKind::UpdateSlice, {zeros, c.expandDims(v, 0)},
                       {{"starts", Dims(shape.size(), 0)}, {"steps", Dims(shape.size(), 1)}});
   }
@@ -96,7 +97,7 @@ Val map(BuiltinCall& k) {
   Val first = tensors(k, k.l.callValue(k["f"], {xs.at(k.l.b().scalarInt(DType::I64, 0))}, k.span));
   if (first.poison()) return first;
   k.l.at(k.span);
-  Val ys = room(k, first, xs.length());
+  Val ys = room(k, first, xs.length(), xs.leaf());
   if (ys.poison() || xs.length() == 1) return ys;
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
@@ -128,7 +129,7 @@ Val scan(BuiltinCall& k) {
   auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
   if (!first) return Val::none();
   k.l.at(k.span);
-  Val ys = room(k, first->second, xs.length());
+  Val ys = room(k, first->second, xs.length(), xs.leaf());
   if (ys.poison()) return ys;
   if (xs.length() == 1) return Val::ofTuple({first->first, ys}, k.span);
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());

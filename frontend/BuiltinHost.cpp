@@ -149,7 +149,7 @@ std::optional<std::string> kindOf(BuiltinCall& k) {
 Val countDevices(BuiltinCall& k) {
   auto kind = kindOf(k);
   if (!kind) return Val::none();
-  int64_t n = *kind == "cpu" ? 1 : *kind == "cuda" ? k.l.cudaCount() : 0;
+  const int64_t n = k.l.options.machine.count(*kind);
   if (k.row.name == "count") return Val::ofInt(n, k.span);
   std::vector<Val> all;
   for (int64_t i = 0; i < n; ++i)

@@ -80,7 +80,8 @@ class Compose {
 
   // ---- creation on the device of another value
   V iotaOn(V like, const Dims& shape, ir::DType t, int64_t axis);
-  V fillOn(V like, const Dims& shape, V value);
+  /// Where `like` lives or, when that is a free value, `otherwise`.
+  V fillOn(V like, const Dims& shape, V value, V otherwise = nullptr);
 
   // ---- products
   /// NumPy's matmul: 1-D operands, broadcast batch dims.

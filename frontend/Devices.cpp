@@ -12,44 +12,24 @@ using ir::OpKind;
 std::string choiceName(const ast::DevicePlace& p) {
   std::string name = p.name.text;
   if (p.number) return name + ":" + std::to_string(*p.number);
-  return name == "cuda" ? "cuda:0" : name;
+  return ir::DeviceTable::normal(name);
 }
-std::string normal(const std::string& name) { return name == "cuda" ? "cuda:0" : name; }
 }  // namespace
 
 bool Lowering::deviceAvailable(std::string_view name) const {
-  if (name == "cpu") return true;
   if (std::any_of(module.devices.begin(), module.devices.end(), [&](const auto& d) { return d.name == name; }))
     return true;
-  if (name == "cuda") return options.cudaCount > 0;
-  if (!name.starts_with("cuda:")) return false;
-  int64_t index = 0;
-  for (char c : name.substr(5)) {
-    if (c < '0' || c > '9' || index > 1'000'000) return false;
-    index = index * 10 + (c - '0');
-  }
-  return name.size() > 5 && index < options.cudaCount;
+  return options.machine.has(name);
 }
 
-std::string Lowering::actualDevice(std::string_view name) const {
-  if (name == "cuda") return "cuda:0";
-  return std::string(module.actual(name));
-}
-
-std::string Lowering::devicesHere() const {
-  std::string have = "this machine has cpu";
-  for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
-  return have;
-}
+std::string Lowering::actualDevice(std::string_view name) const { return ir::DeviceTable::normal(module.actual(name)); }
 
 Val Lowering::noDevice(std::string_view name, Span span) {
   auto d = error(Code::E0304, span, "there is no device `" + std::string(name) + "`");
-  d.note("`" + std::string(name) + "` was looked for; " + devicesHere());
+  d.note("`" + std::string(name) + "` was looked for; " + options.machine.text());
   NearestName near(name);
   for (const auto& [declared, decl] : frame().unit->devices) near.consider(declared);
-  const std::string_view kind = name.substr(0, name.find(':'));
-  const bool otherIndex = kind != name && kind == "cuda" && options.cudaCount > 0;
-  const std::string there = otherIndex ? "cuda:" + std::to_string(options.cudaCount - 1) : "cpu";
+  const std::string there = options.machine.nearest(name);
   const std::string at = sources.text(span).starts_with("@") ? "@" : "";
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
     d.help("did you mean `" + near.best() + "`?", {{span, at + near.best()}});
@@ -85,11 +65,11 @@ Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
   const bool fallback = choices.size() > 1;
   const std::vector<std::string> written = choices;
   if (auto given = options.devices.find(name); given != options.devices.end() && unit.isScript) {
-    choices = {normal(given->second)};
+    choices = {ir::DeviceTable::normal(given->second)};
     if (!deviceAvailable(choices[0])) {
       error(Code::E0304, decl.span,
             "there is no device `" + choices[0] + "`, which `--device " + name + "=" + given->second + "` asks for")
-          .note(devicesHere())
+          .note(options.machine.text())
           .help("`--device " + name + "=cpu` binds it to one that is there, and without `--device` the script chooses");
       return result = Val::none();
     }
@@ -100,7 +80,7 @@ Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
     for (const std::string& c : choices) looked += (looked.empty() ? "`" : ", `") + c + "`";
     auto d = error(Code::E0304, decl.places.empty() ? decl.span : decl.places[0].span,
                    "there is no device `" + (choices.empty() ? name : choices[0]) + "`");
-    d.note("for `" + name + "` the script looks for " + looked + "; " + devicesHere());
+    d.note("for `" + name + "` the script looks for " + looked + "; " + options.machine.text());
     if (!decl.places.empty()) {
       const Span last = decl.places.back().span;
       d.help("a fallback makes the script run on any machine", {{Span{last.file, last.end, last.end}, " or cpu"}});
@@ -147,7 +127,7 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
     d.name = head + ":" + index;
     return constDevice(Val::ofDevice(d, a.span));
   }
-  if (a.path.size() == 1 && (head.starts_with("cuda:") || head == "cpu")) {
+  if (a.path.size() == 1 && (head == "cpu" || head.find(':') != std::string::npos)) {
     DeviceRef d;
     d.name = head;
     return constDevice(Val::ofDevice(d, a.span));

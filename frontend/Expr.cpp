@@ -44,7 +44,7 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Bool: v = Val::ofBool(e.boolean, e.span); break;
     case ExprKind::Device: {
       DeviceRef d;
-      d.name = e.text == "cuda" ? "cuda:0" : e.text;
+      d.name = ir::DeviceTable::normal(e.text);
       v = Val::ofDevice(d, e.span);
       break;
     }
@@ -255,12 +255,12 @@ Val Lowering::elementOf(const Val& list, const ast::Expr& e) {
 
 Val Lowering::evalIndex(const ast::Expr& e) {
   const ast::Expr& of = *e.args[0];
-  if (of.kind == ExprKind::Name && of.text == "cuda" && !findLocal("cuda") && e.subscripts.size() == 1 &&
-      e.subscripts[0].index) {
+  if (of.kind == ExprKind::Name && of.text != "cpu" && ir::DeviceTable::isKind(of.text) && !findLocal(of.text) &&
+      e.subscripts.size() == 1 && e.subscripts[0].index) {
     auto i = constInt(eval(*e.subscripts[0].index), "a device number");
     if (!i) return Val::none();
     DeviceRef d;
-    d.name = "cuda:" + std::to_string(*i);
+    d.name = of.text + ":" + std::to_string(*i);
     return Val::ofDevice(d, e.span);
   }
   Val base = eval(of);

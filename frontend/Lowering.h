@@ -189,7 +189,6 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
-  int cudaCount() const { return options.cudaCount; }
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -237,7 +236,6 @@ class Lowering {
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
   Val paramOf(const ast::Stmt& decl);
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
-  std::string devicesHere() const;
   Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
   Val unknownName(std::string_view name, Span span);

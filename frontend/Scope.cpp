@@ -149,8 +149,7 @@ std::optional<Val> Lowering::lookup(std::string_view name, Span span) {
   if (auto v = lookupGlobal(*frame().unit, name, span)) return v;
   if (auto v = builtinConstant(name, span)) return v;
   if (auto t = ir::dtypeNamed(name)) return Val::ofDType(*t, span);
-  if (name == "cpu") return deviceValue("cpu", span);
-  if (name == "cuda") return deviceValue("cuda:0", span);
+  if (ir::DeviceTable::isKind(name)) return deviceValue(ir::DeviceTable::normal(name), span);
   if (isBuiltin(name)) {
     auto f = std::make_shared<FnValue>();
     f->kind = FnValue::Kind::Builtin;
@@ -164,8 +163,8 @@ bool Lowering::nameExists(std::string_view name) {
   if (findLocal(name)) return true;
   const Unit& u = *frame().unit;
   return u.declared.count(name) || u.functions.count(name) || u.modules.count(name) || u.names.count(name) ||
-         u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) || name == "cpu" ||
-         name == "cuda" || isBuiltin(name) || isTransform(name);
+         u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) ||
+         ir::DeviceTable::isKind(name) || isBuiltin(name) || isTransform(name);
 }
 
 std::vector<std::string> Lowering::visibleNames() {

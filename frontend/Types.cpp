@@ -49,9 +49,9 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
     if (auto v = lookupGlobal(*g.unit, name, t.span)) return {false, v};
   }
   if (auto dtype = ir::dtypeNamed(name)) return {false, Val::ofDType(*dtype, t.span)};
-  if (name == "cpu" || name == "cuda") {
+  if (ir::DeviceTable::isKind(name)) {
     DeviceRef d;
-    d.name = name == "cpu" ? "cpu" : "cuda:0";
+    d.name = ir::DeviceTable::normal(name);
     return {false, Val::ofDevice(d, t.span)};
   }
   if (inShape && g.open) return {true, std::nullopt};

@@ -24,8 +24,9 @@ inline constexpr std::string_view kHost = "cpu";
 /// Names of devices as the checks see them. A device with a fallback is its own device; `device d = cuda:0` is not.
 class Devices {
  public:
-  Devices(const ir::Module& m, int cudaCount) : module_(m), cudaCount_(cudaCount) {}
-  /// The name that checks compare: "cuda" is "cuda:0", a declaration without fallback is what it stands for.
+  Devices(const ir::Module& m, const ir::DeviceTable& machine) : module_(m), machine_(machine) {}
+  /// The name that checks compare: a kind alone is its first device, a declaration without fallback is what it stands
+  /// for.
   std::string normal(std::string_view name) const;
   /// The device behind a normal name on this machine.
   std::string actual(std::string_view name) const;
@@ -35,7 +36,7 @@ class Devices {
  private:
   const ir::DeviceDecl* declaration(std::string_view name) const;
   const ir::Module& module_;
-  int cudaCount_;
+  const ir::DeviceTable& machine_;
 };
 
 /// Why a value lives where it lives; `from` and `cause` of ValueInfo say more.

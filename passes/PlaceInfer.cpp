@@ -221,7 +221,10 @@ void Inference::free(Op& op) {
 }
 
 void Inference::on(Op& op) {
-  std::string device = annotated(op, 0);
+  // Of "the device of a value" the first value counts that is not a free one.
+  size_t like = 0;
+  while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
+  std::string device = annotated(op, like);
   enclosing_[&op] = on_;
   Op* outer = on_;
   on_ = &op;

@@ -102,7 +102,7 @@ class PlaceTest : public ::testing::Test {
     passes::Context c;
     c.diags = &diags_;
     c.sources = &sources_;
-    c.cudaCount = 2;
+    c.machine.set("cuda", 2);
     bool ok = passes::place(m_, c);
     if (ok) {
       passes::minimalMoves(m_, c);

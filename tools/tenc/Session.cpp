@@ -180,7 +180,7 @@ frontend::Options Session::frontendOptions() {
   o.params = options_.params;
   o.devices = options_.devices;
   o.defaultDevice = options_.defaultDevice;
-  o.cudaCount = options_.virtualCuda;
+  o.machine.set("cuda", options_.virtualCuda);
   o.deviceName = [](std::string_view device) {
     return device == "cpu" ? hostName() : "virtual " + std::string(device);
   };
@@ -219,7 +219,7 @@ passes::Context Session::context() {
   passes::Context c;
   c.diags = &diags_;
   c.sources = &sources_;
-  c.cudaCount = options_.virtualCuda;
+  c.machine.set("cuda", options_.virtualCuda);
   c.debug = options_.debugPass;
   c.fuse = options_.fuse;
   c.fp = options_.fp;
