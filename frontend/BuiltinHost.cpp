@@ -1,5 +1,6 @@
 // What talks to the host: print, the seed, the clock, and questions about devices.
 #include "frontend/Builtin.h"
+#include "runtime/io/Io.h"
 
 namespace tenc::frontend {
 
