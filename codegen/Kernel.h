@@ -145,5 +145,8 @@ struct Kernel {
 /// Text for `--emit=kernels`, and the key of kernel caches (without names).
 std::string print(const Kernel& k);
 std::string key(const Kernel& k);
+/// All that the code of the kernel depends on, as text: kernels with the same one have the same code, in this and every
+/// other run of this compiler.
+std::string codeKey(const Kernel& k);
 
 }  // namespace tenc::codegen

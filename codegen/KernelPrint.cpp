@@ -1,4 +1,6 @@
+#include <bit>
 #include <sstream>
+#include <unordered_map>
 
 #include "codegen/Kernel.h"
 
@@ -120,6 +122,45 @@ void printBody(std::ostream& out, const Kernel& k) {
   for (const Stage& s : k.stages) printStage(out, k, s);
 }
 
+struct PrintAttr {
+  std::ostream& out;
+  void operator()(int64_t v) { out << v; }
+  void operator()(double v) { out << std::bit_cast<uint64_t>(v); }
+  void operator()(bool v) { out << v; }
+  void operator()(const std::string& v) { out << v.size() << ':' << v; }
+  void operator()(const std::vector<int64_t>& v) { printList(out, v); }
+  void operator()(const std::vector<std::string>& v) {
+    for (const std::string& s : v) (*this)(s);
+  }
+  void operator()(ir::DType v) { out << ir::name(v); }
+  void operator()(const ir::Data& v) {
+    if (v) out.write(reinterpret_cast<const char*>(v->data()), static_cast<std::streamsize>(v->size()));
+  }
+};
+
+/// The ops of a region with their values numbered in the order in which they appear.
+void printRegion(std::ostream& out, const ir::Region& r, std::unordered_map<const ir::Value*, size_t>& numbers) {
+  auto define = [&](const ir::Value& v) {
+    numbers.emplace(&v, numbers.size());
+    out << ' ' << ir::name(v.type.dtype);
+    printList(out, v.type.shape);
+  };
+  out << '{';
+  for (const auto& a : r.args) define(*a);
+  for (const auto& op : r.ops) {
+    out << '\n' << op->info().mnemonic;
+    for (const ir::Value* v : op->operands()) out << " %" << numbers.at(v);
+    for (const auto& [name, value] : op->attrs()) {
+      if (name.find('.') != std::string::npos) continue;  // for people
+      out << ' ' << name << '=' << value.index() << ':';
+      std::visit(PrintAttr{out}, value);
+    }
+    for (const auto& v : op->results) define(*v);
+    for (const auto& inner : op->regions) printRegion(out, *inner, numbers);
+  }
+  out << '}';
+}
+
 }  // namespace
 
 std::string print(const Kernel& k) {
@@ -137,6 +178,20 @@ std::string key(const Kernel& k) {
   printBody(out, k);
   // A native kernel is its region; it is never shared.
   if (k.kind == Kernel::Kind::Native) out << static_cast<const void*>(k.native);
+  return out.str();
+}
+
+std::string codeKey(const Kernel& k) {
+  std::ostringstream out;
+  out << static_cast<int>(k.kind) << '\n';
+  printBody(out, k);
+  if (k.kind == Kernel::Kind::Native) {
+    for (int32_t o : k.bufferOperand) out << o << ' ';
+    for (int32_t r : k.bufferResult) out << r << ' ';
+    for (uint32_t s : k.scalarOperand) out << s << ' ';
+    std::unordered_map<const ir::Value*, size_t> numbers;
+    for (const auto& r : k.native->regions) printRegion(out, *r, numbers);
+  }
   return out.str();
 }
 

@@ -166,8 +166,38 @@ class Lowering {
         steps.push_back(std::move(s));
         return;
       }
-      default: return effect(op, steps);
+      default: return op.has(ir::Trait::Library) ? library(op, steps) : effect(op, steps);
     }
+  }
+
+  /// A call of the runtime's routine of the op's name; integer and bool attributes are its options. These kernels stand
+  /// after the compiled ones.
+  void library(const Op& op, std::vector<Step>& steps) {
+    auto call = std::make_shared<abi::LibraryCall>();
+    call->routine = op.info().mnemonic;
+    Step s{};
+    s.kind = Step::Kind::Launch;
+    s.kernel = static_cast<uint32_t>(out_.kernels.size() + calls_.size());
+    s.device = storage_->deviceOf(op.result());
+    auto add = [&](const Value* v, abi::Access access, std::vector<abi::TensorRef>& to) {
+      to.push_back(tensor(v));
+      abi::KernelArg a = arg(v);
+      a.access = v->type.bytes() == 0 ? abi::Access::None : access;
+      s.args.push_back(a);
+    };
+    for (const Value* v : op.operands()) add(v, abi::Access::Read, call->operands);
+    for (const auto& r : op.results) add(r.get(), abi::Access::Write, call->results);
+    for (const auto& [name, value] : op.attrs()) {
+      if (const auto* i = std::get_if<int64_t>(&value)) call->options.emplace_back(name, *i);
+      if (const auto* b = std::get_if<bool>(&value)) call->options.emplace_back(name, *b);
+    }
+    abi::Kernel& k = calls_.emplace_back();
+    k.name = call->routine;
+    if (op.has(ir::Trait::CanFault)) {
+      for (abi::FaultKind kind : abi::kLibraryFaults) k.sites.push_back(site(op.loc, kind));
+    }
+    k.library = std::move(call);
+    steps.push_back(std::move(s));
   }
 
   void constant(const Op& op) {
@@ -257,7 +287,10 @@ class Lowering {
         s.site = site(op.loc, abi::FaultKind::File);
         break;
       case OpKind::Seed: s.kind = Step::Kind::Seed; break;
-      case OpKind::RngNext: s.kind = Step::Kind::RngNext; break;
+      case OpKind::RngNext:
+        s.kind = Step::Kind::RngNext;
+        s.counts = !op.boolAttr("peek");
+        break;
       case OpKind::Time: s.kind = Step::Kind::Time; break;
       default:
         if (out_.error.empty()) out_.error = "`" + std::string(op.info().mnemonic) + "` was not lowered by the passes";
@@ -317,6 +350,7 @@ class Lowering {
       outs.push_back(&p.kernels[i]);
     }
     if (!kernels.empty()) p.code = backend_.compile(kernels, outs, out_.error);
+    for (abi::Kernel& k : calls_) p.kernels.push_back(std::move(k));
   }
 
   const ir::Module& m_;
@@ -327,6 +361,7 @@ class Lowering {
   std::unordered_map<const Op*, uint32_t> kernelIndex_;
   std::unordered_map<std::string, uint32_t> kernelsByKey_;
   std::unordered_map<uint64_t, uint32_t> sites_;
+  std::vector<abi::Kernel> calls_;  // of library routines
 };
 
 }  // namespace

@@ -95,7 +95,8 @@ class ScalarBuilder {
   virtual Scalar compare(Predicate p, Scalar a, Scalar b) = 0;
   virtual Scalar select(Scalar condition, Scalar a, Scalar b) = 0;
   virtual Scalar convert(ConvertInst op, Scalar a, Repr to) = 0;
-  /// x * 2^n for an integral float n, rounded once, with overflow to infinity and gradual underflow; |n| <= 2200.
+  /// x * 2^n for an integral float n, rounded once, with overflow to infinity and gradual underflow; |n| <= 2000 (f64)
+  /// or 250 (f32).
   virtual Scalar scaleByPowerOf2(Scalar x, Scalar n) = 0;
   /// Element (index mod 16) of a table of 16 F32 values, for an I32 index.
   virtual Scalar lookup(std::span<const double, 16> table, Scalar index) = 0;
@@ -113,6 +114,11 @@ class ScalarBuilder {
   /// `body()` where `condition` holds, `otherwise` elsewhere. The body stands aside and runs only if some element needs
   /// it.
   virtual Scalar rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) = 0;
+  /// `step` applied to `state` so many times: a loop where the target can print one, so that long recurrences stay small
+  /// code. By default the steps are printed one after the other.
+  virtual void repeat(int times, std::span<Scalar> state, const std::function<void(std::span<Scalar>)>& step) {
+    for (int i = 0; i < times; ++i) step(state);
+  }
   /// Sets the fault number `fault` of the kernel if `condition` holds (in a lane that is in use).
   virtual void setFault(Scalar condition, uint32_t fault) = 0;
 

@@ -56,6 +56,10 @@ constexpr double kLogNear32[] = {-0x1.fffffcp-2, 0x1.55552ep-2, -0x1.00377cp-2, 
 // log(1 + f) = 2s + s^3 P(s^2), s = f / (2 + f)
 constexpr double kLog64[] = {0x1.5555555555592p-1, 0x1.999999997fe1ep-2, 0x1.24924941ece42p-2, 0x1.c71c520bc2468p-3,
                              0x1.74663e9f187b9p-3, 0x1.39a1bd1bbf7d6p-3, 0x1.2f057b35c5674p-3};
+// log(1 + f) = 2s + s^3 (2/3 + s^2 P(s^2)), s = f / (2 + f)
+constexpr double kLogTail64[] = {0x1.999999999999ap-2, 0x1.2492492492491p-2, 0x1.c71c71c71cfe7p-3,
+                                 0x1.745d1745124c7p-3, 0x1.3b13b1bd0eafcp-3, 0x1.1110df7e2aea6p-3,
+                                 0x1.e1f80a4c5564ap-4, 0x1.ac492702876b6p-4, 0x1.b8e0c09d966c5p-4};
 // sin r = r + r^3 P(r^2), cos r = 1 - r^2/2 + r^4 Q(r^2), |r| <= pi/4
 constexpr double kSin32[] = {-0x1.555556p-3, 0x1.111108p-7, -0x1.a00f5ep-13, 0x1.6cca34p-19};
 constexpr double kCos32[] = {0x1.555556p-5, -0x1.6c16b8p-10, 0x1.a010c2p-16, -0x1.2418cp-22};
@@ -96,9 +100,11 @@ Split splitExponent(Scalar x) {
   uint64_t rootHalf = d ? 0x3fe6a09e667f3bcd : 0x3f3504f3;
   Scalar p = bitsOf(x);
   Scalar shifted = p - bits(p, rootHalf);
-  Scalar e = ashr(shifted, static_cast<uint64_t>(mantissa));
-  Scalar m = (shifted & ((uint64_t{1} << mantissa) - 1)) + bits(p, rootHalf);
-  return {floatOfBits(m), convert(ConvertInst::SIntToF, e, x.repr)};
+  Scalar m = floatOfBits((shifted & ((uint64_t{1} << mantissa) - 1)) + bits(p, rootHalf));
+  if (!d) return {m, convert(ConvertInst::SIntToF, ashr(shifted, 23), Repr::F32)};
+  // AVX2 neither converts 64-bit integers nor shifts them with their sign: e + 1023 becomes the low bits of 2^52 + ...
+  Scalar biased = lshr(shifted + bits(p, uint64_t{1023} << 52), 52);
+  return {m, floatOfBits(biased | uint64_t{0x4330000000000000}) - (0x1p52 + 1023)};
 }
 
 /// log(1 + f) = f + low, |f| within [sqrt(1/2) - 1, sqrt(2) - 1].
@@ -194,11 +200,17 @@ Scalar expm1(Scalar x) {
   Reduced a = reduceByLn2(clamped);
   // What rounding r lost matters where the result is near 0: there n = 0 and r is exact.
   Scalar square = a.r * a.r;
-  Scalar m =
-      d ? a.r + fma(square * a.r, polynomial(a.r, kExpm164), square * 0.5) : fma(square, polynomial(a.r, kExp32), a.r);
+  Scalar low = d ? fma(square * a.r, polynomial(a.r, kExpm164), square * 0.5) : like(x, 0);
+  Scalar m = d ? a.r + low : fma(square, polynomial(a.r, kExp32), a.r);
   // 2^n (m + 1) - 1 by halves, since 2^n may overflow where the result does not.
   Scalar half = x.builder->scaleByPowerOf2(like(x, 0.5), a.n);
-  Scalar result = fma(half, m, half - 0.5) * 2.0;
+  Scalar result;
+  if (d) {
+    Pair sum = exactSum(half - 0.5, half * a.r);
+    result = (sum.hi + fma(half, low, sum.lo)) * 2.0;
+  } else {
+    result = fma(half, m, half - 0.5) * 2.0;
+  }
   result = select(equal(a.n, 0), m, result);
   return select(equal(x, 0), x, result);
 }
@@ -238,17 +250,22 @@ Scalar log(Scalar x) {
   return logSpecial(x, fma(e, kLn2High64, f + low));
 }
 
-Scalar log1p(Scalar x) {
+namespace {
+/// log(1 + x + *more).
+Scalar log1pOf(Scalar x, const Scalar* more) {
   bool d = isDouble(x);
   Scalar u = x + 1.0;
   // What u lost, relative to the larger of the two terms.
   Scalar lost = select(x > 1.0, 1.0 - (u - x), x - (u - 1.0));
+  if (more != nullptr) lost = lost + *more;
   Split parts = splitExponent(u);
   Scalar scaled = x.builder->scaleByPowerOf2(lost, -parts.e);
   Scalar f = parts.m - 1.0;
   Scalar low = logLow(f) + scaled * (1.0 / parts.m);
   Scalar large = fma(parts.e, d ? kLn2High64 : kLn2High32, f + fma(parts.e, d ? kLn2Low64 : kLn2Low32, low));
-  Scalar near = x + logLow(x);
+  Scalar nearLow = logLow(x);
+  if (more != nullptr) nearLow = nearLow + *more / u;
+  Scalar near = x + nearLow;
   Scalar result = select(equal(parts.e, 0), near, large);
   result = select(equal(x, 0), x, result);
   result = select(x < infinity(x), result, x);
@@ -256,31 +273,113 @@ Scalar log1p(Scalar x) {
   return select(x < -1.0, nan(x), result);
 }
 
-SinCos sinCos(Scalar x) {
-  bool d = isDouble(x);
-  // Cody-Waite reduction by pi/2 in three parts; fused steps are exact while n is moderate.
-  Scalar n = roundEven(x * 0x1.45f306dc9c883p-1);
-  Scalar r1 = fma(n, d ? -0x1.921fb54442d18p+0 : -0x1.921fb6p+0, x);
-  double second = d ? -0x1.1a62633145c07p-54 : 0x1.777a5cp-25;
-  double third = d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-50;
-  Scalar r = fma(n, second, r1);
-  Scalar tail = fma(n, third, fma(n, second, r1 - r));
+}  // namespace
+
+Scalar log1p(Scalar x) { return log1pOf(x, nullptr); }
+Scalar log1p(Pair y) { return log1pOf(y.hi, &y.lo); }
+
+Exponential expPair(Pair x) {
+  Scalar clamped = clampExponent(x.hi, -760, 715);
+  Scalar low = select(equal(clamped, x.hi), x.lo, 0.0);
+  Scalar n = roundEven(clamped * kLog2E);
+  Scalar first = fma(n, -kLn2High64, clamped);
+  Scalar near = fma(n, -kLn2Low64, first);
+  auto [r, more] = exactSum(near, low + fma(n, -kLn2Low64, first - near));
+  low = more;
+  Scalar rest = fma(r * r, polynomial(r, kExp64), fma(low, r, low));
+  Pair value = orderedSum(like(r, 1), r);
+  return {orderedSum(value.hi, value.lo + rest), n};
+}
+
+Hyperbolic coshAndSinh(Scalar x) {
+  // With x = n ln 2 + r: cosh x = B cosh r + A sinh r and sinh x = A cosh r + B sinh r, where A and B are half the
+  // difference and the sum of 2^n and 2^-n. The even and odd parts of e^r's polynomial are cosh r and sinh r.
+  Scalar a = lesser(712.0, abs(x));
+  Scalar n = roundEven(a * kLog2E);
+  Scalar first = fma(n, -kLn2High64, a);
+  Scalar r = fma(n, -kLn2Low64, first);
+  Scalar low = fma(n, -kLn2Low64, first - r);
   Scalar z = r * r;
-  Scalar s = r + fma(z * r, polynomial(z, d ? Coefficients(kSin64) : Coefficients(kSin32)), tail);
+  constexpr double kEven[] = {kExp64[0], kExp64[2], kExp64[4], kExp64[6], kExp64[8], kExp64[10]};
+  constexpr double kOdd[] = {kExp64[1], kExp64[3], kExp64[5], kExp64[7], kExp64[9]};
+  Scalar coshLow = fma(z, polynomial(z, kEven), low * r);
+  Scalar sinhLow = fma(z * r, polynomial(z, kOdd), low);
+  // An eighth of the powers, which cannot overflow where the result does not.
+  Scalar up = x.builder->scaleByPowerOf2(like(x, 0x1p-4), n), down = x.builder->scaleByPowerOf2(like(x, 0x1p-4), -n);
+  Scalar difference = up - down, sum = up + down;
+  auto combine = [&](Scalar large, Scalar small) {  // large * cosh r + small * sinh r
+    Pair product = exactProduct(small, r);
+    Pair total = orderedSum(large, product.hi);
+    return (total.hi + (total.lo + product.lo + fma(large, coshLow, small * sinhLow))) * 8.0;
+  };
+  Scalar sinh = select(abs(x) < 0x1p-28, x, copySign(combine(difference, sum), x));
+  return {select(isNan(x), x, combine(sum, difference)), select(isNan(x), x, sinh)};
+}
+
+Pair logPair(Scalar x) {
+  Normal normal = normalise(x);
+  Split parts = splitExponent(normal.x);
+  Scalar e = parts.e + normal.shift;
+  // log m = 2 atanh(s) = 2s + s^3 (2/3 + s^2 P(s^2)), s = (m - 1) / (m + 1)
+  Scalar f = parts.m - 1.0, d = parts.m + 1.0;
+  Pair s = Pair{f, like(f, 0)} / Pair{d, parts.m - (d - 1.0)};
+  Pair z = s * s;
+  Scalar tail = z.hi * polynomial(z.hi, kLogTail64);
+  Pair third = orderedSum(like(x, 0x1.5555555555555p-1), tail);
+  third.lo = third.lo + 0x1.5555555555555p-55;
+  Pair cube = (s * z) * third;
+  Pair sum = orderedSum(s.hi * 2.0, cube.hi);
+  Scalar low = sum.lo + fma(s.lo, 2.0, cube.lo);
+  Pair total = orderedSum(e * kLn2High64, sum.hi);
+  return orderedSum(total.hi, total.lo + fma(e, kLn2Low64, low));
+}
+
+namespace {
+/// sin and cos of x less n quarter turns, unrounded, and the quarter: n modulo 4 in the low bits.
+struct Turned {
+  Pair sin, cos;
+  Scalar quarter;
+};
+Turned turn(Scalar x) {
+  bool d = isDouble(x);
+  // Cody-Waite reduction by pi/2 in three parts. x - n P1 is exact while n is moderate; what is lost adding n P2 must
+  // be kept, since near a multiple of pi/2 the two nearly cancel.
+  Scalar n = roundEven(x * 0x1.45f306dc9c883p-1);
+  Scalar first = fma(n, d ? -0x1.921fb54442d18p+0 : -0x1.921fb6p+0, x);
+  Pair second = exactProduct(n, like(x, d ? -0x1.1a62633145c07p-54 : 0x1.777a5cp-25));
+  auto [r, lost] = exactSum(first, second.hi);
+  Scalar tail = fma(n, d ? 0x1.f1976b7ed8fbcp-110 : 0x1.ee59dap-50, second.lo + lost);
+  Scalar z = r * r;
+  Scalar sinLow = fma(z * r, polynomial(z, d ? Coefficients(kSin64) : Coefficients(kSin32)), tail);
   Scalar half = z * 0.5;
   Scalar one = 1.0 - half;
-  Scalar c = one + fma(z * z, polynomial(z, d ? Coefficients(kCos64) : Coefficients(kCos32)),
-                       (1.0 - one) - fma(r, tail, half));
-  // The rare large arguments: the library's full reduction.
-  Scalar rare = abs(x) > (d ? 0x1p26 : 0x1p16);
-  Scalar quadrant = convert(ConvertInst::FToSInt, select(rare | isNan(x), 0.0, n), d ? Repr::I64 : Repr::I32);
-  Scalar swap = logicalNot(equal(quadrant & uint64_t{1}, 0));
-  uint64_t mantissaTop = d ? 62 : 30;
-  Scalar sinSign = shl(quadrant & uint64_t{2}, mantissaTop);
-  Scalar cosSign = shl((quadrant + 1) & uint64_t{2}, mantissaTop);
+  Scalar cosLow =
+      fma(z * z, polynomial(z, d ? Coefficients(kCos64) : Coefficients(kCos32)), (1.0 - one) - fma(r, tail, half));
+  // n as the low bits of a large number's significand.
+  Scalar quarter = bitsOf(n + (d ? 0x1.8p52 : 0x1.8p23));
+  return {{r, sinLow}, {one, cosLow}, quarter};
+}
+}  // namespace
+
+SinCos sinCos(Scalar x) {
+  Turned t = turn(x);
+  Scalar s = t.sin.hi + t.sin.lo, c = t.cos.hi + t.cos.lo;
+  Scalar swap = logicalNot(equal(t.quarter & uint64_t{1}, 0));
+  uint64_t mantissaTop = isDouble(x) ? 62 : 30;
+  Scalar sinSign = shl(t.quarter & uint64_t{2}, mantissaTop);
+  Scalar cosSign = shl((t.quarter + 1) & uint64_t{2}, mantissaTop);
   Scalar sinValue = floatOfBits(bitsOf(select(swap, c, s)) ^ sinSign);
   Scalar cosValue = floatOfBits(bitsOf(select(swap, s, c)) ^ cosSign);
   return {select(equal(x, 0), x, sinValue), cosValue};
+}
+
+Scalar tan(Scalar x) {
+  Turned t = turn(x);
+  Scalar swap = logicalNot(equal(t.quarter & uint64_t{1}, 0));
+  Pair s = orderedSum(t.sin.hi, t.sin.lo), c = orderedSum(t.cos.hi, t.cos.lo);
+  Pair quotient = select(swap, c, s) / select(swap, s, c);
+  Scalar result = quotient.hi + quotient.lo;
+  return select(equal(x, 0), x, select(swap, -result, result));
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "codegen/ScalarBuilder.h"
+#include "codegen/ScalarPairs.h"
 #include "ir/Ops.h"
 
 namespace tenc::codegen::math {
@@ -21,5 +22,14 @@ struct SinCos {
   Scalar sin, cos;
 };
 SinCos sinCos(Scalar x);
+/// |x| <= 2^26; f64 only.
+Scalar tan(Scalar x);
+/// f64 only.
+struct Hyperbolic {
+  Scalar cosh, sinh;
+};
+Hyperbolic coshAndSinh(Scalar x);
+Scalar lgamma(Scalar x);
+Scalar digamma(Scalar x);
 
 }  // namespace tenc::codegen::math

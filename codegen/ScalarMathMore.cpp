@@ -13,7 +13,6 @@ using ir::OpKind;
 bool isDouble(Scalar x) { return x.repr == Repr::F64; }
 Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
 Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
-Scalar always(Scalar x) { return x.builder->intConstant(Repr::I1, 1); }
 
 // tanh x = x + x^3 P(x^2), |x| <= 0.55
 constexpr double kTanh32[] = {-0x1.55554ap-2, 0x1.110d26p-3, -0x1.b92890p-5, 0x1.593d82p-6, -0x1.9b3208p-8};
@@ -58,11 +57,12 @@ constexpr double kErfSmall64[] = {0x1.06eba8214db68p-3,   -0x1.812746b0379e6p-2,
                                   0x1.0576b08e78879p-34};
 // (1 + 2x) exp(x^2) erfc(x) = P(t), t = (x - 4) / (x + 4), 0.45 <= x <= 28
 constexpr double kErfc64[] = {
-    0x1.3ba5916e9fd7fp+0,  -0x1.1df1ad154a271p-3,  0x1.f7f5df66f8208p-7,   0x1.16ecefcfa3907p-4,
-    -0x1.9ddb23c3c2eb1p-4, 0x1.7fee004e4c9c3p-4,   -0x1.0fb06e019355ep-4,  0x1.3079edeeeb1f7p-5,
-    -0x1.096237f15aaa5p-6, 0x1.49c674c3b419bp-8,   -0x1.8d4b11559bdafp-11, -0x1.a1e0c65adca1cp-13,
-    0x1.3be7a07d7f09dp-13, -0x1.9928d6c9da6fep-16, -0x1.79a901db763dep-17, 0x1.7d5a35ee9f344p-18,
-    0x1.71260da40fb6fp-22, -0x1.a58015f495e4cp-21, 0x1.0d7c54d0bd0f5p-25,  0x1.44051a72f384ep-24};
+    0x1.3ba5916e9fd7fp+0,   -0x1.1df1ad154a290p-3,  0x1.f7f5df66fd59ep-7,   0x1.16ecefcfa5541p-4,
+    -0x1.9ddb23c3e7e3cp-4,  0x1.7fee004e0ea67p-4,   -0x1.0fb06dfe6930bp-4,  0x1.3079edf6f5ae3p-5,
+    -0x1.0962387e0d2a4p-6,  0x1.49c67268fdc06p-8,   -0x1.8d4aa11b5bdc2p-11, -0x1.a1df1591806ffp-13,
+    0x1.3be0d0726b1d5p-13,  -0x1.995a3c1460d3ap-16, -0x1.78a2ca33db1ecp-17, 0x1.7f2643c92dd4dp-18,
+    0x1.4177223a40005p-22,  -0x1.ba258f4ae94a7p-21, 0x1.2080af3ce8f12p-24,  0x1.c935ed14f9ef4p-24,
+    -0x1.a5e22cb77c1ecp-27, -0x1.70be526c23573p-27};
 
 constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
 
@@ -77,94 +77,173 @@ Scalar tanh(Scalar x) {
 }
 
 Scalar sigmoid(Scalar x) {
+  if (isDouble(x)) {
+    // e^-|x| / (1 + e^-|x|), or 1 over it, in pairs: the two roundings of e and 1 + e would add up.
+    Exponential power = expPair({-abs(x), like(x, 0)});
+    Scalar scale = x.builder->scaleByPowerOf2(like(x, 1), power.n);
+    Pair e = {power.value.hi * scale, power.value.lo * scale};
+    Pair sum = orderedSum(like(x, 1), e.hi);
+    sum.lo = sum.lo + e.lo;
+    Pair one = {like(x, 1), like(x, 0)};
+    Pair quotient = select(x >= 0.0, one, e) / sum;
+    Scalar result = quotient.hi + quotient.lo;
+    // Where e is subnormal it is the result.
+    return select(isNan(x), x,
+                  select(x < -700.0, x.builder->scaleByPowerOf2(power.value.hi + power.value.lo, power.n), result));
+  }
   Scalar e = exp(-abs(x));
-  return select(x >= 0.0, like(x, 1), e) / (e + 1.0);
+  Scalar sum = e + 1.0;
+  Scalar lost = (1.0 - sum) + e;
+  Scalar quotient = select(x >= 0.0, like(x, 1), e) / sum;
+  // The sum's rounding error, times the derivative; it matters below 0, where 1 / sum is 1 - quotient.
+  return fma(quotient * -lost, 1.0 - quotient, quotient);
 }
 
-Scalar sinh(Scalar x) {
-  Scalar t = expm1(abs(x));
-  Scalar small = (t + t / (t + 1.0)) * 0.5;
-  // Beyond, exp(x) may overflow although half of it does not.
-  Scalar halfway = exp(abs(x) * 0.5);
-  Scalar large = (halfway * 0.5) * halfway;
-  return copySign(select(abs(x) < 22.0, small, large), x);
+/// atan(n / d), 0 <= n <= d, as a sum of base (0 or pi / 4) and what it returns.
+Pair atanOfRatio(Scalar n, Scalar d, Scalar& shifted) {
+  // Beyond tan(pi / 8): atan(n / d) = pi / 4 + atan((n - d) / (n + d)).
+  shifted = n > d * 0x1.a827999fcef32p-2;
+  Pair difference = orderedSum(-d, n), sum = orderedSum(d, n);
+  Pair zero = {like(n, 0), like(n, 0)};
+  Pair y = select(shifted, difference, {n, zero.lo}) / select(shifted, sum, {d, zero.lo});
+  Scalar z = y.hi * y.hi;
+  // The derivative of atan is 1 / (1 + z): y.lo counts by that much.
+  return {y.hi, fma(z * y.hi, polynomial(z, kAtan64), fma(-z, y.lo, y.lo))};
 }
 
-Scalar cosh(Scalar x) {
-  Scalar e = exp(abs(x));
-  Scalar small = fma(e, 0.5, 0.5 / e);
-  Scalar halfway = exp(abs(x) * 0.5);
-  return select(abs(x) < 22.0, small, (halfway * 0.5) * halfway);
+/// base + sign * (part.hi + part.lo) where base is k pi / 4 and larger, or 0.
+Scalar addAngle(Scalar base, Scalar baseLow, Pair part) {
+  Pair sum = orderedSum(base, part.hi);
+  return sum.hi + (sum.lo + (part.lo + baseLow));
+}
+
+/// The angle of (x, y) in the first octant's terms: `turned` when y > x was exchanged, `behind` for x < 0.
+Scalar angle(Scalar n, Scalar d, Scalar turned, Scalar behind) {
+  Scalar shifted;
+  Pair part = atanOfRatio(n, d, shifted);
+  // a; pi / 2 - a when turned; pi - a when behind; pi / 2 + a when both.
+  Scalar negative = turned ^ behind;
+  auto base = [&](double quarter) {
+    Scalar start = select(turned, 2 * quarter, select(behind, 4 * quarter, like(n, 0)));
+    return start + select(shifted, select(negative, -quarter, like(n, quarter)), 0.0);
+  };
+  Pair signedPart = {select(negative, -part.hi, part.hi), select(negative, -part.lo, part.lo)};
+  return addAngle(base(kHalfPi / 2), base(kHalfPiLow / 2), signedPart);
 }
 
 Scalar atan(Scalar x) {
-  // One quotient for all ranges: a, (a - 1) / (a + 1), or their forms for 1 / a; with the error of the division.
   Scalar a = abs(x);
-  Scalar inverse = a > 1.0;
-  Scalar shifted = (a > 0x1.a827999fcef32p-2) & (a < 0x1.3504f333f9de6p+1);  // tan(pi/8), tan(3 pi/8)
-  Scalar difference = a - 1.0, sum = a + 1.0;
-  Scalar numerator = select(shifted, select(inverse, -difference, difference), select(inverse, 1.0, a));
-  Scalar denominator = select(shifted, sum, select(inverse, a, 1.0));
-  Scalar lost = select(shifted, select(inverse, 1.0 - (sum - a), a - (sum - 1.0)), 0.0);
-  Scalar y = numerator / denominator;
-  Scalar error = (fma(-y, denominator, numerator) - y * lost) / denominator;
-  error = select(shifted, error, 0.0);
-  Scalar z = y * y;
-  Scalar low = fma(z * y, polynomial(z, kAtan64), error);
-  Scalar core = y + low;
-  core = select(shifted, kHalfPi / 2 + (y + (low + kHalfPiLow / 2)), core);
-  Scalar result = select(inverse, kHalfPi - (core - kHalfPiLow), core);
-  return copySign(result, x);
+  Scalar large = a > 1.0;
+  Scalar no = x.builder->intConstant(Repr::I1, 0);
+  Scalar result = angle(select(large, 1.0, a), select(large, lesser(0x1p200, a), like(a, 1)), large, no);
+  return select(a > 0x1p-30, copySign(result, x), x);
 }
 
 Scalar atan2(Scalar y, Scalar x) {
   Scalar ay = abs(y), ax = abs(x);
-  Scalar bothInfinite = equal(ay, infinity(y)) & equal(ax, infinity(x));
-  Scalar ratio = select(bothInfinite, 1.0, ay / ax);
-  ratio = select(equal(ay, 0), 0.0, ratio);  // also 0 / 0
-  Scalar negative = compare(Predicate::Slt, bitsOf(x), bits(bitsOf(x), 0));
-  Scalar angle = atan(ratio);
-  angle = select(negative, kHalfPi * 2 - (angle - kHalfPiLow * 2), angle);
-  return select(compare(Predicate::Uno, x, y), x + y, copySign(angle, y));
+  Scalar turned = ay > ax;
+  Scalar n = select(turned, ax, ay), d = select(turned, ay, ax);
+  Scalar infinite = equal(d, infinity(d));
+  n = select(infinite, select(equal(n, infinity(n)), like(n, 1), 0.0), n);
+  d = select(infinite | equal(d, 0), 1.0, d);
+  if (isDouble(x)) {
+    // Away from the ends of the range, so that the rests of the division are exact.
+    Scalar scale = select(d > 0x1p900, like(d, 0x1p-200), select(d < 0x1p-700, like(d, 0x1p300), 1.0));
+    n = n * scale;
+    d = d * scale;
+  }
+  Scalar behind = compare(Predicate::Slt, bitsOf(x), bits(bitsOf(x), 0));
+  Scalar result = angle(n, d, turned, behind);
+  // Quotients whose reciprocal or rest leaves the range.
+  Scalar plain = logicalNot(turned | behind) & (n < d * 0x1p-30);
+  result = select(plain, n / d, result);
+  return select(compare(Predicate::Uno, x, y), x + y, copySign(result, y));
 }
 
-Scalar asin(Scalar x) {
+// `fine` below: the value stays an f64. What becomes an f32 needs no care for the last bits.
+
+Pair rootOf(Scalar z, bool fine) {
+  if (fine) return sqrt(Pair{z, like(z, 0)});
+  return {sqrt(z), like(z, 0)};
+}
+
+/// asin(sqrt z) less sqrt z, from the pair s = sqrt z.
+Scalar asinLow(Pair s, Scalar z) { return fma(s.hi * z, polynomial(z, kAsin64), s.lo); }
+
+Scalar asin(Scalar x, bool fine) {
   Scalar a = abs(x);
   Scalar large = a > 0.5;
   Scalar z = select(large, (1.0 - a) * 0.5, x * x);
-  Scalar s = select(large, sqrt(z), a);
-  Scalar core = fma(s * z, polynomial(z, kAsin64), s);
-  return copySign(select(large, kHalfPi - (core * 2.0 - kHalfPiLow), core), x);
+  Pair root = rootOf(z, fine);
+  Pair s = {select(large, root.hi, a), select(large & (z > 0.0), root.lo, 0.0)};
+  Scalar low = asinLow(s, z);
+  // pi / 2 - 2 asin(sqrt z)
+  Scalar result = addAngle(like(x, kHalfPi), like(x, kHalfPiLow), {s.hi * -2.0, low * -2.0});
+  return copySign(select(large, result, s.hi + low), x);
 }
 
-Scalar acos(Scalar x) {
+Scalar acos(Scalar x, bool fine) {
   Scalar a = abs(x);
   Scalar large = a > 0.5;
   Scalar z = select(large, (1.0 - a) * 0.5, x * x);
-  Scalar s = select(large, sqrt(z), a);
-  Scalar core = fma(s * z, polynomial(z, kAsin64), s);
-  Scalar twice = core * 2.0;
-  Scalar nearOne = select(x < 0.0, kHalfPi * 2 - (twice - kHalfPiLow * 2), twice);
-  return select(large, nearOne, kHalfPi - (copySign(core, x) - kHalfPiLow));
+  Pair root = rootOf(z, fine);
+  Pair s = {select(large, root.hi, a), select(large & (z > 0.0), root.lo, 0.0)};
+  Scalar low = asinLow(s, z);
+  // 2 asin(sqrt z), pi less it, or pi / 2 less asin x.
+  Scalar negative = x < 0.0;
+  Scalar factor = select(large, select(negative, -2.0, like(x, 2)), select(negative, 1.0, like(x, -1)));
+  Scalar base = select(large, select(negative, kHalfPi * 2, like(x, 0)), kHalfPi);
+  Scalar baseLow = select(large, select(negative, kHalfPiLow * 2, like(x, 0)), kHalfPiLow);
+  return addAngle(base, baseLow, {s.hi * factor, low * factor});
 }
 
-Scalar asinh(Scalar x) {
+/// log(2 x) of a large x.
+Scalar logOfTwice(Scalar x) {
+  Pair l = logPair(x);
+  Pair sum = exactSum(l.hi, like(x, 0x1.62e42fefa39efp-1));
+  return select(x < infinity(x), sum.hi + (sum.lo + l.lo + 0x1.abc9e3b39803fp-56), x);
+}
+
+Scalar asinh(Scalar x, bool fine) {
   Scalar a = abs(x);
-  Scalar square = a * a;
-  Scalar small = log1p(a + square / (sqrt(square + 1.0) + 1.0));
-  Scalar large = log(a) + std::log(2.0);
-  return copySign(select(a < 0x1p28, small, large), x);
+  if (!fine) {
+    Scalar s = a * a;
+    return select(a < infinity(a), copySign(log1p(a + s / (sqrt(s + 1.0) + 1.0)), x), x);
+  }
+  // log1p(a + a^2 / (1 + sqrt(1 + a^2)))
+  Pair square = exactProduct(a, a);
+  Pair sum = exactSum(square.hi, like(x, 1));
+  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
+  Pair divisor = orderedSum(root.hi, like(x, 1));
+  divisor.lo = divisor.lo + root.lo;
+  Pair part = square / divisor;
+  Pair argument = exactSum(a, part.hi);
+  Scalar small = log1p(Pair{argument.hi, argument.lo + part.lo});
+  Scalar result = copySign(select(a < 0x1p28, small, logOfTwice(a)), x);
+  return select(a > 0x1p-28, result, x);
 }
 
-Scalar acosh(Scalar x) {
+Scalar acosh(Scalar x, bool fine) {
   Scalar t = x - 1.0;
-  Scalar small = log1p(t + sqrt(t * 2.0 + t * t));
-  return select(x < 1.0, nan(x), select(x < 0x1p28, small, log(x) + std::log(2.0)));
+  if (!fine) return select(x < 1.0, nan(x), log1p(t + sqrt(fma(t, t, t * 2.0))));
+  // log1p(t + sqrt(2t + t^2))
+  Pair square = exactProduct(t, t);
+  Pair sum = exactSum(t * 2.0, square.hi);
+  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
+  Pair argument = exactSum(t, root.hi);
+  Scalar small = log1p(Pair{argument.hi, argument.lo + root.lo});
+  Scalar result = select(x < 0x1p28, small, logOfTwice(x));
+  return select(x < 1.0, nan(x), select(equal(x, 1), 0.0, result));
 }
 
-Scalar atanh(Scalar x) {
+Scalar atanh(Scalar x, bool fine) {
   Scalar a = abs(x);
-  return copySign(log1p(a * 2.0 / (1.0 - a)) * 0.5, x);
+  if (!fine) return copySign(log1p(a * 2.0 / (1.0 - a)) * 0.5, x);
+  Pair difference = orderedSum(like(x, 1), -a);
+  Pair quotient = Pair{a * 2.0, like(x, 0)} / difference;
+  Scalar result = log1p(quotient) * 0.5;
+  result = select(equal(a, 1), infinity(x), select(a > 1.0, nan(x), result));
+  return select(a > 0x1p-28, copySign(result, x), x);
 }
 
 /// f32 only: a polynomial for each interval of a quarter, its coefficients from tables.
@@ -183,28 +262,34 @@ Scalar erf32(Scalar x) {
   return copySign(lesser(1.0, p), x);
 }
 
-/// erfc of x >= 0.45, by exp(-x^2) and a polynomial; x^2 with its rounding error.
-Scalar erfcTail(Scalar x) {
+/// erfc of x >= 0.45, by exp(-x^2) and a polynomial, with the errors of all their roundings.
+Scalar erfcTail(Scalar x, bool fine) {
   x = lesser(28.0, x);
-  Scalar square = x * x;
-  Scalar error = fma(x, x, -square);
+  Pair square = exactProduct(x, x);
   Scalar t = (x - 4.0) / (x + 4.0);
-  Scalar scaled = polynomial(t, kErfc64) / fma(x, 2.0, 1.0);
-  Scalar e = exp(-square);
-  return fma(e * scaled, -error, e * scaled);
+  if (!fine) return exp(-square.hi) * (polynomial(t, kErfc64) / fma(x, 2.0, 1.0));
+  Pair scaled = exactProduct(t, polynomial(t, std::span(kErfc64).subspan(1)));
+  Pair numerator = orderedSum(like(x, kErfc64[0]), scaled.hi);
+  numerator.lo = numerator.lo + scaled.lo;
+  Pair divisor = exactSum(x * 2.0, like(x, 1));
+  Exponential e = expPair({-square.hi, -square.lo});
+  Pair quotient = e.value * numerator / divisor;
+  return x.builder->scaleByPowerOf2(quotient.hi + quotient.lo, e.n);
 }
 
 Scalar erf64(Scalar x) {
   Scalar a = abs(x);
   Scalar small = fma(x, polynomial(x * x, kErfSmall64), x);
-  Scalar result = select(a <= 1.0, small, copySign(1.0 - erfcTail(a), x));
+  Scalar result = select(a <= 1.0, small, copySign(1.0 - erfcTail(a, true), x));
   return select(isNan(x), x, result);
 }
 
-Scalar erfc64(Scalar x) {
+Scalar erfc64(Scalar x, bool fine) {
   Scalar a = abs(x);
-  Scalar small = 1.0 - fma(x, polynomial(x * x, kErfSmall64), x);
-  Scalar tail = erfcTail(a);
+  Scalar p = polynomial(x * x, kErfSmall64);
+  // Between 1/4 and 1/2 by halves, where 1 - erf x would round twice.
+  Scalar small = select(x < 0.25, 1.0 - fma(x, p, x), 0.5 - fma(x, p, x - 0.5));
+  Scalar tail = erfcTail(a, fine);
   Scalar result = select(a <= 0.5, small, select(x < 0.0, 2.0 - tail, tail));
   return select(isNan(x), x, result);
 }
@@ -233,12 +318,8 @@ Scalar cbrt(Scalar x) {
   return select(ordinary, copySign(y, x), x);
 }
 
-/// f32 operands held as f64: log2 and exp2 in f64 have bits to spare.
-Scalar powOfFloats(Scalar x, Scalar y) {
-  Scalar logArgument = abs(x);
-  Scalar l = log(logArgument);
-  Scalar product = l * y;
-  Scalar magnitude = exp(product);
+/// The sign and the special cases of pow, from |x|^y (C99 Annex F.9.4.4).
+Scalar powSpecial(Scalar x, Scalar y, Scalar magnitude) {
   Scalar isInteger = equal(truncate(y), y) & (abs(y) < infinity(y));
   Scalar half = y * 0.5;
   Scalar odd = isInteger & compare(Predicate::Une, truncate(half), half);
@@ -246,14 +327,38 @@ Scalar powOfFloats(Scalar x, Scalar y) {
   Scalar result = select(negative & odd, -magnitude, magnitude);
   result = select((x < 0.0) & logicalNot(isInteger) & (abs(x) < infinity(x)) & (abs(y) < infinity(y)), nan(x), result);
   // 0 * infinity in the product: |x| = 1 and y infinite gives 1.
-  result = select(equal(logArgument, 1) & equal(abs(y), infinity(y)), 1.0, result);
+  result = select(equal(abs(x), 1) & equal(abs(y), infinity(y)), 1.0, result);
   return select(equal(y, 0) | equal(x, 1), 1.0, result);
 }
 
-Scalar hypot(Scalar x, Scalar y) {
-  Scalar result = sqrt(fma(x, x, y * y));
+/// f32 operands held as f64: log and exp in f64 have bits to spare.
+Scalar powOfFloats(Scalar x, Scalar y) { return powSpecial(x, y, exp(log(abs(x)) * y)); }
+
+Scalar powOfDoubles(Scalar x, Scalar y) {
+  Scalar a = abs(x);
+  Pair l = logPair(a);
+  Scalar ordinary = (a > 0.0) & (a < infinity(a));
+  Scalar least = select(equal(a, 0), -infinity(a), a);  // log 0; infinity and NaN are their own
+  Pair product = exactProduct(l.hi, y);
+  Scalar low = fma(l.lo, y, product.lo);
+  Scalar inRange = ordinary & (abs(product.hi) < 800.0);
+  Exponential e = expPair({select(ordinary, product.hi, least * y), select(inRange, low, 0.0)});
+  return powSpecial(x, y, x.builder->scaleByPowerOf2(e.value.hi + e.value.lo, e.n));
+}
+
+Scalar hypot(Scalar x, Scalar y, bool fine) {
   Scalar infinite = equal(abs(x), infinity(x)) | equal(abs(y), infinity(y));
-  return select(infinite, infinity(x), result);
+  if (!fine) return select(infinite, infinity(x), sqrt(fma(x, x, y * y)));
+  Scalar swap = abs(x) < abs(y);
+  Scalar most = select(swap, abs(y), abs(x)), least = select(swap, abs(x), abs(y));
+  Scalar large = most > 0x1p500, small = most < 0x1p-450;
+  Scalar down = select(large, like(x, 0x1p-600), select(small, like(x, 0x1p600), 1.0));
+  Scalar up = select(large, like(x, 0x1p600), select(small, like(x, 0x1p-600), 1.0));
+  Pair a = exactProduct(most * down, most * down), b = exactProduct(least * down, least * down);
+  Pair sum = orderedSum(a.hi, b.hi);
+  Pair root = sqrt(Pair{sum.hi, sum.lo + (a.lo + b.lo)});
+  Scalar result = select(equal(most, 0), 0.0, root.hi + root.lo) * up;
+  return select(infinite, infinity(x), select(compare(Predicate::Uno, x, y), x + y, result));
 }
 
 Scalar logAddExp(Scalar a, Scalar b) {
@@ -263,61 +368,30 @@ Scalar logAddExp(Scalar a, Scalar b) {
   return select(compare(Predicate::Uno, a, b), a + b, result);
 }
 
-Scalar tan(Scalar x) {
-  SinCos p = sinCos(x);
-  return p.sin / p.cos;
-}
+/// The library's full reduction for the rare large arguments.
+Scalar tanAnywhere(Scalar x) { return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), tan(x)); }
 
-/// Functions on f64 values that come from f32 ones.
-Scalar wide(OpKind kind, Scalar x, std::span<const Scalar> v) {
-  ScalarBuilder& b = *x.builder;
+/// Functions on f64 values; `fromFloats`: these were f32, and the result becomes one.
+Scalar ofDoubles(OpKind kind, Scalar x, const Scalar* y, bool fromFloats) {
   switch (kind) {
-    case OpKind::Tan: return b.libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), tan(x));
-    case OpKind::Asin: return asin(x);
-    case OpKind::Acos: return acos(x);
+    case OpKind::Tan: return tanAnywhere(x);
+    case OpKind::Asin: return asin(x, !fromFloats);
+    case OpKind::Acos: return acos(x, !fromFloats);
     case OpKind::Atan: return atan(x);
-    case OpKind::Sinh: return sinh(x);
-    case OpKind::Cosh: return cosh(x);
-    case OpKind::Asinh: return asinh(x);
-    case OpKind::Acosh: return acosh(x);
-    case OpKind::Atanh: return atanh(x);
-    case OpKind::Erfc: return erfc64(x);
-    case OpKind::Cbrt: return cbrt(x);
-    case OpKind::Pow: return powOfFloats(x, widen(v[1]));
-    case OpKind::Atan2: return atan2(x, widen(v[1]));
-    case OpKind::Hypot: return hypot(x, widen(v[1]));
-    case OpKind::LogAddExp: return logAddExp(x, widen(v[1]));
-    case OpKind::Lgamma: return b.libraryCall("tenc_lgamma", {x}, always(x), x);
-    case OpKind::Digamma: return b.libraryCall("tenc_digamma", {x}, always(x), x);
-    default: assert(false && "no body for this op"); return x;
-  }
-}
-
-Scalar ofDoubles(OpKind kind, std::span<const Scalar> v) {
-  Scalar x = v[0];
-  ScalarBuilder& b = *x.builder;
-  auto library = [&](std::string_view name) { return b.libraryCall(name, {x}, always(x), x); };
-  auto library2 = [&](std::string_view name) { return b.libraryCall(name, {x, v[1]}, always(x), x); };
-  switch (kind) {
-    case OpKind::Asin: return asin(x);
-    case OpKind::Atan: return atan(x);
+    case OpKind::Sinh: return coshAndSinh(x).sinh;
+    case OpKind::Cosh: return coshAndSinh(x).cosh;
+    case OpKind::Asinh: return asinh(x, !fromFloats);
+    case OpKind::Acosh: return acosh(x, !fromFloats);
+    case OpKind::Atanh: return atanh(x, !fromFloats);
     case OpKind::Erf: return erf64(x);
+    case OpKind::Erfc: return erfc64(x, !fromFloats);
     case OpKind::Cbrt: return cbrt(x);
-    case OpKind::LogAddExp: return logAddExp(x, v[1]);
-    // Where this room's forms, meant for f32 arguments, would miss the bound of error.
-    case OpKind::Tan: return library("tan");
-    case OpKind::Acos: return library("acos");
-    case OpKind::Sinh: return library("sinh");
-    case OpKind::Cosh: return library("cosh");
-    case OpKind::Asinh: return library("asinh");
-    case OpKind::Acosh: return library("acosh");
-    case OpKind::Atanh: return library("atanh");
-    case OpKind::Erfc: return library("erfc");
-    case OpKind::Pow: return library2("pow");
-    case OpKind::Atan2: return library2("atan2");
-    case OpKind::Hypot: return library2("hypot");
-    case OpKind::Lgamma: return library("tenc_lgamma");
-    case OpKind::Digamma: return library("tenc_digamma");
+    case OpKind::Pow: return fromFloats ? powOfFloats(x, *y) : powOfDoubles(x, *y);
+    case OpKind::Atan2: return atan2(x, *y);
+    case OpKind::Hypot: return hypot(x, *y, !fromFloats);
+    case OpKind::LogAddExp: return logAddExp(x, *y);
+    case OpKind::Lgamma: return lgamma(x);
+    case OpKind::Digamma: return digamma(x);
     default: assert(false && "no body for this op"); return x;
   }
 }
@@ -334,7 +408,9 @@ Scalar moreFunction(OpKind kind, std::span<const Scalar> v) {
       break;
     default: break;
   }
-  return isDouble(x) ? ofDoubles(kind, v) : narrow(wide(kind, widen(x), v));
+  if (isDouble(x)) return ofDoubles(kind, x, v.size() > 1 ? &v[1] : nullptr, false);
+  Scalar second = v.size() > 1 ? widen(v[1]) : x;
+  return narrow(ofDoubles(kind, widen(x), &second, true));
 }
 
 }  // namespace tenc::codegen::math

@@ -16,16 +16,22 @@ Scalar high32(Scalar x) { return convert(ConvertInst::Trunc, lshr(x, 32), Repr::
 Scalar to64(Scalar x) { return convert(ConvertInst::ZExt, x, Repr::I64); }
 
 Words philox(Scalar counter, Scalar draw, Scalar seed) {
-  Words c = {low32(counter), high32(counter), low32(draw), high32(draw)};
-  Scalar k0 = low32(seed), k1 = high32(seed);
-  for (int round = 0; round < 10; ++round) {
-    Scalar p0 = to64(c[0]) * bits(counter, 0xD2511F53);
-    Scalar p1 = to64(c[2]) * bits(counter, 0xCD9E8D57);
-    c = {high32(p1) ^ c[1] ^ k0, low32(p1), high32(p0) ^ c[3] ^ k1, low32(p0)};
-    k0 = k0 + bits(k0, 0x9E3779B9);
-    k1 = k1 + bits(k1, 0xBB67AE85);
-  }
-  return c;
+  std::array<Scalar, 6> state = {low32(counter), high32(counter), low32(draw), high32(draw), low32(seed), high32(seed)};
+  counter.builder->repeat(10, state, [](std::span<Scalar> s) {
+    Scalar k0 = s[4], k1 = s[5];
+    Scalar p0 = to64(s[0]);
+    p0 = p0 * bits(p0, 0xD2511F53);
+    Scalar p1 = to64(s[2]);
+    p1 = p1 * bits(p1, 0xCD9E8D57);
+    Scalar c0 = high32(p1) ^ s[1] ^ k0, c2 = high32(p0) ^ s[3] ^ k1;
+    s[0] = c0;
+    s[1] = low32(p1);
+    s[2] = c2;
+    s[3] = low32(p0);
+    s[4] = k0 + bits(k0, 0x9E3779B9);
+    s[5] = k1 + bits(k1, 0xBB67AE85);
+  });
+  return {state[0], state[1], state[2], state[3]};
 }
 
 Scalar pick(Scalar which, Scalar odd, Scalar even) { return select(equal(which, 0), even, odd); }

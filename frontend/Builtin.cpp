@@ -13,8 +13,8 @@ const std::vector<const BuiltinRow*>& sortedRows() {
   static const std::vector<const BuiltinRow*> kRows = [] {
     std::vector<const BuiltinRow*> rows;
     for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
-                       creationBuiltins(), randomBuiltins(), productBuiltins(), convolutionBuiltins(),
-                       normalisationBuiltins(), controlBuiltins(), hostBuiltins()}) {
+                       creationBuiltins(), randomBuiltins(), productBuiltins(), linearBuiltins(), convolutionBuiltins(),
+                       normalisationBuiltins(), controlBuiltins(), hostBuiltins(), fileBuiltins()}) {
       for (const BuiltinRow& r : group) rows.push_back(&r);
     }
     std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });
@@ -57,7 +57,18 @@ Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
   if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
   BoundArgs bound = l.bind(args, row->signature);
   if (!bound.ok) return Val::none();
-  l.at(args.span);
+  std::vector<ir::OperandText> written;
+  for (const CallArg& a : args.args) {
+    const auto isWritten = [&](const Val& e) {
+      return e.span.valid() && e.span.file == a.span.file && e.span.begin >= a.span.begin && e.span.end <= a.span.end;
+    };
+    const auto& elems = a.value.elems;
+    constexpr size_t kMost = 16;
+    const bool spread = !elems.empty() && elems.size() <= kMost && std::all_of(elems.begin(), elems.end(), isWritten);
+    if (!spread) written.push_back({a.span, ""});
+    for (size_t i = 0; spread && i < elems.size(); ++i) written.push_back({elems[i].span, ""});
+  }
+  l.at(args.span, std::move(written));
   BuiltinCall call{l, *row, bound, args.span, args.expected, Compose(l.b())};
   Val result = row->handler(call);
   return l.reportTooLarge(args.span) ? Val::none() : result;

@@ -69,10 +69,12 @@ std::span<const BuiltinRow> indexedBuiltins();
 std::span<const BuiltinRow> creationBuiltins();
 std::span<const BuiltinRow> randomBuiltins();
 std::span<const BuiltinRow> productBuiltins();
+std::span<const BuiltinRow> linearBuiltins();
 std::span<const BuiltinRow> convolutionBuiltins();
 std::span<const BuiltinRow> normalisationBuiltins();
 std::span<const BuiltinRow> controlBuiltins();
 std::span<const BuiltinRow> hostBuiltins();
+std::span<const BuiltinRow> fileBuiltins();
 
 /// A compile-time result of an elementwise function of compile-time numbers, where there is one.
 std::optional<Val> foldElementwise(ir::OpKind op, const std::vector<Val>& operands, Span span);

@@ -29,11 +29,24 @@ class Rows {
   }
   bool ok() const { return length_ >= 0; }
   int64_t length() const { return length_; }
+  ir::Value* leaf() const { return leaves_[0]; }
 
   Val at(ir::Value* i) const {
     Compose c(k_.l.b());
     std::vector<ir::Value*> rows;
     for (ir::Value* v : leaves_) rows.push_back(c.gather(v, {i}, {0}, 0));
+    return k_.l.rebuild(xs_, rows);
+  }
+
+  /// A value that lives where the rows do.
+  ir::Value* anchor() const { return leaves_[0]; }
+  /// A row for its types: zeros, as there is none.
+  Val emptyRow() const {
+    std::vector<ir::Value*> rows;
+    for (ir::Value* v : leaves_) {
+      const Dims shape(v->type.shape.begin() + 1, v->type.shape.end());
+      rows.push_back(Compose(k_.l.b()).fillOn(v, shape, Compose(k_.l.b()).literal(v, 0)));
+    }
     return k_.l.rebuild(xs_, rows);
   }
 
@@ -64,15 +77,36 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
   return k.l.rebuild(ys, all);
 }
 
-/// Room for n rows like `row`, the first of which is `row`.
-Val room(BuiltinCall& k, const Val& row, int64_t n) {
+/// What rows of a leading dim of 0 give: the function is compiled once, in a branch that is never taken, for its type.
+Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
+  ir::Builder& b = k.l.b();
+  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
+  Val like;
+  k.l.inRegion(b.addRegion(never), [&] { like = row(); });
+  std::vector<ir::Value*> leaves;
+  if (like.poison() || !k.l.leavesOf(like, leaves)) return Val::none();
+  std::vector<ir::Type> types;
+  for (const ir::Value* v : leaves) types.push_back(v->type);
+  never->erase();
+  k.l.at(k.span);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Dims shape = types[i].shape;
+    shape.insert(shape.begin(), 0);
+    const DType t = types[i].dtype;
+    leaves[i] = k.c.fillOn(xs, shape, ir::isFloat(t) ? k.c.b.scalar(t, 0) : k.c.b.scalarInt(t, 0));
+  }
+  return k.l.rebuild(like, leaves);
+}
+
+/// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
+Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs) {
   std::vector<ir::Value*> leaves;
   if (!k.l.leavesOf(row, leaves)) return Val::none();
   Compose c(k.l.b());
   for (ir::Value*& v : leaves) {
     Dims shape = v->type.shape;
     shape.insert(shape.begin(), n);
-    ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0));
+    ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0), xs);
     v = k.l.b().value(OpKind::UpdateSlice, {zeros, c.expandDims(v, 0)},
                       {{"starts", Dims(shape.size(), 0)}, {"steps", Dims(shape.size(), 1)}});
   }
@@ -92,11 +126,13 @@ LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
 Val map(BuiltinCall& k) {
   Rows xs(k, "xs");
   if (!xs.ok()) return Val::none();
-  if (xs.length() == 0) return k.l.notYet(k.span, "`map` over nothing");
+  if (xs.length() == 0) {
+    return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.l.callValue(k["f"], {xs.emptyRow()}, k.span)); });
+  }
   Val first = tensors(k, k.l.callValue(k["f"], {xs.at(k.l.b().scalarInt(DType::I64, 0))}, k.span));
   if (first.poison()) return first;
   k.l.at(k.span);
-  Val ys = room(k, first, xs.length());
+  Val ys = room(k, first, xs.length(), xs.leaf());
   if (ys.poison() || xs.length() == 1) return ys;
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
@@ -124,11 +160,17 @@ Val scan(BuiltinCall& k) {
   Rows xs(k, "xs");
   Val init = tensors(k, k["init"]);
   if (!xs.ok() || init.poison()) return Val::none();
-  if (xs.length() == 0) return k.l.notYet(k.span, "`scan` over nothing");
+  if (xs.length() == 0) {
+    Val ys = emptyRows(k, xs.anchor(), [&] {
+      auto step = scanStep(k, init, xs.emptyRow());
+      return step ? step->second : Val::none();
+    });
+    return ys.poison() ? ys : Val::ofTuple({init, ys}, k.span);
+  }
   auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
   if (!first) return Val::none();
   k.l.at(k.span);
-  Val ys = room(k, first->second, xs.length());
+  Val ys = room(k, first->second, xs.length(), xs.leaf());
   if (ys.poison()) return ys;
   if (xs.length() == 1) return Val::ofTuple({first->first, ys}, k.span);
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
@@ -211,7 +253,10 @@ Val listOrTuple(BuiltinCall& k) {
       return Val::none();
     }
   }
-  return k.row.name == "list" ? Val::ofList(std::move(elems), k.span) : Val::ofTuple(std::move(elems), k.span);
+  if (k.row.name == "tuple") return Val::ofTuple(std::move(elems), k.span);
+  Val made = Val::ofList(std::move(elems), k.span);
+  k.l.checkOnePlace(made, "the values of a list", k.span);
+  return made;
 }
 
 /// The values that a `for` would walk over, when they are known while compiling.

@@ -155,26 +155,38 @@ Val like(BuiltinCall& k) {
   });
 }
 
+/// f at the indices `fixed`, and at every one of the dims that are left.
+Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
+  if (fixed.size() == shape.size()) {
+    Val v = k.l.callValue(k["f"], fixed, k.span);
+    if (v.poison()) return v;
+    ir::Value* x = k.l.tensorOf(v, k.expected && k.expected->isTensor() ? k.expected->dtype : std::nullopt);
+    return x ? k.result(x) : Val::none();
+  }
+  const int64_t n = shape[fixed.size()];
+  const Dims line{n};
+  ir::Value* all = k.c.b.value(OpKind::Iota, {}, {{"shape", line}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+  return k.l.overInstances(
+      [&](std::vector<Val> index) {
+        fixed.push_back(index[0]);
+        Val v = overIndices(k, shape, fixed);
+        fixed.pop_back();
+        return v;
+      },
+      n, {k.result(all)}, {true}, k.span);
+}
+
 Val tabulate(BuiltinCall& k) {
   auto shape = k.l.constShape(k["shape"]);
   if (!shape) return Val::none();
-  std::vector<Val> indices;
-  for (size_t d = 0; d < shape->size(); ++d) {
-    indices.push_back(k.result(
-        k.c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", static_cast<int64_t>(d)}})));
+  // One instance of `f` for each index: a vmap over the places of every dim, the last one innermost.
+  std::vector<Val> fixed;
+  Val v = overIndices(k, *shape, fixed);
+  if (v.poison()) return v;
+  if (!v.is(Val::Kind::Tensor) || v.tensor->type.shape != *shape) {
+    return k.fail(Code::E0202, "the function of `tabulate` must give one value for each index");
   }
-  // `f` sees whole tensors of indices: it is elementwise in them.
-  Val v = k.l.callValue(k["f"], std::move(indices), k.span);
-  ir::Value* x = k.l.tensorOf(v, k.expected && k.expected->isTensor() ? k.expected->dtype : std::nullopt);
-  if (!x) return Val::none();
-  k.l.at(k.span);
-  auto both = ir::broadcastShapes(x->type.shape, *shape);
-  if (!both || *both != *shape) {
-    return k.fail(Code::E0202,
-                  "the function of `tabulate` must give one value for each index, not " + ir::toString(x->type));
-  }
-  if (x->type.rank() == 0) return k.result(fill(k.c, x, *shape));
-  return k.result(k.c.broadcastTo(x, *shape));
+  return v;
 }
 
 Val limit(BuiltinCall& k) {

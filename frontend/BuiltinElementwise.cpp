@@ -73,13 +73,15 @@ Val two(BuiltinCall& k) {
 
 Val three(BuiltinCall& k) { return k.l.elementwise(k.row.op, {k["a"], k["b"], k["c"]}, k.span, k.row.name); }
 
+/// Of bools the one bit there is, as the array API standard has it.
 Val invertBits(BuiltinCall& k) {
-  const Val& x = k["x"];
-  if (x.is(Val::Kind::Bool) || (x.is(Val::Kind::Tensor) && x.tensor->type.dtype == DType::Bool)) {
-    k.l.error(Code::E0201, k.span, "`bitwise_invert` takes integers, not bool").help("negate bools with `not x`");
-    return Val::none();
-  }
-  return unary(k);
+  return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+    const bool bools = v[0]->type.dtype == DType::Bool;
+    if (!bools && !ir::isInt(v[0]->type.dtype)) {
+      return k.fail(Code::E0201, "`bitwise_invert` takes integers and bools, not " + ir::toString(v[0]->type));
+    }
+    return k.result(k.c.b.value(bools ? OpKind::Not : OpKind::BitNot, {v[0]}));
+  });
 }
 
 Val power(BuiltinCall& k) { return k.l.binary("**", k["a"], k["b"], k.span, k.span); }
@@ -131,11 +133,34 @@ Val gelu(BuiltinCall& k) {
   return composed(k, true, [&](ir::Value* x) { return k.c.b.value(OpKind::Gelu, {x}, {{"tanh", *form == "tanh"}}); });
 }
 
+/// The dtype that an array of literals has alone.
+std::optional<DType> typeOf(BuiltinCall& k, const Val& array) {
+  const Val v = k.l.settle(array);
+  return v.is(Val::Kind::Tensor) ? std::optional(v.tensor->type.dtype) : std::nullopt;
+}
+
+/// An infinite bound of integers is their least or largest number.
+Val boundFor(BuiltinCall& k, std::string_view name) {
+  const Val& bound = k[name];
+  const bool infinite = bound.is(Val::Kind::Float) && bound.adopts && std::isinf(bound.real);
+  std::optional<DType> t;
+  for (const Val* v : {&k["x"], &k["lo"], &k["hi"]}) {
+    if (v->is(Val::Kind::Tensor)) t = t && ir::isFloat(*t) ? t : v->tensor->type.dtype;
+    if (v->is(Val::Kind::Array)) t = t ? t : typeOf(k, *v);
+  }
+  if (!infinite || !t || !ir::isInt(*t)) return bound;
+  const int width = 8 * ir::byteSize(*t);
+  const Int most = (Int{1} << (ir::isSigned(*t) ? width - 1 : width)) - 1;
+  return Val::ofInt(bound.real > 0 ? most : ir::isSigned(*t) ? -most - 1 : Int{0}, bound.span);
+}
+
 Val clamp(BuiltinCall& k) {
-  return k.l.elementwiseBy({k["x"], k["lo"], k["hi"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
-    if (v[0]->type.dtype == DType::Bool) return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
-    return k.result(k.c.clamp(v[0], v[1], v[2]));
-  });
+  return k.l.elementwiseBy({k["x"], boundFor(k, "lo"), boundFor(k, "hi")}, k.span, k.row.name,
+                           [&](const std::vector<ir::Value*>& v) {
+                             if (v[0]->type.dtype == DType::Bool)
+                               return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
+                             return k.result(k.c.clamp(v[0], v[1], v[2]));
+                           });
 }
 
 Val lerp(BuiltinCall& k) {
@@ -221,7 +246,8 @@ constexpr BuiltinRow kRows[] = {
     {"lgamma", "lgamma(x)", "Logarithm of |gamma(x)|.", unary, OpKind::Lgamma},
     {"digamma", "digamma(x)", "Derivative of lgamma.", unary, OpKind::Digamma},
     {"sigmoid", "sigmoid(x)", "1 / (1 + exp(-x)).", unary, OpKind::Sigmoid},
-    {"bitwise_invert", "bitwise_invert(x)", "All bits of an integer inverted.", invertBits, OpKind::BitNot},
+    {"bitwise_invert", "bitwise_invert(x)", "All bits of an integer inverted; of bools their negation.", invertBits,
+     OpKind::BitNot},
     {"logical_not", "logical_not(x)", "Negation of bools.", unary, OpKind::Not},
     {"popcount", "popcount(x)", "Number of bits set in an integer.", unary, OpKind::Popcount},
     {"relu", "relu(x)", "max(x, 0).", relu},

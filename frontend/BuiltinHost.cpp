@@ -1,8 +1,5 @@
-// What talks to the host: print, files, the seed, the clock, and questions about devices.
-#include <filesystem>
-
+// What talks to the host: print, the seed, the clock, and questions about devices.
 #include "frontend/Builtin.h"
-#include "runtime/io/Io.h"
 
 namespace tenc::frontend {
 
@@ -17,104 +14,57 @@ Val print(BuiltinCall& k) {
   for (const Val* v : k.args.rest) values.push_back(*v);
   FormatParts parts = formatParts(k.l, values, k.span);
   if (!parts.ok) return Val::none();
-  k.l.at(k.span);
+  k.l.at(k.span, parts.written);
   k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
   return Val::unit(k.span);
 }
-
-// ---- files
-
-std::string formatOf(const std::string& path, std::string_view function) {
-  if (function == "load_csv") return "csv";
-  if (function == "load_bytes" || function == "save_bytes") return "bytes";
-  size_t dot = path.rfind('.');
-  return dot == std::string::npos ? "" : path.substr(dot + 1);
-}
-
-/// Whether this script has already been seen to write `path`, so that it may exist only later.
-bool writtenBefore(const ir::Region& region, const std::string& path) {
-  for (const auto& op : region.ops) {
-    if (op->kind == OpKind::Save && op->stringAttr("path") == path) return true;
-    for (const auto& inner : op->regions) {
-      if (writtenBefore(*inner, path)) return true;
-    }
-  }
-  return false;
-}
-
-bool writtenBefore(const ir::Module& m, const std::string& path) {
-  for (const auto& f : m.funcs) {
-    if (f->body && writtenBefore(*f->body, path)) return true;
-  }
-  return false;
-}
-
-Val load(BuiltinCall& k) {
-  auto path = k.l.constString(k["path"], "the path");
-  if (!path) return Val::none();
-  std::string format = formatOf(*path, k.row.name);
-  if (format == "safetensors" || (k.expected && !k.expected->isTensor() && k.expected->kind != Ty::Kind::Unknown)) {
-    return k.l.notYet(k.span, "loading trees and safetensors");
-  }
-  const Ty* want = k.expected && k.expected->isTensor() ? k.expected : nullptr;
-  std::string error;
-  auto header = rt::readHeader(*path, format, error);
-  ir::Type type;
-  if (header) {
-    type.dtype = static_cast<DType>(header->dtype);
-    type.shape = header->shape;
-    // Text has no dtype of its own: the declared one is read.
-    if (format == "csv" && want && want->dtype) type.dtype = *want->dtype;
-    if (want) {
-      bool fits = !want->dtype || *want->dtype == type.dtype;
-      if (want->dims) {
-        fits = fits && want->dims->size() == type.shape.size();
-        for (size_t i = 0; fits && i < type.shape.size(); ++i) {
-          fits = (*want->dims)[i] < 0 || (*want->dims)[i] == type.shape[i];
-        }
-      }
-      if (!fits) {
-        return k.fail(Code::E0502,
-                      "`" + *path + "` holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
-      }
-    }
-  } else if (want && want->complete() && writtenBefore(k.l.module, *path)) {
-    type = {*want->dtype, *want->dims, {}};  // checked when it is read
-  } else {
-    bool exists = std::filesystem::exists(std::filesystem::path(*path));
-    return k.fail(exists ? Code::E0502 : Code::E0501, error);
-  }
-  return k.result(k.c.b.makeTyped(OpKind::Load, {}, {type}, {{"path", *path}, {"format", format}})->result());
-}
-
-Val save(BuiltinCall& k) {
-  auto path = k.l.constString(k["path"], "the path");
-  if (!path || k["x"].poison()) return Val::none();
-  std::string format = formatOf(*path, k.row.name);
-  if (format == "safetensors") return k.l.notYet(k.span, "saving safetensors");
-  if (k["x"].isTree()) {
-    return k.fail(Code::E0503,
-                  "`" + *path + "` holds one tensor, not " + describe(k["x"]) + "; a tree is saved as .safetensors");
-  }
-  ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
-  std::string why = rt::checkSave(format, static_cast<uint8_t>(x->type.dtype), x->type.shape);
-  if (!why.empty()) return k.fail(Code::E0503, "cannot write " + ir::toString(x->type) + " to `" + *path + "`: " + why);
-  k.c.b.make(OpKind::Save, {x}, {{"path", *path}, {"format", format}});
-  return Val::unit(k.span);
-}
-
-Val notYet(BuiltinCall& k) { return k.notYet(); }
 
 // ---- seed and clock
 
 Val seed(BuiltinCall& k) {
   ir::Value* s = k.tensor("n", DType::U64);
   if (!s) return Val::none();
-  if (s->type.rank() != 0) return k.l.notYet(k.span, "going back to a state of the generator");
-  if (!ir::isInt(s->type.dtype)) return k.fail(Code::E0201, "a seed is an integer, not " + ir::toString(s->type));
+  const bool isState = s->type.shape == Dims{2} && s->type.dtype == DType::U64;
+  if (!ir::isInt(s->type.dtype) || (!isState && s->type.rank() != 0)) {
+    return k.fail(Code::E0201, "`seed` takes an integer, or the u64[2] of `rng_state()`, not " + ir::toString(s->type));
+  }
+  if (isState) {
+    ir::Value* part[2];
+    for (int64_t i = 0; i < 2; ++i) part[i] = k.c.reshape(k.c.sliceAxis(s, 0, i, 1), Dims{});
+    k.c.b.make(OpKind::Seed, {part[0], part[1]});
+    return Val::unit(k.span);
+  }
   k.c.b.make(OpKind::Seed, {k.c.cast(s, DType::U64)});
   return Val::unit(k.span);
+}
+
+/// (seed, draws so far) as u64[2].
+Val rngState(BuiltinCall& k) {
+  const ir::Type u64{DType::U64, {}, {}};
+  ir::Op* next = k.c.b.makeTyped(OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
+  return k.result(k.c.b.value(OpKind::Concat, {k.c.reshape(next->result(0), {1}), k.c.reshape(next->result(1), {1})},
+                              {{"axis", int64_t{0}}}));
+}
+
+/// A string whose text is known only at run time: one hole, written as bytes.
+Val text(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x", DType::U8);
+  if (!x) return Val::none();
+  if (x->type.dtype != DType::U8 || x->type.rank() != 1) {
+    return k.fail(Code::E0201, "`text` takes u8[N], not " + ir::toString(x->type));
+  }
+  static const std::vector<ast::StringPiece> kHole = [] {
+    std::vector<ast::StringPiece> pieces(1);
+    pieces[0].hole = std::make_unique<ast::Expr>();
+    pieces[0].format = rt::kTextFormat;
+    return pieces;
+  }();
+  Val v;
+  v.kind = Val::Kind::Format;
+  v.span = k.span;
+  v.pieces = &kHole;
+  v.elems.push_back(k.result(x));
+  return v;
 }
 
 Val time(BuiltinCall& k) { return k.result(k.c.b.makeTyped(OpKind::Time, {}, {{DType::F64, {}, {}}})->result()); }
@@ -149,7 +99,7 @@ std::optional<std::string> kindOf(BuiltinCall& k) {
 Val countDevices(BuiltinCall& k) {
   auto kind = kindOf(k);
   if (!kind) return Val::none();
-  int64_t n = *kind == "cpu" ? 1 : *kind == "cuda" ? k.l.cudaCount() : 0;
+  const int64_t n = k.l.options.machine.count(*kind);
   if (k.row.name == "count") return Val::ofInt(n, k.span);
   std::vector<Val> all;
   for (int64_t i = 0; i < n; ++i)
@@ -170,14 +120,9 @@ Val aboutDevice(BuiltinCall& k) {
 
 constexpr BuiltinRow kRows[] = {
     {"print", "print(...)", "Values and strings, with blanks between, and a newline.", print},
-    {"load", "load(path; name: str?)", "A tensor from a file; its shape is read while compiling.", load},
-    {"load_csv", "load_csv(path)", "A table of numbers from a text file.", load},
-    {"load_bytes", "load_bytes(path)", "The bytes of a file, u8[N].", load},
-    {"save", "save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm.", save},
-    {"save_bytes", "save_bytes(path, x)", "Writes u8[N] as it stands.", save},
-    {"text", "text(x)", "Bytes as text, for `print`.", notYet},
-    {"seed", "seed(n)", "Fixes the random numbers that follow.", seed},
-    {"rng_state", "rng_state()", "The state of the generator, u64[2].", notYet},
+    {"text", "text(x)", "Bytes as text, for `print`.", text},
+    {"seed", "seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
+    {"rng_state", "rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},
     {"time", "time()", "Seconds as f64, after everything before is done.", time},
     {"available", "available(device)", "Whether the machine has a device.", available},
     {"count", "count(kind)", "How many devices of a kind the machine has.", countDevices},

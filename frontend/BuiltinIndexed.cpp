@@ -122,7 +122,20 @@ Val oneHot(BuiltinCall& k) {
   return k.result(k.c.cast(hot, *t));
 }
 
+/// What would have a shape that depends on run-time values.
+Val refused(BuiltinCall& k) {
+  k.l.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
+      .help(k.row.name == "unique"
+                ? "keep the shape: `sort(x)`, or `bincount(x, length: n)` of small integers"
+                : "keep the shape: `where(mask, x, other)`; for places `topk` or `argsort`, to count `count_nonzero`");
+  return Val::none();
+}
+
 constexpr BuiltinRow kRows[] = {
+    {"nonzero", "nonzero(x)", "Refused: its shape depends on run-time values.", refused},
+    {"argwhere", "argwhere(x)", "Refused: its shape depends on run-time values.", refused},
+    {"unique", "unique(x)", "Refused: its shape depends on run-time values.", refused},
+    {"masked_select", "masked_select(x, mask)", "Refused: its shape depends on run-time values.", refused},
     {"take", "take(x, i; axis: int?)", "Elements of x at places i along an axis.", take},
     {"take_along_axis", "take_along_axis(x, i; axis: int?)",
      "For each place of i the element of x at i along the axis.", takeAlong},

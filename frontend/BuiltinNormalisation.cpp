@@ -204,25 +204,22 @@ Val attention(BuiltinCall& k) {
     if (!scale) return Val::none();
     if (scale->type.rank() != 0 || scale->type.dtype != *t) return k.fail(Code::E0203, "`scale` is one number");
   }
-  ir::Value* scores = c.mul(c.matmul(q, c.swapAxes(key, r - 2, r - 1)), scale);
-  ir::Value* none = c.extreme(*t, false);
-  if (*causal) {
-    Dims grid = {qs[r - 2], ks[r - 2]};
-    ir::Value *row = c.iotaOn(q, grid, DType::I64, 0), *col = c.iotaOn(q, grid, DType::I64, 1);
-    scores = c.where(c.binary(OpKind::Le, col, row), scores, none);
-  }
+  std::vector<ir::Value*> operands = {q, key, v, scale};
   if (k.has("mask")) {
     ir::Value* mask = k.tensor("mask", t);
     if (!mask) return Val::none();
-    auto shape = ir::broadcastShapes(mask->type.shape, scores->type.shape);
-    if (!shape || *shape != scores->type.shape || (mask->type.dtype != DType::Bool && mask->type.dtype != *t)) {
+    Dims scores = qs;
+    scores[r - 1] = ks[r - 2];
+    auto shape = ir::broadcastShapes(mask->type.shape, scores);
+    if (!shape || *shape != scores || (mask->type.dtype != DType::Bool && mask->type.dtype != *t)) {
       return k.fail(Code::E0202, "`mask` must be bool or " + std::string(ir::name(*t)) + " and fit " +
-                                     ir::toString(scores->type.shape) + ", not " + ir::toString(mask->type));
+                                     ir::toString(scores) + ", not " + ir::toString(mask->type));
     }
-    scores = mask->type.dtype == DType::Bool ? c.where(mask, scores, none) : c.add(scores, mask);
+    Dims full(static_cast<size_t>(r) - mask->type.shape.size(), 1);
+    full.insert(full.end(), mask->type.shape.begin(), mask->type.shape.end());
+    operands.push_back(c.reshape(mask, full));
   }
-  ir::Value* p = c.b.value(OpKind::Softmax, {scores}, {{"axes", Dims{r - 1}}});
-  return k.result(c.matmul(p, v));
+  return k.result(c.b.value(OpKind::Attention, operands, {{"causal", *causal}}));
 }
 
 constexpr BuiltinRow kRows[] = {

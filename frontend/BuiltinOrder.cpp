@@ -47,38 +47,28 @@ Val cumulative(BuiltinCall& k) {
   return k.result(half ? c.cast(v, t) : v);
 }
 
-std::optional<Compose::Sorted> sorted(BuiltinCall& k, bool descending, int64_t* axisOut) {
-  ir::Value* x = k.tensor("x");
-  if (!x || !k.checkRank(x, 1)) return std::nullopt;
-  auto axis = k.axis("axis", x->type.rank(), -1);
-  if (!axis) return std::nullopt;
-  *axisOut = *axis;
-  return k.c.sort(x, *axis, descending);
-}
-
 Val sort(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
   auto descending = k.flag("descending", false);
-  int64_t axis = 0;
-  if (!descending) return Val::none();
-  auto s = sorted(k, *descending, &axis);
-  if (!s) return Val::none();
-  return k.result(k.row.name == "sort" ? s->values : s->places);
+  if (!x || !descending || !k.checkRank(x, 1)) return Val::none();
+  auto axis = k.axis("axis", x->type.rank(), -1);
+  if (!axis) return Val::none();
+  return k.result(k.row.name == "sort" ? k.c.sort(x, *axis, *descending) : k.c.argsort(x, *axis, *descending));
 }
 
 Val topk(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
   auto count = k.integer("k", 1);
   auto largest = k.flag("largest", true);
-  int64_t axis = 0;
-  if (!count || !largest) return Val::none();
-  auto s = sorted(k, *largest, &axis);
-  if (!s) return Val::none();
-  int64_t n = s->values->type.shape[axis];
+  if (!x || !count || !largest || !k.checkRank(x, 1)) return Val::none();
+  auto axis = k.axis("axis", x->type.rank(), -1);
+  if (!axis) return Val::none();
+  int64_t n = x->type.shape[*axis];
   if (*count < 0 || *count > n) {
     return k.fail(Code::E0205, "`topk` of " + std::to_string(*count) + " out of " + std::to_string(n) + " elements");
   }
-  return Val::ofTuple(
-      {k.result(k.c.sliceAxis(s->values, axis, 0, *count)), k.result(k.c.sliceAxis(s->places, axis, 0, *count))},
-      k.span);
+  auto chosen = k.c.topk(x, *count, *axis, *largest);
+  return Val::ofTuple({k.result(chosen.values), k.result(chosen.places)}, k.span);
 }
 
 Val searchsorted(BuiltinCall& k) {

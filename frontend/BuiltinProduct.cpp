@@ -225,14 +225,6 @@ Val einsum(BuiltinCall& k) {
   return k.result(k.c.einsum(operands, spec->in, spec->out));
 }
 
-Val trace(BuiltinCall& k) {
-  ir::Value* x = k.tensor("x");
-  auto offset = k.integer("offset", 0);
-  if (!x || !offset || !k.checkRank(x, 2)) return Val::none();
-  ir::Value* d = k.c.diagonal(x, *offset);
-  return k.result(k.c.reduce(OpKind::Sum, d, {d->type.rank() - 1}, false));
-}
-
 Val cross(BuiltinCall& k) {
   auto p = pair(k);
   if (!p || !k.checkRank(p->a, 1) || !k.checkRank(p->b, 1)) return Val::none();
@@ -245,40 +237,6 @@ Val cross(BuiltinCall& k) {
   return k.result(k.c.cross(k.c.broadcastTo(p->a, *shape), k.c.broadcastTo(p->b, *shape), *axis));
 }
 
-Val matrixPower(BuiltinCall& k) {
-  ir::Value* x = k.tensor("x");
-  auto n = k.integer("n", 1);
-  if (!x || !n || !k.checkRank(x, 2)) return Val::none();
-  const Dims& s = x->type.shape;
-  if (s.back() != s[s.size() - 2] || x->type.dtype == DType::Bool) {
-    return k.fail(Code::E0202, "`matrix_power` takes square matrices of numbers, not " + ir::toString(x->type));
-  }
-  if (*n < 0) return k.l.notYet(k.span, "a negative `matrix_power`");
-  Compose& c = k.c;
-  if (*n == 0) {
-    ir::Value* eye = c.binary(OpKind::Eq, c.iotaOn(x, s, DType::I64, x->type.rank() - 1),
-                              c.iotaOn(x, s, DType::I64, x->type.rank() - 2));
-    return k.result(c.cast(eye, x->type.dtype));
-  }
-  ir::Value* result = nullptr;
-  for (int64_t e = *n; e > 0; e /= 2) {
-    if (e % 2) result = result ? c.matmul(result, x) : x;
-    if (e > 1) x = c.matmul(x, x);
-  }
-  return k.result(result);
-}
-
-Val matrixNorm(BuiltinCall& k) {
-  ir::Value* x = k.floats("x");
-  auto ord = k.string("ord", "fro");
-  if (!x || !ord || !k.checkRank(x, 2)) return Val::none();
-  if (*ord != "fro") return k.l.notYet(k.span, "`matrix_norm` of this order");
-  Dims axes = {x->type.rank() - 2, x->type.rank() - 1};
-  return k.result(k.c.unary(OpKind::Sqrt, k.c.reduce(OpKind::Sum, k.c.unary(OpKind::Square, x), axes, false)));
-}
-
-Val notYet(BuiltinCall& k) { return k.notYet(); }
-
 constexpr BuiltinRow kRows[] = {
     {"matmul", "matmul(a, b)", "Matrix product, as `a @ b`.", matmul},
     {"dot", "dot(a, b)", "NumPy's dot: the last dim of a with the last but one of b.", dot},
@@ -286,21 +244,7 @@ constexpr BuiltinRow kRows[] = {
     {"vecdot", "vecdot(a, b; axis: -1)", "Sum of products along an axis.", vecdot},
     {"tensordot", "tensordot(a, b; axes: 2)", "Sum of products over several axes.", tensordot},
     {"einsum", "einsum(spec, ...)", "Einstein summation, as \"ij,jk->ik\".", einsum},
-    {"trace", "trace(x; offset: 0)", "Sum of the diagonal of the last two dims.", trace},
     {"cross", "cross(a, b; axis: -1)", "Cross product of vectors of 3.", cross},
-    {"matrix_power", "matrix_power(x, n)", "A square matrix multiplied by itself n times.", matrixPower},
-    {"matrix_norm", "matrix_norm(x; ord: \"fro\")", "Frobenius norm of the last two dims.", matrixNorm},
-    {"det", "det(x)", "Determinant.", notYet},
-    {"slogdet", "slogdet(x)", "Sign and logarithm of the determinant.", notYet},
-    {"inv", "inv(x)", "Inverse matrix.", notYet},
-    {"solve", "solve(a, b)", "x with a @ x == b.", notYet},
-    {"cholesky", "cholesky(x)", "Lower triangular factor of a positive definite matrix.", notYet},
-    {"qr", "qr(x)", "Orthogonal and triangular factors.", notYet},
-    {"eigh", "eigh(x)", "Eigenvalues and vectors of a symmetric matrix.", notYet},
-    {"svd", "svd(x)", "Singular value decomposition.", notYet},
-    {"lstsq", "lstsq(a, b)", "Least squares solution.", notYet},
-    {"solve_triangular", "solve_triangular(a, b; lower: true, unit: false)", "x with a @ x == b for triangular a.",
-     notYet},
 };
 
 }  // namespace

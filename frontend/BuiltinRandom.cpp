@@ -61,7 +61,7 @@ Val permutation(BuiltinCall& k) {
   Compose& c = k.c;
   ir::Value* lo = c.b.scalarInt(DType::I64, std::numeric_limits<int64_t>::min());
   ir::Value* hi = c.b.scalarInt(DType::I64, std::numeric_limits<int64_t>::max());
-  return k.result(c.sort(draw(k, OpKind::RandomInt, {*n}, DType::I64, {lo, hi}), 0, false).places);
+  return k.result(c.argsort(draw(k, OpKind::RandomInt, {*n}, DType::I64, {lo, hi}), 0, false));
 }
 
 Val bernoulli(BuiltinCall& k) {

@@ -134,7 +134,7 @@ Val median(BuiltinCall& k) {
     result = c.broadcastTo(c.literal(r->x, std::nan("")), outer);
   } else {
     auto last = static_cast<int64_t>(outer.size());
-    ir::Value* sorted = c.sort(c.reshape(c.permute(r->x, perm), rows), last, false).values;
+    ir::Value* sorted = c.sort(c.reshape(c.permute(r->x, perm), rows), last, false);
     auto at = [&](int64_t i) { return c.reshape(c.sliceAxis(sorted, last, i, 1), outer); };
     ir::Value* middle = n % 2 ? at(n / 2) : c.binary(OpKind::Mul, c.add(at(n / 2 - 1), at(n / 2)), 0.5);
     result = c.where(c.unary(OpKind::IsNan, at(n - 1)), at(n - 1), middle);  // NaN sorts last

@@ -175,7 +175,34 @@ Val tile(BuiltinCall& k) {
   return k.result(k.c.tile(x, t));
 }
 
+/// repeat with a number of copies for each element along the axis.
+Val repeatEach(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto times = k.l.constInts(k["n"], "`n`");
+  if (!x || !times) return Val::none();
+  if (!k.has("axis")) x = k.c.reshape(x, {x->type.size()});
+  auto axis = k.axis("axis", x->type.rank(), 0);
+  if (!axis) return Val::none();
+  if (static_cast<int64_t>(times->size()) != x->type.shape[*axis]) {
+    return k.fail(Code::E0202, "`repeat` has " + number(static_cast<int64_t>(times->size())) +
+                                   " numbers of copies for " + number(x->type.shape[*axis]) + " elements");
+  }
+  std::vector<Val> places;
+  for (size_t i = 0; i < times->size(); ++i) {
+    if ((*times)[i] < 0) return k.fail(Code::E0208, "an element cannot be repeated " + number((*times)[i]) + " times");
+    constexpr int64_t kMost = 1 << 24;
+    if ((*times)[i] + static_cast<int64_t>(places.size()) > kMost)
+      return k.fail(Code::E0208, "the result would be too large");
+    places.insert(places.end(), static_cast<size_t>((*times)[i]), Val::ofInt(static_cast<Int>(i), k.span));
+  }
+  Val index = Val::ofPack({}, k.span);
+  index.elems = std::move(places);
+  ir::Value* at = k.l.tensorOf(index);
+  return at ? k.result(k.c.gather(x, {at}, {*axis}, *axis)) : Val::none();
+}
+
 Val repeat(BuiltinCall& k) {
+  if (!k["n"].is(Val::Kind::Int)) return repeatEach(k);
   ir::Value* x = k.tensor("x");
   auto n = k.integer("n", 1);
   if (!x || !n) return Val::none();
@@ -469,7 +496,7 @@ constexpr BuiltinRow kRows[] = {
     {"moveaxis", "moveaxis(x, from, to)", "Dims moved to other places, the rest in order.", moveaxis},
     {"broadcast_to", "broadcast_to(x, shape)", "Repeated along dims of 1 and new leading dims.", broadcastTo},
     {"tile", "tile(x, times)", "Copies of x side by side along each dim.", tile},
-    {"repeat", "repeat(x, n; axis: int?)", "Each element n times along an axis.", repeat},
+    {"repeat", "repeat(x, n; axis: int?)", "Each element n times along an axis; n may be one number for each.", repeat},
     {"concat", "concat(xs; axis: 0)", "Tensors joined along an axis.", concat},
     {"stack", "stack(xs; axis: 0)", "Tensors joined along a new axis.", stack},
     {"split", "split(x, n; axis: 0)", "A tuple of n equal parts, or of parts of the sizes given.", split},

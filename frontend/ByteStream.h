@@ -11,7 +11,10 @@ namespace tenc::frontend {
 /// A character stream over bytes 0..255. It can be narrowed to a window, to lex a part of the text again in place.
 class ByteStream final : public antlr4::CharStream {
  public:
-  explicit ByteStream(std::string_view text) : text_(text), end_(text.size()) {}
+  static constexpr size_t kOther = 0x7F;  ///< what the lexer sees of a byte that is not ASCII
+
+  explicit ByteStream(std::string_view text)
+      : text_(text), end_(text.size()), bom_(text.starts_with("\xEF\xBB\xBF") ? 3 : 0) {}
 
   /// Lets the stream end at `end` and go on at `begin`.
   void window(size_t begin, size_t end) {
@@ -27,7 +30,10 @@ class ByteStream final : public antlr4::CharStream {
     if (i == 0) return 0;
     const ssize_t at = static_cast<ssize_t>(position_) + (i > 0 ? i - 1 : i);
     if (at < 0 || at >= static_cast<ssize_t>(end_)) return antlr4::IntStream::EOF;
-    return static_cast<unsigned char>(text_[static_cast<size_t>(at)]);
+    const auto byte = static_cast<unsigned char>(text_[static_cast<size_t>(at)]);
+    // The lexer's tables end at 127: what is beyond has no meaning outside of strings and comments, and stands for
+    // itself there. A byte order mark is a blank.
+    return byte < 0x80 ? byte : at < bom_ ? ' ' : kOther;
   }
   ssize_t mark() override { return -1; }
   void release(ssize_t) override {}
@@ -46,6 +52,7 @@ class ByteStream final : public antlr4::CharStream {
   std::string_view text_;
   size_t position_ = 0;
   size_t end_;
+  ssize_t bom_;
 };
 
 }  // namespace tenc::frontend

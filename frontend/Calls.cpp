@@ -181,7 +181,7 @@ Val Lowering::call(const Val& f, CallArgs args) {
       at(args.span);
       return callBuiltin(*this, fn.name, args);
     case FnValue::Kind::Bound: prepend(args, *fn.receiver); return call(fn.inner[0], std::move(args));
-    case FnValue::Kind::Derived: return notYet(args.callee, fn.name);
+    case FnValue::Kind::Derived: return fn.name == "vmap" ? callVmap(fn, args) : notYet(args.callee, fn.name);
     case FnValue::Kind::Cast: {
       auto t = ir::dtypeNamed(fn.name);
       BoundArgs bound = bind(args, fn.name + "(x)");
@@ -209,6 +209,7 @@ Val Lowering::callTransform(const FnValue& f, CallArgs& args) {
     }
     return r;
   }
+  if (f.name == "vmap") return makeVmap(args);
   // Without differentiation these two change nothing.
   const bool transparent = f.name == "checkpoint" || f.name == "stop_gradient";
   if (transparent && args.args.size() == 1 && args.args[0].name.empty()) return args.args[0].value;
@@ -390,7 +391,9 @@ Val Lowering::callLambda(const FnValue& f, CallArgs& args) {
   own->unit = f.unit;
   own->scopes.emplace_back();
   frames_.push_back(std::move(own));
-  for (const auto& [name, value] : f.captures) declare({name, Span{}}, value, false);
+  // Captures are where they are where the lambda is written: annotations around its call do not touch them.
+  const bool elsewhere = annotationAround() != f.writtenIn;
+  for (const auto& [name, value] : f.captures) declare({name, Span{}}, elsewhere ? keepPlace(value) : value, false);
   push();
   bool ok = true;
   for (size_t i = 0; i < e.params.size(); ++i) {

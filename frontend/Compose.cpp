@@ -372,8 +372,9 @@ Compose::V Compose::iotaOn(V like, const Dims& shape, DType t, int64_t axis) {
   return on->result();
 }
 
-Compose::V Compose::fillOn(V like, const Dims& shape, V value) {
+Compose::V Compose::fillOn(V like, const Dims& shape, V value, V otherwise) {
   ir::Op* on = beginOn(like, {value->type.dtype, shape, {}});
+  if (otherwise) on->addOperand(otherwise);
   ir::Builder inner(b.addRegion(on));
   inner.setLoc(b.loc());
   V v = inner.makeTyped(OpKind::Fill, {value}, {{value->type.dtype, shape, {}}}, {{"shape", shape}})->result();

@@ -80,7 +80,8 @@ class Compose {
 
   // ---- creation on the device of another value
   V iotaOn(V like, const Dims& shape, ir::DType t, int64_t axis);
-  V fillOn(V like, const Dims& shape, V value);
+  /// Where `like` lives or, when that is a free value, `otherwise`.
+  V fillOn(V like, const Dims& shape, V value, V otherwise = nullptr);
 
   // ---- products
   /// NumPy's matmul: 1-D operands, broadcast batch dims.
@@ -120,12 +121,14 @@ class Compose {
   // ---- scans and order, along one axis
   /// Inclusive scan with an associative op, log-step (Hillis and Steele 1986): the order is fixed by the length.
   V scan(ir::OpKind kind, V x, int64_t axis, bool reverse);
-  /// Stable sort of keys and their i64 places (a bitonic network, Batcher 1968); NaN last.
-  struct Sorted {
+  /// Stable; NaN is the largest. `argsort` gives i64 places.
+  V sort(V x, int64_t axis, bool descending);
+  V argsort(V x, int64_t axis, bool descending);
+  struct Chosen {
     V values;
     V places;
   };
-  Sorted sort(V x, int64_t axis, bool descending);
+  Chosen topk(V x, int64_t k, int64_t axis, bool largest);
   /// How many elements of the sorted 1-D `sorted` are < x (or <= x when `right`), i64.
   V searchSorted(V sorted, V x, bool right);
 

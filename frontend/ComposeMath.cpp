@@ -236,95 +236,20 @@ Compose::V Compose::scan(OpKind kind, V x, int64_t axis, bool reverse) {
   return x;
 }
 
-namespace {
-
-/// Signed or unsigned integers in the order of the keys: equal keys are equal, NaN is the largest.
-ir::Value* orderedBits(Compose& c, ir::Value* x) {
-  DType t = x->type.dtype;
-  if (t == DType::Bool) return c.cast(x, DType::I32);
-  if (!ir::isFloat(t)) return ir::byteSize(t) < 4 ? c.cast(x, DType::I32) : x;
-  if (ir::byteSize(t) == 2) x = c.cast(x, DType::F32), t = DType::F32;
-  DType bitsType = t == DType::F64 ? DType::I64 : DType::I32;
-  ir::Value* clean = c.binary(OpKind::Add, x, 0.0);  // -0 becomes +0
-  ir::Value* bits = c.b.value(OpKind::Bitcast, {clean}, {{"dtype", bitsType}});
-  ir::Value* most = c.extreme(bitsType, true);
-  // Negative floats are ordered backwards by their bits.
-  ir::Value* turned = c.binary(OpKind::BitXor, bits, most);
-  ir::Value* ordered = c.where(c.binary(OpKind::Lt, bits, c.b.scalarInt(bitsType, 0)), turned, bits);
-  return c.where(c.unary(OpKind::IsNan, x), most, ordered);
+Compose::V Compose::sort(V x, int64_t axis, bool descending) {
+  const int64_t last = x->type.rank() - 1;
+  return moveAxis(b.value(OpKind::Sort, {moveAxis(x, axis, last)}, {{"descending", descending}}), last, axis);
 }
 
-/// One comparator stage of the network over the last axis in blocks of `block`: halves are compared place by place, the
-/// second one backwards when `mirrored`. `exchange(a, b)` gives (first, second).
-template <class Exchange>
-std::vector<ir::Value*> stage(Compose& c, const std::vector<ir::Value*>& rows, int64_t block, bool mirrored,
-                              Exchange exchange) {
-  ir::Dims whole = rows[0]->type.shape;
-  int64_t total = rows[0]->type.size();
-  ir::Dims halves = {total / block, 2, block / 2};
-  std::vector<ir::Value*> a, b2;
-  for (ir::Value* r : rows) {
-    ir::Value* h = c.reshape(r, halves);
-    a.push_back(c.sliceAxis(h, 1, 0, 1));
-    ir::Value* second = c.sliceAxis(h, 1, 1, 1);
-    b2.push_back(mirrored ? c.flip(second, {2}) : second);
-  }
-  auto [lo, hi] = exchange(a, b2);
-  std::vector<ir::Value*> out;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    ir::Value* second = mirrored ? c.flip(hi[i], {2}) : hi[i];
-    out.push_back(c.reshape(c.concat({lo[i], second}, 1), whole));
-  }
-  return out;
+Compose::V Compose::argsort(V x, int64_t axis, bool descending) {
+  const int64_t last = x->type.rank() - 1;
+  return moveAxis(b.value(OpKind::ArgSort, {moveAxis(x, axis, last)}, {{"descending", descending}}), last, axis);
 }
 
-template <class Exchange>
-std::vector<ir::Value*> bitonic(Compose& c, std::vector<ir::Value*> rows, int64_t n, Exchange exchange) {
-  for (int64_t block = 2; block <= n; block *= 2) {
-    rows = stage(c, rows, block, true, exchange);
-    for (int64_t inner = block / 2; inner >= 2; inner /= 2) rows = stage(c, rows, inner, false, exchange);
-  }
-  return rows;
-}
-
-}  // namespace
-
-Compose::Sorted Compose::sort(V x, int64_t axis, bool descending) {
-  using Rows = std::vector<V>;
-  auto last = x->type.rank() - 1;
-  V moved = moveAxis(x, axis, last);
-  int64_t n = moved->type.shape.back(), padded = 1;
-  while (padded < n) padded *= 2;
-  V key = orderedBits(*this, moved);
-  if (descending) key = unary(OpKind::BitNot, key);
-  V places = iotaOn(x, moved->type.shape, DType::I64, last);
-  Dims lo(static_cast<size_t>(last) + 1, 0), hi = lo;
-  hi[static_cast<size_t>(last)] = padded - n;
-  if (moved->type.size() == 0) return {x, moveAxis(places, last, axis)};
-  if (ir::byteSize(key->type.dtype) == 4 && n < (int64_t{1} << 31)) {
-    // Key and place in one integer: its order is the stable order.
-    V wide = cast(key, DType::I64);
-    if (key->type.dtype == DType::U32) wide = sub(wide, b.scalarInt(DType::I64, int64_t{1} << 31));
-    V pair = add(mul(wide, b.scalarInt(DType::I64, int64_t{1} << 32)), places);
-    pair = padWith(pair, extreme(DType::I64, true), lo, hi);
-    auto exchange = [this](const Rows& a, const Rows& c) {
-      return std::pair(Rows{binary(OpKind::Min, a[0], c[0])}, Rows{binary(OpKind::Max, a[0], c[0])});
-    };
-    V sorted = sliceAxis(bitonic(*this, {pair}, padded, exchange)[0], last, 0, n);
-    places = binary(OpKind::BitAnd, sorted, b.scalarInt(DType::I64, (int64_t{1} << 32) - 1));
-  } else {
-    key = padWith(key, extreme(key->type.dtype, true), lo, hi);
-    V tails = padWith(places, extreme(DType::I64, true), lo, hi);
-    auto exchange = [this](const Rows& a, const Rows& c) {
-      V tie = binary(OpKind::And, binary(OpKind::Eq, a[0], c[0]), binary(OpKind::Lt, c[1], a[1]));
-      V swap = binary(OpKind::Or, binary(OpKind::Lt, c[0], a[0]), tie);
-      return std::pair(Rows{where(swap, c[0], a[0]), where(swap, c[1], a[1])},
-                       Rows{where(swap, a[0], c[0]), where(swap, a[1], c[1])});
-    };
-    places = sliceAxis(bitonic(*this, {key, tails}, padded, exchange)[1], last, 0, n);
-  }
-  V values = takeAlong(moved, places, last);
-  return {moveAxis(values, last, axis), moveAxis(places, last, axis)};
+Compose::Chosen Compose::topk(V x, int64_t k, int64_t axis, bool largest) {
+  const int64_t last = x->type.rank() - 1;
+  ir::Op* op = b.make(OpKind::TopK, {moveAxis(x, axis, last)}, {{"k", k}, {"largest", largest}});
+  return {moveAxis(op->result(0), last, axis), moveAxis(op->result(1), last, axis)};
 }
 
 Compose::V Compose::searchSorted(V sorted, V x, bool right) {

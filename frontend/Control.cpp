@@ -1,6 +1,7 @@
 // Control flow in structured form. An exit (`return`, `break`, `continue`) under a run-time condition turns the rest of
 // the enclosing statements, up to a boundary (function, loop body, placed block), into part of the other branch. Where
 // a boundary can be left in several ways, run-time flags say which it was.
+#include <algorithm>
 #include <utility>
 
 #include "frontend/Lowering.h"
@@ -11,6 +12,16 @@ namespace tenc::frontend {
 namespace {
 using ir::DType;
 using ir::OpKind;
+}  // namespace
+
+namespace {
+/// Whether a bool follows from comparisons of devices, which placement decides.
+bool comparesDevices(const ir::Value* v) {
+  if (!v->op || v->type.dtype != DType::Bool || !v->type.shape.empty()) return false;
+  if (v->op->kind == OpKind::DeviceEq) return true;
+  const auto& operands = v->op->operands();
+  return std::any_of(operands.begin(), operands.end(), comparesDevices);
+}
 }  // namespace
 
 Lowering::Flow Lowering::lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected) {
@@ -38,17 +49,24 @@ Lowering::Flow Lowering::lowerFrom(const Statements& list, size_t from, const Ta
 
 Lowering::Flow Lowering::continueWith(const Tail* tail, Flow flow, const Ty* expected) {
   for (const Tail* t = tail; t; t = t->next) {
-    if (t->from >= t->list->size() && !t->next) break;  // keeps the value
+    if (t->from >= t->list->size() && !t->next && !t->then) break;  // keeps the value
     // The rest sees the scopes of its own block only.
     std::list<Scope> hidden;
     auto first = frame().scopes.begin();
     std::advance(first, static_cast<std::ptrdiff_t>(t->depth));
     hidden.splice(hidden.begin(), frame().scopes, first, frame().scopes.end());
     push();
-    if (t->from < t->list->size()) flow = lowerFrom(*t->list, t->from, t->next, expected);
+    if (t->then) {
+      // What it binds is seen by all that follows.
+      Tail after = *t->next;
+      after.depth = frame().scopes.size();
+      flow = atBoundary((*t->then)(flow.value, after), after, expected);
+    } else if (t->from < t->list->size()) {
+      flow = lowerFrom(*t->list, t->from, t->next, expected);
+    }
     pop();
     frame().scopes.splice(frame().scopes.end(), hidden);
-    if (flow.done || flow.exit != Exit::Falls) break;
+    if (t->then || flow.done || flow.exit != Exit::Falls) break;
   }
   flow.done = true;
   return flow;
@@ -221,17 +239,9 @@ void Lowering::visibleVars(const std::set<std::string>& names, Boundary& into) {
   }
 }
 
-Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected,
-                                 const ast::Stmt* binds) {
-  auto finishValue = [&](Flow f) {
-    if (binds && f.exit == Exit::Falls && !f.mixed) {
-      bindLet(*binds, f.value);
-      f.value = Val::unit(binds->span);
-    }
-    return f;
-  };
+Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected) {
   if (which >= e.args.size()) {  // the else, or nothing
-    if (e.blocks.size() > e.args.size()) return finishValue(lowerBlock(e.blocks.back(), &tail, expected));
+    if (e.blocks.size() > e.args.size()) return lowerBlock(e.blocks.back(), &tail, expected);
     Flow f;
     f.value = Val::unit(e.span);
     return f;
@@ -241,11 +251,10 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
     for (size_t i = condition.boolean ? which + 1 : which; i < e.blocks.size(); ++i) {
       if (condition.boolean || i == which) checkNames(e.blocks[i]);
     }
-    if (condition.boolean) return finishValue(lowerBlock(e.blocks[which], &tail, expected));
-    return lowerIf(e, which + 1, tail, expected, binds);
+    if (condition.boolean) return lowerBlock(e.blocks[which], &tail, expected);
+    return lowerIf(e, which + 1, tail, expected);
   }
   const bool hasElse = e.blocks.size() > e.args.size();
-  const bool wanted = binds || tail.wanted;
   std::set<std::string> names;
   Exits exits;
   for (size_t i = which; i < e.blocks.size(); ++i) {
@@ -268,12 +277,18 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
     for (Binding* v : lost.vars) v->value = Val::none();
     Flow f;
     f.value = Val::none();
-    return finishValue(f);
+    return f;
   }
+  struct Guard {
+    int& depth;
+    int by;
+    ~Guard() { depth -= by; }
+  } guard{deviceConditions_, comparesDevices(condition.tensor) ? 1 : 0};
+  guard.depth += guard.by;
   if (!exits.any()) {
     Boundary local;
     local.kind = Boundary::Kind::Region;
-    local.wantsValue = wanted;
+    local.wantsValue = tail.wanted;
     visibleVars(names, local);
     const std::vector<Val> before = valuesOf(local.vars);
     std::vector<std::string> labels;
@@ -286,11 +301,11 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
       if (taken) {
         f = lowerBlock(e.blocks[which], nullptr, expected);
       } else {
-        f = lowerIf(e, which + 1, tail, expected, nullptr);
+        f = lowerIf(e, which + 1, tail, expected);
       }
       boundary_ = outer;
       std::vector<Val> values = valuesOf(local.vars);
-      values.push_back(hasElse && wanted ? f.value : Val::unit());
+      values.push_back(hasElse && tail.wanted ? f.value : Val::unit());
       return values;
     };
     std::vector<Val> merged =
@@ -298,44 +313,19 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
     setValues(local.vars, merged);
     Flow f;
     f.value = merged.back();
-    return finishValue(f);
+    return f;
   }
   if (boundary_->kind == Boundary::Kind::Expression) return leave(Exit::Return, Val::none(), e.span);
-  for (size_t i = which; binds && i < e.blocks.size(); ++i) {
-    for (const auto& inner : e.blocks[i].statements) {
-      using Kind = ast::Stmt::Kind;
-      const bool direct = inner->kind == Kind::Return || inner->kind == Kind::Break || inner->kind == Kind::Continue;
-      if (!direct && exitsOf(*inner).any()) {
-        error(Code::E0108, inner->span, "an exit nested in the value of `let`; make the `if` a statement of its own");
-        Flow f;
-        f.value = Val::none();
-        return finishValue(f);
-      }
-    }
-  }
-  // The rest of the block sees what the `if` binds.
-  auto rest = [&](Flow f) {
-    Tail extended = tail;
-    if (binds) extended.depth = frame().scopes.size();
-    return atBoundary(f, extended, expected);
+  // The branches go on with what follows, each with its own names.
+  auto branch = [&](const std::function<Flow()>& f) {
+    push();
+    Flow flow = atBoundary(f(), tail, expected);
+    pop();
+    return flow;
   };
-  Flow merged = mergeAtBoundary(
-      condition.tensor, e.span,
-      [&] {
-        push();
-        Flow f = finishValue(lowerBlock(e.blocks[which], binds ? nullptr : &tail, expected));
-        f = rest(f);
-        pop();
-        return f;
-      },
-      [&] {
-        push();
-        Flow f = lowerIf(e, which + 1, tail, expected, binds);
-        f = rest(f);
-        pop();
-        return f;
-      });
-  return merged;
+  return mergeAtBoundary(
+      condition.tensor, e.span, [&] { return branch([&] { return lowerBlock(e.blocks[which], &tail, expected); }); },
+      [&] { return branch([&] { return lowerIf(e, which + 1, tail, expected); }); });
 }
 
 Lowering::Flow Lowering::atBoundary(Flow f, const Tail& tail, const Ty* expected) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/Lowering.h"
+#include "support/Text.h"
 
 namespace tenc::frontend {
 
@@ -11,34 +12,32 @@ using ir::OpKind;
 std::string choiceName(const ast::DevicePlace& p) {
   std::string name = p.name.text;
   if (p.number) return name + ":" + std::to_string(*p.number);
-  return name == "cuda" ? "cuda:0" : name;
+  return ir::DeviceTable::normal(name);
 }
-std::string normal(const std::string& name) { return name == "cuda" ? "cuda:0" : name; }
 }  // namespace
 
 bool Lowering::deviceAvailable(std::string_view name) const {
-  if (name == "cpu") return true;
   if (std::any_of(module.devices.begin(), module.devices.end(), [&](const auto& d) { return d.name == name; }))
     return true;
-  if (name == "cuda") return options.cudaCount > 0;
-  if (!name.starts_with("cuda:")) return false;
-  int64_t index = 0;
-  for (char c : name.substr(5)) {
-    if (c < '0' || c > '9' || index > 1'000'000) return false;
-    index = index * 10 + (c - '0');
-  }
-  return name.size() > 5 && index < options.cudaCount;
+  return options.machine.has(name);
 }
 
-std::string Lowering::actualDevice(std::string_view name) const {
-  if (name == "cuda") return "cuda:0";
-  return std::string(module.actual(name));
-}
+std::string Lowering::actualDevice(std::string_view name) const { return ir::DeviceTable::normal(module.actual(name)); }
 
 Val Lowering::noDevice(std::string_view name, Span span) {
-  std::string have = "this machine has cpu";
-  for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
-  error(Code::E0304, span, "there is no device `" + std::string(name) + "`").note(have);
+  auto d = error(Code::E0304, span, "there is no device `" + std::string(name) + "`");
+  d.note("`" + std::string(name) + "` was looked for; " + options.machine.text());
+  NearestName near(name);
+  for (const auto& [declared, decl] : frame().unit->devices) near.consider(declared);
+  const std::string there = options.machine.nearest(name);
+  const std::string at = sources.text(span).starts_with("@") ? "@" : "";
+  if (name.find(':') == std::string_view::npos && !near.best().empty()) {
+    d.help("did you mean `" + near.best() + "`?", {{span, at + near.best()}});
+  } else {
+    d.help("a device that is there", {{span, at + there}});
+    d.help("or a name for it that other machines bind otherwise: `device d = " + std::string(name) +
+           " or cpu`, and `--device d=" + there + "` to choose");
+  }
   return Val::none();
 }
 
@@ -66,20 +65,27 @@ Val Lowering::deviceOf(const Unit& unit, const ast::Stmt& decl) {
   const bool fallback = choices.size() > 1;
   const std::vector<std::string> written = choices;
   if (auto given = options.devices.find(name); given != options.devices.end() && unit.isScript) {
-    choices = {normal(given->second)};
-    if (!deviceAvailable(choices[0])) return result = noDevice(choices[0], decl.span);
+    choices = {ir::DeviceTable::normal(given->second)};
+    if (!deviceAvailable(choices[0])) {
+      error(Code::E0304, decl.span,
+            "there is no device `" + choices[0] + "`, which `--device " + name + "=" + given->second + "` asks for")
+          .note(options.machine.text())
+          .help("`--device " + name + "=cpu` binds it to one that is there, and without `--device` the script chooses");
+      return result = Val::none();
+    }
   }
   auto chosen = std::find_if(choices.begin(), choices.end(), [&](const auto& c) { return deviceAvailable(c); });
   if (chosen == choices.end()) {
-    std::string have = "this machine has cpu";
-    for (int i = 0; i < options.cudaCount; ++i) have += ", cuda:" + std::to_string(i);
+    std::string looked;
+    for (const std::string& c : choices) looked += (looked.empty() ? "`" : ", `") + c + "`";
     auto d = error(Code::E0304, decl.places.empty() ? decl.span : decl.places[0].span,
                    "there is no device `" + (choices.empty() ? name : choices[0]) + "`");
-    d.note(have);
+    d.note("for `" + name + "` the script looks for " + looked + "; " + options.machine.text());
     if (!decl.places.empty()) {
       const Span last = decl.places.back().span;
       d.help("a fallback makes the script run on any machine", {{Span{last.file, last.end, last.end}, " or cpu"}});
     }
+    d.help("or `--device " + name + "=cpu` binds it to another for one run");
     return result = Val::none();
   }
   DeviceRef device;
@@ -99,7 +105,8 @@ std::optional<DeviceRef> Lowering::constDevice(const Val& v, std::string_view wh
     return std::nullopt;
   }
   const std::string& name = v.device.name;
-  if (!name.empty() && !name.starts_with('$') && !deviceAvailable(name)) {
+  // Under a condition on devices it is placement that knows whether the branch is taken.
+  if (!name.empty() && !name.starts_with('$') && deviceConditions_ == 0 && !deviceAvailable(name)) {
     noDevice(name, v.span);
     return std::nullopt;
   }
@@ -120,7 +127,7 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
     d.name = head + ":" + index;
     return constDevice(Val::ofDevice(d, a.span));
   }
-  if (a.path.size() == 1 && (head.starts_with("cuda:") || head == "cpu")) {
+  if (a.path.size() == 1 && (head == "cpu" || head.find(':') != std::string::npos)) {
     DeviceRef d;
     d.name = head;
     return constDevice(Val::ofDevice(d, a.span));
@@ -152,7 +159,10 @@ Val Lowering::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_vi
     if (!x.is(Val::Kind::Tensor) && !x.isNumber() && !x.is(Val::Kind::Bool) && !x.is(Val::Kind::Array)) return x;
     ir::Value* t = tensorOf(x);
     if (!t) return Val::none();
-    at(span);
+    if (cause == "type")
+      at(span, {{v.span, ""}});
+    else
+      at(span);
     std::vector<ir::Value*> operands = {t};
     if (d.name.empty()) operands.push_back(d.of);
     ir::Value* moved = b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(cause)}});
@@ -164,9 +174,25 @@ Val Lowering::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_vi
   return move(v);
 }
 
-Val Lowering::enterAnnotation(const Val& v) {
+ir::Op* Lowering::annotationAround() {
+  if (!builder_) return nullptr;
   ir::Op* on = b().region()->parentOp;
   while (on && on->kind != OpKind::On) on = on->parent->parentOp;
+  return on;
+}
+
+Val Lowering::keepPlace(const Val& v) {
+  return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+    if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->type.dtype == ir::DType::Bool) return leaf;
+    const std::vector<ir::Value*> operands = {leaf.tensor, leaf.tensor};  // to where it is
+    ir::Value* kept = b().value(OpKind::To, operands, {{"device", std::string()}, {"cause", std::string("capture")}});
+    kept->name = leaf.tensor->name;
+    return Val::ofTensor(kept, leaf.span);
+  });
+}
+
+Val Lowering::enterAnnotation(const Val& v) {
+  ir::Op* on = annotationAround();
   if (!on || v.poison()) return v;
   auto isInside = [&](const ir::Value* leaf) {
     const ir::Region* r = leaf->op ? leaf->op->parent : leaf->region;
@@ -181,6 +207,28 @@ Val Lowering::enterAnnotation(const Val& v) {
         b().value(OpKind::To, operands, {{"device", on->stringAttr("device")}, {"cause", std::string("enter")}});
     return Val::ofTensor(entered, leaf.span);
   });
+}
+
+void Lowering::checkOnePlace(const Val& tree, std::string what, Span span) {
+  std::vector<ir::Value*> leaves;
+  std::vector<ir::OperandText> written;
+  std::function<void(const Val&, Span, const std::string&)> collect = [&](const Val& v, Span text,
+                                                                          const std::string& path) {
+    if (v.is(Val::Kind::Tensor)) {
+      leaves.push_back(v.tensor);
+      written.push_back({text, path});
+    }
+    for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) {
+      if (v.info && i < v.info->pins.size() && !v.info->pins[i].empty()) continue;
+      const bool top = &v == &tree;
+      const std::string step = v.is(Val::Kind::Struct) ? v.info->decl->stmt->fields[i].name.text : std::to_string(i);
+      collect(v.elems[i], top ? v.elems[i].span : text, top ? "" : path.empty() ? step : path + "." + step);
+    }
+  };
+  collect(tree, {}, "");
+  if (leaves.size() < 2) return;
+  at(span, std::move(written));
+  b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
 }
 
 Val Lowering::moveToPlaces(const Val& v, const Ty& type, Span span) {

@@ -19,7 +19,7 @@ Val Lowering::evalSettled(const ast::Expr& e, const Ty* expected) { return settl
 
 namespace {
 
-constexpr int64_t kMostSteps = 2'000'000;
+constexpr int64_t kMostSteps = 1'000'000;
 
 /// Takes the leaves of a tree off `left`; false when there are more.
 bool takeParts(const Val& v, size_t& left) {
@@ -32,6 +32,9 @@ bool takeParts(const Val& v, size_t& left) {
 Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
   if (spent(e.span)) return Val::none();
   if (builder_) at(e.span);
+  if (!evaluated_.empty()) {
+    if (auto it = evaluated_.find(&e); it != evaluated_.end()) return it->second;
+  }
   Val v;
   switch (e.kind) {
     case ExprKind::Error: return Val::none();
@@ -44,7 +47,7 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Bool: v = Val::ofBool(e.boolean, e.span); break;
     case ExprKind::Device: {
       DeviceRef d;
-      d.name = e.text == "cuda" ? "cuda:0" : e.text;
+      d.name = ir::DeviceTable::normal(e.text);
       v = Val::ofDevice(d, e.span);
       break;
     }
@@ -76,10 +79,11 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
 }
 
 bool Lowering::spent(Span span) {
+  if (diags.full()) return true;  // nobody reads more errors than that
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once
-    error(Code::E0105, span, "the script evaluates more than 2,000,000 expressions while compiling")
+    error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions while compiling")
         .help("loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
   }
   return true;
@@ -255,12 +259,12 @@ Val Lowering::elementOf(const Val& list, const ast::Expr& e) {
 
 Val Lowering::evalIndex(const ast::Expr& e) {
   const ast::Expr& of = *e.args[0];
-  if (of.kind == ExprKind::Name && of.text == "cuda" && !findLocal("cuda") && e.subscripts.size() == 1 &&
-      e.subscripts[0].index) {
+  if (of.kind == ExprKind::Name && of.text != "cpu" && ir::DeviceTable::isKind(of.text) && !findLocal(of.text) &&
+      e.subscripts.size() == 1 && e.subscripts[0].index) {
     auto i = constInt(eval(*e.subscripts[0].index), "a device number");
     if (!i) return Val::none();
     DeviceRef d;
-    d.name = "cuda:" + std::to_string(*i);
+    d.name = of.text + ":" + std::to_string(*i);
     return Val::ofDevice(d, e.span);
   }
   Val base = eval(of);
@@ -289,6 +293,13 @@ Val Lowering::evalStruct(const ast::Expr& e) {
   }
   Val type = eval(*callee);
   if (type.poison()) return type;
+  if (given && callee->kind == ExprKind::Name) {
+    if (Val alias = aliasWith(*given, *callee); !alias.is(Kind::Unit)) {
+      if (alias.poison()) return alias;
+      type = alias;
+      given = nullptr;
+    }
+  }
   if (!type.is(Kind::Type) || type.type->kind != Ty::Kind::Struct || !type.type->info) {
     return fail(Code::E0203, callee->span, "a struct is expected before `{`, not " + describe(type));
   }
@@ -355,6 +366,7 @@ Val Lowering::evalLambda(const ast::Expr& e) {
   f->lambda = &e;
   f->unit = frame().unit;
   f->id = nextId_++;
+  f->writtenIn = annotationAround();
   if (e.body) {
     for (const std::string& name : namesIn(*e.body)) {
       if (Binding* local = findLocal(name)) f->captures.emplace_back(name, local->value);
@@ -385,7 +397,7 @@ Val Lowering::evalIf(const ast::Expr& e, const Ty* expected) {
   here.kind = Boundary::Kind::Expression;
   Boundary* outer = std::exchange(boundary_, &here);
   const Tail none{&kNothing, 0, nullptr, frame().scopes.size(), true};
-  Flow f = lowerIf(e, 0, none, expected, nullptr);
+  Flow f = lowerIf(e, 0, none, expected);
   boundary_ = outer;
   if (e.blocks.size() == e.args.size() && !f.value.poison() && !f.value.is(Kind::Unit)) f.value = Val::unit(e.span);
   return f.value;

@@ -47,8 +47,9 @@ class Writer {
 
   void text(std::string_view s) { parts.pieces.back() += s; }
 
-  void operand(ir::Value* v, std::string format) {
+  void operand(ir::Value* v, std::string format, Span written) {
     parts.operands.push_back(v);
+    parts.written.push_back({written, ""});
     parts.formats.push_back(std::move(format));
     parts.pieces.emplace_back();
   }
@@ -57,7 +58,10 @@ class Writer {
     switch (v.kind) {
       case Val::Kind::Poison: parts.ok = false; return;
       case Val::Kind::Tensor:
-        if (check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) operand(v.tensor, format);
+        if ((format == rt::kTextFormat && v.tensor->type.dtype == DType::U8 && v.tensor->type.rank() == 1) ||
+            check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) {
+          operand(v.tensor, format, v.span);
+        }
         return;
       case Val::Kind::Int:
       case Val::Kind::Float:
@@ -93,7 +97,7 @@ class Writer {
       case Val::Kind::Pack: text(packText(v)); return;
       case Val::Kind::Device:
         if (v.device.of)
-          operand(v.device.of, "@");
+          operand(v.device.of, "@", v.span);
         else if (v.device.name.starts_with("$"))
           parts.ok = !l.notYet(v.span, "printing a device variable").poison();
         else

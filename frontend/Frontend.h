@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/Ast.h"
+#include "ir/DeviceTable.h"
 #include "ir/Module.h"
 #include "support/Diagnostics.h"
 
@@ -32,9 +33,10 @@ struct Options {
   std::map<std::string, std::string> params;          ///< --lr 0.3
   std::map<std::string, std::string> devices;         ///< --device gpu=cuda:1
   std::string defaultDevice = "cpu";
-  int cudaCount = 0;                                  ///< real or virtual
+  ir::DeviceTable machine;                            ///< the devices that are there, real or virtual
   std::function<std::string(std::string_view)> deviceName;    ///< name(gpu)
   std::function<int64_t(std::string_view)> deviceMemory;      ///< memory(gpu)
+  std::string fileRoot;                               ///< --sandbox-dir: the folder that files are confined to, or ""
   bool tests = false;                                 ///< lower `test` blocks as functions "test.N"
   bool benches = false;                               ///< lower `bench` blocks
   bool checkUncalled = false;                         ///< `tenc check`: instantiate functions that nobody calls

@@ -146,7 +146,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     for (const auto& [name, v] : g.bound) {
       Binding binding;
       binding.value = v;
-      own->scopes.back().names.emplace_back(name, std::move(binding));
+      own->scopes.back().add(name, std::move(binding));
     }
     frames_.push_back(std::move(own));
     Val v = eval(*s.params[i].otherwise);
@@ -182,10 +182,13 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     v = materialise(v, &hint);
     if (v.poison()) return Val::none();
   }
-  return instantiate(decl, values, g, args.span);
+  std::vector<Span> written;
+  for (const CallArg* a : matched) written.push_back(a ? a->span : Span{});
+  return instantiate(decl, values, g, args.span, written);
 }
 
-Val Lowering::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call) {
+Val Lowering::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call,
+                          const std::vector<Span>& written) {
   const ast::Stmt& s = *decl.stmt;
   std::string key = std::to_string(reinterpret_cast<uintptr_t>(&decl));
   bool higherOrder = false;
@@ -218,9 +221,20 @@ Val Lowering::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics
   }
   const Instance& instance = *instances_[key];
   if (instance.failed) return Val::none();
-  at(call);
   std::vector<ir::Value*> operands;
-  for (const Val& v : values) leavesOf(v, operands);
+  std::vector<ir::OperandText> texts;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Span span = i < written.size() ? written[i] : Span{};
+    if (values[i].isTree()) {
+      mapLeaves(values[i], [&](const Val& leaf, const std::string& path, bool) {
+        if (leaf.tensor) texts.push_back({span, path});
+        return leaf;
+      });
+    }
+    leavesOf(values[i], operands);
+    texts.resize(operands.size(), {span, ""});
+  }
+  at(call, std::move(texts));
   ir::Op* op = b().makeTyped(OpKind::Call, operands, instance.resultTypes, {{"callee", instance.func->name}});
   std::vector<ir::Value*> results;
   for (const auto& r : op->results) results.push_back(r.get());
@@ -325,7 +339,7 @@ void Lowering::lowerInstance(const FnDecl& decl, Instance& inst, const std::vect
   std::vector<ir::Value*> leaves;
   inst.failed = result.poison() || !leavesOf(result, leaves);
   if (inst.failed) leaves.clear();
-  at(s.name.span);
+  at(s.name.span, std::vector<ir::OperandText>(leaves.size(), {result.span, ""}));
   b().makeTyped(OpKind::Return, leaves, {});
   for (ir::Value* v : leaves) {
     inst.resultTypes.push_back(v->type);

@@ -66,6 +66,15 @@ class Subscripts {
     return ok;
   }
 
+  /// Where the indexed tensor and the indices stand.
+  std::vector<ir::OperandText> written() const {
+    std::vector<ir::OperandText> list = {{e_.args[0]->span, ""}};
+    for (const ast::Subscript& s : e_.subscripts)
+      for (const auto* part : {s.index.get(), s.lo.get(), s.hi.get(), s.step.get()})
+        if (part) list.push_back({part->span, ""});
+    return list;
+  }
+
  private:
   bool refuse(Code code, Span span, std::string message) {
     l_.error(code, span, std::move(message));
@@ -152,7 +161,8 @@ class Subscripts {
     auto by = bound(s.step, 1);
     if (by && *by == 0) return refuse(Code::E0205, s.span, "the step of a slice cannot be 0");
     bool back = by && *by < 0;
-    auto lo = bound(s.lo, back ? n - 1 : 0), hi = bound(s.hi, back ? -n - 1 : n);
+    auto lo = bound(s.lo, back ? n - 1 : 0);
+    auto hi = lo ? bound(s.hi, back ? -n - 1 : n) : std::nullopt;  // one report of two run-time bounds
     if (!by || !lo || !hi) return false;
     auto clamped = [&](int64_t i, const ast::ExprPtr& written) {
       int64_t least = back ? -1 : 0, most = back ? n - 1 : n;
@@ -435,7 +445,7 @@ Val indexExpr(Lowering& l, const Val& base, const ast::Expr& index) {
   if (!x) return Val::none();
   Subscripts s(l, x->type, index);
   if (!s.read()) return Val::none();
-  l.at(index.span);
+  l.at(index.span, s.written());
   Plan plan(l, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
   return Val::ofTensor(plan.read(x), index.span);
@@ -447,7 +457,9 @@ Val assignIndex(Lowering& l, const Val& base, const ast::Expr& index, const Val&
   if (!x || value.poison()) return Val::none();
   Subscripts s(l, x->type, index);
   if (!s.read()) return Val::none();
-  l.at(span);
+  std::vector<ir::OperandText> written = s.written();
+  written.push_back({value.span, ""});
+  l.at(span, std::move(written));
   Plan plan(l, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
   DType t = x->type.dtype;

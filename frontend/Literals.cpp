@@ -132,7 +132,14 @@ ir::Value* Lowering::constantTensor(const Val& array, DType t, const ir::Dims& s
 }
 
 ir::Value* Lowering::tensorOf(const Val& v, std::optional<DType> hint) {
+  const ir::Loc outer = b().loc();  // what is made of the tensor belongs to the whole
   if (v.span.valid()) at(v.span);
+  ir::Value* t = tensorHere(v, hint);
+  b().setLoc(outer);
+  return t;
+}
+
+ir::Value* Lowering::tensorHere(const Val& v, std::optional<DType> hint) {
   switch (v.kind) {
     case Val::Kind::Poison: return nullptr;
     case Val::Kind::Tensor:
@@ -234,6 +241,7 @@ Val Lowering::settle(Val v, const Ty* expected) {
                             describe(r.elems[0]));
           }
         }
+        checkOnePlace(r, "the values of a list", v.span);
         return r;
       }
       std::optional<DType> hint;

@@ -164,10 +164,11 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
       labels.push_back(label);
       return initial.size() - 1;
     };
-    const size_t at0 = range ? carry(Val::ofTensor((*range)[0]), "i") : 0;
-    const size_t brokeAt = exits.breaks ? carry(Val::ofTensor(boolConstant(false)), "broke") : 0;
-    const size_t returnedAt = exits.returns ? carry(Val::ofTensor(boolConstant(false)), "returned") : 0;
-    const size_t resultAt = carriesResult ? carry(result, "result") : 0;
+    constexpr size_t kNone = ~size_t{0};
+    const size_t at0 = range ? carry(Val::ofTensor((*range)[0]), "i") : kNone;
+    const size_t brokeAt = exits.breaks ? carry(Val::ofTensor(boolConstant(false)), "broke") : kNone;
+    const size_t returnedAt = exits.returns ? carry(Val::ofTensor(boolConstant(false)), "returned") : kNone;
+    const size_t resultAt = carriesResult ? carry(result, "result") : kNone;
     std::vector<ir::Value*> operands;
     for (const Val& v : initial) leavesOf(v, operands);
     ir::Op* op = b().makeTyped(OpKind::While, operands, {});
@@ -182,7 +183,7 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
       setValues(carried.vars, arguments[0]);
       ir::Value* stop = nullptr;
       for (size_t flag : {brokeAt, returnedAt}) {
-        if (!flag) continue;
+        if (flag == kNone) continue;
         ir::Value* v = arguments[0][flag].tensor;
         stop = stop ? b().value(OpKind::Or, {stop, v}) : v;
       }

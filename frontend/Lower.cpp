@@ -296,7 +296,8 @@ bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
   }
 }
 
-void Lowering::bindSamples(const ast::TypeExpr& t, Generics& g, size_t& next) {
+void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next) {
+  const ast::TypeExpr& t = expanded(written, g);
   using TypeKind = ast::TypeExpr::Kind;
   if (t.kind == TypeKind::Pack) {
     g.bound.try_emplace(t.path[0].text, Val::ofPack({kDims[0]}));

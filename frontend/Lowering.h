@@ -95,6 +95,8 @@ class Lowering {
   ir::Builder& b() { return *builder_; }
   /// Sets the location of the ops that are made next.
   void at(Span s);
+  /// As `at`, and notes where the operands of what is made there are written.
+  void at(Span s, std::vector<ir::OperandText> operands);
 
   // ---- diagnostics
   /// Reports with the call chain as notes. Returns the builder for labels, notes and helps.
@@ -133,6 +135,7 @@ class Lowering {
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
   /// stacked. Null after poison or an error (E0203).
   ir::Value* tensorOf(const Val& v, std::optional<ir::DType> hint = {});
+  ir::Value* tensorHere(const Val& v, std::optional<ir::DType> hint);
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
   Val settle(Val v, const Ty* expected = nullptr);
@@ -158,6 +161,8 @@ class Lowering {
 
   // ---- trees (Trees.cpp)
   /// Tensor leaves in order (settled first); false after an error.
+  /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
+  void checkOnePlace(const Val& tree, std::string what, Span span);
   bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves);
   /// `like` with its tensor leaves replaced in order.
   Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves);
@@ -168,6 +173,11 @@ class Lowering {
   Ty typeOf(const Val& v);
 
   // ---- functions (Calls.cpp)
+  /// `f` over `n` instances at once (Vmap.cpp): instance i gets row i of the leaves of the `mapped` arguments, and the
+  /// others as they are; the leaves of the result have a leading dim of n.
+  using InstanceFn = std::function<Val(std::vector<Val>)>;
+  Val overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args, const std::vector<bool>& mapped,
+                    Span span);
   /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
   Val callValue(const Val& f, std::vector<Val> args, Span span);
   Val call(const Val& f, CallArgs args);
@@ -175,6 +185,9 @@ class Lowering {
   using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
+
+  /// `f` with its ops at the end of `region`.
+  void inRegion(ir::Region* region, const std::function<void()>& f);
 
   // ---- expressions, for indexing and formats
   Val eval(const ast::Expr& e, const Ty* expected = nullptr);
@@ -184,7 +197,6 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
-  int cudaCount() const { return options.cudaCount; }
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -193,6 +205,10 @@ class Lowering {
   /// The first value of a `var` or of a loop: what is bound outside the `@d` block around here enters it, so that the
   /// new name is one of the block's own.
   Val enterAnnotation(const Val& v);
+  /// The innermost `@d` around what is lowered now.
+  ir::Op* annotationAround();
+  /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
+  Val keepPlace(const Val& v);
 
  private:
   ir::Builder* builder_ = nullptr;
@@ -200,7 +216,22 @@ class Lowering {
 
   // ---- scopes (Scope.cpp)
   struct Scope {
+    Scope() = default;
+    Scope(const Scope&) = delete;
     std::list<std::pair<std::string, Binding>> names;  ///< later ones shadow earlier ones; addresses are stable
+    Binding& add(std::string name, Binding binding) {
+      auto& [own, kept] = names.emplace_back(std::move(name), std::move(binding));
+      latest_[own] = &kept;
+      return kept;
+    }
+    /// The last of that name, or null.
+    Binding* find(std::string_view name) {
+      auto it = latest_.find(name);
+      return it == latest_.end() ? nullptr : it->second;
+    }
+
+   private:
+    std::unordered_map<std::string_view, Binding*> latest_;  ///< names are those of the list
   };
   /// A body being lowered: the script, a function instance, or an inlined lambda.
   struct Frame {
@@ -242,7 +273,7 @@ class Lowering {
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  void bindSamples(const ast::TypeExpr& t, Generics& g, size_t& next);
+  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
   void collectParams(const Unit& unit);
   bool declareOnce(Unit& unit, const ast::Name& name);
@@ -286,7 +317,12 @@ class Lowering {
     std::optional<Val> value;
   };
   TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
-  Ty resolve(const ast::TypeExpr& t, Generics& g);
+  Ty resolve(const ast::TypeExpr& written, Generics& g);
+  /// A use of a generic alias as the type that it stands for; other types as they are (Aliases.cpp).
+  /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias.
+  Val aliasWith(const ast::Expr& given, const ast::Expr& callee);
+  const ast::TypeExpr& expanded(const ast::TypeExpr& t, const Generics& g);
+  std::map<std::pair<const ast::TypeExpr*, const Unit*>, ast::TypePtr> expandedAliases_;
   std::optional<Ty> typeOfVal(const Val& type);
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
   /// Which struct, without arguments and fields.
@@ -299,18 +335,18 @@ class Lowering {
   void giveDefaults(const StructDecl& decl, Generics& g);
   /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
   Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
-  std::optional<Val> typeArgument(const ast::TypeExpr& t, Generics& g);
+  std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
-  Val unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
   bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
-  bool unifyArgument(const ast::TypeExpr& t, const Val& actual, Generics& g, const Target& who);
+  bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
   bool finishPending(Generics& g, const Target& who);
   bool checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who);
   Val fit(const Ty& t, const Val& v, const Target& who);
@@ -324,10 +360,14 @@ class Lowering {
   Val callDecl(const FnDecl& decl, CallArgs& args);
   Val callLambda(const FnValue& f, CallArgs& args);
   Val callTransform(const FnValue& f, CallArgs& args);
+  Val makeVmap(CallArgs& args);
+  Val callVmap(const FnValue& f, CallArgs& args);
   Val callStruct(const Val& f, CallArgs& args);
   /// Arguments in the order of the parameters; defaults are null.
   bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
-  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call);
+  /// `written`: where the call writes each argument.
+  Val instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call,
+                  const std::vector<Span>& written = {});
   void lowerInstance(const FnDecl& decl, Instance& inst, const std::vector<Val>& values, Generics& g,
                      std::unique_ptr<Frame> own);
   bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
@@ -402,6 +442,8 @@ class Lowering {
     const Tail* next;
     size_t depth;  ///< scopes that are visible there
     bool wanted;   ///< whether the value of the statement before is that of the boundary
+    /// What takes the value of the statements before, in front of those in `next`; its names are visible there.
+    const std::function<Flow(const Val& value, const Tail& after)>* then = nullptr;
   };
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
   Flow lowerFrom(const Statements& list, size_t from, const Tail* tail, const Ty* expected);
@@ -415,8 +457,14 @@ class Lowering {
   Flow atBoundary(Flow f, const Tail& tail, const Ty* expected);
   /// Resolves the names of code that is not compiled (E0102).
   void checkNames(const ast::Block& block);
-  /// `if` as a statement; `binds`: the `let` or `var` that takes its value.
-  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected, const ast::Stmt* binds);
+  /// `if` as a statement.
+  Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
+  /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
+  /// value, in every branch that comes to it.
+  Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
+                   const Tail& tail, const Ty* expected);
+  /// Operands that have been evaluated already.
+  std::map<const ast::Expr*, Val> evaluated_;
   using TripIndex = std::function<Val(ir::Value* i)>;
   Flow lowerFor(const ast::Stmt& s);
   Val sequenceOf(const ast::Stmt& s);
@@ -448,7 +496,7 @@ class Lowering {
   void assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
   Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
               const ast::Stmt& s);
-  void setVar(Binding& binding, const std::string& name, Val value, Span span);
+  void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
   void lowerAssert(const ast::Stmt& s);
   bool assigningIn_ = false;  ///< the assignment being checked is in a loop or branch of its variable: E0209
   /// Moves what a written type names a device for (cause "type").
@@ -461,6 +509,7 @@ class Lowering {
   int regionDepth_ = 0;  ///< of run-time loops and branches around
   int64_t steps_ = 0;  ///< expressions evaluated
   int staticLoops_ = 0;  ///< of unrolled loops around
+  int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 
   // ---- regions (Regions.cpp)
@@ -483,7 +532,6 @@ class Lowering {
   ir::Value* addResult(ir::Op* op, ir::Type t);
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Runs `f` with the builder at the end of `region`.
-  void inRegion(ir::Region* region, const std::function<void()>& f);
   Val placeholder(const Val& like);
   Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }
@@ -528,6 +576,7 @@ Val formatString(Lowering& l, const ast::Expr& e);
 struct FormatParts {
   std::vector<std::string> pieces, formats;
   std::vector<ir::Value*> operands;
+  std::vector<ir::OperandText> written;  ///< one an operand
   bool ok = true;
 };
 FormatParts formatParts(Lowering& l, const std::vector<Val>& values, Span span);

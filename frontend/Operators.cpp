@@ -179,6 +179,7 @@ Val Lowering::binary(std::string_view op, const Val& a, const Val& b2, Span span
       ((a.is(Kind::Pack) || b2.is(Kind::Pack)) && !a.is(Kind::Tensor) && !b2.is(Kind::Tensor))) {
     return compareStatic(op, a, b2, span);
   }
+  at(opSpan, {{a.span, ""}, {b2.span, ""}});
   if (op == "@") return matmul(a, b2, span, opSpan);
   for (const OperatorRow& row : kOperators) {
     if (row.op != op) continue;
@@ -255,6 +256,25 @@ Int saturated(double v) {
 }
 }  // namespace
 
+namespace {
+/// An integer as the low bits of `to`.
+int64_t wrapped(Int i, ir::DType to) {
+  const int unused = 64 - 8 * ir::byteSize(to);
+  const auto bits = static_cast<uint64_t>(static_cast<unsigned __int128>(i)) << unused;
+  return ir::isSigned(to) ? static_cast<int64_t>(bits) >> unused : static_cast<int64_t>(bits >> unused);
+}
+
+/// The integers in an array of literals wrapped, so that they fit.
+Val wrappedArray(Val v, ir::DType to) {
+  for (Val& e : v.elems) e = wrappedArray(std::move(e), to);
+  if (v.is(Val::Kind::Int)) {
+    const int64_t i = wrapped(v.integer, to);
+    v.integer = ir::isSigned(to) ? Int{i} : Int{static_cast<uint64_t>(i)};
+  }
+  return v;
+}
+}  // namespace
+
 Val Lowering::cast(const Val& v, ir::DType to, Span span) {
   if (v.poison()) return Val::none();
   if (v.isNumber() || v.is(Val::Kind::Bool)) {
@@ -271,7 +291,8 @@ Val Lowering::cast(const Val& v, ir::DType to, Span span) {
     if (to == ir::DType::Bool) return Val::ofBool(real != 0, span);
   }
   if (v.isTree()) return castTree(v, to, span);
-  ir::Value* x = v.is(Val::Kind::Array) ? tensorOf(v, to) : tensorOf(v);
+  if (v.is(Val::Kind::Int) && ir::isInt(to)) return Val::ofTensor(b().scalarInt(to, wrapped(v.integer, to)), span);
+  ir::Value* x = v.is(Val::Kind::Array) ? tensorOf(ir::isInt(to) ? wrappedArray(v, to) : v, to) : tensorOf(v);
   if (!x) return Val::none();
   at(span);
   if (x->type.dtype != to) x = b().value(OpKind::Cast, {x}, {{"dtype", to}});

@@ -90,7 +90,9 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     std::optional<DType> hint;
     if (a.is(Val::Kind::Tensor)) hint = a.tensor->type.dtype;
     if (b2.is(Val::Kind::Tensor)) hint = b2.tensor->type.dtype;
-    if (!hint && (a.is(Val::Kind::Float) || b2.is(Val::Kind::Float))) hint = DType::F32;
+    for (const Val* v : {&a, &b2}) {
+      if (!hint && v->is(Val::Kind::Float)) hint = v->dtype;
+    }
     bool ok = true;
     for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b2, rb}}) {
       inRegion(region, [&] {
@@ -127,6 +129,7 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
   if (fix) fix(values[0], values[1]);
   std::vector<Val> merged;
   std::vector<ir::Value*> yields[2];
+  std::vector<ir::OperandText> written;
   for (size_t i = 0; i < values[0].size(); ++i) {
     Val &a = values[0][i], &c = values[1][i];
     const std::string name = i < names.size() ? names[i] : "it";
@@ -144,6 +147,7 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
       }
       yields[0].push_back(x[k]);
       yields[1].push_back(y[k]);
+      written.insert(written.end(), {{a.span, ""}, {c.span, ""}});
       ir::Type t = x[k]->type;
       t.place = {};
       results.push_back(addResult(op, t));
@@ -153,6 +157,8 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
   }
   yield(regions[0], yields[0]);
   yield(regions[1], yields[1]);
+  at(span, std::move(written));
+  op->loc = b().loc();
   at(span);
   return merged;
 }
@@ -222,8 +228,9 @@ std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial,
     }
     if (!v.poison() && !sameTypes(initial[i], v)) {
       error(Code::E0209, span,
-            "`" + names[i] + "` is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
-                " before and " + describe(v) + " after a trip");
+            (names[i].empty() ? "this value" : "`" + names[i] + "`") +
+                " is carried by the loop and must keep its type, but it is " + describe(initial[i]) + " before and " +
+                describe(v) + " after a trip");
       v = Val::none();
     }
     leavesOf(v.poison() ? arguments[i] : v, yields);
@@ -250,7 +257,7 @@ std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& in
 
 std::vector<Val> Lowering::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                                    const LoopBody& body) {
-  std::vector<std::string> names(carried.size(), "the carried value");
+  std::vector<std::string> names(carried.size());
   for (Val& v : carried) v = enterAnnotation(materialise(v));
   return loopCarried(lo, hi, step, carried, names, span, body);
 }

@@ -99,11 +99,57 @@ Exits exitsOf(const ast::Stmt& s) {
     case Kind::Let:
     case Kind::Var:
     case Kind::Assign:
+    case Kind::Assert:
       if (s.value) r = exitsOf(*s.value);
+      if (s.message) merge(r, exitsOf(*s.message));
       break;
     default: break;
   }
   return r;
+}
+
+void operandsOf(const ast::Expr& e, const std::function<void(const ast::Expr&)>& f) {
+  auto one = [&f](const ast::ExprPtr& x) {
+    if (x) f(*x);
+  };
+  using Kind = ast::Expr::Kind;
+  if (e.kind == Kind::If || e.kind == Kind::Block || e.kind == Kind::Lambda) return;
+  for (const auto& a : e.args) one(a);
+  for (const auto& a : e.arguments) {
+    one(a.value);
+    one(a.rangeEnd);
+  }
+  for (const auto& s : e.subscripts) {
+    for (const ast::ExprPtr* x : {&s.index, &s.lo, &s.hi, &s.step, &s.size}) one(*x);
+  }
+  for (const auto& field : e.fields) one(field.value);
+  for (const auto& p : e.pieces) one(p.hole);
+}
+
+const ast::Expr* firstExit(const ast::Expr& e, const std::function<bool(const ast::Expr&)>& done,
+                           std::vector<const ast::Expr*>& before) {
+  using Kind = ast::Expr::Kind;
+  if (done(e)) return nullptr;
+  if (e.kind == Kind::If || e.kind == Kind::Block) return exitsOf(e).any() ? &e : nullptr;
+  const bool shortCircuits = e.kind == Kind::Binary && (e.text == "and" || e.text == "or");
+  std::vector<const ast::Expr*> operands;
+  operandsOf(e, [&](const ast::Expr& x) { operands.push_back(&x); });
+  if (shortCircuits) operands.resize(1);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const size_t known = before.size();
+    if (const ast::Expr* found = firstExit(*operands[i], done, before)) {
+      std::vector<const ast::Expr*> earlier;
+      for (size_t k = 0; k < i; ++k) {
+        const bool callee = k == 0 && (e.kind == Kind::Call || e.kind == Kind::Struct || e.text == "|>");
+        const ast::Expr* x = operands[k];
+        if (callee && e.kind != Kind::Binary) x = x->kind == Kind::Member ? x->args[0].get() : nullptr;
+        if (x && x->kind != Kind::Lambda && !done(*x)) earlier.push_back(x);
+      }
+      before.insert(before.begin() + static_cast<std::ptrdiff_t>(known), earlier.begin(), earlier.end());
+      return found;
+    }
+  }
+  return nullptr;
 }
 
 Exits exitsOf(const ast::Expr& e) {
@@ -111,6 +157,7 @@ Exits exitsOf(const ast::Expr& e) {
   if (e.kind == ast::Expr::Kind::If || e.kind == ast::Expr::Kind::Block) {
     for (const auto& b : e.blocks) merge(r, exitsOf(b));
   }
+  operandsOf(e, [&r](const ast::Expr& x) { merge(r, exitsOf(x)); });
   return r;
 }
 

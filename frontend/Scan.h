@@ -3,6 +3,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "frontend/Ast.h"
 
@@ -39,6 +40,14 @@ struct Exits {
 Exits exitsOf(const ast::Block& b);
 Exits exitsOf(const ast::Stmt& s);
 Exits exitsOf(const ast::Expr& e);
+
+/// The parts of an expression that are evaluated as part of it, in order; not the blocks of `if`, `{ }` and lambdas.
+void operandsOf(const ast::Expr& e, const std::function<void(const ast::Expr&)>& f);
+/// The first `if` or block in an expression, in the order of evaluation, that holds exits and that `done` does not
+/// know; null when there is none. `before`: what is evaluated earlier. What may not be evaluated (the right of `and`,
+/// `or`) is left out.
+const ast::Expr* firstExit(const ast::Expr& e, const std::function<bool(const ast::Expr&)>& done,
+                           std::vector<const ast::Expr*>& before);
 
 /// Every name that occurs as an expression or in a type, whether bound inside or not.
 std::set<std::string> namesIn(const ast::Expr& e);

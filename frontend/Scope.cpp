@@ -14,6 +14,15 @@ void Lowering::at(Span s) {
   builder_->setLoc(it->second);
 }
 
+void Lowering::at(Span s, std::vector<ir::OperandText> operands) {
+  at(s);
+  if (!builder_) return;
+  // What is made there later, without operands of its own, shares the place; another op at the same text does not.
+  std::vector<ir::OperandText>& known = module.locs[builder_->loc().index].operands;
+  if (known.empty()) known = operands;
+  if (known != operands) builder_->setLoc(module.addLoc({s, {}, {}, std::move(operands)}));
+}
+
 Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
   auto d = diags.report(code, span, std::move(message));
   for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
@@ -47,9 +56,7 @@ Val Lowering::notYet(Span span, std::string_view what) {
 Binding* Lowering::findLocal(std::string_view name) {
   if (frames_.empty()) return nullptr;
   for (auto scope = frame().scopes.rbegin(); scope != frame().scopes.rend(); ++scope) {
-    for (auto it = scope->names.rbegin(); it != scope->names.rend(); ++it) {
-      if (it->first == name) return &it->second;
-    }
+    if (Binding* found = scope->find(name)) return found;
   }
   return nullptr;
 }
@@ -63,9 +70,7 @@ Binding& Lowering::declare(const ast::Name& name, Val value, bool isVar, std::sh
   binding.isVar = isVar;
   binding.regionDepth = regionDepth_;
   binding.declared = std::move(declared);
-  auto& names = frame().scopes.back().names;
-  names.emplace_back(name.text, std::move(binding));
-  return names.back().second;
+  return frame().scopes.back().add(name.text, std::move(binding));
 }
 
 std::optional<Val> Lowering::lookupGlobal(const Unit& unit, std::string_view name, Span span) {
@@ -140,8 +145,7 @@ std::optional<Val> Lowering::lookup(std::string_view name, Span span) {
   if (auto v = lookupGlobal(*frame().unit, name, span)) return v;
   if (auto v = builtinConstant(name, span)) return v;
   if (auto t = ir::dtypeNamed(name)) return Val::ofDType(*t, span);
-  if (name == "cpu") return deviceValue("cpu", span);
-  if (name == "cuda") return deviceValue("cuda:0", span);
+  if (ir::DeviceTable::isKind(name)) return deviceValue(ir::DeviceTable::normal(name), span);
   if (isBuiltin(name)) {
     auto f = std::make_shared<FnValue>();
     f->kind = FnValue::Kind::Builtin;
@@ -155,8 +159,8 @@ bool Lowering::nameExists(std::string_view name) {
   if (findLocal(name)) return true;
   const Unit& u = *frame().unit;
   return u.declared.count(name) || u.functions.count(name) || u.modules.count(name) || u.names.count(name) ||
-         u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) || name == "cpu" ||
-         name == "cuda" || isBuiltin(name) || isTransform(name);
+         u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) ||
+         ir::DeviceTable::isKind(name) || isBuiltin(name) || isTransform(name);
 }
 
 std::vector<std::string> Lowering::visibleNames() {
@@ -195,6 +199,7 @@ std::string Lowering::nearest(std::string_view name, const std::vector<std::stri
   std::string best;
   size_t least = name.size() <= 3 ? 2 : 3;
   for (const std::string& n : names) {
+    if (n.size() >= name.size() + least || name.size() >= n.size() + least) continue;
     const size_t d = distance(name, n);
     if (d > 0 && d < least && d < name.size()) {
       least = d;

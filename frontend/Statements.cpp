@@ -8,6 +8,15 @@ namespace {
 using ir::OpKind;
 using StmtKind = ast::Stmt::Kind;
 using ExprKind = ast::Expr::Kind;
+
+/// A literal as the number type that is expected of it.
+Val adopted(Val v, const Ty* expected) {
+  if (!v.isNumber() || !v.adopts || !expected || !expected->isTensor() || !expected->dtype) return v;
+  const ir::DType t = *expected->dtype;
+  if (ir::isFloat(t)) v = Val::ofFloat(v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span);
+  if (ir::isFloat(t) || (ir::isInt(t) && v.is(Val::Kind::Int))) v.dtype = t;
+  return v;
+}
 }  // namespace
 
 Lowering::Flow Lowering::lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected) {
@@ -23,14 +32,21 @@ Lowering::Flow Lowering::lowerPlain(const ast::Stmt& s, bool last, const Tail& t
   Flow f;
   f.value = Val::unit(s.span);
   at(s.span);
+  const bool isBlock = s.kind == StmtKind::Expr && (s.value->kind == ExprKind::If || s.value->kind == ExprKind::Block);
+  if (!isBlock && boundary_->kind != Boundary::Kind::Expression) {
+    auto done = [this](const ast::Expr& e) { return evaluated_.count(&e) > 0; };
+    for (const ast::ExprPtr* e : {&s.value, &s.message}) {
+      std::vector<const ast::Expr*> before;
+      if (e == &s.message && s.value) before.push_back(s.value.get());
+      if (!*e) continue;
+      if (const ast::Expr* part = firstExit(**e, done, before)) {
+        return lowerAround(s, *part, before, last, tail, expected);
+      }
+    }
+  }
   switch (s.kind) {
     case StmtKind::Let:
-    case StmtKind::Var:
-      if (s.value && s.value->kind == ExprKind::If && exitsOf(*s.value).any()) {
-        return lowerIf(*s.value, 0, tail, nullptr, &s);
-      }
-      lowerLet(s);
-      return f;
+    case StmtKind::Var: lowerLet(s); return f;
     case StmtKind::Assign: lowerAssign(s); return f;
     case StmtKind::For: return lowerFor(s);
     case StmtKind::While: return lowerWhile(s);
@@ -39,20 +55,21 @@ Lowering::Flow Lowering::lowerPlain(const ast::Stmt& s, bool last, const Tail& t
       return leave(s.kind == StmtKind::Break ? Exit::Break : Exit::Continue, Val::unit(s.span), s.span);
     case StmtKind::Return: {
       const Ty* wanted = frame().result;
-      Val v = s.value ? evalSettled(*s.value, wanted) : Val::unit(s.span);
+      Val v = s.value ? settle(adopted(eval(*s.value, wanted), wanted), wanted) : Val::unit(s.span);
       return leave(Exit::Return, std::move(v), s.span);
     }
     case StmtKind::Assert: lowerAssert(s); return f;
     case StmtKind::Expr: {
       const ast::Expr& e = *s.value;
-      if (e.kind == ExprKind::If) return lowerIf(e, 0, tail, expected, nullptr);
+      if (e.kind == ExprKind::If) return lowerIf(e, 0, tail, expected);
       if (e.kind == ExprKind::Block) {
         auto block = [&](const Tail& t) { return lowerBlock(e.blocks[0], &t, expected); };
         std::set<std::string> assigned;
         assignedNames(e.blocks[0], assigned);
         return lowerPlaced(e.annotations, 0, assigned, tail, block);
       }
-      f.value = tail.wanted ? evalSettled(e, expected) : eval(e, expected);
+      f.value = eval(e, expected);
+      if (tail.wanted) f.value = settle(adopted(std::move(f.value), expected), expected);
       const bool call = e.kind == ExprKind::Call || (e.kind == ExprKind::Binary && e.text == "|>");
       if (!last && !call && e.kind != ExprKind::Error && !f.value.poison()) {
         error(Code::E0106, e.span, "this value is not used")
@@ -62,6 +79,46 @@ Lowering::Flow Lowering::lowerPlain(const ast::Stmt& s, bool last, const Tail& t
     }
     default: return f;  // declarations were collected before
   }
+}
+
+Lowering::Flow Lowering::lowerAround(const ast::Stmt& s, const ast::Expr& part,
+                                     const std::vector<const ast::Expr*>& before, bool last, const Tail& tail,
+                                     const Ty* expected) {
+  static const Statements kNothing;
+  std::map<const ast::Expr*, Val> known = evaluated_;
+  for (const ast::Expr* e : before) {
+    if (!known.count(e)) known[e] = evaluated_[e] = eval(*e);
+  }
+  evaluated_.clear();
+  const std::function<Flow(const Val&, const Tail&)> then = [&](const Val& value, const Tail& after) {
+    evaluated_ = known;
+    evaluated_[&part] = value;
+    Flow f = lowerPlain(s, last, after, expected);
+    evaluated_.clear();
+    return f;
+  };
+  const Tail bind{&kNothing, 0, &tail, frame().scopes.size(), true, &then};
+  Ty type;
+  const Ty* partType = nullptr;
+  if (s.type && s.value.get() == &part && (s.kind == StmtKind::Let || s.kind == StmtKind::Var)) {
+    Generics g;
+    g.unit = frame().unit;
+    g.locals = true;
+    type = resolve(*s.type, g);
+    partType = &type;
+  }
+  Flow f;
+  if (part.kind == ExprKind::If) {
+    f = lowerIf(part, 0, bind, partType);
+  } else {
+    auto block = [&](const Tail& t) { return lowerBlock(part.blocks[0], &t, partType); };
+    std::set<std::string> assigned;
+    assignedNames(part.blocks[0], assigned);
+    f = lowerPlaced(part.annotations, 0, assigned, bind, block);
+  }
+  if (f.done || f.exit != Exit::Falls) return f;
+  if (f.mixed) return resume(f, bind, expected);
+  return then(f.value, tail);
 }
 
 void Lowering::lowerLet(const ast::Stmt& s) {
@@ -189,7 +246,7 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   if (binding->value.poison()) return;
   Val next = value.poison() ? Val::none() : updated(binding->value, target, *root, value, op, s);
   if (next.poison()) return;  // keeps its old value: one error is enough
-  setVar(*binding, root->text, std::move(next), s.span);
+  setVar(*binding, root->text, std::move(next), s.span, op == "=" ? value.span : Span{});
 }
 
 Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value,
@@ -243,7 +300,7 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
   return apply(old, 0);
 }
 
-void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span) {
+void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span, Span written) {
   const Val old = binding.value;
   const bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_ && !binding.declared;
   if (mayChange) {
@@ -258,7 +315,7 @@ void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span
   std::vector<ir::Value*> now, before;
   leavesOf(value, now);
   leavesOf(old, before);
-  at(span);
+  at(span, {{written, ""}});
   for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
     if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
     now[i] = b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
@@ -301,7 +358,9 @@ void Lowering::lowerAssert(const ast::Stmt& s) {
   if (!parts.ok) return;
   std::vector<ir::Value*> operands = {c};
   operands.insert(operands.end(), parts.operands.begin(), parts.operands.end());
-  at(s.value->span);
+  std::vector<ir::OperandText> written = {{s.value->span, ""}};
+  written.insert(written.end(), parts.written.begin(), parts.written.end());
+  at(s.value->span, std::move(written));
   b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
 }
 

@@ -86,7 +86,15 @@ TokenFilter::TokenFilter(ByteStream& stream, SyntaxReporter& reporter)
 }
 
 std::vector<TokenFilter::TokenPtr> TokenFilter::run() {
-  auto tokens = lexer_.getAllTokens();
+  std::vector<TokenPtr> tokens;
+  for (TokenPtr t = lexer_.nextToken(); t->getType() != Token::EOF; t = lexer_.nextToken()) {
+    if (tokens.size() == kMaxTokens) {
+      reporter_.report(Code::E0105, reporter_.span(*t), "the source has more than 1,000,000 tokens")
+          .help("large tables are kept in files and read with `load`");
+      return {};
+    }
+    tokens.push_back(std::move(t));
+  }
   long braces = 0;
   for (const auto& t : tokens) braces += t->getType() == T::LBRACE ? 1 : t->getType() == T::RBRACE ? -1 : 0;
   missingBrace_ = braces > 0;
@@ -354,6 +362,11 @@ void TokenFilter::splitString(const Token& t) {
 
 /// Lexes the text of a hole in place. Its format starts at the first `:` outside brackets.
 void TokenFilter::takeHole(size_t begin, size_t end) {
+  if (out_.size() > kMaxTokens + kMaxTokens / 2) {
+    reporter_.report(Code::E0105, reporter_.span(begin, end), "the source has more than 1,000,000 tokens");
+    tooDeep_ = true;
+    return;
+  }
   const size_t holes = open_.size();
   open_.push_back({T::HOLE_OPEN, reporter_.span(begin - 1, begin)});
   lexer_.reset();

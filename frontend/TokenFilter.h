@@ -18,6 +18,7 @@ namespace tenc::frontend {
 
 /// Nesting of brackets, and of what nests without brackets (lambda in lambda, `if` in a condition).
 constexpr size_t kMaxNesting = 256;
+constexpr size_t kMaxTokens = 1'000'000;
 
 /// Keep the filter alive while the parser runs: error recovery asks tokens for their source, the lexer in here.
 class TokenFilter {

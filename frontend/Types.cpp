@@ -49,9 +49,9 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
     if (auto v = lookupGlobal(*g.unit, name, t.span)) return {false, v};
   }
   if (auto dtype = ir::dtypeNamed(name)) return {false, Val::ofDType(*dtype, t.span)};
-  if (name == "cpu" || name == "cuda") {
+  if (ir::DeviceTable::isKind(name)) {
     DeviceRef d;
-    d.name = name == "cpu" ? "cpu" : "cuda:0";
+    d.name = ir::DeviceTable::normal(name);
     return {false, Val::ofDevice(d, t.span)};
   }
   if (inShape && g.open) return {true, std::nullopt};
@@ -108,7 +108,8 @@ std::string Lowering::deviceInType(const ast::TypeExpr& t, Generics& g) {
   return d ? d->name : "";
 }
 
-std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& t, Generics& g) {
+std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& written, Generics& g) {
+  const ast::TypeExpr& t = expanded(written, g);
   switch (t.kind) {
     case TypeKind::Int:
     case TypeKind::Binary:
@@ -143,8 +144,10 @@ std::optional<Val> Lowering::typeArgument(const ast::TypeExpr& t, Generics& g) {
   return v;
 }
 
-Ty Lowering::resolve(const ast::TypeExpr& t, Generics& g) {
+Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
+  const ast::TypeExpr& t = expanded(written, g);
   Ty r;
+  if (t.op == '!' && t.kind == TypeKind::Path) return r;
   switch (t.kind) {
     case TypeKind::Tuple:
       r.kind = Ty::Kind::Tuple;
@@ -404,7 +407,9 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
     }
     fields[i] = rebuild(fields[i], leaves);
   }
-  return Val::ofStruct(info, std::move(fields), span);
+  Val made = Val::ofStruct(info, std::move(fields), span);
+  checkOnePlace(made, "the fields of `" + name + "`", span);
+  return made;
 }
 
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {

@@ -211,7 +211,8 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
   return r;
 }
 
-bool Lowering::unifyArgument(const ast::TypeExpr& t, const Val& actual, Generics& g, const Target& who) {
+bool Lowering::unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who) {
+  const ast::TypeExpr& t = expanded(written, g);
   if (actual.poison()) return true;
   auto differs = [&](const Val& known) {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
@@ -292,8 +293,9 @@ Val Lowering::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const 
   return v;
 }
 
-Val Lowering::unify(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who) {
-  if (v.poison()) return Val::none();
+Val Lowering::unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who) {
+  const ast::TypeExpr& t = expanded(written, g);
+  if (v.poison() || t.op == '!') return Val::none();
   auto mismatch = [&] {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
                    who.what + " is " + describe(v) + ", but " + std::string(sources.text(t.span)) + " is declared");

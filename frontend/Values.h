@@ -136,6 +136,7 @@ struct FnValue {
   std::vector<std::pair<std::string, Val>> captures;
   const Unit* unit = nullptr;  ///< Lambda: where its global names are looked up
   uint64_t id = 0;             ///< Lambda: unique
+  const ir::Op* writtenIn = nullptr;  ///< Lambda: the innermost `@d` around it
   std::shared_ptr<const Val> receiver;
   std::vector<Val> inner;  ///< Derived: the functions it was made from
   std::vector<std::pair<std::string, Val>> options;

@@ -122,8 +122,7 @@ NL         : '\r'? '\n' ;
 DOC        : '##' ~[\r\n]* -> channel(HIDDEN) ;
 COMMENT    : '#' ~[\r\n]* -> skip ;
 SPACE      : [ \t\f]+ -> skip ;
-BOM        : '\u00EF\u00BB\u00BF' -> skip ;
-BAD_CHAR   : [\u0080-\u00FF]+ | '&&' | . ;
+BAD_CHAR   : '\u007F'+ | '&&' | . ;                                       // 7F: a byte that is not ASCII
 
 fragment DIGITS      : [0-9] ('_'? [0-9])* ;
 fragment EXPONENT    : [eE] [+-]? [0-9]+ ;

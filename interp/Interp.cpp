@@ -104,6 +104,8 @@ class Frame {
   }
 
   bool run(const Op& op) {
+    if (m_.options.interrupted != nullptr && m_.options.interrupted->load(std::memory_order_relaxed))
+      return fail(op, Code::E0901, "interrupted");
     switch (op.kind) {
       case OpKind::For: return forLoop(op);
       case OpKind::While: return whileLoop(op);
@@ -120,6 +122,7 @@ class Frame {
       case OpKind::CheckPlace:
       case OpKind::SamePlace:
       case OpKind::Transfer: define(op.result(), take(op, 0)); return true;
+      case OpKind::OnePlace: return true;
       case OpKind::DeviceEq: return deviceEq(op);
       case OpKind::Print: return print(op);
       case OpKind::Assert: return assertion(op);
@@ -127,11 +130,12 @@ class Frame {
       case OpKind::Save: return saveFile(op);
       case OpKind::Seed:
         m_.seed = static_cast<uint64_t>(at(get(op, 0), 0).i);
-        m_.draws = 0;
+        m_.draws = op.operandCount() > 1 ? static_cast<uint64_t>(at(get(op, 1), 0).i) : 0;
         return true;
       case OpKind::RngNext:
         define(op.result(0), scalar(DType::U64, {0, static_cast<int64_t>(m_.seed)}));
-        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(m_.draws++)}));
+        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(m_.draws)}));
+        if (!op.boolAttr("peek")) ++m_.draws;
         return true;
       case OpKind::Time: {
         std::chrono::duration<double> since = std::chrono::steady_clock::now() - m_.start;
@@ -150,6 +154,12 @@ class Frame {
 
   bool compute(const Op& op) {
     Values in = takeAll(op);
+    if (op.has(Trait::Library)) {
+      Values made;
+      for (const auto& r : op.results) made.push_back(allocate(r->type));
+      if (MaybeFailure failed = library(op, in, made)) return fail(op, failed->code, failed->message);
+      return results(op, std::move(made));
+    }
     const ir::Type& type = op.result()->type;
     const bool update = op.has(Trait::Scatters);
     Tensor out = update || op.kind == OpKind::Constant ? Tensor{type, nullptr} : allocate(type);
@@ -176,6 +186,7 @@ class Frame {
           for (int64_t i = 0; i < type.size(); ++i) put(out, i, at(in[0], 0));
           break;
         case OpKind::Matmul: matmul(in[0], in[1], out); break;
+        case OpKind::Attention: attention(op, in, out); break;
         case OpKind::Conv: convolution(op, in[0], in[1], out); break;
         default:
           return fail(op, Code::E0190, "the interpreter does not know `" + std::string(op.info().mnemonic) + "`");
@@ -249,6 +260,8 @@ class Frame {
       std::string wanted = i < formats.size() ? formats[i] : "";
       if (wanted == "@")
         text += device;
+      else if (wanted == rt::kTextFormat)
+        text.append(reinterpret_cast<const char*>(viewOf(t).data), viewOf(t).shape[0]);
       else if (t.type.shape.empty())
         text += rt::formatScalar(viewOf(t).dtype, t.data->data(), wanted);
       else
@@ -270,17 +283,22 @@ class Frame {
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!rt::loadInto(op.stringAttr("path"), op.stringAttr("format"), static_cast<uint8_t>(out.type.dtype),
-                      out.type.shape, out.data->data(), error))
+    if (!rt::loadInto({op.stringAttr("path"), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
+                      static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
     return true;
   }
 
   bool saveFile(const Op& op) {
-    if (op.operandCount() != 1) return fail(op, Code::E0190, "saving several tensors in one file is not supported");
     std::string error;
-    if (rt::saveTensor(op.stringAttr("path"), op.stringAttr("format"), viewOf(get(op, 0)), error)) return true;
+    std::vector<rt::NamedTensor> tensors;
+    const auto& names = op.stringsAttr("names");
+    for (size_t i = 0; i < op.operandCount(); ++i) {
+      tensors.push_back({i < names.size() ? names[i] : "", viewOf(get(op, i))});
+    }
+    if (rt::saveTensors(op.stringAttr("path"), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error))
+      return true;
     return fail(op, Code::E0904, error);
   }
 

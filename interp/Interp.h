@@ -2,6 +2,7 @@
 // with codegen. It is the oracle that compiled programs are compared with: sums and products of floats accumulate in
 // wider arithmetic than the compiled ones, functions are computed wider and rounded once.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -26,6 +27,8 @@ struct Options {
   std::function<void(std::string_view)> print;  ///< takes what the program prints; standard output when empty
   std::vector<Tensor> arguments;                ///< of the function, by position
   uint64_t seed = 0;
+  std::string fileRoot;                         ///< --sandbox-dir: the folder that files are confined to, or ""
+  const std::atomic<bool>* interrupted = nullptr;  ///< ends the run at the next op once it is true
 };
 
 /// Why a program stopped: E0901 to E0904, or E0190 for what the interpreter does not do.

@@ -50,8 +50,11 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out);
 void reduction(const ir::Op& op, const Tensor& in, Tensor& out);
 void rowWise(const ir::Op& op, const Tensor& in, Tensor& out);
 void matmul(const Tensor& a, const Tensor& b, Tensor& out);
+void attention(const ir::Op& op, Operands in, Tensor& out);
 void convolution(const ir::Op& op, const Tensor& x, const Tensor& w, Tensor& out);
 void iota(const ir::Op& op, Tensor& out);
+/// Sorting and linear algebra, by plain textbook methods; one tensor a result.
+MaybeFailure library(const ir::Op& op, Operands in, std::span<Tensor> out);
 /// random_uniform, random_normal, random_int: element e from Philox 4x32-10 (Salmon et al. 2011) keyed by the seed.
 void random(const ir::Op& op, Operands in, Tensor& out);
 

@@ -143,6 +143,7 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
     case ShapeRule::Matmul:
       if (Inferred dtypes = checkDTypes(c, 0, 2); !dtypes.ok()) return dtypes;
       return inferMatmul(c);
+    case ShapeRule::Attention: return inferAttention(c);
     case ShapeRule::Conv: return inferConv(c);
     case ShapeRule::Reshape: return inferReshape(c);
     case ShapeRule::Permute: return inferPermute(c);
@@ -157,6 +158,9 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
     case ShapeRule::DynamicUpdate: return inferDynamicUpdate(c);
     case ShapeRule::Scatter: return inferScatter(c);
     case ShapeRule::Created: return inferCreated(c);
+    case ShapeRule::Library:
+      if (Inferred dtypes = checkDTypes(c, 0, c.operands.size()); !dtypes.ok()) return dtypes;
+      return inferLibrary(c);
     case ShapeRule::First: return c.result(c.operand(0).dtype, c.operand(0).shape);
     case ShapeRule::Given: return inferGiven(c);
     case ShapeRule::None: return {};
@@ -212,6 +216,7 @@ bool acceptsDType(OpKind kind, DType t) {
   if (kind == OpKind::BitNot && t == DType::Bool) return false;
   if (t == DType::Bool) return info.has(Trait::BoolOk) || info.has(Trait::BoolOnly);
   if (info.has(Trait::BoolOnly)) return false;
+  if (info.has(Trait::Library) && info.has(Trait::FloatOnly)) return t == DType::F32 || t == DType::F64;
   if (info.has(Trait::FloatOnly)) return isFloat(t);
   if (info.has(Trait::IntOnly)) return isInt(t);
   return true;
@@ -221,6 +226,7 @@ std::string_view acceptedDTypes(OpKind kind) {
   const OpInfo& info = opInfo(kind);
   const bool bools = acceptsDType(kind, DType::Bool);
   if (info.has(Trait::BoolOnly)) return "bools";
+  if (info.has(Trait::Library) && info.has(Trait::FloatOnly)) return "f32 and f64";
   if (info.has(Trait::FloatOnly)) return bools ? "floats and bools" : "floats";
   if (info.has(Trait::IntOnly)) return bools ? "integers and bools" : "integers";
   return bools ? "every dtype" : "numbers";

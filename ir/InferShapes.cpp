@@ -143,6 +143,32 @@ Inferred inferConv(const InferContext& c) {
   return c.result(x.dtype, std::move(shape));
 }
 
+Inferred inferAttention(const InferContext& c) {
+  const Type &q = c.operand(0), &k = c.operand(1), &v = c.operand(2), &scale = c.operand(3);
+  for (const Type* t : {&q, &k, &v, &scale}) {
+    if (t->dtype != q.dtype || !isFloat(t->dtype)) return c.fail("needs floats of one dtype");
+  }
+  const size_t r = q.shape.size();
+  const bool fits = r >= 2 && k.shape.size() == r && v.shape.size() == r && scale.shape.empty() &&
+                    q.shape[r - 1] == k.shape[r - 1] && k.shape[r - 2] == v.shape[r - 2] &&
+                    std::equal(q.shape.begin(), q.shape.end() - 2, k.shape.begin()) &&
+                    std::equal(q.shape.begin(), q.shape.end() - 2, v.shape.begin());
+  if (!fits) {
+    return c.fail("of " + toString(q.shape) + ", " + toString(k.shape) + " and " + toString(v.shape) +
+                  ": the dims do not fit");
+  }
+  Dims shape = q.shape;
+  if (c.operands.size() > 4) {
+    const Type& mask = c.operand(4);
+    shape[r - 1] = k.shape[r - 2];
+    bool covers = mask.shape.size() == r && (mask.dtype == DType::Bool || mask.dtype == q.dtype);
+    for (size_t d = 0; covers && d < r; ++d) covers = mask.shape[d] == 1 || mask.shape[d] == shape[d];
+    if (!covers) return c.fail("with scores of shape " + toString(shape) + " cannot take a mask " + toString(mask));
+  }
+  shape[r - 1] = v.shape[r - 1];
+  return c.result(q.dtype, std::move(shape));
+}
+
 Inferred inferReshape(const InferContext& c) {
   const Type& t = c.operand(0);
   const Dims& shape = c.ints("shape");

@@ -44,6 +44,7 @@ std::string checkIndex(const Type& t, bool rank0);
 Inferred inferReduce(const InferContext& c, ShapeRule rule);
 Inferred inferMatmul(const InferContext& c);
 Inferred inferConv(const InferContext& c);
+Inferred inferAttention(const InferContext& c);
 Inferred inferReshape(const InferContext& c);
 Inferred inferPermute(const InferContext& c);
 Inferred inferBroadcast(const InferContext& c);
@@ -57,5 +58,6 @@ Inferred inferDynamicSlice(const InferContext& c);
 Inferred inferUpdateSlice(const InferContext& c);
 Inferred inferDynamicUpdate(const InferContext& c);
 Inferred inferScatter(const InferContext& c);
+Inferred inferLibrary(const InferContext& c);
 
 }  // namespace tenc::ir

@@ -228,7 +228,7 @@ Func* Module::find(std::string_view name) const {
   return nullptr;
 }
 
-Loc Module::addLoc(Span span) { return addLoc(LocData{span, {}, {}}); }
+Loc Module::addLoc(Span span) { return addLoc(LocData{span, {}, {}, {}}); }
 
 Loc Module::addLoc(LocData data) {
   locs.push_back(std::move(data));

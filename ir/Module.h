@@ -23,7 +23,16 @@ class Module;
 
 /// Where an op came from: its span and, inside an inlined call, the location of the call. Index into Module::locs.
 struct Loc { uint32_t index = 0; };                    ///< 0 is "unknown"
-struct LocData { Span span; Loc caller; std::string callee; };  ///< callee: "affine[N = 2, I = 3]" when caller is set
+/// Where the source writes an operand, for diagnostics that mend a line.
+struct OperandText { Span span; std::string leaf; bool operator==(const OperandText&) const = default; };  ///< leaf: "fc1.w" when the operand is that leaf of what is written
+struct LocData {
+  Span span;
+  Loc caller;
+  std::string callee;                                  ///< "affine[N = 2, I = 3]" when caller is set
+  /// Of an operator, call, assignment or `if`, in the order of the source; one an operand for `call`, `print` and
+  /// `transfer`, two a result (one a branch) for `if`. Empty when not known.
+  std::vector<OperandText> operands;
+};
 
 /// Raw little-endian elements of a constant, row-major, shared between copies.
 using Data = std::shared_ptr<const std::vector<std::byte>>;

@@ -29,6 +29,8 @@ enum class Trait : uint32_t {
   IntOnly = 1u << 19,        ///< integers; with BoolOk also bool
   BoolOnly = 1u << 20,
   Cheap = 1u << 21,          ///< recomputing beats storing
+  Library = 1u << 22,        ///< a routine on whole rows (the last dim) or matrices (the last two) in dense memory; leading
+                             ///< dims are a batch
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -47,10 +49,12 @@ enum class ShapeRule : uint8_t {
   ReduceBool,    ///< any, all
   ReduceIndex,   ///< i64; attr axes (one axis, or all: index into the flattened order)
   Matmul,        ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
+  Attention,     ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
   Conv,          ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, out_last
   Reshape, Permute, Broadcast, Slice, Pad, Concat, Flip,
   Gather, DynamicSlice, UpdateSlice, DynamicUpdate, Scatter,
   Created,       ///< attrs shape, dtype
+  Library,       ///< rows of library routines, each by its own rule (InferLibrary.cpp)
   Given,         ///< result types are given by the maker and checked by the verifier where it can
   First,         ///< the type of operand 0, whatever the others are
   None,          ///< no results

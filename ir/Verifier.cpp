@@ -241,7 +241,11 @@ class Verifier {
           return fail(o, "needs a name for each operand");
         }
         return true;
-      case OpKind::Seed: return isInt(o.operand(0)->type.dtype) || fail(o, "needs an integer seed");
+      case OpKind::Seed:
+        for (const Value* v : o.operands()) {
+          if (!isInt(v->type.dtype) || !v->type.shape.empty()) return fail(o, "needs an integer seed and count");
+        }
+        return true;
       default: return true;
     }
   }

@@ -1,6 +1,6 @@
-// Removes what nobody uses: ops without effect (also those that can fault, and loops), results of `if`, carried values
-// of loops, operands of fused ops. Liveness is marked backward from effects and returned values; a carried value that
-// only feeds itself is dead.
+// Removes what nobody uses: ops without effect (also those that can fault, and `for` loops), results of `if`, carried
+// values of loops, operands of fused ops. Liveness is marked backward from effects and returned values; a carried value
+// that only feeds itself is dead.
 #include <unordered_set>
 
 #include "passes/Passes.h"
@@ -54,7 +54,9 @@ class Eliminator {
   void rootsOf(const Region& r) {
     for (const auto& op : r.ops) {
       for (const auto& inner : op->regions) rootsOf(*inner);
-      if (op->has(Trait::HasSideEffect) || op->kind == OpKind::Call) markOp(op.get());
+      // That a `while` ends is not known, and a program that does not end is not one that does.
+      const bool runs = op->has(Trait::HasSideEffect) || op->kind == OpKind::Call || op->kind == OpKind::While;
+      if (runs) markOp(op.get());
     }
   }
 

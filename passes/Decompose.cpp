@@ -123,10 +123,12 @@ void decomposeRegion(Region& region) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
     for (const auto& inner : op.regions) decomposeRegion(*inner);
-    Value* old = op.has(Trait::RowWise) || op.kind == OpKind::Conv ? op.result() : nullptr;
-    if (!old) continue;
-    Value* made = op.kind == OpKind::Conv ? decomposeConv(op) : RowWise(op).build();
+    Value* made = op.kind == OpKind::Conv        ? decomposeConv(op)
+                  : op.kind == OpKind::Attention ? decomposeAttention(op)
+                  : op.has(Trait::RowWise)       ? RowWise(op).build()
+                                                 : nullptr;
     if (!made) continue;
+    Value* old = op.result();
     if (made->type.place.isFree()) made->type.place = old->type.place;
     if (made->name.empty()) made->name = old->name;
     old->replaceAllUsesWith(made);

@@ -8,4 +8,7 @@ namespace tenc::passes {
 /// in for each out is a sum of shifted inputs; weights are turned when output channels make the better vectors.
 ir::Value* decomposeConv(ir::Op& conv);
 
+/// The value that replaces the result of an `attention`. Never more than a few MiB of scores exist at a time.
+ir::Value* decomposeAttention(ir::Op& attention);
+
 }  // namespace tenc::passes

@@ -67,10 +67,8 @@ class Convolution {
   }
 
   Value* zeros() {
-    Value* zero = b_.scalar(x_->type.dtype, 0);
-    Value* v = b_.broadcastTo(zero, op_.result()->type.shape);
-    v->type.place = op_.result()->type.place;
-    return v;
+    const Type t = {x_->type.dtype, op_.result()->type.shape, op_.result()->type.place};
+    return b_.makeTyped(OpKind::Fill, {b_.scalar(t.dtype, 0)}, {t}, {{"shape", t.shape}})->result();
   }
 
   /// The part of a vector register that columns fill, over all registers of a row of them.

@@ -340,6 +340,7 @@ Role roleOf(const Op& op) {
     default: break;
   }
   if (op.has(Trait::Elementwise)) return Role::Pointwise;
+  if (op.has(Trait::Library)) return Role::Single;
   if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;
   return Role::Barrier;
 }

@@ -15,7 +15,7 @@ enum class Role : uint8_t {
   Reduction,    ///< also matrix products that are loops
   Product,
   Update,   ///< writes some elements of operand 0 in place
-  Single,   ///< stays an op of its own within the segment (transfer, load, rng_next, constants)
+  Single,   ///< stays an op of its own within the segment (transfer, load, rng_next, library routines, constants)
   Barrier,  ///< effects and control flow: nothing moves across
 };
 Role roleOf(const ir::Op& op);

@@ -18,12 +18,12 @@ namespace {
 
 bool isElementRead(const Op& op) {
   return op.kind == OpKind::Gather && op.result()->type.rank() == 0 &&
-         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 1;
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 1 && op.operand(0)->type.size() > 0;
 }
 
 bool isElementUpdate(const Op& op) {
   return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 &&
-         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2;
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2 && op.operand(0)->type.size() > 0;
 }
 
 /// x[2, 3] at compile-time places is reshape(slice(x)).
@@ -98,10 +98,17 @@ class NativeCheck {
     for (const auto& r : loop_.results) {
       if (!device(r.get())) return false;
     }
-    return control(loop_, true);
+    return control(loop_, true) && !handsToHost();
   }
 
  private:
+  /// A kernel on another device cannot write a value of the host.
+  bool handsToHost() const {
+    if (device_.empty() || loop_.func()->module->actual(device_) == "cpu") return false;
+    return std::any_of(loop_.results.begin(), loop_.results.end(),
+                       [](const auto& r) { return r->type.place.isFree() && !r->unused(); });
+  }
+
   bool tensor(const Value* v) const { return v->type.rank() > 0; }
 
   bool device(const Value* v) {

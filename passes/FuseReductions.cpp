@@ -24,6 +24,8 @@ bool splits(OpKind k) {
          k == OpKind::Any || k == OpKind::All;
 }
 
+bool isPosition(OpKind k) { return k == OpKind::ArgMax || k == OpKind::ArgMin; }
+
 OpKind combining(OpKind k) {
   switch (k) {
     case OpKind::Prod: return OpKind::Mul;
@@ -108,6 +110,42 @@ void splitReduction(Op& op) {
     v = reshaped(b, v, result.shape);
   }
   if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", result.dtype}});
+  op.result()->replaceAllUsesWith(v);
+  v->name = op.result()->name;
+  op.erase();
+}
+
+/// The position in a whole tensor in two steps: each part's best value and its position there, then the best part. The
+/// last part may overlap the one before: what they share is found in both, and the earlier part comes first.
+void splitPosition(Op& op) {
+  ir::Builder b(&op);
+  b.setLoc(op.loc);
+  Value* v = op.operand(0);
+  const int64_t n = v->type.size();
+  int64_t parts = std::max<int64_t>(partsOf(n), kMostParts / 4);
+  const int64_t length = n / parts;
+  OpKind extreme = op.kind == OpKind::ArgMax ? OpKind::ReduceMax : OpKind::ReduceMin;
+  const std::vector<int64_t> along{1};
+  v = reshaped(b, v, {n});
+  auto slice = [&](int64_t from, int64_t size) {
+    return size == n ? v
+                     : b.value(OpKind::Slice, {v},
+                               {{"starts", ir::Dims{from}}, {"sizes", ir::Dims{size}}, {"steps", ir::Dims{1}}});
+  };
+  Value* rows = reshaped(b, slice(0, parts * length), {parts, length});
+  Value* values = b.value(extreme, {rows}, {{"axes", along}});
+  Value* positions = b.value(op.kind, {rows}, {{"axes", along}});
+  if (parts * length < n) {
+    Value* last = reshaped(b, slice(n - length, length), {1, length});
+    values = b.value(OpKind::Concat, {values, b.value(extreme, {last}, {{"axes", along}})}, {{"axis", int64_t{0}}});
+    positions =
+        b.value(OpKind::Concat, {positions, b.value(op.kind, {last}, {{"axes", along}})}, {{"axis", int64_t{0}}});
+  }
+  Value* part = b.value(op.kind, {values}, {{"axes", std::vector<int64_t>{0}}});
+  Value* within = b.value(OpKind::Gather, {positions, part}, {{"axes", std::vector<int64_t>{0}}, {"at", int64_t{0}}});
+  Value* start = b.value(OpKind::Mul, {part, b.scalarInt(ir::DType::I64, length)});
+  start = b.value(OpKind::Min, {start, b.scalarInt(ir::DType::I64, n - length)});
+  v = reshaped(b, b.value(OpKind::Add, {start, within}), op.result()->type.shape);
   op.result()->replaceAllUsesWith(v);
   v->name = op.result()->name;
   op.erase();
@@ -214,7 +252,7 @@ bool readOnce(const Value* v) {
 void prepareReductions(ir::Region& region) {
   std::vector<Op*> work;
   for (auto& op : region.ops) {
-    if (splits(op->kind)) work.push_back(op.get());
+    if (splits(op->kind) || isPosition(op->kind)) work.push_back(op.get());
   }
   for (Op* op : work) {
     const ir::Type& from = op->operand(0)->type;
@@ -222,6 +260,10 @@ void prepareReductions(ir::Region& region) {
     int64_t size = from.size();
     int64_t results = to.size();
     if (size == 0 || results == 0) continue;
+    if (isPosition(op->kind)) {
+      if (results == 1 && size >= kManyElements && from.dtype != ir::DType::Bool) splitPosition(*op);
+      continue;
+    }
     int64_t count = size / results;
     if (count > kMostUnrolled && splitLastDim(*op)) continue;
     if (count <= kMostUnrolled) {

@@ -18,12 +18,13 @@ const std::vector<std::string_view>& placementPipeline() {
 }
 
 const std::vector<std::string_view>& movesPipeline() {
-  static const std::vector<std::string_view> names{"inline", "decompose", "simplify", "cse", "dce", "moves"};
+  static const std::vector<std::string_view> names{"inline", "dce", "moves"};
   return names;
 }
 
 const std::vector<std::string_view>& optimisationPipeline() {
-  static const std::vector<std::string_view> names{"bind-devices", "place-free", "fuse", "dce"};
+  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse",  "dce",
+                                                   "bind-devices", "place-free", "fuse", "dce"};
   return names;
 }
 

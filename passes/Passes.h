@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/DeviceTable.h"
 #include "ir/Ir.h"
 #include "support/Diagnostics.h"
 
@@ -12,7 +13,7 @@ namespace tenc::passes {
 struct Context {
   Diagnostics* diags = nullptr;
   const SourceManager* sources = nullptr;
-  int cudaCount = 0;
+  ir::DeviceTable machine;           ///< the devices that are there
   std::string debug;                 ///< --debug=pass: print why rewrites are declined
   bool fuse = true;                  ///< --no-fuse: one kernel an op, for differential tests
   std::string fp = "strict";         ///< strict, contract, fast

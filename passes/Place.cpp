@@ -14,31 +14,18 @@ const ir::DeviceDecl* Devices::declaration(std::string_view name) const {
 }
 
 std::string Devices::normal(std::string_view name) const {
-  if (name == "cuda") return "cuda:0";
   const ir::DeviceDecl* d = declaration(name);
-  if (!d || d->choices.size() != 1) return std::string(name);
-  std::string only = d->actual.empty() ? d->choices[0] : d->actual;
-  return only == "cuda" ? "cuda:0" : only;
+  if (!d || d->choices.size() != 1) return d ? std::string(name) : ir::DeviceTable::normal(name);
+  return ir::DeviceTable::normal(d->actual.empty() ? d->choices[0] : d->actual);
 }
 
 std::string Devices::actual(std::string_view name) const {
   if (name.empty()) return std::string(kHost);
-  std::string found(module_.actual(name));
-  return found == "cuda" ? "cuda:0" : found;
+  return ir::DeviceTable::normal(module_.actual(name));
 }
 
 std::string Devices::whyUnavailable(std::string_view name) const {
-  std::string device = actual(name);
-  if (device == kHost) return "";
-  std::string_view prefix = "cuda:";
-  if (device.starts_with(prefix) && device.size() > prefix.size() &&
-      std::all_of(device.begin() + 5, device.end(), [](char c) { return c >= '0' && c <= '9'; })) {
-    bool there = device.size() < 12 && std::stoi(device.substr(5)) < cudaCount_;
-    if (there) return "";
-  }
-  std::string all = "this machine has cpu";
-  for (int i = 0; i < cudaCount_; ++i) all += ", cuda:" + std::to_string(i);
-  return all;
+  return machine_.has(actual(name)) ? "" : machine_.text();
 }
 
 Instance* Shared::instantiate(ir::Func& callee, const std::string& key, Instance&& seed,
@@ -109,12 +96,11 @@ void inferEntryPoint(Shared& shared, ir::Func& f) {
   infer(shared, root);
 }
 
-/// Hands collected errors over; true when there were none.
-bool report(Shared& shared) {
+bool reportOps(Shared& shared, const Instance& instance, const ir::Region& region) {
   bool clean = true;
-  for (const Instance& instance : shared.instances) {
-    for (const auto& [op, list] : instance.errors) {
-      for (const Diagnostic& d : list) {
+  for (const auto& op : region.ops) {
+    if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
+      for (const Diagnostic& d : found->second) {
         clean = false;
         Diagnostics::Builder b = shared.context.diags->report(d.code, d.span, d.message);
         b.label(d.label);
@@ -123,7 +109,17 @@ bool report(Shared& shared) {
         for (const Help& h : d.helps) b.help(h.text, h.edits);
       }
     }
+    for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner);
   }
+  return clean;
+}
+
+/// Hands collected errors over, in the order of the program; true when there were none. What several leaves or several
+/// instances say of one place is one error.
+bool report(Shared& shared) {
+  bool clean = true;
+  for (const Instance& instance : shared.instances)
+    if (!instance.errors.empty()) clean &= reportOps(shared, instance, *instance.func->body);
   return clean;
 }
 
@@ -140,7 +136,7 @@ void markLive(Instance& instance, std::map<const Instance*, bool>& live) {
 
 bool place(ir::Module& m, Context& c) {
   using namespace placing;
-  Shared shared{m, c, Devices(m, c.cudaCount), {}, {}, {}, {}};
+  Shared shared{m, c, Devices(m, c.machine), {}, {}, {}, {}};
   std::vector<ir::Func*> roots = entryPoints(m);
   for (const auto& f : m.funcs) shared.templates[f->name] = f.get();
   for (ir::Func* f : roots) inferEntryPoint(shared, *f);

@@ -1,6 +1,7 @@
 // Private to the placement pass: what its three stages share. `Place.cpp` makes instances of functions,
-// `PlaceInfer.h` decides where every value lives without changing any op, `PlaceRewrite.cpp` then inserts the moves,
-// and `PlaceReport.cpp` writes the diagnostics with the provenance of each operand.
+// `PlaceInfer.h` decides where every value lives without changing any op, `PlaceRewrite.cpp` then inserts the moves.
+// `PlaceReport.cpp` writes the diagnostics with the provenance of each operand, `PlaceHelp.cpp` what would mend them at
+// which cost, and `PlaceText.cpp` finds the operands in the source.
 #pragma once
 #include <deque>
 #include <map>
@@ -23,8 +24,9 @@ inline constexpr std::string_view kHost = "cpu";
 /// Names of devices as the checks see them. A device with a fallback is its own device; `device d = cuda:0` is not.
 class Devices {
  public:
-  Devices(const ir::Module& m, int cudaCount) : module_(m), cudaCount_(cudaCount) {}
-  /// The name that checks compare: "cuda" is "cuda:0", a declaration without fallback is what it stands for.
+  Devices(const ir::Module& m, const ir::DeviceTable& machine) : module_(m), machine_(machine) {}
+  /// The name that checks compare: a kind alone is its first device, a declaration without fallback is what it stands
+  /// for.
   std::string normal(std::string_view name) const;
   /// The device behind a normal name on this machine.
   std::string actual(std::string_view name) const;
@@ -34,7 +36,7 @@ class Devices {
  private:
   const ir::DeviceDecl* declaration(std::string_view name) const;
   const ir::Module& module_;
-  int cudaCount_;
+  const ir::DeviceTable& machine_;
 };
 
 /// Why a value lives where it lives; `from` and `cause` of ValueInfo say more.
@@ -111,6 +113,9 @@ inline bool isPoison(const ir::Placement& p) { return p.device == kPoison; }
 /// Free, or a rank-0 value on the host: mixes with everything (P3).
 inline bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == kHost); }
 
+/// The device that a place written in a signature ("", "gpu", "$D") stands for in an instance.
+std::string expectedPlace(const Shared& shared, const Instance& instance, const std::string& written);
+
 /// Writes diagnostics of one instance with labels at operands, provenance notes and the call chain.
 class Reporter {
  public:
@@ -121,45 +126,87 @@ class Reporter {
     std::string device;  ///< where it is at this use
     size_t number;
   };
-  /// E0301: `operands` has the first operand of each device at least; `what` is "operands of `@`".
-  Diagnostic mixed(const ir::Op& op, const std::string& what, const std::vector<Operand>& operands) const;
-  /// E0302: a value on `actual` assigned to a `var` on `expected`.
+  /// Where an operand stands in the source, and whether a `.to(d)` may follow it directly.
+  struct Use {
+    Span span;
+    bool postfix = false;
+    bool whole = true;   ///< the span is the operand's whole text, so that a mended line can be written
+    Span undo{};         ///< the `.to(d)` at the end of the text that a mended line leaves out
+    std::string name{};  ///< the text in quotes when it is short
+  };
+  /// What a move of a value costs: bytes, and how often. Nothing when a loop's trips are not known.
+  struct Cost {
+    int64_t bytes;
+    std::optional<int64_t> trips;
+  };
+  struct Move {
+    const ir::Value* value;
+    Use use;
+    Cost cost;
+    int leaves;  ///< of a tree that moves as one
+  };
+
+  /// E0301: `what` is "operands of `@`"; the operands are to move to `fixed`, when that is given.
+  Diagnostic mixed(const ir::Op& op, const std::string& what, const std::vector<Operand>& operands,
+                   const std::string& fixed = {}) const;
+  /// E0302: operand `number` of `op`, a value on `actual`, assigned to a `var` on `expected`.
   Diagnostic assignment(const ir::Op& op, const ir::Value* value, const std::string& actual,
-                        const std::string& variable, const ir::Value* old, const std::string& expected) const;
-  /// E0303: a value must be on `expected`; `message` says what wants it.
-  Diagnostic wrongPlace(const ir::Op& op, std::string message, const Operand& operand,
+                        const std::string& variable, const ir::Value* old, const std::string& expected,
+                        size_t number) const;
+  /// E0303: a value, or the leaves of one, must be on `expected`; `message` says what wants it.
+  Diagnostic wrongPlace(const ir::Op& op, std::string message, const std::vector<Operand>& leaves,
                         const std::string& expected) const;
   /// E0304
   Diagnostic unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const;
 
-  /// The op as the source calls it: "+", or the built-in's name where the text begins with one.
-  std::string writtenName(const ir::Op& op) const;
-  /// "`x`" or `otherwise`.
-  static std::string display(const ir::Value* v, std::string_view otherwise);
+  /// "operands of `+`", by the built-in's name where the text begins with one.
+  std::string subjectOf(const ir::Op& op) const;
+  /// Whether the text of the op is that of an assignment.
+  bool isAssignment(const ir::Op& op) const;
+  /// Where the source writes operand `number` of `op`, the value `v`.
+  Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
+  /// The text of operand `number` of any op, conditions included; invalid when it is not known.
+  Span textOf(const ir::Op& op, const ir::Value* v, size_t number) const;
+  /// Bytes times trips of all moves; nothing when a number of trips is not known.
+  static std::optional<int64_t> total(const std::vector<Move>& moves);
 
  private:
   Span spanOf(const ir::Op& op) const;
   Span spanOf(const ir::Value* v) const;
-  /// Where operand `number` stands in the source text of `op`, and whether a `.to(d)` may follow it directly.
-  struct Use {
-    Span span;
-    bool postfix = false;
-    bool whole = true;  ///< the span is the operand's whole text, so that a mended line can be written
-  };
-  Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
-  void provenance(Diagnostic& d, const ir::Value* v, const std::string& device) const;
+  /// The text of an operation's operands and operator.
+  Span extentOf(const ir::Value* v) const;
+  Span withBrackets(Span s) const;
+  Use useAt(Span span, std::string leaf) const;
+  Use guessedUse(const ir::Op& op, const ir::Value* v, size_t number) const;
+  bool isCompound(const ir::Op& op) const;
+  /// "`x`" or `otherwise`.
+  static std::string display(const ir::Value* v, std::string_view otherwise);
+  std::string nameOf(const ir::Value* v, const Use& use, std::string_view otherwise) const;
+
+  /// `who` is what the first note calls the value.
+  void provenance(Diagnostic& d, const ir::Value* v, const std::string& device, std::string who) const;
   void callChain(Diagnostic& d) const;
-  void moveHelp(Diagnostic& d, const ir::Value* v, const Use& use, const std::string& device) const;
+
+  Cost costOf(const ir::Value* v) const;
+  bool isRepeated(const ir::Op& op) const;
+  std::vector<Move> movesTo(const ir::Op& op, const std::vector<Operand>& operands, const std::string& device) const;
+  /// A device as the function at hand may write it: by its device variable where there is one.
+  std::string spelled(const std::string& device) const;
+  /// Where the result of `op` has to be, by the signature or the variable that it goes to; "" when nothing asks.
+  std::string wantedPlace(const ir::Op& op) const;
+  void moveHelp(Diagnostic& d, const ir::Op& op, const std::vector<Move>& moves, const std::string& device,
+                std::string_view lead, std::string_view end) const;
+  void hoistHelp(Diagnostic& d, const ir::Op& op, const Move& move, const std::string& device) const;
 
   const Shared& shared_;
   const Instance& instance_;
 };
 
-/// "12 B", "196 KiB", "1.5 MiB".
-std::string bytesText(int64_t bytes);
 /// "@", "+", "where": how the source writes an op.
 std::string sourceName(const ir::Op& op);
 /// The value behind broadcasts that the frontend inserted.
 const ir::Value* behindBroadcast(const ir::Value* v);
+/// The value behind what one built-in made of its operand on the way to `op`, as `stack` does.
+const ir::Value* writtenOperand(const ir::Op& op, const ir::Value* v);
 
 }  // namespace tenc::passes::placing

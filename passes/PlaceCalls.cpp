@@ -44,18 +44,22 @@ std::string Inference::signaturePlace(const std::vector<std::string>& places, si
   return i < places.size() ? places[i] : std::string();
 }
 
+std::string expectedPlace(const Shared& shared, const Instance& instance, const std::string& written) {
+  if (written.empty()) return instance.own;
+  if (!written.starts_with("$")) return shared.devices.normal(written);
+  auto it = instance.deviceVars.find(written.substr(1));
+  return it == instance.deviceVars.end() ? instance.own : it->second;
+}
+
 std::string Inference::expected(const std::vector<std::string>& places, size_t i, const Instance& at) {
-  std::string p = signaturePlace(places, i);
-  if (p.empty()) return at.own;
-  if (!p.starts_with("$")) return shared_.devices.normal(p);
-  auto it = at.deviceVars.find(p.substr(1));
-  return it == at.deviceVars.end() ? at.own : it->second;
+  return expectedPlace(shared_, at, signaturePlace(places, i));
 }
 
 bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
   bool fixedOwn = !callee.ownDevice.empty() && callee.ownDevice[0] != '$';
   if (fixedOwn) seed.own = shared_.devices.normal(callee.ownDevice);
   std::map<std::string, std::vector<Reporter::Operand>> groups;  // "" is the function's own device
+  std::map<std::pair<std::string, std::string>, std::vector<Reporter::Operand>> wrong;  // of a parameter and its device
   bool ok = true;
   for (size_t i = 0; i < op.operandCount(); ++i) {
     const Value* v = op.operand(i);
@@ -74,11 +78,15 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
       if (device == place) continue;
       std::string param = callee.body->args[i]->name.empty() ? "parameter " + std::to_string(i + 1)
                                                              : "parameter `" + callee.body->args[i]->name + "`";
-      fail(op, report_.wrongPlace(
-                   op, param + " of `" + sourceName(op) + "` is on " + device + ", the argument is on " + place,
-                   {v, place, i}, device));
+      wrong[{std::move(param), std::move(device)}].push_back({v, place, i});
       ok = false;
     }
+  }
+  for (const auto& [parameter, list] : wrong) {
+    const auto& [param, device] = parameter;
+    std::string message =
+        param + " of `" + sourceName(op) + "` is on " + device + ", the argument is on " + list[0].device;
+    fail(op, report_.wrongPlace(op, std::move(message), list, device));
   }
   for (const auto& [name, list] : groups) {
     bool agreed = std::all_of(list.begin(), list.end(), [&](const auto& o) { return o.device == list[0].device; });
@@ -120,7 +128,7 @@ void Inference::returned(Op& op) {
       std::string subject = "the result of `" + in_.func->signature + "`";
       std::string rule = written.empty() ? " belongs on " + wanted + ", the function's own device, but is on "
                                          : " is declared on " + wanted + " but is on ";
-      fail(op, report_.wrongPlace(op, subject + rule + place, {v, place, i}, wanted));
+      fail(op, report_.wrongPlace(op, subject + rule + place, {{v, place, i}}, wanted));
       place = wanted;  // callers rely on the signature
     }
     in_.results.push_back({place});

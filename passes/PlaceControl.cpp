@@ -59,7 +59,7 @@ bool Inference::loopRound(Op& op, size_t first, size_t lead) {
       need(*yield, k, places[k], "literal");
     } else if (!mixes(arg->type) && end != places[k]) {
       const std::string name = arg->name;
-      fail(*yield, report_.assignment(*yield, y, end, name, arg, places[k]));
+      fail(*yield, report_.assignment(*yield, y, end, name, arg, places[k], k));
       places[k] = kPoison;
     } else if (places[k].empty()) {
       places[k] = end;
@@ -102,7 +102,7 @@ std::string Inference::branchPlace(Op& op, const Op* const (&yields)[2], size_t 
     return at[1 - b];
   }
   if (at[0] == at[1]) return at[0];
-  fail(op, report_.mixed(op, "the branches of `if`", {{v[0], at[0], 0}, {v[1], at[1], 1}}));
+  fail(op, report_.mixed(op, "the branches of `if`", {{v[0], at[0], 2 * k}, {v[1], at[1], 2 * k + 1}}));
   return std::string(kPoison);
 }
 

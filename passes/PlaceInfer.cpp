@@ -84,11 +84,11 @@ std::string Inference::annotated(const Op& op, size_t valueOperand) {
   return resolve(op, name);
 }
 
-Inference::Agreement Inference::agree(const Op& op, const std::string& what, size_t first) {
+Inference::Agreement Inference::agree(const Op& op) {
   Agreement a;
   std::vector<Reporter::Operand> all;
   bool mixed = false;
-  for (size_t i = first; i < op.operandCount(); ++i) {
+  for (size_t i = 0; i < op.operandCount(); ++i) {
     const Value* v = op.operand(i);
     std::string device = use(op, i);
     if (device == kPoison) {
@@ -107,7 +107,9 @@ Inference::Agreement Inference::agree(const Op& op, const std::string& what, siz
       mixed = true;
     }
   }
-  if (mixed && !a.failed) fail(op, report_.mixed(op, what, all));
+  // What is assigned to elements of a variable goes where the variable is.
+  const bool assigns = op.has(Trait::Scatters) && report_.isAssignment(op);
+  if (mixed && !a.failed) fail(op, report_.mixed(op, report_.subjectOf(op), all, assigns ? all[0].device : ""));
   a.failed |= mixed;
   return a;
 }
@@ -123,7 +125,7 @@ void Inference::created(Op& op) {
 }
 
 void Inference::plain(Op& op) {
-  Agreement a = agree(op, "operands of `" + report_.writtenName(op) + "`");
+  Agreement a = agree(op);
   if (a.failed) return poison(op);
   if (!a.device.empty()) {
     Why why = a.from && seen(a.from).entered ? Why::Entered : Why::Operand;
@@ -188,6 +190,7 @@ void Inference::visit(Op& op) {
     case OpKind::To: return to(op);
     case OpKind::CheckPlace: return checkPlace(op);
     case OpKind::SamePlace: return samePlace(op);
+    case OpKind::OnePlace: return onePlace(op);
     case OpKind::DeviceEq: return deviceEq(op);
     case OpKind::Transfer: return transfer(op);
     case OpKind::For: return loop(op, 3, 1);
@@ -218,7 +221,10 @@ void Inference::free(Op& op) {
 }
 
 void Inference::on(Op& op) {
-  std::string device = annotated(op, 0);
+  // Of "the device of a value" the first value counts that is not a free one.
+  size_t like = 0;
+  while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
+  std::string device = annotated(op, like);
   enclosing_[&op] = on_;
   Op* outer = on_;
   on_ = &op;
@@ -275,10 +281,10 @@ void Inference::checkPlace(Op& op) {
     const std::string& what = op.stringAttr("what");
     if (what.starts_with("var")) {
       std::string name = what.size() > 4 ? what.substr(4) : "";
-      fail(op, report_.assignment(op, v, here, name, nullptr, device));
+      fail(op, report_.assignment(op, v, here, name, nullptr, device, 0));
     } else {
       std::string subject = what.empty() ? std::string("this value") : what;
-      fail(op, report_.wrongPlace(op, subject + " must be on " + device + ", the value is on " + here, {v, here, 0},
+      fail(op, report_.wrongPlace(op, subject + " must be on " + device + ", the value is on " + here, {{v, here, 0}},
                                   device));
     }
     // What is built is typed as declared: later uses are checked against the declaration.
@@ -305,10 +311,24 @@ void Inference::samePlace(Op& op) {
   } else if (mixes(fresh->type)) {
     need(op, 0, wanted, "literal");
   } else if (here != wanted) {
-    fail(op, report_.assignment(op, fresh, here, name, old, wanted));
+    fail(op, report_.assignment(op, fresh, here, name, old, wanted, 0));
   }
   set(op.result(), result, why, from, &op).scope = scope;
   info(op.result()).constant = info(fresh).constant;
+}
+
+void Inference::onePlace(Op& op) {
+  std::vector<Reporter::Operand> all;
+  bool mixed = false;
+  for (size_t i = 0; i < op.operandCount(); ++i) {
+    const Value* v = op.operand(i);
+    std::string device = seen(v).device;
+    if (device == kPoison) return;
+    if (mixes(v->type)) continue;
+    mixed |= !all.empty() && all[0].device != device;
+    all.push_back({v, std::move(device), i});
+  }
+  if (mixed) fail(op, report_.mixed(op, op.stringAttr("what"), all));
 }
 
 std::string Inference::variableName(const Op& op, const Value* old) {

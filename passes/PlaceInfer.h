@@ -75,7 +75,7 @@ class Inference {
   };
 
   /// The one device of the placed operands among [first, count).
-  Agreement agree(const Op& op, const std::string& what, size_t first = 0);
+  Agreement agree(const Op& op);
   void created(Op& op);
 
   /// An op that runs where its operands live (P2).
@@ -94,6 +94,7 @@ class Inference {
   void to(Op& op);
   void checkPlace(Op& op);
   void samePlace(Op& op);
+  void onePlace(Op& op);
   static std::string variableName(const Op& op, const Value* old);
   void deviceEq(Op& op);
 

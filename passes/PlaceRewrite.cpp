@@ -34,7 +34,7 @@ class Rewrite {
     for (size_t i = 0; i < found->second.size(); ++i) {
       const Need& need = found->second[i];
       if (need.device.empty()) continue;
-      op.setOperand(i, moved(op.operand(i), need, op));
+      op.setOperand(i, moved(op.operand(i), need, op, i));
     }
   }
 
@@ -44,6 +44,7 @@ class Rewrite {
       case OpKind::To:
       case OpKind::CheckPlace:
       case OpKind::SamePlace: return replace(op, op.operand(0));
+      case OpKind::OnePlace: return op.erase();
       case OpKind::DeviceEq: return replaceByBool(op, *in_.info[op.result()].constant);
       case OpKind::If: {
         auto taken = in_.taken.find(&op);
@@ -94,13 +95,15 @@ class Rewrite {
   // ---- moves
 
   /// A copy of its own for each use; the pass `moves` leaves one for all.
-  Value* moved(Value* v, const Need& need, Op& user) {
+  Value* moved(Value* v, const Need& need, Op& user, size_t operand) {
     if (v->type.place.device == need.device) return v;
     if (v->type.place.isFree() || (mixes(v->type) && need.cause == "literal")) {
       if (Value* made = materialised(v, need, user)) return made;
     }
     Builder b(&user);
-    b.setLoc(need.entry ? need.entry->loc : user.loc);
+    const Span written = Reporter(shared_, in_).textOf(user, v, operand);
+    const Span span = shared_.module.span(need.entry ? need.entry->loc : user.loc);
+    b.setLoc(shared_.module.addLoc({span, {}, {}, {{written, ""}}}));
     ir::Type type = v->type;
     type.place.device = need.device;
     Value* copy = b.makeTyped(OpKind::Transfer, {v}, {type}, {{"cause", need.cause}})->result();

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "runtime/Device.h"
 #include "runtime/Format.h"
@@ -48,6 +51,7 @@ class Executor {
   std::vector<void*> args_;
   std::vector<uint64_t> scalars_;
   std::vector<DeviceArg> deviceArgs_;
+  std::map<const std::byte*, std::unique_ptr<MappedTensor>> mapped_;  // files that buffers are in, by address
   PendingCopies pending_;
   uint64_t order_ = 0;   // steps given to devices so far
   bool failed_ = false;  // a device stopped, which was seen when something was waited for
@@ -224,10 +228,12 @@ class Executor {
         m_.seed = 0;
         std::memcpy(&m_.seed, read(s.tensors[0]), std::min<uint64_t>(8, bytes(s.tensors[0])));
         m_.draws = 0;
+        if (s.tensors.size() > 1) std::memcpy(&m_.draws, read(s.tensors[1]), std::min<uint64_t>(8, bytes(s.tensors[1])));
         return true;
       case Step::Kind::RngNext:
         setHost(s.tensors[0], m_.seed);
-        setHost(s.tensors[1], m_.draws++);
+        setHost(s.tensors[1], m_.draws);
+        if (s.counts) ++m_.draws;
         return true;
       case Step::Kind::Time:
         if (!devicesAreWell()) return false;
@@ -238,6 +244,8 @@ class Executor {
     return true;
   }
 
+  static constexpr int64_t kLooksUp = 64;
+
   struct LaunchContext {
     Executor* self;
     const abi::Kernel* kernel;
@@ -246,6 +254,7 @@ class Executor {
   bool launch(const Step& s) {
     const abi::Kernel& k = p_.kernels[s.kernel];
     scalars_.clear();
+    if (k.library) scalars_.push_back(reinterpret_cast<uint64_t>(k.library.get()));
     for (BufferId b : s.scalars) scalars_.push_back(host<uint64_t>(b));
     if (failed_) return devicesAreWell();
     if (Device* d = devices_[s.device]) {
@@ -269,8 +278,13 @@ class Executor {
           k.items, k.grain,
           [](void* c, int thread, int64_t begin, int64_t end) {
             auto* l = static_cast<LaunchContext*>(c);
-            l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), begin, end, &l->self->m_.fault,
-                          l->self->scratch(thread));
+            // One thread gets all items at once: it looks up now and then whether it is to stop.
+            const int64_t part = std::max(l->kernel->grain, (end - begin) / kLooksUp);
+            for (int64_t i = begin; i < end; i += part) {
+              if (l->self->m_.interrupted.load(std::memory_order_relaxed)) return;
+              l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), i, std::min(i + part, end),
+                            &l->self->m_.fault, l->self->scratch(thread));
+            }
           },
           &context);
     }
@@ -290,6 +304,7 @@ class Executor {
   bool transfer(const Step& s) {
     Device *from = deviceOf(s.src.buffer), *to = deviceOf(s.dst.buffer);
     ++order_;
+    if (from != to) ++result_.copies, result_.copiedBytes += s.bytes;
     if (from && to) {
       to->receive(place(s.dst), *from, place(s.src), s.bytes, order_);
     } else if (to) {
@@ -354,21 +369,38 @@ class Executor {
 
   bool load(const Step& s) {
     const auto& t = s.tensors[0];
-    const bool onHost = !deviceOf(t.buffer);
-    std::vector<std::byte> staging(onHost ? 0 : bytes(t));
-    if (onHost) settle(at(t), bytes(t), true);
-    std::byte* target = onHost ? at(t) : staging.data();
     std::string error;
-    if (!loadInto(s.path, s.format, t.dtype, t.shape, target, error)) return stop(FaultKind::File, s.site, error);
-    if (!onHost) put(t, target);
+    const FileSource source{s.path, s.format, s.name};
+    if (!deviceOf(t.buffer)) {
+      settle(at(t), bytes(t), true);
+      if (t.byteOffset == 0) {
+        // The buffer moves to the pages of the file; if it was in such pages already, those go.
+        if (auto mapped = MappedTensor::of(source, m_.options().files, t.dtype, t.shape)) {
+          std::byte* const before = std::exchange(address_[t.buffer], mapped->elements());
+          mapped_.emplace(mapped->elements(), std::make_unique<MappedTensor>(std::move(*mapped)));
+          mapped_.erase(before);
+          return true;
+        }
+      }
+      return loadInto(source, m_.options().files, t.dtype, t.shape, at(t), error) ||
+             stop(FaultKind::File, s.site, error);
+    }
+    std::vector<std::byte> staging(bytes(t));
+    if (!loadInto(source, m_.options().files, t.dtype, t.shape, staging.data(), error))
+      return stop(FaultKind::File, s.site, error);
+    put(t, staging.data());
     return true;
   }
 
   bool save(const Step& s) {
     if (!devicesAreWell()) return false;
     std::string error;
-    const auto& t = s.tensors[0];
-    return saveTensor(s.path, s.format, {t.dtype, t.shape, read(t)}, error) || stop(FaultKind::File, s.site, error);
+    std::vector<NamedTensor> tensors;
+    for (size_t i = 0; i < s.tensors.size(); ++i) {
+      const auto& t = s.tensors[i];
+      tensors.push_back({i < s.names.size() ? s.names[i] : "", {t.dtype, t.shape, read(t)}});
+    }
+    return saveTensors(s.path, s.format, tensors, m_.options().files, error) || stop(FaultKind::File, s.site, error);
   }
 
   void keepResults() {

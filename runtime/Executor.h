@@ -27,6 +27,7 @@ struct MachineOptions {
   // For tests:
   bool poisonHost = false;  ///< fills the host's arena before a run, so that what a run touched shows
   bool dropWaits = false;   ///< plants a bug: nobody waits for a device
+  FileAccess files = {};      ///< where loads and saves may go
 };
 
 class Machine {
@@ -72,6 +73,7 @@ struct RunResult {
   uint32_t site = 0;  ///< Stopped: index into Program::sites
   std::string text;   ///< assertion message, file error; Bug: what a virtual device found
   std::vector<BenchResult> benches;
+  uint64_t copies = 0, copiedBytes = 0;  ///< between devices
 };
 
 struct RunOptions {

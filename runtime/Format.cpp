@@ -15,6 +15,8 @@ std::string formatStep(const abi::Step& step, size_t first, const std::vector<st
     const std::string& f = step.formats[i];
     if (f == "@")
       text += t.device;
+    else if (f == kTextFormat)
+      text.append(reinterpret_cast<const char*>(at), static_cast<size_t>(t.shape[0]));
     else if (t.shape.empty())
       text += formatScalar(t.dtype, at, f);
     else

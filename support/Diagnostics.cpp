@@ -6,6 +6,8 @@
 namespace tenc {
 namespace {
 
+constexpr size_t kMostMessage = 1000;  // bytes: a name in it may be as long as the source
+
 constexpr CodeInfo kCodes[] = {
 #define TENC_DIAGNOSTIC(code, severity, title) {#code, Severity::severity, title},
 #include "support/DiagnosticKinds.def"
@@ -22,6 +24,12 @@ Code codeNamed(std::string_view name) {
 }
 
 Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string message) {
+  if (message.size() > kMostMessage) {
+    size_t end = kMostMessage;
+    while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xC0) == 0x80) --end;
+    message.resize(end);
+    message += "...";
+  }
   for (const Diagnostic& d : list_) {
     if (d.code == code && d.span == span && d.message == message) {
       dropped_ = {};

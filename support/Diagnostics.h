@@ -65,6 +65,8 @@ class Diagnostics {
   Builder report(Code code, Span span, std::string message);
   const std::vector<Diagnostic>& all() const { return list_; }
   size_t errors() const { return errors_; }
+  /// Whether further ones will only be counted.
+  bool full() const { return list_.size() >= kMostKept; }
   /// How many were only counted.
   size_t dropped() const { return droppedCount_; }
   bool ok() const { return errors_ == 0; }

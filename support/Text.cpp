@@ -1,6 +1,7 @@
 #include "support/Text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <vector>
 
@@ -101,6 +102,24 @@ void NearestName::consider(std::string_view candidate) {
   if (distance > std::max<size_t>(1, n / 3) || distance >= distance_) return;
   distance_ = distance;
   best_ = candidate;
+}
+
+namespace {
+bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+}  // namespace
+
+bool takesPostfix(std::string_view expression) {
+  int depth = 0;
+  for (char c : expression) {
+    if (c == '(' || c == '[')
+      ++depth;
+    else if (c == ')' || c == ']')
+      --depth;
+    else if (depth == 0 && !isWord(c) && c != '.' && c != ':')
+      return false;
+    if (depth < 0) return false;
+  }
+  return depth == 0 && !expression.empty();
 }
 
 std::string formatBytes(uint64_t bytes) {

@@ -7,7 +7,7 @@ import lit.formats
 config.name = "tenc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".tir", ".tl", ".test"]
-config.excludes = ["unit", "fuzz", "opt", "run", "numerics"]
+config.excludes = ["unit", "fuzz", "opt", "run", "numerics", "mutants"]
 config.test_source_root = os.path.dirname(__file__)
 binaries = os.path.abspath(lit_config.params.get("bin", os.path.join(config.test_source_root, "../build/release/bin")))
 config.test_exec_root = os.path.join(binaries, "../lit")
@@ -16,6 +16,7 @@ config.test_exec_root = os.path.join(binaries, "../lit")
 # FileCheck, not and count are where Debian's llvm-19-tools puts them.
 os.environ["PATH"] = "/usr/lib/llvm-19/bin:" + os.environ["PATH"]
 config.environment["PATH"] = os.environ["PATH"]
+config.environment["TENC_CACHE_DIR"] = ""  # no cache: every test compiles what it runs
 
 
 def tool(*names):

@@ -1,12 +1,15 @@
 #include "codegen/cpu/CpuBackend.h"
 
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include <algorithm>
+#include <cstring>
 #include <thread>
+#include <unordered_map>
 
+#include "codegen/cpu/CompileParts.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/Jit.h"
@@ -17,10 +20,9 @@
 namespace tenc::codegen::cpu {
 namespace {
 
-/// Adds one kernel to a module and fills all of `out` but its address.
+/// Adds one kernel to a module and fills all of `out` but its name and address.
 void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const CpuOptions& options, abi::Kernel& out,
                 std::string& error) {
-  out.name = k.name;
   switch (k.kind) {
     case Kernel::Kind::Loop: {
       Schedule s = makeSchedule(k);
@@ -48,50 +50,133 @@ void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const
 
 std::string functionName(size_t i) { return "kernel" + std::to_string(i); }
 
+struct CompiledKernel {
+  size_t index;  ///< its function is functionName(index)
+  int64_t items, grain;
+  uint64_t scratchBytes;
+};
+
+/// What one thread compiled.
+struct CompiledPart {
+  std::vector<CompiledKernel> kernels;
+  ObjectFile object;
+};
+
+// Parts as bytes: their number; for each the numbers of kernels and of bytes, the kernels, the object. All numbers
+// are 64 bits of this machine.
+
+std::string writeParts(const std::vector<CompiledPart>& parts) {
+  std::string text;
+  auto put = [&](uint64_t n) { text.append(reinterpret_cast<const char*>(&n), sizeof n); };
+  put(parts.size());
+  for (const CompiledPart& p : parts) {
+    put(p.kernels.size());
+    put(p.object.size());
+    for (const CompiledKernel& k : p.kernels) {
+      put(k.index);
+      put(static_cast<uint64_t>(k.items));
+      put(static_cast<uint64_t>(k.grain));
+      put(k.scratchBytes);
+    }
+    text.append(p.object.data(), p.object.size());
+  }
+  return text;
+}
+
+/// False when the text is not that of parts with `kernels` kernels.
+bool readParts(std::string_view text, size_t kernels, std::vector<CompiledPart>& parts) {
+  bool good = true;
+  auto get = [&]() -> uint64_t {
+    uint64_t n = 0;
+    good = good && text.size() >= sizeof n;
+    if (!good) return 0;
+    std::memcpy(&n, text.data(), sizeof n);
+    text.remove_prefix(sizeof n);
+    return n;
+  };
+  size_t found = 0;
+  for (uint64_t count = get(); good && count > 0; --count) {
+    CompiledPart& p = parts.emplace_back();
+    uint64_t n = get();
+    const uint64_t bytes = get();
+    for (; good && n > 0; --n, ++found) {
+      const uint64_t index = get();
+      const auto items = static_cast<int64_t>(get()), grain = static_cast<int64_t>(get());
+      p.kernels.push_back({index, items, grain, get()});
+      good = good && index < kernels;
+    }
+    good = good && bytes <= text.size();
+    if (!good) break;
+    p.object.assign(text.begin(), text.begin() + bytes);
+    text.remove_prefix(bytes);
+  }
+  good = good && found == kernels && text.empty();
+  if (!good) parts.clear();
+  return good;
+}
+
 class CpuBackend : public Backend {
  public:
-  explicit CpuBackend(const CpuOptions& options) : options_(options) {
+  explicit CpuBackend(const CpuOptions& options) : options_(options), cache_(options.cache) {
     std::string ignored;
     target_ = targetNamed(options.target, ignored).value_or(hostTarget());
+    const std::string build = options.cache.directory.empty() ? std::string() : buildId();
+    if (build.empty()) return;
+    settings_ = build + '\0' + LLVM_VERSION_STRING + ' ' + target_.cpu + ' ' + target_.features + ' ' +
+                std::to_string(target_.registerBytes) + (options.contract ? " contract " : " strict ") +
+                std::to_string(options.runThreads) + '\0';
   }
 
   std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
                                 std::string& error) override {
-    struct Part {
-      std::vector<size_t> kernels;
-      std::shared_ptr<LoadedCode> code;
-      std::string error;
-    };
-    size_t count = kernels.size() < 4 ? 1 : static_cast<size_t>(std::max(1, options_.compileThreads));
-    std::vector<Part> parts(count);
-    for (size_t i = 0; i < kernels.size(); ++i) parts[i % count].kernels.push_back(i);
-    auto work = [&](Part& part) {
-      Compiler compiler(target_);
-      auto module = compiler.newModule("kernels");
-      for (size_t i : part.kernels) {
-        emitKernel(*kernels[i], *module, functionName(i), options_, *out[i], part.error);
-        if (!part.error.empty()) return;
-      }
-      ObjectFile object = compiler.compile(*module, part.error);
-      if (part.error.empty()) part.code = LoadedCode::load(object, part.error);
-      if (part.error.empty())
-        for (size_t i : part.kernels) {
-          out[i]->fn = reinterpret_cast<abi::KernelFn>(part.code->symbol(functionName(i)));
-          if (out[i]->fn == nullptr) part.error = "a kernel has no code";
-        }
-    };
-    std::vector<std::thread> threads;
-    for (size_t p = 1; p < count; ++p) threads.emplace_back([&, p] { work(parts[p]); });
-    work(parts[0]);
-    for (std::thread& t : threads) t.join();
+    // Kernels of the same code are compiled once; what differs is what the program does around them.
+    std::unordered_map<std::string, size_t> seen;
+    std::vector<size_t> codeOf;  // by kernel: an index into `distinct`
+    std::vector<const Kernel*> distinct;
+    std::string key = settings_;
+    for (const Kernel* k : kernels) {
+      auto [at, fresh] = seen.emplace(codeKey(*k), distinct.size());
+      codeOf.push_back(at->second);
+      if (!fresh) continue;
+      distinct.push_back(k);
+      key += at->first;
+      key += '\0';
+    }
+    std::vector<CompiledPart> parts;
+    bool cached = false;
+    if (!settings_.empty()) {
+      if (std::optional<std::string> content = cache_.load(key)) cached = readParts(*content, distinct.size(), parts);
+    }
+    if (!cached) {
+      parts = compileAll(distinct, error);
+      if (!error.empty()) return nullptr;
+    }
     auto keep = std::make_shared<std::vector<std::shared_ptr<LoadedCode>>>();
-    for (Part& p : parts) {
-      if (!p.error.empty()) {
-        error = p.error;
+    std::vector<abi::Kernel> loaded(distinct.size());
+    for (const CompiledPart& part : parts) {
+      keep->push_back(LoadedCode::load(part.object, error));
+      if (!error.empty()) return nullptr;
+      for (const CompiledKernel& k : part.kernels) {
+        abi::Kernel& to = loaded[k.index];
+        to.items = k.items;
+        to.grain = k.grain;
+        to.scratchBytes = k.scratchBytes;
+        to.fn = reinterpret_cast<abi::KernelFn>(keep->back()->symbol(functionName(k.index)));
+      }
+    }
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const abi::Kernel& from = loaded[codeOf[i]];
+      if (from.fn == nullptr) {
+        error = "a kernel has no code";
         return nullptr;
       }
-      keep->push_back(std::move(p.code));
+      out[i]->name = kernels[i]->name;
+      out[i]->fn = from.fn;
+      out[i]->items = from.items;
+      out[i]->grain = from.grain;
+      out[i]->scratchBytes = from.scratchBytes;
     }
+    if (!cached && !settings_.empty()) cache_.store(key, writeParts(parts));
     return keep;
   }
 
@@ -112,8 +197,34 @@ class CpuBackend : public Backend {
   }
 
  private:
+  std::vector<CompiledPart> compileAll(const std::vector<const Kernel*>& kernels, std::string& error) {
+    std::vector<std::vector<size_t>> lists = compileParts(kernels, options_.compileThreads);
+    std::vector<CompiledPart> parts(lists.size());
+    std::vector<std::string> errors(lists.size());
+    auto work = [&](size_t p) {
+      Compiler compiler(target_);
+      auto module = compiler.newModule("kernels");
+      for (size_t i : lists[p]) {
+        abi::Kernel k;
+        emitKernel(*kernels[i], *module, functionName(i), options_, k, errors[p]);
+        if (!errors[p].empty()) return;
+        parts[p].kernels.push_back({i, k.items, k.grain, k.scratchBytes});
+      }
+      parts[p].object = compiler.compile(*module, errors[p]);
+    };
+    std::vector<std::thread> threads;
+    for (size_t p = 1; p < lists.size(); ++p) threads.emplace_back([&, p] { work(p); });
+    if (!lists.empty()) work(0);
+    for (std::thread& t : threads) t.join();
+    for (std::string& e : errors)
+      if (error.empty()) error = std::move(e);
+    return parts;
+  }
+
   CpuOptions options_;
   CpuTarget target_;
+  ObjectCache cache_;
+  std::string settings_;  ///< the part of cache keys that is the same for all kernels; empty without a cache
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "codegen/Codegen.h"
+#include "codegen/cpu/ObjectCache.h"
 
 namespace tenc::codegen::cpu {
 
@@ -13,6 +14,7 @@ struct CpuOptions {
   bool contract = false;   ///< --fp=contract: mul and add may be fused across operators
   int compileThreads = 2;  ///< threads that compile, when there are kernels enough
   int runThreads = 2;      ///< threads that will run kernels (for the division of products into tasks)
+  CacheOptions cache{};    ///< of compiled code
 };
 
 /// Why no code can be made for the processor `name` (--target-cpu) and run here, as a sentence; empty when it can.

@@ -6,6 +6,7 @@
 #include <cassert>
 
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/RandomFunction.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -26,17 +27,21 @@ uint64_t scratchOffset(const Kernel& kernel, size_t buffer) {
 
 uint64_t scratchBytes(const Kernel& kernel) { return scratchOffset(kernel, kernel.buffers.size()); }
 
+void setCodeAttributes(llvm::Function& f) {
+  f.addFnAttr(llvm::Attribute::NoUnwind);
+  if (usesAvx512(*f.getParent())) {
+    f.addFnAttr("prefer-vector-width", "512");
+    f.addFnAttr("min-legal-vector-width", "512");
+  }
+}
+
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
   llvm::LLVMContext& c = m.getContext();
   auto* pointer = llvm::PointerType::get(c, 0);
   auto* i64 = llvm::Type::getInt64Ty(c);
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c), {pointer, pointer, i64, i64, pointer, pointer}, false);
   auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m);
-  f->addFnAttr(llvm::Attribute::NoUnwind);
-  if (usesAvx512(m)) {
-    f->addFnAttr("prefer-vector-width", "512");
-    f->addFnAttr("min-legal-vector-width", "512");
-  }
+  setCodeAttributes(*f);
   for (unsigned i : {0u, 1u, 4u, 5u}) f->addParamAttr(i, llvm::Attribute::NoAlias);
   return f;
 }
@@ -255,6 +260,13 @@ Scalar ExprEmitter::reduced(const Expr& e, int copy) {
   return copies[copies.size() > 1 ? static_cast<size_t>(copy) : 0];
 }
 
+Scalar ExprEmitter::narrowVar(size_t var, int copy) {
+  auto* i32 = b_.getInt32Ty();
+  if (var != vectorVar_ || lanes() == 1) return scalars_.wrap(b_.CreateTrunc(vars_[var], i32), Repr::I32);
+  Value* base = b_.CreateAdd(vectorBase_, b_.getInt64(static_cast<uint64_t>(copy * lanes())));
+  return scalars_.wrap(b_.CreateAdd(scalars_.splat(b_.CreateTrunc(base, i32)), laneOffsets(1, i32)), Repr::I32);
+}
+
 Scalar ExprEmitter::compute(const Expr& e, int copy) {
   llvm::LLVMContext& c = b_.getContext();
   switch (e.kind) {
@@ -276,9 +288,9 @@ Scalar ExprEmitter::compute(const Expr& e, int copy) {
     case Expr::Kind::Load: return load(e, copy);
     case Expr::Kind::Reduced: return reduced(e, copy);
     case Expr::Kind::Random: {
-      Scalar v[5];
-      for (size_t i = 0; i < e.args.size() && i < 5; ++i) v[i] = value(e.args[i], copy);
-      return emitRandom(scalars_, e.op, e.dtype, v[0], v[1], v[2], v[3], v[4]);
+      std::vector<Scalar> args;
+      for (ExprId a : e.args) args.push_back(value(a, copy));
+      return callRandom(scalars_, e.op, e.dtype, args);
     }
     case Expr::Kind::Op: break;
   }
@@ -357,6 +369,35 @@ void ExprEmitter::scatter(Value* value, Value* base, Value* index, Value* mask) 
 }
 
 namespace {
+/// How many leading lanes a constant mask has on, or 0 if it has others.
+int leadingLanes(Value* mask, int lanes) {
+  auto* c = llvm::dyn_cast<llvm::Constant>(mask);
+  if (c == nullptr) return 0;
+  int n = 0;
+  for (int i = 0; i < lanes; ++i) {
+    llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i));
+    if (lane == nullptr) return 0;
+    if (!lane->isOneValue()) continue;
+    if (n != i) return 0;
+    ++n;
+  }
+  return n;
+}
+
+/// Stores the first `n` lanes in pieces of 2^i. A masked store would hold up loads of what follows in memory, where the
+/// processor looks at the whole vector's range.
+void storeLeading(llvm::IRBuilder<>& b, Value* v, Value* at, llvm::Align align, int n) {
+  llvm::Type* element = v->getType()->getScalarType();
+  for (int from = 0, piece = 0; from < n; from += piece) {
+    piece = 1;
+    while (2 * piece <= n - from) piece *= 2;
+    llvm::SmallVector<int, 16> lanes;
+    for (int i = 0; i < piece; ++i) lanes.push_back(from + i);
+    Value* part = piece == 1 ? b.CreateExtractElement(v, static_cast<uint64_t>(from)) : b.CreateShuffleVector(v, lanes);
+    b.CreateAlignedStore(part, b.CreateConstGEP1_64(element, at, static_cast<uint64_t>(from)), align);
+  }
+}
+
 Value* reversed(llvm::IRBuilder<>& b, Value* v, int lanes) {
   llvm::SmallVector<int, 16> order;
   for (int i = lanes; i-- > 0;) order.push_back(i);
@@ -447,6 +488,8 @@ void ExprEmitter::store(const Store& s, int copy) {
   if (!vectorTerm && step == 1) {
     if (m == nullptr) {
       b_.CreateAlignedStore(v, base, align);
+    } else if (int n = leadingLanes(m, lanes()); n > 0) {
+      storeLeading(b_, v, base, align, n);
     } else {
       b_.CreateMaskedStore(v, base, align, m);
     }

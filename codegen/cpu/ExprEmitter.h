@@ -25,6 +25,8 @@ KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const K
 /// Bytes of scratch that loadArguments lays out, and of one buffer in it.
 uint64_t scratchBytes(const Kernel& kernel);
 
+/// What every emitted function that holds vectors is to be compiled with.
+void setCodeAttributes(llvm::Function& f);
 /// An abi::KernelFn without body.
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
 
@@ -48,6 +50,8 @@ class ExprEmitter {
   void emitInvariant();
 
   Scalar value(ExprId e, int copy = 0);
+  /// A loop variable in 32 bits.
+  Scalar narrowVar(size_t var, int copy);
   /// Uses `s` for an expression instead of computing it (a load done in another way), until its variables change.
   void setValue(ExprId e, int copy, Scalar s);
   /// Emits a store of the stage.
@@ -55,6 +59,8 @@ class ExprEmitter {
 
   LlvmScalars& scalars() { return scalars_; }
   bool isVector(ExprId e) const { return vectorVar_ != kNoVar && (depends_[e] >> vectorVar_ & 1) != 0; }
+  /// Whether a store, a reduction or the index of an access uses it.
+  bool isNeeded(ExprId e) const { return needed_[e] != 0; }
   /// Loop variables on which the expression depends, as a bit set.
   uint64_t dependencies(ExprId e) const { return depends_[e]; }
   /// The address of a bound position without the vector variable's part.

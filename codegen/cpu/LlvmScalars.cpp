@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/Loops.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -104,6 +105,11 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
   Value *x = value(a), *y = value(b);
   unify(x, y);
   auto call = [&](llvm::Intrinsic::ID id) { return b_.CreateBinaryIntrinsic(id, x, y); };
+  using P = llvm::CmpInst::Predicate;
+  auto choose = [&](P first, llvm::Intrinsic::ID id) -> Value* {
+    if (lanes_ > 1) return call(id);
+    return value(select(wrap(b_.CreateICmp(first, x, y), Repr::I1), a, b));
+  };
   auto emit = [&]() -> Value* {
     switch (op) {
       case BinaryInst::FAdd: return b_.CreateFAdd(x, y);
@@ -112,7 +118,10 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
       case BinaryInst::FDiv: return b_.CreateFDiv(x, y);
       case BinaryInst::FCopySign: return call(llvm::Intrinsic::copysign);
       case BinaryInst::Add: return b_.CreateAdd(x, y);
-      case BinaryInst::Sub: return b_.CreateSub(x, y);
+      case BinaryInst::Sub:
+        // As the optimiser has it: constants are added.
+        if (auto* c = llvm::dyn_cast<llvm::ConstantInt>(y)) return b_.CreateAdd(x, llvm::ConstantExpr::getNeg(c));
+        return b_.CreateSub(x, y);
       case BinaryInst::Mul: return b_.CreateMul(x, y);
       case BinaryInst::SDiv: return b_.CreateSDiv(x, y);
       case BinaryInst::UDiv: return b_.CreateUDiv(x, y);
@@ -124,10 +133,10 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
       case BinaryInst::Shl: return b_.CreateShl(x, y);
       case BinaryInst::LShr: return b_.CreateLShr(x, y);
       case BinaryInst::AShr: return b_.CreateAShr(x, y);
-      case BinaryInst::SMin: return call(llvm::Intrinsic::smin);
-      case BinaryInst::SMax: return call(llvm::Intrinsic::smax);
-      case BinaryInst::UMin: return call(llvm::Intrinsic::umin);
-      case BinaryInst::UMax: return call(llvm::Intrinsic::umax);
+      case BinaryInst::SMin: return choose(P::ICMP_SLT, llvm::Intrinsic::smin);
+      case BinaryInst::SMax: return choose(P::ICMP_SGT, llvm::Intrinsic::smax);
+      case BinaryInst::UMin: return choose(P::ICMP_ULT, llvm::Intrinsic::umin);
+      case BinaryInst::UMax: return choose(P::ICMP_UGT, llvm::Intrinsic::umax);
       case BinaryInst::FMaximum:
       case BinaryInst::FMinimum: break;
     }
@@ -225,7 +234,11 @@ Scalar LlvmScalars::select(Scalar condition, Scalar a, Scalar b) {
   if (c->getType()->isVectorTy()) x = splat(x);
   unify(x, y);
   // A single condition chooses between whole vectors.
-  return wrap(b_.CreateSelect(c, x, y), a.repr);
+  Value* chosen = b_.CreateSelect(c, x, y);
+  // Single elements are moved by the condition; a jump would be guessed wrong as soon as data decide.
+  if (auto* inst = llvm::dyn_cast<llvm::Instruction>(chosen); inst != nullptr && lanes_ == 1)
+    inst->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(b_.getContext(), {}));
+  return wrap(chosen, a.repr);
 }
 
 Scalar LlvmScalars::convert(ConvertInst op, Scalar a, Repr to) {
@@ -266,11 +279,11 @@ Scalar LlvmScalars::scaleByPowerOf2(Scalar x, Scalar n) {
     });
     return wrap(result, x.repr);
   }
-  // Two steps, of which only the second can round.
-  Repr ints = d ? Repr::I64 : Repr::I32;
-  Scalar whole = convert(ConvertInst::FToSInt, n, ints);
-  Scalar first = ashr(whole, 1), second = whole - first;
-  auto power = [&](Scalar e) { return floatOfBits(shl(e + (d ? 1023.0 : 127.0), d ? 52 : 23)); };
+  // Two steps, of which only the second can round. The exponents become the low bits of large numbers' significands.
+  Scalar first = roundEven(n * 0.5), second = n - first;
+  auto power = [&](Scalar e) {
+    return floatOfBits(shl(bitsOf(e + (d ? 0x1.8p52 + 1023 : 0x1.8p23 + 127)), d ? 52 : 23));
+  };
   return x * power(first) * power(second);
 }
 
@@ -452,6 +465,23 @@ Scalar LlvmScalars::rarely(Scalar condition, Scalar otherwise, const std::functi
   return wrap(phi, otherwise.repr);
 }
 
+void LlvmScalars::repeat(int times, std::span<Scalar> state, const std::function<void(std::span<Scalar>)>& step) {
+  // What is one element before the loop may be a vector after the first step.
+  bool vector = false;
+  for (Scalar s : state) vector = vector || value(s)->getType()->isVectorTy();
+  Values init;
+  for (Scalar s : state) init.push_back(vector ? splat(value(s)) : value(s));
+  Values last = emitLoop(b_, b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(times)), 1, init,
+                         [&](Value*, const Values& carried) {
+                           for (size_t i = 0; i < state.size(); ++i) state[i] = wrap(carried[i], state[i].repr);
+                           step(state);
+                           Values next;
+                           for (Scalar s : state) next.push_back(value(s));
+                           return next;
+                         });
+  for (size_t i = 0; i < state.size(); ++i) state[i] = wrap(last[i], state[i].repr);
+}
+
 llvm::Function* LlvmScalars::faultHelper() {
   llvm::Module& m = module();
   if (llvm::Function* f = m.getFunction("set.fault")) return f;
@@ -463,6 +493,7 @@ llvm::Function* LlvmScalars::faultHelper() {
   f->addFnAttr(llvm::Attribute::NoInline);
   f->addFnAttr(llvm::Attribute::Cold);
   f->addFnAttr(llvm::Attribute::NoUnwind);
+  f->setMemoryEffects(llvm::MemoryEffects::argMemOnly());
   // An atomic minimum over non-zero values: of x - 1 as unsigned, of which 0 - 1 is the largest.
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
   Value *word = f->getArg(0), *number = f->getArg(1);

@@ -53,6 +53,7 @@ class LlvmScalars : public ScalarBuilder {
   Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                      Scalar otherwise) override;
   Scalar rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) override;
+  void repeat(int times, std::span<Scalar> state, const std::function<void(std::span<Scalar>)>& step) override;
   void setFault(Scalar condition, uint32_t fault) override;
 
  private:

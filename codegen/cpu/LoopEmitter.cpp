@@ -3,9 +3,11 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 
 #include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/Jit.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/Reduce.h"
 
@@ -25,11 +27,14 @@ class LoopEmitter {
     args_ = loadArguments(b_, function_, kernel_);
     outer_.resize(kernel_.outer.size());
     if (schedule_.tileVar != Schedule::kNone) allocateTiles();
+    if (schedule_.rowVar != Schedule::kNone && tiles_.empty()) tiles_.assign(kernel_.stages[0].exprs.size(), nullptr);
     if (schedule_.wideColumns) allocateColumns();
     emitLoop(b_, function_->getArg(2), function_->getArg(3), 1, {}, [&](Value* item, const Values&) -> Values {
       decompose(item);
       if (schedule_.outerVector == Schedule::kNone) {
         emitPoint();
+      } else if (schedule_.rowVar != Schedule::kNone) {
+        emitProduct();
       } else if (schedule_.tileVar != Schedule::kNone) {
         emitTiles();
       } else if (schedule_.wideColumns) {
@@ -67,6 +72,7 @@ class LoopEmitter {
       if (v == schedule_.outerVector) continue;
       int64_t n = kernel_.outer[v];
       if (v == schedule_.tileVar) n = (n + schedule_.tile - 1) / schedule_.tile;
+      if (v == schedule_.rowVar) n = (n + schedule_.rows - 1) / schedule_.rows;
       digits.push_back({v, n});
     }
     if (schedule_.outerVector != Schedule::kNone) digits.push_back({kBlock, schedule_.blocks});
@@ -87,14 +93,34 @@ class LoopEmitter {
               extent % schedule_.block == 0 ? end : b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, end, i64(extent));
         }
       } else {
-        outer_[var] = var == schedule_.tileVar ? b_.CreateMul(digit, i64(schedule_.tile)) : digit;
+        outer_[var] = var == schedule_.tileVar  ? b_.CreateMul(digit, i64(schedule_.tile))
+                      : var == schedule_.rowVar ? b_.CreateMul(digit, i64(schedule_.rows))
+                                                : digit;
       }
     }
   }
 
   Reducer reducer(ExprEmitter& em, const Stage& stage, uint32_t number) {
     const Reduction& r = kernel_.reductions[number];
-    return {em.scalars(), r, stage.exprs[r.value].dtype};
+    return {em.scalars(), r, stage.exprs[r.value].dtype, hasGrowingPosition(stage, r)};
+  }
+
+  /// Whether the position of an argmax or argmin is the only inner loop variable, of less than 2^31 - 1 values.
+  bool hasGrowingPosition(const Stage& stage, const Reduction& r) const {
+    if (r.position == kNoExpr || stage.innerLo.size() != 1) return false;
+    const Expr& e = stage.exprs[r.position];
+    return e.kind == Expr::Kind::LoopVar && e.index == kernel_.outer.size() &&
+           stage.innerHi[0] < std::numeric_limits<int32_t>::max() - 1024;
+  }
+
+  /// The first positions that copy `c` sees, when the inner variable is the vector or a scalar.
+  Value* firstPositions(ExprEmitter& em, const Stage& stage, int c, bool innerVector) {
+    auto lo = static_cast<uint32_t>(stage.innerLo[0]);
+    auto lanes = static_cast<unsigned>(em.lanes());
+    if (lanes == 1 || !innerVector) return b_.getInt32(lo);
+    std::vector<uint32_t> positions;
+    for (unsigned i = 0; i < lanes; ++i) positions.push_back(lo + static_cast<unsigned>(c) * lanes + i);
+    return llvm::ConstantDataVector::get(b_.getContext(), positions);
   }
 
   /// Whether the current outer point is in the stage's box, but for variable `except`.
@@ -144,11 +170,14 @@ class LoopEmitter {
   }
 
   /// Start values of the stage's reductions for so many copies.
-  Values identities(ExprEmitter& em, const Stage& stage, int copies, bool vector) {
+  Values identities(ExprEmitter& em, const Stage& stage, int copies, bool vector, bool innerVector) {
     Values all;
     for (int c = 0; c < copies; ++c)
-      for (uint32_t r : stage.reductions)
-        for (Value* v : reducer(em, stage, r).identity(vector)) all.push_back(v);
+      for (uint32_t r : stage.reductions) {
+        Value* first =
+            hasGrowingPosition(stage, kernel_.reductions[r]) ? firstPositions(em, stage, c, innerVector) : nullptr;
+        for (Value* v : reducer(em, stage, r).identity(vector, first)) all.push_back(v);
+      }
     return all;
   }
 
@@ -166,7 +195,9 @@ class LoopEmitter {
         const Reduction& what = kernel_.reductions[number];
         Values acc(next.begin() + static_cast<long>(at), next.begin() + static_cast<long>(at + r.parts()));
         Scalar v = em.value(what.value, c);
-        Scalar position = what.position == kNoExpr ? v : em.value(what.position, c);
+        Scalar position = what.position == kNoExpr          ? v
+                          : hasGrowingPosition(stage, what) ? em.narrowVar(kernel_.outer.size(), c)
+                                                            : em.value(what.position, c);
         acc = r.step(acc, v, position, em.mask());
         for (Value* x : acc) next[at++] = x;
       }
@@ -186,7 +217,7 @@ class LoopEmitter {
     bool scalar = vector == Schedule::kNone;
     auto em = emitter(stage, vector, scalar ? 1 : schedule_.lanes);
     int copies = scalar ? 1 : schedule_.copies[number];
-    Values start = identities(*em, stage, copies, !scalar);
+    Values start = identities(*em, stage, copies, !scalar, !scalar);
     auto finish = [&](const Values& sums) {  // to one element a reduction
       Values done;
       size_t width = sums.size() / static_cast<size_t>(copies), at = 0;
@@ -285,7 +316,7 @@ class LoopEmitter {
     size_t v = schedule_.outerVector;
     auto em = emitter(stage, v, schedule_.lanes);
     em->setVector(base, copies, mask);
-    Values start = identities(*em, stage, copies, true);
+    Values start = identities(*em, stage, copies, true, false);
     auto run = [&]() -> Values {
       return innerLoops(*em, stage, Schedule::kNone, 0, start,
                         [&](const Values& carried) { return body(*em, stage, copies, carried); });
@@ -395,7 +426,11 @@ class LoopEmitter {
   void allocateTiles() {
     const Stage& stage = kernel_.stages[0];
     tiles_.assign(stage.exprs.size(), nullptr);
-    auto count = static_cast<uint64_t>(schedule_.tile * schedule_.tile);
+    // A generalised product turns all of k at once, in whole squares of lanes.
+    int64_t height = schedule_.tile;
+    if (schedule_.rowVar != Schedule::kNone)
+      height = (stage.innerHi[0] - stage.innerLo[0] + schedule_.lanes - 1) / schedule_.lanes * schedule_.lanes;
+    auto count = static_cast<uint64_t>(height * schedule_.tile);
     for (size_t i = 0; i < stage.exprs.size(); ++i) {
       if (!isTurned(stage.exprs[i])) continue;
       auto* slot = b_.CreateAlloca(llvm::ArrayType::get(
@@ -453,16 +488,119 @@ class LoopEmitter {
     em.clearVar(schedule_.tileVar);
   }
 
+  // ---- generalised products: tiles of rows x columns with their accumulators in registers
+
+  void emitProduct() {
+    const Stage& stage = kernel_.stages[0];
+    const size_t v = schedule_.outerVector;
+    const int64_t n = schedule_.lanes;
+    if (schedule_.tileVar != Schedule::kNone) {
+      results_.clear();
+      auto em = emitter(stage, v, schedule_.lanes);
+      Value *lo = i64(stage.innerLo[0]), *hi = i64(stage.innerHi[0]);
+      turnAll(*em, lo, hi, blockLo_, blockHi_, (stage.innerHi[0] - stage.innerLo[0]) % n == 0,
+              kernel_.outer[v] % n == 0);
+    }
+    int64_t vectors = schedule_.block / n, bytes = 4;
+    for (uint32_t r : stage.reductions)
+      bytes = std::max<int64_t>(bytes, ir::byteSize(kernel_.reductions[r].accumulator));
+    // Registers that the accumulators may take.
+    const int64_t registers = (usesAvx512(module_) ? 24 * 64 : 8 * 32) / (n * bytes);
+    const auto reductions = static_cast<int64_t>(stage.reductions.size());
+    while (vectors > 1 && vectors * reductions * 2 > registers) vectors /= 2;
+    const int64_t rows = std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
+    Value* first = outer_[schedule_.rowVar];
+    Value* end = endOf(first, schedule_.rows, i64(kernel_.outer[schedule_.rowVar]));
+    VectorWalk walk{schedule_.lanes, static_cast<int>(vectors), false, kernel_.outer[v] % n == 0};
+    emitVectorLoop(b_, blockLo_, blockHi_, walk, {},
+                   [&](Value* base, int copies, Value* mask, const Values&) -> Values {
+                     Value* whole = first;
+                     if (rows > 1) {
+                       Value* count = b_.CreateSub(end, first);
+                       whole = b_.CreateAdd(first, b_.CreateSub(count, b_.CreateURem(count, i64(rows))));
+                       emitLoop(b_, first, whole, rows, {}, [&](Value* row, const Values&) -> Values {
+                         emitProductTile(row, rows, base, copies, mask);
+                         return {};
+                       });
+                     }
+                     emitLoop(b_, whole, end, 1, {}, [&](Value* row, const Values&) -> Values {
+                       emitProductTile(row, 1, base, copies, mask);
+                       return {};
+                     });
+                     return {};
+                   });
+    outer_[schedule_.rowVar] = first;
+  }
+
+  void emitProductTile(Value* row, int64_t rows, Value* base, int copies, Value* mask) {
+    const Stage& stage = kernel_.stages[0];
+    const size_t inner = kernel_.outer.size();
+    results_.assign(kernel_.reductions.size(), {});
+    std::vector<std::unique_ptr<ExprEmitter>> ems;
+    Values start;
+    for (int64_t r = 0; r < rows; ++r) {
+      outer_[schedule_.rowVar] = b_.CreateAdd(row, i64(r));
+      ems.push_back(emitter(stage, schedule_.outerVector, schedule_.lanes));
+      ems.back()->emitInvariant();
+      for (Value* x : identities(*ems.back(), stage, copies, true, false)) start.push_back(x);
+    }
+    const size_t width = start.size() / static_cast<size_t>(rows);
+    auto step = [&](Value* k, const Values& carried) -> Values {
+      Values next;
+      for (size_t r = 0; r < ems.size(); ++r) {
+        ExprEmitter& em = *ems[r];
+        em.setVar(inner, k);
+        em.setVector(base, copies, mask);
+        for (size_t i = 0; i < stage.exprs.size(); ++i) shareWithRows(ems, r, i, base, k, copies);
+        Values own(carried.begin() + static_cast<long>(r * width),
+                   carried.begin() + static_cast<long>((r + 1) * width));
+        for (Value* x : body(em, stage, copies, own)) next.push_back(x);
+      }
+      return next;
+    };
+    Values sums = emitLoop(b_, i64(stage.innerLo[0]), i64(stage.innerHi[0]), 1, start, step);
+    for (int64_t r = 0; r < rows; ++r) {
+      outer_[schedule_.rowVar] = b_.CreateAdd(row, i64(r));
+      ExprEmitter& em = *ems[static_cast<size_t>(r)];
+      for (size_t i = 0; i < stage.reductions.size(); ++i) {
+        Reducer red = reducer(em, stage, stage.reductions[i]);
+        auto& results = results_[stage.reductions[i]];
+        results.clear();
+        for (int c = 0; c < copies; ++c)
+          results.push_back(red.result(
+              {sums[static_cast<size_t>(r) * width + static_cast<size_t>(c) * stage.reductions.size() + i]}));
+      }
+      for (size_t i = 1; i < kernel_.stages.size(); ++i) emitColumns(kernel_.stages[i], base, copies, mask);
+    }
+  }
+
+  /// Gives row `r` of a tile the vectors that do not depend on the row, and those that have been turned.
+  void shareWithRows(const std::vector<std::unique_ptr<ExprEmitter>>& ems, size_t r, size_t expr, Value* base, Value* k,
+                     int copies) {
+    const Stage& stage = kernel_.stages[0];
+    auto id = static_cast<ExprId>(expr);
+    if (!ems[r]->isNeeded(id) || !ems[r]->isVector(id)) return;
+    if (r > 0) {
+      if ((ems[r]->dependencies(id) >> schedule_.rowVar & 1) != 0) return;
+      for (int c = 0; c < copies; ++c) ems[r]->setValue(id, c, ems[0]->value(id, c));
+      return;
+    }
+    if (tiles_[expr] == nullptr) return;
+    Value* line = b_.CreateMul(b_.CreateSub(k, i64(stage.innerLo[0])), i64(schedule_.tile));
+    Value* at = b_.CreateAdd(line, b_.CreateSub(base, blockLo_));
+    for (int c = 0; c < copies; ++c) ems[r]->setValue(id, c, turned(*ems[r], expr, at, c));
+  }
+
   /// The lesser of `a + step` and `most`.
   Value* endOf(Value* a, int64_t step, Value* most) {
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateAdd(a, i64(step)), most);
   }
 
-  void turnAll(ExprEmitter& em, Value* first, Value* end, Value* base, Value* columnsEnd) {
+  /// `wholeRows`, `wholeColumns`: both ranges are multiples of the lanes.
+  void turnAll(ExprEmitter& em, Value* first, Value* end, Value* base, Value* columnsEnd, bool wholeRows,
+               bool wholeColumns) {
     const Stage& stage = kernel_.stages[0];
     const int64_t n = schedule_.lanes;
-    bool wholeRows = kernel_.outer[schedule_.tileVar] % n == 0,
-         wholeColumns = kernel_.outer[schedule_.outerVector] % n == 0;
     for (size_t i = 0; i < stage.exprs.size(); ++i) {
       if (tiles_[i] == nullptr) continue;
       const Expr& e = stage.exprs[i];
@@ -494,7 +632,7 @@ class LoopEmitter {
     VectorWalk walk{n, schedule_.copies[0], bool(schedule_.heavy[0]), kernel_.outer[v] % n == 0};
     emitLoop(b_, blockLo_, blockHi_, schedule_.tile, {}, [&](Value* base, const Values&) -> Values {
       Value* columnsEnd = endOf(base, schedule_.tile, blockHi_);
-      turnAll(*em, first, end, base, columnsEnd);
+      turnAll(*em, first, end, base, columnsEnd, kernel_.outer[d] % n == 0, kernel_.outer[v] % n == 0);
       emitLoop(b_, first, end, 1, {}, [&](Value* row, const Values&) -> Values {
         em->setVar(d, row);
         em->emitInvariant();

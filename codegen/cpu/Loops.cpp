@@ -73,10 +73,15 @@ Values emitVectorLoop(llvm::IRBuilder<>& b, Value* lo, Value* hi, const VectorWa
   if (known && count <= 0) return init;
   bool full = walk.fullLanes || (known && count % lanes == 0);
 
-  auto masked = [&](Value* base) {
+  auto masked = [&](Value* base) -> Value* {
     std::vector<llvm::Constant*> offsets;
     for (int64_t i = 0; i < lanes; ++i) offsets.push_back(i64(i));
     Value* left = b.CreateSub(hi, base);  // lane < hi - base, in 32 bits: blocks are shorter
+    if (const auto* known = constant(left); known != nullptr && lanes > 1) {
+      std::vector<llvm::Constant*> on;
+      for (int64_t i = 0; i < lanes; ++i) on.push_back(b.getInt1(i < known->getSExtValue()));
+      return llvm::ConstantVector::get(on);
+    }
     Value* limit = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, left, i64(lanes)), b.getInt32Ty());
     std::vector<llvm::Constant*> lane;
     for (int64_t i = 0; i < lanes; ++i) lane.push_back(b.getInt32(static_cast<uint32_t>(i)));

@@ -1,12 +1,20 @@
 #include "codegen/cpu/NativeEmitter.h"
 
+#include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/ScopedNoAliasAA.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Scalar.h>
+#include <llvm/Transforms/Scalar/GVN.h>
 
 #include <optional>
 #include <unordered_map>
 
 #include "codegen/NativeFaults.h"
+#include "codegen/ScalarBodies.h"
 #include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/IndexRanges.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
 
@@ -20,6 +28,7 @@ struct Slot {
   Value* element = nullptr;  ///< of the register type; also for tensors of one element
   Value* base = nullptr;     ///< of a tensor: address of element (0, 0, ...)
   std::vector<int64_t> strides;
+  llvm::MDNode *scope = nullptr, *others = nullptr;  ///< of a tensor: its buffer's alias scope, and all others'
 };
 
 class NativeEmitter {
@@ -48,10 +57,13 @@ class NativeEmitter {
       slots_[v] = element(s_->fromMemory(args.scalars[i], v->type.dtype));
     }
     std::unordered_map<int32_t, Value*> outputs;  // by result
+    std::vector<llvm::MDNode*> scopes = makeScopes();
     for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
       if (int32_t operand = kernel_.bufferOperand[i]; operand >= 0) {
         const ir::Value* v = region.args[static_cast<size_t>(operand)].get();
         Slot slot{nullptr, args.buffers[i], ir::denseStrides(v->type.shape)};
+        slot.scope = scopes[2 * i];
+        slot.others = scopes[2 * i + 1];
         slots_[v] = v->type.rank() == 0 ? loaded(slot, v->type) : slot;
       }
       if (int32_t result = kernel_.bufferResult[i]; result >= 0) outputs[result] = args.buffers[i];
@@ -63,7 +75,7 @@ class NativeEmitter {
       const Slot& slot = slots_[v];
       Value* to = outputs[static_cast<int32_t>(r)];
       if (slot.element != nullptr) {
-        put(to, s_->wrap(slot.element, reprOf(v->type.dtype)), v->type.dtype);
+        put({}, to, s_->wrap(slot.element, reprOf(v->type.dtype)), v->type.dtype);
       } else if (slot.base != to) {
         fail("a tensor result that is not updated in place");
       }
@@ -84,6 +96,8 @@ class NativeEmitter {
   std::optional<LlvmScalars> s_;
   std::unordered_map<const ir::Value*, Slot> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;
+  IndexRanges ranges_;
+  Value* aside_ = nullptr;
   std::string error_;
 
   void fail(const std::string& what) {
@@ -101,12 +115,36 @@ class NativeEmitter {
   Scalar index(const ir::Value* v) { return emitCast(*s_, scalar(v), v->type.dtype, ir::DType::I64); }
   llvm::Type* memory(ir::DType t) { return memoryType(b_.getContext(), t); }
 
-  Slot loaded(const Slot& slot, const ir::Type& t) {
-    auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t.dtype)));
-    return element(s_->fromMemory(b_.CreateAlignedLoad(memory(t.dtype), slot.base, align), t.dtype));
+  /// For each buffer its alias scope and the list of all others'. Buffers that the loop works in do not overlap; only
+  /// results, which are written after it, may stand where an operand did.
+  std::vector<llvm::MDNode*> makeScopes() {
+    llvm::MDBuilder make(b_.getContext());
+    llvm::MDNode* domain = make.createAnonymousAliasScopeDomain();
+    std::vector<llvm::Metadata*> scopes;
+    for (size_t i = 0; i < kernel_.buffers.size(); ++i) scopes.push_back(make.createAnonymousAliasScope(domain));
+    std::vector<llvm::MDNode*> lists;
+    for (size_t i = 0; i < scopes.size(); ++i) {
+      std::vector<llvm::Metadata*> others = scopes;
+      others.erase(others.begin() + static_cast<long>(i));
+      lists.push_back(llvm::MDNode::get(b_.getContext(), {scopes[i]}));
+      lists.push_back(llvm::MDNode::get(b_.getContext(), others));
+    }
+    return lists;
   }
-  void put(Value* at, Scalar v, ir::DType t) {
-    b_.CreateAlignedStore(s_->toMemory(v, t), at, llvm::Align(static_cast<uint64_t>(ir::byteSize(t))));
+
+  void tag(llvm::Instruction* access, const Slot& slot) {
+    if (slot.scope == nullptr) return;
+    access->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
+    access->setMetadata(llvm::LLVMContext::MD_noalias, slot.others);
+  }
+  Scalar read(const Slot& slot, Value* at, ir::DType t) {
+    auto* load = b_.CreateAlignedLoad(memory(t), at, llvm::Align(static_cast<uint64_t>(ir::byteSize(t))));
+    tag(load, slot);
+    return s_->fromMemory(load, t);
+  }
+  Slot loaded(const Slot& slot, const ir::Type& t) { return element(read(slot, slot.base, t.dtype)); }
+  void put(const Slot& slot, Value* at, Scalar v, ir::DType t) {
+    tag(b_.CreateAlignedStore(s_->toMemory(v, t), at, llvm::Align(static_cast<uint64_t>(ir::byteSize(t)))), slot);
   }
 
   void body(const ir::Region& region) {
@@ -158,20 +196,74 @@ class NativeEmitter {
     return it == faults_.end() ? 0 : it->second;
   }
 
-  /// An index in [0, extent - size]: negative ones count from the end; others out of range set the fault. `inside` is
-  /// cleared then.
-  Scalar checked(const ir::Op& op, const ir::Value* v, int64_t extent, int64_t size, Scalar& inside) {
-    Scalar i = index(v);
-    Scalar wrapped = select(i < 0.0, i + static_cast<double>(extent), i);
-    Scalar outside = compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(extent - size + 1)));
-    s_->setFault(outside, fault(op));
-    inside = inside & logicalNot(outside);
-    return select(outside, 0.0, wrapped);
+  /// Where a block of `sizes` (null: single elements) stands that starts along axes[i] at operand first + i. Negative
+  /// indices count from the end. One that is out of range sets the fault; a read then finds element 0, and an update
+  /// goes to `aside` (null for reads). What cannot be out of range is not checked, and what is checked costs a
+  /// comparison: all else stands in a block that hardly ever runs.
+  Value* locate(const ir::Op& op, const Slot& slot, const ir::Type& t, const std::vector<int64_t>& axes, size_t first,
+                const std::vector<int64_t>* sizes, Value* aside) {
+    struct Checked {
+      Scalar index;
+      int64_t extent, most, stride;
+    };
+    std::vector<Checked> checks;
+    Value* base = slot.base;
+    Value* unusual = nullptr;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      auto axis = static_cast<size_t>(axes[i]);
+      const ir::Value* v = op.operand(first + i);
+      int64_t extent = t.shape[axis], most = extent - (sizes != nullptr ? (*sizes)[i] : 1);
+      Range range = ranges_.of(v);
+      Scalar at = index(v);
+      if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
+        at = at + static_cast<double>(extent);
+      } else if (range.least < 0 || range.most > most) {
+        checks.push_back({at, extent, most, slot.strides[axis]});
+        Value* out = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(most))));
+        unusual = unusual == nullptr ? out : b_.CreateOr(unusual, out);
+        continue;
+      }
+      base = offset(base, t.dtype, at, slot.strides[axis]);
+    }
+    if (checks.empty()) return base;
+    Value* usual = base;
+    for (const Checked& c : checks) usual = offset(usual, t.dtype, c.index, c.stride);
+    auto *from = b_.GetInsertBlock(), *rare = block("rare"), *next = block("next");
+    b_.CreateCondBr(unusual, rare, next, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 4000));
+    b_.SetInsertPoint(rare);
+    Scalar inside = yes();
+    Value* mended = base;
+    for (const Checked& c : checks) {
+      Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(c.extent), c.index);
+      Scalar outside = compare(Predicate::Ugt, wrapped, like(wrapped, static_cast<double>(c.most)));
+      s_->setFault(outside, fault(op));
+      inside = inside & logicalNot(outside);
+      mended = offset(mended, t.dtype, select(outside, 0.0, wrapped), c.stride);
+    }
+    if (aside != nullptr) mended = b_.CreateSelect(LlvmScalars::value(inside), mended, aside);
+    auto* end = b_.GetInsertBlock();
+    b_.CreateBr(next);
+    b_.SetInsertPoint(next);
+    auto* where = b_.CreatePHI(usual->getType(), 2);
+    where->addIncoming(usual, from);
+    where->addIncoming(mended, end);
+    return where;
+  }
+
+  /// Memory for one element, where updates go that are out of range.
+  Value* aside() {
+    if (aside_ == nullptr) {
+      llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+      aside_ = entry.CreateAlloca(b_.getInt64Ty());
+      entry.CreateStore(b_.getInt64(0), aside_);
+    }
+    return aside_;
   }
 
   Value* offset(Value* base, ir::DType t, Scalar at, int64_t stride) {
-    return b_.CreateGEP(memory(t), base,
-                        b_.CreateMul(LlvmScalars::value(at), b_.getInt64(static_cast<uint64_t>(stride))));
+    Value* steps = LlvmScalars::value(at);
+    if (stride != 1) steps = b_.CreateMul(steps, b_.getInt64(static_cast<uint64_t>(stride)));
+    return b_.CreateGEP(memory(t), base, steps);
   }
   Scalar yes() { return s_->intConstant(Repr::I1, 1); }
 
@@ -185,16 +277,13 @@ class NativeEmitter {
     if (slot.base == nullptr) return fail("indexing of a single element");
     const auto& axes = op.intsAttr("axes");
     std::vector<bool> dropped(slot.strides.size());
-    Scalar inside = yes();
     for (size_t i = 0; i < axes.size(); ++i) {
       if (op.operand(1 + i)->type.rank() != 0) return fail("indexing with tensors");
       auto axis = static_cast<size_t>(axes[i]);
-      int64_t extent = x->type.shape[axis];
-      if (extent == 0) return fail("indexing of an empty dim");
-      slot.base =
-          offset(slot.base, x->type.dtype, checked(op, op.operand(1 + i), extent, 1, inside), slot.strides[axis]);
+      if (x->type.shape[axis] == 0) return fail("indexing of an empty dim");
       dropped[axis] = true;
     }
+    slot.base = locate(op, slot, x->type, axes, 1, nullptr, nullptr);
     std::vector<int64_t> strides;
     for (size_t d = 0; d < dropped.size(); ++d)
       if (!dropped[d]) strides.push_back(slot.strides[d]);
@@ -207,25 +296,21 @@ class NativeEmitter {
     Slot slot = slots_[x];
     if (slot.base == nullptr) return fail("slicing of a single element");
     const auto &axes = op.intsAttr("axes"), &sizes = op.intsAttr("sizes");
-    Scalar inside = yes();
-    for (size_t i = 0; i < axes.size(); ++i) {
-      auto axis = static_cast<size_t>(axes[i]);
-      slot.base = offset(slot.base, x->type.dtype,
-                         checked(op, op.operand(1 + i), x->type.shape[axis], sizes[i], inside), slot.strides[axis]);
-    }
+    slot.base = locate(op, slot, x->type, axes, 1, &sizes, nullptr);
     bind(op.result(), slot);
   }
 
-  /// Stores one element, combined with what is there; nothing happens unless `inside`.
-  void update(Value* at, ir::DType t, Scalar v, const std::string& mode, Scalar inside) {
-    auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
-    Scalar old = s_->fromMemory(b_.CreateAlignedLoad(memory(t), at, align), t);
-    Scalar args[] = {old, v};
-    if (mode == "add") v = s_->elementwise(OpKind::Add, t, t, args, 0);
-    if (mode == "mul") v = s_->elementwise(OpKind::Mul, t, t, args, 0);
-    if (mode == "max") v = s_->elementwise(OpKind::Max, t, t, args, 0);
-    if (mode == "min") v = s_->elementwise(OpKind::Min, t, t, args, 0);
-    put(at, select(inside, v, old), t);
+  /// Stores one element, combined with what is there.
+  void update(const Slot& slot, Value* at, ir::DType t, Scalar v, const std::string& mode) {
+    OpKind combine = mode == "add"   ? OpKind::Add
+                     : mode == "mul" ? OpKind::Mul
+                     : mode == "max" ? OpKind::Max
+                                     : OpKind::Min;
+    if (mode != "set") {
+      Scalar args[] = {read(slot, at, t), v};
+      v = s_->elementwise(combine, t, t, args, 0);
+    }
+    put(slot, at, v, t);
   }
 
   void scatter(const ir::Op& op) {
@@ -234,15 +319,10 @@ class NativeEmitter {
     const auto& axes = op.intsAttr("axes");
     if (slot.base == nullptr || axes.size() != x->type.shape.size() || op.operand(1)->type.size() != 1)
       return fail("an update of more than one element");
-    Value* at = slot.base;
-    Scalar inside = yes();
-    for (size_t i = 0; i < axes.size(); ++i) {
-      auto axis = static_cast<size_t>(axes[i]);
-      if (x->type.shape[axis] == 0) return fail("an update of an empty tensor");
-      at =
-          offset(at, x->type.dtype, checked(op, op.operand(2 + i), x->type.shape[axis], 1, inside), slot.strides[axis]);
-    }
-    update(at, x->type.dtype, scalar(op.operand(1)), op.stringAttr("mode"), inside);
+    for (int64_t axis : axes)
+      if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
+    Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
+    update(slot, at, x->type.dtype, scalar(op.operand(1)), op.stringAttr("mode"));
     slots_[op.result()] = slot;
   }
 
@@ -251,15 +331,10 @@ class NativeEmitter {
     Slot slot = slots_[x];
     if (slot.base == nullptr || op.operand(1)->type.size() != 1) return fail("an update of more than one element");
     const auto& axes = op.intsAttr("axes");
-    Value* at = slot.base;
-    Scalar inside = yes();
-    for (size_t i = 0; i < axes.size(); ++i) {
-      auto axis = static_cast<size_t>(axes[i]);
-      if (x->type.shape[axis] == 0) return fail("an update of an empty tensor");
-      at =
-          offset(at, x->type.dtype, checked(op, op.operand(2 + i), x->type.shape[axis], 1, inside), slot.strides[axis]);
-    }
-    update(at, x->type.dtype, scalar(op.operand(1)), "set", inside);
+    for (int64_t axis : axes)
+      if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
+    Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
+    update(slot, at, x->type.dtype, scalar(op.operand(1)), "set");
     slots_[op.result()] = slot;
   }
 
@@ -271,7 +346,7 @@ class NativeEmitter {
     Value* at = slot.base;
     for (size_t d = 0; d < starts.size(); ++d)
       at = offset(at, x->type.dtype, s_->intConstant(Repr::I64, static_cast<uint64_t>(starts[d])), slot.strides[d]);
-    update(at, x->type.dtype, scalar(op.operand(1)), "set", yes());
+    update(slot, at, x->type.dtype, scalar(op.operand(1)), "set");
     slots_[op.result()] = slot;
   }
 
@@ -353,32 +428,99 @@ class NativeEmitter {
     return b_.CreateAnd(more, b_.CreateICmpNE(word, b_.getInt32(abi::kInterruptFault)));
   }
 
+  /// Whether a loop surely has so few trips that nobody has to wait for it.
+  bool isShort(const ir::Op& op) {
+    Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1));
+    constexpr int64_t kFew = int64_t{1} << 20;
+    return lo.least > -kFew && lo.most < kFew && hi.least > -kFew && hi.most < kFew;
+  }
+
+  /// Asks for four trips at a time of a loop without others in it.
+  void unroll(llvm::BranchInst* jump) {
+    llvm::LLVMContext& c = b_.getContext();
+    auto* count = llvm::MDNode::get(
+        c, {llvm::MDString::get(c, "llvm.loop.unroll.count"), llvm::ConstantAsMetadata::get(b_.getInt32(4))});
+    auto self = llvm::MDNode::getTemporary(c, {});
+    llvm::MDNode* id = llvm::MDNode::getDistinct(c, {self.get(), count});
+    id->replaceOperandWith(0, id);
+    jump->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
+
+  /// The test stands at the end of the trip, after one before the first. The fault word is looked at in every trip
+  /// around other loops, and else, in a long loop, between runs of 2^16 trips, which costs the trips nothing.
   void forLoop(const ir::Op& op) {
     const ir::Region& region = *op.regions[0];
     Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
     std::vector<Slot> start = slotsOf(op, 3);
     if (!error_.empty()) return;
-    auto *from = b_.GetInsertBlock(), *head = block("for"), *run = block("trip"), *done = block("done");
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
+    ranges_.bindLoopVariable(op);
+    Range steps = ranges_.of(op.operand(2));
+    const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
+    const bool inRuns = known && !hasLoop(region) && !isShort(op);
+    const bool polls = hasLoop(region) || (!known && !isShort(op));
+    auto more = [&](Scalar at, Scalar end) { return LlvmScalars::value(select(step<0.0, at> end, at < end)); };
+    Value* first = more(lo, hi);
+    auto *from = b_.GetInsertBlock(), *done = block("done");
+    auto* outer = inRuns ? block("run") : nullptr;
+    auto* trip = block("trip");
+    b_.CreateCondBr(first, inRuns ? outer : trip, done);
+    llvm::PHINode* runFirst = nullptr;
+    std::vector<Slot> runStart = start;
+    Scalar runEnd = hi;
+    auto* before = from;
+    if (inRuns) {
+      b_.SetInsertPoint(outer);
+      runFirst = b_.CreatePHI(b_.getInt64Ty(), 2);
+      runFirst->addIncoming(LlvmScalars::value(lo), from);
+      runStart = carriedPhis(start, from);
+      Value* far = b_.CreateBinaryIntrinsic(llvm::Intrinsic::sadd_sat, runFirst,
+                                            b_.getInt64(static_cast<uint64_t>(steps.least * (1 << 16))));
+      auto lesser = steps.least > 0 ? llvm::Intrinsic::smin : llvm::Intrinsic::smax;
+      runEnd = s_->wrap(b_.CreateBinaryIntrinsic(lesser, far, LlvmScalars::value(hi)), Repr::I64);
+      before = outer;
+      b_.CreateBr(trip);
+    }
+    b_.SetInsertPoint(trip);
     auto* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-    i->addIncoming(LlvmScalars::value(lo), from);
-    std::vector<Slot> carried = carriedPhis(start, from);
+    i->addIncoming(inRuns ? runFirst : LlvmScalars::value(lo), before);
+    std::vector<Slot> carried = carriedPhis(runStart, before);
     Scalar at = s_->wrap(i, Repr::I64);
-    Scalar more = select(step<0.0, at> hi, at < hi);
-    b_.CreateCondBr(hasLoop(region) ? unlessInterrupted(LlvmScalars::value(more)) : LlvmScalars::value(more), run,
-                    done);
-    b_.SetInsertPoint(run);
     slots_[region.args[0].get()] = element(at);
     bindArgs(region, carried, 1);
     body(region);
     if (!error_.empty()) return;
-    closePhis(carried, slotsOf(*region.terminator(), 0), b_.GetInsertBlock());
-    Value* following = LlvmScalars::value(at + step);
-    i->addIncoming(following, b_.GetInsertBlock());
-    b_.CreateBr(head);
+    std::vector<Slot> last = slotsOf(*region.terminator(), 0);
+    Scalar following = at + step;
+    Value* again = more(following, runEnd);
+    if (polls) again = unlessInterrupted(again);
+    auto* latch = b_.GetInsertBlock();
+    closePhis(carried, last, latch);
+    i->addIncoming(LlvmScalars::value(following), latch);
+    if (inRuns) {
+      auto* look = block("look");
+      unroll(b_.CreateCondBr(again, trip, look));
+      b_.SetInsertPoint(look);
+      closePhis(runStart, last, look);
+      runFirst->addIncoming(LlvmScalars::value(following), look);
+      b_.CreateCondBr(unlessInterrupted(more(following, hi)), outer, done);
+      latch = look;
+    } else {
+      auto* jump = b_.CreateCondBr(again, trip, done);
+      if (!polls) unroll(jump);
+    }
     b_.SetInsertPoint(done);
-    for (size_t k = 0; k < carried.size(); ++k) slots_[op.result(k)] = carried[k];
+    if (!error_.empty()) return;
+    // What entered the loop if it did not run, or what its last trip left.
+    for (size_t k = 0; k < start.size(); ++k) {
+      Slot slot = start[k];
+      if (slot.element != nullptr) {
+        auto* phi = b_.CreatePHI(slot.element->getType(), 2);
+        phi->addIncoming(slot.element, from);
+        phi->addIncoming(last[k].element, latch);
+        slot.element = phi;
+      }
+      slots_[op.result(k)] = slot;
+    }
   }
 
   void whileLoop(const ir::Op& op) {
@@ -403,8 +545,58 @@ class NativeEmitter {
     for (size_t k = 0; k < carried.size(); ++k) slots_[op.result(k)] = carried[k];
   }
 
+  /// Whether every axis is indexed, by a value that is surely in range.
+  bool isSafeRead(const ir::Op& op) {
+    if (op.kind != OpKind::Gather || op.result()->type.rank() != 0 || slots_[op.operand(0)].base == nullptr)
+      return false;
+    const auto& axes = op.intsAttr("axes");
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const ir::Value* v = op.operand(1 + i);
+      if (v->type.rank() != 0) return false;
+      Range r = ranges_.of(v);
+      if (r.least < 0 || r.most >= op.operand(0)->type.shape[static_cast<size_t>(axes[i])]) return false;
+    }
+    return true;
+  }
+
+  /// Whether a side of an `if` is so little, and does so surely nothing but compute, that it may always run.
+  bool mayAlwaysRun(const ir::Region& region, int& budget) {
+    for (const auto& op : region.ops) {
+      if (op->has(ir::Trait::Terminator) || op->kind == OpKind::Constant) continue;
+      bool cheap = op->has(ir::Trait::Elementwise) && !op->has(ir::Trait::CanFault) && op->result()->type.size() == 1 &&
+                   elementwiseCost(op->kind, op->result()->type.dtype) <= 4;
+      if (!cheap && !isSafeRead(*op)) return false;
+      if (--budget < 0) return false;
+    }
+    return true;
+  }
+
+  /// Both sides of an `if`, and a choice: cheaper than a jump that is guessed wrong.
+  void choose(const ir::Op& op, Scalar condition) {
+    std::vector<Slot> results[2];
+    for (size_t side = 0; side < 2; ++side) {
+      body(*op.regions[side]);
+      if (!error_.empty()) return;
+      results[side] = slotsOf(*op.regions[side]->terminator(), 0);
+    }
+    for (size_t k = 0; k < results[0].size(); ++k) {
+      Slot slot = results[0][k];
+      const Slot& other = results[1][k];
+      if (slot.element != nullptr && other.element != nullptr) {
+        Repr r = reprOf(op.result(k)->type.dtype);
+        slot.element = LlvmScalars::value(select(condition, s_->wrap(slot.element, r), s_->wrap(other.element, r)));
+      } else if (slot.base != other.base) {
+        return fail("branches that yield different tensors");
+      }
+      slots_[op.result(k)] = slot;
+    }
+  }
+
   void branch(const ir::Op& op) {
     Scalar condition = scalar(op.operand(0));
+    constexpr int kFewOps = 10;
+    int budget = kFewOps;
+    if (mayAlwaysRun(*op.regions[0], budget) && mayAlwaysRun(*op.regions[1], budget)) return choose(op, condition);
     auto *then = block("then"), *otherwise = block("else"), *done = block("done");
     b_.CreateCondBr(LlvmScalars::value(condition), then, otherwise);
     std::vector<Slot> results[2];
@@ -440,7 +632,22 @@ class NativeEmitter {
 std::string emitNativeKernel(const Kernel& kernel, llvm::Module& module, const std::string& name, bool contract) {
   std::string error = NativeEmitter(kernel, module, contract).emit(name);
   // What is half emitted must not reach the code generator.
-  if (!error.empty()) module.getFunction(name)->eraseFromParent();
+  if (!error.empty()) {
+    module.getFunction(name)->eraseFromParent();
+    return error;
+  }
+  // Elements that are read again, or were just written, stay in registers, also from one trip to the next. Nothing else
+  // of the optimiser has something to do here.
+  llvm::legacy::FunctionPassManager passes(&module);
+  passes.add(llvm::createBasicAAWrapperPass());
+  passes.add(llvm::createScopedNoAliasAAWrapperPass());
+  passes.add(llvm::createEarlyCSEPass(true));
+  passes.add(llvm::createLICMPass());
+  passes.add(llvm::createGVNPass());
+  passes.add(llvm::createLoopUnrollPass(2, /*OnlyWhenForced=*/true));
+  passes.doInitialization();
+  passes.run(*module.getFunction(name));
+  passes.doFinalization();
   return error;
 }
 

@@ -9,7 +9,7 @@ using ir::OpKind;
 using llvm::Value;
 using Kind = Reduction::Kind;
 
-Values Reducer::identity(bool vector) {
+Values Reducer::identity(bool vector, Value* first) {
   DType t = accumulator();
   Repr r = reprOf(t);
   auto least = [&](bool wantLeast) -> Scalar {
@@ -33,7 +33,11 @@ Values Reducer::identity(bool vector) {
     return s_.constant(r, 0);
   };
   Values v = {LlvmScalars::value(start())};
-  if (isArg()) v.push_back(LlvmScalars::value(s_.intConstant(Repr::I64, std::numeric_limits<int64_t>::max())));
+  if (growing_) {
+    v.push_back(first);
+  } else if (isArg()) {
+    v.push_back(LlvmScalars::value(s_.intConstant(Repr::I64, std::numeric_limits<int64_t>::max())));
+  }
   if (vector)
     for (Value*& x : v) x = s_.splat(x);
   return v;
@@ -41,7 +45,11 @@ Values Reducer::identity(bool vector) {
 
 Scalar Reducer::combine(Scalar a, Scalar b) {
   switch (r_.kind) {
-    case Kind::Sum: return r_.accumulator == DType::Bool ? a | b : a + b;
+    case Kind::Sum: {
+      if (r_.accumulator == DType::Bool) return a | b;
+      Scalar args[] = {a, b};
+      return s_.elementwise(OpKind::Add, accumulator(), accumulator(), args, 0);  // contracted when that is allowed
+    }
     case Kind::Prod: return a * b;
     case Kind::Any: return a | b;
     case Kind::All: return a & b;
@@ -53,26 +61,35 @@ Scalar Reducer::combine(Scalar a, Scalar b) {
   }
 }
 
+Scalar Reducer::isBetter(Scalar y, Scalar x) {
+  Scalar args[] = {y, x};
+  OpKind op = r_.kind == Kind::ArgMax ? OpKind::Gt : OpKind::Lt;
+  if (!isFloat(y.repr)) return emitElementwise(s_, op, accumulator(), DType::Bool, args, 0);
+  // Not "x is as good", which NaN makes true, unless x is NaN itself.
+  Scalar asGood = r_.kind == Kind::ArgMax ? x >= y : x <= y;
+  return logicalNot(asGood | isNan(x));
+}
+
 Values Reducer::merge(const Values& a, const Values& b) {
   Repr r = reprOf(accumulator());
   Scalar x = s_.wrap(a[0], r), y = s_.wrap(b[0], r);
   if (!isArg()) return {LlvmScalars::value(combine(x, y))};
-  Scalar px = s_.wrap(a[1], Repr::I64), py = s_.wrap(b[1], Repr::I64);
-  Scalar args[] = {y, x};
-  Scalar better =
-      emitElementwise(s_, r_.kind == Kind::ArgMax ? OpKind::Gt : OpKind::Lt, accumulator(), DType::Bool, args, 0);
+  Scalar px = s_.wrap(a[1], positionRepr()), py = s_.wrap(b[1], positionRepr());
   Scalar same = equal(x, y);
-  if (isFloat(r)) {
-    // NaN is the largest and the smallest.
-    better = better | (isNan(y) & logicalNot(isNan(x)));
-    better = better & logicalNot(isNan(x) & logicalNot(isNan(y)));
-    same = same | (isNan(x) & isNan(y));
-  }
-  better = better | (same & (py < px));
+  if (isFloat(r)) same = same | (isNan(x) & isNan(y));
+  Scalar better = isBetter(y, x) | (same & (py < px));
   return {LlvmScalars::value(select(better, y, x)), LlvmScalars::value(select(better, py, px))};
 }
 
 Values Reducer::step(const Values& acc, Scalar value, Scalar position, Value* mask) {
+  if (isArg() && growing_) {
+    Repr r = reprOf(accumulator());
+    Scalar x = s_.wrap(acc[0], r);
+    Scalar better = isBetter(value, x);
+    if (mask != nullptr) better = better & s_.wrap(mask, Repr::I1);
+    return {LlvmScalars::value(select(better, value, x)),
+            LlvmScalars::value(select(better, position, s_.wrap(acc[1], Repr::I32)))};
+  }
   Values term;
   if (isArg()) {
     term = {LlvmScalars::value(value), LlvmScalars::value(position)};
@@ -89,15 +106,45 @@ Values Reducer::step(const Values& acc, Scalar value, Scalar position, Value* ma
   return next;
 }
 
+Value* Reducer::moveDown(Value* v, int by) {
+  llvm::SmallVector<int, 64> from(static_cast<size_t>(s_.lanes()), -1);
+  for (int i = 0; i < by; ++i) from[static_cast<size_t>(i)] = i + by;
+  return s_.irBuilder().CreateShuffleVector(v, from);
+}
+
+Values Reducer::positionAcrossLanes(const Values& acc) {
+  auto& b = s_.irBuilder();
+  Repr r = reprOf(accumulator());
+  Scalar values = s_.wrap(acc[0], r);
+  auto halve = [&](Scalar v, auto combine) {
+    for (int width = s_.lanes(); width > 1; width /= 2)
+      v = combine(v, s_.wrap(moveDown(LlvmScalars::value(v), width / 2), v.repr));
+    return s_.wrap(b.CreateExtractElement(LlvmScalars::value(v), uint64_t{0}), v.repr);
+  };
+  // With a NaN anywhere the order of the others does not matter.
+  Scalar best = halve(values, [&](Scalar x, Scalar y) {
+    if (isFloat(r)) return r_.kind == Kind::ArgMax ? greater(x, y) : lesser(x, y);
+    return select(isBetter(y, x), y, x);
+  });
+  Scalar among = equal(values, best);
+  if (isFloat(r)) {
+    Value* nans = LlvmScalars::value(isNan(values));
+    among = s_.wrap(b.CreateSelect(b.CreateOrReduce(nans), nans, LlvmScalars::value(among)), Repr::I1);
+  }
+  Scalar positions = s_.wrap(acc[1], Repr::I32);
+  positions = select(among, positions, s_.intConstant(Repr::I32, std::numeric_limits<int32_t>::max()));
+  Scalar least = halve(positions, [&](Scalar x, Scalar y) { return x.builder->binary(BinaryInst::SMin, x, y); });
+  return {LlvmScalars::value(best), LlvmScalars::value(least)};
+}
+
 Values Reducer::acrossLanes(Values acc) {
   // The upper half is moved down and merged until one lane is left; the vectors keep their width, whose upper lanes no
   // longer matter.
   auto& b = s_.irBuilder();
+  if (isArg() && growing_ && s_.lanes() > 1) return positionAcrossLanes(acc);
   for (int width = s_.lanes(); width > 1; width /= 2) {
-    llvm::SmallVector<int, 64> down(static_cast<size_t>(s_.lanes()), -1);
-    for (int i = 0; i < width / 2; ++i) down[static_cast<size_t>(i)] = i + width / 2;
     Values upper;
-    for (Value* v : acc) upper.push_back(b.CreateShuffleVector(v, down));
+    for (Value* v : acc) upper.push_back(moveDown(v, width / 2));
     acc = merge(acc, upper);
   }
   for (Value*& v : acc) v = b.CreateExtractElement(v, uint64_t{0});
@@ -105,6 +152,7 @@ Values Reducer::acrossLanes(Values acc) {
 }
 
 Scalar Reducer::result(const Values& acc) {
+  if (isArg() && growing_) return convert(ConvertInst::SExt, s_.wrap(acc[1], Repr::I32), Repr::I64);
   if (isArg()) return s_.wrap(acc[1], Repr::I64);
   return emitCast(s_, s_.wrap(acc[0], reprOf(r_.accumulator)), r_.accumulator, r_.result);
 }

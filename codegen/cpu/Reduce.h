@@ -9,10 +9,14 @@ namespace tenc::codegen::cpu {
 /// Accumulators are one LLVM value, two (value, position) for argmax and argmin. All orders of combination are fixed.
 class Reducer {
  public:
-  Reducer(LlvmScalars& s, const Reduction& r, ir::DType valueType) : s_(s), r_(r), valueType_(valueType) {}
+  /// `growing`, for argmax and argmin: the positions that one accumulator sees grow from step to step, and fit in 32
+  /// bits, in which they are then given and kept.
+  Reducer(LlvmScalars& s, const Reduction& r, ir::DType valueType, bool growing = false)
+      : s_(s), r_(r), valueType_(valueType), growing_(growing) {}
   size_t parts() const { return isArg() ? 2 : 1; }
-  /// The identity, as a vector or an element.
-  Values identity(bool vector);
+  /// The identity, as a vector or an element. With growing positions `first` are those of the first step: nothing may
+  /// be better than the identity's value.
+  Values identity(bool vector, llvm::Value* first = nullptr);
   /// One step; lanes that are off keep their state.
   Values step(const Values& acc, Scalar value, Scalar position, llvm::Value* mask);
   Values merge(const Values& a, const Values& b);
@@ -24,9 +28,16 @@ class Reducer {
   bool isArg() const { return r_.kind == Reduction::Kind::ArgMax || r_.kind == Reduction::Kind::ArgMin; }
   ir::DType accumulator() const { return isArg() ? valueType_ : r_.accumulator; }
   Scalar combine(Scalar a, Scalar b);
+  /// Whether `y` comes before `x` whatever the positions; NaN is the largest and the smallest.
+  Scalar isBetter(Scalar y, Scalar x);
+  /// One position from the lanes of the best value.
+  Values positionAcrossLanes(const Values& acc);
+  llvm::Value* moveDown(llvm::Value* v, int by);
+  Repr positionRepr() const { return growing_ ? Repr::I32 : Repr::I64; }
   LlvmScalars& s_;
   const Reduction& r_;
   ir::DType valueType_;
+  bool growing_;
 };
 
 }  // namespace tenc::codegen::cpu

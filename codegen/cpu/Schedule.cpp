@@ -107,6 +107,98 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   return true;
 }
 
+/// Whether stage 0 is a light reduction over one inner variable without faults, and the others only use its results.
+bool isPlainReduction(const Kernel& kernel) {
+  const Stage& first = kernel.stages[0];
+  if (first.innerLo.size() != 1 || first.reductions.empty() || !first.stores.empty() || first.ordered) return false;
+  if (first.innerHi[0] <= first.innerLo[0] || stageCost(kernel, first) > 16) return false;
+  for (uint32_t r : first.reductions) {
+    Reduction::Kind kind = kernel.reductions[r].kind;
+    if (kind != Reduction::Kind::Sum && kind != Reduction::Kind::Prod && kind != Reduction::Kind::Max &&
+        kind != Reduction::Kind::Min)
+      return false;
+  }
+  for (const Expr& e : first.exprs) {
+    if (e.kind == Expr::Kind::Load && !e.access.terms.empty()) return false;
+    if (e.kind == Expr::Kind::Op && !ir::isFloat(e.dtype) && elementwiseCost(e.op, e.dtype) > 4) return false;
+    if (e.kind == Expr::Kind::Random || e.kind == Expr::Kind::Reduced) return false;
+  }
+  for (size_t i = 0; i < kernel.stages.size(); ++i) {
+    const Stage& s = kernel.stages[i];
+    for (size_t d = 0; d < kernel.outer.size(); ++d)
+      if (!fullBox(kernel, s, d)) return false;
+    if (i > 0 && (!s.innerLo.empty() || !s.reductions.empty())) return false;
+  }
+  return true;
+}
+
+/// Whether rows `u` and columns `v` make the reduction a product: some loads vary with one of them alone, so that a
+/// tile reads less than it computes. `turned`: some load has to be turned to be read along `v`.
+bool isProductOf(const Kernel& kernel, size_t u, size_t v, bool& turned) {
+  const Stage& first = kernel.stages[0];
+  const size_t inner = kernel.outer.size();
+  bool ofRows = false, ofColumns = false;
+  turned = false;
+  for (const Expr& e : first.exprs) {
+    if (e.kind != Expr::Kind::Load) continue;
+    int64_t su = strideOf(e.access, u), sv = strideOf(e.access, v);
+    if (sv == 0 && su != 0) ofRows = true;
+    if (sv == 0) continue;
+    if (su == 0) ofColumns = true;
+    if (sv == 1) continue;
+    // What is turned must not change with the row.
+    if (strideOf(e.access, inner) != 1 || su != 0 || std::abs(sv) <= 1) return false;
+    turned = true;
+  }
+  for (size_t i = 1; i < kernel.stages.size(); ++i)
+    for (const Store& st : kernel.stages[i].stores)
+      if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return false;
+  return ofRows && ofColumns;
+}
+
+constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
+
+/// Fills in a generalised product where the kernel is one.
+bool chooseProduct(const Kernel& kernel, Schedule& s) {
+  const size_t inner = kernel.outer.size();
+  if (inner < 2 || !isPlainReduction(kernel)) return false;
+  const Stage& first = kernel.stages[0];
+  int64_t k = first.innerHi[0] - first.innerLo[0];
+  int64_t widest = 4;
+  for (uint32_t r : first.reductions)
+    widest = std::max<int64_t>(widest, ir::byteSize(kernel.reductions[r].accumulator));
+  for (size_t v = inner; v-- > 0;) {
+    for (size_t u = 0; u < inner; ++u) {
+      bool turned;
+      if (u == v || kernel.outer[v] < s.lanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v) ||
+          !isProductOf(kernel, u, v, turned))
+        continue;
+      s.block = s.lanes * (widest > 4 ? 2 : 4);
+      while (s.block > s.lanes && kernel.outer[v] <= s.block / 2) s.block /= 2;
+      if (turned && (k < s.lanes / 2 || k * s.block * widest > kTurnedBytes)) continue;
+      s.outerVector = v;
+      s.rowVar = u;
+      s.tileVar = turned ? inner : kNone;
+      s.tile = turned ? s.block : 0;
+      std::fill(s.copies.begin(), s.copies.end(), static_cast<int>(s.block / s.lanes));
+      std::fill(s.stageVector.begin(), s.stageVector.end(), kNone);
+      s.blocks = (kernel.outer[v] + s.block - 1) / s.block;
+      // Items of some ten microseconds, so that turning is paid many times over.
+      double rowWork = static_cast<double>(stageCost(kernel, first) + 1) * static_cast<double>(k * s.block) /
+                       static_cast<double>(s.lanes) * static_cast<double>(widest) / 4;
+      s.rows = std::clamp<int64_t>(static_cast<int64_t>(48000 / rowWork), 1, 16) * 12;
+      s.items = s.blocks * ((kernel.outer[u] + s.rows - 1) / s.rows);
+      for (size_t d = 0; d < inner; ++d)
+        if (d != u && d != v) s.items *= kernel.outer[d];
+      double itemWork = rowWork * static_cast<double>(std::min(s.rows, kernel.outer[u]));
+      s.grain =
+          std::clamp<int64_t>(static_cast<int64_t>(12000 / std::max(itemWork, 1.0)), 1, std::max<int64_t>(s.items, 1));
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 int stageCost(const Kernel& kernel, const Stage& stage) {
@@ -145,12 +237,17 @@ Schedule makeSchedule(const Kernel& kernel) {
       }
     }
     s.stageVector.push_back(choice);
-    s.copies.push_back(choice == kNone ? 1 : copiesFor(kernel, stage, false));
+    int copies = choice == kNone ? 1 : copiesFor(kernel, stage, false);
+    while (copies > 1 && stage.innerHi[choice - outerRank] - stage.innerLo[choice - outerRank] <= s.lanes * copies / 2)
+      copies /= 2;
+    s.copies.push_back(copies);
     s.heavy.push_back(stageCost(kernel, stage) > 48);
     // Reducing across lanes and starting loops costs something for each point.
     innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
     pointWork += best * static_cast<double>(n) + 2;
   }
+
+  if (chooseProduct(kernel, s)) return s;
 
   double outerCost = innerCost;
   for (size_t v = outerRank; v-- > 0;) {

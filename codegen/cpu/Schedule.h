@@ -23,6 +23,11 @@ struct Schedule {
   /// With outerVector: stage 0 sums wide rows of columns. Accumulators of a whole block stand in memory, and rows are
   /// added some at a time, so that memory is read in long runs.
   bool wideColumns = false;
+  /// With outerVector: a generalised product, sum_k f(a[i, k], b[k, j]) with any f and any plain reduction. Tiles of
+  /// `rowVar` x outerVector keep their accumulators in registers; an item is `rows` x `block`. With `tileVar` (then the
+  /// inner variable) loads that walk memory along it are turned, a block of columns at a time.
+  size_t rowVar = kNone;
+  int64_t rows = 0;
   int64_t block = 0;  ///< with outerVector: elements of it an item
   int64_t blocks = 1;
   int64_t items = 1;

@@ -9,7 +9,11 @@
 
 namespace tenc::abi {
 
-enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion, File };
+enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion, File, Singular, NotPositiveDefinite, NotFinite, NoConvergence };
+
+/// The faults of routines that can fail, in the order of their kernels' sites.
+inline constexpr FaultKind kLibraryFaults[] = {FaultKind::Singular, FaultKind::NotPositiveDefinite, FaultKind::NotFinite, FaultKind::NoConvergence};
+
 
 
 /// A compiled kernel. `buffers[i]` is the start of argument i (byte offsets applied), `scalars[i]` the bits of host scalar
@@ -35,6 +39,13 @@ enum class Access : uint8_t { Read, Write, Update, None };
 
 struct KernelArg { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; Access access = Access::Read; };
 
+/// A call of a routine of the runtime: buffers are the operands, then the results, dense and row-major.
+struct LibraryCall {
+  std::string routine;
+  std::vector<TensorRef> operands, results;  ///< dtypes and shapes; where they are, each launch says
+  std::vector<std::pair<std::string, int64_t>> options;
+};
+
 struct Kernel {
   std::string name;
   KernelFn fn = nullptr;                     ///< host code (cpu and virtual devices)
@@ -42,6 +53,9 @@ struct Kernel {
   int64_t grain = 1;
   uint64_t scratchBytes = 0;                 ///< per thread
   std::vector<uint32_t> sites;               ///< program-wide fault site of each fault of the kernel
+  /// Set instead of `fn` by codegen; the runtime then sets fn, items, grain and scratchBytes (bindLibrary). Its scalar 0 is
+  /// the address of this; its faults are those of kLibraryFaults, in order.
+  std::shared_ptr<const LibraryCall> library;
 };
 
 struct Step {
@@ -65,6 +79,7 @@ struct Step {
   std::string path, format, name;
   std::vector<std::string> names;
   uint32_t site = 0;                         ///< fault site (assert, load)
+  bool counts = true;                        ///< RngNext: whether the draw is counted
 };
 
 struct Device { std::string name; uint64_t arenaBytes = 0; };   ///< actual name: "cpu", "cuda:0"

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "runtime/io/Bytes.h"
 #include "runtime/io/Io.h"
 
 namespace tenc::rt::format {
@@ -17,8 +18,10 @@ std::optional<int64_t> elements(const std::vector<int64_t>& shape);
 /// Size of an open regular file, or nullopt.
 std::optional<uint64_t> fileSize(std::FILE* f);
 
-std::optional<FileHeader> npyHeader(std::FILE* f, std::string& error);
-bool npyLoad(std::FILE* f, const FileHeader& header, void* out, std::string& error);
+/// From the first bytes (10,012 or all) of a file of `size` bytes.
+std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& error);
+bool npyLoad(ByteSpan file, const FileHeader& header, void* out, std::string& error);
+std::string npyHeaderText(const TensorView& t);
 bool npySave(std::FILE* f, const TensorView& t);
 
 std::optional<FileHeader> csvHeader(std::FILE* f, std::string& error);
@@ -26,6 +29,9 @@ bool csvLoad(std::FILE* f, uint8_t dtype, const std::vector<int64_t>& shape, voi
 bool csvSave(std::FILE* f, const TensorView& t);
 
 bool ppmSave(std::FILE* f, const TensorView& t);
+std::optional<FileHeader> pngHeader(ByteSpan file, std::string& error);
+/// Pixels as u8: [H, W] grey, or [H, W, 2, 3 or 4] with alpha and colour as the file has them; 16 bits become 8.
+bool pngLoad(ByteSpan file, const FileHeader& header, void* out, std::string& error);
 bool pngSave(std::FILE* f, const TensorView& t, std::string& error);
 /// Pixels of a picture as bytes, [H, W] or [H, W, 3].
 std::vector<uint8_t> pixels(const TensorView& t);

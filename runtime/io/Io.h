@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ float bfloatToFloat(uint16_t b);
 uint16_t floatToBfloat(float f);
 
 /// "f32[2, 3] @cuda:0" and the elements as NumPy prints them (long ones summarised); a rank-0 value is bare.
+/// The format of u8[N] whose bytes are written as they stand.
+inline constexpr std::string_view kTextFormat = "text";
 std::string formatTensor(const TensorView& t, std::string_view device);
 /// A rank-0 value by a TL format ("", "d", ".3f", "8.2e", ".4g"); the shortest form that reads back when "".
 std::string formatScalar(uint8_t dtype, const void* element, std::string_view format);
@@ -42,14 +45,53 @@ struct FileHeader {
   bool fortran = false;
   bool swap = false;
 };
-/// `format`: "npy", "bytes", "csv"; "" guesses from the path's ending. `error` gets path and reason.
-std::optional<FileHeader> readHeader(const std::string& path, std::string_view format, std::string& error);
+/// Which files may be read and written: all, or only those in the folder `root`, wherever links in it lead. A file is
+/// opened first and then asked where it is, so that nothing can be exchanged in between.
+struct FileAccess {
+  std::string root;
+  /// The access that `--sandbox-dir folder` gives; nullopt when it is no folder.
+  static std::optional<FileAccess> within(const std::string& folder);
+};
+
+/// A tensor in a file. `format`: "npy", "npz", "safetensors", "csv", "png", "bytes"; "" guesses from the path's ending.
+/// `name`: which of a file that holds several; "" takes the only one.
+struct FileSource {
+  std::string path, format, name;
+};
+/// `error` gets path and reason.
+std::optional<FileHeader> readHeader(const FileSource& source, const FileAccess& access, std::string& error);
 /// Reads into `out` (sized by the caller to the header's elements), in row-major order of the host's bytes.
-bool loadInto(const std::string& path, std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape,
+bool loadInto(const FileSource& source, const FileAccess& access, uint8_t dtype, const std::vector<int64_t>& shape,
               void* out, std::string& error);
-/// `format`: "npy", "png", "ppm", "csv", "bytes". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3],
-/// u8 as is, floats 0..1 scaled, other integers scaled from their least to their largest value.
-bool saveTensor(const std::string& path, std::string_view format, const TensorView& t, std::string& error);
+
+/// The elements of a large file where they are: pages of the file, copied only when they are written to.
+class MappedTensor {
+ public:
+  /// nullopt when the elements are few, packed, in another order, or not aligned to 64 bytes; errors are loadInto's.
+  static std::optional<MappedTensor> of(const FileSource& source, const FileAccess& access, uint8_t dtype,
+                                        const std::vector<int64_t>& shape);
+  MappedTensor(MappedTensor&& other) noexcept;
+  MappedTensor& operator=(MappedTensor&&) = delete;
+  ~MappedTensor();
+  std::byte* elements() const { return elements_; }
+
+ private:
+  MappedTensor() = default;
+  void* base_ = nullptr;
+  uint64_t length_ = 0;
+  std::byte* elements_ = nullptr;
+};
+
+struct NamedTensor {
+  std::string name;
+  TensorView view;
+};
+/// Whether files of this format hold several tensors with names.
+bool holdsNames(std::string_view format);
+/// `format`: as above and "ppm". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3], u8 as is, floats 0..1
+/// scaled, other integers scaled from their least to their largest value.
+bool saveTensors(const std::string& path, std::string_view format, std::span<const NamedTensor> tensors,
+                 const FileAccess& access, std::string& error);
 /// Whether `save` can write this type in this format; "" when it can, else why not.
 std::string checkSave(std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape);
 

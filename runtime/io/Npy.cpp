@@ -73,32 +73,27 @@ std::optional<uint8_t> dtypeOf(std::string_view descr, bool& swap) {
 
 }  // namespace
 
-std::optional<FileHeader> npyHeader(std::FILE* f, std::string& error) {
-  const auto size = fileSize(f);
-  unsigned char lead[12];
-  if (!size || std::fread(lead, 1, 10, f) != 10 || std::memcmp(lead, "\x93NUMPY", 6) != 0) {
+std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& error) {
+  const auto byte = [&](size_t i) { return static_cast<uint32_t>(head[i]); };
+  if (head.size() < 10 || std::memcmp(head.data(), "\x93NUMPY", 6) != 0) {
     error = "is not an .npy file";
     return std::nullopt;
   }
-  uint32_t length = lead[8] | lead[9] << 8u;
+  uint32_t length = byte(8) | byte(9) << 8u;
   uint32_t prefix = 10;
-  if (lead[6] != 1) {
-    if (lead[6] > 3 || lead[6] == 0 || std::fread(lead + 10, 1, 2, f) != 2) {
+  if (byte(6) != 1) {
+    if (byte(6) > 3 || byte(6) == 0 || head.size() < 12) {
       error = "has an .npy version that is not known";
       return std::nullopt;
     }
-    length |= static_cast<uint32_t>(lead[10]) << 16u | static_cast<uint32_t>(lead[11]) << 24u;
+    length |= byte(10) << 16u | byte(11) << 24u;
     prefix = 12;
   }
-  if (length > kMaxHeader || prefix + length > *size) {
+  if (length > kMaxHeader || prefix + length > size || prefix + length > head.size()) {
     error = "has an .npy header that is too long or cut off";
     return std::nullopt;
   }
-  std::string text(length, 0);
-  if (std::fread(text.data(), 1, length, f) != length) {
-    error = "cannot be read";
-    return std::nullopt;
-  }
+  const std::string_view text(reinterpret_cast<const char*>(head.data()) + prefix, length);
   FileHeader h;
   h.dataOffset = prefix + length;
   Reader r(text);
@@ -145,25 +140,26 @@ std::optional<FileHeader> npyHeader(std::FILE* f, std::string& error) {
     return std::nullopt;
   }
   const auto n = elements(h.shape);
-  if (!n || static_cast<uint64_t>(*n) * static_cast<uint64_t>(dtypeSize(h.dtype)) > *size - h.dataOffset) {
+  if (!n || static_cast<uint64_t>(*n) * static_cast<uint64_t>(dtypeSize(h.dtype)) > size - h.dataOffset) {
     error = "is shorter than its header says";
     return std::nullopt;
   }
   return h;
 }
 
-bool npyLoad(std::FILE* f, const FileHeader& h, void* out, std::string& error) {
+bool npyLoad(ByteSpan file, const FileHeader& h, void* out, std::string& error) {
   const int size = dtypeSize(h.dtype);
   const int64_t n = *elements(h.shape);
   auto* bytes = static_cast<unsigned char*>(out);
   std::vector<unsigned char> columnMajor;
   if (h.fortran && h.shape.size() > 1) columnMajor.resize(static_cast<size_t>(n * size));
   unsigned char* target = columnMajor.empty() ? bytes : columnMajor.data();
-  if (std::fseek(f, static_cast<long>(h.dataOffset), SEEK_SET) != 0 ||
-      std::fread(target, static_cast<size_t>(size), static_cast<size_t>(n), f) != static_cast<size_t>(n)) {
+  if (h.dataOffset > file.size() ||
+      file.size() - h.dataOffset < static_cast<uint64_t>(n) * static_cast<uint64_t>(size)) {
     error = "cannot be read to its end";
     return false;
   }
+  if (n > 0) std::memcpy(target, file.data() + h.dataOffset, static_cast<size_t>(n) * static_cast<size_t>(size));
   if (h.swap)
     for (int64_t i = 0; i < n; ++i) std::reverse(target + i * size, target + (i + 1) * size);
   if (!columnMajor.empty()) {
@@ -185,7 +181,7 @@ bool npyLoad(std::FILE* f, const FileHeader& h, void* out, std::string& error) {
   return true;
 }
 
-bool npySave(std::FILE* f, const TensorView& t) {
+std::string npyHeaderText(const TensorView& t) {
   static constexpr const char* kDescr[] = {"<f2", "",    "<f4", "<f8", "|i1", "<i2", "<i4",
                                            "<i8", "|u1", "<u2", "<u4", "<u8", "|b1"};
   std::string header = "{'descr': '" + std::string(kDescr[t.dtype]) + "', 'fortran_order': False, 'shape': (";
@@ -194,18 +190,15 @@ bool npySave(std::FILE* f, const TensorView& t) {
   header += "), }";
   while ((10 + header.size() + 1) % 64 != 0) header += ' ';
   header += '\n';
-  const unsigned char lead[] = {0x93,
-                                'N',
-                                'U',
-                                'M',
-                                'P',
-                                'Y',
-                                1,
-                                0,
-                                static_cast<unsigned char>(header.size() & 255u),
-                                static_cast<unsigned char>(header.size() >> 8u)};
+  std::string text = "\x93NUMPY";
+  for (size_t byte : {size_t{1}, size_t{0}, header.size() & 255u, header.size() >> 8u}) text += static_cast<char>(byte);
+  return text + header;
+}
+
+bool npySave(std::FILE* f, const TensorView& t) {
+  const std::string header = npyHeaderText(t);
   const size_t n = static_cast<size_t>(*elements(t.shape));
-  return std::fwrite(lead, 1, 10, f) == 10 && std::fwrite(header.data(), 1, header.size(), f) == header.size() &&
+  return std::fwrite(header.data(), 1, header.size(), f) == header.size() &&
          std::fwrite(t.data, static_cast<size_t>(dtypeSize(t.dtype)), n, f) == n;
 }
 

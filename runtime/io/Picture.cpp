@@ -1,4 +1,4 @@
-// Pictures out: binary PPM/PGM (netpbm) and PNG through libpng.
+// Pictures: binary PPM/PGM (netpbm) out, PNG both ways through libpng.
 #include <png.h>
 
 #include <algorithm>
@@ -67,6 +67,46 @@ bool ppmSave(std::FILE* f, const TensorView& t) {
   return std::fprintf(f, "P%c\n%lld %lld\n255\n", t.shape.size() == 3 ? '6' : '5', static_cast<long long>(t.shape[1]),
                       static_cast<long long>(t.shape[0])) > 0 &&
          std::fwrite(data.data(), 1, data.size(), f) == data.size();
+}
+
+namespace {
+
+constexpr uint64_t kMostRatio = 1'032;  // of deflate
+
+/// Reads what the picture is; the caller frees the image.
+bool beginPng(png_image& image, ByteSpan file, std::string& error) {
+  std::memset(&image, 0, sizeof image);
+  image.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_memory(&image, file.data(), file.size()) == 0) {
+    error = std::string("is not a .png file that can be read (") + image.message + ")";
+    return false;
+  }
+  image.format &= PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_ALPHA;
+  const uint64_t size = uint64_t{image.width} * image.height;
+  if (image.width < 65536 && image.height < 65536 && size / (8 * kMostRatio) <= file.size()) return true;
+  error = "claims " + std::to_string(image.width) + " x " + std::to_string(image.height) + " pixels";
+  png_image_free(&image);
+  return false;
+}
+
+}  // namespace
+
+std::optional<FileHeader> pngHeader(ByteSpan file, std::string& error) {
+  png_image image;
+  if (!beginPng(image, file, error)) return std::nullopt;
+  FileHeader h{8, {image.height, image.width}, 0, false, false};
+  if (const int channels = PNG_IMAGE_SAMPLE_CHANNELS(image.format); channels > 1) h.shape.push_back(channels);
+  png_image_free(&image);
+  return h;
+}
+
+bool pngLoad(ByteSpan file, const FileHeader&, void* out, std::string& error) {
+  png_image image;
+  if (!beginPng(image, file, error)) return false;
+  if (png_image_finish_read(&image, nullptr, out, 0, nullptr) != 0) return true;
+  error = std::string("is a damaged .png file (") + image.message + ")";
+  png_image_free(&image);
+  return false;
 }
 
 bool pngSave(std::FILE* f, const TensorView& t, std::string& error) {

@@ -128,7 +128,7 @@ std::string compileAndRun(const std::string& text, bool module, fuzz::Mutator& c
       if (m && !session.diags().ok()) session.place(*m);
     }
     if (!m || !m->main() || !session.diags().ok()) return;
-    if (!session.place(*m) || !session.optimise(*m)) return;
+    if (!session.place(*m) || !session.settleMoves(*m) || !session.optimise(*m)) return;
     auto compiled = session.compile(*m, code);
     // A mutated path could lead out of the working directory.
     const bool writes = text.find("save") != std::string::npos && text.find('/') != std::string::npos;

@@ -674,6 +674,53 @@ def products(folder, dtype, rng):
     return p
 
 
+def stable_order(x, descending):
+    """Places of the last axis in stable order: -0 equals +0, NaN is the largest."""
+    key = np.asarray(x, np.float64) if x.dtype.kind == "f" else x.astype(object)
+    n = x.shape[-1]
+    flat = key.reshape(math.prod(x.shape[:-1]), n)
+    places = np.empty(flat.shape, np.int64)
+    for r, row in enumerate(flat):
+        nan = [x.dtype.kind == "f" and math.isnan(v) for v in row]
+        rank = lambda i: (1, 0) if nan[i] else (0, row[i])
+        if descending:  # the later of equals must not come first: sorted backwards, then turned round
+            places[r] = sorted(range(n - 1, -1, -1), key=rank)[::-1]
+        else:
+            places[r] = sorted(range(n), key=rank)
+    return places.reshape(x.shape)
+
+
+def sorting(folder, dtype, rng):
+    p = Program(folder, f"sorting_{dtype}")
+    for shape in [(1,), (2, 17), (3, 65), (1, 300), (0, 4), (4, 0), (2, 1500)]:
+        x = sample(dtype, rng, shape, special=math.prod(shape) > 14)
+        if dtype in FLOATS and x.size > 14:
+            x = np.where(rng.random(shape) < 0.2, rng.choice(x.ravel()[:14], shape), x)  # ties, zeros, NaNs
+        elif dtype not in FLOATS and x.size:
+            x = x % 7 if dtype != "bool" and rng.random() < 0.5 else x
+        x = rounded(x, dtype)
+        c = p.constant(x, dtype)
+        for descending in (False, True):
+            attrs = {"descending": "true" if descending else "false"}
+            order = stable_order(x, descending)
+            values = np.take_along_axis(x, order, -1)
+            s = p.op("sort", [c], attrs, dtype, shape)
+            p.check(f"sort {shape} {descending}", s, dtype, values)
+            if dtype in ("f32", "f64"):  # also the signs of zeros
+                one = p.constant(np.ones(shape), dtype)
+                signs = p.op("copysign", [one, s], {}, dtype, shape)
+                p.check(f"sort signs {shape}", signs, dtype, np.copysign(np.ones(shape), values))
+            p.check(f"argsort {shape} {descending}", p.op("argsort", [c], attrs, "i64", shape), "i64", order)
+            k = min(5, shape[-1])
+            v, i = p.fresh(), p.fresh()
+            part = [*shape[:-1], k]
+            p.lines.append(f"  {v}, {i} = topk {c} {{k = {k}, largest = {attrs['descending']}}} : "
+                           f"{p.type(dtype, part)}, {p.type('i64', part)}")
+            p.check(f"topk {shape}", v, dtype, values[..., :k])
+            p.check(f"topk places {shape}", i, "i64", order[..., :k])
+    return p
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--interp", help="tenc-opt")
@@ -710,6 +757,7 @@ def main():
             (reductions, FLOATS + INTS + ["bool"]),
             (structural, ["f32", "f64", "bf16", "i8", "i64", "u16", "bool"]),
             (products, FLOATS + ["i32", "u8", "i64"]),
+            (sorting, FLOATS + INTS + ["bool"]),
         ):
             for dtype in dtypes:
                 if args.only not in f"{maker.__name__}_{dtype}":

@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
     if (arg.starts_with("--passes="))
       passes = arg.substr(9);
     else if (arg.starts_with("--cuda="))
-      context.cudaCount = std::atoi(arg.c_str() + 7);
+      context.machine.set("cuda", std::atoi(arg.c_str() + 7));
     else if (arg == "--no-fuse")
       context.fuse = false;
     else if (arg == "--kernels")

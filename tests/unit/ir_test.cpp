@@ -174,6 +174,11 @@ bool makeStructural(Maker& k, OpKind kind, DType t) {
     case OpKind::Concat: b.make(kind, {x, x, k.param(t, {2, 0})}, {{"axis", int64_t{1}}}); return true;
     case OpKind::Flip: b.make(kind, {x}, {{"axes", Dims{0}}}); return true;
     case OpKind::Matmul: b.make(kind, {k.param(t, {7, 2, 3}), k.param(t, {7, 3, 0})}); return true;
+    case OpKind::Attention:
+      b.make(kind, {k.param(t, {2, 5, 3}), k.param(t, {2, 7, 3}), k.param(t, {2, 7, 4}), b.scalar(t, 0.5),
+                    k.param(DType::Bool, {1, 5, 7})},
+             {{"causal", true}});
+      return true;
     case OpKind::Conv:
       b.make(kind, {k.param(t, {2, 4, 9, 7}), k.param(t, {6, 2, 3, 1})},
              {{"stride", Dims{2, 1}}, {"dilation", Dims{1, 2}}, {"groups", int64_t{2}}});
@@ -189,7 +194,8 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
   if (info.rule == ShapeRule::Created) {
     for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(i < 2 ? DType::U64 : DType::I64, {}));
   } else {
-    for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(t, {2, 3}));
+    const Dims shape = info.rule == ShapeRule::Library ? Dims{2, 3, 3} : Dims{2, 3};
+    for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(t, shape));
     if (info.rule == ShapeRule::Select) operands[0] = k.param(DType::Bool, {2, 3});
   }
   std::vector<Builder::NamedAttr> attrs;
@@ -197,6 +203,7 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
     if (spec.name == "axes") attrs.push_back({spec.name, Dims{1}});
     if (spec.name == "shape") attrs.push_back({spec.name, Dims{5, 2}});
     if (spec.name == "axis") attrs.push_back({spec.name, int64_t{1}});
+    if (spec.name == "k") attrs.push_back({spec.name, int64_t{2}});
     if (spec.name == "dtype") attrs.push_back({spec.name, t});
     if (spec.kind == "float") attrs.push_back({spec.name, 1e-5});
     if (spec.kind == "bool") attrs.push_back({spec.name, true});
@@ -285,7 +292,7 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   Value* x = k.body->addArg(Type{DType::F32, {2}, {"cuda:0"}}, "m.w 1");
   Value* y = k.body->addArg(Type{DType::F32, {2}, {"gpu"}}, "m.w_1");
   Loc outer = k.m.addLoc(Span{0, 3, 9});
-  k.b.setLoc(k.m.addLoc(LocData{Span{0, 20, 30}, outer, "f[N = 2]"}));
+  k.b.setLoc(k.m.addLoc(LocData{Span{0, 20, 30}, outer, "f[N = 2]", {}}));
   k.b.make(OpKind::Add, {x, y});
   k.main->ownDevice = "gpu";
   k.main->span = Span{0, 1, 2};

@@ -102,7 +102,7 @@ class PlaceTest : public ::testing::Test {
     passes::Context c;
     c.diags = &diags_;
     c.sources = &sources_;
-    c.cudaCount = 2;
+    c.machine.set("cuda", 2);
     bool ok = passes::place(m_, c);
     if (ok) {
       passes::minimalMoves(m_, c);
@@ -164,7 +164,7 @@ TEST_F(PlaceTest, OperandsOnDifferentDevices) {
   EXPECT_FALSE(place());
   EXPECT_EQ(codes(), Strings{"E0301"});
   EXPECT_EQ(diags_.all()[0].notes.size(), 2u);
-  EXPECT_NE(diags_.all()[0].helps[0].text.find("16 B) to gpu"), std::string::npos);
+  EXPECT_NE(diags_.all()[0].helps[0].text.find("16 bytes) to gpu"), std::string::npos);
 }
 
 TEST_F(PlaceTest, OneMoveIntoARegionBeforeItsLoop) {

@@ -1,10 +1,31 @@
 // `tenc check s.tl`: every diagnostic, nothing run.
 #include <cstdio>
 
+#include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Memory.h"
 
 namespace tenc::tool {
+
+namespace {
+
+/// Devices, moves and memory. The memory plan needs the optimised module; no code is made for it.
+void checkProgram(Session& session, ir::Module& m, bool report) {
+  const size_t before = session.diags().errors();
+  const auto good = [&] { return session.diags().errors() == before && !session.internalError(); };
+  session.place(m);
+  if (!good()) return;
+  session.settleMoves(m);
+  if (!good()) return;
+  session.optimise(m);
+  if (!good() || !session.diags().ok()) return;
+  const auto compiled = session.compile(m, /*codeToo=*/false);
+  if (!report || !compiled) return;
+  const std::string text = memoryReport(m, compiled->memory, session);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+}  // namespace
 
 int checkCommand(Session& session, const CommandLine& line) {
   session.options().checkUncalled = true;
@@ -13,13 +34,17 @@ int checkCommand(Session& session, const CommandLine& line) {
   if (!file) return finish(session, line);
   frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
-  // The memory plan needs the optimised module; no code is made for it.
-  if (session.place(*lowered.module) && session.settleMoves(*lowered.module) && session.optimise(*lowered.module)) {
-    const auto compiled = session.compile(*lowered.module, /*codeToo=*/false);
-    if (line.memoryReport && compiled) {
-      const std::string text = memoryReport(*lowered.module, compiled->memory, session);
-      std::fwrite(text.data(), 1, text.size(), stdout);
+  std::vector<std::unique_ptr<ir::Module>> blocks;
+  for (const auto* cases : {&lowered.tests, &lowered.benches}) {
+    for (const frontend::Lowered::Case& c : *cases) {
+      blocks.push_back(ir::clone(*lowered.module));
+      makeMain(*blocks.back(), c.func);
     }
+  }
+  checkProgram(session, *lowered.module, line.memoryReport);
+  for (const auto& m : blocks) {
+    if (session.internalError()) break;
+    checkProgram(session, *m, false);
   }
   return finish(session, line);
 }

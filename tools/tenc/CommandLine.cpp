@@ -147,6 +147,12 @@ constexpr Option kOptions[] = {
      }},
     {"target-cpu", "NAME", "code for NAME, at most what this machine has: x86-64-v3, haswell, ... (native)",
      [](CommandLine& c, std::string_view v) { return c.session.targetCpu = v, !v.empty(); }},
+    {"sandbox-dir", "folder", "load and save only in this folder, wherever links lead",
+     [](CommandLine& c, std::string_view v) {
+       const auto access = rt::FileAccess::within(std::string(v));
+       if (access) c.session.fileRoot = access->root;
+       return access.has_value();
+     }},
     {"engine", "compiled|interp", "run compiled code, or the reference interpreter",
      [](CommandLine& c, std::string_view v) {
        c.session.interpret = v == "interp";
@@ -161,6 +167,10 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view v) { return c.session.debugPass = v, !v.empty(); }},
     {"no-fuse", "", "one kernel for each operation",
      [](CommandLine& c, std::string_view) { return c.session.fuse = false, true; }},
+    {"cache-dir", "folder", "where compiled code is kept (TENC_CACHE_DIR, else the user's cache folder)",
+     [](CommandLine& c, std::string_view v) { return c.session.cacheDir = v, !v.empty(); }},
+    {"no-cache", "", "neither use nor keep compiled code",
+     [](CommandLine& c, std::string_view) { return c.session.cache = false, true; }},
     {"time", "", "say where compile time and run time went",
      [](CommandLine& c, std::string_view) { return c.time = true; }},
     {"filter", "text", "test, bench: only blocks whose title contains text",
@@ -188,6 +198,16 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view v) { return c.session.importPaths.emplace_back(v), !v.empty(); }},
     {"help", "", "this text; after a script, also the script's parameters",
      [](CommandLine& c, std::string_view) { return c.help = true; }},
+    // Without a text here an option is not listed; docs/diagnostics.md has these.
+    {"provoke", "error|signal=STAGE", "",
+     [](CommandLine& c, std::string_view v) {
+       std::string_view how, stage;
+       if (!split(v, how, stage) || (how != "error" && how != "signal")) return false;
+       (how == "error" ? c.session.provokeError : c.session.provokeSignal) = stage;
+       return true;
+     }},
+    {"crash-report", "STAGE=WHAT", "",
+     [](CommandLine& c, std::string_view v) { return c.crashReport = v, !v.empty(); }},
     {"version", "", "print the version", [](CommandLine& c, std::string_view) { return c.version = true; }},
 };
 
@@ -224,7 +244,7 @@ std::string usage() {
   for (const CommandName& c : kCommands) row("tenc " + std::string(c.name), c.doc);
   text += "\noptions:\n";
   for (const Option& o : kOptions)
-    row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
+    if (!o.doc.empty()) row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
   text +=
       "\nexit status: 1 after a compile error, 2 for a wrong command line, 3 when the program stops at run time,\n"
       "130 after an interrupt\n";

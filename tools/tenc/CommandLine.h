@@ -24,6 +24,7 @@ struct CommandLine {
   std::string filter;              ///< test, bench: titles that contain this
   bool memoryReport = false;       ///< check: list what is alive at the peak of each device
   std::string diff;                ///< transfers: a list to compare with
+  std::string crashReport;         ///< --crash-report STAGE=WHAT, given by the handler of a crash
   std::vector<std::string> words;  ///< as given, for reproducers
 };
 

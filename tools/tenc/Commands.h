@@ -25,6 +25,10 @@ frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t
 /// Writes the diagnostics (and an internal error with its reproducer) to standard error and the timings when asked;
 /// gives the exit status.
 int finish(Session& session, const CommandLine& line, Outcome outcome = Outcome::Ok);
+/// Of the interpreter: an interrupt ends it as it ends compiled code.
+interp::Options interpreterOptions(Session& session);
+/// `--crash-report STAGE=WHAT`: tells of a crash that another process has had with the same command line.
+int reportCrash(Session& session, const CommandLine& line);
 /// Writes the diagnostics collected so far and forgets them.
 void flushDiagnostics(Session& session, const CommandLine& line);
 

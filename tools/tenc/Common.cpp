@@ -29,26 +29,32 @@ bool wantsColour(const CommandLine& line) {
 /// The module as it was before the stage that failed: the pipeline is deterministic, so it is run again up to there.
 std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed) {
   const InternalError& error = *failed.internalError();
-  if (!error.lastGood.empty() || line.input.ends_with(".tir")) return error.lastGood;
-  Session again(failed.options());
+  if (!error.lastGood.empty() || error.stage == "parse" || error.stage == "lower") return error.lastGood;
+  SessionOptions options = failed.options();
+  options.provokeError.clear();
+  options.provokeSignal.clear();
+  Session again(std::move(options));
   const auto source =
       again.addText(failed.sources().file(file).name(), std::string(failed.sources().file(file).text()));
   if (!source) return {};
-  const auto tree = again.parse(*source);
-  if (!tree) return {};
-  frontend::Lowered lowered = again.lower(*tree);
-  if (!lowered.module) return {};
+  std::unique_ptr<ir::Module> m;
+  if (line.input.ends_with(".tir")) {
+    m = again.parseModule(*source);
+  } else if (const auto tree = again.parse(*source)) {
+    m = again.lower(*tree).module;
+  }
+  if (!m) return {};
   std::vector<std::string_view> names = passes::placementPipeline();
   for (const auto& more : {passes::movesPipeline(), passes::optimisationPipeline()})
     names.insert(names.end(), more.begin(), more.end());
   for (const std::string_view name : names) {
     if (name == error.stage) break;
-    if (!again.runPasses(*lowered.module, {name})) break;
+    if (!again.runPasses(*m, {name})) break;
   }
-  return ir::print(*lowered.module);
+  return ir::print(*m);
 }
 
-void printTimings(const Timings& timings) {
+void printTimings(const Timings& timings, const Session::Copied& copied) {
   double total = 0;
   std::fputs("stage              ms\n", stderr);
   for (const Timings::Entry& e : timings.entries()) {
@@ -56,6 +62,8 @@ void printTimings(const Timings& timings) {
     total += e.ms;
   }
   std::fprintf(stderr, "%-14s %8.3f\n", "total", total);
+  std::fprintf(stderr, "copied between devices: %llu bytes in %llu copies\n",
+               static_cast<unsigned long long>(copied.bytes), static_cast<unsigned long long>(copied.copies));
 }
 
 }  // namespace
@@ -83,6 +91,22 @@ void flushDiagnostics(Session& session, const CommandLine& line) {
   session.diags().clear();
 }
 
+interp::Options interpreterOptions(Session& session) {
+  interp::Options options;
+  options.interrupted = &session.machine().interrupted;
+  return options;
+}
+
+int reportCrash(Session& session, const CommandLine& line) {
+  const bool hasScript = line.code || !line.input.empty();
+  if (!hasScript || line.command == Command::Explain || !addInput(session, line))
+    return static_cast<int>(Outcome::Internal);
+  const size_t equals = std::min(line.crashReport.find('='), line.crashReport.size());
+  const std::string what = line.crashReport.substr(std::min(equals + 1, line.crashReport.size()));
+  session.setInternalError({line.crashReport.substr(0, equals), "the process crashed (" + what + ")", ""});
+  return finish(session, line);
+}
+
 int finish(Session& session, const CommandLine& line, Outcome outcome) {
   if (outcome == Outcome::Ok && !session.diags().ok()) outcome = Outcome::CompileError;
   std::fflush(stdout);
@@ -94,7 +118,7 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     outcome = Outcome::Internal;
   }
-  if (line.time) printTimings(session.timings());
+  if (line.time) printTimings(session.timings(), session.copied());
   return static_cast<int>(outcome);
 }
 

@@ -1,7 +1,10 @@
 #include "tools/tenc/Crash.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -17,10 +20,50 @@ constexpr size_t kAlternateStackBytes = 64 << 10;
 constinit const std::vector<std::string>* commandWords = nullptr;
 
 constinit std::atomic<const rt::Machine*> watchedMachine{nullptr};
+constinit std::atomic<const Timings*> watchedStages{nullptr};
+
+// The command line of the process that writes the report; made beforehand. Empty in that process itself.
+constinit std::vector<char*> reportArguments;
+constinit char reportText[96] = "";
+constexpr unsigned kReportSeconds = 20;
+
+const char* nameOf(int signal) {
+  switch (signal) {
+    case SIGSEGV: return "segmentation fault";
+    case SIGBUS: return "bus error";
+    case SIGILL: return "illegal instruction";
+    case SIGFPE: return "arithmetic exception";
+    default: return "aborted";
+  }
+}
 
 void put(std::string_view text) {
   // Nothing can be done about a failing write here.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+}
+
+/// Async-signal-safe: a fresh process goes the same way up to the stage that crashed and writes the folder.
+void writeReport(const char* what) {
+  const Timings* stages = watchedStages.load();
+  const char* stage = stages ? stages->current() : "";
+  if (reportArguments.empty() || *stage == 0) return;
+  size_t n = 0;
+  for (const char* part : {stage, "=", what})
+    for (const char* c = part; *c != 0 && n + 1 < sizeof reportText; ++c) reportText[n++] = *c;
+  reportText[n] = 0;
+  const pid_t child = _Fork();
+  if (child == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    alarm(kReportSeconds);
+    const int nothing = open("/dev/null", O_RDWR);
+    dup2(nothing, STDIN_FILENO);
+    dup2(nothing, STDOUT_FILENO);
+    execv("/proc/self/exe", reportArguments.data());
+    _exit(1);
+  }
+  if (child > 0) waitpid(child, nullptr, 0);
 }
 
 void onCrash(int signal, siginfo_t* info, void*) {
@@ -32,13 +75,7 @@ void onCrash(int signal, siginfo_t* info, void*) {
     put(text);
   }
   put("\ntenc: internal error: the process crashed (");
-  switch (signal) {
-    case SIGSEGV: put("segmentation fault"); break;
-    case SIGBUS: put("bus error"); break;
-    case SIGILL: put("illegal instruction"); break;
-    case SIGFPE: put("arithmetic exception"); break;
-    default: put("aborted"); break;
-  }
+  put(nameOf(signal));
   put(")\nThis is a bug in tenc. Please report it with the script and this command line:\n  tenc");
   for (const std::string& word : *commandWords) {
     put(" '");
@@ -46,6 +83,7 @@ void onCrash(int signal, siginfo_t* info, void*) {
     put("'");
   }
   put("\n");
+  writeReport(nameOf(signal));
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -88,6 +126,16 @@ std::string internalErrorText(const InternalError& error, const std::string& fol
 
 void installCrashHandler(const std::vector<std::string>& words) {
   commandWords = &words;
+  static const std::string program = "tenc", option = "--crash-report";
+  reportArguments.clear();
+  if (std::find(words.begin(), words.end(), option) == words.end()) {
+    const auto add = [](const std::string& word) { reportArguments.push_back(const_cast<char*>(word.c_str())); };
+    add(program);
+    for (const std::string& word : words) add(word);
+    add(option);
+    reportArguments.push_back(reportText);
+    reportArguments.push_back(nullptr);
+  }
   // Its own stack, because the usual reason is a stack that overflowed.
   stack_t stack{};
   stack.ss_size = kAlternateStackBytes;
@@ -100,5 +148,7 @@ void installCrashHandler(const std::vector<std::string>& words) {
 }
 
 void watchMachine(const rt::Machine* machine) { watchedMachine = machine; }
+
+void watchStages(const Timings* timings) { watchedStages = timings; }
 
 }  // namespace tenc::tool

@@ -14,9 +14,14 @@ std::string writeReproducer(Session& session, const std::vector<std::string>& wo
 /// The text that asks for a report.
 std::string internalErrorText(const InternalError& error, const std::string& folder);
 
-/// A handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT that says which command line crashed and ends the process.
+/// A handler for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT that says which command line crashed, has a fresh process
+/// write what reproduces it (`--crash-report`), as this one can be trusted with nothing, and ends the process.
 /// `words` must outlive the process.
 void installCrashHandler(const std::vector<std::string>& words);
+
+/// From now on a crash is reported with the stage that runs by this clock; null: with none. `timings` must outlive
+/// that.
+void watchStages(const Timings* timings);
 
 /// From now on a fault in memory of this machine's devices is reported in words; null: no more.
 void watchMachine(const rt::Machine* machine);

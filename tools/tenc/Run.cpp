@@ -26,7 +26,7 @@ int show(Session& session, const CommandLine& line, const std::string& text) {
 
 Outcome runBuilt(Session& session, const ir::Module& m, std::optional<Executable> program) {
   const InterruptScope interrupt(session.machine());
-  if (session.options().interpret) return session.interpret(m);
+  if (session.options().interpret) return session.interpret(m, interpreterOptions(session));
   return program ? session.run(*program) : Outcome::CompileError;
 }
 

@@ -4,11 +4,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "codegen/cpu/CpuBackend.h"
 #include "ir/Ir.h"
+#include "runtime/library/Library.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/TransferList.h"
@@ -46,6 +49,10 @@ Code codeOf(abi::FaultKind kind) {
     case abi::FaultKind::NegativePower: return Code::E0902;
     case abi::FaultKind::Assertion: return Code::E0903;
     case abi::FaultKind::File: return Code::E0904;
+    case abi::FaultKind::Singular:
+    case abi::FaultKind::NotPositiveDefinite:
+    case abi::FaultKind::NotFinite:
+    case abi::FaultKind::NoConvergence: return Code::E0905;
   }
   return Code::E0901;
 }
@@ -58,6 +65,10 @@ std::string messageOf(abi::FaultKind kind, const std::string& text) {
     case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
     case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
     case abi::FaultKind::File: return text.empty() ? "file failed" : text;
+    case abi::FaultKind::Singular: return "the matrix is singular";
+    case abi::FaultKind::NotPositiveDefinite: return "the matrix is not positive definite";
+    case abi::FaultKind::NotFinite: return "the matrix holds an infinity or NaN";
+    case abi::FaultKind::NoConvergence: return "the decomposition does not converge";
   }
   return text;
 }
@@ -127,10 +138,33 @@ rt::Machine& Session::machine() {
     options.virtualCuda = options_.virtualCuda;
     options.virtualBytes = options_.virtualBytes;
     options.virtualOrder = options_.virtualOrder;
+    options.files = {options_.fileRoot};
     machine_ = std::make_unique<rt::Machine>(options);
     watchMachine(machine_.get());
   }
   return *machine_;
+}
+
+codegen::cpu::CacheOptions Session::cacheOptions() {
+  codegen::cpu::CacheOptions cache;
+  if (!options_.cache) return cache;
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value ? value : "");
+  };
+  cache.warn = [this](const std::string& what) { diags_.report(Code::W0501, {}, what); };
+  if (!options_.cacheDir.empty()) {
+    cache.directory = options_.cacheDir;
+    cache.chosen = true;
+  } else if (const char* chosen = std::getenv("TENC_CACHE_DIR")) {
+    cache.directory = chosen;  // an empty one is no cache
+    cache.chosen = true;
+  } else if (const std::string home = variable("XDG_CACHE_HOME"); home.starts_with('/')) {
+    cache.directory = home + "/tenc";
+  } else if (const std::string user = variable("HOME"); user.starts_with('/')) {
+    cache.directory = user + "/.cache/tenc";
+  }
+  return cache;
 }
 
 codegen::Backend& Session::backend() {
@@ -140,6 +174,7 @@ codegen::Backend& Session::backend() {
     options.contract = options_.fp != "strict";
     options.runThreads = options_.threads > 0 ? options_.threads : rt::processorCount();
     options.compileThreads = rt::processorCount();
+    options.cache = cacheOptions();
     backend_ = codegen::cpu::makeCpuBackend(options);
   }
   return *backend_;
@@ -179,7 +214,7 @@ frontend::Options Session::frontendOptions() {
   o.params = options_.params;
   o.devices = options_.devices;
   o.defaultDevice = options_.defaultDevice;
-  o.cudaCount = options_.virtualCuda;
+  o.machine.set("cuda", options_.virtualCuda);
   o.deviceName = [](std::string_view device) {
     return device == "cpu" ? hostName() : "virtual " + std::string(device);
   };
@@ -187,6 +222,7 @@ frontend::Options Session::frontendOptions() {
     const bool isVirtual = device != "cpu" && options_.virtualBytes != 0;
     return static_cast<int64_t>(isVirtual ? options_.virtualBytes : hostMemory());
   };
+  o.fileRoot = options_.fileRoot;
   o.tests = options_.tests;
   o.benches = options_.benches;
   o.checkUncalled = options_.checkUncalled;
@@ -219,11 +255,18 @@ passes::Context Session::context() {
   passes::Context c;
   c.diags = &diags_;
   c.sources = &sources_;
-  c.cudaCount = options_.virtualCuda;
+  c.machine.set("cuda", options_.virtualCuda);
   c.debug = options_.debugPass;
   c.fuse = options_.fuse;
   c.fp = options_.fp;
   return c;
+}
+
+bool Session::provoked(std::string_view stage) {
+  if (stage == options_.provokeSignal) std::raise(SIGSEGV);
+  if (stage != options_.provokeError) return false;
+  internal_ = {std::string(stage), "provoked by --provoke", ""};
+  return true;
 }
 
 bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names) {
@@ -231,6 +274,7 @@ bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& name
   for (const std::string_view name : names) {
     const Timings::Scope scope(timings_, name);
     const size_t errorsBefore = diags_.errors();
+    if (provoked(name)) return false;
     std::string failed;
     if (passes::runPasses(m, c, {name}, &failed)) continue;
     if (diags_.errors() == errorsBefore) internal_ = {std::string(name), ir::verify(m), ""};
@@ -243,7 +287,7 @@ bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeli
 
 bool Session::settleMoves(ir::Module& m) {
   if (!runPasses(m, passes::movesPipeline())) return false;
-  checkTransfers(m, options_.transfers, diags_);
+  checkTransfers(m, sources_, options_.transfers, diags_);
   return diags_.ok();
 }
 
@@ -253,6 +297,7 @@ bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisation
 
 std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool codeToo) {
   const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
+  if (provoked("codegen")) return std::nullopt;
   PlanOnly planOnly;
   codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), codeToo ? backend() : planOnly);
   if (!compiled.error.empty()) {
@@ -261,6 +306,7 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
   }
   checkMemory(m, compiled.memory);
   if (!diags_.ok()) return std::nullopt;
+  rt::bindLibrary(compiled.program);
   return compiled;
 }
 
@@ -303,6 +349,8 @@ void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const std::
 Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
   const Timings::Scope scope(timings_, "run");
   rt::RunResult r = rt::run(program.compiled.program, machine(), options);
+  copied_.copies += r.copies;
+  copied_.bytes += r.copiedBytes;
   Outcome outcome = Outcome::Ok;
   switch (r.end) {
     case rt::RunResult::End::Done: break;
@@ -329,8 +377,11 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
 
 Outcome Session::interpret(const ir::Module& m, const interp::Options& options) {
   const Timings::Scope scope(timings_, "interpret");
-  const interp::Result r = interp::run(m, *m.main(), options);
+  interp::Options confined = options;
+  confined.fileRoot = options_.fileRoot;
+  const interp::Result r = interp::run(m, *m.main(), confined);
   if (r.ok()) return Outcome::Ok;
+  if (options.interrupted != nullptr && options.interrupted->load()) return Outcome::Interrupted;
   reportStop(r.stop->code, m, r.stop->loc, r.stop->message);
   return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;
 }

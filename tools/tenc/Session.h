@@ -1,6 +1,7 @@
 // The pipeline as values: text -> tree -> module -> placed -> fused -> program -> run. Used by every subcommand, by the
 // REPL and by tests. A Session owns the texts, the diagnostics and the machine; it prints nothing.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "codegen/Codegen.h"
+#include "codegen/cpu/CpuBackend.h"
 #include "frontend/Frontend.h"
 #include "interp/Interp.h"
 #include "passes/Passes.h"
@@ -36,9 +38,12 @@ struct SessionOptions {
   bool interpret = false;  ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
+  std::string fileRoot;            ///< --sandbox-dir, as a real path; empty: files may be anywhere
   std::string targetCpu;           ///< --target-cpu; empty: this machine's
   std::string transfers = "warn";  ///< allow, warn, deny
   std::string debugPass;
+  bool cache = true;     ///< keep compiled code on disk
+  std::string cacheDir;  ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
   bool tests = false;
   bool benches = false;
   bool checkUncalled = false;
@@ -46,6 +51,8 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionInput> inputs;  ///< REPL: parameters of `main`
+  std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong
+  std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
 };
 
 /// Wall time of each stage, in the order in which they ran.
@@ -57,8 +64,13 @@ class Timings {
   };
   class Scope {
    public:
-    Scope(Timings& owner, std::string_view stage) : owner_(owner), stage_(stage), start_(Clock::now()) {}
+    Scope(Timings& owner, std::string_view stage) : owner_(owner), stage_(stage), start_(Clock::now()) {
+      const size_t n = std::min(stage.size(), sizeof owner.current_ - 1);
+      std::copy_n(stage.begin(), n, owner.current_);
+      owner.current_[n] = 0;
+    }
     ~Scope() {
+      owner_.current_[0] = 0;
       owner_.entries_.push_back({stage_, std::chrono::duration<double, std::milli>(Clock::now() - start_).count()});
     }
     Scope(const Scope&) = delete;
@@ -71,9 +83,12 @@ class Timings {
   };
   const std::vector<Entry>& entries() const { return entries_; }
   void clear() { entries_.clear(); }
+  /// The stage that runs, or "". For signal handlers.
+  const char* current() const { return current_; }
 
  private:
   std::vector<Entry> entries_;
+  char current_[32] = "";
 };
 
 /// A stage failed without a diagnostic for the user: a bug of the compiler.
@@ -102,10 +117,16 @@ class Session {
   /// The source that was lowered last.
   std::optional<uint32_t> script() const { return script_; }
   Timings& timings() { return timings_; }
+  /// What programs have copied between devices so far.
+  struct Copied {
+    uint64_t copies = 0, bytes = 0;
+  };
+  const Copied& copied() const { return copied_; }
   const SessionOptions& options() const { return options_; }
   SessionOptions& options() { return options_; }
   const std::optional<InternalError>& internalError() const { return internal_; }
   void clearInternalError() { internal_.reset(); }
+  void setInternalError(InternalError error) { internal_ = std::move(error); }
 
   /// Reads a source file; "-" is standard input. Reports E0501, E0104 or E0105 and returns nothing when it cannot.
   std::optional<uint32_t> addFile(const std::string& path);
@@ -152,7 +173,10 @@ class Session {
   rt::Machine* machineIfMade() { return machine_.get(); }
 
  private:
+  /// --provoke: true when the stage has to fail; may not return.
+  bool provoked(std::string_view stage);
   codegen::Backend& backend();
+  codegen::cpu::CacheOptions cacheOptions();
   passes::Context context();
   void reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
@@ -162,6 +186,7 @@ class Session {
   SourceManager sources_;
   Diagnostics diags_;
   Timings timings_;
+  Copied copied_;
   std::optional<InternalError> internal_;
   std::unique_ptr<rt::Machine> machine_;
   std::unique_ptr<codegen::Backend> backend_;

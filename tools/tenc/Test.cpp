@@ -25,7 +25,7 @@ int testCommand(Session& session, const CommandLine& line) {
     session.machine().seed = session.machine().draws = 0;
     Outcome outcome = Outcome::CompileError;
     if (session.options().interpret) {
-      if (session.place(*m) && session.checkMoves(*m)) outcome = session.interpret(*m);
+      if (session.place(*m) && session.checkMoves(*m)) outcome = session.interpret(*m, interpreterOptions(session));
     } else if (const std::optional<Executable> program = session.build(std::move(m))) {
       outcome = session.run(*program);
     }

@@ -1,11 +1,11 @@
 #include "tools/tenc/TransferList.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 
 #include "ir/Ir.h"
+#include "ir/Loops.h"
 #include "support/Text.h"
 #include "tools/tenc/Session.h"
 
@@ -107,6 +107,7 @@ class Walker {
     r.bytes = static_cast<uint64_t>(source.type.bytes());
     r.from = m_.actual(source.type.place.isFree() ? "cpu" : source.type.place.device);
     r.to = m_.actual(op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device);
+    r.toName = op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device;
     r.times = times;
     r.why = op.stringAttr("cause");
     r.copies = r.from != r.to;
@@ -137,7 +138,7 @@ std::vector<TransferRow> listTransfers(const ir::Module& m) {
   return walker.take();
 }
 
-void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics& diags) {
+void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags) {
   constexpr uint64_t kWorthAWarning = 64 << 10;
   if (policy == "allow") return;
   for (const TransferRow& r : listTransfers(m)) {
@@ -147,7 +148,15 @@ void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics&
       auto report =
           diags.report(Code::E0301, r.span,
                        name + " would move from " + r.from + " to " + r.to + ", which --transfers=deny forbids");
-      report.label(r.why).help("write the move: `.to(" + r.to + ")`");
+      const std::vector<ir::OperandText>& operands = m.loc(r.loc).operands;
+      const Span written = operands.empty() ? Span{} : operands[0].span;
+      std::vector<Edit> edits;
+      if (written.valid()) {
+        const bool bare = takesPostfix(sources.text(written));
+        if (!bare) edits.push_back({{written.file, written.begin, written.begin}, "("});
+        edits.push_back({{written.file, written.end, written.end}, (bare ? ".to(" : ").to(") + r.toName + ")"});
+      }
+      report.label(r.why).help("write the move: `.to(" + r.toName + ")`", std::move(edits));
       noteCallers(report, m, r.loc);
     } else if (r.inLoop && r.bytes >= kWorthAWarning) {
       const std::string times = r.times.known ? r.times.text() : "an unknown number of";

@@ -27,6 +27,7 @@ struct TransferRow {
   std::string type;  ///< "f32[64,784]"
   uint64_t bytes = 0;
   std::string from, to;  ///< actual devices
+  std::string toName;    ///< as the script calls it
   Times times;
   std::string why;
   bool copies = true;  ///< false between two names of one device
@@ -57,6 +58,6 @@ std::string transfersAdded(const std::vector<TransferRow>& rows, const SourceMan
                            const std::string& before, std::string& error);
 /// `policy`: allow reports nothing; warn reports moves of 64 KiB or more inside loops (W0301); deny also reports every
 /// move that no `.to` asks for (E0301).
-void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics& diags);
+void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags);
 
 }  // namespace tenc::tool

@@ -1,6 +1,8 @@
 // The command `tenc`.
+#include <malloc.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 
 #include "tools/repl/Repl.h"
@@ -42,12 +44,23 @@ int dispatch(Session& session, const CommandLine& line) {
   return static_cast<int>(Outcome::Usage);
 }
 
+/// A compiler allocates much and briefly: memory is taken from the system in large pieces and kept.
+void tuneAllocator() {
+#ifdef __GLIBC__
+  mallopt(M_TOP_PAD, 16 << 20);
+  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  tuneAllocator();
   const std::vector<std::string> words(argv + 1, argv + argc);
   installCrashHandler(words);
   installInterruptHandler();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of `save`
   std::string error;
   const std::optional<CommandLine> line = parseCommandLine(words, error);
   if (!line) {
@@ -64,7 +77,10 @@ int main(int argc, char** argv) {
     std::fputs(usage().c_str(), stdout);
     return 0;
   }
+  if (!line->crashReport.empty()) return reportCrash(session, *line);
+  watchStages(&session.timings());
   const int status = dispatch(session, *line);
   std::fflush(stdout);
+  watchStages(nullptr);
   return status;
 }

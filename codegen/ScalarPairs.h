@@ -1,0 +1,68 @@
+// Sums of two numbers of one float type, the second at most half a unit in the last place of the first: about twice the
+// precision, for the steps of a function whose rounding would show (Dekker 1971; Shewchuk 1997).
+#pragma once
+#include "codegen/ScalarBuilder.h"
+
+namespace tenc::codegen::math {
+
+struct Pair {
+  Scalar hi, lo;
+};
+
+/// a + b exactly, where |a| >= |b| or a is 0.
+inline Pair orderedSum(Scalar a, Scalar b) {
+  Scalar sum = a + b;
+  return {sum, (a - sum) + b};
+}
+
+/// a + b exactly.
+inline Pair exactSum(Scalar a, Scalar b) {
+  Scalar sum = a + b;
+  Scalar part = sum - a;
+  return {sum, (a - (sum - part)) + (b - part)};
+}
+
+/// a * b exactly.
+inline Pair exactProduct(Scalar a, Scalar b) {
+  Scalar product = a * b;
+  return {product, fma(a, b, -product)};
+}
+
+inline Pair operator*(Pair a, Scalar b) {
+  Pair p = exactProduct(a.hi, b);
+  return {p.hi, fma(a.lo, b, p.lo)};
+}
+
+inline Pair operator*(Pair a, Pair b) {
+  Pair p = a * b.hi;
+  return {p.hi, fma(a.hi, b.lo, p.lo)};
+}
+
+/// a / b, with one division.
+inline Pair operator/(Pair a, Pair b) {
+  Scalar inverse = 1.0 / b.hi;
+  Scalar quotient = a.hi * inverse;
+  Scalar rest = fma(-quotient, b.hi, a.hi) + fma(-quotient, b.lo, a.lo);
+  return {quotient, rest * inverse};
+}
+
+/// The square root of a positive number.
+inline Pair sqrt(Pair a) {
+  Scalar root = sqrt(a.hi);
+  return {root, (fma(-root, root, a.hi) + a.lo) / (root * 2.0)};
+}
+
+inline Pair select(Scalar c, Pair a, Pair b) { return {select(c, a.hi, b.hi), select(c, a.lo, b.lo)}; }
+
+/// log(a.hi + a.lo) of a positive normal number, right to about 2^-64; f64 only.
+Pair logPair(Scalar x);
+/// log(1 + y.hi + y.lo), y.hi > -1, as one number.
+Scalar log1p(Pair y);
+/// e^(x.hi + x.lo) = value * 2^n; f64 only.
+struct Exponential {
+  Pair value;
+  Scalar n;
+};
+Exponential expPair(Pair x);
+
+}  // namespace tenc::codegen::math

@@ -1,0 +1,14 @@
+// How kernels are shared out between the threads that compile them.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+#include "codegen/Kernel.h"
+
+namespace tenc::codegen::cpu {
+
+/// The kernels of each part, at most `most` parts, about equally long to compile; in a part in rising order. Kernels
+/// that share functions (random numbers) come together where that is shorter. A function of the arguments alone.
+std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& kernels, int most);
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,116 @@
+#include "codegen/cpu/IndexRanges.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "ir/Scalar.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+using ir::DType;
+using ir::OpKind;
+
+constexpr Range kAll = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+
+/// All values of a dtype; u64 may be negative as i64.
+Range ofDtype(DType t) {
+  if (t == DType::Bool) return {0, 1};
+  if (ir::isFloat(t) || ir::byteSize(t) == 8) return kAll;
+  auto bits = static_cast<int>(8 * ir::byteSize(t));
+  if (!ir::isSigned(t)) return {0, (int64_t{1} << bits) - 1};
+  return {-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+}
+
+/// The range [least, most] if the dtype holds all of it: arithmetic wraps otherwise.
+Range within(DType t, __int128 least, __int128 most) {
+  Range r = ofDtype(t);
+  if (least < r.least || most > r.most) return r;
+  return {static_cast<int64_t>(least), static_cast<int64_t>(most)};
+}
+
+std::optional<int64_t> constant(const ir::Value* v) {
+  auto c = ir::constantScalar(v);
+  if (!c || ir::isFloat(c->dtype)) return std::nullopt;
+  if (ir::isSigned(c->dtype)) return c->i;
+  if (c->u > static_cast<uint64_t>(kAll.most)) return std::nullopt;
+  return static_cast<int64_t>(c->u);
+}
+
+}  // namespace
+
+void IndexRanges::bindLoopVariable(const ir::Op& loop) {
+  Range lo = of(loop.operand(0)), hi = of(loop.operand(1));
+  auto step = constant(loop.operand(2));
+  Range r = kAll;
+  // Inside the body the variable is short of the end.
+  if (step && *step > 0 && hi.most > kAll.least) r = {lo.least, hi.most - 1};
+  if (step && *step < 0 && hi.least < kAll.most) r = {hi.least + 1, lo.most};
+  if (r.least > r.most) r = kAll;  // the body never runs
+  known_[loop.regions[0]->args[0].get()] = r;
+}
+
+Range IndexRanges::of(const ir::Value* v) {
+  if (auto it = known_.find(v); it != known_.end()) return it->second;
+  Range r = compute(v);
+  known_[v] = r;
+  return r;
+}
+
+Range IndexRanges::compute(const ir::Value* v) {
+  const DType t = v->type.dtype;
+  if (ir::isFloat(t) || v->type.rank() != 0) return ofDtype(t);
+  if (auto c = constant(v)) return {*c, *c};
+  const ir::Op* op = v->op;
+  if (op == nullptr || op->operandCount() == 0 || ir::isFloat(op->operand(0)->type.dtype)) return ofDtype(t);
+  auto operand = [&](size_t i) { return of(op->operand(i)); };
+  auto second = op->operandCount() > 1 ? constant(op->operand(1)) : std::nullopt;
+  switch (op->kind) {
+    case OpKind::Cast: {
+      Range a = operand(0);
+      return within(t, a.least, a.most);
+    }
+    case OpKind::Add: {
+      Range a = operand(0), b = operand(1);
+      return within(t, __int128{a.least} + b.least, __int128{a.most} + b.most);
+    }
+    case OpKind::Sub: {
+      Range a = operand(0), b = operand(1);
+      return within(t, __int128{a.least} - b.most, __int128{a.most} - b.least);
+    }
+    case OpKind::Mul: {
+      Range a = operand(0), b = operand(1);
+      __int128 ends[] = {__int128{a.least} * b.least, __int128{a.least} * b.most, __int128{a.most} * b.least,
+                         __int128{a.most} * b.most};
+      auto [least, most] = std::minmax_element(std::begin(ends), std::end(ends));
+      return within(t, *least, *most);
+    }
+    case OpKind::Min:
+    case OpKind::Max: {
+      if (!ir::isSigned(t) && ir::byteSize(t) == 8) return kAll;
+      Range a = operand(0), b = operand(1);
+      if (op->kind == OpKind::Min) return {std::min(a.least, b.least), std::min(a.most, b.most)};
+      return {std::max(a.least, b.least), std::max(a.most, b.most)};
+    }
+    case OpKind::Mod:
+      if (second && *second > 0) return {0, *second - 1};
+      break;
+    case OpKind::BitAnd: {
+      Range a = operand(0), b = operand(1);
+      int64_t most = kAll.most;
+      if (a.least >= 0) most = a.most;
+      if (b.least >= 0) most = std::min(most, b.most);
+      if (a.least >= 0 || b.least >= 0) return {0, most};
+      break;
+    }
+    case OpKind::Shr:
+      if (Range a = operand(0); a.least >= 0 && second && *second >= 0 && *second < 63)
+        return {a.least >> *second, a.most >> *second};
+      break;
+    default: break;
+  }
+  return ofDtype(t);
+}
+
+}  // namespace tenc::codegen::cpu

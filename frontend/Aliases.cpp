@@ -1,0 +1,156 @@
+// Generic aliases, `type Square[N, T = f32] = T[N, N]`: a use with arguments is read as the alias's type with the
+// arguments in the places of its variables, so that variables in them are bound as if that type had been written.
+#include "frontend/Lowering.h"
+
+namespace tenc::frontend {
+
+namespace {
+using TypeKind = ast::TypeExpr::Kind;
+using Substitution = std::map<std::string, std::vector<const ast::TypeExpr*>, std::less<>>;
+
+ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const Unit& home, const ast::Name* from);
+
+/// An annotation copied; only names and numbers stand in types.
+ast::Annotation copied(const ast::Annotation& a) {
+  ast::Annotation r;
+  r.kind = a.kind;
+  r.path = a.path;
+  r.number = a.number;
+  r.span = a.span;
+  return r;
+}
+
+ast::TypePtr copyOf(const ast::TypeExpr& t) {
+  static const Unit kNowhere;
+  return substituted(t, {}, kNowhere, nullptr);
+}
+
+ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const Unit& home, const ast::Name* from) {
+  const bool name = t.kind == TypeKind::Path && t.path.size() == 1;
+  auto it = name ? map.find(t.path[0].text) : map.end();
+  if (it != map.end() && it->second.size() == 1 && !t.hasArgs) {
+    ast::TypePtr r = copyOf(*it->second[0]);
+    if (t.place && !r->place) r->place = copied(*t.place);
+    return r;
+  }
+  auto r = std::make_unique<ast::TypeExpr>();
+  r->kind = t.kind;
+  r->path = t.path;
+  if (it != map.end() && it->second.size() == 1) {
+    r->path = it->second[0]->path;  // a dtype variable with dims
+  } else if (name && from &&
+             (home.structs.count(t.path[0].text) || home.aliases.count(t.path[0].text) ||
+              home.constants.count(t.path[0].text))) {
+    r->path.insert(r->path.begin(), *from);
+  }
+  r->hasArgs = t.hasArgs;
+  for (const ast::TypePtr& a : t.args) {
+    auto pack = a->kind == TypeKind::Pack ? map.find(a->path[0].text) : map.end();
+    if (pack == map.end()) {
+      r->args.push_back(substituted(*a, map, home, from));
+      continue;
+    }
+    for (const ast::TypeExpr* e : pack->second) r->args.push_back(copyOf(*e));
+  }
+  r->integer = t.integer;
+  r->op = t.op;
+  r->device = t.device;
+  if (t.place) r->place = copied(*t.place);
+  r->span = t.span;
+  return r;
+}
+}  // namespace
+
+const ast::TypeExpr& Lowering::expanded(const ast::TypeExpr& t, const Generics& g) {
+  if (t.kind != TypeKind::Path || t.args.empty() || t.path.size() > 2) return t;
+  const std::string& first = t.path[0].text;
+  const Unit* home = g.unit;
+  const ast::Name* from = nullptr;
+  if (t.path.size() == 2) {
+    auto imported = g.unit->modules.find(first);
+    if (imported == g.unit->modules.end()) return t;
+    home = imported->second;
+    from = &t.path[0];
+  } else if (g.bound.count(first) || listedGeneric(g, first)) {
+    return t;
+  } else if (auto it = g.unit->names.find(first); it != g.unit->names.end()) {
+    home = it->second.first;
+  }
+  auto alias = home->aliases.find(t.path.back().text);
+  if (alias == home->aliases.end() || alias->second->generics.empty()) return t;
+  auto& known = expandedAliases_[{&t, g.unit}];
+  if (known) return *known;
+  const ast::Stmt& decl = *alias->second;
+  Substitution map;
+  size_t next = 0;
+  bool wrong = false;
+  for (size_t i = 0; i < decl.generics.size(); ++i) {
+    const ast::Generic& x = decl.generics[i];
+    std::vector<const ast::TypeExpr*>& to = map[x.name.text];
+    if (x.pack) {
+      const size_t after = decl.generics.size() - i - 1;
+      while (next + after < t.args.size()) to.push_back(t.args[next++].get());
+    } else if (next < t.args.size()) {
+      to.push_back(t.args[next++].get());
+    } else if (x.otherwise) {
+      to.push_back(x.otherwise.get());
+    } else {
+      wrong = true;
+    }
+  }
+  if (wrong || next < t.args.size()) {
+    error(Code::E0204, t.span,
+          "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) + " type parameters, but " +
+              std::to_string(t.args.size()) + " are given")
+        .note(decl.name.span, "declared here");
+    known = std::make_unique<ast::TypeExpr>();
+    known->op = '!';  // reported
+    known->path = {{"_", t.span}};
+    known->span = t.span;
+    return *known;
+  }
+  known = substituted(*decl.type, map, *home, from);
+  known->span = t.span;
+  if (t.place && !known->place) known->place = copied(*t.place);
+  // An alias of an alias; one of itself stays as it is and is an unknown type.
+  if (expandedAliases_.size() > 10'000) return *known;
+  return expanded(*known, g);
+}
+
+Val Lowering::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
+  const Unit* home = frame().unit;
+  if (findLocal(callee.text)) return Val::unit();
+  if (auto it = home->names.find(callee.text); it != home->names.end()) home = it->second.first;
+  auto alias = home->aliases.find(callee.text);
+  if (alias == home->aliases.end() || alias->second->generics.empty()) return Val::unit();
+  const ast::Stmt& decl = *alias->second;
+  Generics g;
+  g.unit = home;
+  g.listed = &decl.generics;
+  if (given.subscripts.size() > decl.generics.size()) {
+    return fail(Code::E0204, given.span,
+                "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) + " type parameters, but " +
+                    std::to_string(given.subscripts.size()) + " are given");
+  }
+  for (size_t i = 0; i < decl.generics.size(); ++i) {
+    const ast::Generic& x = decl.generics[i];
+    if (i >= given.subscripts.size()) {
+      if (!x.otherwise) continue;
+      if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+      continue;
+    }
+    const ast::Subscript& s = given.subscripts[i];
+    if (s.kind != ast::Subscript::Kind::Index || !s.index)
+      return fail(Code::E0203, s.span, "a type argument is expected");
+    Val v = eval(*s.index);
+    if (v.poison()) return v;
+    g.bound[x.name.text] = v;
+  }
+  Val v;
+  v.kind = Val::Kind::Type;
+  v.span = given.span;
+  v.type = std::make_shared<Ty>(resolve(*decl.type, g));
+  return v;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,55 @@
+#include "ir/DeviceTable.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace tenc::ir {
+namespace {
+
+constexpr std::string_view kHost = "cpu";
+/// Kinds that come in numbers. A new target has its name here.
+constexpr std::string_view kNumbered[] = {"cuda"};
+
+bool isNumbered(std::string_view name) {
+  return std::find(std::begin(kNumbered), std::end(kNumbered), name) != std::end(kNumbered);
+}
+
+}  // namespace
+
+bool DeviceTable::isKind(std::string_view name) { return name == kHost || isNumbered(name); }
+
+std::string DeviceTable::normal(std::string_view name) {
+  return isNumbered(name) ? std::string(name) + ":0" : std::string(name);
+}
+
+int DeviceTable::count(std::string_view kind) const {
+  if (kind == kHost) return 1;
+  auto it = counts_.find(kind);
+  return it == counts_.end() ? 0 : it->second;
+}
+
+bool DeviceTable::has(std::string_view device) const {
+  if (device == kHost) return true;
+  const std::string name = normal(device);
+  const std::string_view kind = kindOf(name);
+  if (kind.size() == name.size()) return false;
+  int index = 0;
+  const char* end = name.data() + name.size();
+  const auto read = std::from_chars(name.data() + kind.size() + 1, end, index);
+  return read.ec == std::errc() && read.ptr == end && index >= 0 && index < count(kind);
+}
+
+std::string DeviceTable::nearest(std::string_view device) const {
+  const std::string_view kind = kindOf(device);
+  const int n = isNumbered(kind) ? count(kind) : 0;
+  return n > 0 ? std::string(kind) + ":" + std::to_string(n - 1) : std::string(kHost);
+}
+
+std::string DeviceTable::text() const {
+  std::string all = "this machine has " + std::string(kHost);
+  for (const auto& [kind, n] : counts_)
+    for (int i = 0; i < n; ++i) all += ", " + kind + ":" + std::to_string(i);
+  return all;
+}
+
+}  // namespace tenc::ir

@@ -1,0 +1,34 @@
+// The kinds of devices and how many of each a machine has: all that is known of devices outside of the targets and
+// tools.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace tenc::ir {
+
+/// The host and numbered devices: "cpu", "cuda:0".
+class DeviceTable {
+ public:
+  /// Whether scripts may write the name alone for a device of that kind.
+  static bool isKind(std::string_view name);
+  /// The kind of an actual device: what stands before the colon.
+  static std::string_view kindOf(std::string_view device) { return device.substr(0, device.find(':')); }
+  /// A numbered kind alone is its first device; any other name is itself.
+  static std::string normal(std::string_view name);
+
+  void set(std::string_view kind, int count) { counts_[std::string(kind)] = count; }
+  /// How many devices of a kind there are; there is one host.
+  int count(std::string_view kind) const;
+  /// Whether a device, not a name that a script declares, is there.
+  bool has(std::string_view device) const;
+  /// The last device of the kind of `device`, else the host.
+  std::string nearest(std::string_view device) const;
+  /// "this machine has cpu, cuda:0, cuda:1"
+  std::string text() const;
+
+ private:
+  std::map<std::string, int, std::less<>> counts_;
+};
+
+}  // namespace tenc::ir

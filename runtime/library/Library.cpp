@@ -1,0 +1,59 @@
+#include "runtime/library/Library.h"
+
+#include <algorithm>
+
+namespace tenc::rt {
+namespace library {
+
+int64_t option(const Call& call, std::string_view name, int64_t otherwise) {
+  for (const auto& [key, value] : call.options)
+    if (key == name) return value;
+  return otherwise;
+}
+
+int64_t batch(const abi::TensorRef& t, size_t inner) {
+  int64_t n = 1;
+  for (size_t d = 0; d + inner < t.shape.size(); ++d) n *= t.shape[d];
+  return n;
+}
+
+const Routine* find(std::string_view name) {
+  for (const auto table : {sortRoutines(), factorisationRoutines(), spectralRoutines()})
+    for (const Routine& r : table)
+      if (r.name == name) return &r;
+  return nullptr;
+}
+
+namespace {
+
+/// The kernel of every library call; scalar 0 is the call.
+void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
+              void* scratch) {
+  const Call& call = *reinterpret_cast<const Call*>(scalars[0]);
+  const Routine* routine = find(call.routine);
+  for (int64_t i = begin; i < end; ++i) {
+    uint32_t seen = __atomic_load_n(fault, __ATOMIC_RELAXED);
+    if (seen == abi::kInterruptFault) return;
+    const auto failure = static_cast<uint32_t>(routine->run(call, buffers, i, scratch));
+    // The smallest fault is kept, whichever item was first.
+    while (failure != 0 && seen != abi::kInterruptFault && (seen == 0 || failure < seen) &&
+           !__atomic_compare_exchange_n(fault, &seen, failure, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+  }
+}
+
+}  // namespace
+}  // namespace library
+
+void bindLibrary(abi::Program& program) {
+  constexpr double kGrainNanoseconds = 20000;
+  for (abi::Kernel& k : program.kernels) {
+    if (!k.library) continue;
+    const library::Plan plan = library::find(k.library->routine)->plan(*k.library);
+    k.fn = library::runItems;
+    k.items = plan.items;
+    k.grain = static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6));
+    k.scratchBytes = plan.scratchBytes;
+  }
+}
+
+}  // namespace tenc::rt

@@ -1,0 +1,52 @@
+// Routines that programs call by name on dense buffers: sorting and linear algebra. Each works on the rows (last dim)
+// or matrices (last two dims) of a batch; items of the batch may run in any order and on any thread with the same
+// result.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/abi/Program.h"
+
+namespace tenc::rt::library {
+
+using Call = abi::LibraryCall;
+int64_t option(const Call& call, std::string_view name, int64_t otherwise = 0);
+/// Dim `fromEnd` (1 is the last) of an operand or result.
+inline int64_t dim(const abi::TensorRef& t, size_t fromEnd) { return t.shape[t.shape.size() - fromEnd]; }
+/// The product of the dims before the last `inner`.
+int64_t batch(const abi::TensorRef& t, size_t inner);
+
+/// How the work is shared out.
+struct Plan {
+  int64_t items = 0;
+  double itemCost = 0;      ///< rough nanoseconds of one item
+  size_t scratchBytes = 0;  ///< per thread, aligned to 64
+};
+
+/// Why an item has no result; numbers as in abi::kLibraryFaults, from 1 on.
+enum class Failure : uint8_t { None, Singular, NotPositiveDefinite, NotFinite, NoConvergence };
+
+struct Routine {
+  std::string_view name;
+  Plan (*plan)(const Call& call);
+  /// Computes item `item`; `buffers` are the starts of operands and results, in order.
+  Failure (*run)(const Call& call, void* const* buffers, int64_t item, void* scratch);
+};
+
+/// The routine of a name, or null.
+const Routine* find(std::string_view name);
+
+std::span<const Routine> sortRoutines();
+std::span<const Routine> factorisationRoutines();
+std::span<const Routine> spectralRoutines();
+
+}  // namespace tenc::rt::library
+
+namespace tenc::rt {
+
+/// Gives the kernels of library calls their code and how it is shared out. Before a program runs.
+void bindLibrary(abi::Program& program);
+
+}  // namespace tenc::rt

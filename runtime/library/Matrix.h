@@ -1,0 +1,70 @@
+// What the linear algebra routines share: where the matrices of an item are, and pieces of scratch memory.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "runtime/library/Lapack.h"
+#include "runtime/library/Library.h"
+
+namespace tenc::rt::library {
+
+/// Hands out pieces of a thread's scratch memory; with no memory it only counts.
+class Scratch {
+ public:
+  explicit Scratch(void* memory = nullptr) : base_(static_cast<std::byte*>(memory)) {}
+  template <class T>
+  T* take(int64_t n) {
+    std::byte* at = base_ ? base_ + used_ : nullptr;
+    used_ += (static_cast<size_t>(std::max<int64_t>(n, 1)) * sizeof(T) + 63) / 64 * 64;
+    return reinterpret_cast<T*>(at);
+  }
+  size_t used() const { return used_; }
+
+ private:
+  std::byte* base_;
+  size_t used_ = 0;
+};
+
+/// The last two dims of a matrix and the last dim of a vector, as LAPACK's integers (InferLibrary.cpp bounds them).
+inline int rows(const abi::TensorRef& t) { return static_cast<int>(dim(t, 2)); }
+inline int columns(const abi::TensorRef& t) { return static_cast<int>(dim(t, 1)); }
+
+/// The part of `item` in buffer `index`, whose last `inner` dims belong to one item.
+template <class T>
+T* part(const Call& call, void* const* buffers, size_t index, int64_t item, size_t inner) {
+  const abi::TensorRef& t =
+      index < call.operands.size() ? call.operands[index] : call.results[index - call.operands.size()];
+  int64_t n = 1;
+  for (size_t d = 1; d <= inner; ++d) n *= dim(t, d);
+  return static_cast<T*>(buffers[index]) + item * n;
+}
+
+/// to[j * m + i] = from[i * n + j]: an m x n row-major matrix becomes column-major.
+template <class T>
+void transpose(const T* from, T* to, int64_t m, int64_t n) {
+  constexpr int64_t kTile = 16;
+  for (int64_t i0 = 0; i0 < m; i0 += kTile)
+    for (int64_t j0 = 0; j0 < n; j0 += kTile)
+      for (int64_t i = i0; i < std::min(m, i0 + kTile); ++i)
+        for (int64_t j = j0; j < std::min(n, j0 + kTile); ++j) to[j * m + i] = from[i * n + j];
+}
+
+template <class T>
+bool allFinite(const T* x, int64_t n) {
+  for (int64_t i = 0; i < n; ++i)
+    if (!std::isfinite(x[i])) return false;
+  return true;
+}
+
+/// Calls the instance of a routine for the dtype of operand 0: f32 or f64.
+#define TENC_FOR_PRECISION(call, routine, ...) \
+  ((call).operands[0].dtype == 2 ? routine<float>(__VA_ARGS__) : routine<double>(__VA_ARGS__))
+
+/// Rough nanoseconds of n^3 work.
+inline double cubic(double n, double factor) { return 300 + factor * n * n * n / 20; }
+
+/// Block size for the workspaces of blocked routines; fixed, so that results are.
+inline constexpr int kBlock = 64;
+
+}  // namespace tenc::rt::library

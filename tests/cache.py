@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""The cache of compiled code as a user meets it: a second run takes the code from it, and whatever happens to the folder
+(many processes, kills, truncated or corrupt entries, wrong rights) the result is right, with one warning at
+most. tests/unit/cpu_cache_test.cpp tests the format. Closes with `N passed, N failed`."""
+import argparse
+import os
+import pathlib
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+
+PROGRAM = """seed(3)
+let x = arange(24.0).reshape([4, 6])
+let w = ones([6, 5]) * 0.5
+print(relu(x @ w - 10.0).sum(), (x * 2.0 + 1.0).mean(axis: 0))
+var steps = 0
+var n = 27
+while n != 1 {
+    if n % 2 == 0 { n = n // 2 } else { n = 3 * n + 1 }
+    steps = steps + 1
+}
+print(steps, randn([3, 3]).sum() < 100.0)
+"""
+SLOW = "var a = ones([64, 64])\nfor i in 0..2000000 { a = a * 0.5 + 1.0 }\nprint(a.sum())\n"
+
+
+class Test:
+    def __init__(self, tenc):
+        self.tenc = tenc
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="tenc-cache-"))
+        self.folder = self.root / "cache"
+        self.script = self.root / "s.tl"
+        self.script.write_text(PROGRAM)
+        self.expected = self.run("--no-cache").stdout
+
+    def run(self, *options):
+        return subprocess.run(self.command(*options), capture_output=True, text=True, timeout=120)
+
+    def command(self, *options):
+        return [self.tenc, self.script, *(options or ("--cache-dir", self.folder))]
+
+    def check(self, run, warnings=0):
+        assert run.returncode == 0, run.stderr
+        assert run.stdout == self.expected, run.stdout
+        found = run.stderr.count("warning[W0501]")
+        assert found == warnings and (found or not run.stderr), run.stderr
+
+    def entries(self):
+        return sorted(self.folder.iterdir())
+
+    def only(self):
+        assert len(self.entries()) == 1, self.entries()
+        return self.entries()[0]
+
+
+def second_run_takes_the_code(t):
+    t.check(t.run())
+    entry = t.only()
+    os.utime(entry, (0, 0))
+    inode = entry.stat().st_ino
+    t.check(t.run())
+    assert t.only().stat().st_ino == inode and entry.stat().st_mtime > 0
+
+
+def flags_and_programs_have_entries_of_their_own(t):
+    t.check(t.run())
+    t.run("--cache-dir", t.folder, "--fp=contract")
+    t.run("--cache-dir", t.folder, "--no-fuse")
+    t.run("--cache-dir", t.folder, "--target-cpu=x86-64-v3")
+    assert len(t.entries()) == 4, t.entries()
+
+
+def no_cache_leaves_nothing(t):
+    t.check(t.run("--no-cache", "--cache-dir", t.folder))
+    assert not t.folder.exists()
+    env = {**os.environ, "TENC_CACHE_DIR": "", "HOME": str(t.root), "XDG_CACHE_HOME": str(t.root)}
+    t.check(subprocess.run([t.tenc, t.script], capture_output=True, text=True, env=env))
+    assert sorted(p.name for p in t.root.iterdir()) == ["s.tl"]
+
+
+def the_default_is_the_users_cache_folder(t):
+    env = {**os.environ, "HOME": str(t.root / "home"), "XDG_CACHE_HOME": ""}
+    env.pop("TENC_CACHE_DIR", None)
+    t.check(subprocess.run([t.tenc, t.script], capture_output=True, text=True, env=env))
+    t.folder = t.root / "home/.cache/tenc"
+    t.only()
+    assert stat.S_IMODE(t.folder.stat().st_mode) == 0o700
+    env["HOME"] = "/dev/null"  # no place for a cache is nothing to talk about
+    t.check(subprocess.run([t.tenc, t.script], capture_output=True, text=True, env=env))
+
+
+def truncated_and_corrupt_entries_are_compiled_again(t):
+    t.check(t.run())
+    entry = t.only()
+    good = entry.read_bytes()
+    for bad in (b"", good[:10], good[:-1], good + b"x", good[:200] + b"\xff" + good[201:], b"\0" * len(good)):
+        entry.write_bytes(bad)
+        t.check(t.run())
+        assert len(t.only().read_bytes()) == len(good)
+
+
+def a_folder_that_others_can_write_to_is_refused(t):
+    t.check(t.run())
+    for mode in (0o777, 0o770, 0o702):
+        t.folder.chmod(mode)
+        t.check(t.run(), warnings=1)
+    t.folder.chmod(0o700)
+    t.check(t.run())
+
+
+def a_folder_of_another_user_is_refused(t):
+    if os.geteuid() != 0:
+        return
+    t.folder.mkdir(0o700)
+    os.chown(t.folder, 12345, 12345)
+    t.check(t.run(), warnings=1)
+    assert not t.entries()
+
+
+def a_folder_that_cannot_be_written_to_costs_one_warning(t):
+    t.check(t.run("--cache-dir", "/dev/null/cache"), warnings=1)
+    if os.geteuid() != 0:
+        t.folder.mkdir(0o500)
+        t.check(t.run(), warnings=1)
+
+
+def a_full_disk_costs_one_warning(t):
+    t.folder.mkdir(0o700)
+    limited = ["prlimit", "--fsize=500", "--", *t.command()]
+    run = subprocess.run(limited, capture_output=True, text=True,
+                         preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+    t.check(run, warnings=1)
+    assert not t.entries()
+
+
+def many_processes_at_once(t):
+    runs = [subprocess.Popen(t.command(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(32)]
+    for p in runs:
+        out, err = p.communicate(timeout=300)
+        t.check(subprocess.CompletedProcess([], p.returncode, out, err))
+    t.only()
+
+
+def kills_leave_nothing_that_is_used(t):
+    for i in range(12):
+        p = subprocess.Popen(t.command(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(0.004 * (i + 1))
+        p.kill()
+        p.wait()
+        t.check(t.run())
+        if t.folder.exists():
+            for e in t.entries():
+                e.unlink()
+
+
+def no_page_is_writable_and_executable(t):
+    t.script.write_text(SLOW)
+    for _ in range(2):  # compiled, then from the cache
+        p = subprocess.Popen(t.command(), stdout=subprocess.DEVNULL)
+        try:
+            for _ in range(20):
+                time.sleep(0.01)
+                maps = pathlib.Path(f"/proc/{p.pid}/maps").read_text().splitlines()
+                assert not [m for m in maps if m.split()[1].startswith("rwx")]
+        finally:
+            p.kill()
+            p.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tenc", default="build/release/bin/tenc")
+    tenc = str(pathlib.Path(parser.parse_args().tenc).resolve())
+    tests = [f for name, f in globals().items()
+             if callable(f) and getattr(f, "__module__", "") == "__main__" and name not in ("main", "Test")]
+    failed = 0
+    for f in tests:
+        t = Test(tenc)
+        try:
+            f(t)
+        except Exception as error:
+            failed += 1
+            print(f"{f.__name__}: {type(error).__name__}: {error}")
+        subprocess.run(["rm", "-rf", t.root])
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
