@@ -14,18 +14,6 @@ namespace {
 
 using ir::OpKind;
 
-std::optional<int64_t> constantInt(const ir::Value* v) {
-  while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
-  if (!v->op || v->op->kind != OpKind::Constant || v->type.dtype != ir::DType::I64) return std::nullopt;
-  const ir::Attr* data = v->op->find("value");
-  if (!data) return std::nullopt;
-  const auto* bytes = std::get_if<ir::Data>(data);
-  if (!bytes || !*bytes || (*bytes)->size() != sizeof(int64_t)) return std::nullopt;
-  int64_t value;
-  std::memcpy(&value, (*bytes)->data(), sizeof value);
-  return value;
-}
-
 /// The name of a value that is fixed before all loops.
 std::string symbolOf(const ir::Value* v) {
   while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
@@ -35,18 +23,14 @@ std::string symbolOf(const ir::Value* v) {
 }
 
 /// How often the body of a `for` runs.
-Times tripCount(const ir::Op& loop) {
+Times timesOf(const ir::Op& loop) {
+  if (const auto trips = ir::tripCount(loop)) return {*trips, "", true};
   const Times unknown{1, "", false};
-  const auto lo = constantInt(loop.operand(0)), hi = constantInt(loop.operand(1)), step = constantInt(loop.operand(2));
-  if (!step || *step == 0) return unknown;
-  if (lo && hi) {
-    const int64_t span = *step > 0 ? *hi - *lo : *lo - *hi;
-    const int64_t stride = std::abs(*step);
-    return {span <= 0 ? 0 : (span + stride - 1) / stride, "", true};
-  }
+  const auto lo = ir::constantInt(loop.operand(0)), hi = ir::constantInt(loop.operand(1));
+  const auto step = ir::constantInt(loop.operand(2));
   const std::string from = lo ? std::to_string(*lo) : symbolOf(loop.operand(0));
   const std::string to = hi ? std::to_string(*hi) : symbolOf(loop.operand(1));
-  if (*step != 1 || from.empty() || to.empty()) return unknown;
+  if (!step || *step != 1 || from.empty() || to.empty()) return unknown;
   return {1, from == "0" ? to : "(" + to + "-" + from + ")", true};
 }
 
@@ -77,7 +61,7 @@ class Walker {
       Times inside = times;
       bool loops = inLoop;
       if (op->kind == OpKind::For) {
-        inside = product(times, tripCount(*op));
+        inside = product(times, timesOf(*op));
         loops = true;
       } else if (op->kind == OpKind::While) {
         inside.known = false;
