@@ -1,0 +1,30 @@
+#!/usr/bin/env python3
+"""What placement decided holds after every later pass: the check `verify-placed` runs after each of them.
+
+    placed_after_every_pass.py --tenc BUILD/bin/tenc FOLDER...
+
+Takes the .tl programs of the folders, with two virtual devices, on the default device and, where they say nothing of
+devices themselves, with everything made on a virtual one. Closes with `N passed, N failed`."""
+import argparse, pathlib, subprocess, sys
+
+LATER = ["inline", "dce", "moves", "decompose", "simplify", "cse", "dce", "bind-devices", "place-free", "fuse", "dce"]
+PASSES = ",".join(["place", "verify-placed"] + [p for later in LATER for p in (later, "verify-placed")])
+
+ap = argparse.ArgumentParser()
+ap.add_argument("--tenc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+ap.add_argument("folders", nargs="+", type=pathlib.Path)
+A = ap.parse_args()
+passed = failed = 0
+for program in sorted(p for f in A.folders for p in f.rglob("*.tl")):
+    text = program.read_text()
+    if "#! " in text: continue  # shows an error
+    options = [[]]
+    if "@" not in text.replace(" @ ", "") and "device" not in text: options.append(["--default-device", "cuda:0"])
+    for more in options:
+        run = subprocess.run([A.tenc, program.name, "--virtual", "cuda=2", f"--passes={PASSES}", *more], cwd=program.parent,
+                             capture_output=True, text=True)
+        if run.returncode == 0: passed += 1
+        elif "internal error" in run.stderr: failed += 1; print(program, more, run.stderr[:600])
+        # Others are errors of the program itself, under this choice of devices.
+print(f"{passed} passed, {failed} failed")
+sys.exit(failed > 0 or passed == 0)
