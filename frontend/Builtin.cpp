@@ -47,6 +47,15 @@ BuiltinDoc builtinDoc(std::string_view name) {
   return row ? BuiltinDoc{row->signature, row->doc} : BuiltinDoc{};
 }
 
+std::vector<OpDoc> operations() {
+  std::vector<OpDoc> docs;
+  for (auto* r : sortedRows()) {
+    const std::string_view dtypes = r->op == ir::OpKind::Count ? "" : ir::acceptedDTypes(r->op);
+    docs.push_back({r->name, r->signature, r->doc, dtypes});
+  }
+  return docs;
+}
+
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
   // max and min are the elementwise functions when they are given two operands.
   if (name == "max" || name == "min") {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/Ast.h"
@@ -57,5 +58,13 @@ struct Lowered {
   std::vector<Kept> kept;
 };
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options);
+
+/// A built-in operation, for documentation: how it is called, one sentence, and the dtypes it takes ("" where that is not
+/// one list).
+struct OpDoc {
+  std::string_view name, signature, doc, dtypes;
+};
+/// All of them, by name.
+std::vector<OpDoc> operations();
 
 }  // namespace tenc::frontend

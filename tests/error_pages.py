@@ -3,7 +3,7 @@
 
 In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), the
 block ```text must show what tenc says then, and the block ```tl [options] must run without any diagnostic. --update writes
-the ```text blocks anew. The examples of docs/tour.md and docs/devices.md are run too, with two virtual devices.
+the ```text blocks anew. The examples of the pages for people are run too, with two virtual devices.
 Closes with `N passed, N failed`."""
 import argparse
 import pathlib
@@ -71,7 +71,7 @@ def main():
         passed, failed = passed + (not problems), failed + bool(problems)
         for p in problems:
             print(f"{page.name}: {p}")
-    for page in (ROOT / "docs/tour.md", ROOT / "docs/devices.md"):
+    for page in [ROOT / "docs" / f"{name}.md" for name in ("tour", "devices", "numpy", "pytorch")]:
         for fails, _, text in BLOCK.findall(page.read_text()) if args.only in page.stem else []:
             what, _ = problem(str(pathlib.Path(args.tenc).resolve()), "", bool(fails), "--virtual cuda=2", text)
             passed, failed = passed + (not what), failed + bool(what)

@@ -40,6 +40,8 @@ constexpr std::array kCommands = {
     ReplCommand{":why", "NAME", "where a value lives, and which lines made it so"},
     ReplCommand{":time", "ENTRY", "runs, and says where the time went"},
     ReplCommand{":devices", "", "the devices of this machine"},
+    ReplCommand{":doc", "NAME", "how an operation is called and what it does"},
+    ReplCommand{":save", "FILE", "writes the entries that ran without an error, as a script"},
     ReplCommand{":load", "FILE", "runs a file as one entry"},
     ReplCommand{":quit", "", "ends the session, as Ctrl-D does"},
 };
@@ -110,6 +112,7 @@ class Repl {
   void execute(std::optional<uint32_t> source, Mode mode);
   Outcome compileAndRun(ast::File& entry, Mode mode);
   Outcome runModule(std::unique_ptr<ir::Module> m, ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept);
+  void save(const std::string& path);
   void printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
   std::vector<std::string> complete(std::string_view typed) const;
   std::optional<uint32_t> addEntry(std::string text) {
@@ -127,7 +130,9 @@ class Repl {
   std::map<std::string, std::string> why_, newWhy_;        // of each kept value, and of the entry that is compiled
   std::map<std::string, std::string> places_, newPlaces_;  // "gpu, which is cuda:0"
   int entries_ = 0;
+  std::vector<std::string> ran_;  ///< entries without an error, for :save
   bool failed_ = false;
+  bool lastOk_ = false;  ///< whether the last entry ran to its end
   bool quit_ = false;
 };
 
@@ -146,6 +151,7 @@ int Repl::run() {
       command(text);
     else
       execute(addEntry(entry), Mode::Run);
+    if (text.front() != ':' && lastOk_) ran_.push_back(entry);
     std::fflush(stdout);
   }
   return failed_ && !editor_.interactive() ? static_cast<int>(Outcome::CompileError) : 0;
@@ -213,6 +219,13 @@ void Repl::command(std::string_view text) {
     why(rest);
   } else if (name == ":devices") {
     devicesCommand(session_);
+  } else if (name == ":doc") {
+    if (!printOperation(rest)) {
+      std::fprintf(stderr, "there is no operation `%s`\n", rest.c_str());
+      failed_ = true;
+    }
+  } else if (name == ":save") {
+    save(rest);
   } else if (name == ":load") {
     if (rest.empty()) {
       std::fputs(":load needs a file\n", stderr);
@@ -226,6 +239,21 @@ void Repl::command(std::string_view text) {
   }
 }
 
+void Repl::save(const std::string& path) {
+  std::FILE* f = path.empty() ? nullptr : std::fopen(path.c_str(), "w");
+  if (!f) {
+    std::fprintf(stderr, path.empty() ? ":save needs a file\n" : "`%s` cannot be written\n", path.c_str());
+    failed_ = true;
+    return;
+  }
+  bool ok = true;
+  for (const std::string& entry : ran_) ok = std::fprintf(f, "%s\n", entry.c_str()) >= 0 && ok;
+  if (std::fclose(f) != 0 || !ok) {
+    std::fprintf(stderr, "`%s` could not be written whole\n", path.c_str());
+    failed_ = true;
+  }
+}
+
 void Repl::execute(std::optional<uint32_t> source, Mode mode) {
   session_.timings().clear();
   Outcome outcome = Outcome::CompileError;
@@ -234,7 +262,8 @@ void Repl::execute(std::optional<uint32_t> source, Mode mode) {
     if (entry && session_.diags().ok()) outcome = compileAndRun(*entry, mode);
   }
   if (outcome == Outcome::Interrupted) std::fputs("interrupted\n", stderr);
-  failed_ |= outcome != Outcome::Ok;
+  lastOk_ = outcome == Outcome::Ok;
+  failed_ |= !lastOk_;
   std::fflush(stdout);
   flushDiagnostics(session_, line_);
   if (const auto& error = session_.internalError()) {
@@ -404,6 +433,13 @@ std::vector<std::string> Repl::complete(std::string_view typed) const {
   } else if (!word.empty()) {
     for (const std::string_view k : kKeywords) add(k);
     for (const std::string& n : state_.names()) add(n);
+    for (const frontend::OpDoc& op : frontend::operations()) add(op.name);
+    // After a dot: what every tensor has.
+    if (const size_t dot = word.rfind('.'); dot != std::string_view::npos) {
+      for (const char* member : {"shape", "ndim", "size", "dtype", "device", "T", "to"}) {
+        add(std::string(word.substr(0, dot + 1)) + member);
+      }
+    }
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -13,6 +13,8 @@ int checkCommand(Session& session, const CommandLine& line);
 int testCommand(Session& session, const CommandLine& line);
 int benchCommand(Session& session, const CommandLine& line);
 int transfersCommand(Session& session, const CommandLine& line);
+/// The signature and documentation of a built-in operation, of all for "ops"; false when there is none of that name.
+bool printOperation(std::string_view name);
 int explainCommand(const CommandLine& line);
 int devicesCommand(Session& session);
 

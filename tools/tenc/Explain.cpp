@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "frontend/Frontend.h"
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 
@@ -15,7 +16,19 @@ struct ErrorPage {
 extern const ErrorPage kErrorPages[];
 extern const unsigned kErrorPageCount;
 
+bool printOperation(std::string_view name) {
+  for (const frontend::OpDoc& op : frontend::operations()) {
+    if (op.name != name && name != "ops") continue;
+    std::printf("%.*s\n    %.*s\n", static_cast<int>(op.signature.size()), op.signature.data(),
+                static_cast<int>(op.doc.size()), op.doc.data());
+    if (!op.dtypes.empty()) std::printf("    of %.*s\n", static_cast<int>(op.dtypes.size()), op.dtypes.data());
+    if (op.name == name) return true;
+  }
+  return name == "ops";
+}
+
 int explainCommand(const CommandLine& line) {
+  if (printOperation(line.input)) return 0;
   std::string wanted = line.input;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return std::toupper(c); });
   for (unsigned i = 0; i < kErrorPageCount; ++i) {
