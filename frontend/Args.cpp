@@ -1,5 +1,6 @@
 // Compile-time arguments: integers, shapes, axes, and the matching of arguments to a built-in's signature.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 
 #include "frontend/Lowering.h"
@@ -71,7 +72,28 @@ std::optional<ir::DType> Lowering::constDType(const Val& v, std::string_view wha
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> Lowering::constInts(const Val& v, std::string_view what) {
+Val literalInts(const Val& v) {
+  const ir::Op* op = v.is(Val::Kind::Tensor) ? v.tensor->op : nullptr;
+  const ir::Dims& shape = v.is(Val::Kind::Tensor) ? v.tensor->type.shape : ir::Dims{};
+  if (!op || op->kind != ir::OpKind::Constant || shape.empty() || shape.size() > 2) return v;
+  const auto& data = std::get<ir::Data>(*op->find("value"));
+  if (v.tensor->type.dtype != ir::DType::I64 || !data || data->size() > 64 * sizeof(int64_t)) return v;
+  std::vector<Val> rows;
+  const size_t width = static_cast<size_t>(shape.back());
+  for (size_t i = 0; width > 0 && i + width <= data->size() / sizeof(int64_t); i += width) {
+    std::vector<Val> row;
+    for (size_t j = i; j < i + width; ++j) {
+      int64_t n;
+      std::memcpy(&n, data->data() + j * sizeof n, sizeof n);
+      row.push_back(Val::ofInt(n, v.span));
+    }
+    rows.push_back(Val::ofTuple(std::move(row), v.span));
+  }
+  return shape.size() == 2 ? Val::ofTuple(std::move(rows), v.span) : rows.empty() ? v : rows[0];
+}
+
+std::optional<std::vector<int64_t>> Lowering::constInts(const Val& given, std::string_view what) {
+  const Val v = literalInts(given);
   std::vector<int64_t> out2;
   if (v.is(Val::Kind::Int)) {
     auto i = constInt(v, what);
@@ -102,7 +124,8 @@ std::optional<std::vector<int64_t>> Lowering::constInts(const Val& v, std::strin
   return std::nullopt;
 }
 
-std::optional<ir::Dims> Lowering::constShape(const Val& v) {
+std::optional<ir::Dims> Lowering::constShape(const Val& given) {
+  const Val v = literalInts(given);
   // Only the sizes of a shape get their own code: shapes are static.
   const Val* size = runTime(v) ? &v : nullptr;
   if (v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple)) {

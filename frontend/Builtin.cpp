@@ -175,7 +175,9 @@ std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n, int
   return std::nullopt;
 }
 
-std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const Val& v, size_t n, bool each) const {
+std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const Val& given, size_t n,
+                                                                           bool each) const {
+  const Val v = literalInts(given);
   std::vector<std::pair<int64_t, int64_t>> out;
   bool nested = (v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple) || v.is(Val::Kind::List)) && !v.elems.empty() &&
                 !v.elems[0].is(Val::Kind::Int);

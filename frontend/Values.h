@@ -134,8 +134,8 @@ struct FnValue {
   std::vector<const FnDecl*> overloads;
   const ast::Expr* lambda = nullptr;
   std::vector<std::pair<std::string, Val>> captures;
-  const Unit* unit = nullptr;  ///< Lambda: where its global names are looked up
-  uint64_t id = 0;             ///< Lambda: unique
+  const Unit* unit = nullptr;         ///< Lambda: where its global names are looked up
+  uint64_t id = 0;                    ///< Lambda: unique
   const ir::Op* writtenIn = nullptr;  ///< Lambda: the innermost `@d` around it
   std::shared_ptr<const Val> receiver;
   std::vector<Val> inner;  ///< Derived: the functions it was made from
@@ -162,5 +162,8 @@ std::string toString(const Ty& t);
 /// What a value is, for messages: "f32[2, 3]", "a string", "Linear[3, 4]", "the integer 3".
 std::string describe(const Val& v);
 std::string toString(Int v);
+
+/// A tensor that is a short literal of i64, `let s = [2, 3]`, as the numbers it is made of; anything else as it is.
+Val literalInts(const Val& v);
 
 }  // namespace tenc::frontend
