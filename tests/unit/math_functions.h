@@ -76,7 +76,7 @@ inline Real digammal(Real x) {
 }
 
 inline const Function kFunctions[] = {
-    {OpKind::Exp, [](Real x) { return std::exp(x); }, 1, 1.01},
+    {OpKind::Exp, [](Real x) { return std::exp(x); }, 1.02, 1.01},
     {OpKind::Exp2, [](Real x) { return std::exp2(x); }, 1.2, 1.2},
     {OpKind::Expm1, [](Real x) { return std::expm1(x); }, 2, 1.6},
     {OpKind::Log, [](Real x) { return std::log(x); }, 1.05, 1},
