@@ -1,6 +1,7 @@
 #include "tools/tenc/Crash.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -139,8 +140,8 @@ void installCrashHandler(const std::vector<std::string>& words) {
   // Its own stack, because the usual reason is a stack that overflowed.
   stack_t stack{};
   stack.ss_size = kAlternateStackBytes;
-  stack.ss_sp = std::malloc(stack.ss_size);
-  if (stack.ss_sp) sigaltstack(&stack, nullptr);
+  stack.ss_sp = mmap(nullptr, stack.ss_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, nullptr);
   struct sigaction action{};
   action.sa_sigaction = onCrash;
   action.sa_flags = SA_ONSTACK | SA_SIGINFO | static_cast<int>(SA_RESETHAND);
