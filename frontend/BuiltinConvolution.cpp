@@ -113,10 +113,17 @@ Val finish(BuiltinCall& k, const Convolution& v, ir::Value* y) {
   return k.result(v.unbatched ? k.c.squeeze(y, 0) : y);
 }
 
-Val misfit(BuiltinCall& k, const Convolution& v) {
+/// `taken`: the channels that the weights are for.
+Val misfit(BuiltinCall& k, const Convolution& v, int64_t taken) {
+  const std::string groups = std::to_string(v.groups) + (v.groups == 1 ? " group" : " groups");
+  const int64_t channels = v.x->type.shape[1];
+  std::string why = ": the numbers of channels are no multiples of the groups";
+  if (channels != taken) {
+    why = ": the input has " + std::to_string(channels) + " channels on axis 1, the weights are for " +
+          std::to_string(taken);
+  }
   return k.fail(Code::E0202, "`" + std::string(k.row.name) + "` of " + ir::toString(v.x->type) + " and weights " +
-                                 ir::toString(v.weight->type) + " with " + std::to_string(v.groups) +
-                                 " groups: the channels do not fit");
+                                 ir::toString(v.weight->type) + " in " + groups + why);
 }
 
 template <size_t N>
@@ -124,7 +131,10 @@ Val convolution(BuiltinCall& k) {
   auto v = readOperands(k, N);
   if (!v) return Val::none();
   const Dims &xs = v->x->type.shape, &ws = v->weight->type.shape;
-  if (v->groups < 1 || xs[1] % v->groups || ws[0] % v->groups || ws[1] != xs[1] / v->groups) return misfit(k, *v);
+  if (v->groups < 1 || xs[1] % v->groups || ws[0] % v->groups || ws[1] != xs[1] / v->groups) {
+    const bool possible = v->groups >= 1 && v->groups <= xs[1];
+    return misfit(k, *v, possible ? ws[1] * v->groups : xs[1]);
+  }
   Windows w;
   w.size.assign(ws.begin() + 2, ws.end());
   if (!readWindows(k, v->x->type, w)) return Val::none();
@@ -136,7 +146,7 @@ Val convolutionTranspose(BuiltinCall& k) {
   auto v = readOperands(k, N);
   if (!v) return Val::none();
   const Dims &xs = v->x->type.shape, &ws = v->weight->type.shape;
-  if (v->groups < 1 || xs[1] != ws[0] || xs[1] % v->groups) return misfit(k, *v);
+  if (v->groups < 1 || xs[1] != ws[0] || xs[1] % v->groups) return misfit(k, *v, ws[0]);
   Windows w;
   w.size.assign(ws.begin() + 2, ws.end());
   auto stride = k.perDim("stride", N, 1), dilation = k.perDim("dilation", N, 1),

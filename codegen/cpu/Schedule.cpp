@@ -81,6 +81,17 @@ void chooseTile(const Kernel& kernel, Schedule& s) {
   }
 }
 
+/// Whether every stage covers all outer points, and those after the first neither loop nor reduce.
+bool restUsesResults(const Kernel& kernel) {
+  for (size_t i = 0; i < kernel.stages.size(); ++i) {
+    const Stage& s = kernel.stages[i];
+    for (size_t d = 0; d < kernel.outer.size(); ++d)
+      if (!fullBox(kernel, s, d)) return false;
+    if (i > 0 && (!s.innerLo.empty() || !s.reductions.empty())) return false;
+  }
+  return true;
+}
+
 constexpr int64_t kWideBlock = 1024;
 
 /// Whether the first stage is a plain reduction of long rows into columns, and the others only use its results.
@@ -98,13 +109,7 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
     if (e.kind == Expr::Kind::Load &&
         (!e.access.terms.empty() || (strideOf(e.access, v) != 1 && strideOf(e.access, v) != 0)))
       return false;
-  for (size_t i = 0; i < kernel.stages.size(); ++i) {
-    const Stage& s = kernel.stages[i];
-    for (size_t d = 0; d < kernel.outer.size(); ++d)
-      if (!fullBox(kernel, s, d)) return false;
-    if (i > 0 && (!s.innerLo.empty() || !s.reductions.empty())) return false;
-  }
-  return true;
+  return restUsesResults(kernel);
 }
 
 /// Whether stage 0 is a light reduction over one inner variable without faults, and the others only use its results.
@@ -123,13 +128,7 @@ bool isPlainReduction(const Kernel& kernel) {
     if (e.kind == Expr::Kind::Op && !ir::isFloat(e.dtype) && elementwiseCost(e.op, e.dtype) > 4) return false;
     if (e.kind == Expr::Kind::Random || e.kind == Expr::Kind::Reduced) return false;
   }
-  for (size_t i = 0; i < kernel.stages.size(); ++i) {
-    const Stage& s = kernel.stages[i];
-    for (size_t d = 0; d < kernel.outer.size(); ++d)
-      if (!fullBox(kernel, s, d)) return false;
-    if (i > 0 && (!s.innerLo.empty() || !s.reductions.empty())) return false;
-  }
-  return true;
+  return restUsesResults(kernel);
 }
 
 /// Whether rows `u` and columns `v` make the reduction a product: some loads vary with one of them alone, so that a

@@ -11,7 +11,7 @@ import argparse, pathlib, random, subprocess, sys, tempfile
 import numpy as np
 
 ap = argparse.ArgumentParser()
-ap.add_argument("--tenc", required=True)
+ap.add_argument("--tenc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
 ap.add_argument("--count", type=int, default=60)
 ap.add_argument("--seed", type=int, default=0)
 A = ap.parse_args()
