@@ -260,8 +260,12 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
   const Signature sig = parseSignature(signature);
   BoundArgs bound;
   bool ok = true, poison = false;
-  auto wrong = [&](Span span, std::string message) {
-    if (ok) error(Code::E0204, span, std::move(message)).note("it is called as " + std::string(signature));
+  auto wrong = [&](Span span, std::string message, std::vector<Edit> edits = {}) {
+    if (ok) {
+      auto d = error(Code::E0204, span, std::move(message));
+      d.note("it is called as " + std::string(signature));
+      if (!edits.empty()) d.help("name it", std::move(edits));
+    }
     ok = false;
   };
   size_t position = 0;
@@ -277,9 +281,18 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       } else if (sig.variadic) {
         bound.rest.push_back(&a.value);
       } else {
-        const bool named = position < sig.params.size();
-        wrong(a.span, named ? "`" + sig.name + "` takes its option `" + sig.params[position].name + "` by name"
-                            : "`" + sig.name + "` is given too many arguments");
+        // A dtype without a name is meant for `dtype:`, anything else for the first option.
+        const bool dtype = a.value.is(Val::Kind::DType) ||
+                           (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
+        auto option = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) {
+          return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
+        });
+        if (option == sig.params.end()) {
+          wrong(a.span, "`" + sig.name + "` is given too many arguments");
+        } else {
+          wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
+                {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
+        }
       }
       continue;
     }

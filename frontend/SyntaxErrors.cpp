@@ -222,6 +222,11 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
         d.help("equality is `==`", {{r.span(at), "=="}});
       }
       break;
+    case T::DOTS:
+      if (const auto set = parser.getExpectedTokens(); prior(T::LBRACK) || set.contains(static_cast<size_t>(T::RBRACK))) {
+        d.help("a slice is written `x[a : b]`; `a..b` is the range of a `for`", {{r.span(at), ":"}});
+      }
+      break;
     case T::BARBAR: d.help("TL has `or`", {{r.span(at), "or"}}); break;
     case T::DOT:
       if (next(T::INT)) d.help("a number starts with a digit: `0.5`");
