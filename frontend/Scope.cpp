@@ -324,15 +324,21 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
   auto& cache = params_;
   if (auto it = cache.find(name); it != cache.end()) return it->second;
   cache[name] = Val::none();  // a default that names its own param: see below
-  const std::string type = decl.type && decl.type->path.size() == 1 ? decl.type->path[0].text : "";
+  const bool plain = decl.type && decl.type->path.size() == 1 && !decl.type->hasArgs;
+  const std::string type = plain ? decl.type->path[0].text : "";
   Val v;
   if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
-    v = fail(Code::E0504, decl.type ? decl.type->span : decl.span, "a param is i64, f32, f64, bool or str");
+    v = fail(Code::E0504, decl.type ? decl.type->span : decl.span,
+             std::string("a param is i64, f32, f64, bool or str") +
+                 (decl.type ? ", not " + std::string(sources.text(decl.type->span)) : ""));
   } else if (auto given = options.params.find(name); given != options.params.end()) {
-    auto parsed = parseParam(given->second, type, decl.name.span);
+    const std::optional<std::string>& text = given->second;
+    auto parsed = text             ? parseParam(*text, type, decl.name.span)
+                  : type == "bool" ? std::optional(Val::ofBool(true, decl.name.span))
+                                   : std::nullopt;
     v = parsed ? *parsed
-               : fail(Code::E0504, decl.name.span,
-                      "`" + given->second + "` is no " + type + " for the param `" + name + "`");
+        : text ? fail(Code::E0504, decl.name.span, "`" + *text + "` is no " + type + " for the param `" + name + "`")
+               : fail(Code::E0504, decl.name.span, "`--" + name + "` needs a value: it is " + type);
   } else if (decl.value) {
     const size_t known = diags.errors();
     v = eval(*decl.value);

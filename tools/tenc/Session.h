@@ -24,7 +24,7 @@ namespace tenc::tool {
 inline constexpr size_t kMaxSourceBytes = size_t{16} << 20;
 
 struct SessionOptions {
-  std::map<std::string, std::string> params;   ///< --lr 0.3
+  std::map<std::string, std::optional<std::string>> params;   ///< --lr 0.3; without a text: --verbose
   std::map<std::string, std::string> devices;  ///< --device gpu=cuda:1
   std::map<std::string, uint64_t> memory;      ///< --memory gpu=8GiB
   uint64_t maxMemory = 0;                      ///< --max-memory 8GiB, for devices that --memory does not name
