@@ -206,6 +206,12 @@ constexpr Option kOptions[] = {
        (how == "error" ? c.session.provokeError : c.session.provokeSignal) = stage;
        return true;
      }},
+    {"code", "quick|full|auto", "",
+     [](CommandLine& c, std::string_view v) {
+       using codegen::cpu::Level;
+       c.session.codeLevel = v == "auto" ? std::nullopt : std::optional(v == "quick" ? Level::Quick : Level::Full);
+       return v == "quick" || v == "full" || v == "auto";
+     }},
     {"crash-report", "STAGE=WHAT", "",
      [](CommandLine& c, std::string_view v) { return c.crashReport = v, !v.empty(); }},
     {"version", "", "print the version", [](CommandLine& c, std::string_view) { return c.version = true; }},

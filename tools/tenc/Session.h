@@ -38,9 +38,10 @@ struct SessionOptions {
   bool interpret = false;  ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
-  std::string fileRoot;            ///< --sandbox-dir, as a real path; empty: files may be anywhere
-  std::string targetCpu;           ///< --target-cpu; empty: this machine's
-  std::string transfers = "warn";  ///< allow, warn, deny
+  std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
+  std::optional<codegen::cpu::Level> codeLevel;  ///< --code; none: by each kernel's expected work
+  std::string targetCpu;                         ///< --target-cpu; empty: this machine's
+  std::string transfers = "warn";                ///< allow, warn, deny
   std::string debugPass;
   bool cache = true;     ///< keep compiled code on disk
   std::string cacheDir;  ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
@@ -51,8 +52,8 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionInput> inputs;  ///< REPL: parameters of `main`
-  std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong
-  std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
+  std::string provokeError;                    ///< --provoke error=STAGE: the stage fails as if tenc were wrong
+  std::string provokeSignal;                   ///< --provoke signal=STAGE: the process crashes there
 };
 
 /// Wall time of each stage, in the order in which they ran.
