@@ -506,9 +506,10 @@ class Lowering {
   Val conditionOf(const ast::Expr& e, std::string_view what);
   /// Variables in scope among `names`.
   void visibleVars(const std::set<std::string>& names, Boundary& into);
-  int regionDepth_ = 0;  ///< of run-time loops and branches around
-  int64_t steps_ = 0;  ///< expressions evaluated
-  int staticLoops_ = 0;  ///< of unrolled loops around
+  int regionDepth_ = 0;       ///< of run-time loops and branches around
+  int64_t steps_ = 0;         ///< expressions evaluated
+  bool tooDeep_ = false;      ///< reported that little of the stack is left
+  int staticLoops_ = 0;       ///< of unrolled loops around
   int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 
