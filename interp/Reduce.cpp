@@ -266,7 +266,7 @@ void rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
       }
       case OpKind::LogSumExp: put(out, i, {roundTo(t, logSumExp(row)), 0}); break;
       case OpKind::Variance: {
-        Real n = static_cast<Real>(g.length) - static_cast<Real>(op.floatAttr("correction"));
+        Real n = std::max(Real(0), static_cast<Real>(g.length) - static_cast<Real>(op.floatAttr("correction")));
         put(out, i, {roundTo(t, squaredDeviations(row) / n), 0});
         break;
       }

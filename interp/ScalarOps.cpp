@@ -63,6 +63,19 @@ double floorMod(double a, double b) {
   return std::signbit(r) != std::signbit(b) ? r + b : r;
 }
 
+/// Python's and NumPy's: the dividend less its remainder is divided, so that the quotient is an integer but for
+/// rounding.
+template <typename Real>
+double floorQuotient(Real a, Real b) {
+  if (b == 0) return a / b;
+  Real r = std::fmod(a, b);
+  Real q = (a - r) / b;
+  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
+  if (q == 0) return std::copysign(Real(0), a / b);
+  Real whole = std::floor(q);
+  return q - whole > Real(0.5) ? whole + 1 : whole;
+}
+
 Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
   const double a = v[0].f, b = v.size() > 1 ? v[1].f : 0;
   switch (kind) {
@@ -108,7 +121,9 @@ Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
     case OpKind::Sub: return {roundTo(t, a - b), 0};
     case OpKind::Mul: return {roundTo(t, a * b), 0};
     case OpKind::Div: return {roundTo(t, a / b), 0};
-    case OpKind::FloorDiv: return {roundTo(t, std::floor(quotient(t, a, b))), 0};
+    case OpKind::FloorDiv:
+      if (t == DType::F64) return {floorQuotient(a, b), 0};
+      return {roundTo(t, floorQuotient(static_cast<float>(a), static_cast<float>(b))), 0};
     case OpKind::TruncDiv: return {roundTo(t, std::trunc(quotient(t, a, b))), 0};
     case OpKind::Mod: return {roundTo(t, floorMod(a, b)), 0};
     case OpKind::Fmod: return {roundTo(t, std::fmod(a, b)), 0};
