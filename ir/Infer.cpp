@@ -123,7 +123,7 @@ Inferred inferBitcast(const InferContext& c) {
 Inferred inferByRule(const InferContext& c, ShapeRule rule) {
   switch (rule) {
     case ShapeRule::Same:
-      if (opInfo(c.kind).has(Trait::RowWise) && c.has("axes")) {
+      if (c.has("axes")) {
         if (std::string bad = checkAxes(c.ints("axes"), c.operand(0).rank()); !bad.empty()) return c.fail(bad);
       }
       return inferElementwise(c, rule);
