@@ -278,6 +278,15 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         bound.rest.push_back(&a.value);
       } else {
         const bool named = position < sig.params.size();
+        // zeros(2, 3), x.reshape(2, 3)
+        const bool sizes = position > 0 && sig.params[position - 1].name == "shape";
+        if (ok && sizes) {
+          error(Code::E0204, a.span, "`" + sig.name + "` takes its sizes as one argument")
+              .note("it is called as " + std::string(signature))
+              .help("put the sizes in brackets: `[2, 3]`");
+          ok = false;
+          continue;
+        }
         wrong(a.span, named ? "`" + sig.name + "` takes its option `" + sig.params[position].name + "` by name"
                             : "`" + sig.name + "` is given too many arguments");
       }
