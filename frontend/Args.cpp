@@ -281,9 +281,18 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       } else if (sig.variadic) {
         bound.rest.push_back(&a.value);
       } else {
-        // A dtype without a name is meant for `dtype:`, anything else for the first option.
         const bool dtype = a.value.is(Val::Kind::DType) ||
                            (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
+        // zeros(2, 3), x.reshape(2, 3)
+        const bool sizes = position > 0 && sig.params[position - 1].name == "shape" && !dtype;
+        if (ok && sizes) {
+          error(Code::E0204, a.span, "`" + sig.name + "` takes its sizes as one argument")
+              .note("it is called as " + std::string(signature))
+              .help("put the sizes in brackets: `[2, 3]`");
+          ok = false;
+          continue;
+        }
+        // A dtype without a name is meant for `dtype:`, anything else for the first option.
         auto option = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) {
           return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
         });

@@ -182,13 +182,15 @@ bool Batcher::single(const Op& op) {
     }
     case OpKind::Seed: return refuse(op, "a seed that differs from instance to instance");
     case OpKind::Bench: return refuse(op, "a bench");
-    case OpKind::Gelu: define(op, 0, remake(op, allBatched(op), {})->result(), true); return true;
     default: break;
   }
-  const bool alongAxes =
-      op.has(Trait::Reduction) || op.has(Trait::RowWise) || op.has(Trait::Scans) || op.kind == OpKind::Flip;
-  if (alongAxes) {
+  if (op.hasAttr("axes") &&
+      (op.has(Trait::Reduction) || op.has(Trait::Decomposed) || op.has(Trait::Structural) || op.has(Trait::Scans))) {
     define(op, 0, remake(op, allBatched(op), {{"axes", oneUp(axes)}})->result(), true);
+    return true;
+  }
+  if (op.has(Trait::Decomposed) && op.info().rule == ir::ShapeRule::Same) {
+    define(op, 0, remake(op, allBatched(op), {})->result(), true);
     return true;
   }
   return oneByOne(op);

@@ -261,7 +261,8 @@ class Lowering {
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
   Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
-  Val unknownName(std::string_view name, Span span);
+  /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
+  Val unknownName(std::string_view name, Span span, bool assigned = false);
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
   std::vector<std::string> visibleNames();
 

@@ -76,7 +76,9 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
       if (!p) return fail(Code::E0212, span, "the result does not fit in i64");
       r = *p;
     } else if (op == "/") {
-      return fail(Code::E0201, span, "`/` needs floats, but both operands are integers");
+      error(Code::E0201, span, "`/` needs floats, but both operands are integers")
+          .help("`//` divides integers; for the quotient as a float write one of them as a float: `1.0 / 2`");
+      return Val::none();
     } else {
       return std::nullopt;
     }

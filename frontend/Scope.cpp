@@ -209,12 +209,47 @@ std::string Lowering::nearest(std::string_view name, const std::vector<std::stri
   return best;
 }
 
-Val Lowering::unknownName(std::string_view name, Span span) {
+namespace {
+struct ForeignName {
+  std::string_view name;
+  std::string_view help;
+  std::string_view replacement;  ///< empty: no mended line is shown
+};
+
+constexpr std::string_view kNoPrefix = "built-in operations have no prefix: `zeros([2, 3])`";
+/// Names that people know from Python.
+constexpr ForeignName kForeignNames[] = {
+    {"True", "the bools are `true` and `false`", "true"},
+    {"False", "the bools are `true` and `false`", "false"},
+    {"range", "a range is written `0..10`", ""},
+    {"len", "the size of a dim is `x.shape[0]`", ""},
+    {"np", kNoPrefix, ""},
+    {"numpy", kNoPrefix, ""},
+    {"jnp", kNoPrefix, ""},
+    {"torch", kNoPrefix, ""},
+};
+}  // namespace
+
+Val Lowering::unknownName(std::string_view name, Span span, bool assigned) {
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
   const std::string near = nearest(name, visibleNames());
-  if (!near.empty()) d.help("did you mean `" + near + "`?", {{span, near}});
+  for (const ForeignName& f : kForeignNames) {
+    if (f.name != name) continue;
+    if (f.replacement.empty())
+      d.help(std::string(f.help));
+    else
+      d.help(std::string(f.help), {{span, std::string(f.replacement)}});
+    return Val::none();
+  }
+  const Binding* local = near.empty() ? nullptr : findLocal(near);
+  if (assigned ? local && local->isVar : !near.empty()) {
+    d.help("did you mean `" + near + "`?", {{span, near}});
+  } else if (assigned) {
+    d.help("a name is bound with `let`; with `var` it may be assigned again",
+           {{Span{span.file, span.begin, span.begin}, "let "}});
+  }
   return Val::none();
 }
 

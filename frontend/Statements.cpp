@@ -232,7 +232,7 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   if (!binding) {
     auto global = lookupGlobal(*frame().unit, root->text, root->span);
     if (!global) {
-      unknownName(root->text, root->span);
+      unknownName(root->text, root->span, root == &target && op == "=");
     } else {
       fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is no `var`");
     }

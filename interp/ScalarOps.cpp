@@ -76,7 +76,7 @@ double floorQuotient(Real a, Real b) {
   return q - whole > Real(0.5) ? whole + 1 : whole;
 }
 
-Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
+Number floatOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
   const double a = v[0].f, b = v.size() > 1 ? v[1].f : 0;
   switch (kind) {
     case OpKind::Neg: return {-a, 0};
@@ -139,7 +139,7 @@ Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
         return {std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(v[2].f)), 0};
       if (t == DType::F64) return {std::fma(a, b, v[2].f), 0};
       return {roundTo(t, static_cast<long double>(a) * b + v[2].f), 0};
-    default: return {};
+    default: fault = Fault::UnknownOp; return {};
   }
 }
 
@@ -223,7 +223,7 @@ Number intOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
     case OpKind::BitXor: return wrapped(x ^ y);
     case OpKind::Shl:
     case OpKind::Shr: return wrapped(static_cast<uint64_t>(shift(kind, t, a, b)));
-    default: return {};
+    default: fault = Fault::UnknownOp; return {};
   }
 }
 
@@ -249,7 +249,7 @@ Number apply(OpKind kind, DType t, DType result, std::span<const Number> v, Faul
       int c = compare(v[0], v[1], t);
       return {0, c == 0 || c == 1};
     }
-    default: return ir::isFloat(t) ? floatOp(kind, t, v) : intOp(kind, t, v, fault);
+    default: return ir::isFloat(t) ? floatOp(kind, t, v, fault) : intOp(kind, t, v, fault);
   }
 }
 

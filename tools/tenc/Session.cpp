@@ -135,7 +135,7 @@ rt::Machine& Session::machine() {
   if (!machine_) {
     rt::MachineOptions options;
     options.threads = options_.threads;
-    options.virtualCuda = options_.virtualCuda;
+    for (int i = 0; i < options_.virtualCuda; ++i) options.virtualDevices.push_back("cuda:" + std::to_string(i));
     options.virtualBytes = options_.virtualBytes;
     options.virtualOrder = options_.virtualOrder;
     options.files = {options_.fileRoot};
