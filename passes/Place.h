@@ -196,6 +196,9 @@ class Reporter {
   std::string wantedPlace(const ir::Op& op) const;
   void moveHelp(Diagnostic& d, const ir::Op& op, const std::vector<Move>& moves, const std::string& device,
                 std::string_view lead, std::string_view end) const;
+  /// A variable could start where the value assigned to it is.
+  void startHelp(Diagnostic& d, const ir::Op& op, const ir::Value* old, const std::string& name,
+                 const std::string& device) const;
   void hoistHelp(Diagnostic& d, const ir::Op& op, const Move& move, const std::string& device) const;
 
   const Shared& shared_;
