@@ -188,6 +188,7 @@ class Reporter {
   void callChain(Diagnostic& d) const;
 
   Cost costOf(const ir::Value* v) const;
+  std::optional<int64_t> otherTrips(const ir::Op& op, const ir::Region& beside) const;
   bool isRepeated(const ir::Op& op) const;
   std::vector<Move> movesTo(const ir::Op& op, const std::vector<Operand>& operands, const std::string& device) const;
   /// A device as the function at hand may write it: by its device variable where there is one.

@@ -174,7 +174,9 @@ def mend(tenc, folder, source, which):
         now = errors_of(tenc, folder, after)
         grown = sum(len(x["replacement"]) - (x["endColumn"] - x["column"]) for x in chosen["edits"]
                     if x["line"] == at["line"] and x["endColumn"] <= at["column"])
-        stays = [e for e in now if (e["code"], e["line"], e["column"]) == (at["code"], at["line"], at["column"] + grown)]
+        others = [e["message"] for e in errors if e is not at]
+        stays = [e for e in now if (e["code"], e["line"], e["column"]) == (at["code"], at["line"], at["column"] + grown)
+                 and e["message"] not in others]
         bad = [e for e in now if not e["code"].startswith("E03")]
         if bad:
             return f"`{chosen['text']}` gives {bad[0]['code']} {bad[0]['message']}, in\n{after}", source, made, False

@@ -118,13 +118,19 @@ class Trials {
     const auto other = [](const Diagnostic& o) { return !isPlacement(o.code); };
     if (count(now, other) > count(session_.diags(), other)) return false;
     if (help.mustRemove && now.errors() >= session_.diags().errors()) return false;
-    const auto same = [&](const Diagnostic& o) {
+    // What stands at the place of the error stood there before, and is another one.
+    const auto isHere = [&](const Diagnostic& o) {
       return o.code == d.code && o.span.file == *file && o.span.begin >= at.begin && o.span.end <= at.end;
     };
-    const auto sameBefore = [&](const Diagnostic& o) {
+    const auto stoodHere = [&](const Diagnostic& o) {
       return o.code == d.code && o.span.file == script_ && o.span.begin >= d.span.begin && o.span.end <= d.span.end;
     };
-    return count(now, same) < count(session_.diags(), sameBefore);
+    const auto isOther = [&](const Diagnostic& o) {
+      return isHere(o) && count(session_.diags(), [&](const Diagnostic& was) {
+                            return &was != &d && stoodHere(was) && was.message == o.message;
+                          }) > 0;
+    };
+    return count(now, isHere) == count(now, isOther);
   }
 
   Session& session_;
