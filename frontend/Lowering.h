@@ -29,6 +29,7 @@ struct Binding {
   bool isVar = false;
   int regionDepth = 0;                 ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
+  Span start;                          ///< of a `var`: what it starts with, as written
 };
 
 /// One argument of a call as it was evaluated. Numbers and `[...]` are not made into tensors yet.
@@ -183,6 +184,8 @@ class Lowering {
   Val call(const Val& f, CallArgs args);
   /// A counted loop with carried values; gives their final values (Control.cpp). `body` gets i and the carried values.
   using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
+  /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
+  Val placedAs(const Val& value, const Val& old, const std::string& name);
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
 

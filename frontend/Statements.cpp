@@ -142,6 +142,8 @@ void Lowering::bindLet(const ast::Stmt& s, Val value) {
   at(s.span);
   value = isVar ? materialise(value, declared.get()) : settle(std::move(value), declared.get());
   bindPattern(s.pattern, std::move(value), isVar, declared);
+  if (isVar && !s.pattern.isTuple && s.value)
+    if (Binding* made = findLocal(s.pattern.name.text)) made->start = s.value->span;
 }
 
 Val Lowering::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared) {
@@ -312,16 +314,20 @@ void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span
     assigningIn_ = false;
   }
   if (value.poison()) return;
+  at(span, {{written, ""}, {binding.start, ""}});
+  binding.value = placedAs(value, old, name);
+}
+
+Val Lowering::placedAs(const Val& value, const Val& old, const std::string& name) {
   std::vector<ir::Value*> now, before;
   leavesOf(value, now);
   leavesOf(old, before);
-  at(span, {{written, ""}});
   for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
     if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
     now[i] = b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
     now[i]->name = name;
   }
-  binding.value = rebuild(value, now);
+  return rebuild(value, now);
 }
 
 void Lowering::lowerAssert(const ast::Stmt& s) {
