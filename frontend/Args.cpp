@@ -260,8 +260,13 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
   const Signature sig = parseSignature(signature);
   BoundArgs bound;
   bool ok = true, poison = false;
-  auto wrong = [&](Span span, std::string message) {
-    if (ok) error(Code::E0204, span, std::move(message)).note("it is called as " + std::string(signature));
+  using Help = std::function<void(Diagnostics::Builder&)>;
+  auto wrong = [&](Span span, std::string message, const Help& help = {}) {
+    if (ok) {
+      auto d = error(Code::E0204, span, std::move(message));
+      d.note("it is called as " + std::string(signature));
+      if (help) help(d);
+    }
     ok = false;
   };
   size_t position = 0;
@@ -278,14 +283,31 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         bound.rest.push_back(&a.value);
       } else {
         const bool named = position < sig.params.size();
-        wrong(a.span, named ? "`" + sig.name + "` takes its option `" + sig.params[position].name + "` by name"
-                            : "`" + sig.name + "` is given too many arguments");
+        const auto isInt = [](const CallArg& x) { return x.name.empty() && x.value.is(Val::Kind::Int); };
+        const bool sizes = position > 0 && sig.params[0].name == "shape" &&
+                           std::all_of(call.args.begin(), call.args.begin() + 2, isInt);
+        if (sizes) {
+          wrong(a.span, "the shape of `" + sig.name + "` is one argument",
+                [](Diagnostics::Builder& d) { d.help("write the sizes in brackets: `[2, 3]`"); });
+        } else if (named) {
+          const std::string& option = sig.params[position].name;
+          wrong(a.span, "`" + sig.name + "` takes its option `" + option + "` by name", [&](Diagnostics::Builder& d) {
+            d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option + ": "}});
+          });
+        } else {
+          wrong(a.span, "`" + sig.name + "` is given too many arguments");
+        }
       }
       continue;
     }
     auto p = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) { return x.name == a.name; });
     if (p == sig.params.end()) {
-      wrong(a.span, "`" + sig.name + "` has no parameter `" + a.name + "`");
+      std::vector<std::string> names;
+      for (const Parameter& x : sig.params) names.push_back(x.name);
+      wrong(a.span, "`" + sig.name + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+        const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
+        suggest(d, a.name, name, names, familiarOption(a.name));
+      });
     } else if (bound.has(a.name)) {
       wrong(a.span, "`" + a.name + "` is given twice");
     } else {

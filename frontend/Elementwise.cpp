@@ -38,7 +38,12 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
         auto d = error(
             Code::E0201, span,
             "`" + std::string(opName) + "` has operands of " + std::string(ir::name(t)) + " and of a float literal");
-        d.label(decides->span, describe(*decides)).help("convert the other operand: `f32(...)`");
+        d.label(decides->span, describe(*decides));
+        const std::string other(sources.text(decides->span));
+        if (other.empty() || other.find('\n') != std::string::npos)
+          d.help("convert the other operand: `f32(...)`");
+        else
+          d.help("convert the other operand", {{decides->span, "f32(" + other + ")"}});
         return std::nullopt;
       }
       if (t == DType::Bool) {

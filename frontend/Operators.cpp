@@ -138,7 +138,10 @@ Val Lowering::compareStatic(std::string_view op, const Val& a, const Val& b2, Sp
     same = *x == *y;
   }
   if (!same || !equality) {
-    return fail(Code::E0203, span, "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b2));
+    auto d =
+        error(Code::E0203, span, "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b2));
+    if (op == "+") d.help("texts are joined by holes: `\"{a}{b}\"`");
+    return Val::none();
   }
   return Val::ofBool(*same == (op == "=="), span);
 }

@@ -209,12 +209,27 @@ std::string Lowering::nearest(std::string_view name, const std::vector<std::stri
   return best;
 }
 
+void Lowering::suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
+                       const Familiar* known) {
+  std::string meant;
+  if (known) {
+    const bool there = std::find(names.begin(), names.end(), known->replacement) != names.end();
+    const bool word = known->replacement == "true" || known->replacement == "false";
+    if (there || word) meant = known->replacement;
+    if (meant.empty() && !known->help.empty()) {
+      d.help(std::string(known->help));
+      return;
+    }
+  }
+  if (meant.empty()) meant = nearest(name, names);
+  if (!meant.empty()) d.help("did you mean `" + meant + "`?", {{at, meant}});
+}
+
 Val Lowering::unknownName(std::string_view name, Span span) {
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
-  const std::string near = nearest(name, visibleNames());
-  if (!near.empty()) d.help("did you mean `" + near + "`?", {{span, near}});
+  suggest(d, name, span, visibleNames(), familiarName(name));
   return Val::none();
 }
 

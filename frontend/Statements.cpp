@@ -232,7 +232,12 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   if (!binding) {
     auto global = lookupGlobal(*frame().unit, root->text, root->span);
     if (!global) {
-      unknownName(root->text, root->span);
+      auto d = error(Code::E0102, root->span, "unknown name `" + root->text + "`");
+      if (root == &target && op == "=")
+        d.help("a new name is bound with `let`, or with `var` to be assigned again",
+               {{{root->span.file, root->span.begin, root->span.begin}, "let "}});
+      else
+        suggest(d, root->text, root->span, visibleNames(), nullptr);
     } else {
       fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is no `var`");
     }
@@ -240,7 +245,10 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   }
   if (!binding->isVar) {
     auto d = error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is no `var`");
-    if (binding->span.valid()) d.note(binding->span, "`" + root->text + "` is bound here");
+    if (binding->span.valid())
+      d.note(binding->span, "`" + root->text + "` is bound here");
+    else
+      d.note("a lambda sees the names around it, and assigns to none");
     return;
   }
   if (binding->value.poison()) return;

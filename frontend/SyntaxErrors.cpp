@@ -214,7 +214,9 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
         d.help("a name is bound with `let x = ...`");
       break;
     case T::ASSIGN:
-      if (next(T::GT)) {
+      if (prior(T::NAME) && parser.getExpectedTokens().contains(static_cast<size_t>(T::RPAREN))) {
+        d.help("an argument is named with a colon", {{r.span(at), ":"}});
+      } else if (next(T::GT)) {
         d.help("a lambda is written `|x| x + 1`");
       } else if (prior(T::EQ) || prior(T::ASSIGN)) {
         d.help("equality is `==`");

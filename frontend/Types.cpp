@@ -412,6 +412,11 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
   return made;
 }
 
+Val Lowering::structOf(const StructDecl& decl, std::vector<Val> fields, Span span) {
+  Generics g = structGenerics(decl);
+  return makeStruct(decl, g, std::move(fields), span);
+}
+
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {

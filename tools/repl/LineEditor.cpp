@@ -40,6 +40,9 @@ std::string commonPrefix(const std::vector<std::string>& words) {
 }  // namespace
 
 std::string_view lastWord(std::string_view line) {
+  // Behind a command that takes a file the word is a path.
+  for (const std::string_view command : {":load ", ":save "})
+    if (line.starts_with(command)) return line.substr(std::min(line.find_last_of(' ') + 1, line.size()));
   size_t start = line.size();
   auto isWord = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
