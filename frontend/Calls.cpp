@@ -360,7 +360,8 @@ bool Lowering::matchArguments(const FnDecl& decl, const CallArgs& args, std::vec
       while (position < params.size() && matched[position]) ++position;
       i = position;
       if (i == params.size()) {
-        wrong(a.span, "`" + decl.stmt->name.text + "` takes " + std::to_string(params.size()) + " arguments, but " +
+        wrong(a.span, "`" + decl.stmt->name.text + "` takes " + std::to_string(params.size()) +
+                          (params.size() == 1 ? " argument, but " : " arguments, but ") +
                           std::to_string(args.args.size()) + " are given");
         continue;
       }
@@ -397,8 +398,9 @@ Val Lowering::callLambda(const FnValue& f, CallArgs& args) {
   }
   if (args.args.size() != e.params.size()) {
     return fail(Code::E0204, args.span,
-                "the lambda takes " + std::to_string(e.params.size()) + " arguments, but " +
-                    std::to_string(args.args.size()) + " are given");
+                "the lambda takes " + std::to_string(e.params.size()) +
+                    (e.params.size() == 1 ? " argument, but " : " arguments, but ") + std::to_string(args.args.size()) +
+                    " are given");
   }
   auto own = std::make_unique<Frame>();
   own->unit = f.unit;
