@@ -307,12 +307,12 @@ class Lowering {
     s.path = op.stringAttr("path");
     s.format = op.stringAttr("format");
     s.name = op.stringAttr("name");
+    s.firstText = op.firstTextOperand();
     s.names = op.stringsAttr("names");
     for (const Value* v : op.operands()) s.tensors.push_back(tensor(v));
     const auto& devices = op.stringsAttr("devices");  // where printed values came from
-    size_t first = op.kind == OpKind::Assert ? 1 : 0;
-    for (size_t i = 0; i < devices.size() && first + i < s.tensors.size(); ++i)
-      s.tensors[first + i].device = devices[i];
+    for (size_t i = 0; i < devices.size() && s.firstText + i < s.tensors.size(); ++i)
+      s.tensors[s.firstText + i].device = devices[i];
     for (const auto& r : op.results) s.tensors.push_back(tensor(r.get()));
     steps.push_back(std::move(s));
   }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "frontend/Batch.h"
+#include "frontend/Compose.h"
 
 namespace tenc::frontend {
 
@@ -54,6 +55,30 @@ std::vector<Safe> safeOperands(const Op& op) {
   }
 }
 
+/// Integers in [lo, hi) of bounds [n] that differ: one draw of uniform numbers for all of [n, ...], stretched. `draw`
+/// is [n, ...], what seed and count make; the result lives where the bounds do.
+Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, Value* lo, Value* hi,
+                       const Dims& shape) {
+  Op* on = b.makeTyped(OpKind::On, {lo}, {{DType::F64, shape, {}}}, {{"device", std::string()}});
+  ir::Builder inner(b.addRegion(on));
+  inner.setLoc(b.loc());
+  inner.make(OpKind::Yield,
+             {inner.value(OpKind::RandomUniform, {seed, count}, {{"shape", shape}, {"dtype", DType::F64}})});
+  Compose c(b);
+  Dims column(shape.size(), 1);
+  column[0] = shape[0];
+  const DType t = op.result()->type.dtype;
+  const auto spread = [&](Value* bound) {
+    return c.broadcastTo(b.value(OpKind::Reshape, {c.cast(bound, DType::I64)}, {{"shape", column}}), shape);
+  };
+  Value* least = spread(lo);
+  Value* width = c.sub(spread(hi), least);
+  Value* step = c.cast(c.mul(on->result(), c.cast(width, DType::F64)), DType::I64);
+  // A product may round up to the width.
+  step = c.binary(OpKind::Min, step, c.sub(width, c.broadcastTo(b.scalarInt(DType::I64, 1), shape)));
+  return c.cast(c.add(least, step), t);
+}
+
 }  // namespace
 
 Batcher::Values Batcher::allBatched(const Op& op) {
@@ -97,12 +122,16 @@ Value* Batcher::iotaOn(const Values& like, const Dims& shape, int64_t axis) {
 bool Batcher::single(const Op& op) {
   const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
   if (op.kind == OpKind::RandomUniform || op.kind == OpKind::RandomNormal || op.kind == OpKind::RandomInt) {
-    for (Value* v : op.operands()) {
-      if (entry(v).batched) return refuse(op, "random integers between bounds that differ from instance to instance");
+    const Dims shape = led(n_, op.intsAttr("shape"));
+    if (op.kind == OpKind::RandomInt && (entry(op.operand(2)).batched || entry(op.operand(3)).batched)) {
+      Value *seed = entry(op.operand(0)).value, *count = entry(op.operand(1)).value;
+      Value *lo = batched(op.operand(2)), *hi = batched(op.operand(3));
+      define(op, 0, integersBetween(*b_, op, seed, count, lo, hi, shape), true);
+      return true;
     }
     Values operands;
     for (Value* v : op.operands()) operands.push_back(entry(v).value);
-    define(op, 0, remake(op, operands, {{"shape", led(n_, op.intsAttr("shape"))}})->result(), true);
+    define(op, 0, remake(op, operands, {{"shape", shape}})->result(), true);
     return true;
   }
   const bool effect = op.has(Trait::HasSideEffect);

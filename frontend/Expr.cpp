@@ -222,7 +222,12 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
   Val settled = base.isNumber() || base.is(Kind::Array) || base.is(Kind::Bool) ? materialise(base) : base;
   if (settled.poison()) return settled;
   if (auto v = memberOfTensor(*this, settled, name, span)) return *v;
-  return fail(Code::E0206, span, describe(base) + " has no member `" + text + "`");
+  auto d = error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
+  if (settled.is(Kind::Tensor))
+    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, familiarName(text));
+  else if (text == "len" || text == "length")
+    d.note("how long a list or a tuple is stands in its type");
+  return Val::none();
 }
 
 std::optional<size_t> Lowering::listIndex(const Val& list, const ast::Expr& index) {

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/Familiar.h"
 #include "frontend/Frontend.h"
 #include "frontend/Values.h"
 #include "ir/Ir.h"
@@ -110,6 +111,11 @@ class Lowering {
   /// Counts one evaluation; true when the script has had as many as it may (E0105, said once).
   bool spent(Span span);
   Val notYet(Span span, std::string_view what);  ///< E0190
+  using BranchFn = std::function<std::vector<Val>()>;
+  /// What `body` makes, inside an `on` op.
+  std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
+  /// A struct whose arguments follow from its field values (in declared order).
+  Val structOf(const StructDecl& decl, std::vector<Val> fields, Span span);
 
   // ---- compile-time values (Args.cpp). All report when the value is of the wrong kind (E0111 when it is run-time).
   std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");
@@ -253,6 +259,9 @@ class Lowering {
   void pop();
   bool nameExists(std::string_view name);
   std::string nearest(std::string_view name, const std::vector<std::string>& names);
+  /// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it.
+  void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
+               const Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
@@ -518,12 +527,10 @@ class Lowering {
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 
   // ---- regions (Regions.cpp)
-  using BranchFn = std::function<std::vector<Val>()>;
   /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
   std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
                           const BranchFn& no,
                           const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
-  std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
   std::vector<Val> loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
                                const std::vector<std::string>& names, Span span, const LoopBody& body);

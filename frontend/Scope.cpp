@@ -209,46 +209,33 @@ std::string Lowering::nearest(std::string_view name, const std::vector<std::stri
   return best;
 }
 
-namespace {
-struct ForeignName {
-  std::string_view name;
-  std::string_view help;
-  std::string_view replacement;  ///< empty: no mended line is shown
-};
-
-constexpr std::string_view kNoPrefix = "built-in operations have no prefix: `zeros([2, 3])`";
-/// Names that people know from Python.
-constexpr ForeignName kForeignNames[] = {
-    {"True", "the bools are `true` and `false`", "true"},
-    {"False", "the bools are `true` and `false`", "false"},
-    {"range", "a range is written `0..10`", ""},
-    {"len", "the size of a dim is `x.shape[0]`", ""},
-    {"np", kNoPrefix, ""},
-    {"numpy", kNoPrefix, ""},
-    {"jnp", kNoPrefix, ""},
-    {"torch", kNoPrefix, ""},
-};
-}  // namespace
+void Lowering::suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
+                       const Familiar* known) {
+  std::string meant;
+  if (known) {
+    const bool there = std::find(names.begin(), names.end(), known->replacement) != names.end();
+    const bool word = known->replacement == "true" || known->replacement == "false";
+    if (there || word) meant = known->replacement;
+    if (meant.empty() && !known->help.empty()) {
+      d.help(std::string(known->help));
+      return;
+    }
+  }
+  if (meant.empty()) meant = nearest(name, names);
+  if (!meant.empty()) d.help("did you mean `" + meant + "`?", {{at, meant}});
+}
 
 Val Lowering::unknownName(std::string_view name, Span span, bool assigned) {
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
-  const std::string near = nearest(name, visibleNames());
-  for (const ForeignName& f : kForeignNames) {
-    if (f.name != name) continue;
-    if (f.replacement.empty())
-      d.help(std::string(f.help));
-    else
-      d.help(std::string(f.help), {{span, std::string(f.replacement)}});
-    return Val::none();
-  }
+  const std::string near = assigned ? nearest(name, visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : findLocal(near);
-  if (assigned ? local && local->isVar : !near.empty()) {
-    d.help("did you mean `" + near + "`?", {{span, near}});
-  } else if (assigned) {
-    d.help("a name is bound with `let`; with `var` it may be assigned again",
+  if (assigned && !(local && local->isVar)) {
+    d.help("a new name is bound with `let`, or with `var` to be assigned again",
            {{Span{span.file, span.begin, span.begin}, "let "}});
+  } else {
+    suggest(d, name, span, visibleNames(), familiarName(name));
   }
   return Val::none();
 }

@@ -242,7 +242,10 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   }
   if (!binding->isVar) {
     auto d = error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is no `var`");
-    if (binding->span.valid()) d.note(binding->span, "`" + root->text + "` is bound here");
+    if (binding->span.valid())
+      d.note(binding->span, "`" + root->text + "` is bound here");
+    else
+      d.note("a lambda sees the names around it, and assigns to none");
     return;
   }
   if (binding->value.poison()) return;

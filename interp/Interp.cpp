@@ -245,8 +245,9 @@ class Frame {
       std::fwrite(text.data(), 1, text.size(), stdout);
   }
 
-  /// Text pieces around operands [first, ...); `devices` (set by placement) says where each was before a host read.
-  std::string format(const Op& op, size_t first) {
+  /// Text pieces around operands; `devices` (set by placement) says where each was before a host read.
+  std::string format(const Op& op) {
+    const size_t first = op.firstTextOperand();
     const auto& pieces = op.stringsAttr("pieces");
     const auto& formats = op.stringsAttr("formats");
     const auto& devices = op.stringsAttr("devices");
@@ -270,19 +271,21 @@ class Frame {
   }
 
   bool print(const Op& op) {
-    emit(format(op, 0) + "\n");
+    emit(format(op) + "\n");
     return true;
   }
 
   bool assertion(const Op& op) {
     if (at(get(op, 0), 0).i) return true;
-    return fail(op, Code::E0903, format(op, 1));
+    return fail(op, Code::E0903, format(op));
   }
+
+  std::string pathOf(const Op& op) { return op.hasAttr("pieces") ? format(op) : op.stringAttr("path"); }
 
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!rt::loadInto({op.stringAttr("path"), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
+    if (!rt::loadInto({pathOf(op), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
                       static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
@@ -293,11 +296,10 @@ class Frame {
     std::string error;
     std::vector<rt::NamedTensor> tensors;
     const auto& names = op.stringsAttr("names");
-    for (size_t i = 0; i < op.operandCount(); ++i) {
+    for (size_t i = 0; i < op.firstTextOperand(); ++i) {
       tensors.push_back({i < names.size() ? names[i] : "", viewOf(get(op, i))});
     }
-    if (rt::saveTensors(op.stringAttr("path"), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error))
-      return true;
+    if (rt::saveTensors(pathOf(op), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error)) return true;
     return fail(op, Code::E0904, error);
   }
 

@@ -194,6 +194,11 @@ const std::vector<std::string>& Op::stringsAttr(std::string_view name) const {
   return v != nullptr ? *v : none;
 }
 
+size_t Op::firstTextOperand() const {
+  if (kind == OpKind::Assert) return 1;
+  return kind == OpKind::Save ? operandCount() - stringsAttr("formats").size() : 0;
+}
+
 void Op::erase() {
   assert(std::all_of(results.begin(), results.end(), [](const auto& r) { return r->unused(); }));
   parent->ops.erase(self);

@@ -237,10 +237,12 @@ class Verifier {
         if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");
         return format(o, o.operandCount() - 1);
       case OpKind::Save:
-        if (o.hasAttr("names") && o.stringsAttr("names").size() != o.operandCount()) {
-          return fail(o, "needs a name for each operand");
+        if (o.stringsAttr("formats").size() >= o.operandCount()) return fail(o, "saves nothing");
+        if (o.hasAttr("names") && o.stringsAttr("names").size() != o.firstTextOperand()) {
+          return fail(o, "needs a name for each operand that it saves");
         }
-        return true;
+        return !o.hasAttr("pieces") || format(o, o.operandCount() - o.firstTextOperand());
+      case OpKind::Load: return (!o.hasAttr("pieces") && o.operandCount() == 0) || format(o, o.operandCount());
       case OpKind::Seed:
         for (const Value* v : o.operands()) {
           if (!isInt(v->type.dtype) || !v->type.shape.empty()) return fail(o, "needs an integer seed and count");

@@ -40,7 +40,7 @@ class FreePlacer {
     const auto deviceIs = [&](const Value* v) {
       return v->type.place.isFree() || onHost(v->type.place.device) ? std::string() : v->type.place.device;
     };
-    if (user.has(ir::Trait::HostEffect) || user.kind == OpKind::Transfer) return {};
+    if (user.has(ir::Trait::HostEffect) || user.kind == OpKind::Load || user.kind == OpKind::Transfer) return {};
     if (user.kind == OpKind::Yield && user.parent->parentOp) {
       const Op& outer = *user.parent->parentOp;
       return use.operand < outer.results.size() ? deviceIs(outer.result(use.operand)) : std::string();

@@ -184,6 +184,7 @@ void Inference::visit(Op& op) {
     case OpKind::RngNext:
     case OpKind::Time: return free(op);
     case OpKind::Load:
+      hostEffect(op);  // its path may have holes
       if (op.result()->type.shape.empty()) return free(op);
       return created(op);
     case OpKind::On: return on(op);
@@ -364,7 +365,7 @@ void Inference::transfer(Op& op) {
 
 void Inference::hostEffect(Op& op) {
   const auto& formats = op.stringsAttr("formats");
-  size_t first = op.kind == OpKind::Assert ? 1 : 0;
+  const size_t first = op.firstTextOperand();
   auto& printed = in_.printed[&op];
   printed.clear();
   for (size_t i = 0; i < op.operandCount(); ++i) {

@@ -75,7 +75,7 @@ class Checker {
         return;
       default: break;
     }
-    if (op.has(Trait::HostEffect) || op.kind == OpKind::Condition) {
+    if (op.has(Trait::HostEffect) || op.kind == OpKind::Load || op.kind == OpKind::Condition) {
       for (const ir::Value* v : op.operands())
         if (!mixes(v->type) && v->type.place.device != "cpu")
           fail(op, "reads '" + v->type.place.device + "' from the host");

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Golden texts of placement errors, and whether their help helps: placement.py --tenc PATH [--only TEXT] [--update]
+"""Golden texts of errors, and whether their help helps: placement.py --tenc PATH [--cases FILE] [--only TEXT] [--update]
 
-For every case of tests/placement/errors.txt: what `tenc check` says is as recorded (--update records it anew), and when
+For every case of tests/placement/errors.txt, or of FILE: what `tenc check` says is as recorded (--update records it anew), and when
 the first edits that each error proposes are made, again and again where a mended line shows the next error, the program
 checks clean. So does the program with the cheaper edits, and with variables started elsewhere, where an error proposes
 some. A case `--- not mended` proposes
@@ -30,12 +30,12 @@ def read_cases(text):
     return head, cases
 
 
-def write_cases(head, cases):
+def write_cases(path, head, cases):
     out = head.rstrip("\n") + "\n"
     for name, options, mended, source, says in cases:
         out += f"\n=== {name}\n" + (f"--- options: {options}\n" if options else "") + ("" if mended else "--- not mended\n")
         out += source + "--- says\n" + says + "\n"
-    CASES.write_text(out)
+    path.write_text(out)
 
 
 def check(tenc, folder, source, options, *more):
@@ -85,11 +85,12 @@ def mend(tenc, folder, source, options, other):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tenc", required=True)
+    parser.add_argument("--cases", type=pathlib.Path, default=CASES)
     parser.add_argument("--only", default="")
     parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
     tenc = str(pathlib.Path(args.tenc).resolve())
-    head, cases = read_cases(CASES.read_text())
+    head, cases = read_cases(args.cases.read_text())
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -113,7 +114,7 @@ def main():
             for p in problems:
                 print(f"{name}: {p}\n")
     if args.update:
-        write_cases(head, cases)
+        write_cases(args.cases, head, cases)
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -194,6 +194,11 @@ constexpr Option kOptions[] = {
        constexpr std::string_view kChoices[] = {"auto", "always", "never"};
        return c.colour = v, oneOf(v, kChoices);
      }},
+    {"progress", "auto|never", "on a terminal, how far a loop of over two seconds has come (auto)",
+     [](CommandLine& c, std::string_view v) {
+       c.progress = v == "auto";
+       return v == "auto" || v == "never";
+     }},
     {"import-path", "folder", "look for imported modules there too",
      [](CommandLine& c, std::string_view v) { return c.session.importPaths.emplace_back(v), !v.empty(); }},
     {"help", "", "this text; after a script, also the script's parameters",
