@@ -212,7 +212,7 @@ Scalar floatFloorDiv(Scalar a, Scalar b) {
   Scalar tiny = equal(q, 0) & (((a < 0.0) & (b > 0.0)) | ((a > 0.0) & (b < 0.0)));
   Scalar exact = abs(q) < (a.repr == Repr::F64 ? 0x1p53 : 0x1p24);
   Scalar result = select((over & exact) | tiny, q - 1.0, q);
-  return select(equal(abs(a), INFINITY), like(a, NAN), result);
+  return select(equal(abs(a), INFINITY) & logicalNot(equal(b, 0)), like(a, NAN), result);
 }
 
 Scalar floatDivision(OpKind kind, Scalar a, Scalar b) {

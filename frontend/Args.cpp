@@ -282,9 +282,10 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       } else if (sig.variadic) {
         bound.rest.push_back(&a.value);
       } else {
-        const auto isInt = [](const CallArg& x) { return x.name.empty() && x.value.is(Val::Kind::Int); };
-        const bool sizes = position > 0 && sig.params[0].name == "shape" &&
-                           std::all_of(call.args.begin(), call.args.begin() + 2, isInt);
+        // zeros(2, 3), x.reshape(2, 3)
+        const auto isInt = [&](size_t i) { return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Int); };
+        const bool sizes = position > 0 && sig.params[position - 1].name == "shape" && isInt(position - 1) &&
+                           a.value.is(Val::Kind::Int);
         if (sizes) {
           wrong(a.span, "the shape of `" + sig.name + "` is one argument",
                 [](Diagnostics::Builder& d) { d.help("write the sizes in brackets: `[2, 3]`"); });
