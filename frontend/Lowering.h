@@ -506,6 +506,8 @@ class Lowering {
   Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
   void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared);
   void lowerAssign(const ast::Stmt& s);
+  /// Where `keyword` stands right before `at`; invalid if something else does.
+  Span keywordBefore(Span at, std::string_view keyword);
   void assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
   Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
               const ast::Stmt& s);

@@ -208,6 +208,14 @@ void Lowering::lowerAssign(const ast::Stmt& s) {
   assignTo(*s.target, value, s.op, s);
 }
 
+Span Lowering::keywordBefore(Span at, std::string_view keyword) {
+  const std::string_view text = sources.file(at.file).text().substr(0, at.begin);
+  const size_t last = text.find_last_not_of(" \t");
+  if (last == std::string_view::npos || !text.substr(0, last + 1).ends_with(keyword)) return {};
+  const size_t begin = last + 1 - keyword.size();
+  return {at.file, static_cast<uint32_t>(begin), static_cast<uint32_t>(last + 1)};
+}
+
 void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s) {
   if (target.kind == ExprKind::Tuple) {
     Val v = settle(value);
@@ -242,10 +250,16 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   }
   if (!binding->isVar) {
     auto d = error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is no `var`");
-    if (binding->span.valid())
+    if (binding->span.valid()) {
       d.note(binding->span, "`" + root->text + "` is bound here");
-    else
+      const Span let = keywordBefore(binding->span, "let");
+      if (let.valid())
+        d.help("what is assigned again is bound with `var`", {{let, "var"}});
+      else
+        d.help("bind a variable that starts with it: `var " + root->text + " = " + root->text + "`");
+    } else {
       d.note("a lambda sees the names around it, and assigns to none");
+    }
     return;
   }
   if (binding->value.poison()) return;
