@@ -185,7 +185,8 @@ bool Batcher::single(const Op& op) {
     case OpKind::Gelu: define(op, 0, remake(op, allBatched(op), {})->result(), true); return true;
     default: break;
   }
-  const bool alongAxes = op.has(Trait::Reduction) || op.has(Trait::RowWise) || op.kind == OpKind::Flip;
+  const bool alongAxes =
+      op.has(Trait::Reduction) || op.has(Trait::RowWise) || op.has(Trait::Scans) || op.kind == OpKind::Flip;
   if (alongAxes) {
     define(op, 0, remake(op, allBatched(op), {{"axes", oneUp(axes)}})->result(), true);
     return true;

@@ -170,6 +170,8 @@ class Frame {
       rowWise(op, in[0], out);
     } else if (op.has(Trait::Reduction)) {
       reduction(op, in[0], out);
+    } else if (op.has(Trait::Scans)) {
+      scan(op, in, out);
     } else if (op.has(Trait::Structural)) {
       structural(op, in, out);
     } else if (op.has(Trait::Gathers) || update) {

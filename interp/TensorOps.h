@@ -48,6 +48,7 @@ void structural(const ir::Op& op, Operands in, Tensor& out);
 /// Updates set `out.data`, to the operand's own elements when nothing else holds them.
 MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out);
 void reduction(const ir::Op& op, const Tensor& in, Tensor& out);
+void scan(const ir::Op& op, const std::vector<Tensor>& in, Tensor& out);
 void rowWise(const ir::Op& op, const Tensor& in, Tensor& out);
 void matmul(const Tensor& a, const Tensor& b, Tensor& out);
 void attention(const ir::Op& op, Operands in, Tensor& out);

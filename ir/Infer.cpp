@@ -140,6 +140,9 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
     case ShapeRule::ReduceIndex:
       if (Inferred dtypes = checkDTypes(c, 0, 1); !dtypes.ok()) return dtypes;
       return inferReduce(c, rule);
+    case ShapeRule::Scan:
+      if (Inferred dtypes = checkDTypes(c, 0, 1); !dtypes.ok()) return dtypes;
+      return inferScan(c);
     case ShapeRule::Matmul:
       if (Inferred dtypes = checkDTypes(c, 0, 2); !dtypes.ok()) return dtypes;
       return inferMatmul(c);

@@ -18,7 +18,7 @@ namespace {
 constexpr int kNotCheap = 100;
 constexpr int kMostInlined = 64;  // ops inlined into one root along a path
 constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored for several users
-constexpr int kMostPieces = 8;
+constexpr int kMostPieces = 9;  // a window of 3 x 3
 
 bool repeats(const Op& op) {
   return op.kind == OpKind::Fill ||
@@ -204,6 +204,12 @@ class Analysis {
         n.root = true;
         evaluateOperands(op, n);
         return;
+      case Role::Scan:
+        if (unused(op, n)) return;
+        n.root = true;
+        evaluate(op.operand(0), n, false, true);
+        if (op.operandCount() > 1) materialise(op.operand(1));
+        return;
       case Role::Pointwise:
         if (unused(op, n)) return;
         decide(op, n);
@@ -341,6 +347,7 @@ Role roleOf(const Op& op) {
   }
   if (op.has(Trait::Elementwise)) return Role::Pointwise;
   if (op.has(Trait::Library)) return Role::Single;
+  if (op.has(Trait::Scans)) return Role::Scan;
   if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;
   return Role::Barrier;
 }

@@ -3,6 +3,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 #include "codegen/cpu/ExprEmitter.h"
 
 namespace tenc::codegen::cpu {
@@ -30,8 +32,16 @@ int64_t GemmEpilogue::outOffset() const { return plain().access.offset; }
 int64_t GemmEpilogue::rowStride() const { return plain().access.strides[kernel_.product.batch.size()]; }
 int64_t GemmEpilogue::batchStride(size_t d) const { return plain().access.strides[d]; }
 
+bool GemmEpilogue::storesAlongRows() const {
+  const Product& p = kernel_.product;
+  const size_t m = p.batch.size(), n = m + 1;
+  return p.m > 1 && p.n > 1 && std::all_of(p.epilogue.stores.begin(), p.epilogue.stores.end(), [&](const Store& s) {
+           return s.access.terms.empty() && s.access.strides.at(m) == 1 && s.access.strides.at(n) != 1;
+         });
+}
+
 /// for i in [i0, i1): whole vectors of columns from j0 on, then one masked vector when columns are left. Quick code has
-/// one body, masked unless all vectors are whole.
+/// one body, masked unless all vectors are whole. Turned, i are columns and j rows.
 void GemmEpilogue::emitFunction() {
   const size_t rank = kernel_.product.batch.size();
   // A single column is no vector: its positions do not step with the lane.
@@ -46,10 +56,15 @@ void GemmEpilogue::emitFunction() {
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr(llvm::Attribute::NoInline);
   auto argument = [&](size_t i) { return function_->getArg(static_cast<unsigned>(i)); };
-  const bool allWhole = kernel_.product.n % width == 0, oneBody = allWhole || level_ == Level::Quick;
+  const bool allWhole = !turned_ && kernel_.product.n % width == 0, oneBody = allWhole || level_ == Level::Quick;
   Val tile = argument(kKernelArgs);
   const size_t at = kKernelArgs + 1 + rank;
+  const size_t rowVar = turned_ ? rank + 1 : rank, columnVar = turned_ ? rank : rank + 1;
   Val stride = argument(at), i0 = argument(at + 1), i1 = argument(at + 2), j0 = argument(at + 3), j1 = argument(at + 4);
+  if (turned_) {
+    std::swap(i0, j0);
+    std::swap(i1, j1);
+  }
 
   auto* entry = BasicBlock::Create(c, "entry", function_);
   auto* rows = BasicBlock::Create(c, "rows", function_);
@@ -73,11 +88,11 @@ void GemmEpilogue::emitFunction() {
 
   auto* element = memoryType(c, kernel_.product.dtype);
   auto body = [&](Val j, Val mask) {
-    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : rank + 1, width);
+    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : columnVar, width);
     for (size_t d = 0; d < rank; ++d) e.setVar(d, argument(kKernelArgs + 1 + d));
-    e.setVar(rank, i);
+    e.setVar(rowVar, i);
     if (width == 1)
-      e.setVar(rank + 1, j);
+      e.setVar(columnVar, j);
     else
       e.setVector(j, 1, mask);
     Val from = b.CreateGEP(element, tile, b.CreateAdd(row, b.CreateSub(j, j0)));

@@ -29,6 +29,12 @@ class GemmEpilogue {
   int64_t rowStride() const;
   int64_t batchStride(size_t d) const;
 
+  /// Whether rows, not columns, are side by side where all results are stored.
+  bool storesAlongRows() const;
+  /// From now on `call` takes a turned tile, whose rows are the product's columns; the vector runs along the product's
+  /// rows.
+  void turn() { turned_ = true; }
+
   /// Calls the epilogue for rows [i0, i1) and columns [j0, j1), whose sums stand at `tile` with `stride` elements a
   /// row. `entry` is the abi::KernelFn being emitted, whose arguments are handed on.
   void call(llvm::IRBuilderBase& b, llvm::Function* entry, const std::vector<llvm::Value*>& batch, llvm::Value* tile,
@@ -40,6 +46,7 @@ class GemmEpilogue {
   std::string name_;
   int lanes_;
   Level level_;
+  bool turned_ = false;
   llvm::Function* function_ = nullptr;
   const Store& plain() const { return kernel_.product.epilogue.stores[0]; }
   void emitFunction();

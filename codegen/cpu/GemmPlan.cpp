@@ -83,6 +83,13 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
     g.panelTasks = std::min<int64_t>(g.vectors.count, want / g.rowTasks);
   g.rowTasks = std::max<int64_t>(1, g.rowTasks);
   g.panelTasks = std::max<int64_t>(1, g.panelTasks);
+  // A common B that the second-level cache does not hold, but for a panel of it.
+  const bool common = std::all_of(p.b.batch.begin(), p.b.batch.end(), [](int64_t stride) { return stride == 0; });
+  if (common && batch >= 4 && bytes > (768 << 10) && g.vectors.count > 1 && g.pack == PackB::None &&
+      flop >= 4e6 * static_cast<double>(g.vectors.count)) {
+    g.panelsFirst = true;
+    g.panelTasks = g.vectors.count;
+  }
   return g;
 }
 

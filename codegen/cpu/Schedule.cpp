@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "codegen/ScalarBodies.h"
+#include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -19,9 +21,10 @@ int64_t trips(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
 }
 
 /// What making `var` the vector costs for one access, per vector.
-double accessCost(const Access& a, size_t var, int lanes) {
+double accessCost(const Access& a, size_t var, int lanes, bool loads) {
   int64_t s = strideOf(a, var);
-  double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : lanes * 1.2;
+  const bool picked = loads && s > 1 && s <= kMostStride;
+  double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : picked ? 1.5 * static_cast<double>(s) : lanes * 1.2;
   if (!a.terms.empty() && s != 1) cost = lanes * 1.2;
   return cost;
 }
@@ -30,8 +33,8 @@ double accessCost(const Access& a, size_t var, int lanes) {
 double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
   double cost = stageCost(kernel, stage);
   for (const Expr& e : stage.exprs)
-    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes);
-  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes);
+    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes, true);
+  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes, false);
   int64_t vectors = (extent + lanes - 1) / lanes;
   return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
@@ -51,6 +54,7 @@ bool fullBox(const Kernel& kernel, const Stage& stage, size_t var) {
 bool canBeOuterVector(const Kernel& kernel, size_t var) {
   bool hasReductions = false, full = true;
   for (const Stage& s : kernel.stages) {
+    if (hasChunks(kernel, s)) return false;
     hasReductions = hasReductions || !s.reductions.empty();
     full = full && fullBox(kernel, s, var);
     for (const Store& st : s.stores) {
@@ -92,6 +96,10 @@ bool restUsesResults(const Kernel& kernel) {
   return true;
 }
 
+bool isRunning(const Kernel& kernel, const Stage& stage) {
+  return !stage.reductions.empty() && kernel.reductions[stage.reductions[0]].running;
+}
+
 constexpr int64_t kWideBlock = 1024;
 
 /// Whether the first stage is a plain reduction of long rows into columns, and the others only use its results.
@@ -102,7 +110,7 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   if (trips(first.innerLo, first.innerHi) < 32 || stageCost(kernel, first) > 8) return false;
   for (uint32_t r : first.reductions) {
     const Reduction& red = kernel.reductions[r];
-    if (red.position != kNoExpr || red.accumulator == ir::DType::Bool) return false;
+    if (red.running || red.position != kNoExpr || red.accumulator == ir::DType::Bool) return false;
     if (red.kind == Reduction::Kind::Any || red.kind == Reduction::Kind::All) return false;
   }
   for (const Expr& e : first.exprs)
@@ -119,6 +127,7 @@ bool isPlainReduction(const Kernel& kernel) {
   if (first.innerHi[0] <= first.innerLo[0] || stageCost(kernel, first) > 16) return false;
   for (uint32_t r : first.reductions) {
     Reduction::Kind kind = kernel.reductions[r].kind;
+    if (kernel.reductions[r].running) return false;
     if (kind != Reduction::Kind::Sum && kind != Reduction::Kind::Prod && kind != Reduction::Kind::Max &&
         kind != Reduction::Kind::Min)
       return false;
@@ -211,7 +220,9 @@ int stageCost(const Kernel& kernel, const Stage& stage) {
   }
   for (uint32_t r : stage.reductions) {
     auto kind = kernel.reductions[r].kind;
-    cost += kind == Reduction::Kind::ArgMax || kind == Reduction::Kind::ArgMin ? 10 : 1;
+    cost += kind == Reduction::Kind::ArgMax || kind == Reduction::Kind::ArgMin ? 10
+            : kernel.reductions[r].chunk != 0                                  ? 16
+                                                                               : 1;
   }
   return cost;
 }
@@ -233,7 +244,7 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
     for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
       int64_t extent = stage.innerHi[i] - stage.innerLo[i];
       double cost = costPerElement(kernel, stage, outerRank + i, extent, s.lanes);
-      if (cost < best) {
+      if (isRunning(kernel, stage) ? hasChunks(kernel, stage) : cost < best) {
         best = cost;
         choice = outerRank + i;
       }

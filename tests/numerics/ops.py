@@ -674,6 +674,54 @@ def products(folder, dtype, rng):
     return p
 
 
+def scans(folder, dtype, rng):
+    """Running sums, products, maxima and minima, whole and in blocks of 7 that start from given values."""
+    p = Program(folder, f"scans_{dtype}")
+    modes = dict(max=np.maximum, min=np.minimum) if dtype == "bool" else \
+        dict(add=np.add, mul=np.multiply, max=np.maximum, min=np.minimum)
+    eps = 2.0 ** -BITS[dtype] if dtype in FLOATS else 0
+    for shape, axis in [((1,), 0), ((5,), 0), ((70,), 0), ((300,), 0), ((3, 200), 1), ((100, 3), 0), ((40, 9), 0),
+                        ((2, 90, 3), 1), ((5, 2), 1), ((0, 4), 0), ((3, 0), 1)]:
+        n = shape[axis]
+        for mode, f in modes.items():
+            inexact = dtype in FLOATS and mode in ("add", "mul")
+            low, high = (-1, 1) if mode == "add" else (0.95, 1.05)
+            x = sample(dtype, rng, shape, False, low, high) if inexact else sample(dtype, rng, shape, special=False)
+            kind = NUMPY.get(dtype, np.float64) if dtype not in FLOATS else long
+            at = lambda a: np.moveaxis(a.astype(kind), axis, 0)
+            c = p.constant(x, dtype)
+            absolute = 2 * eps * max(n, 1) * max(n, 1) if inexact else 0  # of sums and products of n values near 1
+            def check(label, value, expected):
+                p.check(f"cumulate {label} {mode} {shape} {axis}", value, dtype, np.moveaxis(expected, 0, axis),
+                        1 if inexact else 0, absolute)
+            for reverse in (False, True):
+                turn = lambda a: a[::-1] if reverse else a
+                with np.errstate(all="ignore"):
+                    whole = f.accumulate(turn(at(x)), 0, dtype=kind) if n else at(x)
+                attrs = {"axes": f"[{axis}]", "mode": f'"{mode}"', "reverse": str(reverse).lower()}
+                check(f"reverse {reverse}", p.op("cumulate", [c], attrs, dtype, shape), turn(whole))
+                if not n:
+                    continue
+                shifted = p.op("cumulate", [c], {**attrs, "exclusive": "true"}, dtype, shape)
+                part = [slice(None)] * len(shape)
+                part[axis] = slice(0, n - 1) if reverse else slice(1, n)
+                starts, sizes = [q.indices(d)[0] for q, d in zip(part, shape)], [len(range(*q.indices(d))) for q, d in zip(part, shape)]
+                rest = p.op("slice", [shifted], {"starts": starts, "sizes": sizes, "steps": [1] * len(shape)}, dtype, sizes)
+                check(f"exclusive {reverse}", rest, turn(whole[:-1]))
+                parts = [turn(at(x))[i : i + 7] for i in range(0, n, 7)]
+                with np.errstate(all="ignore"):
+                    totals = np.stack([f.reduce(q, 0, dtype=kind) for q in parts])
+                    begin = rounded(at(sample(dtype, rng, shape, False, low, high) if inexact else x)[: len(parts)], dtype)
+                    blocks = [f(b.astype(kind), f.accumulate(q, 0, dtype=kind)) for b, q in zip(begin, parts)]
+                few = list(shape)
+                few[axis] = len(parts)
+                check("totals", p.op("block_totals", [c], {**attrs, "block": 7}, dtype, few), totals)
+                start = p.constant(np.moveaxis(begin, 0, axis), dtype)
+                check("blocks", p.op("cumulate", [c, start], {**attrs, "block": 7}, dtype, shape),
+                      turn(np.concatenate(blocks)))
+    return p
+
+
 def stable_order(x, descending):
     """Places of the last axis in stable order: -0 equals +0, NaN is the largest."""
     key = np.asarray(x, np.float64) if x.dtype.kind == "f" else x.astype(object)
@@ -757,6 +805,7 @@ def main():
             (reductions, FLOATS + INTS + ["bool"]),
             (structural, ["f32", "f64", "bf16", "i8", "i64", "u16", "bool"]),
             (products, FLOATS + ["i32", "u8", "i64"]),
+            (scans, ["f32", "f64", *INTS, "bool"]),
             (sorting, FLOATS + INTS + ["bool"]),
         ):
             for dtype in dtypes:
