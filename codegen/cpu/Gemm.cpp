@@ -1,6 +1,5 @@
 #include "codegen/cpu/Gemm.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 
@@ -12,6 +11,7 @@
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
@@ -19,7 +19,6 @@ namespace {
 
 using llvm::BasicBlock;
 using llvm::Function;
-using llvm::IRBuilder;
 using Val = llvm::Value*;
 
 constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
@@ -65,7 +64,7 @@ class GemmEmitter {
   const Product& p_;
   llvm::Module& m_;
   llvm::LLVMContext& c_;
-  IRBuilder<> b_;
+  IrBuilder b_;
   std::string name_;
   Level level_;
   GemmPlan plan_;
