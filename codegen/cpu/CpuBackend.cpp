@@ -134,7 +134,8 @@ class CpuBackend : public Backend {
     std::vector<CompiledPart> parts;
     bool cached = false;
     if (!settings_.empty()) {
-      if (std::optional<std::string> content = cache_.load(key)) cached = readParts(*content, all.kernels.size(), parts);
+      if (std::optional<std::string> content = cache_.load(key))
+        cached = readParts(*content, all.kernels.size(), parts);
     }
     if (!cached) {
       parts = compileAll(all.kernels, all.levels, error);

@@ -6,7 +6,7 @@
 #include <cassert>
 
 #include "codegen/cpu/Jit.h"
-#include "codegen/cpu/RandomFunction.h"
+#include "codegen/cpu/SharedFunction.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -46,7 +46,7 @@ llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
   return f;
 }
 
-KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const Kernel& kernel) {
+KernelArgs loadArguments(llvm::IRBuilderBase& b, llvm::Function* function, const Kernel& kernel) {
   KernelArgs args;
   auto* pointer = b.getPtrTy();
   args.fault = function->getArg(4);
@@ -66,7 +66,7 @@ KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const K
   return args;
 }
 
-ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
+ExprEmitter::ExprEmitter(llvm::IRBuilderBase& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
                          size_t vectorVar, int lanes)
     : b_(b),
       args_(args),
@@ -361,12 +361,16 @@ Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
   return sum;
 }
 
+bool ExprEmitter::gathers(llvm::Type* element) const {
+  return usesAvx512(*b_.GetInsertBlock()->getModule()) && element->getScalarSizeInBits() >= 32;
+}
+
 Value* ExprEmitter::gather(llvm::Type* element, Value* base, Value* index, Value* mask) {
   auto n = static_cast<unsigned>(lanes());
   auto* type = llvm::FixedVectorType::get(element, n);
   Value* pointers = b_.CreateGEP(element, base, index);
-  bool native = usesAvx512(*b_.GetInsertBlock()->getModule()) && element->getScalarSizeInBits() >= 32;
-  if (native) return b_.CreateMaskedGather(type, pointers, llvm::Align(element->getScalarSizeInBits() / 8), mask);
+  if (gathers(element))
+    return b_.CreateMaskedGather(type, pointers, llvm::Align(element->getScalarSizeInBits() / 8), mask);
   // Lanes that are off read the first element.
   if (mask != nullptr) pointers = b_.CreateSelect(mask, pointers, scalars_.splat(base));
   Value* result = llvm::PoisonValue::get(type);
@@ -399,7 +403,7 @@ int leadingLanes(Value* mask, int lanes) {
 
 /// Stores the first `n` lanes in pieces of 2^i. A masked store would hold up loads of what follows in memory, where the
 /// processor looks at the whole vector's range.
-void storeLeading(llvm::IRBuilder<>& b, Value* v, Value* at, llvm::Align align, int n) {
+void storeLeading(llvm::IRBuilderBase& b, Value* v, Value* at, llvm::Align align, int n) {
   llvm::Type* element = v->getType()->getScalarType();
   for (int from = 0, piece = 0; from < n; from += piece) {
     piece = 1;
@@ -411,7 +415,7 @@ void storeLeading(llvm::IRBuilder<>& b, Value* v, Value* at, llvm::Align align, 
   }
 }
 
-Value* reversed(llvm::IRBuilder<>& b, Value* v, int lanes) {
+Value* reversed(llvm::IRBuilderBase& b, Value* v, int lanes) {
   llvm::SmallVector<int, 16> order;
   for (int i = lanes; i-- > 0;) order.push_back(i);
   return b.CreateShuffleVector(v, order);
@@ -485,7 +489,7 @@ Scalar ExprEmitter::load(const Expr& e, int copy) {
             ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
             : b_.CreateMaskedLoad(vector, base, align, reversed(b_, m, lanes()), llvm::Constant::getNullValue(vector));
     v = reversed(b_, v, lanes());
-  } else if (!vectorTerm && step > 1 && step <= kMostStride) {
+  } else if (!vectorTerm && step > 1 && step <= kMostStride && !(scalars_.shortCode && gathers(element))) {
     v = loadStrided(element, base, static_cast<int>(step), m);
   } else {
     llvm::Type* indexType = kernel_.buffers[a.buffer].elements < (int64_t{1} << 30) ? b_.getInt32Ty() : b_.getInt64Ty();

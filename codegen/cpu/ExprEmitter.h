@@ -21,7 +21,7 @@ struct KernelArgs {
 
 /// Loads the arguments of `function`, of type abi::KernelFn, at `b`. Scratch buffers follow each other in the thread's
 /// scratch memory.
-KernelArgs loadArguments(llvm::IRBuilder<>& b, llvm::Function* function, const Kernel& kernel);
+KernelArgs loadArguments(llvm::IRBuilderBase& b, llvm::Function* function, const Kernel& kernel);
 /// Bytes of scratch that loadArguments lays out, and of one buffer in it.
 uint64_t scratchBytes(const Kernel& kernel);
 
@@ -38,8 +38,8 @@ class ExprEmitter {
   static constexpr size_t kNoVar = ~size_t{0};
 
   /// `vectorVar`: the loop variable that runs over lanes, or kNoVar with `lanes` 1.
-  ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage, size_t vectorVar,
-              int lanes);
+  ExprEmitter(llvm::IRBuilderBase& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
+              size_t vectorVar, int lanes);
 
   /// Value of a reduction that earlier stages computed, one for each copy (see setVector).
   void setReduced(uint32_t number, std::vector<Scalar> copies);
@@ -86,6 +86,8 @@ class ExprEmitter {
   /// where a term is out of range.
   llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
   llvm::Value* loadStrided(llvm::Type* element, llvm::Value* base, int step, llvm::Value* mask);
+  /// Whether the machine has an instruction for it.
+  bool gathers(llvm::Type* element) const;
   llvm::Value* gather(llvm::Type* element, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
   void scatter(llvm::Value* value, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
   llvm::Value* laneOffsets(int64_t stride, llvm::Type* element);
@@ -97,7 +99,7 @@ class ExprEmitter {
   void collectNeeded(ExprId e);
   bool isPosition(const Expr& e) const;
 
-  llvm::IRBuilder<>& b_;
+  llvm::IRBuilderBase& b_;
   const KernelArgs& args_;
   const Kernel& kernel_;
   const Stage& stage_;

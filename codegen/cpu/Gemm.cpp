@@ -1,6 +1,5 @@
 #include "codegen/cpu/Gemm.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 
@@ -12,6 +11,7 @@
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
@@ -19,7 +19,6 @@ namespace {
 
 using llvm::BasicBlock;
 using llvm::Function;
-using llvm::IRBuilder;
 using Val = llvm::Value*;
 
 constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
@@ -33,6 +32,7 @@ class GemmEmitter {
         c_(module.getContext()),
         b_(c_),
         name_(name),
+        level_(level),
         plan_(planGemm(kernel.product, registerBytes, threads, level)),
         size_(ir::byteSize(kernel.product.dtype)),
         epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level),
@@ -43,7 +43,7 @@ class GemmEmitter {
 
   EmittedProduct emit() {
     direct_ = epilogue_.isPlainStore() && !plan_.stream;
-    turned_ = !direct_ && !plan_.stream && epilogue_.storesAlongRows() &&
+    turned_ = level_ == Level::Full && !direct_ && !plan_.stream && epilogue_.storesAlongRows() &&
               turnedRows() * maxWidth() * plan_.lanes * size_ <= kMostTurned;
     if (turned_) epilogue_.turn();
     const int64_t tileRows = plan_.stream ? p_.m
@@ -64,8 +64,9 @@ class GemmEmitter {
   const Product& p_;
   llvm::Module& m_;
   llvm::LLVMContext& c_;
-  IRBuilder<> b_;
+  IrBuilder b_;
   std::string name_;
+  Level level_;
   GemmPlan plan_;
   int size_;
   GemmEpilogue epilogue_;
@@ -218,7 +219,7 @@ class GemmEmitter {
     auto* entry = BasicBlock::Create(c_, "entry", f);
     b_.SetInsertPoint(entry);
     const int64_t ldc = direct_ ? epilogue_.rowStride() : maxWidth() * plan_.lanes;
-    if (direct_) {
+    if (direct_ && level_ == Level::Full) {
       for (int64_t i = 0; i < height; ++i)
         for (int64_t j = 0; j < width; ++j)
           b_.CreateIntrinsic(

@@ -1,11 +1,11 @@
 #include "codegen/cpu/GemmEpilogue.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 
 #include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/IrBuilder.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -47,7 +47,7 @@ void GemmEpilogue::emitFunction() {
   // A single column is no vector: its positions do not step with the lane.
   const int width = kernel_.product.n == 1 ? 1 : lanes_;
   llvm::LLVMContext& c = module_.getContext();
-  llvm::IRBuilder<> b(c);
+  IrBuilder b(c);
   auto* i64 = b.getInt64Ty();
   std::vector<llvm::Type*> types = {b.getPtrTy(), b.getPtrTy(), i64, i64, b.getPtrTy(), b.getPtrTy(), b.getPtrTy()};
   types.insert(types.end(), rank + 5, i64);
@@ -89,6 +89,7 @@ void GemmEpilogue::emitFunction() {
   auto* element = memoryType(c, kernel_.product.dtype);
   auto body = [&](Val j, Val mask) {
     ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : columnVar, width);
+    e.scalars().shortCode = level_ == Level::Quick;
     for (size_t d = 0; d < rank; ++d) e.setVar(d, argument(kKernelArgs + 1 + d));
     e.setVar(rowVar, i);
     if (width == 1)

@@ -1,10 +1,11 @@
 #include "codegen/cpu/GemmPack.h"
 
-#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
 #include <numeric>
 #include <vector>
+
+#include "codegen/cpu/IrBuilder.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -46,7 +47,7 @@ class PackEmitter {
  private:
   llvm::Function* f_;
   llvm::LLVMContext& c_;
-  llvm::IRBuilder<> b_;
+  IrBuilder b_;
   const Product& p_;
   int64_t lanes_, width_, columns_;
   int size_;

@@ -5,10 +5,12 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/Loops.h"
+#include "codegen/cpu/SharedFunction.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -64,8 +66,20 @@ Value* LlvmScalars::toMemory(Scalar s, ir::DType t) {
   return value(s);
 }
 
+namespace {
+/// Whether an op is worth a call.
+bool isLong(ir::OpKind kind, ir::DType operand, ir::DType result) {
+  constexpr int kLong = 12;
+  return (ir::isFloat(result) || !ir::opInfo(kind).has(ir::Trait::CanFault)) &&
+         std::max(elementwiseCost(kind, operand), elementwiseCost(kind, result)) > kLong;
+}
+}  // namespace
+
 Scalar LlvmScalars::elementwise(ir::OpKind kind, ir::DType operand, ir::DType result, std::span<const Scalar> args,
                                 uint32_t fault) {
+  if (shortCode && isLong(kind, operand, result) &&
+      std::none_of(args.begin(), args.end(), [](Scalar s) { return llvm::isa<llvm::Constant>(value(s)); }))
+    return callElementwise(*this, kind, operand, result, args);
   bool fuses = contract && (kind == ir::OpKind::Add || kind == ir::OpKind::Sub || kind == ir::OpKind::Mul);
   llvm::FastMathFlags flags;
   flags.setAllowContract(fuses);
@@ -348,7 +362,7 @@ Value* LlvmScalars::any(Value* condition) {
 namespace {
 /// A branch that is nearly never taken: `body` runs in its block; both continue after.
 template <typename Body>
-void emitRarely(llvm::IRBuilder<>& b, Value* condition, Body body) {
+void emitRarely(llvm::IRBuilderBase& b, Value* condition, Body body) {
   llvm::Function* f = b.GetInsertBlock()->getParent();
   auto* rare = llvm::BasicBlock::Create(b.getContext(), "rare", f);
   auto* next = llvm::BasicBlock::Create(b.getContext(), "next", f);

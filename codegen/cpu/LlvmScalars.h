@@ -16,15 +16,18 @@ class LlvmScalars : public ScalarBuilder {
  public:
   /// Emits at `b`'s insertion point (which moves when code branches). `fault`: the kernel's fault word, null if nothing
   /// can fault. `lanes` 1 or a power of 2.
-  LlvmScalars(llvm::IRBuilder<>& b, llvm::Value* fault, int lanes) : b_(b), fault_(fault), lanes_(lanes) {}
+  LlvmScalars(llvm::IRBuilderBase& b, llvm::Value* fault, int lanes) : b_(b), fault_(fault), lanes_(lanes) {}
 
   int lanes() const { return lanes_; }
-  llvm::IRBuilder<>& irBuilder() { return b_; }
+  llvm::IRBuilderBase& irBuilder() { return b_; }
   /// Lanes that count when faults are set: <lanes x i1>, or null for all.
   void setMask(llvm::Value* mask) { mask_ = mask; }
   llvm::Value* mask() const { return mask_; }
   /// Whether mul and add of elementwise ops may be fused.
   bool contract = false;
+  /// Short code rather than fast code, of the same bits: long pieces (exp, reductions across lanes) are functions of
+  /// the module, and strided loads are gathered.
+  bool shortCode = false;
 
   Scalar wrap(llvm::Value* v, Repr r) { return {this, v, r}; }
   static llvm::Value* value(Scalar s) { return static_cast<llvm::Value*>(s.handle); }
@@ -70,7 +73,7 @@ class LlvmScalars : public ScalarBuilder {
   llvm::Function* vectorHelper(std::string_view name, size_t args, llvm::Type* element);
   llvm::Function* faultHelper();
 
-  llvm::IRBuilder<>& b_;
+  llvm::IRBuilderBase& b_;
   llvm::Value* fault_;
   int lanes_;
   llvm::Value* mask_ = nullptr;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/Reduce.h"
@@ -54,7 +55,7 @@ class LoopEmitter {
   const Kernel& kernel_;
   const Schedule& schedule_;
   llvm::Module& module_;
-  llvm::IRBuilder<> b_;
+  IrBuilder b_;
   bool contract_;
   llvm::Function* function_ = nullptr;
   KernelArgs args_;
@@ -141,6 +142,7 @@ class LoopEmitter {
   std::unique_ptr<ExprEmitter> emitter(const Stage& stage, size_t vectorVar, int lanes) {
     auto em = std::make_unique<ExprEmitter>(b_, args_, kernel_, stage, vectorVar, lanes);
     em->scalars().contract = contract_;
+    em->scalars().shortCode = schedule_.rolled;
     for (size_t r = 0; r < results_.size(); ++r)
       if (!results_[r].empty()) em->setReduced(static_cast<uint32_t>(r), results_[r]);
     for (size_t v = 0; v < outer_.size(); ++v)
@@ -317,7 +319,7 @@ class LoopEmitter {
         b_.CreateAlignedStore(em.scalars().splat(LlvmScalars::value(em.value(kernel_.reductions[r].value, c))), place,
                               tile.align());
       });
-      Value* carry = tile.scan(carried[0]);
+      Value* carry = tile.scan(carried[0], schedule_.rolled);
       if (stage.stores.empty()) return Values{carry, tile.element(b_.CreateSub(b_.CreateSub(last, base), i64(1)))};
       each([&](Value* place, int c) {
         Value* v = b_.CreateAlignedLoad(tile.vector(), place, tile.align());

@@ -9,7 +9,7 @@ namespace {
 const llvm::ConstantInt* constant(Value* v) { return llvm::dyn_cast<llvm::ConstantInt>(v); }
 }  // namespace
 
-Values emitIf(llvm::IRBuilder<>& b, Value* condition, const Values& otherwise, const std::function<Values()>& body) {
+Values emitIf(llvm::IRBuilderBase& b, Value* condition, const Values& otherwise, const std::function<Values()>& body) {
   if (const auto* c = constant(condition)) return c->isOne() ? body() : otherwise;
   llvm::Function* f = b.GetInsertBlock()->getParent();
   auto* before = b.GetInsertBlock();
@@ -30,42 +30,51 @@ Values emitIf(llvm::IRBuilder<>& b, Value* condition, const Values& otherwise, c
   return results;
 }
 
-Values emitLoop(llvm::IRBuilder<>& b, Value* lo, Value* hi, int64_t step, const Values& init,
+Values emitLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, int64_t step, const Values& init,
                 const std::function<Values(Value*, const Values&)>& body) {
   const auto *first = constant(lo), *end = constant(hi);
   if (first != nullptr && end != nullptr) {
     if (first->getSExtValue() >= end->getSExtValue()) return init;
     if (first->getSExtValue() + step >= end->getSExtValue()) return body(lo, init);
   }
-  auto loop = [&]() -> Values {
-    llvm::Function* f = b.GetInsertBlock()->getParent();
-    auto* before = b.GetInsertBlock();
-    auto* block = llvm::BasicBlock::Create(b.getContext(), "loop", f);
+  llvm::Function* f = b.GetInsertBlock()->getParent();
+  auto* before = b.GetInsertBlock();
+  auto* block = llvm::BasicBlock::Create(b.getContext(), "loop", f);
+  auto* done = llvm::BasicBlock::Create(b.getContext(), "done", f);
+  const bool surelyRuns = first != nullptr && end != nullptr;
+  if (surelyRuns)
     b.CreateBr(block);
-    b.SetInsertPoint(block);
-    auto* i = b.CreatePHI(b.getInt64Ty(), 2);
-    i->addIncoming(lo, before);
-    Values carried;
-    std::vector<llvm::PHINode*> phis;
-    for (Value* v : init) {
-      phis.push_back(b.CreatePHI(v->getType(), 2));
-      phis.back()->addIncoming(v, before);
-      carried.push_back(phis.back());
-    }
-    Values next = body(i, carried);
-    Value* following = b.CreateAdd(i, b.getInt64(static_cast<uint64_t>(step)), "", true, true);
-    auto* latch = b.GetInsertBlock();
-    auto* done = llvm::BasicBlock::Create(b.getContext(), "done", f);
-    b.CreateCondBr(b.CreateICmpSLT(following, hi), block, done);
-    i->addIncoming(following, latch);
-    for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
-    b.SetInsertPoint(done);
-    return next;
-  };
-  return emitIf(b, b.CreateICmpSLT(lo, hi), init, loop);
+  else
+    b.CreateCondBr(b.CreateICmpSLT(lo, hi), block, done);
+  b.SetInsertPoint(block);
+  auto* i = b.CreatePHI(b.getInt64Ty(), 2);
+  i->addIncoming(lo, before);
+  Values carried;
+  std::vector<llvm::PHINode*> phis;
+  for (Value* v : init) {
+    phis.push_back(b.CreatePHI(v->getType(), 2));
+    phis.back()->addIncoming(v, before);
+    carried.push_back(phis.back());
+  }
+  Values next = body(i, carried);
+  Value* following = b.CreateAdd(i, b.getInt64(static_cast<uint64_t>(step)), "", true, true);
+  auto* latch = b.GetInsertBlock();
+  b.CreateCondBr(b.CreateICmpSLT(following, hi), block, done);
+  i->addIncoming(following, latch);
+  for (size_t k = 0; k < phis.size(); ++k) phis[k]->addIncoming(next[k], latch);
+  done->moveAfter(latch);
+  b.SetInsertPoint(done);
+  if (surelyRuns) return next;
+  for (size_t k = 0; k < next.size(); ++k) {
+    auto* phi = b.CreatePHI(next[k]->getType(), 2);
+    phi->addIncoming(next[k], latch);
+    phi->addIncoming(init[k], before);
+    next[k] = phi;
+  }
+  return next;
 }
 
-Values emitVectorLoop(llvm::IRBuilder<>& b, Value* lo, Value* hi, const VectorWalk& walk, const Values& init,
+Values emitVectorLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, const VectorWalk& walk, const Values& init,
                       const std::function<Values(Value*, int, Value*, const Values&)>& body) {
   const int64_t lanes = walk.lanes;
   auto i64 = [&](int64_t v) { return b.getInt64(static_cast<uint64_t>(v)); };

@@ -11,11 +11,11 @@ using Values = std::vector<llvm::Value*>;
 
 /// for (i = lo; i < hi; i += step) carried = body(i, carried); returns the carried values after the loop. Ranges that
 /// are constants are used: no test before a loop that surely runs, and no loop for a single trip.
-Values emitLoop(llvm::IRBuilder<>& b, llvm::Value* lo, llvm::Value* hi, int64_t step, const Values& init,
+Values emitLoop(llvm::IRBuilderBase& b, llvm::Value* lo, llvm::Value* hi, int64_t step, const Values& init,
                 const std::function<Values(llvm::Value*, const Values&)>& body);
 
 /// if (condition) results = body(); else otherwise.
-Values emitIf(llvm::IRBuilder<>& b, llvm::Value* condition, const Values& otherwise,
+Values emitIf(llvm::IRBuilderBase& b, llvm::Value* condition, const Values& otherwise,
               const std::function<Values()>& body);
 
 /// How a range is walked by vectors.
@@ -28,7 +28,7 @@ struct VectorWalk {
 };
 /// body(base, copies, mask, carried): `mask` is null when all lanes are in the range. The body's carried values are the
 /// same in number for one copy and for several: with fewer copies the rest is handed through.
-Values emitVectorLoop(llvm::IRBuilder<>& b, llvm::Value* lo, llvm::Value* hi, const VectorWalk& walk,
+Values emitVectorLoop(llvm::IRBuilderBase& b, llvm::Value* lo, llvm::Value* hi, const VectorWalk& walk,
                       const Values& init,
                       const std::function<Values(llvm::Value*, int, llvm::Value*, const Values&)>& body);
 

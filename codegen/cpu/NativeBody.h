@@ -11,6 +11,7 @@
 
 #include "codegen/Kernel.h"
 #include "codegen/cpu/IndexRanges.h"
+#include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/LlvmScalars.h"
 
 namespace tenc::codegen::cpu {
@@ -83,7 +84,7 @@ class NativeEmitter {
 
   const Kernel& kernel_;
   llvm::Module& module_;
-  llvm::IRBuilder<> b_;
+  IrBuilder b_;
   bool contract_;
   llvm::Function* function_ = nullptr;
   llvm::Value* fault_ = nullptr;

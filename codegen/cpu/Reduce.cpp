@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/cpu/SharedFunction.h"
+
 namespace tenc::codegen::cpu {
 using ir::DType;
 using ir::OpKind;
@@ -142,6 +144,7 @@ Values Reducer::acrossLanes(Values acc) {
   // The upper half is moved down and merged until one lane is left; the vectors keep their width, whose upper lanes no
   // longer matter.
   auto& b = s_.irBuilder();
+  if (s_.shortCode && s_.lanes() > 1) return acrossLanesShared(acc);
   if (isArg() && growing_ && s_.lanes() > 1) return positionAcrossLanes(acc);
   for (int width = s_.lanes(); width > 1; width /= 2) {
     Values upper;
@@ -150,6 +153,23 @@ Values Reducer::acrossLanes(Values acc) {
   }
   for (Value*& v : acc) v = b.CreateExtractElement(v, uint64_t{0});
   return acc;
+}
+
+Values Reducer::acrossLanesShared(const Values& acc) {
+  std::string name = "across." + std::to_string(static_cast<int>(r_.kind)) + "." + std::string(ir::name(accumulator()));
+  if (growing_) name += ".growing";
+  std::vector<llvm::Type*> elements;
+  for (Value* v : acc) elements.push_back(v->getType()->getScalarType());
+  llvm::Type* type = elements.size() == 1 ? elements[0] : llvm::StructType::get(elements[0]->getContext(), elements);
+  Value* all = callShared(s_, name, acc, type, [&](LlvmScalars& own, const Values& parameters) {
+    const Values one = Reducer(own, r_, valueType_, growing_).acrossLanes(parameters);
+    if (one.size() == 1) return one[0];
+    Value* pair = llvm::PoisonValue::get(type);
+    for (unsigned i = 0; i < one.size(); ++i) pair = own.irBuilder().CreateInsertValue(pair, one[i], i);
+    return pair;
+  });
+  if (acc.size() == 1) return {all};
+  return {s_.irBuilder().CreateExtractValue(all, 0), s_.irBuilder().CreateExtractValue(all, 1)};
 }
 
 Scalar Reducer::result(const Values& acc) {

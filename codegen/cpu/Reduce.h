@@ -32,6 +32,8 @@ class Reducer {
   Scalar isBetter(Scalar y, Scalar x);
   /// One position from the lanes of the best value.
   Values positionAcrossLanes(const Values& acc);
+  /// By a function of the module.
+  Values acrossLanesShared(const Values& acc);
   llvm::Value* moveDown(llvm::Value* v, int by);
   Repr positionRepr() const { return growing_ ? Repr::I32 : Repr::I64; }
   LlvmScalars& s_;

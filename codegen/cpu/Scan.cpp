@@ -12,18 +12,30 @@ namespace {
 
 constexpr int kLanes = kScanChunk;
 
-/// The function that scans a tile, (values, carry) -> carry, one for each kind of scan of a module. Vectors are turned
-/// so that each lane has a chunk: its values are combined in order; then each chunk with all before it.
-llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
-  const std::string name = "scan_tile_" + std::to_string(static_cast<int>(scan.kind)) + '_' +
-                           std::string(ir::name(scan.accumulator)) + (scan.exclusive ? "_exclusive" : "");
-  if (llvm::Function* made = m.getFunction(name)) return made;
+std::string functionName(const Reduction& scan, std::string_view how) {
+  return std::string(how) + std::to_string(static_cast<int>(scan.kind)) + '_' +
+         std::string(ir::name(scan.accumulator)) + (scan.exclusive ? "_exclusive" : "");
+}
+
+/// A function (values, carry) -> carry without body.
+llvm::Function* makeFunction(llvm::Module& m, const Reduction& scan, const std::string& name) {
   llvm::LLVMContext& c = m.getContext();
   llvm::Type* element = registerType(c, reprOf(scan.accumulator));
   auto* type = llvm::FunctionType::get(element, {llvm::PointerType::get(c, 0), element}, false);
   auto* f = llvm::Function::Create(type, llvm::Function::InternalLinkage, name, m);
   setCodeAttributes(*f);
   f->addFnAttr(llvm::Attribute::NoInline);
+  return f;
+}
+
+/// The function that scans a tile, one for each kind of scan of a module. Vectors are turned so that each lane has a
+/// chunk: its values are combined in order; then each chunk with all before it.
+llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
+  const std::string name = functionName(scan, "scan_tile_");
+  if (llvm::Function* made = m.getFunction(name)) return made;
+  llvm::Function* f = makeFunction(m, scan, name);
+  llvm::LLVMContext& c = m.getContext();
+  llvm::Type* element = f->getReturnType();
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
   LlvmScalars scalars(b, nullptr, kLanes);
   Reducer red(scalars, scan, scan.accumulator);
@@ -60,13 +72,42 @@ llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
   return f;
 }
 
+/// The same, a chunk after the other and an element after the other.
+llvm::Function* shortTileFunction(llvm::Module& m, const Reduction& scan) {
+  const std::string name = functionName(scan, "scan_tile_short_");
+  if (llvm::Function* made = m.getFunction(name)) return made;
+  llvm::Function* f = makeFunction(m, scan, name);
+  llvm::Type* element = f->getReturnType();
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(m.getContext(), "entry", f));
+  LlvmScalars scalars(b, nullptr, 1);
+  Reducer red(scalars, scan, scan.accumulator);
+  auto combine = [&](Value* x, Value* y) { return red.merge({x}, {y})[0]; };
+  auto i64 = [&](int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); };
+  auto place = [&](Value* at) { return b.CreateGEP(element, f->getArg(0), at); };
+  const Values carry =
+      emitLoop(b, i64(0), i64(kScanTile), kLanes, {f->getArg(1)}, [&](Value* first, const Values& before) -> Values {
+        Value* start = before[0];
+        Value* own = b.CreateLoad(element, place(first));
+        b.CreateStore(scan.exclusive ? start : combine(start, own), place(first));
+        const Values last = emitLoop(b, b.CreateAdd(first, i64(1)), b.CreateAdd(first, i64(kLanes)), 1, {own},
+                                     [&](Value* at, const Values& running) -> Values {
+                                       Value* next = combine(running[0], b.CreateLoad(element, place(at)));
+                                       b.CreateStore(combine(start, scan.exclusive ? running[0] : next), place(at));
+                                       return {next};
+                                     });
+        return {combine(start, last[0])};
+      });
+  b.CreateRet(carry[0]);
+  return f;
+}
+
 }  // namespace
 
 bool hasChunks(const Kernel& kernel, const Stage& stage) {
   return stage.reductions.size() == 1 && kernel.reductions[stage.reductions[0]].chunk != 0;
 }
 
-void transposeSquare(llvm::IRBuilder<>& b, Values& rows) {
+void transposeSquare(llvm::IRBuilderBase& b, Values& rows) {
   const int n = static_cast<int>(rows.size());
   // log2(n) rounds; each interleaves pairs of vectors that are `half` apart.
   for (int half = 1; half < n; half *= 2) {
@@ -86,7 +127,7 @@ void transposeSquare(llvm::IRBuilder<>& b, Values& rows) {
   }
 }
 
-ScanTile::ScanTile(llvm::IRBuilder<>& b, const Reduction& scan) : b_(b), scan_(scan), align_(64) {
+ScanTile::ScanTile(llvm::IRBuilderBase& b, const Reduction& scan) : b_(b), scan_(scan), align_(64) {
   element_ = registerType(b.getContext(), reprOf(scan.accumulator));
   vector_ = llvm::FixedVectorType::get(element_, kLanes);
   llvm::BasicBlock& entry = b.GetInsertBlock()->getParent()->getEntryBlock();
@@ -104,8 +145,9 @@ Value* ScanTile::place(Value* offset, int vector) {
   return b_.CreateConstGEP1_64(vector_, b_.CreateGEP(element_, memory_, offset), static_cast<uint64_t>(vector));
 }
 
-Value* ScanTile::scan(Value* carry) {
-  return b_.CreateCall(tileFunction(*b_.GetInsertBlock()->getModule(), scan_), {memory_, carry});
+Value* ScanTile::scan(Value* carry, bool shortCode) {
+  llvm::Module& m = *b_.GetInsertBlock()->getModule();
+  return b_.CreateCall(shortCode ? shortTileFunction(m, scan_) : tileFunction(m, scan_), {memory_, carry});
 }
 
 }  // namespace tenc::codegen::cpu

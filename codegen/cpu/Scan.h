@@ -11,23 +11,24 @@ inline constexpr int64_t kScanTile = int64_t{kScanChunk} * kScanChunk;
 bool hasChunks(const Kernel& kernel, const Stage& stage);
 
 /// rows[i][j] becomes rows[j][i]; as many vectors as lanes, a power of 2.
-void transposeSquare(llvm::IRBuilder<>& b, Values& rows);
+void transposeSquare(llvm::IRBuilderBase& b, Values& rows);
 
 /// kScanTile values of a row, one after the other, in memory of the function being emitted.
 class ScanTile {
  public:
   /// The memory is made in the function's entry block, and is zero at first.
-  ScanTile(llvm::IRBuilder<>& b, const Reduction& scan);
+  ScanTile(llvm::IRBuilderBase& b, const Reduction& scan);
   /// The address of the value with number `offset` (an i64) + `vector` * kScanChunk.
   llvm::Value* place(llvm::Value* offset, int vector);
   llvm::Value* element(llvm::Value* offset);
   /// Replaces all values by what the scan comes to, `carry` before the first; returns that after the last.
-  llvm::Value* scan(llvm::Value* carry);
+  /// `shortCode`: one after the other, with the same bits.
+  llvm::Value* scan(llvm::Value* carry, bool shortCode);
   llvm::Type* vector() const { return vector_; }
   llvm::Align align() const { return align_; }
 
  private:
-  llvm::IRBuilder<>& b_;
+  llvm::IRBuilderBase& b_;
   const Reduction& scan_;
   llvm::Type* element_;
   llvm::Type* vector_;

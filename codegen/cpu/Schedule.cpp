@@ -253,9 +253,11 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
     int copies = choice == kNone ? 1 : copiesFor(kernel, stage, false);
     while (copies > 1 && stage.innerHi[choice - outerRank] - stage.innerLo[choice - outerRank] <= s.lanes * copies / 2)
       copies /= 2;
-    if (quick && stage.reductions.empty()) copies = 1;
+    // Of a scan in chunks, copies are no accumulators.
+    const bool single = quick && (stage.reductions.empty() || hasChunks(kernel, stage));
+    if (single) copies = 1;
     s.copies.push_back(copies);
-    s.heavy.push_back(stageCost(kernel, stage) > 48 || (quick && stage.reductions.empty()));
+    s.heavy.push_back(stageCost(kernel, stage) > 48 || single);
     // Reducing across lanes and starting loops costs something for each point.
     innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
     pointWork += best * static_cast<double>(n) + 2;
