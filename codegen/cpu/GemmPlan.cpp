@@ -16,6 +16,11 @@ int64_t GemmPlan::tasks(const Product& p) const {
   return n;
 }
 
+namespace {
+/// Of all rows of B that one element's sum reads.
+int64_t bytesOf(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
+}  // namespace
+
 GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
   GemmPlan g;
   const int size = ir::byteSize(p.dtype);
@@ -36,6 +41,9 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
     // Narrow panels read one cache line of each row of B: they gain from packing sooner.
     g.pack = PackB::Rows;
   }
+
+  // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead.
+  if (!flat && p.b.row * size >= 512 && bytesOf(p) > (64 << 10)) g.prefetchRows = 8;
 
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
   const int64_t widest = g.stream ? vectors : wide ? 4 : 2;
