@@ -129,6 +129,7 @@ struct Product {
 struct Kernel {
   enum class Kind : uint8_t { Loop, Product, Native } kind = Kind::Loop;
   std::string name;  ///< for people and profiles: "fused_add_mul"
+  double runs = 1;   ///< how often a run of the program runs it; infinite where that is not known. No part of the code
   std::vector<Buffer> buffers;
   std::vector<ir::DType> scalars;   ///< host scalars, passed by value
   std::vector<ir::Loc> faults;      ///< the source of each fault this kernel may set

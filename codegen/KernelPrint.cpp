@@ -173,6 +173,7 @@ std::string print(const Kernel& k) {
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';
   printBody(out, k);
+  if (k.runs != 1) out << "  runs " << k.runs << '\n';
   return out.str();
 }
 

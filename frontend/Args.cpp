@@ -260,8 +260,13 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
   const Signature sig = parseSignature(signature);
   BoundArgs bound;
   bool ok = true, poison = false;
-  auto wrong = [&](Span span, std::string message) {
-    if (ok) error(Code::E0204, span, std::move(message)).note("it is called as " + std::string(signature));
+  using Help = std::function<void(Diagnostics::Builder&)>;
+  auto wrong = [&](Span span, std::string message, const Help& help = {}) {
+    if (ok) {
+      auto d = error(Code::E0204, span, std::move(message));
+      d.note("it is called as " + std::string(signature));
+      if (help) help(d);
+    }
     ok = false;
   };
   size_t position = 0;
@@ -277,15 +282,40 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       } else if (sig.variadic) {
         bound.rest.push_back(&a.value);
       } else {
-        const bool named = position < sig.params.size();
-        wrong(a.span, named ? "`" + sig.name + "` takes its option `" + sig.params[position].name + "` by name"
-                            : "`" + sig.name + "` is given too many arguments");
+        // zeros(2, 3), x.reshape(2, 3)
+        const auto isInt = [&](size_t i) { return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Int); };
+        const bool sizes = position > 0 && sig.params[position - 1].name == "shape" && isInt(position - 1) &&
+                           a.value.is(Val::Kind::Int);
+        if (sizes) {
+          wrong(a.span, "the shape of `" + sig.name + "` is one argument",
+                [](Diagnostics::Builder& d) { d.help("write the sizes in brackets: `[2, 3]`"); });
+          continue;
+        }
+        // A dtype without a name is meant for `dtype:`, anything else for the first option.
+        const bool dtype = a.value.is(Val::Kind::DType) ||
+                           (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
+        auto option = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) {
+          return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
+        });
+        if (option == sig.params.end()) {
+          wrong(a.span, "`" + sig.name + "` is given too many arguments");
+        } else {
+          wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
+                [&](Diagnostics::Builder& d) {
+                  d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
+                });
+        }
       }
       continue;
     }
     auto p = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) { return x.name == a.name; });
     if (p == sig.params.end()) {
-      wrong(a.span, "`" + sig.name + "` has no parameter `" + a.name + "`");
+      std::vector<std::string> names;
+      for (const Parameter& x : sig.params) names.push_back(x.name);
+      wrong(a.span, "`" + sig.name + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+        const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
+        suggest(d, a.name, name, names, familiarOption(a.name));
+      });
     } else if (bound.has(a.name)) {
       wrong(a.span, "`" + a.name + "` is given twice");
     } else {

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "frontend/Batch.h"
+#include "frontend/Compose.h"
 
 namespace tenc::frontend {
 
@@ -54,6 +55,30 @@ std::vector<Safe> safeOperands(const Op& op) {
   }
 }
 
+/// Integers in [lo, hi) of bounds [n] that differ: one draw of uniform numbers for all of [n, ...], stretched. `draw`
+/// is [n, ...], what seed and count make; the result lives where the bounds do.
+Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, Value* lo, Value* hi,
+                       const Dims& shape) {
+  Op* on = b.makeTyped(OpKind::On, {lo}, {{DType::F64, shape, {}}}, {{"device", std::string()}});
+  ir::Builder inner(b.addRegion(on));
+  inner.setLoc(b.loc());
+  inner.make(OpKind::Yield,
+             {inner.value(OpKind::RandomUniform, {seed, count}, {{"shape", shape}, {"dtype", DType::F64}})});
+  Compose c(b);
+  Dims column(shape.size(), 1);
+  column[0] = shape[0];
+  const DType t = op.result()->type.dtype;
+  const auto spread = [&](Value* bound) {
+    return c.broadcastTo(b.value(OpKind::Reshape, {c.cast(bound, DType::I64)}, {{"shape", column}}), shape);
+  };
+  Value* least = spread(lo);
+  Value* width = c.sub(spread(hi), least);
+  Value* step = c.cast(c.mul(on->result(), c.cast(width, DType::F64)), DType::I64);
+  // A product may round up to the width.
+  step = c.binary(OpKind::Min, step, c.sub(width, c.broadcastTo(b.scalarInt(DType::I64, 1), shape)));
+  return c.cast(c.add(least, step), t);
+}
+
 }  // namespace
 
 Batcher::Values Batcher::allBatched(const Op& op) {
@@ -85,8 +110,8 @@ void Batcher::elementwise(const Op& op, Values operands) {
   define(op, 0, remake(op, std::move(operands), {})->result(), true);
 }
 
-Value* Batcher::iotaOn(Value* like, const Dims& shape, int64_t axis) {
-  Op* on = b_->makeTyped(OpKind::On, {like}, {{DType::I64, shape, {}}}, {{"device", std::string()}});
+Value* Batcher::iotaOn(const Values& like, const Dims& shape, int64_t axis) {
+  Op* on = b_->makeTyped(OpKind::On, like, {{DType::I64, shape, {}}}, {{"device", std::string()}});
   ir::Builder inner(b_->addRegion(on));
   inner.setLoc(b_->loc());
   Value* v = inner.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", DType::I64}, {"axis", axis}});
@@ -97,12 +122,16 @@ Value* Batcher::iotaOn(Value* like, const Dims& shape, int64_t axis) {
 bool Batcher::single(const Op& op) {
   const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
   if (op.kind == OpKind::RandomUniform || op.kind == OpKind::RandomNormal || op.kind == OpKind::RandomInt) {
-    for (Value* v : op.operands()) {
-      if (entry(v).batched) return refuse(op, "random integers between bounds that differ from instance to instance");
+    const Dims shape = led(n_, op.intsAttr("shape"));
+    if (op.kind == OpKind::RandomInt && (entry(op.operand(2)).batched || entry(op.operand(3)).batched)) {
+      Value *seed = entry(op.operand(0)).value, *count = entry(op.operand(1)).value;
+      Value *lo = batched(op.operand(2)), *hi = batched(op.operand(3));
+      define(op, 0, integersBetween(*b_, op, seed, count, lo, hi, shape), true);
+      return true;
     }
     Values operands;
     for (Value* v : op.operands()) operands.push_back(entry(v).value);
-    define(op, 0, remake(op, operands, {{"shape", led(n_, op.intsAttr("shape"))}})->result(), true);
+    define(op, 0, remake(op, operands, {{"shape", shape}})->result(), true);
     return true;
   }
   const bool effect = op.has(Trait::HasSideEffect);
@@ -182,13 +211,15 @@ bool Batcher::single(const Op& op) {
     }
     case OpKind::Seed: return refuse(op, "a seed that differs from instance to instance");
     case OpKind::Bench: return refuse(op, "a bench");
-    case OpKind::Gelu: define(op, 0, remake(op, allBatched(op), {})->result(), true); return true;
     default: break;
   }
-  const bool alongAxes =
-      op.has(Trait::Reduction) || op.has(Trait::RowWise) || op.has(Trait::Scans) || op.kind == OpKind::Flip;
-  if (alongAxes) {
+  if (op.hasAttr("axes") &&
+      (op.has(Trait::Reduction) || op.has(Trait::Decomposed) || op.has(Trait::Structural) || op.has(Trait::Scans))) {
     define(op, 0, remake(op, allBatched(op), {{"axes", oneUp(axes)}})->result(), true);
+    return true;
+  }
+  if (op.has(Trait::Decomposed) && op.info().rule == ir::ShapeRule::Same) {
+    define(op, 0, remake(op, allBatched(op), {})->result(), true);
     return true;
   }
   return oneByOne(op);
@@ -236,7 +267,7 @@ void Batcher::gather(const Op& op) {
   Values operands = indices(op, 1);
   Dims along = axes;
   if (x.batched) {
-    operands.insert(operands.begin(), iotaOn(x.value, operands[0]->type.shape, 0));
+    operands.insert(operands.begin(), iotaOn({x.value}, operands[0]->type.shape, 0));
     along = led(0, oneUp(axes));
   }
   operands.insert(operands.begin(), x.value);
@@ -249,7 +280,7 @@ void Batcher::scatter(const Op& op) {
   const Dims& axes = op.intsAttr("axes");
   const int64_t at = op.intAttr("at");
   Values operands = indices(op, 2);
-  operands.insert(operands.begin(), iotaOn(x, operands[0]->type.shape, 0));
+  operands.insert(operands.begin(), iotaOn({x}, operands[0]->type.shape, 0));
   u = moved(*b_, u, 0, at);
   operands.insert(operands.begin(), {x, u});
   define(op, 0, remake(op, operands, {{"axes", led(0, oneUp(axes))}, {"at", at}})->result(), true);
@@ -269,7 +300,8 @@ Batcher::Values Batcher::windows(const Op& op, size_t from, const Dims& axes, co
     Dims column(shape.size(), 1), row(shape.size(), 1);
     column[0] = n_;
     row[1 + i] = sizes[i];
-    Value* offset = iotaOn(start, row, static_cast<int64_t>(1 + i));
+    // Starts that are the same for all may be free: what they index lives somewhere.
+    Value* offset = iotaOn({entry(op.operand(0)).value, start}, row, static_cast<int64_t>(1 + i));
     Value* base = b_->value(OpKind::Reshape, {wrapped}, {{"shape", column}});
     all.push_back(b_->value(OpKind::Add, {b_->broadcastTo(base, shape), b_->broadcastTo(offset, shape)}));
   }
@@ -307,7 +339,7 @@ void Batcher::dynamicSlice(const Op& op) {
   Values operands = windows(op, 1, axes, extents, sizes);
   Dims along = axes;
   if (x.batched) {
-    operands.insert(operands.begin(), iotaOn(x.value, operands[0]->type.shape, 0));
+    operands.insert(operands.begin(), iotaOn({x.value}, operands[0]->type.shape, 0));
     along = led(0, oneUp(axes));
   }
   operands.insert(operands.begin(), x.value);
@@ -335,11 +367,11 @@ void Batcher::dynamicUpdate(const Op& op) {
   }
   Values starts = windows(op, 2, axes, extents, sizes);
   const Dims whole = led(n_, block.shape);
-  Values operands = {x, u, iotaOn(x, whole, 0)};
+  Values operands = {x, u, iotaOn({x}, whole, 0)};
   for (int64_t d = 0; d < lane.rank(); ++d) {
     auto it = std::find(axes.begin(), axes.end(), d);
     if (it == axes.end()) {
-      operands.push_back(iotaOn(x, whole, d + 1));
+      operands.push_back(iotaOn({x}, whole, d + 1));
       continue;
     }
     const auto k = static_cast<size_t>(it - axes.begin());

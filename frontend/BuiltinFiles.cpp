@@ -46,8 +46,61 @@ bool fits(const Ty& want, const ir::Type& type) {
   return true;
 }
 
+/// A path as it was written: known while compiling (`source.path`), or with parts that the run fills in.
+struct WrittenPath {
+  rt::FileSource source;
+  FormatParts parts;  ///< operands only where there are such parts
+  bool atRunTime() const { return !parts.operands.empty(); }
+
+  /// What the op holds of it, beside the operands.
+  void describe(ir::Op& op) const {
+    if (!atRunTime()) return;
+    op.set("pieces", parts.pieces);
+    op.set("formats", parts.formats);
+  }
+};
+
+std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
+  const Val& v = k["path"];
+  WrittenPath p;
+  if (!v.is(Val::Kind::Format)) {
+    auto text = k.l.constString(v, "the path");
+    if (!text) return std::nullopt;
+    p.source = {*text, formatOf(*text, k.row.name), {}};
+    return p;
+  }
+  p.parts = formatParts(k.l, {v}, v.span);
+  if (!p.parts.ok) return std::nullopt;
+  for (const ir::Value* hole : p.parts.operands) {
+    if (hole->type.rank() == 0) continue;
+    k.l.fail(Code::E0203, v.span, "a path has numbers in its holes, not " + ir::toString(hole->type));
+    return std::nullopt;
+  }
+  p.source.path = "...";
+  p.source.format = formatOf(p.parts.pieces.back(), k.row.name);
+  if (!p.source.format.empty()) return p;
+  k.l.fail(Code::E0111, v.span, "how a path ends must be known while compiling: the ending says what the file holds");
+  return std::nullopt;
+}
+
+/// A tensor of a file whose name the run makes: the declared type is checked when it is read.
+Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
+  if (!want || !want->complete()) {
+    k.l.error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read while compiling")
+        .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`");
+    return Val::none();
+  }
+  ir::Op* op =
+      k.c.b.makeTyped(OpKind::Load, path.parts.operands, {{*want->dtype, *want->dims, {}}},
+                      {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
+  path.describe(*op);
+  return k.result(op->result());
+}
+
 /// One tensor of a file; `want` may be null.
-Val loadTensor(BuiltinCall& k, const rt::FileSource& source, const Ty* want) {
+Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
+  if (path.atRunTime()) return loadLater(k, path, want);
+  const rt::FileSource& source = path.source;
   std::string error;
   const std::string quoted = "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`,");
   auto header = rt::readHeader(source, {k.l.options.fileRoot}, error);
@@ -74,32 +127,44 @@ Val loadTensor(BuiltinCall& k, const rt::FileSource& source, const Ty* want) {
 }
 
 /// A tree leaf by leaf; leaves are named `fc1.w`, `blocks.0.w`.
-Val loadTree(BuiltinCall& k, const rt::FileSource& source, const Ty& want) {
-  if (want.isTensor()) return loadTensor(k, source, &want);
+Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
+  if (want.isTensor()) return loadTensor(k, path, &want);
   auto inner = [&](const std::string& step) {
-    rt::FileSource s = source;
-    s.name += (s.name.empty() ? "" : ".") + step;
-    return s;
+    WrittenPath p = path;
+    p.source.name += (p.source.name.empty() ? "" : ".") + step;
+    return p;
   };
+  if (want.kind == Ty::Kind::List && want.length < 0)
+    return k.fail(Code::E0111, "to load a list its length must be known, not " + toString(want));
+  if (want.elems.empty() && want.kind != Ty::Kind::Struct && want.kind != Ty::Kind::Tuple)
+    return k.fail(Code::E0203, "a file holds tensors, not " + toString(want));
   std::vector<Val> elems;
   const auto count = want.kind == Ty::Kind::List ? static_cast<size_t>(want.length) : want.elems.size();
   for (size_t i = 0; i < count; ++i) {
     std::string step = std::to_string(i);
     if (want.kind == Ty::Kind::Struct) step = want.info->decl->stmt->fields[i].name.text;
-    elems.push_back(loadTree(k, inner(step), want.elems[want.kind == Ty::Kind::List ? 0 : i]));
+    const Ty& part = want.elems[want.kind == Ty::Kind::List ? 0 : i];
+    // A pinned field is made where its type says.
+    auto load = [&] { return std::vector<Val>{loadTree(k, inner(step), part)}; };
+    elems.push_back(part.place.empty() ? load()[0] : k.l.emitOn({part.place, nullptr}, k.span, load)[0]);
     if (elems.back().poison()) return Val::none();
   }
   switch (want.kind) {
-    case Ty::Kind::Struct: return Val::ofStruct(want.info, std::move(elems), k.span);
+    case Ty::Kind::Struct: {
+      if (want.complete()) return Val::ofStruct(want.info, std::move(elems), k.span);
+      // Dims and dtypes that the type leaves open follow from the leaves.
+      return k.l.structOf(*want.info->decl, std::move(elems), k.span);
+    }
     case Ty::Kind::List: return Val::ofList(std::move(elems), k.span);
     default: return Val::ofTuple(std::move(elems), k.span);
   }
 }
 
 Val load(BuiltinCall& k) {
-  auto path = k.l.constString(k["path"], "the path");
+  auto path = writtenPath(k);
   if (!path) return Val::none();
-  rt::FileSource source{*path, formatOf(*path, k.row.name), {}};
+  rt::FileSource& source = path->source;
+  const std::string quoted = path->atRunTime() ? "a ." + source.format + " file" : "`" + source.path + "`";
   if (k.row.name == "load" && k.has("name")) {
     auto name = k.string("name", "");
     if (!name) return Val::none();
@@ -108,45 +173,47 @@ Val load(BuiltinCall& k) {
   const bool tree = k.expected && (k.expected->kind == Ty::Kind::Struct || k.expected->kind == Ty::Kind::Tuple ||
                                    k.expected->kind == Ty::Kind::List);
   if (!source.name.empty() && !rt::holdsNames(source.format)) {
-    return k.fail(Code::E0502,
-                  "`" + *path + "` holds one tensor, without a name; .safetensors and .npz files have names");
+    return k.fail(Code::E0502, quoted + " holds one tensor, without a name; .safetensors and .npz files have names");
   }
-  if (!tree) return loadTensor(k, source, k.expected && k.expected->isTensor() ? k.expected : nullptr);
+  if (!tree) return loadTensor(k, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
   if (!rt::holdsNames(source.format)) {
-    return k.fail(Code::E0502, "`" + *path + "` holds one tensor, not " + toString(*k.expected) +
-                                   "; a tree is loaded from .safetensors");
+    return k.fail(Code::E0502,
+                  quoted + " holds one tensor, not " + toString(*k.expected) + "; a tree is loaded from .safetensors");
   }
-  if (!k.expected->complete()) return k.l.notYet(k.span, "loading a tree with dims that are not known");
-  return loadTree(k, source, *k.expected);
+  return loadTree(k, *path, *k.expected);
 }
 
 Val save(BuiltinCall& k) {
-  auto path = k.l.constString(k["path"], "the path");
-  if (!path || k["x"].poison()) return Val::none();
-  const std::string format = formatOf(*path, k.row.name);
+  auto path = writtenPath(k);
+  if (!path) return Val::none();
+  const Val x = k.l.settle(k["x"]);
+  if (x.poison()) return x;
+  const std::string& format = path->source.format;
+  const std::string quoted = path->atRunTime() ? "a ." + format + " file" : "`" + path->source.path + "`";
   const bool names = rt::holdsNames(format);
-  if (k["x"].isTree() && !names) {
-    return k.fail(Code::E0503,
-                  "`" + *path + "` holds one tensor, not " + describe(k["x"]) + "; a tree is saved as .safetensors");
+  if (x.isTree() && !names) {
+    return k.fail(Code::E0503, quoted + " holds one tensor, not " + describe(x) + "; a tree is saved as .safetensors");
   }
   std::vector<ir::Value*> tensors;
   std::vector<std::string> paths;
   bool good = true;
-  Val done = k.l.mapLeaves(k["x"], [&](const Val& leaf, const std::string& name, bool) {
-    ir::Value* x = k.l.tensorOf(leaf);
-    if (!x) return Val::none();
-    std::string why = rt::checkSave(format, static_cast<uint8_t>(x->type.dtype), x->type.shape);
+  Val done = k.l.mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
+    ir::Value* t = k.l.tensorOf(leaf);
+    if (!t) return Val::none();
+    std::string why = rt::checkSave(format, static_cast<uint8_t>(t->type.dtype), t->type.shape);
     if (!why.empty() && good) {
-      k.fail(Code::E0503, "cannot write " + ir::toString(x->type) + (name.empty() ? "" : ", `" + name + "`,") +
-                              " to `" + *path + "`: " + why);
+      k.fail(Code::E0503, "cannot write " + ir::toString(t->type) + (name.empty() ? "" : ", `" + name + "`,") + " to " +
+                              quoted + ": " + why);
       good = false;
     }
-    tensors.push_back(x);
+    tensors.push_back(t);
     paths.push_back(name.empty() ? "tensor" : name);
     return leaf;
   });
   if (!good || done.poison()) return Val::none();
-  ir::Op* op = k.c.b.make(OpKind::Save, tensors, {{"path", *path}, {"format", format}});
+  tensors.insert(tensors.end(), path->parts.operands.begin(), path->parts.operands.end());
+  ir::Op* op = k.c.b.make(OpKind::Save, tensors, {{"path", path->source.path}, {"format", format}});
+  path->describe(*op);
   if (names) op->set("names", paths);
   return Val::unit(k.span);
 }

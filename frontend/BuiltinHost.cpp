@@ -77,7 +77,10 @@ std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter)
   const Val& v = k[parameter];
   if (v.is(Val::Kind::Device) && !v.device.of) return v.device;
   if (v.is(Val::Kind::Device)) {
-    k.notYet();
+    k.l.error(Code::E0111, v.span,
+              "`" + std::string(k.row.name) +
+                  "` must be known while compiling, but it is decided later where a value lives")
+        .help("name the device, as in `" + std::string(k.row.name) + "(gpu)`");
   } else if (!v.poison()) {
     k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a device, not " + describe(v));
   }
@@ -85,6 +88,7 @@ std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter)
 }
 
 Val available(BuiltinCall& k) {
+  if (k["device"].is(Val::Kind::Device) && k["device"].device.of) return Val::ofBool(true, k.span);  // a value is there
   auto d = deviceNamed(k, "device");
   return d ? Val::ofBool(k.l.deviceAvailable(d->name), k.span) : Val::none();
 }

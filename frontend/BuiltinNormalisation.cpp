@@ -180,16 +180,19 @@ Val attention(BuiltinCall& k) {
   auto causal = k.flag("causal", false);
   if (!q || !key || !v || !causal || !k.checkFloat(q)) return Val::none();
   Compose& c = k.c;
-  auto bad = [&] {
+  auto bad = [&](const std::string& why) {
     return k.fail(Code::E0202, "`attention` of " + ir::toString(q->type) + ", " + ir::toString(key->type) + " and " +
-                                   ir::toString(v->type) + ": the dims do not fit");
+                                   ir::toString(v->type) + ": " + why);
   };
   int64_t r = q->type.rank();
-  if (r < 2 || key->type.rank() != r || v->type.rank() != r) return bad();
+  if (r < 2 || key->type.rank() != r || v->type.rank() != r)
+    return bad("all three are (..., time, dim), with as many dims");
   // Fewer key heads than query heads: each serves a run of query heads.
   if (r >= 3 && key->type.shape[r - 3] != q->type.shape[r - 3]) {
     int64_t heads = key->type.shape[r - 3];
-    if (heads < 1 || q->type.shape[r - 3] % heads != 0 || v->type.shape[r - 3] != heads) return bad();
+    if (heads < 1 || q->type.shape[r - 3] % heads != 0 || v->type.shape[r - 3] != heads)
+      return bad("the heads of the keys, " + std::to_string(heads) + ", do not divide those of the queries, " +
+                 std::to_string(q->type.shape[r - 3]) + ", or are not those of the values");
     int64_t times = q->type.shape[r - 3] / heads;
     key = c.repeat(key, times, r - 3);
     v = c.repeat(v, times, r - 3);
@@ -197,7 +200,9 @@ Val attention(BuiltinCall& k) {
   const Dims &qs = q->type.shape, &ks = key->type.shape, &vs = v->type.shape;
   bool fits = qs[r - 1] == ks[r - 1] && ks[r - 2] == vs[r - 2] && std::equal(qs.begin(), qs.end() - 2, ks.begin()) &&
               std::equal(qs.begin(), qs.end() - 2, vs.begin());
-  if (!fits) return bad();
+  if (qs[r - 1] != ks[r - 1]) return bad("queries and keys differ in their last dim");
+  if (ks[r - 2] != vs[r - 2]) return bad("there is not one value for each key");
+  if (!fits) return bad("the batch dims differ");
   ir::Value* scale = c.literal(q, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(qs[r - 1], 1))));
   if (k.has("scale")) {
     scale = k.tensor("scale", t);

@@ -167,9 +167,11 @@ Val einsum(BuiltinCall& k) {
   for (size_t i = 0; i < given.size(); ++i) {
     ir::Value* x = k.l.tensorOf(given[i], t);
     if (!x) return Val::none();
+    const auto letters =
+        spec->in[i].size() - static_cast<size_t>(std::count(spec->in[i].begin(), spec->in[i].end(), '.'));
     if (!expandEllipsis(spec->in[i], x->type.rank(), most)) {
-      return k.fail(Code::E0202, "operand " + std::to_string(i + 1) + " of the subscripts \"" + *text +
-                                     "\" cannot be " + ir::toString(x->type));
+      return k.fail(Code::E0202, "operand " + std::to_string(i + 1) + " of the subscripts \"" + *text + "\" has " +
+                                     std::to_string(letters) + " letters, and it is " + ir::toString(x->type));
     }
     for (size_t d = 0; d < spec->in[i].size(); ++d) {
       int64_t& n = size.try_emplace(spec->in[i][d], 1).first->second;

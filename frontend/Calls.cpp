@@ -113,6 +113,10 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& member, CallArgs& arg
   }
   if (!f && base.is(Kind::Struct)) f = lookupGlobal(*base.info->decl->unit, name, member.opSpan);
   if (name == "to" && (!f || f->fn == nullptr || f->fn->kind == FnValue::Kind::Builtin)) {
+    // A kind of device that no machine has is read as the name of an argument.
+    if (args.args.size() == 1 && args.args[0].value.is(Kind::Int) && args.args[0].name != "device" &&
+        !args.args[0].name.empty())
+      return noDevice(args.args[0].name + ":" + toString(args.args[0].value.integer), args.args[0].span);
     BoundArgs bound = bind(args, "to(device)");
     if (!bound.ok) return Val::none();
     Val device = bound["device"];
@@ -125,9 +129,10 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& member, CallArgs& arg
   }
   auto d = error(Code::E0206, member.opSpan,
                  describe(base) + " has no `" + name + "`, and no function of that name is in scope");
-  if (std::string near = nearest(name, visibleNames()); !near.empty()) {
-    d.help("did you mean `" + near + "`?", {{member.opSpan, near}});
-  }
+  if (base.is(Kind::Tensor) && memberOfTensor(*this, base, name, member.opSpan))
+    d.help("it is no function: write it without parentheses");
+  else
+    suggest(d, name, member.opSpan, visibleNames(), familiarName(name));
   return Val::none();
 }
 
@@ -340,8 +345,12 @@ bool Lowering::matchArguments(const FnDecl& decl, const CallArgs& args, std::vec
   const auto& params = decl.stmt->params;
   matched.assign(params.size(), nullptr);
   bool ok = true;
-  auto wrong = [&](Span span, std::string message) {
-    if (ok) error(Code::E0204, span, std::move(message)).note(decl.stmt->name.span, "it is " + signatureText(decl));
+  auto wrong = [&](Span span, std::string message, const std::function<void(Diagnostics::Builder&)>& help = {}) {
+    if (ok) {
+      auto d = error(Code::E0204, span, std::move(message));
+      d.note(decl.stmt->name.span, "it is " + signatureText(decl));
+      if (help) help(d);
+    }
     ok = false;
   };
   size_t position = 0;
@@ -351,14 +360,19 @@ bool Lowering::matchArguments(const FnDecl& decl, const CallArgs& args, std::vec
       while (position < params.size() && matched[position]) ++position;
       i = position;
       if (i == params.size()) {
-        wrong(a.span, "`" + decl.stmt->name.text + "` takes " + std::to_string(params.size()) + " arguments, but " +
+        wrong(a.span, "`" + decl.stmt->name.text + "` takes " + std::to_string(params.size()) +
+                          (params.size() == 1 ? " argument, but " : " arguments, but ") +
                           std::to_string(args.args.size()) + " are given");
         continue;
       }
     } else {
       while (i < params.size() && params[i].name.text != a.name) ++i;
       if (i == params.size()) {
-        wrong(a.span, "`" + decl.stmt->name.text + "` has no parameter `" + a.name + "`");
+        std::vector<std::string> names;
+        for (const ast::FnParam& p : params) names.push_back(p.name.text);
+        const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
+        wrong(a.span, "`" + decl.stmt->name.text + "` has no parameter `" + a.name + "`",
+              [&](Diagnostics::Builder& d) { suggest(d, a.name, name, names, familiarOption(a.name)); });
         continue;
       }
       if (matched[i]) {
@@ -384,8 +398,9 @@ Val Lowering::callLambda(const FnValue& f, CallArgs& args) {
   }
   if (args.args.size() != e.params.size()) {
     return fail(Code::E0204, args.span,
-                "the lambda takes " + std::to_string(e.params.size()) + " arguments, but " +
-                    std::to_string(args.args.size()) + " are given");
+                "the lambda takes " + std::to_string(e.params.size()) +
+                    (e.params.size() == 1 ? " argument, but " : " arguments, but ") + std::to_string(args.args.size()) +
+                    " are given");
   }
   auto own = std::make_unique<Frame>();
   own->unit = f.unit;

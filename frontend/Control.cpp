@@ -226,7 +226,9 @@ Val Lowering::conditionOf(const ast::Expr& e, std::string_view what) {
     if (c.tensor->type.dtype == DType::Bool) d.help("`any(...)` or `all(...)` makes one of it");
     return Val::none();
   }
-  return fail(Code::E0203, e.span, "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
+  auto d = error(Code::E0203, e.span, "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
+  if (c.isNumber()) d.help("compare it: `" + std::string(sources.text(e.span)) + " != 0`");
+  return Val::none();
 }
 
 void Lowering::visibleVars(const std::set<std::string>& names, Boundary& into) {

@@ -18,8 +18,10 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
   for (const Val& v : operands) {
     if (v.poison()) return std::nullopt;
     if (!ownDType(v)) {
-      error(Code::E0203, v.span.valid() ? v.span : span,
-            "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
+      auto d = error(Code::E0203, v.span.valid() ? v.span : span,
+                     "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
+      if (opName == "+" && (v.is(Val::Kind::String) || v.is(Val::Kind::Format)))
+        d.help("texts and numbers are put together by holes: `\"loss: {x}\"`");
       return std::nullopt;
     }
     if (adoptsWholly(v)) continue;
@@ -38,7 +40,12 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
         auto d = error(
             Code::E0201, span,
             "`" + std::string(opName) + "` has operands of " + std::string(ir::name(t)) + " and of a float literal");
-        d.label(decides->span, describe(*decides)).help("convert the other operand: `f32(...)`");
+        d.label(decides->span, describe(*decides));
+        const std::string other(sources.text(decides->span));
+        if (other.empty() || other.find('\n') != std::string::npos)
+          d.help("convert the other operand: `f32(...)`");
+        else
+          d.help("convert the other operand", {{decides->span, "f32(" + other + ")"}});
         return std::nullopt;
       }
       if (t == DType::Bool) {
@@ -62,6 +69,14 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
         d.help("nothing is converted silently: write `" + name + "(...)`",
                {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
                 {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
+      }
+      if (!toFloat && t != DType::Bool && own != DType::Bool && v.span.valid() && decides->span.valid()) {
+        // The narrower one is widened.
+        const bool narrow = ir::byteSize(own) < ir::byteSize(t);
+        const Span at = narrow ? v.span : decides->span;
+        const std::string name(ir::name(narrow ? t : own));
+        d.help("nothing is converted silently: write `" + name + "(...)`",
+               {{Span{at.file, at.begin, at.begin}, name + "("}, {Span{at.file, at.end, at.end}, ")"}});
       }
       return std::nullopt;
     }
@@ -90,6 +105,14 @@ std::vector<ir::Value*> Lowering::broadcastAll(const std::vector<Val>& operands,
       for (const Val& o : operands) {
         if (o.span.valid() && rankOf(o) > 0) d.label(o.span, describe(o));
       }
+      // A reduction that lost its dim, mostly.
+      const ir::Dims& other = t->type.shape;
+      const bool shorter = other.size() < shape.size();
+      const ir::Dims &few = shorter ? other : shape, &many = shorter ? shape : other;
+      if (!few.empty() && few.size() + 1 == many.size() && std::equal(few.begin(), few.end(), many.begin()))
+        d.help(
+            "dims are matched from the last on: a reduction keeps its dim with `keep: true`, and `[..., new]` adds "
+            "one");
       return {};
     }
     shape = *both;
@@ -215,6 +238,11 @@ Val Lowering::elementwise(OpKind kind, const std::vector<Val>& operands, Span sp
               "`" + std::string(opName) + "` needs " + std::string(needs) + ", not " + std::string(ir::name(*dtype)));
     for (const Val& o : typed) {
       if (o.span.valid()) d.label(o.span, describe(o));
+    }
+    if (needs == "floats" && typed.size() == 1 && typed[0].span.valid()) {
+      const Span at = typed[0].span;
+      d.help("convert the operand",
+             {{Span{at.file, at.begin, at.begin}, "f32("}, {Span{at.file, at.end, at.end}, ")"}});
     }
     if (opName == "/") d.help("`//` divides integers, rounding down; `f32(x)` converts");
     return Val::none();

@@ -5,6 +5,7 @@
 
 #include "frontend/Lowering.h"
 #include "frontend/Scan.h"
+#include "support/Stack.h"
 
 namespace tenc::frontend {
 
@@ -80,6 +81,11 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
 
 bool Lowering::spent(Span span) {
   if (diags.full()) return true;  // nobody reads more errors than that
+  if (stackIsLow()) {
+    if (!std::exchange(tooDeep_, true))
+      error(Code::E0105, span, "expressions and the calls in them nest too deeply").help("bind parts with `let`");
+    return true;
+  }
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once
@@ -216,7 +222,12 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
   Val settled = base.isNumber() || base.is(Kind::Array) || base.is(Kind::Bool) ? materialise(base) : base;
   if (settled.poison()) return settled;
   if (auto v = memberOfTensor(*this, settled, name, span)) return *v;
-  return fail(Code::E0206, span, describe(base) + " has no member `" + text + "`");
+  auto d = error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
+  if (settled.is(Kind::Tensor))
+    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, familiarName(text));
+  else if (text == "len" || text == "length")
+    d.note("how long a list or a tuple is stands in its type");
+  return Val::none();
 }
 
 std::optional<size_t> Lowering::listIndex(const Val& list, const ast::Expr& index) {

@@ -104,7 +104,8 @@ class Writer {
           text(l.actualDevice(v.device.name));
         return;
       case Val::Kind::Tuple: sequence(v, "(", v.elems.size() == 1 ? ",)" : ")"); return;
-      case Val::Kind::List: sequence(v, "[", "]"); return;
+      case Val::Kind::List:
+      case Val::Kind::Sequence: sequence(v, "[", "]"); return;
       case Val::Kind::Struct: structure(v); return;
       default: l.error(Code::E0203, v.span, describe(v) + " cannot be printed"); parts.ok = false;
     }

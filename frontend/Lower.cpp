@@ -71,7 +71,11 @@ void Lowering::collect(Unit& unit) {
         for (const ast::Name& n : s.names) {
           const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
           if (!exists) {
-            fail(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
+            std::vector<std::string> names;
+            for (const auto& [known, at] : imported->declared) names.push_back(known);
+            for (const auto& [known, list] : imported->functions) names.push_back(known);
+            auto d = error(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
+            suggest(d, n.text, n.span, names, nullptr);
             unit.evaluated[n.text] = Val::none();
             continue;
           }
@@ -142,8 +146,9 @@ const Unit* Lowering::import(const std::string& name, Span span) {
     if (auto text = stdModule(name)) source = sources.add("std/" + name + ".tl", std::string(*text));
   }
   if (!source) {
-    error(Code::E0110, span, "there is no module `" + name + "`")
-        .note("it is looked for beside the script and in the standard library");
+    auto d = error(Code::E0110, span, "there is no module `" + name + "`");
+    d.note("it is looked for beside the script and in the standard library");
+    suggest(d, name, span, {"nn", "init", "optim", "amp", "data", "image"}, familiarName(name));
     modules_[name] = nullptr;
     return nullptr;
   }
@@ -177,7 +182,13 @@ void Lowering::collectParams(const Unit& unit) {
     std::vector<std::string> names;
     for (const auto& [n, s] : unit.params) names.push_back(n);
     auto d = error(Code::E0504, {}, "the script has no param `" + name + "`");
-    if (std::string near = nearest(name, names); !near.empty()) d.help("did you mean `--" + near + "`?");
+    if (std::string near = nearest(name, names); !near.empty()) {
+      d.help("did you mean `--" + near + "`?");
+    } else {
+      std::string all;
+      for (const std::string& n : names) all += (all.empty() ? "it has `--" : ", `--") + n + "`";
+      d.note(all.empty() ? "it has none" : all);
+    }
   }
 }
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/Familiar.h"
 #include "frontend/Frontend.h"
 #include "frontend/Values.h"
 #include "ir/Ir.h"
@@ -29,6 +30,7 @@ struct Binding {
   bool isVar = false;
   int regionDepth = 0;                 ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
+  Span start;                          ///< of a `var`: what it starts with, as written
 };
 
 /// One argument of a call as it was evaluated. Numbers and `[...]` are not made into tensors yet.
@@ -109,6 +111,11 @@ class Lowering {
   /// Counts one evaluation; true when the script has had as many as it may (E0105, said once).
   bool spent(Span span);
   Val notYet(Span span, std::string_view what);  ///< E0190
+  using BranchFn = std::function<std::vector<Val>()>;
+  /// What `body` makes, inside an `on` op.
+  std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
+  /// A struct whose arguments follow from its field values (in declared order).
+  Val structOf(const StructDecl& decl, std::vector<Val> fields, Span span);
 
   // ---- compile-time values (Args.cpp). All report when the value is of the wrong kind (E0111 when it is run-time).
   std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");
@@ -183,6 +190,8 @@ class Lowering {
   Val call(const Val& f, CallArgs args);
   /// A counted loop with carried values; gives their final values (Control.cpp). `body` gets i and the carried values.
   using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
+  /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
+  Val placedAs(const Val& value, const Val& old, const std::string& name);
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
 
@@ -250,6 +259,9 @@ class Lowering {
   void pop();
   bool nameExists(std::string_view name);
   std::string nearest(std::string_view name, const std::vector<std::string>& names);
+  /// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it.
+  void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
+               const Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
@@ -261,7 +273,8 @@ class Lowering {
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
   Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
-  Val unknownName(std::string_view name, Span span);
+  /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
+  Val unknownName(std::string_view name, Span span, bool assigned = false);
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
   std::vector<std::string> visibleNames();
 
@@ -506,19 +519,18 @@ class Lowering {
   Val conditionOf(const ast::Expr& e, std::string_view what);
   /// Variables in scope among `names`.
   void visibleVars(const std::set<std::string>& names, Boundary& into);
-  int regionDepth_ = 0;  ///< of run-time loops and branches around
-  int64_t steps_ = 0;  ///< expressions evaluated
-  int staticLoops_ = 0;  ///< of unrolled loops around
+  int regionDepth_ = 0;       ///< of run-time loops and branches around
+  int64_t steps_ = 0;         ///< expressions evaluated
+  bool tooDeep_ = false;      ///< reported that little of the stack is left
+  int staticLoops_ = 0;       ///< of unrolled loops around
   int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 
   // ---- regions (Regions.cpp)
-  using BranchFn = std::function<std::vector<Val>()>;
   /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
   std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
                           const BranchFn& no,
                           const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
-  std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
   std::vector<Val> loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
                                const std::vector<std::string>& names, Span span, const LoopBody& body);

@@ -76,7 +76,9 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
       if (!p) return fail(Code::E0212, span, "the result does not fit in i64");
       r = *p;
     } else if (op == "/") {
-      return fail(Code::E0201, span, "`/` needs floats, but both operands are integers");
+      error(Code::E0201, span, "`/` needs floats, but both operands are integers")
+          .help("`//` divides integers, rounding down; a number with a point is a float: `7.0 / 2.0`");
+      return Val::none();
     } else {
       return std::nullopt;
     }
@@ -138,7 +140,10 @@ Val Lowering::compareStatic(std::string_view op, const Val& a, const Val& b2, Sp
     same = *x == *y;
   }
   if (!same || !equality) {
-    return fail(Code::E0203, span, "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b2));
+    auto d =
+        error(Code::E0203, span, "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b2));
+    if (op == "+") d.help("texts are joined by holes: `\"{a}{b}\"`");
+    return Val::none();
   }
   return Val::ofBool(*same == (op == "=="), span);
 }
@@ -210,10 +215,12 @@ Val Lowering::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
   if (*dtype == ir::DType::Bool) return fail(Code::E0201, opSpan, "`@` needs numbers, but both operands are bool");
   const int64_t k = xs.back(), k2 = ys.size() == 1 ? ys[0] : ys[ys.size() - 2];
   if (k != k2) {
-    error(Code::E0202, opSpan,
-          "inner dims of `@` differ: " + std::to_string(k) + " and " + std::to_string(k2) + " in " + shapes())
-        .label(a.span, ir::toString(x->type))
-        .label(b2.span, ir::toString(y->type));
+    auto d = error(Code::E0202, opSpan,
+                   "inner dims of `@` differ: " + std::to_string(k) + " and " + std::to_string(k2) + " in " + shapes());
+    d.label(a.span, ir::toString(x->type)).label(b2.span, ir::toString(y->type));
+    if (ys.size() > 1 && ys.back() == k && b2.span.valid())
+      d.help("the last dims of both agree: turn the right one round",
+             {{{b2.span.file, b2.span.end, b2.span.end}, ".T"}});
     return Val::none();
   }
   if (xs.size() == 1) x = b().value(OpKind::Reshape, {x}, {{"shape", ir::Dims{1, k}}});

@@ -214,13 +214,30 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
         d.help("a name is bound with `let x = ...`");
       break;
     case T::ASSIGN:
-      if (next(T::GT)) {
+      if (prior(T::NAME) && parser.getExpectedTokens().contains(static_cast<size_t>(T::RPAREN))) {
+        d.help("an argument is named with a colon", {{r.span(at), ": "}});
+      } else if (next(T::GT)) {
         d.help("a lambda is written `|x| x + 1`");
       } else if (prior(T::EQ) || prior(T::ASSIGN)) {
         d.help("equality is `==`");
       } else if (parser.getExpectedTokens().contains(static_cast<size_t>(T::LBRACE))) {
         d.help("equality is `==`", {{r.span(at), "=="}});
+      } else if (const Token* open = prior(T::NAME) && before->getTokenIndex() > 0
+                                         ? parser.getTokenStream()->get(before->getTokenIndex() - 1)
+                                         : nullptr;
+                 open && (open->getType() == T::LPAREN || open->getType() == T::COMMA)) {
+        const bool close = after && after->getStartIndex() == at.getStopIndex() + 1;
+        d.help("arguments are named with `:`", {{r.span(r.span(*before).end, r.span(at).end), close ? ": " : ":"}});
       }
+      break;
+    case T::DOTS:
+      if (const auto set = parser.getExpectedTokens(); prior(T::LBRACK) || set.contains(static_cast<size_t>(T::RBRACK))) {
+        d.help("a slice is written `x[a : b]`; `a..b` is the range of a `for`", {{r.span(at), ":"}});
+      }
+      break;
+    case T::EQ:
+      if (parser.getExpectedTokens().contains(static_cast<size_t>(T::ASSIGN)))
+        d.help("a value is bound with `=`", {{r.span(at), "="}});
       break;
     case T::BARBAR: d.help("TL has `or`", {{r.span(at), "or"}}); break;
     case T::DOT:
@@ -235,6 +252,9 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
           set.contains(static_cast<size_t>(T::AT)) && !set.contains(static_cast<size_t>(T::NAME))) {
         d.help("an annotation stands before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`");
       }
+      if (isKeyword(at) && parser.getExpectedTokens().contains(static_cast<size_t>(T::NAME)) &&
+          !parser.getExpectedTokens().contains(static_cast<size_t>(T::INT)))
+        d.help("`" + at.getText() + "` is a reserved word: choose another name");
       if (prior(T::NAME) && before->getText() == "print") { d.help("`print` is called like a function: `print(x)`"); }
       break;
   }
@@ -283,6 +303,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
 
 void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   const std::string s(reporter.text(at));
+  if (s == "'" && reporter.lineHasProblem(at.begin, false)) return reporter.mark(at.begin);  // the other end of it
   const unsigned char c = static_cast<unsigned char>(s.front());
   const bool visible = c >= 0x80 || (c > ' ' && c < 0x7f);
   constexpr char kHex[] = "0123456789abcdef";

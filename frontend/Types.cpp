@@ -238,9 +238,8 @@ void Lowering::unknownType(const ast::TypeExpr& t) {
   std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8",  "i16",  "i32",
                                     "i64", "u8",   "u16", "u32", "u64", "bool", "str"};
   for (const auto& [n, s] : frame().unit->structs) names.push_back(n);
-  const std::string near = nearest(name, names);
-  if (!near.empty())
-    d.help("did you mean `" + near + "`?", {{t.path[0].span, near}});
+  if (familiarName(name) || !nearest(name, names).empty())
+    suggest(d, name, t.path[0].span, names, familiarName(name));
   else
     d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");
 }
@@ -412,10 +411,21 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
   return made;
 }
 
+Val Lowering::structOf(const StructDecl& decl, std::vector<Val> fields, Span span) {
+  Generics g = structGenerics(decl);
+  return makeStruct(decl, g, std::move(fields), span);
+}
+
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {
-    const bool state = v.info && v.info->decl->stmt->fields[i].state;
+    // State of a fixed dtype, such as a counter, stays; state that the dtype variable types goes with the rest.
+    const ast::Field* field = v.info ? &v.info->decl->stmt->fields[i] : nullptr;
+    const bool state = field && field->state &&
+                       !(field->type && field->type->path.size() == 1 &&
+                         std::any_of(v.info->args.begin(), v.info->args.end(), [&](const auto& arg) {
+                           return arg.first == field->type->path[0].text && arg.second.is(Val::Kind::DType);
+                         }));
     Val& e = r.elems[i];
     if (e.isTree()) {
       e = castTree(e, to, span);

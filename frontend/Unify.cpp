@@ -106,12 +106,21 @@ bool Lowering::unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& 
   const bool hasPack = pack != args.end();
   // A pack that is bound already counts with its dims.
   size_t fixed = args.size() - (hasPack ? 1 : 0);
-  if (hasPack ? dims.size() < fixed : dims.size() != fixed) {
+  const auto differs = [&] {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                    who.what + " has shape " + ir::toString(dims) + ", but " + std::string(sources.text(whole.span)) +
                        " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
     return false;
+  };
+  if (hasPack ? dims.size() < fixed : dims.size() != fixed) return differs();
+  if (!hasPack) {
+    size_t wrong = 0;
+    for (size_t i = 0; i < fixed; ++i) {
+      const auto known = dimOf(*args[i], g, false);
+      wrong += known && *known != dims[i];
+    }
+    if (wrong > 1) return differs();  // one error, not one a dim
   }
   bool ok = true;
   const size_t front = static_cast<size_t>(pack - args.begin());

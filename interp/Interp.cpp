@@ -166,14 +166,14 @@ class Frame {
     MaybeFailure failure;
     if (op.has(Trait::Elementwise)) {
       failure = elementwise(op, in, out);
-    } else if (op.has(Trait::RowWise)) {
-      rowWise(op, in[0], out);
+    } else if (op.has(Trait::Decomposed)) {
+      failure = decomposed(op, in, out);
     } else if (op.has(Trait::Reduction)) {
-      reduction(op, in[0], out);
+      failure = reduction(op, in[0], out);
     } else if (op.has(Trait::Scans)) {
       scan(op, in, out);
     } else if (op.has(Trait::Structural)) {
-      structural(op, in, out);
+      failure = structural(op, in, out);
     } else if (op.has(Trait::Gathers) || update) {
       failure = indexed(op, in, out);
     } else if (op.has(Trait::Random)) {
@@ -188,10 +188,7 @@ class Frame {
           for (int64_t i = 0; i < type.size(); ++i) put(out, i, at(in[0], 0));
           break;
         case OpKind::Matmul: matmul(in[0], in[1], out); break;
-        case OpKind::Attention: attention(op, in, out); break;
-        case OpKind::Conv: convolution(op, in[0], in[1], out); break;
-        default:
-          return fail(op, Code::E0190, "the interpreter does not know `" + std::string(op.info().mnemonic) + "`");
+        default: failure = unknown(op);
       }
     }
     if (failure) return fail(op, failure->code, failure->message);
@@ -248,8 +245,9 @@ class Frame {
       std::fwrite(text.data(), 1, text.size(), stdout);
   }
 
-  /// Text pieces around operands [first, ...); `devices` (set by placement) says where each was before a host read.
-  std::string format(const Op& op, size_t first) {
+  /// Text pieces around operands; `devices` (set by placement) says where each was before a host read.
+  std::string format(const Op& op) {
+    const size_t first = op.firstTextOperand();
     const auto& pieces = op.stringsAttr("pieces");
     const auto& formats = op.stringsAttr("formats");
     const auto& devices = op.stringsAttr("devices");
@@ -273,19 +271,21 @@ class Frame {
   }
 
   bool print(const Op& op) {
-    emit(format(op, 0) + "\n");
+    emit(format(op) + "\n");
     return true;
   }
 
   bool assertion(const Op& op) {
     if (at(get(op, 0), 0).i) return true;
-    return fail(op, Code::E0903, format(op, 1));
+    return fail(op, Code::E0903, format(op));
   }
+
+  std::string pathOf(const Op& op) { return op.hasAttr("pieces") ? format(op) : op.stringAttr("path"); }
 
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!rt::loadInto({op.stringAttr("path"), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
+    if (!rt::loadInto({pathOf(op), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
                       static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
@@ -296,11 +296,10 @@ class Frame {
     std::string error;
     std::vector<rt::NamedTensor> tensors;
     const auto& names = op.stringsAttr("names");
-    for (size_t i = 0; i < op.operandCount(); ++i) {
+    for (size_t i = 0; i < op.firstTextOperand(); ++i) {
       tensors.push_back({i < names.size() ? names[i] : "", viewOf(get(op, i))});
     }
-    if (rt::saveTensors(op.stringAttr("path"), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error))
-      return true;
+    if (rt::saveTensors(pathOf(op), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error)) return true;
     return fail(op, Code::E0904, error);
   }
 

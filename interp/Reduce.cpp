@@ -138,7 +138,7 @@ Real gelu(Real x, bool tanhForm) {
 
 }  // namespace
 
-void reduction(const ir::Op& op, const Tensor& x, Tensor& out) {
+MaybeFailure reduction(const ir::Op& op, const Tensor& x, Tensor& out) {
   Groups g = groupsOf(x.type, op.intsAttr("axes"));
   for (int64_t i = 0; i < g.count; ++i) {
     const int64_t* m = g.members.data() + i * g.length;
@@ -149,9 +149,12 @@ void reduction(const ir::Op& op, const Tensor& x, Tensor& out) {
       case OpKind::All: put(out, i, {0, !anyTrue(x, m, g.length, false)}); break;
       case OpKind::ArgMax: put(out, i, {0, best(x, m, g.length, 1)}); break;
       case OpKind::ArgMin: put(out, i, {0, best(x, m, g.length, -1)}); break;
-      default: put(out, i, total(op.kind, x, m, g.length, out.type.dtype));
+      case OpKind::Sum:
+      case OpKind::Prod: put(out, i, total(op.kind, x, m, g.length, out.type.dtype)); break;
+      default: return unknown(op);
     }
   }
+  return std::nullopt;
 }
 
 namespace {
@@ -232,12 +235,10 @@ void scan(const ir::Op& op, const std::vector<Tensor>& in, Tensor& out) {
   }
 }
 
-void rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
+namespace {
+
+MaybeFailure rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
   const DType t = out.type.dtype;
-  if (op.kind == OpKind::Gelu) {
-    for (int64_t i = 0; i < x.type.size(); ++i) put(out, i, {roundTo(t, gelu(at(x, i).f, op.boolAttr("tanh"))), 0});
-    return;
-  }
   Groups g = groupsOf(x.type, op.intsAttr("axes"));
   std::vector<Real> row(static_cast<size_t>(g.length));
   for (int64_t i = 0; i < g.count; ++i) {
@@ -266,12 +267,29 @@ void rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
       }
       case OpKind::LogSumExp: put(out, i, {roundTo(t, logSumExp(row)), 0}); break;
       case OpKind::Variance: {
-        Real n = static_cast<Real>(g.length) - static_cast<Real>(op.floatAttr("correction"));
+        Real n = std::max(Real(0), static_cast<Real>(g.length) - static_cast<Real>(op.floatAttr("correction")));
         put(out, i, {roundTo(t, squaredDeviations(row) / n), 0});
         break;
       }
-      default: put(out, i, total(op.kind, x, m, g.length, t));  // mean
+      case OpKind::Mean: put(out, i, total(op.kind, x, m, g.length, t)); break;
+      default: return unknown(op);
     }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaybeFailure decomposed(const ir::Op& op, Operands in, Tensor& out) {
+  const DType t = out.type.dtype;
+  switch (op.kind) {
+    case OpKind::Attention: attention(op, in, out); return std::nullopt;
+    case OpKind::Conv: convolution(op, in[0], in[1], out); return std::nullopt;
+    case OpKind::Gelu:
+      for (int64_t i = 0; i < out.type.size(); ++i)
+        put(out, i, {roundTo(t, gelu(at(in[0], i).f, op.boolAttr("tanh"))), 0});
+      return std::nullopt;
+    default: return rowWise(op, in[0], out);
   }
 }
 

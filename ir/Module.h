@@ -104,6 +104,8 @@ class Op {
   const std::string& stringAttr(std::string_view name) const;              ///< "" when absent
   const std::vector<int64_t>& intsAttr(std::string_view name) const;       ///< {} when absent
   const std::vector<std::string>& stringsAttr(std::string_view name) const;
+  /// The first operand that stands between `pieces`: in the text of print and assert, in the path of load and save.
+  size_t firstTextOperand() const;
   const std::vector<std::pair<std::string, Attr>>& attrs() const { return attrs_; }
 
   Func* func() const { return parent->func; }

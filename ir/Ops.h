@@ -13,7 +13,7 @@ enum class Trait : uint32_t {
   Reduction = 1u << 3,      ///< reduces over attr `axes`
   Creation = 1u << 4,       ///< makes a tensor from nothing (or from rank-0 values): placed by annotation (P1)
   Product = 1u << 5,        ///< matrix product and what is scheduled like one
-  RowWise = 1u << 6,        ///< decomposed into reductions and elementwise ops over attr `axes`
+  Decomposed = 1u << 6,     ///< passes/decompose writes it in other ops, if it does not prefer it whole
   Gathers = 1u << 7,        ///< reads elements at run-time indices
   Scatters = 1u << 8,       ///< operand 0 with some elements replaced; done in place when nothing else sees operand 0
   HasSideEffect = 1u << 9,  ///< never removed, reordered or merged
@@ -28,14 +28,19 @@ enum class Trait : uint32_t {
   FloatOnly = 1u << 18,
   IntOnly = 1u << 19,  ///< integers; with BoolOk also bool
   BoolOnly = 1u << 20,
-  Cheap = 1u << 21,    ///< recomputing beats storing
-  Library = 1u << 22,  ///< a routine on whole rows (the last dim) or matrices (the last two) in dense memory; leading
-                       ///< dims are a batch
-  Scans = 1u << 23,    ///< running results along the one axis of attr `axes`
+  Cheap = 1u << 21,      ///< recomputing beats storing
+  Library = 1u << 22,    ///< a routine on whole rows (the last dim) or matrices (the last two) in dense memory; leading
+                         ///< dims are a batch
+  Piecewise = 1u << 23,  ///< an element comes from one operand or another, by where it lies
+  LoadsColumns = 1u << 24,  ///< a product that loads vectors as they lie in memory: along the last dim of operand 1
+                            ///< with attr `out_last`, else of operand 0
+  Scans = 1u << 25,         ///< running results along the one axis of attr `axes`
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
 }
+
+constexpr bool contains(Trait set, Trait t) { return (static_cast<uint32_t>(set) & static_cast<uint32_t>(t)) != 0; }
 
 /// How the result type follows from operands and attributes; implemented once in Infer.cpp.
 enum class ShapeRule : uint8_t {
@@ -87,7 +92,7 @@ struct OpInfo {
   ShapeRule rule;
   std::string_view attrs;  ///< "axes:ints keep:bool?" - name:kind, `?` may be absent
   std::string_view doc;
-  constexpr bool has(Trait t) const { return (static_cast<uint32_t>(traits) & static_cast<uint32_t>(t)) != 0; }
+  constexpr bool has(Trait t) const { return contains(traits, t); }
 };
 const OpInfo& opInfo(OpKind k);
 std::optional<OpKind> opNamed(std::string_view mnemonic);

@@ -89,7 +89,7 @@ class Grouping {
     }
     const Op& op = *v->op;
     ++treeSize_;
-    treePieces_ |= isPiecewise(op.kind);
+    treePieces_ |= op.has(Trait::Piecewise);
     for (size_t i = 0; i < op.operandCount(); ++i) collect(op.operand(i), mapThrough(op, i, m), into, seen);
   }
 
@@ -97,7 +97,7 @@ class Grouping {
     std::unordered_map<const Value*, std::vector<DimMap>> seen;
     treeSize_ = 1;
     inputs_.clear();
-    treePieces_ = n.role == Role::Pointwise && isPiecewise(op.kind);
+    treePieces_ = n.role == Role::Pointwise && op.has(Trait::Piecewise);
     for (size_t i = 0; i < op.operandCount(); ++i) {
       DimMap m;
       if ((n.role == Role::Reduction && op.kind != OpKind::Matmul) || (n.role == Role::Scan && i == 0)) {

@@ -20,11 +20,6 @@ enum class Role : uint8_t {
   Barrier,  ///< effects and control flow: nothing moves across
 };
 Role roleOf(const ir::Op& op);
-/// pad, concat, update_slice: an element comes from one operand or another, by where it lies.
-bool isPiecewise(ir::OpKind k);
-
-/// Whether a product is a kernel of its own kind (floats; a matrix product deep enough to be worth it).
-bool isProductKernel(const ir::Op& product);
 /// Rank-0 constants and constants of one repeated element.
 bool isSplat(const ir::Op& op);
 

@@ -3,6 +3,7 @@
 // their own.
 #include <algorithm>
 
+#include "ir/Loops.h"
 #include "passes/Passes.h"
 
 namespace tenc::passes {
@@ -39,13 +40,13 @@ class FreePlacer {
     const auto deviceIs = [&](const Value* v) {
       return v->type.place.isFree() || onHost(v->type.place.device) ? std::string() : v->type.place.device;
     };
-    if (user.has(ir::Trait::HostEffect) || user.kind == OpKind::Transfer) return {};
+    if (user.has(ir::Trait::HostEffect) || user.kind == OpKind::Load || user.kind == OpKind::Transfer) return {};
     if (user.kind == OpKind::Yield && user.parent->parentOp) {
       const Op& outer = *user.parent->parentOp;
       return use.operand < outer.results.size() ? deviceIs(outer.result(use.operand)) : std::string();
     }
-    if (user.kind == OpKind::For || user.kind == OpKind::While) {
-      const size_t lead = user.kind == OpKind::For ? 3 : 0;
+    if (ir::isLoop(user)) {
+      const size_t lead = ir::firstCarriedOperand(user);
       return use.operand >= lead ? deviceIs(user.result(use.operand - lead)) : std::string();
     }
     for (const auto& r : user.results)

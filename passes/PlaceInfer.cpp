@@ -184,6 +184,7 @@ void Inference::visit(Op& op) {
     case OpKind::RngNext:
     case OpKind::Time: return free(op);
     case OpKind::Load:
+      hostEffect(op);  // its path may have holes
       if (op.result()->type.shape.empty()) return free(op);
       return created(op);
     case OpKind::On: return on(op);
@@ -224,7 +225,8 @@ void Inference::on(Op& op) {
   // Of "the device of a value" the first value counts that is not a free one.
   size_t like = 0;
   while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
-  std::string device = annotated(op, like);
+  const bool here = op.operandCount() > like && !op.boolAttr("named") && !mixes(op.operand(like)->type);
+  std::string device = here ? in_.devices[&op] = seen(op.operand(like)).device : annotated(op, like);
   enclosing_[&op] = on_;
   Op* outer = on_;
   on_ = &op;
@@ -363,7 +365,7 @@ void Inference::transfer(Op& op) {
 
 void Inference::hostEffect(Op& op) {
   const auto& formats = op.stringsAttr("formats");
-  size_t first = op.kind == OpKind::Assert ? 1 : 0;
+  const size_t first = op.firstTextOperand();
   auto& printed = in_.printed[&op];
   printed.clear();
   for (size_t i = 0; i < op.operandCount(); ++i) {

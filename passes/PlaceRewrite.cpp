@@ -59,7 +59,9 @@ class Rewrite {
         return;
       }
       case OpKind::Print:
-      case OpKind::Assert: return deviceHoles(op);
+      case OpKind::Assert:
+      case OpKind::Load:
+      case OpKind::Save: return deviceHoles(op);
       default: break;
     }
     for (auto& r : op.regions) region(*r);
@@ -130,7 +132,7 @@ class Rewrite {
 
   /// Fills `@` holes in, and notes for the runtime which device each printed tensor came from.
   void deviceHoles(Op& op) {
-    size_t first = op.kind == OpKind::Assert ? 1 : 0;
+    const size_t first = op.firstTextOperand();
     std::vector<std::string> pieces = op.stringsAttr("pieces"), formats = op.stringsAttr("formats");
     std::vector<std::string> devices;
     if (pieces.size() != formats.size() + 1) return;

@@ -200,15 +200,7 @@ class Executor {
       case Step::Kind::Transfer: return transfer(s);
       case Step::Kind::Copy: return copy(s);
       case Step::Kind::For: return forLoop(s);
-      case Step::Kind::While:
-        while (true) {
-          if (interrupted() || !steps(s.condition)) return false;
-          const bool goesOn = host<uint8_t>(s.cond);
-          if (failed_) return devicesAreWell();
-          if (!goesOn) return true;
-          if (!steps(s.body)) return false;
-          exchange(s);
-        }
+      case Step::Kind::While: return whileLoop(s);
       case Step::Kind::If: {
         const bool isTrue = host<uint8_t>(s.cond);
         if (failed_) return devicesAreWell();
@@ -216,19 +208,20 @@ class Executor {
       }
       case Step::Kind::Print:
         if (!devicesAreWell()) return false;
-        emit(format(s, 0) + "\n");
+        emit(format(s) + "\n");
         return true;
       case Step::Kind::Assert:
         if (!devicesAreWell()) return false;
         if (*reinterpret_cast<const uint8_t*>(read(s.tensors[0]))) return true;
-        return stop(FaultKind::Assertion, s.site, format(s, 1));
+        return stop(FaultKind::Assertion, s.site, format(s));
       case Step::Kind::Load: return load(s);
       case Step::Kind::Save: return save(s);
       case Step::Kind::Seed:
         m_.seed = 0;
         std::memcpy(&m_.seed, read(s.tensors[0]), std::min<uint64_t>(8, bytes(s.tensors[0])));
         m_.draws = 0;
-        if (s.tensors.size() > 1) std::memcpy(&m_.draws, read(s.tensors[1]), std::min<uint64_t>(8, bytes(s.tensors[1])));
+        if (s.tensors.size() > 1)
+          std::memcpy(&m_.draws, read(s.tensors[1]), std::min<uint64_t>(8, bytes(s.tensors[1])));
         return true;
       case Step::Kind::RngNext:
         setHost(s.tensors[0], m_.seed);
@@ -337,6 +330,42 @@ class Executor {
     }
   }
 
+  /// Tells who looks on of the trips of a loop that stands in no other.
+  class Trips {
+   public:
+    Trips(LoopProgress* progress, uint64_t trips) : progress_(progress) {
+      if (!progress_ || progress_->start.load(std::memory_order_relaxed) != 0) {
+        progress_ = nullptr;
+        return;
+      }
+      progress_->trip = 0;
+      progress_->trips = trips;
+      progress_->start = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+    }
+    ~Trips() {
+      if (progress_) progress_->start = 0;
+    }
+    Trips(const Trips&) = delete;
+    void done(uint64_t trips) {
+      if (progress_) progress_->trip.store(trips, std::memory_order_relaxed);
+    }
+
+   private:
+    LoopProgress* progress_;
+  };
+
+  bool whileLoop(const Step& s) {
+    Trips shown(o_.progress, 0);
+    for (uint64_t trip = 0;; shown.done(++trip)) {
+      if (interrupted() || !steps(s.condition)) return false;
+      const bool goesOn = host<uint8_t>(s.cond);
+      if (failed_) return devicesAreWell();
+      if (!goesOn) return true;
+      if (!steps(s.body)) return false;
+      exchange(s);
+    }
+  }
+
   bool forLoop(const Step& s) {
     const int64_t lo = host<int64_t>(s.lo), hi = host<int64_t>(s.hi), by = host<int64_t>(s.by);
     if (failed_) return devicesAreWell();
@@ -346,7 +375,8 @@ class Executor {
     const uint64_t stride = by > 0 ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);
     const uint64_t trips = span / stride + (span % stride != 0);
     int64_t i = lo;
-    for (uint64_t t = 0; t < trips; ++t) {
+    Trips shown(o_.progress, trips);
+    for (uint64_t t = 0; t < trips; shown.done(++t)) {
       if (s.iv != abi::kNoBuffer) setHost({s.iv, 0, 0, {}, {}}, i);
       if (interrupted() || !steps(s.body)) return false;
       exchange(s);
@@ -355,10 +385,11 @@ class Executor {
     return true;
   }
 
-  std::string format(const Step& s, size_t first) {
-    for (const auto& t : s.tensors) read(t);
-    return formatStep(s, first, address_);
+  std::string format(const Step& s) {
+    for (size_t i = 0; i < s.formats.size(); ++i) read(s.tensors[s.firstText + i]);
+    return formatStep(s, address_);
   }
+  std::string path(const Step& s) { return s.pieces.empty() ? s.path : format(s); }
 
   void emit(const std::string& text) {
     if (o_.print)
@@ -368,9 +399,9 @@ class Executor {
   }
 
   bool load(const Step& s) {
-    const auto& t = s.tensors[0];
+    const auto& t = s.tensors.back();
     std::string error;
-    const FileSource source{s.path, s.format, s.name};
+    const FileSource source{path(s), s.format, s.name};
     if (!deviceOf(t.buffer)) {
       settle(at(t), bytes(t), true);
       if (t.byteOffset == 0) {
@@ -396,11 +427,11 @@ class Executor {
     if (!devicesAreWell()) return false;
     std::string error;
     std::vector<NamedTensor> tensors;
-    for (size_t i = 0; i < s.tensors.size(); ++i) {
+    for (size_t i = 0; i < s.tensors.size() - s.formats.size(); ++i) {
       const auto& t = s.tensors[i];
       tensors.push_back({i < s.names.size() ? s.names[i] : "", {t.dtype, t.shape, read(t)}});
     }
-    return saveTensors(s.path, s.format, tensors, m_.options().files, error) || stop(FaultKind::File, s.site, error);
+    return saveTensors(path(s), s.format, tensors, m_.options().files, error) || stop(FaultKind::File, s.site, error);
   }
 
   void keepResults() {

@@ -20,14 +20,15 @@ class Device;
 class VirtualDevice;
 
 struct MachineOptions {
-  int threads = 0;            ///< 0: as many as the process may use
-  int virtualCuda = 0;        ///< virtual devices cuda:0.. on this machine
+  int threads = 0;  ///< 0: as many as the process may use
+  std::vector<std::string> virtualDevices =
+      {};                     ///< names of the virtual devices of this machine, as programs call them
   uint64_t virtualBytes = 0;  ///< capacity of each; 0: as the host
   Order virtualOrder = Order::Async;
   // For tests:
   bool poisonHost = false;  ///< fills the host's arena before a run, so that what a run touched shows
   bool dropWaits = false;   ///< plants a bug: nobody waits for a device
-  FileAccess files = {};      ///< where loads and saves may go
+  FileAccess files = {};    ///< where loads and saves may go
 };
 
 class Machine {
@@ -76,6 +77,13 @@ struct RunResult {
   uint64_t copies = 0, copiedBytes = 0;  ///< between devices
 };
 
+/// Where the outermost loop of a run is, for those who look on from another thread.
+struct LoopProgress {
+  std::atomic<int64_t> start{0};  ///< when it began, in ns of the steady clock; 0: no loop runs
+  std::atomic<uint64_t> trip{0};  ///< trips done
+  std::atomic<uint64_t> trips{0};  ///< 0: unknown
+};
+
 struct RunOptions {
   std::function<void(std::string_view)> print;  ///< gets each printed line with its newline; null: standard output
   double benchSeconds = 1.0;                    ///< about how long one bench block runs
@@ -84,6 +92,7 @@ struct RunOptions {
   std::vector<const void*> inputs;
   /// Called once at the end for each of Program::results with host bytes.
   std::function<void(size_t, const void*)> result;
+  LoopProgress* progress = nullptr;  ///< is told of trips
 };
 
 RunResult run(const abi::Program& program, Machine& machine, const RunOptions& options = {});

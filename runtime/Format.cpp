@@ -4,12 +4,12 @@
 
 namespace tenc::rt {
 
-std::string formatStep(const abi::Step& step, size_t first, const std::vector<std::byte*>& address) {
+std::string formatStep(const abi::Step& step, const std::vector<std::byte*>& address) {
   std::string text;
   for (size_t i = 0; i < step.pieces.size(); ++i) {
     text += step.pieces[i];
-    const size_t operand = first + i;
-    if (operand >= step.tensors.size()) continue;
+    const size_t operand = step.firstText + i;
+    if (i >= step.formats.size()) continue;
     const abi::TensorRef& t = step.tensors[operand];
     const std::byte* at = address[t.buffer] + t.byteOffset;
     const std::string& f = step.formats[i];

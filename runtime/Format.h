@@ -8,7 +8,7 @@
 
 namespace tenc::rt {
 
-/// Pieces and operands of a step in turn, from `operands[first]` on; `address` is that of each buffer, on the host.
-std::string formatStep(const abi::Step& step, size_t first, const std::vector<std::byte*>& address);
+/// Pieces and operands of a step in turn, from tensors[firstText] on; `address` is that of each buffer, on the host.
+std::string formatStep(const abi::Step& step, const std::vector<std::byte*>& address);
 
 }  // namespace tenc::rt

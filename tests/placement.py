@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Golden texts of placement errors, and whether their help helps: placement.py --tenc PATH [--only TEXT] [--update]
+"""Golden texts of errors, and whether their help helps: placement.py --tenc PATH [--cases FILE] [--only TEXT] [--update]
 
-For every case of tests/placement/errors.txt: what `tenc check` says is as recorded (--update records it anew), and when
+For every case of tests/placement/errors.txt, or of FILE: what `tenc check` says is as recorded (--update records it anew), and when
 the first edits that each error proposes are made, again and again where a mended line shows the next error, the program
-checks clean. So does the program with the cheaper edits, where an error proposes some. A case `--- not mended` proposes
+checks clean. So does the program with the cheaper edits, and with variables started elsewhere, where an error proposes
+some. A case `--- not mended` proposes
 nothing that could be edited into the script. Closes with `N passed, N failed`."""
 import argparse
 import json
@@ -29,12 +30,12 @@ def read_cases(text):
     return head, cases
 
 
-def write_cases(head, cases):
+def write_cases(path, head, cases):
     out = head.rstrip("\n") + "\n"
     for name, options, mended, source, says in cases:
         out += f"\n=== {name}\n" + (f"--- options: {options}\n" if options else "") + ("" if mended else "--- not mended\n")
         out += source + "--- says\n" + says + "\n"
-    CASES.write_text(out)
+    path.write_text(out)
 
 
 def check(tenc, folder, source, options, *more):
@@ -58,8 +59,13 @@ def edited(source, edits):
     return source
 
 
-def mend(tenc, folder, source, options, cheaper):
-    """Makes the first edits of the first error, until there is none; what is wrong, or None, and the mended text."""
+# Helps that stand after the first: tried where an error has one.
+OTHERS = ("cheaper", "if it is to change")
+
+
+def mend(tenc, folder, source, options, other):
+    """Makes edits of the first error, the first or those that begin with `other`, until there is none; what is wrong, or
+    None, and the mended text."""
     for _ in range(MOST_ROUNDS):
         errors = [json.loads(l) for l in check(tenc, folder, source, options, "--diagnostics=json").splitlines()]
         errors = [e for e in errors if e["severity"] == "error"]
@@ -68,7 +74,7 @@ def mend(tenc, folder, source, options, cheaper):
         helps = [h for h in errors[0]["helps"] if h["edits"]]
         if not helps:
             return f"no edit for {errors[0]['code']}: {errors[0]['message']}", source
-        best = [h for h in helps if h["text"].startswith("cheaper")] if cheaper else []
+        best = [h for h in helps if other and h["text"].startswith(other)]
         after = edited(source, (best or helps)[0]["edits"])
         if after == source:
             return "the edit changes nothing", source
@@ -79,11 +85,12 @@ def mend(tenc, folder, source, options, cheaper):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tenc", required=True)
+    parser.add_argument("--cases", type=pathlib.Path, default=CASES)
     parser.add_argument("--only", default="")
     parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
     tenc = str(pathlib.Path(args.tenc).resolve())
-    head, cases = read_cases(CASES.read_text())
+    head, cases = read_cases(args.cases.read_text())
     passed = failed = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -99,15 +106,15 @@ def main():
                 problems.append(f"says\n{said}\ninstead of\n{says}")
             if not said.startswith("error["):
                 problems.append("there is no error")
-            for cheaper in (False, True) if mended else ():
-                problem, after = mend(tenc, folder, source, options, cheaper)
+            for other in ("", *OTHERS) if mended else ():
+                problem, after = mend(tenc, folder, source, options, other)
                 if problem:
-                    problems.append(f"{'cheaper: ' if cheaper else ''}{problem}, in\n{after}")
+                    problems.append(f"{other} {problem}, in\n{after}")
             passed, failed = passed + (not problems), failed + bool(problems)
             for p in problems:
                 print(f"{name}: {p}\n")
     if args.update:
-        write_cases(head, cases)
+        write_cases(args.cases, head, cases)
     print(f"{passed} passed, {failed} failed")
     sys.exit(1 if failed else 0)
 

@@ -181,7 +181,6 @@ void ExprEmitter::setVar(size_t var, Value* value) {
 }
 
 void ExprEmitter::setVector(Value* base, int copies, Value* mask) {
-  ++epoch_;
   if (vectorVar_ != kNoVar) setVar(vectorVar_, base);
   vectorBase_ = base;
   copies_ = copies;

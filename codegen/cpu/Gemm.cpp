@@ -26,15 +26,16 @@ constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
 
 class GemmEmitter {
  public:
-  GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads)
+  GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
+              Level level)
       : p_(kernel.product),
         m_(module),
         c_(module.getContext()),
         b_(c_),
         name_(name),
-        plan_(planGemm(kernel.product, registerBytes, threads)),
+        plan_(planGemm(kernel.product, registerBytes, threads, level)),
         size_(ir::byteSize(kernel.product.dtype)),
-        epilogue_(kernel, module, name + ".epilogue", plan_.lanes),
+        epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level),
         pointer_(llvm::PointerType::get(c_, 0)),
         i64_(llvm::Type::getInt64Ty(c_)),
         element_(p_.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
@@ -438,8 +439,8 @@ class GemmEmitter {
 }  // namespace
 
 EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
-                           int threads) {
-  return GemmEmitter(kernel, module, name, registerBytes, threads).emit();
+                           int threads, Level level) {
+  return GemmEmitter(kernel, module, name, registerBytes, threads, level).emit();
 }
 
 }  // namespace tenc::codegen::cpu

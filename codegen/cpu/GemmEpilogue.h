@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/CompileLevel.h"
 
 namespace llvm {
 class Function;
@@ -18,7 +19,7 @@ namespace tenc::codegen::cpu {
 
 class GemmEpilogue {
  public:
-  GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes);
+  GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes, Level level);
 
   /// Whether the product itself is stored, unchanged, with columns side by side: then tiles store straight to C.
   bool isPlainStore() const;
@@ -44,6 +45,7 @@ class GemmEpilogue {
   llvm::Module& module_;
   std::string name_;
   int lanes_;
+  Level level_;
   bool turned_ = false;
   llvm::Function* function_ = nullptr;
   const Store& plain() const { return kernel_.product.epilogue.stores[0]; }

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/CompileLevel.h"
 
 namespace tenc::codegen::cpu {
 
@@ -35,6 +36,7 @@ struct GemmPlan {
 };
 
 /// `registerBytes`: width of a vector register (64 or 32); `threads`: how many tasks are worth having.
-GemmPlan planGemm(const Product& p, int registerBytes, int threads);
+/// Quick plans have one small tile.
+GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level);
 
 }  // namespace tenc::codegen::cpu

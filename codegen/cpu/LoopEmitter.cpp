@@ -264,7 +264,7 @@ class LoopEmitter {
           return body(*em, stage, 1, carried);
         }
         size_t inner = vector - kernel_.outer.size();
-        VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false};
+        VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false, schedule_.rolled};
         Values out = emitVectorLoop(b_, i64(stage.innerLo[inner]), i64(stage.innerHi[inner]), walk, carried,
                                     [&](Value* base, int n, Value* mask, const Values& c) {
                                       em->setVector(base, n, mask);
@@ -553,7 +553,8 @@ class LoopEmitter {
     const int64_t registers = (usesAvx512(module_) ? 24 * 64 : 8 * 32) / (n * bytes);
     const auto reductions = static_cast<int64_t>(stage.reductions.size());
     while (vectors > 1 && vectors * reductions * 2 > registers) vectors /= 2;
-    const int64_t rows = std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
+    if (schedule_.rolled) vectors = 1;
+    const int64_t rows = schedule_.rolled ? 1 : std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
     Value* first = outer_[schedule_.rowVar];
     Value* end = endOf(first, schedule_.rows, i64(kernel_.outer[schedule_.rowVar]));
     VectorWalk walk{schedule_.lanes, static_cast<int>(vectors), false, kernel_.outer[v] % n == 0};

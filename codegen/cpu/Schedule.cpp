@@ -168,7 +168,7 @@ bool isProductOf(const Kernel& kernel, size_t u, size_t v, bool& turned) {
 constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
 
 /// Fills in a generalised product where the kernel is one.
-bool chooseProduct(const Kernel& kernel, Schedule& s) {
+bool chooseProduct(const Kernel& kernel, Schedule& s, Level level) {
   const size_t inner = kernel.outer.size();
   if (inner < 2 || !isPlainReduction(kernel)) return false;
   const Stage& first = kernel.stages[0];
@@ -185,6 +185,7 @@ bool chooseProduct(const Kernel& kernel, Schedule& s) {
       s.block = s.lanes * (widest > 4 ? 2 : 4);
       while (s.block > s.lanes && kernel.outer[v] <= s.block / 2) s.block /= 2;
       if (turned && (k < s.lanes / 2 || k * s.block * widest > kTurnedBytes)) continue;
+      if (level == Level::Quick) turned = false;  // turning is much code; what is not turned is gathered
       s.outerVector = v;
       s.rowVar = u;
       s.tileVar = turned ? inner : kNone;
@@ -200,6 +201,7 @@ bool chooseProduct(const Kernel& kernel, Schedule& s) {
       for (size_t d = 0; d < inner; ++d)
         if (d != u && d != v) s.items *= kernel.outer[d];
       double itemWork = rowWork * static_cast<double>(std::min(s.rows, kernel.outer[u]));
+      s.work = itemWork * static_cast<double>(s.items);
       s.grain =
           std::clamp<int64_t>(static_cast<int64_t>(12000 / std::max(itemWork, 1.0)), 1, std::max<int64_t>(s.items, 1));
       return true;
@@ -226,8 +228,9 @@ int stageCost(const Kernel& kernel, const Stage& stage) {
   return cost;
 }
 
-Schedule makeSchedule(const Kernel& kernel) {
+Schedule makeSchedule(const Kernel& kernel, Level level) {
   Schedule s;
+  const bool quick = s.rolled = level == Level::Quick;
   const size_t outerRank = kernel.outer.size();
   int64_t points = 1;
   for (int64_t d : kernel.outer) points *= d;
@@ -251,14 +254,15 @@ Schedule makeSchedule(const Kernel& kernel) {
     int copies = choice == kNone ? 1 : copiesFor(kernel, stage, false);
     while (copies > 1 && stage.innerHi[choice - outerRank] - stage.innerLo[choice - outerRank] <= s.lanes * copies / 2)
       copies /= 2;
+    if (quick && stage.reductions.empty()) copies = 1;
     s.copies.push_back(copies);
-    s.heavy.push_back(stageCost(kernel, stage) > 48);
+    s.heavy.push_back(stageCost(kernel, stage) > 48 || (quick && stage.reductions.empty()));
     // Reducing across lanes and starting loops costs something for each point.
     innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
     pointWork += best * static_cast<double>(n) + 2;
   }
 
-  if (chooseProduct(kernel, s)) return s;
+  if (chooseProduct(kernel, s, level)) return s;
 
   double outerCost = innerCost;
   for (size_t v = outerRank; v-- > 0;) {
@@ -276,6 +280,7 @@ Schedule makeSchedule(const Kernel& kernel) {
   constexpr double kGrainWork = 12000;
   if (s.outerVector == kNone) {
     s.items = points;
+    s.work = pointWork * static_cast<double>(points);
     s.grain = std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(pointWork, 1.0)), 1,
                                   std::max<int64_t>(points, 1));
     return s;
@@ -290,16 +295,19 @@ Schedule makeSchedule(const Kernel& kernel) {
       std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return x.ordered; });
   const int64_t least = ordered ? 2 : 1;  // blocks
   while (copies > 1 && extent < least * copies * s.lanes) copies /= 2;
+  if (quick) copies = 1;  // columns side by side: each has accumulators of its own either way
+  if (quick) std::fill(s.heavy.begin(), s.heavy.end(), true);
   std::fill(s.copies.begin(), s.copies.end(), copies);
   std::fill(s.stageVector.begin(), s.stageVector.end(), kNone);
-  chooseTile(kernel, s);
+  if (!quick) chooseTile(kernel, s);
   int64_t unit = int64_t{s.lanes} * copies;
   auto wanted = static_cast<int64_t>(kGrainWork / std::max(outerCost, 0.01));
   s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
   if (s.tileVar != kNone) s.block = std::max<int64_t>(2 * s.tile, s.block / s.tile * s.tile);
-  s.wideColumns = isWideColumns(kernel, s.outerVector);
+  s.wideColumns = !quick && isWideColumns(kernel, s.outerVector);
   if (s.wideColumns) s.block = kWideBlock;
   s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
+  s.work = outerCost * static_cast<double>(points);
   s.items = extent == 0 ? 0 : points / extent * s.blocks;
   if (s.tileVar != kNone) {
     int64_t d = kernel.outer[s.tileVar];

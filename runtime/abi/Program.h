@@ -74,7 +74,8 @@ struct Step {
   /// After each trip the addresses of these pairs are exchanged: double buffering without copies.
   std::vector<std::pair<BufferId, BufferId>> swaps;
   // Effects
-  std::vector<std::string> pieces, formats;
+  std::vector<std::string> pieces, formats;  ///< text around tensors[firstText..]: printed, or the path of a file
+  uint64_t firstText = 0;
   std::vector<TensorRef> tensors;            ///< operands of print/assert/save/seed, result of load/time/rng_next (two)
   std::string path, format, name;
   std::vector<std::string> names;

@@ -7,7 +7,6 @@ import pty
 import re
 import select
 import signal
-import signal
 import sys
 import tempfile
 import time
@@ -93,6 +92,18 @@ def main():
         t.expect(r"made on cpu.*let value = \[1, 2\].*tenc> ")
         t.send(":mem\t\n")                           # completes to `:memory`
         t.expect(r"cpu: peak \d+ bytes.*tenc> ")
+        t.send("import nn; struct Net { first: nn.Linear[3, 2] }; let net = Net { first: nn.linear(3, 2) }\n")
+        t.expect("tenc> ")
+        t.send("net.fi\tw.sh\t\x01\x05\n")           # fields, of fields too, and members of tensors
+        t.expect(r"net\.first\.?w?.*tenc> ")
+        t.send("nn.batch_n\t\t\x15")                # what a module declares
+        t.expect("nn.batch_norm_layer")
+        t.send(":doc nn.linear\n")
+        t.expect(r"fn linear\[I, O\]\(i: I, o: O, static bias: bool = true\).*A Linear layer.*tenc> ")
+        t.send("value.\t\x15")                      # several: a list below
+        t.expect(r"T +device.*ndim.*tenc> ")
+        t.send("\n")
+        t.expect("tenc> ")
         t.send("value[1] + 40\n")                    # nothing is lost
         t.expect("42.*tenc> ")
         if t.close() != 0:

@@ -142,6 +142,7 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
     Value v;
     v.name = k.name;
     v.isVar = k.isVar;
+    v.described = k.type;
     if (k.text.empty()) {
       const auto statement = bindings.find(k.name);
       dropValue(k.name);
@@ -205,6 +206,19 @@ std::vector<std::string> KeptState::dropBroken(const Diagnostics& diags, const S
   }
   for (const std::string& name : broken) dropValue(name);
   return broken;
+}
+
+std::string KeptState::typeOf(std::string_view name) const {
+  for (const Value& v : values_) {
+    if (v.name == name) return v.described;
+  }
+  return "";
+}
+
+bool KeptState::imports(std::string_view module) const {
+  return std::any_of(declarations_.begin(), declarations_.end(), [&](const ast::StmtPtr& s) {
+    return s->kind == Kind::Import && s->names.empty() && !s->path.empty() && s->path.back().text == module;
+  });
 }
 
 std::vector<std::string> KeptState::names() const {

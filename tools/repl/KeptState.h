@@ -47,6 +47,11 @@ class KeptState {
 
   /// All names, for completion.
   std::vector<std::string> names() const;
+  /// The type of a kept value as messages say it, "nn.Linear[784, 128]"; empty when there is no value of that name.
+  std::string typeOf(std::string_view name) const;
+  /// Whether a module is imported under that name.
+  bool imports(std::string_view module) const;
+  const std::vector<ast::StmtPtr>& declarations() const { return declarations_; }
 
  private:
   /// A name with a value: an expression over its tensors (`$0`, `$1`, ...), or, for functions and types, the statement.
@@ -54,7 +59,8 @@ class KeptState {
     std::string name;
     bool isVar = false;
     std::string text;
-    std::string type;  ///< written for lists only
+    std::string type;       ///< written for lists only
+    std::string described;  ///< the type as messages say it
     std::vector<KeptTensor> tensors;
     ast::StmtPtr statement;
   };

@@ -1,6 +1,7 @@
 #include "tools/repl/LineEditor.h"
 
 #include <histedit.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,9 +38,30 @@ std::string commonPrefix(const std::vector<std::string>& words) {
   return prefix;
 }
 
+/// Below the line; what all have up to their last dot is left out.
+void listInColumns(const std::vector<std::string>& words) {
+  const size_t base = words[0].rfind('.') + 1;  // npos + 1 is 0
+  size_t widest = 0;
+  for (const std::string& w : words) widest = std::max(widest, w.size() - std::min(base, w.size()));
+  winsize size{};
+  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const size_t columns = std::max<size_t>(1, (known ? size.ws_col : 80) / (widest + 2));
+  const size_t rows = (words.size() + columns - 1) / columns;
+  std::fputc('\n', stdout);
+  for (size_t r = 0; r < rows; ++r) {
+    for (size_t i = r; i < words.size(); i += rows)
+      std::fprintf(stdout, "%-*s", i + rows < words.size() ? static_cast<int>(widest + 2) : 0,
+                   words[i].c_str() + std::min(base, words[i].size()));
+    std::fputc('\n', stdout);
+  }
+}
+
 }  // namespace
 
 std::string_view lastWord(std::string_view line) {
+  // Behind a command that takes a file the word is a path.
+  for (const std::string_view command : {":load ", ":save "})
+    if (line.starts_with(command)) return line.substr(std::min(line.find_last_of(' ') + 1, line.size()));
   size_t start = line.size();
   auto isWord = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
@@ -111,9 +133,7 @@ void LineEditor::open() {
       return CC_REFRESH;
     }
     if (words.size() == 1) return CC_REFRESH;
-    std::fputc('\n', stdout);
-    for (const std::string& w : words) std::fprintf(stdout, "%s  ", w.c_str());
-    std::fputc('\n', stdout);
+    listInColumns(words);
     return CC_REDISPLAY;
   };
   el_set(t.line, EL_ADDFN, "tenc-complete", "completes a name", complete);

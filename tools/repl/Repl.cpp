@@ -9,14 +9,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 #include "ir/Ir.h"
 #include "tools/repl/KeptState.h"
 #include "tools/repl/LineEditor.h"
+#include "tools/repl/Names.h"
 #include "tools/repl/Why.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Memory.h"
+#include "tools/tenc/Progress.h"
 #include "tools/tenc/TransferList.h"
 
 namespace tenc::tool {
@@ -40,16 +43,18 @@ constexpr std::array kCommands = {
     ReplCommand{":why", "NAME", "where a value lives, and which lines made it so"},
     ReplCommand{":time", "ENTRY", "runs, and says where the time went"},
     ReplCommand{":devices", "", "the devices of this machine"},
-    ReplCommand{":doc", "NAME", "how an operation is called and what it does"},
+    ReplCommand{":doc", "NAME", "what an operation, or a function such as nn.linear, does and how it is called"},
     ReplCommand{":save", "FILE", "writes the entries that ran without an error, as a script"},
     ReplCommand{":load", "FILE", "runs a file as one entry"},
     ReplCommand{":quit", "", "ends the session, as Ctrl-D does"},
 };
 
-constexpr std::array<std::string_view, 33> kKeywords = {
-    "let",   "var",   "const",  "fn",       "struct", "type",   "for",    "in",     "by",    "while",    "if",
-    "else",  "and",   "or",     "not",      "true",   "false",  "import", "return", "break", "continue", "assert",
-    "print", "param", "device", "autocast", "new",    "static", "state",  "cpu",    "cuda",  "f32",      "i64"};
+constexpr std::string_view kKeywords[] = {
+    "let",      "var",    "const", "fn",    "struct", "type",     "for",   "in",     "by",     "while",
+    "if",       "else",   "and",   "or",    "not",    "true",     "false", "import", "return", "break",
+    "continue", "assert", "print", "param", "device", "autocast", "new",   "static", "state",  "cpu",
+    "f16",      "bf16",   "f32",   "f64",   "i8",     "i16",      "i32",   "i64",    "u8",     "u16",
+    "u32",      "u64",    "bool",  "nan",   "inf",    "pi"};
 
 enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Time };
 
@@ -114,7 +119,8 @@ class Repl {
   Outcome runModule(std::unique_ptr<ir::Module> m, ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept);
   void save(const std::string& path);
   void printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
-  std::vector<std::string> complete(std::string_view typed) const;
+  std::vector<std::string> complete(std::string_view typed);
+  void document(const std::string& name);
   std::optional<uint32_t> addEntry(std::string text) {
     return session_.addText("<entry " + std::to_string(++entries_) + ">", std::move(text));
   }
@@ -123,6 +129,7 @@ class Repl {
   CommandLine line_;
   LineEditor editor_;
   KeptState state_;
+  repl::Names names_{state_, session_.sources()};
   void why(const std::string& name);
   void explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
 
@@ -220,10 +227,7 @@ void Repl::command(std::string_view text) {
   } else if (name == ":devices") {
     devicesCommand(session_);
   } else if (name == ":doc") {
-    if (!printOperation(rest)) {
-      std::fprintf(stderr, "there is no operation `%s`\n", rest.c_str());
-      failed_ = true;
-    }
+    document(rest);
   } else if (name == ":save") {
     save(rest);
   } else if (name == ":load") {
@@ -237,6 +241,24 @@ void Repl::command(std::string_view text) {
     std::fprintf(stderr, "%s is no command; :help lists them\n", std::string(name).c_str());
     failed_ = true;
   }
+}
+
+void Repl::document(const std::string& name) {
+  // A name of the session stands before an operation of that name, as in entries.
+  if (const std::string text = names_.documentation(name); !text.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return;
+  }
+  if (const std::string type = state_.typeOf(name); !type.empty()) {
+    std::printf("%s: %s\n", name.c_str(), type.c_str());
+    return;
+  }
+  if (!name.empty() && printOperation(name)) return;
+  if (name.empty())
+    std::fputs(":doc needs a name: :doc softmax\n", stderr);
+  else
+    std::fprintf(stderr, "there is no operation `%s`\n", name.c_str());
+  failed_ = true;
 }
 
 void Repl::save(const std::string& path) {
@@ -346,7 +368,10 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     std::memcpy(t.data.data(), data, bytes);
   };
   const Executable program{std::move(m), std::move(*compiled)};
-  const Outcome outcome = session_.run(program, options);
+  const Outcome outcome = [&] {
+    const ProgressLine progress(line_.progress, options);
+    return session_.run(program, options);
+  }();
   running = nullptr;
   if (outcome != Outcome::Ok) return outcome;
   lastTransfers_ = transfers;
@@ -422,24 +447,42 @@ void Repl::printType(const ir::Module& m, const std::vector<frontend::Lowered::K
   std::printf("%s%s%s\n", value->type.c_str(), place.empty() ? "" : " @", place.c_str());
 }
 
-std::vector<std::string> Repl::complete(std::string_view typed) const {
+/// Files whose path begins with `typed`; folders end in a slash.
+std::vector<std::string> filesLike(std::string_view typed) {
+  const size_t slash = typed.rfind('/');
+  const std::string folder(slash == std::string_view::npos ? "" : typed.substr(0, slash + 1));
+  std::vector<std::string> found;
+  std::error_code error;
+  for (auto it = std::filesystem::directory_iterator(folder.empty() ? "." : folder, error);
+       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    std::error_code unknown;
+    const std::string path = folder + it->path().filename().string() + (it->is_directory(unknown) ? "/" : "");
+    if (path.starts_with(typed)) found.push_back(path);
+  }
+  return found;
+}
+
+std::vector<std::string> Repl::complete(std::string_view typed) {
   const std::string_view word = repl::lastWord(typed);
   std::vector<std::string> found;
   auto add = [&](std::string_view candidate) {
     if (candidate.starts_with(word)) found.emplace_back(candidate);
   };
-  if (word.starts_with(":")) {
+  const size_t dot = word.rfind('.');
+  if (typed.starts_with(":load ") || typed.starts_with(":save ")) {
+    found = filesLike(word);
+  } else if (word.starts_with(":")) {
     for (const ReplCommand& c : kCommands) add(c.name);
+  } else if (dot != std::string_view::npos) {
+    const std::string base(word.substr(0, dot + 1));
+    for (const std::string& m : names_.members(base.substr(0, dot))) add(base + m);
+    // Operations as methods, when the first letters say which: `x.soft`.
+    if (!state_.typeOf(base.substr(0, base.find('.'))).empty() && dot + 1 < word.size())
+      for (const frontend::OpDoc& op : frontend::operations()) add(base + std::string(op.name));
   } else if (!word.empty()) {
     for (const std::string_view k : kKeywords) add(k);
     for (const std::string& n : state_.names()) add(n);
     for (const frontend::OpDoc& op : frontend::operations()) add(op.name);
-    // After a dot: what every tensor has.
-    if (const size_t dot = word.rfind('.'); dot != std::string_view::npos) {
-      for (const char* member : {"shape", "ndim", "size", "dtype", "device", "T", "to"}) {
-        add(std::string(word.substr(0, dot + 1)) + member);
-      }
-    }
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());

@@ -20,6 +20,7 @@ struct CommandLine {
   std::optional<std::string> passes;  ///< --passes=a,b: print the module after them
   bool runAfterPasses = false;        ///< --run
   bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;
+  bool progress = true;            ///< show how far a long run has come, where that is a terminal
   std::string colour = "auto";     ///< auto, always, never
   std::string filter;              ///< test, bench: titles that contain this
   bool memoryReport = false;       ///< check: list what is alive at the peak of each device

@@ -8,6 +8,7 @@
 #include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
+#include "tools/tenc/TryHelps.h"
 
 namespace tenc::tool {
 namespace {
@@ -82,6 +83,7 @@ frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t
 
 void flushDiagnostics(Session& session, const CommandLine& line) {
   if (session.diags().all().empty()) return;
+  if (!session.diags().ok() && !session.internalError()) tryHelps(session);
   std::fflush(stdout);
   RenderOptions options;
   options.colour = wantsColour(line);

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <csignal>
 
+#include "tools/tenc/Progress.h"
+
 namespace tenc::tool {
 namespace {
 
@@ -14,7 +16,10 @@ constinit std::atomic<rt::Machine*> runningMachine{nullptr};
 void onInterrupt(int) {
   rt::Machine* machine = runningMachine.load();
   // A second interrupt does not wait for the step to end.
-  if (!machine || machine->interrupted.load()) _exit(130);
+  if (!machine || machine->interrupted.load()) {
+    eraseProgressNow();
+    _exit(130);
+  }
   machine->interrupt();
 }
 

@@ -5,6 +5,7 @@
 #include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
+#include "tools/tenc/Progress.h"
 
 namespace tenc::tool {
 namespace {
@@ -24,10 +25,13 @@ int show(Session& session, const CommandLine& line, const std::string& text) {
   return finish(session, line);
 }
 
-Outcome runBuilt(Session& session, const ir::Module& m, std::optional<Executable> program) {
+Outcome runBuilt(Session& session, const CommandLine& line, const ir::Module& m, std::optional<Executable> program) {
   const InterruptScope interrupt(session.machine());
   if (session.options().interpret) return session.interpret(m, interpreterOptions(session));
-  return program ? session.run(*program) : Outcome::CompileError;
+  if (!program) return Outcome::CompileError;
+  rt::RunOptions options;
+  const ProgressLine progress(line.progress, options);
+  return session.run(*program, options);
 }
 
 /// --passes=a,b
@@ -44,11 +48,11 @@ int runPassesOnly(Session& session, const CommandLine& line, std::unique_ptr<ir:
   }
   if (!session.runPasses(*m, names)) return finish(session, line);
   if (!line.runAfterPasses) return show(session, line, ir::print(*m));
-  if (session.options().interpret) return finish(session, line, runBuilt(session, *m, std::nullopt));
+  if (session.options().interpret) return finish(session, line, runBuilt(session, line, *m, std::nullopt));
   std::optional<codegen::Compiled> compiled = session.compile(*m);
   if (!compiled) return finish(session, line);
   const ir::Module& module = *m;
-  return finish(session, line, runBuilt(session, module, Executable{std::move(m), std::move(*compiled)}));
+  return finish(session, line, runBuilt(session, line, module, Executable{std::move(m), std::move(*compiled)}));
 }
 
 }  // namespace
@@ -90,7 +94,7 @@ int runCommand(Session& session, const CommandLine& line) {
   if (session.options().interpret) {
     if (!session.checkMoves(*m)) return finish(session, line);
     flushDiagnostics(session, line);
-    return finish(session, line, runBuilt(session, *m, std::nullopt));
+    return finish(session, line, runBuilt(session, line, *m, std::nullopt));
   }
   if (!session.settleMoves(*m) || !session.optimise(*m)) return finish(session, line);
   if (line.emit == "fused") return show(session, line, ir::print(*m));
@@ -102,7 +106,7 @@ int runCommand(Session& session, const CommandLine& line) {
   if (!compiled) return finish(session, line);
   flushDiagnostics(session, line);
   const ir::Module& module = *m;
-  return finish(session, line, runBuilt(session, module, Executable{std::move(m), std::move(*compiled)}));
+  return finish(session, line, runBuilt(session, line, module, Executable{std::move(m), std::move(*compiled)}));
 }
 
 }  // namespace tenc::tool

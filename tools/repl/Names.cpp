@@ -1,0 +1,156 @@
+#include "tools/repl/Names.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "frontend/StdModules.h"
+#include "ir/Ir.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::repl {
+
+using Kind = ast::Stmt::Kind;
+
+namespace {
+
+constexpr const char* kTensorMembers[] = {"shape", "ndim", "size", "dtype", "device", "T", "to"};
+
+std::vector<std::string> splitAtDots(const std::string& path) {
+  std::vector<std::string> parts;
+  size_t begin = 0;
+  for (size_t dot; (dot = path.find('.', begin)) != std::string::npos; begin = dot + 1)
+    parts.push_back(path.substr(begin, dot - begin));
+  parts.push_back(path.substr(begin));
+  return parts;
+}
+
+bool isNamed(const ast::Stmt& s) {
+  return s.kind == Kind::Fn || s.kind == Kind::Struct || s.kind == Kind::Const || s.kind == Kind::TypeAlias ||
+         s.kind == Kind::Param || s.kind == Kind::Device;
+}
+
+/// A declaration up to its body: `fn relu(x: f32[...S]) -> f32[...S]`.
+std::string heading(std::string_view text, const ast::Stmt& s) {
+  if (s.kind == Kind::Struct) return std::string(text);
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    const bool body = depth == 0 && (c == '{' || (c == '=' && s.kind == Kind::Fn));
+    if (!body && c != '\n') continue;
+    if (c == '\n' && depth > 0) continue;
+    text = text.substr(0, i);
+    break;
+  }
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  return std::string(text);
+}
+
+}  // namespace
+
+std::vector<std::string> Names::members(const std::string& path) {
+  const std::vector<std::string> parts = splitAtDots(path);
+  std::vector<std::string> found;
+  const std::string described = state_.typeOf(parts[0]);
+  if (described.empty()) {
+    const ast::File* file = parts.size() == 1 && state_.imports(parts[0]) ? module(parts[0]) : nullptr;
+    for (size_t i = 0; file && i < file->statements.size(); ++i) {
+      const ast::Stmt& s = *file->statements[i];
+      if (isNamed(s) && s.name.text != "call") found.push_back(s.name.text);
+      if (s.kind == Kind::Import)
+        for (const ast::Name& n : s.names) found.push_back(n.text);
+    }
+    return found;
+  }
+  Type type = typeOf(described);
+  for (size_t i = 1; i < parts.size(); ++i) type = fieldType(type, parts[i]);
+  for (const ast::Stmt* s : declarations(type.module, type.name)) {
+    if (s->kind != Kind::Struct) continue;
+    for (const ast::Field& f : s->fields) found.push_back(f.name.text);
+  }
+  if (type.isTensor)
+    found.insert(found.end(), std::begin(kTensorMembers), std::end(kTensorMembers));
+  else if (!found.empty())
+    found.emplace_back("to");
+  return found;
+}
+
+std::string Names::documentation(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  const std::string in = dot == std::string::npos ? "" : path.substr(0, dot);
+  std::string text;
+  for (const ast::Stmt* s : declarations(in, path.substr(dot == std::string::npos ? 0 : dot + 1))) {
+    text += heading(sources_.text(s->span), *s) + "\n";
+    for (size_t begin = 0; begin < s->doc.size();) {
+      const size_t end = std::min(s->doc.find('\n', begin), s->doc.size());
+      std::string_view line = std::string_view(s->doc).substr(begin, end - begin);
+      while (line.starts_with(' ')) line.remove_prefix(1);
+      text += "    " + std::string(line) + "\n";
+      begin = end + 1;
+    }
+  }
+  return text;
+}
+
+Names::Type Names::typeOf(const std::string& described) const {
+  const std::string head = described.substr(0, described.find('['));
+  if (head.empty() || head[0] == '(' || head.find(' ') != std::string::npos) return {"", "", head.starts_with("the ")};
+  if (ir::dtypeNamed(head)) return {"", "", true};
+  const size_t dot = head.rfind('.');
+  if (dot == std::string::npos) return {"", head};
+  return {head.substr(0, dot), head.substr(dot + 1)};
+}
+
+Names::Type Names::fieldType(const Type& of, const std::string& field) {
+  for (const ast::Stmt* s : declarations(of.module, of.name)) {
+    for (const ast::Field& f : s->fields) {
+      if (f.name.text != field || !f.type) continue;
+      const auto& path = f.type->path;
+      if (path.size() == 2) return {path[0].text, path[1].text};
+      if (path.size() == 1 && !declarations(of.module, path[0].text).empty()) return {of.module, path[0].text};
+      return {"", "", path.size() == 1};
+    }
+  }
+  return {};
+}
+
+std::vector<const ast::Stmt*> Names::declarations(const std::string& in, const std::string& name) {
+  std::vector<const ast::Stmt*> found;
+  if (name.empty()) return found;
+  if (in.empty()) {
+    for (const auto& s : state_.declarations())
+      if (isNamed(*s) && s->name.text == name) found.push_back(s.get());
+    return found;
+  }
+  const ast::File* file = module(in);
+  if (!file) return found;
+  for (const auto& s : file->statements) {
+    if (isNamed(*s) && s->name.text == name) found.push_back(s.get());
+    if (s->kind != Kind::Import) continue;
+    for (const ast::Name& n : s->names) {
+      if (n.text == name && s->path.back().text != in) return declarations(s->path.back().text, name);
+    }
+  }
+  return found;
+}
+
+const ast::File* Names::module(const std::string& name) {
+  const auto known = modules_.find(name);
+  if (known != modules_.end()) return known->second.get();
+  const std::string ending = name + ".tl";
+  std::optional<uint32_t> source;
+  for (uint32_t i = 0; i < sources_.size() && !source; ++i) {
+    const std::string_view path = sources_.file(i).name();
+    if (path == ending || path.ends_with("/" + ending)) source = i;
+  }
+  if (!source) {
+    if (const auto text = frontend::stdModule(name)) source = sources_.add("std/" + ending, std::string(*text));
+  }
+  Diagnostics ignored;
+  auto& file = modules_[name];
+  if (source) file = frontend::parse(sources_, *source, ignored);
+  return file.get();
+}
+
+}  // namespace tenc::repl

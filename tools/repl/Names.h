@@ -1,0 +1,40 @@
+// What a session knows of a dotted name, `m.fc1.w` or `nn.linear`: what may follow it, and its documentation.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/Frontend.h"
+#include "tools/repl/KeptState.h"
+
+namespace tenc::repl {
+
+class Names {
+ public:
+  Names(const KeptState& state, SourceManager& sources) : state_(state), sources_(sources) {}
+
+  /// The names that may stand behind `path` and a dot: fields, members of tensors, what a module declares.
+  std::vector<std::string> members(const std::string& path);
+  /// Signatures and doc comments of the functions, structs and constants of a name; empty when there are none.
+  std::string documentation(const std::string& path);
+
+ private:
+  /// A struct, by the module that declares it ("" for the session) and its name; name "" for anything else.
+  struct Type {
+    std::string module, name;
+    bool isTensor = false;
+  };
+  Type typeOf(const std::string& described) const;
+  Type fieldType(const Type& of, const std::string& field);
+  std::vector<const ast::Stmt*> declarations(const std::string& module, const std::string& name);
+  /// The tree of a module that is imported or in the standard library; null for others.
+  const ast::File* module(const std::string& name);
+
+  const KeptState& state_;
+  SourceManager& sources_;
+  std::map<std::string, std::unique_ptr<ast::File>> modules_;
+};
+
+}  // namespace tenc::repl

@@ -1,0 +1,129 @@
+#include "tools/tenc/Progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace tenc::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kShownAfter = 2.0;  // seconds
+constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr std::string_view kErase = "\r\x1b[K";
+
+// A signal handler has no other way to know.
+constinit std::atomic<bool> lineStands{false};
+
+bool terminalErases() {
+  const char* term = std::getenv("TERM");
+  return isatty(STDERR_FILENO) == 1 && term && *term && std::string_view(term) != "dumb";
+}
+
+size_t columns() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void writeAll(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
+    if (n <= 0) return;
+    text.remove_prefix(static_cast<size_t>(n));
+  }
+}
+
+std::string duration(double seconds) {
+  const auto s = static_cast<long long>(std::min(seconds + 0.5, 1e15));
+  if (s < 60) return std::to_string(s) + " s";
+  if (s < 3600) return std::to_string(s / 60) + " min " + std::to_string(s % 60) + " s";
+  return std::to_string(s / 3600) + " h " + std::to_string(s % 3600 / 60) + " min";
+}
+
+double secondsSince(int64_t start) {
+  const auto now = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+  return static_cast<double>(now - start) * 1e-9;
+}
+
+}  // namespace
+
+std::string progressText(uint64_t trip, uint64_t trips, double seconds) {
+  const double rate = seconds > 0 ? static_cast<double>(trip) / seconds : 0;
+  std::string text = "trip " + std::to_string(trip);
+  if (trips > 0) {
+    const double share = static_cast<double>(trip) / static_cast<double>(trips);
+    text += " of " + std::to_string(trips) + " (" + std::to_string(static_cast<int>(100 * share)) + " %)";
+  }
+  char number[32];
+  std::snprintf(number, sizeof number, rate < 10 ? ", %.2f a second, " : ", %.0f a second, ", rate);
+  text += number;
+  if (trips > 0 && trip > 0) return text + duration(static_cast<double>(trips - trip) / rate) + " left";
+  return text + duration(seconds) + " so far";
+}
+
+ProgressLine::ProgressLine(bool wanted, rt::RunOptions& options) {
+  if (!wanted || !terminalErases()) return;
+  options.progress = &loop_;
+  options.print = [this, outer = std::move(options.print)](std::string_view text) {
+    const std::lock_guard lock(terminal_);
+    const bool stood = visible_;
+    erase();
+    if (outer) return outer(text);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    if (stood) std::fflush(stdout);  // before the line stands there again
+  };
+  thread_ = std::thread([this] { watch(); });
+}
+
+ProgressLine::~ProgressLine() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(terminal_);
+    ended_ = true;
+  }
+  ends_.notify_one();
+  thread_.join();
+  erase();
+}
+
+void ProgressLine::watch() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // signals are for the thread that runs
+  const int64_t begun = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+  std::unique_lock lock(terminal_);
+  while (!ends_.wait_for(lock, kTick, [this] { return ended_; })) {
+    const int64_t start = loop_.start.load();
+    const double seconds = secondsSince(start != 0 ? start : begun);
+    if (seconds < kShownAfter)
+      erase();
+    else
+      show(start != 0 ? progressText(loop_.trip.load(), loop_.trips.load(), seconds)
+                      : "running for " + duration(seconds));
+  }
+}
+
+void ProgressLine::show(const std::string& text) {
+  lineStands = visible_ = true;
+  writeAll(std::string(kErase) + text.substr(0, columns() - 1));
+}
+
+void ProgressLine::erase() {
+  if (!visible_) return;
+  writeAll(kErase);
+  lineStands = visible_ = false;
+}
+
+void eraseProgressNow() {
+  if (lineStands.load()) writeAll(kErase);
+}
+
+}  // namespace tenc::tool
