@@ -16,9 +16,9 @@ using ir::Value;
 namespace {
 
 constexpr int kNotCheap = 100;
-constexpr int kMostInlined = 64;  // ops inlined into one root along a path
-constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored for several users
-constexpr int kMostPieces = 9;  // a window of 3 x 3
+constexpr int kMostInlined = 64;   // ops inlined into one root along a path
+constexpr int kCheapTree = 4;      // ops that are recomputed rather than stored for several users
+constexpr int kMostPieces = 9;     // a window of 3 x 3
 constexpr int64_t kLoopDepth = 4;  // matrix products up to this inner dim are loops
 
 /// Whether a matrix product is a loop rather than a kernel of its own kind: of integers, or too shallow to be worth it.
@@ -284,9 +284,9 @@ class Analysis {
     for (const Value* o : v->op->operands()) {
       if (readsFrom(o, old)) return true;
     }
-    // The old value may itself be a view of what `v` reads.
+    // The old value may itself be a view of what `v` reads; not when it is made from single elements.
     const Node* p = nodeOf(old);
-    return p && p->role == Role::PassThrough;
+    return p && p->role == Role::PassThrough && old->op->operandCount() > 0 && old->op->operand(0)->type.rank() > 0;
   }
 
   void decide(Op& op, Node& n) {

@@ -115,8 +115,9 @@ def _define():
     WORKLOADS["gather_rows_50000x64"] = Workload(lambda r: [r.standard_normal((50000, 64)).astype(f32), r.integers(0, 50000, 20000)],
         *[lambda t, i: t[i].sum(1)] * 2)
 
-    from . import networks
+    from . import kernels, networks
     networks.define(WORKLOADS, Workload)
+    kernels.define(WORKLOADS, Workload)
 
 
 _define()

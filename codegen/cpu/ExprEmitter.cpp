@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <limits>
 
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/SharedFunction.h"
@@ -12,6 +13,8 @@ namespace tenc::codegen::cpu {
 using llvm::Value;
 
 namespace {
+
+constexpr int64_t kNarrowElements = int64_t{1} << 30;  // positions and what may be added to them have 32 bits
 
 uint64_t scratchOffset(const Kernel& kernel, size_t buffer) {
   uint64_t offset = 0;
@@ -162,6 +165,7 @@ void ExprEmitter::setReduced(uint32_t number, std::vector<Scalar> copies) {
 }
 
 void ExprEmitter::clearVar(size_t var) {
+  ++epoch_;
   uint64_t bit = uint64_t{1} << var;
   bound_ &= ~bit;
   for (size_t i = 0; i < memo_.size(); ++i)
@@ -333,6 +337,50 @@ Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {
   return llvm::ConstantVector::get(values);
 }
 
+/// The index of a term: negative ones counted from the end; out of range sets the fault and gives 0. An index that is
+/// the same for all lanes is checked once for all accesses and copies between two changes of variables.
+ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int copy, bool narrow) {
+  const bool shared = !isVector(t.index) && (!fromReduced_[t.index] || !reducedPerCopy_);
+  for (const CheckedIndex& c : checked_)
+    if (shared && c.epoch == epoch_ && c.term->index == t.index && c.term->extent == t.extent &&
+        c.term->size == t.size && c.term->fault == t.fault && c.narrow == narrow)
+      return c;
+  CheckedIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
+  const ir::DType from = stage_.exprs[t.index].dtype;
+  if (!narrow) {
+    if (c.index.repr != Repr::I64) c.index = emitCast(scalars_, c.index, from, ir::DType::I64);
+  } else if (ir::byteSize(from) == 8) {
+    // What 32 bits do not hold is out of range still when it is the nearest that they hold.
+    Value* v = LlvmScalars::value(c.index);
+    auto bound = [&](int64_t n) { return llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(n), true); };
+    auto most = std::numeric_limits<int32_t>::max();
+    if (t.extent >= 0 && ir::isSigned(from)) {
+      v = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v, bound(std::numeric_limits<int32_t>::min()));
+      v = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, v, bound(most));
+    } else if (t.extent >= 0) {
+      v = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v, bound(most));
+    }
+    c.index = scalars_.wrap(b_.CreateTrunc(v, v->getType()->getWithNewBitWidth(32)), Repr::I32);
+  } else if (c.index.repr != Repr::I32 || !ir::isSigned(from)) {
+    c.index = emitCast(scalars_, c.index, from, ir::DType::I64);
+    Value* v = LlvmScalars::value(c.index);
+    if (ir::byteSize(from) == 4)  // u32
+      v = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, v,
+                                   llvm::ConstantInt::get(v->getType(), std::numeric_limits<int32_t>::max()));
+    c.index = scalars_.wrap(b_.CreateTrunc(v, v->getType()->getWithNewBitWidth(32)), Repr::I32);
+  }
+  if (t.extent >= 0) {
+    double size = static_cast<double>(t.size != 0 ? t.size : t.extent);
+    Scalar wrapped = select(c.index < 0.0, c.index + size, c.index);
+    Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
+    scalars_.setFault(outside, t.fault);
+    c.index = select(outside, 0.0, wrapped);
+    c.inside = LlvmScalars::value(logicalNot(outside));
+  }
+  if (shared) checked_.push_back(c);
+  return c;
+}
+
 Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
   Value* sum = nullptr;
   auto both = [&](Value* x, Value* y, auto make) -> Value* {
@@ -342,20 +390,16 @@ Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
     }
     return make(x, y);
   };
+  // Vectors of positions in a small buffer are of 32 bits.
+  const bool narrow =
+      lanes() > 1 && kernel_.buffers[a.buffer].elements < kNarrowElements &&
+      std::any_of(a.terms.begin(), a.terms.end(), [&](const Access::Term& t) { return isVector(t.index); });
   for (const auto& t : a.terms) {
-    Scalar index = value(t.index, copy);
-    if (index.repr != Repr::I64) index = emitCast(scalars_, index, stage_.exprs[t.index].dtype, ir::DType::I64);
-    if (t.extent >= 0) {
-      double size = static_cast<double>(t.size != 0 ? t.size : t.extent);
-      Scalar wrapped = select(index < 0.0, index + size, index);
-      Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
-      scalars_.setFault(outside, t.fault);
-      index = select(outside, 0.0, wrapped);
-      Value* inside = LlvmScalars::value(logicalNot(outside));
-      inRange =
-          inRange == nullptr ? inside : both(inRange, inside, [&](Value* x, Value* y) { return b_.CreateAnd(x, y); });
-    }
-    Value* part = LlvmScalars::value(index * like(index, static_cast<double>(t.stride)));
+    const CheckedIndex at = checkedIndex(t, copy, narrow);
+    if (at.inside != nullptr)
+      inRange = inRange == nullptr ? at.inside
+                                   : both(inRange, at.inside, [&](Value* x, Value* y) { return b_.CreateAnd(x, y); });
+    Value* part = LlvmScalars::value(at.index * like(at.index, static_cast<double>(t.stride)));
     sum = sum == nullptr ? part : both(sum, part, [&](Value* x, Value* y) { return b_.CreateAdd(x, y); });
   }
   return sum;
@@ -492,10 +536,10 @@ Scalar ExprEmitter::load(const Expr& e, int copy) {
   } else if (!vectorTerm && step > 1 && step <= kMostStride && !(scalars_.shortCode && gathers(element))) {
     v = loadStrided(element, base, static_cast<int>(step), m);
   } else {
-    llvm::Type* indexType = kernel_.buffers[a.buffer].elements < (int64_t{1} << 30) ? b_.getInt32Ty() : b_.getInt64Ty();
+    llvm::Type* indexType = kernel_.buffers[a.buffer].elements < kNarrowElements ? b_.getInt32Ty() : b_.getInt64Ty();
     Value* index = step == 0 ? nullptr : laneOffsets(step, indexType);
     if (vectorTerm) {
-      Value* narrow = b_.CreateTrunc(run, llvm::FixedVectorType::get(indexType, static_cast<unsigned>(lanes())));
+      Value* narrow = b_.CreateSExtOrTrunc(run, llvm::FixedVectorType::get(indexType, static_cast<unsigned>(lanes())));
       index = index == nullptr ? narrow : b_.CreateAdd(index, narrow);
     }
     v = gather(element, base, index, m);
@@ -554,7 +598,10 @@ void ExprEmitter::store(const Store& s, int copy) {
   } else {
     auto* i64 = b_.getInt64Ty();
     Value* index = step == 0 ? nullptr : laneOffsets(step, i64);
-    if (vectorTerm) index = index == nullptr ? run : b_.CreateAdd(index, run);
+    if (vectorTerm) {
+      run = b_.CreateSExtOrTrunc(run, llvm::FixedVectorType::get(i64, static_cast<unsigned>(lanes())));
+      index = index == nullptr ? run : b_.CreateAdd(index, run);
+    }
     scatter(v, base, index, m);
   }
 }

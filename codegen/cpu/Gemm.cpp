@@ -194,6 +194,12 @@ class GemmEmitter {
     std::vector<Val> row(static_cast<size_t>(width));
     for (int64_t j = 0; j < width; ++j)
       row[static_cast<size_t>(j)] = load(at(b, j * plan_.lanes), !packed() && tail && j + 1 == width);
+    if (plan_.prefetchRows > 0) {
+      for (int64_t j = 0; j < width; ++j)
+        b_.CreateIntrinsic(
+            llvm::Intrinsic::prefetch, {pointer_},
+            {at(b, plan_.prefetchRows * p_.b.row + j * plan_.lanes), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    }
     for (int64_t i = 0; i < height; ++i) {
       Val x = splat(at(a, i * p_.a.row));
       for (int64_t j = 0; j < width; ++j) {

@@ -16,6 +16,11 @@ int64_t GemmPlan::tasks(const Product& p) const {
   return n;
 }
 
+namespace {
+/// Of all rows of B that one element's sum reads.
+int64_t bytesOf(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
+}  // namespace
+
 GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level) {
   const bool quick = level == Level::Quick;
   GemmPlan g;
@@ -37,6 +42,9 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
     // Narrow panels read one cache line of each row of B: they gain from packing sooner.
     g.pack = PackB::Rows;
   }
+
+  // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead.
+  if (!flat && p.b.row * size >= 512 && bytesOf(p) > (64 << 10)) g.prefetchRows = 8;
 
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
   const int64_t widest = g.stream ? vectors : quick ? 1 : wide ? 4 : 2;

@@ -29,6 +29,7 @@ struct GemmPlan {
   PackB pack = PackB::None;
   bool stream = false;  ///< 1 to 8 rows: whole rows of B are streamed, C is kept in memory
   int64_t rowTasks = 1, panelTasks = 1;
+  int64_t prefetchRows = 0;  ///< how far ahead the next rows of B are fetched
   bool panelsFirst = false;  ///< all of the batch goes through one panel of a common, large B before the next
   uint64_t packBytes = 0;    ///< scratch for one packed panel
   int64_t tasks(const Product& p) const;

@@ -85,8 +85,9 @@ Value* NativeEmitter::unlessInterrupted(Value* more) {
 
 /// Whether a loop surely has so few trips that nobody has to wait for it.
 bool NativeEmitter::isShort(const ir::Op& op) {
-  Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1));
-  constexpr int64_t kFew = int64_t{1} << 20;
+  Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1)), at = ranges_.of(op.regions[0]->args[0].get());
+  constexpr int64_t kFew = int64_t{1} << 22;
+  if (at.least >= 0 && at.most < kFew) return true;
   return lo.least > -kFew && lo.most < kFew && hi.least > -kFew && hi.most < kFew;
 }
 

@@ -2,11 +2,12 @@
 
 #include <llvm/Analysis/BasicAliasAnalysis.h>
 #include <llvm/Analysis/ScopedNoAliasAA.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Scalar.h>
 #include <llvm/Transforms/Scalar/GVN.h>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
@@ -342,39 +343,44 @@ namespace {
 /// x' = c ? v : max(x, y) from one trip to the next waits for three instructions; as x' = x > (c ? most : y) ? x :
 /// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged.
 void shortenRecurrences(llvm::Function& f) {
+  namespace pm = llvm::PatternMatch;
   std::vector<llvm::SelectInst*> choices;
   for (llvm::BasicBlock& block : f)
     for (llvm::Instruction& i : block)
       if (auto* s = llvm::dyn_cast<llvm::SelectInst>(&i); s != nullptr && s->getType()->isIntegerTy())
         choices.push_back(s);
   for (llvm::SelectInst* s : choices) {
+    auto carries = [&](Value* v) {
+      auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
+      return phi != nullptr && llvm::is_contained(phi->incoming_values(), s);
+    };
+    const unsigned bits = s->getType()->getIntegerBitWidth();
     for (unsigned side : {1u, 2u}) {
-      auto* extreme = llvm::dyn_cast<llvm::MinMaxIntrinsic>(s->getOperand(side));
-      if (extreme == nullptr || !extreme->hasOneUse()) continue;
-      Value *x = extreme->getLHS(), *y = extreme->getRHS();
-      auto carries = [&](Value* v) {
-        auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
-        return phi != nullptr && llvm::is_contained(phi->incoming_values(), s);
-      };
+      Value *extreme = s->getOperand(side), *x, *y;
+      llvm::CmpInst::Predicate beats;  // x is the result if it beats y
+      llvm::APInt limit;               // what nothing beats
+      if (pm::match(extreme, pm::m_SMax(pm::m_Value(x), pm::m_Value(y)))) {
+        beats = llvm::CmpInst::ICMP_SGT, limit = llvm::APInt::getSignedMaxValue(bits);
+      } else if (pm::match(extreme, pm::m_SMin(pm::m_Value(x), pm::m_Value(y)))) {
+        beats = llvm::CmpInst::ICMP_SLT, limit = llvm::APInt::getSignedMinValue(bits);
+      } else if (pm::match(extreme, pm::m_UMax(pm::m_Value(x), pm::m_Value(y)))) {
+        beats = llvm::CmpInst::ICMP_UGT, limit = llvm::APInt::getMaxValue(bits);
+      } else if (pm::match(extreme, pm::m_UMin(pm::m_Value(x), pm::m_Value(y)))) {
+        beats = llvm::CmpInst::ICMP_ULT, limit = llvm::APInt::getZero(bits);
+      } else {
+        continue;
+      }
       if (!carries(x)) std::swap(x, y);
-      if (!carries(x) || x == y) continue;
+      if (!extreme->hasOneUse() || !carries(x) || x == y) continue;
       llvm::IRBuilder<> b(s);
-      auto choice = [&](Value* first, Value* second) {
-        return b.CreateSelect(s->getCondition(), side == 1 ? second : first, side == 1 ? first : second);
+      auto choose = [&](Value* elsewhere) {  // y where the choice falls on this side
+        return b.CreateSelect(s->getCondition(), side == 1 ? y : elsewhere, side == 1 ? elsewhere : y, "", s);
       };
-      const bool largest =
-          extreme->getIntrinsicID() == llvm::Intrinsic::smax || extreme->getIntrinsicID() == llvm::Intrinsic::umax;
-      const unsigned bits = s->getType()->getIntegerBitWidth();
-      const llvm::APInt limit =
-          extreme->isSigned() ? largest ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits)
-          : largest ? llvm::APInt::getMaxValue(bits)
-                              : llvm::APInt::getZero(bits);
-      Value* bound = choice(b.getInt(limit), y);
-      Value* other = choice(s->getOperand(3 - side), y);
-      Value* beyond = b.CreateICmp(extreme->getPredicate(), x, bound);
-      s->replaceAllUsesWith(b.CreateSelect(beyond, x, other));
+      Value *bound = choose(b.getInt(limit)), *other = choose(s->getOperand(3 - side));
+      Value* next = b.CreateSelect(b.CreateICmp(beats, x, bound), x, other, "", s);
+      s->replaceAllUsesWith(next);
       s->eraseFromParent();
-      extreme->eraseFromParent();
+      llvm::RecursivelyDeleteTriviallyDeadInstructions(extreme);
       break;
     }
   }

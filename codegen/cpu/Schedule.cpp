@@ -41,6 +41,7 @@ double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int6
 
 int copiesFor(const Kernel& kernel, const Stage& stage, bool outer) {
   int cost = stageCost(kernel, stage);
+  if (stage.ordered && outer) return 4;  // an index is found once for all copies
   if (stage.reductions.empty()) return cost <= 4 ? 4 : cost <= 10 ? 2 : 1;
   if (outer) return cost <= 2 ? 16 : cost <= 4 ? 8 : cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
   return cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
@@ -292,7 +293,10 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
   int64_t extent = kernel.outer[s.outerVector];
   bool loops =
       std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
-  while (copies > 1 && extent < int64_t{copies} * s.lanes) copies /= 2;
+  const bool ordered =
+      std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return x.ordered; });
+  const int64_t least = ordered ? 2 : 1;  // blocks
+  while (copies > 1 && extent < least * copies * s.lanes) copies /= 2;
   if (quick) copies = 1;  // columns side by side: each has accumulators of its own either way
   if (quick) std::fill(s.heavy.begin(), s.heavy.end(), true);
   std::fill(s.copies.begin(), s.copies.end(), copies);
