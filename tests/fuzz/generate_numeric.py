@@ -136,7 +136,7 @@ class NumericOps:
         if kind == "det": return self.flat(f"det({a.name})", t, batch, error)
         if kind == "slogdet": return self.flat(f"slogdet({a.name}).1", t, batch, error)
         if kind == "power": return self.flat(f"matrix_power({a.name}, {r.choice([-1, 0, 1, 3])})", t, s, error)
-        if kind == "matrix_norm": return self.flat(f"matrix_norm({a.name})", t, batch, error)
+        if kind == "matrix_norm": return self.flat(f"matrix_norm({a.name}, ord: {r.choice(['2', 'inf'])})", t, batch, error)
         return self.flat(f"trace({a.name})", t, batch, error)
 
     def straddle(self):
