@@ -77,15 +77,16 @@ void bindBuffers(Group& g, const ir::Op* update) {
   const ir::Value* old = update ? update->operand(0) : nullptr;
   for (uint32_t i = 0; i < region.args.size(); ++i) {
     const ir::Value* arg = region.args[i].get();
+    const ir::Type& type = region.args[i]->type;
     if (isHostScalar(arg) && arg != old) {
       g.scalars[arg] = static_cast<uint32_t>(k.scalars.size());
-      k.scalars.push_back(arg->type.dtype);
+      k.scalars.push_back(type.dtype);
       k.scalarOperand.push_back(i);
       continue;
     }
     g.buffers[arg] = static_cast<uint32_t>(k.buffers.size());
     Buffer::Role role = arg == old ? Buffer::Role::InOut : Buffer::Role::Input;
-    k.buffers.push_back({arg->type.dtype, arg->type.size(), role});
+    k.buffers.push_back({type.dtype, type.size(), role});
     k.bufferOperand.push_back(static_cast<int32_t>(i));
     k.bufferResult.push_back(arg == old ? 0 : -1);
   }

@@ -372,7 +372,8 @@ Scalar logAddExp(Scalar a, Scalar b) {
 Scalar tanAnywhere(Scalar x) { return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), tan(x)); }
 
 /// Functions on f64 values; `fromFloats`: these were f32, and the result becomes one.
-Scalar ofDoubles(OpKind kind, Scalar x, const Scalar* y, bool fromFloats) {
+Scalar ofDoubles(OpKind kind, Scalar x, const Scalar* second, bool fromFloats) {
+  const Scalar y = second != nullptr ? *second : x;
   switch (kind) {
     case OpKind::Tan: return tanAnywhere(x);
     case OpKind::Asin: return asin(x, !fromFloats);
@@ -386,10 +387,10 @@ Scalar ofDoubles(OpKind kind, Scalar x, const Scalar* y, bool fromFloats) {
     case OpKind::Erf: return erf64(x);
     case OpKind::Erfc: return erfc64(x, !fromFloats);
     case OpKind::Cbrt: return cbrt(x);
-    case OpKind::Pow: return fromFloats ? powOfFloats(x, *y) : powOfDoubles(x, *y);
-    case OpKind::Atan2: return atan2(x, *y);
-    case OpKind::Hypot: return hypot(x, *y, !fromFloats);
-    case OpKind::LogAddExp: return logAddExp(x, *y);
+    case OpKind::Pow: return fromFloats ? powOfFloats(x, y) : powOfDoubles(x, y);
+    case OpKind::Atan2: return atan2(x, y);
+    case OpKind::Hypot: return hypot(x, y, !fromFloats);
+    case OpKind::LogAddExp: return logAddExp(x, y);
     case OpKind::Lgamma: return lgamma(x);
     case OpKind::Digamma: return digamma(x);
     default: assert(false && "no body for this op"); return x;

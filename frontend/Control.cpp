@@ -37,6 +37,7 @@ Lowering::Flow Lowering::lowerFrom(const Statements& list, size_t from, const Ta
   for (size_t i = from; i < list.size(); ++i) {
     if (!list[i]) continue;
     const ast::Stmt& s = *list[i];
+    if (tooDeep(s.span)) return flow;
     const bool last = i + 1 == list.size();
     const bool wanted = last && (tail ? tail->wanted : boundary_->wantsValue);
     const Tail here{&list, i + 1, tail, frame().scopes.size(), wanted};

@@ -79,13 +79,16 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
   return v;
 }
 
+bool Lowering::tooDeep(Span span) {
+  if (!stackIsLow()) return false;
+  if (!std::exchange(tooDeep_, true))
+    error(Code::E0105, span, "expressions and the calls in them nest too deeply").help("bind parts with `let`");
+  return true;
+}
+
 bool Lowering::spent(Span span) {
   if (diags.full()) return true;  // nobody reads more errors than that
-  if (stackIsLow()) {
-    if (!std::exchange(tooDeep_, true))
-      error(Code::E0105, span, "expressions and the calls in them nest too deeply").help("bind parts with `let`");
-    return true;
-  }
+  if (tooDeep(span)) return true;
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once

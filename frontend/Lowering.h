@@ -110,6 +110,8 @@ class Lowering {
   bool reportTooLarge(Span span);
   /// Counts one evaluation; true when the script has had as many as it may (E0105, said once).
   bool spent(Span span);
+  /// Whether little of the stack is left; reported once, at `span`.
+  bool tooDeep(Span span);
   Val notYet(Span span, std::string_view what);  ///< E0190
   using BranchFn = std::function<std::vector<Val>()>;
   /// What `body` makes, inside an `on` op.

@@ -151,7 +151,10 @@ Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
   switch (t.kind) {
     case TypeKind::Tuple:
       r.kind = Ty::Kind::Tuple;
-      for (const auto& e : t.args) r.elems.push_back(resolve(*e, g));
+      for (const auto& e : t.args) {
+        if (spent(e->span)) break;  // names of tuples of names of tuples grow without end
+        r.elems.push_back(resolve(*e, g));
+      }
       break;
     case TypeKind::List:
       r.kind = Ty::Kind::List;

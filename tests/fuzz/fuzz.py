@@ -33,6 +33,8 @@ ENGINES = {
 }
 SAME_AS_COMPILED = {"quick": "the level of code", "single": "the number of threads", "narrow": "the width of vectors",
                     "virtual": "the device"}
+# Programs that name devices run on two virtual ones.
+DEVICES = {"virtual": ["--virtual", "cuda=2:lazy", "--code", "full"], "single": ["--virtual", "cuda=2:sync", "--threads", "1", "--code", "full"]}
 
 
 def arguments():
@@ -56,6 +58,11 @@ def engines(seed):
     if A.all: return list(ENGINES)
     more = ["unfused"] if seed % 2 == 0 else []
     return ["interp", "compiled", "quick"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
+
+
+def flags(engine, text):
+    if "cuda:" not in text: return ENGINES[engine]
+    return DEVICES.get(engine, [*ENGINES[engine], "--virtual", "cuda=2"]) + ["--transfers=allow"]
 
 
 def results(text, flags):
@@ -88,7 +95,7 @@ def beyond(a, b, bound):
 
 def check(text, kinds):
     """What is wrong with how the program runs, or None."""
-    got = {k: results(text, ENGINES[k]) for k in kinds}
+    got = {k: results(text, flags(k, text)) for k in kinds}
     for k, v in got.items():
         if isinstance(v, str): return f"{k}: {v}"
     want = got.pop("interp")

@@ -8,11 +8,13 @@ each of its results (and its bound, when there is one) as rN.npy and bN.npy.
 """
 import random
 
+from generate_language import LanguageOps
 from generate_more import MoreOps
+from generate_numeric import EPS, NumericOps
 
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
-FLOATS = ["f32", "f32", "f32", "f64", "f16"]
-EPS = {"f16": 2.0 ** -10, "f32": 2.0 ** -23, "f64": 2.0 ** -52}
+FLOATS = ["f32", "f32", "f32", "f64", "f16", "bf16"]
+HALVES = ("f16", "bf16")
 DIMS = [0, 1, 1, 2, 3, 5, 7, 8, 15, 16, 17, 31, 33, 64, 65]
 FUNCTIONS = ["exp", "log1p", "sin", "cos", "tanh", "sigmoid", "erf", "exp2", "atan", "expm1"]
 
@@ -24,7 +26,7 @@ class Value:
     @property
     def exact(self): return self.bound is None
     @property
-    def is_float(self): return self.dtype[0] == "f"
+    def is_float(self): return self.dtype in FLOATS
 
 
 def size(shape):
@@ -33,7 +35,7 @@ def size(shape):
     return n
 
 
-class Program(MoreOps):
+class Program(MoreOps, NumericOps, LanguageOps):
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.lines, self.values, self.count, self.indent, self.seed = [], [], 0, "", seed
@@ -115,7 +117,7 @@ class Program(MoreOps):
         expr = f"{op}({a.name}, {b.name})" if op in ("max", "min") else f"{a.name} {op} {b.name}"
         bound = None
         if not (a.exact and b.exact):
-            if not a.is_float or a.dtype == "f16": return None
+            if not a.is_float or a.dtype in HALVES: return None
             ea, eb = a.bound or "0.0", b.bound or "0.0"
             eps = EPS[a.dtype]
             if op == "*": bound = f"abs({a.name}) * {eb} + abs({b.name}) * {ea} + {ea} * {eb} + abs({a.name} * {b.name}) * {2 * eps!r}"
@@ -177,7 +179,7 @@ class Program(MoreOps):
         if op == "sum" and not v.is_float: dtype = "u64" if v.dtype[0] == "u" else "i64"
         bound = None
         if op in ("sum", "mean") and v.is_float:
-            if v.dtype == "f16" or not v.small: return None  # a sum of what may overflow depends on its order
+            if v.dtype in HALVES or not v.small: return None  # a sum of what may overflow depends on its order
             scale = 1.0 if op == "sum" else 1.0 / k
             bound = f"sum(abs({v.name}), {args}) * {(k + 2) * EPS[v.dtype] * scale!r}"
         return self.let(f"{op}({v.name}, {args})", dtype, shape, bound, True)
@@ -281,10 +283,10 @@ class Program(MoreOps):
         return self.let(f"helper({v.name})", v.dtype, v.shape, None, False)
 
     def build(self, operations=14):
-        for line in self.DECLARATIONS: self.emit(line)
+        for line in self.DECLARATIONS + self.LANGUAGE: self.emit(line)
         for _ in range(self.r.randint(2, 4)): self.source()
         kinds = [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
-                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds()
+                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds()
         made = 0
         while made < operations:
             v = self.r.choice(kinds)()
@@ -294,6 +296,7 @@ class Program(MoreOps):
         self.save(self.values[-1])
         return "\n".join(self.lines) + "\n"
     def save(self, v):
-        self.emit(f'save("r{self.results}.npy", {v.name})')
-        if v.bound: self.emit(f'save("b{self.results}.npy", {v.bound})')
+        form = "f32({})" if v.dtype == "bf16" else "{}"  # .npy has no bf16
+        self.emit(f'save("r{self.results}.npy", {form.format(v.name)})')
+        if v.bound: self.emit(f'save("b{self.results}.npy", {form.format(v.bound)})')
         self.results += 1

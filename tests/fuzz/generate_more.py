@@ -2,10 +2,10 @@
 numbers, products, control flow, structs, functions. Each method returns a value, or None where nothing fits."""
 
 BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
-SAME_WIDTH = {"f16": ["i16", "u16"], "f32": ["i32", "u32"], "f64": ["i64", "u64"], "i32": ["u32"], "i64": ["u64"],
+SAME_WIDTH = {"f16": ["i16", "u16"], "bf16": ["i16", "u16"], "f32": ["i32", "u32"], "f64": ["i64", "u64"], "i32": ["u32"], "i64": ["u64"],
               "i8": ["u8"], "u16": ["i16"]}
-LARGEST = {"f16": "65504.0", "f32": "3.4028235e38", "f64": "1.7976931348623157e308"}
-TINY = {"f16": "6e-8", "f32": "1e-45", "f64": "5e-324"}
+LARGEST = {"f16": "65504.0", "bf16": "3.3895314e38", "f32": "3.4028235e38", "f64": "1.7976931348623157e308"}
+TINY = {"f16": "6e-8", "bf16": "1e-40", "f32": "1e-45", "f64": "5e-324"}
 
 
 def size(shape):
@@ -22,7 +22,7 @@ class MoreOps:
     def special(self):
         """NaN, infinities, signed zeros, the largest and the smallest values among small ones."""
         r = self.r
-        v = self.source(r.choice(["f32", "f32", "f64", "f16", "i8", "i16", "i32", "i64", "u8", "u32", "u64"]))
+        v = self.source(r.choice(["f32", "f32", "f64", "f16", "bf16", "i8", "i16", "i32", "i64", "u8", "u32", "u64"]))
         if not v.shape or not size(v.shape): return None
         if v.is_float: values = ["nan", "inf", "(-inf)", "(-0.0)", "0.0", LARGEST[v.dtype], f"(-{LARGEST[v.dtype]})", TINY[v.dtype]]
         else: values = [f"max_value({v.dtype})", f"min_value({v.dtype})", "0", "1"]
@@ -200,12 +200,12 @@ class MoreOps:
         if kind == "element":
             place = ", ".join(str(r.randrange(-d, d)) for d in s)
             return self.let(f"{v.name}[{place}]", v.dtype, (), None, v.small)
-        if kind == "scatter" and v.dtype not in ("bool", "f16"):
+        if kind == "scatter" and v.dtype not in ("bool", "f16", "bf16"):
             i = self.let(f"(arange({size(s)}) * 5 % {s[a]}).reshape({dims(s)})", "i64", s, None, True, keep=False).name
             u = self.source(v.dtype, s)
             return self.let(f"scatter({v.name}, {i}, {u.name}, axis: {a}, reduce: \"{r.choice(['set', 'add', 'max', 'min'])}\")", v.dtype, s, None, False)
         if kind in ("add", "set", "element_set"):
-            if v.dtype in ("bool", "f16"): return None
+            if v.dtype in ("bool", "f16", "bf16"): return None
             w = self.name()
             self.emit(f"var {w} = {v.name}")
             op = "+=" if kind == "add" else "="
@@ -292,8 +292,10 @@ class MoreOps:
             call = f"conv1d({{}}, {{}}, padding: {p}, stride: {s}, groups: {groups})"
             return self.let(call.format(a.name, b.name), "f32", (2, 6, (w + 2 * p - h) // s + 1), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {(4 * h + 2) * eps!r}")
         if k == 0: return None
-        a, b = self.source("f16", (n, k)), self.source("f16", (k, m))
-        return self.let(f"{a.name} @ {b.name}", "f16", (n, m), f"f16((abs(f32({a.name})) @ abs(f32({b.name}))) * {2.0 ** -9!r} + 1e-6)")
+        t = r.choice(["f16", "bf16"])
+        a, b = self.source(t, (n, k)), self.source(t, (k, m))
+        eps = {"f16": 2.0 ** -9, "bf16": 2.0 ** -6}[t]
+        return self.let(f"{a.name} @ {b.name}", t, (n, m), f"{t}((abs(f32({a.name})) @ abs(f32({b.name}))) * {eps!r} + 1e-6)")
 
     # ---- control flow, functions, structs
     def native(self):

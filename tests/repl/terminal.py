@@ -2,6 +2,7 @@
 # A loaded machine can deliver a key before the editor listens.
 # ALLOW_RETRIES: 3
 """The REPL on a terminal: prompts, editing, history, completion, Ctrl-C."""
+import atexit
 import os
 import pty
 import re
@@ -19,6 +20,14 @@ class Terminal:
             os.environ.update(TERM="xterm", XDG_STATE_HOME=home, HOME=home)
             os.execv(tenc, [tenc])
         self.seen = ""
+        atexit.register(self.end)
+
+    def end(self):
+        """A test that failed leaves no session behind, whatever runs in it."""
+        try:
+            if os.waitpid(self.pid, os.WNOHANG) == (0, 0): os.kill(self.pid, signal.SIGKILL)
+        except ChildProcessError:
+            pass
 
     def send(self, text):
         os.write(self.fd, text.encode())

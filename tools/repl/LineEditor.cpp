@@ -118,8 +118,8 @@ void LineEditor::open() {
   el_set(t.line, EL_PROMPT, prompt);
   el_set(t.line, EL_EDITOR, "emacs");
   el_set(t.line, EL_HIST, history, t.history);
-  using CommandFn = unsigned char (*)(EditLine*, int);
-  const CommandFn complete = [](EditLine* line, int) -> unsigned char {
+  using CommandFn = unsigned char (*)(EditLine*, wint_t);
+  const CommandFn complete = [](EditLine* line, wint_t) -> unsigned char {
     void* data = nullptr;
     el_get(line, EL_CLIENTDATA, &data);
     const LineInfo* info = el_line(line);
@@ -136,7 +136,8 @@ void LineEditor::open() {
     listInColumns(words);
     return CC_REDISPLAY;
   };
-  el_set(t.line, EL_ADDFN, "tenc-complete", "completes a name", complete);
+  // The narrow call copies both strings and never frees them.
+  el_wset(t.line, EL_ADDFN, L"tenc-complete", L"completes a name", complete);
   el_set(t.line, EL_BIND, "^I", "tenc-complete", nullptr);
   el_set(t.line, EL_BIND, "^R", "em-inc-search-prev", nullptr);
   el_source(t.line, nullptr);  // the user's ~/.editrc
