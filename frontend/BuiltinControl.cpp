@@ -93,10 +93,11 @@ Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
   Val like;
   k.l.inRegion(b.addRegion(never), [&] { like = row(); });
   std::vector<ir::Value*> leaves;
-  if (like.poison() || !k.l.leavesOf(like, leaves)) return Val::none();
+  const bool typed = !like.poison() && k.l.leavesOf(like, leaves);
   std::vector<ir::Type> types;
   for (const ir::Value* v : leaves) types.push_back(v->type);
   never->erase();
+  if (!typed) return Val::none();
   k.l.at(k.span);
   for (size_t i = 0; i < leaves.size(); ++i) {
     Dims shape = types[i].shape;

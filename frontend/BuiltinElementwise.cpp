@@ -61,17 +61,25 @@ std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, 
 
 namespace {
 
+/// The arguments; literals alone are of the dtype that is declared for the result.
+std::vector<Val> declared(BuiltinCall& k, std::initializer_list<std::string_view> names, bool always = false) {
+  std::vector<Val> operands;
+  for (const std::string_view name : names) operands.push_back(k[name]);
+  k.l.adoptDeclared(operands, k.expected, always);
+  return operands;
+}
+
 Val unary(BuiltinCall& k) {
   if (auto folded = foldElementwise(k.row.op, {k["x"]}, k.span)) return *folded;
-  return k.l.elementwise(k.row.op, {k["x"]}, k.span, k.row.name);
+  return k.l.elementwise(k.row.op, declared(k, {"x"}), k.span, k.row.name);
 }
 
 Val two(BuiltinCall& k) {
   if (auto folded = foldElementwise(k.row.op, {k["a"], k["b"]}, k.span)) return *folded;
-  return k.l.elementwise(k.row.op, {k["a"], k["b"]}, k.span, k.row.name);
+  return k.l.elementwise(k.row.op, declared(k, {"a", "b"}), k.span, k.row.name);
 }
 
-Val three(BuiltinCall& k) { return k.l.elementwise(k.row.op, {k["a"], k["b"], k["c"]}, k.span, k.row.name); }
+Val three(BuiltinCall& k) { return k.l.elementwise(k.row.op, declared(k, {"a", "b", "c"}), k.span, k.row.name); }
 
 /// Of bools the one bit there is, as the array API standard has it.
 Val invertBits(BuiltinCall& k) {
@@ -89,9 +97,10 @@ Val power(BuiltinCall& k) { return k.l.binary("**", k["a"], k["b"], k.span, k.sp
 /// A composition on every leaf of its only operand.
 template <class F>
 Val composed(BuiltinCall& k, bool floatsOnly, F f) {
-  return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+  return k.l.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (floatsOnly && !k.checkFloat(v[0])) return Val::none();
-    return k.result(f(v[0]));
+    ir::Value* made = f(v[0]);
+    return made ? k.result(made) : Val::none();
   });
 }
 
@@ -193,7 +202,8 @@ Val where(BuiltinCall& k) {
   if (c->type.dtype != DType::Bool) {
     return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(c->type));
   }
-  return selectLeaves(k, c, k["a"], k["b"]);
+  const std::vector<Val> choices = declared(k, {"a", "b"}, true);
+  return selectLeaves(k, c, choices[0], choices[1]);
 }
 
 Val bitcast(BuiltinCall& k) {

@@ -12,8 +12,17 @@ namespace {
 
 std::string number(int64_t i) { return std::to_string(i); }
 
+/// The tensor `x`; literals alone are of the dtype that is declared for the result.
+ir::Value* declaredTensor(BuiltinCall& k) {
+  std::vector<Val> x = {k["x"]};
+  k.l.adoptDeclared(x, k.expected);
+  ir::Value* v = k.l.tensorOf(x[0]);
+  k.l.at(k.span);
+  return v;
+}
+
 Val reshape(BuiltinCall& k) {
-  ir::Value* x = k.tensor("x");
+  ir::Value* x = declaredTensor(k);
   auto shape = k.l.constInts(k["shape"], "a shape");
   if (!x || !shape) return Val::none();
   int64_t known = 1, open = -1;
@@ -145,7 +154,7 @@ Val moveaxis(BuiltinCall& k) {
 }
 
 Val broadcastTo(BuiltinCall& k) {
-  ir::Value* x = k.tensor("x");
+  ir::Value* x = declaredTensor(k);
   auto shape = k.l.constShape(k["shape"]);
   if (!x || !shape) return Val::none();
   auto both = ir::broadcastShapes(x->type.shape, *shape);
@@ -234,6 +243,7 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
     k.l.error(Code::E0204, k.span, "`" + std::string(k.row.name) + "` needs at least one tensor");
     return {};
   }
+  k.l.adoptDeclared(elems, k.expected);
   auto dtype = k.l.commonDType(elems, k.span, k.row.name);
   if (!dtype) return {};
   for (const Val& e : elems) {
@@ -398,7 +408,7 @@ Val diagonal(BuiltinCall& k) {
 Val diag(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto offset = k.integer("k", 0);
-  if (!x || !offset) return Val::none();
+  if (!x || !offset || !k.inReach({*offset}, "k", k.span)) return Val::none();
   if (x->type.rank() == 1) return k.result(k.c.diagonalMatrix(x, *offset));
   if (x->type.rank() == 2) return k.result(k.c.diagonal(x, *offset));
   return k.fail(Code::E0202, "`diag` takes one or two dims, not " + ir::toString(x->type));

@@ -63,9 +63,12 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
         if (o.span.valid()) d.label(o.span, describe(o));
       }
       const bool toFloat = ir::isFloat(t) || ir::isFloat(own);
-      const Val& integer = ir::isFloat(own) ? *decides : v;
+      // An integer becomes a float, the narrower of two floats the wider.
+      const bool both = ir::isFloat(own) && ir::isFloat(t);
+      const bool other = both ? ir::byteSize(own) > ir::byteSize(t) : ir::isFloat(own);
+      const Val& integer = other ? *decides : v;
       if (toFloat && integer.span.valid()) {
-        const std::string name(ir::name(ir::isFloat(own) ? own : t));
+        const std::string name(ir::name(other ? own : t));
         d.help("nothing is converted silently: write `" + name + "(...)`",
                {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
                 {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
@@ -82,6 +85,23 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
     }
   }
   return t;
+}
+
+bool Lowering::changesDType(const Val& old, const Val& value, std::string_view op, Span span, Span declared) {
+  if (old.isTree() || value.isTree() || adoptsWholly(value) || adoptsWholly(old)) return false;
+  const auto is = ownDType(old), given = ownDType(value);
+  if (!is || !given || *is == *given) return false;
+  if (rankOf(value) == 0 && ir::isFloat(*is) && ir::isFloat(*given) && rankOf(old) > 0) return false;
+  const std::string left(ir::name(*is)), right(ir::name(*given));
+  auto d = error(Code::E0201, span, "`" + std::string(op) + "` updates " + left + " with " + right);
+  if (value.span.valid()) d.label(value.span, describe(value));
+  if (declared.valid()) d.note(declared, "it is " + left + " since its declaration, which may say `: " + right + "`");
+  if (*is != DType::Bool && value.span.valid()) {
+    d.help("nothing is converted silently: write `" + left + "(...)`",
+           {{Span{value.span.file, value.span.begin, value.span.begin}, left + "("},
+            {Span{value.span.file, value.span.end, value.span.end}, ")"}});
+  }
+  return true;
 }
 
 std::vector<ir::Value*> Lowering::together(const std::vector<Val>& operands, Span span, std::string_view opName) {

@@ -62,7 +62,7 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
       break;
     }
     case ExprKind::Array: v = evalArray(e, expected); break;
-    case ExprKind::Unary: v = evalUnary(e); break;
+    case ExprKind::Unary: v = evalUnary(e, expected); break;
     case ExprKind::Binary: v = evalBinary(e, expected); break;
     case ExprKind::Member: v = evalMember(e); break;
     case ExprKind::Call: v = callExpr(e, expected, nullptr); break;
@@ -124,18 +124,38 @@ Val Lowering::evalArray(const ast::Expr& e, const Ty* expected) {
   return ok ? v : Val::none();
 }
 
-Val Lowering::evalUnary(const ast::Expr& e) {
-  Val v = eval(*e.args[0]);
-  if (v.poison()) return v;
-  return elementwise(e.text == "not" ? OpKind::Not : OpKind::Neg, {v}, e.span, e.text);
+namespace {
+/// The dtype alone of a declared type: what operands of arithmetic are, whatever their shapes.
+std::optional<Ty> dtypeAlone(const Ty* expected) {
+  if (!expected || !expected->isTensor() || !expected->dtype) return std::nullopt;
+  Ty t;
+  t.kind = Ty::Kind::Tensor;
+  t.dtype = expected->dtype;
+  return t;
+}
+}  // namespace
+
+Val Lowering::evalUnary(const ast::Expr& e, const Ty* expected) {
+  if (e.text == "not") {
+    Val v = eval(*e.args[0]);
+    return v.poison() ? v : elementwise(OpKind::Not, {v}, e.span, e.text);
+  }
+  const std::optional<Ty> hint = dtypeAlone(expected);
+  std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};
+  if (operands[0].poison()) return operands[0];
+  adoptDeclared(operands, expected);
+  return elementwise(OpKind::Neg, operands, e.span, e.text);
 }
 
 Val Lowering::evalBinary(const ast::Expr& e, const Ty* expected) {
   if (e.text == "|>") return pipe(e, expected);
-  Val left = eval(*e.args[0]);
-  if (e.text == "and" || e.text == "or") return shortCircuit(e, left);
-  Val right = eval(*e.args[1]);
-  return binary(e.text, left, right, e.span, e.opSpan);
+  const bool arithmetic = std::string_view("+ - * / // % **").find(e.text) != std::string_view::npos;
+  const std::optional<Ty> hint = arithmetic ? dtypeAlone(expected) : std::nullopt;
+  std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};
+  if (e.text == "and" || e.text == "or") return shortCircuit(e, operands[0]);
+  operands.push_back(eval(*e.args[1], hint ? &*hint : nullptr));
+  if (hint) adoptDeclared(operands, expected);
+  return binary(e.text, operands[0], operands[1], e.span, e.opSpan);
 }
 
 Val Lowering::shortCircuit(const ast::Expr& e, const Val& left) {

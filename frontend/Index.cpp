@@ -467,6 +467,7 @@ Val assignIndex(Lowering& l, const Val& base, const ast::Expr& index, const Val&
   if (t == DType::Bool && value.is(Val::Kind::Bool)) {
     v = l.tensorOf(value);
   } else {
+    if (l.changesDType(Val::ofTensor(x, base.span), value, op, span, {})) return Val::none();
     auto common = l.commonDType({Val::ofTensor(x, base.span), value}, span, op);
     if (!common) return Val::none();
     v = l.tensorOf(value, common);

@@ -131,6 +131,16 @@ ir::Value* Lowering::constantTensor(const Val& array, DType t, const ir::Dims& s
   return half ? b().value(OpKind::Cast, {v}, {{"dtype", t}}) : v;
 }
 
+void Lowering::adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always) {
+  if (!expected || !expected->isTensor() || !expected->dtype || *expected->dtype == DType::Bool) return;
+  if (!std::all_of(operands.begin(), operands.end(), adoptsWholly)) return;
+  const auto isArray = [](const Val& v) { return v.is(Val::Kind::Array); };
+  if (!always && std::none_of(operands.begin(), operands.end(), isArray)) return;
+  const bool real = std::any_of(operands.begin(), operands.end(), hasFloat);
+  if (real && !ir::isFloat(*expected->dtype)) return;
+  if (ir::Value* t = tensorOf(operands[0], expected->dtype)) operands[0] = Val::ofTensor(t, operands[0].span);
+}
+
 ir::Value* Lowering::tensorOf(const Val& v, std::optional<DType> hint) {
   const ir::Loc outer = b().loc();  // what is made of the tensor belongs to the whole
   if (v.span.valid()) at(v.span);

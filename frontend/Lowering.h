@@ -148,7 +148,12 @@ class Lowering {
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
   Val settle(Val v, const Ty* expected = nullptr);
+  /// Operands that are all literals, at least one of them an array or `always`: the first becomes a tensor of the dtype
+  /// that is declared for their result, so that the others adopt it. Anything else stays as it is.
+  void adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always = false);
   /// The dtype that the operands of an elementwise op agree on by section 2 of the language; reports E0201.
+  /// Reports a value of another dtype than the variable, or the part of one, that `op` updates with it.
+  bool changesDType(const Val& old, const Val& value, std::string_view op, Span span, Span declared);
   std::optional<ir::DType> commonDType(const std::vector<Val>& operands, Span span, std::string_view opName);
   /// Operands made into tensors of one dtype and one shape; empty after an error (E0201, E0202).
   std::vector<ir::Value*> together(const std::vector<Val>& operands, Span span, std::string_view opName);
@@ -414,7 +419,7 @@ class Lowering {
   Val evalIndex(const ast::Expr& e);
   Val evalStruct(const ast::Expr& e);
   Val evalArray(const ast::Expr& e, const Ty* expected);
-  Val evalUnary(const ast::Expr& e);
+  Val evalUnary(const ast::Expr& e, const Ty* expected);
   Val evalBinary(const ast::Expr& e, const Ty* expected);
   Val shortCircuit(const ast::Expr& e, const Val& left);
   Val elementOf(const Val& list, const ast::Expr& e);

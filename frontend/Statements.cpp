@@ -195,12 +195,14 @@ void Lowering::lowerAssign(const ast::Stmt& s) {
   if (!s.target || !s.value) return;
   Ty hint;
   bool hinted = false;
-  if (s.target->kind == ExprKind::Name) {
-    if (Binding* binding = findLocal(s.target->text); binding && !binding->value.poison()) {
+  const ast::Expr* whole = s.target.get();
+  while (whole->kind == ExprKind::Index) whole = whole->args[0].get();
+  if (whole->kind == ExprKind::Name) {
+    if (Binding* binding = findLocal(whole->text); binding && !binding->value.poison()) {
       hint = typeOf(binding->value);
       // A shape that differs is reported against the variable, not against what makes the value.
       if (hint.isTensor()) hint.dims = std::nullopt;
-      hinted = true;
+      hinted = whole == s.target.get() || hint.isTensor();
     }
   }
   Val value = eval(*s.value, hinted ? &hint : nullptr);
@@ -283,6 +285,8 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
       }
       Val left = now;
       left.span = target.span;
+      const Binding* var = findLocal(root.text);
+      if (changesDType(left, value, op, s.opSpan, path.empty() && var ? var->span : Span{})) return Val::none();
       return binary(op.substr(0, op.size() - 1), left, value, s.span, s.opSpan);
     }
     const ast::Expr& access = *path[k];

@@ -12,6 +12,7 @@ namespace tenc::rt {
 namespace {
 
 constexpr int kPrecision = 8;
+constexpr uint8_t kBool = 12;
 constexpr int64_t kThreshold = 1000;
 constexpr int64_t kEdge = 3;
 constexpr size_t kLineWidth = 75;
@@ -119,16 +120,18 @@ struct Scientific {
   std::string whole, fraction, exponent;  ///< exponent with its sign, at least two digits
 };
 
-Scientific scientific(Float f) {
+/// Shortest digits, at most kPrecision after the point; where these are fewer than `fraction`, exact ones follow.
+Scientific scientific(Float f, size_t fraction = 0) {
   Digits d = shortest(f);
-  if (static_cast<int>(d.digits.size()) - 1 > kPrecision) {
+  const int digits = static_cast<int>(d.digits.size()) - 1, wanted = static_cast<int>(fraction);
+  if (digits > kPrecision || digits < wanted) {
     char buffer[64];
-    std::snprintf(buffer, sizeof buffer, "%.*e", kPrecision, std::fabs(f.value));
+    std::snprintf(buffer, sizeof buffer, "%.*e", wanted > 0 ? wanted : kPrecision, std::fabs(f.value));
     const std::string s = buffer;
     const size_t e = s.find('e');
-    d.digits = s.substr(0, 1) + s.substr(2, e - 2);
+    d.digits = s.substr(0, 1) + (s[1] == '.' ? s.substr(2, e - 2) : "");
     d.exponent = std::atoi(s.c_str() + e + 1);
-    while (d.digits.size() > 1 && d.digits.back() == '0') d.digits.pop_back();
+    while (d.digits.size() > fraction + 1 && d.digits.back() == '0') d.digits.pop_back();
   }
   char buffer[16];
   std::snprintf(buffer, sizeof buffer, "%c%02d", d.exponent < 0 ? '-' : '+', std::abs(d.exponent));
@@ -164,6 +167,7 @@ class ArrayFormat {
       prepareFloats(shown);
       return;
     }
+    width_ = dtype == kBool ? 5 : 0;  // NumPy's: room for False, also where every element is true
     for (const void* p : shown) width_ = std::max(width_, plain(p).size());
   }
   std::string operator()(const void* p) const {
@@ -177,7 +181,7 @@ class ArrayFormat {
   size_t left_ = 0, right_ = 0, fraction_ = 0, exponentDigits_ = 2;
 
   std::string plain(const void* p) const {
-    if (dtype_ == 12) return read<uint8_t>(p) ? "True" : "False";
+    if (dtype_ == kBool) return read<uint8_t>(p) ? "True" : "False";
     return intText(dtype_, p);
   }
 
@@ -231,8 +235,7 @@ class ArrayFormat {
       const size_t point = s.find('.');
       return std::string(left_ - point, ' ') + s + std::string(right_ - (s.size() - point - 1), ' ');
     }
-    Scientific s = scientific(f);
-    s.fraction.resize(fraction_, '0');
+    const Scientific s = scientific(f, fraction_);
     std::string exponent = s.exponent.substr(1);
     exponent.insert(0, exponentDigits_ - exponent.size(), '0');
     return padLeft(sign + s.whole, left_) + "." + s.fraction + "e" + s.exponent[0] + exponent;
