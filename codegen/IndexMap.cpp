@@ -191,7 +191,7 @@ Index throughStructural(const ir::Op& op, const Index& index) {
       }
       return out;
     }
-    default: assert(false && "not an affine structural op"); return index;
+    default: ir::lacksRule(op.kind, "affine index map");
   }
 }
 

@@ -81,6 +81,9 @@ class StageBuilder {
 
  private:
   ExprId compute(const ir::Value* v, const Index& index);
+  ExprId load(uint32_t buffer, const Affine& position, ir::DType t);
+  /// Element `index` of `v`, a strided view of a region argument.
+  ExprId loadView(const ir::Value* v, const std::vector<Affine>& index);
   ExprId elementwise(const ir::Op& op, const Index& index);
   ExprId piecewise(const ir::Op& op, const Index& index);
   ExprId unrolled(const ir::Op& op, const Index& index);

@@ -93,6 +93,9 @@ class Lowering {
     auto p = storage_->place(v);
     t.buffer = p.storage;
     t.byteOffset = p.byteOffset;
+    using ir::DType;
+    static_assert(abi::dtype::F16 == uint8_t(DType::F16) && abi::dtype::BF16 == uint8_t(DType::BF16) &&
+                  abi::dtype::F32 == uint8_t(DType::F32) && abi::dtype::F64 == uint8_t(DType::F64));
     t.dtype = static_cast<uint8_t>(v->type.dtype);
     t.shape = v->type.shape;
     t.device = v->type.place.isFree() ? "cpu" : std::string(m_.actual(v->type.place.device));

@@ -1,6 +1,5 @@
 #include "codegen/ScalarBodies.h"
 
-#include <cassert>
 #include <cmath>
 
 #include "codegen/ScalarMath.h"
@@ -351,10 +350,11 @@ Scalar intOp(ScalarBuilder& b, OpKind kind, std::span<const Scalar> v, DType t, 
     case OpKind::BitXor: return x ^ v[1];
     case OpKind::Shl:
     case OpKind::Shr: return shift(kind, x, v[1], isSigned);
-    default: assert(false && "no integer body for this op"); return x;
+    default: ir::lacksRule(kind, "scalar body for integers");
   }
 }
 
+/// Whether the op of 16-bit floats gives one of them, so that nothing needs rounding after it.
 bool exactInHalf(OpKind kind) {
   switch (kind) {
     case OpKind::Neg:

@@ -13,7 +13,7 @@ namespace tenc::codegen {
 Scalar emitElementwise(ScalarBuilder& b, ir::OpKind kind, ir::DType operand, ir::DType result,
                        std::span<const Scalar> args, uint32_t fault);
 
-/// Whether the op's value is the same whatever its dtype's rounding (so that nothing needs rounding after it).
+/// `cast` of TL, rounded to `to`.
 Scalar emitCast(ScalarBuilder& b, Scalar x, ir::DType from, ir::DType to);
 /// An f32 or f64 value rounded to the floating dtype `t` (identity for f32 held as f32 and f64 held as f64).
 Scalar roundTo(Scalar x, ir::DType t);

@@ -22,6 +22,20 @@ ExprId StageBuilder::add(Expr e) {
   return static_cast<ExprId>(stage.exprs.size() - 1);
 }
 
+ExprId StageBuilder::load(uint32_t buffer, const Affine& position, DType t) {
+  Expr e;
+  e.kind = Expr::Kind::Load;
+  e.dtype = t;
+  e.access = access(buffer, position);
+  return add(std::move(e));
+}
+
+ExprId StageBuilder::loadView(const ir::Value* v, const std::vector<Affine>& index) {
+  uint32_t buffer = 0;
+  auto position = viewPosition(v, index, buffer);
+  return position ? load(buffer, *position, v->type.dtype) : 0;
+}
+
 ExprId StageBuilder::constant(DType t, uint64_t bits) {
   for (ExprId e : constants_[bits]) {
     if (stage.exprs[e].dtype == t) return e;
@@ -120,13 +134,6 @@ ExprId StageBuilder::value(const ir::Value* v, const Index& index) {
 }
 
 ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
-  auto load = [&](uint32_t buffer, const Affine& position) {
-    Expr e;
-    e.kind = Expr::Kind::Load;
-    e.dtype = v->type.dtype;
-    e.access = access(buffer, position);
-    return add(std::move(e));
-  };
   if (auto it = group_.saved.find(v); it != group_.saved.end()) {
     // A scratch row is addressed by the inner loop variables alone.
     Affine position;
@@ -136,7 +143,7 @@ ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
       position.add(Affine::variable(outer + i), step);
       step *= group_.space.inner[i];
     }
-    return load(it->second, position);
+    return load(it->second, position, v->type.dtype);
   }
   if (auto it = group_.scalars.find(v); it != group_.scalars.end()) {
     Expr e;
@@ -146,7 +153,7 @@ ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
     return add(std::move(e));
   }
   if (auto it = group_.buffers.find(v); it != group_.buffers.end())
-    return load(it->second, linearise(index, v->type.shape));
+    return load(it->second, linearise(index, v->type.shape), v->type.dtype);
   if (!v->op) {
     fail("a value from outside the fused region");
     return 0;
@@ -325,14 +332,7 @@ ExprId StageBuilder::gather(const ir::Op& o, const Index& index) {
     if (next == at) next += indexRank;
     source[d] = result[next++];
   }
-  uint32_t buffer = 0;
-  auto position = viewPosition(table, source, buffer);
-  if (!position) return 0;
-  Expr e;
-  e.kind = Expr::Kind::Load;
-  e.dtype = table->type.dtype;
-  e.access = access(buffer, *position);
-  return add(std::move(e));
+  return loadView(table, source);
 }
 
 ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
@@ -349,14 +349,7 @@ ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
     if (stopped()) return 0;
     position[axis].add(term(start, size - sizes[i] + 1, size, number));
   }
-  uint32_t buffer = 0;
-  auto at = viewPosition(source, position, buffer);
-  if (!at) return 0;
-  Expr e;
-  e.kind = Expr::Kind::Load;
-  e.dtype = source->type.dtype;
-  e.access = access(buffer, *at);
-  return add(std::move(e));
+  return loadView(source, position);
 }
 
 StageBuilder::Side StageBuilder::sideOf(const Affine& a, int64_t lo, int64_t hi) {

@@ -146,5 +146,7 @@ struct File { uint32_t source = 0; std::vector<StmtPtr> statements; };
 
 /// For `--emit=ast`: an indented tree, one node a line.
 std::string print(const File& f);
+/// The string literal of TL that holds `text`; `holeless`: its braces are doubled, so that they begin no hole.
+std::string quoted(std::string_view text, bool holeless = false);
 
 }  // namespace tenc::ast

@@ -13,20 +13,6 @@ std::string joined(const std::vector<Name>& path) {
   return s;
 }
 
-std::string quoted(const std::string& text) {
-  std::string s = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '\n': s += "\\n"; break;
-      case '\t': s += "\\t"; break;
-      case '"': s += "\\\""; break;
-      case '\\': s += "\\\\"; break;
-      default: s += c; break;
-    }
-  }
-  return s + "\"";
-}
-
 std::string shown(const Pattern& p) {
   if (!p.isTuple) return p.name.text;
   std::string s = "(";
@@ -248,6 +234,23 @@ class Printer {
 };
 
 }  // namespace
+
+std::string quoted(std::string_view text, bool holeless) {
+  std::string s = "\"";
+  for (const char c : text) {
+    switch (c) {
+      case '\n': s += "\\n"; break;
+      case '\t': s += "\\t"; break;
+      case '"': s += "\\\""; break;
+      case '\\': s += "\\\\"; break;
+      default:
+        if (holeless && (c == '{' || c == '}')) s += c;
+        s += c;
+        break;
+    }
+  }
+  return s + "\"";
+}
 
 std::string print(const File& f) {
   Printer p;

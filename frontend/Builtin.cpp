@@ -42,11 +42,6 @@ const std::vector<std::string_view>& builtinNames() {
   return kNames;
 }
 
-BuiltinDoc builtinDoc(std::string_view name) {
-  const BuiltinRow* row = findRow(name);
-  return row ? BuiltinDoc{row->signature, row->doc} : BuiltinDoc{};
-}
-
 std::vector<OpDoc> operations() {
   std::vector<OpDoc> docs;
   for (auto* r : sortedRows()) {

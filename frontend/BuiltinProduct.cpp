@@ -53,14 +53,30 @@ Val outer(BuiltinCall& k) {
   return k.result(k.c.mul(k.c.reshape(p->a, {p->a->type.size(), 1}), k.c.reshape(p->b, {1, p->b->type.size()})));
 }
 
-Val vecdot(BuiltinCall& k) {
+/// Operands a and b broadcast to one shape, and an axis of it; reports when they are none.
+struct Vectors {
+  ir::Value* a = nullptr;
+  ir::Value* b = nullptr;
+  int64_t axis = 0;
+  const Dims& shape() const { return a->type.shape; }
+};
+std::optional<Vectors> vectors(BuiltinCall& k) {
   auto p = pair(k);
-  if (!p || !k.checkRank(p->a, 1) || !k.checkRank(p->b, 1)) return Val::none();
+  if (!p || !k.checkRank(p->a, 1) || !k.checkRank(p->b, 1)) return std::nullopt;
   auto shape = ir::broadcastShapes(p->a->type.shape, p->b->type.shape);
-  if (!shape) return misfit(k, *p);
+  if (!shape) {
+    misfit(k, *p);
+    return std::nullopt;
+  }
   auto axis = k.axis("axis", static_cast<int64_t>(shape->size()), -1);
-  if (!axis) return Val::none();
-  return k.result(k.c.cast(k.c.reduce(OpKind::Sum, k.c.mul(p->a, p->b), {*axis}, false), p->a->type.dtype));
+  if (!axis) return std::nullopt;
+  return Vectors{k.c.broadcastTo(p->a, *shape), k.c.broadcastTo(p->b, *shape), *axis};
+}
+
+Val vecdot(BuiltinCall& k) {
+  const auto v = vectors(k);
+  if (!v) return Val::none();
+  return k.result(k.c.cast(k.c.reduce(OpKind::Sum, k.c.mul(v->a, v->b), {v->axis}, false), v->a->type.dtype));
 }
 
 Val tensordot(BuiltinCall& k) {
@@ -228,15 +244,11 @@ Val einsum(BuiltinCall& k) {
 }
 
 Val cross(BuiltinCall& k) {
-  auto p = pair(k);
-  if (!p || !k.checkRank(p->a, 1) || !k.checkRank(p->b, 1)) return Val::none();
-  auto shape = ir::broadcastShapes(p->a->type.shape, p->b->type.shape);
-  if (!shape) return misfit(k, *p);
-  auto axis = k.axis("axis", static_cast<int64_t>(shape->size()), -1);
-  if (!axis) return Val::none();
-  if ((*shape)[*axis] != 3)
-    return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + ir::toString(*shape));
-  return k.result(k.c.cross(k.c.broadcastTo(p->a, *shape), k.c.broadcastTo(p->b, *shape), *axis));
+  const auto v = vectors(k);
+  if (!v) return Val::none();
+  if (v->shape()[static_cast<size_t>(v->axis)] != 3)
+    return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + ir::toString(v->shape()));
+  return k.result(k.c.cross(v->a, v->b, v->axis));
 }
 
 constexpr BuiltinRow kRows[] = {

@@ -1,9 +1,10 @@
 // The state of one lowering run, and what its files share. Lowering interprets the syntax tree abstractly: walking a
 // body with concrete dims emits IR and reports type errors on the way. Poison never causes a second error.
 //
-// Files: Lower.cpp (entry, units), Scope.cpp, Types.cpp, Unify.cpp, Functions.cpp, Calls.cpp, Expr.cpp, Operators.cpp,
-// Trees.cpp, Statements.cpp, Control.cpp, Args.cpp, Values.cpp; and by topic the built-in operations: Builtin*.cpp,
-// Index.cpp, Format.cpp.
+// Files: Lower.cpp (entry, units); names and types in Scope, Types, Aliases, Unify, Devices; functions and calls in
+// Functions, Calls, Args, Vmap (with Batch*); statements in Statements, Control, Loops, Regions; expressions in Expr,
+// Operators, Elementwise, Literals, Index (with Subscripts), Trees, Format; built-in operations by topic in Builtin*,
+// what they are made of in Compose*; names from elsewhere in Familiar; the REPL's values in SessionValues.
 #pragma once
 #include <functional>
 #include <list>
@@ -343,7 +344,6 @@ class Lowering {
   Val aliasWith(const ast::Expr& given, const ast::Expr& callee);
   const ast::TypeExpr& expanded(const ast::TypeExpr& t, const Generics& g);
   std::map<std::pair<const ast::TypeExpr*, const Unit*>, ast::TypePtr> expandedAliases_;
-  std::optional<Ty> typeOfVal(const Val& type);
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
   /// Which struct, without arguments and fields.
   std::shared_ptr<const Ty> structType(const StructDecl& decl);
@@ -577,11 +577,6 @@ bool isTransform(std::string_view name);
 bool isBuiltin(std::string_view name);
 /// Names of all built-ins, for "did you mean".
 const std::vector<std::string_view>& builtinNames();
-/// How a built-in is called and one sentence on it, for `:doc` and the language server; empty for unknown names.
-struct BuiltinDoc {
-  std::string_view signature, doc;
-};
-BuiltinDoc builtinDoc(std::string_view name);
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args);
 /// Constants of ops.md that are no functions: pi, inf, nan; poison for others.
 std::optional<Val> builtinConstant(std::string_view name, Span span);

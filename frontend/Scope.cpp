@@ -4,6 +4,7 @@
 
 #include "frontend/Lowering.h"
 #include "frontend/Scan.h"
+#include "support/Text.h"
 
 namespace tenc::frontend {
 
@@ -177,30 +178,12 @@ std::vector<std::string> Lowering::visibleNames() {
   return names;
 }
 
-namespace {
-/// Edit distance with insertions, deletions, substitutions (Levenshtein).
-size_t distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t above = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-}  // namespace
-
 std::string Lowering::nearest(std::string_view name, const std::vector<std::string>& names) {
   std::string best;
   size_t least = name.size() <= 3 ? 2 : 3;
   for (const std::string& n : names) {
     if (n.size() >= name.size() + least || name.size() >= n.size() + least) continue;
-    const size_t d = distance(name, n);
+    const size_t d = editDistance(name, n);
     if (d > 0 && d < least && d < name.size()) {
       least = d;
       best = n;

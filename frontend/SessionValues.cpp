@@ -10,22 +10,6 @@ namespace {
 
 constexpr std::string_view kInputPrefix = "__kept";
 
-std::string quoted(const std::string& text) {
-  std::string s = "\"";
-  for (const char c : text) {
-    switch (c) {
-      case '\n': s += "\\n"; break;
-      case '\t': s += "\\t"; break;
-      case '"': s += "\\\""; break;
-      case '\\': s += "\\\\"; break;
-      case '{': s += "{{"; break;
-      case '}': s += "}}"; break;
-      default: s += c; break;
-    }
-  }
-  return s + "\"";
-}
-
 std::string integerText(Int v, ir::DType t) {
   std::string s = v < 0 ? "(-" + toString(-v) + ")" : toString(v);
   return t == ir::DType::I64 ? s : std::string(ir::name(t)) + "(" + s + ")";
@@ -60,7 +44,7 @@ class ValueText {
       case Kind::Int: return integerText(v.integer, v.dtype);
       case Kind::Float: return floatText(v.real, v.dtype);
       case Kind::Bool: return v.boolean ? "true" : "false";
-      case Kind::String: return quoted(v.text);
+      case Kind::String: return ast::quoted(v.text, true);
       case Kind::DType: return std::string(ir::name(v.dtype));
       case Kind::Device: return v.device.of || v.device.name.starts_with("$") ? "" : v.device.name;
       case Kind::Pack: return elements(v, "zeros([", "]).shape");

@@ -118,16 +118,4 @@ Ty Lowering::typeOf(const Val& v) {
   return t;
 }
 
-std::optional<Ty> Lowering::typeOfVal(const Val& type) {
-  if (type.is(Val::Kind::Type) && type.type) return *type.type;
-  if (type.is(Val::Kind::DType)) {
-    Ty t;
-    t.kind = Ty::Kind::Tensor;
-    t.dtype = type.dtype;
-    t.dims = ir::Dims{};
-    return t;
-  }
-  return std::nullopt;
-}
-
 }  // namespace tenc::frontend

@@ -33,14 +33,13 @@ std::optional<Dims> broadcastShapes(std::span<const int64_t> a, std::span<const 
 std::string verify(const Module& m);
 
 std::string print(const Module& m, bool withSpans = false);
-std::string print(const Func& f);
 /// Parses the printed form. Errors are reported as E0101 with spans in file `file` of `sources`.
 std::unique_ptr<Module> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags);
 
 /// Deep copies. `map` gives, and gets, the copies of values.
 using ValueMap = std::unordered_map<const Value*, Value*>;
 Op* clone(const Op& op, Builder& at, ValueMap& map);
-void cloneInto(const Region& from, Region& to, ValueMap& map);   ///< args are mapped by the caller or added
+void cloneInto(const Region& from, Region& to, ValueMap& map);  ///< args are mapped by the caller or added
 std::unique_ptr<Module> clone(const Module& m);
 
 }  // namespace tenc::ir

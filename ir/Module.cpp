@@ -151,10 +151,6 @@ void Op::set(std::string_view name, Attr value) {
   attrs_.emplace_back(std::string(name), std::move(value));
 }
 
-void Op::removeAttr(std::string_view name) {
-  std::erase_if(attrs_, [&](const auto& attr) { return attr.first == name; });
-}
-
 int64_t Op::intAttr(std::string_view name, int64_t otherwise) const {
   const Attr* a = find(name);
   const auto* v = a != nullptr ? std::get_if<int64_t>(a) : nullptr;

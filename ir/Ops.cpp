@@ -1,6 +1,9 @@
 #include "ir/Ops.h"
 
 #include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <unordered_map>
 
 namespace tenc::ir {
@@ -25,6 +28,12 @@ std::optional<OpKind> opNamed(std::string_view mnemonic) {
   auto it = byName.find(mnemonic);
   if (it == byName.end()) return std::nullopt;
   return it->second;
+}
+
+void lacksRule(OpKind k, std::string_view what) {
+  std::fprintf(stderr, "tenc: internal error: `%s` has no %s\n", std::string(opInfo(k).mnemonic).c_str(),
+               std::string(what).c_str());
+  std::abort();
 }
 
 }  // namespace tenc::ir

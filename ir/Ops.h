@@ -96,5 +96,7 @@ struct OpInfo {
 };
 const OpInfo& opInfo(OpKind k);
 std::optional<OpKind> opNamed(std::string_view mnemonic);
+/// Ends the process with an internal error: the op has a row here, but a room lacks its rule (`what`: "scalar body").
+[[noreturn]] void lacksRule(OpKind k, std::string_view what);
 
 }  // namespace tenc::ir

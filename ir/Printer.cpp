@@ -200,10 +200,4 @@ std::string print(const Module& m, bool withSpans) {
   return p.take();
 }
 
-std::string print(const Func& f) {
-  Printer p(f.module, false);
-  p.func(f);
-  return p.take();
-}
-
 }  // namespace tenc::ir

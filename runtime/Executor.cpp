@@ -12,7 +12,6 @@
 #include "runtime/PendingCopies.h"
 #include "runtime/cpu/Arena.h"
 #include "runtime/cpu/ThreadPool.h"
-#include "runtime/virtual/VirtualDevice.h"
 
 namespace tenc::rt {
 namespace {

@@ -81,25 +81,28 @@ std::string jsonQuote(std::string_view text) {
   return out;
 }
 
-void NearestName::consider(std::string_view candidate) {
-  const size_t n = word_.size(), m = candidate.size();
-  if (n > 64 || m > 64 || m == 0) return;
-  // Optimal string alignment distance: edits, and swaps of neighbours.
+size_t editDistance(std::string_view a, std::string_view b) {
+  const size_t n = a.size(), m = b.size();
   std::vector<size_t> beforeLast(m + 1), last(m + 1), row(m + 1);
   for (size_t j = 0; j <= m; ++j) last[j] = j;
   for (size_t i = 1; i <= n; ++i) {
     row[0] = i;
     for (size_t j = 1; j <= m; ++j) {
-      const bool same = word_[i - 1] == candidate[j - 1];
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (same ? 0 : 1)});
-      if (i > 1 && j > 1 && word_[i - 1] == candidate[j - 2] && word_[i - 2] == candidate[j - 1])
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         row[j] = std::min(row[j], beforeLast[j - 2] + 1);
     }
     beforeLast.swap(last);
     last.swap(row);
   }
-  const size_t distance = last[m];
-  if (distance > std::max<size_t>(1, n / 3) || distance >= distance_) return;
+  return last[m];
+}
+
+void NearestName::consider(std::string_view candidate) {
+  constexpr size_t kLongest = 64;
+  if (word_.size() > kLongest || candidate.size() > kLongest || candidate.empty()) return;
+  const size_t distance = editDistance(word_, candidate);
+  if (distance > std::max<size_t>(1, word_.size() / 3) || distance >= distance_) return;
   distance_ = distance;
   best_ = candidate;
 }

@@ -21,6 +21,9 @@ size_t findInvalidUtf8(std::string_view text);
 /// `text` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string jsonQuote(std::string_view text);
 
+/// Optimal string alignment distance: edits of one character, and swaps of neighbours.
+size_t editDistance(std::string_view a, std::string_view b);
+
 /// The candidate nearest to `word` by edit distance, or "" when none is near enough to be what was meant.
 class NearestName {
  public:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Fails when the sources leave the layout that docs/architecture.md gives them: a file of more than 800 lines; a file
-outside of the targets, the tools and the table of devices that names a kind of device; a library or tool that setup.sh
-installs and docs/dependencies.md does not list, or the other way round. Closes with `N passed, N failed`."""
+outside of the targets, the tools and the table of devices that names a kind of device; a room that CMake lets know other
+rooms than the page's table says; a library or tool that setup.sh installs and docs/dependencies.md does not list, or the
+other way round. Closes with `N passed, N failed`."""
 import pathlib
 import re
 import sys
@@ -28,6 +29,26 @@ def packages():
     return set(script), listed
 
 
+def rooms():
+    """For each room, those that it may include by CMake and by the table of docs/architecture.md."""
+    built, told = {}, {}
+    for path in sorted(ROOT.rglob("CMakeLists.txt")):
+        if "build" in path.relative_to(ROOT).parts:
+            continue
+        for call in re.findall(r"^tenc_room\(([^)]*)\)", path.read_text(), re.M):
+            words = call.split()
+            folder = {w: words[i + 1] for i, w in enumerate(words[:-1])}["FOLDER"]
+            known, keep = set(), False
+            for w in words:
+                keep = w in ("KNOWS", "PRIVATE_KNOWS") or (keep and not w.isupper())
+                if keep and not w.isupper():
+                    known.add(w.replace("_", "/"))
+            built[folder] = known
+    for folder, cell in re.findall(r"^\| `([\w/]+)/` \|.*\|([^|]*)\|$", (ROOT / "docs/architecture.md").read_text(), re.M):
+        told[folder] = set(re.findall(r"`([\w/]+)`", cell))
+    return built, told
+
+
 def main():
     problems, checked = [], 0
     for room in ROOMS:
@@ -41,6 +62,11 @@ def main():
                 problems.append(f"{name} has {text.count(chr(10))} lines; {MOST_LINES} are the most")
             if path.suffix in (".cpp", ".h") and not name.startswith(TARGETS) and re.search("cuda", without_comments(text), re.I):
                 problems.append(f"{name} names CUDA: only targets, tools and the table of devices do")
+    built, told = rooms()
+    checked += len(built)
+    for room in sorted(built):
+        if built[room] != told.get(room):
+            problems.append(f"{room}/ knows {sorted(built[room])} by CMake and {sorted(told.get(room, []))} by docs/architecture.md")
     installed, listed = packages()
     checked += len(installed)
     problems += [f"setup.sh installs {p}, which docs/dependencies.md does not list" for p in sorted(installed - listed)]

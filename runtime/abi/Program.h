@@ -31,7 +31,12 @@ inline constexpr BufferId kNoBuffer = ~0u;
 /// addresses of two buffers (Step::swaps), so a buffer's address is looked up at each step.
 struct Buffer { uint32_t device = 0; uint64_t offset = 0; uint64_t bytes = 0; };
 
-/// A typed view for host effects: dtype code as in ir::DType, dense row-major.
+/// The dtype codes that the runtime itself looks at; all codes are those of ir::DType.
+namespace dtype {
+inline constexpr uint8_t F16 = 0, BF16 = 1, F32 = 2, F64 = 3;
+}
+
+/// A typed view for host effects and library calls: a dtype code, dense row-major.
 struct TensorRef { BufferId buffer = kNoBuffer; uint64_t byteOffset = 0; uint8_t dtype = 0; std::vector<int64_t> shape; std::string device; };
 
 /// What a kernel does with an argument; `None`: the value has no elements.

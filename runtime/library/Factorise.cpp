@@ -18,31 +18,28 @@ struct LuWork {
 };
 
 template <class T>
-Plan planPivotsOf(const Call& call) {
-  const int n = columns(call.operands[0]);
-  return {batch(call.operands[0], 2), cubic(n, 0.7), LuWork<T>(Scratch(), n).bytes};
-}
-Plan planPivots(const Call& call) { return TENC_FOR_PRECISION(call, planPivotsOf, call); }
-
-template <class T>
-Failure runPivotsOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int n = columns(call.operands[0]);
-  LuWork<T> w(Scratch(scratch), n);
-  std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
-  int info = 0;
-  if (n > 0) lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
-  T* pivots = part<T>(call, buffers, 1, item, 1);
-  T sign = 1;
-  for (int i = 0; i < n; ++i) {
-    pivots[i] = w.a[int64_t{i} * n + i];
-    if (w.pivots[i] != i + 1) sign = -sign;
+struct Pivots {
+  static Plan plan(const Call& call) {
+    const int n = columns(call.operands[0]);
+    return {batch(call.operands[0], 2), cubic(n, 0.7), LuWork<T>(Scratch(), n).bytes};
   }
-  *part<T>(call, buffers, 2, item, 0) = sign;
-  return Failure::None;
-}
-Failure runPivots(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runPivotsOf, call, buffers, item, scratch);
-}
+
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int n = columns(call.operands[0]);
+    LuWork<T> w(Scratch(scratch), n);
+    std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    int info = 0;
+    if (n > 0) lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
+    T* pivots = part<T>(call, buffers, 1, item, 1);
+    T sign = 1;
+    for (int i = 0; i < n; ++i) {
+      pivots[i] = w.a[int64_t{i} * n + i];
+      if (w.pivots[i] != i + 1) sign = -sign;
+    }
+    *part<T>(call, buffers, 2, item, 0) = sign;
+    return Failure::None;
+  }
+};
 
 // ---- inverse: that of the transpose is the transpose of the inverse
 
@@ -55,29 +52,26 @@ struct InverseWork {
 };
 
 template <class T>
-Plan planInverseOf(const Call& call) {
-  const int n = columns(call.operands[0]);
-  return {batch(call.operands[0], 2), cubic(n, 2), InverseWork<T>(Scratch(), n).bytes};
-}
-Plan planInverse(const Call& call) { return TENC_FOR_PRECISION(call, planInverseOf, call); }
+struct Inverse {
+  static Plan plan(const Call& call) {
+    const int n = columns(call.operands[0]);
+    return {batch(call.operands[0], 2), cubic(n, 2), InverseWork<T>(Scratch(), n).bytes};
+  }
 
-template <class T>
-Failure runInverseOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int n = columns(call.operands[0]);
-  if (n == 0) return Failure::None;
-  InverseWork<T> w(Scratch(scratch), n);
-  T* a = part<T>(call, buffers, 1, item, 2);
-  std::memcpy(a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
-  int info = 0;
-  lapack::Routines<T>::getrf(&n, &n, a, &n, w.pivots, &info);
-  if (info > 0) return Failure::Singular;
-  const int length = n * kBlock;
-  lapack::Routines<T>::getri(&n, a, &n, w.pivots, w.work, &length, &info);
-  return info > 0 ? Failure::Singular : Failure::None;
-}
-Failure runInverse(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runInverseOf, call, buffers, item, scratch);
-}
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int n = columns(call.operands[0]);
+    if (n == 0) return Failure::None;
+    InverseWork<T> w(Scratch(scratch), n);
+    T* a = part<T>(call, buffers, 1, item, 2);
+    std::memcpy(a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    int info = 0;
+    lapack::Routines<T>::getrf(&n, &n, a, &n, w.pivots, &info);
+    if (info > 0) return Failure::Singular;
+    const int length = n * kBlock;
+    lapack::Routines<T>::getri(&n, a, &n, w.pivots, w.work, &length, &info);
+    return info > 0 ? Failure::Singular : Failure::None;
+  }
+};
 
 // ---- solve: the factors of A^T solve (A^T)^T x = b
 
@@ -92,74 +86,69 @@ struct SolveWork {
 };
 
 template <class T>
-Plan planSolveOf(const Call& call) {
-  const int n = columns(call.operands[0]), k = columns(call.operands[1]);
-  const double cost = cubic(n, 0.7) + 0.1 * n * n * static_cast<double>(k);
-  return {batch(call.operands[0], 2), cost, SolveWork<T>(Scratch(), n, k).bytes};
-}
-Plan planSolve(const Call& call) { return TENC_FOR_PRECISION(call, planSolveOf, call); }
+struct Solve {
+  static Plan plan(const Call& call) {
+    const int n = columns(call.operands[0]), k = columns(call.operands[1]);
+    const double cost = cubic(n, 0.7) + 0.1 * n * n * static_cast<double>(k);
+    return {batch(call.operands[0], 2), cost, SolveWork<T>(Scratch(), n, k).bytes};
+  }
 
-template <class T>
-Failure runSolveOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int n = columns(call.operands[0]), k = columns(call.operands[1]);
-  if (n == 0) return Failure::None;
-  SolveWork<T> w(Scratch(scratch), n, k);
-  std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
-  transpose(part<T>(call, buffers, 1, item, 2), w.b, n, k);
-  int info = 0;
-  lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
-  if (info > 0) return Failure::Singular;
-  if (k > 0) lapack::Routines<T>::getrs("T", &n, &k, w.a, &n, w.pivots, w.b, &n, &info);
-  transpose(w.b, part<T>(call, buffers, 2, item, 2), k, n);
-  return Failure::None;
-}
-Failure runSolve(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runSolveOf, call, buffers, item, scratch);
-}
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int n = columns(call.operands[0]), k = columns(call.operands[1]);
+    if (n == 0) return Failure::None;
+    SolveWork<T> w(Scratch(scratch), n, k);
+    std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    transpose(part<T>(call, buffers, 1, item, 2), w.b, n, k);
+    int info = 0;
+    lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
+    if (info > 0) return Failure::Singular;
+    if (k > 0) lapack::Routines<T>::getrs("T", &n, &k, w.a, &n, w.pivots, w.b, &n, &info);
+    transpose(w.b, part<T>(call, buffers, 2, item, 2), k, n);
+    return Failure::None;
+  }
+};
 
 // ---- solve_triangular: x^T A^T = b^T in place
 
-Plan planTriangular(const Call& call) {
-  const double n = columns(call.operands[0]), k = columns(call.operands[1]);
-  return {batch(call.operands[0], 2), 300 + 0.05 * n * n * k, 0};
-}
-
 template <class T>
-Failure runTriangularOf(const Call& call, void* const* buffers, int64_t item) {
-  const int n = columns(call.operands[0]), k = columns(call.operands[1]);
-  if (n == 0 || k == 0) return Failure::None;
-  const bool lower = option(call, "lower") != 0, unit = option(call, "unit") != 0;
-  const T* a = part<T>(call, buffers, 0, item, 2);
-  for (int i = 0; i < n && !unit; ++i)
-    if (a[int64_t{i} * n + i] == 0) return Failure::Singular;
-  T* x = part<T>(call, buffers, 2, item, 2);
-  std::memcpy(x, part<T>(call, buffers, 1, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(k));
-  const T one = 1;
-  lapack::Routines<T>::trsm("R", lower ? "U" : "L", "N", unit ? "U" : "N", &k, &n, &one, a, &n, x, &k);
-  return Failure::None;
-}
-Failure runTriangular(const Call& call, void* const* buffers, int64_t item, void*) {
-  return TENC_FOR_PRECISION(call, runTriangularOf, call, buffers, item);
-}
+struct Triangular {
+  static Plan plan(const Call& call) {
+    const double n = columns(call.operands[0]), k = columns(call.operands[1]);
+    return {batch(call.operands[0], 2), 300 + 0.05 * n * n * k, 0};
+  }
+
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void*) {
+    const int n = columns(call.operands[0]), k = columns(call.operands[1]);
+    if (n == 0 || k == 0) return Failure::None;
+    const bool lower = option(call, "lower") != 0, unit = option(call, "unit") != 0;
+    const T* a = part<T>(call, buffers, 0, item, 2);
+    for (int i = 0; i < n && !unit; ++i)
+      if (a[int64_t{i} * n + i] == 0) return Failure::Singular;
+    T* x = part<T>(call, buffers, 2, item, 2);
+    std::memcpy(x, part<T>(call, buffers, 1, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(k));
+    const T one = 1;
+    lapack::Routines<T>::trsm("R", lower ? "U" : "L", "N", unit ? "U" : "N", &k, &n, &one, a, &n, x, &k);
+    return Failure::None;
+  }
+};
 
 // ---- cholesky: the upper factor of the transpose is the lower one
 
-Plan planCholesky(const Call& call) { return {batch(call.operands[0], 2), cubic(columns(call.operands[0]), 0.35), 0}; }
-
 template <class T>
-Failure runCholeskyOf(const Call& call, void* const* buffers, int64_t item) {
-  const int n = columns(call.operands[0]);
-  if (n == 0) return Failure::None;
-  T* a = part<T>(call, buffers, 1, item, 2);
-  std::memcpy(a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T{0});
-  int info = 0;
-  lapack::Routines<T>::potrf("U", &n, a, &n, &info);
-  return info > 0 ? Failure::NotPositiveDefinite : Failure::None;
-}
-Failure runCholesky(const Call& call, void* const* buffers, int64_t item, void*) {
-  return TENC_FOR_PRECISION(call, runCholeskyOf, call, buffers, item);
-}
+struct Cholesky {
+  static Plan plan(const Call& call) { return {batch(call.operands[0], 2), cubic(columns(call.operands[0]), 0.35), 0}; }
+
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void*) {
+    const int n = columns(call.operands[0]);
+    if (n == 0) return Failure::None;
+    T* a = part<T>(call, buffers, 1, item, 2);
+    std::memcpy(a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T{0});
+    int info = 0;
+    lapack::Routines<T>::potrf("U", &n, a, &n, &info);
+    return info > 0 ? Failure::NotPositiveDefinite : Failure::None;
+  }
+};
 
 // ---- qr: A^T = L Q is A = Q^T L^T, with the same reflectors
 
@@ -177,46 +166,43 @@ struct QrWork {
 };
 
 template <class T>
-Plan planQrOf(const Call& call) {
-  const int m = rows(call.operands[0]), n = columns(call.operands[0]);
-  const double cost = 300 + 0.15 * m * static_cast<double>(n) * std::min(m, n);
-  return {batch(call.operands[0], 2), cost, QrWork<T>(Scratch(), m, n).bytes};
-}
-Plan planQr(const Call& call) { return TENC_FOR_PRECISION(call, planQrOf, call); }
+struct Qr {
+  static Plan plan(const Call& call) {
+    const int m = rows(call.operands[0]), n = columns(call.operands[0]);
+    const double cost = 300 + 0.15 * m * static_cast<double>(n) * std::min(m, n);
+    return {batch(call.operands[0], 2), cost, QrWork<T>(Scratch(), m, n).bytes};
+  }
 
-template <class T>
-Failure runQrOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int m = rows(call.operands[0]), n = columns(call.operands[0]), least = std::min(m, n);
-  const int k = columns(call.results[0]);  // columns of Q: min(m, n), or m
-  QrWork<T> w(Scratch(scratch), m, n);
-  T* q = part<T>(call, buffers, 1, item, 2);
-  T* r = part<T>(call, buffers, 2, item, 2);
-  if (least == 0) {
-    for (int64_t i = 0; i < int64_t{m} * k; ++i) q[i] = i / k == i % k;
-    std::fill(r, r + int64_t{k} * n, T{0});
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int m = rows(call.operands[0]), n = columns(call.operands[0]), least = std::min(m, n);
+    const int k = columns(call.results[0]);  // columns of Q: min(m, n), or m
+    QrWork<T> w(Scratch(scratch), m, n);
+    T* q = part<T>(call, buffers, 1, item, 2);
+    T* r = part<T>(call, buffers, 2, item, 2);
+    if (least == 0) {
+      for (int64_t i = 0; i < int64_t{m} * k; ++i) q[i] = i / k == i % k;
+      std::fill(r, r + int64_t{k} * n, T{0});
+      return Failure::None;
+    }
+    // In column-major order the operand is n x m, with leading dim n.
+    const int length = std::max(m, n) * kBlock;
+    int info = 0;
+    std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(m) * static_cast<size_t>(n));
+    lapack::Routines<T>::gelqf(&n, &m, w.a, &n, w.tau, w.work, &length, &info);
+    for (int64_t i = 0; i < k; ++i)
+      for (int64_t j = 0; j < n; ++j) r[i * n + j] = i < least && j >= i ? w.a[i * n + j] : T{0};
+    // The reflectors are the rows of a k x m matrix with leading dim k.
+    for (int64_t c = 0; c < m; ++c)
+      for (int64_t i = 0; i < k; ++i) q[c * k + i] = i < least ? w.a[c * n + i] : T{0};
+    lapack::Routines<T>::orglq(&k, &m, &least, q, &k, w.tau, w.work, &length, &info);
     return Failure::None;
   }
-  // In column-major order the operand is n x m, with leading dim n.
-  const int length = std::max(m, n) * kBlock;
-  int info = 0;
-  std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(m) * static_cast<size_t>(n));
-  lapack::Routines<T>::gelqf(&n, &m, w.a, &n, w.tau, w.work, &length, &info);
-  for (int64_t i = 0; i < k; ++i)
-    for (int64_t j = 0; j < n; ++j) r[i * n + j] = i < least && j >= i ? w.a[i * n + j] : T{0};
-  // The reflectors are the rows of a k x m matrix with leading dim k.
-  for (int64_t c = 0; c < m; ++c)
-    for (int64_t i = 0; i < k; ++i) q[c * k + i] = i < least ? w.a[c * n + i] : T{0};
-  lapack::Routines<T>::orglq(&k, &m, &least, q, &k, w.tau, w.work, &length, &info);
-  return Failure::None;
-}
-Failure runQr(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runQrOf, call, buffers, item, scratch);
-}
+};
 
 constexpr Routine kRoutines[] = {
-    {"pivots", planPivots, runPivots},       {"inv", planInverse, runInverse},
-    {"solve", planSolve, runSolve},          {"solve_triangular", planTriangular, runTriangular},
-    {"cholesky", planCholesky, runCholesky}, {"qr", planQr, runQr},
+    ofPrecision<Pivots>("pivots"),     ofPrecision<Inverse>("inv"),
+    ofPrecision<Solve>("solve"),       ofPrecision<Triangular>("solve_triangular"),
+    ofPrecision<Cholesky>("cholesky"), ofPrecision<Qr>("qr"),
 };
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "runtime/library/Library.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 
 namespace tenc::rt {
 namespace library {
@@ -48,7 +50,12 @@ void bindLibrary(abi::Program& program) {
   constexpr double kGrainNanoseconds = 20000;
   for (abi::Kernel& k : program.kernels) {
     if (!k.library) continue;
-    const library::Plan plan = library::find(k.library->routine)->plan(*k.library);
+    const library::Routine* routine = library::find(k.library->routine);
+    if (!routine) {
+      std::fprintf(stderr, "tenc: internal error: the runtime has no routine `%s`\n", k.library->routine.c_str());
+      std::abort();
+    }
+    const library::Plan plan = routine->plan(*k.library);
     k.fn = library::runItems;
     k.items = plan.items;
     k.grain = static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6));

@@ -57,9 +57,16 @@ bool allFinite(const T* x, int64_t n) {
   return true;
 }
 
-/// Calls the instance of a routine for the dtype of operand 0: f32 or f64.
-#define TENC_FOR_PRECISION(call, routine, ...) \
-  ((call).operands[0].dtype == 2 ? routine<float>(__VA_ARGS__) : routine<double>(__VA_ARGS__))
+/// A routine on matrices of f32 or f64 that is written once: `R<T>::plan` and `R<T>::run`, as in Routine.
+template <template <class> class R>
+constexpr Routine ofPrecision(std::string_view name) {
+  return {name,
+          [](const Call& c) { return c.operands[0].dtype == abi::dtype::F32 ? R<float>::plan(c) : R<double>::plan(c); },
+          [](const Call& c, void* const* buffers, int64_t item, void* scratch) {
+            return c.operands[0].dtype == abi::dtype::F32 ? R<float>::run(c, buffers, item, scratch)
+                                                          : R<double>::run(c, buffers, item, scratch);
+          }};
+}
 
 /// Rough nanoseconds of n^3 work.
 inline double cubic(double n, double factor) { return 300 + factor * n * n * n / 20; }

@@ -12,7 +12,6 @@ namespace tenc::rt::library {
 namespace {
 
 // dtype codes as in ir::DType: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool.
-constexpr uint8_t kF16 = 0, kBf16 = 1;
 constexpr int kBytes[] = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
 
 Element kindOf(uint8_t dtype) { return dtype <= 3 ? Element::Float : dtype <= 7 ? Element::Signed : Element::Unsigned; }
@@ -65,8 +64,8 @@ void sortWide(const U* row, U* out, size_t n, Element kind, bool descending) {
 /// one of the same order.
 uint32_t widened(uint8_t dtype, const void* row, size_t i) {
   switch (dtype) {
-    case kF16:
-    case kBf16: return static_cast<const uint16_t*>(row)[i];
+    case abi::dtype::F16:
+    case abi::dtype::BF16: return static_cast<const uint16_t*>(row)[i];
     case 4: return static_cast<uint32_t>(static_cast<int32_t>(static_cast<const int8_t*>(row)[i]));
     case 5: return static_cast<uint32_t>(static_cast<int32_t>(static_cast<const int16_t*>(row)[i]));
     case 9: return static_cast<const uint16_t*>(row)[i];
@@ -77,13 +76,13 @@ uint32_t widened(uint8_t dtype, const void* row, size_t i) {
 /// f16 and bf16 bits as those of an f32 of the same order: sign, then exponent and mantissa moved up. NaNs of f16 need
 /// an exponent of all ones.
 uint32_t widenedFloat(uint8_t dtype, uint16_t x) {
-  if (dtype == kBf16) return uint32_t{x} << 16;
+  if (dtype == abi::dtype::BF16) return uint32_t{x} << 16;
   const uint32_t sign = uint32_t{x & 0x8000u} << 16, rest = x & 0x7fffu;
   return sign | (rest > 0x7c00u ? 0x7f800000u | rest : rest << 13);
 }
 
 void widen(uint8_t dtype, const void* row, uint32_t* wide, size_t n) {
-  if (dtype == kF16 || dtype == kBf16) {
+  if (dtype == abi::dtype::F16 || dtype == abi::dtype::BF16) {
     for (size_t i = 0; i < n; ++i) wide[i] = widenedFloat(dtype, static_cast<const uint16_t*>(row)[i]);
   } else {
     for (size_t i = 0; i < n; ++i) wide[i] = widened(dtype, row, i);
@@ -95,9 +94,9 @@ void narrow(uint8_t dtype, const uint32_t* wide, void* out, size_t n) {
     const uint32_t w = wide[i];
     if (kBytes[dtype] == 1) {
       static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(w);
-    } else if (dtype == kBf16) {
+    } else if (dtype == abi::dtype::BF16) {
       static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(w >> 16);
-    } else if (dtype == kF16) {
+    } else if (dtype == abi::dtype::F16) {
       const uint32_t sign = w >> 16 & 0x8000u, rest = w & 0x7fffffffu;
       static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(sign | (rest > 0x7f800000u ? rest & 0x7fffu : rest >> 13));
     } else {

@@ -26,31 +26,28 @@ struct EighWork {
 };
 
 template <class T>
-Plan planEighOf(const Call& call) {
-  const int n = columns(call.operands[0]);
-  return {batch(call.operands[0], 2), 1000 + cubic(n, 9), EighWork<T>(Scratch(), n).bytes};
-}
-Plan planEigh(const Call& call) { return TENC_FOR_PRECISION(call, planEighOf, call); }
+struct Eigh {
+  static Plan plan(const Call& call) {
+    const int n = columns(call.operands[0]);
+    return {batch(call.operands[0], 2), 1000 + cubic(n, 9), EighWork<T>(Scratch(), n).bytes};
+  }
 
-template <class T>
-Failure runEighOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int n = columns(call.operands[0]);
-  if (n == 0) return Failure::None;
-  EighWork<T> w(Scratch(scratch), n);
-  const T* a = part<T>(call, buffers, 0, item, 2);
-  for (int64_t i = 0; i < n; ++i)
-    if (!allFinite(a + i * n, i + 1)) return Failure::NotFinite;
-  transpose(a, w.a, n, n);
-  int info = 0;
-  lapack::Routines<T>::syevd("V", "L", &n, w.a, &n, part<T>(call, buffers, 1, item, 1), w.work, &w.length, w.iwork,
-                             &w.integers, &info);
-  if (info != 0) return Failure::NoConvergence;
-  transpose(w.a, part<T>(call, buffers, 2, item, 2), n, n);
-  return Failure::None;
-}
-Failure runEigh(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runEighOf, call, buffers, item, scratch);
-}
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int n = columns(call.operands[0]);
+    if (n == 0) return Failure::None;
+    EighWork<T> w(Scratch(scratch), n);
+    const T* a = part<T>(call, buffers, 0, item, 2);
+    for (int64_t i = 0; i < n; ++i)
+      if (!allFinite(a + i * n, i + 1)) return Failure::NotFinite;
+    transpose(a, w.a, n, n);
+    int info = 0;
+    lapack::Routines<T>::syevd("V", "L", &n, w.a, &n, part<T>(call, buffers, 1, item, 1), w.work, &w.length, w.iwork,
+                               &w.integers, &info);
+    if (info != 0) return Failure::NoConvergence;
+    transpose(w.a, part<T>(call, buffers, 2, item, 2), n, n);
+    return Failure::None;
+  }
+};
 
 // ---- svd and singular_values
 
@@ -86,48 +83,45 @@ struct SvdWork {
 const char* jobOf(const Call& call) { return call.results.size() == 1 ? "N" : option(call, "full") ? "A" : "S"; }
 
 template <class T>
-Plan planSvdOf(const Call& call) {
-  const int m = rows(call.operands[0]), n = columns(call.operands[0]);
-  const double cost = 1000 + 0.8 * m * static_cast<double>(n) * std::min(m, n);
-  return {batch(call.operands[0], 2), cost, SvdWork<T>(Scratch(), jobOf(call), m, n).bytes};
-}
-Plan planSvd(const Call& call) { return TENC_FOR_PRECISION(call, planSvdOf, call); }
-
-template <class T>
 void identity(T* a, int64_t n) {
   for (int64_t i = 0; i < n * n; ++i) a[i] = i / n == i % n;
 }
 
 template <class T>
-Failure runSvdOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int m = rows(call.operands[0]), n = columns(call.operands[0]), least = std::min(m, n);
-  const char* job = jobOf(call);
-  const bool vectors = *job != 'N';
-  if (least == 0) {
-    if (*job == 'A') {
-      identity(part<T>(call, buffers, 1, item, 2), m);
-      identity(part<T>(call, buffers, 3, item, 2), n);
+struct Svd {
+  static Plan plan(const Call& call) {
+    const int m = rows(call.operands[0]), n = columns(call.operands[0]);
+    const double cost = 1000 + 0.8 * m * static_cast<double>(n) * std::min(m, n);
+    return {batch(call.operands[0], 2), cost, SvdWork<T>(Scratch(), jobOf(call), m, n).bytes};
+  }
+
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int m = rows(call.operands[0]), n = columns(call.operands[0]), least = std::min(m, n);
+    const char* job = jobOf(call);
+    const bool vectors = *job != 'N';
+    if (least == 0) {
+      if (*job == 'A') {
+        identity(part<T>(call, buffers, 1, item, 2), m);
+        identity(part<T>(call, buffers, 3, item, 2), n);
+      }
+      return Failure::None;
+    }
+    SvdWork<T> w(Scratch(scratch), job, m, n);
+    const T* x = part<T>(call, buffers, 0, item, 2);
+    if (!allFinite(x, int64_t{m} * n)) return Failure::NotFinite;
+    transpose(x, w.a, m, n);
+    int info = 0;
+    T* s = part<T>(call, buffers, vectors ? 2 : 1, item, 1);
+    lapack::Routines<T>::gesdd(job, &m, &n, w.a, &m, s, w.u, &w.uRows, w.vt, &w.vtRows, w.work, &w.length, w.iwork,
+                               &info);
+    if (info != 0) return Failure::NoConvergence;
+    if (vectors) {
+      transpose(w.u, part<T>(call, buffers, 1, item, 2), *job == 'A' ? m : least, m);
+      transpose(w.vt, part<T>(call, buffers, 3, item, 2), n, w.vtRows);
     }
     return Failure::None;
   }
-  SvdWork<T> w(Scratch(scratch), job, m, n);
-  const T* x = part<T>(call, buffers, 0, item, 2);
-  if (!allFinite(x, int64_t{m} * n)) return Failure::NotFinite;
-  transpose(x, w.a, m, n);
-  int info = 0;
-  T* s = part<T>(call, buffers, vectors ? 2 : 1, item, 1);
-  lapack::Routines<T>::gesdd(job, &m, &n, w.a, &m, s, w.u, &w.uRows, w.vt, &w.vtRows, w.work, &w.length, w.iwork,
-                             &info);
-  if (info != 0) return Failure::NoConvergence;
-  if (vectors) {
-    transpose(w.u, part<T>(call, buffers, 1, item, 2), *job == 'A' ? m : least, m);
-    transpose(w.vt, part<T>(call, buffers, 3, item, 2), n, w.vtRows);
-  }
-  return Failure::None;
-}
-Failure runSvd(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runSvdOf, call, buffers, item, scratch);
-}
+};
 
 // ---- lstsq
 
@@ -154,52 +148,49 @@ struct LstsqWork {
 };
 
 template <class T>
-Plan planLstsqOf(const Call& call) {
-  const int m = rows(call.operands[0]), n = columns(call.operands[0]), k = columns(call.operands[1]);
-  const double cost = 1000 + 0.6 * m * static_cast<double>(n) * std::min(m, n);
-  return {batch(call.operands[0], 2), cost, LstsqWork<T>(Scratch(), m, n, std::max(1, k)).bytes};
-}
-Plan planLstsq(const Call& call) { return TENC_FOR_PRECISION(call, planLstsqOf, call); }
+struct Lstsq {
+  static Plan plan(const Call& call) {
+    const int m = rows(call.operands[0]), n = columns(call.operands[0]), k = columns(call.operands[1]);
+    const double cost = 1000 + 0.6 * m * static_cast<double>(n) * std::min(m, n);
+    return {batch(call.operands[0], 2), cost, LstsqWork<T>(Scratch(), m, n, std::max(1, k)).bytes};
+  }
 
-template <class T>
-Failure runLstsqOf(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  const int m = rows(call.operands[0]), n = columns(call.operands[0]), k = columns(call.operands[1]);
-  T* x = part<T>(call, buffers, 2, item, 2);
-  auto* rank = part<int64_t>(call, buffers, 3, item, 0);
-  *rank = 0;
-  if (std::min(m, n) == 0) {
-    std::fill(x, x + int64_t{n} * k, T{0});
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
+    const int m = rows(call.operands[0]), n = columns(call.operands[0]), k = columns(call.operands[1]);
+    T* x = part<T>(call, buffers, 2, item, 2);
+    auto* rank = part<int64_t>(call, buffers, 3, item, 0);
+    *rank = 0;
+    if (std::min(m, n) == 0) {
+      std::fill(x, x + int64_t{n} * k, T{0});
+      return Failure::None;
+    }
+    const T* a = part<T>(call, buffers, 0, item, 2);
+    const T* b = part<T>(call, buffers, 1, item, 2);
+    if (!allFinite(a, int64_t{m} * n) || !allFinite(b, int64_t{m} * k)) return Failure::NotFinite;
+    // With no right-hand side there are still the rank and the singular values.
+    const int sides = std::max(1, k);
+    LstsqWork<T> w(Scratch(scratch), m, n, sides);
+    transpose(a, w.a, m, n);
+    std::fill(w.b, w.b + int64_t{w.ldb} * sides, T{0});
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < k; ++j) w.b[j * w.ldb + i] = b[i * k + j];
+    const T rcond = std::numeric_limits<T>::epsilon() * static_cast<T>(std::max(m, n));
+    int info = 0, found = 0;
+    lapack::Routines<T>::gelsd(&m, &n, &sides, w.a, &m, w.b, &w.ldb, part<T>(call, buffers, 4, item, 1), &rcond, &found,
+                               w.work, &w.length, w.iwork, &info);
+    if (info != 0) return Failure::NoConvergence;
+    *rank = found;
+    for (int64_t i = 0; i < n; ++i)
+      for (int64_t j = 0; j < k; ++j) x[i * k + j] = w.b[j * w.ldb + i];
     return Failure::None;
   }
-  const T* a = part<T>(call, buffers, 0, item, 2);
-  const T* b = part<T>(call, buffers, 1, item, 2);
-  if (!allFinite(a, int64_t{m} * n) || !allFinite(b, int64_t{m} * k)) return Failure::NotFinite;
-  // With no right-hand side there are still the rank and the singular values.
-  const int sides = std::max(1, k);
-  LstsqWork<T> w(Scratch(scratch), m, n, sides);
-  transpose(a, w.a, m, n);
-  std::fill(w.b, w.b + int64_t{w.ldb} * sides, T{0});
-  for (int64_t i = 0; i < m; ++i)
-    for (int64_t j = 0; j < k; ++j) w.b[j * w.ldb + i] = b[i * k + j];
-  const T rcond = std::numeric_limits<T>::epsilon() * static_cast<T>(std::max(m, n));
-  int info = 0, found = 0;
-  lapack::Routines<T>::gelsd(&m, &n, &sides, w.a, &m, w.b, &w.ldb, part<T>(call, buffers, 4, item, 1), &rcond, &found,
-                             w.work, &w.length, w.iwork, &info);
-  if (info != 0) return Failure::NoConvergence;
-  *rank = found;
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t j = 0; j < k; ++j) x[i * k + j] = w.b[j * w.ldb + i];
-  return Failure::None;
-}
-Failure runLstsq(const Call& call, void* const* buffers, int64_t item, void* scratch) {
-  return TENC_FOR_PRECISION(call, runLstsqOf, call, buffers, item, scratch);
-}
+};
 
 constexpr Routine kRoutines[] = {
-    {"eigh", planEigh, runEigh},
-    {"svd", planSvd, runSvd},
-    {"singular_values", planSvd, runSvd},
-    {"lstsq", planLstsq, runLstsq},
+    ofPrecision<Eigh>("eigh"),
+    ofPrecision<Svd>("svd"),
+    ofPrecision<Svd>("singular_values"),
+    ofPrecision<Lstsq>("lstsq"),
 };
 
 }  // namespace

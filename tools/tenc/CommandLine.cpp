@@ -20,7 +20,7 @@ constexpr CommandName kCommands[] = {
     {"bench", Command::Bench, "s.tl: time its `bench` blocks"},
     {"transfers", Command::Transfers, "s.tl: list every move between devices"},
     {"devices", Command::Devices, "list the devices of this machine"},
-    {"explain", Command::Explain, "E0301: explain a diagnostic"},
+    {"explain", Command::Explain, "E0301 or softmax: explain a diagnostic or an operation; ops: list all operations"},
     {"repl", Command::Repl, "read, run and print interactively, as `tenc` alone does"},
 };
 
@@ -312,7 +312,13 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
       c.command = command->command;
       haveCommand = true;
     } else {
-      if (haveInput || c.code) return fail("there is more than one script: " + word);
+      if (haveInput || c.code) {
+        NearestName nearest(c.input);
+        for (const CommandName& known : kCommands) nearest.consider(known.name);
+        if (!haveCommand && !nearest.best().empty() && c.input.find('.') == std::string::npos)
+          return fail("there is no command " + c.input + "; did you mean " + nearest.best() + "?");
+        return fail("there is more than one script: " + word);
+      }
       c.input = word;
       haveInput = true;
     }
@@ -324,7 +330,8 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
   if (!haveCommand && !haveInput && !c.code)
     c.command = Command::Repl;
   else if (needsScript && !haveInput && !c.code)
-    return fail(c.command == Command::Explain ? "explain needs a code, such as E0301" : "a script is missing");
+    return fail(c.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
+                                              : "a script is missing");
   if (c.runAfterPasses && !c.passes) return fail("--run goes with --passes");
   if (c.command == Command::Repl && !c.session.params.empty()) {
     // Nobody declares parameters here: the option is misspelt.

@@ -23,7 +23,7 @@ int devicesCommand(Session& session);
 /// The script's source; reports and returns nothing when it cannot be had.
 std::optional<uint32_t> addInput(Session& session, const CommandLine& line);
 /// Text to a lowered script, with the checks that concern the command line.
-frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file);
+frontend::Lowered lowerInput(Session& session, uint32_t file);
 /// Writes the diagnostics (and an internal error with its reproducer) to standard error and the timings when asked;
 /// gives the exit status.
 int finish(Session& session, const CommandLine& line, Outcome outcome = Outcome::Ok);

@@ -73,11 +73,10 @@ std::optional<uint32_t> addInput(Session& session, const CommandLine& line) {
   return line.code ? session.addText("<command-line>", *line.code) : session.addFile(line.input);
 }
 
-frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file) {
+frontend::Lowered lowerInput(Session& session, uint32_t file) {
   const std::unique_ptr<ast::File> tree = session.parse(file);
   if (!tree) return {};
   checkParamNames(*tree, session.diags());
-  (void)line;
   return session.lower(*tree);
 }
 

@@ -1,4 +1,4 @@
-// `tenc explain E0301`: the pages of docs/errors, built in.
+// `tenc explain E0301` and `tenc explain softmax`: the pages of docs/errors, built in, and the table of operations.
 #include <algorithm>
 #include <cstdio>
 
@@ -36,11 +36,13 @@ int explainCommand(const CommandLine& line) {
     std::fputs(kErrorPages[i].text, stdout);
     return 0;
   }
-  NearestName nearest(wanted);
-  for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearest.consider(info(static_cast<Code>(i)).name);
-  std::fprintf(stderr, "tenc: there is no diagnostic %s", line.input.c_str());
-  if (!nearest.best().empty()) std::fprintf(stderr, "; did you mean %s?", nearest.best().c_str());
-  std::fputs("\nThe codes are:\n", stderr);
+  NearestName nearCode(wanted), nearOperation(line.input);
+  for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearCode.consider(info(static_cast<Code>(i)).name);
+  for (const frontend::OpDoc& op : frontend::operations()) nearOperation.consider(op.name);
+  const std::string& near = nearCode.best().empty() ? nearOperation.best() : nearCode.best();
+  std::fprintf(stderr, "tenc: there is no diagnostic or operation %s", line.input.c_str());
+  if (!near.empty()) std::fprintf(stderr, "; did you mean %s?", near.c_str());
+  std::fputs("\n`tenc explain ops` lists the operations. The codes are:\n", stderr);
   for (int i = 0; i < static_cast<int>(Code::Count); ++i) {
     const CodeInfo& code = info(static_cast<Code>(i));
     std::fprintf(stderr, "  %s  %s\n", std::string(code.name).c_str(), std::string(code.title).c_str());

@@ -171,7 +171,6 @@ class Session {
   /// Made when first asked for.
   rt::Machine& machine();
   /// The machine if there is one; for signal handlers.
-  rt::Machine* machineIfMade() { return machine_.get(); }
 
  private:
   /// --provoke: true when the stage has to fail; may not return.

@@ -12,7 +12,7 @@ int testCommand(Session& session, const CommandLine& line) {
   session.options().solveMemory = false;  // it would solve for the script, not for a block
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
-  const frontend::Lowered lowered = lowerInput(session, line, *file);
+  const frontend::Lowered lowered = lowerInput(session, *file);
   if (!lowered.module || !session.diags().ok()) return finish(session, line);
 
   int passed = 0, failed = 0;

@@ -19,7 +19,7 @@ int scriptHelp(Session& session, const CommandLine& line) {
   const auto file = addInput(session, line);
   if (!file) return finish(session, line);
   session.options().params.clear();
-  const auto lowered = lowerInput(session, line, *file);
+  const auto lowered = lowerInput(session, *file);
   std::printf("usage: tenc %s [options]\n", line.input.c_str());
   if (!lowered.params.empty()) std::printf("\nparameters:\n");
   for (const auto& p : lowered.params) {
@@ -27,6 +27,8 @@ int scriptHelp(Session& session, const CommandLine& line) {
     std::printf("  %-24s %s%s(%s)\n", left.c_str(), p.doc.c_str(), p.doc.empty() ? "" : " ", p.otherwise.c_str());
   }
   std::printf("\n`tenc --help` lists the options of tenc\n");
+  // What else is wrong (a file that is not there) says `tenc s.tl`.
+  if (!lowered.params.empty()) session.diags().clear();
   return finish(session, line);
 }
 
