@@ -95,7 +95,7 @@ class Lowering {
     t.byteOffset = p.byteOffset;
     t.dtype = static_cast<uint8_t>(v->type.dtype);
     t.shape = v->type.shape;
-    t.device = v->type.place.isFree() ? "cpu" : std::string(m_.actual(v->type.place.device));
+    t.device = v->type.place.isFree() ? std::string(ir::DeviceTable::kHost) : std::string(m_.actual(v->type.place.device));
     return t;
   }
 
