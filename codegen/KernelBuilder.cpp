@@ -53,7 +53,7 @@ void Space::refine(const Refinement& r) {
 namespace {
 
 bool isHostScalar(const ir::Value* v) {
-  return v->type.rank() == 0 && (v->type.place.isFree() || v->type.place.device == "cpu");
+  return v->type.rank() == 0 && (v->type.place.isFree() || v->type.place.device == ir::DeviceTable::kHost);
 }
 
 bool isUpdate(OpKind k) { return k == OpKind::Scatter || k == OpKind::DynamicUpdate || k == OpKind::UpdateSlice; }

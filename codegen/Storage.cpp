@@ -55,7 +55,7 @@ bool kernelInPlace(const Kernel& k, uint32_t operand, uint32_t result) {
 }  // namespace
 
 Storage::Storage(const ir::Module& m, const ir::Func& f, const KernelOf& kernels) : m_(m), kernels_(kernels) {
-  devices_.push_back("cpu");
+  devices_.emplace_back(ir::DeviceTable::kHost);
   for (const auto& arg : f.body->args) {
     define(arg.get(), -1);
     all_[classes_.at(arg.get())].pinned = true;

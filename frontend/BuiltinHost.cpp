@@ -98,7 +98,7 @@ std::optional<std::string> kindOf(BuiltinCall& k) {
   auto d = deviceNamed(k, "kind");
   if (!d) return std::nullopt;
   std::string name = k.l.actualDevice(d->name);
-  return name.substr(0, name.find(':'));
+  return std::string(ir::DeviceTable::kindOf(name));
 }
 
 Val countDevices(BuiltinCall& k) {
@@ -108,7 +108,7 @@ Val countDevices(BuiltinCall& k) {
   if (k.row.name == "count") return Val::ofInt(n, k.span);
   std::vector<Val> all;
   for (int64_t i = 0; i < n; ++i)
-    all.push_back(Val::ofDevice({*kind == "cpu" ? "cpu" : *kind + ":" + std::to_string(i), nullptr}, k.span));
+    all.push_back(Val::ofDevice({ir::DeviceTable::numbered(*kind, i), nullptr}, k.span));
   return Val::ofSequence(std::move(all), k.span);
 }
 

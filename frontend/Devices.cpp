@@ -127,7 +127,7 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
     d.name = head + ":" + index;
     return constDevice(Val::ofDevice(d, a.span));
   }
-  if (a.path.size() == 1 && (head == "cpu" || head.find(':') != std::string::npos)) {
+  if (a.path.size() == 1 && (head == ir::DeviceTable::kHost || head.find(':') != std::string::npos)) {
     DeviceRef d;
     d.name = head;
     return constDevice(Val::ofDevice(d, a.span));

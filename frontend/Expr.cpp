@@ -293,7 +293,7 @@ Val Lowering::elementOf(const Val& list, const ast::Expr& e) {
 
 Val Lowering::evalIndex(const ast::Expr& e) {
   const ast::Expr& of = *e.args[0];
-  if (of.kind == ExprKind::Name && of.text != "cpu" && ir::DeviceTable::isKind(of.text) && !findLocal(of.text) &&
+  if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) && !findLocal(of.text) &&
       e.subscripts.size() == 1 && e.subscripts[0].index) {
     auto i = constInt(eval(*e.subscripts[0].index), "a device number");
     if (!i) return Val::none();

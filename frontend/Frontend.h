@@ -34,7 +34,7 @@ struct SessionInput {
 struct Options {
   std::map<std::string, std::optional<std::string>> params;   ///< --lr 0.3; without a text: --verbose
   std::map<std::string, std::string> devices;         ///< --device gpu=cuda:1
-  std::string defaultDevice = "cpu";
+  std::string defaultDevice{ir::DeviceTable::kHost};
   ir::DeviceTable machine;                            ///< the devices that are there, real or virtual
   std::function<std::string(std::string_view)> deviceName;    ///< name(gpu)
   std::function<int64_t(std::string_view)> deviceMemory;      ///< memory(gpu)

@@ -6,7 +6,6 @@
 namespace tenc::ir {
 namespace {
 
-constexpr std::string_view kHost = "cpu";
 /// Kinds that come in numbers. A new target has its name here.
 constexpr std::string_view kNumbered[] = {"cuda"};
 
@@ -20,6 +19,10 @@ bool DeviceTable::isKind(std::string_view name) { return name == kHost || isNumb
 
 std::string DeviceTable::normal(std::string_view name) {
   return isNumbered(name) ? std::string(name) + ":0" : std::string(name);
+}
+
+std::string DeviceTable::numbered(std::string_view kind, int64_t number) {
+  return kind == kHost ? std::string(kind) : std::string(kind) + ":" + std::to_string(number);
 }
 
 int DeviceTable::count(std::string_view kind) const {
@@ -42,7 +45,7 @@ bool DeviceTable::has(std::string_view device) const {
 std::string DeviceTable::nearest(std::string_view device) const {
   const std::string_view kind = kindOf(device);
   const int n = isNumbered(kind) ? count(kind) : 0;
-  return n > 0 ? std::string(kind) + ":" + std::to_string(n - 1) : std::string(kHost);
+  return n > 0 ? numbered(kind, n - 1) : std::string(kHost);
 }
 
 std::string DeviceTable::text() const {

@@ -10,6 +10,10 @@ namespace tenc::ir {
 /// The host and numbered devices: "cpu", "cuda:0".
 class DeviceTable {
  public:
+  /// The device that is always there and runs the program.
+  static constexpr std::string_view kHost = "cpu";
+  /// Device `number` of a kind: "cuda:1"; the host has no number.
+  static std::string numbered(std::string_view kind, int64_t number);
   /// Whether scripts may write the name alone for a device of that kind.
   static bool isKind(std::string_view name);
   /// The kind of an actual device: what stands before the colon.

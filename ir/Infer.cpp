@@ -20,7 +20,7 @@ Placement placeOf(std::span<const Type> operands) {
   const Type* weak = nullptr;
   for (const Type& t : operands) {
     if (t.place.isFree()) continue;
-    if (!(t.shape.empty() && t.place.device == "cpu")) return t.place;
+    if (!(t.shape.empty() && t.place.device == DeviceTable::kHost)) return t.place;
     if (weak == nullptr) weak = &t;
   }
   return weak != nullptr ? weak->place : Placement{};

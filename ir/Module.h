@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/DeviceTable.h"
 #include "ir/Ops.h"
 #include "ir/Type.h"
 #include "support/SourceFile.h"
@@ -154,7 +155,7 @@ class Module {
   std::vector<std::unique_ptr<Func>> funcs;
   std::vector<DeviceDecl> devices;
   std::vector<LocData> locs;
-  std::string defaultDevice = "cpu";
+  std::string defaultDevice{DeviceTable::kHost};
   /// A Builder met a size that no tensor can have. The module is not well-formed from then on, and good for no more
   /// than finding further errors.
   struct TooLarge {

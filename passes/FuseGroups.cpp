@@ -66,7 +66,7 @@ class Grouping {
 
   static std::string deviceOf(const Op& op) {
     const std::string& d = op.result()->type.place.device;
-    return d.empty() ? "cpu" : d;
+    return d.empty() ? std::string(ir::DeviceTable::kHost) : d;
   }
 
   static DimMap identity(size_t rank) {

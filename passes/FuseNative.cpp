@@ -105,7 +105,7 @@ class NativeCheck {
  private:
   /// A kernel on another device cannot write a value of the host.
   bool handsToHost() const {
-    if (device_.empty() || loop_.func()->module->actual(device_) == "cpu") return false;
+    if (device_.empty() || loop_.func()->module->actual(device_) == ir::DeviceTable::kHost) return false;
     return std::any_of(loop_.results.begin(), loop_.results.end(),
                        [](const auto& r) { return r->type.place.isFree() && !r->unused(); });
   }

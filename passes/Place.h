@@ -19,7 +19,7 @@ namespace tenc::passes::placing {
 
 /// The place of a value that has had an error: it agrees with everything, so that one mistake is reported once.
 inline constexpr std::string_view kPoison = "?";
-inline constexpr std::string_view kHost = "cpu";
+inline constexpr std::string_view kHost = ir::DeviceTable::kHost;
 
 /// Names of devices as the checks see them. A device with a fallback is its own device; `device d = cuda:0` is not.
 class Devices {
@@ -50,7 +50,8 @@ enum class Why : uint8_t {
   Entered,
   Argument,
   CallResult,
-  Variable
+  Variable,
+  Declared
 };
 
 struct ValueInfo {
@@ -190,6 +191,10 @@ class Reporter {
   Cost costOf(const ir::Value* v) const;
   std::optional<int64_t> otherTrips(const ir::Op& op, const ir::Region& beside) const;
   bool isRepeated(const ir::Op& op) const;
+  /// Whether the text of the op is an operator alone.
+  bool isOperator(const ir::Op& op) const;
+  /// Adds what the same operator does to the other leaves of trees.
+  void addLeaves(const ir::Op& op, size_t operand, Move& move) const;
   std::vector<Move> movesTo(const ir::Op& op, const std::vector<Operand>& operands, const std::string& device) const;
   /// A device as the function at hand may write it: by its device variable where there is one.
   std::string spelled(const std::string& device) const;

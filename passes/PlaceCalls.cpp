@@ -1,5 +1,6 @@
 // Placement of calls: a signature is a barrier (P6). Functions are specialised per device of their arguments.
 #include <algorithm>
+#include <set>
 
 #include "passes/PlaceInfer.h"
 
@@ -60,11 +61,13 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
   if (fixedOwn) seed.own = shared_.devices.normal(callee.ownDevice);
   std::map<std::string, std::vector<Reporter::Operand>> groups;  // "" is the function's own device
   std::map<std::pair<std::string, std::string>, std::vector<Reporter::Operand>> wrong;  // of a parameter and its device
+  std::set<std::string> lost;  // groups with an argument that has had an error
   bool ok = true;
   for (size_t i = 0; i < op.operandCount(); ++i) {
     const Value* v = op.operand(i);
     std::string place = use(op, i), wants = signaturePlace(callee.paramPlaces, i);
     if (place == kPoison) {
+      lost.insert(wants.starts_with("$") ? wants.substr(1) : "");
       ok = false;
       continue;
     }
@@ -90,7 +93,9 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
   }
   for (const auto& [name, list] : groups) {
     bool agreed = std::all_of(list.begin(), list.end(), [&](const auto& o) { return o.device == list[0].device; });
-    if (!agreed) {
+    if (!agreed && (lost.contains(name) || reportedApart(list))) {
+      ok = false;
+    } else if (!agreed) {
       std::string rule = name.empty() ? "arguments of `" + sourceName(op) + "`"
                                       : "arguments of `" + sourceName(op) + "` for the device variable `" + name + "`";
       fail(op, report_.mixed(op, rule, list));
@@ -107,6 +112,21 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
     for (const std::string& p : places)
       if (p.starts_with("$")) seed.deviceVars.try_emplace(p.substr(1), ambient());
   return ok && seed.own != kPoison;
+}
+
+bool Inference::reportedApart(const std::vector<Reporter::Operand>& operands) const {
+  const auto opsOf = [&](const Reporter::Operand& o) {
+    const auto it = apart_.find(o.value);
+    return it == apart_.end() ? std::vector<const Op*>{} : it->second;
+  };
+  for (const Op* failed : opsOf(operands[0])) {
+    const bool other = std::any_of(operands.begin(), operands.end(), [&](const Reporter::Operand& o) {
+      const std::vector<const Op*> ops = opsOf(o);
+      return o.device != operands[0].device && std::find(ops.begin(), ops.end(), failed) != ops.end();
+    });
+    if (other) return true;
+  }
+  return false;
 }
 
 void Inference::returned(Op& op) {

@@ -32,7 +32,7 @@ class FreePlacer {
   }
 
  private:
-  bool onHost(const std::string& device) const { return m_.actual(device) == "cpu"; }
+  bool onHost(const std::string& device) const { return m_.actual(device) == ir::DeviceTable::kHost; }
 
   /// The device on which `user` reads its operand; empty: on the host, or nowhere yet.
   std::string deviceOf(const Value::Use& use) const {

@@ -133,8 +133,20 @@ std::vector<Reporter::Move> Reporter::movesTo(const Op& op, const std::vector<Op
       }
     }
     moves.push_back({value, std::move(use), costOf(value), 1});
+    if (isOperator(op)) addLeaves(op, o.number, moves.back());
   }
   return moves;
+}
+
+void Reporter::addLeaves(const Op& op, size_t operand, Move& move) const {
+  for (const auto& other : op.parent->ops) {
+    if (other.get() == &op || other->kind != op.kind || other->loc.index != op.loc.index) continue;
+    if (operand >= other->operandCount()) continue;
+    const Value* leaf = writtenOperand(*other, other->operand(operand));
+    if (leaf == move.value || mixes(leaf->type)) continue;
+    move.cost.bytes += leaf->type.bytes();
+    ++move.leaves;
+  }
 }
 
 std::optional<int64_t> Reporter::total(const std::vector<Move>& moves) {
@@ -156,7 +168,8 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
       help.text += (i == 0 ? "`" : ", `") + std::string(shared_.context.sources->text(undo)) + "`";
       help.edits.push_back({undo, ""});
     }
-    help.text += ": the value is on " + device + " without it";
+    help.text += moves.size() == 1 ? ": the value is on " + device + " without it"
+                                   : ": the values are on " + device + " without them";
     d.helps.push_back(std::move(help));
     return;
   }

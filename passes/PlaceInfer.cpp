@@ -290,6 +290,8 @@ void Inference::checkPlace(Op& op) {
                                   device));
     }
     // What is built is typed as declared: later uses are checked against the declaration.
+    set(op.result(), device, Why::Declared, v, &op);
+    return;
   }
   set(op.result(), device, Why::Operand, v, &op);
 }
@@ -330,7 +332,13 @@ void Inference::onePlace(Op& op) {
     mixed |= !all.empty() && all[0].device != device;
     all.push_back({v, std::move(device), i});
   }
-  if (mixed) fail(op, report_.mixed(op, op.stringAttr("what"), all));
+  if (!mixed) return;
+  fail(op, report_.mixed(op, op.stringAttr("what"), all));
+  for (const Reporter::Operand& o : all) {
+    apart_[o.value].push_back(&op);
+    // A leaf without a name of its own is used by way of the struct or list alone.
+    if (o.value->name.empty()) op.operand(o.number)->type.place.device = kPoison;
+  }
 }
 
 std::string Inference::variableName(const Op& op, const Value* old) {

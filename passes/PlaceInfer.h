@@ -144,8 +144,12 @@ class Inference {
   Shared& shared_;
   Instance& in_;
   Reporter report_;
+  /// Whether it was reported already that two of them are on different devices: leaves of one struct, values of a list.
+  bool reportedApart(const std::vector<Reporter::Operand>& operands) const;
+
   Op* on_ = nullptr;
-  std::unordered_map<const Op*, Op*> enclosing_;  ///< the next `on` outward of each
+  std::unordered_map<const Value*, std::vector<const Op*>> apart_;  ///< by leaf: the `one_place` that failed
+  std::unordered_map<const Op*, Op*> enclosing_;                    ///< the next `on` outward of each
 };
 
 }  // namespace tenc::passes::placing

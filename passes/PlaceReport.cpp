@@ -39,6 +39,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
       case Why::OwnDevice:
         d.notes.push_back({spanOf(v), who + place + ", the device that this function runs on"});
         return;
+      case Why::Declared: d.notes.push_back({spanOf(v), who + place + ", as its declaration says"}); return;
       case Why::Annotation:
         d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because of this annotation"});
         return;
@@ -217,7 +218,7 @@ Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, co
     const auto begin = static_cast<uint32_t>(d.span.begin + at);
     const auto end = static_cast<uint32_t>(begin + device.size());
     if (at != std::string_view::npos)
-      d.helps.push_back({"a device that is there", {{{d.span.file, begin, end}, "cpu"}}});
+      d.helps.push_back({"a device that is there", {{{d.span.file, begin, end}, std::string(kHost)}}});
   }
   d.helps.push_back({"a name for it that other machines bind otherwise: `device d = " + device + " or cpu`", {}});
   callChain(d);

@@ -61,8 +61,12 @@ std::string sourceName(const ir::Op& op) {
     case OpKind::Ge: return ">=";
     case OpKind::Call: {
       std::string name = op.stringAttr("callee");
-      size_t end = name.find_first_of("[.#(");
-      return end == std::string::npos || end == 0 ? name : name.substr(0, end);
+      size_t end = std::min(name.find_first_of("[#("), name.size());
+      // The number of an instance is no part of the name: "nn.linear.3".
+      size_t digits = end;
+      while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1]))) --digits;
+      if (digits < end && digits > 1 && name[digits - 1] == '.') end = digits - 1;
+      return end == 0 ? name : name.substr(0, end);
     }
     default: return std::string(op.info().mnemonic);
   }
@@ -99,13 +103,20 @@ bool Reporter::isAssignment(const ir::Op& op) const {
   return before.ends_with("=") && !before.ends_with("==");
 }
 
+bool Reporter::isOperator(const ir::Op& op) const {
+  const Span span = spanOf(op);
+  if (!shared_.context.sources || op.loc.index == 0 || !span.valid()) return false;
+  const std::string_view text = shared_.context.sources->text(span);
+  return !text.empty() &&
+         std::none_of(text.begin(), text.end(), [](char c) { return isWord(c) || c == '(' || c == '['; });
+}
+
 std::string Reporter::subjectOf(const ir::Op& op) const {
   if (op.has(ir::Trait::Scatters) && isAssignment(op)) return "a variable and what is assigned to its elements";
   const std::string name = sourceName(op);
   const SourceManager* sources = shared_.context.sources;
   const Span span = spanOf(op);
-  const bool isSymbol = !name.empty() && !isWord(name[0]);
-  if (isSymbol || !sources || !span.valid()) return "operands of `" + name + "`";
+  if (!sources || !span.valid()) return "operands of `" + name + "`";
   // `f(...)` and `x.f(...)`; what ends in a bracket is an index.
   const std::string_view text = sources->text(span);
   if (op.has(ir::Trait::Gathers) && text.ends_with("]")) return "a tensor and its index";

@@ -10,7 +10,7 @@ using ir::Op;
 using ir::OpKind;
 using ir::Trait;
 
-bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == "cpu"); }
+bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == ir::DeviceTable::kHost); }
 
 bool agree(const ir::Type& a, const ir::Type& b) { return mixes(a) || mixes(b) || a.place == b.place; }
 
@@ -77,7 +77,7 @@ class Checker {
     }
     if (op.has(Trait::HostEffect) || op.kind == OpKind::Load || op.kind == OpKind::Condition) {
       for (const ir::Value* v : op.operands())
-        if (!mixes(v->type) && v->type.place.device != "cpu")
+        if (!mixes(v->type) && v->type.place.device != ir::DeviceTable::kHost)
           fail(op, "reads '" + v->type.place.device + "' from the host");
       return;
     }
