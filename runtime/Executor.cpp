@@ -194,7 +194,43 @@ class Executor {
     return true;
   }
 
-  bool step(const Step& s) {
+  bool step(const Step& s) { return o_.trace ? traced(s) : execute(s); }
+
+  bool traced(const Step& s) {
+    const int64_t begin = nanoseconds();
+    const bool goesOn = execute(s);
+    if (o_.trace->events.size() < RunTrace::kMost)
+      o_.trace->events.push_back({nameOf(s), p_.devices[deviceNumber(s)].name, begin, nanoseconds()});
+    else
+      ++o_.trace->leftOut;
+    return goesOn;
+  }
+
+  static int64_t nanoseconds() { return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count(); }
+
+  uint32_t deviceNumber(const Step& s) const { return s.device < p_.devices.size() ? s.device : 0; }
+
+  std::string nameOf(const Step& s) const {
+    switch (s.kind) {
+      case Step::Kind::Launch: return p_.kernels[s.kernel].name;
+      case Step::Kind::Transfer: return "transfer of " + std::to_string(s.bytes) + " bytes";
+      case Step::Kind::Copy: return "copy";
+      case Step::Kind::For: return "for";
+      case Step::Kind::While: return "while";
+      case Step::Kind::If: return "if";
+      case Step::Kind::Print: return "print";
+      case Step::Kind::Assert: return "assert";
+      case Step::Kind::Load: return "load";
+      case Step::Kind::Save: return "save";
+      case Step::Kind::Seed: return "seed";
+      case Step::Kind::RngNext: return "draw";
+      case Step::Kind::Time: return "time";
+      case Step::Kind::Bench: return "bench";
+    }
+    return "";
+  }
+
+  bool execute(const Step& s) {
     switch (s.kind) {
       case Step::Kind::Launch: return launch(s);
       case Step::Kind::Transfer: return transfer(s);

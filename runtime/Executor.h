@@ -83,6 +83,19 @@ struct LoopProgress {
   std::atomic<uint64_t> trips{0};  ///< 0: unknown
 };
 
+/// One step of a run: a kernel, a copy, an effect, or a loop with all that it does. Times in ns of the steady clock. What
+/// a device other than the cpu does later shows when it was asked for it.
+struct TraceEvent {
+  std::string name;
+  std::string device;
+  int64_t begin = 0, end = 0;
+};
+struct RunTrace {
+  static constexpr size_t kMost = 1'000'000;
+  std::vector<TraceEvent> events;
+  uint64_t leftOut = 0;  ///< steps beyond kMost
+};
+
 struct RunOptions {
   std::function<void(std::string_view)> print;  ///< gets each printed line with its newline; null: standard output
   double benchSeconds = 1.0;                    ///< about how long one bench block runs
@@ -92,6 +105,7 @@ struct RunOptions {
   /// Called once at the end for each of Program::results with host bytes.
   std::function<void(size_t, const void*)> result;
   LoopProgress* progress = nullptr;  ///< is told of trips
+  RunTrace* trace = nullptr;         ///< gets the steps in the order in which they end
 };
 
 RunResult run(const abi::Program& program, Machine& machine, const RunOptions& options = {});
