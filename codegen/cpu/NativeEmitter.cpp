@@ -93,6 +93,7 @@ class NativeEmitter {
   bool contract_;
   llvm::Function* function_ = nullptr;
   Value* fault_ = nullptr;
+  int loops_ = 0;  ///< around what is emitted
   std::optional<LlvmScalars> s_;
   std::unordered_map<const ir::Value*, Slot> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;
@@ -428,6 +429,12 @@ class NativeEmitter {
     return b_.CreateAnd(more, b_.CreateICmpNE(word, b_.getInt32(abi::kInterruptFault)));
   }
 
+  /// Writes a word of the KernelState that others look at.
+  void tell(size_t offset, Value* v) {
+    auto* word = b_.CreateConstGEP1_64(b_.getInt8Ty(), fault_, offset);
+    b_.CreateStore(v, word)->setVolatile(true);
+  }
+
   /// Whether a loop surely has so few trips that nobody has to wait for it.
   bool isShort(const ir::Op& op) {
     Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1));
@@ -458,6 +465,13 @@ class NativeEmitter {
     const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
     const bool inRuns = known && !hasLoop(region) && !isShort(op);
     const bool polls = hasLoop(region) || (!known && !isShort(op));
+    const bool told = loops_ == 0 && (inRuns || polls);
+    if (told) {
+      tell(offsetof(abi::KernelState, first), LlvmScalars::value(lo));
+      tell(offsetof(abi::KernelState, at), LlvmScalars::value(lo));
+      tell(offsetof(abi::KernelState, end), LlvmScalars::value(hi));
+      tell(offsetof(abi::KernelState, step), LlvmScalars::value(step));
+    }
     auto more = [&](Scalar at, Scalar end) { return LlvmScalars::value(select(step<0.0, at> end, at < end)); };
     Value* first = more(lo, hi);
     auto *from = b_.GetInsertBlock(), *done = block("done");
@@ -487,10 +501,13 @@ class NativeEmitter {
     Scalar at = s_->wrap(i, Repr::I64);
     slots_[region.args[0].get()] = element(at);
     bindArgs(region, carried, 1);
+    ++loops_;
     body(region);
+    --loops_;
     if (!error_.empty()) return;
     std::vector<Slot> last = slotsOf(*region.terminator(), 0);
     Scalar following = at + step;
+    if (told && !inRuns) tell(offsetof(abi::KernelState, at), LlvmScalars::value(following));
     Value* again = more(following, runEnd);
     if (polls) again = unlessInterrupted(again);
     auto* latch = b_.GetInsertBlock();
@@ -500,6 +517,7 @@ class NativeEmitter {
       auto* look = block("look");
       unroll(b_.CreateCondBr(again, trip, look));
       b_.SetInsertPoint(look);
+      if (told) tell(offsetof(abi::KernelState, at), LlvmScalars::value(following));
       closePhis(runStart, last, look);
       runFirst->addIncoming(LlvmScalars::value(following), look);
       b_.CreateCondBr(unlessInterrupted(more(following, hi)), outer, done);
@@ -537,7 +555,9 @@ class NativeEmitter {
     b_.CreateCondBr(unlessInterrupted(LlvmScalars::value(more)), run, done);
     b_.SetInsertPoint(run);
     bindArgs(region, carried, 0);
+    ++loops_;
     body(region);
+    --loops_;
     if (!error_.empty()) return;
     closePhis(carried, slotsOf(*region.terminator(), 0), b_.GetInsertBlock());
     b_.CreateBr(head);

@@ -1,11 +1,13 @@
 #include "tools/repl/LineEditor.h"
 
 #include <histedit.h>
+#include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -99,6 +101,9 @@ LineEditor::~LineEditor() {
 }
 
 void LineEditor::open() {
+  // Letters beyond ASCII are letters only in a locale that has them.
+  const char* locale = std::setlocale(LC_CTYPE, "");
+  if (!locale || std::string_view(nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
   terminal_ = std::make_unique<Terminal>();
   Terminal& t = *terminal_;
   t.completer = &completer_;
