@@ -17,7 +17,7 @@ class Backend {
   /// `kernels[i]`. Returns what keeps the code alive. `error` is set to an internal error's text on failure.
   virtual std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
                                         std::string& error) = 0;
-  /// Text of the target code: what = "llvm" or "asm".
+  /// Text of the target code: what = "llvm" or "asm", or "kernels" with what the target decides for each.
   virtual std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) = 0;
 };
 

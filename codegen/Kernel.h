@@ -37,6 +37,7 @@ struct Expr {
     LoopVar,   ///< i64: loop variable number `index`
     Scalar,    ///< host scalar number `index` (Kernel::scalars), passed by value
     Load,      ///< element at `access`
+    Running,   ///< what reduction number `index`, a running one, has come to at this point of the stage
     Reduced,   ///< result of reduction number `index` (numbered through the whole kernel)
     Random,    ///< op RandomUniform/Normal/Int; args: seed, draw, flat element index (, lo, hi)
   };
@@ -57,7 +58,15 @@ struct Reduction {
   ExprId position = kNoExpr;  ///< for ArgMax/ArgMin: the i64 index that is the result
   ir::DType accumulator;      ///< f32 for f16 and bf16 sums
   ir::DType result;
+  /// A scan: the inner loop (one) is run in order, and Expr::Kind::Running gives the value with this element, or before
+  /// it when `exclusive`. Sums start from -0.
+  bool running = false;
+  bool exclusive = false;
+  /// Of a scan, 0 or kScanChunk: elements are combined in chunks of so many, each in order, and a chunk's running
+  /// values with what all chunks before it came to, which is combined in order.
+  int chunk = 0;
 };
+inline constexpr int kScanChunk = 16;
 
 struct Store {
   Access access;
@@ -120,6 +129,7 @@ struct Product {
 struct Kernel {
   enum class Kind : uint8_t { Loop, Product, Native } kind = Kind::Loop;
   std::string name;  ///< for people and profiles: "fused_add_mul"
+  double runs = 1;   ///< how often a run of the program runs it; infinite where that is not known. No part of the code
   std::vector<Buffer> buffers;
   std::vector<ir::DType> scalars;   ///< host scalars, passed by value
   std::vector<ir::Loc> faults;      ///< the source of each fault this kernel may set

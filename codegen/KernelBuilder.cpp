@@ -135,7 +135,7 @@ Kernel buildKernel(const ir::Op& fused) {
   Kernel k;
   const ir::Region& region = *fused.regions[0];
   k.name = nameOf(region);
-  Group g{fused, k, {}, {}, {}, {}, {}};
+  Group g{fused, k, {}, {}, {}, {}, {}, nullptr, 0, {}};
   const std::string& kind = fused.stringAttr("kind");
   if (kind == "native") {
     buildNative(fused, k);
@@ -157,7 +157,15 @@ Kernel buildKernel(const ir::Op& fused) {
     k.kind = Kernel::Kind::Product;
     buildProduct(g);
   } else {
-    buildLoop(g);
+    const ir::Op* scan = nullptr;
+    for (const auto& op : region.ops) {
+      if (op->has(Trait::Scans)) scan = op.get();
+    }
+    if (scan != nullptr) {
+      buildScan(g, *scan);
+    } else {
+      buildLoop(g);
+    }
   }
   if (k.error.empty()) collapseLoops(k);
   return k;

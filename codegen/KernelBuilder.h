@@ -39,6 +39,10 @@ struct Group {
   std::unordered_map<const ir::Value*, uint32_t> scalars;
   std::unordered_map<const ir::Op*, uint32_t> reductions;  ///< reduction and matmul ops that have run
   std::unordered_map<const ir::Value*, uint32_t> saved;    ///< values kept in a scratch row: buffer
+  /// A scan whose running value can be read: number of its reduction, and where its start stands in operand 1.
+  const ir::Op* scan = nullptr;
+  uint32_t scanNumber = 0;
+  Index scanStart = {};
 };
 
 /// Builds the expression graph of one stage.
@@ -81,6 +85,7 @@ class StageBuilder {
   ExprId piecewise(const ir::Op& op, const Index& index);
   ExprId unrolled(const ir::Op& op, const Index& index);
   ExprId gather(const ir::Op& op, const Index& index);
+  ExprId running(const ir::Op& op);
   ExprId dynamicSlice(const ir::Op& op, const Index& index);
   ExprId random(const ir::Op& op, const Index& index);
   enum class Side { Below, Inside, Above, Mixed };
@@ -101,6 +106,7 @@ void collapseLoops(Kernel& k);
 
 /// The parts of buildKernel. Each sets kernel.error on failure.
 void buildLoop(Group& g);
+void buildScan(Group& g, const ir::Op& scan);
 void buildUpdate(Group& g);
 void buildProduct(Group& g);
 

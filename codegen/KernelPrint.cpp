@@ -54,6 +54,7 @@ void printExpr(std::ostream& out, const Expr& e) {
       out << "load ";
       printAccess(out, e.access);
       break;
+    case Expr::Kind::Running: out << "running " << e.index; break;
     case Expr::Kind::Reduced: out << "reduced " << e.index; break;
     case Expr::Kind::Random:
       out << ir::opInfo(e.op).mnemonic;
@@ -81,6 +82,9 @@ void printStage(std::ostream& out, const Kernel& k, const Stage& s) {
     const Reduction& red = k.reductions[r];
     out << "    reduce " << r << " = " << reductionName(red.kind) << " %" << red.value;
     if (red.position != kNoExpr) out << " at %" << red.position;
+    if (red.running) out << " running";
+    if (red.exclusive) out << " exclusive";
+    if (red.chunk != 0) out << " chunk " << red.chunk;
     out << " in " << ir::name(red.accumulator) << " : " << ir::name(red.result) << '\n';
   }
   for (const Store& st : s.stores) {
@@ -169,6 +173,7 @@ std::string print(const Kernel& k) {
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';
   printBody(out, k);
+  if (k.runs != 1) out << "  runs " << k.runs << '\n';
   return out.str();
 }
 

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "codegen/Codegen.h"
+#include "codegen/LoopRuns.h"
 #include "codegen/PlanMemory.h"
 #include "codegen/Storage.h"
 
@@ -22,7 +23,7 @@ class Lowering {
   Lowering(const ir::Module& m, const ir::Func& f, Backend& backend) : m_(m), f_(f), backend_(backend) {}
 
   Compiled run() {
-    collectKernels(*f_.body);
+    collectKernels(*f_.body, 1);
     if (!out_.error.empty()) return std::move(out_);
     KernelOf kernelOf;
     for (const auto& [op, index] : kernelIndex_) kernelOf[op] = &out_.kernels[index];
@@ -46,20 +47,25 @@ class Lowering {
     return list;
   }
 
-  void collectKernels(const Region& r) {
+  /// Of a region that runs so often.
+  void collectKernels(const Region& r, double runs) {
     for (const auto& op : r.ops) {
       if (op->kind != OpKind::Fused) {
-        for (const auto& inner : op->regions) collectKernels(*inner);
+        for (const auto& inner : op->regions) collectKernels(*inner, runs * regionRuns(*op));
         continue;
       }
       Kernel k = buildKernel(*op);
+      k.runs = runs;
       if (!k.error.empty()) {
         if (out_.error.empty()) out_.error = "kernel " + k.name + ": " + k.error;
         return;
       }
       auto [it, fresh] = kernelsByKey_.emplace(keyWithFaults(k), static_cast<uint32_t>(out_.kernels.size()));
       kernelIndex_[op.get()] = it->second;
-      if (fresh) out_.kernels.push_back(std::move(k));
+      if (fresh)
+        out_.kernels.push_back(std::move(k));
+      else
+        out_.kernels[it->second].runs += runs;
     }
   }
 

@@ -161,6 +161,7 @@ ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
     e.index = it->second;
     return add(std::move(e));
   }
+  if (&o == group_.scan) return running(o);
   if (o.has(Trait::Reduction)) return unrolled(o, index);
   switch (o.kind) {
     case OpKind::Constant: {
@@ -192,6 +193,22 @@ ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
     case OpKind::DynamicSlice: return dynamicSlice(o, index);
     default: fail("no kernel form for " + std::string(o.info().mnemonic)); return 0;
   }
+}
+
+ExprId StageBuilder::running(const ir::Op& o) {
+  Expr e;
+  e.kind = Expr::Kind::Running;
+  e.dtype = o.result()->type.dtype;
+  e.index = group_.scanNumber;
+  ExprId here = add(std::move(e));
+  if (o.operandCount() == 1) return here;
+  const std::string& mode = o.stringAttr("mode");
+  OpKind combine = mode == "mul"   ? OpKind::Mul
+                   : mode == "max" ? OpKind::Max
+                   : mode == "min" ? OpKind::Min
+                                   : OpKind::Add;
+  ExprId start = value(o.operand(1), group_.scanStart);
+  return stopped() ? 0 : op(combine, o.result()->type.dtype, {start, here});
 }
 
 ExprId StageBuilder::elementwise(const ir::Op& o, const Index& index) {

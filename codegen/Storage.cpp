@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/Loops.h"
 #include "ir/Views.h"
 
 namespace tenc::codegen {
@@ -15,7 +16,8 @@ namespace {
 
 constexpr int64_t kForever = int64_t{1} << 60;
 
-bool isLoop(const Op& op) { return op.kind == OpKind::For || op.kind == OpKind::While || op.kind == OpKind::Bench; }
+/// Whether what is in the op's regions may run more than once.
+bool repeats(const Op& op) { return ir::isLoop(op) || op.kind == OpKind::Bench; }
 
 uint64_t storedBytes(const ir::Type& t) { return std::max<uint64_t>(8, static_cast<uint64_t>(t.bytes())); }
 
@@ -170,7 +172,7 @@ void Storage::number(const Region& r) {
       Life& l = all_[classes_.at(op.regions[0]->args[0].get())].lives[0];  // the induction variable
       l.end = std::max(l.end, 2 * e);
     }
-    if (isLoop(op)) {
+    if (repeats(op)) {
       // Values from outside that are read inside stay until the last trip is over.
       for (size_t i = 0; i < firstInside; ++i) {
         Life& l = all_[i].lives[0];
@@ -265,8 +267,8 @@ bool Storage::tryMerge(uint32_t a, uint32_t b) {
 void Storage::mergeLoops(const Region& r) {
   for (const auto& op : r.ops) {
     if (op->kind == OpKind::Fused) continue;
-    if (op->kind == OpKind::For || op->kind == OpKind::While) {
-      size_t lead = op->kind == OpKind::For ? 1 : 0;
+    if (ir::isLoop(*op)) {
+      const size_t lead = ir::firstCarriedArg(*op);
       for (size_t i = 0; i < op->results.size(); ++i) {
         uint32_t c = classes_.at(op->result(i));
         for (const auto& inner : op->regions) { join(c, classes_.at(inner->args[lead + i].get())); }
@@ -301,9 +303,9 @@ void Storage::mergeCarried(const Region& r) {
 }
 
 void Storage::mergeCarriedOf(const Op& op) {
-  bool loop = op.kind == OpKind::For || op.kind == OpKind::While;
+  const bool loop = ir::isLoop(op);
   if (!loop && op.kind != OpKind::If) return;
-  size_t lead = op.kind == OpKind::For ? 3 : 0;
+  const size_t lead = ir::firstCarriedOperand(op);
   for (size_t i = 0; i < op.results.size(); ++i) {
     const Value* result = op.result(i);
     for (const auto& inner : op.regions) {
@@ -322,9 +324,9 @@ void Storage::planExchanges(const Region& r) {
     const Op& op = *opPtr;
     if (op.kind == OpKind::Fused) continue;
     for (const auto& inner : op.regions) planExchanges(*inner);
-    bool loop = op.kind == OpKind::For || op.kind == OpKind::While;
+    const bool loop = ir::isLoop(op);
     if (!loop && op.kind != OpKind::If) continue;
-    size_t lead = op.kind == OpKind::For ? 3 : 0;
+    const size_t lead = ir::firstCarriedOperand(op);
     std::unordered_set<uint32_t> exchanged;
     for (size_t i = 0; i < op.results.size(); ++i) {
       uint32_t carried = classOf(op.result(i));

@@ -282,20 +282,28 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       } else if (sig.variadic) {
         bound.rest.push_back(&a.value);
       } else {
-        const bool named = position < sig.params.size();
-        const auto isInt = [](const CallArg& x) { return x.name.empty() && x.value.is(Val::Kind::Int); };
-        const bool sizes = position > 0 && sig.params[0].name == "shape" &&
-                           std::all_of(call.args.begin(), call.args.begin() + 2, isInt);
+        // zeros(2, 3), x.reshape(2, 3)
+        const auto isInt = [&](size_t i) { return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Int); };
+        const bool sizes = position > 0 && sig.params[position - 1].name == "shape" && isInt(position - 1) &&
+                           a.value.is(Val::Kind::Int);
         if (sizes) {
           wrong(a.span, "the shape of `" + sig.name + "` is one argument",
                 [](Diagnostics::Builder& d) { d.help("write the sizes in brackets: `[2, 3]`"); });
-        } else if (named) {
-          const std::string& option = sig.params[position].name;
-          wrong(a.span, "`" + sig.name + "` takes its option `" + option + "` by name", [&](Diagnostics::Builder& d) {
-            d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option + ": "}});
-          });
-        } else {
+          continue;
+        }
+        // A dtype without a name is meant for `dtype:`, anything else for the first option.
+        const bool dtype = a.value.is(Val::Kind::DType) ||
+                           (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
+        auto option = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) {
+          return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
+        });
+        if (option == sig.params.end()) {
           wrong(a.span, "`" + sig.name + "` is given too many arguments");
+        } else {
+          wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
+                [&](Diagnostics::Builder& d) {
+                  d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
+                });
         }
       }
       continue;

@@ -211,6 +211,7 @@ bool Batcher::placed(const Op& op) {
   Values operands;
   for (Value* v : op.operands()) operands.push_back(entry(v).value);
   Op* made = b_->makeTyped(OpKind::On, operands, {}, {{"device", op.stringAttr("device")}});
+  if (op.boolAttr("named")) made->set("named", true);
   ir::Region* region = b_->addRegion(made);
   const ir::Region& from = *op.regions[0];
   std::vector<Entry> yields;

@@ -110,8 +110,8 @@ void Batcher::elementwise(const Op& op, Values operands) {
   define(op, 0, remake(op, std::move(operands), {})->result(), true);
 }
 
-Value* Batcher::iotaOn(Value* like, const Dims& shape, int64_t axis) {
-  Op* on = b_->makeTyped(OpKind::On, {like}, {{DType::I64, shape, {}}}, {{"device", std::string()}});
+Value* Batcher::iotaOn(const Values& like, const Dims& shape, int64_t axis) {
+  Op* on = b_->makeTyped(OpKind::On, like, {{DType::I64, shape, {}}}, {{"device", std::string()}});
   ir::Builder inner(b_->addRegion(on));
   inner.setLoc(b_->loc());
   Value* v = inner.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", DType::I64}, {"axis", axis}});
@@ -211,12 +211,15 @@ bool Batcher::single(const Op& op) {
     }
     case OpKind::Seed: return refuse(op, "a seed that differs from instance to instance");
     case OpKind::Bench: return refuse(op, "a bench");
-    case OpKind::Gelu: define(op, 0, remake(op, allBatched(op), {})->result(), true); return true;
     default: break;
   }
-  const bool alongAxes = op.has(Trait::Reduction) || op.has(Trait::RowWise) || op.kind == OpKind::Flip;
-  if (alongAxes) {
+  if (op.hasAttr("axes") &&
+      (op.has(Trait::Reduction) || op.has(Trait::Decomposed) || op.has(Trait::Structural) || op.has(Trait::Scans))) {
     define(op, 0, remake(op, allBatched(op), {{"axes", oneUp(axes)}})->result(), true);
+    return true;
+  }
+  if (op.has(Trait::Decomposed) && op.info().rule == ir::ShapeRule::Same) {
+    define(op, 0, remake(op, allBatched(op), {})->result(), true);
     return true;
   }
   return oneByOne(op);
@@ -264,7 +267,7 @@ void Batcher::gather(const Op& op) {
   Values operands = indices(op, 1);
   Dims along = axes;
   if (x.batched) {
-    operands.insert(operands.begin(), iotaOn(x.value, operands[0]->type.shape, 0));
+    operands.insert(operands.begin(), iotaOn({x.value}, operands[0]->type.shape, 0));
     along = led(0, oneUp(axes));
   }
   operands.insert(operands.begin(), x.value);
@@ -277,7 +280,7 @@ void Batcher::scatter(const Op& op) {
   const Dims& axes = op.intsAttr("axes");
   const int64_t at = op.intAttr("at");
   Values operands = indices(op, 2);
-  operands.insert(operands.begin(), iotaOn(x, operands[0]->type.shape, 0));
+  operands.insert(operands.begin(), iotaOn({x}, operands[0]->type.shape, 0));
   u = moved(*b_, u, 0, at);
   operands.insert(operands.begin(), {x, u});
   define(op, 0, remake(op, operands, {{"axes", led(0, oneUp(axes))}, {"at", at}})->result(), true);
@@ -297,7 +300,8 @@ Batcher::Values Batcher::windows(const Op& op, size_t from, const Dims& axes, co
     Dims column(shape.size(), 1), row(shape.size(), 1);
     column[0] = n_;
     row[1 + i] = sizes[i];
-    Value* offset = iotaOn(start, row, static_cast<int64_t>(1 + i));
+    // Starts that are the same for all may be free: what they index lives somewhere.
+    Value* offset = iotaOn({entry(op.operand(0)).value, start}, row, static_cast<int64_t>(1 + i));
     Value* base = b_->value(OpKind::Reshape, {wrapped}, {{"shape", column}});
     all.push_back(b_->value(OpKind::Add, {b_->broadcastTo(base, shape), b_->broadcastTo(offset, shape)}));
   }
@@ -335,7 +339,7 @@ void Batcher::dynamicSlice(const Op& op) {
   Values operands = windows(op, 1, axes, extents, sizes);
   Dims along = axes;
   if (x.batched) {
-    operands.insert(operands.begin(), iotaOn(x.value, operands[0]->type.shape, 0));
+    operands.insert(operands.begin(), iotaOn({x.value}, operands[0]->type.shape, 0));
     along = led(0, oneUp(axes));
   }
   operands.insert(operands.begin(), x.value);
@@ -363,11 +367,11 @@ void Batcher::dynamicUpdate(const Op& op) {
   }
   Values starts = windows(op, 2, axes, extents, sizes);
   const Dims whole = led(n_, block.shape);
-  Values operands = {x, u, iotaOn(x, whole, 0)};
+  Values operands = {x, u, iotaOn({x}, whole, 0)};
   for (int64_t d = 0; d < lane.rank(); ++d) {
     auto it = std::find(axes.begin(), axes.end(), d);
     if (it == axes.end()) {
-      operands.push_back(iotaOn(x, whole, d + 1));
+      operands.push_back(iotaOn({x}, whole, d + 1));
       continue;
     }
     const auto k = static_cast<size_t>(it - axes.begin());

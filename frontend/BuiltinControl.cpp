@@ -61,8 +61,17 @@ class Rows {
 Val tensors(BuiltinCall& k, const Val& v) {
   return k.l.mapLeaves(k.l.settle(v), [&](const Val& leaf, const std::string&, bool) {
     ir::Value* t = k.l.tensorOf(leaf);
-    return t ? k.result(t) : Val::none();
+    return t ? Val::ofTensor(t, leaf.span.valid() ? leaf.span : k.span) : Val::none();
   });
+}
+
+/// What a trip hands on, which stays where `before` is; `init`: what the first one gets, as written.
+Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span written) {
+  if (next.poison() || before.poison() || describe(next) != describe(before)) return next;  // reported elsewhere
+  k.l.at(k.span, {{written, ""}, {init, ""}});
+  Val kept = k.l.placedAs(next, before, "the value handed on");
+  k.l.at(k.span);
+  return kept;
 }
 
 /// `ys` with row i of every leaf set.
@@ -167,8 +176,10 @@ Val scan(BuiltinCall& k) {
     });
     return ys.poison() ? ys : Val::ofTuple({init, ys}, k.span);
   }
+  const Span start = k["init"].span;
   auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
   if (!first) return Val::none();
+  first->first = handedOn(k, first->first, init, start, first->first.span);
   k.l.at(k.span);
   Val ys = room(k, first->second, xs.length(), xs.leaf());
   if (ys.poison()) return ys;
@@ -178,7 +189,8 @@ Val scan(BuiltinCall& k) {
                          [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
                            auto next = scanStep(k, carried[0], xs.at(i));
                            if (!next) return {Val::none(), Val::none()};
-                           return {next->first, setRow(k, carried[1], next->second, i)};
+                           Val carry = handedOn(k, next->first, carried[0], start, next->first.span);
+                           return {carry, setRow(k, carried[1], next->second, i)};
                          });
   if (out.size() != 2 || out[0].poison() || out[1].poison()) return Val::none();
   return Val::ofTuple({out[0], out[1]}, k.span);
@@ -190,7 +202,8 @@ Val reduce(BuiltinCall& k) {
   if (!xs.ok() || init.poison()) return Val::none();
   auto [lo, hi, step] = rangeOf(k, 0, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
-    return {tensors(k, k.l.callValue(k["f"], {carried[0], xs.at(i)}, k.span))};
+    Val next = tensors(k, k.l.callValue(k["f"], {carried[0], xs.at(i)}, k.span));
+    return {handedOn(k, next, carried[0], k["init"].span, next.span)};
   });
   return out.empty() ? Val::none() : out[0];
 }

@@ -9,16 +9,6 @@ using ir::OpKind;
 
 namespace {
 
-/// The value that changes nothing, for exclusive scans.
-ir::Value* identity(Compose& c, OpKind op, DType t) {
-  switch (op) {
-    case OpKind::Add: return ir::isFloat(t) ? c.b.scalar(t, 0) : c.b.scalarInt(t, 0);
-    case OpKind::Mul: return ir::isFloat(t) ? c.b.scalar(t, 1) : c.b.scalarInt(t, 1);
-    case OpKind::Min: return c.extreme(t, true);
-    default: return c.extreme(t, false);
-  }
-}
-
 Val cumulative(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return Val::none();
@@ -35,12 +25,20 @@ Val cumulative(BuiltinCall& k) {
   if (op == OpKind::Add || op == OpKind::Mul) x = c.widen(x);
   bool half = ir::isFloat(t) && ir::byteSize(t) == 2;
   if (half) x = c.cast(x, DType::F32);
-  ir::Value* v = c.scan(op, x, *axis, *reverse);
-  int64_t n = x->type.shape[*axis];
+  ir::Value* v;
+  if (op != OpKind::LogAddExp) {
+    const char* mode = op == OpKind::Add ? "add" : op == OpKind::Mul ? "mul" : op == OpKind::Max ? "max" : "min";
+    v = c.cumulate(mode, x, *axis, *reverse, *exclusive);
+    // The op starts from -0, which changes nothing; a sum of no elements is 0.
+    if (*exclusive && op == OpKind::Add && ir::isFloat(t)) v = c.binary(OpKind::Add, v, 0.0);
+    return k.result(half ? c.cast(v, t) : v);
+  }
+  v = c.scan(op, x, *axis, *reverse);
+  const int64_t n = x->type.shape[*axis];
   if (*exclusive && n > 0) {
     Dims edge = x->type.shape;
     edge[*axis] = 1;
-    ir::Value* none = c.broadcastTo(identity(c, op, x->type.dtype), edge);
+    ir::Value* none = c.broadcastTo(c.extreme(x->type.dtype, false), edge);
     v = *reverse ? c.concat({c.sliceAxis(v, *axis, 1, n - 1), none}, *axis)
                  : c.concat({none, c.sliceAxis(v, *axis, 0, n - 1)}, *axis);
   }

@@ -100,7 +100,8 @@ Val place(BuiltinCall& k) {
 }
 
 ir::Value* variance(BuiltinCall& k, const Reduced& r, double correction) {
-  if (r.axes.empty()) return k.c.sub(r.x, r.x);
+  // Of one number: 0, or 0 / 0 where the correction leaves no degree of freedom.
+  if (r.axes.empty()) return k.c.binary(OpKind::Div, k.c.sub(r.x, r.x), std::max(0.0, 1 - correction));
   return k.c.b.value(OpKind::Variance, {r.x}, {{"axes", r.axes}, {"keep", r.keep}, {"correction", correction}});
 }
 
@@ -136,7 +137,10 @@ Val median(BuiltinCall& k) {
     auto last = static_cast<int64_t>(outer.size());
     ir::Value* sorted = c.sort(c.reshape(c.permute(r->x, perm), rows), last, false);
     auto at = [&](int64_t i) { return c.reshape(c.sliceAxis(sorted, last, i, 1), outer); };
-    ir::Value* middle = n % 2 ? at(n / 2) : c.binary(OpKind::Mul, c.add(at(n / 2 - 1), at(n / 2)), 0.5);
+    DType t = r->x->type.dtype;
+    auto wide = [&](ir::Value* v) { return ir::byteSize(t) == 2 ? c.cast(v, DType::F32) : v; };
+    ir::Value* pair = n % 2 ? nullptr : c.add(wide(at(n / 2 - 1)), wide(at(n / 2)));
+    ir::Value* middle = n % 2 ? at(n / 2) : c.cast(c.binary(OpKind::Mul, pair, 0.5), t);
     result = c.where(c.unary(OpKind::IsNan, at(n - 1)), at(n - 1), middle);  // NaN sorts last
   }
   return k.result(r->keep ? c.reshape(result, kept) : result);
@@ -159,6 +163,7 @@ Val norm(BuiltinCall& k) {
   ir::Value* n = nullptr;
   if (std::isinf(*ord)) {
     n = c.reduce(*ord > 0 ? OpKind::ReduceMax : OpKind::ReduceMin, c.unary(OpKind::Abs, x), r->axes, r->keep);
+    if (*ord > 0 && Compose::count(x->type, r->axes) == 0) n = c.binary(OpKind::Max, n, 0.0);
   } else if (*ord == 0) {
     n = c.reduce(OpKind::Sum, c.cast(c.binary(OpKind::Ne, x, 0.0), x->type.dtype), r->axes, r->keep);
   } else if (*ord == 1) {

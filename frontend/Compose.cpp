@@ -219,6 +219,7 @@ Compose::V Compose::diagonal(V x, int64_t offset) {
   Dims shape = x->type.shape;
   int64_t cols = shape.back(), rows = shape[shape.size() - 2];
   shape.resize(shape.size() - 2);
+  offset = std::clamp(offset, -rows, cols);
   int64_t row = offset < 0 ? -offset : 0, col = offset > 0 ? offset : 0;
   int64_t n = std::max<int64_t>(0, std::min(rows - row, cols - col));
   Dims flat = shape;
@@ -231,17 +232,18 @@ Compose::V Compose::diagonal(V x, int64_t offset) {
 Compose::V Compose::diagonalMatrix(V x, int64_t offset) {
   // [n, 1] padded to [n, n + 1] and read flat has its elements n + 1 apart: the diagonal of [n, n].
   auto rank = static_cast<int64_t>(x->type.shape.size());
-  int64_t n = x->type.shape.back();
+  int64_t n = x->type.shape.back(), elements = 0;
   V zero = literal(x, 0);
   Dims lo(rank + 1, 0), hi(rank + 1, 0);
   hi[rank] = n;
   V wide = padWith(expandDims(x, rank), zero, lo, hi);
+  if (__builtin_mul_overflow(n, n + 1, &elements)) return wide;  // padWith has reported its size
   Dims flat(x->type.shape.begin(), x->type.shape.end() - 1), square = flat;
-  flat.push_back(n * (n + 1));
+  flat.push_back(elements);
   square.insert(square.end(), {n, n});
   V m = reshape(sliceAxis(reshape(wide, flat), rank - 1, 0, n * n), square);
   lo.assign(rank + 1, 0), hi.assign(rank + 1, 0);
-  int64_t k = std::abs(offset);
+  int64_t k = offset < 0 ? -std::max(offset, -std::numeric_limits<int64_t>::max()) : offset;
   (offset > 0 ? lo[rank] : hi[rank]) = k;
   (offset > 0 ? hi[rank - 1] : lo[rank - 1]) = k;
   return padWith(m, zero, lo, hi);
@@ -250,6 +252,7 @@ Compose::V Compose::diagonalMatrix(V x, int64_t offset) {
 Compose::V Compose::triangle(V x, int64_t k, bool lower) {
   const Dims& s = x->type.shape;
   Dims matrix = {s[s.size() - 2], s.back()};
+  k = std::clamp(k, -matrix[0], matrix[1]);  // the sum below does not wrap
   V row = iotaOn(x, matrix, DType::I64, 0), col = iotaOn(x, matrix, DType::I64, 1);
   V keep = binary(lower ? OpKind::Le : OpKind::Ge, col, binary(OpKind::Add, row, b.scalarInt(DType::I64, k)));
   return where(keep, x, literal(x, 0));

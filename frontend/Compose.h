@@ -119,6 +119,8 @@ class Compose {
   V gather(V x, std::vector<V> indices, const Dims& axes, int64_t at);
 
   // ---- scans and order, along one axis
+  /// Running results; mode add, mul, max or min.
+  V cumulate(const std::string& mode, V x, int64_t axis, bool reverse, bool exclusive);
   /// Inclusive scan with an associative op, log-step (Hillis and Steele 1986): the order is fixed by the length.
   V scan(ir::OpKind kind, V x, int64_t axis, bool reverse);
   /// Stable; NaN is the largest. `argsort` gives i64 places.

@@ -173,9 +173,7 @@ Compose::V Compose::einsum(std::vector<V> operands, std::vector<std::string> let
       if (accLetters.find(l) == std::string::npos) right.push_back(l);
     }
     V p = arrange(*this, acc, accLetters, batch + left + summed), q = arrange(*this, x, mine, batch + summed + right);
-    auto product = [](const Dims& d, size_t from, size_t n) {
-      return Compose::sizeOf(std::span(d).subspan(from, n));
-    };
+    auto product = [](const Dims& d, size_t from, size_t n) { return Compose::sizeOf(std::span(d).subspan(from, n)); };
     const Dims ps = p->type.shape, qs = q->type.shape;
     int64_t nb = product(ps, 0, batch.size()), nl = product(ps, batch.size(), left.size());
     int64_t ns = product(ps, batch.size() + left.size(), summed.size());
@@ -225,6 +223,11 @@ Compose::V Compose::takeAlong(V x, V places, int64_t axis) {
 }
 
 // ---- scans and order
+
+Compose::V Compose::cumulate(const std::string& mode, V x, int64_t axis, bool reverse, bool exclusive) {
+  return b.value(OpKind::Cumulate, {x},
+                 {{"axes", Dims{axis}}, {"mode", mode}, {"reverse", reverse}, {"exclusive", exclusive}});
+}
 
 Compose::V Compose::scan(OpKind kind, V x, int64_t axis, bool reverse) {
   int64_t n = x->type.shape[axis];

@@ -5,6 +5,7 @@
 
 #include "frontend/Lowering.h"
 #include "frontend/Scan.h"
+#include "support/Stack.h"
 
 namespace tenc::frontend {
 
@@ -80,6 +81,11 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
 
 bool Lowering::spent(Span span) {
   if (diags.full()) return true;  // nobody reads more errors than that
+  if (stackIsLow()) {
+    if (!std::exchange(tooDeep_, true))
+      error(Code::E0105, span, "expressions and the calls in them nest too deeply").help("bind parts with `let`");
+    return true;
+  }
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,7 +32,7 @@ struct SessionInput {
 
 /// What the compiler knows of the machine and the command line when it lowers a script.
 struct Options {
-  std::map<std::string, std::string> params;          ///< --lr 0.3
+  std::map<std::string, std::optional<std::string>> params;   ///< --lr 0.3; without a text: --verbose
   std::map<std::string, std::string> devices;         ///< --device gpu=cuda:1
   std::string defaultDevice = "cpu";
   ir::DeviceTable machine;                            ///< the devices that are there, real or virtual

@@ -182,7 +182,13 @@ void Lowering::collectParams(const Unit& unit) {
     std::vector<std::string> names;
     for (const auto& [n, s] : unit.params) names.push_back(n);
     auto d = error(Code::E0504, {}, "the script has no param `" + name + "`");
-    if (std::string near = nearest(name, names); !near.empty()) d.help("did you mean `--" + near + "`?");
+    if (std::string near = nearest(name, names); !near.empty()) {
+      d.help("did you mean `--" + near + "`?");
+    } else {
+      std::string all;
+      for (const std::string& n : names) all += (all.empty() ? "it has `--" : ", `--") + n + "`";
+      d.note(all.empty() ? "it has none" : all);
+    }
   }
 }
 

@@ -30,6 +30,7 @@ struct Binding {
   bool isVar = false;
   int regionDepth = 0;                 ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
+  Span start;                          ///< of a `var`: what it starts with, as written
 };
 
 /// One argument of a call as it was evaluated. Numbers and `[...]` are not made into tensors yet.
@@ -189,6 +190,8 @@ class Lowering {
   Val call(const Val& f, CallArgs args);
   /// A counted loop with carried values; gives their final values (Control.cpp). `body` gets i and the carried values.
   using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
+  /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
+  Val placedAs(const Val& value, const Val& old, const std::string& name);
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
 
@@ -270,7 +273,8 @@ class Lowering {
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
   Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
-  Val unknownName(std::string_view name, Span span);
+  /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
+  Val unknownName(std::string_view name, Span span, bool assigned = false);
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
   std::vector<std::string> visibleNames();
 
@@ -517,6 +521,7 @@ class Lowering {
   void visibleVars(const std::set<std::string>& names, Boundary& into);
   int regionDepth_ = 0;       ///< of run-time loops and branches around
   int64_t steps_ = 0;         ///< expressions evaluated
+  bool tooDeep_ = false;      ///< reported that little of the stack is left
   int staticLoops_ = 0;       ///< of unrolled loops around
   int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;

@@ -168,6 +168,7 @@ std::vector<Val> Lowering::emitOn(const DeviceRef& device, Span span, const Bran
   std::vector<ir::Value*> operands;
   if (device.name.empty()) operands.push_back(device.of);
   ir::Op* op = b().makeTyped(OpKind::On, operands, {}, {{"device", device.name}});
+  if (device.name.empty()) op->set("named", true);
   ir::Region* region = b().addRegion(op);
   std::vector<Val> values;
   inRegion(region, [&] { values = body(); });

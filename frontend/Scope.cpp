@@ -225,11 +225,18 @@ void Lowering::suggest(Diagnostics::Builder& d, std::string_view name, Span at, 
   if (!meant.empty()) d.help("did you mean `" + meant + "`?", {{at, meant}});
 }
 
-Val Lowering::unknownName(std::string_view name, Span span) {
+Val Lowering::unknownName(std::string_view name, Span span, bool assigned) {
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
-  suggest(d, name, span, visibleNames(), familiarName(name));
+  const std::string near = assigned ? nearest(name, visibleNames()) : "";
+  const Binding* local = near.empty() ? nullptr : findLocal(near);
+  if (assigned && !(local && local->isVar)) {
+    d.help("a new name is bound with `let`, or with `var` to be assigned again",
+           {{Span{span.file, span.begin, span.begin}, "let "}});
+  } else {
+    suggest(d, name, span, visibleNames(), familiarName(name));
+  }
   return Val::none();
 }
 
@@ -339,15 +346,21 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
   auto& cache = params_;
   if (auto it = cache.find(name); it != cache.end()) return it->second;
   cache[name] = Val::none();  // a default that names its own param: see below
-  const std::string type = decl.type && decl.type->path.size() == 1 ? decl.type->path[0].text : "";
+  const bool plain = decl.type && decl.type->path.size() == 1 && !decl.type->hasArgs;
+  const std::string type = plain ? decl.type->path[0].text : "";
   Val v;
   if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
-    v = fail(Code::E0504, decl.type ? decl.type->span : decl.span, "a param is i64, f32, f64, bool or str");
+    v = fail(Code::E0504, decl.type ? decl.type->span : decl.span,
+             std::string("a param is i64, f32, f64, bool or str") +
+                 (decl.type ? ", not " + std::string(sources.text(decl.type->span)) : ""));
   } else if (auto given = options.params.find(name); given != options.params.end()) {
-    auto parsed = parseParam(given->second, type, decl.name.span);
+    const std::optional<std::string>& text = given->second;
+    auto parsed = text             ? parseParam(*text, type, decl.name.span)
+                  : type == "bool" ? std::optional(Val::ofBool(true, decl.name.span))
+                                   : std::nullopt;
     v = parsed ? *parsed
-               : fail(Code::E0504, decl.name.span,
-                      "`" + given->second + "` is no " + type + " for the param `" + name + "`");
+        : text ? fail(Code::E0504, decl.name.span, "`" + *text + "` is no " + type + " for the param `" + name + "`")
+               : fail(Code::E0504, decl.name.span, "`--" + name + "` needs a value: it is " + type);
   } else if (decl.value) {
     const size_t known = diags.errors();
     v = eval(*decl.value);

@@ -142,6 +142,8 @@ void Lowering::bindLet(const ast::Stmt& s, Val value) {
   at(s.span);
   value = isVar ? materialise(value, declared.get()) : settle(std::move(value), declared.get());
   bindPattern(s.pattern, std::move(value), isVar, declared);
+  if (isVar && !s.pattern.isTuple && s.value)
+    if (Binding* made = findLocal(s.pattern.name.text)) made->start = s.value->span;
 }
 
 Val Lowering::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared) {
@@ -232,12 +234,7 @@ void Lowering::assignTo(const ast::Expr& target, const Val& value, std::string_v
   if (!binding) {
     auto global = lookupGlobal(*frame().unit, root->text, root->span);
     if (!global) {
-      auto d = error(Code::E0102, root->span, "unknown name `" + root->text + "`");
-      if (root == &target && op == "=")
-        d.help("a new name is bound with `let`, or with `var` to be assigned again",
-               {{{root->span.file, root->span.begin, root->span.begin}, "let "}});
-      else
-        suggest(d, root->text, root->span, visibleNames(), nullptr);
+      unknownName(root->text, root->span, root == &target && op == "=");
     } else {
       fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is no `var`");
     }
@@ -320,16 +317,20 @@ void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span
     assigningIn_ = false;
   }
   if (value.poison()) return;
+  at(span, {{written, ""}, {binding.start, ""}});
+  binding.value = placedAs(value, old, name);
+}
+
+Val Lowering::placedAs(const Val& value, const Val& old, const std::string& name) {
   std::vector<ir::Value*> now, before;
   leavesOf(value, now);
   leavesOf(old, before);
-  at(span, {{written, ""}});
   for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
     if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
     now[i] = b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
     now[i]->name = name;
   }
-  binding.value = rebuild(value, now);
+  return rebuild(value, now);
 }
 
 void Lowering::lowerAssert(const ast::Stmt& s) {

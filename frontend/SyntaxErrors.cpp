@@ -222,6 +222,17 @@ void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* b
         d.help("equality is `==`");
       } else if (parser.getExpectedTokens().contains(static_cast<size_t>(T::LBRACE))) {
         d.help("equality is `==`", {{r.span(at), "=="}});
+      } else if (const Token* open = prior(T::NAME) && before->getTokenIndex() > 0
+                                         ? parser.getTokenStream()->get(before->getTokenIndex() - 1)
+                                         : nullptr;
+                 open && (open->getType() == T::LPAREN || open->getType() == T::COMMA)) {
+        const bool close = after && after->getStartIndex() == at.getStopIndex() + 1;
+        d.help("arguments are named with `:`", {{r.span(r.span(*before).end, r.span(at).end), close ? ": " : ":"}});
+      }
+      break;
+    case T::DOTS:
+      if (const auto set = parser.getExpectedTokens(); prior(T::LBRACK) || set.contains(static_cast<size_t>(T::RBRACK))) {
+        d.help("a slice is written `x[a : b]`; `a..b` is the range of a `for`", {{r.span(at), ":"}});
       }
       break;
     case T::EQ:

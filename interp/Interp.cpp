@@ -166,12 +166,14 @@ class Frame {
     MaybeFailure failure;
     if (op.has(Trait::Elementwise)) {
       failure = elementwise(op, in, out);
-    } else if (op.has(Trait::RowWise)) {
-      rowWise(op, in[0], out);
+    } else if (op.has(Trait::Decomposed)) {
+      failure = decomposed(op, in, out);
     } else if (op.has(Trait::Reduction)) {
-      reduction(op, in[0], out);
+      failure = reduction(op, in[0], out);
+    } else if (op.has(Trait::Scans)) {
+      scan(op, in, out);
     } else if (op.has(Trait::Structural)) {
-      structural(op, in, out);
+      failure = structural(op, in, out);
     } else if (op.has(Trait::Gathers) || update) {
       failure = indexed(op, in, out);
     } else if (op.has(Trait::Random)) {
@@ -186,10 +188,7 @@ class Frame {
           for (int64_t i = 0; i < type.size(); ++i) put(out, i, at(in[0], 0));
           break;
         case OpKind::Matmul: matmul(in[0], in[1], out); break;
-        case OpKind::Attention: attention(op, in, out); break;
-        case OpKind::Conv: convolution(op, in[0], in[1], out); break;
-        default:
-          return fail(op, Code::E0190, "the interpreter does not know `" + std::string(op.info().mnemonic) + "`");
+        default: failure = unknown(op);
       }
     }
     if (failure) return fail(op, failure->code, failure->message);

@@ -39,7 +39,7 @@ int compare(Number a, Number b, ir::DType t);
 /// minimum of IEEE 754-2019).
 Number extremeOf(Number a, Number b, ir::DType t, bool largest);
 
-enum class Fault : uint8_t { None, Division, NegativePower };
+enum class Fault : uint8_t { None, Division, NegativePower, UnknownOp };
 
 /// The value of an elementwise op. `t` is the dtype of the operands (of operand 1 for `where`), `result` of the result.
 Number apply(ir::OpKind kind, ir::DType t, ir::DType result, std::span<const Number> args, Fault& fault);

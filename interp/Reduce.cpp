@@ -138,7 +138,7 @@ Real gelu(Real x, bool tanhForm) {
 
 }  // namespace
 
-void reduction(const ir::Op& op, const Tensor& x, Tensor& out) {
+MaybeFailure reduction(const ir::Op& op, const Tensor& x, Tensor& out) {
   Groups g = groupsOf(x.type, op.intsAttr("axes"));
   for (int64_t i = 0; i < g.count; ++i) {
     const int64_t* m = g.members.data() + i * g.length;
@@ -149,17 +149,96 @@ void reduction(const ir::Op& op, const Tensor& x, Tensor& out) {
       case OpKind::All: put(out, i, {0, !anyTrue(x, m, g.length, false)}); break;
       case OpKind::ArgMax: put(out, i, {0, best(x, m, g.length, 1)}); break;
       case OpKind::ArgMin: put(out, i, {0, best(x, m, g.length, -1)}); break;
-      default: put(out, i, total(op.kind, x, m, g.length, out.type.dtype));
+      case OpKind::Sum:
+      case OpKind::Prod: put(out, i, total(op.kind, x, m, g.length, out.type.dtype)); break;
+      default: return unknown(op);
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// A running result; floats are kept in long double and rounded where they are read.
+class Running {
+ public:
+  Running(const std::string& mode, DType t) : mode_(mode), t_(t) { clear(); }
+
+  void clear() {
+    real_ = mode_ == "mul" ? 1 : -0.0L;
+    number_ = {0, mode_ == "mul" ? 1 : 0};
+    started_ = false;
+  }
+  void add(Number v) {
+    const bool extremes = mode_ == "max" || mode_ == "min";
+    if (extremes) {
+      number_ = started_ ? extremeOf(number_, v, t_, mode_ == "max") : v;
+    } else if (ir::isFloat(t_)) {
+      real_ = mode_ == "mul" ? real_ * v.f : real_ + v.f;
+    } else {
+      auto a = static_cast<uint64_t>(number_.i), b = static_cast<uint64_t>(v.i);
+      number_.i = wrapTo(t_, static_cast<int64_t>(mode_ == "mul" ? a * b : a + b));
+    }
+    started_ = true;
+  }
+  Number value() const {
+    if (mode_ == "max" || mode_ == "min") return started_ ? number_ : none();
+    if (ir::isFloat(t_)) return {roundTo(t_, real_), 0};
+    return number_;
+  }
+
+ private:
+  /// What every value is at least (for max) or at most.
+  Number none() const {
+    const bool largest = mode_ == "max";
+    if (ir::isFloat(t_))
+      return {largest ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity(), 0};
+    if (t_ == DType::Bool) return {0, !largest};
+    const int bits = 8 * static_cast<int>(ir::byteSize(t_));
+    if (!ir::isSigned(t_)) return {0, largest ? 0 : wrapTo(t_, -1)};
+    const int64_t least = static_cast<int64_t>(~uint64_t{0} << (bits - 1));
+    return {0, largest ? least : ~least};
+  }
+  std::string mode_;
+  DType t_;
+  Real real_ = 0;
+  Number number_{};
+  bool started_ = false;
+};
+
+}  // namespace
+
+void scan(const ir::Op& op, const std::vector<Tensor>& in, Tensor& out) {
+  const Tensor& x = in[0];
+  const std::vector<int64_t>& axes = op.intsAttr("axes");
+  const Groups g = groupsOf(x.type, axes);
+  const int64_t n = g.length, block = op.find("block") ? op.intAttr("block") : std::max<int64_t>(n, 1);
+  const bool totals = op.kind == ir::OpKind::BlockTotals, reverse = op.boolAttr("reverse");
+  const bool exclusive = op.boolAttr("exclusive");
+  const Tensor* starts = in.size() > 1 ? &in[1] : nullptr;
+  const Groups blocks = groupsOf(totals ? out.type : starts ? starts->type : x.type, axes);
+  Running running(op.stringAttr("mode"), x.type.dtype);
+  for (int64_t i = 0; i < g.count; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at0 = g.members[static_cast<size_t>(i * n + (reverse ? n - 1 - j : j))];
+      const int64_t ofBlock = i * blocks.length + j / block;
+      if (j % block == 0) {
+        running.clear();
+        if (starts) running.add(at(*starts, blocks.members[static_cast<size_t>(ofBlock)]));
+      }
+      if (exclusive && !totals) put(out, at0, running.value());
+      running.add(at(x, at0));
+      if (!exclusive && !totals) put(out, at0, running.value());
+      if (totals && (j % block == block - 1 || j == n - 1))
+        put(out, blocks.members[static_cast<size_t>(ofBlock)], running.value());
     }
   }
 }
 
-void rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
+namespace {
+
+MaybeFailure rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
   const DType t = out.type.dtype;
-  if (op.kind == OpKind::Gelu) {
-    for (int64_t i = 0; i < x.type.size(); ++i) put(out, i, {roundTo(t, gelu(at(x, i).f, op.boolAttr("tanh"))), 0});
-    return;
-  }
   Groups g = groupsOf(x.type, op.intsAttr("axes"));
   std::vector<Real> row(static_cast<size_t>(g.length));
   for (int64_t i = 0; i < g.count; ++i) {
@@ -188,12 +267,29 @@ void rowWise(const ir::Op& op, const Tensor& x, Tensor& out) {
       }
       case OpKind::LogSumExp: put(out, i, {roundTo(t, logSumExp(row)), 0}); break;
       case OpKind::Variance: {
-        Real n = static_cast<Real>(g.length) - static_cast<Real>(op.floatAttr("correction"));
+        Real n = std::max(Real(0), static_cast<Real>(g.length) - static_cast<Real>(op.floatAttr("correction")));
         put(out, i, {roundTo(t, squaredDeviations(row) / n), 0});
         break;
       }
-      default: put(out, i, total(op.kind, x, m, g.length, t));  // mean
+      case OpKind::Mean: put(out, i, total(op.kind, x, m, g.length, t)); break;
+      default: return unknown(op);
     }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaybeFailure decomposed(const ir::Op& op, Operands in, Tensor& out) {
+  const DType t = out.type.dtype;
+  switch (op.kind) {
+    case OpKind::Attention: attention(op, in, out); return std::nullopt;
+    case OpKind::Conv: convolution(op, in[0], in[1], out); return std::nullopt;
+    case OpKind::Gelu:
+      for (int64_t i = 0; i < out.type.size(); ++i)
+        put(out, i, {roundTo(t, gelu(at(in[0], i).f, op.boolAttr("tanh"))), 0});
+      return std::nullopt;
+    default: return rowWise(op, in[0], out);
   }
 }
 

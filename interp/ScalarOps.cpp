@@ -63,7 +63,20 @@ double floorMod(double a, double b) {
   return std::signbit(r) != std::signbit(b) ? r + b : r;
 }
 
-Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
+/// Python's and NumPy's: the dividend less its remainder is divided, so that the quotient is an integer but for
+/// rounding.
+template <typename Real>
+double floorQuotient(Real a, Real b) {
+  if (b == 0) return a / b;
+  Real r = std::fmod(a, b);
+  Real q = (a - r) / b;
+  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
+  if (q == 0) return std::copysign(Real(0), a / b);
+  Real whole = std::floor(q);
+  return q - whole > Real(0.5) ? whole + 1 : whole;
+}
+
+Number floatOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
   const double a = v[0].f, b = v.size() > 1 ? v[1].f : 0;
   switch (kind) {
     case OpKind::Neg: return {-a, 0};
@@ -108,7 +121,9 @@ Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
     case OpKind::Sub: return {roundTo(t, a - b), 0};
     case OpKind::Mul: return {roundTo(t, a * b), 0};
     case OpKind::Div: return {roundTo(t, a / b), 0};
-    case OpKind::FloorDiv: return {roundTo(t, std::floor(quotient(t, a, b))), 0};
+    case OpKind::FloorDiv:
+      if (t == DType::F64) return {floorQuotient(a, b), 0};
+      return {roundTo(t, floorQuotient(static_cast<float>(a), static_cast<float>(b))), 0};
     case OpKind::TruncDiv: return {roundTo(t, std::trunc(quotient(t, a, b))), 0};
     case OpKind::Mod: return {roundTo(t, floorMod(a, b)), 0};
     case OpKind::Fmod: return {roundTo(t, std::fmod(a, b)), 0};
@@ -124,7 +139,7 @@ Number floatOp(OpKind kind, DType t, std::span<const Number> v) {
         return {std::fma(static_cast<float>(a), static_cast<float>(b), static_cast<float>(v[2].f)), 0};
       if (t == DType::F64) return {std::fma(a, b, v[2].f), 0};
       return {roundTo(t, static_cast<long double>(a) * b + v[2].f), 0};
-    default: return {};
+    default: fault = Fault::UnknownOp; return {};
   }
 }
 
@@ -208,7 +223,7 @@ Number intOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
     case OpKind::BitXor: return wrapped(x ^ y);
     case OpKind::Shl:
     case OpKind::Shr: return wrapped(static_cast<uint64_t>(shift(kind, t, a, b)));
-    default: return {};
+    default: fault = Fault::UnknownOp; return {};
   }
 }
 
@@ -234,7 +249,7 @@ Number apply(OpKind kind, DType t, DType result, std::span<const Number> v, Faul
       int c = compare(v[0], v[1], t);
       return {0, c == 0 || c == 1};
     }
-    default: return ir::isFloat(t) ? floatOp(kind, t, v) : intOp(kind, t, v, fault);
+    default: return ir::isFloat(t) ? floatOp(kind, t, v, fault) : intOp(kind, t, v, fault);
   }
 }
 

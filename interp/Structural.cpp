@@ -14,6 +14,10 @@ Tensor allocate(ir::Type type) {
   return {std::move(type), std::make_shared<std::vector<std::byte>>(bytes)};
 }
 
+Failure unknown(const ir::Op& op) {
+  return {Code::E0190, "the interpreter does not know `" + std::string(op.info().mnemonic) + "`"};
+}
+
 std::vector<int64_t> stridesOf(std::span<const int64_t> shape) {
   std::vector<int64_t> strides(shape.size());
   int64_t step = 1;
@@ -40,6 +44,7 @@ MaybeFailure elementwise(const ir::Op& op, Operands in, Tensor& out) {
     }
     store(out.data->data(), out.type.dtype, begin, std::span<const Number>(results, length));
     if (fault == Fault::Division) return Failure{Code::E0902, "integer division by zero"};
+    if (fault == Fault::UnknownOp) return unknown(op);
     if (fault == Fault::NegativePower) return Failure{Code::E0902, "negative integer exponent"};
   }
   return std::nullopt;
@@ -81,7 +86,7 @@ void pad(const ir::Op& op, Operands in, Tensor& out) {
 
 }  // namespace
 
-void structural(const ir::Op& op, Operands in, Tensor& out) {
+MaybeFailure structural(const ir::Op& op, Operands in, Tensor& out) {
   const Tensor& x = in[0];
   const ir::Dims& from = x.type.shape;
   const std::vector<int64_t> strides = stridesOf(from);
@@ -90,9 +95,9 @@ void structural(const ir::Op& op, Operands in, Tensor& out) {
   std::vector<int64_t> step(rank, 0);
   int64_t base = 0;
   switch (op.kind) {
-    case OpKind::Concat: return concat(op, in, out);
-    case OpKind::Pad: return pad(op, in, out);
-    case OpKind::Reshape: out.data = x.data; return;
+    case OpKind::Concat: concat(op, in, out); return std::nullopt;
+    case OpKind::Pad: pad(op, in, out); return std::nullopt;
+    case OpKind::Reshape: out.data = x.data; return std::nullopt;
     case OpKind::Permute:
       for (size_t d = 0; d < rank; ++d) step[d] = strides[static_cast<size_t>(op.intsAttr("perm")[d])];
       break;
@@ -113,7 +118,7 @@ void structural(const ir::Op& op, Operands in, Tensor& out) {
         step[d] = -strides[d];
       }
       break;
-    default: return;
+    default: return unknown(op);
   }
   const auto width = static_cast<size_t>(ir::byteSize(x.type.dtype));
   std::byte* to = out.data->data();
@@ -122,6 +127,7 @@ void structural(const ir::Op& op, Operands in, Tensor& out) {
     std::memcpy(to, elements + (base + flat(index, step)) * static_cast<int64_t>(width), width);
     to += width;
   });
+  return std::nullopt;
 }
 
 // ---- run-time indices
@@ -250,7 +256,7 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out) {
       });
       return std::nullopt;
     }
-    default: {  // update_slice
+    case OpKind::UpdateSlice: {
       copyWhole();
       int64_t base = flat(op.intsAttr("starts"), strides);
       std::vector<int64_t> step = strides;
@@ -259,6 +265,7 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out) {
               [&](int64_t i, const std::vector<int64_t>& index) { put(out, base + flat(index, step), at(in[1], i)); });
       return std::nullopt;
     }
+    default: return unknown(op);
   }
 }
 

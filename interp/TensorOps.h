@@ -44,14 +44,18 @@ class Odometer {
 
 MaybeFailure elementwise(const ir::Op& op, Operands in, Tensor& out);
 /// Reshape shares the elements of its operand.
-void structural(const ir::Op& op, Operands in, Tensor& out);
+MaybeFailure structural(const ir::Op& op, Operands in, Tensor& out);
 /// Updates set `out.data`, to the operand's own elements when nothing else holds them.
 MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out);
-void reduction(const ir::Op& op, const Tensor& in, Tensor& out);
-void rowWise(const ir::Op& op, const Tensor& in, Tensor& out);
+MaybeFailure reduction(const ir::Op& op, const Tensor& in, Tensor& out);
+/// Ops that compiled programs take apart (trait Decomposed), from their definitions.
+MaybeFailure decomposed(const ir::Op& op, Operands in, Tensor& out);
+void scan(const ir::Op& op, const std::vector<Tensor>& in, Tensor& out);
 void matmul(const Tensor& a, const Tensor& b, Tensor& out);
 void attention(const ir::Op& op, Operands in, Tensor& out);
 void convolution(const ir::Op& op, const Tensor& x, const Tensor& w, Tensor& out);
+/// The op has a row in Ops.def and nothing here.
+Failure unknown(const ir::Op& op);
 void iota(const ir::Op& op, Tensor& out);
 /// Sorting and linear algebra, by plain textbook methods; one tensor a result.
 MaybeFailure library(const ir::Op& op, Operands in, std::span<Tensor> out);

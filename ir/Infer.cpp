@@ -7,8 +7,6 @@
 namespace tenc::ir {
 namespace {
 
-const Dims kNoDims;
-const std::string kNoString;
 constexpr int64_t kMostBytes = int64_t{1} << 62;
 
 template <class T>
@@ -125,7 +123,7 @@ Inferred inferBitcast(const InferContext& c) {
 Inferred inferByRule(const InferContext& c, ShapeRule rule) {
   switch (rule) {
     case ShapeRule::Same:
-      if (opInfo(c.kind).has(Trait::RowWise) && c.has("axes")) {
+      if (c.has("axes")) {
         if (std::string bad = checkAxes(c.ints("axes"), c.operand(0).rank()); !bad.empty()) return c.fail(bad);
       }
       return inferElementwise(c, rule);
@@ -140,6 +138,9 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
     case ShapeRule::ReduceIndex:
       if (Inferred dtypes = checkDTypes(c, 0, 1); !dtypes.ok()) return dtypes;
       return inferReduce(c, rule);
+    case ShapeRule::Scan:
+      if (Inferred dtypes = checkDTypes(c, 0, 1); !dtypes.ok()) return dtypes;
+      return inferScan(c);
     case ShapeRule::Matmul:
       if (Inferred dtypes = checkDTypes(c, 0, 2); !dtypes.ok()) return dtypes;
       return inferMatmul(c);
@@ -171,8 +172,9 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
 }  // namespace
 
 const Dims& InferContext::ints(std::string_view name) const {
+  static const Dims none;
   const auto* v = get<Dims>(attr_(name));
-  return v != nullptr ? *v : kNoDims;
+  return v != nullptr ? *v : none;
 }
 int64_t InferContext::integer(std::string_view name) const {
   const auto* v = get<int64_t>(attr_(name));
@@ -187,8 +189,9 @@ DType InferContext::dtype(std::string_view name) const {
   return v != nullptr ? *v : DType::F32;
 }
 const std::string& InferContext::string(std::string_view name) const {
+  static const std::string none;
   const auto* v = get<std::string>(attr_(name));
-  return v != nullptr ? *v : kNoString;
+  return v != nullptr ? *v : none;
 }
 
 Inferred InferContext::tooLarge(DType t, Dims shape, const std::string& what) const {

@@ -81,6 +81,31 @@ Inferred inferReduce(const InferContext& c, ShapeRule rule) {
   return c.result(dtype, std::move(shape));
 }
 
+Inferred inferScan(const InferContext& c) {
+  const Type& t = c.operand(0);
+  const Dims& axes = c.ints("axes");
+  if (std::string bad = checkAxes(axes, t.rank()); !bad.empty()) return c.fail(bad);
+  if (axes.size() != 1) return c.fail("takes one axis");
+  const std::string& mode = c.string("mode");
+  if (mode != "add" && mode != "mul" && mode != "max" && mode != "min") return c.fail("has no mode `" + mode + "`");
+  const bool sums = mode == "add" || mode == "mul";
+  if (sums && t.dtype == DType::Bool) return c.fail("does not add or multiply bools");
+  const bool blocks = c.has("block");
+  Dims totals = t.shape;
+  if (blocks) {
+    const int64_t block = c.integer("block");
+    if (block < 1) return c.fail("needs blocks of at least 1 element");
+    int64_t& n = totals[static_cast<size_t>(axes[0])];
+    n = n / block + (n % block != 0 ? 1 : 0);
+  }
+  if (c.kind == OpKind::BlockTotals) return c.result(t.dtype, std::move(totals));
+  if ((c.operands.size() == 2) != blocks) return c.fail("takes what blocks start from where there are blocks");
+  if (blocks && (c.operand(1).dtype != t.dtype || c.operand(1).shape != totals)) {
+    return c.fail("needs one start a block, of " + std::string(name(t.dtype)) + " and shape " + toString(totals));
+  }
+  return c.result(t.dtype, t.shape);
+}
+
 Inferred inferMatmul(const InferContext& c) {
   const Type& a = c.operand(0);
   const Type& b = c.operand(1);

@@ -42,6 +42,7 @@ std::string checkAxes(std::span<const int64_t> axes, int64_t rank);
 std::string checkIndex(const Type& t, bool rank0);
 
 Inferred inferReduce(const InferContext& c, ShapeRule rule);
+Inferred inferScan(const InferContext& c);
 Inferred inferMatmul(const InferContext& c);
 Inferred inferConv(const InferContext& c);
 Inferred inferAttention(const InferContext& c);

@@ -10,10 +10,6 @@
 namespace tenc::ir {
 namespace {
 
-const std::string kNoString;
-const std::vector<int64_t> kNoInts;
-const std::vector<std::string> kNoStrings;
-
 /// Nested regions know their function; it changes when an op moves between functions.
 void setFunc(Op& op, Func* func) {
   for (auto& region : op.regions) {
@@ -178,21 +174,24 @@ bool Op::boolAttr(std::string_view name, bool otherwise) const {
 }
 
 const std::string& Op::stringAttr(std::string_view name) const {
+  static const std::string none;
   const Attr* a = find(name);
   const auto* v = a != nullptr ? std::get_if<std::string>(a) : nullptr;
-  return v != nullptr ? *v : kNoString;
+  return v != nullptr ? *v : none;
 }
 
 const std::vector<int64_t>& Op::intsAttr(std::string_view name) const {
+  static const std::vector<int64_t> none;
   const Attr* a = find(name);
   const auto* v = a != nullptr ? std::get_if<std::vector<int64_t>>(a) : nullptr;
-  return v != nullptr ? *v : kNoInts;
+  return v != nullptr ? *v : none;
 }
 
 const std::vector<std::string>& Op::stringsAttr(std::string_view name) const {
+  static const std::vector<std::string> none;
   const Attr* a = find(name);
   const auto* v = a != nullptr ? std::get_if<std::vector<std::string>>(a) : nullptr;
-  return v != nullptr ? *v : kNoStrings;
+  return v != nullptr ? *v : none;
 }
 
 size_t Op::firstTextOperand() const {

@@ -9,8 +9,8 @@
 namespace tenc::ir {
 namespace {
 
-const Type kIndex{DType::I64, {}, {}};
-const Type kCondition{DType::Bool, {}, {}};
+Type indexType() { return {DType::I64, {}, {}}; }
+Type conditionType() { return {DType::Bool, {}, {}}; }
 
 int regionCount(OpKind kind) {
   switch (kind) {
@@ -191,20 +191,20 @@ class Verifier {
     switch (o.kind) {
       case OpKind::For: {
         for (size_t i = 0; i < 3; ++i) {
-          if (!o.operand(i)->type.sameTensor(kIndex)) return fail(o, "needs bounds and a step of type i64");
+          if (!o.operand(i)->type.sameTensor(indexType())) return fail(o, "needs bounds and a step of type i64");
         }
         std::vector<Type> args = results;
-        args.insert(args.begin(), kIndex);
+        args.insert(args.begin(), indexType());
         return match(o, o.operands(), 3, results, "operands") && match(o, first.args, 0, args, "region arguments") &&
                match(o, first.terminator()->operands(), 0, results, "yielded values");
       }
       case OpKind::While:
         return match(o, o.operands(), 0, results, "operands") && match(o, first.args, 0, results, "region arguments") &&
                match(o, last.args, 0, results, "region arguments") &&
-               match(o, first.terminator()->operands(), 0, {kCondition}, "conditions") &&
+               match(o, first.terminator()->operands(), 0, {conditionType()}, "conditions") &&
                match(o, last.terminator()->operands(), 0, results, "yielded values");
       case OpKind::If:
-        if (!o.operand(0)->type.sameTensor(kCondition)) return fail(o, "needs a rank-0 bool");
+        if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");
         return match(o, first.args, 0, {}, "region arguments") && match(o, last.args, 0, {}, "region arguments") &&
                match(o, first.terminator()->operands(), 0, results, "yielded values") &&
                match(o, last.terminator()->operands(), 0, results, "yielded values");
@@ -234,7 +234,7 @@ class Verifier {
       case OpKind::Call: return call(o);
       case OpKind::Print: return format(o, o.operandCount());
       case OpKind::Assert:
-        if (!o.operand(0)->type.sameTensor(kCondition)) return fail(o, "needs a rank-0 bool");
+        if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");
         return format(o, o.operandCount() - 1);
       case OpKind::Save:
         if (o.stringsAttr("formats").size() >= o.operandCount()) return fail(o, "saves nothing");

@@ -3,6 +3,7 @@
 // that only feeds itself is dead.
 #include <unordered_set>
 
+#include "ir/Loops.h"
 #include "passes/Passes.h"
 
 namespace tenc::passes {
@@ -13,16 +14,9 @@ using namespace tenc::ir;
 /// Control ops whose results and carried values are alive one by one; all others keep all or nothing. A native loop
 /// keeps all: it writes a tensor that it updates in place whether the result is used or not.
 bool isSliced(const Op& op) {
-  const OpKind kind = op.kind;
-  return kind == OpKind::If || kind == OpKind::For || kind == OpKind::While || kind == OpKind::On ||
-         (kind == OpKind::Fused && !op.hasAttr("carried"));
+  return isLoop(op) || op.kind == OpKind::If || op.kind == OpKind::On ||
+         (op.kind == OpKind::Fused && !op.hasAttr("carried"));
 }
-
-/// Operands before the carried ones.
-size_t firstCarried(OpKind kind) { return kind == OpKind::For ? 3 : 0; }
-/// Region arguments before the carried ones.
-size_t firstArgument(OpKind kind) { return kind == OpKind::For ? 1 : 0; }
-bool carries(OpKind kind) { return kind == OpKind::For || kind == OpKind::While; }
 
 /// Rebuilds the operand list from those that `keep` (by index) chooses.
 template <class Keep>
@@ -68,11 +62,9 @@ class Eliminator {
   void markOp(Op* op) {
     if (!liveOps_.insert(op).second) return;
     if (op->parent->parentOp != nullptr) markOp(op->parent->parentOp);
-    const size_t always = !isSliced(*op)            ? op->operandCount()
-                          : op->kind == OpKind::For ? 3
-                          : op->kind == OpKind::If  ? 1
-                          : op->kind == OpKind::On  ? op->operandCount()
-                                                    : 0;
+    const size_t always = !isSliced(*op) || op->kind == OpKind::On ? op->operandCount()
+                          : op->kind == OpKind::If                 ? 1
+                                                                   : firstCarriedOperand(*op);
     for (size_t i = 0; i < always; ++i) mark(op->operand(i));
     if (op->kind == OpKind::While) mark(op->regions[0]->terminator()->operand(0));
     if (op->kind == OpKind::Bench || (op->kind == OpKind::Fused && !isSliced(*op))) {
@@ -81,11 +73,11 @@ class Eliminator {
   }
 
   void markSlot(Op* op, size_t i) {
-    if (carries(op->kind)) {
-      mark(op->operand(firstCarried(op->kind) + i));
+    if (isLoop(*op)) {
+      mark(op->operand(firstCarriedOperand(*op) + i));
       mark(op->regions.back()->terminator()->operand(i));
       mark(op->result(i));
-      for (const auto& r : op->regions) mark(r->args[firstArgument(op->kind) + i].get());
+      for (const auto& r : op->regions) mark(r->args[firstCarriedArg(*op) + i].get());
     } else {
       for (const auto& r : op->regions) mark(r->terminator()->operand(i));
     }
@@ -100,8 +92,8 @@ class Eliminator {
     Op* op = v->region->parentOp;
     if (op == nullptr) return;
     markOp(op);
-    if (carries(op->kind)) {
-      if (v->index >= firstArgument(op->kind)) markSlot(op, v->index - firstArgument(op->kind));
+    if (isLoop(*op)) {
+      if (v->index >= firstCarriedArg(*op)) markSlot(op, v->index - firstCarriedArg(*op));
     } else if (op->kind == OpKind::Fused) {
       mark(op->operand(v->index));
     }
@@ -127,8 +119,8 @@ class Eliminator {
     for (const auto& r : op.regions) {
       if (r->terminator()->kind == OpKind::Yield) filterOperands(*r->terminator(), resultLives);
     }
-    if (carries(op.kind)) {
-      const size_t first = firstCarried(op.kind);
+    if (isLoop(op)) {
+      const size_t first = firstCarriedOperand(op);
       filterOperands(op, [&](size_t i) { return i < first || resultLives(i - first); });
     } else if (op.kind == OpKind::Fused) {
       const Region& body = *op.regions[0];
@@ -152,9 +144,9 @@ class Eliminator {
     for (size_t i = op.results.size(); i-- > 0;) {
       if (!liveValues_.contains(op.result(i))) op.removeResult(static_cast<uint32_t>(i));
     }
-    if (!carries(op.kind) && op.kind != OpKind::Fused) return;
+    if (!isLoop(op) && op.kind != OpKind::Fused) return;
     for (const auto& r : op.regions) {
-      for (size_t i = r->args.size(); i-- > firstArgument(op.kind);) {
+      for (size_t i = r->args.size(); i-- > firstCarriedArg(op);) {
         if (!liveValues_.contains(r->args[i].get())) r->removeArg(static_cast<uint32_t>(i));
       }
     }

@@ -1,5 +1,6 @@
-// Row-wise ops into reductions and elementwise ops, with PyTorch's numerics: f16 and bf16 are computed in f32 and
-// rounded once at the end.
+// Ops with the trait `Decomposed` into others: softmax and its like into reductions and elementwise ops, with PyTorch's
+// numerics (f16 and bf16 are computed in f32 and rounded once at the end); convolutions and attention in files of their
+// own.
 #include "passes/Decompose.h"
 
 #include <cmath>
@@ -12,38 +13,24 @@ namespace {
 
 using namespace tenc::ir;
 
-/// Builds the replacement of one row-wise op in its compute dtype.
-class RowWise {
+/// Builds the replacement of an op of one operand in its compute dtype, f32 for narrower floats.
+class Composition {
  public:
-  explicit RowWise(Op& op) : op_(op), b_(&op), axes_(op.intsAttr("axes")) {
+  explicit Composition(Op& op) : op_(op), b_(&op), axes_(op.intsAttr("axes")) {
     b_.setLoc(op.loc);
     const DType t = op.operand(0)->type.dtype;
     compute_ = t == DType::F16 || t == DType::BF16 ? DType::F32 : t;
     x_ = cast(op.operand(0), compute_);
   }
 
-  /// The value that replaces the op's result.
-  Value* build() {
-    Value* v = value();
+  /// The value that replaces the op's result, by one of the rules below.
+  Value* build(Value* (Composition::*rule)()) {
+    Value* v = (this->*rule)();
     // Reductions were kept as dims of size 1.
     if (v->type.shape != op_.result()->type.shape) {
       v = b_.value(OpKind::Reshape, {v}, {{"shape", op_.result()->type.shape}});
     }
     return cast(v, op_.result()->type.dtype);
-  }
-
- private:
-  Value* value() {
-    switch (op_.kind) {
-      case OpKind::Softmax: return softmax();
-      case OpKind::LogSoftmax: return logSoftmax();
-      case OpKind::LogSumExp: return logSumExp();
-      case OpKind::LayerNorm: return layerNorm();
-      case OpKind::Gelu: return op_.boolAttr("tanh") ? geluTanh() : geluErf();
-      case OpKind::Variance: return variance(deviations(), op_.floatAttr("correction"));
-      case OpKind::Mean: return mean();
-      default: return nullptr;
-    }
   }
 
   /// exp(x - m) / sum(exp(x - m)). A row of -inf gives NaN.
@@ -73,6 +60,11 @@ class RowWise {
     return binary(OpKind::Div, centred, unary(OpKind::Sqrt, spread));
   }
 
+  Value* gelu() { return op_.boolAttr("tanh") ? geluTanh() : geluErf(); }
+  Value* variance() { return variance(deviations(), op_.floatAttr("correction")); }
+  Value* mean() { return binary(OpKind::Div, reduce(OpKind::Sum, x_), number(count())); }
+
+ private:
   /// x * Phi(x), Phi by the error function.
   Value* geluErf() {
     Value* e = unary(OpKind::Erf, binary(OpKind::Mul, x_, number(std::numbers::sqrt2 / 2)));
@@ -88,7 +80,6 @@ class RowWise {
     return binary(OpKind::Div, x_, binary(OpKind::Add, unary(OpKind::Exp, power), number(1)));
   }
 
-  Value* mean() { return binary(OpKind::Div, reduce(OpKind::Sum, x_), number(count())); }
   Value* deviations() { return binary(OpKind::Sub, x_, mean()); }
   /// The second pass over the deviations; too few elements for the correction divide by 0.
   Value* variance(Value* centred, double correction) {
@@ -119,14 +110,45 @@ class RowWise {
   Value* x_ = nullptr;
 };
 
+template <Value* (Composition::*rule)()>
+Value* composed(Op& op) {
+  return Composition(op).build(rule);
+}
+
+/// How an op is written in others: the value that replaces its result, or null when the op stays.
+struct Rule {
+  OpKind kind;
+  Value* (*build)(Op&);
+};
+constexpr Rule kRules[] = {
+    {OpKind::Mean, composed<&Composition::mean>},
+    {OpKind::Softmax, composed<&Composition::softmax>},
+    {OpKind::LogSoftmax, composed<&Composition::logSoftmax>},
+    {OpKind::LogSumExp, composed<&Composition::logSumExp>},
+    {OpKind::LayerNorm, composed<&Composition::layerNorm>},
+    {OpKind::Gelu, composed<&Composition::gelu>},
+    {OpKind::Variance, composed<&Composition::variance>},
+    {OpKind::Conv, decomposeConv},
+    {OpKind::Attention, decomposeAttention},
+};
+
+constexpr const Rule* ruleOf(OpKind kind) {
+  for (const Rule& rule : kRules) {
+    if (rule.kind == kind) return &rule;
+  }
+  return nullptr;
+}
+#define TENC_OP(kind, mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc) \
+  static_assert(contains(traits, Trait::Decomposed) == (ruleOf(OpKind::kind) != nullptr),    \
+                "ops with Trait::Decomposed have a rule in kRules, and no others: " mnemonic);
+#include "ir/Ops.def"
+
 void decomposeRegion(Region& region) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
     for (const auto& inner : op.regions) decomposeRegion(*inner);
-    Value* made = op.kind == OpKind::Conv        ? decomposeConv(op)
-                  : op.kind == OpKind::Attention ? decomposeAttention(op)
-                  : op.has(Trait::RowWise)       ? RowWise(op).build()
-                                                 : nullptr;
+    const Rule* rule = ruleOf(op.kind);
+    Value* made = rule ? rule->build(op) : nullptr;
     if (!made) continue;
     Value* old = op.result();
     if (made->type.place.isFree()) made->type.place = old->type.place;

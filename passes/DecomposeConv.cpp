@@ -81,7 +81,12 @@ class Convolution {
   bool columnsAreChannels() const {
     if (stride_.back() != 1) return true;
     const Dims& out = op_.result()->type.shape;
-    return filled(out[1] / groups_) > 1.2 * filled(out.back());
+    // Where the window is one place, all places are one long row.
+    int64_t places = out.back();
+    if (taps() == 1 && std::all_of(stride_.begin(), stride_.end(), [](int64_t s) { return s == 1; })) {
+      for (size_t d = 2; d + 1 < out.size(); ++d) places *= out[d];
+    }
+    return filled(out[1] / groups_) > 1.1 * filled(places);
   }
 
   /// One channel in for each out: the shifted inputs, each times its weight, added in the order of the window.

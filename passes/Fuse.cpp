@@ -14,6 +14,7 @@ void fuseRegion(ir::Region& region, const Context& c) {
   if (c.fuse) {
     fusion::formNativeLoops(region);
     fusion::prepareReductions(region);
+    fusion::prepareScans(region);
   }
   fusion::Nodes nodes;
   fusion::analyse(region, c, nodes);

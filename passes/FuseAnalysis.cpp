@@ -18,7 +18,15 @@ namespace {
 constexpr int kNotCheap = 100;
 constexpr int kMostInlined = 64;  // ops inlined into one root along a path
 constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored for several users
-constexpr int kMostPieces = 8;
+constexpr int kMostPieces = 9;  // a window of 3 x 3
+constexpr int64_t kLoopDepth = 4;  // matrix products up to this inner dim are loops
+
+/// Whether a matrix product is a loop rather than a kernel of its own kind: of integers, or too shallow to be worth it.
+bool isLoopProduct(const Op& op) {
+  const ir::DType t = op.result()->type.dtype;
+  const bool ownKernel = (t == ir::DType::F32 || t == ir::DType::F64) && op.operand(0)->type.shape.back() > kLoopDepth;
+  return op.kind == OpKind::Matmul && !ownKernel;
+}
 
 bool repeats(const Op& op) {
   return op.kind == OpKind::Fill ||
@@ -53,7 +61,7 @@ class Analysis {
       if (n.role == Role::Barrier) ++segment;
       bool cheap = n.role == Role::PassThrough || (op.has(Trait::Elementwise) && op.has(Trait::Cheap));
       n.cost = !cheap ? kNotCheap : n.role == Role::PassThrough ? 0 : 1;
-      n.pieces = isPiecewise(op.kind) ? 1 : 0;
+      n.pieces = op.has(Trait::Piecewise) ? 1 : 0;
       for (const Value* v : op.operands()) {
         const Node* o = nodeOf(v);
         if (!o) continue;
@@ -101,10 +109,10 @@ class Analysis {
     }
   }
 
-  /// The operand of a convolution whose vectors are loaded must have its last dim side by side in memory: the weights
+  /// The operand whose vectors are loaded must have its last dim side by side in memory: of a convolution the weights
   /// when columns are channels, else the input.
   static bool needsUnitStride(const Op& op, size_t operand) {
-    return op.kind == OpKind::Conv && operand == (op.boolAttr("out_last") ? 1u : 0u);
+    return op.has(Trait::LoadsColumns) && operand == (op.boolAttr("out_last") ? 1u : 0u);
   }
 
   void unitView(const Value* v) {
@@ -140,7 +148,7 @@ class Analysis {
     bool reduced = (keep && n.reduced) || n.role == Role::Reduction || op.boolAttr("unrolled");
     if (n.role == Role::PassThrough) {
       for (const Value* v : op.operands()) evaluate(v, n, repeated || repeats(op), reduced);
-    } else if (op.kind == OpKind::Gather || op.kind == OpKind::DynamicSlice) {
+    } else if (op.has(Trait::Gathers)) {
       view(op.operand(0));
       bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
       for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), n, repeated || spread, reduced);
@@ -162,7 +170,7 @@ class Analysis {
         Role role = roleOf(*inner);
         for (size_t i = 0; i < inner->operandCount(); ++i) {
           const Value* v = inner->operand(i);
-          bool gathered = inner->kind == OpKind::Gather || inner->kind == OpKind::DynamicSlice;
+          bool gathered = inner->has(Trait::Gathers);
           if (role == Role::Barrier || role == Role::Single || (role == Role::Update && i == 0)) {
             materialise(v);
           } else if (needsUnitStride(*inner, i)) {
@@ -203,6 +211,12 @@ class Analysis {
         if (unused(op, n)) return;
         n.root = true;
         evaluateOperands(op, n);
+        return;
+      case Role::Scan:
+        if (unused(op, n)) return;
+        n.root = true;
+        evaluate(op.operand(0), n, false, true);
+        if (op.operandCount() > 1) materialise(op.operand(1));
         return;
       case Role::Pointwise:
         if (unused(op, n)) return;
@@ -280,7 +294,7 @@ class Analysis {
     bool once = n.uses == 1 && !n.repeated;
     bool cheap = n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated;
     // Pieces are cut along the loops of an elementwise kernel; elsewhere the tensor is made first.
-    if (n.reduced && isPiecewise(op.kind)) mustStore = true;
+    if (n.reduced && op.has(Trait::Piecewise)) mustStore = true;
     n.inlined = !mustStore && (once || cheap);
     n.root = !n.inlined;
     if (n.root) n.budget = 0;
@@ -292,14 +306,6 @@ class Analysis {
 };
 
 }  // namespace
-
-bool isPiecewise(OpKind k) { return k == OpKind::Pad || k == OpKind::Concat || k == OpKind::UpdateSlice; }
-
-bool isProductKernel(const Op& product) {
-  ir::DType t = product.result()->type.dtype;
-  if (t != ir::DType::F32 && t != ir::DType::F64) return false;
-  return product.kind == OpKind::Conv || product.operand(0)->type.shape.back() > 4;
-}
 
 bool isSplat(const Op& op) {
   if (op.kind != OpKind::Constant) return false;
@@ -314,33 +320,19 @@ bool isSplat(const Op& op) {
 Role roleOf(const Op& op) {
   switch (op.kind) {
     case OpKind::Constant: return isSplat(op) ? Role::PassThrough : Role::Single;
-    case OpKind::Reshape:
-    case OpKind::Permute:
-    case OpKind::Broadcast:
-    case OpKind::Slice:
-    case OpKind::Flip:
-    case OpKind::Fill:
-    case OpKind::Iota: return Role::PassThrough;
-    case OpKind::Pad:
-    case OpKind::Concat:
-    case OpKind::UpdateSlice:
-    case OpKind::Gather:
-    case OpKind::DynamicSlice:
-    case OpKind::RandomUniform:
-    case OpKind::RandomNormal:
-    case OpKind::RandomInt: return Role::Pointwise;
-    case OpKind::Scatter:
-    case OpKind::DynamicUpdate: return Role::Update;
-    case OpKind::Matmul: return isProductKernel(op) ? Role::Product : Role::Reduction;
-    case OpKind::Conv: return Role::Product;
     case OpKind::Transfer:
     case OpKind::RngNext:
     case OpKind::Load:
     case OpKind::Fused: return Role::Single;
     default: break;
   }
-  if (op.has(Trait::Elementwise)) return Role::Pointwise;
+  if (op.has(Trait::Elementwise) || op.has(Trait::Piecewise) || op.has(Trait::Gathers)) return Role::Pointwise;
+  if (op.has(Trait::Structural)) return Role::PassThrough;
+  if (op.has(Trait::Creation)) return op.has(Trait::Cheap) ? Role::PassThrough : Role::Pointwise;
+  if (op.has(Trait::Scatters)) return Role::Update;
+  if (op.has(Trait::Product)) return isLoopProduct(op) ? Role::Reduction : Role::Product;
   if (op.has(Trait::Library)) return Role::Single;
+  if (op.has(Trait::Scans)) return Role::Scan;
   if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;
   return Role::Barrier;
 }

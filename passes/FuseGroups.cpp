@@ -89,7 +89,7 @@ class Grouping {
     }
     const Op& op = *v->op;
     ++treeSize_;
-    treePieces_ |= isPiecewise(op.kind);
+    treePieces_ |= op.has(Trait::Piecewise);
     for (size_t i = 0; i < op.operandCount(); ++i) collect(op.operand(i), mapThrough(op, i, m), into, seen);
   }
 
@@ -97,10 +97,10 @@ class Grouping {
     std::unordered_map<const Value*, std::vector<DimMap>> seen;
     treeSize_ = 1;
     inputs_.clear();
-    treePieces_ = n.role == Role::Pointwise && isPiecewise(op.kind);
+    treePieces_ = n.role == Role::Pointwise && op.has(Trait::Piecewise);
     for (size_t i = 0; i < op.operandCount(); ++i) {
       DimMap m;
-      if (n.role == Role::Reduction && op.kind != OpKind::Matmul) {
+      if ((n.role == Role::Reduction && op.kind != OpKind::Matmul) || (n.role == Role::Scan && i == 0)) {
         m = identity(domain.size());
       } else if (n.role == Role::Pointwise || n.role == Role::PassThrough) {
         m = mapThrough(op, i, identity(domain.size()));
@@ -131,7 +131,7 @@ class Grouping {
       d.push_back(op.operand(0)->type.shape.back());
       return d;
     }
-    return n.role == Role::Reduction ? op.operand(0)->type.shape : op.result()->type.shape;
+    return n.role == Role::Reduction || n.role == Role::Scan ? op.operand(0)->type.shape : op.result()->type.shape;
   }
 
   static std::vector<bool> reducedAxes(const Op& op, size_t rank) {
@@ -161,7 +161,8 @@ class Grouping {
   void placeRoot(Op& op, Node& n) {
     ir::Dims domain = domainOf(op, n);
     collectSources(op, n, domain);
-    int joined = n.role == Role::Product || n.role == Role::Update || !fuse_ ? -1 : join(op, n, domain);
+    const bool starts = n.role == Role::Product || n.role == Role::Update || n.role == Role::Scan;
+    int joined = starts || !fuse_ ? -1 : join(op, n, domain);
     if (joined < 0) {
       Group g;
       g.kind = n.role == Role::Product  ? Group::Kind::Product
@@ -171,6 +172,7 @@ class Grouping {
       g.device = deviceOf(op);
       g.segment = n.segment;
       if (n.role == Role::Reduction) g.reduced = reducedAxes(op, domain.size());
+      g.scans = n.role == Role::Scan;
       joined = static_cast<int>(groups_.size());
       groups_.push_back(std::move(g));
       members_[op.result()] = memberOf(op, n, domain);
@@ -260,6 +262,7 @@ class Grouping {
     if (g.domain != domain) return false;
     if (treePieces_ && (g.reduced || g.kind == Group::Kind::Product)) return false;
     bool reduction = n.role == Role::Reduction;
+    if (g.scans && (n.role != Role::Pointwise || treePieces_ || !readsScan(n, number))) return false;
     if (reduction && (g.kind == Group::Kind::Product || g.piecewise)) return false;
     std::optional<std::vector<bool>> reduced = g.reduced;
     if (reduction) {
@@ -283,6 +286,13 @@ class Grouping {
     }
     out = memberOf(op, n, domain);
     return true;
+  }
+
+  /// Whether what the op reads of the group is of the scan's shape: totals of blocks are not.
+  bool readsScan(const Node& n, int number) {
+    return std::all_of(n.sources.begin(), n.sources.end(), [&](const Node::Source& s) {
+      return find(nodeOf(s.value)->group) != number || s.value->type.shape == at(number).domain;
+    });
   }
 
   /// Whether the op can be a member at one element a row (a point of the axes that are not reduced).
@@ -327,7 +337,7 @@ class Grouping {
 
   bool mayMerge(const Group& a, const Group& b) const {
     if (a.device != b.device || a.segment != b.segment || a.domain != b.domain) return false;
-    if (a.size + b.size > kMostOps) return false;
+    if (a.size + b.size > kMostOps || a.scans || b.scans) return false;
     if (a.reduced && b.reduced && *a.reduced != *b.reduced) return false;
     bool reduced = a.reduced || b.reduced;
     if ((a.piecewise || b.piecewise) && reduced) return false;

@@ -13,17 +13,13 @@ enum class Role : uint8_t {
   PassThrough,  ///< an index map or a cheap creation: read through by every consumer
   Pointwise,    ///< computes one element from elements at known or gathered places
   Reduction,    ///< also matrix products that are loops
+  Scan,         ///< running results along an axis
   Product,
   Update,   ///< writes some elements of operand 0 in place
   Single,   ///< stays an op of its own within the segment (transfer, load, rng_next, library routines, constants)
   Barrier,  ///< effects and control flow: nothing moves across
 };
 Role roleOf(const ir::Op& op);
-/// pad, concat, update_slice: an element comes from one operand or another, by where it lies.
-bool isPiecewise(ir::OpKind k);
-
-/// Whether a product is a kernel of its own kind (floats; a matrix product deep enough to be worth it).
-bool isProductKernel(const ir::Op& product);
 /// Rank-0 constants and constants of one repeated element.
 bool isSplat(const ir::Op& op);
 
@@ -73,6 +69,7 @@ struct Group {
   int rank = 0;  ///< below the ranks of all groups that read this one
   int leastConsumer = 1 << 30;
   bool piecewise = false;
+  bool scans = false;  ///< running results: of the domain's shape, joined by elementwise members only
   int size = 0;
   int mergedInto = -1;
   std::vector<ir::Op*> members;  ///< in order
@@ -89,5 +86,8 @@ void formNativeLoops(ir::Region& region);
 
 /// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
 void prepareReductions(ir::Region& region);
+
+/// Cuts long scans of few rows into blocks: the totals of blocks, what each starts from, the blocks.
+void prepareScans(ir::Region& region);
 
 }  // namespace tenc::passes::fusion

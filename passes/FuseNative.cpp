@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/Loops.h"
 #include "passes/FuseInternal.h"
 
 namespace tenc::passes::fusion {
@@ -153,7 +154,7 @@ class NativeCheck {
   }
 
   bool element(const Op& op) {
-    if (op.kind == OpKind::For || op.kind == OpKind::While || op.kind == OpKind::If) return control(op, false);
+    if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
     if (isSingleElementView(op)) return true;
     if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
     if (isElementUpdate(op) || constantUpdate(op)) {
@@ -171,8 +172,8 @@ class NativeCheck {
 
   bool control(const Op& op, bool outermost) {
     if (op.kind == OpKind::If) return branches(op);
-    size_t lead = op.kind == OpKind::For ? 3 : 0;
-    size_t firstArg = op.kind == OpKind::For ? 1 : 0;
+    size_t lead = ir::firstCarriedOperand(op);
+    size_t firstArg = ir::firstCarriedArg(op);
     std::vector<int> slots(op.results.size(), -1);
     for (size_t i = 0; i < op.results.size(); ++i) {
       const Value* init = op.operand(lead + i);
@@ -260,7 +261,7 @@ void wrap(Op& loop) {
   std::vector<Value*> inputs;
   std::unordered_set<const Value*> seen;
   // Carried tensors come first, one operand each, also when two begin as one value.
-  size_t lead = loop.kind == OpKind::For ? 3 : 0;
+  size_t lead = ir::firstCarriedOperand(loop);
   // Results are the tensors, whether used or not, and the single elements that are used.
   std::vector<size_t> slots;
   std::vector<int64_t> carried;
@@ -325,7 +326,7 @@ void wrap(Op& loop) {
 void formNativeLoops(Region& region) {
   std::vector<Op*> loops;
   for (auto& op : region.ops) {
-    if (op->kind == OpKind::For || op->kind == OpKind::While) loops.push_back(op.get());
+    if (ir::isLoop(*op)) loops.push_back(op.get());
   }
   for (Op* loop : loops) {
     if (!loop->results.empty() && NativeCheck(*loop).run()) wrap(*loop);

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/Loops.h"
 #include "passes/Passes.h"
 
 namespace tenc::passes {
@@ -16,7 +17,6 @@ using ir::Region;
 using ir::Value;
 
 bool isMove(const Op* op) { return op && op->kind == OpKind::Transfer; }
-bool isLoop(const Op& op) { return op.kind == OpKind::For || op.kind == OpKind::While; }
 const Region* regionOf(const Value* v) { return v->op ? v->op->parent : v->region; }
 
 /// The value that a chain of moves starts from: one definition for all its copies.

@@ -106,7 +106,7 @@ bool reportOps(Shared& shared, const Instance& instance, const ir::Region& regio
         b.label(d.label);
         for (const Label& l : d.labels) b.label(l.span, l.text);
         for (const Note& n : d.notes) b.note(n.span, n.text);
-        for (const Help& h : d.helps) b.help(h.text, h.edits);
+        for (const Help& h : d.helps) b.help(h);
       }
     }
     for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner);

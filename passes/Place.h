@@ -188,6 +188,7 @@ class Reporter {
   void callChain(Diagnostic& d) const;
 
   Cost costOf(const ir::Value* v) const;
+  std::optional<int64_t> otherTrips(const ir::Op& op, const ir::Region& beside) const;
   bool isRepeated(const ir::Op& op) const;
   std::vector<Move> movesTo(const ir::Op& op, const std::vector<Operand>& operands, const std::string& device) const;
   /// A device as the function at hand may write it: by its device variable where there is one.
@@ -196,6 +197,9 @@ class Reporter {
   std::string wantedPlace(const ir::Op& op) const;
   void moveHelp(Diagnostic& d, const ir::Op& op, const std::vector<Move>& moves, const std::string& device,
                 std::string_view lead, std::string_view end) const;
+  /// A variable could start where the value assigned to it is.
+  void startHelp(Diagnostic& d, const ir::Op& op, const ir::Value* old, const std::string& name,
+                 const std::string& device) const;
   void hoistHelp(Diagnostic& d, const ir::Op& op, const Move& move, const std::string& device) const;
 
   const Shared& shared_;

@@ -3,6 +3,7 @@
 // their own.
 #include <algorithm>
 
+#include "ir/Loops.h"
 #include "passes/Passes.h"
 
 namespace tenc::passes {
@@ -44,8 +45,8 @@ class FreePlacer {
       const Op& outer = *user.parent->parentOp;
       return use.operand < outer.results.size() ? deviceIs(outer.result(use.operand)) : std::string();
     }
-    if (user.kind == OpKind::For || user.kind == OpKind::While) {
-      const size_t lead = user.kind == OpKind::For ? 3 : 0;
+    if (ir::isLoop(user)) {
+      const size_t lead = ir::firstCarriedOperand(user);
       return use.operand >= lead ? deviceIs(user.result(use.operand - lead)) : std::string();
     }
     for (const auto& r : user.results)

@@ -51,8 +51,31 @@ std::string Reporter::wantedPlace(const Op& op) const {
   return {};
 }
 
+/// How often loops beside an op run one that the source writes at the same place: the first trip of a `map` or `scan`
+/// stands before the loop of the others.
+std::optional<int64_t> Reporter::otherTrips(const Op& op, const Region& beside) const {
+  int64_t sum = 0;
+  for (const auto& o : beside.ops) {
+    if (!isLoop(o.get())) continue;
+    for (const auto& inner : o->regions.back()->ops) {
+      const bool same = inner->kind == op.kind && spanOf(op).valid() && spanOf(*inner) == spanOf(op) &&
+                        inner->results.size() == 1 && inner->result()->type.sameTensor(op.results[0]->type);
+      if (!same) continue;
+      const std::optional<int64_t> trips = ir::tripCount(*o);
+      if (!trips) return std::nullopt;
+      sum += *trips;
+      break;
+    }
+  }
+  return sum;
+}
+
 Reporter::Cost Reporter::costOf(const Value* v) const {
   Cost cost{v->type.bytes(), 1};
+  if (v->op && v->op->parent) {
+    const std::optional<int64_t> others = otherTrips(*v->op, *v->op->parent);
+    cost.trips = others ? std::optional(1 + *others) : std::nullopt;
+  }
   const Instance* in = &instance_;
   const Region* region = regionOf(v);
   while (region) {
@@ -172,6 +195,21 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
   if (!complete) {
     help.edits.clear();
     help.text += " with `.to(" + spelled(device) + ")`";
+  }
+  d.helps.push_back(std::move(help));
+}
+
+void Reporter::startHelp(Diagnostic& d, const Op& op, const Value* old, const std::string& name,
+                         const std::string& device) const {
+  Help help{"if it is to change in the loop on " + device + ", start " + name + " there", {}};
+  const std::vector<ir::OperandText>& written = shared_.module.loc(op.loc).operands;
+  if (op.kind == OpKind::SamePlace && written.size() > 1 && written[1].span.valid() && shared_.context.sources) {
+    const Use use = useAt(written[1].span, "");
+    if (!use.postfix) help.edits.push_back({{use.span.file, use.span.begin, use.span.begin}, "("});
+    help.edits.push_back(
+        {{use.span.file, use.span.end, use.span.end}, (use.postfix ? "" : ")") + (".to(" + spelled(device) + ")")});
+    help.text += ": " + sizeText(old->type.bytes()) + ", once";
+    help.mustRemove = true;
   }
   d.helps.push_back(std::move(help));
 }

@@ -225,7 +225,8 @@ void Inference::on(Op& op) {
   // Of "the device of a value" the first value counts that is not a free one.
   size_t like = 0;
   while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
-  std::string device = annotated(op, like);
+  const bool here = op.operandCount() > like && !op.boolAttr("named") && !mixes(op.operand(like)->type);
+  std::string device = here ? in_.devices[&op] = seen(op.operand(like)).device : annotated(op, like);
   enclosing_[&op] = on_;
   Op* outer = on_;
   on_ = &op;

@@ -150,6 +150,11 @@ Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std:
   for (const Choice& c : choices)
     if (!isSettled && &c != best && cheaper(c, *best) && (!other || cheaper(c, *other))) other = &c;
   if (other) moveHelp(d, op, other->moves, other->device, "cheaper: copy ", "; the result is there then");
+  for (const Choice& c : choices) {
+    if (&c == best || &c == other) continue;
+    moveHelp(d, op, c.moves, c.device, "copy ", "");
+    d.helps.back().alternative = true;
+  }
   callChain(d);
   return d;
 }
@@ -159,7 +164,8 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
                                 size_t number) const {
   Diagnostic d{};
   d.code = Code::E0302;
-  std::string name = variable.empty() ? std::string("the variable") : "`" + variable + "`";
+  const bool isName = variable.find(' ') == std::string::npos;
+  std::string name = variable.empty() ? std::string("the variable") : isName ? "`" + variable + "`" : variable;
   d.message = name + " is on " + expected + " and keeps its device, but the value assigned to it is on " + actual;
   d.span = spanOf(op).valid() ? spanOf(op) : spanOf(value);
   const Operand operand{value, actual, number};
@@ -173,8 +179,7 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   const std::vector<Move> moves = movesTo(op, {operand}, expected);
   moveHelp(d, op, moves, expected, "copy ", "");
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
-  if (isRepeated(op) && old && !variable.empty())
-    d.helps.push_back({"if it is to change in the loop on " + actual + ", start " + name + " there", {}});
+  if (old && (isRepeated(op) || !isName)) startHelp(d, op, old, name, actual);
   callChain(d);
   return d;
 }

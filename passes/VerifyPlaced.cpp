@@ -1,5 +1,6 @@
 // Checks what placement promises to every later pass: no op mixes devices, only `transfer` moves, nothing is left to
 // place. A failure is an internal error, reported as such.
+#include "ir/Loops.h"
 #include "passes/Passes.h"
 
 namespace tenc::passes {
@@ -58,7 +59,7 @@ class Checker {
       }
       case OpKind::For:
       case OpKind::While: {
-        size_t first = op.kind == OpKind::For ? 3 : 0, lead = op.kind == OpKind::For ? 1 : 0;
+        const size_t first = ir::firstCarriedOperand(op), lead = ir::firstCarriedArg(op);
         const ir::Region& body = *op.regions.back();
         for (size_t k = 0; k < op.results.size(); ++k) {
           same(op, body.args[lead + k].get(), op.operand(first + k));

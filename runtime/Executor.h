@@ -20,14 +20,15 @@ class Device;
 class VirtualDevice;
 
 struct MachineOptions {
-  int threads = 0;            ///< 0: as many as the process may use
-  int virtualCuda = 0;        ///< virtual devices cuda:0.. on this machine
+  int threads = 0;  ///< 0: as many as the process may use
+  std::vector<std::string> virtualDevices =
+      {};                     ///< names of the virtual devices of this machine, as programs call them
   uint64_t virtualBytes = 0;  ///< capacity of each; 0: as the host
   Order virtualOrder = Order::Async;
   // For tests:
   bool poisonHost = false;  ///< fills the host's arena before a run, so that what a run touched shows
   bool dropWaits = false;   ///< plants a bug: nobody waits for a device
-  FileAccess files = {};      ///< where loads and saves may go
+  FileAccess files = {};    ///< where loads and saves may go
 };
 
 class Machine {

@@ -23,10 +23,11 @@ Machine::Machine(const MachineOptions& options) : options_(options), host_(std::
   VirtualOptions v;
   v.order = options.virtualOrder;
   v.capacity = options.virtualBytes;
-  v.threads = v.order == Order::Async ? std::max(1, all / std::max(1, options.virtualCuda)) : all;
+  const int count = static_cast<int>(options.virtualDevices.size());
+  v.threads = v.order == Order::Async ? std::max(1, all / std::max(1, count)) : all;
   v.dropWaits = options.dropWaits;
-  for (int i = 0; i < options.virtualCuda; ++i)
-    devices_.push_back(std::make_unique<VirtualDevice>("cuda:" + std::to_string(i), v, *host_, interrupted));
+  for (const std::string& name : options.virtualDevices)
+    devices_.push_back(std::make_unique<VirtualDevice>(name, v, *host_, interrupted));
 }
 
 Machine::~Machine() = default;

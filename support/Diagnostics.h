@@ -30,7 +30,13 @@ Code codeNamed(std::string_view name);
 struct Label { Span span; std::string text; };                     ///< text may be empty
 struct Note { Span span; std::string text; };                      ///< span may be invalid
 struct Edit { Span span; std::string replacement; };               ///< an empty span inserts
-struct Help { std::string text; std::vector<Edit> edits; };        ///< shown as the mended line when there are edits
+/// What would mend it; shown as the mended line when there are edits.
+struct Help {
+  std::string text;
+  std::vector<Edit> edits;
+  bool mustRemove = false;   ///< words only, until a trial has found one error fewer with the edits
+  bool alternative = false;  ///< not shown, unless a trial finds that the edits before it are no mend
+};
 
 struct Diagnostic {
   Code code;
@@ -53,6 +59,7 @@ class Diagnostics {
     Builder& label(Span s, std::string text) { d_->labels.push_back({s, std::move(text)}); return *this; }
     Builder& note(Span s, std::string text) { d_->notes.push_back({s, std::move(text)}); return *this; }
     Builder& note(std::string text) { d_->notes.push_back({Span{}, std::move(text)}); return *this; }
+    Builder& help(Help help) { d_->helps.push_back(std::move(help)); return *this; }
     Builder& help(std::string text) { d_->helps.push_back({std::move(text), {}}); return *this; }
     Builder& help(std::string text, std::vector<Edit> edits) { d_->helps.push_back({std::move(text), std::move(edits)}); return *this; }
 
@@ -64,6 +71,8 @@ class Diagnostics {
   /// After kMostKept others are only counted. The builder is valid until the next report.
   Builder report(Code code, Span span, std::string message);
   const std::vector<Diagnostic>& all() const { return list_; }
+  /// Replaces the helps of the diagnostic at `index` of `all`.
+  void setHelps(size_t index, std::vector<Help> helps) { list_[index].helps = std::move(helps); }
   size_t errors() const { return errors_; }
   /// Whether further ones will only be counted.
   bool full() const { return list_.size() >= kMostKept; }

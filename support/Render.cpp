@@ -156,8 +156,9 @@ class Renderer {
       if (known(note.span)) arrow("-->", note.span);
     }
     for (const Help& help : d.helps) {
+      if (help.alternative) continue;
       out_ += paint_(Style::Help, "help") + ": " + help.text + "\n";
-      if (!help.edits.empty()) mended(help);
+      if (!help.edits.empty() && !help.mustRemove) mended(help);
     }
     return std::move(out_);
   }

@@ -50,7 +50,10 @@ std::string renderJson(const Diagnostics& d, const SourceManager& sources) {
     out += ", \"label\": " + jsonQuote(diagnostic->label);
     out += ", \"labels\": " + array(diagnostic->labels, spanned);
     out += ", \"notes\": " + array(diagnostic->notes, spanned);
-    out += ", \"helps\": " + array(diagnostic->helps, help) + "}\n";
+    std::vector<Help> shown;
+    for (const Help& h : diagnostic->helps)
+      if (!h.alternative) shown.push_back({h.text, h.mustRemove ? std::vector<Edit>{} : h.edits});
+    out += ", \"helps\": " + array(shown, help) + "}\n";
   }
   return out;
 }

@@ -69,8 +69,9 @@ def flags_and_programs_have_entries_of_their_own(t):
     t.check(t.run())
     t.run("--cache-dir", t.folder, "--fp=contract")
     t.run("--cache-dir", t.folder, "--no-fuse")
+    t.run("--cache-dir", t.folder, "--code=full")
     t.run("--cache-dir", t.folder, "--target-cpu=x86-64-v3")
-    assert len(t.entries()) == 4, t.entries()
+    assert len(t.entries()) == 5, t.entries()
 
 
 def no_cache_leaves_nothing(t):

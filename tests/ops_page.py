@@ -10,6 +10,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = ROOT.parent / "shared" / "design" / "ops.md"
@@ -51,7 +52,7 @@ def examples():
     return found
 
 
-def page(tenc, problems):
+def page(tenc, folder, problems):
     shown = examples()
     out = [HEAD]
     for signature, doc, dtypes in table(tenc):
@@ -64,7 +65,7 @@ def page(tenc, problems):
             continue
         text = shown[name] if shown[name].startswith(("print", "let ", "seed", "save")) else f"print({shown[name]})"
         text = text.replace("; ", "\n")
-        run = subprocess.run([tenc, "-e", text], capture_output=True, text=True, timeout=60)
+        run = subprocess.run([tenc, "-e", text], cwd=folder, capture_output=True, text=True, timeout=60)
         if run.returncode:
             problems.append(f"the example of `{name}` does not run:\n{run.stderr}")
         out.append(f"```tl\n{text}\n```\n```\n{run.stdout.rstrip()}\n```\n")
@@ -94,7 +95,8 @@ def main():
     parser.add_argument("--update", action="store_true")
     args = parser.parse_args()
     problems = [f"`{name}` of the reference is no operation" for name in missing(args.tenc)]
-    text = page(args.tenc, problems)
+    with tempfile.TemporaryDirectory() as folder:  # examples may write files
+        text = page(str(pathlib.Path(args.tenc).resolve()), folder, problems)
     path = ROOT / "docs" / "ops.md"
     if args.update:
         path.write_text(text)

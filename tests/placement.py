@@ -3,7 +3,8 @@
 
 For every case of tests/placement/errors.txt, or of FILE: what `tenc check` says is as recorded (--update records it anew), and when
 the first edits that each error proposes are made, again and again where a mended line shows the next error, the program
-checks clean. So does the program with the cheaper edits, where an error proposes some. A case `--- not mended` proposes
+checks clean. So does the program with the cheaper edits, and with variables started elsewhere, where an error proposes
+some. A case `--- not mended` proposes
 nothing that could be edited into the script. Closes with `N passed, N failed`."""
 import argparse
 import json
@@ -58,8 +59,13 @@ def edited(source, edits):
     return source
 
 
-def mend(tenc, folder, source, options, cheaper):
-    """Makes the first edits of the first error, until there is none; what is wrong, or None, and the mended text."""
+# Helps that stand after the first: tried where an error has one.
+OTHERS = ("cheaper", "if it is to change")
+
+
+def mend(tenc, folder, source, options, other):
+    """Makes edits of the first error, the first or those that begin with `other`, until there is none; what is wrong, or
+    None, and the mended text."""
     for _ in range(MOST_ROUNDS):
         errors = [json.loads(l) for l in check(tenc, folder, source, options, "--diagnostics=json").splitlines()]
         errors = [e for e in errors if e["severity"] == "error"]
@@ -68,7 +74,7 @@ def mend(tenc, folder, source, options, cheaper):
         helps = [h for h in errors[0]["helps"] if h["edits"]]
         if not helps:
             return f"no edit for {errors[0]['code']}: {errors[0]['message']}", source
-        best = [h for h in helps if h["text"].startswith("cheaper")] if cheaper else []
+        best = [h for h in helps if other and h["text"].startswith(other)]
         after = edited(source, (best or helps)[0]["edits"])
         if after == source:
             return "the edit changes nothing", source
@@ -100,10 +106,10 @@ def main():
                 problems.append(f"says\n{said}\ninstead of\n{says}")
             if not said.startswith("error["):
                 problems.append("there is no error")
-            for cheaper in (False, True) if mended else ():
-                problem, after = mend(tenc, folder, source, options, cheaper)
+            for other in ("", *OTHERS) if mended else ():
+                problem, after = mend(tenc, folder, source, options, other)
                 if problem:
-                    problems.append(f"{'cheaper: ' if cheaper else ''}{problem}, in\n{after}")
+                    problems.append(f"{other} {problem}, in\n{after}")
             passed, failed = passed + (not problems), failed + bool(problems)
             for p in problems:
                 print(f"{name}: {p}\n")

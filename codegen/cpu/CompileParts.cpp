@@ -12,10 +12,11 @@ namespace tenc::codegen::cpu {
 namespace {
 
 // Work is in LLVM instructions, roughly.
-constexpr int kKernel = 40;    // loops, arguments
-constexpr int kProduct = 400;  // two heights of the microkernel, and the loops around
-constexpr int kRandom = 200;   // a function of the module
-constexpr int kThread = 250;   // what starting another compiler costs
+constexpr int kKernel = 40;     // loops, arguments
+constexpr int kProduct = 400;   // two heights of the microkernel, and the loops around
+constexpr int kRandom = 200;    // a function of the module
+constexpr int kThread = 250;    // what starting another compiler costs
+constexpr int kQuickShare = 4;  // how much less quick code costs
 
 using RandomFunctions = std::set<std::tuple<ir::OpKind, ir::DType>>;
 
@@ -46,7 +47,8 @@ int kernelWork(const Kernel& k, RandomFunctions& random) {
 
 }  // namespace
 
-std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& kernels, int most) {
+std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& kernels,
+                                              const std::vector<Level>& levels, int most) {
   struct Item {
     size_t index;
     int work;
@@ -57,6 +59,7 @@ std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& 
   for (size_t i = 0; i < kernels.size(); ++i) {
     Item item{i, 0, {}};
     item.work = kernelWork(*kernels[i], item.random);
+    if (levels[i] == Level::Quick) item.work /= kQuickShare;
     total += item.work + kRandom * static_cast<int>(item.random.size());
     items.push_back(std::move(item));
   }

@@ -21,11 +21,11 @@ namespace tenc::codegen::cpu {
 namespace {
 
 /// Adds one kernel to a module and fills all of `out` but its name and address.
-void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const CpuOptions& options, abi::Kernel& out,
-                std::string& error) {
+void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const CpuOptions& options, Level level,
+                abi::Kernel& out, std::string& error) {
   switch (k.kind) {
     case Kernel::Kind::Loop: {
-      Schedule s = makeSchedule(k);
+      Schedule s = makeSchedule(k, level);
       emitLoopKernel(k, s, m, name, options.contract);
       out.items = s.items;
       out.grain = s.grain;
@@ -33,7 +33,7 @@ void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const
       return;
     }
     case Kernel::Kind::Product: {
-      EmittedProduct p = emitProduct(k, m, name, registerBytes(m), options.runThreads);
+      EmittedProduct p = emitProduct(k, m, name, registerBytes(m), options.runThreads, level);
       out.items = p.items;
       out.grain = p.grain;
       out.scratchBytes = p.scratchBytes;
@@ -56,7 +56,7 @@ struct CompiledKernel {
   uint64_t scratchBytes;
 };
 
-/// What one thread compiled.
+/// What one thread compiled at one level.
 struct CompiledPart {
   std::vector<CompiledKernel> kernels;
   ObjectFile object;
@@ -129,30 +129,19 @@ class CpuBackend : public Backend {
 
   std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
                                 std::string& error) override {
-    // Kernels of the same code are compiled once; what differs is what the program does around them.
-    std::unordered_map<std::string, size_t> seen;
-    std::vector<size_t> codeOf;  // by kernel: an index into `distinct`
-    std::vector<const Kernel*> distinct;
-    std::string key = settings_;
-    for (const Kernel* k : kernels) {
-      auto [at, fresh] = seen.emplace(codeKey(*k), distinct.size());
-      codeOf.push_back(at->second);
-      if (!fresh) continue;
-      distinct.push_back(k);
-      key += at->first;
-      key += '\0';
-    }
+    const Distinct all = distinctOf(kernels);
+    const std::string key = settings_ + all.key;
     std::vector<CompiledPart> parts;
     bool cached = false;
     if (!settings_.empty()) {
-      if (std::optional<std::string> content = cache_.load(key)) cached = readParts(*content, distinct.size(), parts);
+      if (std::optional<std::string> content = cache_.load(key)) cached = readParts(*content, all.kernels.size(), parts);
     }
     if (!cached) {
-      parts = compileAll(distinct, error);
+      parts = compileAll(all.kernels, all.levels, error);
       if (!error.empty()) return nullptr;
     }
     auto keep = std::make_shared<std::vector<std::shared_ptr<LoadedCode>>>();
-    std::vector<abi::Kernel> loaded(distinct.size());
+    std::vector<abi::Kernel> loaded(all.kernels.size());
     for (const CompiledPart& part : parts) {
       keep->push_back(LoadedCode::load(part.object, error));
       if (!error.empty()) return nullptr;
@@ -165,7 +154,7 @@ class CpuBackend : public Backend {
       }
     }
     for (size_t i = 0; i < kernels.size(); ++i) {
-      const abi::Kernel& from = loaded[codeOf[i]];
+      const abi::Kernel& from = loaded[all.of[i]];
       if (from.fn == nullptr) {
         error = "a kernel has no code";
         return nullptr;
@@ -181,36 +170,94 @@ class CpuBackend : public Backend {
   }
 
   std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) override {
-    Compiler compiler(target_);
-    auto module = compiler.newModule("kernels");
-    for (size_t i = 0; i < kernels.size(); ++i) {
-      abi::Kernel ignored;
-      std::string error;
-      emitKernel(*kernels[i], *module, functionName(i), options_, ignored, error);
-      if (!error.empty()) return error + "\n";
-    }
-    if (what == "asm") return compiler.assembly(*module);
+    const Distinct all = distinctOf(kernels);
+    auto levelOf = [&](size_t i) { return all.levels[all.of[i]]; };
     std::string text;
-    llvm::raw_string_ostream out(text);
-    module->print(out, nullptr);
+    if (what == "kernels") {
+      for (size_t i = 0; i < kernels.size(); ++i)
+        text += print(*kernels[i]) + "  code " + std::string(name(levelOf(i))) + '\n';
+      return text;
+    }
+    Compiler compiler(target_);
+    for (Level wanted : {Level::Quick, Level::Full}) {
+      auto module = compiler.newModule("kernels");
+      bool any = false;
+      for (size_t i = 0; i < kernels.size(); ++i) {
+        if (levelOf(i) != wanted) continue;
+        any = true;
+        abi::Kernel ignored;
+        std::string error;
+        emitKernel(*kernels[i], *module, functionName(i), options_, wanted, ignored, error);
+        if (!error.empty()) return error + "\n";
+      }
+      if (!any) continue;
+      if (what == "asm") {
+        text += compiler.assembly(*module, wanted);
+      } else {
+        llvm::raw_string_ostream out(text);
+        module->print(out, nullptr);
+      }
+    }
     return text;
   }
 
  private:
-  std::vector<CompiledPart> compileAll(const std::vector<const Kernel*>& kernels, std::string& error) {
-    std::vector<std::vector<size_t>> lists = compileParts(kernels, options_.compileThreads);
-    std::vector<CompiledPart> parts(lists.size());
+  /// Kernels of the same code are compiled once; what differs is what the program does around them.
+  struct Distinct {
+    std::vector<const Kernel*> kernels;
+    std::vector<Level> levels;
+    std::vector<size_t> of;  ///< by kernel of the program: an index into `kernels`
+    std::string key;         ///< of all code
+  };
+  Distinct distinctOf(const std::vector<const Kernel*>& kernels) const {
+    Distinct all;
+    std::unordered_map<std::string, size_t> seen;
+    std::vector<double> runs;
+    for (const Kernel* k : kernels) {
+      auto [at, fresh] = seen.emplace(codeKey(*k), all.kernels.size());
+      all.of.push_back(at->second);
+      if (fresh) {
+        all.kernels.push_back(k);
+        runs.push_back(0);
+        all.key += at->first;
+        all.key += '\0';
+      }
+      runs[at->second] += k->runs;
+    }
+    for (size_t i = 0; i < all.kernels.size(); ++i) {
+      all.levels.push_back(level(*all.kernels[i], runs[i]));
+      all.key += name(all.levels[i])[0];
+    }
+    return all;
+  }
+
+  /// The level of a kernel that runs so often. Quick code contracts nothing, so it would have other bits than full code
+  /// where contraction is allowed.
+  Level level(const Kernel& k, double runs) const {
+    if (options_.contract) return Level::Full;
+    return options_.level.value_or(levelFor(expectedWork(k) * runs));
+  }
+
+  std::vector<CompiledPart> compileAll(const std::vector<const Kernel*>& kernels, const std::vector<Level>& levels,
+                                       std::string& error) {
+    std::vector<std::vector<size_t>> lists = compileParts(kernels, levels, options_.compileThreads);
+    std::vector<CompiledPart> parts(2 * lists.size());
     std::vector<std::string> errors(lists.size());
     auto work = [&](size_t p) {
       Compiler compiler(target_);
-      auto module = compiler.newModule("kernels");
-      for (size_t i : lists[p]) {
-        abi::Kernel k;
-        emitKernel(*kernels[i], *module, functionName(i), options_, k, errors[p]);
+      for (Level level : {Level::Full, Level::Quick}) {
+        CompiledPart& part = parts[2 * p + (level == Level::Quick ? 1 : 0)];
+        auto module = compiler.newModule("kernels");
+        for (size_t i : lists[p]) {
+          if (levels[i] != level) continue;
+          abi::Kernel k;
+          emitKernel(*kernels[i], *module, functionName(i), options_, level, k, errors[p]);
+          if (!errors[p].empty()) return;
+          part.kernels.push_back({i, k.items, k.grain, k.scratchBytes});
+        }
+        if (!part.kernels.empty()) part.object = compiler.compile(*module, level, errors[p]);
         if (!errors[p].empty()) return;
-        parts[p].kernels.push_back({i, k.items, k.grain, k.scratchBytes});
       }
-      parts[p].object = compiler.compile(*module, errors[p]);
     };
     std::vector<std::thread> threads;
     for (size_t p = 1; p < lists.size(); ++p) threads.emplace_back([&, p] { work(p); });
@@ -218,6 +265,7 @@ class CpuBackend : public Backend {
     for (std::thread& t : threads) t.join();
     for (std::string& e : errors)
       if (error.empty()) error = std::move(e);
+    std::erase_if(parts, [](const CompiledPart& part) { return part.kernels.empty(); });
     return parts;
   }
 

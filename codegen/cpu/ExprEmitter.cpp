@@ -78,6 +78,7 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
       depends_(stage.exprs.size()),
       positions_(stage.exprs.size()),
       fromReduced_(stage.exprs.size()),
+      fromRunning_(stage.exprs.size()),
       needed_(stage.exprs.size()),
       memo_(stage.exprs.size()),
       reduced_(std::max<size_t>(kernel.reductions.size(), 1)) {
@@ -91,6 +92,10 @@ ExprEmitter::ExprEmitter(llvm::IRBuilder<>& b, const KernelArgs& args, const Ker
     }
     fromReduced_[i] = r;
     positions_[i] = isPosition(e);
+    bool running = e.kind == Expr::Kind::Running;
+    for (ExprId a : e.args) running = running || fromRunning_[a];
+    fromRunning_[i] = running;
+    if (e.kind == Expr::Kind::Running) d |= (uint64_t{1} << (kernel.outer.size() + stage.innerLo.size())) - 1;
     if (e.kind == Expr::Kind::LoopVar) d |= uint64_t{1} << e.index;
     if (e.kind == Expr::Kind::Load) d |= accessVars(e.access);
     if (e.kind == Expr::Kind::Load && stage.ordered && isStored(e.access.buffer)) {
@@ -219,7 +224,8 @@ void ExprEmitter::emitInvariant() {
   }
   for (size_t i = 0; i < memo_.size(); ++i) {
     const Expr& e = stage_.exprs[i];
-    if (!needed_[i] || (depends_[i] & ~bound_) != 0 || e.kind == Expr::Kind::Constant || e.kind == Expr::Kind::LoopVar)
+    if (!needed_[i] || fromRunning_[i] || (depends_[i] & ~bound_) != 0 || e.kind == Expr::Kind::Constant ||
+        e.kind == Expr::Kind::LoopVar)
       continue;
     if (e.kind == Expr::Kind::Reduced && reduced_[e.index].empty()) continue;
     bool vector = isVector(static_cast<ExprId>(i));
@@ -237,6 +243,12 @@ void ExprEmitter::setValue(ExprId e, int copy, Scalar s) {
   if (slots.size() <= static_cast<size_t>(copy)) slots.resize(static_cast<size_t>(copy) + 1);
   s.builder = &scalars_;
   slots[static_cast<size_t>(copy)] = s;
+}
+
+void ExprEmitter::setRunning(uint32_t number, int copy, Scalar s) {
+  for (size_t i = 0; i < stage_.exprs.size(); ++i)
+    if (stage_.exprs[i].kind == Expr::Kind::Running && stage_.exprs[i].index == number)
+      setValue(static_cast<ExprId>(i), copy, s);
 }
 
 Scalar ExprEmitter::value(ExprId id, int copy) {
@@ -287,6 +299,7 @@ Scalar ExprEmitter::compute(const Expr& e, int copy) {
     case Expr::Kind::Scalar: return scalars_.fromMemory(args_.scalars[e.index], e.dtype);
     case Expr::Kind::Load: return load(e, copy);
     case Expr::Kind::Reduced: return reduced(e, copy);
+    case Expr::Kind::Running: assert(false && "a running value that is not set"); break;
     case Expr::Kind::Random: {
       std::vector<Scalar> args;
       for (ExprId a : e.args) args.push_back(value(a, copy));
@@ -405,6 +418,37 @@ Value* reversed(llvm::IRBuilder<>& b, Value* v, int lanes) {
 }
 }  // namespace
 
+/// Every `step`-th element, from vectors that lie side by side; nothing beyond the last element is read.
+Value* ExprEmitter::loadStrided(llvm::Type* element, Value* base, int step, Value* mask) {
+  const int n = lanes();
+  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
+  auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
+  Value* result = nullptr;
+  for (int part = 0, firstLane = 0; part < step; ++part) {
+    // The last vector ends with the last element.
+    const int first = part + 1 < step ? part * n : (n - 1) * (step - 1);
+    llvm::SmallVector<int, 64> take, on(static_cast<size_t>(n), n);
+    int lane = 0;
+    for (; lane < n; ++lane) {
+      const int at = lane * step - first;
+      const bool here = lane >= firstLane && at < n;
+      take.push_back(here ? at + (part == 0 ? 0 : n) : lane);
+      if (here) on[static_cast<size_t>(at)] = lane;
+    }
+    while (firstLane < n && firstLane * step - first < n) ++firstLane;
+    Value* from = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(first));
+    Value* v = nullptr;
+    if (mask == nullptr) {
+      v = b_.CreateAlignedLoad(vector, from, align);
+    } else {
+      Value* wanted = b_.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), on);
+      v = b_.CreateMaskedLoad(vector, from, align, wanted, llvm::Constant::getNullValue(vector));
+    }
+    result = result == nullptr ? b_.CreateShuffleVector(v, take) : b_.CreateShuffleVector(result, v, take);
+  }
+  return result;
+}
+
 Scalar ExprEmitter::load(const Expr& e, int copy) {
   const Access& a = e.access;
   ir::DType t = kernel_.buffers[a.buffer].dtype;
@@ -441,6 +485,8 @@ Scalar ExprEmitter::load(const Expr& e, int copy) {
             ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
             : b_.CreateMaskedLoad(vector, base, align, reversed(b_, m, lanes()), llvm::Constant::getNullValue(vector));
     v = reversed(b_, v, lanes());
+  } else if (!vectorTerm && step > 1 && step <= kMostStride) {
+    v = loadStrided(element, base, static_cast<int>(step), m);
   } else {
     llvm::Type* indexType = kernel_.buffers[a.buffer].elements < (int64_t{1} << 30) ? b_.getInt32Ty() : b_.getInt64Ty();
     Value* index = step == 0 ? nullptr : laneOffsets(step, indexType);

@@ -30,6 +30,9 @@ void setCodeAttributes(llvm::Function& f);
 /// An abi::KernelFn without body.
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
 
+/// Elements so far apart at most are loaded as whole vectors, and picked from them.
+inline constexpr int64_t kMostStride = 4;
+
 class ExprEmitter {
  public:
   static constexpr size_t kNoVar = ~size_t{0};
@@ -54,6 +57,8 @@ class ExprEmitter {
   Scalar narrowVar(size_t var, int copy);
   /// Uses `s` for an expression instead of computing it (a load done in another way), until its variables change.
   void setValue(ExprId e, int copy, Scalar s);
+  /// What scan `number` has come to at this point; to be set before it is read.
+  void setRunning(uint32_t number, int copy, Scalar s);
   /// Emits a store of the stage.
   void store(const Store& s, int copy = 0);
 
@@ -80,6 +85,7 @@ class ExprEmitter {
   /// Adds the run-time terms of an access; `position` in elements, null when there are none. Clears lanes of `inRange`
   /// where a term is out of range.
   llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
+  llvm::Value* loadStrided(llvm::Type* element, llvm::Value* base, int step, llvm::Value* mask);
   llvm::Value* gather(llvm::Type* element, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
   void scatter(llvm::Value* value, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
   llvm::Value* laneOffsets(int64_t stride, llvm::Type* element);
@@ -105,6 +111,7 @@ class ExprEmitter {
   bool reducedPerCopy_ = false;    ///< reductions have a result for each copy
   std::vector<char> positions_;    ///< i64 arithmetic on loop variables alone
   std::vector<char> fromReduced_;  ///< whether it depends on a reduction's result
+  std::vector<char> fromRunning_;  ///< whether it depends on a running value, which the loop sets
   std::vector<char> needed_;
   std::vector<std::vector<Scalar>> memo_;  ///< by expression and copy
   std::vector<std::pair<const Access*, std::vector<Partial>>> partials_;

@@ -12,6 +12,7 @@
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -21,17 +22,20 @@ using llvm::Function;
 using llvm::IRBuilder;
 using Val = llvm::Value*;
 
+constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+
 class GemmEmitter {
  public:
-  GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads)
+  GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
+              Level level)
       : p_(kernel.product),
         m_(module),
         c_(module.getContext()),
         b_(c_),
         name_(name),
-        plan_(planGemm(kernel.product, registerBytes, threads)),
+        plan_(planGemm(kernel.product, registerBytes, threads, level)),
         size_(ir::byteSize(kernel.product.dtype)),
-        epilogue_(kernel, module, name + ".epilogue", plan_.lanes),
+        epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level),
         pointer_(llvm::PointerType::get(c_, 0)),
         i64_(llvm::Type::getInt64Ty(c_)),
         element_(p_.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
@@ -39,16 +43,20 @@ class GemmEmitter {
 
   EmittedProduct emit() {
     direct_ = epilogue_.isPlainStore() && !plan_.stream;
+    turned_ = !direct_ && !plan_.stream && epilogue_.storesAlongRows() &&
+              turnedRows() * maxWidth() * plan_.lanes * size_ <= kMostTurned;
+    if (turned_) epilogue_.turn();
+    const int64_t tileRows = plan_.stream ? p_.m
+                             : turned_    ? turnedRows()
+                                          : plan_.rows.size + (plan_.rows.larger ? 1 : 0);
+    tileBytes_ = static_cast<uint64_t>(tileRows * maxWidth() * plan_.lanes * size_);
     EmittedProduct out;
     out.function = entry();
     for (Function& f : m_) {
       if (!f.isDeclaration() && f.getName().starts_with(name_)) widen(f);
     }
     out.items = plan_.tasks(p_);
-    const int64_t width = maxWidth() * plan_.lanes;
-    const int64_t tileRows = plan_.stream ? p_.m : plan_.rows.size + (plan_.rows.larger ? 1 : 0);
-    tileBytes_ = static_cast<uint64_t>(tileRows * width * size_);
-    out.scratchBytes = plan_.packBytes + 64 + (direct_ ? 0 : tileBytes_ + 64);
+    out.scratchBytes = plan_.packBytes + 64 + (direct_ ? 0 : tileBytes_ + 64) + (turned_ ? tileBytes_ + 64 : 0);
     return out;
   }
 
@@ -66,6 +74,8 @@ class GemmEmitter {
   llvm::Type* element_;
   llvm::FixedVectorType* vector_;
   bool direct_ = false;
+  bool turned_ = false;  ///< sums of all rows of a panel are kept, and turned before the epilogue
+  Function* turn_ = nullptr;
   uint64_t tileBytes_ = 0;
   std::map<std::tuple<int64_t, int64_t, bool>, Function*> kernels_;
   Function* entry_ = nullptr;
@@ -79,6 +89,8 @@ class GemmEmitter {
       if (entry_->hasFnAttribute(name)) f.addFnAttr(entry_->getFnAttribute(name));
     }
   }
+  /// Rows of the turned tile, with room for a whole vector from the last one on.
+  int64_t turnedRows() const { return (p_.m + 2 * plan_.lanes - 1) / plan_.lanes * plan_.lanes; }
   int64_t maxWidth() const { return plan_.vectors.size + (plan_.vectors.larger ? 1 : 0); }
   Val int64(int64_t v) { return llvm::ConstantInt::get(i64_, static_cast<uint64_t>(v), true); }
   Val bytes(Val base, Val elements) { return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(size_))); }
@@ -234,10 +246,53 @@ class GemmEmitter {
       return;
     }
     Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
+    if (turned_) {
+      c = bytes(c, b_.CreateMul(i0, int64(maxWidth() * plan_.lanes)));
+      b_.CreateCall(microkernel(height, width, tail), {a, panel, c});
+      return;
+    }
     b_.CreateCall(microkernel(height, width, tail), {a, panel, c});
     Val i1 = b_.CreateAdd(i0, int64(height));
     const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
     epilogue_.call(b_, entry_, batch_, c, int64(maxWidth() * plan_.lanes), i0, i1, j0,
+                   b_.CreateAdd(j0, int64(columns)));
+  }
+
+  /// void turn(sums, turned, i0, i1, vectors): turned[column][row] from sums[row][column], for rows [i0, i1) in
+  /// squares.
+  Function* turnFunction() {
+    if (turn_) return turn_;
+    const auto saved = b_.saveIP();
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, i64_, i64_, i64_}, false);
+    turn_ = Function::Create(type, llvm::GlobalValue::InternalLinkage, name_ + ".turn", m_);
+    turn_->addFnAttr(llvm::Attribute::NoInline);
+    turn_->addFnAttr(llvm::Attribute::NoUnwind);
+    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", turn_));
+    const int64_t n = plan_.lanes, ld = maxWidth() * n;
+    loop(turn_->getArg(2), turn_->getArg(3), n, [&](Val i) {
+      loop(int64(0), turn_->getArg(4), 1, [&](Val vector) {
+        Val j = b_.CreateMul(vector, int64(n));
+        Val from = bytes(turn_->getArg(0), b_.CreateAdd(b_.CreateMul(i, int64(ld)), j));
+        Val to = bytes(turn_->getArg(1), b_.CreateAdd(b_.CreateMul(j, int64(turnedRows())), i));
+        Values square;
+        for (int64_t k = 0; k < n; ++k) square.push_back(load(at(from, k * ld), false));
+        transposeSquare(b_, square);
+        for (int64_t k = 0; k < n; ++k) store(square[static_cast<size_t>(k)], at(to, k * turnedRows()), false);
+      });
+    });
+    b_.CreateRetVoid();
+    b_.restoreIP(saved);
+    return turn_;
+  }
+
+  /// The epilogue of all rows of a panel whose sums have been kept.
+  void turnedEpilogue(Val r0, Val r1, Val j0, int64_t width, bool tail) {
+    Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
+    Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
+    Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, tileBytes_ + 64);
+    b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(width)});
+    const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
+    epilogue_.call(b_, entry_, batch_, bytes(turned, i0), int64(turnedRows()), i0, i1, j0,
                    b_.CreateAdd(j0, int64(columns)));
   }
 
@@ -265,6 +320,7 @@ class GemmEmitter {
         source = scratch_;
       }
       rowBlocks(r0, r1, j0, source, width, tail);
+      if (turned_) turnedEpilogue(r0, r1, j0, width, tail);
     });
   }
 
@@ -332,7 +388,8 @@ class GemmEmitter {
     epilogue_.call(b_, entry_, batch_, c, int64(ldc), int64(0), int64(p_.m), j0, j1);
   }
 
-  /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task.
+  /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task, or with the panel
+  /// task as the highest digit.
   Function* entry() {
     Function* f = createKernelFunction(m_, name_);
     entry_ = f;
@@ -344,8 +401,11 @@ class GemmEmitter {
     Val outBase = direct_ ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
     scratch_ = f->getArg(5);
     loop(f->getArg(2), f->getArg(3), 1, [&](Val task) {
-      Val panelTask = b_.CreateSRem(task, int64(plan_.panelTasks));
-      Val rest = b_.CreateSDiv(task, int64(plan_.panelTasks));
+      int64_t others = plan_.rowTasks;
+      for (int64_t n : p_.batch) others *= n;
+      Val panelTask =
+          plan_.panelsFirst ? b_.CreateSDiv(task, int64(others)) : b_.CreateSRem(task, int64(plan_.panelTasks));
+      Val rest = plan_.panelsFirst ? b_.CreateSRem(task, int64(others)) : b_.CreateSDiv(task, int64(plan_.panelTasks));
       Val rowTask = b_.CreateSRem(rest, int64(plan_.rowTasks));
       rest = b_.CreateSDiv(rest, int64(plan_.rowTasks));
       batch_.assign(p_.batch.size(), nullptr);
@@ -373,8 +433,8 @@ class GemmEmitter {
 }  // namespace
 
 EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
-                           int threads) {
-  return GemmEmitter(kernel, module, name, registerBytes, threads).emit();
+                           int threads, Level level) {
+  return GemmEmitter(kernel, module, name, registerBytes, threads, level).emit();
 }
 
 }  // namespace tenc::codegen::cpu

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/CompileLevel.h"
 
 namespace llvm {
 class Module;
@@ -22,6 +23,6 @@ struct EmittedProduct {
 /// Adds a function `name` for the product kernel to `module`. `registerBytes` is the width of the host's vector
 /// registers, 64 or 32. dtypes: f32 and f64 (others are loop kernels).
 EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
-                           int threads);
+                           int threads, Level level);
 
 }  // namespace tenc::codegen::cpu

@@ -3,6 +3,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
+
 #include "codegen/cpu/ExprEmitter.h"
 
 namespace tenc::codegen::cpu {
@@ -14,8 +16,8 @@ constexpr unsigned kKernelArgs = 6;  // of abi::KernelFn
 
 }  // namespace
 
-GemmEpilogue::GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes)
-    : kernel_(kernel), module_(module), name_(std::move(name)), lanes_(lanes) {}
+GemmEpilogue::GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes, Level level)
+    : kernel_(kernel), module_(module), name_(std::move(name)), lanes_(lanes), level_(level) {}
 
 bool GemmEpilogue::isPlainStore() const {
   const Product& p = kernel_.product;
@@ -30,7 +32,16 @@ int64_t GemmEpilogue::outOffset() const { return plain().access.offset; }
 int64_t GemmEpilogue::rowStride() const { return plain().access.strides[kernel_.product.batch.size()]; }
 int64_t GemmEpilogue::batchStride(size_t d) const { return plain().access.strides[d]; }
 
-/// for i in [i0, i1): whole vectors of columns from j0 on, then one masked vector when columns are left.
+bool GemmEpilogue::storesAlongRows() const {
+  const Product& p = kernel_.product;
+  const size_t m = p.batch.size(), n = m + 1;
+  return p.m > 1 && p.n > 1 && std::all_of(p.epilogue.stores.begin(), p.epilogue.stores.end(), [&](const Store& s) {
+           return s.access.terms.empty() && s.access.strides.at(m) == 1 && s.access.strides.at(n) != 1;
+         });
+}
+
+/// for i in [i0, i1): whole vectors of columns from j0 on, then one masked vector when columns are left. Turned, i are
+/// columns and j rows. Quick code has one body, masked unless all vectors are whole.
 void GemmEpilogue::emitFunction() {
   const size_t rank = kernel_.product.batch.size();
   // A single column is no vector: its positions do not step with the lane.
@@ -45,16 +56,22 @@ void GemmEpilogue::emitFunction() {
   function_->addFnAttr(llvm::Attribute::NoUnwind);
   function_->addFnAttr(llvm::Attribute::NoInline);
   auto argument = [&](size_t i) { return function_->getArg(static_cast<unsigned>(i)); };
+  const bool allWhole = !turned_ && kernel_.product.n % width == 0, oneBody = allWhole || level_ == Level::Quick;
   Val tile = argument(kKernelArgs);
   const size_t at = kKernelArgs + 1 + rank;
+  const size_t rowVar = turned_ ? rank + 1 : rank, columnVar = turned_ ? rank : rank + 1;
   Val stride = argument(at), i0 = argument(at + 1), i1 = argument(at + 2), j0 = argument(at + 3), j1 = argument(at + 4);
+  if (turned_) {
+    std::swap(i0, j0);
+    std::swap(i1, j1);
+  }
 
   auto* entry = BasicBlock::Create(c, "entry", function_);
   auto* rows = BasicBlock::Create(c, "rows", function_);
   auto* columns = BasicBlock::Create(c, "columns", function_);
   auto* whole = BasicBlock::Create(c, "whole", function_);
-  auto* rest = BasicBlock::Create(c, "rest", function_);
-  auto* part = BasicBlock::Create(c, "part", function_);
+  auto* rest = oneBody ? nullptr : BasicBlock::Create(c, "rest", function_);
+  auto* part = oneBody ? nullptr : BasicBlock::Create(c, "part", function_);
   auto* nextRow = BasicBlock::Create(c, "next", function_);
   auto* done = BasicBlock::Create(c, "done", function_);
 
@@ -71,11 +88,11 @@ void GemmEpilogue::emitFunction() {
 
   auto* element = memoryType(c, kernel_.product.dtype);
   auto body = [&](Val j, Val mask) {
-    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : rank + 1, width);
+    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : columnVar, width);
     for (size_t d = 0; d < rank; ++d) e.setVar(d, argument(kKernelArgs + 1 + d));
-    e.setVar(rank, i);
+    e.setVar(rowVar, i);
     if (width == 1)
-      e.setVar(rank + 1, j);
+      e.setVar(columnVar, j);
     else
       e.setVector(j, 1, mask);
     Val from = b.CreateGEP(element, tile, b.CreateAdd(row, b.CreateSub(j, j0)));
@@ -90,24 +107,30 @@ void GemmEpilogue::emitFunction() {
   auto* j = b.CreatePHI(i64, 2);
   j->addIncoming(j0, rows);
   Val end = b.CreateAdd(j, lanes);
-  b.CreateCondBr(b.CreateICmpSLE(end, j1), whole, rest);
-
-  b.SetInsertPoint(whole);
-  body(j, nullptr);
-  j->addIncoming(end, b.GetInsertBlock());
-  b.CreateBr(columns);
-
-  b.SetInsertPoint(rest);
-  b.CreateCondBr(b.CreateICmpSLT(j, j1), part, nextRow);
-
-  b.SetInsertPoint(part);
-  if (width > 1) {
+  auto remaining = [&]() -> Val {  // lanes before j1
     std::vector<llvm::Constant*> steps;
     for (int l = 0; l < width; ++l) steps.push_back(b.getInt64(static_cast<uint64_t>(l)));
     Val left = b.CreateVectorSplat(static_cast<unsigned>(width), b.CreateSub(j1, j));
-    body(j, b.CreateICmpSLT(llvm::ConstantVector::get(steps), left));
+    return b.CreateICmpSLT(llvm::ConstantVector::get(steps), left);
+  };
+  if (oneBody)
+    b.CreateCondBr(b.CreateICmpSLT(j, j1), whole, nextRow);
+  else
+    b.CreateCondBr(b.CreateICmpSLE(end, j1), whole, rest);
+
+  b.SetInsertPoint(whole);
+  body(j, oneBody && !allWhole ? remaining() : nullptr);
+  j->addIncoming(end, b.GetInsertBlock());
+  b.CreateBr(columns);
+
+  if (!oneBody) {
+    b.SetInsertPoint(rest);
+    b.CreateCondBr(b.CreateICmpSLT(j, j1), part, nextRow);
+
+    b.SetInsertPoint(part);
+    body(j, remaining());
+    b.CreateBr(nextRow);
   }
-  b.CreateBr(nextRow);
 
   b.SetInsertPoint(nextRow);
   Val next = b.CreateAdd(i, b.getInt64(1));

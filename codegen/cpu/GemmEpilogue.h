@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/CompileLevel.h"
 
 namespace llvm {
 class Function;
@@ -18,7 +19,7 @@ namespace tenc::codegen::cpu {
 
 class GemmEpilogue {
  public:
-  GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes);
+  GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes, Level level);
 
   /// Whether the product itself is stored, unchanged, with columns side by side: then tiles store straight to C.
   bool isPlainStore() const;
@@ -27,6 +28,12 @@ class GemmEpilogue {
   int64_t outOffset() const;
   int64_t rowStride() const;
   int64_t batchStride(size_t d) const;
+
+  /// Whether rows, not columns, are side by side where all results are stored.
+  bool storesAlongRows() const;
+  /// From now on `call` takes a turned tile, whose rows are the product's columns; the vector runs along the product's
+  /// rows.
+  void turn() { turned_ = true; }
 
   /// Calls the epilogue for rows [i0, i1) and columns [j0, j1), whose sums stand at `tile` with `stride` elements a
   /// row. `entry` is the abi::KernelFn being emitted, whose arguments are handed on.
@@ -38,6 +45,8 @@ class GemmEpilogue {
   llvm::Module& module_;
   std::string name_;
   int lanes_;
+  Level level_;
+  bool turned_ = false;
   llvm::Function* function_ = nullptr;
   const Store& plain() const { return kernel_.product.epilogue.stores[0]; }
   void emitFunction();

@@ -16,7 +16,8 @@ int64_t GemmPlan::tasks(const Product& p) const {
   return n;
 }
 
-GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
+GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level) {
+  const bool quick = level == Level::Quick;
   GemmPlan g;
   const int size = ir::byteSize(p.dtype);
   g.lanes = registerBytes / size;
@@ -28,21 +29,27 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
   const bool wide = registerBytes == 64;
   const bool unitColumns = p.b.col == 1 || p.n == 1;
   const bool flat = p.sums.empty();  // neither streamed nor packed otherwise
-  g.stream = flat && p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
+  g.stream = !quick && flat && p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
              static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
   if (!unitColumns) {
-    g.pack = p.b.row == 1 ? PackB::Transpose : PackB::Elements;
+    g.pack = p.b.row == 1 && !quick ? PackB::Transpose : PackB::Elements;
   } else if (flat && p.m > (wide ? 256 : 64) && p.k * p.n * size > (1 << 20)) {
     // Narrow panels read one cache line of each row of B: they gain from packing sooner.
     g.pack = PackB::Rows;
   }
 
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
-  const int64_t widest = g.stream ? vectors : wide ? 4 : 2;
+  const int64_t widest = g.stream ? vectors : quick ? 1 : wide ? 4 : 2;
   g.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
   const int64_t width = g.vectors.size + (g.vectors.larger ? 1 : 0);
-  const int64_t accumulators = wide ? 24 : 12;
+  const int64_t accumulators = quick ? 4 : wide ? 24 : 12;
   int64_t height = g.stream ? p.m : std::min<int64_t>(accumulators / std::max<int64_t>(width, 1), wide ? 14 : 8);
+  // A height that divides the rows saves a second tile.
+  for (int64_t h = height; quick && h > 1; --h) {
+    if (p.m % h != 0) continue;
+    height = h;
+    break;
+  }
   g.rows = Blocks::of(p.m, std::max<int64_t>(1, height));
   if (g.pack != PackB::None) g.packBytes = static_cast<uint64_t>(p.k * width * g.lanes * size);
 
@@ -76,6 +83,13 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads) {
     g.panelTasks = std::min<int64_t>(g.vectors.count, want / g.rowTasks);
   g.rowTasks = std::max<int64_t>(1, g.rowTasks);
   g.panelTasks = std::max<int64_t>(1, g.panelTasks);
+  // A common B that the second-level cache does not hold, but for a panel of it.
+  const bool common = std::all_of(p.b.batch.begin(), p.b.batch.end(), [](int64_t stride) { return stride == 0; });
+  if (common && batch >= 4 && bytes > (768 << 10) && g.vectors.count > 1 && g.pack == PackB::None &&
+      flop >= 4e6 * static_cast<double>(g.vectors.count)) {
+    g.panelsFirst = true;
+    g.panelTasks = g.vectors.count;
+  }
   return g;
 }
 

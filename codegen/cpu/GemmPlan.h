@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/CompileLevel.h"
 
 namespace tenc::codegen::cpu {
 
@@ -28,11 +29,13 @@ struct GemmPlan {
   PackB pack = PackB::None;
   bool stream = false;  ///< 1 to 8 rows: whole rows of B are streamed, C is kept in memory
   int64_t rowTasks = 1, panelTasks = 1;
-  uint64_t packBytes = 0;  ///< scratch for one packed panel
+  bool panelsFirst = false;  ///< all of the batch goes through one panel of a common, large B before the next
+  uint64_t packBytes = 0;    ///< scratch for one packed panel
   int64_t tasks(const Product& p) const;
 };
 
 /// `registerBytes`: width of a vector register (64 or 32); `threads`: how many tasks are worth having.
-GemmPlan planGemm(const Product& p, int registerBytes, int threads);
+/// Quick plans have one small tile.
+GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level);
 
 }  // namespace tenc::codegen::cpu

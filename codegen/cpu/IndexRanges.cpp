@@ -51,6 +51,19 @@ void IndexRanges::bindLoopVariable(const ir::Op& loop) {
   known_[loop.regions[0]->args[0].get()] = r;
 }
 
+void IndexRanges::assume(const ir::Region& region, Range variable) {
+  forget(region);
+  known_[region.args[0].get()] = variable;
+}
+
+void IndexRanges::forget(const ir::Region& region) {
+  for (const auto& a : region.args) known_.erase(a.get());
+  for (const auto& op : region.ops) {
+    for (const auto& r : op->results) known_.erase(r.get());
+    for (const auto& inner : op->regions) forget(*inner);
+  }
+}
+
 Range IndexRanges::of(const ir::Value* v) {
   if (auto it = known_.find(v); it != known_.end()) return it->second;
   Range r = compute(v);

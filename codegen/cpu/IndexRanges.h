@@ -18,8 +18,11 @@ class IndexRanges {
   Range of(const ir::Value* v);
   /// Binds the variable of a `for` that counts from operand 0 to operand 1 by operand 2.
   void bindLoopVariable(const ir::Op& loop);
+  /// Binds the loop variable of a region to a range, and forgets what was known of other values in it.
+  void assume(const ir::Region& region, Range variable);
 
  private:
+  void forget(const ir::Region& region);
   Range compute(const ir::Value* v);
   std::unordered_map<const ir::Value*, Range> known_;
 };

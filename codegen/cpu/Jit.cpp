@@ -196,28 +196,31 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   return m;
 }
 
-bool Compiler::run(llvm::Module& module, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
+bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
+  machine_->setOptLevel(level == Level::Quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less);
+  machine_->setFastISel(false);  // level None turns it on, and it would stay
   llvm::legacy::PassManager passes;
   if (machine_->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true)) return false;
   passes.run(module);
   return true;
 }
 
-ObjectFile Compiler::compile(llvm::Module& module, std::string& error) {
+ObjectFile Compiler::compile(llvm::Module& module, Level level, std::string& error) {
 #ifndef NDEBUG
   llvm::raw_string_ostream problems(error);
   if (llvm::verifyModule(module, &problems)) return {};
 #endif
   ObjectFile object;
   llvm::raw_svector_ostream out(object);
-  if (!run(module, out, llvm::CodeGenFileType::ObjectFile)) error = "this host's code generator writes no objects";
+  if (!run(module, level, out, llvm::CodeGenFileType::ObjectFile))
+    error = "this host's code generator writes no objects";
   return object;
 }
 
-std::string Compiler::assembly(llvm::Module& module) {
+std::string Compiler::assembly(llvm::Module& module, Level level) {
   llvm::SmallString<0> text;
   llvm::raw_svector_ostream out(text);
-  run(module, out, llvm::CodeGenFileType::AssemblyFile);
+  run(module, level, out, llvm::CodeGenFileType::AssemblyFile);
   return std::string(text);
 }
 

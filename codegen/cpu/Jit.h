@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/cpu/CompileLevel.h"
+
 namespace tenc::codegen::cpu {
 
 /// What code may use.
@@ -41,11 +43,11 @@ class Compiler {
   std::unique_ptr<llvm::Module> newModule(const std::string& name);
   /// Machine code as an ELF object; consumes the module's function bodies. No optimiser passes run: IR is emitted as it
   /// should execute. Empty, with `error` set, when the module is malformed.
-  ObjectFile compile(llvm::Module& module, std::string& error);
-  std::string assembly(llvm::Module& module);
+  ObjectFile compile(llvm::Module& module, Level level, std::string& error);
+  std::string assembly(llvm::Module& module, Level level);
 
  private:
-  bool run(llvm::Module& module, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
+  bool run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
   llvm::LLVMContext context_;
   int registerBytes_;
   std::unique_ptr<llvm::TargetMachine> machine_;

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <optional>
 
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/Reduce.h"
+#include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -61,6 +63,7 @@ class LoopEmitter {
   std::vector<std::vector<Scalar>> results_;  ///< of reductions, by number and copy
   std::vector<Value*> columns_;               ///< wide columns: accumulators of the block, by reduction of stage 0
   std::vector<Value*> tiles_;                 ///< by expression
+  std::optional<ScanTile> scanTile_;
 
   Value* i64(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
 
@@ -181,11 +184,26 @@ class LoopEmitter {
     return all;
   }
 
+  /// One step of the stage's scan, whose accumulator is the first of copy `c`, if it has one; what it has come to is
+  /// then known to the stage's expressions. Returns the place of the next accumulator.
+  size_t runningStep(ExprEmitter& em, const Stage& stage, int c, Values& accumulators, size_t at) {
+    for (uint32_t number : stage.reductions) {
+      const Reduction& what = kernel_.reductions[number];
+      if (!what.running) continue;
+      Values before = {accumulators[at]};
+      Values after = reducer(em, stage, number).merge(before, {LlvmScalars::value(em.value(what.value, c))});
+      em.setRunning(number, c, em.scalars().wrap(what.exclusive ? before[0] : after[0], reprOf(what.accumulator)));
+      accumulators[at++] = after[0];
+    }
+    return at;
+  }
+
   /// One evaluation of the stage's body for `copies` vectors.
   Values body(ExprEmitter& em, const Stage& stage, int copies, const Values& carried) {
     Values next = carried;
     size_t at = 0;
     for (int c = 0; c < copies; ++c) {
+      at = runningStep(em, stage, c, next, at);
       // All loads of a point come before its stores: an output may be in the memory of an input.
       for (const Store& s : stage.stores) em.value(s.value, c);
       for (uint32_t number : stage.reductions) em.value(kernel_.reductions[number].value, c);
@@ -193,6 +211,7 @@ class LoopEmitter {
       for (uint32_t number : stage.reductions) {
         Reducer r = reducer(em, stage, number);
         const Reduction& what = kernel_.reductions[number];
+        if (what.running) continue;
         Values acc(next.begin() + static_cast<long>(at), next.begin() + static_cast<long>(at + r.parts()));
         Scalar v = em.value(what.value, c);
         Scalar position = what.position == kNoExpr          ? v
@@ -237,6 +256,7 @@ class LoopEmitter {
       return done;
     };
     auto run = [&]() -> Values {
+      if (hasChunks(kernel_, stage)) return {emitChunks(*em, stage, number)};
       Values sums = innerLoops(*em, stage, vector, 0, start, [&](const Values& carried) {
         em->emitInvariant();
         if (scalar) {
@@ -244,7 +264,7 @@ class LoopEmitter {
           return body(*em, stage, 1, carried);
         }
         size_t inner = vector - kernel_.outer.size();
-        VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false};
+        VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false, schedule_.rolled};
         Values out = emitVectorLoop(b_, i64(stage.innerLo[inner]), i64(stage.innerHi[inner]), walk, carried,
                                     [&](Value* base, int n, Value* mask, const Values& c) {
                                       em->setVector(base, n, mask);
@@ -268,6 +288,46 @@ class LoopEmitter {
       uint32_t r = stage.reductions[k];
       results_[r] = {em->scalars().wrap(done[k], reprOf(kernel_.reductions[r].result))};
     }
+  }
+
+  /// A scan along a row in vectors: tiles of kScanTile elements, whose values are kept on the stack. Returns what the
+  /// last element came to.
+  Value* emitChunks(ExprEmitter& em, const Stage& stage, size_t number) {
+    const uint32_t r = stage.reductions[0];
+    const size_t vector = schedule_.stageVector[number], inner = vector - kernel_.outer.size();
+    const int64_t lo = stage.innerLo[inner], hi = stage.innerHi[inner];
+    Reducer red = reducer(em, stage, r);
+    if (!scanTile_) scanTile_.emplace(b_, kernel_.reductions[r]);
+    ScanTile& tile = *scanTile_;
+    VectorWalk walk{schedule_.lanes, schedule_.copies[number], bool(schedule_.heavy[number]),
+                    (hi - lo) % schedule_.lanes == 0};
+    em.emitInvariant();
+    Value* first = red.identity(false)[0];
+    Values end = emitLoop(b_, i64(lo), i64(hi), kScanTile, {first, first}, [&](Value* base, const Values& carried) {
+      Value* last = endOf(base, kScanTile, i64(hi));
+      auto each = [&](auto what) {
+        emitVectorLoop(b_, base, last, walk, {}, [&](Value* at, int copies, Value* mask, const Values&) -> Values {
+          em.setVector(at, copies, mask);
+          for (int c = 0; c < copies; ++c) what(tile.place(b_.CreateSub(at, base), c), c);
+          return {};
+        });
+        em.clearVar(vector);
+      };
+      each([&](Value* place, int c) {
+        b_.CreateAlignedStore(em.scalars().splat(LlvmScalars::value(em.value(kernel_.reductions[r].value, c))), place,
+                              tile.align());
+      });
+      Value* carry = tile.scan(carried[0]);
+      if (stage.stores.empty()) return Values{carry, tile.element(b_.CreateSub(b_.CreateSub(last, base), i64(1)))};
+      each([&](Value* place, int c) {
+        Value* v = b_.CreateAlignedLoad(tile.vector(), place, tile.align());
+        em.setRunning(r, c, em.scalars().wrap(v, reprOf(kernel_.reductions[r].accumulator)));
+        for (const Store& s : stage.stores) em.value(s.value, c);
+        for (const Store& s : stage.stores) em.store(s, c);
+      });
+      return Values{carry, carried[1]};
+    });
+    return end[1];
   }
 
   // ---- an outer variable as the vector
@@ -465,22 +525,7 @@ class LoopEmitter {
                          ? static_cast<Value*>(b_.CreateAlignedLoad(vector, at, align))
                          : b_.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector)));
     }
-    // log2(n) rounds; each interleaves pairs of vectors that are `half` apart.
-    for (int half = 1; half < n; half *= 2) {
-      llvm::SmallVector<int, 64> low, high;
-      for (int i = 0; i < n; ++i) {
-        bool second = (i / half) % 2 != 0;
-        low.push_back(second ? n + i - half : i);
-        high.push_back(second ? n + i : i + half);
-      }
-      for (int i = 0; i < n; ++i) {
-        if ((i / half) % 2 != 0) continue;
-        auto x = static_cast<size_t>(i), y = static_cast<size_t>(i + half);
-        Value *a = rows[x], *c = rows[y];
-        rows[x] = b_.CreateShuffleVector(a, c, low);
-        rows[y] = b_.CreateShuffleVector(a, c, high);
-      }
-    }
+    transposeSquare(b_, rows);
     for (int i = 0; i < n; ++i) {
       Value* at = b_.CreateConstGEP1_64(element, to, static_cast<uint64_t>(i * schedule_.tile));
       b_.CreateAlignedStore(rows[static_cast<size_t>(i)], at, align);
@@ -508,7 +553,8 @@ class LoopEmitter {
     const int64_t registers = (usesAvx512(module_) ? 24 * 64 : 8 * 32) / (n * bytes);
     const auto reductions = static_cast<int64_t>(stage.reductions.size());
     while (vectors > 1 && vectors * reductions * 2 > registers) vectors /= 2;
-    const int64_t rows = std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
+    if (schedule_.rolled) vectors = 1;
+    const int64_t rows = schedule_.rolled ? 1 : std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
     Value* first = outer_[schedule_.rowVar];
     Value* end = endOf(first, schedule_.rows, i64(kernel_.outer[schedule_.rowVar]));
     VectorWalk walk{schedule_.lanes, static_cast<int>(vectors), false, kernel_.outer[v] % n == 0};

@@ -1,5 +1,7 @@
 #include "codegen/cpu/Loops.h"
 
+#include <algorithm>
+
 namespace tenc::codegen::cpu {
 using llvm::Value;
 
@@ -109,8 +111,13 @@ Values emitVectorLoop(llvm::IRBuilder<>& b, Value* lo, Value* hi, const VectorWa
     middle = b.CreateAdd(lo, b.CreateAnd(n, i64(-step)));
     if ((step & (step - 1)) != 0) middle = b.CreateAdd(lo, b.CreateSub(n, b.CreateURem(n, i64(step))));
   }
-  Values carried =
-      emitLoop(b, lo, middle, step, init, [&](Value* i, const Values& c) { return body(i, walk.copies, nullptr, c); });
+  const bool turns = walk.takeTurns && walk.copies > 1;
+  Values carried = emitLoop(b, lo, middle, turns ? lanes : step, init, [&](Value* i, const Values& c) {
+    if (!turns) return body(i, walk.copies, nullptr, c);
+    Values next = body(i, 1, nullptr, c);  // changes what the first copy carries
+    std::rotate(next.begin(), next.begin() + static_cast<long>(next.size()) / walk.copies, next.end());
+    return next;
+  });
   if (known && count % step == 0) return carried;
   return rest(middle, carried);
 }

@@ -21,7 +21,7 @@ Values Reducer::identity(bool vector, Value* first) {
   };
   auto start = [&]() -> Scalar {
     switch (r_.kind) {
-      case Kind::Sum: return s_.constant(r, 0);
+      case Kind::Sum: return isFloat(r) && r_.running ? s_.floatConstant(r, -0.0) : s_.constant(r, 0);
       case Kind::Prod: return s_.constant(r, 1);
       case Kind::Max:
       case Kind::ArgMax: return least(true);
@@ -47,6 +47,7 @@ Scalar Reducer::combine(Scalar a, Scalar b) {
   switch (r_.kind) {
     case Kind::Sum: {
       if (r_.accumulator == DType::Bool) return a | b;
+      if (r_.running) return a + b;
       Scalar args[] = {a, b};
       return s_.elementwise(OpKind::Add, accumulator(), accumulator(), args, 0);  // contracted when that is allowed
     }

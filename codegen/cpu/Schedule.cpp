@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "codegen/ScalarBodies.h"
+#include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -19,9 +21,10 @@ int64_t trips(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
 }
 
 /// What making `var` the vector costs for one access, per vector.
-double accessCost(const Access& a, size_t var, int lanes) {
+double accessCost(const Access& a, size_t var, int lanes, bool loads) {
   int64_t s = strideOf(a, var);
-  double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : lanes * 1.2;
+  const bool picked = loads && s > 1 && s <= kMostStride;
+  double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : picked ? 1.5 * static_cast<double>(s) : lanes * 1.2;
   if (!a.terms.empty() && s != 1) cost = lanes * 1.2;
   return cost;
 }
@@ -30,8 +33,8 @@ double accessCost(const Access& a, size_t var, int lanes) {
 double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
   double cost = stageCost(kernel, stage);
   for (const Expr& e : stage.exprs)
-    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes);
-  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes);
+    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes, true);
+  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes, false);
   int64_t vectors = (extent + lanes - 1) / lanes;
   return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
@@ -51,6 +54,7 @@ bool fullBox(const Kernel& kernel, const Stage& stage, size_t var) {
 bool canBeOuterVector(const Kernel& kernel, size_t var) {
   bool hasReductions = false, full = true;
   for (const Stage& s : kernel.stages) {
+    if (hasChunks(kernel, s)) return false;
     hasReductions = hasReductions || !s.reductions.empty();
     full = full && fullBox(kernel, s, var);
     for (const Store& st : s.stores) {
@@ -92,6 +96,10 @@ bool restUsesResults(const Kernel& kernel) {
   return true;
 }
 
+bool isRunning(const Kernel& kernel, const Stage& stage) {
+  return !stage.reductions.empty() && kernel.reductions[stage.reductions[0]].running;
+}
+
 constexpr int64_t kWideBlock = 1024;
 
 /// Whether the first stage is a plain reduction of long rows into columns, and the others only use its results.
@@ -102,7 +110,7 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   if (trips(first.innerLo, first.innerHi) < 32 || stageCost(kernel, first) > 8) return false;
   for (uint32_t r : first.reductions) {
     const Reduction& red = kernel.reductions[r];
-    if (red.position != kNoExpr || red.accumulator == ir::DType::Bool) return false;
+    if (red.running || red.position != kNoExpr || red.accumulator == ir::DType::Bool) return false;
     if (red.kind == Reduction::Kind::Any || red.kind == Reduction::Kind::All) return false;
   }
   for (const Expr& e : first.exprs)
@@ -119,6 +127,7 @@ bool isPlainReduction(const Kernel& kernel) {
   if (first.innerHi[0] <= first.innerLo[0] || stageCost(kernel, first) > 16) return false;
   for (uint32_t r : first.reductions) {
     Reduction::Kind kind = kernel.reductions[r].kind;
+    if (kernel.reductions[r].running) return false;
     if (kind != Reduction::Kind::Sum && kind != Reduction::Kind::Prod && kind != Reduction::Kind::Max &&
         kind != Reduction::Kind::Min)
       return false;
@@ -158,7 +167,7 @@ bool isProductOf(const Kernel& kernel, size_t u, size_t v, bool& turned) {
 constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
 
 /// Fills in a generalised product where the kernel is one.
-bool chooseProduct(const Kernel& kernel, Schedule& s) {
+bool chooseProduct(const Kernel& kernel, Schedule& s, Level level) {
   const size_t inner = kernel.outer.size();
   if (inner < 2 || !isPlainReduction(kernel)) return false;
   const Stage& first = kernel.stages[0];
@@ -175,6 +184,7 @@ bool chooseProduct(const Kernel& kernel, Schedule& s) {
       s.block = s.lanes * (widest > 4 ? 2 : 4);
       while (s.block > s.lanes && kernel.outer[v] <= s.block / 2) s.block /= 2;
       if (turned && (k < s.lanes / 2 || k * s.block * widest > kTurnedBytes)) continue;
+      if (level == Level::Quick) turned = false;  // turning is much code; what is not turned is gathered
       s.outerVector = v;
       s.rowVar = u;
       s.tileVar = turned ? inner : kNone;
@@ -190,6 +200,7 @@ bool chooseProduct(const Kernel& kernel, Schedule& s) {
       for (size_t d = 0; d < inner; ++d)
         if (d != u && d != v) s.items *= kernel.outer[d];
       double itemWork = rowWork * static_cast<double>(std::min(s.rows, kernel.outer[u]));
+      s.work = itemWork * static_cast<double>(s.items);
       s.grain =
           std::clamp<int64_t>(static_cast<int64_t>(12000 / std::max(itemWork, 1.0)), 1, std::max<int64_t>(s.items, 1));
       return true;
@@ -209,13 +220,16 @@ int stageCost(const Kernel& kernel, const Stage& stage) {
   }
   for (uint32_t r : stage.reductions) {
     auto kind = kernel.reductions[r].kind;
-    cost += kind == Reduction::Kind::ArgMax || kind == Reduction::Kind::ArgMin ? 10 : 1;
+    cost += kind == Reduction::Kind::ArgMax || kind == Reduction::Kind::ArgMin ? 10
+            : kernel.reductions[r].chunk != 0                                  ? 16
+                                                                               : 1;
   }
   return cost;
 }
 
-Schedule makeSchedule(const Kernel& kernel) {
+Schedule makeSchedule(const Kernel& kernel, Level level) {
   Schedule s;
+  const bool quick = s.rolled = level == Level::Quick;
   const size_t outerRank = kernel.outer.size();
   int64_t points = 1;
   for (int64_t d : kernel.outer) points *= d;
@@ -230,7 +244,7 @@ Schedule makeSchedule(const Kernel& kernel) {
     for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
       int64_t extent = stage.innerHi[i] - stage.innerLo[i];
       double cost = costPerElement(kernel, stage, outerRank + i, extent, s.lanes);
-      if (cost < best) {
+      if (isRunning(kernel, stage) ? hasChunks(kernel, stage) : cost < best) {
         best = cost;
         choice = outerRank + i;
       }
@@ -239,14 +253,15 @@ Schedule makeSchedule(const Kernel& kernel) {
     int copies = choice == kNone ? 1 : copiesFor(kernel, stage, false);
     while (copies > 1 && stage.innerHi[choice - outerRank] - stage.innerLo[choice - outerRank] <= s.lanes * copies / 2)
       copies /= 2;
+    if (quick && stage.reductions.empty()) copies = 1;
     s.copies.push_back(copies);
-    s.heavy.push_back(stageCost(kernel, stage) > 48);
+    s.heavy.push_back(stageCost(kernel, stage) > 48 || (quick && stage.reductions.empty()));
     // Reducing across lanes and starting loops costs something for each point.
     innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
     pointWork += best * static_cast<double>(n) + 2;
   }
 
-  if (chooseProduct(kernel, s)) return s;
+  if (chooseProduct(kernel, s, level)) return s;
 
   double outerCost = innerCost;
   for (size_t v = outerRank; v-- > 0;) {
@@ -264,6 +279,7 @@ Schedule makeSchedule(const Kernel& kernel) {
   constexpr double kGrainWork = 12000;
   if (s.outerVector == kNone) {
     s.items = points;
+    s.work = pointWork * static_cast<double>(points);
     s.grain = std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(pointWork, 1.0)), 1,
                                   std::max<int64_t>(points, 1));
     return s;
@@ -275,16 +291,19 @@ Schedule makeSchedule(const Kernel& kernel) {
   bool loops =
       std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
   while (copies > 1 && extent < int64_t{copies} * s.lanes) copies /= 2;
+  if (quick) copies = 1;  // columns side by side: each has accumulators of its own either way
+  if (quick) std::fill(s.heavy.begin(), s.heavy.end(), true);
   std::fill(s.copies.begin(), s.copies.end(), copies);
   std::fill(s.stageVector.begin(), s.stageVector.end(), kNone);
-  chooseTile(kernel, s);
+  if (!quick) chooseTile(kernel, s);
   int64_t unit = int64_t{s.lanes} * copies;
   auto wanted = static_cast<int64_t>(kGrainWork / std::max(outerCost, 0.01));
   s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
   if (s.tileVar != kNone) s.block = std::max<int64_t>(2 * s.tile, s.block / s.tile * s.tile);
-  s.wideColumns = isWideColumns(kernel, s.outerVector);
+  s.wideColumns = !quick && isWideColumns(kernel, s.outerVector);
   if (s.wideColumns) s.block = kWideBlock;
   s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
+  s.work = outerCost * static_cast<double>(points);
   s.items = extent == 0 ? 0 : points / extent * s.blocks;
   if (s.tileVar != kNone) {
     int64_t d = kernel.outer[s.tileVar];

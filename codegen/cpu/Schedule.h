@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/CompileLevel.h"
 
 namespace tenc::codegen::cpu {
 
@@ -17,6 +18,7 @@ struct Schedule {
   std::vector<size_t> stageVector;  ///< kNone with outerVector, and for scalar stages
   std::vector<int> copies;          ///< per stage: vectors side by side (the same for all with outerVector)
   std::vector<bool> heavy;          ///< per stage: much code, to be emitted once
+  bool rolled = false;              ///< code is short: copies of a reduction take turns in one body
   /// With outerVector: the variable that transposed loads walk in memory; squares of `tile` x `tile` are turned.
   size_t tileVar = kNone;
   int64_t tile = 0;  ///< a multiple of lanes
@@ -32,8 +34,10 @@ struct Schedule {
   int64_t blocks = 1;
   int64_t items = 1;
   int64_t grain = 1;  ///< items that take some microseconds
+  double work = 0;    ///< of all items, in units of about a third of a nanosecond
 };
-Schedule makeSchedule(const Kernel& kernel);
+/// `level` changes how much code there is, and never the order in which values are combined.
+Schedule makeSchedule(const Kernel& kernel, Level level);
 
 /// Vector instructions for one vector of the stage's innermost values.
 int stageCost(const Kernel& kernel, const Stage& stage);

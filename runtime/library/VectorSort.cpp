@@ -140,9 +140,16 @@ bool wideVectors() {
 }  // namespace
 
 #define TENC_CHOOSE(call) return wideVectors() ? N_AVX3::call : N_AVX2::call
-void sortKeys(uint32_t* keys, size_t n) { TENC_CHOOSE(sort32(keys, n)); }
-void sortKeys(uint64_t* keys, size_t n) { TENC_CHOOSE(sort64(keys, n)); }
-void sortKeys(KeyPlace* keys, size_t n) { TENC_CHOOSE(sort128(keys, n)); }
+// Highway wants at least one key; a row of NaNs has none.
+void sortKeys(uint32_t* keys, size_t n) {
+  if (n > 1) TENC_CHOOSE(sort32(keys, n));
+}
+void sortKeys(uint64_t* keys, size_t n) {
+  if (n > 1) TENC_CHOOSE(sort64(keys, n));
+}
+void sortKeys(KeyPlace* keys, size_t n) {
+  if (n > 1) TENC_CHOOSE(sort128(keys, n));
+}
 Oddities encode(const uint32_t* row, uint32_t* keys, size_t n, Element kind, bool descending) {
   TENC_CHOOSE(encode32(row, keys, n, kind, descending));
 }

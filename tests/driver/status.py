@@ -2,6 +2,7 @@
 """Exit statuses, and that what was printed comes out before a stop."""
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -46,6 +47,11 @@ def main():
         expect(1, [str(path / "large.tl")], err="error[E0105]")
         (path / "line.tl").write_bytes(b"let x = " + b"1 + " * 400000 + b"y")
         expect(1, [str(path / "line.tl")], err="error[E01")
+        # Expressions within the limits in functions that call each other: together more than the stack holds.
+        calls = "".join(f"fn f{i}(x: i64) -> i64 = {f'f{i - 1}(x)' if i else 'x'}{' |> abs' * 4000}\n" for i in range(8))
+        (path / "calls.tl").write_text(calls + "print(f7(3))\n")
+        small = lambda: resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+        expect(1, [str(path / "calls.tl")], err="error[E0105]: expressions and the calls", preexec_fn=small)
         (path / "tokens.tl").write_bytes(b"1;" * 600000)
         expect(1, [str(path / "tokens.tl")], err="error[E0105]: the source has more than 1,000,000 tokens")
         (path / "name.tl").write_bytes(b"x" * 1000000)

@@ -314,14 +314,15 @@ std::string Mutator::bytes() {
   std::string out = pick();
   const size_t times = 1 + below(4);
   for (size_t i = 0; i < times; ++i) {
-    // Headers are at the front, and in text.
+    // Headers are in text, and mostly at the front.
     if (chance(0.4)) {
-      std::string head = out.substr(0, 256);
-      std::vector<std::string> tokens = tokensOf(head);
+      const size_t from = chance(0.7) ? 0 : below(out.size());
+      std::string part = out.substr(from, 256);
+      std::vector<std::string> tokens = tokensOf(part);
       mutateTokens(tokens);
-      head.clear();
-      for (const std::string& t : tokens) head += t;
-      out = head + (out.size() > 256 ? out.substr(256) : std::string());
+      part.clear();
+      for (const std::string& t : tokens) part += t;
+      out.replace(from, 256, part);
     } else {
       mutateBytes(out);
     }

@@ -4,10 +4,10 @@
     python fuzz.py --tenc PATH [--count 2000] [--first 0] [--operations 14] [--all] [--jobs N] [--keep DIR]
         [--fail-fast]
 
-Every program runs in the interpreter and compiled; one in two without fusion; one in four with one thread, on virtual
-devices, and for narrower vectors, in turn (`--all`: every program in every way). Exact results must have equal bits
-everywhere; bounded ones may differ from the interpreter's by their bound, and must have equal bits for every number of
-threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep` as a file. See
+Every program runs in the interpreter and compiled, as quick and as full code; one in two without fusion; one in four
+with one thread, on virtual devices, and for narrower vectors, in turn (`--all`: every program in every way). Exact
+results must have equal bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have
+equal bits for every level of code, number of threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep` as a file. See
 generate.py. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
@@ -23,13 +23,16 @@ from generate import Program
 
 ENGINES = {
     "interp": ["--engine=interp"],
-    "compiled": ["--threads", "2"],
-    "unfused": ["--no-fuse", "--threads", "2"],
-    "single": ["--threads", "1"],
-    "narrow": ["--target-cpu", "x86-64-v3"],
-    "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--transfers=allow"],
+    # Programs this small would all get quick code.
+    "compiled": ["--threads", "2", "--code", "full"],
+    "quick": ["--threads", "2", "--code", "quick"],
+    "unfused": ["--no-fuse", "--threads", "2", "--code", "full"],
+    "single": ["--threads", "1", "--code", "full"],
+    "narrow": ["--target-cpu", "x86-64-v3", "--code", "full"],
+    "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--transfers=allow", "--code", "full"],
 }
-SAME_AS_COMPILED = {"single": "the number of threads", "narrow": "the width of vectors", "virtual": "the device"}
+SAME_AS_COMPILED = {"quick": "the level of code", "single": "the number of threads", "narrow": "the width of vectors",
+                    "virtual": "the device"}
 
 
 def arguments():
@@ -52,7 +55,7 @@ A = arguments()
 def engines(seed):
     if A.all: return list(ENGINES)
     more = ["unfused"] if seed % 2 == 0 else []
-    return ["interp", "compiled"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
+    return ["interp", "compiled", "quick"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
 
 
 def results(text, flags):

@@ -80,24 +80,18 @@ class Program:
         for _ in range(n):
             kind = rng.choice(["let", "let", "let", "placed", "typed", "block", "loop", "print", "value", "branch"])
             pad = "    " * indent
-            if kind == "let":
-                device, name = rng.choice(DEVICES), self.fresh()
-                self.lines.append(f"{pad}let {name} = {self.expression(names, device)}")
-                names[name] = device
-            elif kind == "placed":
-                device, name = rng.choice(DEVICES), self.fresh()
-                self.lines.append(f"{pad}<@{device} >let {name} = {self.expression(names, device, [''])}")
-                names[name] = device
-            elif kind == "typed":
-                device, name = rng.choice(DEVICES), self.fresh()
-                self.lines.append(f"{pad}let {name}: f32[16]< @{device}> = {rng.choice(sorted(names))}")
-                names[name] = device
-            elif kind == "value":
-                device, name = rng.choice(DEVICES), self.fresh()
-                self.lines.append(f"{pad}let {name} = <@{device} >{{ {self.expression(names, device, [''])} }}")
+            device, name = rng.choice(DEVICES), self.fresh()
+            bindings = {
+                "let": lambda: f"let {name} = {self.expression(names, device)}",
+                "placed": lambda: f"<@{device} >let {name} = {self.expression(names, device, [''])}",
+                "typed": lambda: f"let {name}: f32[16]< @{device}> = {rng.choice(sorted(names))}",
+                "value": lambda: f"let {name} = <@{device} >{{ {self.expression(names, device, [''])} }}",
+            }
+            if kind in bindings:
+                self.lines.append(pad + bindings[kind]())
                 names[name] = device
             elif kind == "block" and depth < 3:
-                device, inner, local = rng.choice(DEVICES), dict(names), [""]
+                inner, local = dict(names), [""]
                 self.lines.append(f"{pad}<@{device} >{{")
                 for _ in range(rng.randint(1, 3)):
                     name = self.fresh()
@@ -107,7 +101,6 @@ class Program:
                 self.lines.append(f'{pad}    print("{{sum({name}):.1f}}")')
                 self.lines.append(f"{pad}}}")
             elif kind == "loop" and depth < 3:
-                device, name = rng.choice(DEVICES), self.fresh()
                 self.lines.append(f"{pad}var {name} = {self.expression(names, device)}")
                 names[name] = device
                 self.lines.append(f"{pad}for i in 0..{rng.randint(1, 4)} {{")

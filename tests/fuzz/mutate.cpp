@@ -1,8 +1,8 @@
 // tenc-mutate: broken variants of the repository's own programs, modules and data files. None may crash the compiler,
 // find it in an internal error, or keep it busy for more than some seconds.
 //
-//   tenc-mutate --root REPOSITORY [--kind tl|tir|npy|csv] [--count N] [--first SEED] [--workers N] [--limit SECONDS]
-//               [--keep FOLDER] [--check FILE...]
+//   tenc-mutate --root REPOSITORY [--kind tl|tir|npy|npz|safetensors|csv|png] [--count N] [--first SEED]
+//               [--workers N] [--limit SECONDS] [--keep FOLDER] [--check FILE...]
 //
 // A seed makes the same input every time. What fails is written to the folder `--keep`; `--check` runs given files as
 // they are. A kind of data file is a row of kKinds and some small good files in tests/fuzz/corpus.
@@ -28,6 +28,7 @@
 
 #include "frontend/Ast.h"
 #include "ir/Ir.h"
+#include "tests/fuzz/Containers.h"
 #include "tests/fuzz/Mutator.h"
 #include "tools/tenc/Session.h"
 
@@ -50,8 +51,8 @@ struct Kind {
 };
 
 const Kind kKinds[] = {
-    {"tl", true, 13},
-    {"tir", true, 4},
+    {"tl", true, 10},
+    {"tir", true, 3},
     {"npy",
      false,
      2,
@@ -62,6 +63,23 @@ const Kind kKinds[] = {
      1,
      {"let x = load_csv(\"in.csv\")\nprint(x)", "let x: f64[A, B] = load_csv(\"in.csv\")\nprint(x)",
       "let x: i32[A, B] = load_csv(\"in.csv\")\nprint(x)", "let x: u8[A, B] = load_csv(\"in.csv\")\nprint(x)"}},
+    {"npz",
+     false,
+     2,
+     {"print(load(\"in.npz\"))", "let x: i64[N] = load(\"in.npz\", name: \"b\")\nprint(x)",
+      "let x = load(\"in.npz\", name: \"a\")\nprint(sum(x))",
+      "struct M[N, A, B] { a: f32[A, B], b: i64[N] }\nlet m: M[4, 2, 3] = load(\"in.npz\")\nprint(m)"}},
+    {"safetensors",
+     false,
+     2,
+     {"print(load(\"in.safetensors\"))", "let x: i64[N] = load(\"in.safetensors\", name: \"b\")\nprint(x)",
+      "let x = load(\"in.safetensors\", name: \"a\")\nprint(sum(x))",
+      "struct M[N, A, B] { a: f32[A, B], b: i64[N] }\nlet m: M[4, 2, 3] = load(\"in.safetensors\")\nprint(m)"}},
+    {"png",
+     false,
+     1,
+     {"print(load(\"in.png\"))", "let x: u8[H, W] = load(\"in.png\")\nprint(sum(x))",
+      "let x: u8[H, W, C] = load(\"in.png\")\nsave(\"out.png\", x)"}},
 };
 
 struct Arguments {
@@ -101,8 +119,13 @@ void runFor(tool::Session& session, const tool::Executable& program, int millise
   running = nullptr;
 }
 
-/// Compiles as `tenc` does and runs for a moment; gives what is wrong with tenc, or "".
-std::string compileAndRun(const std::string& text, bool module, fuzz::Mutator& choose) {
+struct Outcome {
+  std::string wrong;      ///< what is wrong with tenc, or ""
+  bool accepted = false;  ///< compiled without an error
+};
+
+/// Compiles as `tenc` does and runs for a moment.
+Outcome compileAndRun(const std::string& text, bool module, fuzz::Mutator& choose) {
   tool::SessionOptions options;
   options.threads = 1;
   options.memory["cpu"] = kMemory;
@@ -114,6 +137,7 @@ std::string compileAndRun(const std::string& text, bool module, fuzz::Mutator& c
   options.fuse = choose.chance(0.8);
   const bool code = choose.chance(0.5);
   tool::Session session(options);
+  bool accepted = false;
   const auto body = [&] {
     const auto file = session.addText(module ? "input.tir" : "input.tl", text);
     if (!file) return;
@@ -132,23 +156,24 @@ std::string compileAndRun(const std::string& text, bool module, fuzz::Mutator& c
     auto compiled = session.compile(*m, code);
     // A mutated path could lead out of the working directory.
     const bool writes = text.find("save") != std::string::npos && text.find('/') != std::string::npos;
+    accepted = compiled.has_value();
     if (!compiled || !code || writes || !m->main()->body->args.empty()) return;
     runFor(session, tool::Executable{std::move(m), std::move(*compiled)}, kRunMilliseconds);
   };
   body();
   if (session.internalError())
-    return "internal error in `" + session.internalError()->stage + "`: " + session.internalError()->message;
+    return {"internal error in `" + session.internalError()->stage + "`: " + session.internalError()->message};
   RenderOptions render;
   render.colour = choose.chance(0.2);
   const std::string shown = tenc::render(session.diags(), session.sources(), render);
   const std::string json = renderJson(session.diags(), session.sources());
-  if (shown.size() > kMostRendered) return "a flood of diagnostics: " + std::to_string(shown.size()) + " bytes";
-  return {};
+  if (shown.size() > kMostRendered) return {"a flood of diagnostics: " + std::to_string(shown.size()) + " bytes"};
+  return {{}, accepted};
 }
 
 void writeFile(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-std::string runInput(const Kind& kind, const std::string& input, uint64_t seed) {
+Outcome runInput(const Kind& kind, const std::string& input, uint64_t seed) {
   static const fuzz::Corpus kNone;
   fuzz::Mutator choose(kNone, seed ^ 0x9e3779b97f4a7c15u);
   if (kind.scripts.empty()) return compileAndRun(input, kind.name == std::string_view("tir"), choose);
@@ -238,13 +263,15 @@ Input makeInput(const Arguments& a, const std::map<std::string, fuzz::Corpus>& c
     }
   }
   fuzz::Mutator mutator(corpora.at(kind->name), seed * 0x2545f4914f6cdd1du + 1);
-  return {kind, kind->text ? mutator.text() : mutator.bytes()};
+  Input input{kind, kind->text ? mutator.text() : mutator.bytes()};
+  if (!kind->text && mutator.chance(0.7)) fuzz::mend(kind->name, input.data, mutator);
+  return input;
 }
 
 // ---- workers
 
 struct Shared {
-  std::atomic<uint64_t> seed, done, failures;
+  std::atomic<uint64_t> seed, done, failures, accepted;
   std::atomic<int64_t> startedMs;
 };
 
@@ -279,12 +306,13 @@ void reportFailure(const Arguments& a, const Input& input, const std::string& wh
     shared.seed = seed;
     shared.startedMs = nowMs();
     setTimer(ITIMER_PROF, int64_t{1000} * a.limit);
-    const std::string wrong = runInput(*input.kind, input.data, seed);
+    const Outcome outcome = runInput(*input.kind, input.data, seed);
     setTimer(ITIMER_PROF, 0);
     shared.done++;
-    if (wrong.empty()) continue;
+    if (outcome.accepted) shared.accepted++;
+    if (outcome.wrong.empty()) continue;
     shared.failures++;
-    reportFailure(a, input, wrong, seed);
+    reportFailure(a, input, outcome.wrong, seed);
   }
   std::fflush(stdout);
   _exit(0);
@@ -337,12 +365,16 @@ int runAll(const Arguments& a) {
       start(w, seed + workers);
     }
   }
-  uint64_t failures = 0, done = 0;
-  for (size_t w = 0; w < workers; ++w) failures += shared[w].failures, done += shared[w].done;
+  uint64_t failures = 0, done = 0, accepted = 0;
+  for (size_t w = 0; w < workers; ++w) {
+    failures += shared[w].failures;
+    done += shared[w].done;
+    accepted += shared[w].accepted;
+  }
   std::error_code ignored;
   fs::remove_all(folder, ignored);
-  std::printf("%llu inputs, %llu failed\n", static_cast<unsigned long long>(done),
-              static_cast<unsigned long long>(failures));
+  std::printf("%llu inputs, %llu of them compiled, %llu failed\n", static_cast<unsigned long long>(done),
+              static_cast<unsigned long long>(accepted), static_cast<unsigned long long>(failures));
   return failures == 0 && done == a.count ? 0 : 1;
 }
 
@@ -355,7 +387,7 @@ int checkFiles(const Arguments& a) {
     const std::string data = readFile(path);
     for (uint64_t seed = 0; seed < 4; ++seed) {
       const auto begin = nowMs();
-      const std::string wrong = runInput(kind, data, seed);
+      const std::string wrong = runInput(kind, data, seed).wrong;
       if (!wrong.empty() || nowMs() - begin > int64_t{1000} * a.limit) {
         std::printf("%s: %s\n", path.c_str(), wrong.empty() ? "too slow" : wrong.c_str());
         ++failed;

@@ -2,15 +2,17 @@
 """Planted miscompiles: do the tests notice?
 
     python run.py --build FOLDER [--only NAME...] [--from N] [--to N]     plant each, build tenc, run the suites
+    python run.py --build FOLDER --all                                    also those after the first that fails
     python run.py --check                                                 whether every patch still applies
 
 Every NAME.patch here is one mistake. It is planted in a copy of the sources (so that the checkout stays as it is), `tenc`
-and `tenc-opt` are built there incrementally, and the suites run with fixed seeds until one fails. At least 19 in 20 must
-be caught; those that are not are listed. `--build` names the folder for the copy and its build; the first build is a whole
-one, each later one a file and a link. Ends with `N caught, N missed`."""
+and `tenc-opt` are built there incrementally, and the suites run with fixed seeds until one fails. First they run with nothing planted, where all must pass. At least 19
+in 20 must be caught; those that are not are listed. `--build` names the folder for the copy and its build; the first build
+is a whole one, each later one a file and a link. Ends with `N caught, N missed`."""
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -74,13 +76,17 @@ def copy(folder):
 
 
 def caught(args, folder, suites):
-    """The suite that fails, or None."""
+    """The suites that fail, in order, and the first one's message."""
+    failed, message = [], ""
     for suite in suites:
         run = subprocess.run(command(suite, folder, folder / "build/release/bin", args.programs), cwd=folder, capture_output=True, text=True, errors="replace")
         if run.returncode:
-            lines = [l for l in (run.stdout + run.stderr).splitlines() if l.strip()]
-            return suite, (lines or [""])[0][:160]
-    return None
+            lines = [l for l in (run.stdout + run.stderr).splitlines() if re.search(r"\w", l)]
+            lines = [l.strip() for l in lines if "tenc :: " in l] or lines  # of lit
+            message = message or (lines or [""])[0][:160]
+            failed.append(suite)
+            if not args.all: break
+    return failed, message
 
 
 def main():
@@ -91,6 +97,7 @@ def main():
     ap.add_argument("--from", dest="first", type=int, default=0)
     ap.add_argument("--to", dest="last", type=int, default=10**6)
     ap.add_argument("--programs", type=int, default=400)
+    ap.add_argument("--all", action="store_true")
     ap.add_argument("--suites", nargs="*", default=SUITES, choices=SUITES)
     args = ap.parse_args()
     patches = sorted(HERE.glob("*.patch"))[args.first:args.last]
@@ -99,18 +106,23 @@ def main():
     if not args.build: ap.error("--build or --check is needed")
     folder = args.build.resolve()
     copy(folder)
+    begin, problem = time.time(), build(folder)
+    if problem: return print(f"cannot be built\n{problem}") or 1
+    failed, message = caught(args, folder, args.suites)
+    print(f"nothing planted: {' '.join(failed) + ' FAILED: ' + message if failed else 'all suites pass'} after {time.time() - begin:.0f} s", flush=True)
+    if failed: return 1
     found, missed = 0, []
     for patch in patches:
         begin = time.time()
         name = subprocess.run(["sed", "-n", "s,^+++ b/,,p", str(patch)], capture_output=True, text=True).stdout.strip()
         run = applies(patch, folder)
         problem = run.stdout if run.returncode else build(folder)
-        result = None if problem else caught(args, folder, args.suites)
+        failed, message = ([], "") if problem else caught(args, folder, args.suites)
         shutil.copy(ROOT / name, folder / name)  # newer than its object: the next build makes it again
         if problem: print(f"{patch.stem}: cannot be built\n{problem}", flush=True)
-        elif result: print(f"{patch.stem}: caught by {result[0]} after {time.time() - begin:.0f} s: {result[1]}", flush=True)
+        elif failed: print(f"{patch.stem}: caught by {', '.join(failed)} after {time.time() - begin:.0f} s: {message}", flush=True)
         else: print(f"{patch.stem}: MISSED", flush=True)
-        if result: found += 1
+        if failed: found += 1
         else: missed.append(patch.stem)
     print(f"{found} caught, {len(missed)} missed" + (": " + " ".join(missed) if missed else ""))
     return len(missed) * 20 > len(patches)

@@ -17,7 +17,8 @@ import tempfile
 
 import numpy as np
 
-from ops import BITS, FLOATS, INTS, LEAST_EXPONENT, NUMPY, TESTS, UNARY, UNARY_ANY, Program, long, raw, rounded, to_bf16
+from ops import TESTS, UNARY, UNARY_ANY
+from tir_program import BITS, FLOATS, INTS, LEAST_EXPONENT, NUMPY, Program, long, raw, rounded, to_bf16
 
 
 def every(dtype):

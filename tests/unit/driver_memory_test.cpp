@@ -38,7 +38,7 @@ std::vector<Touched> runAndMeasure(const std::string& text) {
 
   rt::MachineOptions machineOptions;
   machineOptions.threads = 2;
-  machineOptions.virtualCuda = 2;
+  machineOptions.virtualDevices = {"cuda:0", "cuda:1"};
   machineOptions.poisonHost = true;
   rt::Machine machine(machineOptions);
   rt::RunOptions run;
@@ -67,7 +67,8 @@ TEST(Memory, APlanIsWhatARunTouches) {
   expectExact("let x = randn([300, 7])\nlet y = x * 2.0\nlet z = sort(y)\nprint(z, sum(x))\n");
   // Moves between three devices.
   expectExact(
-      "let x = randn([1000])\nlet a = x.to(cuda:0)\nlet b = (a + 1.0).to(cuda:1)\nlet c = sort(b)\nprint(c, sort(a))\n");
+      "let x = randn([1000])\nlet a = x.to(cuda:0)\nlet b = (a + 1.0).to(cuda:1)\nlet c = sort(b)\nprint(c, "
+      "sort(a))\n");
 }
 
 TEST(Memory, LoopsAndUpdatesInPlace) {
@@ -81,7 +82,8 @@ TEST(Memory, LoopsAndUpdatesInPlace) {
 
 TEST(Memory, BranchesAndWhile) {
   expectExact(
-      "@cuda:0 var v = ones([400])\nvar n = 0\nwhile sum(v) < 1e6 {\n  if n % 2 == 0 { v = sort(v) * 3.0 } else { v = v + 2.0 }\n"
+      "@cuda:0 var v = ones([400])\nvar n = 0\nwhile sum(v) < 1e6 {\n  if n % 2 == 0 { v = sort(v) * 3.0 } else { v = "
+      "v + 2.0 }\n"
       "  n += 1\n}\nprint(v, n)\n");
 }
 
@@ -94,7 +96,8 @@ TEST(Memory, WhatDiesMakesRoom) {
 
 TEST(Memory, TheLargestFittingValueIsFound) {
   SessionOptions options;
-  const std::string text = "const B = 1000\nparam d: i64 = 64\nconst Epochs = 3\nlet x = randn([B, d])\nprint(sort(x))\n";
+  const std::string text =
+      "const B = 1000\nparam d: i64 = 64\nconst Epochs = 3\nlet x = randn([B, d])\nprint(sort(x))\n";
   SourceManager sources;
   const SourceFile& script = sources.file(sources.add("t.tl", text));
   // x and what the sort makes of it: 8 * B * d bytes at least.

@@ -26,12 +26,13 @@ TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
     for (int64_t m : {1, 2, 5, 7, 64, 257, 1000}) {
       for (int64_t n : {1, 3, 10, 16, 64, 65, 784, 4096}) {
         for (int64_t k : {1, 7, 64, 4096}) {
-          for (int threads : {1, 2, 16}) {
+          for (auto [threads, level] :
+               {std::pair(1, Level::Full), {2, Level::Full}, {16, Level::Full}, {2, Level::Quick}}) {
             Product p;
             p.m = m, p.n = n, p.k = k;
             p.a = {0, 0, {}, k, 1};
             p.b = {1, 0, {}, n, 1};
-            const GemmPlan g = planGemm(p, bytes, threads);
+            const GemmPlan g = planGemm(p, bytes, threads, level);
             EXPECT_EQ(g.rows.start(g.rows.count), m);
             EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
             EXPECT_EQ(g.tail, n % g.lanes);

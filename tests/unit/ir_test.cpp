@@ -175,8 +175,9 @@ bool makeStructural(Maker& k, OpKind kind, DType t) {
     case OpKind::Flip: b.make(kind, {x}, {{"axes", Dims{0}}}); return true;
     case OpKind::Matmul: b.make(kind, {k.param(t, {7, 2, 3}), k.param(t, {7, 3, 0})}); return true;
     case OpKind::Attention:
-      b.make(kind, {k.param(t, {2, 5, 3}), k.param(t, {2, 7, 3}), k.param(t, {2, 7, 4}), b.scalar(t, 0.5),
-                    k.param(DType::Bool, {1, 5, 7})},
+      b.make(kind,
+             {k.param(t, {2, 5, 3}), k.param(t, {2, 7, 3}), k.param(t, {2, 7, 4}), b.scalar(t, 0.5),
+              k.param(DType::Bool, {1, 5, 7})},
              {{"causal", true}});
       return true;
     case OpKind::Conv:
@@ -196,6 +197,7 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
   } else {
     const Dims shape = info.rule == ShapeRule::Library ? Dims{2, 3, 3} : Dims{2, 3};
     for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(t, shape));
+    if (info.rule == ShapeRule::Scan && info.maxOperands == 2) operands.push_back(k.param(t, {2, 2}));  // a start a block
     if (info.rule == ShapeRule::Select) operands[0] = k.param(DType::Bool, {2, 3});
   }
   std::vector<Builder::NamedAttr> attrs;
@@ -207,7 +209,11 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
     if (spec.name == "dtype") attrs.push_back({spec.name, t});
     if (spec.kind == "float") attrs.push_back({spec.name, 1e-5});
     if (spec.kind == "bool") attrs.push_back({spec.name, true});
-    if (spec.kind == "string") attrs.push_back({spec.name, std::string("cuda:0")});
+    if (spec.name == "block") attrs.push_back({spec.name, int64_t{2}});
+    if (spec.name == "mode")
+      attrs.push_back({spec.name, std::string("max")});
+    else if (spec.kind == "string")
+      attrs.push_back({spec.name, std::string("cuda:0")});
   }
   k.b.make(kind, operands, attrs);
 }

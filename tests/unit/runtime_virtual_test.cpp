@@ -91,7 +91,7 @@ class Maker {
 RunResult runOn(const Program& p, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
   MachineOptions options;
   options.threads = 2;
-  options.virtualCuda = 2;
+  options.virtualDevices = {"cuda:0", "cuda:1"};
   options.virtualOrder = order;
   options.dropWaits = dropWaits;
   Machine machine(options);
@@ -248,7 +248,7 @@ TEST(Virtual, WorkOnDifferentDevicesOverlaps) {
 
 TEST(Virtual, CapacityIsEnforced) {
   MachineOptions options;
-  options.virtualCuda = 2;
+  options.virtualDevices = {"cuda:0", "cuda:1"};
   options.virtualBytes = 2 * kBytes - 1;
   Machine machine(options);
   const RunResult r = run(journey(), machine, {});
@@ -257,7 +257,7 @@ TEST(Virtual, CapacityIsEnforced) {
 }
 
 TEST(Virtual, WhatIsTouchedIsThePlan) {
-  Machine machine({.threads = 1, .virtualCuda = 2});
+  Machine machine({.threads = 1, .virtualDevices = {"cuda:0", "cuda:1"}});
   const Program p = journey();
   const RunResult r = run(p, machine, {});
   EXPECT_EQ(r.end, RunResult::End::Done);
@@ -281,7 +281,7 @@ void reportFault(int, siginfo_t* info, void*) {
 void runToFault(const Program& p, Order order) {
   MachineOptions options;
   options.threads = 2;
-  options.virtualCuda = 2;
+  options.virtualDevices = {"cuda:0", "cuda:1"};
   options.virtualOrder = order;
   Machine machine(options);
   faulting = &machine;

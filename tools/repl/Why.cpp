@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/Ir.h"
+#include "ir/Loops.h"
 
 namespace tenc::repl {
 namespace {
@@ -54,7 +55,7 @@ std::string whyPlaced(const ir::Module& m, const Value& value, const SourceManag
         return out + (known != kept.end() ? known->second : "  kept on " + device + " from an earlier entry\n");
       }
       // What a loop carries starts as an operand of it.
-      const size_t lead = loop->kind == OpKind::For ? 1 : 0, first = loop->kind == OpKind::For ? 3 : 0;
+      const size_t lead = ir::firstCarriedArg(*loop), first = ir::firstCarriedOperand(*loop);
       if (v->index < lead || first + v->index - lead >= loop->operandCount()) return out;
       v = loop->operand(first + v->index - lead);
       continue;
@@ -70,8 +71,8 @@ std::string whyPlaced(const ir::Module& m, const Value& value, const SourceManag
       v = op.regions[0]->terminator()->operand(v->index);
       continue;
     }
-    if (op.kind == OpKind::For || op.kind == OpKind::While) {
-      v = op.operand((op.kind == OpKind::For ? 3 : 0) + v->index);
+    if (ir::isLoop(op)) {
+      v = op.operand(ir::firstCarriedOperand(op) + v->index);
       continue;
     }
     const Value* from = sameplaced(op, *v);

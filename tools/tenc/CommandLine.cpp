@@ -213,6 +213,12 @@ constexpr Option kOptions[] = {
        (how == "error" ? c.session.provokeError : c.session.provokeSignal) = stage;
        return true;
      }},
+    {"code", "quick|full|auto", "",
+     [](CommandLine& c, std::string_view v) {
+       using codegen::cpu::Level;
+       c.session.codeLevel = v == "auto" ? std::nullopt : std::optional(v == "quick" ? Level::Quick : Level::Full);
+       return v == "quick" || v == "full" || v == "auto";
+     }},
     {"crash-report", "STAGE=WHAT", "",
      [](CommandLine& c, std::string_view v) { return c.crashReport = v, !v.empty(); }},
     {"version", "", "print the version", [](CommandLine& c, std::string_view) { return c.version = true; }},
@@ -277,13 +283,13 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
       c.code = words[i];
     } else if (word.starts_with("--") && word.size() > 2) {
       std::string_view name = std::string_view(word).substr(2), value;
+      bool bare = false;  // a script's parameter without a value: a bool that is set
       const bool attached = name.find('=', 1) != std::string_view::npos;
       if (attached) split(name, name, value);  // `--name=` gives the empty text
       const Option* option = optionNamed(name);
       if (option && option->value.empty()) {
         if (attached) return fail("--" + std::string(name) + " takes no value");
       } else if (!attached) {
-        // A script's parameter without a value is a bool that is set.
         const bool alone = option && option->mayStandAlone;
         const bool follows = i + 1 < words.size() && !words[i + 1].starts_with("--") &&
                              (!alone || words[i + 1].find('=') != std::string::npos);
@@ -294,10 +300,10 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
         else if (option)
           return fail("--" + std::string(name) + " needs a value: " + std::string(option->value));
         else
-          value = "true";
+          bare = true;
       }
       if (!option) {
-        c.session.params[std::string(name)] = value;
+        c.session.params[std::string(name)] = bare ? std::nullopt : std::optional<std::string>(value);
       } else if (!option->set(c, value)) {
         return fail("--" + std::string(name) + " is " + std::string(option->value) + ", not `" + std::string(value) +
                     "`");

@@ -9,6 +9,7 @@
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Trace.h"
+#include "tools/tenc/TryHelps.h"
 
 namespace tenc::tool {
 namespace {
@@ -83,6 +84,7 @@ frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t
 
 void flushDiagnostics(Session& session, const CommandLine& line) {
   if (session.diags().all().empty()) return;
+  if (!session.diags().ok() && !session.internalError()) tryHelps(session);
   std::fflush(stdout);
   RenderOptions options;
   options.colour = wantsColour(line);

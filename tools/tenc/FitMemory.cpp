@@ -62,7 +62,7 @@ class Trials {
       if ((!isParam && s->kind != ast::Stmt::Kind::Const) || list.size() >= kMostNames) continue;
       const auto given = isParam ? options_.params.find(s->name.text) : options_.params.end();
       int64_t now = isNumber(*s) ? s->value->integer : 0;
-      if (given != options_.params.end()) now = std::atoll(given->second.c_str());
+      if (given != options_.params.end() && given->second) now = std::atoll(given->second->c_str());
       if (now > 1) list.push_back({s->name.text, isParam, now, 0});
     }
     return list;

@@ -135,7 +135,7 @@ rt::Machine& Session::machine() {
   if (!machine_) {
     rt::MachineOptions options;
     options.threads = options_.threads;
-    options.virtualCuda = options_.virtualCuda;
+    for (int i = 0; i < options_.virtualCuda; ++i) options.virtualDevices.push_back("cuda:" + std::to_string(i));
     options.virtualBytes = options_.virtualBytes;
     options.virtualOrder = options_.virtualOrder;
     options.files = {options_.fileRoot};
@@ -172,6 +172,7 @@ codegen::Backend& Session::backend() {
     codegen::cpu::CpuOptions options;
     options.target = options_.targetCpu;
     options.contract = options_.fp != "strict";
+    options.level = options_.codeLevel;
     options.runThreads = options_.threads > 0 ? options_.threads : rt::processorCount();
     options.compileThreads = rt::processorCount();
     options.cache = cacheOptions();
@@ -330,11 +331,6 @@ std::string Session::emit(const ir::Module& m, std::string_view what) {
   if (!compiled.error.empty()) {
     internal_ = {"codegen", compiled.error, ir::print(m)};
     return {};
-  }
-  std::string text;
-  if (what == "kernels") {
-    for (const codegen::Kernel& k : compiled.kernels) text += codegen::print(k);
-    return text;
   }
   std::vector<const codegen::Kernel*> kernels;
   for (const codegen::Kernel& k : compiled.kernels) kernels.push_back(&k);

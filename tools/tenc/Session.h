@@ -24,7 +24,7 @@ namespace tenc::tool {
 inline constexpr size_t kMaxSourceBytes = size_t{16} << 20;
 
 struct SessionOptions {
-  std::map<std::string, std::string> params;   ///< --lr 0.3
+  std::map<std::string, std::optional<std::string>> params;   ///< --lr 0.3; without a text: --verbose
   std::map<std::string, std::string> devices;  ///< --device gpu=cuda:1
   std::map<std::string, uint64_t> memory;      ///< --memory gpu=8GiB
   uint64_t maxMemory = 0;                      ///< --max-memory 8GiB, for devices that --memory does not name
@@ -38,9 +38,10 @@ struct SessionOptions {
   bool interpret = false;  ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
-  std::string fileRoot;            ///< --sandbox-dir, as a real path; empty: files may be anywhere
-  std::string targetCpu;           ///< --target-cpu; empty: this machine's
-  std::string transfers = "warn";  ///< allow, warn, deny
+  std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
+  std::optional<codegen::cpu::Level> codeLevel;  ///< --code; none: by each kernel's expected work
+  std::string targetCpu;                         ///< --target-cpu; empty: this machine's
+  std::string transfers = "warn";                ///< allow, warn, deny
   std::string debugPass;
   bool cache = true;     ///< keep compiled code on disk
   std::string cacheDir;  ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
@@ -51,8 +52,8 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionInput> inputs;  ///< REPL: parameters of `main`
-  std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong
-  std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
+  std::string provokeError;                    ///< --provoke error=STAGE: the stage fails as if tenc were wrong
+  std::string provokeSignal;                   ///< --provoke signal=STAGE: the process crashes there
 };
 
 /// Wall time of each stage, in the order in which they ran.

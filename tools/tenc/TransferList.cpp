@@ -18,7 +18,7 @@ using ir::OpKind;
 std::string symbolOf(const ir::Value* v) {
   while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
   for (const ir::Region* r = v->op ? v->op->parent : v->region; r && r->parentOp; r = r->parentOp->parent)
-    if (r->parentOp->kind == OpKind::For || r->parentOp->kind == OpKind::While) return {};
+    if (ir::isLoop(*r->parentOp)) return {};
   return v->name;
 }
 

@@ -1,0 +1,150 @@
+#include "tools/tenc/TryHelps.h"
+
+#include <algorithm>
+
+#include "frontend/Ast.h"
+#include "ir/Ir.h"
+
+namespace tenc::tool {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 20;  // of source in all trials
+constexpr int kMostTrials = 64;
+
+bool isPlacement(Code code) { return code == Code::E0301 || code == Code::E0302 || code == Code::E0303; }
+
+class Trials {
+ public:
+  explicit Trials(Session& session) : session_(session), script_(*session.script()) {
+    text_ = session.sources().file(script_).text();
+    const size_t size = std::max<size_t>(text_.size(), 1);
+    left_ = std::min<int>(kMostTrials, static_cast<int>(std::min<size_t>(kMostBytes / size, kMostTrials)));
+    options_ = session.options();
+    options_.solveMemory = false;
+    options_.transfers = "allow";
+    options_.debugPass.clear();
+    options_.provokeError.clear();
+    options_.provokeSignal.clear();
+  }
+
+  void run() {
+    Diagnostics& diags = session_.diags();
+    for (size_t i = 0; i < diags.all().size(); ++i) {
+      const Diagnostic& d = diags.all()[i];
+      if (!isPlacement(d.code) || d.span.file != script_ || d.helps.empty()) continue;
+      diags.setHelps(i, tried(d));
+    }
+  }
+
+ private:
+  /// Whether the help has edits that can be tried here.
+  bool canTry(const Help& h) const {
+    return !h.edits.empty() && left_ > 0 &&
+           std::all_of(h.edits.begin(), h.edits.end(), [&](const Edit& e) { return e.span.file == script_; });
+  }
+
+  std::vector<Help> tried(const Diagnostic& d) {
+    std::vector<Help> kept;
+    bool anyMends = false;
+    for (Help h : d.helps) {
+      if (h.alternative && anyMends) continue;
+      if (!canTry(h)) {
+        kept.push_back(std::move(h));
+        continue;
+      }
+      --left_;
+      const bool mends = isMend(d, h);
+      if (mends) {
+        h.mustRemove = h.alternative = false;
+        anyMends = true;
+      } else if (h.alternative) {
+        continue;
+      } else {
+        h.edits.clear();
+        if (h.text.starts_with("cheaper")) continue;
+      }
+      kept.push_back(std::move(h));
+    }
+    // Where only an alternative mends, what does not is no help.
+    const bool shown = std::any_of(kept.begin(), kept.end(), [](const Help& h) { return !h.edits.empty(); });
+    const auto isRefuted = [&](const Help& h) { return h.edits.empty() && h.text.starts_with("copy ") && shown; };
+    if (shown && !d.helps.empty() && !d.helps[0].edits.empty()) std::erase_if(kept, isRefuted);
+    return kept;
+  }
+
+  /// The script with the edits; `at` is where the error is then.
+  std::string edited(std::vector<Edit> edits, Span& at) const {
+    std::stable_sort(edits.begin(), edits.end(),
+                     [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+    std::string out;
+    uint32_t from = 0;
+    const Span was = at;
+    for (const Edit& e : edits) {
+      out += text_.substr(from, e.span.begin - from);
+      out += e.replacement;
+      from = e.span.end;
+      const auto grown = static_cast<uint32_t>(e.replacement.size() - (e.span.end - e.span.begin));
+      if (e.span.end <= was.begin) at.begin += grown;
+      if (e.span.begin <= was.end) at.end += grown;
+    }
+    return out + std::string(text_.substr(from));
+  }
+
+  bool isMend(const Diagnostic& d, const Help& help) {
+    Span at = d.span;
+    Session trial(options_);
+    const std::string& name = session_.sources().file(script_).name();
+    const std::optional<uint32_t> file = trial.addText(name, edited(help.edits, at));
+    const std::unique_ptr<ast::File> tree = file ? trial.parse(*file) : nullptr;
+    if (!tree) return false;
+    const frontend::Lowered lowered = trial.lower(*tree);
+    if (!lowered.module) return false;
+    std::vector<std::unique_ptr<ir::Module>> blocks;
+    for (const auto* cases : {&lowered.tests, &lowered.benches}) {
+      for (const frontend::Lowered::Case& c : *cases) {
+        blocks.push_back(ir::clone(*lowered.module));
+        makeMain(*blocks.back(), c.func);
+      }
+    }
+    trial.place(*lowered.module);
+    for (const auto& m : blocks) trial.place(*m);
+    if (trial.internalError()) return false;
+
+    const Diagnostics& now = trial.diags();
+    const auto count = [](const Diagnostics& all, auto&& is) {
+      return std::count_if(all.all().begin(), all.all().end(),
+                           [&](const Diagnostic& o) { return o.severity() == Severity::Error && is(o); });
+    };
+    const auto other = [](const Diagnostic& o) { return !isPlacement(o.code); };
+    if (count(now, other) > count(session_.diags(), other)) return false;
+    if (help.mustRemove && now.errors() >= session_.diags().errors()) return false;
+    // What stands at the place of the error stood there before, and is another one.
+    const auto isHere = [&](const Diagnostic& o) {
+      return o.code == d.code && o.span.file == *file && o.span.begin >= at.begin && o.span.end <= at.end;
+    };
+    const auto stoodHere = [&](const Diagnostic& o) {
+      return o.code == d.code && o.span.file == script_ && o.span.begin >= d.span.begin && o.span.end <= d.span.end;
+    };
+    const auto isOther = [&](const Diagnostic& o) {
+      return isHere(o) && count(session_.diags(), [&](const Diagnostic& was) {
+                            return &was != &d && stoodHere(was) && was.message == o.message;
+                          }) > 0;
+    };
+    return count(now, isHere) == count(now, isOther);
+  }
+
+  Session& session_;
+  const uint32_t script_;
+  std::string_view text_;
+  SessionOptions options_;
+  int left_ = 0;
+};
+
+}  // namespace
+
+void tryHelps(Session& session) {
+  if (!session.script() || session.options().session) return;
+  Trials(session).run();
+}
+
+}  // namespace tenc::tool
