@@ -354,6 +354,13 @@ Val Lowering::evalStruct(const ast::Expr& e) {
         return fail(Code::E0203, s.span, "a type argument is expected");
       Val v = eval(*s.index);
       if (v.poison()) return v;
+      if (v.is(Kind::Tensor)) {
+        return fail(Code::E0111, s.span,
+                    "a type argument must be known while compiling, but this is a run-time value");
+      }
+      if (v.is(Kind::Int)) v = Val::ofInt(v.integer, v.span);  // a dim, whatever it was computed from
+      if (v.is(Kind::Float) || v.is(Kind::Bool) || v.is(Kind::String) || v.is(Kind::Format))
+        return fail(Code::E0203, s.span, "a type argument is a dim, a dtype, a device or a type, not " + describe(v));
       g.bound[decl.stmt->generics[i].name.text] = v;
     }
   }

@@ -85,8 +85,7 @@ class ValueText {
 /// Whether the value of a last expression is printed; of functions and types the tool says what they are.
 bool printable(const Val& v) {
   using Kind = Val::Kind;
-  return !v.is(Kind::Function) && !v.is(Kind::Type) && !v.is(Kind::Module) && !v.is(Kind::Range) &&
-         !v.is(Kind::Sequence);
+  return !v.is(Kind::Function) && !v.is(Kind::Type) && !v.is(Kind::Module) && !v.is(Kind::Range);
 }
 
 }  // namespace
@@ -136,6 +135,7 @@ std::vector<ir::Value*> Lowering::keepValues(const ast::File& file, const Val& l
       this->call(Val::ofFunction(std::make_shared<FnValue>(std::move(print)), last.span), std::move(call));
     }
     keep("", value, false);
+    if (printable(value) && out.kept.back().text.empty()) out.kept.back().type.clear();  // nothing more to say
   }
   return results;
 }

@@ -193,7 +193,43 @@ class Executor {
     return true;
   }
 
-  bool step(const Step& s) {
+  bool step(const Step& s) { return o_.trace ? traced(s) : execute(s); }
+
+  bool traced(const Step& s) {
+    const int64_t begin = nanoseconds();
+    const bool goesOn = execute(s);
+    if (o_.trace->events.size() < RunTrace::kMost)
+      o_.trace->events.push_back({nameOf(s), p_.devices[deviceNumber(s)].name, begin, nanoseconds()});
+    else
+      ++o_.trace->leftOut;
+    return goesOn;
+  }
+
+  static int64_t nanoseconds() { return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count(); }
+
+  uint32_t deviceNumber(const Step& s) const { return s.device < p_.devices.size() ? s.device : 0; }
+
+  std::string nameOf(const Step& s) const {
+    switch (s.kind) {
+      case Step::Kind::Launch: return p_.kernels[s.kernel].name;
+      case Step::Kind::Transfer: return "transfer of " + std::to_string(s.bytes) + " bytes";
+      case Step::Kind::Copy: return "copy";
+      case Step::Kind::For: return "for";
+      case Step::Kind::While: return "while";
+      case Step::Kind::If: return "if";
+      case Step::Kind::Print: return "print";
+      case Step::Kind::Assert: return "assert";
+      case Step::Kind::Load: return "load";
+      case Step::Kind::Save: return "save";
+      case Step::Kind::Seed: return "seed";
+      case Step::Kind::RngNext: return "draw";
+      case Step::Kind::Time: return "time";
+      case Step::Kind::Bench: return "bench";
+    }
+    return "";
+  }
+
+  bool execute(const Step& s) {
     switch (s.kind) {
       case Step::Kind::Launch: return launch(s);
       case Step::Kind::Transfer: return transfer(s);
@@ -261,10 +297,11 @@ class Executor {
       args_.push_back(at(a));
     }
     LaunchContext context{this, &k};
-    __atomic_store_n(&m_.fault, 0, __ATOMIC_RELAXED);
+    const KernelShown shown(o_.progress, m_.kernel);
+    __atomic_store_n(&m_.kernel.fault, 0, __ATOMIC_RELAXED);
     if (interrupted()) return false;  // before the fault word was cleared
     if (k.items <= k.grain) {
-      k.fn(args_.data(), scalars_.data(), 0, k.items, &m_.fault, scratch(0));
+      k.fn(args_.data(), scalars_.data(), 0, k.items, &m_.kernel.fault, scratch(0));
     } else {
       m_.pool().run(
           k.items, k.grain,
@@ -275,12 +312,12 @@ class Executor {
             for (int64_t i = begin; i < end; i += part) {
               if (l->self->m_.interrupted.load(std::memory_order_relaxed)) return;
               l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), i, std::min(i + part, end),
-                            &l->self->m_.fault, l->self->scratch(thread));
+                            &l->self->m_.kernel.fault, l->self->scratch(thread));
             }
           },
           &context);
     }
-    const uint32_t fault = __atomic_load_n(&m_.fault, __ATOMIC_RELAXED);
+    const uint32_t fault = __atomic_load_n(&m_.kernel.fault, __ATOMIC_RELAXED);
     if (fault == 0) return true;
     if (fault == abi::kInterruptFault) return !interrupted();
     const uint32_t site = k.sites[fault - 1];
@@ -339,7 +376,7 @@ class Executor {
       }
       progress_->trip = 0;
       progress_->trips = trips;
-      progress_->start = std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+      progress_->start = nanoseconds();
     }
     ~Trips() {
       if (progress_) progress_->start = 0;
@@ -348,6 +385,29 @@ class Executor {
     void done(uint64_t trips) {
       if (progress_) progress_->trip.store(trips, std::memory_order_relaxed);
     }
+
+   private:
+    LoopProgress* progress_;
+  };
+
+  /// Lets who looks on see the loop of a kernel that stands in no other.
+  class KernelShown {
+   public:
+    KernelShown(LoopProgress* progress, abi::KernelState& kernel) : progress_(progress) {
+      if (!progress_ || progress_->start.load(std::memory_order_relaxed) != 0) {
+        progress_ = nullptr;
+        return;
+      }
+      __atomic_store_n(&kernel.step, 0, __ATOMIC_RELAXED);
+      progress_->kernel = &kernel;
+      progress_->start = nanoseconds();
+    }
+    ~KernelShown() {
+      if (!progress_) return;
+      progress_->start = 0;
+      progress_->kernel = nullptr;
+    }
+    KernelShown(const KernelShown&) = delete;
 
    private:
     LoopProgress* progress_;

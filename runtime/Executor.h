@@ -46,7 +46,7 @@ class Machine {
   /// Ends the run at its next step, and loops inside kernels at their next trip. For signal handlers.
   void interrupt();
   std::atomic<bool> interrupted{false};
-  uint32_t fault = 0;  ///< the fault word of the kernel that runs on the cpu
+  abi::KernelState kernel;  ///< of the kernel that runs on the cpu
   /// For signal handlers: what is known of a fault at `address`, as a line in `text`; false when it is not in memory of
   /// this machine's devices.
   bool describeFault(const void* address, char* text, size_t size) const;
@@ -82,6 +82,21 @@ struct LoopProgress {
   std::atomic<int64_t> start{0};  ///< when it began, in ns of the steady clock; 0: no loop runs
   std::atomic<uint64_t> trip{0};  ///< trips done
   std::atomic<uint64_t> trips{0};  ///< 0: unknown
+  /// Set while a kernel runs that stands in no other loop: its own loop counts.
+  std::atomic<const abi::KernelState*> kernel{nullptr};
+};
+
+/// One step of a run: a kernel, a copy, an effect, or a loop with all that it does. Times in ns of the steady clock. What
+/// a device other than the cpu does later shows when it was asked for it.
+struct TraceEvent {
+  std::string name;
+  std::string device;
+  int64_t begin = 0, end = 0;
+};
+struct RunTrace {
+  static constexpr size_t kMost = 1'000'000;
+  std::vector<TraceEvent> events;
+  uint64_t leftOut = 0;  ///< steps beyond kMost
 };
 
 struct RunOptions {
@@ -93,6 +108,7 @@ struct RunOptions {
   /// Called once at the end for each of Program::results with host bytes.
   std::function<void(size_t, const void*)> result;
   LoopProgress* progress = nullptr;  ///< is told of trips
+  RunTrace* trace = nullptr;         ///< gets the steps in the order in which they end
 };
 
 RunResult run(const abi::Program& program, Machine& machine, const RunOptions& options = {});

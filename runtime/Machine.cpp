@@ -42,7 +42,7 @@ Device* Machine::device(const std::string& name) {
 
 void Machine::interrupt() {
   interrupted = true;
-  __atomic_store_n(&fault, abi::kInterruptFault, __ATOMIC_RELAXED);
+  __atomic_store_n(&kernel.fault, abi::kInterruptFault, __ATOMIC_RELAXED);
   for (const auto& d : devices_) d->interrupt();
 }
 

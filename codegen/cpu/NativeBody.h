@@ -73,6 +73,7 @@ class NativeEmitter {
   void bindArgs(const ir::Region& region, const Slots& values, size_t skip);
   llvm::Value* unlessInterrupted(llvm::Value* more);
   bool isShort(const ir::Op& op);
+  void tell(size_t offset, Scalar value);
   void unroll(llvm::BranchInst* jump);
   void forLoop(const ir::Op& op);
   Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step);
@@ -88,6 +89,7 @@ class NativeEmitter {
   bool contract_;
   llvm::Function* function_ = nullptr;
   llvm::Value* fault_ = nullptr;
+  int loops_ = 0;  ///< around what is emitted
   std::optional<LlvmScalars> s_;
   std::unordered_map<const ir::Value*, Slot> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;

@@ -1,6 +1,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/NativeBody.h"
@@ -83,6 +84,12 @@ Value* NativeEmitter::unlessInterrupted(Value* more) {
   return b_.CreateAnd(more, b_.CreateICmpNE(word, b_.getInt32(abi::kInterruptFault)));
 }
 
+/// Writes a word of the KernelState, for those who look on.
+void NativeEmitter::tell(size_t offset, Scalar value) {
+  auto* word = b_.CreateConstGEP1_64(b_.getInt8Ty(), fault_, offset);
+  b_.CreateStore(LlvmScalars::value(value), word)->setVolatile(true);
+}
+
 /// Whether a loop surely has so few trips that nobody has to wait for it.
 bool NativeEmitter::isShort(const ir::Op& op) {
   Range lo = ranges_.of(op.operand(0)), hi = ranges_.of(op.operand(1)), at = ranges_.of(op.regions[0]->args[0].get());
@@ -161,6 +168,13 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
   const bool inRuns = known && !hasLoop(region) && !isShort(op);
   const bool polls = hasLoop(region) || (!known && !isShort(op));
+  const bool told = loops_ == 0 && (inRuns || polls);
+  if (told) {
+    tell(offsetof(abi::KernelState, first), lo);
+    tell(offsetof(abi::KernelState, at), lo);
+    tell(offsetof(abi::KernelState, end), hi);
+    tell(offsetof(abi::KernelState, step), step);
+  }
   auto more = [&](Scalar at, Scalar end) { return LlvmScalars::value(select(step<0.0, at> end, at < end)); };
   Value* first = more(lo, hi);
   auto *from = b_.GetInsertBlock(), *done = block("done");
@@ -190,10 +204,13 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   Scalar at = s_->wrap(i, Repr::I64);
   slots_[region.args[0].get()] = element(at);
   bindArgs(region, carried, 1);
+  ++loops_;
   body(region);
+  --loops_;
   if (!error_.empty()) return {};
   Slots last = slotsOf(*region.terminator(), 0);
   Scalar following = at + step;
+  if (told && !inRuns) tell(offsetof(abi::KernelState, at), following);
   Value* again = more(following, runEnd);
   if (polls) again = unlessInterrupted(again);
   auto* latch = b_.GetInsertBlock();
@@ -203,6 +220,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     auto* look = block("look");
     unroll(b_.CreateCondBr(again, trip, look));
     b_.SetInsertPoint(look);
+    if (told) tell(offsetof(abi::KernelState, at), following);
     closePhis(runStart, last, look);
     runFirst->addIncoming(LlvmScalars::value(following), look);
     b_.CreateCondBr(unlessInterrupted(more(following, hi)), outer, done);
@@ -229,7 +247,9 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   b_.CreateCondBr(unlessInterrupted(LlvmScalars::value(more)), run, done);
   b_.SetInsertPoint(run);
   bindArgs(region, carried, 0);
+  ++loops_;
   body(region);
+  --loops_;
   if (!error_.empty()) return;
   closePhis(carried, slotsOf(*region.terminator(), 0), b_.GetInsertBlock());
   b_.CreateBr(head);

@@ -54,7 +54,7 @@ void VirtualDevice::stop(DeviceStop stop) {
   isStopped_ = true;
 }
 
-void VirtualDevice::interrupt() { __atomic_store_n(&fault_, abi::kInterruptFault, __ATOMIC_RELAXED); }
+void VirtualDevice::interrupt() { __atomic_store_n(&kernel_.fault, abi::kInterruptFault, __ATOMIC_RELAXED); }
 
 std::string VirtualDevice::bufferName(abi::BufferId b) const {
   return "m" + std::to_string(b) + " of " + name_ + " (" + std::to_string(memory_.bytes(b)) + " bytes)";
@@ -126,7 +126,7 @@ void VirtualDevice::launch(const abi::Kernel& kernel, const std::vector<DeviceAr
 
 void VirtualDevice::run(const abi::Kernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
                         uint64_t order) {
-  __atomic_store_n(&fault_, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&kernel_.fault, 0, __ATOMIC_RELAXED);
   if (interrupted_.load()) return;  // before the fault word was cleared
   if (options_.order != Order::Async) host_.protect(false);
   struct Context {
@@ -142,13 +142,13 @@ void VirtualDevice::run(const abi::Kernel& kernel, const std::vector<void*>& arg
         const CurrentWork before = currentWork();
         currentWork() = {l->kernel.name.c_str(), l->self->name_.c_str()};
         const auto scratch = reinterpret_cast<uintptr_t>(l->self->scratch_[static_cast<size_t>(thread)].data());
-        l->kernel.fn(l->args, l->scalars, begin, end, &l->self->fault_,
+        l->kernel.fn(l->args, l->scalars, begin, end, &l->self->kernel_.fault,
                      reinterpret_cast<void*>((scratch + 63) / 64 * 64));
         currentWork() = before;
       },
       &context);
   if (options_.order != Order::Async) host_.protect(true);
-  const uint32_t fault = __atomic_load_n(&fault_, __ATOMIC_RELAXED);
+  const uint32_t fault = __atomic_load_n(&kernel_.fault, __ATOMIC_RELAXED);
   if (fault != 0 && fault != abi::kInterruptFault) stop({order, kernel.sites[fault - 1], {}});
 }
 

@@ -68,7 +68,7 @@ class VirtualDevice : public Device {
   ThreadPool pool_;
   std::vector<std::vector<std::byte>> scratch_;
   uint32_t index_ = 0;
-  uint32_t fault_ = 0;  // of the kernel that runs
+  abi::KernelState kernel_;  // of the kernel that runs
   mutable std::mutex mutex_;
   std::optional<DeviceStop> stop_;
   std::atomic<bool> isStopped_{false};

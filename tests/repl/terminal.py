@@ -113,6 +113,20 @@ def main():
         t.expect(r"T +device.*ndim.*tenc> ")
         t.send("\n")
         t.expect("tenc> ")
+        t.send("fn g(x: i64) -> i64 {   # a comment\n")
+        t.expect(r"\.\.\. ")
+        t.send("    let y = x + 1  # another\n")
+        t.expect(r"\.\.\. ")
+        t.send("    y * 2\n}\n")
+        t.expect("tenc> ")
+        t.send("\x1b[A\x05\n")                       # comes back as one line, which can be edited
+        t.expect(r"fn g\(x: i64\) -> i64 \{ let y = x \+ 1; y \* 2 \}.*tenc> ")
+        t.send("print(\"\u00e9\u4e2d\")\n")           # letters beyond ASCII
+        t.expect("\n\u00e9\u4e2d.*tenc> ")
+        t.send("var r = 0; for i in 0..1000000000000 { r = (r + i) % 1000003 }\n")  # a native loop tells how far it is
+        t.expect(r"trip \d+ of 1000000000000 \(0 %\), \d+ a second, .* left", 30)
+        t.send("\x03")
+        t.expect("interrupted.*tenc> ")
         t.send("value[1] + 40\n")                    # nothing is lost
         t.expect("42.*tenc> ")
         if t.close() != 0:

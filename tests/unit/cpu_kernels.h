@@ -97,11 +97,11 @@ class CompiledKernel {
     scratch_.resize(kernel.scratchBytes + 64);
   }
   uint32_t run(std::vector<void*> buffers, std::vector<uint64_t> scalars = {}, bool split = false) {
-    uint32_t fault = 0;
+    abi::KernelState state;
     for (int64_t i = 0; split && i < kernel.items; ++i)
-      kernel.fn(buffers.data(), scalars.data(), i, i + 1, &fault, scratch_.data());
-    if (!split) kernel.fn(buffers.data(), scalars.data(), 0, kernel.items, &fault, scratch_.data());
-    return fault;
+      kernel.fn(buffers.data(), scalars.data(), i, i + 1, &state.fault, scratch_.data());
+    if (!split) kernel.fn(buffers.data(), scalars.data(), 0, kernel.items, &state.fault, scratch_.data());
+    return state.fault;
   }
   abi::Kernel kernel;
 

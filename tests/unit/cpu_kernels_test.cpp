@@ -229,10 +229,10 @@ TEST(CpuKernels, EveryElementwiseOpCompiles) {
     if (code == nullptr) continue;
     std::vector<uint64_t> bytes(100, 0x3f803f803f803f80ull), result(100);
     for (auto& k : out) {
-      uint32_t fault = 0;
+      abi::KernelState state;
       void* buffers[] = {bytes.data(), bytes.data(), bytes.data(), result.data()};
       buffers[info.minOperands] = result.data();
-      k.fn(buffers, nullptr, 0, k.items, &fault, nullptr);
+      k.fn(buffers, nullptr, 0, k.items, &state.fault, nullptr);
     }
   }
 }

@@ -68,6 +68,17 @@ std::string substitute(const std::string& text, F part) {
 
 }  // namespace
 
+std::string declarationKey(const ast::Stmt& s) {
+  if (!isDeclaration(s)) return "";
+  if (s.kind != Kind::Import) return s.name.text + "(" + overloadHead(s);
+  std::string key = "import";
+  for (const auto* names : {&s.path, &s.names}) {
+    key += ' ';
+    for (const ast::Name& n : *names) key += n.text + ".";
+  }
+  return key;
+}
+
 KeptState::Script::Script(KeptState& state, SourceManager& sources, ast::File& entry) {
   file_.source = entry.source;
   auto borrow = [&](ast::StmtPtr& s) {
@@ -91,7 +102,7 @@ KeptState::Script::Script(KeptState& state, SourceManager& sources, ast::File& e
     input += v.tensors.size();
   }
   if (!text.empty()) {
-    prelude_ = sources.add("<session>", text);
+    prelude_ = sources.add("<earlier entries>", text);
     Diagnostics ignored;  // the text is ours; a value whose type is gone fails when it is lowered
     auto prelude = frontend::parse(sources, prelude_, ignored);
     size_t next = 0;
@@ -170,18 +181,8 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
 }
 
 void KeptState::replaceDeclaration(ast::StmtPtr statement) {
-  auto same = [&](const ast::StmtPtr& s) {
-    if (s->kind == Kind::Import && statement->kind == Kind::Import) {
-      auto text = [](const std::vector<ast::Name>& names) {
-        std::string all;
-        for (const ast::Name& n : names) all += n.text + ".";
-        return all;
-      };
-      return text(s->path) == text(statement->path) && text(s->names) == text(statement->names);
-    }
-    return s->name.text == statement->name.text && overloadHead(*s) == overloadHead(*statement);
-  };
-  std::erase_if(declarations_, same);
+  const std::string key = declarationKey(*statement);
+  std::erase_if(declarations_, [&](const ast::StmtPtr& s) { return declarationKey(*s) == key; });
   if (!statement->name.text.empty()) dropValue(statement->name.text);
   declarations_.push_back(std::move(statement));
 }

@@ -9,6 +9,9 @@
 
 namespace tenc::repl {
 
+/// Which declaration a statement is: those with the same key stand in for each other. Empty when it declares nothing.
+std::string declarationKey(const ast::Stmt& s);
+
 /// A tensor on the host, and the device that it is put back on.
 struct KeptTensor {
   frontend::SessionInput type;

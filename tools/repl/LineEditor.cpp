@@ -1,11 +1,13 @@
 #include "tools/repl/LineEditor.h"
 
 #include <histedit.h>
+#include <langinfo.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -36,6 +38,21 @@ std::string commonPrefix(const std::vector<std::string>& words) {
     prefix.erase(a, prefix.end());
   }
   return prefix;
+}
+
+/// A line without its comment and without blanks around it.
+std::string trimmedCode(const std::string& line) {
+  bool inString = false;
+  size_t end = 0;
+  for (; end < line.size() && (inString || line[end] != '#'); ++end) {
+    if (inString && line[end] == '\\')
+      ++end;
+    else if (line[end] == '"')
+      inString = !inString;
+  }
+  const std::string code = line.substr(0, end);
+  const size_t first = code.find_first_not_of(" \t");
+  return first == std::string::npos ? "" : code.substr(first, code.find_last_not_of(" \t") + 1 - first);
 }
 
 /// Below the line; what all have up to their last dot is left out.
@@ -99,6 +116,9 @@ LineEditor::~LineEditor() {
 }
 
 void LineEditor::open() {
+  // Letters beyond ASCII are letters only in a locale that has them.
+  const char* locale = std::setlocale(LC_CTYPE, "");
+  if (!locale || std::string_view(nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
   terminal_ = std::make_unique<Terminal>();
   Terminal& t = *terminal_;
   t.completer = &completer_;
@@ -169,26 +189,23 @@ LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
 void LineEditor::remember(const std::string& entry) {
   if (!terminal_ || entry.find_first_not_of(" \t\n") == std::string::npos) return;
   HistEvent event;
-  // The history file has one line an entry, and a comment would swallow what is joined behind it.
-  size_t begin = 0;
-  const bool commented = entry.find('#') != std::string::npos && entry.find('\n') != std::string::npos;
-  std::string joined;
-  while (begin <= entry.size()) {
-    const size_t end = std::min(entry.find('\n', begin), entry.size());
-    const std::string part = entry.substr(begin, end - begin);
-    if (commented) {
-      if (!part.empty()) history(terminal_->history, &event, H_ENTER, part.c_str());
-    } else if (part.find_first_not_of(" \t") != std::string::npos) {
-      const size_t first = part.find_first_not_of(" \t");
-      // A newline that ended a statement becomes a `;`.
-      const bool ends = !joined.empty() &&
-                        std::string_view("{([,=+-*/|").find(joined.back()) == std::string_view::npos &&
-                        std::string_view(")]}|.").find(part[first]) == std::string_view::npos;
-      joined += (joined.empty() ? "" : ends ? "; " : " ") + part.substr(first);
-    }
-    begin = end + 1;
+  if (entry.find('\n') == std::string::npos) {
+    history(terminal_->history, &event, H_ENTER, entry.c_str());
+    return;
   }
-  if (!commented) history(terminal_->history, &event, H_ENTER, joined.c_str());
+  // The history has one line an entry: a newline that ended a statement becomes a `;`, and comments are left out, which
+  // would swallow what is joined behind them.
+  std::string joined;
+  for (size_t begin = 0; begin <= entry.size();) {
+    const size_t end = std::min(entry.find('\n', begin), entry.size());
+    const std::string part = trimmedCode(entry.substr(begin, end - begin));
+    begin = end + 1;
+    if (part.empty()) continue;
+    const bool ends = !joined.empty() && std::string_view("{([,=+-*/|").find(joined.back()) == std::string_view::npos &&
+                      std::string_view(")]}|.").find(part.front()) == std::string_view::npos;
+    joined += (joined.empty() ? "" : ends ? "; " : " ") + part;
+  }
+  if (!joined.empty()) history(terminal_->history, &event, H_ENTER, joined.c_str());
 }
 
 }  // namespace tenc::repl

@@ -16,6 +16,7 @@
 #include "tools/repl/KeptState.h"
 #include "tools/repl/LineEditor.h"
 #include "tools/repl/Names.h"
+#include "tools/repl/Transcript.h"
 #include "tools/repl/Why.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Memory.h"
@@ -137,7 +138,7 @@ class Repl {
   std::map<std::string, std::string> why_, newWhy_;        // of each kept value, and of the entry that is compiled
   std::map<std::string, std::string> places_, newPlaces_;  // "gpu, which is cuda:0"
   int entries_ = 0;
-  std::vector<std::string> ran_;  ///< entries without an error, for :save
+  repl::Transcript ran_;  ///< entries without an error, for :save
   bool failed_ = false;
   bool lastOk_ = false;  ///< whether the last entry ran to its end
   bool quit_ = false;
@@ -158,7 +159,6 @@ int Repl::run() {
       command(text);
     else
       execute(addEntry(entry), Mode::Run);
-    if (text.front() != ':' && lastOk_) ran_.push_back(entry);
     std::fflush(stdout);
   }
   return failed_ && !editor_.interactive() ? static_cast<int>(Outcome::CompileError) : 0;
@@ -268,8 +268,7 @@ void Repl::save(const std::string& path) {
     failed_ = true;
     return;
   }
-  bool ok = true;
-  for (const std::string& entry : ran_) ok = std::fprintf(f, "%s\n", entry.c_str()) >= 0 && ok;
+  const bool ok = std::fputs(ran_.script().c_str(), f) >= 0;
   if (std::fclose(f) != 0 || !ok) {
     std::fprintf(stderr, "`%s` could not be written whole\n", path.c_str());
     failed_ = true;
@@ -302,11 +301,15 @@ Outcome Repl::compileAndRun(ast::File& entry, Mode mode) {
   frontend::Lowered lowered;
   while (true) {
     session_.options().inputs = state_.inputs();
-    KeptState::Script script(state_, session_.sources(), entry);
-    lowered = session_.lower(script.file());
+    uint32_t prelude = 0;
+    {
+      KeptState::Script script(state_, session_.sources(), entry);
+      prelude = script.prelude();
+      lowered = session_.lower(script.file());
+    }
     if (session_.diags().ok()) break;
     // A value whose struct was declared anew may not fit any more: then it goes, and the entry is compiled again.
-    const auto broken = state_.dropBroken(session_.diags(), session_.sources(), script.prelude());
+    const auto broken = state_.dropBroken(session_.diags(), session_.sources(), prelude);
     if (broken.empty()) break;
     session_.diags().clear();
     dropped.insert(dropped.end(), broken.begin(), broken.end());
@@ -380,8 +383,14 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   for (auto& [name, text] : newPlaces_) places_[name] = std::move(text);
   for (const auto& k : kept) {
     if (k.text.empty()) why_.erase(k.name);  // a function or a type
-    if (k.name.empty() && k.text.empty()) std::printf("%s\n", k.type.c_str());
+    if (k.name.empty() && k.text.empty() && !k.type.empty()) std::printf("%s\n", k.type.c_str());
   }
+  auto last = repl::Transcript::Last::Statement;
+  for (const auto& k : kept) {
+    if (k.name.empty()) last = repl::Transcript::Last::Shown;
+    if (k.name.empty() && k.text.empty() && !k.type.empty()) last = repl::Transcript::Last::Described;
+  }
+  ran_.add(session_.sources(), entry, last);
   state_.commit(std::move(entry), kept, std::move(results));
   return Outcome::Ok;
 }

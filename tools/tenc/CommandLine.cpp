@@ -19,12 +19,13 @@ constexpr CommandName kCommands[] = {
     {"test", Command::Test, "s.tl: run its `test` blocks"},
     {"bench", Command::Bench, "s.tl: time its `bench` blocks"},
     {"transfers", Command::Transfers, "s.tl: list every move between devices"},
+    {"fmt", Command::Fmt, "s.tl: lay it out anew, in place"},
     {"devices", Command::Devices, "list the devices of this machine"},
     {"explain", Command::Explain, "E0301 or softmax: explain a diagnostic or an operation; ops: list all operations"},
     {"repl", Command::Repl, "read, run and print interactively, as `tenc` alone does"},
 };
 
-constexpr std::string_view kEmits[] = {"ast", "ir", "placed", "fused", "kernels", "llvm", "asm"};
+constexpr std::string_view kEmits[] = {"ast", "ir", "placed", "fused", "dot", "kernels", "llvm", "asm"};
 
 /// Splits "name=value" at the first `=`.
 bool split(std::string_view text, std::string_view& name, std::string_view& value) {
@@ -158,7 +159,7 @@ constexpr Option kOptions[] = {
        c.session.interpret = v == "interp";
        return v == "interp" || v == "compiled";
      }},
-    {"emit", "ast|ir|placed|fused|kernels|llvm|asm", "stop there and print",
+    {"emit", "ast|ir|placed|fused|dot|kernels|llvm|asm", "stop there and print",
      [](CommandLine& c, std::string_view v) { return c.emit = v, oneOf(v, kEmits); }},
     {"passes", "a,b", "run these passes and print the module (with --run: run it)",
      [](CommandLine& c, std::string_view v) { return c.passes = v, true; }},
@@ -180,6 +181,8 @@ constexpr Option kOptions[] = {
        const auto [end, status] = std::from_chars(v.data(), v.data() + v.size(), c.session.benchSeconds);
        return status == std::errc() && end == v.data() + v.size() && c.session.benchSeconds > 0;
      }},
+    {"dry-run", "", "fmt: exit status 1 when the layout would change; nothing is written",
+     [](CommandLine& c, std::string_view) { return c.checkLayout = true; }},
     {"diff", "old.json", "transfers: exit status 1 when there are more than in a list that --json wrote",
      [](CommandLine& c, std::string_view v) { return c.diff = v, !v.empty(); }},
     {"json", "", "bench, transfers: one JSON object a line",
@@ -194,11 +197,10 @@ constexpr Option kOptions[] = {
        constexpr std::string_view kChoices[] = {"auto", "always", "never"};
        return c.colour = v, oneOf(v, kChoices);
      }},
-    {"progress", "auto|never", "on a terminal, how far a loop of over two seconds has come (auto)",
-     [](CommandLine& c, std::string_view v) {
-       c.progress = v == "auto";
-       return v == "auto" || v == "never";
-     }},
+    {"trace", "out.json", "write what happened when, for chrome://tracing and Perfetto",
+     [](CommandLine& c, std::string_view v) { return c.trace = v, !v.empty(); }},
+    {"no-progress", "", "do not show on the terminal how far a long loop has come",
+     [](CommandLine& c, std::string_view) { return c.progress = false, true; }},
     {"import-path", "folder", "look for imported modules there too",
      [](CommandLine& c, std::string_view v) { return c.session.importPaths.emplace_back(v), !v.empty(); }},
     {"help", "", "this text; after a script, also the script's parameters",

@@ -9,7 +9,7 @@
 
 namespace tenc::tool {
 
-enum class Command : uint8_t { Run, Repl, Check, Test, Bench, Explain, Devices, Transfers };
+enum class Command : uint8_t { Run, Repl, Check, Test, Bench, Explain, Devices, Transfers, Fmt };
 
 struct CommandLine {
   Command command = Command::Run;
@@ -22,7 +22,9 @@ struct CommandLine {
   bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;
   bool progress = true;            ///< show how far a long run has come, where that is a terminal
   std::string colour = "auto";     ///< auto, always, never
+  std::string trace;               ///< --trace: where a Chrome trace goes
   std::string filter;              ///< test, bench: titles that contain this
+  bool checkLayout = false;        ///< fmt: say whether the layout would change, and write nothing
   bool memoryReport = false;       ///< check: list what is alive at the peak of each device
   std::string diff;                ///< transfers: a list to compare with
   std::string crashReport;         ///< --crash-report STAGE=WHAT, given by the handler of a crash

@@ -12,6 +12,8 @@ int runCommand(Session& session, const CommandLine& line);
 int checkCommand(Session& session, const CommandLine& line);
 int testCommand(Session& session, const CommandLine& line);
 int benchCommand(Session& session, const CommandLine& line);
+/// Lays a script out anew, in place; `-` and `-e` to standard output.
+int fmtCommand(Session& session, const CommandLine& line);
 int transfersCommand(Session& session, const CommandLine& line);
 /// The signature and documentation of a built-in operation, of all for "ops"; false when there is none of that name.
 bool printOperation(std::string_view name);

@@ -8,6 +8,7 @@
 #include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
+#include "tools/tenc/Trace.h"
 #include "tools/tenc/TryHelps.h"
 
 namespace tenc::tool {
@@ -118,6 +119,10 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     const std::string text = internalErrorText(error, writeReproducer(session, line.words, error));
     std::fwrite(text.data(), 1, text.size(), stderr);
     outcome = Outcome::Internal;
+  }
+  if (!line.trace.empty() && !writeTrace(line.trace, session.timings(), session.trace())) {
+    std::fprintf(stderr, "tenc: `%s` cannot be written\n", line.trace.c_str());
+    if (outcome == Outcome::Ok) outcome = Outcome::CompileError;
   }
   if (line.time) printTimings(session.timings(), session.copied());
   return static_cast<int>(outcome);

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace tenc::tool {
 namespace {
@@ -39,6 +42,20 @@ void writeAll(std::string_view text) {
     if (n <= 0) return;
     text.remove_prefix(static_cast<size_t>(n));
   }
+}
+
+/// Trips done and to do of the loop of a kernel; nothing when it runs none that tells.
+std::optional<std::pair<uint64_t, uint64_t>> tripsOf(const abi::KernelState& k) {
+  const auto word = [](const int64_t& w) { return __atomic_load_n(&w, __ATOMIC_RELAXED); };
+  const int64_t step = word(k.step), first = word(k.first), end = word(k.end), at = word(k.at);
+  if (step == 0) return std::nullopt;
+  // The words may be of two loops, one after the other: then they make no sense, or soon they do.
+  const auto count = [&](int64_t to) {
+    const double trips = (static_cast<double>(to) - static_cast<double>(first)) / static_cast<double>(step);
+    return static_cast<uint64_t>(std::clamp(std::ceil(trips), 0.0, 9e18));
+  };
+  const uint64_t trips = count(end);
+  return std::pair{std::min(count(at), trips), trips};
 }
 
 std::string duration(double seconds) {
@@ -103,11 +120,18 @@ void ProgressLine::watch() {
   while (!ends_.wait_for(lock, kTick, [this] { return ended_; })) {
     const int64_t start = loop_.start.load();
     const double seconds = secondsSince(start != 0 ? start : begun);
-    if (seconds < kShownAfter)
+    if (seconds < kShownAfter) {
       erase();
+      continue;
+    }
+    const abi::KernelState* kernel = loop_.kernel.load();
+    const auto inKernel = kernel ? tripsOf(*kernel) : std::nullopt;
+    if (inKernel)
+      show(progressText(inKernel->first, inKernel->second, seconds));
+    else if (start != 0 && !kernel)
+      show(progressText(loop_.trip.load(), loop_.trips.load(), seconds));
     else
-      show(start != 0 ? progressText(loop_.trip.load(), loop_.trips.load(), seconds)
-                      : "running for " + duration(seconds));
+      show("running for " + duration(seconds));
   }
 }
 

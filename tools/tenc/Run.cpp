@@ -4,6 +4,7 @@
 #include "frontend/Ast.h"
 #include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
+#include "tools/tenc/Dot.h"
 #include "tools/tenc/Interrupt.h"
 #include "tools/tenc/Progress.h"
 
@@ -30,6 +31,7 @@ Outcome runBuilt(Session& session, const CommandLine& line, const ir::Module& m,
   if (session.options().interpret) return session.interpret(m, interpreterOptions(session));
   if (!program) return Outcome::CompileError;
   rt::RunOptions options;
+  if (!line.trace.empty()) options.trace = &session.trace();
   const ProgressLine progress(line.progress, options);
   return session.run(*program, options);
 }
@@ -98,6 +100,7 @@ int runCommand(Session& session, const CommandLine& line) {
   }
   if (!session.settleMoves(*m) || !session.optimise(*m)) return finish(session, line);
   if (line.emit == "fused") return show(session, line, ir::print(*m));
+  if (line.emit == "dot") return show(session, line, dotGraph(*m));
   if (!line.emit.empty()) {
     const std::string text = session.emit(*m, line.emit);
     return session.internalError() ? finish(session, line) : show(session, line, text);

@@ -62,6 +62,7 @@ class Timings {
   struct Entry {
     std::string stage;
     double ms;
+    int64_t begin;  ///< ns of the steady clock
   };
   class Scope {
    public:
@@ -72,7 +73,8 @@ class Timings {
     }
     ~Scope() {
       owner_.current_[0] = 0;
-      owner_.entries_.push_back({stage_, std::chrono::duration<double, std::milli>(Clock::now() - start_).count()});
+      owner_.entries_.push_back({stage_, std::chrono::duration<double, std::milli>(Clock::now() - start_).count(),
+                                std::chrono::nanoseconds(start_.time_since_epoch()).count()});
     }
     Scope(const Scope&) = delete;
 
@@ -123,6 +125,8 @@ class Session {
     uint64_t copies = 0, bytes = 0;
   };
   const Copied& copied() const { return copied_; }
+  /// The steps of the runs so far, under `--trace`.
+  rt::RunTrace& trace() { return trace_; }
   const SessionOptions& options() const { return options_; }
   SessionOptions& options() { return options_; }
   const std::optional<InternalError>& internalError() const { return internal_; }
@@ -187,6 +191,7 @@ class Session {
   Diagnostics diags_;
   Timings timings_;
   Copied copied_;
+  rt::RunTrace trace_;
   std::optional<InternalError> internal_;
   std::unique_ptr<rt::Machine> machine_;
   std::unique_ptr<codegen::Backend> backend_;

@@ -42,6 +42,7 @@ int dispatch(Session& session, const CommandLine& line) {
     case Command::Explain: return explainCommand(line);
     case Command::Devices: return devicesCommand(session);
     case Command::Transfers: return transfersCommand(session, line);
+    case Command::Fmt: return fmtCommand(session, line);
   }
   return static_cast<int>(Outcome::Usage);
 }

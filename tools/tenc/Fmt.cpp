@@ -1,0 +1,73 @@
+// `tenc fmt s.tl`: lays a script out anew, in place.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "frontend/Ast.h"
+#include "tools/tenc/Commands.h"
+#include "tools/tenc/Layout.h"
+
+namespace tenc::tool {
+namespace {
+
+std::string withoutBlanks(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') out += c;
+  return out;
+}
+
+/// Writes beside `path` and renames: whoever reads it sees the old text or the new one.
+bool replaceFile(const std::string& path, const std::string& text) {
+  const std::string beside = path + "." + std::to_string(getpid()) + ".tmp";
+  std::error_code error;
+  {
+    std::ofstream file(beside, std::ios::binary);
+    file << text;
+    if (!file.flush()) {
+      std::filesystem::remove(beside, error);
+      return false;
+    }
+  }
+  const auto permissions = std::filesystem::status(path, error).permissions();
+  if (!error) std::filesystem::permissions(beside, permissions, error);
+  std::filesystem::rename(beside, path, error);
+  if (!error) return true;
+  std::error_code ignored;
+  std::filesystem::remove(beside, ignored);
+  return false;
+}
+
+}  // namespace
+
+int fmtCommand(Session& session, const CommandLine& line) {
+  const std::optional<uint32_t> file = addInput(session, line);
+  if (!file) return finish(session, line);
+  const auto before = session.parse(*file);
+  if (!before || !session.diags().ok()) return finish(session, line);
+  const std::string text(session.sources().file(*file).text());
+  const std::string laid = layOut(text);
+  const auto again = session.addText(line.input, laid);
+  const auto after = again ? session.parse(*again) : nullptr;
+  if (!after || !session.diags().ok() || ast::print(*after) != ast::print(*before) ||
+      withoutBlanks(laid) != withoutBlanks(text)) {
+    session.setInternalError({"fmt", "the layout would change what the script means", ""});
+    return finish(session, line);
+  }
+  if (line.checkLayout) {
+    if (laid == text) return 0;
+    std::printf("%s is laid out otherwise\n", line.input.c_str());
+    return 1;
+  }
+  if (line.input == "-" || line.code) {
+    std::fwrite(laid.data(), 1, laid.size(), stdout);
+    return finish(session, line);
+  }
+  if (laid == text || replaceFile(line.input, laid)) return 0;
+  std::fprintf(stderr, "tenc: `%s` cannot be written\n", line.input.c_str());
+  return 1;
+}
+
+}  // namespace tenc::tool
