@@ -52,7 +52,8 @@ class MoreOps:
             (f"randint(-5, 9, {dims(s)})", "i64", s), (f"bernoulli(0.4, {dims(s)})", "bool", s)])
         v = self.let(form, dtype, shape, None, True, keep=not form.startswith("randn"))
         if not form.startswith("randn"): return v
-        return self.let(v.name, dtype, shape, f"abs({v.name}) * {2.0 ** -20!r} + {2.0 ** -20!r}")  # made of functions
+        return self.let(v.name, dtype, shape, f"abs({v.name}) * {2.0 ** -20!r} + {2.0 ** -18!r}")
+        # Made of functions: r cos(a), r up to 5.8, and the angle a up to 2 pi is off by an ulp, 2^-21.
 
     # ---- elementwise
     def unary_more(self):
