@@ -186,7 +186,7 @@ bool AstBuilder::fillConst(Stmt& s, P::ConstDeclContext* ctx) {
 
 bool AstBuilder::fillParam(Stmt& s, P::ParamDeclContext* ctx) {
   s.name = declaredName(ctx->NAME());
-  s.type = type(ctx->type());
+  if (ctx->type()) s.type = type(ctx->type());
   s.value = expr(ctx->expr());
   return !broken(ctx);
 }

@@ -332,7 +332,17 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
   const bool plain = decl.type && decl.type->path.size() == 1 && !decl.type->hasArgs;
   const std::string type = plain ? decl.type->path[0].text : "";
   Val v;
-  if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
+  if (!decl.type && decl.value) {
+    v = eval(*decl.value);
+    auto d = error(Code::E0504, decl.name.span, "the param `" + name + "` has no type");
+    const char* known = v.is(Val::Kind::Int)      ? "i64"
+                        : v.is(Val::Kind::Float)  ? "f32"
+                        : v.is(Val::Kind::Bool)   ? "bool"
+                        : v.is(Val::Kind::String) ? "str"
+                                                  : nullptr;
+    const uint32_t end = decl.name.span.end;
+    if (known) d.help("say what it takes", {{Span{decl.name.span.file, end, end}, std::string(": ") + known}});
+  } else if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
     v = fail(Code::E0504, decl.type ? decl.type->span : decl.span,
              std::string("a param is i64, f32, f64, bool or str") +
                  (decl.type ? ", not " + std::string(sources.text(decl.type->span)) : ""));

@@ -33,7 +33,7 @@ path       : NAME ('.' NAME)* ;
 
 importDecl : IMPORT path (':' NAME (',' NAME?)*)? ;
 constDecl  : CONST NAME (':' type)? '=' expr ;
-paramDecl  : PARAM NAME ':' type '=' expr ;
+paramDecl  : PARAM NAME (':' type)? '=' expr ;  // one without a type is reported later
 deviceDecl : DEVICE NAME '=' place (OR place)* ;
 place      : DEVICE_LIT | NAME (':' INT | '[' expr ('..' expr)? ']')? ;  // `..` is for meshes
 typeDecl   : TYPE NAME generics? '=' type ;
