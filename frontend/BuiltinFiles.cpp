@@ -118,7 +118,12 @@ Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   } else {
     std::error_code unknown;  // a path may be too long to ask for
     bool exists = std::filesystem::exists(std::filesystem::path(source.path), unknown);
-    return k.fail(exists ? Code::E0502 : Code::E0501, error);
+    auto d = k.l.error(exists ? Code::E0502 : Code::E0501, k.span, error);
+    if (!exists && writtenBefore(k.l.module, source.path))
+      d.help(
+          "the script itself writes this file: declare the whole type, without open dims, and it is checked when it is "
+          "read");
+    return Val::none();
   }
   return k.result(k.c.b
                       .makeTyped(OpKind::Load, {}, {type},
