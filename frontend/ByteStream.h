@@ -30,11 +30,15 @@ class ByteStream final : public antlr4::CharStream {
     if (i == 0) return 0;
     const ssize_t at = static_cast<ssize_t>(position_) + (i > 0 ? i - 1 : i);
     if (at < 0 || at >= static_cast<ssize_t>(end_)) return antlr4::IntStream::EOF;
-    const auto byte = static_cast<unsigned char>(text_[static_cast<size_t>(at)]);
-    // The lexer's tables end at 127: what is beyond has no meaning outside of strings and comments, and stands for
-    // itself there. A byte order mark is a blank.
+    return symbol(static_cast<size_t>(at));
+  }
+  /// What the lexer sees of a byte. Its tables end at 127: what is beyond has no meaning outside of strings and
+  /// comments, and stands for itself there. A byte order mark is a blank.
+  size_t symbol(size_t at) const {
+    const auto byte = static_cast<unsigned char>(text_[at]);
     return byte < 0x80 ? byte : at < bom_ ? ' ' : kOther;
   }
+  size_t end() const { return end_; }
   ssize_t mark() override { return -1; }
   void release(ssize_t) override {}
   size_t index() override { return position_; }
@@ -52,7 +56,7 @@ class ByteStream final : public antlr4::CharStream {
   std::string_view text_;
   size_t position_ = 0;
   size_t end_;
-  ssize_t bom_;
+  size_t bom_;
 };
 
 }  // namespace tenc::frontend

@@ -62,8 +62,6 @@ std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Di
         .label("first byte that is not");
     return nullptr;
   }
-  TLLexer::init();
-  TLParser::init();
   SyntaxReporter reporter(sources, file, diags);
   ByteStream stream(text);
   TokenFilter filter(stream, reporter);
@@ -82,6 +80,7 @@ std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Di
     tree = parser.file();
   } catch (ParseCancellationException&) {}
   if (!tree && !parser.tooDeep()) {
+    TLParser::init();  // the network of the grammar, which only error messages and recovery look at
     tokens.seek(0);
     parser.reset();
     parser.addErrorListener(&listener);

@@ -81,9 +81,7 @@ bool continuesBefore(size_t type) { return type == T::PIPE || type == T::DOT || 
 }  // namespace
 
 TokenFilter::TokenFilter(ByteStream& stream, SyntaxReporter& reporter)
-    : stream_(stream), reporter_(reporter), lexer_(&stream), source_(&lexer_, &stream) {
-  lexer_.removeErrorListeners();  // BAD_CHAR matches whatever nothing else does: the lexer has no errors
-}
+    : stream_(stream), reporter_(reporter), lexer_(stream) {}
 
 std::vector<TokenFilter::TokenPtr> TokenFilter::run() {
   std::vector<TokenPtr> tokens;
@@ -369,9 +367,8 @@ void TokenFilter::takeHole(size_t begin, size_t end) {
   }
   const size_t holes = open_.size();
   open_.push_back({T::HOLE_OPEN, reporter_.span(begin - 1, begin)});
-  lexer_.reset();
   stream_.window(begin, end);
-  auto tokens = lexer_.getAllTokens();
+  auto tokens = lexer_.allTokens();
   stream_.window(stream_.text().size(), stream_.text().size());
   size_t format = end;
   for (auto& t : tokens) {
@@ -389,8 +386,7 @@ void TokenFilter::takeHole(size_t begin, size_t end) {
 }
 
 TokenFilter::TokenPtr TokenFilter::make(size_t type, size_t begin, size_t end) {
-  // An empty token stops before it starts; at offset 0 that is ANTLR's own "no index", whose length is 0 too.
-  auto t = std::make_unique<CommonToken>(source_, type, Token::DEFAULT_CHANNEL, begin, end - 1);
+  auto t = lexer_.make(type, begin, end);
   if (begin == end) t->setText(type == Token::EOF ? "<EOF>" : "");
   return t;
 }

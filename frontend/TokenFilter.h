@@ -11,7 +11,7 @@
 
 #include "frontend/ByteStream.h"
 #include "frontend/SyntaxErrors.h"
-#include "grammar/TLLexer.h"
+#include "frontend/TableLexer.h"
 #include "grammar/TLParser.h"
 
 namespace tenc::frontend {
@@ -63,8 +63,7 @@ class TokenFilter {
 
   ByteStream& stream_;
   SyntaxReporter& reporter_;
-  TLLexer lexer_;
-  std::pair<antlr4::TokenSource*, antlr4::CharStream*> source_;
+  TableLexer lexer_;
   std::vector<TokenPtr> out_;
   std::vector<Open> open_;
   std::unordered_map<size_t, std::string> docs_;

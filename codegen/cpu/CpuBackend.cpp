@@ -13,6 +13,7 @@
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/LoadedCode.h"
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/NativeEmitter.h"
 #include "codegen/cpu/Schedule.h"
@@ -144,7 +145,7 @@ class CpuBackend : public Backend {
     auto keep = std::make_shared<std::vector<std::shared_ptr<LoadedCode>>>();
     std::vector<abi::Kernel> loaded(all.kernels.size());
     for (const CompiledPart& part : parts) {
-      keep->push_back(LoadedCode::load(part.object, error));
+      keep->push_back(LoadedCode::load({part.object.data(), part.object.size()}, error));
       if (!error.empty()) return nullptr;
       for (const CompiledKernel& k : part.kernels) {
         abi::Kernel& to = loaded[k.index];

@@ -1,5 +1,4 @@
-// From LLVM modules to running code: a TargetMachine for this host or for a part of what it has, object files in
-// memory, and their loading with pages that are never writable and executable at once.
+// From LLVM modules to object files in memory: a TargetMachine for this host or for a part of what it has.
 #pragma once
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/LLVMContext.h>
@@ -51,21 +50,6 @@ class Compiler {
   llvm::LLVMContext context_;
   int registerBytes_;
   std::unique_ptr<llvm::TargetMachine> machine_;
-};
-
-/// An object file loaded into this process. Unloaded by the destructor.
-class LoadedCode {
- public:
-  /// Null, with `error` set, when the object cannot be loaded.
-  static std::shared_ptr<LoadedCode> load(const ObjectFile& object, std::string& error);
-  ~LoadedCode();
-  /// The address of a function, or null.
-  void* symbol(std::string_view name) const;
-
- private:
-  struct Impl;
-  explicit LoadedCode(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace tenc::codegen::cpu
