@@ -19,6 +19,21 @@ int64_t GemmPlan::tasks(const Product& p) const {
 namespace {
 /// Of all rows of B that one element's sum reads.
 int64_t bytesOf(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
+
+/// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
+/// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 14 rows are 2 blocks of 7 by 3 rather
+/// than 3 by 4.
+int64_t widthOfFewestLoads(int64_t rows, int64_t vectors, int64_t widest, int64_t accumulators, int64_t highest) {
+  int64_t best = widest, least = 0;
+  for (int64_t width = widest; width >= 1; --width) {
+    const int64_t blocks = Blocks::of(rows, std::min(accumulators / width, highest)).count;
+    const int64_t loads = 2 * vectors * blocks + rows * Blocks::of(vectors, width).count;
+    if (width < widest && loads >= least) continue;
+    best = width;
+    least = loads;
+  }
+  return best;
+}
 }  // namespace
 
 GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level) {
@@ -47,11 +62,12 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
   if (!flat && p.b.row * size >= 512 && bytesOf(p) > (64 << 10)) g.prefetchRows = 8;
 
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
-  const int64_t widest = g.stream ? vectors : quick ? 1 : wide ? 4 : 2;
+  const int64_t accumulators = quick ? 4 : wide ? 24 : 12, highest = wide ? 14 : 8;
+  int64_t widest = g.stream ? vectors : quick ? 1 : wide ? 4 : 2;
+  if (!flat && !quick) widest = widthOfFewestLoads(p.m, vectors, widest, accumulators, highest);
   g.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
   const int64_t width = g.vectors.size + (g.vectors.larger ? 1 : 0);
-  const int64_t accumulators = quick ? 4 : wide ? 24 : 12;
-  int64_t height = g.stream ? p.m : std::min<int64_t>(accumulators / std::max<int64_t>(width, 1), wide ? 14 : 8);
+  int64_t height = g.stream ? p.m : std::min(accumulators / std::max<int64_t>(width, 1), highest);
   // A height that divides the rows saves a second tile.
   for (int64_t h = height; quick && h > 1; --h) {
     if (p.m % h != 0) continue;

@@ -203,16 +203,21 @@ Failure runArgSort(const Call& call, void* const* buffers, int64_t item, void* s
 
 // ---- topk
 
+constexpr size_t kPiece = 256;  // elements looked at between two changes of the bound
+
 /// Keeps the k least of a stream: candidates below the worst one kept are collected, and cut down when there are many.
 template <class T>
 class Least {
  public:
-  Least(T* store, size_t k) : store_(store), k_(k), capacity_(capacity(k)) {}
-  static size_t capacity(size_t k) { return 2 * k + 1024; }
-  void add(const T& x) {
-    if (full_ && !(x < worst_)) return;
-    store_[size_++] = x;
-    if (size_ == capacity_) cut();
+  Least(T* store, size_t k) : store_(store), k_(k) {}
+  static size_t capacity(size_t k) { return 2 * k + 64 + kPiece; }
+  /// The largest of the k least so far, or null while there are fewer than k.
+  const T* worst() const { return full_ ? &worst_ : nullptr; }
+  /// Room for kPiece candidates, in the order of the stream; `added` says how many there are.
+  T* room() { return store_ + size_; }
+  void added(size_t count) {
+    size_ += count;
+    if (size_ + kPiece > capacity(k_)) cut();
   }
   /// The k least, in order, at the beginning of the store.
   void finish() {
@@ -221,25 +226,29 @@ class Least {
   }
 
  private:
+  static constexpr size_t kSorted = 2048;  // up to here sorting by vectors is faster than selecting
+
   void cut() {
-    std::nth_element(store_, store_ + (k_ - 1), store_ + size_);
+    if (size_ <= kSorted) {
+      sortKeys(store_, size_);
+    } else {
+      std::nth_element(store_, store_ + (k_ - 1), store_ + size_);
+    }
     size_ = k_;
     worst_ = store_[k_ - 1];
     full_ = true;
   }
   T* store_;
-  size_t k_, capacity_, size_ = 0;
+  size_t k_, size_ = 0;
   T worst_{};
   bool full_ = false;
 };
-
-constexpr size_t kPiece = 1024;  // elements whose pairs are made at a time
 
 Plan planTopK(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1)), k = static_cast<size_t>(option(call, "k"));
   const size_t element = packs(x.dtype, n) ? 8 : sizeof(KeyPlace);
-  const size_t scratch = (Least<uint64_t>::capacity(k) + kPiece) * element + kPiece * 4;
+  const size_t scratch = Least<uint64_t>::capacity(k) * element + kPiece * 4;
   return {batch(x, 1), 2.0 * static_cast<double>(n) + sortCost(static_cast<double>(k)), scratch};
 }
 
@@ -254,26 +263,41 @@ Failure runTopK(const Call& call, void* const* buffers, int64_t item, void* scra
   auto* places = static_cast<uint64_t*>(buffers[2]) + item * static_cast<int64_t>(k);
   if (packs(x.dtype, n)) {
     auto* store = static_cast<uint64_t*>(scratch);
-    uint64_t* pairs = store + Least<uint64_t>::capacity(k);
-    auto* wide = reinterpret_cast<uint32_t*>(pairs + kPiece);
+    auto* wide = reinterpret_cast<uint32_t*>(store + Least<uint64_t>::capacity(k));
     Least<uint64_t> least(store, k);
     for (size_t at = 0; at < n; at += kPiece) {
       const size_t m = std::min(kPiece, n - at);
       const std::byte* piece = row + at * static_cast<size_t>(width);
       if (width < 4) widen(x.dtype, piece, wide, m);
-      encodePairs(width < 4 ? wide : reinterpret_cast<const uint32_t*>(piece), pairs, m, kindOf(x.dtype), descending);
-      for (size_t i = 0; i < m; ++i) least.add(pairs[i] + at);
+      const auto* elements = width < 4 ? wide : reinterpret_cast<const uint32_t*>(piece);
+      uint64_t* room = least.room();
+      size_t count = m;
+      if (const uint64_t* worst = least.worst()) {
+        // An equal key further on is larger: its place is.
+        const auto bound = static_cast<uint32_t>(*worst >> 32);
+        count = encodePairsBelow(elements, room, m, kindOf(x.dtype), descending, bound);
+      } else {
+        encodePairs(elements, room, m, kindOf(x.dtype), descending);
+      }
+      for (size_t i = 0; i < count; ++i) room[i] += at;
+      least.added(count);
     }
     least.finish();
     for (size_t i = 0; i < k; ++i) places[i] = store[i] & 0xffffffffu;
   } else {
     auto* store = static_cast<KeyPlace*>(scratch);
-    KeyPlace* pairs = store + Least<KeyPlace>::capacity(k);
     Least<KeyPlace> least(store, k);
     for (size_t at = 0; at < n; at += kPiece) {
       const size_t m = std::min(kPiece, n - at);
-      wideKeys(x.dtype, row + at * static_cast<size_t>(width), pairs, m, descending);
-      for (size_t i = 0; i < m; ++i) least.add({pairs[i].place + at, pairs[i].key});
+      KeyPlace* room = least.room();
+      wideKeys(x.dtype, row + at * static_cast<size_t>(width), room, m, descending);
+      size_t count = 0;
+      for (size_t i = 0; i < m; ++i) {
+        const KeyPlace pair = {room[i].place + at, room[i].key};
+        room[count] = pair;
+        count += !least.worst() || pair < *least.worst();
+      }
+      least.added(count);
     }
     least.finish();
     for (size_t i = 0; i < k; ++i) places[i] = store[i].place;

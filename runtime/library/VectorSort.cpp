@@ -74,22 +74,48 @@ HWY_ATTR void decodeLanes(U* keys, size_t n, Element kind, bool descending) {
   }
 }
 
-HWY_ATTR void encodePairLanes(const uint32_t* HWY_RESTRICT row, uint64_t* HWY_RESTRICT pairs, size_t n, Element kind,
-                              bool descending) {
+/// The keys of a stable order: -0 as +0, every NaN as the largest element. put(i, key) takes them.
+template <class F>
+HWY_ATTR HWY_INLINE void stableKeys(const uint32_t* HWY_RESTRICT row, size_t n, Element kind, bool descending, F put) {
   constexpr uint32_t kTop = 0x80000000u, kInf = 0x7f800000u;
   const uint32_t flip = descending ? ~0u : 0u;
   if (kind != Element::Float) {
     const uint32_t turn = flip ^ (kind == Element::Signed ? kTop : 0u);
-    for (size_t i = 0; i < n; ++i) pairs[i] = uint64_t{row[i] ^ turn} << 32 | static_cast<uint32_t>(i);
+    for (size_t i = 0; i < n; ++i) put(i, row[i] ^ turn);
     return;
   }
   for (size_t i = 0; i < n; ++i) {
     uint32_t x = row[i];
     x = x == kTop ? 0u : x;
     x = (x & ~kTop) > kInf ? ~kTop : x;
-    const uint32_t key = x ^ ((0u - (x >> 31)) | kTop) ^ flip;
-    pairs[i] = uint64_t{key} << 32 | static_cast<uint32_t>(i);
+    put(i, x ^ ((0u - (x >> 31)) | kTop) ^ flip);
   }
+}
+
+HWY_ATTR void encodePairLanes(const uint32_t* HWY_RESTRICT row, uint64_t* HWY_RESTRICT pairs, size_t n, Element kind,
+                              bool descending) {
+  stableKeys(row, n, kind, descending,
+             [=](size_t i, uint32_t key) HWY_ATTR { pairs[i] = uint64_t{key} << 32 | static_cast<uint32_t>(i); });
+}
+
+HWY_ATTR size_t pairsBelowLanes(const uint32_t* HWY_RESTRICT row, uint64_t* HWY_RESTRICT pairs, size_t n, Element kind,
+                                bool descending, uint32_t bound) {
+  constexpr size_t kGroup = 32;  // looked through together; most groups hold no such key
+  uint32_t keys[256];
+  uint32_t* HWY_RESTRICT k = keys;
+  stableKeys(row, n, kind, descending, [=](size_t i, uint32_t key) HWY_ATTR { k[i] = key; });
+  size_t count = 0;
+  for (size_t at = 0; at < n; at += kGroup) {
+    const size_t end = at + kGroup < n ? at + kGroup : n;
+    uint32_t least = ~0u;
+    for (size_t i = at; i < end; ++i) least = keys[i] < least ? keys[i] : least;
+    if (least >= bound) continue;
+    for (size_t i = at; i < end; ++i) {
+      pairs[count] = uint64_t{keys[i]} << 32 | static_cast<uint32_t>(i);
+      count += keys[i] < bound;
+    }
+  }
+  return count;
 }
 
 void sort32(uint32_t* k, size_t n) { sortLanes(k, n); }
@@ -164,6 +190,9 @@ void decode(uint64_t* keys, size_t n, Element kind, bool descending) {
 }
 void encodePairs(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending) {
   TENC_CHOOSE(encodePairLanes(row, pairs, n, kind, descending));
+}
+size_t encodePairsBelow(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending, uint32_t bound) {
+  TENC_CHOOSE(pairsBelowLanes(row, pairs, n, kind, descending, bound));
 }
 #undef TENC_CHOOSE
 

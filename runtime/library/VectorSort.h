@@ -43,5 +43,8 @@ void decode(uint32_t* keys, size_t n, Element kind, bool descending);
 void decode(uint64_t* keys, size_t n, Element kind, bool descending);
 /// pairs[i] = key << 32 | i, with -0 as +0 and every NaN as the largest element: sorted they are the stable order.
 void encodePairs(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending);
+/// The pairs whose keys are below `bound`, in order, in pairs[0] and following; returns how many. At most 256 elements,
+/// and room for as many pairs.
+size_t encodePairsBelow(const uint32_t* row, uint64_t* pairs, size_t n, Element kind, bool descending, uint32_t bound);
 
 }  // namespace tenc::rt::library

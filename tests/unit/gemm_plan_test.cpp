@@ -50,5 +50,29 @@ TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
   }
 }
 
+TEST(GemmPlan, ConvolutionsTakeTheTileOfFewestLoads) {
+  for (int bytes : {32, 64}) {
+    for (int64_t m : {1, 2, 5, 7, 14, 28, 56, 64, 112}) {
+      for (int64_t n : {1, 14, 64, 65, 256}) {
+        Product p;
+        p.m = m, p.n = n, p.k = 3;
+        p.sums = {{64, 256, 3 * n}};
+        p.a = {0, 0, {}, 1, 1};
+        p.b = {1, 0, {}, n, 1};
+        const GemmPlan g = planGemm(p, bytes, 1, Level::Full);
+        const int64_t height = g.rows.size + (g.rows.larger ? 1 : 0),
+                      width = g.vectors.size + (g.vectors.larger ? 1 : 0);
+        EXPECT_EQ(g.rows.start(g.rows.count), m);
+        EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
+        EXPECT_LE(height * width + width + 1, bytes == 64 ? 32 : 16);
+        if (bytes == 64 && m == 14 && n == 256) {
+          EXPECT_EQ(height, 7);
+          EXPECT_EQ(width, 3);
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tenc::codegen::cpu
