@@ -11,8 +11,9 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
-from generate import Program
+from generate import MODULE, Program
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals", "transfer", "check_place", "device_eq"}
@@ -20,7 +21,7 @@ ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals"
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True)
+    ap.add_argument("--tenc", required=True, type=os.path.abspath)
     ap.add_argument("--count", type=int, default=400)
     ap.add_argument("--first", type=int, default=0)
     args = ap.parse_args()
@@ -28,11 +29,12 @@ def main():
 
     def reached(seed):
         options = ["--emit", "ir", "--virtual", "cuda=2", "--no-cache", "-"]
-        run = subprocess.run([args.tenc, *options], input=Program(seed).build(), capture_output=True, text=True)
+        run = subprocess.run([args.tenc, *options], input=Program(seed).build(), cwd=folder, capture_output=True, text=True)
         return set(re.findall(r"(?:= |^\s*)([a-z_][\w.]*)[ (]", run.stdout, re.M))
 
     seen = collections.Counter()
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        (pathlib.Path(folder) / "kit.tl").write_text(MODULE)
         for found in pool.map(reached, range(args.first, args.first + args.count)): seen.update(found)
     for op in sorted(ops, key=lambda op: seen[op])[:12]: print(f"{op}: in {seen[op]} programs")
     missing = [op for op in ops if not seen[op] and op not in ELSEWHERE]
