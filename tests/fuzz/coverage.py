@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which ops the random programs reach: coverage.py --tenc PATH [--count 400] [--first 0]
+"""Which ops the random programs reach: coverage.py --tenc PATH [--count 800] [--first 0]
 
 Compares the IR of the programs with the table of ops, and fails when one never occurs. Those of Elsewhere are made by
 passes, or have effects that a comparison of results cannot see; other tests cover them."""
@@ -22,7 +22,7 @@ ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals"
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--tenc", required=True, type=os.path.abspath)
-    ap.add_argument("--count", type=int, default=400)
+    ap.add_argument("--count", type=int, default=800)
     ap.add_argument("--first", type=int, default=0)
     args = ap.parse_args()
     ops = re.findall(r'^TENC_\w+\(\w+, "([\w.]+)"', (ROOT / "ir/Ops.def").read_text(), re.M)

@@ -217,11 +217,13 @@ class Program(MoreOps, NumericOps, LanguageOps, ModuleOps):
         rank = len(v.shape)
         if kind == "T" and rank >= 2: form, shape = "{}.T", v.shape[:-2] + (v.shape[-1], v.shape[-2])
         elif kind == "slice":
-            parts, shape = [], []
-            for d in v.shape:
-                lo = r.randint(0, d); hi = r.randint(lo, d); step = r.choice([1, 1, 2, 3])
-                parts.append(f"{lo}:{hi}:{step}"); shape.append((hi - lo + step - 1) // step)
-            form, shape = "{}[" + ", ".join(parts) + "]", tuple(shape)
+            form, shape = "{}", v.shape
+            for _ in range(r.choice([1, 1, 2])):
+                parts, out = [], []
+                for d in shape:
+                    lo = r.randint(0, d); hi = r.randint(lo, d); step = r.choice([1, 1, 2, 3])
+                    parts.append(f"{lo}:{hi}:{step}"); out.append((hi - lo + step - 1) // step)
+                form, shape = form + "[" + ", ".join(parts) + "]", tuple(out)
         elif kind == "flip": form, shape = f"flip({{}}, axis: {r.randrange(rank)})", v.shape
         elif kind == "reshape": form, shape = f"{{}}.reshape([{size(v.shape)}])", (size(v.shape),)
         elif kind == "concat":

@@ -56,7 +56,7 @@ class ModuleOps:
         if not v: return None
         form = r.choice(['print({v})', 'print("{{{v}}}")', 'print("a {{{v}.shape}} {{{v}.dtype}} {{{v}.ndim}}", {v})', 'print({v}, {v}.size, "z")', 'print(({v}, 1))'])
         self.emit(form.format(v=v.name))
-        if v.shape == () and v.dtype in ("f32", "f64"):
+        if v.shape == () and v.is_float:
             self.emit(f'print("{{{v.name}:{r.choice([".0f", ".3f", "9.2f", ".4e", "12.1e", ".5g", "8.3g"])}}}|")')
         elif v.shape == () and v.dtype != "bool": self.emit(f'print("{{{v.name}:{r.choice(["d", "5d", "12d"])}}}| {{scale + 1}} {{word}} {{rate:.2f}}")')
         elif v.shape and min(v.shape) > 0 and r.random() < 0.5:
