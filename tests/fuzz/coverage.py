@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Which ops the random programs reach: coverage.py --tenc PATH [--count 400] [--first 0]
+"""Which ops the random programs reach: coverage.py --tenc PATH [--count 800] [--first 0]
 
 Compares the IR of the programs with the table of ops, and fails when one never occurs. Those of Elsewhere are made by
 passes, or have effects that a comparison of results cannot see; other tests cover them."""
@@ -11,8 +11,9 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
-from generate import Program
+from generate import MODULE, Program
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals", "transfer", "check_place", "device_eq"}
@@ -20,19 +21,20 @@ ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals"
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True)
-    ap.add_argument("--count", type=int, default=400)
+    ap.add_argument("--tenc", required=True, type=os.path.abspath)
+    ap.add_argument("--count", type=int, default=800)
     ap.add_argument("--first", type=int, default=0)
     args = ap.parse_args()
     ops = re.findall(r'^TENC_\w+\(\w+, "([\w.]+)"', (ROOT / "ir/Ops.def").read_text(), re.M)
 
     def reached(seed):
         options = ["--emit", "ir", "--virtual", "cuda=2", "--no-cache", "-"]
-        run = subprocess.run([args.tenc, *options], input=Program(seed).build(), capture_output=True, text=True)
+        run = subprocess.run([args.tenc, *options], input=Program(seed).build(), cwd=folder, capture_output=True, text=True)
         return set(re.findall(r"(?:= |^\s*)([a-z_][\w.]*)[ (]", run.stdout, re.M))
 
     seen = collections.Counter()
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        (pathlib.Path(folder) / "kit.tl").write_text(MODULE)
         for found in pool.map(reached, range(args.first, args.first + args.count)): seen.update(found)
     for op in sorted(ops, key=lambda op: seen[op])[:12]: print(f"{op}: in {seen[op]} programs")
     missing = [op for op in ops if not seen[op] and op not in ELSEWHERE]

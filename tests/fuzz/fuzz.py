@@ -19,7 +19,7 @@ import tempfile
 
 import numpy as np
 
-from generate import Program
+from generate import MODULE, Program
 
 ENGINES = {
     "interp": ["--engine=interp"],
@@ -66,16 +66,17 @@ def flags(engine, text):
 
 
 def results(text, flags):
-    """name -> array of what the program saves; or the error's text."""
+    """name -> array of what the program saves, and "" -> what it prints; or the error's text."""
     with tempfile.TemporaryDirectory() as d:
         with open(f"{d}/p.tl", "w") as f: f.write(text)
+        with open(f"{d}/kit.tl", "w") as f: f.write(MODULE)
         try:
             r = subprocess.run([A.tenc, "p.tl", *flags], cwd=d, env={**os.environ, "TMPDIR": d}, capture_output=True, text=True,
                                timeout=A.timeout)
         except subprocess.TimeoutExpired:
             return "timed out"
         if r.returncode: return f"exit {r.returncode}: {(r.stderr or r.stdout).strip()[:400]}"
-        return {f[:-4]: np.load(f"{d}/{f}") for f in os.listdir(d) if f.endswith(".npy")}
+        return {"": r.stdout} | {f[:-4]: np.load(f"{d}/{f}") for f in os.listdir(d) if f.endswith(".npy")}
 
 
 def same_bits(a, b):
@@ -99,7 +100,12 @@ def check(text, kinds):
     for k, v in got.items():
         if isinstance(v, str): return f"{k}: {v}"
     want = got.pop("interp")
-    for name in sorted(n for n in want if n[0] == "r"):
+    for k, found in got.items():
+        # Headers of tensors name the device.
+        a, b = (re.sub(r" @\S+$", "", text[""], flags=re.M) for text in (want, found))
+        lines = [(x, y) for x, y in zip(a.splitlines() + [None], b.splitlines() + [None]) if x != y]
+        if lines: return f"{k}: prints {lines[0][1]!r}, not {lines[0][0]!r}"
+    for name in sorted(n for n in want if n[:1] == "r"):
         bound = want.get("b" + name[1:])
         a = want[name]
         for k, found in got.items():

@@ -4,11 +4,12 @@ Every value is exact (integers, movement, comparisons, casts, + - * / sqrt on ex
 every engine) or has a bound: a second TL tensor that says by how much two right results may differ, from the arithmetic:
 4 ULP for a function, k * eps * sum |x| for a sum of k terms, k * eps * (|a| @ |b|) for a product. Comparisons, indices and
 integer casts take exact values only, so a difference within a bound never changes what a program does. A program saves
-each of its results (and its bound, when there is one) as rN.npy and bN.npy.
+each of its results (and its bound, when there is one) as rN.npy and bN.npy; what it prints is exact. MODULE stands beside it.
 """
 import random
 
 from generate_language import LanguageOps
+from generate_module import MODULE, ModuleOps
 from generate_more import MoreOps
 from generate_numeric import EPS, NumericOps
 
@@ -35,7 +36,7 @@ def size(shape):
     return n
 
 
-class Program(MoreOps, NumericOps, LanguageOps):
+class Program(MoreOps, NumericOps, LanguageOps, ModuleOps):
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.lines, self.values, self.count, self.indent, self.seed = [], [], 0, "", seed
@@ -216,11 +217,13 @@ class Program(MoreOps, NumericOps, LanguageOps):
         rank = len(v.shape)
         if kind == "T" and rank >= 2: form, shape = "{}.T", v.shape[:-2] + (v.shape[-1], v.shape[-2])
         elif kind == "slice":
-            parts, shape = [], []
-            for d in v.shape:
-                lo = r.randint(0, d); hi = r.randint(lo, d); step = r.choice([1, 1, 2, 3])
-                parts.append(f"{lo}:{hi}:{step}"); shape.append((hi - lo + step - 1) // step)
-            form, shape = "{}[" + ", ".join(parts) + "]", tuple(shape)
+            form, shape = "{}", v.shape
+            for _ in range(r.choice([1, 1, 2])):
+                parts, out = [], []
+                for d in shape:
+                    lo = r.randint(0, d); hi = r.randint(lo, d); step = r.choice([1, 1, 2, 3])
+                    parts.append(f"{lo}:{hi}:{step}"); out.append((hi - lo + step - 1) // step)
+                form, shape = form + "[" + ", ".join(parts) + "]", tuple(out)
         elif kind == "flip": form, shape = f"flip({{}}, axis: {r.randrange(rank)})", v.shape
         elif kind == "reshape": form, shape = f"{{}}.reshape([{size(v.shape)}])", (size(v.shape),)
         elif kind == "concat":
@@ -283,10 +286,10 @@ class Program(MoreOps, NumericOps, LanguageOps):
         return self.let(f"helper({v.name})", v.dtype, v.shape, None, False)
 
     def build(self, operations=14):
-        for line in self.DECLARATIONS + self.LANGUAGE: self.emit(line)
+        for line in self.HEAD + self.DECLARATIONS + self.LANGUAGE: self.emit(line)
         for _ in range(self.r.randint(2, 4)): self.source()
         kinds = [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
-                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds()
+                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.module_kinds()
         made = 0
         while made < operations:
             v = self.r.choice(kinds)()

@@ -368,5 +368,5 @@ class MoreOps:
 
     def more_kinds(self):
         return [self.special, self.creation, self.random, self.unary_more, self.binary_more, self.binary_more, self.ternary, self.bitcast, self.saturate,
-                self.function_more, self.rearrange, self.rearrange, self.rearrange, self.indexed, self.indexed, self.reduce_more, self.scan, self.order,
+                self.function_more, self.function_more, self.rearrange, self.rearrange, self.rearrange, self.indexed, self.indexed, self.reduce_more, self.scan, self.order,
                 self.product_more, self.native, self.nested, self.branch, self.tree, self.higher]

@@ -69,7 +69,12 @@ def build(folder):
 def copy(folder):
     folder.mkdir(parents=True, exist_ok=True)
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, files.split("\0")):
+    names = set(filter(None, files.split("\0")))
+    # A file that has gone since the folder was last used would still be built.
+    for path in folder.rglob("*"):
+        inside = path.relative_to(folder)
+        if inside.parts[0] != "build" and path.is_file() and str(inside) not in names: path.unlink()
+    for name in names:
         source, target = ROOT / name, folder / name
         if source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -30,6 +30,15 @@ class Terminal:
             pass
 
     def send(self, text):
+        """Types when the screen has come to rest: before that the editor may not listen, and a prompt that it drew again
+        would be taken for the next one."""
+        end = time.monotonic() + 1
+        while time.monotonic() < end and select.select([self.fd], [], [], 0.1)[0]:
+            try:
+                os.read(self.fd, 4096)
+            except OSError:
+                break
+        self.seen = ""
         os.write(self.fd, text.encode())
 
     def expect(self, pattern, seconds=20):
@@ -117,7 +126,9 @@ def main():
         t.expect(r"\.\.\. ")
         t.send("    let y = x + 1  # another\n")
         t.expect(r"\.\.\. ")
-        t.send("    y * 2\n}\n")
+        t.send("    y * 2\n")
+        t.expect(r"\.\.\. ")
+        t.send("}\n")
         t.expect("tenc> ")
         t.send("\x1b[A\x05\n")                       # comes back as one line, which can be edited
         t.expect(r"fn g\(x: i64\) -> i64 \{ let y = x \+ 1; y \* 2 \}.*tenc> ")
