@@ -104,6 +104,16 @@ Val composed(BuiltinCall& k, bool floatsOnly, F f) {
   });
 }
 
+/// isnan, isinf, isfinite: of integers and bools the answer is known, as the array API standard has it.
+template <OpKind Op>
+Val classified(BuiltinCall& k) {
+  if (auto folded = foldElementwise(Op, {k["x"]}, k.span)) return *folded;
+  return k.l.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+    if (ir::isFloat(v[0]->type.dtype)) return k.result(k.c.b.value(Op, {v[0]}));
+    return k.result(k.c.binary(Op == OpKind::IsFinite ? OpKind::Eq : OpKind::Ne, v[0], v[0]));
+  });
+}
+
 Val relu(BuiltinCall& k) {
   return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (v[0]->type.dtype == DType::Bool) return k.fail(Code::E0201, "`relu` takes numbers, not bool");
@@ -248,9 +258,10 @@ constexpr BuiltinRow kRows[] = {
     {"round", "round(x)", "Rounded to nearest, half to even; integers unchanged.", unary, OpKind::Round},
     {"trunc", "trunc(x)", "Rounded toward zero; integers unchanged.", unary, OpKind::Trunc},
     {"reciprocal", "reciprocal(x)", "1 / x.", unary, OpKind::Reciprocal},
-    {"isnan", "isnan(x)", "Whether an element is NaN.", unary, OpKind::IsNan},
-    {"isinf", "isinf(x)", "Whether an element is infinite.", unary, OpKind::IsInf},
-    {"isfinite", "isfinite(x)", "Whether an element is neither infinite nor NaN.", unary, OpKind::IsFinite},
+    {"isnan", "isnan(x)", "Whether an element is NaN; no integer is.", classified<OpKind::IsNan>},
+    {"isinf", "isinf(x)", "Whether an element is infinite; no integer is.", classified<OpKind::IsInf>},
+    {"isfinite", "isfinite(x)", "Whether an element is neither infinite nor NaN, as every integer is.",
+     classified<OpKind::IsFinite>},
     {"erf", "erf(x)", "Error function.", unary, OpKind::Erf},
     {"erfc", "erfc(x)", "1 - erf(x).", unary, OpKind::Erfc},
     {"lgamma", "lgamma(x)", "Logarithm of |gamma(x)|.", unary, OpKind::Lgamma},

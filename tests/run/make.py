@@ -88,6 +88,8 @@ def elementwise():
               ("gelu(x, approximate: \"tanh\")", r(0.5 * a * (1 + np.tanh(math.sqrt(2 / math.pi) * (a + 0.044715 * a ** 3))))),
               ("relu([-2, 3])", np.maximum([-2, 3], 0)), ("abs(i8([-128, 5]))", np.abs(np.array([-128, 5], np.int8))),
               ("sign([-3, 0, 9])", np.sign([-3, 0, 9])), ("isnan([nan, 1.0, inf])", np.array([True, False, False])),
+              ("isnan([1, 2])", np.array([False, False])), ("isfinite(u8([1, 2]))", np.array([True, True])),
+              ("isinf([true])", np.array([False])),
               ("isinf([nan, 1.0, -inf])", np.array([False, False, True])), ("isfinite([nan, 1.0, inf])", np.array([False, True, False])),
               ("bitwise_invert([0, 5, -1])", ~np.array([0, 5, -1])), ("logical_not([true, false])", np.array([False, True])),
               ("popcount(u8([0, 255, 6]))", np.array([0, 8, 2], np.uint8)), ("round([0.5, 1.5, -2.5])", r([0, 2, -2]))]
