@@ -212,21 +212,6 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
   d.helps.push_back(std::move(help));
 }
 
-void Reporter::startHelp(Diagnostic& d, const Op& op, const Value* old, const std::string& name,
-                         const std::string& device) const {
-  Help help{"if it is to change in the loop on " + device + ", start " + name + " there", {}};
-  const std::vector<ir::OperandText>& written = shared_.module.loc(op.loc).operands;
-  if (op.kind == OpKind::SamePlace && written.size() > 1 && written[1].span.valid() && shared_.context.sources) {
-    const Use use = useAt(written[1].span, "");
-    if (!use.postfix) help.edits.push_back({{use.span.file, use.span.begin, use.span.begin}, "("});
-    help.edits.push_back(
-        {{use.span.file, use.span.end, use.span.end}, (use.postfix ? "" : ")") + (".to(" + spelled(device) + ")")});
-    help.text += ": " + sizeText(old->type.bytes()) + ", once";
-    help.mustRemove = true;
-  }
-  d.helps.push_back(std::move(help));
-}
-
 /// Follows what `v` is computed from back to where it enters the loop. A single value that does not change there could
 /// move instead, once.
 void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const std::string& device) const {
