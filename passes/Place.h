@@ -212,6 +212,8 @@ class Reporter {
   bool isMadeIn(const ir::Value* v, Span text) const;
   /// The declaration `var v = ` of a variable without a place of its own, by its first value; invalid for any other.
   Span statementOf(Span start) const;
+  /// In a function that is called on several devices: a move to where its argument is.
+  void ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, const std::string& device) const;
   void hoistHelp(Diagnostic& d, const ir::Op& op, const Move& move, const std::string& device) const;
 
   const Shared& shared_;

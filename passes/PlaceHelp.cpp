@@ -212,6 +212,35 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
   d.helps.push_back(std::move(help));
 }
 
+void Reporter::ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, const std::string& device) const {
+  const ir::Func& f = *instance_.func;
+  if (instance_.isRoot || device != instance_.own || !shared_.context.sources) return;
+  const auto& args = f.body->args;
+  const auto decides = [&](const std::unique_ptr<Value>& a) {
+    const bool unplaced = a->index >= f.paramPlaces.size() || f.paramPlaces[a->index].empty();
+    return unplaced && !a->name.empty() && !mixes(a->type);
+  };
+  const auto argument = std::find_if(args.begin(), args.end(), decides);
+  if (argument == args.end()) return;
+  const std::string where = (*argument)->name + ".device";
+  Help help{"move it to `" + where + "`, the device of the call", {}};
+  for (const Move& m : moves) {
+    Span at = m.use.span;
+    if (!at.valid() || !m.use.whole) return;
+    if (m.use.undo.valid()) at.end = m.use.undo.begin;
+    const std::string_view text = shared_.context.sources->text(at);
+    const size_t to = text.rfind(".to(");
+    if (to != std::string_view::npos && text.find(')', to) + 1 == text.size())
+      at.begin += static_cast<uint32_t>(to);
+    else
+      at.begin = at.end;
+    if (at.begin == at.end && !m.use.postfix) return;
+    help.edits.push_back({at, ".to(" + where + ")"});
+  }
+  help.alternative = true;
+  d.helps.push_back(std::move(help));
+}
+
 /// Follows what `v` is computed from back to where it enters the loop. A single value that does not change there could
 /// move instead, once.
 void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const std::string& device) const {

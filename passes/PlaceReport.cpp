@@ -220,6 +220,7 @@ Diagnostic Reporter::wrongPlace(const ir::Op& op, std::string message, const std
   const std::vector<Move> moves = movesTo(op, leaves, expected);
   moveHelp(d, op, moves, expected, "copy ", "");
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
+  ownDeviceHelp(d, moves, expected);
   callChain(d);
   return d;
 }
