@@ -119,11 +119,15 @@ class Trials {
     if (count(now, other) > count(session_.diags(), other)) return false;
     if (help.mustRemove && now.errors() >= session_.diags().errors()) return false;
     // What was right before the error stays so: a variable that starts elsewhere is used there as well.
-    const auto countBefore = [&](const Diagnostics& all, uint32_t in, uint32_t begin) {
-      return count(all, [&](const Diagnostic& o) { return o.span.file == in && o.span.begin < begin; });
+    const auto isNewBefore = [&](const Diagnostic& o) {
+      return o.span.file == *file && o.span.begin < at.begin &&
+             count(
+                 session_.diags(),
+                 [&](const Diagnostic& was) {
+                   return was.code == o.code && was.message == o.message && was.span.begin < d.span.begin;
+                 }) == 0;
     };
-    if (help.mustRemove && countBefore(now, *file, at.begin) > countBefore(session_.diags(), script_, d.span.begin))
-      return false;
+    if (help.mustRemove && count(now, isNewBefore) > 0) return false;
     // What stands at the place of the error stood there before, and is another one.
     const auto isHere = [&](const Diagnostic& o) {
       return o.code == d.code && o.span.file == *file && o.span.begin >= at.begin && o.span.end <= at.end;
