@@ -202,14 +202,18 @@ ir::Value* Lowering::tensorHere(const Val& v, std::optional<DType> hint) {
       if (!t) return nullptr;
       if (allStatic) return constantTensor(v, *t, shape);
       std::vector<ir::Value*> parts;
+      std::vector<ir::OperandText> written;
       for (const Val& e : v.elems) {
-        ir::Value* x = tensorOf(e, t);
-        if (!x) return nullptr;
+        parts.push_back(tensorOf(e, t));
+        if (!parts.back()) return nullptr;
+        written.push_back({e.span, ""});
+      }
+      at(v.span, std::move(written));
+      for (ir::Value*& x : parts) {
         ir::Dims row{1};
         row.insert(row.end(), x->type.shape.begin(), x->type.shape.end());
-        parts.push_back(b().value(OpKind::Reshape, {x}, {{"shape", row}}));
+        x = b().value(OpKind::Reshape, {x}, {{"shape", row}});
       }
-      at(v.span);
       return b().value(OpKind::Concat, parts, {{"axis", int64_t{0}}});
     }
     case Val::Kind::Pack: {

@@ -216,6 +216,7 @@ void Lowering::run(const ast::File& file) {
   }
   collectParams(unit);
   for (const auto& [name, s] : unit.devices) deviceOf(unit, *s);
+  checkDefaultDevice(unit);
   for (const auto& [name, s] : unit.constants) constantOf(unit, *s);
   const Flow flow = lowerFrom(file.statements, 0, nullptr, nullptr);
   std::vector<ir::Value*> results;
@@ -230,6 +231,16 @@ void Lowering::run(const ast::File& file) {
     if (statement->kind == StmtKind::Bench && options.benches) lowerCase(*statement, true, number++);
   }
   if (options.checkUncalled) checkUncalled(unit);
+}
+
+void Lowering::checkDefaultDevice(const Unit& unit) {
+  const std::string& name = options.defaultDevice;
+  if (unit.devices.contains(name) || options.machine.has(ir::DeviceTable::normal(name))) return;
+  const std::string there = options.machine.nearest(name);
+  error(Code::E0304, {}, "there is no device `" + name + "`, which `--default-device` asks for")
+      .note(options.machine.text())
+      .help("`--default-device " + there + "` creates tensors on one that is there");
+  module.defaultDevice = ir::DeviceTable::kHost;
 }
 
 void Lowering::lowerCase(const ast::Stmt& s, bool isBench, int number) {

@@ -295,6 +295,8 @@ class Lowering {
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
   void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
+  /// Reports a `--default-device` that is not there.
+  void checkDefaultDevice(const Unit& unit);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
   void collectParams(const Unit& unit);
   bool declareOnce(Unit& unit, const ast::Name& name);

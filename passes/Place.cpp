@@ -3,6 +3,7 @@
 #include "passes/Place.h"
 
 #include <algorithm>
+#include <set>
 
 namespace tenc::passes {
 namespace placing {
@@ -96,12 +97,23 @@ void inferEntryPoint(Shared& shared, ir::Func& f) {
   infer(shared, root);
 }
 
-bool reportOps(Shared& shared, const Instance& instance, const ir::Region& region) {
+/// Variables that a help of an error so far would start elsewhere, by the place of that edit.
+using Blamed = std::set<std::pair<uint32_t, uint32_t>>;
+
+/// Whether one variable's start is to blame that an earlier error has named.
+bool isKnownCause(const Diagnostic& d, Blamed& blamed) {
+  for (const Help& h : d.helps)
+    if (h.mustRemove && !h.edits.empty()) return !blamed.insert({h.edits[0].span.file, h.edits[0].span.begin}).second;
+  return false;
+}
+
+bool reportOps(Shared& shared, const Instance& instance, const ir::Region& region, Blamed& blamed) {
   bool clean = true;
   for (const auto& op : region.ops) {
     if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
       for (const Diagnostic& d : found->second) {
         clean = false;
+        if (isKnownCause(d, blamed)) continue;
         Diagnostics::Builder b = shared.context.diags->report(d.code, d.span, d.message);
         b.label(d.label);
         for (const Label& l : d.labels) b.label(l.span, l.text);
@@ -109,7 +121,7 @@ bool reportOps(Shared& shared, const Instance& instance, const ir::Region& regio
         for (const Help& h : d.helps) b.help(h);
       }
     }
-    for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner);
+    for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner, blamed);
   }
   return clean;
 }
@@ -118,8 +130,9 @@ bool reportOps(Shared& shared, const Instance& instance, const ir::Region& regio
 /// instances say of one place is one error.
 bool report(Shared& shared) {
   bool clean = true;
+  Blamed blamed;
   for (const Instance& instance : shared.instances)
-    if (!instance.errors.empty()) clean &= reportOps(shared, instance, *instance.func->body);
+    if (!instance.errors.empty()) clean &= reportOps(shared, instance, *instance.func->body, blamed);
   return clean;
 }
 

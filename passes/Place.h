@@ -202,9 +202,18 @@ class Reporter {
   std::string wantedPlace(const ir::Op& op) const;
   void moveHelp(Diagnostic& d, const ir::Op& op, const std::vector<Move>& moves, const std::string& device,
                 std::string_view lead, std::string_view end) const;
-  /// A variable could start where the value assigned to it is.
-  void startHelp(Diagnostic& d, const ir::Op& op, const ir::Value* old, const std::string& name,
-                 const std::string& device) const;
+  /// The variable could start on `device`, instead of the moves `instead`. `at` is the error's op, `variable` the value
+  /// that a loop carries, where `at` is no assignment to it.
+  void startHelp(Diagnostic& d, const ir::Op& at, const ir::Value* variable, const std::string& device,
+                 const std::vector<Move>& instead) const;
+  /// The variable carried by a loop that decides where `v` is; null when nothing of the kind does.
+  const ir::Value* variableOf(const ir::Value* v) const;
+  /// Whether the expression `text` makes `v` from nothing.
+  bool isMadeIn(const ir::Value* v, Span text) const;
+  /// The declaration `var v = ` of a variable without a place of its own, by its first value; invalid for any other.
+  Span statementOf(Span start) const;
+  /// In a function that is called on several devices: a move to where its argument is.
+  void ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, const std::string& device) const;
   void hoistHelp(Diagnostic& d, const ir::Op& op, const Move& move, const std::string& device) const;
 
   const Shared& shared_;

@@ -26,8 +26,7 @@ bool Inference::loopRound(Op& op, size_t first, size_t lead) {
     bool outer = info(init).scope != on_;  // a `var` bound in here starts with an `enter`
     std::string start = outer ? placeOf(init) : use(op, first + k);
     std::string settled = start;
-    if (mixes(init->type) && !isPoison(init->type.place) && !arg->type.place.isFree() && placeOf(arg) != kHost &&
-        !isPoison(arg->type.place)) {
+    if (mixes(init->type) && !isPoison(init->type.place) && !mixes(arg->type) && !isPoison(arg->type.place)) {
       settled = placeOf(arg);  // what an earlier round found
       need(op, first + k, settled, "literal");
     }

@@ -212,18 +212,32 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
   d.helps.push_back(std::move(help));
 }
 
-void Reporter::startHelp(Diagnostic& d, const Op& op, const Value* old, const std::string& name,
-                         const std::string& device) const {
-  Help help{"if it is to change in the loop on " + device + ", start " + name + " there", {}};
-  const std::vector<ir::OperandText>& written = shared_.module.loc(op.loc).operands;
-  if (op.kind == OpKind::SamePlace && written.size() > 1 && written[1].span.valid() && shared_.context.sources) {
-    const Use use = useAt(written[1].span, "");
-    if (!use.postfix) help.edits.push_back({{use.span.file, use.span.begin, use.span.begin}, "("});
-    help.edits.push_back(
-        {{use.span.file, use.span.end, use.span.end}, (use.postfix ? "" : ")") + (".to(" + spelled(device) + ")")});
-    help.text += ": " + sizeText(old->type.bytes()) + ", once";
-    help.mustRemove = true;
+void Reporter::ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, const std::string& device) const {
+  const ir::Func& f = *instance_.func;
+  if (instance_.isRoot || device != instance_.own || !shared_.context.sources) return;
+  const auto& args = f.body->args;
+  const auto decides = [&](const std::unique_ptr<Value>& a) {
+    const bool unplaced = a->index >= f.paramPlaces.size() || f.paramPlaces[a->index].empty();
+    return unplaced && !a->name.empty() && !mixes(a->type);
+  };
+  const auto argument = std::find_if(args.begin(), args.end(), decides);
+  if (argument == args.end()) return;
+  const std::string where = (*argument)->name + ".device";
+  Help help{"move it to `" + where + "`, the device of the call", {}};
+  for (const Move& m : moves) {
+    Span at = m.use.span;
+    if (!at.valid() || !m.use.whole) return;
+    if (m.use.undo.valid()) at.end = m.use.undo.begin;
+    const std::string_view text = shared_.context.sources->text(at);
+    const size_t to = text.rfind(".to(");
+    if (to != std::string_view::npos && text.find(')', to) + 1 == text.size())
+      at.begin += static_cast<uint32_t>(to);
+    else
+      at.begin = at.end;
+    if (at.begin == at.end && !m.use.postfix) return;
+    help.edits.push_back({at, ".to(" + where + ")"});
   }
+  help.alternative = true;
   d.helps.push_back(std::move(help));
 }
 

@@ -306,7 +306,7 @@ void Inference::samePlace(Op& op) {
   Why why = Why::Variable;
   const Value* from = old;
   if (here == kPoison || wanted == kPoison) {
-    result = here == kPoison && wanted != kPoison ? wanted : std::string(kPoison);
+    result = kPoison;
   } else if (mixes(old->type)) {
     result = here;  // a var that started free lives where it is first placed
     from = fresh;

@@ -41,6 +41,12 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         return;
       case Why::Declared: d.notes.push_back({spanOf(v), who + place + ", as its declaration says"}); return;
       case Why::Annotation:
+        if (info.cause && info.cause->operandCount() > 0 && !info.cause->boolAttr("named")) {  // `zeros_like(x)`
+          v = info.cause->operand(0);
+          d.notes.push_back({spanOf(*info.cause), who + place + ", as " + display(v, "what it is made like") + " is"});
+          who = display(v, "that");
+          break;
+        }
         d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because of this annotation"});
         return;
       case Why::Entered:
@@ -147,6 +153,13 @@ Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std:
   }
   moveHelp(d, op, best->moves, best->device, "copy ", "");
   if (best->moves.size() == 1) hoistHelp(d, op, best->moves[0], best->device);
+  for (const Operand& f : firsts) {
+    const Operand& partner = firsts[&f == &firsts[0] ? 1 : 0];
+    const ir::Value* variable = f.device == partner.device ? nullptr : variableOf(f.value);
+    if (!variable || (f.device != kHost && (partner.device == kHost || variableOf(partner.value)))) continue;
+    startHelp(d, op, variable, partner.device, best->moves);
+    break;
+  }
   const Choice* other = nullptr;
   for (const Choice& c : choices)
     if (!isSettled && &c != best && cheaper(c, *best) && (!other || cheaper(c, *other))) other = &c;
@@ -180,7 +193,11 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   const std::vector<Move> moves = movesTo(op, {operand}, expected);
   moveHelp(d, op, moves, expected, "copy ", "");
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
-  if (old && (isRepeated(op) || !isName)) startHelp(d, op, old, name, actual);
+  if (old && (isName || op.kind == ir::OpKind::SamePlace)) {
+    startHelp(d, op, old, actual, moves);
+  } else if (old) {
+    d.helps.push_back({"if it is to change in the loop on " + actual + ", start " + name + " there", {}});
+  }
   callChain(d);
   return d;
 }
@@ -203,6 +220,7 @@ Diagnostic Reporter::wrongPlace(const ir::Op& op, std::string message, const std
   const std::vector<Move> moves = movesTo(op, leaves, expected);
   moveHelp(d, op, moves, expected, "copy ", "");
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
+  ownDeviceHelp(d, moves, expected);
   callChain(d);
   return d;
 }

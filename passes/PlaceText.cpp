@@ -120,6 +120,7 @@ std::string Reporter::subjectOf(const ir::Op& op) const {
   // `f(...)` and `x.f(...)`; what ends in a bracket is an index.
   const std::string_view text = sources->text(span);
   if (op.has(ir::Trait::Gathers) && text.ends_with("]")) return "a tensor and its index";
+  if (text.starts_with("[")) return "the values of `[...]`";
   size_t end = 0;
   while (end < text.size() && (isWord(text[end]) || text[end] == '.')) ++end;
   if (end == 0 || end == text.size() || text[end] != '(') return "operands of `" + name + "`";

@@ -106,12 +106,12 @@ class Program:
             self.lines.append(f"{pad}var {name} = {rng.choice(['zeros([4])', 'ones([4]) * 2.0', self.vector(1)])}")
             self.vectors.append(name)
             self.lines.append(f"{pad}for i in 0..{rng.randint(2, 4)} {{")
-            kept = [list(self.vectors), list(self.functions), list(self.pairs)]
+            kept = [list(self.vectors), list(self.functions), list(self.pairs), list(self.matrices)]
             for _ in range(rng.randint(0, 2)):
                 self.statement(indent + 1, depth + 1)
             form = rng.choice(["{n} = {e}", "{n} += {e}", "{n} = {n} * 0.5 + {e}"])
             self.lines.append(f"{pad}    " + form.format(n=name, e=self.vector()))
-            self.vectors, self.functions, self.pairs = kept
+            self.vectors, self.functions, self.pairs, self.matrices = kept
             self.lines.append(f"{pad}}}")
         elif kind == 8:
             name = self.fresh("v")

@@ -14,8 +14,13 @@ using Alive = codegen::MemoryPlan::Alive;
 
 constexpr int kUsualPercent = 80;
 
+/// Where a value is made: what a kernel writes, by the op inside of it.
 ir::Loc locOf(const ir::Value& v) {
   const ir::Op* op = v.op ? v.op : v.region->parentOp;
+  if (v.op && op->kind == ir::OpKind::Fused) {
+    const ir::Value* inside = op->regions[0]->terminator()->operand(v.index);
+    if (inside->op && inside->op->loc.index != 0) return inside->op->loc;
+  }
   return op ? op->loc : ir::Loc{};
 }
 

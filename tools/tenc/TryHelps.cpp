@@ -118,6 +118,16 @@ class Trials {
     const auto other = [](const Diagnostic& o) { return !isPlacement(o.code); };
     if (count(now, other) > count(session_.diags(), other)) return false;
     if (help.mustRemove && now.errors() >= session_.diags().errors()) return false;
+    // What was right before the error stays so: a variable that starts elsewhere is used there as well.
+    const auto isNewBefore = [&](const Diagnostic& o) {
+      return o.span.file == *file && o.span.begin < at.begin &&
+             count(
+                 session_.diags(),
+                 [&](const Diagnostic& was) {
+                   return was.code == o.code && was.message == o.message && was.span.begin < d.span.begin;
+                 }) == 0;
+    };
+    if (help.mustRemove && count(now, isNewBefore) > 0) return false;
     // What stands at the place of the error stood there before, and is another one.
     const auto isHere = [&](const Diagnostic& o) {
       return o.code == d.code && o.span.file == *file && o.span.begin >= at.begin && o.span.end <= at.end;
