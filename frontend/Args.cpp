@@ -287,8 +287,13 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         const bool sizes = position > 0 && sig.params[position - 1].name == "shape" && isInt(position - 1) &&
                            a.value.is(Val::Kind::Int);
         if (sizes) {
-          wrong(a.span, "the shape of `" + sig.name + "` is one argument",
-                [](Diagnostics::Builder& d) { d.help("write the sizes in brackets: `[2, 3]`"); });
+          wrong(a.span, "the shape of `" + sig.name + "` is one argument", [&](Diagnostics::Builder& d) {
+            size_t last = position;
+            while (last + 1 < call.args.size() && isInt(last + 1)) ++last;
+            const Span from = call.args[position - 1].span, to = call.args[last].span;
+            d.help("write the sizes in brackets",
+                   {{{from.file, from.begin, from.begin}, "["}, {{to.file, to.end, to.end}, "]"}});
+          });
           continue;
         }
         // A dtype without a name is meant for `dtype:`, anything else for the first option.

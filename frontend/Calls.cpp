@@ -51,6 +51,10 @@ void prepend(CallArgs& args, const Val& v) {
 Val Lowering::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
   const ast::Expr& callee = *e.args[0];
   if (callee.kind == ExprKind::Member) {
+    if (foreignPrefix(callee)) {
+      evalArguments(e);
+      return Val::none();
+    }
     Val base = eval(*callee.args[0]);
     CallArgs args = evalArguments(e);
     args.expected = expected;
@@ -60,24 +64,13 @@ Val Lowering::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped)
       Val f = fieldOf(base, callee.text, callee.opSpan);
       return call(f, std::move(args));
     }
-    return callMethod(base, callee, args);
+    return callMethod(base, e, args);
   }
-  Val f = callee.kind == ExprKind::Name ? lookupCallee(callee) : eval(callee);
+  Val f = callee.kind == ExprKind::Name ? lookupCallee(callee, piped ? nullptr : &e) : eval(callee);
   CallArgs args = evalArguments(e);
   args.expected = expected;
   if (piped) prepend(args, *piped);
   return call(f, std::move(args));
-}
-
-Val Lowering::lookupCallee(const ast::Expr& name) {
-  auto v = lookup(name.text, name.span);
-  if (!v && isTransform(name.text)) {
-    auto f = std::make_shared<FnValue>();
-    f->kind = FnValue::Kind::Builtin;
-    f->name = name.text;
-    return Val::ofFunction(std::move(f), name.span);
-  }
-  return v ? *v : unknownName(name.text, name.span);
 }
 
 Val Lowering::pipe(const ast::Expr& e, const Ty* expected) {
@@ -93,18 +86,19 @@ Val Lowering::pipe(const ast::Expr& e, const Ty* expected) {
   return call(f, std::move(args));
 }
 
-Val Lowering::callMethod(const Val& base, const ast::Expr& member, CallArgs& args) {
+Val Lowering::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
+  const ast::Expr& member = *call.args[0];
   const std::string& name = member.text;
   if (base.is(Kind::Struct)) {
     const auto& fields = base.info->decl->stmt->fields;
     for (size_t i = 0; i < fields.size(); ++i) {
       if (fields[i].name.text != name) continue;
       const Val& f = base.elems[i];
-      if (f.is(Kind::Function) || f.is(Kind::Struct) || f.is(Kind::Tuple)) return call(f, args);
+      if (f.is(Kind::Function) || f.is(Kind::Struct) || f.is(Kind::Tuple)) return this->call(f, args);
     }
   }
   if (base.is(Kind::Tuple) && !name.empty() && std::isdigit(static_cast<unsigned char>(name[0]))) {
-    return call(fieldOf(base, name, member.opSpan), args);
+    return this->call(fieldOf(base, name, member.opSpan), args);
   }
   auto f = lookup(name, member.opSpan);
   if (f && f->is(Kind::Function) && f->fn->kind == FnValue::Kind::Overloads && base.is(Kind::Struct) &&
@@ -120,15 +114,25 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& member, CallArgs& arg
     BoundArgs bound = bind(args, "to(device)");
     if (!bound.ok) return Val::none();
     Val device = bound["device"];
+    if (device.is(Kind::DType) || device.is(Kind::String)) {
+      auto d = error(Code::E0203, device.span, "the argument of `.to` must be a device, not " + describe(device));
+      if (device.is(Kind::DType))
+        d.help("a dtype converts", {{args.span, std::string(sources.text(device.span)) + "(" +
+                                                    std::string(sources.text(member.args[0]->span)) + ")"}});
+      else if (ir::DeviceTable::isKind(ir::DeviceTable::kindOf(device.text)))
+        d.help("devices stand without quotes", {{device.span, device.text}});
+      return Val::none();
+    }
     auto d = constDevice(device, "the argument of `.to`");
     return d ? moveTo(base, *d, args.span, "to") : Val::none();
   }
   if (f && (f->is(Kind::Function) || f->is(Kind::Struct) || f->is(Kind::DType) || f->poison())) {
     prepend(args, base);
-    return call(*f, args);
+    return this->call(*f, args);
   }
   auto d = error(Code::E0206, member.opSpan,
                  describe(base) + " has no `" + name + "`, and no function of that name is in scope");
+  if (args.args.size() == call.arguments.size() && offerRewrite(d, call)) return Val::none();
   if (base.is(Kind::Tensor) && memberOfTensor(*this, base, name, member.opSpan))
     d.help("it is no function: write it without parentheses");
   else
@@ -173,7 +177,7 @@ Val Lowering::call(const Val& f, CallArgs args) {
       return f.elems.empty() && args.args.size() == 1 ? args.args[0].value : v;
     }
     case Kind::Function: break;
-    case Kind::Type: return fail(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
+    case Kind::Type: return calledStruct(f, args);
     default: return fail(Code::E0203, args.callee, describe(f) + " cannot be called");
   }
   const FnValue& fn = *f.fn;

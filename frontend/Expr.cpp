@@ -200,6 +200,7 @@ Val Lowering::shortCircuit(const ast::Expr& e, const Val& left) {
 }
 
 Val Lowering::evalMember(const ast::Expr& e) {
+  if (foreignPrefix(e)) return Val::none();
   Val base = eval(*e.args[0]);
   return fieldOf(base, e.text, e.opSpan);
 }
@@ -293,8 +294,8 @@ Val Lowering::elementOf(const Val& list, const ast::Expr& e) {
 
 Val Lowering::evalIndex(const ast::Expr& e) {
   const ast::Expr& of = *e.args[0];
-  if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) && !findLocal(of.text) &&
-      e.subscripts.size() == 1 && e.subscripts[0].index) {
+  if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) &&
+      !findLocal(of.text) && e.subscripts.size() == 1 && e.subscripts[0].index) {
     auto i = constInt(eval(*e.subscripts[0].index), "a device number");
     if (!i) return Val::none();
     DeviceRef d;
@@ -355,8 +356,7 @@ Val Lowering::evalStruct(const ast::Expr& e) {
       Val v = eval(*s.index);
       if (v.poison()) return v;
       if (v.is(Kind::Tensor)) {
-        return fail(Code::E0111, s.span,
-                    "a type argument must be known while compiling, but this is a run-time value");
+        return fail(Code::E0111, s.span, "a type argument must be known while compiling, but this is a run-time value");
       }
       if (v.is(Kind::Int)) v = Val::ofInt(v.integer, v.span);  // a dim, whatever it was computed from
       if (v.is(Kind::Float) || v.is(Kind::Bool) || v.is(Kind::String) || v.is(Kind::Format))

@@ -13,10 +13,15 @@ constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0
 constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
 constexpr std::string_view kValues = "values never share memory: `x` itself will do";
 
+constexpr std::string_view kNothing = "every value is there; an option that is not wanted is left out";
+constexpr std::string_view kGradients =
+    "tensors hold no gradients: `grad(f)` makes the derivative of a function (this version has none yet)";
+constexpr std::string_view kInPlace = "values do not change in place: the name of a `var` is given a new one";
+
 constexpr std::array kNames = {
     Familiar{"True", "true", ""},
     Familiar{"False", "false", ""},
-    Familiar{"None", "", "every value is there; an option that is not wanted is left out"},
+    Familiar{"None", "", kNothing},
     Familiar{"np", "", kNoPrefix},
     Familiar{"numpy", "", kNoPrefix},
     Familiar{"jnp", "", kNoPrefix},
@@ -35,6 +40,12 @@ constexpr std::array kNames = {
     Familiar{"float64", "f64", ""},
     Familiar{"float16", "f16", ""},
     Familiar{"bfloat16", "bf16", ""},
+    Familiar{"null", "", kNothing},
+    Familiar{"nil", "", kNothing},
+    Familiar{"none", "", kNothing},
+    Familiar{"undefined", "", kNothing},
+    Familiar{"newaxis", "", "a new dim of an index is written `x[:, new]`"},
+    Familiar{"str", "", "a string holds values in braces: `\"loss {x}\"`"},
     Familiar{"float", "", "the float dtypes are f16, bf16, f32 and f64"},
     Familiar{"double", "f64", ""},
     Familiar{"half", "f16", ""},
@@ -97,6 +108,30 @@ constexpr std::array kNames = {
     Familiar{"contiguous", "", kValues},
     Familiar{"detach", "stop_gradient", ""},
     Familiar{"no_grad", "", "nothing is differentiated unless `grad` asks for it"},
+    Familiar{"backward", "", kGradients},
+    Familiar{"requires_grad", "", kGradients},
+    Familiar{"requires_grad_", "", kGradients},
+    Familiar{"zero_grad", "", kGradients},
+    Familiar{"grad", "", kGradients},
+    Familiar{"add_", "", kInPlace},
+    Familiar{"sub_", "", kInPlace},
+    Familiar{"mul_", "", kInPlace},
+    Familiar{"div_", "", kInPlace},
+    Familiar{"copy_", "", kInPlace},
+    Familiar{"zero_", "", kInPlace},
+    Familiar{"fill_", "", kInPlace},
+    Familiar{"forward", "", "a layer is called: `m(x)` is its `call`"},
+    Familiar{"eval", "", "what differs in training is a `static train: bool` of the function, or another function"},
+    Familiar{"train", "", "what differs in training is a `static train: bool` of the function, or another function"},
+    Familiar{"parameters", "", "a model is a tree: arithmetic, `map_leaves` and `fold` go over all its parameters"},
+    Familiar{"state_dict", "", "a model is a tree: `save(\"m.safetensors\", m)` writes all its parameters"},
+    Familiar{"load_state_dict", "", "a model is read with its type: `let m: Mlp = load(\"m.safetensors\")`"},
+    Familiar{"apply", "", "`map_leaves(f, m)` goes over all tensors of a tree"},
+    Familiar{"format", "", "a string holds values in braces: `\"loss {x:.3f}\"`"},
+    Familiar{"input", "", "values from outside are `param`s: `param lr: f32 = 0.1`, `--lr 0.3`"},
+    Familiar{"open", "", "files are read with `load` and written with `save`"},
+    Familiar{"read_csv", "load_csv", ""},
+    Familiar{"isinstance", "", "types are known while compiling: `x.dtype == f32`"},
     Familiar{"dim", "ndim", ""},
     Familiar{"numel", "size", ""},
     Familiar{"append", "", "sizes are fixed: join with `concat`, or set elements of `zeros([n])`"},
@@ -118,6 +153,14 @@ constexpr std::array kOptions = {
     Familiar{"reverse", "descending", ""},
     Familiar{"num_classes", "n", ""},
     Familiar{"size", "shape", ""},
+    Familiar{"min", "lo", ""},
+    Familiar{"max", "hi", ""},
+    Familiar{"requires_grad", "", kGradients},
+    Familiar{"inplace", "", "values do not change in place: leave it out"},
+    Familiar{"end", "", "every `print` writes a line; values of one line stand in one string: `\"{a} {b}\"`"},
+    Familiar{"sep", "", "values of one line stand in one string: `\"{a}, {b}\"`"},
+    Familiar{"in_dims", "in_axes", ""},
+    Familiar{"out_dims", "out_axes", ""},
     Familiar{"device", "", "an annotation says where it is made: `@gpu zeros([2])`"},
 };
 

@@ -282,7 +282,7 @@ class Lowering {
   Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
   /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
-  Val unknownName(std::string_view name, Span span, bool assigned = false);
+  Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
   std::vector<std::string> visibleNames();
 
@@ -397,10 +397,16 @@ class Lowering {
   std::string headOf(const ast::TypeExpr* t, const FnDecl& decl);
   int headMatch(const std::string& declared, const Val& v);
   std::string signatureText(const FnDecl& decl) const;
-  Val callMethod(const Val& base, const ast::Expr& member, CallArgs& args);
+  Val callMethod(const Val& base, const ast::Expr& call, CallArgs& args);
   Val callExpr(const ast::Expr& e, const Ty* expected, const Val* piped);
   Val pipe(const ast::Expr& e, const Ty* expected);
-  Val lookupCallee(const ast::Expr& name);
+  /// `call`: the call that it is the function of, to be shown as TL writes it when there is no such function.
+  Val lookupCallee(const ast::Expr& name, const ast::Expr* call = nullptr);
+  // Habits.cpp
+  bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call);
+  /// Reports `torch.zeros` and the like, where there is no such name.
+  bool foreignPrefix(const ast::Expr& member);
+  Val calledStruct(const Val& type, const CallArgs& args);
   Val settleArray(const Val& v);
   CallArgs evalArguments(const ast::Expr& e);
   /// One entry a leaf: where the signature says that it lives.

@@ -208,7 +208,20 @@ void Lowering::suggest(Diagnostics::Builder& d, std::string_view name, Span at, 
   if (!meant.empty()) d.help("did you mean `" + meant + "`?", {{at, meant}});
 }
 
-Val Lowering::unknownName(std::string_view name, Span span, bool assigned) {
+namespace {
+/// Whether the text stands alone between brackets or commas.
+bool isSubscript(const SourceManager& sources, Span span) {
+  const std::string_view text = sources.file(span.file).text();
+  const size_t before = text.substr(0, span.begin).find_last_not_of(" \n"),
+               after = text.find_first_not_of(" \n", span.end);
+  const auto is = [&](size_t i, std::string_view set) {
+    return i != std::string_view::npos && set.find(text[i]) != std::string_view::npos;
+  };
+  return is(before, "[,") && is(after, ",]");
+}
+}  // namespace
+
+Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
@@ -217,7 +230,9 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned) {
   if (assigned && !(local && local->isVar)) {
     d.help("a new name is bound with `let`, or with `var` to be assigned again",
            {{Span{span.file, span.begin, span.begin}, "let "}});
-  } else {
+  } else if ((name == "None" || name == "newaxis") && isSubscript(sources, span)) {
+    d.help("a new dim is written `new`", {{span, "new"}});
+  } else if (!call || !offerRewrite(d, *call)) {
     suggest(d, name, span, visibleNames(), familiarName(name));
   }
   return Val::none();

@@ -24,6 +24,9 @@ bool Subscripts::read() {
   if (ellipses > 1) return refuse(Code::E0205, e_.span, "an index has at most one `...`");
   int64_t spare = base_.rank() - used;
   if (spare < 0) {
+    for (const ast::Subscript& s : e_.subscripts) {  // `x[:, None]` has had its error, and no third index
+      if (s.kind == ast::Subscript::Kind::Index && s.index && l_.eval(*s.index).poison()) return false;
+    }
     return refuse(Code::E0205, e_.span,
                   number(used) + " indices for a tensor of " + number(base_.rank()) + " dims, " + ir::toString(base_));
   }
