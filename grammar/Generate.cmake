@@ -24,3 +24,13 @@ foreach(class TLLexer TLParser)
   file(WRITE ${FOLDER}/${class}.h "${lazy}")
   file(WRITE ${FOLDER}/${class}.cpp "${lazySource}")
 endforeach()
+
+# Nodes find their children by `grammar/Children.h`.
+file(READ ${FOLDER}/TLParser.cpp source)
+string(REGEX REPLACE "getRuleContext<([A-Za-z:]+)>\\(" "tenc::grammar::childOf<\\1>(*this, " source "${source}")
+string(REGEX REPLACE "getRuleContexts<([A-Za-z:]+)>\\(" "tenc::grammar::childrenOf<\\1>(*this" source "${source}")
+string(REGEX REPLACE "getToken\\(TLParser::" "tenc::grammar::tokenOf(*this, TLParser::" source "${source}")
+if(source MATCHES "getRuleContext")
+  message(FATAL_ERROR "the text generated for TLParser is not what this script expects")
+endif()
+file(WRITE ${FOLDER}/TLParser.cpp "#include \"Children.h\"\n${source}")
