@@ -68,7 +68,7 @@ class Analysis {
         // What is costly and read elsewhere too will be in memory anyway; else it is better computed together with
         // this.
         bool joins = o->role == Role::Product || o->role == Role::Reduction || v->uses.size() == 1;
-        if (o->cost < kNotCheap || (joins && o->role != Role::Single && o->role != Role::Barrier))
+        if (o->cost <= kCheapTree || (joins && o->role != Role::Single && o->role != Role::Barrier))
           n.cost = std::min(kNotCheap, n.cost + o->cost);
         if (o->role == Role::PassThrough || o->role == Role::Pointwise) n.pieces += o->pieces;
       }
