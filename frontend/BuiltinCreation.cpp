@@ -13,7 +13,9 @@ using ir::OpKind;
 namespace {
 
 ir::Value* fill(Compose& c, ir::Value* value, const Dims& shape) {
-  return c.b.makeTyped(OpKind::Fill, {value}, {{value->type.dtype, shape, {}}}, {{"shape", shape}})->result();
+  ir::Value* v = c.b.value(OpKind::Fill, {value}, {{"shape", shape}});  // refuses bytes that cannot be counted
+  v->type.place = {};
+  return v;
 }
 
 ir::Value* number(Compose& c, DType t, double v) {

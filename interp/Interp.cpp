@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <unordered_map>
 
 #include "interp/TensorOps.h"
@@ -152,7 +153,17 @@ class Frame {
     return true;
   }
 
+  /// Memory that cannot be had ends the program as it would when compiled.
   bool compute(const Op& op) {
+    try {
+      return computeInMemory(op);
+    } catch (const std::bad_alloc&) {
+      return fail(op, Code::E0320,
+                  "memory for the result of `" + std::string(op.info().mnemonic) + "` could not be had");
+    }
+  }
+
+  bool computeInMemory(const Op& op) {
     Values in = takeAll(op);
     if (op.has(Trait::Library)) {
       Values made;
@@ -200,7 +211,13 @@ class Frame {
     int64_t lo = at(get(op, 0), 0).i, hi = at(get(op, 1), 0).i, step = at(get(op, 2), 0).i;
     Values carried = takeAll(op, 3);
     const Region& body = *op.regions[0];
-    for (int64_t i = lo; step > 0 ? i < hi : i > hi; i = wrappingSum(i, step)) {
+    // Counted, because the last sum may be beyond the largest integer.
+    const bool up = step > 0;
+    const uint64_t way = up ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo)
+                            : static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi);
+    const uint64_t stride = up ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+    uint64_t trips = (up ? lo < hi : lo > hi) ? (stride == 0 ? 1 : (way - 1) / stride + 1) : 0;
+    for (int64_t i = lo; trips > 0; i = wrappingSum(i, step), --trips) {
       carried.insert(carried.begin(), scalar(DType::I64, {0, i}));
       bind(body, std::move(carried));
       carried = region(body);

@@ -237,6 +237,7 @@ class CpuBackend : public Backend {
   /// where contraction is allowed.
   Level level(const Kernel& k, double runs) const {
     if (options_.contract) return Level::Full;
+    if (k.stages.size() > kMostStages) return Level::Quick;
     return options_.level.value_or(levelFor(expectedWork(k) * runs));
   }
 
