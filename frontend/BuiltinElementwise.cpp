@@ -15,6 +15,8 @@ std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, 
   }
   bool adopts = std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.adopts; });
   bool integers = std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.is(Val::Kind::Int); });
+  if (integers && !std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.foldsExactly(); }))
+    return std::nullopt;
   if (integers) {
     Int a = operands[0].integer, b = operands.size() > 1 ? operands[1].integer : 0;
     switch (op) {

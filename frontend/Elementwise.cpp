@@ -215,6 +215,8 @@ namespace {
 /// Compile-time integers stay compile-time through these, so that they may stand in shapes.
 std::optional<Val> foldUnary(OpKind kind, const std::vector<Val>& operands, Span span) {
   const Val& a = operands[0];
+  if (!std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.foldsExactly(); }))
+    return std::nullopt;
   if (operands.size() == 1 && a.isNumber()) {
     Val r = a;
     r.span = span;

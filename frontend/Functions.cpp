@@ -168,6 +168,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
         return fail(Code::E0111, matched[i] ? matched[i]->span : args.span,
                     "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known while compiling");
       }
+      if (v.is(Kind::Int)) v.adopts = true;  // as a dim or a param
       continue;
     }
     if (v.is(Kind::Int) && (v.adopts || paramIsStatic(decl, p))) {

@@ -29,6 +29,19 @@ std::optional<Int> power(Int base, Int exponent) {
   return r;
 }
 
+/// An integer as the low bits of `to`.
+int64_t wrapped(Int i, ir::DType to) {
+  const int unused = 64 - 8 * ir::byteSize(to);
+  const auto bits = static_cast<uint64_t>(static_cast<unsigned __int128>(i)) << unused;
+  return ir::isSigned(to) ? static_cast<int64_t>(bits) >> unused : static_cast<int64_t>(bits >> unused);
+}
+
+/// The number that the low bits of `i` are in `to`.
+Int fitted(Int i, ir::DType to) {
+  const int64_t bits = wrapped(i, to);
+  return ir::isSigned(to) ? Int{bits} : Int{static_cast<uint64_t>(bits)};
+}
+
 double rounded(double v, ir::DType t) { return t == ir::DType::F32 ? static_cast<double>(static_cast<float>(v)) : v; }
 
 double asDouble(const Val& v) { return v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real; }
@@ -59,6 +72,13 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
   const bool adopts = a.adopts && b2.adopts;
   if (a.is(Val::Kind::Int) && b2.is(Val::Kind::Int)) {
     const Int x = a.integer, y = b2.integer;
+    const Val* typed = !a.adopts ? &a : !b2.adopts ? &b2 : nullptr;
+    if (typed) {  // what does not fit the typed one, or is of another type, is for the caller to refuse
+      const Val& other = typed == &a ? b2 : a;
+      if (other.adopts ? fitted(other.integer, typed->dtype) != other.integer : other.dtype != typed->dtype) {
+        return std::nullopt;
+      }
+    }
     if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
     Int r = 0;
     if (op == "+")
@@ -73,6 +93,7 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
     } else if (op == "**") {
       if (y < 0) return fail(Code::E0212, span, "an integer to a negative power; write one of them as a float");
       auto p = power(x, y);
+      if (!p && typed) return std::nullopt;  // computed when it runs, wrapping
       if (!p) return fail(Code::E0212, span, "the result does not fit in i64");
       r = *p;
     } else if (op == "/") {
@@ -82,9 +103,13 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
     } else {
       return std::nullopt;
     }
-    const bool tooLarge = adopts ? r > kMost : r > std::numeric_limits<int64_t>::max();
-    if (r < kLeast || tooLarge) return fail(Code::E0212, span, toString(r) + " does not fit in i64");
-    return Val::ofInt(r, span, adopts);
+    if (typed) {  // wraps, as at run time
+      Val v = Val::ofInt(fitted(r, typed->dtype), span, false);
+      v.dtype = typed->dtype;
+      return v;
+    }
+    if (r < kLeast || r > kMost) return fail(Code::E0212, span, toString(r) + " does not fit in i64");
+    return Val::ofInt(r, span);
   }
   // A typed operand decides: i64 with a typed f32 is for the caller to refuse.
   ir::DType type = ir::DType::F32;
@@ -264,20 +289,10 @@ Int saturated(double v) {
 }  // namespace
 
 namespace {
-/// An integer as the low bits of `to`.
-int64_t wrapped(Int i, ir::DType to) {
-  const int unused = 64 - 8 * ir::byteSize(to);
-  const auto bits = static_cast<uint64_t>(static_cast<unsigned __int128>(i)) << unused;
-  return ir::isSigned(to) ? static_cast<int64_t>(bits) >> unused : static_cast<int64_t>(bits >> unused);
-}
-
 /// The integers in an array of literals wrapped, so that they fit.
 Val wrappedArray(Val v, ir::DType to) {
   for (Val& e : v.elems) e = wrappedArray(std::move(e), to);
-  if (v.is(Val::Kind::Int)) {
-    const int64_t i = wrapped(v.integer, to);
-    v.integer = ir::isSigned(to) ? Int{i} : Int{static_cast<uint64_t>(i)};
-  }
+  if (v.is(Val::Kind::Int)) v.integer = fitted(v.integer, to);
   return v;
 }
 }  // namespace

@@ -1,5 +1,6 @@
 // What names and expressions mean while a function is lowered: compile-time values, tensors, trees, functions, types.
 #pragma once
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +16,8 @@ struct Val;
 struct Unit;
 struct Ty;
 
-/// Compile-time integers are exact; results that leave i64 (u64 for literals that adopt u64) are E0212.
+/// Compile-time integers are exact; results that leave i64 (u64 for literals that adopt u64) are E0212. Those of a type
+/// of their own, `max_value(i32)`, keep it and wrap.
 using Int = __int128;
 
 /// A declared struct, and the unit (script or module) in whose scope its field types are read.
@@ -103,6 +105,10 @@ struct Val {
 
   static Val none() { return {}; }  ///< poison
   static Val unit(Span s = {});
+  /// Whether integer arithmetic on it may be done exactly: what has a narrower type, or may wrap, is left to the run.
+  bool foldsExactly() const {
+    return !is(Kind::Int) || adopts || (dtype == ir::DType::I64 && integer != std::numeric_limits<int64_t>::min());
+  }
   static Val ofInt(Int v, Span s = {}, bool adopts = true);
   static Val ofFloat(double v, Span s = {}, bool adopts = true);
   static Val ofBool(bool v, Span s = {});
