@@ -242,6 +242,12 @@ void Lowering::visibleVars(const std::set<std::string>& names, Boundary& into) {
   }
 }
 
+std::string Lowering::decisionKey(Span condition) {
+  const std::string key = std::string(sources.file(condition.file).name()) + ":" + std::to_string(condition.begin) +
+                          " in " + frame().signature;
+  return key + " #" + std::to_string(++decisions_[key]);
+}
+
 Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected) {
   if (which >= e.args.size()) {  // the else, or nothing
     if (e.blocks.size() > e.args.size()) return lowerBlock(e.blocks.back(), &tail, expected);
@@ -282,11 +288,31 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
     f.value = Val::none();
     return f;
   }
+  const bool onDevices = comparesDevices(condition.tensor);
+  const std::string key = onDevices ? decisionKey(e.args[which]->span) : "";
+  if (const auto decided = options.decisions.find(key); onDevices && decided != options.decisions.end()) {
+    const bool taken = decided->second;
+    at(e.args[which]->span);
+    b().makeTyped(OpKind::DecidedBranch, {condition.tensor}, {}, {{"key", key}, {"taken", taken}});
+    for (size_t i = taken ? which + 1 : which; i < e.blocks.size(); ++i) {
+      if (taken || i == which) checkNames(e.blocks[i]);
+    }
+    if (taken) return lowerBlock(e.blocks[which], &tail, expected);
+    return lowerIf(e, which + 1, tail, expected);
+  }
+  struct Undecided {
+    Lowering& l;
+    const std::string& key;
+    const size_t errors;
+    ~Undecided() {
+      if (!key.empty() && l.diags.errors() > errors) l.out.undecided.push_back(key);
+    }
+  } undecided{*this, key, diags.errors()};
   struct Guard {
     int& depth;
     int by;
     ~Guard() { depth -= by; }
-  } guard{deviceConditions_, comparesDevices(condition.tensor) ? 1 : 0};
+  } guard{deviceConditions_, onDevices ? 1 : 0};
   guard.depth += guard.by;
   if (!exits.any()) {
     Boundary local;

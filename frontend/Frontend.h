@@ -45,6 +45,8 @@ struct Options {
   std::vector<std::string> importPaths;               ///< folders for modules; std/ is built in
   bool session = false;                               ///< an entry of the REPL: see Lowered::kept
   std::vector<SessionInput> inputs;                   ///< parameters of `main`
+  /// Conditions on devices that placement has decided, by the key of their `if`: only the branch taken is lowered.
+  std::map<std::string, bool> decisions;
 };
 
 struct Lowered {
@@ -57,6 +59,8 @@ struct Lowered {
   /// too. `text` makes the value again: an expression in which `$k` stands for result k of `main`.
   struct Kept { std::string name; bool isVar = false; std::string text, type; };
   std::vector<Kept> kept;
+  /// The keys of `if`s on devices both of whose branches cannot be lowered: one has errors, or their types differ.
+  std::vector<std::string> undecided;
 };
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options);
 

@@ -486,6 +486,9 @@ class Lowering {
   /// Resolves the names of code that is not compiled (E0102).
   void checkNames(const ast::Block& block);
   /// `if` as a statement.
+  /// What tells an `if` on devices from others, in each instance of a function.
+  std::string decisionKey(Span condition);
+  std::map<std::string, int> decisions_;  ///< how often each has been met: unrolled loops come again
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
   /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
   /// value, in every branch that comes to it.

@@ -123,7 +123,8 @@ class Frame {
       case OpKind::CheckPlace:
       case OpKind::SamePlace:
       case OpKind::Transfer: define(op.result(), take(op, 0)); return true;
-      case OpKind::OnePlace: return true;
+      case OpKind::OnePlace:
+      case OpKind::DecidedBranch: return true;
       case OpKind::DeviceEq: return deviceEq(op);
       case OpKind::Print: return print(op);
       case OpKind::Assert: return assertion(op);

@@ -81,13 +81,18 @@ class Analysis {
 
   /// Whether update_slice writes into the memory of operand 0 rather than making a new tensor in pieces.
   bool updatesInPlace(const Op& op) {
-    for (int64_t s : op.intsAttr("steps")) {
-      if (s != 1) return true;
-    }
     const Value* old = op.operand(0);
-    if (old->uses.size() != 1) return false;
     const Node* n = nodeOf(old);
+    // Of an enclosing region only what is in memory can be written to.
+    if (!n && old->op && roleOf(*old->op) == Role::PassThrough) return isStrided(op);
+    if (isStrided(op)) return true;
+    if (old->uses.size() != 1) return false;
     return !n || n->role == Role::Single || n->role == Role::Update || n->role == Role::Barrier;
+  }
+
+  static bool isStrided(const Op& op) {
+    const auto& steps = op.intsAttr("steps");
+    return std::any_of(steps.begin(), steps.end(), [](int64_t s) { return s != 1; });
   }
 
   void materialise(const Value* v) {
@@ -171,7 +176,8 @@ class Analysis {
         for (size_t i = 0; i < inner->operandCount(); ++i) {
           const Value* v = inner->operand(i);
           bool gathered = inner->has(Trait::Gathers);
-          if (role == Role::Barrier || role == Role::Single || (role == Role::Update && i == 0)) {
+          const bool updates = role == Role::Update || (inner->kind == OpKind::UpdateSlice && isStrided(*inner));
+          if (role == Role::Barrier || role == Role::Single || (updates && i == 0)) {
             materialise(v);
           } else if (needsUnitStride(*inner, i)) {
             unitView(v);

@@ -1,5 +1,7 @@
 // Every pass of the compiler; each is in a file of its name. A pass is a function on a module; most report nothing.
 #pragma once
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,11 +12,15 @@
 
 namespace tenc::passes {
 
+/// What conditions on devices are found to be, by the key of their `if`; nothing where calls differ, or a run decides.
+using BranchDecisions = std::map<std::string, std::optional<bool>>;
+
 struct Context {
   Diagnostics* diags = nullptr;
   const SourceManager* sources = nullptr;
   ir::DeviceTable machine;           ///< the devices that are there
   std::string debug;                 ///< --debug=pass: print why rewrites are declined
+  BranchDecisions* decisions = nullptr;  ///< placement fills it in, when it is given
   bool fuse = true;                  ///< --no-fuse: one kernel an op, for differential tests
   std::string fp = "strict";         ///< strict, contract, fast
 };

@@ -144,6 +144,27 @@ void markLive(Instance& instance, std::map<const Instance*, bool>& live) {
     if (callee) markLive(*callee, live);
 }
 
+/// Whether every branch that was lowered alone is the one that is taken, in all calls; notes for the caller which are.
+bool checkDecisions(Shared& shared, const std::map<const Instance*, bool>& live) {
+  bool right = true;
+  for (const Instance& instance : shared.instances) {
+    if (const auto found = live.find(&instance); found == live.end() || !found->second) continue;
+    // A function that nobody calls is somewhere by default: that decides nothing.
+    if (instance.isRoot && instance.func->name != instance.func->signature) continue;
+    for (const auto& [op, taken] : instance.decided) {
+      if (shared.context.decisions) {
+        const auto [known, isNew] = shared.context.decisions->try_emplace(op->stringAttr("key"), taken);
+        if (known->second != taken) known->second.reset();
+      }
+      if (taken == op->boolAttr("taken")) continue;
+      right = false;
+      shared.context.diags->report(Code::E0209, shared.module.span(op->loc),
+                                   "which branch is taken differs from call to call, and so does their type");
+    }
+  }
+  return right;
+}
+
 }  // namespace
 }  // namespace placing
 
@@ -159,7 +180,8 @@ bool place(ir::Module& m, Context& c) {
     if (i.isRoot) markLive(i, live);
   for (Instance& i : shared.instances)
     if (!live[&i]) i.errors.clear();
-  if (!report(shared)) return false;
+  const bool asDecided = checkDecisions(shared, live);
+  if (!report(shared) || !asDecided) return false;
 
   for (Instance& i : shared.instances)
     if (live[&i]) rewrite(shared, i);

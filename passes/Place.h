@@ -88,6 +88,7 @@ struct Instance {
   std::unordered_map<const ir::Op*, Instance*> callees;
   std::unordered_map<const ir::Op*, bool> taken;  ///< the branch of an `if` decided by device comparisons
   std::unordered_map<const ir::Op*, std::vector<std::string>> printed;  ///< where the operands of print and assert live
+  std::unordered_map<const ir::Op*, std::optional<bool>> decided;  ///< conditions of `decided_branch` ops
   std::unordered_map<const ir::Op*, std::vector<Diagnostic>> errors;
 };
 

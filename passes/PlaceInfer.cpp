@@ -192,6 +192,7 @@ void Inference::visit(Op& op) {
     case OpKind::CheckPlace: return checkPlace(op);
     case OpKind::SamePlace: return samePlace(op);
     case OpKind::OnePlace: return onePlace(op);
+    case OpKind::DecidedBranch: return decidedBranch(op);
     case OpKind::DeviceEq: return deviceEq(op);
     case OpKind::Transfer: return transfer(op);
     case OpKind::For: return loop(op, 3, 1);
@@ -319,6 +320,12 @@ void Inference::samePlace(Op& op) {
   }
   set(op.result(), result, why, from, &op).scope = scope;
   info(op.result()).constant = info(fresh).constant;
+}
+
+void Inference::decidedBranch(Op& op) {
+  const Value* condition = op.operand(0);
+  const bool follows = info(condition).constant && followsFromDevices(condition);
+  in_.decided[&op] = follows ? info(condition).constant : std::nullopt;
 }
 
 void Inference::onePlace(Op& op) {

@@ -95,6 +95,8 @@ class Inference {
   void checkPlace(Op& op);
   void samePlace(Op& op);
   void onePlace(Op& op);
+  /// Notes what the condition of a branch that was lowered alone is here.
+  void decidedBranch(Op& op);
   static std::string variableName(const Op& op, const Value* old);
   void deviceEq(Op& op);
 

@@ -131,8 +131,16 @@ Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std:
           (d.label.empty() ? "" : ", ") + nameOf(firsts[i].value, uses[i], otherwise) + " on " + firsts[i].device;
     }
   }
-  for (size_t i = 0; i < firsts.size(); ++i)
-    provenance(d, firsts[i].value, firsts[i].device, nameOf(firsts[i].value, uses[i], "this value"));
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    const std::string who = nameOf(firsts[i].value, uses[i], "this value");
+    const auto needs = instance_.needs.find(&op);
+    const bool known = needs != instance_.needs.end() && firsts[i].number < needs->second.size();
+    const ir::Op* entered = known ? needs->second[firsts[i].number].entry : nullptr;
+    if (entered)
+      d.notes.push_back({spanOf(*entered), who + " is on " + firsts[i].device + ": it enters this block"});
+    else
+      provenance(d, firsts[i].value, firsts[i].device, who);
+  }
 
   // The variable of `v += x` keeps its device.
   std::vector<Choice> choices;

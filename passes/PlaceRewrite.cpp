@@ -44,7 +44,8 @@ class Rewrite {
       case OpKind::To:
       case OpKind::CheckPlace:
       case OpKind::SamePlace: return replace(op, op.operand(0));
-      case OpKind::OnePlace: return op.erase();
+      case OpKind::OnePlace:
+      case OpKind::DecidedBranch: return op.erase();
       case OpKind::DeviceEq: return replaceByBool(op, *in_.info[op.result()].constant);
       case OpKind::If: {
         auto taken = in_.taken.find(&op);

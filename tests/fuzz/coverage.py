@@ -16,7 +16,8 @@ import tempfile
 from generate import MODULE, Program
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals", "transfer", "check_place", "device_eq"}
+ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals", "transfer", "check_place", "device_eq",
+             "decided_branch"}
 
 
 def main():

@@ -236,7 +236,9 @@ frontend::Options Session::frontendOptions() {
 frontend::Lowered Session::lower(const ast::File& file, const frontend::Options& options) {
   const Timings::Scope scope(timings_, "lower");
   script_ = file.source;
+  const Diagnostics before = diags_;
   frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
+  if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
   if (!lowered.module && diags_.ok()) internal_ = {"lower", "no module and no diagnostic", ""};
   return lowered;
 }

@@ -179,6 +179,10 @@ class Session {
  private:
   /// --provoke: true when the stage has to fail; may not return.
   bool provoked(std::string_view stage);
+  /// Lowers again with the branches of `if`s on devices that placement takes, where both cannot be lowered; `lowered` and
+  /// the diagnostics stay as they are when calls do not agree on one.
+  void decideBranches(const ast::File& file, const frontend::Options& options, const Diagnostics& before,
+                      frontend::Lowered& lowered);
   codegen::Backend& backend();
   codegen::cpu::CacheOptions cacheOptions();
   passes::Context context();
