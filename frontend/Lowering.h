@@ -425,7 +425,8 @@ class Lowering {
   Val evalName(const ast::Expr& e);
   Val evalMember(const ast::Expr& e);
   Val evalIndex(const ast::Expr& e);
-  Val evalStruct(const ast::Expr& e);
+  /// Dtypes that `expected`, the declared type, gives and the literal does not are taken from there.
+  Val evalStruct(const ast::Expr& e, const Ty* expected = nullptr);
   Val evalArray(const ast::Expr& e, const Ty* expected);
   Val evalUnary(const ast::Expr& e, const Ty* expected);
   Val evalBinary(const ast::Expr& e, const Ty* expected);
