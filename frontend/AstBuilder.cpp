@@ -143,8 +143,10 @@ void AstBuilder::checkPlace(Stmt& s) {
     case Kind::Break:
     case Kind::Continue:
       if (!place_.loop) {
-        r_.report(Code::E0108, s.span,
-                  std::string("`") + (s.kind == Kind::Break ? "break" : "continue") + "` outside a loop");
+        if (!r_.blockLost()) {
+          r_.report(Code::E0108, s.span,
+                    std::string("`") + (s.kind == Kind::Break ? "break" : "continue") + "` outside a loop");
+        }
         s.kind = Kind::Error;
       }
       word = "a jump";
@@ -152,7 +154,7 @@ void AstBuilder::checkPlace(Stmt& s) {
       break;
     case Kind::Return:
       if (!place_.function) {
-        r_.report(Code::E0108, s.span, "`return` outside a function");
+        if (!r_.blockLost()) r_.report(Code::E0108, s.span, "`return` outside a function");
         s.kind = Kind::Error;
       }
       return;

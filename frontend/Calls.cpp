@@ -366,7 +366,7 @@ bool Lowering::matchArguments(const FnDecl& decl, const CallArgs& args, std::vec
       if (i == params.size()) {
         wrong(a.span, "`" + decl.stmt->name.text + "` takes " + std::to_string(params.size()) +
                           (params.size() == 1 ? " argument, but " : " arguments, but ") +
-                          std::to_string(args.args.size()) + " are given");
+                          std::to_string(args.args.size()) + (args.args.size() == 1 ? " is given" : " are given"));
         continue;
       }
     } else {
@@ -404,7 +404,7 @@ Val Lowering::callLambda(const FnValue& f, CallArgs& args) {
     return fail(Code::E0204, args.span,
                 "the lambda takes " + std::to_string(e.params.size()) +
                     (e.params.size() == 1 ? " argument, but " : " arguments, but ") + std::to_string(args.args.size()) +
-                    " are given");
+                    (args.args.size() == 1 ? " is given" : " are given"));
   }
   auto own = std::make_unique<Frame>();
   own->unit = f.unit;

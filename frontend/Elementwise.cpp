@@ -20,7 +20,7 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
     if (!ownDType(v)) {
       auto d = error(Code::E0203, v.span.valid() ? v.span : span,
                      "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
-      if (opName == "+" && (v.is(Val::Kind::String) || v.is(Val::Kind::Format)))
+      if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format)))
         d.help("texts and numbers are put together by holes: `\"loss: {x}\"`");
       return std::nullopt;
     }

@@ -67,7 +67,7 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Member: v = evalMember(e); break;
     case ExprKind::Call: v = callExpr(e, expected, nullptr); break;
     case ExprKind::Index: v = evalIndex(e); break;
-    case ExprKind::Struct: v = evalStruct(e); break;
+    case ExprKind::Struct: v = evalStruct(e, expected); break;
     case ExprKind::If: v = evalIf(e, expected); break;
     case ExprKind::Block: v = evalBlockExpr(e, expected); break;
     case ExprKind::Lambda: v = evalLambda(e); break;
@@ -319,7 +319,7 @@ Val Lowering::evalIndex(const ast::Expr& e) {
   }
 }
 
-Val Lowering::evalStruct(const ast::Expr& e) {
+Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
   const ast::Expr* callee = e.args[0].get();
   const ast::Expr* given = nullptr;
   if (callee->kind == ExprKind::Index) {
@@ -362,6 +362,11 @@ Val Lowering::evalStruct(const ast::Expr& e) {
       if (v.is(Kind::Float) || v.is(Kind::Bool) || v.is(Kind::String) || v.is(Kind::Format))
         return fail(Code::E0203, s.span, "a type argument is a dim, a dtype, a device or a type, not " + describe(v));
       g.bound[decl.stmt->generics[i].name.text] = v;
+    }
+  }
+  if (expected && expected->kind == Ty::Kind::Struct && expected->info && expected->info->decl == &decl) {
+    for (const auto& [generic, arg] : expected->info->args) {
+      if (arg.is(Kind::DType)) g.bound.emplace(generic, arg);
     }
   }
   std::vector<Val> fields(declared.size());

@@ -106,7 +106,7 @@ void Lowering::leaveBody(const BodyState& s) {
 
 Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
   const ast::Stmt& s = *decl.stmt;
-  called_.insert(&decl);
+  named_.insert(&decl);
   std::vector<const CallArg*> matched;
   if (!matchArguments(decl, args, matched)) return Val::none();
   for (const CallArg& a : args.args) {
@@ -185,6 +185,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
   }
   std::vector<Span> written;
   for (const CallArg* a : matched) written.push_back(a ? a->span : Span{});
+  called_.insert(&decl);
   return instantiate(decl, values, g, args.span, written);
 }
 

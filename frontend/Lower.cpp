@@ -230,7 +230,22 @@ void Lowering::run(const ast::File& file) {
     if (statement->kind == StmtKind::Test && options.tests) lowerCase(*statement, false, number++);
     if (statement->kind == StmtKind::Bench && options.benches) lowerCase(*statement, true, number++);
   }
+  checkUnseen(unit);
   if (options.checkUncalled) checkUncalled(unit);
+}
+
+void Lowering::checkUnseen(const Unit& unit) {
+  for (const auto& [name, list] : unit.functions) {
+    for (const FnDecl& decl : list) {
+      if (!named_.contains(&decl) || called_.contains(&decl)) continue;
+      auto own = std::make_unique<Frame>();
+      own->unit = decl.unit;
+      own->scopes.emplace_back();
+      frames_.push_back(std::move(own));
+      checkNames(*decl.stmt);
+      frames_.pop_back();
+    }
+  }
 }
 
 void Lowering::checkDefaultDevice(const Unit& unit) {

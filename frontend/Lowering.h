@@ -60,6 +60,8 @@ class BoundArgs {
 };
 
 /// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
+struct TreeVisitor;
+
 struct Unit {
   std::string name;  ///< "" for the script, "nn" for a module
   uint32_t source = 0;
@@ -377,6 +379,9 @@ class Lowering {
   struct Boundary;
   std::unordered_map<std::string, std::unique_ptr<Instance>> instances_;
   std::set<const FnDecl*> called_;
+  std::set<const FnDecl*> named_;  ///< also where a wrong argument kept the body from being checked
+  /// The names in the bodies of functions that were called with wrong arguments only: all else depends on those.
+  void checkUnseen(const Unit& unit);
   std::string keyOf(const Val& v);
   Val callOverloads(const FnValue& f, CallArgs& args);
   Val callDecl(const FnDecl& decl, CallArgs& args);
@@ -425,7 +430,8 @@ class Lowering {
   Val evalName(const ast::Expr& e);
   Val evalMember(const ast::Expr& e);
   Val evalIndex(const ast::Expr& e);
-  Val evalStruct(const ast::Expr& e);
+  /// Dtypes that `expected`, the declared type, gives and the literal does not are taken from there.
+  Val evalStruct(const ast::Expr& e, const Ty* expected = nullptr);
   Val evalArray(const ast::Expr& e, const Ty* expected);
   Val evalUnary(const ast::Expr& e, const Ty* expected);
   Val evalBinary(const ast::Expr& e, const Ty* expected);
@@ -485,6 +491,9 @@ class Lowering {
   Flow atBoundary(Flow f, const Tail& tail, const Ty* expected);
   /// Resolves the names of code that is not compiled (E0102).
   void checkNames(const ast::Block& block);
+  void checkNames(const ast::Stmt& fn);
+  /// Reports names that are neither in scope nor in `bound`, which outlives it.
+  TreeVisitor usedNames(const std::set<std::string>& bound);
   /// `if` as a statement.
   /// What tells an `if` on devices from others, in each instance of a function.
   std::string decisionKey(Span condition);

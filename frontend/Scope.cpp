@@ -245,26 +245,53 @@ void Lowering::pop() {
   frame().scopes.pop_back();
 }
 
-void Lowering::checkNames(const ast::Block& block) {
-  std::set<std::string> bound;
-  std::function<void(const ast::Pattern&)> add = [&](const ast::Pattern& p) {
-    if (!p.isTuple) bound.insert(p.name.text);
+namespace {
+/// The names that code binds: of patterns, of lambdas' parameters, of dims and types in annotations.
+struct BoundNames {
+  std::set<std::string> names;
+
+  void add(const ast::Pattern& p) {
+    if (!p.isTuple) names.insert(p.name.text);
     for (const ast::Pattern& e : p.elements) add(e);
-  };
-  std::function<void(const ast::TypeExpr&)> addType = [&](const ast::TypeExpr& t) {
-    if (t.path.size() == 1) bound.insert(t.path[0].text);
-    for (const auto& a : t.args) addType(*a);
-  };
-  TreeVisitor declared;
-  declared.onStatement = [&](const ast::Stmt& s) {
-    add(s.pattern);
-    if (s.type) addType(*s.type);
-  };
-  declared.onExpression = [&](const ast::Expr& e) {
-    for (const auto& p : e.params) add(p.pattern);
-    return true;
-  };
-  declared.visit(block);
+  }
+  void add(const ast::TypeExpr& t) {
+    if (t.path.size() == 1) names.insert(t.path[0].text);
+    for (const auto& a : t.args) add(*a);
+  }
+  template <class Tree>
+  void addOf(const Tree& tree) {
+    TreeVisitor declared;
+    declared.onStatement = [&](const ast::Stmt& s) {
+      add(s.pattern);
+      if (s.type) add(*s.type);
+    };
+    declared.onExpression = [&](const ast::Expr& e) {
+      for (const auto& p : e.params) add(p.pattern);
+      return true;
+    };
+    declared.visit(tree);
+  }
+};
+}  // namespace
+
+void Lowering::checkNames(const ast::Block& block) {
+  BoundNames bound;
+  bound.addOf(block);
+  usedNames(bound.names).visit(block);
+}
+
+void Lowering::checkNames(const ast::Stmt& fn) {
+  BoundNames bound;
+  for (const ast::Generic& g : fn.generics) bound.names.insert(g.name.text);
+  for (const ast::FnParam& p : fn.params) {
+    bound.names.insert(p.name.text);
+    if (p.type) bound.add(*p.type);
+  }
+  bound.addOf(fn);
+  usedNames(bound.names).visit(fn);
+}
+
+TreeVisitor Lowering::usedNames(const std::set<std::string>& bound) {
   TreeVisitor used;
   used.onExpression = [&](const ast::Expr& e) {
     if (e.kind == ast::Expr::Kind::Name && e.text != "_" && !bound.count(e.text) && !nameExists(e.text)) {
@@ -272,7 +299,7 @@ void Lowering::checkNames(const ast::Block& block) {
     }
     return true;
   };
-  used.visit(block);
+  return used;
 }
 
 Val Lowering::constantOf(const Unit& unit, const ast::Stmt& decl) {

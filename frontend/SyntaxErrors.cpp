@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "frontend/SyntaxHelp.h"
 #include "grammar/TLParser.h"
 
 namespace tenc::frontend {
@@ -63,6 +64,7 @@ constexpr std::array kForeign = {
     Foreign{"foreach", "a loop is written `for x in xs { ... }`", "for"},
     Foreign{"pub", "everything in a module is visible: leave `pub` out", ""},
     Foreign{"from", "names are imported with `import module: name`", ""},
+    Foreign{"impl", "a method stands beside the struct: `fn call(m: Net, x: f32[N]) = ...`", ""},
     Foreign{"as", "a conversion is written `f64(x)`; an import keeps its name", ""},
     Foreign{"use", "a module is imported with `import`", "import"},
     Foreign{"is", "values are compared with `==`", "=="},
@@ -80,11 +82,6 @@ constexpr std::array kForeign = {
 };
 
 bool isEnd(const Token& t) { return t.getType() == T::NL || t.getType() == Token::EOF; }
-
-bool isKeyword(const Token& t) {
-  const std::string s = t.getText();
-  return t.getType() != T::NAME && !s.empty() && s.front() >= 'a' && s.front() <= 'z' && t.getType() != T::DEVICE_LIT;
-}
 
 std::string found(const Token& t) {
   if (t.getType() == Token::EOF) return "the end of the file";
@@ -129,10 +126,6 @@ bool onlyEnds(const antlr4::misc::IntervalSet& set) {
   return true;
 }
 
-bool startsStatement(const Token* before) {
-  return !before || before->getType() == T::NL || before->getType() == T::LBRACE;
-}
-
 /// What may stand here, in words; empty when the list would help nobody.
 std::string expectation(T& parser, const Token* before) {
   const antlr4::misc::IntervalSet set = parser.getExpectedTokens();
@@ -169,91 +162,6 @@ const Foreign* foreign(const Token& t) {
   return f == kForeign.end() ? nullptr : &*f;
 }
 
-/// Help that depends on the two tokens around the error.
-void addHelp(Diagnostics::Builder& d, T& parser, const Token& at, const Token* before, const SyntaxReporter& r) {
-  const bool statementStart = startsStatement(before);
-  const Token* after = at.getType() == Token::EOF ? nullptr : parser.getTokenStream()->LT(2);
-  auto next = [&](size_t type) { return after && after->getType() == type; };
-  auto prior = [&](size_t type) { return before && before->getType() == type; };
-  if (prior(T::DOT) && before->getTokenIndex() > 0 &&
-      parser.getTokenStream()->get(before->getTokenIndex() - 1)->getType() == T::INT) {
-    d.help("a number ends with a digit: `1.0`");
-    return;
-  }
-  switch (at.getType()) {
-    case T::SLASHSLASH:
-      if (statementStart) d.help("a comment starts with `#`", {{r.span(at), "#"}});
-      break;
-    case T::MINUS:
-      if (statementStart) {
-        d.help("no statement starts with `-`: put the operator at the end of the line before, or write `(-x)`");
-      }
-      break;
-    case T::PLUS:
-      if (prior(T::PLUS)) {
-        d.help("one is added with `x += 1`");
-        break;
-      }
-      [[fallthrough]];
-    case T::STAR:
-    case T::SLASH:
-    case T::PERCENT:
-    case T::STARSTAR:
-    case T::AND:
-    case T::OR:
-      if (statementStart) {
-        d.help("an operator at the start of a line does not continue it: put it at the end of the line before");
-      }
-      break;
-    case T::COLON:
-      if (before && isKeyword(*before))
-        d.help("`" + before->getText() + "` is a reserved word");
-      else if (next(T::NL) || next(Token::EOF))
-        d.help("a block is written `{ ... }`");
-      else if (next(T::ASSIGN))
-        d.help("a name is bound with `let x = ...`");
-      break;
-    case T::ASSIGN:
-      if (prior(T::NAME) && parser.getExpectedTokens().contains(static_cast<size_t>(T::RPAREN))) {
-        d.help("an argument is named with a colon", {{r.span(at), ": "}});
-      } else if (next(T::GT)) {
-        d.help("a lambda is written `|x| x + 1`");
-      } else if (prior(T::EQ) || prior(T::ASSIGN)) {
-        d.help("equality is `==`");
-      } else if (parser.getExpectedTokens().contains(static_cast<size_t>(T::LBRACE))) {
-        d.help("equality is `==`", {{r.span(at), "=="}});
-      }
-      break;
-    case T::DOTS:
-      if (const auto set = parser.getExpectedTokens(); prior(T::LBRACK) || set.contains(static_cast<size_t>(T::RBRACK))) {
-        d.help("a slice is written `x[a : b]`; `a..b` is the range of a `for`", {{r.span(at), ":"}});
-      }
-      break;
-    case T::EQ:
-      if (parser.getExpectedTokens().contains(static_cast<size_t>(T::ASSIGN)))
-        d.help("a value is bound with `=`", {{r.span(at), "="}});
-      break;
-    case T::BARBAR: d.help("TL has `or`", {{r.span(at), "or"}}); break;
-    case T::DOT:
-      if (next(T::INT)) d.help("a number starts with a digit: `0.5`");
-      break;
-    case T::IF: d.help("a choice is written `if c { a } else { b }`"); break;
-    case T::LBRACE:
-      if (prior(T::RPAREN)) d.help("a struct literal in a condition needs parentheses");
-      break;
-    default:
-      if (const auto set = parser.getExpectedTokens();
-          set.contains(static_cast<size_t>(T::AT)) && !set.contains(static_cast<size_t>(T::NAME))) {
-        d.help("an annotation stands before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`");
-      }
-      if (isKeyword(at) && parser.getExpectedTokens().contains(static_cast<size_t>(T::NAME)) &&
-          !parser.getExpectedTokens().contains(static_cast<size_t>(T::INT)))
-        d.help("`" + at.getText() + "` is a reserved word: choose another name");
-      if (prior(T::NAME) && before->getText() == "print") { d.help("`print` is called like a function: `print(x)`"); }
-      break;
-  }
-}
-
 }  // namespace
 
 void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size_t, size_t, const std::string&,
@@ -269,7 +177,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
   if (before) reporter_.mark(reporter_.span(*before).begin);
   if (consequence) return reporter_.mark(span.begin);
 
-  const Token* first = before;  // of the statement
+  const Token* first = before;
   while (first && first->getTokenIndex() > 0) {
     const Token* t = parser.getTokenStream()->get(first->getTokenIndex() - 1);
     if (isEnd(*t) || t->getType() == T::LBRACE || t->getType() == T::RBRACE) break;
@@ -279,11 +187,18 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     const Foreign* f = t ? foreign(*t) : nullptr;
     if (!f) continue;
     auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->word) + "` is not a word of TL");
+    reporter_.mark(span.begin);
+    if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
+    if (t == at && before && f->word == "as" && first->getType() == T::IMPORT) {
+      const Token* other = parser.getTokenStream()->LT(2);
+      d.help("an import keeps its name",
+             {{reporter_.span(reporter_.span(*before).end, reporter_.span(*other).end), ""}});
+      return;
+    }
     if (f->replacement.empty())
       d.help(std::string(f->help));
     else
       d.help(std::string(f->help), {{reporter_.span(*t), std::string(f->replacement)}});
-    reporter_.mark(span.begin);
     return;
   }
 
@@ -292,7 +207,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       Code::E0101, span,
       expected.empty() ? "unexpected " + found(*at) : "expected " + expected + ", found " + found(*at));
   d.label(expected.empty() ? "not expected here" : "expected " + expected);
-  addHelp(d, parser, *at, before, reporter_);
+  addSyntaxHelp(d, {parser, *at, before, first, reporter_, onlyEnds(parser.getExpectedTokens())});
 }
 
 void reportBadCharacter(SyntaxReporter& reporter, Span at) {
@@ -314,7 +229,14 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
     case '^': d.help("a power is written `a ** b`; bit operations are functions: `bitwise_xor(a, b)`"); break;
     case '~': d.help("logical not is `not`; bit operations are functions: `bitwise_xor(a, -1)`"); break;
     case '!': d.help("logical not is `not`", {{at, "not "}}); break;
-    case '\'': d.help("a string stands in double quotes: \"text\""); break;
+    case '\'': {
+      const size_t end = reporter.text().find_first_of("'\"\n", at.end);
+      if (end != std::string_view::npos && reporter.text()[end] == '\'')
+        d.help("a string stands in double quotes", {{at, "\""}, {reporter.span(end, end + 1), "\""}});
+      else
+        d.help("a string stands in double quotes: \"text\"");
+      break;
+    }
     case '?': d.help("a choice is written `if c { a } else { b }`"); break;
     case '\r': d.help("lines end with a newline, or a carriage return and a newline"); break;
     default:

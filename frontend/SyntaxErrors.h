@@ -31,11 +31,15 @@ class SyntaxReporter {
   /// Whether the line of `offset` has a problem at or before it, or anywhere: a later one on that line is most likely
   /// its consequence.
   bool lineHasProblem(size_t offset, bool anywhere) const;
+  /// Notes that a block was written in a way that is none here: exits behind it may stand in it.
+  void loseBlock() { blockLost_ = true; }
+  bool blockLost() const { return blockLost_; }
 
  private:
   const SourceFile& source_;
   uint32_t file_;
   Diagnostics& diags_;
+  bool blockLost_ = false;
   std::vector<size_t> problems_;  ///< sorted byte offsets
 };
 
