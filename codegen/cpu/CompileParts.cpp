@@ -64,7 +64,12 @@ std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& 
     items.push_back(std::move(item));
   }
   auto key = [](const Item& i) { return i.work + kRandom * static_cast<int>(i.random.size()); };
-  std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) { return key(a) > key(b); });
+  // Each level is a module of its own, which costs about a millisecond: the kernels of full code come first and stay in
+  // as few parts as have room for them.
+  auto isFull = [&](const Item& i) { return levels[i.index] == Level::Full; };
+  std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
+    return std::pair(isFull(a), key(a)) > std::pair(isFull(b), key(b));
+  });
 
   struct Part {
     int work = 0;
@@ -72,6 +77,7 @@ std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& 
     std::vector<size_t> kernels;
   };
   std::vector<Part> parts(static_cast<size_t>(std::clamp(total / kThread, 1, std::max(1, most))));
+  const int share = total / static_cast<int>(parts.size());
   for (const Item& item : items) {
     // The part that is then done first.
     auto after = [&](const Part& p) {
@@ -80,8 +86,12 @@ std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& 
         if (!p.random.contains(f)) work += kRandom;
       return work;
     };
-    Part& best = *std::min_element(parts.begin(), parts.end(),
-                                   [&](const Part& a, const Part& b) { return after(a) < after(b); });
+    auto room =
+        std::find_if(parts.begin(), parts.end(), [&](const Part& p) { return isFull(item) && after(p) <= share; });
+    Part& best =
+        room != parts.end() ? *room : *std::min_element(parts.begin(), parts.end(), [&](const Part& a, const Part& b) {
+          return after(a) < after(b);
+        });
     best.work = after(best);
     best.random.insert(item.random.begin(), item.random.end());
     best.kernels.push_back(item.index);
