@@ -32,7 +32,14 @@ def entering(text):
     return "\n".join(out)
 
 
-def check(tenc, program):
+def check(tenc, source):
+    """In a copy of the program's folder: programs write files."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(source.parent, folder, dirs_exist_ok=True)
+        return compare(tenc, pathlib.Path(folder, source.name))
+
+
+def compare(tenc, program):
     status, text, _ = run(tenc, program)
     if status != 0:
         return f"skipped {program.name}: it does not run here"
@@ -43,11 +50,8 @@ def check(tenc, program):
         lines = zip(text.splitlines() + ["(end)"], other_text.splitlines() + ["(end)"])
         first = next((f"{a!r}, with {order} {b!r}" for a, b in lines if a != b), "the same text")
         return f"FAILED {program.name} {order}: status {other}, {first}\n{errors[:600]}"
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(program.parent, folder, dirs_exist_ok=True)
-        inside = pathlib.Path(folder, program.name)
-        inside.write_text(entering(program.read_text()))
-        other, other_text, errors = run(tenc, inside, "--virtual", "cuda=1:lazy", "--transfers=allow")
+    program.write_text(entering(program.read_text()))
+    other, other_text, errors = run(tenc, program, "--virtual", "cuda=1:lazy", "--transfers=allow")
     if (other, other_text) != (status, text):
         return f"FAILED {program.name} with statements on cuda:0: status {other}\n{errors[:600]}"
     return f"ok {program.name}"
