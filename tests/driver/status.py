@@ -33,6 +33,13 @@ def main():
     expect(2, ["--threads", "many", "-e", "print(1)"], err="tenc: --threads")
     expect(3, ["-e", 'print(7)\nlet x = [1]\nassert x == [2], "no"'], out="7\n", err="error[E0903]")
     expect(1, ["no_such_file.tl"], err="error[E0501]")
+    with open("/dev/full", "w") as full:  # nothing that was printed is lost in silence
+        run = subprocess.run([TENC, "-e", "print(1)"], stdout=full, stderr=subprocess.PIPE, text=True)
+        if run.returncode != 3 or "error[E0904]: what was printed could not all be written" not in run.stderr:
+            sys.exit(f"output into a full device: status {run.returncode}\n{run.stderr}")
+    folder = os.open("/", os.O_RDONLY)
+    expect(1, ["-"], err="cannot read standard input: Is a directory", stdin=folder)
+    os.close(folder)
     interrupt('var v = ones([64])\nwhile sum(v) > 0.0 { v = softmax(v) }\nprint(v)')
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder)

@@ -182,7 +182,12 @@ codegen::Backend& Session::backend() {
 }
 
 std::optional<uint32_t> Session::addFile(const std::string& path) {
-  if (path == "-") return addText("<stdin>", readAll(stdin));
+  if (path == "-") {
+    std::string script = readAll(stdin);
+    if (std::ferror(stdin) == 0) return addText("<stdin>", std::move(script));
+    diags_.report(Code::E0501, {}, std::string("cannot read standard input: ") + std::strerror(errno));
+    return std::nullopt;
+  }
   std::string text, error;
   if (readFile(path, text, error)) return addText(path, std::move(text));
   diags_.report(Code::E0501, {}, "cannot read " + path + ": " + error);

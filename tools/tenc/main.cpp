@@ -2,8 +2,10 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 
 #include "tools/repl/Repl.h"
 #include "tools/tenc/Commands.h"
@@ -56,6 +58,17 @@ void tuneAllocator() {
 #endif
 }
 
+/// What the program printed is lost when the output is full or closed: then no run was a success.
+int outputWritten(Session& session, const CommandLine& line, int status) {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  std::string why = "what was printed could not all be written";
+  if (errno != 0) why += std::string(": ") + std::strerror(errno);
+  session.diags().report(tenc::Code::E0904, {}, std::move(why));
+  flushDiagnostics(session, line);
+  return status == 0 ? static_cast<int>(Outcome::Stopped) : status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,8 +95,7 @@ int main(int argc, char** argv) {
   }
   if (!line->crashReport.empty()) return reportCrash(session, *line);
   watchStages(&session.timings());
-  const int status = dispatch(session, *line);
-  std::fflush(stdout);
+  const int status = outputWritten(session, *line, dispatch(session, *line));
   watchStages(nullptr);
   return status;
 }
