@@ -122,9 +122,13 @@ void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) 
     std::unordered_map<const ir::Op*, size_t> order;
     number(*m.main()->body, order);
     const Span at = alive.empty() ? Span{} : m.span(locOf(*alive[0].value));
-    auto report = diags_.report(
-        Code::E0320, at,
-        "the program needs " + formatBytes(device.peak) + " on " + device.name + ", which has " + formatBytes(limit));
+    std::string needs = formatBytes(device.peak), has = formatBytes(limit);
+    if (device.peak - limit < limit / 10) {  // rounded, the two could read alike
+      needs = std::to_string(device.peak) + " bytes";
+      has = std::to_string(limit);
+    }
+    auto report =
+        diags_.report(Code::E0320, at, "the program needs " + needs + " on " + device.name + ", which has " + has);
     std::vector<std::string> helps;
     for (size_t i = 0; i < std::min(alive.size(), kLargestShown); ++i) {
       if (i > 0 && alive[i].bytes < device.peak / kWorthAName) break;
