@@ -226,16 +226,34 @@ Val repeat(BuiltinCall& k) {
   return k.result(k.c.repeat(x, *n, *axis));
 }
 
+/// Whether a call may give so many values; reports E0208.
+bool checkCount(BuiltinCall& k, int64_t count) {
+  constexpr int64_t kMost = 100'000;
+  if (count <= kMost) return true;
+  k.fail(Code::E0208, "`" + std::string(k.row.name) + "` into more than 100,000 tensors; here are " + number(count));
+  return false;
+}
+
+/// The tensor whose rows concat and stack are to join, or nullptr when they are given apart.
+ir::Value* rowsOf(BuiltinCall& k) {
+  const Val& xs = k["xs"];
+  return xs.is(Val::Kind::Tensor) && xs.tensor->type.rank() > 0 && xs.tensor->type.shape[0] > 0 ? xs.tensor : nullptr;
+}
+
+/// `rows` with its first dim at `axis`.
+ir::Value* firstDimAt(BuiltinCall& k, ir::Value* rows, int64_t axis) {
+  Dims order;
+  for (int64_t d = 1; d < rows->type.rank(); ++d) order.push_back(d);
+  order.insert(order.begin() + axis, 0);
+  return k.c.permute(rows, order);
+}
+
 /// The operands of concat and stack: a tuple, list or array of tensors of one dtype.
 std::vector<ir::Value*> parts(BuiltinCall& k) {
   const Val& xs = k["xs"];
   std::vector<ir::Value*> out;
   std::vector<Val> elems = xs.elems;
-  if (xs.is(Val::Kind::Tensor) && xs.tensor->type.rank() > 0) {
-    for (int64_t i = 0; i < xs.tensor->type.shape[0]; ++i) {
-      elems.push_back(Val::ofTensor(k.c.squeeze(k.c.sliceAxis(xs.tensor, 0, i, 1), 0), xs.span));
-    }
-  } else if (!xs.is(Val::Kind::Tuple) && !xs.is(Val::Kind::List) && !xs.is(Val::Kind::Array)) {
+  if (!xs.is(Val::Kind::Tensor) && !xs.is(Val::Kind::Tuple) && !xs.is(Val::Kind::List) && !xs.is(Val::Kind::Array)) {
     k.l.error(Code::E0203, xs.span, "`" + std::string(k.row.name) + "` takes a tuple of tensors, not " + describe(xs));
     return {};
   }
@@ -243,6 +261,7 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
     k.l.error(Code::E0204, k.span, "`" + std::string(k.row.name) + "` needs at least one tensor");
     return {};
   }
+  if (!k.l.checkParts(elems.size(), xs.span)) return {};
   k.l.adoptDeclared(elems, k.expected);
   auto dtype = k.l.commonDType(elems, k.span, k.row.name);
   if (!dtype) return {};
@@ -255,6 +274,14 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
 }
 
 Val concat(BuiltinCall& k) {
+  if (ir::Value* rows = rowsOf(k)) {
+    if (!k.checkRank(rows, 2)) return Val::none();
+    auto axis = k.axis("axis", rows->type.rank() - 1, 0);
+    if (!axis) return Val::none();
+    Dims joined(rows->type.shape.begin() + 1, rows->type.shape.end());
+    joined[*axis] *= rows->type.shape[0];
+    return k.result(k.c.reshape(firstDimAt(k, rows, *axis), joined));
+  }
   std::vector<ir::Value*> xs = parts(k);
   if (xs.empty()) return Val::none();
   if (!k.checkRank(xs[0], 1)) return Val::none();
@@ -273,6 +300,10 @@ Val concat(BuiltinCall& k) {
 }
 
 Val stack(BuiltinCall& k) {
+  if (ir::Value* rows = rowsOf(k)) {
+    auto axis = k.axis("axis", rows->type.rank(), 0);
+    return axis ? k.result(firstDimAt(k, rows, *axis)) : Val::none();
+  }
   std::vector<ir::Value*> xs = parts(k);
   if (xs.empty()) return Val::none();
   auto axis = k.axis("axis", xs[0]->type.rank() + 1, 0);
@@ -299,6 +330,7 @@ Val split(BuiltinCall& k) {
       return k.fail(Code::E0202, "dim " + number(*axis) + " of " + ir::toString(x->type) + " does not split in " +
                                      number(n) + " equal parts");
     }
+    if (!checkCount(k, n)) return Val::none();
     sizes.assign(n, length / n);
   }
   int64_t total = 0;
@@ -311,6 +343,7 @@ Val split(BuiltinCall& k) {
                                    number(*axis));
   }
   std::vector<Val> out;
+  if (!checkCount(k, static_cast<int64_t>(sizes.size()))) return Val::none();
   int64_t at = 0;
   for (int64_t s : sizes) {
     out.push_back(k.result(k.c.sliceAxis(x, *axis, at, s)));
@@ -323,7 +356,7 @@ Val unstack(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return Val::none();
   auto axis = k.axis("axis", x->type.rank(), 0);
-  if (!axis) return Val::none();
+  if (!axis || !checkCount(k, x->type.shape[*axis])) return Val::none();
   std::vector<Val> out;
   for (int64_t i = 0; i < x->type.shape[*axis]; ++i) {
     out.push_back(k.result(k.c.squeeze(k.c.sliceAxis(x, *axis, i, 1), *axis)));

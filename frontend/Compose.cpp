@@ -191,11 +191,15 @@ Compose::V Compose::tile(V x, Dims times) {
     out.push_back(times[i] * shape[i]);
   }
   if (split.size() <= ir::kMaxRank) return reshape(broadcastTo(reshape(x, split), wide), out);
+  // Two dims for each are too many: one dim after the other, between all that lie before and behind it.
   x = reshape(x, shape);
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (times[i] != 1) x = concat(std::vector<V>(times[i], x), static_cast<int64_t>(i));
+    int64_t before = 1, behind = 1;
+    for (size_t d = 0; d < i; ++d) before *= out[d];
+    for (size_t d = i; d < shape.size(); ++d) behind *= shape[d];
+    x = broadcastTo(reshape(x, {before, 1, behind}), {before, times[i], behind});
   }
-  return x;
+  return reshape(x, out);
 }
 
 Compose::V Compose::repeat(V x, int64_t times, int64_t axis) {

@@ -147,6 +147,8 @@ class Lowering {
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
   /// stacked. Null after poison or an error (E0203).
   ir::Value* tensorOf(const Val& v, std::optional<ir::DType> hint = {});
+  /// Whether so many tensors can be joined into one; reports E0208.
+  bool checkParts(size_t count, Span span);
   ir::Value* tensorHere(const Val& v, std::optional<ir::DType> hint);
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
