@@ -377,6 +377,14 @@ void Lowering::checkUncalled(const Unit& unit) {
   own->unit = &unit;
   own->scopes.emplace_back();
   frames_.push_back(std::move(own));
+  for (const auto& [name, decl] : unit.structs) {
+    Generics g = structGenerics(decl);
+    size_t next = 0;
+    for (const ast::Field& f : decl.stmt->fields) {
+      if (f.type) bindSamples(*f.type, g, next);
+    }
+    structWith(decl, g);
+  }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
       const ast::Stmt& s = *decl.stmt;

@@ -364,6 +364,7 @@ class Lowering {
   std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
+  std::set<const StructDecl*> circular_;     ///< those that were found to contain themselves
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);

@@ -313,9 +313,11 @@ bool takeParts(const Ty& t, size_t& left) {
 
 Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   Ty r = *structType(decl);
-  if (std::find(resolving_.begin(), resolving_.end(), &decl) != resolving_.end()) {
+  if (circular_.contains(&decl)) return Ty{};
+  if (auto found = std::find(resolving_.begin(), resolving_.end(), &decl); found != resolving_.end()) {
+    circular_.insert(found, resolving_.end());
     fail(Code::E0109, decl.stmt->name.span, "the struct `" + decl.stmt->name.text + "` contains itself");
-    return r;
+    return Ty{};
   }
   resolving_.push_back(&decl);
   for (const ast::Field& f : decl.stmt->fields) {
@@ -328,8 +330,7 @@ Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   if (!takeParts(r, left)) {
     fail(Code::E0208, decl.stmt->name.span,
          "the struct `" + decl.stmt->name.text + "` has more than " + std::to_string(kMostParts) + " parts");
-    r.elems.clear();
-    return r;
+    return Ty{};
   }
   bool all = true;
   for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
