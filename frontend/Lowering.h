@@ -423,7 +423,7 @@ class Lowering {
   struct BodyState {
     ir::Builder* builder;
     Boundary* boundary;
-    int regionDepth, staticLoops;
+    int regionDepth, staticLoops, tailCopies;
   };
   BodyState enterBody(ir::Builder* builder, Boundary* boundary);
   void leaveBody(const BodyState& s);
@@ -459,6 +459,7 @@ class Lowering {
     Val value;          ///< of the block, or the returned value
     bool done = false;  ///< everything up to the boundary has been lowered
     bool mixed = false;
+    bool falls = true;               ///< when `mixed`: whether what follows may be reached
     Val broke, continued, returned;  ///< Bool or rank-0 tensor when `mixed`
     Val result;
   };
@@ -502,6 +503,11 @@ class Lowering {
   std::string decisionKey(Span condition);
   std::map<std::string, int> decisions_;  ///< how often each has been met: unrolled loops come again
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
+  /// An `if` with exits: what follows is part of each branch that comes to it while it is few, else flags say at run
+  /// time whether to go on.
+  Flow lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition, const std::set<std::string>& assigned,
+                      const Tail& tail, const Ty* expected);
+  int tailCopies_ = 1;  ///< how often the code at hand is compiled for the branches around it
   /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
   /// value, in every branch that comes to it.
   Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
