@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops and operands.
+"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops and operands, the same
+under `vmap`.
 
     python exits.py --tenc PATH [--count 60] [--first 0] [--keep DIR]
 
@@ -125,6 +126,8 @@ def program(seed):
     tl = [line for f in functions for line in f.tl]
     py = [line for f in functions for line in f.py]
     for i in range(FUNCTIONS): tl.append(f'for a in {ARGUMENTS.start}..{ARGUMENTS.stop} {{ print("{{f{i}(a)}}") }}')
+    for i in range(FUNCTIONS):
+        tl += [f"let all{i} = vmap(f{i})(arange({ARGUMENTS.start}, {ARGUMENTS.stop}))", f'for row in all{i} {{ print("{{row}}") }}']
     return "\n".join(tl) + "\n", "\n".join(py) + "\n", functions
 
 
@@ -144,7 +147,7 @@ def main():
         tl, py, functions = program(seed)
         names = {"np": np}
         exec(py, names)
-        want = [" ".join(text(names[f"f{i}"](v)).split()) for i in range(FUNCTIONS) for v in ARGUMENTS]
+        want = [" ".join(text(names[f"f{i}"](v)).split()) for i in range(FUNCTIONS) for v in ARGUMENTS] * 2
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, "p.tl")
             with open(path, "w") as f: f.write(tl)
@@ -156,7 +159,8 @@ def main():
                 if run.returncode: problem = f"exit {run.returncode}: {run.stderr.strip()[:600]}"
                 elif got != want:
                     k = next((k for k, (x, y) in enumerate(zip(got, want)) if x != y), 0)
-                    problem = f"f{k // len(ARGUMENTS)}({ARGUMENTS[k % len(ARGUMENTS)]}) is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}"
+                    problem = (f"{'vmap of ' if k >= len(want) // 2 else ''}f{k // len(ARGUMENTS) % FUNCTIONS}({ARGUMENTS[k % len(ARGUMENTS)]}) "
+                               f"is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}")
                 if problem: break
         if not problem:
             passed += 1
