@@ -326,11 +326,13 @@ Compose::V Compose::pool(OpKind kind, V x, const Windows& w, V padValue) {
 }
 
 Compose::V Compose::convolution(V x, V weight, const Windows& w, int64_t groups) {
-  Dims lo(2, 0), hi(2, 0);
-  lo.insert(lo.end(), w.lo.begin(), w.lo.end());
-  hi.insert(hi.end(), w.hi.begin(), w.hi.end());
-  V padded = padWith(x, literal(x, 0), lo, hi);
-  return b.value(OpKind::Conv, {padded, weight}, {{"stride", w.stride}, {"dilation", w.dilation}, {"groups", groups}});
+  std::vector<ir::Builder::NamedAttr> attrs = {{"stride", w.stride}, {"dilation", w.dilation}, {"groups", groups}};
+  auto zero = [](int64_t n) { return n == 0; };
+  if (!std::all_of(w.lo.begin(), w.lo.end(), zero) || !std::all_of(w.hi.begin(), w.hi.end(), zero)) {
+    attrs.push_back({"lo", w.lo});
+    attrs.push_back({"hi", w.hi});
+  }
+  return b.value(OpKind::Conv, {x, weight}, std::move(attrs));
 }
 
 Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const Dims& outputPadding, int64_t groups) {

@@ -10,6 +10,33 @@ Blocks Blocks::of(int64_t total, int64_t most) {
   return {count, total / count, total % count};
 }
 
+TapRange Rim::taps(const ir::WindowDim& window, int64_t place, int64_t places) {
+  // Both bounds fall from place to place.
+  const int64_t last = std::min(place + places, window.places) - 1;
+  TapRange r = {window.firstTap(last), window.firstTap(place), window.endTap(last), window.endTap(place)};
+  if (r.allFirst >= r.allEnd) r.allFirst = r.allEnd = r.end;
+  return r;
+}
+
+Rim Rim::of(const ir::WindowDim& window, const Blocks& blocks, int64_t scale, Level level) {
+  constexpr int64_t kMostBlocks = 6, kMostTaps = 24;  // that stand one by one
+  const int64_t first = window.firstWhole(), end = window.endWhole();
+  Rim rim;
+  while (rim.before < blocks.count && blocks.start(rim.before) * scale < first) ++rim.before;
+  rim.after = rim.before;
+  while (rim.after < blocks.count && std::min(blocks.start(rim.after + 1) * scale, window.places) <= end) ++rim.after;
+  rim.fixed = level == Level::Full && rim.before + blocks.count - rim.after <= kMostBlocks;
+  int64_t apart = 0;
+  for (int64_t i = 0; rim.fixed && i < blocks.count; ++i) {
+    if (i >= rim.before && i < rim.after) continue;
+    const int64_t place = blocks.start(i) * scale;
+    const TapRange t = taps(window, place, blocks.start(i + 1) * scale - place);
+    apart += t.end - t.first - (t.allEnd - t.allFirst);
+  }
+  rim.fixed = rim.fixed && apart <= kMostTaps;
+  return rim;
+}
+
 int64_t GemmPlan::tasks(const Product& p) const {
   int64_t n = rowTasks * panelTasks;
   for (int64_t b : p.batch) n *= b;
@@ -48,7 +75,7 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
 
   const bool wide = registerBytes == 64;
   const bool unitColumns = p.b.col == 1 || p.n == 1;
-  const bool flat = p.sums.empty();  // neither streamed nor packed otherwise
+  const bool flat = p.sums.empty() && p.edges.empty();  // neither streamed nor packed otherwise
   g.stream = !quick && flat && p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
              static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
   if (!unitColumns) {
