@@ -216,6 +216,8 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
+  /// E0304, with the devices that are there.
+  Val noDevice(std::string_view name, Span span);
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -274,6 +276,8 @@ class Lowering {
                const Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
+  /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
+  bool lostName(std::string_view name) { return frame().unit->file && frame().unit->file->lost.count(name) != 0; }
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
   /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
@@ -281,7 +285,6 @@ class Lowering {
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
   Val paramOf(const ast::Stmt& decl);
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
-  Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
   /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
   Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
@@ -296,7 +299,8 @@ class Lowering {
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
+  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
+  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next, bool inShape);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
@@ -595,6 +599,8 @@ bool isTransform(std::string_view name);
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
 
 bool isBuiltin(std::string_view name);
+/// `tpu:0`, a device of a kind that no machine has, is parsed as a named argument; makes it the only argument again.
+void readAsDevice(CallArgs& args, std::string_view parameter);
 /// Names of all built-ins, for "did you mean".
 const std::vector<std::string_view>& builtinNames();
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args);

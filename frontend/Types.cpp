@@ -54,6 +54,7 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
     d.name = ir::DeviceTable::normal(name);
     return {false, Val::ofDevice(d, t.span)};
   }
+  if (!inShape && g.unit->file && g.unit->file->lost.count(name)) return {false, Val::none()};
   if (inShape && g.open) return {true, std::nullopt};
   return {false, std::nullopt};
 }
@@ -237,6 +238,7 @@ Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
 
 void Lowering::unknownType(const ast::TypeExpr& t) {
   const std::string& name = t.path[0].text;
+  if (lostName(name)) return;
   auto d = error(Code::E0102, t.span, "unknown type `" + name + "`");
   std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8",  "i16",  "i32",
                                     "i64", "u8",   "u16", "u32", "u64", "bool", "str"};
