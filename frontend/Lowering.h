@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -358,6 +359,11 @@ class Lowering {
   Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
   Ty structWith(const StructDecl& decl, Generics& g);
   Generics structGenerics(const StructDecl& decl);
+  /// Which of `count` written arguments belong to each type parameter of a struct, as [first, last): one each, and to
+  /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
+  std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,
+                                                                       const std::function<bool(size_t)>& isDim);
+  bool isDimArgument(const ast::TypeExpr& t, Generics& g);
   bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
                      Span span);
   void giveDefaults(const StructDecl& decl, Generics& g);
@@ -371,7 +377,7 @@ class Lowering {
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
-  bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
+  bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
