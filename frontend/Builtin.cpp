@@ -59,6 +59,8 @@ Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
   }
   const BuiltinRow* row = findRow(name);
   if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
+  for (const std::string parameter : {"device", "kind"})
+    if (row->signature.ends_with("(" + parameter + ")")) readAsDevice(args, parameter);
   BoundArgs bound = l.bind(args, row->signature);
   if (!bound.ok) return Val::none();
   std::vector<ir::OperandText> written;

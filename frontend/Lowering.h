@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -218,6 +219,8 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
+  /// E0304, with the devices that are there.
+  Val noDevice(std::string_view name, Span span);
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -276,6 +279,8 @@ class Lowering {
                const Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
+  /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
+  bool lostName(std::string_view name) { return frame().unit->file && frame().unit->file->lost.count(name) != 0; }
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
   /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
@@ -283,7 +288,6 @@ class Lowering {
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
   Val paramOf(const ast::Stmt& decl);
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
-  Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
   /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
   Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
@@ -298,7 +302,8 @@ class Lowering {
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
+  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
+  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next, bool inShape);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
@@ -356,6 +361,11 @@ class Lowering {
   Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
   Ty structWith(const StructDecl& decl, Generics& g);
   Generics structGenerics(const StructDecl& decl);
+  /// Which of `count` written arguments belong to each type parameter of a struct, as [first, last): one each, and to
+  /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
+  std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,
+                                                                       const std::function<bool(size_t)>& isDim);
+  bool isDimArgument(const ast::TypeExpr& t, Generics& g);
   bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
                      Span span);
   void giveDefaults(const StructDecl& decl, Generics& g);
@@ -370,7 +380,7 @@ class Lowering {
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
-  bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
+  bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
@@ -604,6 +614,8 @@ bool isTransform(std::string_view name);
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
 
 bool isBuiltin(std::string_view name);
+/// `tpu:0`, a device of a kind that no machine has, is parsed as a named argument; makes it the only argument again.
+void readAsDevice(CallArgs& args, std::string_view parameter);
 /// Names of all built-ins, for "did you mean".
 const std::vector<std::string_view>& builtinNames();
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args);
