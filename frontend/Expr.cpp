@@ -75,6 +75,8 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
   size_t left = kMostParts;
   if ((v.isTree() || v.is(Val::Kind::Format)) && !takeParts(v, left))
     return fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
+  const bool named = e.kind == ExprKind::Name || e.kind == ExprKind::Member || e.kind == ExprKind::Index;
+  if (named && v.is(Val::Kind::Int) && v.adopts) v.dim = true;
   if (!v.poison()) v.span = e.span;
   return v;
 }

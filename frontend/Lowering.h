@@ -120,7 +120,7 @@ class Lowering {
   /// What `body` makes, inside an `on` op.
   std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   /// A struct whose arguments follow from its field values (in declared order).
-  Val structOf(const StructDecl& decl, std::vector<Val> fields, Span span);
+  Val structOf(const StructInfo& type, std::vector<Val> fields, Span span);
 
   // ---- compile-time values (Args.cpp). All report when the value is of the wrong kind (E0111 when it is run-time).
   std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");

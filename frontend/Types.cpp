@@ -333,7 +333,13 @@ Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   }
   bool all = true;
   for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
-  if (all) r.info = structInfo(decl, g);
+  if (all) {
+    r.info = structInfo(decl, g);
+    return r;
+  }
+  auto open = std::make_shared<StructInfo>(*r.info);
+  open->given.assign(g.bound.begin(), g.bound.end());
+  r.info = std::move(open);
   return r;
 }
 
@@ -414,8 +420,10 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
   return made;
 }
 
-Val Lowering::structOf(const StructDecl& decl, std::vector<Val> fields, Span span) {
+Val Lowering::structOf(const StructInfo& type, std::vector<Val> fields, Span span) {
+  const StructDecl& decl = *type.decl;
   Generics g = structGenerics(decl);
+  for (const auto& [name, value] : type.given) g.bound[name] = value;
   return makeStruct(decl, g, std::move(fields), span);
 }
 
