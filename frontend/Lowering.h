@@ -437,6 +437,9 @@ class Lowering {
   Val evalBinary(const ast::Expr& e, const Ty* expected);
   Val shortCircuit(const ast::Expr& e, const Val& left);
   Val elementOf(const Val& list, const ast::Expr& e);
+  /// The element of a literal of numbers, bools or strings at an index known while compiling, itself known; unit where
+  /// there is none such. The index, if it was evaluated, then stands in `evaluated_`.
+  Val knownElement(const Val& base, const ast::Expr& e);
   Val evalLambda(const ast::Expr& e);
   Val evalBlockExpr(const ast::Expr& e, const Ty* expected);
   Val evalIf(const ast::Expr& e, const Ty* expected);

@@ -199,7 +199,8 @@ Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
         r.dims = ir::Dims{};
       } else if (n.value->is(Val::Kind::Device)) {
         r.kind = Ty::Kind::Device;
-      } else if (n.value->is(Val::Kind::Function)) {
+      } else if (const ast::Generic* listed = listedGeneric(g, name);
+                 n.value->is(Val::Kind::Function) || (listed && listed->kind == "fn" && !n.value->poison())) {
         r.kind = Ty::Kind::Fn;
       } else if (!n.value->poison()) {
         fail(Code::E0203, t.span, "a type is expected here, not " + describe(*n.value));
