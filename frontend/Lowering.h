@@ -590,6 +590,8 @@ class Lowering {
   Val overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
                 const std::function<Val(const std::vector<Val>&)>& leaf);
   Val castTree(const Val& v, ir::DType to, Span span);
+  /// `v` with tensors of the shapes that its declared type has, in place of those that have others.
+  Val asDeclared(const Val& v, const Ty& declared);
 };
 
 /// What takes functions and stands only where something is called: grad, vmap, checkpoint, ..., and `rev`.

@@ -428,6 +428,21 @@ Val Lowering::structOf(const StructInfo& type, std::vector<Val> fields, Span spa
   return makeStruct(decl, g, std::move(fields), span);
 }
 
+Val Lowering::asDeclared(const Val& v, const Ty& declared) {
+  Val r = v;
+  if (v.is(Val::Kind::Tensor) && declared.dims && *declared.dims != v.tensor->type.shape) {
+    const ir::DType t = v.tensor->type.dtype;
+    ir::Value* zero = ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0);
+    r = Val::ofTensor(b().broadcastTo(zero, *declared.dims), v.span);
+  }
+  if (!v.is(Val::Kind::Tuple) && !v.is(Val::Kind::List)) return r;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const size_t which = v.is(Val::Kind::List) ? 0 : i;
+    if (which < declared.elems.size()) r.elems[i] = asDeclared(v.elems[i], declared.elems[which]);
+  }
+  return r;
+}
+
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {
@@ -453,7 +468,19 @@ Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
   for (const auto& [name, arg] : v.info->args) {
     if (!arg.is(Val::Kind::DType) && !arg.is(Val::Kind::Type)) g.bound[name] = arg;
   }
-  return makeStruct(*v.info->decl, g, r.elems, span);
+  // Leaves that `vmap` has stacked are not of the declared shapes: one row stands for them.
+  Generics all = structGenerics(*v.info->decl);
+  for (const auto& [name, arg] : v.info->args) all.bound[name] = arg;
+  const auto& fields = v.info->decl->stmt->fields;
+  std::vector<Val> row = r.elems;
+  bool stacked = false;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (fields[i].type) row[i] = asDeclared(row[i], resolve(*fields[i].type, all));
+    stacked = stacked || !sameTypes(row[i], r.elems[i]);
+  }
+  if (!stacked) return makeStruct(*v.info->decl, g, std::move(r.elems), span);
+  const Val made = makeStruct(*v.info->decl, g, std::move(row), span);
+  return made.poison() ? made : Val::ofStruct(made.info, std::move(r.elems), span);
 }
 
 }  // namespace tenc::frontend
