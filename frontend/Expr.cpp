@@ -345,11 +345,17 @@ Val Lowering::evalIndex(const ast::Expr& e) {
     case Kind::Int:
     case Kind::Float:
     case Kind::Bool: {
+      using Part = ast::Subscript::Kind;
+      const bool elements = std::any_of(e.subscripts.begin(), e.subscripts.end(), [](const ast::Subscript& s) {
+        return s.kind != Part::New && s.kind != Part::Ellipsis;
+      });
+      if (elements) break;
       base = materialise(base);
       return base.poison() ? base : indexExpr(*this, base, e);
     }
-    default: return fail(Code::E0203, e.span, describe(base) + " takes no index");
+    default: break;
   }
+  return fail(Code::E0203, e.span, describe(base) + " takes no index");
 }
 
 Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
