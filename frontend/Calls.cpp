@@ -282,6 +282,11 @@ std::string Lowering::headOf(const ast::TypeExpr* t, const FnDecl& decl) {
 
 int Lowering::headMatch(const std::string& declared, const Val& v) {
   if (declared == "any" || v.poison()) return 1;
+  if (declared == "shape" && !v.is(Kind::Pack)) {  // integers written out
+    const Val list = literalInts(v);
+    return !list.elems.empty() &&
+           std::all_of(list.elems.begin(), list.elems.end(), [](const Val& e) { return e.is(Kind::Int); });
+  }
   switch (v.kind) {
     case Kind::Tensor:
     case Kind::Float:

@@ -225,7 +225,7 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
       if (exits.breaks) after.push_back(flag(trip.broke, Exit::Break));
       if (exits.returns) after.push_back(flag(trip.returned, Exit::Return));
       if (trip.mixed)
-        seen = trip.result;
+        seen = trip.result.is(Val::Kind::Unit) ? trip.result : materialise(trip.result);
       else if (trip.exit == Exit::Return)
         seen = materialise(trip.value);
       else

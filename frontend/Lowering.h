@@ -121,7 +121,7 @@ class Lowering {
   /// What `body` makes, inside an `on` op.
   std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   /// A struct whose arguments follow from its field values (in declared order).
-  Val structOf(const StructDecl& decl, std::vector<Val> fields, Span span);
+  Val structOf(const StructInfo& type, std::vector<Val> fields, Span span);
 
   // ---- compile-time values (Args.cpp). All report when the value is of the wrong kind (E0111 when it is run-time).
   std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");
@@ -450,6 +450,9 @@ class Lowering {
   Val evalBinary(const ast::Expr& e, const Ty* expected);
   Val shortCircuit(const ast::Expr& e, const Val& left);
   Val elementOf(const Val& list, const ast::Expr& e);
+  /// The element of a literal of numbers, bools or strings at an index known while compiling, itself known; unit where
+  /// there is none such. The index, if it was evaluated, then stands in `evaluated_`.
+  Val knownElement(const Val& base, const ast::Expr& e);
   Val evalLambda(const ast::Expr& e);
   Val evalBlockExpr(const ast::Expr& e, const Ty* expected);
   Val evalIf(const ast::Expr& e, const Ty* expected);
@@ -606,6 +609,8 @@ class Lowering {
   Val overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
                 const std::function<Val(const std::vector<Val>&)>& leaf);
   Val castTree(const Val& v, ir::DType to, Span span);
+  /// `v` with tensors of the shapes that its declared type has, in place of those that have others.
+  Val asDeclared(const Val& v, const Ty& declared);
 };
 
 /// What takes functions and stands only where something is called: grad, vmap, checkpoint, ..., and `rev`.

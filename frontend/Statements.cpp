@@ -15,6 +15,7 @@ Val adopted(Val v, const Ty* expected) {
   const ir::DType t = *expected->dtype;
   if (ir::isFloat(t)) v = Val::ofFloat(v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span);
   if (ir::isFloat(t) || (ir::isInt(t) && v.is(Val::Kind::Int))) v.dtype = t;
+  v.dim = false;
   return v;
 }
 }  // namespace
@@ -325,11 +326,15 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
 
 void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span, Span written) {
   const Val old = binding.value;
-  const bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_ && !binding.declared;
+  bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_;
   if (mayChange) {
     Ty like = typeOf(old);
     value = materialise(value, &like);
-  } else {
+    // A written dtype stays.
+    const bool tensors = old.is(Val::Kind::Tensor) && value.is(Val::Kind::Tensor);
+    mayChange = !binding.declared || (tensors && old.tensor->type.dtype == value.tensor->type.dtype);
+  }
+  if (!mayChange) {
     assigningIn_ = regionDepth_ > binding.regionDepth;
     value = fit(typeOf(old), value, {"`" + name + "`", span, binding.span, true});
     assigningIn_ = false;

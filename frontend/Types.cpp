@@ -200,7 +200,8 @@ Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
         r.dims = ir::Dims{};
       } else if (n.value->is(Val::Kind::Device)) {
         r.kind = Ty::Kind::Device;
-      } else if (n.value->is(Val::Kind::Function)) {
+      } else if (const ast::Generic* listed = listedGeneric(g, name);
+                 n.value->is(Val::Kind::Function) || (listed && listed->kind == "fn" && !n.value->poison())) {
         r.kind = Ty::Kind::Fn;
       } else if (!n.value->poison()) {
         fail(Code::E0203, t.span, "a type is expected here, not " + describe(*n.value));
@@ -390,7 +391,13 @@ Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   }
   bool all = true;
   for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
-  if (all) r.info = structInfo(decl, g);
+  if (all) {
+    r.info = structInfo(decl, g);
+    return r;
+  }
+  auto open = std::make_shared<StructInfo>(*r.info);
+  open->given.assign(g.bound.begin(), g.bound.end());
+  r.info = std::move(open);
   return r;
 }
 
@@ -474,9 +481,26 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
   return made;
 }
 
-Val Lowering::structOf(const StructDecl& decl, std::vector<Val> fields, Span span) {
+Val Lowering::structOf(const StructInfo& type, std::vector<Val> fields, Span span) {
+  const StructDecl& decl = *type.decl;
   Generics g = structGenerics(decl);
+  for (const auto& [name, value] : type.given) g.bound[name] = value;
   return makeStruct(decl, g, std::move(fields), span);
+}
+
+Val Lowering::asDeclared(const Val& v, const Ty& declared) {
+  Val r = v;
+  if (v.is(Val::Kind::Tensor) && declared.dims && *declared.dims != v.tensor->type.shape) {
+    const ir::DType t = v.tensor->type.dtype;
+    ir::Value* zero = ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0);
+    r = Val::ofTensor(b().broadcastTo(zero, *declared.dims), v.span);
+  }
+  if (!v.is(Val::Kind::Tuple) && !v.is(Val::Kind::List)) return r;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const size_t which = v.is(Val::Kind::List) ? 0 : i;
+    if (which < declared.elems.size()) r.elems[i] = asDeclared(v.elems[i], declared.elems[which]);
+  }
+  return r;
 }
 
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
@@ -504,7 +528,19 @@ Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
   for (const auto& [name, arg] : v.info->args) {
     if (!arg.is(Val::Kind::DType) && !arg.is(Val::Kind::Type)) g.bound[name] = arg;
   }
-  return makeStruct(*v.info->decl, g, r.elems, span);
+  // Leaves that `vmap` has stacked are not of the declared shapes: one row stands for them.
+  Generics all = structGenerics(*v.info->decl);
+  for (const auto& [name, arg] : v.info->args) all.bound[name] = arg;
+  const auto& fields = v.info->decl->stmt->fields;
+  std::vector<Val> row = r.elems;
+  bool stacked = false;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (fields[i].type) row[i] = asDeclared(row[i], resolve(*fields[i].type, all));
+    stacked = stacked || !sameTypes(row[i], r.elems[i]);
+  }
+  if (!stacked) return makeStruct(*v.info->decl, g, std::move(r.elems), span);
+  const Val made = makeStruct(*v.info->decl, g, std::move(row), span);
+  return made.poison() ? made : Val::ofStruct(made.info, std::move(r.elems), span);
 }
 
 }  // namespace tenc::frontend

@@ -187,6 +187,7 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
                                  : v;
       r.dtype = *declared;
       r.adopts = true;
+      r.dim = false;
       r = settle(r);
       return r;
     }
