@@ -414,16 +414,19 @@ Val diag(BuiltinCall& k) {
   return k.fail(Code::E0202, "`diag` takes one or two dims, not " + ir::toString(x->type));
 }
 
-/// Places along one padded dim for the modes that repeat elements; false when there is nothing to repeat.
+/// Places along one padded dim for the modes that repeat elements; false when there is nothing to repeat. As in
+/// PyTorch, what a negative width crops still shows in reflections, but does not come round.
 bool padPlaces(const std::string& mode, int64_t n, int64_t lo, int64_t hi, std::vector<int64_t>& places) {
-  if (n == 0 && (lo > 0 || hi > 0)) return false;
+  const int64_t first = std::max<int64_t>(0, -lo), left = n - first - std::max<int64_t>(0, -hi);
+  if ((mode == "wrap" ? left : n) == 0 && (lo > 0 || hi > 0)) return false;
+  const auto modulo = [](int64_t i, int64_t period) { return ((i % period) + period) % period; };
   for (int64_t i = -lo; i < n + hi; ++i) {
     if (mode == "edge") {
       places.push_back(std::clamp<int64_t>(i, 0, n - 1));
     } else if (mode == "wrap") {
-      places.push_back(((i % n) + n) % n);
+      places.push_back(first + modulo(i - first, left));
     } else {
-      int64_t period = std::max<int64_t>(1, 2 * (n - 1)), at = ((i % period) + period) % period;
+      const int64_t period = std::max<int64_t>(1, 2 * (n - 1)), at = modulo(i, period);
       places.push_back(at < n ? at : period - at);
     }
   }
