@@ -90,6 +90,18 @@ void normalise(Region& region) {
   }
 }
 
+bool isTable(const Op& op) { return op.kind == OpKind::Constant && op.result()->type.rank() > 0; }
+
+/// Literals of arrays that stand in a loop and below it are made before it: once, and from outside for those who read.
+void hoistTables(Op& loop, const Region& region) {
+  std::vector<Op*> ops;
+  for (auto& op : region.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (auto& r : op->regions) hoistTables(loop, *r);
+    if (isTable(*op)) op->moveBefore(&loop);
+  }
+}
+
 /// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
 class NativeCheck {
  public:
@@ -123,7 +135,7 @@ class NativeCheck {
   bool readable(const Value* v) {
     if (!device(v)) return false;
     auto it = slots_.find(v);
-    if (it == slots_.end()) return outside(v);
+    if (it == slots_.end()) return outside(v) || (v->op && isTable(*v->op));
     return live_[static_cast<size_t>(it->second)] == v;
   }
 
@@ -155,7 +167,7 @@ class NativeCheck {
 
   bool element(const Op& op) {
     if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
-    if (isSingleElementView(op)) return true;
+    if (isSingleElementView(op) || isTable(op)) return true;
     if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
     if (isElementUpdate(op) || constantUpdate(op)) {
       int slot = slotOf(op.operand(0));
@@ -257,6 +269,7 @@ void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unor
 }
 
 void wrap(Op& loop) {
+  for (auto& r : loop.regions) hoistTables(loop, *r);
   for (auto& r : loop.regions) normalise(*r);
   std::vector<Value*> inputs;
   std::unordered_set<const Value*> seen;
