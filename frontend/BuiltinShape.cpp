@@ -372,6 +372,16 @@ Val flip(BuiltinCall& k) {
   return k.result(k.c.flip(x, *axes));
 }
 
+/// `x` moved along one axis by a run-time number of places: place i comes from i - n.
+ir::Value* rolledBy(Compose& c, ir::Value* x, ir::Value* n, int64_t axis) {
+  const int64_t length = x->type.shape[axis];
+  if (length == 0) return x;
+  ir::Value* modulus = c.b.scalarInt(ir::DType::I64, length);
+  ir::Value* places = c.binary(OpKind::Mod, c.cast(n, ir::DType::I64), modulus);
+  ir::Value* from = c.sub(c.iotaOn(x, {length}, ir::DType::I64, 0), places);
+  return c.gather(x, {c.binary(OpKind::Mod, from, modulus)}, {axis}, axis);
+}
+
 Val roll(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
@@ -380,28 +390,21 @@ Val roll(BuiltinCall& k) {
   auto axes = k.has("axis") ? k.l.constInts(k["axis"], "an axis") : Dims{0};
   if (!axes) return Val::none();
   const Val& n = k["n"];
-  if (n.is(Val::Kind::Tensor)) {
-    // By a run-time number of places: place i comes from i - n.
-    if (axes->size() != 1 || n.tensor->type.rank() != 0 || !ir::isInt(n.tensor->type.dtype)) {
-      return k.fail(Code::E0203, "a run-time `n` must be one integer, for one axis");
-    }
-    auto axis = k.l.constAxis(Val::ofInt((*axes)[0], k.span), x->type.rank());
-    if (!axis) return Val::none();
-    int64_t length = x->type.shape[*axis];
-    if (length == 0) return k.result(k.c.reshape(x, shape));
-    Compose& c = k.c;
-    ir::Value* from = c.sub(c.iotaOn(x, {length}, ir::DType::I64, 0), c.cast(n.tensor, ir::DType::I64));
-    from = c.binary(OpKind::Mod, from, c.b.scalarInt(ir::DType::I64, length));
-    return k.result(c.reshape(c.gather(x, {from}, {*axis}, *axis), shape));
-  }
-  auto by = k.l.constInts(n, "`n`");
-  if (!by) return Val::none();
-  if (by->size() == 1) by->resize(axes->size(), (*by)[0]);
-  if (by->size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
+  std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : std::vector<Val>{n};
+  if (by.size() == 1) by.resize(axes->size(), Val(by[0]));
+  if (by.size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
   for (size_t i = 0; i < axes->size(); ++i) {
     auto axis = k.l.constAxis(Val::ofInt((*axes)[i], k.span), x->type.rank());
     if (!axis) return Val::none();
-    x = k.c.roll(x, (*by)[i], *axis);
+    if (by[i].is(Val::Kind::Tensor)) {
+      const ir::Type& t = by[i].tensor->type;
+      if (t.rank() != 0 || !ir::isInt(t.dtype)) return k.fail(Code::E0203, "a run-time `n` must be one integer");
+      x = rolledBy(k.c, x, by[i].tensor, *axis);
+    } else {
+      auto places = k.l.constInt(by[i], "`n`");
+      if (!places) return Val::none();
+      x = k.c.roll(x, *places, *axis);
+    }
   }
   return k.result(k.c.reshape(x, shape));
 }
@@ -447,16 +450,19 @@ Val diag(BuiltinCall& k) {
   return k.fail(Code::E0202, "`diag` takes one or two dims, not " + ir::toString(x->type));
 }
 
-/// Places along one padded dim for the modes that repeat elements; false when there is nothing to repeat.
+/// Places along one padded dim for the modes that repeat elements; false when there is nothing to repeat. As in
+/// PyTorch, what a negative width crops still shows in reflections, but does not come round.
 bool padPlaces(const std::string& mode, int64_t n, int64_t lo, int64_t hi, std::vector<int64_t>& places) {
-  if (n == 0 && (lo > 0 || hi > 0)) return false;
+  const int64_t first = std::max<int64_t>(0, -lo), left = n - first - std::max<int64_t>(0, -hi);
+  if ((mode == "wrap" ? left : n) == 0 && (lo > 0 || hi > 0)) return false;
+  const auto modulo = [](int64_t i, int64_t period) { return ((i % period) + period) % period; };
   for (int64_t i = -lo; i < n + hi; ++i) {
     if (mode == "edge") {
       places.push_back(std::clamp<int64_t>(i, 0, n - 1));
     } else if (mode == "wrap") {
-      places.push_back(((i % n) + n) % n);
+      places.push_back(first + modulo(i - first, left));
     } else {
-      int64_t period = std::max<int64_t>(1, 2 * (n - 1)), at = ((i % period) + period) % period;
+      const int64_t period = std::max<int64_t>(1, 2 * (n - 1)), at = modulo(i, period);
       places.push_back(at < n ? at : period - at);
     }
   }

@@ -240,7 +240,7 @@ ir::Value* Lowering::tensorHere(const Val& v, std::optional<DType> hint) {
 Val Lowering::settle(Val v, const Ty* expected) {
   switch (v.kind) {
     case Val::Kind::Int:
-      if (v.integer > std::numeric_limits<int64_t>::max()) {
+      if (v.adopts && v.integer > std::numeric_limits<int64_t>::max()) {
         return fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
       }
       v.adopts = v.adopts && v.dim;

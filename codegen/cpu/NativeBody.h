@@ -63,6 +63,9 @@ class NativeEmitter {
   void dynamicUpdate(const ir::Op& op);
   void updateSlice(const ir::Op& op);
   void view(const ir::Op& op);
+  Slot local(const ir::Op& op);
+  void copies(const ir::Op& op);
+  void literal(const ir::Op& op);
 
   // ---- control flow: single elements become phi nodes, tensors stay where they are
   Slots slotsOf(const ir::Op& op, size_t from);
@@ -95,6 +98,7 @@ class NativeEmitter {
   std::unordered_map<const ir::Op*, uint32_t> faults_;
   IndexRanges ranges_;
   llvm::Value* aside_ = nullptr;
+  std::unordered_map<const ir::Op*, llvm::Value*> locals_;
   std::string error_;
 };
 
