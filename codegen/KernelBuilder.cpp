@@ -31,7 +31,7 @@ Affine Space::along(size_t axis) const {
   Affine a;
   int64_t step = 1;
   for (size_t i = factors[axis].size(); i-- > 0;) {
-    a.add(Affine::variable(vars[axis][i]), step);
+    if (factors[axis][i] != 1) a.add(Affine::variable(vars[axis][i]), step);
     step *= factors[axis][i];
   }
   return a;
