@@ -27,7 +27,7 @@ def write_npy(path, shape, values):
 def shown(stderr):
     """What a page shows of the diagnostics: the first one."""
     lines = re.split(r"\n(?=(?:error|warning)\[)", stderr)[0].rstrip().splitlines()[:MOST_SHOWN]
-    return "".join(line.rstrip()[:118] + "\n" for line in lines)
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def problem(tenc, code, fails, options, text):
