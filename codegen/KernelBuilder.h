@@ -24,7 +24,7 @@ struct Space {
   size_t varCount() const { return outer.size() + inner.size(); }
   /// Sets vars, outer and inner from the factors.
   void number();
-  /// The index along an axis.
+  /// The index along an axis; 0 where it has one element, so that equal places are equal indices.
   Affine along(size_t axis) const;
   /// Splits a loop variable as wished.
   void refine(const Refinement& r);

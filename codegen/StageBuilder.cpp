@@ -209,11 +209,7 @@ ExprId StageBuilder::running(const ir::Op& o) {
   e.index = group_.scanNumber;
   ExprId here = add(std::move(e));
   if (o.operandCount() == 1) return here;
-  const std::string& mode = o.stringAttr("mode");
-  OpKind combine = mode == "mul"   ? OpKind::Mul
-                   : mode == "max" ? OpKind::Max
-                   : mode == "min" ? OpKind::Min
-                                   : OpKind::Add;
+  OpKind combine = ir::combinerNamed(o.stringAttr("mode"));
   ExprId start = value(o.operand(1), group_.scanStart);
   return stopped() ? 0 : op(combine, o.result()->type.dtype, {start, here});
 }
@@ -259,12 +255,11 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
   bool narrow = result == DType::F16 || result == DType::BF16;
   bool sums = o.kind == OpKind::Sum || o.kind == OpKind::Prod;
   DType accumulator = narrow && sums ? DType::F32 : result;
-  OpKind combine = OpKind::Add;
-  if (o.kind == OpKind::Prod) combine = OpKind::Mul;
-  if (o.kind == OpKind::ReduceMax) combine = OpKind::Max;
-  if (o.kind == OpKind::ReduceMin) combine = OpKind::Min;
-  if (o.kind == OpKind::Any) combine = OpKind::Or;
-  if (o.kind == OpKind::All) combine = OpKind::And;
+  const std::optional<OpKind> combine = ir::combinerOf(o.kind);
+  if (!combine) {
+    fail("no unrolled form for reduction " + std::string(o.info().mnemonic));
+    return 0;
+  }
   std::vector<bool> isReduced(shape.size(), false);
   int64_t count = 1;
   for (int64_t a : axes) {
@@ -289,7 +284,7 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
     ExprId e = value(operand, at);
     if (stopped()) return 0;
     e = cast(e, accumulator);
-    total = total == kNoExpr ? e : op(combine, accumulator, {total, e});
+    total = total == kNoExpr ? e : op(*combine, accumulator, {total, e});
   }
   return cast(total, result);
 }

@@ -367,28 +367,27 @@ Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const 
 
 // ---- creation on the device of another value
 
-ir::Op* Compose::beginOn(V like, ir::Type result) {
-  ir::Op* on = b.makeTyped(OpKind::On, {like}, {std::move(result)}, {{"device", std::string()}});
-  return on;
+Compose::V Compose::madeOn(const std::vector<V>& like, const std::function<V(ir::Builder&)>& make) {
+  ir::Op* on = b.makeTyped(OpKind::On, like, {}, {{"device", std::string()}});
+  ir::Builder inner(b.addRegion(on));
+  inner.setLoc(b.loc());
+  V v = make(inner);
+  inner.make(OpKind::Yield, {v});
+  return on->addResult({v->type.dtype, v->type.shape, {}});
 }
 
 Compose::V Compose::iotaOn(V like, const Dims& shape, DType t, int64_t axis) {
-  ir::Op* on = beginOn(like, {t, shape, {}});
-  ir::Builder inner(b.addRegion(on));
-  inner.setLoc(b.loc());
-  V v = inner.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", t}, {"axis", axis}});
-  inner.make(OpKind::Yield, {v});
-  return on->result();
+  return madeOn({like}, [&](ir::Builder& at) {
+    return at.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", t}, {"axis", axis}});
+  });
 }
 
 Compose::V Compose::fillOn(V like, const Dims& shape, V value, V otherwise) {
-  ir::Op* on = beginOn(like, {value->type.dtype, shape, {}});
-  if (otherwise) on->addOperand(otherwise);
-  ir::Builder inner(b.addRegion(on));
-  inner.setLoc(b.loc());
-  V v = inner.makeTyped(OpKind::Fill, {value}, {{value->type.dtype, shape, {}}}, {{"shape", shape}})->result();
-  inner.make(OpKind::Yield, {v});
-  return on->result();
+  std::vector<V> homes = {like};
+  if (otherwise) homes.push_back(otherwise);
+  return madeOn(homes, [&](ir::Builder& at) {
+    return at.makeTyped(OpKind::Fill, {value}, {{value->type.dtype, shape, {}}}, {{"shape", shape}})->result();
+  });
 }
 
 }  // namespace tenc::frontend

@@ -198,7 +198,7 @@ Val Lowering::shortCircuit(const ast::Expr& e, const Val& left) {
   yield(evaluated, {value});
   yield(decided, {constant});
   at(e.span);
-  return Val::ofTensor(addResult(op, {ir::DType::Bool, {}, {}}), e.span);
+  return Val::ofTensor(op->addResult({ir::DType::Bool, {}, {}}), e.span);
 }
 
 Val Lowering::evalMember(const ast::Expr& e) {

@@ -60,9 +60,9 @@ class BoundArgs {
   bool has(std::string_view name) const { return find(name) != nullptr; }
 };
 
-/// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
 struct TreeVisitor;
 
+/// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
 struct Unit {
   std::string name;  ///< "" for the script, "nn" for a module
   uint32_t source = 0;
@@ -140,8 +140,8 @@ class Lowering {
 
   /// Matches arguments to parameters. `signature` is as in ops.md: "sum(x; axis: ints?, keep: false)": options after
   /// `;` are always named; a parameter with `?` or with a default after `:` may be left out; a last positional
-  /// parameter
-  /// `...` takes the rest. Reports E0204 with the signature. Poison arguments give ok = false without a report.
+  /// parameter `...` takes the rest. Reports E0204 with the signature. Poison arguments give ok = false without a
+  /// report.
   BoundArgs bind(const CallArgs& call, std::string_view signature);
 
   // ---- tensors (Operators.cpp)
@@ -157,9 +157,9 @@ class Lowering {
   /// Operands that are all literals, at least one of them an array or `always`: the first becomes a tensor of the dtype
   /// that is declared for their result, so that the others adopt it. Anything else stays as it is.
   void adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always = false);
-  /// The dtype that the operands of an elementwise op agree on by section 2 of the language; reports E0201.
   /// Reports a value of another dtype than the variable, or the part of one, that `op` updates with it.
   bool changesDType(const Val& old, const Val& value, std::string_view op, Span span, Span declared);
+  /// The dtype that the operands of an elementwise op agree on by section 2 of the language; reports E0201.
   std::optional<ir::DType> commonDType(const std::vector<Val>& operands, Span span, std::string_view opName);
   /// Operands made into tensors of one dtype and one shape; empty after an error (E0201, E0202).
   std::vector<ir::Value*> together(const std::vector<Val>& operands, Span span, std::string_view opName);
@@ -180,9 +180,9 @@ class Lowering {
   ir::Value* scalarInt(ir::DType t, int64_t i) { return b().scalarInt(t, i); }
 
   // ---- trees (Trees.cpp)
-  /// Tensor leaves in order (settled first); false after an error.
   /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
   void checkOnePlace(const Val& tree, std::string what, Span span);
+  /// Tensor leaves in order (settled first); false after an error.
   bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves);
   /// `like` with its tensor leaves replaced in order.
   Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves);
@@ -201,10 +201,10 @@ class Lowering {
   /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
   Val callValue(const Val& f, std::vector<Val> args, Span span);
   Val call(const Val& f, CallArgs args);
-  /// A counted loop with carried values; gives their final values (Control.cpp). `body` gets i and the carried values.
-  using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
   /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
   Val placedAs(const Val& value, const Val& old, const std::string& name);
+  using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
+  /// A counted loop with carried values; gives their final values (Regions.cpp). `body` gets i and the carried values.
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
 
@@ -350,9 +350,9 @@ class Lowering {
   };
   TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
   Ty resolve(const ast::TypeExpr& written, Generics& g);
-  /// A use of a generic alias as the type that it stands for; other types as they are (Aliases.cpp).
-  /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias.
+  /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias (Aliases.cpp).
   Val aliasWith(const ast::Expr& given, const ast::Expr& callee);
+  /// A use of a generic alias as the type that it stands for; other types as they are.
   const ast::TypeExpr& expanded(const ast::TypeExpr& t, const Generics& g);
   std::map<std::pair<const ast::TypeExpr*, const Unit*>, ast::TypePtr> expandedAliases_;
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
@@ -511,10 +511,10 @@ class Lowering {
   void checkNames(const ast::Stmt& fn);
   /// Reports names that are neither in scope nor in `bound`, which outlives it.
   TreeVisitor usedNames(const std::set<std::string>& bound);
-  /// `if` as a statement.
   /// What tells an `if` on devices from others, in each instance of a function.
   std::string decisionKey(Span condition);
   std::map<std::string, int> decisions_;  ///< how often each has been met: unrolled loops come again
+  /// `if` as a statement.
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
   /// An `if` with exits: what follows is part of each branch that comes to it while it is few, else flags say at run
   /// time whether to go on.
@@ -592,10 +592,10 @@ class Lowering {
                                         ir::Region* region, Span span);
   std::vector<Val> carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
                                   const std::vector<std::string>& names);
-  ir::Value* addResult(ir::Op* op, ir::Type t);
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
-  /// Runs `f` with the builder at the end of `region`.
+  /// Zeros of the types of `like`.
   Val placeholder(const Val& like);
+  /// Arguments of the region of the types of `like`.
   Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }
   /// Numbers and bools inside become tensors: what a `var` holds.

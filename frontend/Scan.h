@@ -9,7 +9,7 @@
 
 namespace tenc::frontend {
 
-/// Calls `f` on every statement and `g` on every expression below, lambdas included. Either may be empty.
+/// Goes over all statements and expressions below, lambdas included. Either function may be empty.
 struct TreeVisitor {
   std::function<void(const ast::Stmt&)> onStatement;
   /// Returns false to stay out of the expression's operands.

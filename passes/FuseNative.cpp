@@ -179,13 +179,7 @@ class NativeCheck {
     return true;
   }
 
-  bool outside(const Value* v) const {
-    const Region* r = v->op ? v->op->parent : v->region;
-    for (; r; r = r->parentOp ? r->parentOp->parent : nullptr) {
-      if (r->parentOp == &loop_) return false;
-    }
-    return true;
-  }
+  bool outside(const Value* v) const { return !v->home()->isInside(loop_); }
 
   int slotOf(const Value* v) const {
     auto it = slots_.find(v);
@@ -309,10 +303,7 @@ class NativeCheck {
 /// Values from outside that the loop's regions read.
 void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unordered_set<const Value*>& seen) {
   for (Value* v : op.operands()) {
-    const Region* r = v->op ? v->op->parent : v->region;
-    bool inside = false;
-    for (; r && !inside; r = r->parentOp ? r->parentOp->parent : nullptr) inside = r->parentOp == &loop;
-    if (!inside && seen.insert(v).second) list.push_back(v);
+    if (!v->home()->isInside(loop) && seen.insert(v).second) list.push_back(v);
   }
   for (const auto& r : op.regions) {
     for (const auto& inner : r->ops) captures(*inner, loop, list, seen);
