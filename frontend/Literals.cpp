@@ -243,7 +243,7 @@ Val Lowering::settle(Val v, const Ty* expected) {
       if (v.adopts && v.integer > std::numeric_limits<int64_t>::max()) {
         return fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
       }
-      v.adopts = v.adopts && v.dim;
+      v.adopts = v.dim = false;
       return v;
     case Val::Kind::Float:
       if (v.adopts && v.dtype == DType::F32) v.real = static_cast<double>(static_cast<float>(v.real));

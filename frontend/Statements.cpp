@@ -141,7 +141,15 @@ void Lowering::bindLet(const ast::Stmt& s, Val value) {
   value = declaredValue(s, std::move(value), &declared);
   const bool isVar = s.kind == StmtKind::Var;
   at(s.span);
+  const Val written = value;
   value = isVar ? materialise(value, declared.get()) : settle(std::move(value), declared.get());
+  // A dim stays one, also among several that are bound at once.
+  const std::function<void(Val&, const Val&)> keepDims = [&](Val& v, const Val& w) {
+    if (v.is(Val::Kind::Int) && w.is(Val::Kind::Int)) v.adopts = v.dim = w.adopts && w.dim;
+    const bool parts = s.pattern.isTuple && v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
+    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepDims(v.elems[i], w.elems[i]);
+  };
+  keepDims(value, written);
   bindPattern(s.pattern, std::move(value), isVar, declared);
   if (isVar && !s.pattern.isTuple && s.value)
     if (Binding* made = findLocal(s.pattern.name.text)) made->start = s.value->span;
