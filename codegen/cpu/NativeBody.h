@@ -79,7 +79,7 @@ class NativeEmitter {
   void tell(size_t offset, Scalar value);
   void unroll(llvm::BranchInst* jump);
   void forLoop(const ir::Op& op);
-  Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step);
+  Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step, bool forward);
   void whileLoop(const ir::Op& op);
   bool isSafeRead(const ir::Op& op);
   bool mayAlwaysRun(const ir::Region& region, int& budget);
