@@ -385,7 +385,7 @@ void Lowering::checkUncalled(const Unit& unit) {
     Generics g = structGenerics(decl);
     size_t next = 0;
     for (const ast::Field& f : decl.stmt->fields) {
-      if (f.type) bindSamples(*f.type, g, next);
+      if (f.type) bindSamples(*f.type, g, next, false);
     }
     structWith(decl, g);
   }
