@@ -48,8 +48,8 @@ namespace {
 int64_t bytesOf(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
 
 /// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
-/// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 28 rows are 4 blocks of 7 by 3 rather
-/// than 5 by 4. Rows that are one block of one vector's width read B once, and broadcasts are then part of the
+/// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 7 rows are one block of 7 by 3 rather
+/// than two of 4 by 4. Rows that are one block of one vector's width read B once, and broadcasts are then part of the
 /// multiplications: 14 by 1 is 3 % faster than 7 by 3.
 int64_t widthOfFewestLoads(int64_t rows, int64_t vectors, int64_t widest, int64_t accumulators, int64_t highest) {
   constexpr int64_t kEnoughRows = 12;
