@@ -289,9 +289,7 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
 
     def build(self, operations=14):
         for _ in range(self.r.randint(2, 4)): self.source()
-        kinds = [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
-                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.flow_kinds() + self.module_kinds()
-        made = 0
+        made, kinds = 0, self.kinds()
         while made < operations:
             v = self.r.choice(kinds)()
             if v is None: continue
@@ -300,13 +298,18 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         self.save(self.values[-1])
         return "\n".join(self.declarations() + self.lines) + "\n"
 
+    def kinds(self):
+        return [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
+                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.flow_kinds() + self.module_kinds()
+
     def declarations(self):
         """What the program declares, without the functions and structs that it does not use."""
         declared = self.HEAD + self.DECLARATIONS + self.LANGUAGE + self.FLOW
-        name = {line: re.match(r"(?:fn|struct) (\w+)", line) for line in declared}
+        # What calls `call` names the struct that it is for.
+        name = {line: re.match(r"fn call.*?\(\w+: (\w+)|(?:fn|struct) (\w+)", line) for line in declared}
         kept, text = [line for line in declared if not name[line]], "\n".join(self.lines)
         while True:
-            more = [line for line in declared if line not in kept and re.search(rf"\b{name[line][1]}\b", text)]
+            more = [line for line in declared if line not in kept and re.search(rf"\b{name[line][1] or name[line][2]}\b", text)]
             if not more: return [line for line in declared if line in kept]
             kept += more
             text += "\n".join(more)
