@@ -282,7 +282,10 @@ void Repl::execute(std::optional<uint32_t> source, Mode mode) {
     auto entry = session_.parse(*source);
     if (entry && session_.diags().ok()) outcome = compileAndRun(*entry, mode);
   }
-  if (outcome == Outcome::Interrupted) std::fputs("interrupted\n", stderr);
+  if (outcome == Outcome::Interrupted) {
+    if (editor_.interactive()) eraseLine();
+    std::fputs("interrupted\n", stderr);
+  }
   lastOk_ = outcome == Outcome::Ok;
   failed_ |= !lastOk_;
   std::fflush(stdout);
