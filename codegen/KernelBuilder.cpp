@@ -31,7 +31,7 @@ Affine Space::along(size_t axis) const {
   Affine a;
   int64_t step = 1;
   for (size_t i = factors[axis].size(); i-- > 0;) {
-    a.add(Affine::variable(vars[axis][i]), step);
+    if (factors[axis][i] != 1) a.add(Affine::variable(vars[axis][i]), step);
     step *= factors[axis][i];
   }
   return a;
@@ -248,11 +248,7 @@ void buildUpdate(Group& g) {
     load.dtype = old->type.dtype;
     load.access = b.access(buffer, position);
     ExprId before = b.add(std::move(load));
-    OpKind combine = mode == "mul"   ? OpKind::Mul
-                     : mode == "max" ? OpKind::Max
-                     : mode == "min" ? OpKind::Min
-                                     : OpKind::Add;
-    e = b.op(combine, old->type.dtype, {before, e});
+    e = b.op(ir::combinerNamed(mode), old->type.dtype, {before, e});
   }
   b.stage.stores.push_back({b.access(buffer, position), e});
   b.stage.ordered = op.kind == OpKind::Scatter;

@@ -24,7 +24,7 @@ struct Space {
   size_t varCount() const { return outer.size() + inner.size(); }
   /// Sets vars, outer and inner from the factors.
   void number();
-  /// The index along an axis.
+  /// The index along an axis; 0 where it has one element, so that equal places are equal indices.
   Affine along(size_t axis) const;
   /// Splits a loop variable as wished.
   void refine(const Refinement& r);
@@ -86,6 +86,13 @@ class StageBuilder {
   ExprId loadView(const ir::Value* v, const std::vector<Affine>& index);
   ExprId elementwise(const ir::Op& op, const Index& index);
   ExprId piecewise(const ir::Op& op, const Index& index);
+  /// One of the pieces that lie side by side along a dim, and where it begins there.
+  struct Piece {
+    int64_t start;
+    ExprId value;
+  };
+  /// The piece in which `index` lies; a tree, so that many pieces do not nest deeply.
+  ExprId pieceAt(ExprId index, ir::DType type, std::span<const Piece> pieces);
   ExprId unrolled(const ir::Op& op, const Index& index);
   ExprId gather(const ir::Op& op, const Index& index);
   ExprId running(const ir::Op& op);

@@ -169,25 +169,31 @@ Pair rootOf(Scalar z, bool fine) {
 /// asin(sqrt z) less sqrt z, from the pair s = sqrt z.
 Scalar asinLow(Pair s, Scalar z) { return fma(s.hi * z, polynomial(z, kAsin64), s.lo); }
 
-Scalar asin(Scalar x, bool fine) {
+/// asin s as s.hi + low, of s = |x| up to 1/2, and of s = sqrt((1 - |x|) / 2) beyond (`large`), where asin |x| is
+/// pi / 2 - 2 asin s.
+struct ArcSine {
+  Scalar large;
+  Pair s;
+  Scalar low;
+};
+ArcSine arcSine(Scalar x, bool fine) {
   Scalar a = abs(x);
   Scalar large = a > 0.5;
   Scalar z = select(large, (1.0 - a) * 0.5, x * x);
   Pair root = rootOf(z, fine);
   Pair s = {select(large, root.hi, a), select(large & (z > 0.0), root.lo, 0.0)};
-  Scalar low = asinLow(s, z);
+  return {large, s, asinLow(s, z)};
+}
+
+Scalar asin(Scalar x, bool fine) {
+  auto [large, s, low] = arcSine(x, fine);
   // pi / 2 - 2 asin(sqrt z)
   Scalar result = addAngle(like(x, kHalfPi), like(x, kHalfPiLow), {s.hi * -2.0, low * -2.0});
   return copySign(select(large, result, s.hi + low), x);
 }
 
 Scalar acos(Scalar x, bool fine) {
-  Scalar a = abs(x);
-  Scalar large = a > 0.5;
-  Scalar z = select(large, (1.0 - a) * 0.5, x * x);
-  Pair root = rootOf(z, fine);
-  Pair s = {select(large, root.hi, a), select(large & (z > 0.0), root.lo, 0.0)};
-  Scalar low = asinLow(s, z);
+  auto [large, s, low] = arcSine(x, fine);
   // 2 asin(sqrt z), pi less it, or pi / 2 less asin x.
   Scalar negative = x < 0.0;
   Scalar factor = select(large, select(negative, -2.0, like(x, 2)), select(negative, 1.0, like(x, -1)));

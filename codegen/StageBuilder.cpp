@@ -209,11 +209,7 @@ ExprId StageBuilder::running(const ir::Op& o) {
   e.index = group_.scanNumber;
   ExprId here = add(std::move(e));
   if (o.operandCount() == 1) return here;
-  const std::string& mode = o.stringAttr("mode");
-  OpKind combine = mode == "mul"   ? OpKind::Mul
-                   : mode == "max" ? OpKind::Max
-                   : mode == "min" ? OpKind::Min
-                                   : OpKind::Add;
+  OpKind combine = ir::combinerNamed(o.stringAttr("mode"));
   ExprId start = value(o.operand(1), group_.scanStart);
   return stopped() ? 0 : op(combine, o.result()->type.dtype, {start, here});
 }
@@ -259,12 +255,11 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
   bool narrow = result == DType::F16 || result == DType::BF16;
   bool sums = o.kind == OpKind::Sum || o.kind == OpKind::Prod;
   DType accumulator = narrow && sums ? DType::F32 : result;
-  OpKind combine = OpKind::Add;
-  if (o.kind == OpKind::Prod) combine = OpKind::Mul;
-  if (o.kind == OpKind::ReduceMax) combine = OpKind::Max;
-  if (o.kind == OpKind::ReduceMin) combine = OpKind::Min;
-  if (o.kind == OpKind::Any) combine = OpKind::Or;
-  if (o.kind == OpKind::All) combine = OpKind::And;
+  const std::optional<OpKind> combine = ir::combinerOf(o.kind);
+  if (!combine) {
+    fail("no unrolled form for reduction " + std::string(o.info().mnemonic));
+    return 0;
+  }
   std::vector<bool> isReduced(shape.size(), false);
   int64_t count = 1;
   for (int64_t a : axes) {
@@ -289,7 +284,7 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
     ExprId e = value(operand, at);
     if (stopped()) return 0;
     e = cast(e, accumulator);
-    total = total == kNoExpr ? e : op(combine, accumulator, {total, e});
+    total = total == kNoExpr ? e : op(*combine, accumulator, {total, e});
   }
   return cast(total, result);
 }
@@ -393,6 +388,14 @@ Affine StageBuilder::clamped(const Affine& a, int64_t size) {
   return term(e, -1, 0, 0);
 }
 
+ExprId StageBuilder::pieceAt(ExprId index, DType type, std::span<const Piece> pieces) {
+  if (pieces.size() == 1) return pieces[0].value;
+  const size_t half = pieces.size() / 2;
+  ExprId first = op(OpKind::Lt, DType::Bool, {index, constant(DType::I64, static_cast<uint64_t>(pieces[half].start))});
+  ExprId low = pieceAt(index, type, pieces.first(half));
+  return op(OpKind::Where, type, {first, low, pieceAt(index, type, pieces.subspan(half))});
+}
+
 /// Pad, concat and update_slice: one operand or another, by where the element lies. The box is cut so that it is one of
 /// them throughout; where that cannot be, both are computed (at clamped indices) and one is selected.
 ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
@@ -402,7 +405,7 @@ ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
   if (o.kind == OpKind::Concat) {
     size_t axis = static_cast<size_t>(o.intAttr("axis"));
     int64_t start = 0;
-    ExprId selected = kNoExpr;
+    std::vector<Piece> mixed;
     for (const ir::Value* part : o.operands()) {
       int64_t size = part->type.shape[axis];
       if (size == 0) continue;
@@ -415,12 +418,13 @@ ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
         ExprId e = value(part, inside);
         if (stopped()) return 0;
         if (side == Side::Inside) return e;
-        selected = selected == kNoExpr ? e : op(OpKind::Where, t, {within(at[axis], start, start + size), e, selected});
+        mixed.push_back({start, e});
       }
       start += size;
     }
-    if (selected == kNoExpr) fail("a concat without elements");
-    return selected == kNoExpr ? 0 : selected;
+    if (!mixed.empty()) return pieceAt(affine(at[axis]), t, mixed);
+    fail("a concat without elements");
+    return 0;
   }
   const ir::Value* inner = o.kind == OpKind::Pad ? o.operand(0) : o.operand(1);
   const auto& starts = o.intsAttr(o.kind == OpKind::Pad ? "lo" : "starts");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontend/Compose.h"
+
 namespace tenc::frontend {
 
 using ir::Dims;
@@ -56,13 +58,7 @@ Value* Batcher::batched(Value* lane) {
 Value* Batcher::carriedIn(Value* lane) {
   const Entry e = entry(lane);
   if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr) return batched(lane);
-  const ir::Type t{e.value->type.dtype, {n_}, {}};
-  Op* on = b_->makeTyped(OpKind::On, {anchor_}, {t}, {{"device", std::string()}});
-  inside(b_->addRegion(on), [&] {
-    b_->makeTyped(OpKind::Yield, {b_->makeTyped(OpKind::Fill, {e.value}, {t}, {{"shape", t.shape}})->result()}, {});
-    return true;
-  });
-  return on->result();
+  return Compose(*b_).fillOn(anchor_, {n_}, e.value);
 }
 
 bool Batcher::refuse(const Op& op, std::string why) {
@@ -130,11 +126,8 @@ Value* Batcher::both(Value* a, Value* b) { return a == nullptr ? b : b_->value(O
 
 Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
   if (yes == no) return yes;
-  if (mask->type.shape != yes->type.shape) {
-    Dims column(static_cast<size_t>(yes->type.rank()), 1);
-    column[0] = n_;
-    mask = b_->broadcastTo(b_->value(OpKind::Reshape, {mask}, {{"shape", column}}), yes->type.shape);
-  }
+  if (mask->type.shape != yes->type.shape)
+    mask = b_->broadcastTo(column(mask, yes->type.shape.size()), yes->type.shape);
   return b_->value(OpKind::Where, {mask, yes, no});
 }
 
@@ -198,19 +191,15 @@ bool Batcher::call(const Op& op) {
     variants_[callee].emplace_back(flags, variant);
     variantResults_[variant] = batchedResults;
   }
-  Values operands;
-  for (Value* v : op.operands()) operands.push_back(entry(v).value);
   std::vector<ir::Type> types;
   for (const ir::Type& t : variant->resultTypes) types.push_back(withoutPlace(t));
-  Op* made = b_->makeTyped(OpKind::Call, operands, types, {{"callee", variant->name}});
+  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", variant->name}});
   for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), variantResults_[variant][i]);
   return true;
 }
 
 bool Batcher::placed(const Op& op) {
-  Values operands;
-  for (Value* v : op.operands()) operands.push_back(entry(v).value);
-  Op* made = b_->makeTyped(OpKind::On, operands, {}, {{"device", op.stringAttr("device")}});
+  Op* made = b_->makeTyped(OpKind::On, asTheyAre(op), {}, {{"device", op.stringAttr("device")}});
   if (op.boolAttr("named")) made->set("named", true);
   ir::Region* region = b_->addRegion(made);
   const ir::Region& from = *op.regions[0];

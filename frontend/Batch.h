@@ -1,7 +1,8 @@
 // vmap as a rewriting of IR: the ops of a function of one instance become ops over n instances at once, with a leading
-// dim of n. What no instance differs in stays as it is; draws are made once for all instances; branches and loops whose
-// condition differs between instances run for all of them under a mask, with operands that cannot fault where it is
-// false. Ops without a rule run one instance after the other.
+// dim of n. A lane is a value of the one instance, an entry what stands for it. What no instance differs in stays as it
+// is; draws are made once for all instances; branches and loops whose condition differs between instances run for all
+// of them under a mask, with operands that cannot fault where it is false. Ops without a rule run one instance after
+// the other.
 #pragma once
 #include <functional>
 #include <string>
@@ -45,6 +46,10 @@ class Batcher {
   void elementwise(const ir::Op& op, Values operands);
   /// All operands with their leading dim.
   Values allBatched(const ir::Op& op);
+  /// Operands `from`.. as they are, with a leading dim or without.
+  Values asTheyAre(const ir::Op& op, size_t from = 0);
+  /// [n] as [n, 1, ...] of so many dims.
+  ir::Value* column(ir::Value* v, size_t rank);
   ir::Op* remake(const ir::Op& op, Values operands, const std::vector<ir::Builder::NamedAttr>& changed);
   void gather(const ir::Op& op);
   void scatter(const ir::Op& op);

@@ -89,6 +89,18 @@ Batcher::Values Batcher::allBatched(const Op& op) {
   return all;
 }
 
+Batcher::Values Batcher::asTheyAre(const Op& op, size_t from) {
+  Values all;
+  for (size_t i = from; i < op.operandCount(); ++i) all.push_back(entry(op.operand(i)).value);
+  return all;
+}
+
+Value* Batcher::column(Value* v, size_t rank) {
+  Dims shape(rank, 1);
+  shape[0] = n_;
+  return b_->value(OpKind::Reshape, {v}, {{"shape", shape}});
+}
+
 Op* Batcher::remake(const Op& op, Values operands, const std::vector<ir::Builder::NamedAttr>& changed) {
   std::vector<ir::Builder::NamedAttr> attrs = changed;
   for (const auto& [name, value] : op.attrs()) {
@@ -113,17 +125,14 @@ void Batcher::elementwise(const Op& op, Values operands) {
 }
 
 Value* Batcher::iotaOn(const Values& like, const Dims& shape, int64_t axis) {
-  Op* on = b_->makeTyped(OpKind::On, like, {{DType::I64, shape, {}}}, {{"device", std::string()}});
-  ir::Builder inner(b_->addRegion(on));
-  inner.setLoc(b_->loc());
-  Value* v = inner.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", DType::I64}, {"axis", axis}});
-  inner.makeTyped(OpKind::Yield, {v}, {});
-  return on->result();
+  return Compose(*b_).madeOn(like, [&](ir::Builder& at) {
+    return at.value(OpKind::Iota, {}, {{"shape", shape}, {"dtype", DType::I64}, {"axis", axis}});
+  });
 }
 
 bool Batcher::single(const Op& op) {
   const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
-  if (op.kind == OpKind::RandomUniform || op.kind == OpKind::RandomNormal || op.kind == OpKind::RandomInt) {
+  if (op.has(Trait::Random) && op.has(Trait::Creation)) {
     const Dims shape = led(n_, op.intsAttr("shape"));
     if (op.kind == OpKind::RandomInt && (entry(op.operand(2)).batched || entry(op.operand(3)).batched)) {
       Value *seed = entry(op.operand(0)).value, *count = entry(op.operand(1)).value;
@@ -131,9 +140,7 @@ bool Batcher::single(const Op& op) {
       define(op, 0, integersBetween(*b_, op, seed, count, lo, hi, shape), true);
       return true;
     }
-    Values operands;
-    for (Value* v : op.operands()) operands.push_back(entry(v).value);
-    define(op, 0, remake(op, operands, {{"shape", shape}})->result(), true);
+    define(op, 0, remake(op, asTheyAre(op), {{"shape", shape}})->result(), true);
     return true;
   }
   const bool effect = op.has(Trait::HasSideEffect);
@@ -152,10 +159,10 @@ bool Batcher::single(const Op& op) {
       Value* x = batched(op.operand(0));
       const Dims shape = led(n_, op.intsAttr("shape"));
       if (op.kind == OpKind::Broadcast && x->type.rank() < static_cast<int64_t>(shape.size())) {
-        Dims column(shape.size(), 1);
-        std::copy(x->type.shape.rbegin(), x->type.shape.rend() - 1, column.rbegin());
-        column[0] = n_;
-        x = b_->value(OpKind::Reshape, {x}, {{"shape", column}});
+        Dims aligned(shape.size(), 1);
+        std::copy(x->type.shape.rbegin(), x->type.shape.rend() - 1, aligned.rbegin());
+        aligned[0] = n_;
+        x = b_->value(OpKind::Reshape, {x}, {{"shape", aligned}});
       }
       define(op, 0, remake(op, {x}, {{"shape", shape}})->result(), true);
       return true;
@@ -184,12 +191,8 @@ bool Batcher::single(const Op& op) {
       define(op, 0, remake(op, allBatched(op), {{"axis", op.intAttr("axis") + 1}})->result(), true);
       return true;
     case OpKind::Fill: {
-      Value* x = batched(op.operand(0));
-      const Dims& shape = op.intsAttr("shape");
-      Dims column(shape.size() + 1, 1);
-      column[0] = n_;
-      x = b_->value(OpKind::Reshape, {x}, {{"shape", column}});
-      define(op, 0, b_->broadcastTo(x, led(n_, shape)), true);
+      const Dims shape = led(n_, op.intsAttr("shape"));
+      define(op, 0, b_->broadcastTo(column(batched(op.operand(0)), shape.size()), shape), true);
       return true;
     }
     case OpKind::Matmul: define(op, 0, remake(op, allBatched(op), {})->result(), true); return true;
@@ -200,17 +203,12 @@ bool Batcher::single(const Op& op) {
     case OpKind::To:
     case OpKind::CheckPlace:
     case OpKind::SamePlace: {
-      Values operands = {batched(op.operand(0))};
-      for (size_t i = 1; i < op.operandCount(); ++i) operands.push_back(entry(op.operand(i)).value);
+      Values operands = asTheyAre(op, 1);
+      operands.insert(operands.begin(), batched(op.operand(0)));
       define(op, 0, remake(op, operands, {})->result(), true);
       return true;
     }
-    case OpKind::DeviceEq: {
-      Values operands;
-      for (Value* v : op.operands()) operands.push_back(entry(v).value);
-      define(op, 0, remake(op, operands, {})->result(), false);
-      return true;
-    }
+    case OpKind::DeviceEq: define(op, 0, remake(op, asTheyAre(op), {})->result(), false); return true;
     case OpKind::Seed: return refuse(op, "a seed that differs from instance to instance");
     case OpKind::Bench: return refuse(op, "a bench");
     default: break;
@@ -241,10 +239,8 @@ void Batcher::pad(const Op& op) {
   Value* padded = remake(op, {x, zero}, {{"lo", lo}, {"hi", hi}})->result();
   Value* inner = b_->broadcastTo(b_->scalarInt(DType::Bool, 1), x->type.shape);
   Value* where = remake(op, {inner, b_->scalarInt(DType::Bool, 0)}, {{"lo", lo}, {"hi", hi}})->result();
-  Dims column(padded->type.shape.size(), 1);
-  column[0] = n_;
-  Value* fill = b_->value(OpKind::Reshape, {around.value}, {{"shape", column}});
-  fill = b_->broadcastTo(fill, padded->type.shape);
+  const Dims& whole = padded->type.shape;
+  Value* fill = b_->broadcastTo(column(around.value, whole.size()), whole);
   define(op, 0, b_->value(OpKind::Where, {where, padded, fill}), true);
 }
 
@@ -261,9 +257,7 @@ void Batcher::gather(const Op& op) {
   bool ownIndices = mask_ != nullptr;
   for (size_t i = 1; i < op.operandCount(); ++i) ownIndices = ownIndices || entry(op.operand(i)).batched;
   if (!ownIndices) {
-    Values operands = {x.value};
-    for (size_t i = 1; i < op.operandCount(); ++i) operands.push_back(entry(op.operand(i)).value);
-    define(op, 0, remake(op, operands, {{"axes", oneUp(axes)}, {"at", at + 1}})->result(), true);
+    define(op, 0, remake(op, asTheyAre(op), {{"axes", oneUp(axes)}, {"at", at + 1}})->result(), true);
     return;
   }
   Values operands = indices(op, 1);
@@ -299,12 +293,11 @@ Batcher::Values Batcher::windows(const Op& op, size_t from, const Dims& axes, co
                                                b_->value(OpKind::Add, {start, number(extents[i])}), start});
     // What is still before the first element must not count from the end again: it is out of range as a whole.
     wrapped = b_->value(OpKind::Where, {b_->value(OpKind::Lt, {wrapped, number(0)}), number(extents[i]), wrapped});
-    Dims column(shape.size(), 1), row(shape.size(), 1);
-    column[0] = n_;
+    Dims row(shape.size(), 1);
     row[1 + i] = sizes[i];
     // Starts that are the same for all may be free: what they index lives somewhere.
     Value* offset = iotaOn({entry(op.operand(0)).value, start}, row, static_cast<int64_t>(1 + i));
-    Value* base = b_->value(OpKind::Reshape, {wrapped}, {{"shape", column}});
+    Value* base = column(wrapped, shape.size());
     all.push_back(b_->value(OpKind::Add, {b_->broadcastTo(base, shape), b_->broadcastTo(offset, shape)}));
   }
   return all;
@@ -330,9 +323,7 @@ void Batcher::dynamicSlice(const Op& op) {
   bool ownStarts = mask_ != nullptr;
   for (size_t i = 1; i < op.operandCount(); ++i) ownStarts = ownStarts || entry(op.operand(i)).batched;
   if (!ownStarts) {
-    Values operands = {x.value};
-    for (size_t i = 1; i < op.operandCount(); ++i) operands.push_back(entry(op.operand(i)).value);
-    define(op, 0, remake(op, operands, {{"axes", oneUp(axes)}})->result(), true);
+    define(op, 0, remake(op, asTheyAre(op), {{"axes", oneUp(axes)}})->result(), true);
     return;
   }
   const ir::Type& lane = op.operand(0)->type;
@@ -355,8 +346,8 @@ void Batcher::dynamicUpdate(const Op& op) {
   for (size_t i = 2; i < op.operandCount(); ++i) ownStarts = ownStarts || entry(op.operand(i)).batched;
   Value *x = batched(op.operand(0)), *u = batched(op.operand(1));
   if (!ownStarts) {
-    Values operands = {x, u};
-    for (size_t i = 2; i < op.operandCount(); ++i) operands.push_back(entry(op.operand(i)).value);
+    Values operands = asTheyAre(op, 2);
+    operands.insert(operands.begin(), {x, u});
     define(op, 0, remake(op, operands, {{"axes", oneUp(axes)}})->result(), true);
     return;
   }
@@ -384,12 +375,12 @@ void Batcher::dynamicUpdate(const Op& op) {
     Value* line = starts[k];
     if (line->type.size() > 0)
       line = b_->value(OpKind::Slice, {line}, {{"starts", first}, {"sizes", size}, {"steps", step}});
-    Dims column(whole.size(), 1);
-    column[0] = n_;
-    column[static_cast<size_t>(d) + 1] = sizes[k];
+    Dims along(whole.size(), 1);
+    along[0] = n_;
+    along[static_cast<size_t>(d) + 1] = sizes[k];
     if (line->type.size() > 0 || block.size() == 0) {
       line = block.size() == 0 ? b_->broadcastTo(b_->scalarInt(DType::I64, 0), whole)
-                               : b_->broadcastTo(b_->value(OpKind::Reshape, {line}, {{"shape", column}}), whole);
+                               : b_->broadcastTo(b_->value(OpKind::Reshape, {line}, {{"shape", along}}), whole);
     }
     operands.push_back(line);
   }
@@ -420,18 +411,10 @@ bool Batcher::oneByOne(const Op& op) {
     const DType t = r->type.dtype;
     Value* zero = ir::isFloat(t) ? b_->scalar(t, 0) : b_->scalarInt(t, 0);
     const Dims shape = led(n_, r->type.shape);
-    Op* on = own.empty()
-                 ? nullptr
-                 : b_->makeTyped(OpKind::On, {entry(own[0]).value}, {{t, shape, {}}}, {{"device", std::string()}});
-    if (on == nullptr) {
-      operands.push_back(b_->makeTyped(OpKind::Fill, {zero}, {{t, shape, {}}}, {{"shape", shape}})->result());
-      continue;
-    }
-    ir::Builder inner(b_->addRegion(on));
-    inner.setLoc(b_->loc());
-    Value* room = inner.makeTyped(OpKind::Fill, {zero}, {{t, shape, {}}}, {{"shape", shape}})->result();
-    inner.makeTyped(OpKind::Yield, {room}, {});
-    operands.push_back(on->result());
+    const auto room = [&](ir::Builder& at) {
+      return at.makeTyped(OpKind::Fill, {zero}, {{t, shape, {}}}, {{"shape", shape}})->result();
+    };
+    operands.push_back(own.empty() ? room(*b_) : Compose(*b_).madeOn({entry(own[0]).value}, room));
   }
   Op* loop = b_->makeTyped(OpKind::For, operands, {});
   ir::Region* region = b_->addRegion(loop);

@@ -226,12 +226,11 @@ Val save(BuiltinCall& k) {
 constexpr BuiltinRow kRows[] = {
     {"load", "load(path; name: str?)",
      "A tensor, or a tree of the declared type, from a file: .npy, .npz, .safetensors, .csv, .png. Shapes are read "
-     "while "
-     "compiling.",
+     "while compiling.",
      load},
     {"load_csv", "load_csv(path)", "A table of numbers from a text file.", load},
     {"load_bytes", "load_bytes(path)", "The bytes of a file, u8[N].", load},
-    {"save", "save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm; or a tree: .safetensors, .npz.", save},
+    {"save", "save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm, .pgm; or a tree: .safetensors, .npz.", save},
     {"save_bytes", "save_bytes(path, x)", "Writes u8[N] as it stands.", save},
 };
 

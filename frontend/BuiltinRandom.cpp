@@ -18,12 +18,8 @@ ir::Value* draw(BuiltinCall& k, OpKind kind, const Dims& shape, DType t, std::ve
   ir::Op* next = k.c.b.makeTyped(OpKind::RngNext, {}, {u64, u64});
   std::vector<ir::Value*> operands = {next->result(0), next->result(1)};
   operands.insert(operands.end(), bounds.begin(), bounds.end());
-  if (!like) return k.c.b.value(kind, operands, {{"shape", shape}, {"dtype", t}});
-  ir::Op* on = k.c.b.makeTyped(OpKind::On, {like}, {{t, shape, {}}}, {{"device", std::string()}});
-  ir::Builder inner(k.c.b.addRegion(on));
-  inner.setLoc(k.c.b.loc());
-  inner.make(OpKind::Yield, {inner.value(kind, operands, {{"shape", shape}, {"dtype", t}})});
-  return on->result();
+  const auto drawn = [&](ir::Builder& at) { return at.value(kind, operands, {{"shape", shape}, {"dtype", t}}); };
+  return like ? k.c.madeOn({like}, drawn) : drawn(k.c.b);
 }
 
 Val uniformNormal(BuiltinCall& k) {

@@ -1,6 +1,7 @@
 // Compositions of IR ops: what the built-ins are made of. Shapes and dtypes are right when these are called (the
 // built-ins check and report first); every function here only makes ops. Axes are non-negative.
 #pragma once
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -79,6 +80,8 @@ class Compose {
   V pool(ir::OpKind kind, V x, const Windows& w, V padValue);
 
   // ---- creation on the device of another value
+  /// What `make` makes, where the first of `like` that is not free lives.
+  V madeOn(const std::vector<V>& like, const std::function<V(ir::Builder&)>& make);
   V iotaOn(V like, const Dims& shape, ir::DType t, int64_t axis);
   /// Where `like` lives or, when that is a free value, `otherwise`.
   V fillOn(V like, const Dims& shape, V value, V otherwise = nullptr);
@@ -135,9 +138,6 @@ class Compose {
   V searchSorted(V sorted, V x, bool right);
 
   ir::Builder& b;
-
- private:
-  ir::Op* beginOn(V like, ir::Type result);
 };
 
 }  // namespace tenc::frontend

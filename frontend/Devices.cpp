@@ -134,7 +134,7 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
   }
   auto v = lookup(head, a.path[0].span);
   if (!v) {
-    if (a.path.size() == 1)
+    if (a.path.size() == 1 && !lostName(head))
       noDevice(head, a.span);
     else
       unknownName(head, a.path[0].span);
@@ -194,13 +194,8 @@ Val Lowering::keepPlace(const Val& v) {
 Val Lowering::enterAnnotation(const Val& v) {
   ir::Op* on = annotationAround();
   if (!on || v.poison()) return v;
-  auto isInside = [&](const ir::Value* leaf) {
-    const ir::Region* r = leaf->op ? leaf->op->parent : leaf->region;
-    while (r && r->parentOp && r->parentOp != on) r = r->parentOp->parent;
-    return r && r->parentOp == on;
-  };
   return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
-    if (!leaf.is(Val::Kind::Tensor) || isInside(leaf.tensor)) return leaf;
+    if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->home()->isInside(*on)) return leaf;
     std::vector<ir::Value*> operands = {leaf.tensor};
     operands.insert(operands.end(), on->operands().begin(), on->operands().end());
     ir::Value* entered =

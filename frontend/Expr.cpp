@@ -198,7 +198,7 @@ Val Lowering::shortCircuit(const ast::Expr& e, const Val& left) {
   yield(evaluated, {value});
   yield(decided, {constant});
   at(e.span);
-  return Val::ofTensor(addResult(op, {ir::DType::Bool, {}, {}}), e.span);
+  return Val::ofTensor(op->addResult({ir::DType::Bool, {}, {}}), e.span);
 }
 
 Val Lowering::evalMember(const ast::Expr& e) {
@@ -383,11 +383,7 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
   Generics g = structGenerics(decl);
   for (const auto& [generic, arg] : type.type->info->args) g.bound[generic] = arg;  // an alias gives them
   if (given) {
-    if (given->subscripts.size() > decl.stmt->generics.size()) {
-      return fail(Code::E0204, given->span,
-                  "`" + name + "` has " + std::to_string(decl.stmt->generics.size()) + " type parameters, but " +
-                      std::to_string(given->subscripts.size()) + " are given");
-    }
+    std::vector<Val> arguments;
     for (size_t i = 0; i < given->subscripts.size(); ++i) {
       const ast::Subscript& s = given->subscripts[i];
       if (s.kind != ast::Subscript::Kind::Index || !s.index)
@@ -400,7 +396,25 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
       if (v.is(Kind::Int)) v = Val::ofInt(v.integer, v.span);  // a dim, whatever it was computed from
       if (v.is(Kind::Float) || v.is(Kind::Bool) || v.is(Kind::String) || v.is(Kind::Format))
         return fail(Code::E0203, s.span, "a type argument is a dim, a dtype, a device or a type, not " + describe(v));
-      g.bound[decl.stmt->generics[i].name.text] = v;
+      arguments.push_back(std::move(v));
+    }
+    const auto shares = shareArguments(decl, arguments.size(), given->span, [&](size_t i) {
+      return arguments[i].is(Kind::Int) || arguments[i].is(Kind::Pack);
+    });
+    if (!shares) return Val::none();
+    for (size_t i = 0; i < shares->size(); ++i) {
+      const auto [first, last] = (*shares)[i];
+      const ast::Generic& generic = decl.stmt->generics[i];
+      if (first == last) continue;
+      if (generic.pack) {
+        std::vector<Val> dims(arguments.begin() + static_cast<std::ptrdiff_t>(first),
+                              arguments.begin() + static_cast<std::ptrdiff_t>(last));
+        const auto pack = constInts(Val::ofTuple(std::move(dims), given->span), "a shape pack");
+        if (!pack) return Val::none();
+        g.bound[generic.name.text] = Val::ofPack(*pack, given->span);
+      } else {
+        g.bound[generic.name.text] = arguments[first];
+      }
     }
   }
   if (expected && expected->kind == Ty::Kind::Struct && expected->info && expected->info->decl == &decl) {

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -59,9 +60,9 @@ class BoundArgs {
   bool has(std::string_view name) const { return find(name) != nullptr; }
 };
 
-/// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
 struct TreeVisitor;
 
+/// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
 struct Unit {
   std::string name;  ///< "" for the script, "nn" for a module
   uint32_t source = 0;
@@ -139,14 +140,16 @@ class Lowering {
 
   /// Matches arguments to parameters. `signature` is as in ops.md: "sum(x; axis: ints?, keep: false)": options after
   /// `;` are always named; a parameter with `?` or with a default after `:` may be left out; a last positional
-  /// parameter
-  /// `...` takes the rest. Reports E0204 with the signature. Poison arguments give ok = false without a report.
+  /// parameter `...` takes the rest. Reports E0204 with the signature. Poison arguments give ok = false without a
+  /// report.
   BoundArgs bind(const CallArgs& call, std::string_view signature);
 
   // ---- tensors (Operators.cpp)
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
   /// stacked. Null after poison or an error (E0203).
   ir::Value* tensorOf(const Val& v, std::optional<ir::DType> hint = {});
+  /// Whether so many tensors can be joined into one; reports E0208.
+  bool checkParts(size_t count, Span span);
   ir::Value* tensorHere(const Val& v, std::optional<ir::DType> hint);
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
@@ -154,9 +157,9 @@ class Lowering {
   /// Operands that are all literals, at least one of them an array or `always`: the first becomes a tensor of the dtype
   /// that is declared for their result, so that the others adopt it. Anything else stays as it is.
   void adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always = false);
-  /// The dtype that the operands of an elementwise op agree on by section 2 of the language; reports E0201.
   /// Reports a value of another dtype than the variable, or the part of one, that `op` updates with it.
   bool changesDType(const Val& old, const Val& value, std::string_view op, Span span, Span declared);
+  /// The dtype that the operands of an elementwise op agree on by section 2 of the language; reports E0201.
   std::optional<ir::DType> commonDType(const std::vector<Val>& operands, Span span, std::string_view opName);
   /// Operands made into tensors of one dtype and one shape; empty after an error (E0201, E0202).
   std::vector<ir::Value*> together(const std::vector<Val>& operands, Span span, std::string_view opName);
@@ -177,9 +180,9 @@ class Lowering {
   ir::Value* scalarInt(ir::DType t, int64_t i) { return b().scalarInt(t, i); }
 
   // ---- trees (Trees.cpp)
-  /// Tensor leaves in order (settled first); false after an error.
   /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
   void checkOnePlace(const Val& tree, std::string what, Span span);
+  /// Tensor leaves in order (settled first); false after an error.
   bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves);
   /// `like` with its tensor leaves replaced in order.
   Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves);
@@ -198,10 +201,10 @@ class Lowering {
   /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
   Val callValue(const Val& f, std::vector<Val> args, Span span);
   Val call(const Val& f, CallArgs args);
-  /// A counted loop with carried values; gives their final values (Control.cpp). `body` gets i and the carried values.
-  using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
   /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
   Val placedAs(const Val& value, const Val& old, const std::string& name);
+  using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
+  /// A counted loop with carried values; gives their final values (Regions.cpp). `body` gets i and the carried values.
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
 
@@ -216,6 +219,8 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
+  /// E0304, with the devices that are there.
+  Val noDevice(std::string_view name, Span span);
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -274,6 +279,8 @@ class Lowering {
                const Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
+  /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
+  bool lostName(std::string_view name) { return frame().unit->file && frame().unit->file->lost.count(name) != 0; }
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
   /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
@@ -281,7 +288,6 @@ class Lowering {
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
   Val paramOf(const ast::Stmt& decl);
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
-  Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
   /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
   Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
@@ -296,7 +302,8 @@ class Lowering {
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
+  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
+  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next, bool inShape);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
@@ -343,9 +350,9 @@ class Lowering {
   };
   TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
   Ty resolve(const ast::TypeExpr& written, Generics& g);
-  /// A use of a generic alias as the type that it stands for; other types as they are (Aliases.cpp).
-  /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias.
+  /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias (Aliases.cpp).
   Val aliasWith(const ast::Expr& given, const ast::Expr& callee);
+  /// A use of a generic alias as the type that it stands for; other types as they are.
   const ast::TypeExpr& expanded(const ast::TypeExpr& t, const Generics& g);
   std::map<std::pair<const ast::TypeExpr*, const Unit*>, ast::TypePtr> expandedAliases_;
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
@@ -354,6 +361,11 @@ class Lowering {
   Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
   Ty structWith(const StructDecl& decl, Generics& g);
   Generics structGenerics(const StructDecl& decl);
+  /// Which of `count` written arguments belong to each type parameter of a struct, as [first, last): one each, and to
+  /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
+  std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,
+                                                                       const std::function<bool(size_t)>& isDim);
+  bool isDimArgument(const ast::TypeExpr& t, Generics& g);
   bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
                      Span span);
   void giveDefaults(const StructDecl& decl, Generics& g);
@@ -362,12 +374,13 @@ class Lowering {
   std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
+  std::set<const StructDecl*> circular_;     ///< those that were found to contain themselves
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
-  bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
+  bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
@@ -420,7 +433,7 @@ class Lowering {
   struct BodyState {
     ir::Builder* builder;
     Boundary* boundary;
-    int regionDepth, staticLoops;
+    int regionDepth, staticLoops, tailCopies;
   };
   BodyState enterBody(ir::Builder* builder, Boundary* boundary);
   void leaveBody(const BodyState& s);
@@ -459,6 +472,7 @@ class Lowering {
     Val value;          ///< of the block, or the returned value
     bool done = false;  ///< everything up to the boundary has been lowered
     bool mixed = false;
+    bool falls = true;               ///< when `mixed`: whether what follows may be reached
     Val broke, continued, returned;  ///< Bool or rank-0 tensor when `mixed`
     Val result;
   };
@@ -497,11 +511,16 @@ class Lowering {
   void checkNames(const ast::Stmt& fn);
   /// Reports names that are neither in scope nor in `bound`, which outlives it.
   TreeVisitor usedNames(const std::set<std::string>& bound);
-  /// `if` as a statement.
   /// What tells an `if` on devices from others, in each instance of a function.
   std::string decisionKey(Span condition);
   std::map<std::string, int> decisions_;  ///< how often each has been met: unrolled loops come again
+  /// `if` as a statement.
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
+  /// An `if` with exits: what follows is part of each branch that comes to it while it is few, else flags say at run
+  /// time whether to go on.
+  Flow lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition, const std::set<std::string>& assigned,
+                      const Tail& tail, const Ty* expected);
+  int tailCopies_ = 1;  ///< how often the code at hand is compiled for the branches around it
   /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
   /// value, in every branch that comes to it.
   Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
@@ -573,10 +592,10 @@ class Lowering {
                                         ir::Region* region, Span span);
   std::vector<Val> carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
                                   const std::vector<std::string>& names);
-  ir::Value* addResult(ir::Op* op, ir::Type t);
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
-  /// Runs `f` with the builder at the end of `region`.
+  /// Zeros of the types of `like`.
   Val placeholder(const Val& like);
+  /// Arguments of the region of the types of `like`.
   Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }
   /// Numbers and bools inside become tensors: what a `var` holds.
@@ -600,6 +619,8 @@ bool isTransform(std::string_view name);
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
 
 bool isBuiltin(std::string_view name);
+/// `tpu:0`, a device of a kind that no machine has, is parsed as a named argument; makes it the only argument again.
+void readAsDevice(CallArgs& args, std::string_view parameter);
 /// Names of all built-ins, for "did you mean".
 const std::vector<std::string_view>& builtinNames();
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args);

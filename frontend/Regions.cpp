@@ -13,15 +13,6 @@ bool isPlain(const Val& v) {
 }
 }  // namespace
 
-ir::Value* Lowering::addResult(ir::Op* op, ir::Type t) {
-  auto v = std::make_unique<ir::Value>();
-  v->type = std::move(t);
-  v->op = op;
-  v->index = static_cast<uint32_t>(op->results.size());
-  op->results.push_back(std::move(v));
-  return op->results.back().get();
-}
-
 void Lowering::inRegion(ir::Region* region, const std::function<void()>& f) {
   ir::Builder inner(region);
   inner.setLoc(builder_->loc());
@@ -150,7 +141,7 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
       written.insert(written.end(), {{a.span, ""}, {c.span, ""}});
       ir::Type t = x[k]->type;
       t.place = {};
-      results.push_back(addResult(op, t));
+      results.push_back(op->addResult(t));
     }
     merged.push_back(rebuild(a, results));
     if (merged.back().is(Val::Kind::Tensor)) merged.back().span = span;
@@ -184,7 +175,7 @@ std::vector<Val> Lowering::emitOn(const DeviceRef& device, Span span, const Bran
       yields.push_back(leaf);
       ir::Type t = leaf->type;
       t.place = {};
-      results.push_back(addResult(op, t));
+      results.push_back(op->addResult(t));
       results.back()->name = leaf->name;
     }
     outside.push_back(rebuild(v, results));
@@ -248,7 +239,7 @@ std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& in
     for (ir::Value* leaf : before) {
       ir::Type t = leaf->type;
       t.place = {};
-      outs.push_back(addResult(op, t));
+      outs.push_back(op->addResult(t));
       outs.back()->name = names[i];
     }
     results.push_back(after[i].poison() || initial[i].poison() ? Val::none() : rebuild(initial[i], outs));

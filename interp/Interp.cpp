@@ -71,8 +71,7 @@ class Frame {
   Tensor take(const Op& user, size_t i) {
     const Value* v = user.operand(i);
     auto it = env_.find(v);
-    const Region* home = v->op ? v->op->parent : v->region;
-    if (v->uses.size() == 1 && home == user.parent) {
+    if (v->uses.size() == 1 && v->home() == user.parent) {
       Tensor t = std::move(it->second);
       env_.erase(it);
       return t;

@@ -37,7 +37,15 @@ void Value::replaceAllUsesWith(Value* other) {
   uses.clear();
 }
 
+Region* Value::home() const { return op != nullptr ? op->parent : region; }
+
 // ---- Region
+
+bool Region::isInside(const Op& op) const {
+  const Region* r = this;
+  while (r->parentOp != nullptr && r->parentOp != &op) r = r->parentOp->parent;
+  return r->parentOp == &op;
+}
 
 Value* Region::addArg(Type t, std::string name) {
   auto value = std::make_unique<Value>();

@@ -51,6 +51,8 @@ class Value {
   Op* op = nullptr;                                    ///< null for region arguments
   Region* region = nullptr;                            ///< null for op results
   uint32_t index = 0;
+  /// The region that it is defined in, as an argument or by an op.
+  Region* home() const;
   /// Uses: (user, operand number). Kept up to date by Op::setOperand and friends.
   /// Removal is in constant time, so the order of uses is not that of the program.
   struct Use { Op* user; uint32_t operand; };
@@ -71,6 +73,8 @@ class Region {
   Value* addArg(Type t, std::string name = {});
   void removeArg(uint32_t index);                      ///< must be unused
   Op* terminator() const { return ops.empty() ? nullptr : ops.back().get(); }
+  /// Whether it is a region of the op, or is nested in one.
+  bool isInside(const Op& op) const;
 };
 
 class Op {

@@ -30,6 +30,24 @@ std::optional<OpKind> opNamed(std::string_view mnemonic) {
   return it->second;
 }
 
+std::optional<OpKind> combinerOf(OpKind reduction) {
+  switch (reduction) {
+    case OpKind::Sum: return OpKind::Add;
+    case OpKind::Prod: return OpKind::Mul;
+    case OpKind::ReduceMax: return OpKind::Max;
+    case OpKind::ReduceMin: return OpKind::Min;
+    case OpKind::Any: return OpKind::Or;
+    case OpKind::All: return OpKind::And;
+    default: return std::nullopt;
+  }
+}
+
+OpKind combinerNamed(std::string_view mode) {
+  if (mode == "mul") return OpKind::Mul;
+  if (mode == "max") return OpKind::Max;
+  return mode == "min" ? OpKind::Min : OpKind::Add;
+}
+
 void lacksRule(OpKind k, std::string_view what) {
   std::fprintf(stderr, "tenc: internal error: `%s` has no %s\n", std::string(opInfo(k).mnemonic).c_str(),
                std::string(what).c_str());

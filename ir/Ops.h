@@ -57,7 +57,7 @@ enum class ShapeRule : uint8_t {
   Scan,         ///< operand 0's type; block totals have one element a block along attr axes
   Matmul,       ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
   Attention,    ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
-  Conv,         ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, out_last
+  Conv,         ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi, out_last
   Reshape,
   Permute,
   Broadcast,
@@ -96,6 +96,10 @@ struct OpInfo {
 };
 const OpInfo& opInfo(OpKind k);
 std::optional<OpKind> opNamed(std::string_view mnemonic);
+/// The elementwise op that joins the results of two parts of a reduction; nothing where parts cannot be joined.
+std::optional<OpKind> combinerOf(OpKind reduction);
+/// The elementwise op that attr `mode` of cumulate and scatter names: add, mul, max or min.
+OpKind combinerNamed(std::string_view mode);
 /// Ends the process with an internal error: the op has a row here, but a room lacks its rule (`what`: "scalar body").
 [[noreturn]] void lacksRule(OpKind k, std::string_view what);
 

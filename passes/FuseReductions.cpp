@@ -21,19 +21,6 @@ constexpr int64_t kLeastPart = 256;
 
 bool isPosition(OpKind k) { return k == OpKind::ArgMax || k == OpKind::ArgMin; }
 
-/// The elementwise op that joins the results of two parts of a reduction; nothing where parts cannot be joined.
-std::optional<OpKind> combining(OpKind k) {
-  switch (k) {
-    case OpKind::Sum: return OpKind::Add;
-    case OpKind::Prod: return OpKind::Mul;
-    case OpKind::ReduceMax: return OpKind::Max;
-    case OpKind::ReduceMin: return OpKind::Min;
-    case OpKind::Any: return OpKind::Or;
-    case OpKind::All: return OpKind::And;
-    default: return std::nullopt;
-  }
-}
-
 /// The largest number of equal parts of a useful size; 0 when there is none.
 int64_t partsOf(int64_t n) {
   for (int64_t p = std::min(kMostParts, n / kLeastPart); p >= kLeastParts; --p) {
@@ -73,7 +60,7 @@ Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis) {
   int64_t first = static_cast<int64_t>(axis);
   Value* partial = b.value(kind, {reshaped(b, v, split)}, {{"axes", std::vector<int64_t>{first + 1}}});
   Value* whole = b.value(kind, {partial}, {{"axes", std::vector<int64_t>{first}}});
-  return rest ? b.value(*combining(kind), {whole, rest}) : whole;
+  return rest ? b.value(*ir::combinerOf(kind), {whole, rest}) : whole;
 }
 
 void splitReduction(Op& op) {
@@ -249,7 +236,7 @@ bool readOnce(const Value* v) {
 void prepareReductions(ir::Region& region) {
   std::vector<Op*> work;
   for (auto& op : region.ops) {
-    if (combining(op->kind) || isPosition(op->kind)) work.push_back(op.get());
+    if (ir::combinerOf(op->kind) || isPosition(op->kind)) work.push_back(op.get());
   }
   for (Op* op : work) {
     const ir::Type& from = op->operand(0)->type;

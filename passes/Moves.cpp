@@ -17,7 +17,6 @@ using ir::Region;
 using ir::Value;
 
 bool isMove(const Op* op) { return op && op->kind == OpKind::Transfer; }
-const Region* regionOf(const Value* v) { return v->op ? v->op->parent : v->region; }
 
 /// The value that a chain of moves starts from: one definition for all its copies.
 Value* definition(Value* v) {
@@ -127,7 +126,7 @@ class Minimiser {
     const Region* region = g.moves[0]->parent;
     for (Op* move : g.moves)
       while (!within(region, move)) region = region->parentOp->parent;
-    const Region* outermost = regionOf(g.value);
+    const Region* outermost = g.value->home();
     const Op* bench = benchOf(g.moves[0]);
     for (const Region* r = region; r != outermost && r->parentOp && r->parentOp != bench; r = r->parentOp->parent)
       if (isLoop(*r->parentOp)) region = r->parentOp->parent;

@@ -16,8 +16,6 @@ using ir::Value;
 
 bool isLoop(const Op* op) { return op && (op->kind == OpKind::For || op->kind == OpKind::While); }
 
-const Region* regionOf(const Value* v) { return v->op ? v->op->parent : v->region; }
-
 std::string typeText(const Value* v) {
   ir::Type t = v->type;
   t.place = {};
@@ -77,7 +75,7 @@ Reporter::Cost Reporter::costOf(const Value* v) const {
     cost.trips = others ? std::optional(1 + *others) : std::nullopt;
   }
   const Instance* in = &instance_;
-  const Region* region = regionOf(v);
+  const Region* region = v->home();
   while (region) {
     const Op* parent = region->parentOp;
     if (isLoop(parent)) {
@@ -92,7 +90,7 @@ Reporter::Cost Reporter::costOf(const Value* v) const {
     if (!in->call) break;
     const bool argument = !v->op && v->region == region && v->index < in->arguments.size();
     if (argument) v = in->arguments[v->index];
-    region = argument ? regionOf(v) : in->call->parent;
+    region = argument ? v->home() : in->call->parent;
     in = in->caller;
   }
   return cost;
@@ -248,11 +246,6 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
   const Op* loop = move.value->op->parent->parentOp;
   while (loop && !isLoop(loop)) loop = loop->kind == OpKind::On ? nullptr : loop->parent->parentOp;
   if (!loop) return;
-  const auto isInside = [&](const Region* r) {
-    while (r && r->parentOp != loop) r = r->parentOp ? r->parentOp->parent : nullptr;
-    return r != nullptr;
-  };
-
   constexpr size_t kMostSteps = 64;
   struct Entry {
     const Op* user;
@@ -275,7 +268,7 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
     for (size_t i = 0; i < from->operandCount(); ++i) {
       const Value* o = from->operand(i);
       if (mixes(o->type)) continue;
-      if (!isInside(regionOf(o))) {
+      if (!o->home()->isInside(*loop)) {
         entries.push_back({from, o, i});
       } else if (seen.insert(o).second) {
         work.push_back(o);

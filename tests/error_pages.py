@@ -3,7 +3,8 @@
 
 In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), the
 block ```text must show what tenc says then, and the block ```tl [options] must run without any diagnostic. --update writes
-the ```text blocks anew. The examples of the pages for people are run too, with two virtual devices.
+the ```text blocks anew. The examples of the pages for people are run too, with two virtual devices; what they show
+of a session, lines `$ tenc ... s.tl` each with what is printed, is compared, the example before it being s.tl.
 Closes with `N passed, N failed`."""
 import argparse
 import pathlib
@@ -27,7 +28,7 @@ def write_npy(path, shape, values):
 def shown(stderr):
     """What a page shows of the diagnostics: the first one."""
     lines = re.split(r"\n(?=(?:error|warning)\[)", stderr)[0].rstrip().splitlines()[:MOST_SHOWN]
-    return "".join(line.rstrip()[:118] + "\n" for line in lines)
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def problem(tenc, code, fails, options, text):
@@ -43,6 +44,23 @@ def problem(tenc, code, fails, options, text):
     if as_said and run.returncode == status:
         return None, run.stderr
     return f"exit status {run.returncode}, codes {sorted(found)}\n{text}{run.stdout}{run.stderr}", run.stderr
+
+
+def sessions(tenc, page):
+    """Runs the lines `$ tenc ...` of a page's plain blocks: what is printed otherwise than the page says."""
+    wrong, script = [], ""
+    for language, text in re.findall(r"^```(.*?)\n(.*?)^```$", page.read_text(), re.M | re.S):
+        if language == "tl":
+            script = text
+        if language or not text.startswith("$ tenc "):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "s.tl").write_text(script)
+            for line, said in re.findall(r"^\$ tenc (.*)\n((?:[^$\n].*\n)*)", text, re.M):
+                run = subprocess.run(f"{tenc} {line}", shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
+                if run.stdout.splitlines() != said.splitlines():
+                    wrong.append(f"`tenc {line}` prints\n{run.stdout}{run.stderr}")
+    return wrong
 
 
 def main():
@@ -78,6 +96,9 @@ def main():
             passed, failed = passed + (not what), failed + bool(what)
             if what:
                 print(f"{page.name}: {what}")
+        for what in sessions(pathlib.Path(args.tenc).resolve(), page) if args.only in page.stem else []:
+            failed += 1
+            print(f"{page.name}: {what}")
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0 or passed == 0)
 

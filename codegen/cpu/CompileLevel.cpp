@@ -28,7 +28,8 @@ double productWork(const Kernel& k) {
   const Product& p = k.product;
   constexpr int64_t kLanes = 16;
   constexpr double kFlops = 20;  // a unit, in whole vectors
-  const double columns = static_cast<double>((p.n + kLanes - 1) / kLanes * kLanes);
+  const int64_t registers = (p.n + kLanes - 1) / kLanes;
+  const auto columns = static_cast<double>(registers * kLanes);
   const double points = elements(p.batch) * static_cast<double>(p.m) * columns;
   return points * (2 * static_cast<double>(p.depth()) / kFlops + (stageCost(k, p.epilogue) + 2.0) / kLanes);
 }

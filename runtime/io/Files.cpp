@@ -42,9 +42,9 @@ std::string_view formatOf(const std::string& path, std::string_view format) {
   const size_t dot = path.rfind('.');
   const std::string_view ending =
       dot == std::string::npos ? std::string_view() : std::string_view(path).substr(dot + 1);
-  for (std::string_view known : {"npy", "npz", "safetensors", "csv", "png", "ppm"})
+  for (std::string_view known : {"npy", "npz", "safetensors", "csv", "png", "ppm", "pgm"})
     if (ending == known) return known;
-  return ending == "pgm" ? std::string_view("ppm") : std::string_view("bytes");
+  return "bytes";
 }
 
 /// Where an open file or folder really is.
@@ -251,6 +251,8 @@ std::string checkSave(std::string_view kind, uint8_t dtype, const std::vector<in
                       shape[0] < 65536 && shape[1] < 65536;
     return fits ? "" : "a picture is [H, W] or [H, W, 3], with sides from 1 to 65,535";
   }
+  if (kind == "pgm")
+    return shape.size() == 2 ? checkSave("ppm", dtype, shape) : "a .pgm picture is [H, W]; colours go to .ppm or .png";
   return "`" + std::string(kind) + "` is no format that save knows";
 }
 
@@ -262,7 +264,7 @@ bool writeTensors(std::FILE* f, std::string_view form, std::span<const NamedTens
   const TensorView& t = tensors[0].view;
   if (form == "npy") return format::npySave(f, t);
   if (form == "csv") return format::csvSave(f, t);
-  if (form == "ppm") return format::ppmSave(f, t);
+  if (form == "ppm" || form == "pgm") return format::ppmSave(f, t);
   if (form == "png") return format::pngSave(f, t, reason);
   const auto n = static_cast<size_t>(t.shape[0]);
   return std::fwrite(t.data, 1, n, f) == n;

@@ -1,7 +1,5 @@
 // Factorisations and what follows from them. LAPACK is column-major, so it sees the transpose of every matrix: each
 // routine below is written for that rather than copying, where the result is as good.
-#include <cstring>
-
 #include "runtime/library/Matrix.h"
 
 namespace tenc::rt::library {
@@ -27,7 +25,7 @@ struct Pivots {
   static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
     const int n = columns(call.operands[0]);
     LuWork<T> w(Scratch(scratch), n);
-    std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    copyMatrix<T>(call, buffers, 0, item, w.a);
     int info = 0;
     if (n > 0) lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
     T* pivots = part<T>(call, buffers, 1, item, 1);
@@ -63,7 +61,7 @@ struct Inverse {
     if (n == 0) return Failure::None;
     InverseWork<T> w(Scratch(scratch), n);
     T* a = part<T>(call, buffers, 1, item, 2);
-    std::memcpy(a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    copyMatrix<T>(call, buffers, 0, item, a);
     int info = 0;
     lapack::Routines<T>::getrf(&n, &n, a, &n, w.pivots, &info);
     if (info > 0) return Failure::Singular;
@@ -97,7 +95,7 @@ struct Solve {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
     if (n == 0) return Failure::None;
     SolveWork<T> w(Scratch(scratch), n, k);
-    std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    copyMatrix<T>(call, buffers, 0, item, w.a);
     transpose(part<T>(call, buffers, 1, item, 2), w.b, n, k);
     int info = 0;
     lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
@@ -125,7 +123,7 @@ struct Triangular {
     for (int i = 0; i < n && !unit; ++i)
       if (a[int64_t{i} * n + i] == 0) return Failure::Singular;
     T* x = part<T>(call, buffers, 2, item, 2);
-    std::memcpy(x, part<T>(call, buffers, 1, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(k));
+    copyMatrix<T>(call, buffers, 1, item, x);
     const T one = 1;
     lapack::Routines<T>::trsm("R", lower ? "U" : "L", "N", unit ? "U" : "N", &k, &n, &one, a, &n, x, &k);
     return Failure::None;
@@ -142,7 +140,7 @@ struct Cholesky {
     const int n = columns(call.operands[0]);
     if (n == 0) return Failure::None;
     T* a = part<T>(call, buffers, 1, item, 2);
-    std::memcpy(a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(n) * static_cast<size_t>(n));
+    copyMatrix<T>(call, buffers, 0, item, a);
     for (int64_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T{0});
     int info = 0;
     lapack::Routines<T>::potrf("U", &n, a, &n, &info);
@@ -187,7 +185,7 @@ struct Qr {
     // In column-major order the operand is n x m, with leading dim n.
     const int length = std::max(m, n) * kBlock;
     int info = 0;
-    std::memcpy(w.a, part<T>(call, buffers, 0, item, 2), sizeof(T) * static_cast<size_t>(m) * static_cast<size_t>(n));
+    copyMatrix<T>(call, buffers, 0, item, w.a);
     lapack::Routines<T>::gelqf(&n, &m, w.a, &n, w.tau, w.work, &length, &info);
     for (int64_t i = 0; i < k; ++i)
       for (int64_t j = 0; j < n; ++j) r[i * n + j] = i < least && j >= i ? w.a[i * n + j] : T{0};

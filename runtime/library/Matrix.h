@@ -30,14 +30,24 @@ class Scratch {
 inline int rows(const abi::TensorRef& t) { return static_cast<int>(dim(t, 2)); }
 inline int columns(const abi::TensorRef& t) { return static_cast<int>(dim(t, 1)); }
 
+/// What buffer `index` holds: operands come first, then results.
+inline const abi::TensorRef& tensorOf(const Call& call, size_t index) {
+  return index < call.operands.size() ? call.operands[index] : call.results[index - call.operands.size()];
+}
+
 /// The part of `item` in buffer `index`, whose last `inner` dims belong to one item.
 template <class T>
 T* part(const Call& call, void* const* buffers, size_t index, int64_t item, size_t inner) {
-  const abi::TensorRef& t =
-      index < call.operands.size() ? call.operands[index] : call.results[index - call.operands.size()];
   int64_t n = 1;
-  for (size_t d = 1; d <= inner; ++d) n *= dim(t, d);
+  for (size_t d = 1; d <= inner; ++d) n *= dim(tensorOf(call, index), d);
   return static_cast<T*>(buffers[index]) + item * n;
+}
+
+/// Copies the matrix of `item` in buffer `index` as it lies.
+template <class T>
+void copyMatrix(const Call& call, void* const* buffers, size_t index, int64_t item, T* to) {
+  const abi::TensorRef& t = tensorOf(call, index);
+  std::copy_n(part<T>(call, buffers, index, item, 2), dim(t, 1) * dim(t, 2), to);
 }
 
 /// to[j * m + i] = from[i * n + j]: an m x n row-major matrix becomes column-major.

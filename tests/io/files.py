@@ -112,6 +112,14 @@ def pictures():
         np.save("p.npy", x)
         agree('save("p.png", load("p.npy"))\n', "", "png out")
         agree(f'let p: u8{list(shape)} = load("p.png")\nassert p == load("p.npy"), "same"\n', "", f"png in {shape}")
+    # Text headers and raw pixels: P5 is grey, P6 is colour.
+    for name, kind, shape in (("p.pgm", "5", (3, 5)), ("p.ppm", "5", (3, 5)), ("p.ppm", "6", (3, 5, 3))):
+        x = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+        np.save("p.npy", x)
+        agree(f'save("{name}", load("p.npy"))\n', "", f"{name} out")
+        expect(pathlib.Path(name).read_bytes() == f"P{kind}\n5 3\n255\n".encode() + x.tobytes(), f"pixels of {name}")
+    done = run('save("p.pgm", ones([3, 5, 3]))\n')
+    expect(done.returncode == 1 and "E0503" in done.stderr, f"colours in a .pgm: {done.stderr[:200]!r}")
     good = pathlib.Path("p.png").read_bytes()
     refused(good[:40], "cut.png", "a cut picture", "u8[3, 5, 3]")
     refused(b"no picture", "no.png", "no picture", "u8[3, 5, 3]")

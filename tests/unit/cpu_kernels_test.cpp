@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "ir/Ir.h"
+
 namespace tenc::codegen {
 namespace {
 using ir::DType;
@@ -201,10 +203,7 @@ TEST(CpuKernels, EveryElementwiseOpCompiles) {
     if (!info.has(ir::Trait::Elementwise) || kind == OpKind::Bitcast) continue;
     std::vector<Kernel> kernels;
     for (DType t : types) {
-      if (t == DType::Bool && (!info.has(ir::Trait::BoolOk) || kind == OpKind::BitNot)) continue;
-      if (t != DType::Bool && info.has(ir::Trait::BoolOnly)) continue;
-      if (!ir::isFloat(t) && info.has(ir::Trait::FloatOnly)) continue;
-      if (ir::isFloat(t) && info.has(ir::Trait::IntOnly)) continue;
+      if (!ir::acceptsDType(kind, t)) continue;
       std::vector<DType> operands(static_cast<size_t>(info.minOperands), t);
       if (kind == OpKind::Where) operands[0] = DType::Bool;
       if (kind == OpKind::Cast) {

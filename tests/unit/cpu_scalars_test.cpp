@@ -6,6 +6,7 @@
 
 #include "cpu_kernels.h"
 #include "interp/Number.h"
+#include "ir/Ir.h"
 #include "ir/Scalar.h"
 
 namespace tenc::codegen {
@@ -132,10 +133,7 @@ TEST(CpuScalars, Ops) {
     const ir::OpInfo& info = ir::opInfo(kind);
     if (!info.has(ir::Trait::Elementwise) || kind == OpKind::Bitcast || kind == OpKind::Cast) continue;
     for (DType t : kTypes) {
-      if (t == DType::Bool && (!info.has(ir::Trait::BoolOk) || kind == OpKind::BitNot)) continue;
-      if (t != DType::Bool && info.has(ir::Trait::BoolOnly)) continue;
-      if (!ir::isFloat(t) && info.has(ir::Trait::FloatOnly)) continue;
-      if (ir::isFloat(t) && info.has(ir::Trait::IntOnly)) continue;
+      if (!ir::acceptsDType(kind, t)) continue;
       std::vector<DType> operands(static_cast<size_t>(info.minOperands), t);
       if (kind == OpKind::Where) operands[0] = DType::Bool;
       bool inexact = ir::isFloat(t) && (!info.has(ir::Trait::Cheap) || kind == OpKind::Pow || kind == OpKind::Rsqrt);

@@ -174,7 +174,6 @@ class Session {
 
   /// Made when first asked for.
   rt::Machine& machine();
-  /// The machine if there is one; for signal handlers.
 
  private:
   /// --provoke: true when the stage has to fail; may not return.

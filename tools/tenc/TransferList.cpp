@@ -17,7 +17,7 @@ using ir::OpKind;
 /// The name of a value that is fixed before all loops.
 std::string symbolOf(const ir::Value* v) {
   while (v->op && v->op->has(ir::Trait::Structural) && v->op->operandCount() == 1) v = v->op->operand(0);
-  for (const ir::Region* r = v->op ? v->op->parent : v->region; r && r->parentOp; r = r->parentOp->parent)
+  for (const ir::Region* r = v->home(); r && r->parentOp; r = r->parentOp->parent)
     if (ir::isLoop(*r->parentOp)) return {};
   return v->name;
 }
