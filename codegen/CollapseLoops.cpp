@@ -1,5 +1,7 @@
 // Tidies a kernel: loops of one trip go, adjacent loops that every access walks as one are merged, unused expressions
 // go.
+#include <algorithm>
+
 #include "codegen/KernelBuilder.h"
 
 namespace tenc::codegen {
@@ -130,6 +132,11 @@ void dropBatch(Kernel& k, size_t d) {
   for (auto* list : {&p.batch, &p.a.batch, &p.b.batch, &k.stages.back().outerLo, &k.stages.back().outerHi}) {
     list->erase(list->begin() + at);
   }
+  for (Product::Edge& e : p.edges) e.var -= e.var > d ? 1 : 0;
+}
+
+bool hasEdge(const Product& p, size_t var) {
+  return std::any_of(p.edges.begin(), p.edges.end(), [&](const Product::Edge& e) { return e.var == var; });
 }
 
 /// A product without batch dims of 1, and with the last one as more rows (when B does not depend on it) or more columns
@@ -138,7 +145,7 @@ void collapseBatch(Kernel& k) {
   Product& p = k.product;
   k.stages.push_back(std::move(p.epilogue));
   for (size_t d = p.batch.size(); d-- > 0;) {
-    if (p.batch[d] != 1) continue;
+    if (p.batch[d] != 1 || hasEdge(p, d)) continue;
     zeroVar(k, static_cast<uint32_t>(d));
     dropBatch(k, d);
   }
@@ -148,8 +155,8 @@ void collapseBatch(Kernel& k) {
     const bool columns = p.a.batch[d] == 0 && p.b.batch[d] == p.b.col * p.n;
     const size_t into = rows ? d + 1 : d + 2;
     int64_t& extent = rows ? p.m : p.n;
-    if (!(rows || columns) || usesVar(k, static_cast<uint32_t>(d)) || usesVar(k, static_cast<uint32_t>(into)) ||
-        !walkedAsOne(k, d, into, extent)) {
+    if (!(rows || columns) || hasEdge(p, d) || hasEdge(p, into) || usesVar(k, static_cast<uint32_t>(d)) ||
+        usesVar(k, static_cast<uint32_t>(into)) || !walkedAsOne(k, d, into, extent)) {
       break;
     }
     extent *= p.batch[d];

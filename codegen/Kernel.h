@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ir/Module.h"
+#include "ir/Windows.h"
 
 namespace tenc::codegen {
 
@@ -111,10 +112,17 @@ struct Product {
   struct Sum {
     int64_t extent, a, b;  ///< trips, and the strides of A and B
   };
+  /// Trip t of sum number `sum` (sums.size(): k) is left out where tap t of the window meets padding, with loop variable
+  /// `var` of the epilogue as its place: a batch dim, or, only for k, m or n.
+  struct Edge {
+    uint32_t sum, var;
+    ir::WindowDim window;
+  };
   ir::DType dtype = ir::DType::F32;  ///< operand and result dtype
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
-  std::vector<Sum> sums;  ///< when there are any, B's columns have stride 1
+  std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1
+  std::vector<Edge> edges;
   MatrixView a, b;
   /// Terms of one element's sum.
   int64_t depth() const {

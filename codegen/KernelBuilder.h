@@ -86,6 +86,13 @@ class StageBuilder {
   ExprId loadView(const ir::Value* v, const std::vector<Affine>& index);
   ExprId elementwise(const ir::Op& op, const Index& index);
   ExprId piecewise(const ir::Op& op, const Index& index);
+  /// One of the pieces that lie side by side along a dim, and where it begins there.
+  struct Piece {
+    int64_t start;
+    ExprId value;
+  };
+  /// The piece in which `index` lies; a tree, so that many pieces do not nest deeply.
+  ExprId pieceAt(ExprId index, ir::DType type, std::span<const Piece> pieces);
   ExprId unrolled(const ir::Op& op, const Index& index);
   ExprId gather(const ir::Op& op, const Index& index);
   ExprId running(const ir::Op& op);

@@ -114,6 +114,11 @@ void printBody(std::ostream& out, const Kernel& k) {
     printList(out, p.batch);
     out << " m " << p.m << " n " << p.n << " k " << p.k << '\n';
     for (const Product::Sum& s : p.sums) out << "  sum " << s.extent << " a " << s.a << " b " << s.b << '\n';
+    for (const Product::Edge& e : p.edges) {
+      const ir::WindowDim& w = e.window;
+      out << "  edge sum " << e.sum << " at i" << e.var << ": 0 <= " << w.stride << "*i" << e.var << " + " << w.dilation
+          << "*trip - " << w.lo << " < " << w.extent << '\n';
+    }
     printMatrix(out, "a", p.a);
     printMatrix(out, "b", p.b);
     printStage(out, k, p.epilogue);

@@ -388,6 +388,14 @@ Affine StageBuilder::clamped(const Affine& a, int64_t size) {
   return term(e, -1, 0, 0);
 }
 
+ExprId StageBuilder::pieceAt(ExprId index, DType type, std::span<const Piece> pieces) {
+  if (pieces.size() == 1) return pieces[0].value;
+  const size_t half = pieces.size() / 2;
+  ExprId first = op(OpKind::Lt, DType::Bool, {index, constant(DType::I64, static_cast<uint64_t>(pieces[half].start))});
+  ExprId low = pieceAt(index, type, pieces.first(half));
+  return op(OpKind::Where, type, {first, low, pieceAt(index, type, pieces.subspan(half))});
+}
+
 /// Pad, concat and update_slice: one operand or another, by where the element lies. The box is cut so that it is one of
 /// them throughout; where that cannot be, both are computed (at clamped indices) and one is selected.
 ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
@@ -397,7 +405,7 @@ ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
   if (o.kind == OpKind::Concat) {
     size_t axis = static_cast<size_t>(o.intAttr("axis"));
     int64_t start = 0;
-    ExprId selected = kNoExpr;
+    std::vector<Piece> mixed;
     for (const ir::Value* part : o.operands()) {
       int64_t size = part->type.shape[axis];
       if (size == 0) continue;
@@ -410,12 +418,13 @@ ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
         ExprId e = value(part, inside);
         if (stopped()) return 0;
         if (side == Side::Inside) return e;
-        selected = selected == kNoExpr ? e : op(OpKind::Where, t, {within(at[axis], start, start + size), e, selected});
+        mixed.push_back({start, e});
       }
       start += size;
     }
-    if (selected == kNoExpr) fail("a concat without elements");
-    return selected == kNoExpr ? 0 : selected;
+    if (!mixed.empty()) return pieceAt(affine(at[axis]), t, mixed);
+    fail("a concat without elements");
+    return 0;
   }
   const ir::Value* inner = o.kind == OpKind::Pad ? o.operand(0) : o.operand(1);
   const auto& starts = o.intsAttr(o.kind == OpKind::Pad ? "lo" : "starts");

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -142,7 +143,11 @@ struct Stmt {
   std::string title;                  ///< test, bench
 };
 
-struct File { uint32_t source = 0; std::vector<StmtPtr> statements; };
+struct File {
+  uint32_t source = 0;
+  std::vector<StmtPtr> statements;
+  std::set<std::string, std::less<>> lost;  ///< names in statements with syntax errors, which may have declared them
+};
 
 /// For `--emit=ast`: an indented tree, one node a line.
 std::string print(const File& f);

@@ -56,7 +56,19 @@ ast::StmtPtr AstBuilder::statement(P::StatementContext* ctx) {
   if (!inner) return s;  // an error was reported here: Kind::Error
   if (!fillStatement(*s, inner)) s->kind = Stmt::Kind::Error;
   checkPlace(*s);
+  if (s->kind == Stmt::Kind::Error) lose(*s);
   return s;
+}
+
+void AstBuilder::lose(const Stmt& s) {
+  lost_.insert(s.name.text);
+  for (const auto* names : {&s.path, &s.names})
+    for (const ast::Name& n : *names) lost_.insert(n.text);
+  const auto loseAll = [this](const auto& self, const ast::Pattern& p) -> void {
+    lost_.insert(p.name.text);
+    for (const ast::Pattern& e : p.elements) self(self, e);
+  };
+  loseAll(loseAll, s.pattern);
 }
 
 /// Fills the statement; false when its form is broken, so that only its name may be relied upon.

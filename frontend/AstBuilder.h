@@ -1,6 +1,7 @@
 // From ANTLR's tree of one file to ours: operator precedence, literals, doc comments, and the rules of form that the
 // grammar leaves open. Together with Parse.cpp and TokenFilter the only code that sees ANTLR.
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,6 +22,8 @@ class AstBuilder {
       : r_(reporter), docs_(std::move(docs)) {}
 
   std::vector<ast::StmtPtr> file(TLParser::FileContext* ctx);
+  /// What statements with errors in their form would have declared.
+  std::set<std::string, std::less<>> takeLost() { return std::move(lost_); }
 
  private:
   using P = TLParser;
@@ -53,6 +56,7 @@ class AstBuilder {
   ast::Block body(P::BlockContext* ctx, Place place);
   ast::StmtPtr statement(P::StatementContext* ctx);
   bool fillStatement(ast::Stmt& s, Rule* ctx);
+  void lose(const ast::Stmt& s);
   void checkPlace(ast::Stmt& s);
   bool fillImport(ast::Stmt& s, P::ImportDeclContext* ctx);
   bool fillConst(ast::Stmt& s, P::ConstDeclContext* ctx);
@@ -118,6 +122,7 @@ class AstBuilder {
   Place place_;
   uint32_t height_ = 0;  ///< of the highest tree built in the current Level
   bool reportedHeight_ = false;
+  std::set<std::string, std::less<>> lost_;
 };
 
 }  // namespace tenc::frontend

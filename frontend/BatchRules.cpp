@@ -55,11 +55,12 @@ std::vector<Safe> safeOperands(const Op& op) {
   }
 }
 
-/// Integers in [lo, hi) of bounds [n] that differ: one draw of uniform numbers for all of [n, ...], stretched. `draw`
-/// is [n, ...], what seed and count make; the result lives where the bounds do.
+/// Integers in [lo, hi) of bounds [n], or of one that is single: one draw of uniform numbers for all of [n, ...],
+/// stretched. The result lives where the bounds [n] do.
 Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, Value* lo, Value* hi,
                        const Dims& shape) {
-  Op* on = b.makeTyped(OpKind::On, {lo}, {{DType::F64, shape, {}}}, {{"device", std::string()}});
+  Op* on =
+      b.makeTyped(OpKind::On, {lo->type.rank() > 0 ? lo : hi}, {{DType::F64, shape, {}}}, {{"device", std::string()}});
   ir::Builder inner(b.addRegion(on));
   inner.setLoc(b.loc());
   inner.make(OpKind::Yield,
@@ -69,6 +70,7 @@ Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, 
   column[0] = shape[0];
   const DType t = op.result()->type.dtype;
   const auto spread = [&](Value* bound) {
+    if (bound->type.rank() == 0) return b.broadcastTo(c.cast(bound, DType::I64), shape);
     return c.broadcastTo(b.value(OpKind::Reshape, {c.cast(bound, DType::I64)}, {{"shape", column}}), shape);
   };
   Value* least = spread(lo);
@@ -134,7 +136,7 @@ bool Batcher::single(const Op& op) {
     const Dims shape = led(n_, op.intsAttr("shape"));
     if (op.kind == OpKind::RandomInt && (entry(op.operand(2)).batched || entry(op.operand(3)).batched)) {
       Value *seed = entry(op.operand(0)).value, *count = entry(op.operand(1)).value;
-      Value *lo = batched(op.operand(2)), *hi = batched(op.operand(3));
+      Value *lo = entry(op.operand(2)).value, *hi = entry(op.operand(3)).value;
       define(op, 0, integersBetween(*b_, op, seed, count, lo, hi, shape), true);
       return true;
     }

@@ -54,11 +54,13 @@ std::vector<OpDoc> operations() {
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
   // max and min are the elementwise functions when they are given two operands.
   if (name == "max" || name == "min") {
-    auto positional = std::count_if(args.args.begin(), args.args.end(), [](auto& a) { return a.name.empty(); });
-    if (positional >= 2) name = name == "max" ? "maximum" : "minimum";
+    auto operand = [](auto& a) { return a.name.empty() || a.name == "a" || a.name == "b"; };
+    if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) name = name == "max" ? "maximum" : "minimum";
   }
   const BuiltinRow* row = findRow(name);
   if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
+  for (const std::string parameter : {"device", "kind"})
+    if (row->signature.ends_with("(" + parameter + ")")) readAsDevice(args, parameter);
   BoundArgs bound = l.bind(args, row->signature);
   if (!bound.ok) return Val::none();
   std::vector<ir::OperandText> written;

@@ -290,10 +290,10 @@ Val unfold(BuiltinCall& k) {
 #define TENC_CONV "(x, w, b?; stride: 1, padding: 0, dilation: 1, groups: 1)"
 #define TENC_CONV_T "(x, w, b?; stride: 1, padding: 0, output_padding: 0, dilation: 1, groups: 1)"
 constexpr BuiltinRow kRows[] = {
-    {"conv1d", "conv1d" TENC_CONV, "Convolution of (n, c, l) with weights (out, c / groups, window).", convolution<1>},
-    {"conv2d", "conv2d" TENC_CONV, "Convolution of (n, c, h, w) with weights (out, c / groups, window...).",
+    {"conv1d", "conv1d" TENC_CONV, "Convolution of (n, c, l) with weights (out, c / groups, window). Padding adds nothing, whatever the weight.", convolution<1>},
+    {"conv2d", "conv2d" TENC_CONV, "Convolution of (n, c, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the weight.",
      convolution<2>},
-    {"conv3d", "conv3d" TENC_CONV, "Convolution of (n, c, d, h, w) with weights (out, c / groups, window...).",
+    {"conv3d", "conv3d" TENC_CONV, "Convolution of (n, c, d, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the weight.",
      convolution<3>},
     {"conv_transpose1d", "conv_transpose1d" TENC_CONV_T, "The adjoint of conv1d, weights (in, out / groups, window).",
      convolutionTranspose<1>},

@@ -18,16 +18,22 @@ std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, 
   if (integers && !std::all_of(operands.begin(), operands.end(), [](const Val& v) { return v.foldsExactly(); }))
     return std::nullopt;
   if (integers) {
+    const bool dim = std::any_of(operands.begin(), operands.end(), [](const Val& v) { return v.dim; });
+    auto whole = [&](Int v) {
+      Val r = Val::ofInt(v, span, adopts);
+      r.dim = dim;
+      return r;
+    };
     Int a = operands[0].integer, b = operands.size() > 1 ? operands[1].integer : 0;
     switch (op) {
-      case OpKind::Abs: return Val::ofInt(a < 0 ? -a : a, span, adopts);
-      case OpKind::Sign: return Val::ofInt(a < 0 ? -1 : a > 0, span, adopts);
+      case OpKind::Abs: return whole(a < 0 ? -a : a);
+      case OpKind::Sign: return whole(a < 0 ? -1 : a > 0);
       case OpKind::Floor:
       case OpKind::Ceil:
       case OpKind::Round:
-      case OpKind::Trunc: return Val::ofInt(a, span, adopts);
-      case OpKind::Max: return Val::ofInt(std::max(a, b), span, adopts);
-      case OpKind::Min: return Val::ofInt(std::min(a, b), span, adopts);
+      case OpKind::Trunc: return whole(a);
+      case OpKind::Max: return whole(std::max(a, b));
+      case OpKind::Min: return whole(std::min(a, b));
       default: break;
     }
   }

@@ -158,7 +158,7 @@ Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
     case Ty::Kind::Struct: {
       if (want.complete()) return Val::ofStruct(want.info, std::move(elems), k.span);
       // Dims and dtypes that the type leaves open follow from the leaves.
-      return k.l.structOf(*want.info->decl, std::move(elems), k.span);
+      return k.l.structOf(*want.info, std::move(elems), k.span);
     }
     case Ty::Kind::List: return Val::ofList(std::move(elems), k.span);
     default: return Val::ofTuple(std::move(elems), k.span);

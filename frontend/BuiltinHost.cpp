@@ -116,7 +116,7 @@ Val aboutDevice(BuiltinCall& k) {
   auto d = deviceNamed(k, "device");
   if (!d) return Val::none();
   std::string actual = k.l.actualDevice(d->name);
-  if (!k.l.deviceAvailable(actual)) return k.fail(Code::E0304, "there is no device `" + actual + "`");
+  if (!k.l.deviceAvailable(actual)) return k.l.noDevice(actual, k["device"].span);
   if (k.row.name == "name") {
     return Val::ofString(k.l.options.deviceName ? k.l.options.deviceName(actual) : actual, k.span);
   }

@@ -226,16 +226,34 @@ Val repeat(BuiltinCall& k) {
   return k.result(k.c.repeat(x, *n, *axis));
 }
 
+/// Whether a call may give so many values; reports E0208.
+bool checkCount(BuiltinCall& k, int64_t count) {
+  constexpr int64_t kMost = 100'000;
+  if (count <= kMost) return true;
+  k.fail(Code::E0208, "`" + std::string(k.row.name) + "` into more than 100,000 tensors; here are " + number(count));
+  return false;
+}
+
+/// The tensor whose rows concat and stack are to join, or nullptr when they are given apart.
+ir::Value* rowsOf(BuiltinCall& k) {
+  const Val& xs = k["xs"];
+  return xs.is(Val::Kind::Tensor) && xs.tensor->type.rank() > 0 && xs.tensor->type.shape[0] > 0 ? xs.tensor : nullptr;
+}
+
+/// `rows` with its first dim at `axis`.
+ir::Value* firstDimAt(BuiltinCall& k, ir::Value* rows, int64_t axis) {
+  Dims order;
+  for (int64_t d = 1; d < rows->type.rank(); ++d) order.push_back(d);
+  order.insert(order.begin() + axis, 0);
+  return k.c.permute(rows, order);
+}
+
 /// The operands of concat and stack: a tuple, list or array of tensors of one dtype.
 std::vector<ir::Value*> parts(BuiltinCall& k) {
   const Val& xs = k["xs"];
   std::vector<ir::Value*> out;
   std::vector<Val> elems = xs.elems;
-  if (xs.is(Val::Kind::Tensor) && xs.tensor->type.rank() > 0) {
-    for (int64_t i = 0; i < xs.tensor->type.shape[0]; ++i) {
-      elems.push_back(Val::ofTensor(k.c.squeeze(k.c.sliceAxis(xs.tensor, 0, i, 1), 0), xs.span));
-    }
-  } else if (!xs.is(Val::Kind::Tuple) && !xs.is(Val::Kind::List) && !xs.is(Val::Kind::Array)) {
+  if (!xs.is(Val::Kind::Tensor) && !xs.is(Val::Kind::Tuple) && !xs.is(Val::Kind::List) && !xs.is(Val::Kind::Array)) {
     k.l.error(Code::E0203, xs.span, "`" + std::string(k.row.name) + "` takes a tuple of tensors, not " + describe(xs));
     return {};
   }
@@ -243,6 +261,7 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
     k.l.error(Code::E0204, k.span, "`" + std::string(k.row.name) + "` needs at least one tensor");
     return {};
   }
+  if (!k.l.checkParts(elems.size(), xs.span)) return {};
   k.l.adoptDeclared(elems, k.expected);
   auto dtype = k.l.commonDType(elems, k.span, k.row.name);
   if (!dtype) return {};
@@ -255,6 +274,14 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
 }
 
 Val concat(BuiltinCall& k) {
+  if (ir::Value* rows = rowsOf(k)) {
+    if (!k.checkRank(rows, 2)) return Val::none();
+    auto axis = k.axis("axis", rows->type.rank() - 1, 0);
+    if (!axis) return Val::none();
+    Dims joined(rows->type.shape.begin() + 1, rows->type.shape.end());
+    joined[*axis] *= rows->type.shape[0];
+    return k.result(k.c.reshape(firstDimAt(k, rows, *axis), joined));
+  }
   std::vector<ir::Value*> xs = parts(k);
   if (xs.empty()) return Val::none();
   if (!k.checkRank(xs[0], 1)) return Val::none();
@@ -273,6 +300,10 @@ Val concat(BuiltinCall& k) {
 }
 
 Val stack(BuiltinCall& k) {
+  if (ir::Value* rows = rowsOf(k)) {
+    auto axis = k.axis("axis", rows->type.rank(), 0);
+    return axis ? k.result(firstDimAt(k, rows, *axis)) : Val::none();
+  }
   std::vector<ir::Value*> xs = parts(k);
   if (xs.empty()) return Val::none();
   auto axis = k.axis("axis", xs[0]->type.rank() + 1, 0);
@@ -299,6 +330,7 @@ Val split(BuiltinCall& k) {
       return k.fail(Code::E0202, "dim " + number(*axis) + " of " + ir::toString(x->type) + " does not split in " +
                                      number(n) + " equal parts");
     }
+    if (!checkCount(k, n)) return Val::none();
     sizes.assign(n, length / n);
   }
   int64_t total = 0;
@@ -311,6 +343,7 @@ Val split(BuiltinCall& k) {
                                    number(*axis));
   }
   std::vector<Val> out;
+  if (!checkCount(k, static_cast<int64_t>(sizes.size()))) return Val::none();
   int64_t at = 0;
   for (int64_t s : sizes) {
     out.push_back(k.result(k.c.sliceAxis(x, *axis, at, s)));
@@ -323,7 +356,7 @@ Val unstack(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return Val::none();
   auto axis = k.axis("axis", x->type.rank(), 0);
-  if (!axis) return Val::none();
+  if (!axis || !checkCount(k, x->type.shape[*axis])) return Val::none();
   std::vector<Val> out;
   for (int64_t i = 0; i < x->type.shape[*axis]; ++i) {
     out.push_back(k.result(k.c.squeeze(k.c.sliceAxis(x, *axis, i, 1), *axis)));
@@ -339,6 +372,16 @@ Val flip(BuiltinCall& k) {
   return k.result(k.c.flip(x, *axes));
 }
 
+/// `x` moved along one axis by a run-time number of places: place i comes from i - n.
+ir::Value* rolledBy(Compose& c, ir::Value* x, ir::Value* n, int64_t axis) {
+  const int64_t length = x->type.shape[axis];
+  if (length == 0) return x;
+  ir::Value* modulus = c.b.scalarInt(ir::DType::I64, length);
+  ir::Value* places = c.binary(OpKind::Mod, c.cast(n, ir::DType::I64), modulus);
+  ir::Value* from = c.sub(c.iotaOn(x, {length}, ir::DType::I64, 0), places);
+  return c.gather(x, {c.binary(OpKind::Mod, from, modulus)}, {axis}, axis);
+}
+
 Val roll(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
@@ -347,28 +390,21 @@ Val roll(BuiltinCall& k) {
   auto axes = k.has("axis") ? k.l.constInts(k["axis"], "an axis") : Dims{0};
   if (!axes) return Val::none();
   const Val& n = k["n"];
-  if (n.is(Val::Kind::Tensor)) {
-    // By a run-time number of places: place i comes from i - n.
-    if (axes->size() != 1 || n.tensor->type.rank() != 0 || !ir::isInt(n.tensor->type.dtype)) {
-      return k.fail(Code::E0203, "a run-time `n` must be one integer, for one axis");
-    }
-    auto axis = k.l.constAxis(Val::ofInt((*axes)[0], k.span), x->type.rank());
-    if (!axis) return Val::none();
-    int64_t length = x->type.shape[*axis];
-    if (length == 0) return k.result(k.c.reshape(x, shape));
-    Compose& c = k.c;
-    ir::Value* from = c.sub(c.iotaOn(x, {length}, ir::DType::I64, 0), c.cast(n.tensor, ir::DType::I64));
-    from = c.binary(OpKind::Mod, from, c.b.scalarInt(ir::DType::I64, length));
-    return k.result(c.reshape(c.gather(x, {from}, {*axis}, *axis), shape));
-  }
-  auto by = k.l.constInts(n, "`n`");
-  if (!by) return Val::none();
-  if (by->size() == 1) by->resize(axes->size(), (*by)[0]);
-  if (by->size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
+  std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : std::vector<Val>{n};
+  if (by.size() == 1) by.resize(axes->size(), Val(by[0]));
+  if (by.size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
   for (size_t i = 0; i < axes->size(); ++i) {
     auto axis = k.l.constAxis(Val::ofInt((*axes)[i], k.span), x->type.rank());
     if (!axis) return Val::none();
-    x = k.c.roll(x, (*by)[i], *axis);
+    if (by[i].is(Val::Kind::Tensor)) {
+      const ir::Type& t = by[i].tensor->type;
+      if (t.rank() != 0 || !ir::isInt(t.dtype)) return k.fail(Code::E0203, "a run-time `n` must be one integer");
+      x = rolledBy(k.c, x, by[i].tensor, *axis);
+    } else {
+      auto places = k.l.constInt(by[i], "`n`");
+      if (!places) return Val::none();
+      x = k.c.roll(x, *places, *axis);
+    }
   }
   return k.result(k.c.reshape(x, shape));
 }
@@ -414,16 +450,19 @@ Val diag(BuiltinCall& k) {
   return k.fail(Code::E0202, "`diag` takes one or two dims, not " + ir::toString(x->type));
 }
 
-/// Places along one padded dim for the modes that repeat elements; false when there is nothing to repeat.
+/// Places along one padded dim for the modes that repeat elements; false when there is nothing to repeat. As in
+/// PyTorch, what a negative width crops still shows in reflections, but does not come round.
 bool padPlaces(const std::string& mode, int64_t n, int64_t lo, int64_t hi, std::vector<int64_t>& places) {
-  if (n == 0 && (lo > 0 || hi > 0)) return false;
+  const int64_t first = std::max<int64_t>(0, -lo), left = n - first - std::max<int64_t>(0, -hi);
+  if ((mode == "wrap" ? left : n) == 0 && (lo > 0 || hi > 0)) return false;
+  const auto modulo = [](int64_t i, int64_t period) { return ((i % period) + period) % period; };
   for (int64_t i = -lo; i < n + hi; ++i) {
     if (mode == "edge") {
       places.push_back(std::clamp<int64_t>(i, 0, n - 1));
     } else if (mode == "wrap") {
-      places.push_back(((i % n) + n) % n);
+      places.push_back(first + modulo(i - first, left));
     } else {
-      int64_t period = std::max<int64_t>(1, 2 * (n - 1)), at = ((i % period) + period) % period;
+      const int64_t period = std::max<int64_t>(1, 2 * (n - 1)), at = modulo(i, period);
       places.push_back(at < n ? at : period - at);
     }
   }

@@ -86,6 +86,14 @@ Val Lowering::pipe(const ast::Expr& e, const Ty* expected) {
   return call(f, std::move(args));
 }
 
+void readAsDevice(CallArgs& args, std::string_view parameter) {
+  if (args.args.size() != 1) return;
+  CallArg& a = args.args[0];
+  if (a.name.empty() || a.name == parameter || !a.value.is(Kind::Int)) return;
+  a.value = Val::ofDevice({a.name + ":" + toString(a.value.integer), nullptr}, a.span);
+  a.name.clear();
+}
+
 Val Lowering::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   const ast::Expr& member = *call.args[0];
   const std::string& name = member.text;
@@ -107,10 +115,7 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& call, CallArgs& args)
   }
   if (!f && base.is(Kind::Struct)) f = lookupGlobal(*base.info->decl->unit, name, member.opSpan);
   if (name == "to" && (!f || f->fn == nullptr || f->fn->kind == FnValue::Kind::Builtin)) {
-    // A kind of device that no machine has is read as the name of an argument.
-    if (args.args.size() == 1 && args.args[0].value.is(Kind::Int) && args.args[0].name != "device" &&
-        !args.args[0].name.empty())
-      return noDevice(args.args[0].name + ":" + toString(args.args[0].value.integer), args.args[0].span);
+    readAsDevice(args, "device");
     BoundArgs bound = bind(args, "to(device)");
     if (!bound.ok) return Val::none();
     Val device = bound["device"];
@@ -130,6 +135,7 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& call, CallArgs& args)
     prepend(args, base);
     return this->call(*f, args);
   }
+  if (lostName(name)) return Val::none();
   auto d = error(Code::E0206, member.opSpan,
                  describe(base) + " has no `" + name + "`, and no function of that name is in scope");
   if (args.args.size() == call.arguments.size() && offerRewrite(d, call)) return Val::none();
@@ -276,6 +282,11 @@ std::string Lowering::headOf(const ast::TypeExpr* t, const FnDecl& decl) {
 
 int Lowering::headMatch(const std::string& declared, const Val& v) {
   if (declared == "any" || v.poison()) return 1;
+  if (declared == "shape" && !v.is(Kind::Pack)) {  // integers written out
+    const Val list = literalInts(v);
+    return !list.elems.empty() &&
+           std::all_of(list.elems.begin(), list.elems.end(), [](const Val& e) { return e.is(Kind::Int); });
+  }
   switch (v.kind) {
     case Kind::Tensor:
     case Kind::Float:

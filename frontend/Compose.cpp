@@ -191,11 +191,15 @@ Compose::V Compose::tile(V x, Dims times) {
     out.push_back(times[i] * shape[i]);
   }
   if (split.size() <= ir::kMaxRank) return reshape(broadcastTo(reshape(x, split), wide), out);
+  // Two dims for each are too many: one dim after the other, between all that lie before and behind it.
   x = reshape(x, shape);
   for (size_t i = 0; i < shape.size(); ++i) {
-    if (times[i] != 1) x = concat(std::vector<V>(times[i], x), static_cast<int64_t>(i));
+    int64_t before = 1, behind = 1;
+    for (size_t d = 0; d < i; ++d) before *= out[d];
+    for (size_t d = i; d < shape.size(); ++d) behind *= shape[d];
+    x = broadcastTo(reshape(x, {before, 1, behind}), {before, times[i], behind});
   }
-  return x;
+  return reshape(x, out);
 }
 
 Compose::V Compose::repeat(V x, int64_t times, int64_t axis) {
@@ -322,11 +326,13 @@ Compose::V Compose::pool(OpKind kind, V x, const Windows& w, V padValue) {
 }
 
 Compose::V Compose::convolution(V x, V weight, const Windows& w, int64_t groups) {
-  Dims lo(2, 0), hi(2, 0);
-  lo.insert(lo.end(), w.lo.begin(), w.lo.end());
-  hi.insert(hi.end(), w.hi.begin(), w.hi.end());
-  V padded = padWith(x, literal(x, 0), lo, hi);
-  return b.value(OpKind::Conv, {padded, weight}, {{"stride", w.stride}, {"dilation", w.dilation}, {"groups", groups}});
+  std::vector<ir::Builder::NamedAttr> attrs = {{"stride", w.stride}, {"dilation", w.dilation}, {"groups", groups}};
+  auto zero = [](int64_t n) { return n == 0; };
+  if (!std::all_of(w.lo.begin(), w.lo.end(), zero) || !std::all_of(w.hi.begin(), w.hi.end(), zero)) {
+    attrs.push_back({"lo", w.lo});
+    attrs.push_back({"hi", w.hi});
+  }
+  return b.value(OpKind::Conv, {x, weight}, std::move(attrs));
 }
 
 Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const Dims& outputPadding, int64_t groups) {

@@ -88,7 +88,8 @@ std::vector<Val> Lowering::encode(const Flow& f) {
     return {f.exit == Exit::Falls && !boundary_->wantsValue ? Val::unit() : f.value};
   }
   std::vector<Val> values = valuesOf(boundary_->vars);
-  values.push_back(f.exit == Exit::Falls && !f.mixed && boundary_->wantsValue ? f.value : Val::unit());
+  const bool falls = f.mixed ? f.falls : f.exit == Exit::Falls;
+  values.push_back(falls && boundary_->wantsValue ? f.value : Val::unit());
   auto flag = [&](const Val& v, Exit exit) { return f.mixed ? v : Val::ofBool(f.exit == exit); };
   values.push_back(flag(f.broke, Exit::Break));
   values.push_back(flag(f.continued, Exit::Continue));
@@ -118,7 +119,7 @@ Lowering::Flow Lowering::decode(const std::vector<Val>& values) {
     return f;
   }
   f.mixed = true;
-  f.value = Val::unit();
+  f.value = values[n];
   f.broke = broke;
   f.continued = continued;
   f.returned = returned;
@@ -127,14 +128,24 @@ Lowering::Flow Lowering::decode(const std::vector<Val>& values) {
 }
 
 Lowering::Flow Lowering::mergeAtBoundary(ir::Value* condition, Span span, const FlowFn& yes, const FlowFn& no) {
-  const std::vector<Val> before = valuesOf(boundary_->vars);
-  const size_t resultAt = boundary_->vars.size() + 4;
-  bool returns[2] = {false, false};
+  // What follows is lowered in both branches and assigns variables of its own, which the boundary does not hand on.
+  std::vector<Binding*> vars;
+  for (Scope& scope : frame().scopes) {
+    for (auto& [name, binding] : scope.names) {
+      if (binding.isVar) vars.push_back(&binding);
+    }
+  }
+  const std::vector<Val> before = valuesOf(vars);
+  const size_t valueAt = boundary_->vars.size(), resultAt = valueAt + 4;
+  struct {
+    bool returns, falls;
+  } ends[2] = {};
   auto run = [&](const FlowFn& f, int which) {
-    setValues(boundary_->vars, before);
+    setValues(vars, before);
     Flow flow = f();
-    returns[which] =
+    ends[which].returns =
         flow.mixed ? !(flow.returned.is(Val::Kind::Bool) && !flow.returned.boolean) : flow.exit == Exit::Return;
+    ends[which].falls = flow.mixed ? flow.falls : flow.exit == Exit::Falls;
     return encode(flow);
   };
   std::vector<std::string> names;
@@ -144,37 +155,44 @@ Lowering::Flow Lowering::mergeAtBoundary(ir::Value* condition, Span span, const 
     for (const std::string& n : boundary_->names) names.push_back("`" + n + "`");
     names.push_back("the value");
   }
+  // A branch that does not return hands on zeros for the result, one that leaves for the value: nobody looks at them.
   const bool flags = boundary_->kind != Boundary::Kind::Function;
-  // A branch that does not return hands on zeros for the result: nobody looks at them.
+  auto fill = [&](Val& nothing, const Val& like, bool needed, bool given) {
+    if (flags && !needed && given && !like.is(Val::Kind::Unit)) nothing = placeholder(like);
+  };
   ir::Region* firstRegion = nullptr;
-  Val resultOfFirst;
+  Val valueOfFirst, resultOfFirst;
   std::vector<Val> merged = emitIf(
       condition, span, names,
       [&] {
         std::vector<Val> v = run(yes, 0);
         firstRegion = b().region();
-        if (flags) resultOfFirst = v[resultAt];
+        if (flags) valueOfFirst = v[valueAt], resultOfFirst = v[resultAt];
         return v;
       },
       [&] {
         std::vector<Val> v = run(no, 1);
-        if (flags && returns[0] && !returns[1] && !resultOfFirst.is(Val::Kind::Unit)) {
-          v[resultAt] = placeholder(resultOfFirst);
-        }
+        if (!flags) return v;
+        fill(v[valueAt], valueOfFirst, ends[1].falls, ends[0].falls);
+        fill(v[resultAt], resultOfFirst, ends[1].returns, ends[0].returns);
         return v;
       },
       [&](std::vector<Val>& a, std::vector<Val>& c) {
-        if (flags && returns[1] && !returns[0] && !c[resultAt].is(Val::Kind::Unit)) {
-          inRegion(firstRegion, [&] { a[resultAt] = placeholder(c[resultAt]); });
-        }
+        if (!flags) return;
+        inRegion(firstRegion, [&] {
+          fill(a[valueAt], c[valueAt], ends[0].falls, ends[1].falls);
+          fill(a[resultAt], c[resultAt], ends[0].returns, ends[1].returns);
+        });
       });
-  return decode(merged);
+  Flow f = decode(merged);
+  f.falls = ends[0].falls || ends[1].falls;
+  return f;
 }
 
 Lowering::Flow Lowering::resume(const Flow& flow, const Tail& tail, const Ty* expected) {
   return resumeWith(flow, true, [&] {
     Flow f;
-    f.value = Val::unit();
+    f.value = flow.value;
     return continueWith(&tail, f, expected);
   });
 }
@@ -345,16 +363,41 @@ Lowering::Flow Lowering::lowerIf(const ast::Expr& e, size_t which, const Tail& t
     return f;
   }
   if (boundary_->kind == Boundary::Kind::Expression) return leave(Exit::Return, Val::none(), e.span);
+  return lowerExitingIf(e, which, condition.tensor, names, tail, expected);
+}
+
+Lowering::Flow Lowering::lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition,
+                                        const std::set<std::string>& assigned, const Tail& tail, const Ty* expected) {
+  constexpr int kMostCopies = 4;
   // The branches go on with what follows, each with its own names.
-  auto branch = [&](const std::function<Flow()>& f) {
-    push();
-    Flow flow = atBoundary(f(), tail, expected);
-    pop();
-    return flow;
+  auto merge = [&](const Tail& rest) {
+    auto branch = [&](const std::function<Flow()>& f) {
+      push();
+      Flow flow = atBoundary(f(), rest, expected);
+      pop();
+      return flow;
+    };
+    return mergeAtBoundary(
+        condition, e.span, [&] { return branch([&] { return lowerBlock(e.blocks[which], &rest, expected); }); },
+        [&] { return branch([&] { return lowerIf(e, which + 1, rest, expected); }); });
   };
-  return mergeAtBoundary(
-      condition.tensor, e.span, [&] { return branch([&] { return lowerBlock(e.blocks[which], &tail, expected); }); },
-      [&] { return branch([&] { return lowerIf(e, which + 1, tail, expected); }); });
+  const int ways = which == 0 ? std::max(waysOn(e), 1) : 1;  // an `else if` is one of the ways of the whole
+  if (tailCopies_ * ways <= kMostCopies) {
+    const int outer = std::exchange(tailCopies_, tailCopies_ * ways);
+    Flow f = merge(tail);
+    tailCopies_ = outer;
+    return f;
+  }
+  static const Statements kNothing;
+  Boundary region;
+  region.kind = Boundary::Kind::Region;
+  region.wantsValue = tail.wanted;
+  visibleVars(assigned, region);
+  Boundary* outer = std::exchange(boundary_, &region);
+  Flow f = merge({&kNothing, 0, nullptr, frame().scopes.size(), tail.wanted});
+  boundary_ = outer;
+  f.done = false;
+  return f;
 }
 
 Lowering::Flow Lowering::atBoundary(Flow f, const Tail& tail, const Ty* expected) {

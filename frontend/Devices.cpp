@@ -134,7 +134,7 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
   }
   auto v = lookup(head, a.path[0].span);
   if (!v) {
-    if (a.path.size() == 1)
+    if (a.path.size() == 1 && !lostName(head))
       noDevice(head, a.span);
     else
       unknownName(head, a.path[0].span);

@@ -227,9 +227,14 @@ std::optional<Val> foldUnary(OpKind kind, const std::vector<Val>& operands, Span
     }
   }
   if (operands.size() == 2 && a.is(Val::Kind::Int) && operands[1].is(Val::Kind::Int)) {
-    const bool adopts = a.adopts && operands[1].adopts;
-    if (kind == OpKind::Max) return Val::ofInt(std::max(a.integer, operands[1].integer), span, adopts);
-    if (kind == OpKind::Min) return Val::ofInt(std::min(a.integer, operands[1].integer), span, adopts);
+    const Val& other = operands[1];
+    if (kind == OpKind::Max || kind == OpKind::Min) {
+      const bool most = kind == OpKind::Max;
+      Val r = Val::ofInt(most ? std::max(a.integer, other.integer) : std::min(a.integer, other.integer), span,
+                         a.adopts && other.adopts);
+      r.dim = a.dim || other.dim;
+      return r;
+    }
   }
   if (operands.size() == 1 && kind == OpKind::Not && a.is(Val::Kind::Bool)) return Val::ofBool(!a.boolean, span);
   return std::nullopt;

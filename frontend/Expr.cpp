@@ -75,6 +75,8 @@ Val Lowering::eval(const ast::Expr& e, const Ty* expected) {
   size_t left = kMostParts;
   if ((v.isTree() || v.is(Val::Kind::Format)) && !takeParts(v, left))
     return fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
+  const bool named = e.kind == ExprKind::Name || e.kind == ExprKind::Member || e.kind == ExprKind::Index;
+  if (named && v.is(Val::Kind::Int) && v.adopts) v.dim = true;
   if (!v.poison()) v.span = e.span;
   return v;
 }
@@ -292,6 +294,27 @@ Val Lowering::elementOf(const Val& list, const ast::Expr& e) {
   return i ? list.elems[*i] : Val::none();
 }
 
+Val Lowering::knownElement(const Val& base, const ast::Expr& e) {
+  if (e.subscripts.size() != 1 || e.subscripts[0].kind != ast::Subscript::Kind::Index) return Val::unit();
+  Val list = literalInts(base);
+  const bool literal = base.is(Kind::Array);
+  const Kind kind = list.elems.empty() ? Kind::Poison : list.elems[0].kind;
+  if (kind != Kind::Int && kind != Kind::Float && kind != Kind::Bool && kind != Kind::String) return Val::unit();
+  if (!std::all_of(list.elems.begin(), list.elems.end(), [&](const Val& v) { return v.kind == kind; }))
+    return Val::unit();
+  const ast::Expr& index = *e.subscripts[0].index;
+  const Val at = eval(index);
+  if (at.poison()) return at;
+  const auto n = static_cast<Int>(list.elems.size());
+  if (at.is(Kind::Int) && at.integer >= -n && at.integer < n) {
+    Val v = list.elems[static_cast<size_t>(at.integer < 0 ? at.integer + n : at.integer)];
+    v.adopts = v.adopts && literal;
+    return v;
+  }
+  evaluated_[&index] = at;
+  return Val::unit();
+}
+
 Val Lowering::evalIndex(const ast::Expr& e) {
   const ast::Expr& of = *e.args[0];
   if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) &&
@@ -309,14 +332,30 @@ Val Lowering::evalIndex(const ast::Expr& e) {
     case Kind::Tuple:
     case Kind::Pack:
     case Kind::Sequence: return elementOf(base, e);
-    case Kind::Array: {
+    case Kind::Array:
+    case Kind::Tensor: {
+      const Val known = knownElement(base, e);
+      if (!known.is(Kind::Unit)) return known;
       base = settle(base);
       if (base.poison()) return base;
-      return base.is(Kind::List) ? elementOf(base, e) : indexExpr(*this, base, e);
+      const Val r = base.is(Kind::List) ? elementOf(base, e) : indexExpr(*this, base, e);
+      if (!e.subscripts.empty()) evaluated_.erase(e.subscripts[0].index.get());
+      return r;
     }
-    case Kind::Tensor: return indexExpr(*this, base, e);
-    default: return fail(Code::E0203, e.span, describe(base) + " takes no index");
+    case Kind::Int:
+    case Kind::Float:
+    case Kind::Bool: {
+      using Part = ast::Subscript::Kind;
+      const bool elements = std::any_of(e.subscripts.begin(), e.subscripts.end(), [](const ast::Subscript& s) {
+        return s.kind != Part::New && s.kind != Part::Ellipsis;
+      });
+      if (elements) break;
+      base = materialise(base);
+      return base.poison() ? base : indexExpr(*this, base, e);
+    }
+    default: break;
   }
+  return fail(Code::E0203, e.span, describe(base) + " takes no index");
 }
 
 Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
@@ -344,11 +383,7 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
   Generics g = structGenerics(decl);
   for (const auto& [generic, arg] : type.type->info->args) g.bound[generic] = arg;  // an alias gives them
   if (given) {
-    if (given->subscripts.size() > decl.stmt->generics.size()) {
-      return fail(Code::E0204, given->span,
-                  "`" + name + "` has " + std::to_string(decl.stmt->generics.size()) + " type parameters, but " +
-                      std::to_string(given->subscripts.size()) + " are given");
-    }
+    std::vector<Val> arguments;
     for (size_t i = 0; i < given->subscripts.size(); ++i) {
       const ast::Subscript& s = given->subscripts[i];
       if (s.kind != ast::Subscript::Kind::Index || !s.index)
@@ -361,7 +396,25 @@ Val Lowering::evalStruct(const ast::Expr& e, const Ty* expected) {
       if (v.is(Kind::Int)) v = Val::ofInt(v.integer, v.span);  // a dim, whatever it was computed from
       if (v.is(Kind::Float) || v.is(Kind::Bool) || v.is(Kind::String) || v.is(Kind::Format))
         return fail(Code::E0203, s.span, "a type argument is a dim, a dtype, a device or a type, not " + describe(v));
-      g.bound[decl.stmt->generics[i].name.text] = v;
+      arguments.push_back(std::move(v));
+    }
+    const auto shares = shareArguments(decl, arguments.size(), given->span, [&](size_t i) {
+      return arguments[i].is(Kind::Int) || arguments[i].is(Kind::Pack);
+    });
+    if (!shares) return Val::none();
+    for (size_t i = 0; i < shares->size(); ++i) {
+      const auto [first, last] = (*shares)[i];
+      const ast::Generic& generic = decl.stmt->generics[i];
+      if (first == last) continue;
+      if (generic.pack) {
+        std::vector<Val> dims(arguments.begin() + static_cast<std::ptrdiff_t>(first),
+                              arguments.begin() + static_cast<std::ptrdiff_t>(last));
+        const auto pack = constInts(Val::ofTuple(std::move(dims), given->span), "a shape pack");
+        if (!pack) return Val::none();
+        g.bound[generic.name.text] = Val::ofPack(*pack, given->span);
+      } else {
+        g.bound[generic.name.text] = arguments[first];
+      }
     }
   }
   if (expected && expected->kind == Ty::Kind::Struct && expected->info && expected->info->decl == &decl) {

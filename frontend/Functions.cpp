@@ -90,7 +90,7 @@ bool Lowering::paramIsStatic(const FnDecl& decl, const ast::FnParam& p) {
 }
 
 Lowering::BodyState Lowering::enterBody(ir::Builder* builder, Boundary* boundary) {
-  const BodyState old{builder_, boundary_, regionDepth_, staticLoops_};
+  const BodyState old{builder_, boundary_, regionDepth_, staticLoops_, std::exchange(tailCopies_, 1)};
   builder_ = builder;
   boundary_ = boundary;
   regionDepth_ = staticLoops_ = 0;
@@ -102,6 +102,7 @@ void Lowering::leaveBody(const BodyState& s) {
   boundary_ = s.boundary;
   regionDepth_ = s.regionDepth;
   staticLoops_ = s.staticLoops;
+  tailCopies_ = s.tailCopies;
 }
 
 Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {

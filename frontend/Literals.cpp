@@ -149,6 +149,17 @@ ir::Value* Lowering::tensorOf(const Val& v, std::optional<DType> hint) {
   return t;
 }
 
+bool Lowering::checkParts(size_t count, Span span) {
+  // Each is code of its own.
+  constexpr size_t kMost = 16'384;
+  if (count <= kMost) return true;
+  error(Code::E0208, span, "more than 16,384 tensors cannot be joined into one; here are " + std::to_string(count))
+      .help(
+          "compute them as one tensor, with `vmap` or by arithmetic on `arange(n)`, or write them in a loop: "
+          "`var y = zeros([n])`, then `y[i] = ...`");
+  return false;
+}
+
 ir::Value* Lowering::tensorHere(const Val& v, std::optional<DType> hint) {
   switch (v.kind) {
     case Val::Kind::Poison: return nullptr;
@@ -201,6 +212,7 @@ ir::Value* Lowering::tensorHere(const Val& v, std::optional<DType> hint) {
       }
       if (!t) return nullptr;
       if (allStatic) return constantTensor(v, *t, shape);
+      if (!checkParts(v.elems.size(), v.span)) return nullptr;
       std::vector<ir::Value*> parts;
       std::vector<ir::OperandText> written;
       for (const Val& e : v.elems) {
@@ -228,10 +240,10 @@ ir::Value* Lowering::tensorHere(const Val& v, std::optional<DType> hint) {
 Val Lowering::settle(Val v, const Ty* expected) {
   switch (v.kind) {
     case Val::Kind::Int:
-      if (v.integer > std::numeric_limits<int64_t>::max()) {
+      if (v.adopts && v.integer > std::numeric_limits<int64_t>::max()) {
         return fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
       }
-      v.adopts = false;
+      v.adopts = v.dim = false;
       return v;
     case Val::Kind::Float:
       if (v.adopts && v.dtype == DType::F32) v.real = static_cast<double>(static_cast<float>(v.real));

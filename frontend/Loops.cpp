@@ -225,7 +225,7 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
       if (exits.breaks) after.push_back(flag(trip.broke, Exit::Break));
       if (exits.returns) after.push_back(flag(trip.returned, Exit::Return));
       if (trip.mixed)
-        seen = trip.result;
+        seen = trip.result.is(Val::Kind::Unit) ? trip.result : materialise(trip.result);
       else if (trip.exit == Exit::Return)
         seen = materialise(trip.value);
       else
@@ -245,7 +245,10 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
     at(s.span);
     std::vector<Val> results = carriedResults(op, initial, after, labels);
     setValues(carried.vars, std::vector<Val>(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n)));
-    if (exits.returns) {
+    // A `return` that no trip comes to leaves the loop to fall through.
+    const bool returns =
+        trip.mixed ? !(trip.returned.is(Val::Kind::Bool) && !trip.returned.boolean) : trip.exit == Exit::Return;
+    if (exits.returns && returns) {
       flow.mixed = true;
       flow.broke = flow.continued = Val::ofBool(false);
       flow.returned = results[returnedAt];

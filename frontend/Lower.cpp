@@ -63,7 +63,8 @@ void Lowering::collect(Unit& unit) {
         const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span);
         if (!imported) {
           // One error is enough: what the import would have brought is poison.
-          if (s.names.empty() && !s.path.empty()) unit.evaluated[s.path.back().text] = Val::none();
+          if (s.names.empty() && !s.path.empty())
+            unit.evaluated[s.path.back().text] = unit.evaluated[s.path.front().text] = Val::none();
           for (const ast::Name& n : s.names) unit.evaluated[n.text] = Val::none();
           break;
         }
@@ -333,7 +334,7 @@ bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
   }
 }
 
-void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next) {
+void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next, bool inShape) {
   const ast::TypeExpr& t = expanded(written, g);
   using TypeKind = ast::TypeExpr::Kind;
   if (t.kind == TypeKind::Pack) {
@@ -352,7 +353,7 @@ void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, size_t& ne
       DeviceRef d;
       d.name = "$" + name;
       g.bound[name] = Val::ofDevice(d);
-    } else if (free && (!listed || (listed->kind.empty() && !t.hasArgs))) {
+    } else if (free && (listed ? listed->kind.empty() && !t.hasArgs : inShape)) {
       g.bound[name] = Val::ofInt(kDims[next++ % std::size(kDims)]);
     }
   }
@@ -364,7 +365,10 @@ void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, size_t& ne
       g.bound[name] = Val::ofDevice(d);
     }
   }
-  for (const auto& a : t.args) bindSamples(*a, g, next);
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    const bool element = t.kind == TypeKind::Tuple || (t.kind == TypeKind::List && i == 0);
+    bindSamples(*t.args[i], g, next, inShape || !element);
+  }
 }
 
 void Lowering::checkUncalled(const Unit& unit) {
@@ -377,6 +381,14 @@ void Lowering::checkUncalled(const Unit& unit) {
   own->unit = &unit;
   own->scopes.emplace_back();
   frames_.push_back(std::move(own));
+  for (const auto& [name, decl] : unit.structs) {
+    Generics g = structGenerics(decl);
+    size_t next = 0;
+    for (const ast::Field& f : decl.stmt->fields) {
+      if (f.type) bindSamples(*f.type, g, next, false);
+    }
+    structWith(decl, g);
+  }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
       const ast::Stmt& s = *decl.stmt;
@@ -388,7 +400,7 @@ void Lowering::checkUncalled(const Unit& unit) {
       std::vector<Val> values(s.params.size());
       bool ok = true;
       for (const ast::FnParam& p : s.params) {
-        if (p.type) bindSamples(*p.type, g, next);
+        if (p.type) bindSamples(*p.type, g, next, /*inShape=*/false);
       }
       for (size_t i = 0; ok && i < values.size(); ++i) {
         const ast::FnParam& p = s.params[i];

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -120,7 +121,7 @@ class Lowering {
   /// What `body` makes, inside an `on` op.
   std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
   /// A struct whose arguments follow from its field values (in declared order).
-  Val structOf(const StructDecl& decl, std::vector<Val> fields, Span span);
+  Val structOf(const StructInfo& type, std::vector<Val> fields, Span span);
 
   // ---- compile-time values (Args.cpp). All report when the value is of the wrong kind (E0111 when it is run-time).
   std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");
@@ -147,6 +148,8 @@ class Lowering {
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
   /// stacked. Null after poison or an error (E0203).
   ir::Value* tensorOf(const Val& v, std::optional<ir::DType> hint = {});
+  /// Whether so many tensors can be joined into one; reports E0208.
+  bool checkParts(size_t count, Span span);
   ir::Value* tensorHere(const Val& v, std::optional<ir::DType> hint);
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
@@ -216,6 +219,8 @@ class Lowering {
   // ---- devices
   /// The device a name or literal means, checked to be declared or available (E0304); for available, count, devices.
   bool deviceAvailable(std::string_view name) const;
+  /// E0304, with the devices that are there.
+  Val noDevice(std::string_view name, Span span);
   /// The actual device of a name: "gpu" -> "cuda:0".
   std::string actualDevice(std::string_view name) const;
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
@@ -274,6 +279,8 @@ class Lowering {
                const Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
+  /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
+  bool lostName(std::string_view name) { return frame().unit->file && frame().unit->file->lost.count(name) != 0; }
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
   /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
@@ -281,7 +288,6 @@ class Lowering {
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
   Val paramOf(const ast::Stmt& decl);
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
-  Val noDevice(std::string_view name, Span span);
   Val fieldOf(const Val& base, std::string_view name, Span span);
   /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
   Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
@@ -296,7 +302,8 @@ class Lowering {
   const Unit* import(const std::string& name, Span span);
   void checkUncalled(const Unit& unit);
   bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next);
+  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
+  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next, bool inShape);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
@@ -354,6 +361,11 @@ class Lowering {
   Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
   Ty structWith(const StructDecl& decl, Generics& g);
   Generics structGenerics(const StructDecl& decl);
+  /// Which of `count` written arguments belong to each type parameter of a struct, as [first, last): one each, and to
+  /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
+  std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,
+                                                                       const std::function<bool(size_t)>& isDim);
+  bool isDimArgument(const ast::TypeExpr& t, Generics& g);
   bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
                      Span span);
   void giveDefaults(const StructDecl& decl, Generics& g);
@@ -362,12 +374,13 @@ class Lowering {
   std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
+  std::set<const StructDecl*> circular_;     ///< those that were found to contain themselves
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
-  bool unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
+  bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
@@ -420,7 +433,7 @@ class Lowering {
   struct BodyState {
     ir::Builder* builder;
     Boundary* boundary;
-    int regionDepth, staticLoops;
+    int regionDepth, staticLoops, tailCopies;
   };
   BodyState enterBody(ir::Builder* builder, Boundary* boundary);
   void leaveBody(const BodyState& s);
@@ -437,6 +450,9 @@ class Lowering {
   Val evalBinary(const ast::Expr& e, const Ty* expected);
   Val shortCircuit(const ast::Expr& e, const Val& left);
   Val elementOf(const Val& list, const ast::Expr& e);
+  /// The element of a literal of numbers, bools or strings at an index known while compiling, itself known; unit where
+  /// there is none such. The index, if it was evaluated, then stands in `evaluated_`.
+  Val knownElement(const Val& base, const ast::Expr& e);
   Val evalLambda(const ast::Expr& e);
   Val evalBlockExpr(const ast::Expr& e, const Ty* expected);
   Val evalIf(const ast::Expr& e, const Ty* expected);
@@ -456,6 +472,7 @@ class Lowering {
     Val value;          ///< of the block, or the returned value
     bool done = false;  ///< everything up to the boundary has been lowered
     bool mixed = false;
+    bool falls = true;               ///< when `mixed`: whether what follows may be reached
     Val broke, continued, returned;  ///< Bool or rank-0 tensor when `mixed`
     Val result;
   };
@@ -499,6 +516,11 @@ class Lowering {
   std::map<std::string, int> decisions_;  ///< how often each has been met: unrolled loops come again
   /// `if` as a statement.
   Flow lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const Ty* expected);
+  /// An `if` with exits: what follows is part of each branch that comes to it while it is few, else flags say at run
+  /// time whether to go on.
+  Flow lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition, const std::set<std::string>& assigned,
+                      const Tail& tail, const Ty* expected);
+  int tailCopies_ = 1;  ///< how often the code at hand is compiled for the branches around it
   /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
   /// value, in every branch that comes to it.
   Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
@@ -587,6 +609,8 @@ class Lowering {
   Val overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
                 const std::function<Val(const std::vector<Val>&)>& leaf);
   Val castTree(const Val& v, ir::DType to, Span span);
+  /// `v` with tensors of the shapes that its declared type has, in place of those that have others.
+  Val asDeclared(const Val& v, const Ty& declared);
 };
 
 /// What takes functions and stands only where something is called: grad, vmap, checkpoint, ..., and `rev`.
@@ -595,6 +619,8 @@ bool isTransform(std::string_view name);
 // ---- the built-in operations (Builtin*.cpp, Index.cpp, Format.cpp)
 
 bool isBuiltin(std::string_view name);
+/// `tpu:0`, a device of a kind that no machine has, is parsed as a named argument; makes it the only argument again.
+void readAsDevice(CallArgs& args, std::string_view parameter);
 /// Names of all built-ins, for "did you mean".
 const std::vector<std::string_view>& builtinNames();
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args);

@@ -109,7 +109,9 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
       return v;
     }
     if (r < kLeast || r > kMost) return fail(Code::E0212, span, toString(r) + " does not fit in i64");
-    return Val::ofInt(r, span);
+    Val v = Val::ofInt(r, span);
+    v.dim = a.dim || b2.dim;
+    return v;
   }
   // A typed operand decides: i64 with a typed f32 is for the caller to refuse.
   ir::DType type = ir::DType::F32;

@@ -92,7 +92,10 @@ std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Di
   if (!tree) return nullptr;
   auto result = std::make_unique<ast::File>();
   result->source = file;
-  result->statements = AstBuilder(reporter, filter.takeDocs()).file(tree);
+  AstBuilder builder(reporter, filter.takeDocs());
+  result->statements = builder.file(tree);
+  result->lost = builder.takeLost();
+  result->lost.merge(strategy->lost);
   return result;
 }
 

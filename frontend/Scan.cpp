@@ -162,6 +162,31 @@ Exits exitsOf(const ast::Expr& e) {
 }
 
 namespace {
+constexpr int kMostWays = 1000;
+
+int waysThrough(const ast::Block& b) {
+  int ways = 1;
+  for (const auto& s : b.statements) {
+    if (!s) continue;
+    using Kind = ast::Stmt::Kind;
+    if (s->kind == Kind::Break || s->kind == Kind::Continue || s->kind == Kind::Return) return 0;
+    if (s->kind == Kind::For || s->kind == Kind::While || !exitsOf(*s).any()) continue;
+    const bool whole = s->kind == Kind::Expr && s->value;
+    ways = std::min(ways * (whole ? waysOn(*s->value) : 2), kMostWays);
+  }
+  return ways;
+}
+}  // namespace
+
+int waysOn(const ast::Expr& e) {
+  if (e.kind == ast::Expr::Kind::Block) return waysThrough(e.blocks[0]);
+  if (e.kind != ast::Expr::Kind::If) return exitsOf(e).any() ? 2 : 1;
+  int ways = e.blocks.size() > e.args.size() ? 0 : 1;
+  for (const ast::Block& b : e.blocks) ways = std::min(ways + waysThrough(b), kMostWays);
+  return ways;
+}
+
+namespace {
 void typeNames(const ast::TypeExpr& t, std::set<std::string>& names) {
   if (!t.path.empty()) names.insert(t.path[0].text);
   for (const auto& a : t.args) typeNames(*a, names);

@@ -40,6 +40,9 @@ struct Exits {
 Exits exitsOf(const ast::Block& b);
 Exits exitsOf(const ast::Stmt& s);
 Exits exitsOf(const ast::Expr& e);
+/// In how many ways an `if` with exits comes to what follows it, when all conditions are of the run: what follows is
+/// compiled so often, unless flags say where to go on. At most 1,000.
+int waysOn(const ast::Expr& e);
 
 /// The parts of an expression that are evaluated as part of it, in order; not the blocks of `if`, `{ }` and lambdas.
 void operandsOf(const ast::Expr& e, const std::function<void(const ast::Expr&)>& f);

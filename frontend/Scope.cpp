@@ -222,6 +222,7 @@ bool isSubscript(const SourceManager& sources, Span span) {
 }  // namespace
 
 Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
+  if (lostName(name)) return Val::none();
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");

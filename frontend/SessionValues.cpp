@@ -70,7 +70,9 @@ class ValueText {
 
   std::string fields(const Val& v) {
     const auto& declared = v.info->decl->stmt->fields;
-    std::string s = v.info->text + " { ";
+    // Several shape packs cannot be written; the fields say what they are.
+    const std::string& type = v.info->text;
+    std::string s = type.substr(0, type.find("...(") == std::string::npos ? type.size() : type.find('[')) + " { ";
     for (size_t i = 0; i < v.elems.size() && i < declared.size(); ++i) {
       const std::string field = of(v.elems[i]);
       if (field.empty()) return "";

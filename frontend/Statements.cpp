@@ -15,6 +15,7 @@ Val adopted(Val v, const Ty* expected) {
   const ir::DType t = *expected->dtype;
   if (ir::isFloat(t)) v = Val::ofFloat(v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span);
   if (ir::isFloat(t) || (ir::isInt(t) && v.is(Val::Kind::Int))) v.dtype = t;
+  v.dim = false;
   return v;
 }
 }  // namespace
@@ -140,7 +141,15 @@ void Lowering::bindLet(const ast::Stmt& s, Val value) {
   value = declaredValue(s, std::move(value), &declared);
   const bool isVar = s.kind == StmtKind::Var;
   at(s.span);
+  const Val written = value;
   value = isVar ? materialise(value, declared.get()) : settle(std::move(value), declared.get());
+  // A dim stays one, also among several that are bound at once.
+  const std::function<void(Val&, const Val&)> keepDims = [&](Val& v, const Val& w) {
+    if (v.is(Val::Kind::Int) && w.is(Val::Kind::Int)) v.adopts = v.dim = w.adopts && w.dim;
+    const bool parts = s.pattern.isTuple && v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
+    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepDims(v.elems[i], w.elems[i]);
+  };
+  keepDims(value, written);
   bindPattern(s.pattern, std::move(value), isVar, declared);
   if (isVar && !s.pattern.isTuple && s.value)
     if (Binding* made = findLocal(s.pattern.name.text)) made->start = s.value->span;
@@ -325,11 +334,15 @@ Val Lowering::updated(const Val& old, const ast::Expr& target, const ast::Expr& 
 
 void Lowering::setVar(Binding& binding, const std::string& name, Val value, Span span, Span written) {
   const Val old = binding.value;
-  const bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_ && !binding.declared;
+  bool mayChange = staticLoops_ > 0 && binding.regionDepth == regionDepth_;
   if (mayChange) {
     Ty like = typeOf(old);
     value = materialise(value, &like);
-  } else {
+    // A written dtype stays.
+    const bool tensors = old.is(Val::Kind::Tensor) && value.is(Val::Kind::Tensor);
+    mayChange = !binding.declared || (tensors && old.tensor->type.dtype == value.tensor->type.dtype);
+  }
+  if (!mayChange) {
     assigningIn_ = regionDepth_ > binding.regionDepth;
     value = fit(typeOf(old), value, {"`" + name + "`", span, binding.span, true});
     assigningIn_ = false;

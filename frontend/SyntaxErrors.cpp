@@ -202,6 +202,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     return;
   }
 
+  if (reporter_.isLeftOpen(span.begin)) return reporter_.mark(span.begin);
   const std::string expected = expectation(parser, before);
   auto d = reporter_.report(
       Code::E0101, span,

@@ -2,6 +2,7 @@
 #pragma once
 #include <antlr4-runtime.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,11 @@ class SyntaxReporter {
   /// Whether the line of `offset` has a problem at or before it, or anywhere: a later one on that line is most likely
   /// its consequence.
   bool lineHasProblem(size_t offset, bool anywhere) const;
+  /// Notes that brackets were left open there: what does not fit behind the first one is their consequence.
+  void leftOpen(Span s) { leftOpen_.push_back(s); }
+  bool isLeftOpen(size_t offset) const {
+    return std::any_of(leftOpen_.begin(), leftOpen_.end(), [&](Span s) { return s.begin < offset && offset <= s.end; });
+  }
   /// Notes that a block was written in a way that is none here: exits behind it may stand in it.
   void loseBlock() { blockLost_ = true; }
   bool blockLost() const { return blockLost_; }
@@ -40,6 +46,7 @@ class SyntaxReporter {
   uint32_t file_;
   Diagnostics& diags_;
   bool blockLost_ = false;
+  std::vector<Span> leftOpen_;
   std::vector<size_t> problems_;  ///< sorted byte offsets
 };
 

@@ -267,6 +267,7 @@ class Helper {
       case T::BARBAR: say("TL has `or`", {{span(), "or"}}); break;
       case T::BAR:
         if (prior(T::PIPE)) say("a lambda after `|>` stands in parentheses: `x |> (|v| v * 2)`");
+        if (startsStatement(p_.before)) say("a lambda that is a block's value stands in parentheses: `(|x| x * 2)`");
         break;
       case T::DOT:
         if (next(T::INT)) say("a number starts with a digit: `0.5`");

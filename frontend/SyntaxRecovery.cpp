@@ -93,16 +93,27 @@ void SyntaxRecovery::syncStatements(Parser* p) {
     if (ends(found) || next.contains(found)) return;
     reportUnwantedToken(p);
   }
+  size_t from = first->getTokenIndex();
+  auto lose = [&] {
+    for (; from < tokens->index(); ++from) {
+      const std::string text = tokens->get(from)->getText();
+      if (tokens->get(from)->getType() == T::NAME) lost.insert(text);
+      if (tokens->get(from)->getType() == T::STRING) lost.insert(text.substr(1, text.size() - 2));  // import "nn"
+    }
+  };
   while (tokens->LA(1) != Token::EOF && !(depth == 0 && ends(tokens->LA(1)))) {
     if (depth == 0 && tokens->LA(1) == T::LBRACE && hasBlock(*first)) {
+      lose();
       endErrorCondition(p);
       static_cast<TLParser*>(p)->block();  // the statement is lost, but errors in its body are reported too
       beginErrorCondition(p);
+      from = tokens->index();
       continue;
     }
     depth += bracket(tokens->LA(1));
     p->consume();
   }
+  lose();
 }
 
 }  // namespace tenc::frontend

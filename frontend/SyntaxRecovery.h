@@ -2,6 +2,9 @@
 #pragma once
 #include <antlr4-runtime.h>
 
+#include <set>
+#include <string>
+
 namespace tenc::frontend {
 
 /// Two passes. The quick one looks at nothing but the grammar and stops at the first error by throwing ANTLR's
@@ -12,6 +15,8 @@ namespace tenc::frontend {
 class SyntaxRecovery final : public antlr4::DefaultErrorStrategy {
  public:
   bool quick = true;
+  /// The names in the statements that were skipped: what these would have declared is among them.
+  std::set<std::string, std::less<>> lost;
 
   void reportError(antlr4::Parser* p, const antlr4::RecognitionException& e) override;
   void recover(antlr4::Parser* p, std::exception_ptr e) override;

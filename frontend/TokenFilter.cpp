@@ -229,6 +229,7 @@ void TokenFilter::closeMissing(const Token* before) {
   }
   reporter_.mark(o.span.begin);
   const size_t at = out_.empty() ? o.span.end : out_.back()->getStopIndex() + 1;
+  if (o.type != T::LBRACE) reporter_.leftOpen(reporter_.span(o.span.begin, at));
   pushMade(closer(o.type), at, at);
 }
 

@@ -54,6 +54,7 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
     d.name = ir::DeviceTable::normal(name);
     return {false, Val::ofDevice(d, t.span)};
   }
+  if (!inShape && g.unit->file && g.unit->file->lost.count(name)) return {false, Val::none()};
   if (inShape && g.open) return {true, std::nullopt};
   return {false, std::nullopt};
 }
@@ -199,7 +200,8 @@ Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
         r.dims = ir::Dims{};
       } else if (n.value->is(Val::Kind::Device)) {
         r.kind = Ty::Kind::Device;
-      } else if (n.value->is(Val::Kind::Function)) {
+      } else if (const ast::Generic* listed = listedGeneric(g, name);
+                 n.value->is(Val::Kind::Function) || (listed && listed->kind == "fn" && !n.value->poison())) {
         r.kind = Ty::Kind::Fn;
       } else if (!n.value->poison()) {
         fail(Code::E0203, t.span, "a type is expected here, not " + describe(*n.value));
@@ -237,6 +239,7 @@ Ty Lowering::resolve(const ast::TypeExpr& written, Generics& g) {
 
 void Lowering::unknownType(const ast::TypeExpr& t) {
   const std::string& name = t.path[0].text;
+  if (lostName(name)) return;
   auto d = error(Code::E0102, t.span, "unknown type `" + name + "`");
   std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8",  "i16",  "i32",
                                     "i64", "u8",   "u16", "u32", "u64", "bool", "str"};
@@ -269,16 +272,70 @@ Lowering::Generics Lowering::structGenerics(const StructDecl& decl) {
 bool Lowering::giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer,
                              Generics& inner, Span span) {
   const auto& generics = decl.stmt->generics;
-  if (args.size() > generics.size()) {
-    fail(Code::E0204, span,
-         "`" + decl.stmt->name.text + "` has " + std::to_string(generics.size()) + " type parameters, but " +
-             std::to_string(args.size()) + " are given");
-    return false;
-  }
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (auto v = typeArgument(*args[i], outer)) inner.bound[generics[i].name.text] = *v;
+  const auto shares = shareArguments(decl, args.size(), span, [&](size_t i) { return isDimArgument(*args[i], outer); });
+  if (!shares) return false;
+  for (size_t i = 0; i < generics.size(); ++i) {
+    const auto [first, last] = (*shares)[i];
+    if (first == last) continue;
+    Val pack = Val::ofPack({}, span);
+    bool known = true;
+    for (size_t a = first; a < last; ++a) {
+      const auto v = typeArgument(*args[a], outer);
+      if (v && !generics[i].pack) inner.bound[generics[i].name.text] = *v;
+      if (v && v->is(Val::Kind::Pack))
+        pack.elems.insert(pack.elems.end(), v->elems.begin(), v->elems.end());
+      else if (v && v->is(Val::Kind::Int))
+        pack.elems.push_back(*v);
+      else
+        known = false;
+    }
+    if (generics[i].pack && known) inner.bound[generics[i].name.text] = pack;
   }
   return true;
+}
+
+bool Lowering::isDimArgument(const ast::TypeExpr& t, Generics& g) {
+  if (t.kind == TypeKind::Pack || t.kind == TypeKind::Int || t.kind == TypeKind::Binary || t.kind == TypeKind::Negate)
+    return true;
+  if (t.kind != TypeKind::Path || t.hasArgs) return false;
+  if (const ast::Generic* listed = listedGeneric(g, t.path[0].text); listed && !g.bound.count(t.path[0].text))
+    return listed->kind.empty();
+  const TypeName n = typeName(t, g, true);
+  return n.variable || !n.value || n.value->is(Val::Kind::Int) || n.value->is(Val::Kind::Pack);
+}
+
+std::optional<std::vector<std::pair<size_t, size_t>>> Lowering::shareArguments(
+    const StructDecl& decl, size_t count, Span span, const std::function<bool(size_t)>& isDim) {
+  const auto& generics = decl.stmt->generics;
+  const std::string name = "`" + decl.stmt->name.text + "`";
+  std::vector<std::pair<size_t, size_t>> shares;
+  const ast::Generic* pack = nullptr;
+  bool packGiven = false;
+  size_t next = 0;
+  for (const ast::Generic& x : generics) {
+    const size_t first = next;
+    if (packGiven && !x.otherwise && (x.pack || x.kind.empty())) {
+      error(Code::E0204, span,
+            "which of these dims are the pack `" + pack->name.text + "` of " + name + ", and which `" + x.name.text +
+                "`, cannot be told")
+          .note(x.name.span, "declared here")
+          .help("leave them out: the fields of a value say what they are");
+      return std::nullopt;
+    }
+    if (x.pack) pack = &x;
+    if (x.pack) {
+      while (next < count && isDim(next)) ++next;
+      packGiven = next > first;
+    } else if (next < count) {
+      ++next;
+    }
+    shares.emplace_back(first, next);
+  }
+  if (next == count) return shares;
+  fail(Code::E0204, span,
+       name + " has " + std::to_string(generics.size()) + " type parameters, but " + std::to_string(count) +
+           " are given");
+  return std::nullopt;
 }
 
 void Lowering::giveDefaults(const StructDecl& decl, Generics& g) {
@@ -313,9 +370,11 @@ bool takeParts(const Ty& t, size_t& left) {
 
 Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   Ty r = *structType(decl);
-  if (std::find(resolving_.begin(), resolving_.end(), &decl) != resolving_.end()) {
+  if (circular_.contains(&decl)) return Ty{};
+  if (auto found = std::find(resolving_.begin(), resolving_.end(), &decl); found != resolving_.end()) {
+    circular_.insert(found, resolving_.end());
     fail(Code::E0109, decl.stmt->name.span, "the struct `" + decl.stmt->name.text + "` contains itself");
-    return r;
+    return Ty{};
   }
   resolving_.push_back(&decl);
   for (const ast::Field& f : decl.stmt->fields) {
@@ -328,12 +387,17 @@ Ty Lowering::structWith(const StructDecl& decl, Generics& g) {
   if (!takeParts(r, left)) {
     fail(Code::E0208, decl.stmt->name.span,
          "the struct `" + decl.stmt->name.text + "` has more than " + std::to_string(kMostParts) + " parts");
-    r.elems.clear();
-    return r;
+    return Ty{};
   }
   bool all = true;
   for (const ast::Generic& x : decl.stmt->generics) all = all && g.bound.count(x.name.text);
-  if (all) r.info = structInfo(decl, g);
+  if (all) {
+    r.info = structInfo(decl, g);
+    return r;
+  }
+  auto open = std::make_shared<StructInfo>(*r.info);
+  open->given.assign(g.bound.begin(), g.bound.end());
+  r.info = std::move(open);
   return r;
 }
 
@@ -345,9 +409,9 @@ std::string argumentText(const Val& v) {
     case Val::Kind::Device: return v.device.name;
     case Val::Kind::Type: return toString(*v.type);
     case Val::Kind::Pack: {
-      std::string s = "...(";
-      for (size_t i = 0; i < v.elems.size(); ++i) s += (i ? ", " : "") + toString(v.elems[i].integer);
-      return s + ")";
+      std::string s;
+      for (const Val& e : v.elems) s += (s.empty() ? "" : ", ") + toString(e.integer);
+      return s;
     }
     default: return describe(v);
   }
@@ -358,10 +422,13 @@ StructPtr Lowering::structInfo(const StructDecl& decl, Generics& g) {
   auto info = std::make_shared<StructInfo>();
   info->decl = &decl;
   std::string text;
-  for (const ast::Generic& x : decl.stmt->generics) {
+  const auto& generics = decl.stmt->generics;
+  const bool several = std::count_if(generics.begin(), generics.end(), [](const auto& x) { return x.pack; }) > 1;
+  for (const ast::Generic& x : generics) {
     auto it = g.bound.find(x.name.text);
     Val v = it == g.bound.end() ? Val::none() : it->second;
-    text += (text.empty() ? "" : ", ") + argumentText(v);
+    const std::string argument = x.pack && several ? "...(" + argumentText(v) + ")" : argumentText(v);
+    text += (text.empty() || argument.empty() ? "" : ", ") + argument;
     info->args.emplace_back(x.name.text, std::move(v));
   }
   info->text = structType(decl)->info->text + (text.empty() ? "" : "[" + text + "]");
@@ -414,9 +481,26 @@ Val Lowering::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> f
   return made;
 }
 
-Val Lowering::structOf(const StructDecl& decl, std::vector<Val> fields, Span span) {
+Val Lowering::structOf(const StructInfo& type, std::vector<Val> fields, Span span) {
+  const StructDecl& decl = *type.decl;
   Generics g = structGenerics(decl);
+  for (const auto& [name, value] : type.given) g.bound[name] = value;
   return makeStruct(decl, g, std::move(fields), span);
+}
+
+Val Lowering::asDeclared(const Val& v, const Ty& declared) {
+  Val r = v;
+  if (v.is(Val::Kind::Tensor) && declared.dims && *declared.dims != v.tensor->type.shape) {
+    const ir::DType t = v.tensor->type.dtype;
+    ir::Value* zero = ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0);
+    r = Val::ofTensor(b().broadcastTo(zero, *declared.dims), v.span);
+  }
+  if (!v.is(Val::Kind::Tuple) && !v.is(Val::Kind::List)) return r;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const size_t which = v.is(Val::Kind::List) ? 0 : i;
+    if (which < declared.elems.size()) r.elems[i] = asDeclared(v.elems[i], declared.elems[which]);
+  }
+  return r;
 }
 
 Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
@@ -444,7 +528,19 @@ Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
   for (const auto& [name, arg] : v.info->args) {
     if (!arg.is(Val::Kind::DType) && !arg.is(Val::Kind::Type)) g.bound[name] = arg;
   }
-  return makeStruct(*v.info->decl, g, r.elems, span);
+  // Leaves that `vmap` has stacked are not of the declared shapes: one row stands for them.
+  Generics all = structGenerics(*v.info->decl);
+  for (const auto& [name, arg] : v.info->args) all.bound[name] = arg;
+  const auto& fields = v.info->decl->stmt->fields;
+  std::vector<Val> row = r.elems;
+  bool stacked = false;
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (fields[i].type) row[i] = asDeclared(row[i], resolve(*fields[i].type, all));
+    stacked = stacked || !sameTypes(row[i], r.elems[i]);
+  }
+  if (!stacked) return makeStruct(*v.info->decl, g, std::move(r.elems), span);
+  const Val made = makeStruct(*v.info->decl, g, std::move(row), span);
+  return made.poison() ? made : Val::ofStruct(made.info, std::move(r.elems), span);
 }
 
 }  // namespace tenc::frontend

@@ -100,7 +100,7 @@ bool Lowering::finishPending(Generics& g, const Target& who) {
   return false;
 }
 
-bool Lowering::unifyDims(const std::vector<ast::TypePtr>& args, const ir::Dims& dims, Generics& g, const Target& who,
+bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                          const ast::TypeExpr& whole) {
   auto pack = std::find_if(args.begin(), args.end(), [](const auto& a) { return a->kind == TypeKind::Pack; });
   const bool hasPack = pack != args.end();
@@ -187,6 +187,7 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
                                  : v;
       r.dtype = *declared;
       r.adopts = true;
+      r.dim = false;
       r = settle(r);
       return r;
     }
@@ -276,20 +277,28 @@ Val Lowering::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const 
     if (who.declared.valid()) d.note(who.declared, "declared here");
     return Val::none();
   }
-  if (t.args.size() > v.info->args.size()) {
-    return fail(Code::E0204, t.span,
-                "`" + decl.stmt->name.text + "` has " + std::to_string(v.info->args.size()) + " type parameters, but " +
-                    std::to_string(t.args.size()) + " are given");
-  }
-  for (size_t i = 0; i < t.args.size(); ++i) {
-    if (!unifyArgument(*t.args[i], v.info->args[i].second, g, who)) return Val::none();
+  const auto shares =
+      shareArguments(decl, t.args.size(), t.span, [&](size_t i) { return isDimArgument(*t.args[i], g); });
+  if (!shares) return Val::none();
+  const auto given = [&](size_t i) { return (*shares)[i].first != (*shares)[i].second; };
+  for (size_t i = 0; i < shares->size(); ++i) {
+    const auto [first, last] = (*shares)[i];
+    const Val& actual = v.info->args[i].second;
+    if (first == last) continue;
+    if (decl.stmt->generics[i].pack && actual.is(Kind::Pack)) {
+      const auto dims = constInts(actual);
+      if (!dims || !unifyDims(std::span(t.args).subspan(first, last - first), *dims, g, who, t)) return Val::none();
+    } else if (!unifyArgument(*t.args[first], actual, g, who)) {
+      return Val::none();
+    }
   }
   // What is left out has its default, in a type that gives the others.
   if (!t.args.empty()) {
     Generics own = structGenerics(decl);
-    for (size_t i = 0; i < t.args.size(); ++i) own.bound[v.info->args[i].first] = v.info->args[i].second;
+    for (size_t i = 0; i < shares->size(); ++i)
+      if (given(i)) own.bound[v.info->args[i].first] = v.info->args[i].second;
     giveDefaults(decl, own);
-    for (size_t i = t.args.size(); i < v.info->args.size(); ++i) {
+    for (size_t i = 0; i < v.info->args.size(); ++i) {
       auto it = own.bound.find(v.info->args[i].first);
       if (it == own.bound.end() || keyOf(it->second) == keyOf(v.info->args[i].second)) continue;
       auto d = error(who.isDeclaration ? Code::E0207 : Code::E0201, who.span,

@@ -30,6 +30,7 @@ struct StructDecl {
 struct StructInfo {
   const StructDecl* decl = nullptr;
   std::vector<std::pair<std::string, Val>> args;  ///< generics in order: Int, DType, Device, Pack, Type
+  std::vector<std::pair<std::string, Val>> given;  ///< of a type that leaves generics open: those that it gives
   std::string text;                               ///< "nn.Linear[784, 128]"
   std::vector<std::string> pins;                  ///< one per field: the device that its type names, or ""
 };
@@ -83,6 +84,7 @@ struct Val {
   bool boolean = false;
   /// A literal, const, param or dim: takes the dtype of the other operand, or of the declared type.
   bool adopts = false;
+  bool dim = false;  ///< Int that adopts, made of a const, param or dim: it goes on adopting under a `let`
   ir::DType dtype = ir::DType::I64;  ///< of Int and Float when nothing is adopted (i64, f32), and of DType
   std::string text;
   std::vector<ast::StringPiece> const* pieces = nullptr;  ///< Format: the written pieces

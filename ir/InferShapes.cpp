@@ -145,6 +145,10 @@ Inferred inferConv(const InferContext& c) {
     return c.fail("of " + std::to_string(n) + " strides needs as many dilations, and operands of " +
                   std::to_string(n + 2) + " dims, not " + toString(x.shape) + " and " + toString(w.shape));
   }
+  const Dims lo = c.has("lo") ? c.ints("lo") : Dims(n, 0), hi = c.has("hi") ? c.ints("hi") : Dims(n, 0);
+  if (lo.size() != n || hi.size() != n) {
+    return c.fail("of " + std::to_string(n) + " strides needs as many widths of padding before and after");
+  }
   const bool outLast = c.boolean("out_last");
   const int64_t outs = outLast ? w.shape.back() : w.shape[0];
   const int64_t depth = outLast ? w.shape[0] : w.shape[1];
@@ -159,11 +163,15 @@ Inferred inferConv(const InferContext& c) {
     if (stride[i] < 1 || dilation[i] < 1 || window < 1) {
       return c.fail("needs strides, dilations and windows of at least 1");
     }
-    int64_t reach = 0;
-    if (__builtin_mul_overflow(dilation[i], window - 1, &reach) || reach >= x.shape[2 + i]) {
+    int64_t reach = 0, length = x.shape[2 + i];
+    if (__builtin_add_overflow(length, lo[i], &length) || __builtin_add_overflow(length, hi[i], &length)) {
+      shape.resize(n + 2, std::numeric_limits<int64_t>::max());
+      return c.tooLarge(x.dtype, shape, "makes a dim too large");
+    }
+    if (__builtin_mul_overflow(dilation[i], window - 1, &reach) || reach >= length) {
       return c.fail("has a window that does not fit into " + toString(x.shape));
     }
-    shape.push_back((x.shape[2 + i] - reach - 1) / stride[i] + 1);
+    shape.push_back((length - reach - 1) / stride[i] + 1);
   }
   return c.result(x.dtype, std::move(shape));
 }

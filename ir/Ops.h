@@ -57,7 +57,7 @@ enum class ShapeRule : uint8_t {
   Scan,         ///< operand 0's type; block totals have one element a block along attr axes
   Matmul,       ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
   Attention,    ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
-  Conv,         ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, out_last
+  Conv,         ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi, out_last
   Reshape,
   Permute,
   Broadcast,

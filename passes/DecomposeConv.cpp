@@ -2,6 +2,7 @@
 // matrix product are places or output channels.
 #include <algorithm>
 
+#include "ir/Windows.h"
 #include "passes/Decompose.h"
 
 namespace tenc::passes {
@@ -24,6 +25,7 @@ class Convolution {
         groups_(op.intAttr("groups")),
         outLast_(op.boolAttr("out_last")) {
     b_.setLoc(op.loc);
+    for (size_t i = 0; i < stride_.size(); ++i) dims_.push_back(windowDim(op, i));
   }
 
   /// The value that replaces the op's result, or null when it stays as it is.
@@ -39,7 +41,7 @@ class Convolution {
   Value* other() {
     if (outLast_) return nullptr;
     const Type& out = op_.result()->type;
-    if (out.size() == 0 || depth() == 0) return zeros();
+    if (out.size() == 0 || depth() == 0 || !dropUnusedTaps()) return zeros();
     if (depth() == 1 && taps() <= kMostTaps) return sumOfTaps();
     if (columnsAreChannels()) {
       Dims perm;
@@ -48,20 +50,54 @@ class Convolution {
       w_ = b_.value(OpKind::Permute, {w_}, {{"perm", perm}});
       return conv(true);
     }
-    return nullptr;
+    return w_ == op_.operand(1) ? nullptr : conv(false);
   }
 
   size_t spatial() const { return stride_.size(); }
-  int64_t window(size_t i) const { return w_->type.shape[(outLast_ ? 1 : 2) + i]; }
   int64_t depth() const { return w_->type.shape[outLast_ ? 0 : 1]; }
   int64_t taps() const {
     int64_t n = 1;
-    for (size_t i = 0; i < spatial(); ++i) n *= window(i);
+    for (const WindowDim& d : dims_) n *= d.taps;
     return n;
+  }
+
+  /// Takes the taps off the window that meet padding at all places: of a 3 by 3 window on one padded element one tap is
+  /// left. False when none is.
+  bool dropUnusedTaps() {
+    Dims starts = {0, 0}, sizes = {w_->type.shape[0], w_->type.shape[1]};
+    for (WindowDim& d : dims_) {
+      const int64_t first = d.firstTap(d.places - 1), end = d.endTap(0);
+      if (first >= end) return false;
+      starts.push_back(first);
+      sizes.push_back(end - first);
+      d.taps = end - first;
+      d.lo -= first * d.dilation;
+    }
+    const Dims steps(starts.size(), 1);
+    if (sizes != w_->type.shape) {
+      w_ = b_.value(OpKind::Slice, {w_}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    }
+    return true;
+  }
+
+  /// Padding after dim `d`: what its last window reaches beyond the elements. Less than 0 crops.
+  static int64_t after(const WindowDim& d) {
+    return (d.places - 1) * d.stride + (d.taps - 1) * d.dilation + 1 - d.lo - d.extent;
   }
 
   Value* conv(bool outLast) {
     std::vector<Builder::NamedAttr> attrs = {{"stride", stride_}, {"dilation", dilation_}, {"groups", groups_}};
+    Dims lo, hi;
+    bool padded = false;
+    for (const WindowDim& d : dims_) {
+      lo.push_back(d.lo);
+      hi.push_back(after(d));
+      padded = padded || d.lo != 0 || hi.back() > 0;
+    }
+    if (padded) {
+      attrs.push_back({"lo", lo});
+      attrs.push_back({"hi", hi});
+    }
     if (outLast) attrs.push_back({"out_last", true});
     return b_.value(OpKind::Conv, {x_, w_}, std::move(attrs));
   }
@@ -89,18 +125,63 @@ class Convolution {
     return filled(out[1] / groups_) > 1.1 * filled(places);
   }
 
-  /// One channel in for each out: the shifted inputs, each times its weight, added in the order of the window.
+  /// One channel in for each out: the shifted inputs, each times its weight, added up row by row of the window.
   Value* sumOfTaps() {
-    const Dims out = op_.result()->type.shape;
-    const int64_t perGroup = out[1] / groups_;
-    Value* sum = nullptr;
+    padInput();
     Dims tap(spatial(), 0);
-    for (int64_t t = 0; t < taps(); ++t) {
-      Value* product = b_.value(OpKind::Mul, {shifted(tap, out, perGroup), weightOf(tap, out)});
-      sum = sum ? b_.value(OpKind::Add, {sum, product}) : product;
-      for (size_t i = spatial(); i-- > 0 && ++tap[i] == window(i);) tap[i] = 0;
+    return sumFrom(0, tap);
+  }
+
+  /// Zeros around the input, and no more of it than windows reach.
+  void padInput() {
+    Dims starts = {0, 0}, sizes = {x_->type.shape[0], x_->type.shape[1]}, lo = {0, 0}, hi = {0, 0};
+    bool padded = false;
+    for (WindowDim& d : dims_) {
+      const int64_t before = std::max<int64_t>(d.lo, 0), behind = std::max<int64_t>(after(d), 0);
+      starts.push_back(std::max<int64_t>(-d.lo, 0));
+      sizes.push_back(d.extent - starts.back());
+      lo.push_back(before);
+      hi.push_back(behind);
+      padded = padded || before > 0 || behind > 0;
+    }
+    const Dims steps(starts.size(), 1);
+    if (sizes != x_->type.shape) {
+      x_ = b_.value(OpKind::Slice, {x_}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    }
+    if (padded) x_ = b_.value(OpKind::Pad, {x_, b_.scalar(x_->type.dtype, 0)}, {{"lo", lo}, {"hi", hi}});
+  }
+
+  /// The sum over the taps of dims `d` on, at given taps of the dims before.
+  Value* sumFrom(size_t d, Dims& tap) {
+    const Dims& out = op_.result()->type.shape;
+    if (d == dims_.size()) { return b_.value(OpKind::Mul, {shifted(tap, out, out[1] / groups_), weightOf(tap, out)}); }
+    Value* sum = nullptr;
+    for (tap[d] = 0; tap[d] < dims_[d].taps; ++tap[d]) {
+      Value* part = inside(d, tap[d], sumFrom(d + 1, tap));
+      sum = sum ? b_.value(OpKind::Add, {sum, part}) : part;
     }
     return sum;
+  }
+
+  /// `v` where tap `t` of dim `d` meets an element, 0 where it meets padding: 0 times an infinite weight would be NaN.
+  Value* inside(size_t d, int64_t t, Value* v) {
+    const Dims& out = op_.result()->type.shape;
+    Dims along(out.size(), 1);
+    along[2 + d] = out[2 + d];
+    const int64_t first = dims_[d].firstPlace(t), end = dims_[d].endPlace(t);
+    Value* there = nullptr;
+    auto require = [&](OpKind kind, int64_t bound) {
+      const Type t64 = {DType::I64, along, op_.result()->type.place};
+      Value* place = b_.makeTyped(OpKind::Iota, {}, {t64},
+                                  {{"shape", along}, {"dtype", DType::I64}, {"axis", static_cast<int64_t>(2 + d)}})
+                         ->result();
+      Value* holds = b_.value(kind, {place, b_.broadcastTo(b_.scalarInt(DType::I64, bound), along)});
+      there = there ? b_.value(OpKind::And, {there, holds}) : holds;
+    };
+    if (first > 0) require(OpKind::Ge, first);
+    if (end < dims_[d].places) require(OpKind::Lt, end);
+    if (!there) return v;
+    return b_.value(OpKind::Where, {b_.broadcastTo(there, out), v, b_.broadcastTo(b_.scalar(v->type.dtype, 0), out)});
   }
 
   Value* shifted(const Dims& tap, const Dims& out, int64_t perGroup) {
@@ -136,6 +217,7 @@ class Convolution {
   const Dims stride_, dilation_;
   const int64_t groups_;
   const bool outLast_;
+  std::vector<WindowDim> dims_;  ///< of what is left of the window
 };
 
 }  // namespace

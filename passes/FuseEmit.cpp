@@ -116,6 +116,7 @@ class Emission {
         need(v);
         return;
       }
+      if (v->op->kind == OpKind::Constant) emitOp(v->op);  // a gather may read it where it lies
       for (const Value* o : v->op->operands()) visit(o);
     };
     for (Op* member : g.members) {
@@ -176,9 +177,22 @@ class Emission {
       fused->addOperand(v);
       return map[v] = inner->addArg(v->type, v->name);
     }
-    for (Value* o : v->op->operands()) bring(o, number, fused, inner, in, map);
+    for (size_t i = 0; i < v->op->operandCount(); ++i) {
+      Value* o = v->op->operand(i);
+      if (readsBuffer(*v->op, i) && o->op && o->op->kind == OpKind::Constant) {
+        fused->addOperand(o);
+        map[o] = inner->addArg(o->type, o->name);
+      } else {
+        bring(o, number, fused, inner, in, map);
+      }
+    }
     ir::clone(*v->op, in, map);
     return map.at(v);
+  }
+
+  /// Whether the operand is read at computed places, so that even equal elements must lie in memory.
+  static bool readsBuffer(const Op& op, size_t operand) {
+    return (op.has(Trait::Gathers) && operand == 0) || roleOf(op) == Role::Product;
   }
 
   Region& region_;

@@ -1,6 +1,7 @@
 // Loops over single numbers: a `for` or `while` that holds only rank-0 values, element reads (gather with rank-0
 // indices along all axes) and element updates (scatter likewise), nested control flow included, becomes one fused op of
 // kind "native". Its tensors are updated in place, so every version of a tensor must be dead once the next one is made.
+// Views that only elements are read of (a[i][j], a.T[j, i]), and small tensors of the trip's own, stand in it too.
 #include <algorithm>
 #include <unordered_set>
 
@@ -25,6 +26,14 @@ bool isElementRead(const Op& op) {
 bool isElementUpdate(const Op& op) {
   return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 &&
          op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2 && op.operand(0)->type.size() > 0;
+}
+
+/// Part of a tensor at rank-0 indices: a[i], a[:, j], a[i :+ 3].
+bool isRow(const Op& op) {
+  if (op.kind != OpKind::Gather && op.kind != OpKind::DynamicSlice) return false;
+  if (op.result()->type.rank() == 0 || op.result()->type.size() == 0) return false;
+  const auto& operands = op.operands();
+  return std::all_of(operands.begin() + 1, operands.end(), [](const Value* v) { return v->type.rank() == 0; });
 }
 
 /// x[2, 3] at compile-time places is reshape(slice(x)).
@@ -90,6 +99,34 @@ void normalise(Region& region) {
   }
 }
 
+/// A literal array of which elements are read.
+bool isTable(const Op& op) {
+  if (op.kind != OpKind::Constant || op.result()->type.rank() == 0) return false;
+  return std::all_of(op.result()->uses.begin(), op.result()->uses.end(), [](const Value::Use& u) {
+    return u.operand == 0 && (isElementRead(*u.user) || u.user->kind == OpKind::Slice || isRow(*u.user));
+  });
+}
+
+/// A tensor that each trip makes anew, small enough for the stack: copies of one value, or a short literal array.
+bool isLocal(const Op& op) {
+  const bool copies = (op.kind == OpKind::Fill || op.kind == OpKind::Broadcast) && op.operand(0)->type.rank() == 0;
+  const bool literal = op.kind == OpKind::Constant && !isTable(op);
+  if (!copies && !literal) return false;
+  constexpr int64_t kMostBytes = 4096, kMostNumbers = 64;
+  const ir::Type& t = op.result()->type;
+  return t.rank() > 0 && t.size() > 0 && t.size() <= (literal ? kMostNumbers : kMostBytes / ir::byteSize(t.dtype));
+}
+
+/// Literals of arrays that stand in a loop and below it are made before it: once, and from outside for those who read.
+void hoistTables(Op& loop, const Region& region) {
+  std::vector<Op*> ops;
+  for (auto& op : region.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (auto& r : op->regions) hoistTables(loop, *r);
+    if (isTable(*op)) op->moveBefore(&loop);
+  }
+}
+
 /// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
 class NativeCheck {
  public:
@@ -122,9 +159,24 @@ class NativeCheck {
   /// A tensor that is read: the live version of its slot, or one from outside that nothing updates.
   bool readable(const Value* v) {
     if (!device(v)) return false;
+    if (auto view = views_.find(v); view != views_.end()) return readable(view->second);
     auto it = slots_.find(v);
-    if (it == slots_.end()) return outside(v);
-    return live_[static_cast<size_t>(it->second)] == v;
+    if (it == slots_.end()) return outside(v) || (v->op && isTable(*v->op));
+    const auto slot = static_cast<size_t>(it->second);
+    return slot < live_.size() && live_[slot] == v;
+  }
+
+  /// A view shows what its tensor holds when it is read: that must still be what it held when the view was made. Of
+  /// views only parts at rank-0 indices are taken.
+  bool view(const Op& op) {
+    if (op.operandCount() == 0) return false;
+    const Value* of = op.operand(0);
+    auto base = views_.find(of);
+    const bool whole = op.kind == OpKind::Permute || op.kind == OpKind::Slice || op.kind == OpKind::Flip;
+    if (!isRow(op) && !(whole && base == views_.end() && op.result()->type.size() > 0)) return false;
+    if (!readable(of)) return false;
+    views_[op.result()] = base == views_.end() ? of : base->second;
+    return true;
   }
 
   bool outside(const Value* v) const { return !v->home()->isInside(loop_); }
@@ -149,7 +201,7 @@ class NativeCheck {
 
   bool element(const Op& op) {
     if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
-    if (isSingleElementView(op)) return true;
+    if (isSingleElementView(op) || isTable(op)) return true;
     if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
     if (isElementUpdate(op) || constantUpdate(op)) {
       int slot = slotOf(op.operand(0));
@@ -157,6 +209,12 @@ class NativeCheck {
       become(slot, op.result());
       return true;
     }
+    if (isLocal(op)) {
+      live_.push_back(nullptr);
+      become(static_cast<int>(live_.size()) - 1, op.result());
+      return device(op.result()) && (localBytes_ += op.result()->type.bytes()) <= kMostLocalBytes;
+    }
+    if (view(op)) return true;
     for (const auto& r : op.results) {
       if (r->type.rank() != 0 || !device(r.get())) return false;
     }
@@ -186,6 +244,7 @@ class NativeCheck {
       }
       auto before = live_;
       if (!region(*r)) return false;
+      live_.resize(before.size());  // what the trip made for itself
       bool conditionOnly = op.kind == OpKind::While && r == op.regions[0];
       if (conditionOnly) {
         if (live_ != before) return false;
@@ -212,6 +271,7 @@ class NativeCheck {
     for (const auto& r : op.regions) {
       live_ = before;
       if (!region(*r)) return false;
+      live_.resize(before.size());
       auto expected = before;
       const Op* yield = r->terminator();
       for (size_t i = 0; i < slots.size(); ++i) {
@@ -234,7 +294,10 @@ class NativeCheck {
   const Op& loop_;
   std::string device_;
   std::unordered_map<const Value*, int> slots_;
-  std::vector<const Value*> live_;  // per slot
+  std::unordered_map<const Value*, const Value*> views_;  // of which tensor
+  std::vector<const Value*> live_;                        // per slot
+  int64_t localBytes_ = 0;
+  static constexpr int64_t kMostLocalBytes = 16384;
 };
 
 /// Values from outside that the loop's regions read.
@@ -248,6 +311,7 @@ void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unor
 }
 
 void wrap(Op& loop) {
+  for (auto& r : loop.regions) hoistTables(loop, *r);
   for (auto& r : loop.regions) normalise(*r);
   std::vector<Value*> inputs;
   std::unordered_set<const Value*> seen;

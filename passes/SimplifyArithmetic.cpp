@@ -54,6 +54,21 @@ Value* simplifyWhere(Op& op) {
   return nullptr;
 }
 
+/// Small constant powers as products: the square and the reciprocal are the power rounded right, cubes and fourth
+/// powers round twice, within the bound of `pow`. An overflow or underflow on the way is one of the result too. In 16
+/// bits only what rounds once.
+Value* simplifyPow(Op& op, Builder& b) {
+  Value *x = op.operand(0), *exponent = op.operand(1);
+  const DType t = x->type.dtype;
+  if (isNumber(exponent, 1)) return x;
+  if (isNumber(exponent, 2)) return b.value(OpKind::Square, {x});
+  if (isFloat(t) && isNumber(exponent, -1)) return b.value(OpKind::Reciprocal, {x});
+  if (isFloat(t) && byteSize(t) < 4) return nullptr;
+  if (isNumber(exponent, 3)) return b.value(OpKind::Mul, {b.value(OpKind::Square, {x}), x});
+  if (isNumber(exponent, 4)) return b.value(OpKind::Square, {b.value(OpKind::Square, {x})});
+  return nullptr;
+}
+
 }  // namespace
 
 Value* simplifyArithmetic(Op& op, Builder& b) {
@@ -101,6 +116,7 @@ Value* simplifyArithmetic(Op& op, Builder& b) {
       return isBool(x, true) ? x : isBool(y, true) ? y : nullptr;
     case OpKind::BitAnd:
     case OpKind::BitOr: return x == y ? x : nullptr;
+    case OpKind::Pow: return simplifyPow(op, b);
     case OpKind::Where: return simplifyWhere(op);
     case OpKind::Cast: return simplifyCast(op);
     case OpKind::Bitcast: return x->type.dtype == op.result()->type.dtype ? x : nullptr;

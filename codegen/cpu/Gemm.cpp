@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <vector>
 
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/GemmEpilogue.h"
@@ -22,6 +22,17 @@ using llvm::Function;
 using Val = llvm::Value*;
 
 constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+
+/// A part of C whose sums stand in registers: `height` rows of `width` vectors, the last of them not full when `tail`.
+/// `place`: of the first row or column, whichever is a place of a convolution with padding, when it is known; else
+/// kInside, where no tap meets padding, or kAnywhere.
+struct Tile {
+  int64_t height, width;
+  bool tail;
+  int64_t place;
+  auto operator<=>(const Tile&) const = default;
+};
+constexpr int64_t kInside = -1, kAnywhere = -2;
 
 class GemmEmitter {
  public:
@@ -42,6 +53,13 @@ class GemmEmitter {
         vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(plan_.lanes))) {}
 
   EmittedProduct emit() {
+    for (const Product::Edge& e : p_.edges) {
+      if (e.var < p_.batch.size()) continue;
+      rimEdge_ = &e;
+      rimRows_ = e.var == p_.batch.size();
+      rim_ =
+          rimRows_ ? Rim::of(e.window, plan_.rows, 1, level_) : Rim::of(e.window, plan_.vectors, plan_.lanes, level_);
+    }
     direct_ = epilogue_.isPlainStore() && !plan_.stream;
     turned_ = level_ == Level::Full && !direct_ && !plan_.stream && epilogue_.storesAlongRows() &&
               turnedRows() * maxWidth() * plan_.lanes * size_ <= kMostTurned;
@@ -78,11 +96,16 @@ class GemmEmitter {
   bool turned_ = false;  ///< sums of all rows of a panel are kept, and turned before the epilogue
   Function* turn_ = nullptr;
   uint64_t tileBytes_ = 0;
-  std::map<std::tuple<int64_t, int64_t, bool>, Function*> kernels_;
+  std::map<Tile, Function*> kernels_;
+  const Product::Edge* rimEdge_ = nullptr;  ///< the one at rows or columns
+  bool rimRows_ = false;
+  Rim rim_;
+  std::map<std::vector<bool>, Val> masks_;  ///< of the microkernel being emitted
   Function* entry_ = nullptr;
   // of the task being emitted
   Val a_ = nullptr, bBase_ = nullptr, out_ = nullptr, scratch_ = nullptr;
   std::vector<Val> batch_;
+  std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
   /// All parts of the product use whole registers, as the entry does.
   void widen(Function& f) const {
@@ -149,19 +172,51 @@ class GemmEmitter {
 
   /// The loops of the sum from number `level` on, the last of them over k; the tile's sums go through all of them in
   /// registers. Returns the sums, with the builder behind the loops.
-  std::vector<Val> sumLoops(size_t level, Val a, Val b, int64_t height, int64_t width, bool tail,
-                            const std::vector<Val>& sums) {
-    Function* f = b_.GetInsertBlock()->getParent();
-    BasicBlock* before = b_.GetInsertBlock();
+  std::vector<Val> sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
     const bool innermost = level == p_.sums.size();
+    if (innermost && rimEdge_ && t.place >= 0) return rimTaps(a, b, t, sums);
+    const Product::Edge* edge = nullptr;
+    unsigned number = 0;  // of the edge's first number among the arguments
+    for (const Product::Edge& e : p_.edges) {
+      if (e.var >= p_.batch.size()) continue;
+      if (e.sum == level) edge = &e;
+      number += edge ? 0 : 2;
+    }
+    Val lo = int64(0), hi = int64(innermost ? p_.k : p_.sums[level].extent);
+    bool mayBeNone = false;
+    if (edge) {
+      Function* f = b_.GetInsertBlock()->getParent();
+      lo = f->getArg(3 + number);
+      hi = f->getArg(4 + number);
+      for (int64_t p = 0; p < edge->window.places; ++p)
+        mayBeNone = mayBeNone || edge->window.firstTap(p) >= edge->window.endTap(p);
+    }
+    return trips(level, lo, hi, mayBeNone, a, b, t, sums);
+  }
+
+  /// Trips [lo, hi) of the sum of one level, and all of the inner ones.
+  std::vector<Val> trips(size_t level, Val lo, Val hi, bool mayBeNone, Val a, Val b, const Tile& t,
+                         const std::vector<Val>& sums) {
+    Function* f = b_.GetInsertBlock()->getParent();
+    const bool innermost = level == p_.sums.size();
+    const int64_t stepA = innermost ? p_.a.col : p_.sums[level].a;
+    const int64_t stepB = packed() ? t.width * plan_.lanes : innermost ? p_.b.row : p_.sums[level].b;
+    if (auto* first = llvm::dyn_cast<llvm::ConstantInt>(lo); !first || !first->isZero()) {
+      a = bytes(a, b_.CreateMul(lo, int64(stepA)));
+      b = bytes(b, b_.CreateMul(lo, int64(stepB)));
+    }
+    BasicBlock* before = b_.GetInsertBlock();
     auto* head = BasicBlock::Create(c_, "k", f);
     auto* done = BasicBlock::Create(c_, "done", f);
-    b_.CreateBr(head);
+    if (mayBeNone)
+      b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), head, done);
+    else
+      b_.CreateBr(head);
     b_.SetInsertPoint(head);
     auto* k = b_.CreatePHI(i64_, 2);
     auto* pa = b_.CreatePHI(pointer_, 2);
     auto* pb = b_.CreatePHI(pointer_, 2);
-    k->addIncoming(int64(0), before);
+    k->addIncoming(lo, before);
     pa->addIncoming(a, before);
     pb->addIncoming(b, before);
     std::vector<llvm::PHINode*> acc;
@@ -171,29 +226,134 @@ class GemmEmitter {
     }
     std::vector<Val> next(acc.begin(), acc.end());
     if (innermost) {
-      addOuterProduct(pa, pb, height, width, tail, next);
+      addOuterProduct(pa, pb, t, t.place == kAnywhere ? takenAt(k, t) : Taken(), next);
     } else {
-      next = sumLoops(level + 1, pa, pb, height, width, tail, next);
+      next = sumLoops(level + 1, pa, pb, t, next);
     }
-    const int64_t trips = innermost ? p_.k : p_.sums[level].extent;
-    const int64_t stepA = innermost ? p_.a.col : p_.sums[level].a;
-    const int64_t stepB = packed() ? width * plan_.lanes : innermost ? p_.b.row : p_.sums[level].b;
     BasicBlock* latch = b_.GetInsertBlock();
     for (size_t n = 0; n < acc.size(); ++n) acc[n]->addIncoming(next[n], latch);
     Val k1 = b_.CreateAdd(k, int64(1));
     k->addIncoming(k1, latch);
     pa->addIncoming(at(pa, stepA), latch);
     pb->addIncoming(at(pb, stepB), latch);
-    b_.CreateCondBr(b_.CreateICmpSLT(k1, int64(trips)), head, done);
+    b_.CreateCondBr(b_.CreateICmpSLT(k1, hi), head, done);
     b_.SetInsertPoint(done);
+    if (!mayBeNone) return next;
+    for (size_t n = 0; n < next.size(); ++n) {
+      auto* either = b_.CreatePHI(vector_, 2);
+      either->addIncoming(sums[n], before);
+      either->addIncoming(next[n], latch);
+      next[n] = either;
+    }
     return next;
   }
 
+  /// What takes part in an outer product: null is all. `rows`: bits; `columns`: vectors of bits, without those beyond
+  /// the matrix.
+  struct Taken {
+    std::vector<Val> rows, columns;
+    Val row(int64_t i) const { return rows.empty() ? nullptr : rows[static_cast<size_t>(i)]; }
+    Val column(int64_t j) const { return columns.empty() ? nullptr : columns[static_cast<size_t>(j)]; }
+  };
+  static bool isNone(Val bits) {
+    auto* c = llvm::dyn_cast_or_null<llvm::Constant>(bits);
+    return c && c->isNullValue();
+  }
+
+  /// At tap `k` of a tile whose place is the last argument.
+  Taken takenAt(Val k, const Tile& t) {
+    const ir::WindowDim& w = rimEdge_->window;
+    Function* f = b_.GetInsertBlock()->getParent();
+    Val place = f->getArg(static_cast<unsigned>(f->arg_size() - 1));
+    Val from = b_.CreateAdd(b_.CreateMul(place, int64(w.stride)),
+                            b_.CreateSub(b_.CreateMul(k, int64(w.dilation)), int64(w.lo)));
+    Taken taken;
+    for (int64_t i = 0; rimRows_ && i < t.height; ++i)
+      taken.rows.push_back(b_.CreateICmpULT(b_.CreateAdd(from, int64(i * w.stride)), int64(w.extent)));
+    for (int64_t j = 0; !rimRows_ && j < t.width; ++j) {
+      std::vector<llvm::Constant*> apart;
+      for (int64_t l = 0; l < plan_.lanes; ++l)
+        apart.push_back(llvm::cast<llvm::Constant>(int64((j * plan_.lanes + l) * w.stride)));
+      const auto lanes = static_cast<unsigned>(plan_.lanes);
+      Val element = b_.CreateAdd(b_.CreateVectorSplat(lanes, from), llvm::ConstantVector::get(apart));
+      Val in = b_.CreateICmpULT(element, b_.CreateVectorSplat(lanes, int64(w.extent)));
+      taken.columns.push_back(t.tail && j + 1 == t.width ? b_.CreateAnd(in, mask(plan_.tail)) : in);
+    }
+    return taken;
+  }
+
+  /// A constant that selection takes for a value: a choice by constant bits would become a blend of its own instead of
+  /// a masked operation. Of a function's entry, to be there in all its blocks.
+  Val opaqueMask(const std::vector<bool>& bits) {
+    Val& mask = masks_[bits];
+    if (mask) return mask;
+    const auto saved = b_.saveIP();
+    BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+    b_.SetInsertPoint(&entry, entry.begin());
+    std::vector<llvm::Constant*> lanes;
+    for (const bool bit : bits) lanes.push_back(llvm::ConstantFP::get(element_, bit ? 1 : 0));
+    Val kept = b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {vector_}, {llvm::ConstantVector::get(lanes)});
+    mask = b_.CreateFCmpOGT(kept, llvm::Constant::getNullValue(vector_));
+    b_.restoreIP(saved);
+    return mask;
+  }
+
+  /// At tap `k` of a tile whose place is known.
+  Taken takenAt(int64_t k, const Tile& t) {
+    const ir::WindowDim& w = rimEdge_->window;
+    auto meets = [&](int64_t place) { return w.firstTap(place) <= k && k < w.endTap(place); };
+    Taken taken;
+    for (int64_t i = 0; rimRows_ && i < t.height; ++i)
+      taken.rows.push_back(meets(t.place + i) ? nullptr : b_.getFalse());
+    for (int64_t j = 0; !rimRows_ && j < t.width; ++j) {
+      std::vector<bool> bits;
+      bool all = true, none = true;
+      for (int64_t l = 0; l < plan_.lanes; ++l) {
+        const bool used = !t.tail || j + 1 < t.width || l < plan_.tail;
+        const bool in = used && meets(t.place + j * plan_.lanes + l);
+        bits.push_back(in);
+        all = all && in == used;
+        none = none && !in;
+      }
+      taken.columns.push_back(all ? nullptr : none ? b_.getFalse() : opaqueMask(bits));
+    }
+    return taken;
+  }
+
+  /// The sum over k of a tile at the rim: taps that all of its places have are a loop, those before and after stand one
+  /// by one with what they meet.
+  std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums) {
+    const TapRange r = rim_.taps(rimEdge_->window, t.place, placesOf(t));
+    auto some = [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        addOuterProduct(at(a, k * p_.a.col), at(b, k * p_.b.row), t, takenAt(k, t), sums);
+        // Loads of the next tap stay behind: their values would not find registers.
+        b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
+      }
+    };
+    some(r.first, r.allFirst);
+    if (r.allFirst < r.allEnd) {
+      sums = trips(p_.sums.size(), int64(r.allFirst), int64(r.allEnd), false, a, b,
+                   {t.height, t.width, t.tail, kInside}, sums);
+    }
+    some(r.allEnd, r.end);
+    return sums;
+  }
+  int64_t placesOf(const Tile& t) const {
+    return rimRows_ ? t.height : t.width * plan_.lanes - (t.tail ? plan_.lanes - plan_.tail : 0);
+  }
+
   /// sums[i, j] += A[i] * B[j]: one column of A by one row of B.
-  void addOuterProduct(Val a, Val b, int64_t height, int64_t width, bool tail, std::vector<Val>& sums) {
+  void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums) {
+    const auto [height, width, tail, place] = t;
     std::vector<Val> row(static_cast<size_t>(width));
-    for (int64_t j = 0; j < width; ++j)
-      row[static_cast<size_t>(j)] = load(at(b, j * plan_.lanes), !packed() && tail && j + 1 == width);
+    for (int64_t j = 0; j < width; ++j) {
+      Val from = at(b, j * plan_.lanes), some = taken.column(j);
+      if (isNone(some)) continue;
+      row[static_cast<size_t>(j)] = some ? static_cast<Val>(b_.CreateMaskedLoad(vector_, from, align(), some,
+                                                                                llvm::Constant::getNullValue(vector_)))
+                                         : load(from, !packed() && tail && j + 1 == width);
+    }
     if (plan_.prefetchRows > 0) {
       for (int64_t j = 0; j < width; ++j)
         b_.CreateIntrinsic(
@@ -201,29 +361,39 @@ class GemmEmitter {
             {at(b, plan_.prefetchRows * p_.b.row + j * plan_.lanes), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
     }
     for (int64_t i = 0; i < height; ++i) {
-      Val x = splat(at(a, i * p_.a.row));
+      Val some = taken.row(i), from = at(a, i * p_.a.row);
+      if (isNone(some)) continue;
+      Val x = splat(some ? b_.CreateSelect(some, from, b) : from);
       for (int64_t j = 0; j < width; ++j) {
+        Val y = row[static_cast<size_t>(j)], which = some ? some : taken.column(j);
+        if (!y) continue;
         Val& s = sums[static_cast<size_t>(i * width + j)];
-        s = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, row[static_cast<size_t>(j)], s});
+        Val sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, s});
+        s = which ? b_.CreateSelect(which, sum, s) : sum;
       }
     }
   }
 
   /// void tile(a, b, c): C[height x width vectors] = A[height x k] * B[k x width]. Constant strides; k is a rolled
   /// loop.
-  Function* microkernel(int64_t height, int64_t width, bool tail) {
-    Function*& f = kernels_[{height, width, tail}];
+  Function* microkernel(const Tile& t) {
+    Function*& f = kernels_[t];
     if (f) return f;
+    const auto [height, width, tail, place] = t;
     const auto saved = b_.saveIP();
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, pointer_}, false);
-    f = Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                         name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : ""),
-                         m_);
+    std::vector<llvm::Type*> types(3, pointer_);
+    types.resize(3 + trips_.size() + (place == kAnywhere ? 1 : 0), i64_);
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+    const std::string rim = place == kInside ? "" : place == kAnywhere ? "r" : "r" + std::to_string(place);
+    f = Function::Create(
+        type, llvm::GlobalValue::InternalLinkage,
+        name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim, m_);
     f->addFnAttr(llvm::Attribute::NoInline);
     f->addFnAttr(llvm::Attribute::NoUnwind);
     for (unsigned i = 0; i < 3; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
     auto* entry = BasicBlock::Create(c_, "entry", f);
     b_.SetInsertPoint(entry);
+    masks_.clear();
     const int64_t ldc = direct_ ? epilogue_.rowStride() : maxWidth() * plan_.lanes;
     if (direct_ && level_ == Level::Full) {
       for (int64_t i = 0; i < height; ++i)
@@ -233,7 +403,7 @@ class GemmEmitter {
               {at(f->getArg(2), i * ldc + j * plan_.lanes), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
     }
     const std::vector<Val> sum =
-        sumLoops(0, f->getArg(0), f->getArg(1), height, width, tail,
+        sumLoops(0, f->getArg(0), f->getArg(1), t,
                  std::vector<Val>(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_)));
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j)
@@ -245,20 +415,25 @@ class GemmEmitter {
   }
 
   /// One tile at row `i0`, column `j0`: the microkernel and, when there is more to do than store, the epilogue.
-  void tile(Val i0, Val j0, Val panel, int64_t height, int64_t width, bool tail) {
+  void tile(Val i0, Val j0, Val panel, const Tile& t) {
+    const auto [height, width, tail, place] = t;
     Val a = bytes(a_, b_.CreateMul(i0, int64(p_.a.row)));
+    auto sumTo = [&](Val c) {
+      std::vector<Val> arguments = {a, panel, c};
+      arguments.insert(arguments.end(), trips_.begin(), trips_.end());
+      if (t.place == kAnywhere) arguments.push_back(rimRows_ ? i0 : j0);
+      b_.CreateCall(microkernel(t), arguments);
+    };
     if (direct_) {
-      Val c = bytes(out_, b_.CreateAdd(b_.CreateMul(i0, int64(epilogue_.rowStride())), j0));
-      b_.CreateCall(microkernel(height, width, tail), {a, panel, c});
+      sumTo(bytes(out_, b_.CreateAdd(b_.CreateMul(i0, int64(epilogue_.rowStride())), j0)));
       return;
     }
     Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
     if (turned_) {
-      c = bytes(c, b_.CreateMul(i0, int64(maxWidth() * plan_.lanes)));
-      b_.CreateCall(microkernel(height, width, tail), {a, panel, c});
+      sumTo(bytes(c, b_.CreateMul(i0, int64(maxWidth() * plan_.lanes))));
       return;
     }
-    b_.CreateCall(microkernel(height, width, tail), {a, panel, c});
+    sumTo(c);
     Val i1 = b_.CreateAdd(i0, int64(height));
     const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
     epilogue_.call(b_, entry_, batch_, c, int64(maxWidth() * plan_.lanes), i0, i1, j0,
@@ -303,20 +478,44 @@ class GemmEmitter {
                    b_.CreateAdd(j0, int64(columns)));
   }
 
-  void rowBlocks(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail) {
-    const Blocks& rows = plan_.rows;
-    if (rows.larger > 0) {
-      loop(r0, minimum(r1, int64(rows.larger)), 1,
-           [&](Val r) { tile(b_.CreateMul(r, int64(rows.size + 1)), j0, panel, rows.size + 1, width, tail); });
-    }
-    if (rows.larger < rows.count) {
-      loop(maximum(r0, int64(rows.larger)), r1, 1,
-           [&](Val r) { tile(start(rows, r), j0, panel, rows.size, width, tail); });
-    }
+  /// The parts of blocks [begin, end) that are at the rim and inside, in order: f(first, end, place).
+  template <typename F>
+  void eachPart(const Blocks& blocks, bool ofRim, int64_t begin, int64_t end, F f) {
+    if (!ofRim) return f(begin, end, kInside);
+    auto rim = [&](int64_t from, int64_t to) {
+      if (from >= to) return;
+      if (!rim_.fixed) return f(from, to, kAnywhere);
+      for (; from < to; ++from) f(from, from + 1, blocks.start(from) * (rimRows_ ? 1 : plan_.lanes));
+    };
+    rim(begin, std::min(end, rim_.before));
+    const int64_t from = std::max(begin, rim_.before), to = std::min(end, rim_.after);
+    if (from < to) f(from, to, kInside);
+    rim(std::max(begin, rim_.after), end);
   }
 
-  /// Panels [lo, hi) of one width; `tail` when the last vector is not full.
-  void panels(Val lo, Val hi, Val r0, Val r1, int64_t width, bool tail) {
+  /// `place`: of the panel, when columns are places.
+  void rowBlocks(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail, int64_t place) {
+    const Blocks& rows = plan_.rows;
+    auto blocks = [&](int64_t begin, int64_t end, int64_t height) {
+      eachPart(rows, rimEdge_ && rimRows_, begin, end, [&](int64_t from, int64_t to, int64_t rowPlace) {
+        Val lo = from == 0 ? r0 : maximum(r0, int64(from)), hi = to == rows.count ? r1 : minimum(r1, int64(to));
+        loop(lo, hi, 1,
+             [&](Val r) { tile(start(rows, r), j0, panel, {height, width, tail, rimRows_ ? rowPlace : place}); });
+      });
+    };
+    if (rows.larger > 0) blocks(0, rows.larger, rows.size + 1);
+    if (rows.larger < rows.count) blocks(rows.larger, rows.count, rows.size);
+  }
+
+  /// Those of panels [c0, c1) that are in [begin, end), all of one width; `tail` when the last vector is not full.
+  void panels(Val c0, Val c1, int64_t begin, int64_t end, Val r0, Val r1, int64_t width, bool tail) {
+    eachPart(plan_.vectors, rimEdge_ && !rimRows_, begin, end, [&](int64_t from, int64_t to, int64_t place) {
+      Val lo = from == 0 ? c0 : maximum(c0, int64(from));
+      panelsAt(lo, to == plan_.vectors.count ? c1 : minimum(c1, int64(to)), r0, r1, width, tail, place);
+    });
+  }
+
+  void panelsAt(Val lo, Val hi, Val r0, Val r1, int64_t width, bool tail, int64_t place) {
     loop(lo, hi, 1, [&](Val panel) {
       Val j0 = b_.CreateMul(start(plan_.vectors, panel), int64(plan_.lanes));
       Val source = bytes(bBase_, b_.CreateMul(j0, int64(p_.b.col)));
@@ -326,7 +525,7 @@ class GemmEmitter {
         b_.CreateCall(pack, {source, scratch_});
         source = scratch_;
       }
-      rowBlocks(r0, r1, j0, source, width, tail);
+      rowBlocks(r0, r1, j0, source, width, tail, place);
       if (turned_) turnedEpilogue(r0, r1, j0, width, tail);
     });
   }
@@ -340,9 +539,9 @@ class GemmEmitter {
     const auto [r0, r1] = bounds(rowTask, plan_.rows.count, plan_.rowTasks);
     const auto [c0, c1] = bounds(panelTask, v.count, plan_.panelTasks);
     const int64_t full = v.count - (plan_.tail ? 1 : 0);  // panels without a masked vector
-    if (v.larger > 0) panels(c0, minimum(c1, int64(std::min(v.larger, full))), r0, r1, v.size + 1, false);
-    if (v.larger < full) panels(maximum(c0, int64(v.larger)), minimum(c1, int64(full)), r0, r1, v.size, false);
-    if (plan_.tail) panels(maximum(c0, int64(full)), c1, r0, r1, v.count == v.larger ? v.size + 1 : v.size, true);
+    if (v.larger > 0) panels(c0, c1, 0, std::min(v.larger, full), r0, r1, v.size + 1, false);
+    if (v.larger < full) panels(c0, c1, v.larger, full, r0, r1, v.size, false);
+    if (plan_.tail) panels(c0, c1, full, v.count, r0, r1, v.count == v.larger ? v.size + 1 : v.size, true);
   }
 
   /// 1 to 8 rows: each group of rows of B is read once, side by side, and added to all rows of C, which stay in L1.
@@ -395,6 +594,17 @@ class GemmEmitter {
     epilogue_.call(b_, entry_, batch_, c, int64(ldc), int64(0), int64(p_.m), j0, j1);
   }
 
+  /// The first tap that meets an element at a place, and the end of those.
+  void tripsAt(const ir::WindowDim& w, Val place) {
+    Val from = b_.CreateSub(int64(w.lo), b_.CreateMul(place, int64(w.stride)));
+    auto taps = [&](Val distance, Val least) {  // ceil(distance / dilation), in range
+      Val up = b_.CreateSDiv(b_.CreateAdd(maximum(distance, int64(0)), int64(w.dilation - 1)), int64(w.dilation));
+      return minimum(maximum(up, least), int64(w.taps));
+    };
+    trips_.push_back(taps(from, int64(0)));
+    trips_.push_back(taps(b_.CreateAdd(from, int64(w.extent)), trips_.back()));
+  }
+
   /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task, or with the panel
   /// task as the highest digit.
   Function* entry() {
@@ -423,6 +633,10 @@ class GemmEmitter {
         aOffset = b_.CreateAdd(aOffset, b_.CreateMul(batch_[d], int64(p_.a.batch[d])));
         bOffset = b_.CreateAdd(bOffset, b_.CreateMul(batch_[d], int64(p_.b.batch[d])));
         if (direct_) outOffset = b_.CreateAdd(outOffset, b_.CreateMul(batch_[d], int64(epilogue_.batchStride(d))));
+      }
+      trips_.clear();
+      for (const Product::Edge& e : p_.edges) {
+        if (e.var < p_.batch.size()) tripsAt(e.window, batch_[e.var]);
       }
       a_ = bytes(aBase, aOffset);
       bBase_ = bytes(bBase, bOffset);

@@ -10,6 +10,33 @@ Blocks Blocks::of(int64_t total, int64_t most) {
   return {count, total / count, total % count};
 }
 
+TapRange Rim::taps(const ir::WindowDim& window, int64_t place, int64_t places) {
+  // Both bounds fall from place to place.
+  const int64_t last = std::min(place + places, window.places) - 1;
+  TapRange r = {window.firstTap(last), window.firstTap(place), window.endTap(last), window.endTap(place)};
+  if (r.allFirst >= r.allEnd) r.allFirst = r.allEnd = r.end;
+  return r;
+}
+
+Rim Rim::of(const ir::WindowDim& window, const Blocks& blocks, int64_t scale, Level level) {
+  constexpr int64_t kMostBlocks = 6, kMostTaps = 24;  // that stand one by one
+  const int64_t first = window.firstWhole(), end = window.endWhole();
+  Rim rim;
+  while (rim.before < blocks.count && blocks.start(rim.before) * scale < first) ++rim.before;
+  rim.after = rim.before;
+  while (rim.after < blocks.count && std::min(blocks.start(rim.after + 1) * scale, window.places) <= end) ++rim.after;
+  rim.fixed = level == Level::Full && rim.before + blocks.count - rim.after <= kMostBlocks;
+  int64_t apart = 0;
+  for (int64_t i = 0; rim.fixed && i < blocks.count; ++i) {
+    if (i >= rim.before && i < rim.after) continue;
+    const int64_t place = blocks.start(i) * scale;
+    const TapRange t = taps(window, place, blocks.start(i + 1) * scale - place);
+    apart += t.end - t.first - (t.allEnd - t.allFirst);
+  }
+  rim.fixed = rim.fixed && apart <= kMostTaps;
+  return rim;
+}
+
 int64_t GemmPlan::tasks(const Product& p) const {
   int64_t n = rowTasks * panelTasks;
   for (int64_t b : p.batch) n *= b;
@@ -21,9 +48,12 @@ namespace {
 int64_t bytesOf(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
 
 /// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
-/// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 14 rows are 2 blocks of 7 by 3 rather
-/// than 3 by 4.
+/// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 7 rows are one block of 7 by 3 rather
+/// than two of 4 by 4. Rows that are one block of one vector's width read B once, and broadcasts are then part of the
+/// multiplications: 14 by 1 is 3 % faster than 7 by 3.
 int64_t widthOfFewestLoads(int64_t rows, int64_t vectors, int64_t widest, int64_t accumulators, int64_t highest) {
+  constexpr int64_t kEnoughRows = 12;
+  if (rows >= kEnoughRows && rows <= highest) return 1;
   int64_t best = widest, least = 0;
   for (int64_t width = widest; width >= 1; --width) {
     const int64_t blocks = Blocks::of(rows, std::min(accumulators / width, highest)).count;
@@ -48,7 +78,7 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
 
   const bool wide = registerBytes == 64;
   const bool unitColumns = p.b.col == 1 || p.n == 1;
-  const bool flat = p.sums.empty();  // neither streamed nor packed otherwise
+  const bool flat = p.sums.empty() && p.edges.empty();  // neither streamed nor packed otherwise
   g.stream = !quick && flat && p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
              static_cast<uint64_t>(p.k * p.n * size) > (256u << 10);
   if (!unitColumns) {
@@ -58,15 +88,15 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
     g.pack = PackB::Rows;
   }
 
-  // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead.
-  if (!flat && p.b.row * size >= 512 && bytesOf(p) > (64 << 10)) g.prefetchRows = 8;
-
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
   const int64_t accumulators = quick ? 4 : wide ? 24 : 12, highest = wide ? 14 : 8;
   int64_t widest = g.stream ? vectors : quick ? 1 : wide ? 4 : 2;
   if (!flat && !quick) widest = widthOfFewestLoads(p.m, vectors, widest, accumulators, highest);
   g.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
   const int64_t width = g.vectors.size + (g.vectors.larger ? 1 : 0);
+  // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead, but for one
+  // line of each.
+  if (!flat && width > 1 && p.b.row * size >= 512 && bytesOf(p) > (64 << 10)) g.prefetchRows = 8;
   int64_t height = g.stream ? p.m : std::min(accumulators / std::max<int64_t>(width, 1), highest);
   // A height that divides the rows saves a second tile.
   for (int64_t h = height; quick && h > 1; --h) {

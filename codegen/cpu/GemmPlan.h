@@ -19,6 +19,21 @@ struct Blocks {
   int64_t start(int64_t i) const { return i * size + (i < larger ? i : larger); }
 };
 
+/// Trips of the sum over a window at some places in a row: those in [first, end) add something somewhere, those in
+/// [allFirst, allEnd) everywhere; that is in between, or empty at `end`.
+struct TapRange {
+  int64_t first = 0, allFirst = 0, allEnd = 0, end = 0;
+};
+
+/// The blocks of places where some taps of a window meet padding: [0, before) and [after, count).
+struct Rim {
+  int64_t before = 0, after = 0;
+  bool fixed = false;  ///< each of them is worth code of its own
+  /// `scale`: places in one of what the blocks count.
+  static Rim of(const ir::WindowDim& window, const Blocks& blocks, int64_t scale, Level level);
+  static TapRange taps(const ir::WindowDim& window, int64_t place, int64_t places);
+};
+
 enum class PackB : uint8_t { None, Rows, Transpose, Elements };
 
 struct GemmPlan {

@@ -63,6 +63,9 @@ class NativeEmitter {
   void dynamicUpdate(const ir::Op& op);
   void updateSlice(const ir::Op& op);
   void view(const ir::Op& op);
+  Slot local(const ir::Op& op);
+  void copies(const ir::Op& op);
+  void literal(const ir::Op& op);
 
   // ---- control flow: single elements become phi nodes, tensors stay where they are
   Slots slotsOf(const ir::Op& op, size_t from);
@@ -76,7 +79,7 @@ class NativeEmitter {
   void tell(size_t offset, Scalar value);
   void unroll(llvm::BranchInst* jump);
   void forLoop(const ir::Op& op);
-  Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step);
+  Slots trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step, bool forward);
   void whileLoop(const ir::Op& op);
   bool isSafeRead(const ir::Op& op);
   bool mayAlwaysRun(const ir::Region& region, int& budget);
@@ -95,6 +98,7 @@ class NativeEmitter {
   std::unordered_map<const ir::Op*, uint32_t> faults_;
   IndexRanges ranges_;
   llvm::Value* aside_ = nullptr;
+  std::unordered_map<const ir::Op*, llvm::Value*> locals_;
   std::string error_;
 };
 

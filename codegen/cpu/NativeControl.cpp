@@ -127,7 +127,7 @@ NativeEmitter::Slots NativeEmitter::mergedSlots(const Slots& a, llvm::BasicBlock
 }
 
 /// A loop that indexes by its variable, whose bounds are known only when it starts, stands twice: all indices may be in
-/// range, and then are not checked.
+/// range, and then are not checked. So does one whose step is known only then: it goes forward, as nearly all do.
 void NativeEmitter::forLoop(const ir::Op& op) {
   const ir::Region& region = *op.regions[0];
   Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
@@ -137,20 +137,22 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   const ir::Value* variable = region.args[0].get();
   const Range range = ranges_.of(variable), steps = ranges_.of(op.operand(2));
   const int64_t extent = hasLoop(region) ? 0 : leastExtentIndexedBy(region, variable);
-  if (extent == 0 || steps.least <= 0 || (range.least >= 0 && range.most < extent)) {
-    last = trips(op, start, lo, hi, step);
+  const bool forward = steps.least > 0, backward = steps.most <= 0;
+  if (extent == 0 || backward || (forward && range.least >= 0 && range.most < extent)) {
+    last = trips(op, start, lo, hi, step, forward);
   } else {
     auto *inside = block("inside"), *anywhere = block("anywhere"), *after = block("after");
     Scalar sure = (lo >= 0.0) & (hi <= static_cast<double>(extent));
+    if (!forward) sure = sure & (step > 0.0) & (step <= 0x1p62);
     b_.CreateCondBr(LlvmScalars::value(sure), inside, anywhere);
     b_.SetInsertPoint(inside);
     ranges_.assume(region, {std::max<int64_t>(range.least, 0), std::min(range.most, extent - 1)});
-    last = trips(op, start, lo, hi, step);
+    last = trips(op, start, lo, hi, step, true);
     auto* endInside = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(anywhere);
     ranges_.assume(region, range);
-    Slots other = trips(op, start, lo, hi, step);
+    Slots other = trips(op, start, lo, hi, step, forward);
     auto* endAnywhere = b_.GetInsertBlock();
     b_.CreateBr(after);
     b_.SetInsertPoint(after);
@@ -161,8 +163,9 @@ void NativeEmitter::forLoop(const ir::Op& op) {
 
 /// The loop itself. The test stands at the end of the trip, after one before the first. The fault word is looked at in
 /// every trip around other loops, and else, in a long loop, between runs of 2^16 trips, which costs the trips nothing.
-/// Returns what entered the loop if it did not run, or what its last trip left.
-NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step) {
+/// Returns what entered the loop if it did not run, or what its last trip left. `forward`: the step is surely positive.
+NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, Scalar lo, Scalar hi, Scalar step,
+                                          bool forward) {
   const ir::Region& region = *op.regions[0];
   Range steps = ranges_.of(op.operand(2));
   const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
@@ -175,7 +178,9 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     tell(offsetof(abi::KernelState, end), hi);
     tell(offsetof(abi::KernelState, step), step);
   }
-  auto more = [&](Scalar at, Scalar end) { return LlvmScalars::value(select(step<0.0, at> end, at < end)); };
+  auto more = [&](Scalar at, Scalar end) {
+    return LlvmScalars::value(forward ? at < end : select(step<0.0, at> end, at < end));
+  };
   Value* first = more(lo, hi);
   auto *from = b_.GetInsertBlock(), *done = block("done");
   auto* outer = inRuns ? block("run") : nullptr;

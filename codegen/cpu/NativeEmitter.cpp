@@ -131,6 +131,7 @@ void NativeEmitter::emitOp(const ir::Op& op) {
   }
   switch (op.kind) {
     case OpKind::Constant: {
+      if (op.result()->type.rank() > 0) return literal(op);
       auto c = ir::constantScalar(op.result());
       if (!c) return fail("a constant tensor");
       ir::DType t = op.result()->type.dtype;
@@ -213,6 +214,50 @@ Value* NativeEmitter::locate(const ir::Op& op, const Slot& slot, const ir::Type&
   where->addIncoming(usual, from);
   where->addIncoming(mended, end);
   return where;
+}
+
+/// Memory of a tensor that each trip makes anew.
+Slot NativeEmitter::local(const ir::Op& op) {
+  const ir::Type& t = op.result()->type;
+  Value*& memory = locals_[&op];
+  if (memory == nullptr) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    memory = entry.CreateAlloca(llvm::ArrayType::get(this->memory(t.dtype), static_cast<uint64_t>(t.size())));
+  }
+  return {nullptr, memory, ir::denseStrides(t.shape)};
+}
+
+/// A tensor that holds one value everywhere.
+void NativeEmitter::copies(const ir::Op& op) {
+  const ir::Type& t = op.result()->type;
+  const Slot slot = local(op);
+  const Scalar v = scalar(op.operand(0));
+  auto *from = b_.GetInsertBlock(), *fill = block("fill"), *filled = block("filled");
+  b_.CreateBr(fill);
+  b_.SetInsertPoint(fill);
+  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+  i->addIncoming(b_.getInt64(0), from);
+  put(slot, b_.CreateGEP(memory(t.dtype), slot.base, i), v, t.dtype);
+  Value* next = b_.CreateAdd(i, b_.getInt64(1));
+  i->addIncoming(next, fill);
+  b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(static_cast<uint64_t>(t.size()))), fill, filled);
+  b_.SetInsertPoint(filled);
+  slots_[op.result()] = slot;
+}
+
+/// A literal array that the trip writes into.
+void NativeEmitter::literal(const ir::Op& op) {
+  const ir::Type& t = op.result()->type;
+  const Slot slot = local(op);
+  const auto* data = std::get_if<ir::Data>(op.find("value"));
+  if (data == nullptr || *data == nullptr) return fail("a constant tensor");
+  for (int64_t i = 0; i < t.size(); ++i) {
+    auto* bits =
+        b_.getIntN(static_cast<unsigned>(8 * ir::byteSize(t.dtype)), ir::loadBits((*data)->data(), t.dtype, i));
+    Scalar v = s_->fromMemory(llvm::ConstantExpr::getBitCast(bits, memory(t.dtype)), t.dtype);
+    put(slot, b_.CreateConstGEP1_64(memory(t.dtype), slot.base, static_cast<uint64_t>(i)), v, t.dtype);
+  }
+  slots_[op.result()] = slot;
 }
 
 /// Memory for one element, where updates go that are out of range.
@@ -318,6 +363,7 @@ void NativeEmitter::view(const ir::Op& op) {
   const ir::Value* x = op.operand(0);
   Slot slot = slots_[x];
   if (slot.element != nullptr) {
+    if (op.kind != OpKind::Reshape && op.result()->type.rank() > 0) return copies(op);
     if (op.result()->type.size() != 1) return fail("a tensor of copies");
     slots_[op.result()] = slot;
     return;

@@ -185,6 +185,18 @@ class ArrayFormat {
     return intText(dtype_, p);
   }
 
+  /// `v` rounded to the dtype: NumPy compares and divides in the dtype of the array.
+  double rounded(double v) const {
+    if (dtype_ == 3) return v;
+    return dtype_ == 0 ? halfToFloat(floatToHalf(static_cast<float>(v))) : static_cast<float>(v);
+  }
+
+  /// The choice of form of NumPy 2.4 for numbers from `least` to `largest`, neither of them 0.
+  bool needsExponent(double largest, double least) const {
+    const double most = dtype_ == 0 ? 1e3 : dtype_ == 3 ? 1e8 : 1e6;
+    return largest >= most || least < rounded(1e-4) || rounded(largest / least) > 1000.0;
+  }
+
   void prepareFloats(const std::vector<const void*>& shown) {
     double largest = 0, least = 0;
     bool any = false, odd = false, negativeInfinity = false;
@@ -201,7 +213,7 @@ class ArrayFormat {
       least = any ? std::min(least, m) : m;
       any = true;
     }
-    exponential_ = any && (largest >= 1e8 || least < 1e-4 || largest / least > 1000.0);
+    exponential_ = any && needsExponent(largest, least);
     for (const void* p : shown) {
       const Float f = floatAt(dtype_, p);
       if (!std::isfinite(f.value)) continue;

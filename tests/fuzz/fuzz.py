@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Random programs, run by the reference interpreter and by compiled code of several kinds.
 
-    python fuzz.py --tenc PATH [--count 2000] [--first 0] [--operations 14] [--all] [--jobs N] [--keep DIR]
+    python fuzz.py --tenc PATH [--count 2000] [--first 0] [--operations 14] [--all | --ways N] [--jobs N] [--keep DIR]
         [--fail-fast]
 
 Every program runs in the interpreter and compiled, as quick and as full code; one in two without fusion; one in four
-with one thread, on virtual devices, and for narrower vectors, in turn (`--all`: every program in every way). Exact
-results must have equal bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have
-equal bits for every level of code, number of threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep` as a file. See
-generate.py. Closes with `N passed, N failed`."""
+with one thread, on virtual devices, and for narrower vectors, in turn (`--all`: every program in every way; `--ways N`:
+besides the interpreter in N ways drawn by its seed, most as quick code, for long runs). Exact results must have equal
+bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have equal bits for every level
+of code, number of threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep`
+as a file. See generate.py. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
 import os
+import random
 import re
 import subprocess
 import sys
@@ -31,8 +33,9 @@ ENGINES = {
     "narrow": ["--target-cpu", "x86-64-v3", "--code", "full"],
     "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--transfers=allow", "--code", "full"],
 }
-SAME_AS_COMPILED = {"quick": "the level of code", "single": "the number of threads", "narrow": "the width of vectors",
-                    "virtual": "the device"}
+# What else must have the bits of "compiled".
+SAME_BITS = {"compiled": "the level of code", "quick": "the level of code", "single": "the number of threads",
+             "narrow": "the width of vectors", "virtual": "the device"}
 # Programs that name devices run on two virtual ones.
 DEVICES = {"virtual": ["--virtual", "cuda=2:lazy", "--code", "full"], "single": ["--virtual", "cuda=2:sync", "--threads", "1", "--code", "full"]}
 
@@ -44,6 +47,7 @@ def arguments():
     ap.add_argument("--first", type=int, default=0)
     ap.add_argument("--operations", type=int, default=14)
     ap.add_argument("--all", action="store_true")
+    ap.add_argument("--ways", type=int)
     ap.add_argument("--jobs", type=int, default=os.cpu_count())
     ap.add_argument("--keep")
     ap.add_argument("--fail-fast", action="store_true")
@@ -56,11 +60,18 @@ A = arguments()
 
 def engines(seed):
     if A.all: return list(ENGINES)
+    if A.ways:
+        draw = random.Random(seed)
+        ways = draw.sample([k for k in ENGINES if k not in ("interp", "quick")], A.ways)
+        return ["interp", *(k + draw.choice([":quick", ":quick", ""]) for k in ways)]
     more = ["unfused"] if seed % 2 == 0 else []
     return ["interp", "compiled", "quick"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
 
 
 def flags(engine, text):
+    """The flags of a way to run; "single:quick" is "single" as quick code."""
+    engine, _, level = engine.partition(":")
+    if level: return [level if f == "full" else f for f in flags(engine, text)]
     if "cuda:" not in text: return ENGINES[engine]
     return DEVICES.get(engine, [*ENGINES[engine], "--virtual", "cuda=2"]) + ["--transfers=allow"]
 
@@ -108,6 +119,7 @@ def check(text, kinds):
     for name in sorted(n for n in want if n[:1] == "r"):
         bound = want.get("b" + name[1:])
         a = want[name]
+        first = None
         for k, found in got.items():
             b = found.get(name)
             if b is None or a.shape != b.shape or a.dtype != b.dtype: return f"{k}: {name} is missing or of another type"
@@ -117,8 +129,9 @@ def check(text, kinds):
             off = beyond(a, b, bound)
             if off.any():
                 return f"{k}: {name} differs by more than its bound at {np.argwhere(off)[0]}: {a[off].ravel()[0]} {b[off].ravel()[0]}"
-            if k in SAME_AS_COMPILED and "compiled" in got and not same_bits(got["compiled"][name], b):
-                return f"{name} depends on {SAME_AS_COMPILED[k]}"
+            reason = SAME_BITS.get(k.partition(":")[0])
+            if reason and first is None: first = b
+            if reason and not same_bits(first, b): return f"{name} depends on {reason}"
     return None
 
 
@@ -127,7 +140,7 @@ def kind(problem): return re.sub(r"[\d.]+", "N", problem)[:60]
 
 def shrink(text, problem, kinds):
     lines, n = text.splitlines(), 16
-    named = [k for k in ENGINES if problem.startswith(k + ":")]
+    named = [k for k in kinds if problem.startswith(k + ":")]
     if named: kinds = ["interp"] + [k for k in named if k != "interp"]
     while n >= 1:
         # From the end, so that what uses a line goes before it.

@@ -8,6 +8,7 @@ each of its results (and its bound, when there is one) as rN.npy and bN.npy; wha
 """
 import random
 
+from generate_flow import FlowOps
 from generate_language import LanguageOps
 from generate_module import MODULE, ModuleOps
 from generate_more import MoreOps
@@ -36,7 +37,7 @@ def size(shape):
     return n
 
 
-class Program(MoreOps, NumericOps, LanguageOps, ModuleOps):
+class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.lines, self.values, self.count, self.indent, self.seed = [], [], 0, "", seed
@@ -286,10 +287,10 @@ class Program(MoreOps, NumericOps, LanguageOps, ModuleOps):
         return self.let(f"helper({v.name})", v.dtype, v.shape, None, False)
 
     def build(self, operations=14):
-        for line in self.HEAD + self.DECLARATIONS + self.LANGUAGE: self.emit(line)
+        for line in self.HEAD + self.DECLARATIONS + self.LANGUAGE + self.FLOW: self.emit(line)
         for _ in range(self.r.randint(2, 4)): self.source()
         kinds = [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
-                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.module_kinds()
+                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.flow_kinds() + self.module_kinds()
         made = 0
         while made < operations:
             v = self.r.choice(kinds)()

@@ -2,78 +2,11 @@
 # A loaded machine can deliver a key before the editor listens.
 # ALLOW_RETRIES: 3
 """The REPL on a terminal: prompts, editing, history, completion, Ctrl-C."""
-import atexit
-import os
-import pty
-import re
-import select
-import signal
 import sys
 import tempfile
 import time
 
-
-class Terminal:
-    def __init__(self, tenc, home):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.environ.update(TERM="xterm", XDG_STATE_HOME=home, HOME=home)
-            os.execv(tenc, [tenc])
-        self.seen = ""
-        atexit.register(self.end)
-
-    def end(self):
-        """A test that failed leaves no session behind, whatever runs in it."""
-        try:
-            if os.waitpid(self.pid, os.WNOHANG) == (0, 0): os.kill(self.pid, signal.SIGKILL)
-        except ChildProcessError:
-            pass
-
-    def send(self, text):
-        """Types when the screen has come to rest: before that the editor may not listen, and a prompt that it drew again
-        would be taken for the next one."""
-        end = time.monotonic() + 1
-        while time.monotonic() < end and select.select([self.fd], [], [], 0.1)[0]:
-            try:
-                os.read(self.fd, 4096)
-            except OSError:
-                break
-        self.seen = ""
-        os.write(self.fd, text.encode())
-
-    def expect(self, pattern, seconds=20):
-        """Waits for the pattern in what is new on the screen."""
-        end = time.monotonic() + seconds
-        while True:
-            plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.seen)
-            found = re.search(pattern, plain, re.S)
-            if found:
-                self.seen = plain[found.end():]
-                return
-            left = end - time.monotonic()
-            if left <= 0:
-                sys.exit(f"waited for {pattern!r}, the screen has:\n{plain}")
-            if select.select([self.fd], [], [], left)[0]:
-                try:
-                    self.seen += os.read(self.fd, 4096).decode(errors="replace")
-                except OSError:
-                    sys.exit(f"the session ended while {pattern!r} was waited for:\n{plain}")
-
-    def close(self, seconds=20):
-        """Ctrl-D; reads on meanwhile, for the terminal is reset only when its output has been taken."""
-        end = time.monotonic() + seconds
-        self.send("\x04")
-        while time.monotonic() < end:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-            if pid:
-                return os.waitstatus_to_exitcode(status)
-            if select.select([self.fd], [], [], 0.1)[0]:
-                try:
-                    os.read(self.fd, 4096)
-                except OSError:
-                    time.sleep(0.01)
-        os.kill(self.pid, signal.SIGKILL)
-        sys.exit("Ctrl-D does not end the session")
+from session import Terminal
 
 
 def main():

@@ -13,19 +13,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "tools/repl/Keys.h"
+
 namespace tenc::repl {
-
-struct LineEditor::Terminal {
-  EditLine* line = nullptr;
-  History* history = nullptr;
-  std::string prompt;
-  Completer* completer = nullptr;
-
-  ~Terminal() {
-    if (line) el_end(line);
-    if (history) history_end(history);
-  }
-};
 
 namespace {
 
@@ -55,14 +45,45 @@ std::string trimmedCode(const std::string& line) {
   return first == std::string::npos ? "" : code.substr(first, code.find_last_not_of(" \t") + 1 - first);
 }
 
+/// Bracketed pastes: the terminal marks where one begins and ends.
+constexpr const char* kMarkPastes = "\x1b[?2004h";
+constexpr const char* kPlainPastes = "\x1b[?2004l";
+
+size_t windowColumns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/// The columns for which the editor draws: what the window had when it last asked.
+size_t editorColumns(EditLine* line) {
+  char name[] = "co";
+  int columns = 0;
+  el_get(line, EL_GETTC, name, &columns);
+  return static_cast<size_t>(std::max(columns, 1));
+}
+
+/// Takes over the new size of the window and draws the line again, from the row where it begins now: all terminals but
+/// one break the rows anew by themselves.
+void redrawResized(EditLine* line, const std::string& prompt, size_t before) {
+  const bool cuts = std::getenv("XTERM_VERSION") != nullptr;
+  const LineInfoW* info = el_wline(line);
+  std::wstring text(prompt.begin(), prompt.end());
+  text.append(info->buffer, info->cursor);
+  const size_t rows = rowAfterResize(text, before, cuts ? before : windowColumns());
+  el_resize(line);
+  std::fputc('\r', stdout);
+  if (rows > 0) std::fprintf(stdout, "\x1b[%zuA", rows);
+  // Some terminals keep what is erased from the top left corner on: not from there, then.
+  std::fputs(" \x1b[J\r", stdout);
+  el_set(line, EL_REFRESH);
+}
+
 /// Below the line; what all have up to their last dot is left out.
 void listInColumns(const std::vector<std::string>& words) {
   const size_t base = words[0].rfind('.') + 1;  // npos + 1 is 0
   size_t widest = 0;
   for (const std::string& w : words) widest = std::max(widest, w.size() - std::min(base, w.size()));
-  winsize size{};
-  const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  const size_t columns = std::max<size_t>(1, (known ? size.ws_col : 80) / (widest + 2));
+  const size_t columns = std::max<size_t>(1, windowColumns() / (widest + 2));
   const size_t rows = (words.size() + columns - 1) / columns;
   std::fputc('\n', stdout);
   for (size_t r = 0; r < rows; ++r) {
@@ -74,6 +95,42 @@ void listInColumns(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+struct LineEditor::Terminal {
+  EditLine* line = nullptr;
+  History* history = nullptr;
+  std::string prompt;
+  Completer* completer = nullptr;
+  Keys keys;
+  size_t columns = windowColumns();  ///< for which the line was drawn
+
+  /// A character for the editor: 1, or 0 at the end, -1 at an interrupt.
+  int next(wchar_t* c) {
+    while (true) {
+      switch (keys.next(*c)) {
+        case Keys::Event::Character: return 1;
+        case Keys::Event::End: return 0;
+        case Keys::Event::Interrupt: errno = EINTR; return -1;
+        case Keys::Event::Resized:
+          redrawResized(line, prompt, columns);
+          columns = editorColumns(line);
+          break;
+        case Keys::Event::Resumed:
+          // The shell has set the terminal to its own ways meanwhile.
+          el_set(line, EL_PREP_TERM, 0);
+          el_set(line, EL_PREP_TERM, 1);
+          std::fputs(kMarkPastes, stdout);
+          el_set(line, EL_REFRESH);
+          break;
+      }
+    }
+  }
+
+  ~Terminal() {
+    if (line) el_end(line);
+    if (history) history_end(history);
+  }
+};
 
 std::string_view lastWord(std::string_view line) {
   // Behind a command that takes a file the word is a path.
@@ -138,6 +195,13 @@ void LineEditor::open() {
   el_set(t.line, EL_PROMPT, prompt);
   el_set(t.line, EL_EDITOR, "emacs");
   el_set(t.line, EL_HIST, history, t.history);
+  using KeyFn = int (*)(EditLine*, wchar_t*);
+  const KeyFn key = [](EditLine* line, wchar_t* c) -> int {
+    void* data = nullptr;
+    el_get(line, EL_CLIENTDATA, &data);
+    return static_cast<Terminal*>(data)->next(c);
+  };
+  el_wset(t.line, EL_GETCFN, key);
   using CommandFn = unsigned char (*)(EditLine*, wint_t);
   const CommandFn complete = [](EditLine* line, wint_t) -> unsigned char {
     void* data = nullptr;
@@ -172,12 +236,17 @@ LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
   }
   if (!terminal_) open();
   terminal_->prompt = prompt;
+  if (windowColumns() != terminal_->columns) el_resize(terminal_->line);
+  terminal_->columns = editorColumns(terminal_->line);
+  std::fputs(kMarkPastes, stdout);
   int count = 0;
   errno = 0;
   const char* text = el_gets(terminal_->line, &count);
+  const int error = errno;
+  std::fputs(kPlainPastes, stdout);
   if (!text || count <= 0) {
     std::fputc('\n', stdout);
-    if (errno != EINTR) return Got::End;
+    if (error != EINTR) return Got::End;
     el_reset(terminal_->line);
     return Got::Interrupt;
   }

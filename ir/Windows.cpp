@@ -1,0 +1,43 @@
+#include "ir/Windows.h"
+
+#include <algorithm>
+
+namespace tenc::ir {
+namespace {
+
+int64_t floorDiv(int64_t a, int64_t b) { return a >= 0 ? a / b : -((b - 1 - a) / b); }
+int64_t ceilDiv(int64_t a, int64_t b) { return -floorDiv(-a, b); }
+
+}  // namespace
+
+int64_t WindowDim::firstTap(int64_t place) const {
+  return std::clamp<int64_t>(ceilDiv(lo - place * stride, dilation), 0, taps);
+}
+
+int64_t WindowDim::endTap(int64_t place) const {
+  return std::clamp(floorDiv(extent - 1 + lo - place * stride, dilation) + 1, firstTap(place), taps);
+}
+
+int64_t WindowDim::firstPlace(int64_t tap) const {
+  return std::clamp<int64_t>(ceilDiv(lo - tap * dilation, stride), 0, places);
+}
+
+int64_t WindowDim::endPlace(int64_t tap) const {
+  return std::clamp<int64_t>(ceilDiv(lo - tap * dilation + extent, stride), firstPlace(tap), places);
+}
+
+int64_t WindowDim::endWhole() const { return std::max(firstWhole(), endPlace(taps - 1)); }
+
+WindowDim windowDim(const Op& conv, size_t i) {
+  const Dims &lo = conv.intsAttr("lo"), &weights = conv.operand(1)->type.shape;
+  WindowDim w;
+  w.stride = conv.intsAttr("stride")[i];
+  w.dilation = conv.intsAttr("dilation")[i];
+  w.lo = lo.empty() ? 0 : lo[i];
+  w.extent = conv.operand(0)->type.shape[2 + i];
+  w.taps = weights[(conv.boolAttr("out_last") ? 1 : 2) + i];
+  w.places = conv.result()->type.shape[2 + i];
+  return w;
+}
+
+}  // namespace tenc::ir

@@ -1,0 +1,29 @@
+// How the window of a convolution moves along one spatial dim, and which of its taps meet the input.
+#pragma once
+#include <cstdint>
+
+#include "ir/Module.h"
+
+namespace tenc::ir {
+
+/// Tap t of the window at place p meets element stride * p + dilation * t - lo of `extent` elements. Outside of them is
+/// padding, which adds nothing, not even where the weight is infinite.
+struct WindowDim {
+  int64_t stride = 1, dilation = 1, lo = 0, extent = 0, taps = 1, places = 0;
+
+  /// The taps [firstTap(p), endTap(p)) at place p meet elements; both fall as p grows.
+  int64_t firstTap(int64_t place) const;
+  int64_t endTap(int64_t place) const;
+  /// The places [firstPlace(t), endPlace(t)) are those where tap t meets an element.
+  int64_t firstPlace(int64_t tap) const;
+  int64_t endPlace(int64_t tap) const;
+  /// The places [firstWhole(), endWhole()) have all taps.
+  int64_t firstWhole() const { return firstPlace(0); }
+  int64_t endWhole() const;
+  bool whole() const { return firstWhole() == 0 && endWhole() == places; }
+};
+
+/// Spatial dim `i` of a `conv`.
+WindowDim windowDim(const Op& conv, size_t i);
+
+}  // namespace tenc::ir

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops and operands, the same
+under `vmap`.
+
+    python exits.py --tenc PATH [--count 60] [--first 0] [--keep DIR]
+
+Each program holds some functions of one integer, on rank-0 values or on vectors, written in TL and in Python at once.
+The other random programs compare engines, which share the lowering of control flow; here Python says what is right.
+Closes with `N passed, N failed`."""
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+FUNCTIONS, ARGUMENTS = 8, range(-2, 9)
+
+
+class Function:
+    """One function: `tl` and `py` are its lines in either language."""
+
+    def __init__(self, r, name, vector):
+        self.r, self.vector, self.count, self.tl, self.py = r, vector, 0, [], []
+        start = "arange(3) * a + 1" if vector else "a + 1"
+        self.tl.append(f"fn {name}(a: i64) -> {'i64[3]' if vector else 'i64'} {{")
+        self.py += [f"def {name}(a):", f"    {self.python(f'x, y = {start}, {start}')}"]
+        self.tl += [f"    var x = {start}", f"    var y = {start}"]
+        self.names = ["x", "y"]
+        self.block(1, 0, False)
+        self.both(1, "return x - y" if vector else "return x * 100 + y")
+        self.tl.append("}")
+
+    def python(self, text): return text.replace("arange(", "np.arange(").replace("sum(", "np.sum(")
+    def both(self, depth, text):
+        self.tl.append("    " * depth + text)
+        self.py.append("    " * depth + self.python(text))
+
+    def value(self):
+        v, w, r = self.r.choice(self.names), self.r.choice(self.names), self.r
+        return r.choice([v, f"{v} + {r.randint(1, 5)}", f"({v} * {r.randint(2, 4)} + {w}) % 61", f"{v} - {w}", f"{v} + a"])
+    def condition(self):
+        v, r = self.r.choice(self.names), self.r
+        return r.choice([f"sum({v}) % {r.randint(2, 4)} == {r.randint(0, 1)}", f"sum({v}) > {r.randint(-5, 60)}", f"a < {r.randint(0, 6)}"])
+
+    def leave(self, depth, loop):
+        kind = self.r.choice(["return", "break", "continue"] if loop else ["return"])
+        self.both(depth, f"return {self.value()}" if kind == "return" else kind)
+
+    def block(self, depth, level, loop, most=4):
+        """Statements; true when the last of them leaves."""
+        r = self.r
+        known = len(self.names)
+        for _ in range(r.randint(1, most)):
+            kinds = ["assign", "assign", "if", "if", "let", "operand"] + (["for", "while"] if level < 3 else [])
+            kind = r.choice(kinds if level < 4 else ["assign"])
+            if kind == "assign": self.both(depth, f"{r.choice(['x', 'y'])} = ({self.value()}) % 97")
+            elif kind == "if": self.branches(depth, level, loop, None)
+            elif kind == "let":
+                name = f"c{self.count}"
+                self.count += 1
+                self.tl.append("    " * depth + f"let {name} =")
+                self.branches(depth, level, loop, name)
+                self.names.append(name)
+            elif kind == "operand":
+                name = f"o{self.count}"
+                self.count += 1
+                start = len(self.tl)
+                self.branches(depth, level, loop, name)
+                self.tl[start] = "    " * depth + f"y = 3 * {{ {self.tl[start].strip()}"
+                self.tl[-1] += " } + 1"
+                self.py.append("    " * depth + f"y = 3 * {name} + 1")
+            else: self.loop(depth, level, kind)
+        if level and r.random() < 0.35:
+            self.leave(depth, loop)
+            del self.names[known:]
+            return True
+        del self.names[known:]
+        return False
+
+    def branches(self, depth, level, loop, name):
+        """An `if`; with a name its value is bound to it."""
+        tests = self.r.randint(1, 2)
+        for i in range(tests):
+            c = self.condition()
+            opening = f"if {c} {{" if i == 0 else f"}} else if {c} {{"
+            if i == 0 and name and self.tl[-1].endswith("="): self.tl[-1] += " " + opening
+            elif i == 0: self.tl.append("    " * depth + opening)
+            else: self.tl.append("    " * depth + opening)
+            self.py.append("    " * depth + self.python(f"{'el' if i else ''}if {c}:"))
+            self.arm(depth, level, loop, name)
+        if name or self.r.random() < 0.5:
+            self.tl.append("    " * depth + "} else {")
+            self.py.append("    " * depth + "else:")
+            # One arm at least has a value.
+            self.arm(depth, level, loop, name, stays=True)
+        self.tl.append("    " * depth + "}")
+
+    def arm(self, depth, level, loop, name, stays=False):
+        if name and stays: left = False
+        else: left = self.block(depth + 1, level + 1, loop, 2)
+        if name and not left:
+            v = self.value()
+            self.tl.append("    " * (depth + 1) + v)
+            self.py.append("    " * (depth + 1) + f"{name} = {self.python(v)}")
+
+    def loop(self, depth, level, kind):
+        r, i = self.r, f"i{self.count}"
+        self.count += 1
+        if kind == "for":
+            n = r.randint(1, 4)
+            self.tl.append("    " * depth + f"for {i} in 0..{n} {{")
+            self.py.append("    " * depth + f"for {i} in range({n}):")
+        else:
+            n = r.randint(1, 4)
+            self.both(depth, "x = x % 53")
+            self.tl += ["    " * depth + f"var {i} = 0", "    " * depth + f"while {i} < {n} {{", "    " * (depth + 1) + f"{i} += 1"]
+            self.py += ["    " * depth + f"{i} = 0", "    " * depth + f"while {i} < {n}:", "    " * (depth + 1) + f"{i} += 1"]
+        self.block(depth + 1, level + 1, True, 3)
+        self.tl.append("    " * depth + "}")
+
+
+def program(seed):
+    r = random.Random(seed)
+    functions = [Function(r, f"f{i}", r.random() < 0.3) for i in range(FUNCTIONS)]
+    tl = [line for f in functions for line in f.tl]
+    py = [line for f in functions for line in f.py]
+    for i in range(FUNCTIONS): tl.append(f'for a in {ARGUMENTS.start}..{ARGUMENTS.stop} {{ print("{{f{i}(a)}}") }}')
+    for i in range(FUNCTIONS):
+        tl += [f"let all{i} = vmap(f{i})(arange({ARGUMENTS.start}, {ARGUMENTS.stop}))", f'for row in all{i} {{ print("{{row}}") }}']
+    return "\n".join(tl) + "\n", "\n".join(py) + "\n", functions
+
+
+def text(v): return "[" + " ".join(map(str, v)) + "]" if hasattr(v, "shape") and v.shape else str(int(v))
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--tenc", required=True, type=os.path.abspath)
+    ap.add_argument("--count", type=int, default=60)
+    ap.add_argument("--first", type=int, default=0)
+    ap.add_argument("--keep")
+    a = ap.parse_args()
+    import numpy as np
+    passed = failed = 0
+    for seed in range(a.first, a.first + a.count):
+        tl, py, functions = program(seed)
+        names = {"np": np}
+        exec(py, names)
+        want = [" ".join(text(names[f"f{i}"](v)).split()) for i in range(FUNCTIONS) for v in ARGUMENTS] * 2
+        with tempfile.TemporaryDirectory() as d:
+            path = os.path.join(d, "p.tl")
+            with open(path, "w") as f: f.write(tl)
+            problem = None
+            for flags in ([], ["--engine=interp"], ["--no-fuse"])[: 3 if seed % 4 == 0 else 1]:
+                try: run = subprocess.run([a.tenc, path, *flags], capture_output=True, text=True, timeout=120)
+                except subprocess.TimeoutExpired: problem = "timed out"; break
+                got = [" ".join(l.split()).replace("[ ", "[") for l in run.stdout.splitlines() if "@" not in l]
+                if run.returncode: problem = f"exit {run.returncode}: {run.stderr.strip()[:600]}"
+                elif got != want:
+                    k = next((k for k, (x, y) in enumerate(zip(got, want)) if x != y), 0)
+                    problem = (f"{'vmap of ' if k >= len(want) // 2 else ''}f{k // len(ARGUMENTS) % FUNCTIONS}({ARGUMENTS[k % len(ARGUMENTS)]}) "
+                               f"is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}")
+                if problem: break
+        if not problem:
+            passed += 1
+            continue
+        failed += 1
+        print(f"seed {seed}: {problem}", flush=True)
+        if a.keep:
+            os.makedirs(a.keep, exist_ok=True)
+            for ending, content in (("tl", tl), ("py", py)):
+                with open(f"{a.keep}/exits{seed}.{ending}", "w") as f: f.write(content)
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
