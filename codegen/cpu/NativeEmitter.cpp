@@ -311,13 +311,9 @@ void NativeEmitter::dynamicSlice(const ir::Op& op) {
 
 /// Stores one element, combined with what is there.
 void NativeEmitter::update(const Slot& slot, Value* at, ir::DType t, Scalar v, const std::string& mode) {
-  OpKind combine = mode == "add"   ? OpKind::Add
-                   : mode == "mul" ? OpKind::Mul
-                   : mode == "max" ? OpKind::Max
-                                   : OpKind::Min;
   if (mode != "set") {
     Scalar args[] = {read(slot, at, t), v};
-    v = s_->elementwise(combine, t, t, args, 0);
+    v = s_->elementwise(ir::combinerNamed(mode), t, t, args, 0);
   }
   put(slot, at, v, t);
 }
