@@ -420,10 +420,7 @@ bool Batcher::oneByOne(const Op& op) {
   for (size_t r = 0; r < op.results.size(); ++r) carried.push_back(region->addArg(operands[3 + r]->type));
   inside(region, [&] {
     auto trip = [&] {
-      ir::ValueMap map;
-      for (const auto& [lane, e] : env_) {
-        if (!e.batched) map[lane] = e.value;
-      }
+      ir::ValueMap map = sharedBy(op);
       for (Value* lane : own) {
         map[lane] = b_->value(OpKind::Gather, {entry(lane).value, i}, {{"axes", Dims{0}}, {"at", int64_t{0}}});
       }
