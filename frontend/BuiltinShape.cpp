@@ -184,6 +184,17 @@ Val tile(BuiltinCall& k) {
   return k.result(k.c.tile(x, t));
 }
 
+/// Places that are listed while compiling, of one dim.
+constexpr int64_t kMostPlaces = 1 << 24;
+
+/// The elements of `x` at listed places of a dim; null after an error.
+ir::Value* gatherPlaces(BuiltinCall& k, ir::Value* x, int64_t axis, const std::vector<int64_t>& places) {
+  Val index = Val::ofPack({}, k.span);
+  for (int64_t p : places) index.elems.push_back(Val::ofInt(p, k.span));
+  ir::Value* at = k.l.tensorOf(index);
+  return at ? k.c.gather(x, {at}, {axis}, axis) : nullptr;
+}
+
 /// repeat with a number of copies for each element along the axis.
 Val repeatEach(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
@@ -196,18 +207,15 @@ Val repeatEach(BuiltinCall& k) {
     return k.fail(Code::E0202, "`repeat` has " + number(static_cast<int64_t>(times->size())) +
                                    " numbers of copies for " + number(x->type.shape[*axis]) + " elements");
   }
-  std::vector<Val> places;
+  std::vector<int64_t> places;
   for (size_t i = 0; i < times->size(); ++i) {
     if ((*times)[i] < 0) return k.fail(Code::E0208, "an element cannot be repeated " + number((*times)[i]) + " times");
-    constexpr int64_t kMost = 1 << 24;
-    if ((*times)[i] + static_cast<int64_t>(places.size()) > kMost)
+    if ((*times)[i] + static_cast<int64_t>(places.size()) > kMostPlaces)
       return k.fail(Code::E0208, "the result would be too large");
-    places.insert(places.end(), static_cast<size_t>((*times)[i]), Val::ofInt(static_cast<Int>(i), k.span));
+    places.insert(places.end(), static_cast<size_t>((*times)[i]), static_cast<int64_t>(i));
   }
-  Val index = Val::ofPack({}, k.span);
-  index.elems = std::move(places);
-  ir::Value* at = k.l.tensorOf(index);
-  return at ? k.result(k.c.gather(x, {at}, {*axis}, *axis)) : Val::none();
+  x = gatherPlaces(k, x, *axis, places);
+  return x ? k.result(x) : Val::none();
 }
 
 Val repeat(BuiltinCall& k) {
@@ -500,11 +508,16 @@ Val pad(BuiltinCall& k) {
   }
   for (size_t i = 0; i < lo.size(); ++i) {
     if (lo[i] == 0 && hi[i] == 0) continue;
+    if (x->type.shape[i] + lo[i] + hi[i] > kMostPlaces) return k.fail(Code::E0208, "the result would be too large");
     std::vector<int64_t> places;
     if (!padPlaces(*mode, x->type.shape[i], lo[i], hi[i], places)) {
       return k.fail(Code::E0202, "an empty dim cannot be padded with its own elements");
     }
-    x = k.c.takeStatic(x, static_cast<int64_t>(i), places);
+    const auto axis = static_cast<int64_t>(i);
+    // Elements that come again and again are gathered: joined, each turn would be code of its own.
+    const bool joined = *mode == "edge" || lo[i] + hi[i] <= 16 * x->type.shape[i];
+    x = joined ? k.c.takeStatic(x, axis, places) : gatherPlaces(k, x, axis, places);
+    if (!x) return Val::none();
   }
   return k.result(x);
 }

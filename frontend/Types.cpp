@@ -333,7 +333,8 @@ std::optional<std::vector<std::pair<size_t, size_t>>> Lowering::shareArguments(
   }
   if (next == count) return shares;
   fail(Code::E0204, span,
-       name + " has " + std::to_string(generics.size()) + " type parameters, but " + std::to_string(count) +
+       name + " has " + std::to_string(generics.size()) +
+           (generics.size() == 1 ? " type parameter, but " : " type parameters, but ") + std::to_string(count) +
            " are given");
   return std::nullopt;
 }
@@ -346,9 +347,8 @@ void Lowering::giveDefaults(const StructDecl& decl, Generics& g) {
 }
 
 Ty Lowering::structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span) {
-  Ty r = *structType(decl);
   Generics g = structGenerics(decl);
-  if (!giveArguments(decl, args, outer, g, span)) return r;
+  if (!giveArguments(decl, args, outer, g, span)) return Ty{};
   // What is left out takes its default only when the others are given.
   if (args.size() < decl.stmt->generics.size()) {
     bool given = true;
