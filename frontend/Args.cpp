@@ -303,7 +303,10 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
           return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
         });
         if (option == sig.params.end()) {
-          wrong(a.span, "`" + sig.name + "` is given too many arguments");
+          wrong(a.span, "`" + sig.name + "` is given too many arguments", [&](Diagnostics::Builder& d) {
+            if (sig.name == "round") d.help("decimals are a matter of printing: `print(\"{x:.2f}\")`");
+            if (sig.name == "time") d.help("it stands without a prefix: `time()`");
+          });
         } else {
           wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
                 [&](Diagnostics::Builder& d) {
@@ -328,7 +331,12 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
     }
   }
   for (const Parameter& p : sig.params) {
-    if (!p.optional && !bound.has(p.name)) wrong(call.span, "`" + sig.name + "` lacks its argument `" + p.name + "`");
+    if (p.optional || bound.has(p.name)) continue;
+    wrong(call.span, "`" + sig.name + "` lacks its argument `" + p.name + "`", [&](Diagnostics::Builder& d) {
+      if (sig.name == "where" && call.args.size() == 1)
+        d.help(
+            "how many places a mask has is known at run time only: `where(c, a, b)` chooses, `topk` or `argsort` sort");
+    });
   }
   bound.ok = ok && !poison;
   return bound;

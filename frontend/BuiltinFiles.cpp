@@ -64,6 +64,13 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
   const Val& v = k["path"];
   WrittenPath p;
   if (!v.is(Val::Kind::Format)) {
+    const Val* value = k.args.find("x");
+    if (k.row.name == "save" && value && value->is(Val::Kind::String) && !v.is(Val::Kind::String) && !v.poison()) {
+      const auto text = [&](const Val& x) { return std::string(k.l.sources.text(x.span)); };
+      k.l.error(Code::E0203, v.span, "the path must be a string, not " + describe(v))
+          .help("the path stands first", {{v.span, text(*value)}, {value->span, text(v)}});
+      return std::nullopt;
+    }
     auto text = k.l.constString(v, "the path");
     if (!text) return std::nullopt;
     p.source = {*text, formatOf(*text, k.row.name), {}};

@@ -134,7 +134,10 @@ std::optional<DeviceRef> Lowering::annotationDevice(const ast::Annotation& a) {
   }
   auto v = lookup(head, a.path[0].span);
   if (!v) {
-    if (a.path.size() == 1 && !lostName(head))
+    const Familiar* known = familiarName(head);
+    if (known && !known->help.empty() && !lostName(head))
+      error(Code::E0304, a.span, "there is no device `" + head + "`").help(std::string(known->help));
+    else if (a.path.size() == 1 && !lostName(head))
       noDevice(head, a.span);
     else
       unknownName(head, a.path[0].span);

@@ -217,8 +217,13 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
       for (const auto& [n, s] : base.module->declared) names.push_back(n);
       for (const auto& [n, f] : base.module->functions) names.push_back(n);
       auto d = error(Code::E0206, span, "module `" + base.module->name + "` has no `" + text + "`");
-      if (std::string near = nearest(name, names); !near.empty())
+      const std::string layer = text + "_layer";
+      if (std::find(names.begin(), names.end(), layer) != names.end())
+        d.help("`" + layer + "` makes the layer; the operation stands without a prefix", {{span, layer}});
+      else if (const std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
+      else if (const Familiar* known = familiarName(text); known && !known->help.empty())
+        d.help(std::string(known->help));
       return Val::none();
     }
     case Kind::Struct: {

@@ -50,13 +50,18 @@ Val Lowering::lookupCallee(const ast::Expr& name, const ast::Expr* call) {
 }
 
 bool Lowering::foreignPrefix(const ast::Expr& member) {
-  static constexpr std::array<std::string_view, 7> kPrefixes = {"torch", "np", "numpy", "jnp", "jax", "F", "math"};
+  static constexpr std::array<std::string_view, 9> kPrefixes = {"torch", "np",   "numpy",  "jnp",   "jax",
+                                                                "F",     "math", "linalg", "random"};
   const ast::Expr* root = &member;
-  while (root->kind == ExprKind::Member) root = root->args[0].get();
-  if (root->kind != ExprKind::Name || std::find(kPrefixes.begin(), kPrefixes.end(), root->text) == kPrefixes.end() ||
-      nameExists(root->text)) {
-    return false;
+  bool functional = false;  // nn.functional.relu
+  while (root->kind == ExprKind::Member) {
+    root = root->args[0].get();
+    functional |= root->kind == ExprKind::Member && root->text == "functional";
   }
+  if (root->kind != ExprKind::Name) return false;
+  const bool prefix = std::find(kPrefixes.begin(), kPrefixes.end(), root->text) != kPrefixes.end() ||
+                      (functional && root->text == "nn");
+  if (!prefix || nameExists(root->text)) return false;
   auto d = error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   std::string name = member.text;
   if (const Familiar* known = familiarName(name); known && !nameExists(name) && !known->replacement.empty()) {

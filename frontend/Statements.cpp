@@ -369,6 +369,14 @@ void Lowering::lowerAssert(const ast::Stmt& s) {
   Val condition = eval(*s.value);
   Val message = s.message ? eval(*s.message) : Val::ofString("");
   if (condition.poison() || message.poison()) return;
+  if (condition.is(Val::Kind::Tuple) && condition.elems.size() == 2 && !s.message) {
+    const Span whole = s.value->span;
+    std::string inner(sources.text(whole));
+    auto d = error(Code::E0203, whole, "`assert` takes a condition, not " + describe(condition));
+    if (inner.starts_with("(") && inner.ends_with(")"))
+      d.help("condition and message stand without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
+    return;
+  }
   if (!message.is(Val::Kind::String) && !message.is(Val::Kind::Format)) {
     fail(Code::E0203, s.message->span, "the message of `assert` is a string, not " + describe(message));
     return;

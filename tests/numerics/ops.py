@@ -19,7 +19,7 @@ import tempfile
 
 import numpy as np
 
-from tir_program import BITS, FLOATS, INTS, NUMPY, Program, long, rounded, sample
+from tir_program import BITS, FLOATS, INTS, NUMPY, Program, long, raw, rounded, sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Compiled code, in units in the last place; functions that are not listed are computed as exactly as the basic ops.
@@ -127,6 +127,7 @@ BINARY_ANY = dict(add=np.add, sub=np.subtract, mul=np.multiply, maximum=np.maxim
 DIVISIONS = dict(floor_div=np.floor_divide, mod=np.mod, fmod=np.fmod, trunc_div=None)
 BINARY = dict(div=np.divide, atan2=np.arctan2, hypot=np.hypot, copysign=np.copysign, logaddexp=np.logaddexp)
 COMPARE = dict(eq=np.equal, ne=np.not_equal, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal)
+MADE_BY_PASSES = {"block_totals"}
 LOGICAL = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 BITWISE = dict(bitwise_and=np.bitwise_and, bitwise_or=np.bitwise_or, bitwise_xor=np.bitwise_xor)
 OTHERS = {
@@ -153,6 +154,24 @@ def digamma(x):
     return total + math.log(x) - 0.5 / x - i * (1 / 12 - i * (1 / 120 - i * (1 / 252 - i * (1 / 240 - i / 132))))
 
 
+def claimed():
+    """(mnemonic, dtype) for all that the table says elementwise ops, reductions, scans and structural ops take."""
+    text = (ROOT / "ir/Ops.def").read_text()
+    macros = {name: set(re.findall(r"Trait::(\w+)", body))
+              for name, body in re.findall(r"^#define TENC_(\w+)\(.*?\) \\\n(.*)$", text, re.M)}
+    pairs = set()
+    for macro, mnemonic, row in re.findall(r'^TENC_(\w+)\(\w+, "(\w+)",(.*)$', text, re.M):
+        traits = set(re.findall(r"Trait::(\w+)", row)) | macros.get(macro, set())
+        if not traits & {"Elementwise", "Reduction", "Scans", "Structural"} or mnemonic in MADE_BY_PASSES: continue
+        dtypes = FLOATS + INTS
+        if "FloatOnly" in traits: dtypes = FLOATS
+        if "IntOnly" in traits: dtypes = INTS
+        if "BoolOnly" in traits: dtypes = []
+        pairs |= {(mnemonic, t) for t in dtypes}
+        if traits & {"BoolOk", "BoolOnly"} and mnemonic != "bitwise_invert": pairs.add((mnemonic, "bool"))
+    return pairs
+
+
 def elementwise_mnemonics():
     text = (ROOT / "ir/Ops.def").read_text()
     found = re.findall(r'^TENC_(?:UNARY_F|UNARY_R|BINARY_R|COMPARE|LOGICAL|BITS)\(\w+, "(\w+)"', text, re.M)
@@ -161,6 +180,16 @@ def elementwise_mnemonics():
 
 def wide(x, dtype):
     return np.asarray(x, long) if dtype in FLOATS else x
+
+
+def next_bf16(a, b):
+    """The bf16 numbers beside a toward b: the neighbours of its upper half of an f32, counted through zero."""
+    bits = lambda x: np.frombuffer(raw(x, "bf16"), np.uint16).astype(np.int64)
+    rank = np.where(bits(a) < 0x8000, bits(a), 0x8000 - bits(a))
+    rank = rank + np.sign(np.nan_to_num(b, posinf=1e39, neginf=-1e39) - np.nan_to_num(a, posinf=1e39, neginf=-1e39))
+    to = np.where(rank > 0, rank, 0x8000 - rank).astype(np.uint32)
+    step = (to << 16).view(np.float32).astype(np.float64)
+    return np.where(np.isnan(a) | np.isnan(b), np.nan, np.where(a == b, b, step))
 
 
 def elementwise(folder, dtype, rng):
@@ -180,6 +209,8 @@ def elementwise(folder, dtype, rng):
             for name, f in LOGICAL.items():
                 p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(a, b))
             p.check("not", p.op("not", [ca], {}, dtype, [n]), dtype, ~a)
+            for name, f in BITWISE.items():
+                p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(a, b))
             for name, f in dict(maximum=np.maximum, minimum=np.minimum).items():
                 p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(a, b))
         else:
@@ -247,8 +278,8 @@ def elementwise(folder, dtype, rng):
                 1,
             )
             p.check("fma", p.op("fma", [ca, cb, cc], {}, dtype, [n]), dtype, wa * wb + wc, 1, 1e-30)
-            if dtype != "bf16":
-                p.check("nextafter", p.op("nextafter", [ca, cb], {}, dtype, [n]), dtype, np.nextafter(a, b))
+            after = np.nextafter(a, b) if dtype != "bf16" else next_bf16(a, b)
+            p.check("nextafter", p.op("nextafter", [ca, cb], {}, dtype, [n]), dtype, after)
         elif dtype != "bool":
             for name, f in BITWISE.items():
                 p.check(name, p.op(name, [ca, cb], {}, dtype, [n]), dtype, f(a, b))
@@ -311,15 +342,14 @@ def casts(folder, dtype, rng):
             else:
                 expected = rounded(x, to)
             p.check(f"cast {dtype} {to}", p.op("cast", [cx], {"dtype": to}, to, [n]), to, expected)
-        same = {"f16": "i16", "f32": "u32", "f64": "i64", "i32": "f32", "u8": "i8"}.get(dtype)
+        same = {"f16": "i16", "bf16": "u16", "f32": "u32", "f64": "i64", "i8": "u8", "u8": "i8", "i16": "f16", "u16": "bf16",
+                "i32": "f32", "u32": "i32", "i64": "u64", "u64": "f64"}.get(dtype)
         if same:
-            y = np.nan_to_num(x) if dtype in FLOATS else np.abs(x)
-            p.check(
-                "bitcast",
-                p.op("bitcast", [p.constant(y, dtype)], {"dtype": same}, same, [n]),
-                same,
-                y.view(NUMPY[same]),
-            )
+            bits = np.frombuffer(raw(np.nan_to_num(x) if dtype in FLOATS else x, dtype), np.uint8)
+            expected = (bits.view(np.uint16).astype(np.uint32) << 16).view(np.float32) if same == "bf16" \
+                else bits.view(NUMPY[same])
+            y = np.nan_to_num(x) if dtype in FLOATS else x
+            p.check("bitcast", p.op("bitcast", [p.constant(y, dtype)], {"dtype": same}, same, [n]), same, expected)
     return p
 
 
@@ -331,6 +361,8 @@ def reductions(folder, dtype, rng):
         x[0, 0, 0] = np.nan
     small = sample(dtype, rng, shape, special=False, low=-2, high=2) if dtype != "bool" else x
     cx, csmall = p.constant(x, dtype), p.constant(small, dtype)
+    near_one = sample(dtype, rng, shape, special=False, low=0.9, high=1.1) if dtype in FLOATS else None
+    cnear = p.constant(near_one, dtype) if dtype in FLOATS else None
     wide_type = {"i": "i64", "u": "u64", "b": "i64"}[dtype[0]] if dtype not in FLOATS else dtype
     accumulate = long if dtype in FLOATS else NUMPY[wide_type]
     scale = {"f16": 2**-9, "bf16": 2**-6, "f32": 2**-21, "f64": 2**-50}.get(dtype, 0)
@@ -352,6 +384,11 @@ def reductions(folder, dtype, rng):
                         wide_type,
                         np.prod(np.asarray(small, accumulate), **args),
                     )
+                else:
+                    # Each product of the f32 or f64 that accumulates is rounded.
+                    product = np.prod(np.asarray(near_one, long), **args)
+                    error = shape[0] * shape[1] * shape[2] * float(np.max(np.abs(product))) * min(scale, 2**-21)
+                    p.check(f"prod {axes}", p.op("prod", [cnear], attrs, dtype, kept), dtype, product, 1, error)
                 if dtype == "bool":
                     p.check(f"any {axes}", p.op("any", [cx], attrs, dtype, kept), dtype, np.any(x, **args))
                     p.check(f"all {axes}", p.op("all", [cx], attrs, dtype, kept), dtype, np.all(x, **args))
@@ -545,7 +582,7 @@ def scans(folder, dtype, rng):
     p = Program(folder, f"scans_{dtype}")
     modes = dict(max=np.maximum, min=np.minimum) if dtype == "bool" else \
         dict(add=np.add, mul=np.multiply, max=np.maximum, min=np.minimum)
-    eps = 2.0 ** -BITS[dtype] if dtype in FLOATS else 0
+    eps = 2.0 ** -max(BITS[dtype], 24) if dtype in FLOATS else 0  # f16 and bf16 accumulate in f32
     for shape, axis in [((1,), 0), ((5,), 0), ((70,), 0), ((300,), 0), ((3, 200), 1), ((100, 3), 0), ((40, 9), 0),
                         ((2, 90, 3), 1), ((5, 2), 1), ((0, 4), 0), ((3, 0), 1)]:
         n = shape[axis]
@@ -628,6 +665,8 @@ def sorting(folder, dtype, rng):
             for k in sorted({min(5, shape[-1]), shape[-1] // 3}):
                 v, i = p.fresh(), p.fresh()
                 part = [*shape[:-1], k]
+                p.dtypes |= {v: dtype, i: "i64"}
+                p.used.add(("topk", dtype))
                 p.lines.append(f"  {v}, {i} = topk {c} {{k = {k}, largest = {attrs['descending']}}} : "
                                f"{p.type(dtype, part)}, {p.type('i64', part)}")
                 p.check(f"topk {shape} {k}", v, dtype, values[..., :k])
@@ -648,7 +687,7 @@ def main():
     if missing:
         sys.exit(f"no reference for {', '.join(sorted(missing))}")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tenc-ops-"))
-    failures, count = [], 0
+    failures, count, used = [], 0, set()
     engines = []
     if args.interp:
         engines.append(("interp", [args.interp, "{file}", "--run"], lambda label, ulps, dtype: ulps))
@@ -669,15 +708,16 @@ def main():
             (elementwise, FLOATS + INTS + ["bool"]),
             (casts, FLOATS + INTS + ["bool"]),
             (reductions, FLOATS + INTS + ["bool"]),
-            (structural, ["f32", "f64", "bf16", "i8", "i64", "u16", "bool"]),
+            (structural, FLOATS + INTS + ["bool"]),
             (products, FLOATS + ["i32", "u8", "i64"]),
-            (scans, ["f32", "f64", *INTS, "bool"]),
+            (scans, FLOATS + INTS + ["bool"]),
             (sorting, FLOATS + INTS + ["bool"]),
         ):
             for dtype in dtypes:
                 if args.only not in f"{maker.__name__}_{dtype}":
                     continue
                 program = maker(folder, dtype, np.random.default_rng(7))
+                used |= program.used
                 for engine, command, loosen in engines:
                     found = []
                     program.run(command, loosen, found)
@@ -688,6 +728,8 @@ def main():
             print(folder)
         else:
             shutil.rmtree(folder)
+    untested = {} if args.only else sorted(claimed() - used)
+    failures += [f"no program tries `{op}` on {dtype}, which the table says it takes" for op, dtype in untested]
     print("\n".join(failures))
     print(f"{count} results compared, {len(failures)} differ")
     sys.exit(1 if failures else 0)

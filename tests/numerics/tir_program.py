@@ -71,6 +71,8 @@ class Program:
 
     def __init__(self, folder, name):
         self.folder, self.name, self.lines, self.expected, self.n = folder, name, [], [], 0
+        self.dtypes = {}  # of the values
+        self.used = set()  # (mnemonic, dtype of what it works on)
 
     def fresh(self):
         self.n += 1
@@ -84,10 +86,13 @@ class Program:
         v, x = self.fresh(), np.asarray(x)
         body = "[]" if x.size == 0 else f'hex"{raw(x, dtype).hex()}"'
         self.lines.append(f"  {v} = constant {{value = {body}}} : {self.type(dtype, x.shape)}")
+        self.dtypes[v] = dtype
         return v
 
     def op(self, mnemonic, operands, attrs, dtype, shape):
         v = self.fresh()
+        self.dtypes[v] = dtype
+        self.used.add((mnemonic, self.dtypes[operands[1 if mnemonic == "where" else 0]]))
         attrs = " {" + ", ".join(f"{k} = {a}" for k, a in attrs.items()) + "}" if attrs else ""
         self.lines.append(f"  {v} = {mnemonic} {', '.join(operands)}{attrs} : {self.type(dtype, shape)}")
         return v
