@@ -335,9 +335,78 @@ Compose::V Compose::convolution(V x, V weight, const Windows& w, int64_t groups)
   return b.value(OpKind::Conv, {x, weight}, std::move(attrs));
 }
 
+namespace {
+
+/// Weights [C, O / g, window...] as [O, C / g, window...], backwards along the window.
+ir::Value* turnedRound(Compose& c, ir::Value* weight, size_t n, int64_t groups) {
+  ir::Dims ws = weight->type.shape, split = {groups, ws[0] / groups, ws[1]}, merged = {groups * ws[1], ws[0] / groups};
+  split.insert(split.end(), ws.begin() + 2, ws.end());
+  merged.insert(merged.end(), ws.begin() + 2, ws.end());
+  ir::Value* turned = c.reshape(c.swapAxes(c.reshape(weight, split), 1, 2), merged);
+  ir::Dims spatial;
+  for (size_t i = 0; i < n; ++i) spatial.push_back(static_cast<int64_t>(2 + i));
+  return c.flip(turned, spatial);
+}
+
+/// A transposed convolution with strides s, as one convolution for each phase of the places: place s * q + r of the
+/// whole output is a sum over x[q - j] * w[r + s * j], so no zeros are put between elements. `turned` is what
+/// turnedRound gives. Null where that does not apply.
+ir::Value* transposedInPhases(Compose& c, ir::Value* x, ir::Value* turned, const Compose::Windows& w,
+                              const ir::Dims& outputPadding, int64_t groups) {
+  constexpr int64_t kMostPhases = 16;
+  const size_t n = w.size.size();
+  const int64_t phases = Compose::sizeOf(w.stride);
+  if (phases < 2 || phases > kMostPhases || x->type.size() == 0) return nullptr;
+  ir::Dims length(n);  // places of the result
+  for (size_t i = 0; i < n; ++i) {
+    if (w.stride[i] > w.size[i] || (w.stride[i] > 1 && w.dilation[i] > 1)) return nullptr;
+    length[i] = (x->type.shape[2 + i] - 1) * w.stride[i] - w.lo[i] - w.hi[i] + w.dilation[i] * (w.size[i] - 1) + 1 +
+                outputPadding[i];
+  }
+  std::vector<ir::Value*> parts;
+  eachPlace(w.stride, [&](const ir::Dims& phase) {
+    ir::Dims starts(2, 0), sizes(turned->type.shape.begin(), turned->type.shape.begin() + 2), steps(2, 1);
+    Compose::Windows one{ir::Dims(n), ir::Dims(n, 1), ir::Dims(n), ir::Dims(n), w.dilation};
+    for (size_t i = 0; i < n; ++i) {
+      const int64_t s = w.stride[i], r = (phase[i] + w.lo[i]) % s, taps = (w.size[i] - r + s - 1) / s;
+      one.size[i] = taps;
+      // Backwards, the last of the phase's taps comes first.
+      starts.push_back(w.size[i] - 1 - (r + s * (taps - 1)));
+      sizes.push_back(taps);
+      steps.push_back(s);
+      const int64_t reach = w.dilation[i] * (taps - 1), count = (length[i] + s - 1) / s;
+      one.lo[i] = reach - (phase[i] + w.lo[i]) / s;
+      one.hi[i] = count + reach - one.lo[i] - x->type.shape[2 + i];
+    }
+    parts.push_back(c.convolution(x, c.slice(turned, starts, sizes, steps), one, groups));
+  });
+  // The phases of one dim after the other are put side by side, from the last one, which runs fastest.
+  ir::Dims starts(2, 0), sizes(parts[0]->type.shape.begin(), parts[0]->type.shape.begin() + 2);
+  for (size_t i = n; i-- > 0;) {
+    const auto s = static_cast<size_t>(w.stride[i]);
+    std::vector<ir::Value*> joined;
+    for (size_t at = 0; s > 1 && at < parts.size(); at += s) {
+      const std::vector<ir::Value*> group(parts.begin() + static_cast<std::ptrdiff_t>(at),
+                                          parts.begin() + static_cast<std::ptrdiff_t>(at + s));
+      ir::Dims shape = group[0]->type.shape;
+      shape[2 + i] *= w.stride[i];
+      joined.push_back(c.reshape(c.stack(group, static_cast<int64_t>(3 + i)), shape));
+    }
+    if (s > 1) parts = std::move(joined);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    starts.push_back(0);
+    sizes.push_back(length[i]);
+  }
+  return c.slice(parts[0], starts, sizes, ir::Dims(sizes.size(), 1));
+}
+
+}  // namespace
+
 Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const Dims& outputPadding, int64_t groups) {
   // The adjoint: strides become zeros between the elements, and the weight is turned round.
   size_t n = w.size.size();
+  if (V v = transposedInPhases(*this, x, turnedRound(*this, weight, n, groups), w, outputPadding, groups)) return v;
   V zero = literal(x, 0);
   for (size_t i = 0; i < n; ++i) {
     auto axis = static_cast<int64_t>(2 + i);
@@ -355,14 +424,7 @@ Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const 
     inner.lo[i] = reach - w.lo[i];
     inner.hi[i] = reach - w.hi[i] + outputPadding[i];
   }
-  // [C, O / g, ...] to [O, C / g, ...]
-  Dims ws = weight->type.shape, split = {groups, ws[0] / groups, ws[1]}, merged = {groups * ws[1], ws[0] / groups};
-  split.insert(split.end(), ws.begin() + 2, ws.end());
-  merged.insert(merged.end(), ws.begin() + 2, ws.end());
-  V turned = reshape(swapAxes(reshape(weight, split), 1, 2), merged);
-  Dims spatial;
-  for (size_t i = 0; i < n; ++i) spatial.push_back(static_cast<int64_t>(2 + i));
-  return convolution(x, flip(turned, spatial), inner, groups);
+  return convolution(x, turnedRound(*this, weight, n, groups), inner, groups);
 }
 
 // ---- creation on the device of another value

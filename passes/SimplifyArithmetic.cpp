@@ -1,4 +1,5 @@
 #include <cmath>
+#include <utility>
 
 #include "passes/SimplifyRules.h"
 
@@ -69,9 +70,39 @@ Value* simplifyPow(Op& op, Builder& b) {
   return nullptr;
 }
 
+/// A product with one column, or of one row with a transposed matrix, is a sum along rows as they lie in memory:
+/// vectors run along it, and there is no second use of anything that tiles would serve.
+Value* simplifyMatmul(Op& op, Builder& b) {
+  Value *x = op.operand(0), *y = op.operand(1);
+  const DType t = x->type.dtype;
+  const int64_t last = x->type.rank() - 1;
+  if (last < 1 || (t != DType::F32 && t != DType::F64) || x->type.shape.back() == 0) return nullptr;
+  Value* matrix = nullptr;
+  Value* vector = nullptr;  // [..., 1, k]
+  if (y->type.shape.back() == 1) {
+    Dims row = y->type.shape;
+    std::swap(row[static_cast<size_t>(last)], row[static_cast<size_t>(last) - 1]);
+    matrix = x;
+    vector = b.value(OpKind::Reshape, {y}, {{"shape", row}});
+  } else if (Value* turned = through(y, OpKind::Permute); turned && x->type.shape[static_cast<size_t>(last) - 1] == 1) {
+    const Dims& perm = y->op->intsAttr("perm");
+    for (int64_t d = 0; d + 1 < last; ++d) {
+      if (perm[static_cast<size_t>(d)] != d) return nullptr;
+    }
+    if (perm.back() != last - 1) return nullptr;
+    matrix = turned;
+    vector = x;
+  }
+  if (!matrix) return nullptr;
+  Value* products = b.value(OpKind::Mul, {matrix, b.broadcastTo(vector, matrix->type.shape)});
+  Value* sum = b.value(OpKind::Sum, {products}, {{"axes", Dims{last}}, {"keep", true}});
+  return b.value(OpKind::Reshape, {sum}, {{"shape", op.result()->type.shape}});
+}
+
 }  // namespace
 
 Value* simplifyArithmetic(Op& op, Builder& b) {
+  if (op.kind == OpKind::Matmul) return simplifyMatmul(op, b);
   if (!op.has(Trait::Elementwise)) {
     // A reduction over no axes of one element each is the element itself.
     const bool keepsValue = op.kind == OpKind::ReduceMax || op.kind == OpKind::ReduceMin || op.kind == OpKind::Sum ||
@@ -116,8 +147,8 @@ Value* simplifyArithmetic(Op& op, Builder& b) {
       return isBool(x, true) ? x : isBool(y, true) ? y : nullptr;
     case OpKind::BitAnd:
     case OpKind::BitOr: return x == y ? x : nullptr;
-    case OpKind::Pow: return simplifyPow(op, b);
     case OpKind::Where: return simplifyWhere(op);
+    case OpKind::Pow: return simplifyPow(op, b);
     case OpKind::Cast: return simplifyCast(op);
     case OpKind::Bitcast: return x->type.dtype == op.result()->type.dtype ? x : nullptr;
     // x == true is x; other comparisons of a value with itself depend on NaN.

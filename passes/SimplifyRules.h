@@ -15,7 +15,8 @@ std::optional<ir::Scalar> evaluate(const ir::Op& op, const std::vector<ir::Scala
 
 /// An elementwise op whose operands are literals or broadcasts of literals.
 ir::Value* foldConstants(ir::Op& op, ir::Builder& b);
-/// Identities that keep every bit: x * 1, x + 0 of integers, x - 0, -(-x), conversions to the same dtype, ...
+/// Identities that keep every bit: x * 1, x + 0 of integers, x - 0, -(-x), conversions to the same dtype, ... And what
+/// is computed better in other ops: x ** 2, products of a matrix and a vector.
 ir::Value* simplifyArithmetic(ir::Op& op, ir::Builder& b);
 /// Structural ops that move nothing, and chains of them.
 ir::Value* simplifyStructural(ir::Op& op, ir::Builder& b);

@@ -86,10 +86,43 @@ def case(folder):
     return None
 
 
+def transposed(folder):
+    """conv_transpose: every element of x adds the window, times itself, to the result."""
+    n, groups = pick.choice([1, 2, 2, 3]), pick.choice([1, 1, 2])
+    depth, outs = groups * pick.choice([1, 2, 5]), pick.choice([1, 3, 8])
+    pad, extra = [], []
+    size, window, stride, dilation = ([pick.choice(c) for _ in range(n)] for c in ([1, 3, 5, 8], [1, 2, 3, 4, 5], [1, 2, 2, 3, 4], [1, 1, 1, 2]))
+    for i in range(n):
+        reach = dilation[i] * (window[i] - 1)
+        pad.append(pick.choice([p for p in (0, 1, 2) if (size[i] - 1) * stride[i] + reach + 1 > 2 * p]))
+        extra.append(pick.choice([0, stride[i] - 1]))
+    x, w = values.standard_normal((2, depth, *size)), values.standard_normal((depth, outs, *window))
+    whole = [(size[i] - 1) * stride[i] + dilation[i] * (window[i] - 1) + 1 + extra[i] for i in range(n)]
+    want = np.zeros((2, groups * outs, *whole))
+    for tap in np.ndindex(*window):
+        at = tuple(slice(t * d, t * d + (m - 1) * s + 1, s) for t, d, m, s in zip(tap, dilation, size, stride))
+        for g in range(groups):
+            part = slice(g * depth // groups, (g + 1) * depth // groups)
+            want[(slice(None), slice(g * outs, (g + 1) * outs)) + at] += np.einsum("nc...,co->no...", x[:, part], w[(part, slice(None)) + tap])
+    want = want[(slice(None), slice(None)) + tuple(slice(p, whole[i] - p) for i, p in enumerate(pad))]
+    np.save(folder / "x.npy", x)
+    np.save(folder / "w.npy", w)
+    script = ('let x = load("x.npy")\nlet w = load("w.npy")\n'
+              f'save("y.npy", conv_transpose{n}d(x, w, stride: {stride}, padding: {pad}, output_padding: {extra}, dilation: {dilation}, groups: {groups}))\n')
+    (folder / "s.tl").write_text(script)
+    for way in ([], ["--no-fuse"], ["--engine=interp"]):
+        run = subprocess.run([A.tenc, "s.tl", *way], cwd=folder, capture_output=True, text=True)
+        if run.returncode: return f"{script}{way}: {run.stderr}"
+        got = np.load(folder / "y.npy")
+        if got.shape != want.shape: return f"{script}{way}: shape {got.shape}, not {want.shape}"
+        if not np.allclose(got, want, rtol=1e-12, atol=1e-12): return f"{script}{way}: off by {abs(got - want).max()}"
+    return None
+
+
 failures = 0
 with tempfile.TemporaryDirectory() as t:
     for _ in range(A.count):
-        why = case(pathlib.Path(t))
-        if why: failures += 1; print(why)
-print(f"{A.count - failures} passed, {failures} failed")
+        for why in (case(pathlib.Path(t)), transposed(pathlib.Path(t))):
+            if why: failures += 1; print(why)
+print(f"{2 * A.count - failures} passed, {failures} failed")
 sys.exit(failures > 0)
