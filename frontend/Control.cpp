@@ -40,7 +40,7 @@ Lowering::Flow Lowering::lowerFrom(const Statements& list, size_t from, const Ta
     if (tooDeep(s.span)) return flow;
     const bool last = i + 1 == list.size();
     const bool wanted = last && (tail ? tail->wanted : boundary_->wantsValue);
-    const Tail here{&list, i + 1, tail, frame().scopes.size(), wanted};
+    const Tail here{&list, i + 1, tail, frame().scopes.size(), wanted, nullptr, expected};
     flow = lowerStatement(s, last, here, last ? expected : nullptr);
     if (flow.done || flow.exit != Exit::Falls) return flow;
     if (flow.mixed) return resume(flow, here, expected);
@@ -63,7 +63,7 @@ Lowering::Flow Lowering::continueWith(const Tail* tail, Flow flow, const Ty* exp
       after.depth = frame().scopes.size();
       flow = atBoundary((*t->then)(flow.value, after), after, expected);
     } else if (t->from < t->list->size()) {
-      flow = lowerFrom(*t->list, t->from, t->next, expected);
+      flow = lowerFrom(*t->list, t->from, t->next, t->expected ? t->expected : expected);
     }
     pop();
     frame().scopes.splice(frame().scopes.end(), hidden);

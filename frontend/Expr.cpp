@@ -299,14 +299,29 @@ Val Lowering::elementOf(const Val& list, const ast::Expr& e) {
   return i ? list.elems[*i] : Val::none();
 }
 
+namespace {
+/// What all numbers, bools or texts in a nest of arrays are; nothing where they differ.
+std::optional<Val::Kind> kindOfAll(const Val& v) {
+  if (!v.is(Kind::Array)) return v.kind;
+  std::optional<Val::Kind> all;
+  for (const Val& e : v.elems) {
+    const auto kind = kindOfAll(e);
+    if (!kind || (all && *all != *kind)) return std::nullopt;
+    all = kind;
+  }
+  return all;
+}
+}  // namespace
+
 Val Lowering::knownElement(const Val& base, const ast::Expr& e) {
   if (e.subscripts.size() != 1 || e.subscripts[0].kind != ast::Subscript::Kind::Index) return Val::unit();
   Val list = literalInts(base);
   const bool literal = base.is(Kind::Array);
-  const Kind kind = list.elems.empty() ? Kind::Poison : list.elems[0].kind;
-  if (kind != Kind::Int && kind != Kind::Float && kind != Kind::Bool && kind != Kind::String) return Val::unit();
-  if (!std::all_of(list.elems.begin(), list.elems.end(), [&](const Val& v) { return v.kind == kind; }))
+  if (list.is(Kind::Tuple)) list.kind = Kind::Array;
+  if (const auto kind = kindOfAll(list);
+      kind != Kind::Int && kind != Kind::Float && kind != Kind::Bool && kind != Kind::String) {
     return Val::unit();
+  }
   const ast::Expr& index = *e.subscripts[0].index;
   const Val at = eval(index);
   if (at.poison()) return at;

@@ -495,6 +495,7 @@ class Lowering {
     bool wanted;   ///< whether the value of the statement before is that of the boundary
     /// What takes the value of the statements before, in front of those in `next`; its names are visible there.
     const std::function<Flow(const Val& value, const Tail& after)>* then = nullptr;
+    const Ty* expected = nullptr;  ///< type that the value of these statements should have
   };
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
   Flow lowerFrom(const Statements& list, size_t from, const Tail* tail, const Ty* expected);

@@ -103,7 +103,14 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     }
     return true;
   }
-  return (a.kind == b2.kind && keyOf(a) == keyOf(b2)) || differ();  // the key of i64 is that of a number of that dtype
+  // The key of i64 is that of a number of that dtype.
+  if (a.kind == b2.kind && keyOf(a) == keyOf(b2)) return true;
+  if (a.kind != b2.kind || describe(a) != describe(b2)) return differ();
+  error(Code::E0209, span,
+        "only numbers, tensors and trees of them can differ between branches at run time, and " + std::string(name) +
+            " is " + describe(a))
+      .help("branch on what is known while compiling, a `const`, `param` or dim, or print within the branches");
+  return false;
 }
 
 std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names,

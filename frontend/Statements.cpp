@@ -11,6 +11,12 @@ using ExprKind = ast::Expr::Kind;
 
 /// A literal as the number type that is expected of it.
 Val adopted(Val v, const Ty* expected) {
+  const bool tuple = expected && expected->kind == Ty::Kind::Tuple && v.is(Val::Kind::Tuple);
+  const bool list = expected && expected->kind == Ty::Kind::List && v.is(Val::Kind::Array);
+  for (size_t i = 0; (tuple || list) && i < v.elems.size(); ++i) {
+    const size_t which = list ? 0 : i;
+    if (which < expected->elems.size()) v.elems[i] = adopted(std::move(v.elems[i]), &expected->elems[which]);
+  }
   if (!v.isNumber() || !v.adopts || !expected || !expected->isTensor() || !expected->dtype) return v;
   const ir::DType t = *expected->dtype;
   if (ir::isFloat(t)) v = Val::ofFloat(v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span);
