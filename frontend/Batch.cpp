@@ -1,6 +1,7 @@
 #include "frontend/Batch.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 #include "frontend/Compose.h"
@@ -16,15 +17,15 @@ using ir::Value;
 
 namespace {
 
-/// Whether a region, or what it calls, draws random numbers.
-bool draws(const ir::Region& region) {
-  return std::any_of(region.ops.begin(), region.ops.end(), [](const auto& op) {
+/// Whether a region, or what it calls, draws random numbers. `seen`: functions that were looked at, which do not.
+bool draws(const ir::Region& region, std::unordered_set<const ir::Func*>& seen) {
+  return std::any_of(region.ops.begin(), region.ops.end(), [&](const auto& op) {
     if (op->has(Trait::Random)) return true;
     if (op->kind == OpKind::Call) {
       const ir::Func* callee = op->func()->module->find(op->stringAttr("callee"));
-      if (callee && draws(*callee->body)) return true;
+      if (callee && seen.insert(callee).second && draws(*callee->body, seen)) return true;
     }
-    return std::any_of(op->regions.begin(), op->regions.end(), [](const auto& r) { return draws(*r); });
+    return std::any_of(op->regions.begin(), op->regions.end(), [&](const auto& r) { return draws(*r, seen); });
   });
 }
 
@@ -105,6 +106,8 @@ bool Batcher::body(const ir::Region& region) {
   for (const auto& op : region.ops) {
     if (op->has(Trait::Terminator)) continue;
     b_->setLoc(op->loc);
+    constexpr size_t kMostOps = 500'000;
+    if (++shared_->visited > kMostOps) return refuse(*op, "more than 500,000 operations");
     if (!visit(*op)) return false;
   }
   return !failed_;
@@ -154,7 +157,8 @@ bool Batcher::call(const Op& op) {
   ir::Module& module = *op.func()->module;
   const ir::Func* callee = module.find(op.stringAttr("callee"));
   if (!callee || !callee->body->terminator()) return refuse(op, "a function that has errors");
-  const bool random = draws(*callee->body);
+  std::unordered_set<const ir::Func*> seen;
+  const bool random = draws(*callee->body, seen);
   if (!anyBatched(op) && !random && mask_ == nullptr) {
     copy(op);
     return true;
@@ -164,7 +168,7 @@ bool Batcher::call(const Op& op) {
   std::vector<bool> flags;
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
   ir::Func* variant = nullptr;
-  for (const auto& [known, f] : variants_[callee]) {
+  for (const auto& [known, f] : shared_->variants[callee]) {
     if (known == flags) variant = f;
   }
   if (variant == nullptr) {
@@ -176,6 +180,7 @@ bool Batcher::call(const Op& op) {
     variant->signature = callee->signature;
     ir::Builder at(variant->body.get());
     Batcher inner(at, n_, fail_);
+    inner.shared_ = shared_;
     for (size_t i = 0; i < flags.size(); ++i) {
       const Value* lane = callee->body->args[i].get();
       ir::Type t = lane->type;
@@ -196,13 +201,13 @@ bool Batcher::call(const Op& op) {
     }
     at.setLoc(callee->body->terminator()->loc);
     at.makeTyped(OpKind::Return, results, {});
-    variants_[callee].emplace_back(flags, variant);
-    variantResults_[variant] = batchedResults;
+    shared_->variants[callee].emplace_back(flags, variant);
+    shared_->variantResults[variant] = batchedResults;
   }
   std::vector<ir::Type> types;
   for (const ir::Type& t : variant->resultTypes) types.push_back(withoutPlace(t));
   Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", variant->name}});
-  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), variantResults_[variant][i]);
+  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), shared_->variantResults[variant][i]);
   return true;
 }
 

@@ -5,6 +5,7 @@
 // the other.
 #pragma once
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,8 @@ class Batcher {
  public:
   /// Ops are made with `at`; `fail` is told what cannot be batched, once.
   using Fail = std::function<void(const ir::Op& op, std::string why)>;
-  Batcher(ir::Builder& at, int64_t n, Fail fail) : b_(&at), n_(n), fail_(std::move(fail)) {}
+  Batcher(ir::Builder& at, int64_t n, Fail fail)
+      : b_(&at), n_(n), fail_(std::move(fail)), shared_(std::make_shared<Shared>()) {}
 
   struct Entry {
     ir::Value* value = nullptr;
@@ -96,8 +98,13 @@ class Batcher {
   std::unordered_map<const ir::Value*, Entry> env_;
   ir::Value* anchor_ = nullptr;  ///< the first batched value: what loops carry lives where it does
   ir::Value* mask_ = nullptr;    ///< bool [n]: the instances that are here; null for all
-  std::unordered_map<const ir::Func*, std::vector<std::pair<std::vector<bool>, ir::Func*>>> variants_;
-  std::unordered_map<const ir::Func*, std::vector<bool>> variantResults_;
+  /// What a batcher shares with those of the functions that are called below.
+  struct Shared {
+    std::unordered_map<const ir::Func*, std::vector<std::pair<std::vector<bool>, ir::Func*>>> variants;
+    std::unordered_map<const ir::Func*, std::vector<bool>> variantResults;
+    size_t visited = 0;  ///< ops, those of bodies under a mask once a call
+  };
+  std::shared_ptr<Shared> shared_;
 };
 
 }  // namespace tenc::frontend

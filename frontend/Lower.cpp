@@ -1,6 +1,9 @@
 // The entry of lowering: units and their declarations, imports, the script's body, tests, benches, uncalled functions.
 #include <algorithm>
 #include <fstream>
+#include <functional>
+#include <map>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -15,6 +18,29 @@ using StmtKind = ast::Stmt::Kind;
 using ir::OpKind;
 
 bool isDeclaration(const ast::Stmt& s) { return s.kind <= StmtKind::Bench; }
+
+/// Drops the functions that the script, its tests and benches do not come to: those of one instance, of which `vmap`
+/// has made functions of all.
+void dropUncalled(ir::Module& module, const Lowered& out) {
+  std::map<std::string, const ir::Func*, std::less<>> byName;
+  for (const auto& f : module.funcs) byName.emplace(f->name, f.get());
+  std::set<const ir::Func*> kept;
+  std::function<void(const ir::Region&)> walk;
+  const auto keep = [&](const std::string& name) {
+    auto it = byName.find(name);
+    if (it != byName.end() && kept.insert(it->second).second) walk(*it->second->body);
+  };
+  walk = [&](const ir::Region& region) {
+    for (const auto& op : region.ops) {
+      if (op->kind == OpKind::Call) keep(op->stringAttr("callee"));
+      for (const auto& inner : op->regions) walk(*inner);
+    }
+  };
+  keep("main");
+  for (const auto& test : out.tests) keep(test.func);
+  for (const auto& bench : out.benches) keep(bench.func);
+  std::erase_if(module.funcs, [&](const auto& f) { return !kept.contains(f.get()); });
+}
 }  // namespace
 
 Lowering::Lowering(SourceManager& sourceManager, Diagnostics& diagnostics, const Options& opts, Lowered& lowered)
@@ -232,7 +258,11 @@ void Lowering::run(const ast::File& file) {
     if (statement->kind == StmtKind::Bench && options.benches) lowerCase(*statement, true, number++);
   }
   checkUnseen(unit);
-  if (options.checkUncalled) checkUncalled(unit);
+  if (options.checkUncalled) {
+    checkUncalled(unit);
+  } else if (diags.ok()) {
+    dropUncalled(module, out);
+  }
 }
 
 void Lowering::checkUnseen(const Unit& unit) {
