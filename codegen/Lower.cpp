@@ -98,7 +98,8 @@ class Lowering {
                   abi::dtype::F32 == uint8_t(DType::F32) && abi::dtype::F64 == uint8_t(DType::F64));
     t.dtype = static_cast<uint8_t>(v->type.dtype);
     t.shape = v->type.shape;
-    t.device = v->type.place.isFree() ? std::string(ir::DeviceTable::kHost) : std::string(m_.actual(v->type.place.device));
+    t.device =
+        v->type.place.isFree() ? std::string(ir::DeviceTable::kHost) : std::string(m_.actual(v->type.place.device));
     return t;
   }
 

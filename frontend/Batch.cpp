@@ -84,11 +84,19 @@ bool Batcher::anyBatched(const Op& op) const {
   return std::any_of(used.begin(), used.end(), isBatched);
 }
 
-void Batcher::copy(const Op& op) {
+ir::ValueMap Batcher::sharedBy(const Op& op) const {
+  std::vector<const Value*> used(op.operands().begin(), op.operands().end());
+  for (const auto& r : op.regions) collectOuter(*r, used);
   ir::ValueMap map;
-  for (const auto& [lane, e] : env_) {
-    if (!e.batched) map[lane] = e.value;
+  for (const Value* lane : used) {
+    auto it = env_.find(lane);
+    if (it != env_.end() && !it->second.batched) map[lane] = it->second.value;
   }
+  return map;
+}
+
+void Batcher::copy(const Op& op) {
+  ir::ValueMap map = sharedBy(op);
   Op* made = ir::clone(op, *b_, map);
   for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), false);
 }

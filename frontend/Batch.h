@@ -40,6 +40,8 @@ class Batcher {
   void define(const ir::Op& op, size_t result, ir::Value* v, bool batched);
   void copy(const ir::Op& op);
   bool anyBatched(const ir::Op& op) const;
+  /// What stands for the lanes that the op and its regions read and that no instance differs in.
+  ir::ValueMap sharedBy(const ir::Op& op) const;
 
   // ---- one op (BatchRules.cpp)
   bool single(const ir::Op& op);

@@ -59,13 +59,10 @@ std::vector<Safe> safeOperands(const Op& op) {
 /// stretched. The result lives where the bounds [n] do.
 Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, Value* lo, Value* hi,
                        const Dims& shape) {
-  Op* on =
-      b.makeTyped(OpKind::On, {lo->type.rank() > 0 ? lo : hi}, {{DType::F64, shape, {}}}, {{"device", std::string()}});
-  ir::Builder inner(b.addRegion(on));
-  inner.setLoc(b.loc());
-  inner.make(OpKind::Yield,
-             {inner.value(OpKind::RandomUniform, {seed, count}, {{"shape", shape}, {"dtype", DType::F64}})});
   Compose c(b);
+  Value* drawn = c.madeOn({lo->type.rank() > 0 ? lo : hi}, [&](ir::Builder& at) {
+    return at.value(OpKind::RandomUniform, {seed, count}, {{"shape", shape}, {"dtype", DType::F64}});
+  });
   Dims column(shape.size(), 1);
   column[0] = shape[0];
   const DType t = op.result()->type.dtype;
@@ -75,7 +72,7 @@ Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, 
   };
   Value* least = spread(lo);
   Value* width = c.sub(spread(hi), least);
-  Value* step = c.cast(c.mul(on->result(), c.cast(width, DType::F64)), DType::I64);
+  Value* step = c.cast(c.mul(drawn, c.cast(width, DType::F64)), DType::I64);
   // A product may round up to the width.
   step = c.binary(OpKind::Min, step, c.sub(width, c.broadcastTo(b.scalarInt(DType::I64, 1), shape)));
   return c.cast(c.add(least, step), t);
@@ -423,10 +420,7 @@ bool Batcher::oneByOne(const Op& op) {
   for (size_t r = 0; r < op.results.size(); ++r) carried.push_back(region->addArg(operands[3 + r]->type));
   inside(region, [&] {
     auto trip = [&] {
-      ir::ValueMap map;
-      for (const auto& [lane, e] : env_) {
-        if (!e.batched) map[lane] = e.value;
-      }
+      ir::ValueMap map = sharedBy(op);
       for (Value* lane : own) {
         map[lane] = b_->value(OpKind::Gather, {entry(lane).value, i}, {{"axes", Dims{0}}, {"at", int64_t{0}}});
       }

@@ -252,7 +252,10 @@ Val adaptive(BuiltinCall& k) {
   for (size_t i = 0; i < out->size(); ++i) {
     auto axis = static_cast<int64_t>(first + i);
     int64_t n = x->type.shape[axis], m = (*out)[i];
-    if (m > kMostParts) return k.fail(Code::E0208, "`adaptive_avg_pool` to " + std::to_string(m) + " places");
+    if (m > kMostParts) {
+      return k.fail(Code::E0208, "`adaptive_avg_pool` gives at most " + std::to_string(kMostParts) +
+                                     " places along an axis, not " + std::to_string(m));
+    }
     if (m < 1 || n < 1) return k.fail(Code::E0204, "`adaptive_avg_pool` needs positive lengths");
     std::vector<ir::Value*> parts;
     for (int64_t j = 0; j < m; ++j) {
@@ -290,10 +293,16 @@ Val unfold(BuiltinCall& k) {
 #define TENC_CONV "(x, w, b?; stride: 1, padding: 0, dilation: 1, groups: 1)"
 #define TENC_CONV_T "(x, w, b?; stride: 1, padding: 0, output_padding: 0, dilation: 1, groups: 1)"
 constexpr BuiltinRow kRows[] = {
-    {"conv1d", "conv1d" TENC_CONV, "Convolution of (n, c, l) with weights (out, c / groups, window). Padding adds nothing, whatever the weight.", convolution<1>},
-    {"conv2d", "conv2d" TENC_CONV, "Convolution of (n, c, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the weight.",
+    {"conv1d", "conv1d" TENC_CONV,
+     "Convolution of (n, c, l) with weights (out, c / groups, window). Padding adds nothing, whatever the weight.",
+     convolution<1>},
+    {"conv2d", "conv2d" TENC_CONV,
+     "Convolution of (n, c, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the "
+     "weight.",
      convolution<2>},
-    {"conv3d", "conv3d" TENC_CONV, "Convolution of (n, c, d, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the weight.",
+    {"conv3d", "conv3d" TENC_CONV,
+     "Convolution of (n, c, d, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the "
+     "weight.",
      convolution<3>},
     {"conv_transpose1d", "conv_transpose1d" TENC_CONV_T, "The adjoint of conv1d, weights (in, out / groups, window).",
      convolutionTranspose<1>},

@@ -197,29 +197,39 @@ Val lerp(BuiltinCall& k) {
   });
 }
 
-/// where(c, a, b) on trees: every leaf, `state` ones and integers too; a rank-0 operand goes to every leaf.
-Val selectLeaves(BuiltinCall& k, ir::Value* c, const Val& a, const Val& b) {
-  if (a.isTree() || b.isTree()) {
-    if (a.isTree() && b.isTree() && !k.l.sameStructure(a, b)) {
+/// where(c, a, b) on trees: every leaf, `state` ones and integers too; a rank-0 operand goes to every leaf. A condition
+/// that is a tree, as comparisons of trees make it, is no condition where its leaf is no bool: there `a` stays.
+Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
+  const Val* tree = nullptr;
+  for (const Val* v : {&c, &b, &a}) {
+    if (!v->isTree()) continue;
+    if (tree && !k.l.sameStructure(*tree, *v)) {
       return k.fail(Code::E0203,
-                    "`where` takes two trees of one structure, not " + describe(a) + " and " + describe(b));
+                    "`where` takes two trees of one structure, not " + describe(*v) + " and " + describe(*tree));
     }
-    Val r = a.isTree() ? a : b;
+    tree = v;
+  }
+  if (tree) {
+    Val r = *tree;
+    auto part = [](const Val& v, size_t i) { return v.isTree() ? v.elems[i] : v; };
     for (size_t i = 0; i < r.elems.size(); ++i) {
-      r.elems[i] = selectLeaves(k, c, a.isTree() ? a.elems[i] : a, b.isTree() ? b.elems[i] : b);
+      r.elems[i] = selectLeaves(k, part(c, i), part(a, i), part(b, i));
       if (r.elems[i].poison()) return Val::none();
     }
     return r;
   }
-  return k.l.elementwise(OpKind::Where, {Val::ofTensor(c, k["c"].span), a, b}, k.span, "where");
+  ir::Value* condition = k.l.tensorOf(c);
+  if (!condition) return Val::none();
+  if (condition->type.dtype != DType::Bool) {
+    if (k["c"].isTree()) return a;
+    return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(condition->type));
+  }
+  return k.l.elementwise(OpKind::Where, {Val::ofTensor(condition, k["c"].span), a, b}, k.span, "where");
 }
 
 Val where(BuiltinCall& k) {
-  ir::Value* c = k.tensor("c");
-  if (!c || k["a"].poison() || k["b"].poison()) return Val::none();
-  if (c->type.dtype != DType::Bool) {
-    return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(c->type));
-  }
+  const Val& c = k["c"];
+  if (c.poison() || k["a"].poison() || k["b"].poison()) return Val::none();
   const std::vector<Val> choices = declared(k, {"a", "b"}, true);
   return selectLeaves(k, c, choices[0], choices[1]);
 }

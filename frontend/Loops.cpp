@@ -68,6 +68,12 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
     ir::Dims row(rows->type.shape.begin() + 1, rows->type.shape.end());
     return rangeLoop(s, range, [this, rows, row, &s](ir::Value* i) {
       at(s.pattern.span);
+      // Without rows the body is compiled all the same, for its errors, and never runs.
+      if (rows->type.shape[0] == 0) {
+        const DType t = rows->type.dtype;
+        ir::Value* zero = ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0);
+        return Val::ofTensor(b().broadcastTo(zero, row), s.pattern.span);
+      }
       ir::Value* part = b().value(OpKind::DynamicSlice, {rows, i}, {{"axes", ir::Dims{0}}, {"sizes", ir::Dims{1}}});
       return Val::ofTensor(b().value(OpKind::Reshape, {part}, {{"shape", row}}), s.pattern.span);
     });

@@ -103,7 +103,7 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     }
     return true;
   }
-  return keyOf(a) == keyOf(b2) || differ();
+  return (a.kind == b2.kind && keyOf(a) == keyOf(b2)) || differ();  // the key of i64 is that of a number of that dtype
 }
 
 std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names,

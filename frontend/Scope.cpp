@@ -394,9 +394,18 @@ Val Lowering::paramOf(const ast::Stmt& decl) {
     auto parsed = text             ? parseParam(*text, type, decl.name.span)
                   : type == "bool" ? std::optional(Val::ofBool(true, decl.name.span))
                                    : std::nullopt;
-    v = parsed ? *parsed
-        : text ? fail(Code::E0504, decl.name.span, "`" + *text + "` is no " + type + " for the param `" + name + "`")
-               : fail(Code::E0504, decl.name.span, "`--" + name + "` needs a value: it is " + type);
+    v = parsed ? *parsed : Val::none();
+    if (!parsed) {
+      const std::string message = text ? "`" + *text + "` is no " + type + " for the param `" + name + "`"
+                                       : "`--" + name + "` needs a value: it is " + type;
+      const std::string option = "`--" + name;
+      error(Code::E0504, decl.name.span, message)
+          .note("it is given as " + (type == "bool"
+                                         ? option + " true`, or " + option + "` alone, or " + option + " false`"
+                                     : type == "i64" ? option + " 3` or " + option + "=-3`: an integer of 64 bits"
+                                     : type == "str" ? option + " text`"
+                                                     : option + " 0.3` or " + option + "=-1e-3`"));
+    }
   } else if (decl.value) {
     const size_t known = diags.errors();
     v = eval(*decl.value);

@@ -27,8 +27,12 @@ bool Subscripts::read() {
     for (const ast::Subscript& s : e_.subscripts) {  // `x[:, None]` has had its error, and no third index
       if (s.kind == ast::Subscript::Kind::Index && s.index && l_.eval(*s.index).poison()) return false;
     }
+    if (base_.rank() == 0) {
+      return refuse(Code::E0205, e_.span, "this is one number, " + ir::toString(base_) + ": it has no dims to index");
+    }
     return refuse(Code::E0205, e_.span,
-                  number(used) + " indices for a tensor of " + number(base_.rank()) + " dims, " + ir::toString(base_));
+                  number(used) + " indices for a tensor of " + number(base_.rank()) +
+                      (base_.rank() == 1 ? " dim, " : " dims, ") + ir::toString(base_));
   }
   bool ok = true;
   for (const ast::Subscript& s : e_.subscripts) {

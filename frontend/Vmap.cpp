@@ -70,7 +70,7 @@ Val Lowering::callVmap(const FnValue& f, CallArgs& args) {
     const CallArg& a = args.args[i];
     if (a.value.poison()) return Val::none();
     if (!a.name.empty()) return fail(Code::E0204, a.span, "a function made by `vmap` takes its arguments by position");
-    Val v = settle(a.value);
+    Val v = a.value.isNumber() ? a.value : settle(a.value);  // a literal goes on adopting
     if (v.poison()) return v;
     const AxisOf axis = axisOf(*this, inAxes, i, args.args.size(), "in_axes");
     if (!axis.ok) return Val::none();

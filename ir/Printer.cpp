@@ -67,7 +67,8 @@ class Printer {
   std::string take() { return std::move(out_); }
 
   void module() {
-    if (module_->defaultDevice != DeviceTable::kHost) out_ += "default_device " + deviceName(module_->defaultDevice) + "\n";
+    if (module_->defaultDevice != DeviceTable::kHost)
+      out_ += "default_device " + deviceName(module_->defaultDevice) + "\n";
     for (const DeviceDecl& d : module_->devices) {
       out_ += "device " + deviceName(d.name) + " =";
       for (size_t i = 0; i < d.choices.size(); ++i) out_ += (i ? " or " : " ") + deviceName(d.choices[i]);

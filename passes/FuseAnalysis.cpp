@@ -107,7 +107,9 @@ class Analysis {
       const Node* b = nodeOf(x);
       return !b || b->role != Role::PassThrough;
     };
-    if (n->role == Role::PassThrough && ir::stridedView(v, base)) {
+    // A single number is handed to a kernel as a scalar: copies of it are no view.
+    auto found = n->role == Role::PassThrough ? ir::stridedView(v, base) : std::nullopt;
+    if (found && (found->base->type.rank() > 0 || v->type.rank() == 0)) {
       n->viewed = true;
     } else {
       n->materialised = true;

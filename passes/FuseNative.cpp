@@ -127,6 +127,13 @@ void hoistTables(Op& loop, const Region& region) {
   }
 }
 
+/// Whether two shapes differ in dims of 1 alone.
+bool sameButForOnes(ir::Dims a, ir::Dims b) {
+  std::erase(a, 1);
+  std::erase(b, 1);
+  return a == b;
+}
+
 /// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
 class NativeCheck {
  public:
@@ -166,14 +173,14 @@ class NativeCheck {
     return slot < live_.size() && live_[slot] == v;
   }
 
-  /// A view shows what its tensor holds when it is read: that must still be what it held when the view was made. Of
-  /// views only parts at rank-0 indices are taken.
+  /// A view shows what its tensor holds when it is read: that must still be what it held when the view was made.
   bool view(const Op& op) {
     if (op.operandCount() == 0) return false;
     const Value* of = op.operand(0);
     auto base = views_.find(of);
-    const bool whole = op.kind == OpKind::Permute || op.kind == OpKind::Slice || op.kind == OpKind::Flip;
-    if (!isRow(op) && !(whole && base == views_.end() && op.result()->type.size() > 0)) return false;
+    const bool whole = op.kind == OpKind::Permute || op.kind == OpKind::Slice || op.kind == OpKind::Flip ||
+                       (op.kind == OpKind::Reshape && sameButForOnes(of->type.shape, op.result()->type.shape));
+    if (!isRow(op) && !(whole && of->type.rank() > 0 && op.result()->type.size() > 0)) return false;
     if (!readable(of)) return false;
     views_[op.result()] = base == views_.end() ? of : base->second;
     return true;
@@ -379,12 +386,17 @@ void wrap(Op& loop) {
 }  // namespace
 
 void formNativeLoops(Region& region) {
-  std::vector<Op*> loops;
+  std::vector<Op*> ops;
   for (auto& op : region.ops) {
-    if (ir::isLoop(*op)) loops.push_back(op.get());
+    if (op->kind != OpKind::Fused && !op->regions.empty()) ops.push_back(op.get());
   }
-  for (Op* loop : loops) {
-    if (!loop->results.empty() && NativeCheck(*loop).run()) wrap(*loop);
+  for (Op* op : ops) {
+    if (ir::isLoop(*op) && !op->results.empty() && NativeCheck(*op).run()) {
+      wrap(*op);
+      continue;
+    }
+    // Those in other loops and branches too: what they take from outside must then be in memory.
+    for (auto& r : op->regions) formNativeLoops(*r);
   }
 }
 

@@ -67,7 +67,9 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         break;
       case Why::Argument:
         if (!in->caller || !info.from) {
-          d.notes.push_back({in->func->span, who + place + ", as the signature says"});
+          const bool kept = in->func == shared_.module.main();  // of a session: its values are what `main` takes
+          d.notes.push_back(
+              {in->func->span, who + place + (kept ? " since an earlier entry" : ", as the signature says")});
           return;
         }
         d.notes.push_back({info.cause ? shared_.module.span(info.cause->loc) : Span{},

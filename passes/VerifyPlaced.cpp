@@ -10,7 +10,9 @@ using ir::Op;
 using ir::OpKind;
 using ir::Trait;
 
-bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == ir::DeviceTable::kHost); }
+bool mixes(const ir::Type& t) {
+  return t.place.isFree() || (t.shape.empty() && t.place.device == ir::DeviceTable::kHost);
+}
 
 bool agree(const ir::Type& a, const ir::Type& b) { return mixes(a) || mixes(b) || a.place == b.place; }
 

@@ -497,49 +497,61 @@ Value* ExprEmitter::loadStrided(llvm::Type* element, Value* base, int step, Valu
   return result;
 }
 
+bool ExprEmitter::indexesNothing(const Access& a, int copy) {
+  const bool nothing = std::any_of(a.terms.begin(), a.terms.end(), [](const auto& term) { return term.extent == 0; });
+  Value* ignored = nullptr;
+  if (nothing) terms(a, copy, ignored);
+  return nothing;
+}
+
+ExprEmitter::Lanes ExprEmitter::lanesOf(const Access& a, llvm::Type* element, int copy) {
+  Lanes at{};
+  Value* run = terms(a, copy, at.inRange);
+  at.base = address(a);
+  at.step = vectorVar_ == kNoVar ? 0 : stride(a, vectorVar_);
+  if (run != nullptr && run->getType()->isVectorTy()) {
+    at.offsets = run;
+  } else if (run != nullptr) {
+    at.base = b_.CreateGEP(element, at.base, run);
+  }
+  if (at.step != 0) {
+    at.base = b_.CreateGEP(element, at.base, b_.CreateMul(vectorBase_, b_.getInt64(static_cast<uint64_t>(at.step))));
+    const auto ahead = static_cast<uint64_t>(at.step * copy * lanes());
+    if (copy != 0) at.base = b_.CreateConstGEP1_64(element, at.base, ahead);
+  }
+  return at;
+}
+
 Scalar ExprEmitter::load(const Expr& e, int copy) {
   const Access& a = e.access;
   ir::DType t = kernel_.buffers[a.buffer].dtype;
   llvm::Type* element = memoryType(b_.getContext(), t);
   auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
-  for (const auto& term : a.terms)
-    if (term.extent == 0) {
-      Value* ignored = nullptr;
-      terms(a, copy, ignored);  // for the fault
-      return scalars_.fromMemory(llvm::Constant::getNullValue(element), t);
-    }
-  Value* inRange = nullptr;
-  Value* run = terms(a, copy, inRange);  // out of range is index 0, which can be read
-  Value* base = address(a);
-  int64_t step = vectorVar_ == kNoVar ? 0 : stride(a, vectorVar_);
-  bool vectorTerm = run != nullptr && run->getType()->isVectorTy();
-  if (run != nullptr && !vectorTerm) base = b_.CreateGEP(element, base, run);
-  if (step != 0) {
-    Value* first = b_.CreateGEP(element, base, b_.CreateMul(vectorBase_, b_.getInt64(static_cast<uint64_t>(step))));
-    base = copy == 0 ? first : b_.CreateConstGEP1_64(element, first, static_cast<uint64_t>(step * copy * lanes()));
-  }
-  if (!vectorTerm && (step == 0 || lanes() == 1))
+  if (indexesNothing(a, copy)) return scalars_.fromMemory(llvm::Constant::getNullValue(element), t);
+  auto [base, offsets, step, inRange] = lanesOf(a, element, copy);  // out of range is index 0, which can be read
+  if (offsets == nullptr && (step == 0 || lanes() == 1))
     return scalars_.fromMemory(b_.CreateAlignedLoad(element, base, align), t);
 
   auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes()));
   Value* m = mask();
   Value* v = nullptr;
-  if (!vectorTerm && step == 1) {
+  if (offsets == nullptr && step == 1) {
     v = m == nullptr ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
                      : b_.CreateMaskedLoad(vector, base, align, m, llvm::Constant::getNullValue(vector));
-  } else if (!vectorTerm && step == -1) {
+  } else if (offsets == nullptr && step == -1) {
     base = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(1 - lanes()));
     v = m == nullptr
             ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
             : b_.CreateMaskedLoad(vector, base, align, reversed(b_, m, lanes()), llvm::Constant::getNullValue(vector));
     v = reversed(b_, v, lanes());
-  } else if (!vectorTerm && step > 1 && step <= kMostStride && !(scalars_.shortCode && gathers(element))) {
+  } else if (offsets == nullptr && step > 1 && step <= kMostStride && !(scalars_.shortCode && gathers(element))) {
     v = loadStrided(element, base, static_cast<int>(step), m);
   } else {
     llvm::Type* indexType = kernel_.buffers[a.buffer].elements < kNarrowElements ? b_.getInt32Ty() : b_.getInt64Ty();
     Value* index = step == 0 ? nullptr : laneOffsets(step, indexType);
-    if (vectorTerm) {
-      Value* narrow = b_.CreateSExtOrTrunc(run, llvm::FixedVectorType::get(indexType, static_cast<unsigned>(lanes())));
+    if (offsets != nullptr) {
+      Value* narrow =
+          b_.CreateSExtOrTrunc(offsets, llvm::FixedVectorType::get(indexType, static_cast<unsigned>(lanes())));
       index = index == nullptr ? narrow : b_.CreateAdd(index, narrow);
     }
     v = gather(element, base, index, m);
@@ -553,19 +565,9 @@ void ExprEmitter::store(const Store& s, int copy) {
   llvm::Type* element = memoryType(b_.getContext(), t);
   auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
   Value* v = scalars_.toMemory(value(s.value, copy), t);
-  Value* inRange = nullptr;
-  Value* run = terms(a, copy, inRange);
-  for (const auto& term : a.terms)
-    if (term.extent == 0) return;
-  Value* base = address(a);
-  int64_t step = vectorVar_ == kNoVar ? 0 : stride(a, vectorVar_);
-  bool vectorTerm = run != nullptr && run->getType()->isVectorTy();
-  if (run != nullptr && !vectorTerm) base = b_.CreateGEP(element, base, run);
-  if (step != 0) {
-    Value* first = b_.CreateGEP(element, base, b_.CreateMul(vectorBase_, b_.getInt64(static_cast<uint64_t>(step))));
-    base = copy == 0 ? first : b_.CreateConstGEP1_64(element, first, static_cast<uint64_t>(step * copy * lanes()));
-  }
-  if (lanes() == 1 || (!vectorTerm && step == 0)) {
+  if (indexesNothing(a, copy)) return;
+  auto [base, offsets, step, inRange] = lanesOf(a, element, copy);
+  if (lanes() == 1 || (offsets == nullptr && step == 0)) {
     if (v->getType()->isVectorTy()) v = b_.CreateExtractElement(v, static_cast<uint64_t>(lanes() - 1));
     // A store out of range goes to element 0 of the dim only if that rewrites what is there.
     if (inRange != nullptr) {
@@ -579,7 +581,7 @@ void ExprEmitter::store(const Store& s, int copy) {
   v = scalars_.splat(v);
   Value* m = mask();
   if (inRange != nullptr) m = m == nullptr ? scalars_.splat(inRange) : b_.CreateAnd(m, scalars_.splat(inRange));
-  if (!vectorTerm && step == 1) {
+  if (offsets == nullptr && step == 1) {
     if (m == nullptr) {
       b_.CreateAlignedStore(v, base, align);
     } else if (int n = leadingLanes(m, lanes()); n > 0) {
@@ -587,7 +589,7 @@ void ExprEmitter::store(const Store& s, int copy) {
     } else {
       b_.CreateMaskedStore(v, base, align, m);
     }
-  } else if (!vectorTerm && step == -1) {
+  } else if (offsets == nullptr && step == -1) {
     base = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(1 - lanes()));
     v = reversed(b_, v, lanes());
     if (m == nullptr) {
@@ -598,9 +600,9 @@ void ExprEmitter::store(const Store& s, int copy) {
   } else {
     auto* i64 = b_.getInt64Ty();
     Value* index = step == 0 ? nullptr : laneOffsets(step, i64);
-    if (vectorTerm) {
-      run = b_.CreateSExtOrTrunc(run, llvm::FixedVectorType::get(i64, static_cast<unsigned>(lanes())));
-      index = index == nullptr ? run : b_.CreateAdd(index, run);
+    if (offsets != nullptr) {
+      Value* wide = b_.CreateSExtOrTrunc(offsets, llvm::FixedVectorType::get(i64, static_cast<unsigned>(lanes())));
+      index = index == nullptr ? wide : b_.CreateAdd(index, wide);
     }
     scatter(v, base, index, m);
   }

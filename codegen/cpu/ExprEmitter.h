@@ -94,6 +94,17 @@ class ExprEmitter {
   /// Adds the run-time terms of an access; `position` in elements, null when there are none. Clears lanes of `inRange`
   /// where a term is out of range.
   llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
+  /// Where the lanes of an access stand: lane i at `base` + `step` * i elements, and `offsets` where its run-time terms
+  /// differ from lane to lane. A term that is out of range counts 0 there, and clears `inRange` if that is not null.
+  struct Lanes {
+    llvm::Value* base;
+    llvm::Value* offsets = nullptr;
+    int64_t step = 0;
+    llvm::Value* inRange = nullptr;
+  };
+  Lanes lanesOf(const Access& a, llvm::Type* element, int copy);
+  /// Whether a term indexes an empty dim; its fault is set then.
+  bool indexesNothing(const Access& a, int copy);
   llvm::Value* loadStrided(llvm::Type* element, llvm::Value* base, int step, llvm::Value* mask);
   /// Whether the machine has an instruction for it.
   bool gathers(llvm::Type* element) const;

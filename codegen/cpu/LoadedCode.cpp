@@ -139,8 +139,9 @@ class Loader {
     if (fresh) {
       constexpr char kJump[] = {'\xFF', '\x25', 0, 0, 0, 0};
       std::memcpy(stub_, kJump, sizeof kJump);
-      std::memcpy(stub_ + sizeof kJump, &address, sizeof address);
-      std::memcpy(slot_, &address, sizeof address);
+      const auto bits = reinterpret_cast<uintptr_t>(address);
+      std::memcpy(stub_ + sizeof kJump, &bits, sizeof bits);
+      std::memcpy(slot_, &bits, sizeof bits);
       at->second = {stub_, slot_};
       stub_ += kStub;
       slot_ += kSlot;

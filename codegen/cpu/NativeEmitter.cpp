@@ -311,13 +311,9 @@ void NativeEmitter::dynamicSlice(const ir::Op& op) {
 
 /// Stores one element, combined with what is there.
 void NativeEmitter::update(const Slot& slot, Value* at, ir::DType t, Scalar v, const std::string& mode) {
-  OpKind combine = mode == "add"   ? OpKind::Add
-                   : mode == "mul" ? OpKind::Mul
-                   : mode == "max" ? OpKind::Max
-                                   : OpKind::Min;
   if (mode != "set") {
     Scalar args[] = {read(slot, at, t), v};
-    v = s_->elementwise(combine, t, t, args, 0);
+    v = s_->elementwise(ir::combinerNamed(mode), t, t, args, 0);
   }
   put(slot, at, v, t);
 }
@@ -368,19 +364,37 @@ void NativeEmitter::view(const ir::Op& op) {
     slots_[op.result()] = slot;
     return;
   }
-  // One step of structure on the strides that are known.
-  auto found = ir::stridedView(op.result(), [&](const ir::Value* v) { return v == x; });
-  if (!found) return fail("op `" + std::string(op.info().mnemonic) + "`");
-  std::vector<int64_t> dense = ir::denseStrides(x->type.shape);
-  if (dense != slot.strides && op.kind == OpKind::Reshape) {
-    auto strides = ir::reshapeStrides(x->type.shape, slot.strides, op.result()->type.shape);
-    if (!strides) return fail("a reshape that moves elements");
-    slot.strides = *strides;
-    return bind(op.result(), slot);
+  const auto at = [&](size_t d, int64_t i) {  // moves to place i of dim d
+    slot.base = b_.CreateConstGEP1_64(memory(x->type.dtype), slot.base, static_cast<uint64_t>(i * slot.strides[d]));
+  };
+  switch (op.kind) {
+    case OpKind::Slice:
+      for (size_t d = 0; d < slot.strides.size(); ++d) {
+        at(d, op.intsAttr("starts")[d]);
+        slot.strides[d] *= op.intsAttr("steps")[d];
+      }
+      break;
+    case OpKind::Flip:
+      for (int64_t axis : op.intsAttr("axes")) {
+        const auto d = static_cast<size_t>(axis);
+        at(d, x->type.shape[d] - 1);
+        slot.strides[d] = -slot.strides[d];
+      }
+      break;
+    case OpKind::Permute: {
+      const std::vector<int64_t> strides = slot.strides;
+      for (size_t d = 0; d < strides.size(); ++d)
+        slot.strides[d] = strides[static_cast<size_t>(op.intsAttr("perm")[d])];
+      break;
+    }
+    case OpKind::Reshape: {
+      auto strides = ir::reshapeStrides(x->type.shape, slot.strides, op.result()->type.shape);
+      if (!strides) return fail("a reshape that moves elements");
+      slot.strides = *strides;
+      break;
+    }
+    default: return fail("op `" + std::string(op.info().mnemonic) + "`");
   }
-  if (dense != slot.strides) return fail("a view of a view");
-  slot.base = b_.CreateConstGEP1_64(memory(x->type.dtype), slot.base, static_cast<uint64_t>(found->offset));
-  slot.strides = found->strides;
   bind(op.result(), slot);
 }
 

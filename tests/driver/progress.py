@@ -22,6 +22,7 @@ for i in 0..100000000 {
     if time() - start > 2.6 { print("late {sum(v):.1f}"); assert false, "stopped" }
 }
 """
+ENDLESS = "var r = 0; for i in 0..1000000000000 { r = (r + i) % 1000003 }"
 
 
 def on_terminal(folder, words, seconds, interrupt_after=None):
@@ -74,6 +75,13 @@ def main():
         script.write_text("var v = ones([64])\nwhile sum(v) > 0.0 { v = softmax(v) }\n")
         seen, status = on_terminal(folder, ["s.tl"], 60, interrupt_after=r"trip \d+, [\d.]+ a second, \d+ s so far")
         if status != 130 or "a second" in shown(seen): sys.exit(f"status {status}, screen {shown(seen)!r}")
+
+        script.write_text('test "long" { ' + ENDLESS + '; assert r >= 0 }\nbench "slow" { ' + ENDLESS + "; r }\n")
+        seen, status = on_terminal(folder, ["test", "s.tl"], 60, interrupt_after=r"test long: trip \d+ of \d+ \(0 %\)")
+        screen = shown(seen)
+        if status != 130 or screen != "test long ... interrupted\n0 passed, 0 failed\n": sys.exit(f"test: {status} {screen!r}")
+        seen, status = on_terminal(folder, ["bench", "s.tl"], 60, interrupt_after=r"bench slow: trip \d+ of \d+ \(0 %\)")
+        if status != 130 or shown(seen): sys.exit(f"bench: {status} {shown(seen)!r}")
 
         script.write_text("let start = time()\n" + LOOP)
         run = subprocess.run([TENC, "s.tl"], cwd=folder, capture_output=True, text=True, timeout=60)

@@ -21,7 +21,7 @@ class Function:
     """One function: `tl` and `py` are its lines in either language."""
 
     def __init__(self, r, name, vector):
-        self.r, self.vector, self.count, self.tl, self.py = r, vector, 0, [], []
+        self.r, self.vector, self.count, self.tl, self.py, self.returns = r, vector, 0, [], [], True
         start = "arange(3) * a + 1" if vector else "a + 1"
         self.tl.append(f"fn {name}(a: i64) -> {'i64[3]' if vector else 'i64'} {{")
         self.py += [f"def {name}(a):", f"    {self.python(f'x, y = {start}, {start}')}"]
@@ -44,7 +44,7 @@ class Function:
         return r.choice([f"sum({v}) % {r.randint(2, 4)} == {r.randint(0, 1)}", f"sum({v}) > {r.randint(-5, 60)}", f"a < {r.randint(0, 6)}"])
 
     def leave(self, depth, loop):
-        kind = self.r.choice(["return", "break", "continue"] if loop else ["return"])
+        kind = self.r.choice(["return"] * self.returns + ["break", "continue"] * loop)
         self.both(depth, f"return {self.value()}" if kind == "return" else kind)
 
     def block(self, depth, level, loop, most=4):
@@ -120,15 +120,33 @@ class Function:
         self.tl.append("    " * depth + "}")
 
 
+class Script(Function):
+    """A loop of the script itself, which `break` and `continue` leave; what it prints is what it leaves behind."""
+
+    def __init__(self, r, name):
+        self.r, self.vector, self.count, self.tl, self.py = r, False, 0, [], []
+        self.names, self.returns = ["x", "y"], False
+        self.tl += [f"var {name} = 3", f"for a in {ARGUMENTS.start}..{ARGUMENTS.stop} {{", "    var x = a + 1", f"    var y = {name} + 1"]
+        self.py += [f"def {name}():", f"    {name} = 3", "    said = []", f"    for a in range({ARGUMENTS.start}, {ARGUMENTS.stop}):", "        x, y = a + 1, " + f"{name} + 1"]
+        self.block(1, 0, True)
+        self.tl += [f"    {name} = ({name} * 3 + x - y) % 997", f'    print("{{{name}}}")', "}", f'print("{{{name}}}")']
+        # Python's body lies one level deeper, in the loop.
+        head = self.py[:5]
+        self.py = head + ["    " + l for l in self.py[5:]]
+        self.py += [f"        {name} = ({name} * 3 + x - y) % 997", f"        said.append({name})", f"    return said + [{name}]"]
+
+
 def program(seed):
     r = random.Random(seed)
     functions = [Function(r, f"f{i}", r.random() < 0.3) for i in range(FUNCTIONS)]
+    scripts = [Script(r, f"s{i}") for i in range(3)]
     tl = [line for f in functions for line in f.tl]
-    py = [line for f in functions for line in f.py]
+    py = [line for f in functions + scripts for line in f.py]
     for i in range(FUNCTIONS): tl.append(f'for a in {ARGUMENTS.start}..{ARGUMENTS.stop} {{ print("{{f{i}(a)}}") }}')
     for i in range(FUNCTIONS):
         tl += [f"let all{i} = vmap(f{i})(arange({ARGUMENTS.start}, {ARGUMENTS.stop}))", f'for row in all{i} {{ print("{{row}}") }}']
-    return "\n".join(tl) + "\n", "\n".join(py) + "\n", functions
+    tl += [line for s in scripts for line in s.tl]
+    return "\n".join(tl) + "\n", "\n".join(py) + "\n"
 
 
 def text(v): return "[" + " ".join(map(str, v)) + "]" if hasattr(v, "shape") and v.shape else str(int(v))
@@ -144,10 +162,12 @@ def main():
     import numpy as np
     passed = failed = 0
     for seed in range(a.first, a.first + a.count):
-        tl, py, functions = program(seed)
+        tl, py = program(seed)
         names = {"np": np}
         exec(py, names)
         want = [" ".join(text(names[f"f{i}"](v)).split()) for i in range(FUNCTIONS) for v in ARGUMENTS] * 2
+        calls = len(want)
+        want += [str(v) for i in range(3) for v in names[f"s{i}"]()]
         with tempfile.TemporaryDirectory() as d:
             path = os.path.join(d, "p.tl")
             with open(path, "w") as f: f.write(tl)
@@ -159,7 +179,8 @@ def main():
                 if run.returncode: problem = f"exit {run.returncode}: {run.stderr.strip()[:600]}"
                 elif got != want:
                     k = next((k for k, (x, y) in enumerate(zip(got, want)) if x != y), 0)
-                    problem = (f"{'vmap of ' if k >= len(want) // 2 else ''}f{k // len(ARGUMENTS) % FUNCTIONS}({ARGUMENTS[k % len(ARGUMENTS)]}) "
+                    if k >= calls: problem = f"line {k - calls} of the loops is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}"
+                    else: problem = (f"{'vmap of ' if k >= calls // 2 else ''}f{k // len(ARGUMENTS) % FUNCTIONS}({ARGUMENTS[k % len(ARGUMENTS)]}) "
                                f"is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}")
                 if problem: break
         if not problem:

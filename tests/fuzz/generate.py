@@ -7,6 +7,7 @@ integer casts take exact values only, so a difference within a bound never chang
 each of its results (and its bound, when there is one) as rN.npy and bN.npy; what it prints is exact. MODULE stands beside it.
 """
 import random
+import re
 
 from generate_flow import FlowOps
 from generate_language import LanguageOps
@@ -287,18 +288,32 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         return self.let(f"helper({v.name})", v.dtype, v.shape, None, False)
 
     def build(self, operations=14):
-        for line in self.HEAD + self.DECLARATIONS + self.LANGUAGE + self.FLOW: self.emit(line)
         for _ in range(self.r.randint(2, 4)): self.source()
-        kinds = [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
-                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.flow_kinds() + self.module_kinds()
-        made = 0
+        made, kinds = 0, self.kinds()
         while made < operations:
             v = self.r.choice(kinds)()
             if v is None: continue
             made += 1
             if self.r.random() < 0.4: self.save(v)
         self.save(self.values[-1])
-        return "\n".join(self.lines) + "\n"
+        return "\n".join(self.declarations() + self.lines) + "\n"
+
+    def kinds(self):
+        return [self.unary, self.function, self.binary, self.binary, self.binary, self.compare, self.where, self.cast, self.reduce,
+                 self.reduce, self.rowwise, self.product, self.move, self.move, self.move, self.update, self.loop, self.call] + self.more_kinds() + self.numeric_kinds() + self.language_kinds() + self.flow_kinds() + self.module_kinds()
+
+    def declarations(self):
+        """What the program declares, without the functions and structs that it does not use."""
+        declared = self.HEAD + self.DECLARATIONS + self.LANGUAGE + self.FLOW
+        # What calls `call` names the struct that it is for.
+        name = {line: re.match(r"fn call.*?\(\w+: (\w+)|(?:fn|struct) (\w+)", line) for line in declared}
+        kept, text = [line for line in declared if not name[line]], "\n".join(self.lines)
+        while True:
+            more = [line for line in declared if line not in kept and re.search(rf"\b{name[line][1] or name[line][2]}\b", text)]
+            if not more: return [line for line in declared if line in kept]
+            kept += more
+            text += "\n".join(more)
+
     def save(self, v):
         form = "f32({})" if v.dtype == "bf16" else "{}"  # .npy has no bf16
         self.emit(f'save("r{self.results}.npy", {form.format(v.name)})')

@@ -40,8 +40,16 @@ TEST(CpuKernels, MapOfManySizes) {
 /// sum over `inner` of [outer, inner], rows or columns, and max.
 TEST(CpuKernels, RowAndColumnSums) {
   for (bool columns : {false, true}) {
-    for (auto [rows, cols] :
-         {std::pair<int64_t, int64_t>{3, 5}, {17, 64}, {64, 17}, {100, 1000}, {1, 1}, {40, 200}, {5, 0}, {45, 1100}, {1100, 45}, {32, 2048}}) {
+    for (auto [rows, cols] : {std::pair<int64_t, int64_t>{3, 5},
+                              {17, 64},
+                              {64, 17},
+                              {100, 1000},
+                              {1, 1},
+                              {40, 200},
+                              {5, 0},
+                              {45, 1100},
+                              {1100, 45},
+                              {32, 2048}}) {
       int64_t outer = columns ? cols : rows, inner = columns ? rows : cols;
       KernelMaker m;
       m.k.outer = {outer};
@@ -165,7 +173,8 @@ Kernel transposeAdd(int64_t n, int64_t m2, DType t) {
 }
 
 TEST(CpuKernels, TransposedLoads) {
-  for (auto [n, c] : {std::pair<int64_t, int64_t>{16, 16}, {48, 80}, {17, 33}, {100, 50}, {5, 70}, {70, 5}, {128, 128}, {150, 200}}) {
+  for (auto [n, c] :
+       {std::pair<int64_t, int64_t>{16, 16}, {48, 80}, {17, 33}, {100, 50}, {5, 70}, {70, 5}, {128, 128}, {150, 200}}) {
     CompiledKernel k(transposeAdd(n, c, DType::F32));
     auto a = values(n * c), b = values(n * c, 2);
     std::vector<float> out(a.size()), again(a.size());

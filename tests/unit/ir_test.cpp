@@ -197,7 +197,8 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
   } else {
     const Dims shape = info.rule == ShapeRule::Library ? Dims{2, 3, 3} : Dims{2, 3};
     for (int i = 0; i < info.minOperands; ++i) operands.push_back(k.param(t, shape));
-    if (info.rule == ShapeRule::Scan && info.maxOperands == 2) operands.push_back(k.param(t, {2, 2}));  // a start a block
+    if (info.rule == ShapeRule::Scan && info.maxOperands == 2)
+      operands.push_back(k.param(t, {2, 2}));  // a start a block
     if (info.rule == ShapeRule::Select) operands[0] = k.param(DType::Bool, {2, 3});
   }
   std::vector<Builder::NamedAttr> attrs;

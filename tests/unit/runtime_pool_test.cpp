@@ -18,7 +18,8 @@ TEST(ThreadPool, CoversEveryItemOnce) {
           pool.run(
               items, grain,
               [](void* c, int, int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) (*static_cast<std::vector<std::atomic<int>>*>(c))[static_cast<size_t>(i)]++;
+                for (int64_t i = begin; i < end; ++i)
+                  (*static_cast<std::vector<std::atomic<int>>*>(c))[static_cast<size_t>(i)]++;
               },
               &hits);
           for (auto& h : hits) ASSERT_EQ(h.load(), 1);

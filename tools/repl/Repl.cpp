@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cctype>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -41,7 +42,7 @@ constexpr std::array kCommands = {
     ReplCommand{":transfers", "[ENTRY]", "the moves between devices, of this entry or of the last one that ran"},
     ReplCommand{":memory", "[ENTRY]",
                 "what is alive at the peak of each device, in this entry or in the last one that ran"},
-    ReplCommand{":why", "NAME", "where a value lives, and which lines made it so"},
+    ReplCommand{":why", "ENTRY", "where a value lives, and which lines made it so, without running"},
     ReplCommand{":time", "ENTRY", "runs, and says where the time went"},
     ReplCommand{":devices", "", "the devices of this machine"},
     ReplCommand{":doc", "NAME", "what an operation, or a function such as nn.linear, does and how it is called"},
@@ -57,7 +58,7 @@ constexpr std::string_view kKeywords[] = {
     "f16",      "bf16",   "f32",   "f64",   "i8",     "i16",      "i32",   "i64",    "u8",     "u16",
     "u32",      "u64",    "bool",  "nan",   "inf",    "pi"};
 
-enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Time };
+enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Why, Time };
 
 // A signal handler has no other way to find the run.
 constinit std::atomic<rt::Machine*> running{nullptr};
@@ -132,11 +133,13 @@ class Repl {
   KeptState state_;
   repl::Names names_{state_, session_.sources()};
   void why(const std::string& name);
+  void printWhy(const std::string& what, const std::string& places, const repl::PlaceReasons& reasons);
   void explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
 
   std::string lastTransfers_, lastMemory_;
-  std::map<std::string, std::string> why_, newWhy_;        // of each kept value, and of the entry that is compiled
-  std::map<std::string, std::string> places_, newPlaces_;  // "gpu, which is cuda:0"
+  std::map<std::string, repl::PlaceReasons> why_, newWhy_;  // of each kept value, and of the entry that is compiled
+  std::map<std::string, std::string> places_, newPlaces_;   // "gpu, which is cuda:0"
+  std::string whyOf_;  ///< the entry behind `:why`
   int entries_ = 0;
   repl::Transcript ran_;  ///< entries without an error, for :save
   bool failed_ = false;
@@ -186,8 +189,8 @@ void Repl::command(std::string_view text) {
   std::string rest(trimmed(text.substr(blank)));
   // An entry behind a command may have several lines too.
   std::string more;
-  const bool takesEntry =
-      name == ":type" || name == ":ir" || name == ":transfers" || name == ":memory" || name == ":time";
+  const bool takesEntry = name == ":type" || name == ":ir" || name == ":why" || name == ":transfers" ||
+                          name == ":memory" || name == ":time";
   while (takesEntry && !rest.empty() && !frontend::isComplete(rest)) {
     if (editor_.read("  ... ", more) != LineEditor::Got::Line) break;
     rest += "\n" + more;
@@ -282,7 +285,10 @@ void Repl::execute(std::optional<uint32_t> source, Mode mode) {
     auto entry = session_.parse(*source);
     if (entry && session_.diags().ok()) outcome = compileAndRun(*entry, mode);
   }
-  if (outcome == Outcome::Interrupted) std::fputs("interrupted\n", stderr);
+  if (outcome == Outcome::Interrupted) {
+    if (editor_.interactive()) eraseLine();
+    std::fputs("interrupted\n", stderr);
+  }
   lastOk_ = outcome == Outcome::Ok;
   failed_ |= !lastOk_;
   std::fflush(stdout);
@@ -322,6 +328,14 @@ Outcome Repl::compileAndRun(ast::File& entry, Mode mode) {
   switch (mode) {
     case Mode::Type: printType(*lowered.module, lowered.kept); return Outcome::Ok;
     case Mode::Ir: std::fputs(ir::print(*lowered.module).c_str(), stdout); return Outcome::Ok;
+    case Mode::Why:
+      explain(*lowered.module, lowered.kept);
+      if (newWhy_.count("") == 0) {
+        std::fputs("no value\n", stderr);
+        return Outcome::CompileError;
+      }
+      printWhy(whyOf_, newPlaces_[""], newWhy_[""]);
+      return Outcome::Ok;
     case Mode::Transfers:
       if (!session_.settleMoves(*lowered.module)) return Outcome::CompileError;
       std::fputs(printTransfers(listTransfers(*lowered.module), session_.sources()).c_str(), stdout);
@@ -379,7 +393,8 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   if (outcome != Outcome::Ok) return outcome;
   lastTransfers_ = transfers;
   lastMemory_ = memory;
-  for (auto& [name, text] : newWhy_) why_[name] = std::move(text);
+  for (auto& [name, reasons] : newWhy_)
+    if (!name.empty()) why_[name] = std::move(reasons);
   for (auto& [name, text] : newPlaces_) places_[name] = std::move(text);
   for (const auto& k : kept) {
     if (k.text.empty()) why_.erase(k.name);  // a function or a type
@@ -401,35 +416,39 @@ void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kep
   newPlaces_.clear();
   const ir::Op* end = m.main()->body->ops.back().get();
   for (const auto& k : kept) {
-    if (k.name.empty() || k.text.empty()) continue;
+    if (k.text.empty()) continue;
     // One leaf for each place: those of a struct mostly share one.
-    std::vector<std::string> seen;
-    std::string text;
+    repl::PlaceReasons& reasons = newWhy_[k.name];
+    std::string& places = newPlaces_[k.name];
     for (size_t at = k.text.find('$'); at != std::string::npos; at = k.text.find('$', at + 1)) {
       const size_t leaf = static_cast<size_t>(std::atoi(k.text.c_str() + at + 1));
       if (leaf >= end->operandCount()) continue;
       const ir::Value& v = *end->operand(leaf);
       const std::string place = v.type.place.isFree() ? "" : v.type.place.device;
-      if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
-      seen.push_back(place);
+      if (reasons.count(place) != 0) continue;
       const std::string_view actual = m.actual(place);
-      std::string& places = newPlaces_[k.name];
       places += places.empty() ? "" : "; ";
       places += place.empty() ? "a number" : place + (actual == place ? "" : ", which is " + std::string(actual));
-      text += repl::whyPlaced(m, v, session_.sources(), why_);
+      reasons[place] = repl::whyPlaced(m, v, session_.sources(), why_);
     }
-    newWhy_[k.name] = text;
+    if (places.empty()) places = "known while compiling: on no device";
   }
 }
 
+void Repl::printWhy(const std::string& what, const std::string& places, const repl::PlaceReasons& reasons) {
+  std::printf("%s: %s\n", what.c_str(), places.c_str());
+  for (const auto& [place, lines] : reasons) std::fputs(lines.c_str(), stdout);
+}
+
 void Repl::why(const std::string& name) {
-  const auto known = why_.find(name);
-  if (known != why_.end()) {
-    std::printf("%s: %s\n%s", name.c_str(), places_[name].c_str(), known->second.c_str());
-    return;
+  if (const auto known = why_.find(name); known != why_.end()) return printWhy(name, places_[name], known->second);
+  const bool isName = std::all_of(name.begin(), name.end(), [](char c) { return std::isalnum(c) != 0 || c == '_'; });
+  if (!isName) {
+    whyOf_ = name;
+    return execute(addEntry(name), Mode::Why);
   }
   if (name.empty())
-    std::fputs(":why needs the name of a value\n", stderr);
+    std::fputs(":why needs a value: :why x\n", stderr);
   else
     std::fprintf(stderr, "there is no value `%s`\n", name.c_str());
   failed_ = true;

@@ -42,7 +42,7 @@ const Value* sameplaced(const ir::Op& op, const Value& result) {
 }  // namespace
 
 std::string whyPlaced(const ir::Module& m, const Value& value, const SourceManager& sources,
-                      const std::map<std::string, std::string>& kept) {
+                      const std::map<std::string, PlaceReasons>& kept) {
   std::string out;
   const Value* v = &value;
   for (int i = 0; i < kMostSteps && v; ++i) {
@@ -52,7 +52,8 @@ std::string whyPlaced(const ir::Module& m, const Value& value, const SourceManag
       const ir::Op* loop = v->region->parentOp;
       if (!loop) {
         const auto known = kept.find(v->name);
-        return out + (known != kept.end() ? known->second : "  kept on " + device + " from an earlier entry\n");
+        const bool told = known != kept.end() && known->second.count(device) != 0;
+        return out + (told ? known->second.at(device) : "  kept on " + device + " from an earlier entry\n");
       }
       // What a loop carries starts as an operand of it.
       const size_t lead = ir::firstCarriedArg(*loop), first = ir::firstCarriedOperand(*loop);

@@ -5,6 +5,7 @@
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
+#include "tools/tenc/Progress.h"
 
 namespace tenc::tool {
 
@@ -28,7 +29,11 @@ int benchCommand(Session& session, const CommandLine& line) {
     if (!program) return finish(session, line);
     flushDiagnostics(session, line);
     rt::RunResult result;
-    const Outcome outcome = session.run(*program, options, &result);
+    const Outcome outcome = [&] {
+      rt::RunOptions own = options;
+      const ProgressLine progress(line.progress, own, "bench " + bench.title);
+      return session.run(*program, own, &result);
+    }();
     for (const rt::BenchResult& b : result.benches) {
       if (line.json) {
         std::printf("{\"name\": %s, \"median_ms\": %.6g, \"min_ms\": %.6g, \"rounds\": %d}\n",

@@ -319,6 +319,8 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
         for (const CommandName& known : kCommands) nearest.consider(known.name);
         if (!haveCommand && !nearest.best().empty() && c.input.find('.') == std::string::npos)
           return fail("there is no command " + c.input + "; did you mean " + nearest.best() + "?");
+        if (!haveCommand && haveInput && c.input.find_first_of("./") == std::string::npos)
+          return fail("there is no command " + c.input);
         return fail("there is more than one script: " + word);
       }
       c.input = word;

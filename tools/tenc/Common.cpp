@@ -8,6 +8,7 @@
 #include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
+#include "tools/tenc/Progress.h"
 #include "tools/tenc/Trace.h"
 #include "tools/tenc/TryHelps.h"
 
@@ -112,6 +113,7 @@ int reportCrash(Session& session, const CommandLine& line) {
 int finish(Session& session, const CommandLine& line, Outcome outcome) {
   if (outcome == Outcome::Ok && !session.diags().ok()) outcome = Outcome::CompileError;
   std::fflush(stdout);
+  if (outcome == Outcome::Interrupted) eraseLine();
   flushDiagnostics(session, line);
   if (session.internalError()) {
     InternalError error = *session.internalError();

@@ -17,7 +17,7 @@ void onInterrupt(int) {
   rt::Machine* machine = runningMachine.load();
   // A second interrupt does not wait for the step to end.
   if (!machine || machine->interrupted.load()) {
-    eraseProgressNow();
+    eraseLine();
     _exit(130);
   }
   machine->interrupt();
@@ -26,6 +26,7 @@ void onInterrupt(int) {
 }  // namespace
 
 void installInterruptHandler() {
+  findTerminal();
   struct sigaction action{};
   action.sa_handler = onInterrupt;
   sigaction(SIGINT, &action, nullptr);

@@ -38,10 +38,12 @@ class Line {
   }
 
  private:
-  static bool twoOf(std::string_view s) {
-    for (const std::string_view mark : {"==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "->", "|>"})
-      if (s.starts_with(mark)) return true;
-    return false;
+  /// The length of the mark that `s` starts with and that wants blanks around it; 0: it starts with none.
+  static size_t spacedMark(std::string_view s) {
+    for (const std::string_view mark :
+         {"**=", "//=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "@=", "->", "|>", "="})
+      if (s.starts_with(mark)) return mark.size();
+    return 0;
   }
 
   void blank() {
@@ -71,15 +73,11 @@ class Line {
         const char last = out_.empty() ? ' ' : out_.back();
         if (last != '(' && last != '[') blank();
         ++i;
-      } else if (twoOf(s.substr(i))) {
+      } else if (const size_t length = spacedMark(s.substr(i)); length > 0) {
         blank();
-        out_ += s.substr(i, 2);
+        out_ += s.substr(i, length);
         out_ += ' ';
-        i += 2;
-      } else if (c == '=') {
-        blank();
-        out_ += "= ";
-        ++i;
+        i += length;
       } else {
         if (c == ',' || c == ')' || c == ']') noBlank();
         out_ += c;
@@ -121,7 +119,7 @@ std::string layOut(std::string_view text) {
     gap = false;
     const size_t closers = std::min(line.leadingClosers(), open.size());
     auto levels = std::count(open.begin(), open.end() - static_cast<std::ptrdiff_t>(closers), true);
-    if (closers == 0 && (line.continues() || goesOn) && !line.startsWithComment()) ++levels;
+    if (closers == 0 && (line.continues() || goesOn)) ++levels;
     out.append(kIndent * static_cast<size_t>(levels), ' ');
     out += line.text() + '\n';
     const size_t before = open.size();

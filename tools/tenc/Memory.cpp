@@ -62,6 +62,11 @@ const ir::Op* firstUseAfter(const ir::Value& v, const ir::Op* peak,
   return first;
 }
 
+std::string bytesText(uint64_t bytes) {
+  const std::string all = std::to_string(bytes) + " bytes";
+  return bytes < 1024 ? all : all + " (" + formatBytes(bytes) + ")";
+}
+
 }  // namespace
 
 std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, Session& session) {
@@ -70,8 +75,8 @@ std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, S
   const uint32_t script = session.script().value_or(0);
   std::string out;
   for (const codegen::MemoryPlan::Device& device : plan.devices) {
-    out += device.name + ": peak " + std::to_string(device.peak) + " bytes (" + formatBytes(device.peak) + ") of " +
-           formatBytes(session.capacity(m, device.name)) + "\n";
+    out += device.name + ": peak " + bytesText(device.peak) + " of " + formatBytes(session.capacity(m, device.name)) +
+           "\n";
     const std::vector<Alive> alive = largestFirst(device);
     uint64_t rest = device.peak;
     std::vector<std::array<std::string, 4>> rows;

@@ -23,12 +23,12 @@ constexpr double kShownAfter = 2.0;  // seconds
 constexpr auto kTick = std::chrono::milliseconds(100);
 constexpr std::string_view kErase = "\r\x1b[K";
 
-// A signal handler has no other way to know.
-constinit std::atomic<bool> lineStands{false};
-
 bool terminalErases() {
-  const char* term = std::getenv("TERM");
-  return isatty(STDERR_FILENO) == 1 && term && *term && std::string_view(term) != "dumb";
+  static const bool kErases = [] {
+    const char* term = std::getenv("TERM");
+    return isatty(STDERR_FILENO) == 1 && term && *term && std::string_view(term) != "dumb";
+  }();
+  return kErases;
 }
 
 size_t columns() {
@@ -86,7 +86,7 @@ std::string progressText(uint64_t trip, uint64_t trips, double seconds) {
   return text + duration(seconds) + " so far";
 }
 
-ProgressLine::ProgressLine(bool wanted, rt::RunOptions& options) {
+ProgressLine::ProgressLine(bool wanted, rt::RunOptions& options, std::string what) : what_(std::move(what)) {
   if (!wanted || !terminalErases()) return;
   options.progress = &loop_;
   options.print = [this, outer = std::move(options.print)](std::string_view text) {
@@ -136,18 +136,21 @@ void ProgressLine::watch() {
 }
 
 void ProgressLine::show(const std::string& text) {
-  lineStands = visible_ = true;
-  writeAll(std::string(kErase) + text.substr(0, columns() - 1));
+  visible_ = true;
+  const std::string line = what_.empty() ? text : what_ + ": " + text;
+  writeAll(std::string(kErase) + line.substr(0, columns() - 1));
 }
 
 void ProgressLine::erase() {
   if (!visible_) return;
   writeAll(kErase);
-  lineStands = visible_ = false;
+  visible_ = false;
 }
 
-void eraseProgressNow() {
-  if (lineStands.load()) writeAll(kErase);
+void findTerminal() { terminalErases(); }
+
+void eraseLine() {
+  if (terminalErases()) writeAll(kErase);
 }
 
 }  // namespace tenc::tool

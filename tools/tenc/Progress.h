@@ -17,7 +17,8 @@ std::string progressText(uint64_t trip, uint64_t trips, double seconds);
 class ProgressLine {
  public:
   /// `wanted` false shows nothing. `options` are the run's: what it prints goes through here from now on.
-  ProgressLine(bool wanted, rt::RunOptions& options);
+  /// `what` stands before it: "test relu clips".
+  ProgressLine(bool wanted, rt::RunOptions& options, std::string what = "");
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -27,6 +28,7 @@ class ProgressLine {
   void show(const std::string& text);
   void erase();
 
+  std::string what_;
   rt::LoopProgress loop_;
   std::mutex terminal_;
   std::condition_variable ends_;
@@ -34,7 +36,10 @@ class ProgressLine {
   std::thread thread_;
 };
 
-/// For signal handlers that end the process: erases a line that stands there.
-void eraseProgressNow();
+/// Erases the line of the cursor where standard error is such a terminal: a progress that stands there, or the `^C` that
+/// the terminal showed. Signal handlers may call it after `findTerminal`.
+void eraseLine();
+/// Finds out whether there is such a terminal, before a handler asks.
+void findTerminal();
 
 }  // namespace tenc::tool

@@ -4,6 +4,7 @@
 #include "ir/Ir.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Interrupt.h"
+#include "tools/tenc/Progress.h"
 
 namespace tenc::tool {
 
@@ -27,11 +28,20 @@ int testCommand(Session& session, const CommandLine& line) {
     if (session.options().interpret) {
       if (session.place(*m) && session.checkMoves(*m)) outcome = session.interpret(*m, interpreterOptions(session));
     } else if (const std::optional<Executable> program = session.build(std::move(m))) {
-      outcome = session.run(*program);
+      rt::RunOptions options;
+      const ProgressLine progress(line.progress, options, "test " + test.title);
+      outcome = session.run(*program, options);
     }
     if (session.internalError()) return finish(session, line);
-    outcome == Outcome::Ok ? ++passed : ++failed;
-    std::printf("test %s ... %s\n", test.title.c_str(), outcome == Outcome::Ok ? "ok" : "FAILED");
+    const bool interrupted = outcome == Outcome::Interrupted;
+    if (interrupted) eraseLine();
+    passed += outcome == Outcome::Ok;
+    failed += outcome != Outcome::Ok && !interrupted;
+    std::printf("test %s ... %s\n", test.title.c_str(),
+                outcome == Outcome::Ok ? "ok"
+                : interrupted          ? "interrupted"
+                                       : "FAILED");
+    std::fflush(stdout);
     flushDiagnostics(session, line);
     if (outcome != Outcome::Ok && worst != Outcome::CompileError) worst = outcome;
     if (outcome == Outcome::Interrupted) break;
