@@ -20,5 +20,7 @@ ir::Value* foldConstants(ir::Op& op, ir::Builder& b);
 ir::Value* simplifyArithmetic(ir::Op& op, ir::Builder& b);
 /// Structural ops that move nothing, and chains of them.
 ir::Value* simplifyStructural(ir::Op& op, ir::Builder& b);
+/// Gathers of what elementwise ops make.
+ir::Value* simplifyGather(ir::Op& op, ir::Builder& b);
 
 }  // namespace tenc::passes

@@ -27,6 +27,7 @@ def _define():
 
     for m, k, n in [(64, 64, 64), (256, 256, 256), (1024, 1024, 1024), (64, 784, 128), (1, 4096, 4096), (256, 768, 3072)]:
         WORKLOADS[f"matmul_{m}x{k}x{n}"] = Workload(several(normal(m, k), normal(k, n)), lambda a, b: a @ b, lambda a, b: a @ b)
+    WORKLOADS["matvec_4096x4096"] = Workload(several(normal(4096, 4096), normal(4096)), lambda a, v: a @ v, lambda a, v: a @ v)
     WORKLOADS["linear_relu_64x784x128"] = Workload(several(normal(64, 784), normal(784, 128), normal(128)),
         lambda x, w, b: torch.relu(x @ w + b), lambda x, w, b: jnp.maximum(x @ w + b, 0))
     WORKLOADS["softmax_1024x1024"] = Workload(several(normal(1024, 1024)), lambda x: torch.softmax(x, -1), lambda x: jax.nn.softmax(x, -1))

@@ -94,6 +94,8 @@ def define(workloads, Workload):
     workloads["topk_1024x4096"] = Workload(several(normal(1024, 4096)), t_topk, lambda x: jax.lax.top_k(x, 16))
     workloads["bincount_4M"] = Workload(several(integers(1000, 1 << 22)), lambda i: torch.bincount(i, minlength=1000),
         lambda i: jnp.bincount(i, length=1000))
+    workloads["histogram_1M"] = Workload(several(normal(1 << 20)), lambda x: torch.histc(x, 100, -4, 4),
+        lambda x: jnp.histogram(x, 100, (-4, 4))[0])
     workloads["argmax_1024x4096"] = Workload(several(normal(1024, 4096)), lambda x: x.argmax(1), lambda x: jnp.argmax(x, 1))
     workloads["masked_where_4M"] = Workload(several(normal(1 << 22), normal(1 << 22)),
         lambda x, y: torch.where((x > y) & (x > 0), x * y, y), lambda x, y: jnp.where((x > y) & (x > 0), x * y, y))

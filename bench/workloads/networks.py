@@ -10,15 +10,43 @@ def define(workloads, Workload):
     several = lambda *makers: (lambda r: [m(r) for m in makers])
 
     def conv(name, x, w, stride=1, padding=0, groups=1):
-        depth = w[1] * w[2] * w[3]
-        workloads[name] = Workload(several(normal(*x), normal(*w, scale=depth ** -0.5)),
-            lambda a, b: F.conv2d(a, b, stride=stride, padding=padding, groups=groups),
-            lambda a, b: jax.lax.conv_general_dilated(a, b, (stride, stride), [(padding, padding)] * 2, feature_group_count=groups))
+        n, call = len(x) - 2, F.conv2d if len(x) == 4 else F.conv3d
+        workloads[name] = Workload(several(normal(*x), normal(*w, scale=np.prod(w[1:]) ** -0.5)),
+            lambda a, b: call(a, b, stride=stride, padding=padding, groups=groups),
+            lambda a, b: jax.lax.conv_general_dilated(a, b, (stride,) * n, [(padding, padding)] * n, feature_group_count=groups))
     conv("conv3x3_8x64x32x32", (8, 64, 32, 32), (64, 64, 3, 3), padding=1)
     conv("conv7x7_stride2_4x3x224x224", (4, 3, 224, 224), (64, 3, 7, 7), stride=2, padding=3)
     conv("conv1x1_8x256x14x14", (8, 256, 14, 14), (512, 256, 1, 1))
     conv("conv3x3_8x256x14x14", (8, 256, 14, 14), (256, 256, 3, 3), padding=1)
     conv("conv_depthwise_8x128x56x56", (8, 128, 56, 56), (128, 1, 3, 3), padding=1, groups=128)
+
+    conv("conv_grouped_8x128x28x28", (8, 128, 28, 28), (128, 4, 3, 3), padding=1, groups=32)
+    conv("conv3d_2x16x16x28x28", (2, 16, 16, 28, 28), (32, 16, 3, 3, 3), padding=1)
+    workloads["conv_transpose_8x64x28x28"] = Workload(several(normal(8, 64, 28, 28), normal(64, 32, 4, 4, scale=.06)),
+        lambda a, b: F.conv_transpose2d(a, b, stride=2, padding=1),
+        lambda a, b: jax.lax.conv_general_dilated(a, jnp.flip(b, (2, 3)).swapaxes(0, 1), (1, 1), [(2, 2)] * 2, lhs_dilation=(2, 2)))
+
+    def cell(c, gates, sigmoid, tanh):
+        i, g, o, z = gates
+        c = sigmoid(g) * c + sigmoid(i) * tanh(z)
+        return sigmoid(o) * tanh(c), c
+    def t_lstm(x, w, u):
+        h = c = torch.zeros(32, 256)
+        for t in range(64): h, c = cell(c, (x[t] @ w + h @ u).chunk(4, 1), torch.sigmoid, torch.tanh)
+        return h
+    def j_lstm(x, w, u):
+        zero = jnp.zeros((32, 256))
+        step = lambda s, xt: (cell(s[1], jnp.split(xt @ w + s[0] @ u, 4, 1), jax.nn.sigmoid, jnp.tanh), None)
+        return jax.lax.scan(step, (zero, zero), x)[0][0]
+    workloads["lstm_64x32x128"] = Workload(several(normal(64, 32, 128), normal(128, 1024, scale=.05), normal(256, 1024, scale=.05)),
+        t_lstm, j_lstm)
+    def rope(cat):
+        def rotated(x, c, s):
+            a, b = x[..., :32], x[..., 32:]
+            return cat((a * c - b * s, a * s + b * c), -1)
+        return rotated
+    workloads["rope_4x8x512x64"] = Workload(several(normal(4, 8, 512, 64), normal(512, 32), normal(512, 32)),
+        rope(torch.cat), rope(jnp.concatenate))
 
     def t_cnn(x, a, b, w):
         x = F.max_pool2d(torch.relu(F.conv2d(x, a)), 2)
