@@ -74,7 +74,7 @@ class NativeEmitter {
   Slots mergedSlots(const Slots& a, llvm::BasicBlock* fromA, const Slots& b, llvm::BasicBlock* fromB);
   llvm::BasicBlock* block(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, function_); }
   void bindArgs(const ir::Region& region, const Slots& values, size_t skip);
-  llvm::Value* unlessInterrupted(llvm::Value* more);
+  llvm::Value* unlessStopped(llvm::Value* more);
   bool isShort(const ir::Op& op);
   void tell(size_t offset, Scalar value);
   void unroll(llvm::BranchInst* jump);

@@ -77,11 +77,12 @@ void NativeEmitter::bindArgs(const ir::Region& region, const Slots& values, size
   for (size_t i = 0; i < values.size(); ++i) slots_[region.args[i + skip].get()] = values[i];
 }
 
-/// A `while`, and a `for` around other loops, looks at the fault word in every trip, so that Ctrl-C ends it.
-Value* NativeEmitter::unlessInterrupted(Value* more) {
+/// A `while`, and a `for` around other loops, looks at the fault word in every trip, so that Ctrl-C ends it, and an
+/// index out of range: what is read instead could keep a loop running for ever.
+Value* NativeEmitter::unlessStopped(Value* more) {
   auto* word = b_.CreateLoad(b_.getInt32Ty(), fault_);
   word->setVolatile(true);
-  return b_.CreateAnd(more, b_.CreateICmpNE(word, b_.getInt32(abi::kInterruptFault)));
+  return b_.CreateAnd(more, b_.CreateICmpEQ(word, b_.getInt32(0)));
 }
 
 /// Writes a word of the KernelState, for those who look on.
@@ -217,7 +218,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   Scalar following = at + step;
   if (told && !inRuns) tell(offsetof(abi::KernelState, at), following);
   Value* again = more(following, runEnd);
-  if (polls) again = unlessInterrupted(again);
+  if (polls) again = unlessStopped(again);
   auto* latch = b_.GetInsertBlock();
   closePhis(carried, last, latch);
   i->addIncoming(LlvmScalars::value(following), latch);
@@ -228,7 +229,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     if (told) tell(offsetof(abi::KernelState, at), following);
     closePhis(runStart, last, look);
     runFirst->addIncoming(LlvmScalars::value(following), look);
-    b_.CreateCondBr(unlessInterrupted(more(following, hi)), outer, done);
+    b_.CreateCondBr(unlessStopped(more(following, hi)), outer, done);
     latch = look;
   } else {
     auto* jump = b_.CreateCondBr(again, trip, done);
@@ -249,7 +250,7 @@ void NativeEmitter::whileLoop(const ir::Op& op) {
   body(condition);
   if (!error_.empty()) return;
   Scalar more = scalar(condition.terminator()->operand(0));
-  b_.CreateCondBr(unlessInterrupted(LlvmScalars::value(more)), run, done);
+  b_.CreateCondBr(unlessStopped(LlvmScalars::value(more)), run, done);
   b_.SetInsertPoint(run);
   bindArgs(region, carried, 0);
   ++loops_;
