@@ -264,7 +264,7 @@ class Lowering {
       s.hi = buffer(op.operand(1));
       s.by = buffer(op.operand(2));
       s.iv = buffer(op.regions[0]->args[0].get());
-      s.site = site(op.loc, abi::FaultKind::Division);  // a step of 0
+      s.site = site(op.loc, abi::FaultKind::Step);
       s.body = region(*op.regions[0]);
     } else if (op.kind == OpKind::While) {
       s.kind = Step::Kind::While;

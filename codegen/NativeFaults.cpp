@@ -5,9 +5,14 @@
 namespace tenc::codegen {
 namespace {
 
+/// A loop whose step may be 0.
+bool mayStand(const ir::Op& op) {
+  return op.kind == ir::OpKind::For && !(op.operand(2)->op && op.operand(2)->op->kind == ir::OpKind::Constant);
+}
+
 void collect(const ir::Region& region, std::vector<const ir::Op*>& out) {
   for (const auto& op : region.ops) {
-    if (op->has(ir::Trait::CanFault)) out.push_back(op.get());
+    if (op->has(ir::Trait::CanFault) || mayStand(*op)) out.push_back(op.get());
     for (const auto& r : op->regions) collect(*r, out);
   }
 }
@@ -32,6 +37,7 @@ std::unordered_map<const ir::Op*, uint32_t> faultNumbers(const ir::Op& fused) {
 void nameNativeFaults(Kernel& kernel) {
   for (const ir::Op* op : faultingOps(*kernel.native)) {
     abi::FaultKind kind = op->has(ir::Trait::Elementwise) ? abi::FaultKind::Division : abi::FaultKind::Index;
+    if (op->kind == ir::OpKind::For) kind = abi::FaultKind::Step;
     if (op->kind == ir::OpKind::Pow) kind = abi::FaultKind::NegativePower;
     kernel.faults.push_back(op->loc);
     kernel.faultCodes.push_back(static_cast<uint8_t>(kind));

@@ -209,6 +209,7 @@ class Frame {
 
   bool forLoop(const Op& op) {
     int64_t lo = at(get(op, 0), 0).i, hi = at(get(op, 1), 0).i, step = at(get(op, 2), 0).i;
+    if (step == 0) return fail(op, Code::E0902, "a loop with step 0");
     Values carried = takeAll(op, 3);
     const Region& body = *op.regions[0];
     // Counted, because the last sum may be beyond the largest integer.
@@ -216,13 +217,12 @@ class Frame {
     const uint64_t way = up ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo)
                             : static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi);
     const uint64_t stride = up ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
-    uint64_t trips = (up ? lo < hi : lo > hi) ? (stride == 0 ? 1 : (way - 1) / stride + 1) : 0;
+    uint64_t trips = (up ? lo < hi : lo > hi) ? ((way - 1) / stride + 1) : 0;
     for (int64_t i = lo; trips > 0; i = wrappingSum(i, step), --trips) {
       carried.insert(carried.begin(), scalar(DType::I64, {0, i}));
       bind(body, std::move(carried));
       carried = region(body);
       if (m_.stop) return false;
-      if (step == 0) return fail(op, Code::E0902, "a loop with step 0");
     }
     return results(op, std::move(carried));
   }

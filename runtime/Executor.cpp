@@ -428,7 +428,7 @@ class Executor {
   bool forLoop(const Step& s) {
     const int64_t lo = host<int64_t>(s.lo), hi = host<int64_t>(s.hi), by = host<int64_t>(s.by);
     if (failed_) return devicesAreWell();
-    if (by == 0) return stop(FaultKind::Division, s.site);
+    if (by == 0) return stop(FaultKind::Step, s.site);
     const uint64_t span = by > 0 ? (hi > lo ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) : 0)
                                  : (lo > hi ? static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi) : 0);
     const uint64_t stride = by > 0 ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);

@@ -134,6 +134,8 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   Scalar lo = index(op.operand(0)), hi = index(op.operand(1)), step = index(op.operand(2));
   Slots start = slotsOf(op, 3), last;
   if (!error_.empty()) return;
+  const Range by = ranges_.of(op.operand(2));
+  if (by.least <= 0 && by.most >= 0) s_->setFault(compare(Predicate::Eq, step, like(step, 0.0)), fault(op));
   ranges_.bindLoopVariable(op);
   const ir::Value* variable = region.args[0].get();
   const Range range = ranges_.of(variable), steps = ranges_.of(op.operand(2));
@@ -171,7 +173,8 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   Range steps = ranges_.of(op.operand(2));
   const bool known = steps.least == steps.most && std::abs(steps.least) < (1 << 20);
   const bool inRuns = known && !hasLoop(region) && !isShort(op);
-  const bool polls = hasLoop(region) || (!known && !isShort(op));
+  const bool mayStand = !forward && steps.least <= 0 && steps.most >= 0;  // its step of 0 is a fault
+  const bool polls = hasLoop(region) || mayStand || (!known && !isShort(op));
   const bool told = loops_ == 0 && (inRuns || polls);
   if (told) {
     tell(offsetof(abi::KernelState, first), lo);

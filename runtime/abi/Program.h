@@ -9,7 +9,7 @@
 
 namespace tenc::abi {
 
-enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion, File, Singular, NotPositiveDefinite, NotFinite, NoConvergence };
+enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion, File, Singular, NotPositiveDefinite, NotFinite, NoConvergence, Step };
 
 /// The faults of routines that can fail, in the order of their kernels' sites.
 inline constexpr FaultKind kLibraryFaults[] = {FaultKind::Singular, FaultKind::NotPositiveDefinite, FaultKind::NotFinite, FaultKind::NoConvergence};

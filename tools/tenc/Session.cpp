@@ -46,6 +46,7 @@ Code codeOf(abi::FaultKind kind) {
     case abi::FaultKind::None:
     case abi::FaultKind::Index: return Code::E0901;
     case abi::FaultKind::Division:
+    case abi::FaultKind::Step:
     case abi::FaultKind::NegativePower: return Code::E0902;
     case abi::FaultKind::Assertion: return Code::E0903;
     case abi::FaultKind::File: return Code::E0904;
@@ -63,6 +64,7 @@ std::string messageOf(abi::FaultKind kind, const std::string& text) {
     case abi::FaultKind::Index: return text.empty() ? "index out of range" : text;
     case abi::FaultKind::Division: return text.empty() ? "integer division by zero" : text;
     case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
+    case abi::FaultKind::Step: return text.empty() ? "a loop with step 0" : text;
     case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
     case abi::FaultKind::File: return text.empty() ? "file failed" : text;
     case abi::FaultKind::Singular: return "the matrix is singular";
