@@ -88,8 +88,7 @@ std::vector<Val> Lowering::encode(const Flow& f) {
     return {f.exit == Exit::Falls && !boundary_->wantsValue ? Val::unit() : f.value};
   }
   std::vector<Val> values = valuesOf(boundary_->vars);
-  const bool falls = f.mixed ? f.falls : f.exit == Exit::Falls;
-  values.push_back(falls && boundary_->wantsValue ? f.value : Val::unit());
+  values.push_back(f.mayFall() && boundary_->wantsValue ? f.value : Val::unit());
   auto flag = [&](const Val& v, Exit exit) { return f.mixed ? v : Val::ofBool(f.exit == exit); };
   values.push_back(flag(f.broke, Exit::Break));
   values.push_back(flag(f.continued, Exit::Continue));
@@ -143,9 +142,7 @@ Lowering::Flow Lowering::mergeAtBoundary(ir::Value* condition, Span span, const 
   auto run = [&](const FlowFn& f, int which) {
     setValues(vars, before);
     Flow flow = f();
-    ends[which].returns =
-        flow.mixed ? !(flow.returned.is(Val::Kind::Bool) && !flow.returned.boolean) : flow.exit == Exit::Return;
-    ends[which].falls = flow.mixed ? flow.falls : flow.exit == Exit::Falls;
+    ends[which] = {flow.mayReturn(), flow.mayFall()};
     return encode(flow);
   };
   std::vector<std::string> names;

@@ -69,11 +69,7 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
     return rangeLoop(s, range, [this, rows, row, &s](ir::Value* i) {
       at(s.pattern.span);
       // Without rows the body is compiled all the same, for its errors, and never runs.
-      if (rows->type.shape[0] == 0) {
-        const DType t = rows->type.dtype;
-        ir::Value* zero = ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0);
-        return Val::ofTensor(b().broadcastTo(zero, row), s.pattern.span);
-      }
+      if (rows->type.shape[0] == 0) { return Val::ofTensor(zerosOf(rows->type.dtype, row), s.pattern.span); }
       ir::Value* part = b().value(OpKind::DynamicSlice, {rows, i}, {{"axes", ir::Dims{0}}, {"sizes", ir::Dims{1}}});
       return Val::ofTensor(b().value(OpKind::Reshape, {part}, {{"shape", row}}), s.pattern.span);
     });
@@ -252,9 +248,7 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
     std::vector<Val> results = carriedResults(op, initial, after, labels);
     setValues(carried.vars, std::vector<Val>(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n)));
     // A `return` that no trip comes to leaves the loop to fall through.
-    const bool returns =
-        trip.mixed ? !(trip.returned.is(Val::Kind::Bool) && !trip.returned.boolean) : trip.exit == Exit::Return;
-    if (exits.returns && returns) {
+    if (exits.returns && trip.mayReturn()) {
       flow.mixed = true;
       flow.broke = flow.continued = Val::ofBool(false);
       flow.returned = results[returnedAt];
@@ -287,7 +281,7 @@ Lowering::Flow Lowering::unrolled(const ast::Stmt& s, const std::vector<Val>& tr
     f.done = false;
     if (f.exit == Exit::Break) f.exit = Exit::Falls;
     f.broke = f.continued = Val::ofBool(false);
-    if (f.mixed && f.returned.is(Val::Kind::Bool) && !f.returned.boolean) f.mixed = false;
+    if (!f.mayReturn()) f.mixed = false;
     if (f.exit == Exit::Falls) f.value = Val::unit(s.span);
   }
   --staticLoops_;

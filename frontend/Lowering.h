@@ -475,6 +475,10 @@ class Lowering {
     bool falls = true;               ///< when `mixed`: whether what follows may be reached
     Val broke, continued, returned;  ///< Bool or rank-0 tensor when `mixed`
     Val result;
+    bool mayReturn() const {
+      return mixed ? !(returned.is(Val::Kind::Bool) && !returned.boolean) : exit == Exit::Return;
+    }
+    bool mayFall() const { return mixed ? falls : exit == Exit::Falls; }
   };
   /// What encloses statements and takes their exits: an exit under a run-time condition goes on in the branches of the
   /// `if` up to here, where the branches merge.
@@ -596,6 +600,7 @@ class Lowering {
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Zeros of the types of `like`.
   Val placeholder(const Val& like);
+  ir::Value* zerosOf(ir::DType t, const ir::Dims& shape);
   /// Arguments of the region of the types of `like`.
   Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
   ir::Value* boolConstant(bool v) { return b().scalarInt(ir::DType::Bool, v ? 1 : 0); }

@@ -26,14 +26,14 @@ void Lowering::yield(ir::Region* region, const std::vector<ir::Value*>& values, 
   inRegion(region, [&] { b().makeTyped(kind, values, {}); });
 }
 
+ir::Value* Lowering::zerosOf(DType t, const ir::Dims& shape) {
+  return b().broadcastTo(ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0), shape);
+}
+
 Val Lowering::placeholder(const Val& like) {
   std::vector<ir::Value*> leaves;
   if (!leavesOf(like, leaves)) return Val::none();
-  for (ir::Value*& v : leaves) {
-    const ir::Type t = v->type;
-    ir::Value* zero = ir::isFloat(t.dtype) ? b().scalar(t.dtype, 0) : b().scalarInt(t.dtype, 0);
-    v = b().broadcastTo(zero, t.shape);
-  }
+  for (ir::Value*& v : leaves) v = zerosOf(v->type.dtype, v->type.shape);
   return rebuild(like, leaves);
 }
 

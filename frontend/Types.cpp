@@ -491,9 +491,7 @@ Val Lowering::structOf(const StructInfo& type, std::vector<Val> fields, Span spa
 Val Lowering::asDeclared(const Val& v, const Ty& declared) {
   Val r = v;
   if (v.is(Val::Kind::Tensor) && declared.dims && *declared.dims != v.tensor->type.shape) {
-    const ir::DType t = v.tensor->type.dtype;
-    ir::Value* zero = ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0);
-    r = Val::ofTensor(b().broadcastTo(zero, *declared.dims), v.span);
+    r = Val::ofTensor(zerosOf(v.tensor->type.dtype, *declared.dims), v.span);
   }
   if (!v.is(Val::Kind::Tuple) && !v.is(Val::Kind::List)) return r;
   for (size_t i = 0; i < r.elems.size(); ++i) {

@@ -5,14 +5,13 @@
 
 The other random programs compare engines, which share the parser and the lowering; here NumPy says what is right. All
 values are i64 and stay small, so results are equal or wrong. Closes with `N passed, N failed`."""
-import argparse
-import os
 import random
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
+
+import harness
 
 DECLARATIONS = """struct Cell[N] { v: i64[N], n: i64 }
 struct Grid[N] { cells: [Cell[N]; 3], sum: (i64[N], i64) }
@@ -281,43 +280,19 @@ class Program:
         return self.let(f"{p} - {a}.mixed({b})", np.zeros_like(x))
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=os.path.abspath)
-    ap.add_argument("--count", type=int, default=100)
-    ap.add_argument("--first", type=int, default=0)
-    ap.add_argument("--statements", type=int, default=24)
-    ap.add_argument("--keep")
-    a = ap.parse_args()
-    passed = failed = 0
-    for seed in range(a.first, a.first + a.count):
-        p = Program(seed, a.statements)
-        text, problem = "\n".join(p.tl) + "\n", None
-        with tempfile.TemporaryDirectory() as d:
-            with open(f"{d}/p.tl", "w") as f: f.write(text)
-            flags = [[], ["--no-fuse"], ["--engine=interp"], ["--threads", "1"]][seed % 4]
-            try: run = subprocess.run([a.tenc, "p.tl", *flags], cwd=d, capture_output=True, text=True, timeout=300)
-            except subprocess.TimeoutExpired: run = None
-            if run is None: problem = "timed out"
-            elif run.returncode: problem = f"exit {run.returncode}: {run.stderr[run.stderr.find('error'):].strip()[:500]}"
-            else:
-                for n in p.names:
-                    got = np.load(f"{d}/{n}.npy")
-                    if got.shape == p.env[n].shape and np.array_equal(got, p.env[n]): continue
-                    problem = f"{n} is {got.shape} {got.ravel()[:8]}, not {p.env[n].shape} {p.env[n].ravel()[:8]} {' '.join(flags)}"
-                    problem += "".join(f"\n    {l}" for l in p.tl if f"let {n} =" in l)
-                    break
-        if not problem:
-            passed += 1
-            continue
-        failed += 1
-        print(f"seed {seed}: {problem}", flush=True)
-        if a.keep:
-            os.makedirs(a.keep, exist_ok=True)
-            with open(f"{a.keep}/numpy{seed}.tl", "w") as f: f.write(text)
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+def case(a, seed):
+    p = Program(seed, a.statements)
+    files = {f"numpy{seed}.tl": "\n".join(p.tl) + "\n"}
+    flags = [[], ["--no-fuse"], ["--engine=interp"], ["--threads", "1"]][seed % 4]
+    with tempfile.TemporaryDirectory() as d:
+        _, problem = harness.run(a, d, files, flags)
+        for n in [] if problem else p.names:
+            got, want = np.load(f"{d}/{n}.npy"), p.env[n]
+            if got.shape == want.shape and np.array_equal(got, want): continue
+            problem = f"{n} is {got.shape} {got.ravel()[:8]}, not {want.shape} {want.ravel()[:8]} {' '.join(flags)}"
+            problem += "".join(f"\n    {l}" for l in p.tl if f"let {n} =" in l)
+            break
+    return problem, files
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__": sys.exit(harness.main(__doc__, case, count=100, statements=24))

@@ -7,12 +7,13 @@ under `vmap`.
 Each program holds some functions of one integer, on rank-0 values or on vectors, written in TL and in Python at once.
 The other random programs compare engines, which share the lowering of control flow; here Python says what is right.
 Closes with `N passed, N failed`."""
-import argparse
-import os
 import random
-import subprocess
 import sys
 import tempfile
+
+import numpy as np
+
+import harness
 
 FUNCTIONS, ARGUMENTS = 8, range(-2, 9)
 
@@ -152,49 +153,24 @@ def program(seed):
 def text(v): return "[" + " ".join(map(str, v)) + "]" if hasattr(v, "shape") and v.shape else str(int(v))
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=os.path.abspath)
-    ap.add_argument("--count", type=int, default=60)
-    ap.add_argument("--first", type=int, default=0)
-    ap.add_argument("--keep")
-    a = ap.parse_args()
-    import numpy as np
-    passed = failed = 0
-    for seed in range(a.first, a.first + a.count):
-        tl, py = program(seed)
-        names = {"np": np}
-        exec(py, names)
-        want = [" ".join(text(names[f"f{i}"](v)).split()) for i in range(FUNCTIONS) for v in ARGUMENTS] * 2
-        calls = len(want)
-        want += [str(v) for i in range(3) for v in names[f"s{i}"]()]
-        with tempfile.TemporaryDirectory() as d:
-            path = os.path.join(d, "p.tl")
-            with open(path, "w") as f: f.write(tl)
-            problem = None
-            for flags in ([], ["--engine=interp"], ["--no-fuse"])[: 3 if seed % 4 == 0 else 1]:
-                try: run = subprocess.run([a.tenc, path, *flags], capture_output=True, text=True, timeout=120)
-                except subprocess.TimeoutExpired: problem = "timed out"; break
-                got = [" ".join(l.split()).replace("[ ", "[") for l in run.stdout.splitlines() if "@" not in l]
-                if run.returncode: problem = f"exit {run.returncode}: {run.stderr.strip()[:600]}"
-                elif got != want:
-                    k = next((k for k, (x, y) in enumerate(zip(got, want)) if x != y), 0)
-                    if k >= calls: problem = f"line {k - calls} of the loops is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}"
-                    else: problem = (f"{'vmap of ' if k >= calls // 2 else ''}f{k // len(ARGUMENTS) % FUNCTIONS}({ARGUMENTS[k % len(ARGUMENTS)]}) "
-                               f"is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}")
-                if problem: break
-        if not problem:
-            passed += 1
-            continue
-        failed += 1
-        print(f"seed {seed}: {problem}", flush=True)
-        if a.keep:
-            os.makedirs(a.keep, exist_ok=True)
-            for ending, content in (("tl", tl), ("py", py)):
-                with open(f"{a.keep}/exits{seed}.{ending}", "w") as f: f.write(content)
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+def case(a, seed):
+    tl, py = program(seed)
+    files = {f"exits{seed}.tl": tl, f"exits{seed}.py": py}
+    names = {"np": np}
+    exec(py, names)
+    want = [" ".join(text(names[f"f{i}"](v)).split()) for i in range(FUNCTIONS) for v in ARGUMENTS] * 2
+    calls = len(want)
+    want += [str(v) for i in range(3) for v in names[f"s{i}"]()]
+    for flags in ([], ["--engine=interp"], ["--no-fuse"])[: 3 if seed % 4 == 0 else 1]:
+        with tempfile.TemporaryDirectory() as d: printed, problem = harness.run(a, d, files, flags)
+        if problem: return problem, files
+        got = [" ".join(l.split()).replace("[ ", "[") for l in printed.splitlines() if "@" not in l]
+        if got == want: continue
+        k = next((k for k, (x, y) in enumerate(zip(got, want)) if x != y), 0)
+        where = f"line {k - calls} of the loops" if k >= calls else (f"{'vmap of ' if k >= calls // 2 else ''}"
+                f"f{k // len(ARGUMENTS) % FUNCTIONS}({ARGUMENTS[k % len(ARGUMENTS)]})")
+        return f"{where} is {want[k]}, not {got[k:k + 1]} {' '.join(flags)}", files
+    return None, files
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__": sys.exit(harness.main(__doc__, case, count=60))

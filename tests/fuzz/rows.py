@@ -6,16 +6,13 @@
 The statements of a random program (generate.py) become the body of a function of one integer, in which each source
 depends on it. `vmap` is a transformation of the IR that interpreter and compiled code share; here the calls say what is
 right: exact results have equal bits, bounded ones differ by no more than their bounds. Closes with `N passed, N failed`."""
-import argparse
-import concurrent.futures
-import os
 import re
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
+import harness
 from generate import MODULE, Program
 
 ROWS = 3
@@ -65,13 +62,10 @@ class Body(Program):
         return "\n".join(self.declarations() + lines) + "\n"
 
 
-def check(a, text, results):
+def check(a, files, results):
     with tempfile.TemporaryDirectory() as d:
-        with open(f"{d}/p.tl", "w") as f: f.write(text)
-        with open(f"{d}/kit.tl", "w") as f: f.write(MODULE)
-        try: run = subprocess.run([a.tenc, "p.tl"], cwd=d, capture_output=True, text=True, timeout=300)
-        except subprocess.TimeoutExpired: return "timed out"
-        if run.returncode: return f"exit {run.returncode}: {(run.stderr[run.stderr.find('error'):] or run.stdout).strip()[:700]}"
+        _, problem = harness.run(a, d, files)
+        if problem: return problem
         for k, v in enumerate(results):
             got, want = np.load(f"{d}/v{k}.npy"), np.stack([np.load(f"{d}/r{i}_{k}.npy") for i in range(ROWS)])
             if got.shape != want.shape or got.dtype != want.dtype: return f"{v.name} is {got.dtype}{got.shape}, not {want.dtype}{want.shape}"
@@ -86,34 +80,10 @@ def check(a, text, results):
     return None
 
 
-def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=os.path.abspath)
-    ap.add_argument("--count", type=int, default=100)
-    ap.add_argument("--first", type=int, default=0)
-    ap.add_argument("--operations", type=int, default=10)
-    ap.add_argument("--keep")
-    a = ap.parse_args()
-    passed = failed = 0
-
-    def one(seed):
-        p = Body(seed)
-        text = p.body(a.operations)
-        return seed, text, check(a, text, p.results)
-
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for seed, text, problem in pool.map(one, range(a.first, a.first + a.count)):
-            if not problem:
-                passed += 1
-                continue
-            failed += 1
-            print(f"seed {seed}: {problem}", flush=True)
-            if a.keep:
-                os.makedirs(a.keep, exist_ok=True)
-                with open(f"{a.keep}/rows{seed}.tl", "w") as f: f.write(text)
-    print(f"{passed} passed, {failed} failed")
-    return failed > 0
+def case(a, seed):
+    p = Body(seed)
+    files = {f"rows{seed}.tl": p.body(a.operations), "kit.tl": MODULE}
+    return check(a, files, p.results), files
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__": sys.exit(harness.main(__doc__, case, count=100, operations=10))
