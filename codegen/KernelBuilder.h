@@ -65,7 +65,7 @@ class StageBuilder {
   uint32_t fault(const ir::Op& op, uint8_t kind);
 
   /// A run-time index as a checked term.
-  Affine term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber);
+  Affine term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber, size_t axis);
   bool failed() const { return !group_.kernel.error.empty(); }
   bool stopped() const { return failed() || refinement || cut; }
   void fail(std::string why);

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 
 #include "codegen/KernelBuilder.h"
 #include "ir/Views.h"
@@ -85,9 +86,12 @@ ExprId StageBuilder::affine(const Affine& a) {
   return sum;
 }
 
-Affine StageBuilder::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber) {
+Affine StageBuilder::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber, size_t axis) {
   Affine a;
-  a.terms.push_back({cast(index, DType::I64), 1, extent, faultNumber, size});
+  // As i64 a large u64 would be negative, and count from the end.
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (stage.exprs[index].dtype == DType::U64) index = op(OpKind::Min, DType::U64, {index, constant(DType::U64, kMost)});
+  a.terms.push_back({cast(index, DType::I64), 1, extent, faultNumber, size, static_cast<int64_t>(axis)});
   return a;
 }
 
@@ -117,7 +121,7 @@ std::vector<Affine> StageBuilder::dims(const Index& index, std::span<const int64
     // Positions are never negative, so truncated division is floor division.
     ExprId e = op(remainder ? OpKind::Fmod : OpKind::TruncDiv, DType::I64,
                   {affine(a), constant(DType::I64, static_cast<uint64_t>(n))});
-    return term(e, -1, 0, 0);
+    return term(e, -1, 0, 0, 0);
   };
   return delinearise(*index.flat, shape, ranges_, refinable ? &refinement : nullptr, divide);
 }
@@ -318,7 +322,7 @@ ExprId StageBuilder::gather(const ir::Op& o, const Index& index) {
     size_t axis = static_cast<size_t>(axes[i]);
     ExprId e = value(o.operand(1 + i), where);
     if (stopped()) return 0;
-    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number);
+    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number, axis);
     indexed[axis] = true;
   }
   size_t next = 0;
@@ -342,7 +346,7 @@ ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
     int64_t size = source->type.shape[axis];
     ExprId start = value(o.operand(1 + i), Index{});
     if (stopped()) return 0;
-    position[axis].add(term(start, size - sizes[i] + 1, size, number));
+    position[axis].add(term(start, size - sizes[i] + 1, size, number, axis));
   }
   return loadView(source, position);
 }
@@ -385,7 +389,7 @@ ExprId StageBuilder::within(const Affine& a, int64_t lo, int64_t hi) {
 Affine StageBuilder::clamped(const Affine& a, int64_t size) {
   ExprId e = op(OpKind::Max, DType::I64, {affine(a), constant(DType::I64, 0)});
   e = op(OpKind::Min, DType::I64, {e, constant(DType::I64, static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)))});
-  return term(e, -1, 0, 0);
+  return term(e, -1, 0, 0, 0);
 }
 
 ExprId StageBuilder::pieceAt(ExprId index, DType type, std::span<const Piece> pieces) {

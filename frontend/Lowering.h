@@ -266,7 +266,8 @@ class Lowering {
     bool higherOrder = false;    ///< has a function among its arguments
     const Ty* result = nullptr;  ///< declared type of the result, as far as it is known
     std::list<Scope> scopes;
-    std::map<std::string, Span> ended;  ///< names of blocks that ended, for notes
+    std::map<std::string, Span> ended;              ///< names of blocks that ended, for notes
+    std::set<std::string, std::less<>> undeclared;  ///< names that were assigned and are none: reported once
   };
   std::vector<std::unique_ptr<Frame>> frames_;
   Frame& frame() { return *frames_.back(); }
@@ -374,7 +375,7 @@ class Lowering {
   std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
   void unknownType(const ast::TypeExpr& t);
   std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
-  std::set<const StructDecl*> circular_;     ///< those that were found to contain themselves
+  std::set<const StructDecl*> circular_;      ///< those that were found to contain themselves
   StructPtr structInfo(const StructDecl& decl, Generics& g);
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);

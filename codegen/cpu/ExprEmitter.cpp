@@ -346,6 +346,7 @@ ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int c
         c.term->size == t.size && c.term->fault == t.fault && c.narrow == narrow)
       return c;
   CheckedIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
+  const Scalar asked = c.index;
   const ir::DType from = stage_.exprs[t.index].dtype;
   if (!narrow) {
     if (c.index.repr != Repr::I64) c.index = emitCast(scalars_, c.index, from, ir::DType::I64);
@@ -370,10 +371,13 @@ ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int c
     c.index = scalars_.wrap(b_.CreateTrunc(v, v->getType()->getWithNewBitWidth(32)), Repr::I32);
   }
   if (t.extent >= 0) {
-    double size = static_cast<double>(t.size != 0 ? t.size : t.extent);
-    Scalar wrapped = select(c.index < 0.0, c.index + size, c.index);
+    const int64_t whole = t.size != 0 ? t.size : t.extent;
+    Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(whole), c.index);
     Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
-    scalars_.setFault(outside, t.fault);
+    scalars_.setFault(outside, t.fault, [&] {
+      return LlvmScalars::BadIndex{emitCast(scalars_, asked, from, ir::DType::I64), whole - t.extent + 1, whole,
+                                   t.axis};
+    });
     c.index = select(outside, 0.0, wrapped);
     c.inside = LlvmScalars::value(logicalNot(outside));
   }
