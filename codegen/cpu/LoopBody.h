@@ -51,6 +51,13 @@ class LoopEmitter {
 
   // ---- an outer variable as the vector
   void emitBlock();
+  struct RowAhead {
+    const Access* access;
+    int64_t distance;  ///< of the next row, in bytes
+    int64_t lines;     ///< cache lines for each vector
+  };
+  std::vector<RowAhead> rowsAhead(const Stage& stage) const;
+  void prefetch(ExprEmitter& em, const RowAhead& row, Value* base, int copies);
   void emitColumns(const Stage& stage, Value* base, int copies, Value* mask);
 
   // ---- reductions of wide columns

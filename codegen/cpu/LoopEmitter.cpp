@@ -8,6 +8,10 @@
 namespace tenc::codegen::cpu {
 using llvm::Value;
 
+namespace {
+constexpr int64_t kCacheLine = 64;  // bytes
+}  // namespace
+
 llvm::Function* LoopEmitter::emit(const std::string& name) {
   function_ = createKernelFunction(module_, name);
   auto* entry = llvm::BasicBlock::Create(module_.getContext(), "entry", function_);
@@ -329,13 +333,45 @@ void LoopEmitter::emitBlock() {
     emitIf(b_, inBox(stage, v), {}, [&]() -> Values {
       auto em = emitter(stage, v, schedule_.lanes);
       em->emitInvariant();
+      const std::vector<RowAhead> ahead = rowsAhead(stage);
       emitVectorLoop(b_, lo, hi, own, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
         em->setVector(base, copies, mask);
+        for (const RowAhead& row : ahead) prefetch(*em, row, base, copies);
         innerLoops(*em, stage, Schedule::kNone, 0, {}, [&](const Values&) { return body(*em, stage, copies, {}); });
         return {};
       });
       return {};
     });
+  }
+}
+
+/// The rows from which elements are picked in any order: where an item picks about as many as a row has cache lines,
+/// the next item's row is asked for meanwhile, as no hardware would.
+std::vector<LoopEmitter::RowAhead> LoopEmitter::rowsAhead(const Stage& stage) const {
+  std::vector<RowAhead> rows;
+  const size_t v = schedule_.outerVector;
+  if (schedule_.rolled || schedule_.blocks != 1 || v == 0 || !stage.innerLo.empty()) return rows;
+  const int64_t vectors = kernel_.outer[v] / schedule_.lanes;
+  for (const Expr& e : stage.exprs) {
+    if (e.kind != Expr::Kind::Load || e.access.terms.size() != 1) continue;
+    const Access::Term& t = e.access.terms[0];
+    const int64_t step = e.access.strides[v - 1], bytes = ir::byteSize(kernel_.buffers[e.access.buffer].dtype);
+    if (t.stride != 1 || step < t.extent || e.access.strides[v] != 0) continue;
+    const int64_t lines = (t.extent * bytes + kCacheLine - 1) / kCacheLine;
+    if (lines < 16 || lines > 512 || lines > 8 * vectors) continue;
+    rows.push_back({&e.access, step * bytes, (lines + vectors - 1) / vectors});
+  }
+  return rows;
+}
+
+void LoopEmitter::prefetch(ExprEmitter& em, const RowAhead& row, Value* base, int copies) {
+  auto* byte = b_.getInt8Ty();
+  Value* from = b_.CreateConstGEP1_64(byte, em.address(*row.access), static_cast<uint64_t>(row.distance));
+  from = b_.CreateGEP(byte, from, b_.CreateMul(base, i64(row.lines * kCacheLine / schedule_.lanes)));
+  for (int64_t i = 0; i < row.lines * copies; ++i) {
+    Value* line = b_.CreateConstGEP1_64(byte, from, static_cast<uint64_t>(i * kCacheLine));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                       {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
   }
 }
 
