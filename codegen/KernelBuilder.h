@@ -101,6 +101,8 @@ class StageBuilder {
   enum class Side { Below, Inside, Above, Mixed };
   Side sideOf(const Affine& a, int64_t lo, int64_t hi);
   ExprId within(const Affine& a, int64_t lo, int64_t hi);
+  /// The expression as an affine function of loop variables, if it is sums and multiples of them.
+  std::optional<Affine> affineOf(ExprId index, int depth = 0) const;
   Affine clamped(const Affine& a, int64_t size);
 
   Group& group_;

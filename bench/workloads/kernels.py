@@ -97,5 +97,6 @@ def define(workloads, Workload):
     workloads["histogram_1M"] = Workload(several(normal(1 << 20)), lambda x: torch.histc(x, 100, -4, 4),
         lambda x: jnp.histogram(x, 100, (-4, 4))[0])
     workloads["argmax_1024x4096"] = Workload(several(normal(1024, 4096)), lambda x: x.argmax(1), lambda x: jnp.argmax(x, 1))
+    workloads["std_axis0_4096x1024"] = Workload(several(normal(4096, 1024)), lambda x: x.std(0, correction=0), lambda x: x.std(0))
     workloads["masked_where_4M"] = Workload(several(normal(1 << 22), normal(1 << 22)),
         lambda x, y: torch.where((x > y) & (x > 0), x * y, y), lambda x, y: jnp.where((x > y) & (x > 0), x * y, y))

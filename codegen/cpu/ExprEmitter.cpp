@@ -164,6 +164,17 @@ void ExprEmitter::setReduced(uint32_t number, std::vector<Scalar> copies) {
     if (stage_.exprs[i].kind == Expr::Kind::Reduced) memo_[i].clear();
 }
 
+void ExprEmitter::setReducedVaries() {
+  for (size_t i = 0; i < depends_.size(); ++i)
+    if (fromReduced_[i]) depends_[i] |= uint64_t{1} << vectorVar_;
+}
+
+bool ExprEmitter::readsReduced(uint32_t number) const {
+  for (size_t i = 0; i < stage_.exprs.size(); ++i)
+    if (needed_[i] && stage_.exprs[i].kind == Expr::Kind::Reduced && stage_.exprs[i].index == number) return true;
+  return false;
+}
+
 void ExprEmitter::clearVar(size_t var) {
   ++epoch_;
   uint64_t bit = uint64_t{1} << var;
