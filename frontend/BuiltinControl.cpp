@@ -256,10 +256,16 @@ Val listOrTuple(BuiltinCall& k) {
   if (*n < 0 || *n > kMost) {
     return k.fail(Code::E0208, "a " + std::string(k.row.name) + " of " + std::to_string(*n) + " values");
   }
+  constexpr int64_t kMostUnlike = 16'384;  // each is code of its own
   std::vector<Val> elems;
   for (int64_t i = 0; i < *n; ++i) {
     elems.push_back(k.l.settle(k.l.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
     if (elems.back().poison()) return Val::none();
+    if (i == kMostUnlike && k.row.name == "tuple" && !elems.back().isStatic()) {
+      k.l.error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
+          .help("values of one type stand in a list, `list(n, f)`, or along a dim of one tensor");
+      return Val::none();
+    }
     if (k.row.name == "list" && describe(elems.back()) != describe(elems[0])) {
       k.l.error(Code::E0203, k.span,
                 "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
