@@ -30,6 +30,41 @@ bool Lowering::checkKind(std::string_view kind, const Val& v, std::string_view n
   return ok;
 }
 
+void Lowering::namedDims(const ast::TypeExpr& t, Generics& g, std::vector<NamedDim>& named) {
+  for (const auto& part : t.args) namedDims(*part, g, named);
+  if (t.kind != TypeKind::Path || !t.args.empty()) return;
+  const std::string written(sources.text(t.span));
+  const auto same = [&](const NamedDim& d) { return d.name == written; };
+  if (std::any_of(named.begin(), named.end(), same)) return;
+  const auto value = dimOf(t, g, false);
+  if (!value) return;
+  const auto from = g.origin.find(t.path[0].text);
+  named.push_back({written, *value, t.span, from == g.origin.end() ? Span{} : from->second});
+}
+
+void Lowering::noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generics& g) {
+  std::vector<NamedDim> named;
+  namedDims(t, g, named);
+  for (size_t i = 0; i < named.size(); ++i) {
+    const NamedDim& n = named[i];
+    if (n.origin.valid()) {
+      std::string values;  // of all that one argument bound, at the last of them
+      bool last = true;
+      for (size_t j = 0; j < named.size(); ++j) {
+        if (named[j].origin != n.origin) continue;
+        last = last && j <= i;
+        values += (values.empty() ? "`" : ", `") + named[j].name + "` is " + std::to_string(named[j].value);
+      }
+      if (last) d.note(n.origin, values + " because of this");
+      continue;
+    }
+    const std::string listed = g.open ? "fn f[" : "struct S[";
+    d.note(n.written, "`" + n.name + "` is a constant in scope" +
+                          (g.locals ? ", " + std::to_string(n.value)
+                                    : "; list it, `" + listed + n.name + "]`, to make it a variable"));
+  }
+}
+
 bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who) {
   if (t.kind == TypeKind::Path) {
     TypeName n = typeName(t, g, true);
@@ -50,13 +85,7 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
                    who.what + " has dim " + std::to_string(value) + " where " +
                        (literal ? std::to_string(*known) : "`" + written + "` = " + std::to_string(*known)) +
                        " is declared");
-    auto from = t.kind == TypeKind::Path ? g.origin.find(t.path[0].text) : g.origin.end();
-    if (from != g.origin.end() && from->second.valid()) {
-      d.note(from->second, "`" + written + "` is " + std::to_string(*known) + " because of this");
-    } else if (t.kind == TypeKind::Path && !literal) {
-      d.note(t.span,
-             "`" + written + "` is a constant in scope; list it, `fn f[" + written + "]`, to make it a variable");
-    }
+    noteDims(d, t, g);
     return false;
   }
   if (t.kind == TypeKind::Negate) return unifyDim(*t.args[0], -value, g, who);
@@ -71,9 +100,10 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
   if (t.op == '*' && (a || c)) {
     const int64_t factor = a ? *a : *c;
     if (factor == 0 || value % factor != 0) {
-      error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-            who.what + " has dim " + std::to_string(value) + ", which is no multiple of " + std::to_string(factor) +
-                " as `" + std::string(sources.text(t.span)) + "` asks");
+      auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
+                     who.what + " has dim " + std::to_string(value) + ", which is no multiple of " +
+                         std::to_string(factor) + " as `" + std::string(sources.text(t.span)) + "` asks");
+      noteDims(d, t, g);
       return false;
     }
     return unifyDim(a ? right : left, value / factor, g, who);
@@ -107,10 +137,17 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
   // A pack that is bound already counts with its dims.
   size_t fixed = args.size() - (hasPack ? 1 : 0);
   const auto differs = [&] {
+    std::vector<NamedDim> named;
+    for (const auto& dim : args) namedDims(*dim, g, named);
+    std::string values;
+    for (const NamedDim& n : named) {
+      values += (values.empty() ? " with " : ", ") + n.name + " = " + std::to_string(n.value);
+    }
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                    who.what + " has shape " + ir::toString(dims) + ", but " + std::string(sources.text(whole.span)) +
-                       " is declared");
+                       values + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
+    noteDims(d, whole, g);
     return false;
   };
   if (hasPack ? dims.size() < fixed : dims.size() != fixed) return differs();
@@ -124,10 +161,10 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
   }
   bool ok = true;
   const size_t front = static_cast<size_t>(pack - args.begin());
-  for (size_t i = 0; i < (hasPack ? front : fixed); ++i) ok = unifyDim(*args[i], dims[i], g, who) && ok;
+  for (size_t i = 0; ok && i < (hasPack ? front : fixed); ++i) ok = unifyDim(*args[i], dims[i], g, who);
   if (!hasPack) return ok;
   const size_t back = args.size() - front - 1;
-  for (size_t i = 0; i < back; ++i) { ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who) && ok; }
+  for (size_t i = 0; ok && i < back; ++i) ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who);
   ir::Dims inner(dims.begin() + static_cast<std::ptrdiff_t>(front), dims.end() - static_cast<std::ptrdiff_t>(back));
   const std::string& name = (*pack)->path[0].text;
   auto known = g.bound.find(name);
@@ -169,7 +206,7 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
     if (!declared) {
       Val type = Val::ofDType(v.is(Kind::Bool) ? ir::DType::Bool : v.dtype, who.span);
       if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, type, name, who)) {
-        return Val::none();
+        return g.bound[name] = Val::none();  // what it stands for elsewhere is no error of its own
       }
       g.bound[name] = type;
       g.origin[name] = who.span;
@@ -204,7 +241,7 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
   if (!declared) {
     Val bound = Val::ofDType(type.dtype, who.span);
     if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, bound, name, who)) {
-      return Val::none();
+      return g.bound[name] = Val::none();
     }
     g.bound[name] = bound;
     g.origin[name] = who.span;
