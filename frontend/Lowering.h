@@ -382,6 +382,11 @@ class Lowering {
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
   bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
+  /// The same where several packs stand side by side: at most one of them is not known yet.
+  bool unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
+                  const std::function<bool()>& differs);
+  /// What the pack of that name stands for, if it is bound.
+  std::optional<ir::Dims> packDims(const std::string& name, Generics& g);
   /// A name in a written dim that has a value: a variable that is bound, or a constant (then without an origin).
   struct NamedDim {
     std::string name;

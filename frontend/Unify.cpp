@@ -9,6 +9,8 @@ namespace {
 using TypeKind = ast::TypeExpr::Kind;
 using Kind = Val::Kind;
 
+bool isPack(const ast::TypePtr& t) { return t->kind == TypeKind::Pack; }
+
 bool callable(const Val& v) {
   return v.is(Kind::Function) || v.is(Kind::Struct) || v.is(Kind::Tuple) || v.is(Kind::DType);
 }
@@ -59,9 +61,9 @@ void Lowering::noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generic
       continue;
     }
     const std::string listed = g.open ? "fn f[" : "struct S[";
-    d.note(n.written, "`" + n.name + "` is a constant in scope" +
-                          (g.locals ? ", " + std::to_string(n.value)
-                                    : "; list it, `" + listed + n.name + "]`, to make it a variable"));
+    d.note(n.written, g.locals ? "`" + n.name + "` is " + std::to_string(n.value) + " in this scope"
+                               : "`" + n.name + "` is a constant in scope; list it, `" + listed + n.name +
+                                     "]`, to make it a variable");
   }
 }
 
@@ -132,7 +134,7 @@ bool Lowering::finishPending(Generics& g, const Target& who) {
 
 bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                          const ast::TypeExpr& whole) {
-  auto pack = std::find_if(args.begin(), args.end(), [](const auto& a) { return a->kind == TypeKind::Pack; });
+  auto pack = std::find_if(args.begin(), args.end(), isPack);
   const bool hasPack = pack != args.end();
   // A pack that is bound already counts with its dims.
   size_t fixed = args.size() - (hasPack ? 1 : 0);
@@ -143,6 +145,11 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
     for (const NamedDim& n : named) {
       values += (values.empty() ? " with " : ", ") + n.name + " = " + std::to_string(n.value);
     }
+    for (const auto& t : args) {
+      const auto known = isPack(t) ? packDims(t->path[0].text, g) : std::nullopt;
+      if (known && values.find("..." + t->path[0].text + " = ") == std::string::npos)
+        values += (values.empty() ? " with ..." : ", ...") + t->path[0].text + " = " + ir::toString(*known);
+    }
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                    who.what + " has shape " + ir::toString(dims) + ", but " + std::string(sources.text(whole.span)) +
                        values + " is declared");
@@ -150,6 +157,7 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
     noteDims(d, whole, g);
     return false;
   };
+  if (std::count_if(args.begin(), args.end(), isPack) > 1) return unifyPacks(args, dims, g, who, differs);
   if (hasPack ? dims.size() < fixed : dims.size() != fixed) return differs();
   if (!hasPack) {
     size_t wrong = 0;
@@ -167,19 +175,14 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
   for (size_t i = 0; ok && i < back; ++i) ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who);
   ir::Dims inner(dims.begin() + static_cast<std::ptrdiff_t>(front), dims.end() - static_cast<std::ptrdiff_t>(back));
   const std::string& name = (*pack)->path[0].text;
-  auto known = g.bound.find(name);
-  if (known == g.bound.end() && g.locals) {
-    if (Binding* local = findLocal(name); local && local->value.is(Kind::Pack)) {
-      known = g.bound.emplace(name, local->value).first;
-    }
-  }
-  if (known == g.bound.end()) {
+  const auto expected = packDims(name, g);
+  if (!expected) {
+    if (g.bound.count(name)) return false;  // what it stands for had an error
     g.bound[name] = Val::ofPack(inner, who.span);
     g.origin[name] = who.span;
     return ok;
   }
-  auto expected = constInts(known->second);
-  if (expected && *expected != inner) {
+  if (*expected != inner) {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                    who.what + " has shape " + ir::toString(inner) + " where `..." + name +
                        "` = " + ir::toString(*expected) + " is declared");
@@ -187,7 +190,48 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
       d.note(from->second, "`" + name + "` is bound by this");
     return false;
   }
-  return ok && expected;
+  return ok;
+}
+
+std::optional<ir::Dims> Lowering::packDims(const std::string& name, Generics& g) {
+  auto known = g.bound.find(name);
+  if (known == g.bound.end() && g.locals) {
+    if (Binding* local = findLocal(name); local && local->value.is(Kind::Pack)) {
+      known = g.bound.emplace(name, local->value).first;
+    }
+  }
+  return known == g.bound.end() ? std::nullopt : constInts(known->second);
+}
+
+bool Lowering::unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
+                          const std::function<bool()>& differs) {
+  std::vector<std::optional<ir::Dims>> known(args.size());
+  size_t fixed = 0, open = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (isPack(args[i])) known[i] = packDims(args[i]->path[0].text, g);
+    fixed += !isPack(args[i]) ? 1 : known[i] ? known[i]->size() : 0;
+    open += isPack(args[i]) && !known[i];
+  }
+  if (open > 1) {
+    error(Code::E0202, who.span, "how the dims of " + who.what + " are shared among its packs does not follow");
+    return false;
+  }
+  if (open ? dims.size() < fixed : dims.size() != fixed) return differs();
+  auto at = dims.begin();
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!isPack(args[i])) {
+      if (!unifyDim(*args[i], *at++, g, who)) return false;
+      continue;
+    }
+    const size_t size = known[i] ? known[i]->size() : dims.size() - fixed;
+    const ir::Dims part(at, at + static_cast<std::ptrdiff_t>(size));
+    at += static_cast<std::ptrdiff_t>(size);
+    if (known[i] && *known[i] != part) return differs();
+    if (known[i]) continue;
+    g.bound[args[i]->path[0].text] = Val::ofPack(part, who.span);
+    g.origin[args[i]->path[0].text] = who.span;
+  }
+  return true;
 }
 
 Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who) {
