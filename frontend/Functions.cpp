@@ -90,9 +90,10 @@ bool Lowering::paramIsStatic(const FnDecl& decl, const ast::FnParam& p) {
 }
 
 Lowering::BodyState Lowering::enterBody(ir::Builder* builder, Boundary* boundary) {
-  const BodyState old{builder_, boundary_, regionDepth_, staticLoops_, std::exchange(tailCopies_, 1)};
+  const BodyState old{builder_, boundary_, regionDepth_, outerRegions_, staticLoops_, std::exchange(tailCopies_, 1)};
   builder_ = builder;
   boundary_ = boundary;
+  outerRegions_ += regionDepth_;
   regionDepth_ = staticLoops_ = 0;
   return old;
 }
@@ -101,6 +102,7 @@ void Lowering::leaveBody(const BodyState& s) {
   builder_ = s.builder;
   boundary_ = s.boundary;
   regionDepth_ = s.regionDepth;
+  outerRegions_ = s.outerRegions;
   staticLoops_ = s.staticLoops;
   tailCopies_ = s.tailCopies;
 }

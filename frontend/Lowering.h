@@ -383,6 +383,21 @@ class Lowering {
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
   bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
+  /// The same where several packs stand side by side: at most one of them is not known yet.
+  bool unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
+                  const std::function<bool()>& differs);
+  /// What the pack of that name stands for, if it is bound.
+  std::optional<ir::Dims> packDims(const std::string& name, Generics& g);
+  /// A name in a written dim that has a value: a variable that is bound, or a constant (then without an origin).
+  struct NamedDim {
+    std::string name;
+    int64_t value;
+    Span written;
+    Span origin;
+  };
+  void namedDims(const ast::TypeExpr& t, Generics& g, std::vector<NamedDim>& named);
+  /// Says where the names in a dim or type have their values from.
+  void noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generics& g);
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
   bool finishPending(Generics& g, const Target& who);
@@ -434,7 +449,7 @@ class Lowering {
   struct BodyState {
     ir::Builder* builder;
     Boundary* boundary;
-    int regionDepth, staticLoops, tailCopies;
+    int regionDepth, outerRegions, staticLoops, tailCopies;
   };
   BodyState enterBody(ir::Builder* builder, Boundary* boundary);
   void leaveBody(const BodyState& s);
@@ -577,6 +592,7 @@ class Lowering {
   /// Variables in scope among `names`.
   void visibleVars(const std::set<std::string>& names, Boundary& into);
   int regionDepth_ = 0;       ///< of run-time loops and branches around
+  int outerRegions_ = 0;      ///< the same, around the calls that led to this body
   int64_t steps_ = 0;         ///< expressions evaluated
   bool tooDeep_ = false;      ///< reported that little of the stack is left
   int staticLoops_ = 0;       ///< of unrolled loops around

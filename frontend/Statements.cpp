@@ -390,8 +390,10 @@ void Lowering::lowerAssert(const ast::Stmt& s) {
   if (condition.is(Val::Kind::Bool)) {
     if (condition.boolean) return;
     const std::string text = message.is(Val::Kind::String) ? message.text : "";
-    // In a branch that may not be taken it is the run that decides.
-    if (regionDepth_ == 0) {
+    // A condition over the dims of a function is a part of its signature. Elsewhere it is the run that stops, behind
+    // what the script did before; and in a branch that may not be taken the run decides.
+    const bool signature = frame().fn && s.value->kind != ast::Expr::Kind::Bool;
+    if (signature && regionDepth_ == 0 && outerRegions_ == 0) {
       error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
       return;
     }

@@ -1,6 +1,7 @@
 #include "frontend/SyntaxHelp.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 
 #include "frontend/Familiar.h"
@@ -94,6 +95,10 @@ class Helper {
 
   bool blocks() {
     if (!may(T::LBRACE)) return false;
+    if (at_ == T::NL && may(T::ARROW) && next(T::ARROW)) {
+      p_.reporter.mark(span(*next()).begin);
+      return say("a line goes on after `->`, not before it: put `->` at the end of this one");
+    }
     const bool header = starts(T::IF) || starts(T::FOR) || starts(T::WHILE) || starts(T::FN) || prior(T::ELSE) ||
                         starts(T::TEST) || starts(T::BENCH) || starts(T::ELSE);
     if (!header) return false;
@@ -194,6 +199,11 @@ class Helper {
   }
 
   bool structs() {
+    if (at_ == T::COLON && prior(T::NAME) && back(2, T::LBRACE) && back(3, T::NAME) &&
+        std::isupper(static_cast<unsigned char>(back(3)->getText().front()))) {
+      p_.reporter.mark(span(*back(3)).begin);  // the condition that is left is no error of its own
+      return say("a struct that is built in a condition stands in parentheses: `if (P { x: 1.0 }).x > 0.0 { ... }`");
+    }
     const bool declares = inStruct();
     if (declares && at_ == T::FN) return say("a method stands beside the struct: `fn call(m: Net, x: f32[N]) = ...`");
     if (at_ == T::ASSIGN && may(T::COLON) && !may(T::ASSIGN) && !may(T::RPAREN)) {

@@ -536,6 +536,20 @@ Val Lowering::castTree(const Val& v, ir::DType to, Span span) {
     if (fields[i].type) row[i] = asDeclared(row[i], resolve(*fields[i].type, all));
     stacked = stacked || !sameTypes(row[i], r.elems[i]);
   }
+  for (size_t i = 0; i < row.size(); ++i) {
+    const ast::TypeExpr* type = fields[i].type.get();
+    if (!type || !row[i].is(Val::Kind::Tensor) || row[i].tensor->type.dtype != to) continue;
+    const auto written = ir::dtypeNamed(type->path.size() == 1 ? type->path[0].text : "");
+    if (!written || *written == to || !ir::isFloat(*written)) continue;
+    const std::string name = v.info->decl->stmt->name.text;
+    auto d = error(Code::E0207, span,
+                   "field `" + fields[i].name.text + "` of `" + name + "` is always " +
+                       std::string(ir::name(*written)) + ": `" + name + "` cannot become " + std::string(ir::name(to)));
+    d.note(type->span, "declared here");
+    d.help("a dtype variable lets it follow: `struct " + name + "[T: float = " + std::string(ir::name(*written)) +
+           "] { " + fields[i].name.text + ": T[...] }`");
+    return Val::none();
+  }
   if (!stacked) return makeStruct(*v.info->decl, g, std::move(r.elems), span);
   const Val made = makeStruct(*v.info->decl, g, std::move(row), span);
   return made.poison() ? made : Val::ofStruct(made.info, std::move(r.elems), span);

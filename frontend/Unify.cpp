@@ -9,6 +9,8 @@ namespace {
 using TypeKind = ast::TypeExpr::Kind;
 using Kind = Val::Kind;
 
+bool isPack(const ast::TypePtr& t) { return t->kind == TypeKind::Pack; }
+
 bool callable(const Val& v) {
   return v.is(Kind::Function) || v.is(Kind::Struct) || v.is(Kind::Tuple) || v.is(Kind::DType);
 }
@@ -28,6 +30,41 @@ bool Lowering::checkKind(std::string_view kind, const Val& v, std::string_view n
               std::string(kind));
   }
   return ok;
+}
+
+void Lowering::namedDims(const ast::TypeExpr& t, Generics& g, std::vector<NamedDim>& named) {
+  for (const auto& part : t.args) namedDims(*part, g, named);
+  if (t.kind != TypeKind::Path || !t.args.empty()) return;
+  const std::string written(sources.text(t.span));
+  const auto same = [&](const NamedDim& d) { return d.name == written; };
+  if (std::any_of(named.begin(), named.end(), same)) return;
+  const auto value = dimOf(t, g, false);
+  if (!value) return;
+  const auto from = g.origin.find(t.path[0].text);
+  named.push_back({written, *value, t.span, from == g.origin.end() ? Span{} : from->second});
+}
+
+void Lowering::noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generics& g) {
+  std::vector<NamedDim> named;
+  namedDims(t, g, named);
+  for (size_t i = 0; i < named.size(); ++i) {
+    const NamedDim& n = named[i];
+    if (n.origin.valid()) {
+      std::string values;  // of all that one argument bound, at the last of them
+      bool last = true;
+      for (size_t j = 0; j < named.size(); ++j) {
+        if (named[j].origin != n.origin) continue;
+        last = last && j <= i;
+        values += (values.empty() ? "`" : ", `") + named[j].name + "` is " + std::to_string(named[j].value);
+      }
+      if (last) d.note(n.origin, values + " because of this");
+      continue;
+    }
+    const std::string listed = g.open ? "fn f[" : "struct S[";
+    d.note(n.written, g.locals ? "`" + n.name + "` is " + std::to_string(n.value) + " in this scope"
+                               : "`" + n.name + "` is a constant in scope; list it, `" + listed + n.name +
+                                     "]`, to make it a variable");
+  }
 }
 
 bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who) {
@@ -50,13 +87,7 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
                    who.what + " has dim " + std::to_string(value) + " where " +
                        (literal ? std::to_string(*known) : "`" + written + "` = " + std::to_string(*known)) +
                        " is declared");
-    auto from = t.kind == TypeKind::Path ? g.origin.find(t.path[0].text) : g.origin.end();
-    if (from != g.origin.end() && from->second.valid()) {
-      d.note(from->second, "`" + written + "` is " + std::to_string(*known) + " because of this");
-    } else if (t.kind == TypeKind::Path && !literal) {
-      d.note(t.span,
-             "`" + written + "` is a constant in scope; list it, `fn f[" + written + "]`, to make it a variable");
-    }
+    noteDims(d, t, g);
     return false;
   }
   if (t.kind == TypeKind::Negate) return unifyDim(*t.args[0], -value, g, who);
@@ -71,9 +102,10 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
   if (t.op == '*' && (a || c)) {
     const int64_t factor = a ? *a : *c;
     if (factor == 0 || value % factor != 0) {
-      error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-            who.what + " has dim " + std::to_string(value) + ", which is no multiple of " + std::to_string(factor) +
-                " as `" + std::string(sources.text(t.span)) + "` asks");
+      auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
+                     who.what + " has dim " + std::to_string(value) + ", which is no multiple of " +
+                         std::to_string(factor) + " as `" + std::string(sources.text(t.span)) + "` asks");
+      noteDims(d, t, g);
       return false;
     }
     return unifyDim(a ? right : left, value / factor, g, who);
@@ -102,17 +134,30 @@ bool Lowering::finishPending(Generics& g, const Target& who) {
 
 bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                          const ast::TypeExpr& whole) {
-  auto pack = std::find_if(args.begin(), args.end(), [](const auto& a) { return a->kind == TypeKind::Pack; });
+  auto pack = std::find_if(args.begin(), args.end(), isPack);
   const bool hasPack = pack != args.end();
   // A pack that is bound already counts with its dims.
   size_t fixed = args.size() - (hasPack ? 1 : 0);
   const auto differs = [&] {
+    std::vector<NamedDim> named;
+    for (const auto& dim : args) namedDims(*dim, g, named);
+    std::string values;
+    for (const NamedDim& n : named) {
+      values += (values.empty() ? " with " : ", ") + n.name + " = " + std::to_string(n.value);
+    }
+    for (const auto& t : args) {
+      const auto known = isPack(t) ? packDims(t->path[0].text, g) : std::nullopt;
+      if (known && values.find("..." + t->path[0].text + " = ") == std::string::npos)
+        values += (values.empty() ? " with ..." : ", ...") + t->path[0].text + " = " + ir::toString(*known);
+    }
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                    who.what + " has shape " + ir::toString(dims) + ", but " + std::string(sources.text(whole.span)) +
-                       " is declared");
+                       values + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
+    noteDims(d, whole, g);
     return false;
   };
+  if (std::count_if(args.begin(), args.end(), isPack) > 1) return unifyPacks(args, dims, g, who, differs);
   if (hasPack ? dims.size() < fixed : dims.size() != fixed) return differs();
   if (!hasPack) {
     size_t wrong = 0;
@@ -124,25 +169,20 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
   }
   bool ok = true;
   const size_t front = static_cast<size_t>(pack - args.begin());
-  for (size_t i = 0; i < (hasPack ? front : fixed); ++i) ok = unifyDim(*args[i], dims[i], g, who) && ok;
+  for (size_t i = 0; ok && i < (hasPack ? front : fixed); ++i) ok = unifyDim(*args[i], dims[i], g, who);
   if (!hasPack) return ok;
   const size_t back = args.size() - front - 1;
-  for (size_t i = 0; i < back; ++i) { ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who) && ok; }
+  for (size_t i = 0; ok && i < back; ++i) ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who);
   ir::Dims inner(dims.begin() + static_cast<std::ptrdiff_t>(front), dims.end() - static_cast<std::ptrdiff_t>(back));
   const std::string& name = (*pack)->path[0].text;
-  auto known = g.bound.find(name);
-  if (known == g.bound.end() && g.locals) {
-    if (Binding* local = findLocal(name); local && local->value.is(Kind::Pack)) {
-      known = g.bound.emplace(name, local->value).first;
-    }
-  }
-  if (known == g.bound.end()) {
+  const auto expected = packDims(name, g);
+  if (!expected) {
+    if (g.bound.count(name)) return false;  // what it stands for had an error
     g.bound[name] = Val::ofPack(inner, who.span);
     g.origin[name] = who.span;
     return ok;
   }
-  auto expected = constInts(known->second);
-  if (expected && *expected != inner) {
+  if (*expected != inner) {
     auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
                    who.what + " has shape " + ir::toString(inner) + " where `..." + name +
                        "` = " + ir::toString(*expected) + " is declared");
@@ -150,7 +190,48 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
       d.note(from->second, "`" + name + "` is bound by this");
     return false;
   }
-  return ok && expected;
+  return ok;
+}
+
+std::optional<ir::Dims> Lowering::packDims(const std::string& name, Generics& g) {
+  auto known = g.bound.find(name);
+  if (known == g.bound.end() && g.locals) {
+    if (Binding* local = findLocal(name); local && local->value.is(Kind::Pack)) {
+      known = g.bound.emplace(name, local->value).first;
+    }
+  }
+  return known == g.bound.end() ? std::nullopt : constInts(known->second);
+}
+
+bool Lowering::unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
+                          const std::function<bool()>& differs) {
+  std::vector<std::optional<ir::Dims>> known(args.size());
+  size_t fixed = 0, open = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (isPack(args[i])) known[i] = packDims(args[i]->path[0].text, g);
+    fixed += !isPack(args[i]) ? 1 : known[i] ? known[i]->size() : 0;
+    open += isPack(args[i]) && !known[i];
+  }
+  if (open > 1) {
+    error(Code::E0202, who.span, "how the dims of " + who.what + " are shared among its packs does not follow");
+    return false;
+  }
+  if (open ? dims.size() < fixed : dims.size() != fixed) return differs();
+  auto at = dims.begin();
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!isPack(args[i])) {
+      if (!unifyDim(*args[i], *at++, g, who)) return false;
+      continue;
+    }
+    const size_t size = known[i] ? known[i]->size() : dims.size() - fixed;
+    const ir::Dims part(at, at + static_cast<std::ptrdiff_t>(size));
+    at += static_cast<std::ptrdiff_t>(size);
+    if (known[i] && *known[i] != part) return differs();
+    if (known[i]) continue;
+    g.bound[args[i]->path[0].text] = Val::ofPack(part, who.span);
+    g.origin[args[i]->path[0].text] = who.span;
+  }
+  return true;
 }
 
 Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who) {
@@ -169,7 +250,7 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
     if (!declared) {
       Val type = Val::ofDType(v.is(Kind::Bool) ? ir::DType::Bool : v.dtype, who.span);
       if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, type, name, who)) {
-        return Val::none();
+        return g.bound[name] = Val::none();  // what it stands for elsewhere is no error of its own
       }
       g.bound[name] = type;
       g.origin[name] = who.span;
@@ -204,7 +285,7 @@ Val Lowering::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Va
   if (!declared) {
     Val bound = Val::ofDType(type.dtype, who.span);
     if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, bound, name, who)) {
-      return Val::none();
+      return g.bound[name] = Val::none();
     }
     g.bound[name] = bound;
     g.origin[name] = who.span;

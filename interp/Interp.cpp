@@ -294,7 +294,8 @@ class Frame {
 
   bool assertion(const Op& op) {
     if (at(get(op, 0), 0).i) return true;
-    return fail(op, Code::E0903, format(op));
+    const std::string message = format(op);
+    return fail(op, Code::E0903, message.empty() ? "assertion failed" : "assertion failed: " + message);
   }
 
   std::string pathOf(const Op& op) { return op.hasAttr("pieces") ? format(op) : op.stringAttr("path"); }

@@ -224,6 +224,39 @@ constexpr Option kOptions[] = {
     {"version", "", "print the version", [](CommandLine& c, std::string_view) { return c.version = true; }},
 };
 
+/// A line of the help.
+std::string row(std::string left, std::string_view right) {
+  constexpr size_t kLeft = 34;
+  left = "  " + left;
+  left += left.size() < kLeft ? std::string(kLeft - left.size(), ' ') : "\n" + std::string(kLeft, ' ');
+  return left + std::string(right) + "\n";
+}
+std::string row(const Option& o) {
+  return row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
+}
+
+/// "test, bench: only some" as what stands before and behind the colon; without one all is behind it.
+std::pair<std::string_view, std::string_view> halves(std::string_view doc) {
+  const size_t colon = doc.find(": ");
+  if (colon == std::string_view::npos) return {{}, doc};
+  return {doc.substr(0, colon), doc.substr(colon + 2)};
+}
+
+/// Whether the text of an option names the command, as in "test, bench: ..." or "...; check: ...".
+bool concerns(const Option& o, std::string_view command) {
+  for (std::string_view rest = o.doc; !rest.empty();) {
+    const size_t end = std::min(rest.find("; "), rest.size());
+    std::string_view names = halves(rest.substr(0, end)).first;
+    rest.remove_prefix(std::min(end + 2, rest.size()));
+    while (!names.empty()) {
+      const size_t comma = std::min(names.find(", "), names.size());
+      if (names.substr(0, comma) == command) return true;
+      names.remove_prefix(std::min(comma + 2, names.size()));
+    }
+  }
+  return false;
+}
+
 const Option* optionNamed(std::string_view name) {
   for (const Option& o : kOptions)
     if (o.name == name) return &o;
@@ -240,24 +273,32 @@ const CommandName* commandNamed(std::string_view name) {
 
 bool isOption(std::string_view name) { return optionNamed(name) != nullptr; }
 
+std::string usage(Command command) {
+  const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
+                                  [&](const CommandName& c) { return c.command == command; });
+  if (known == std::end(kCommands)) return usage();
+  const auto [argument, doc] = halves(known->doc);
+  std::string text = "usage: tenc " + std::string(known->name) + (argument.empty() ? "" : " " + std::string(argument)) +
+                     " [options]\n\n  " + std::string(doc) + "\n";
+  std::string own;
+  for (const Option& o : kOptions)
+    if (concerns(o, known->name)) own += row(o);
+  if (!own.empty()) text += "\noptions of its own:\n" + own;
+  return text + "\n`tenc --help` lists all options\n";
+}
+
 std::string usage() {
-  constexpr size_t kLeft = 34;
   std::string text =
       "usage: tenc [command] [script.tl] [options] [--parameter value ...]\n\n"
       "  tenc s.tl             compile and run\n"
       "  tenc -                the script from standard input\n"
       "  tenc -e 'print(1)'    the script from the command line\n"
       "  tenc                  read, run and print interactively\n";
-  const auto row = [&](std::string left, std::string_view right) {
-    left = "  " + left;
-    left += left.size() < kLeft ? std::string(kLeft - left.size(), ' ') : "\n" + std::string(kLeft, ' ');
-    text += left + std::string(right) + "\n";
-  };
   text += "\ncommands:\n";
-  for (const CommandName& c : kCommands) row("tenc " + std::string(c.name), c.doc);
+  for (const CommandName& c : kCommands) text += row("tenc " + std::string(c.name), c.doc);
   text += "\noptions:\n";
   for (const Option& o : kOptions)
-    if (!o.doc.empty()) row("--" + std::string(o.name) + (o.value.empty() ? "" : " " + std::string(o.value)), o.doc);
+    if (!o.doc.empty()) text += row(o);
   text +=
       "\nexit status: 1 after a compile error, 2 for a wrong command line, 3 when the program stops at run time,\n"
       "130 after an interrupt\n";

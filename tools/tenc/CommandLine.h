@@ -38,5 +38,7 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
 bool isOption(std::string_view name);
 
 std::string usage();
+/// How one command is used, with the options that it alone takes.
+std::string usage(Command command);
 
 }  // namespace tenc::tool

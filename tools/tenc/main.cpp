@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
   Session session(line->session);
   if (line->help) {
     if (line->command == Command::Run && (!line->input.empty() || line->code)) return scriptHelp(session, *line);
-    std::fputs(usage().c_str(), stdout);
+    const bool asked = line->command != Command::Run && line->command != Command::Repl;
+    std::fputs((asked ? usage(line->command) : usage()).c_str(), stdout);
     return 0;
   }
   if (!line->crashReport.empty()) return reportCrash(session, *line);
