@@ -55,8 +55,9 @@ class LoopEmitter {
     const Access* access;
     int64_t distance;  ///< of the next row, in bytes
     int64_t lines;     ///< cache lines for each vector
+    bool near;         ///< into the first cache, else the second
   };
-  std::vector<RowAhead> rowsAhead(const Stage& stage) const;
+  std::vector<RowAhead> rowsAhead(const ExprEmitter& em, const Stage& stage) const;
   void prefetch(ExprEmitter& em, const RowAhead& row, Value* base, int copies);
   void emitColumns(const Stage& stage, Value* base, int copies, Value* mask);
 

@@ -333,7 +333,7 @@ void LoopEmitter::emitBlock() {
     emitIf(b_, inBox(stage, v), {}, [&]() -> Values {
       auto em = emitter(stage, v, schedule_.lanes);
       em->emitInvariant();
-      const std::vector<RowAhead> ahead = rowsAhead(stage);
+      const std::vector<RowAhead> ahead = rowsAhead(*em, stage);
       emitVectorLoop(b_, lo, hi, own, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
         em->setVector(base, copies, mask);
         for (const RowAhead& row : ahead) prefetch(*em, row, base, copies);
@@ -345,21 +345,32 @@ void LoopEmitter::emitBlock() {
   }
 }
 
-/// The rows from which elements are picked in any order: where an item picks about as many as a row has cache lines,
-/// the next item's row is asked for meanwhile, as no hardware would.
-std::vector<LoopEmitter::RowAhead> LoopEmitter::rowsAhead(const Stage& stage) const {
+/// The rows (or planes) from which lanes pick elements in an order of their own. Where the points of one row pick about
+/// as many elements as it has cache lines, the next row is asked for meanwhile, as no hardware would.
+std::vector<LoopEmitter::RowAhead> LoopEmitter::rowsAhead(const ExprEmitter& em, const Stage& stage) const {
+  constexpr int64_t kMostBytes = 256 << 10, kNearBytes = 8 << 10, kLeastLines = 16, kMostLinesAVector = 8;
   std::vector<RowAhead> rows;
   const size_t v = schedule_.outerVector;
-  if (schedule_.rolled || schedule_.blocks != 1 || v == 0 || !stage.innerLo.empty()) return rows;
+  if (schedule_.rolled || v == 0 || v + 1 != kernel_.outer.size() || !stage.innerLo.empty()) return rows;
   const int64_t vectors = kernel_.outer[v] / schedule_.lanes;
-  for (const Expr& e : stage.exprs) {
-    if (e.kind != Expr::Kind::Load || e.access.terms.size() != 1) continue;
-    const Access::Term& t = e.access.terms[0];
-    const int64_t step = e.access.strides[v - 1], bytes = ir::byteSize(kernel_.buffers[e.access.buffer].dtype);
-    if (t.stride != 1 || step < t.extent || e.access.strides[v] != 0) continue;
-    const int64_t lines = (t.extent * bytes + kCacheLine - 1) / kCacheLine;
-    if (lines < 16 || lines > 512 || lines > 8 * vectors) continue;
-    rows.push_back({&e.access, step * bytes, (lines + vectors - 1) / vectors});
+  for (ExprId i = 0; i < stage.exprs.size(); ++i) {
+    const Access& a = stage.exprs[i].access;
+    if (stage.exprs[i].kind != Expr::Kind::Load || !em.isNeeded(i) || a.terms.empty() || a.strides[v] != 0) continue;
+    int64_t elements = 1;
+    bool picks = true;
+    for (const Access::Term& t : a.terms) {
+      picks = picks && t.extent > 0 && t.stride > 0 && em.isVector(t.index);
+      elements += (t.extent - 1) * t.stride;
+    }
+    const int64_t bytes = ir::byteSize(kernel_.buffers[a.buffer].dtype), lines = elements * bytes / kCacheLine;
+    if (!picks || a.strides[v - 1] < elements || elements > kMostBytes / bytes || lines < kLeastLines ||
+        lines > kMostLinesAVector * vectors)
+      continue;
+    const bool known = std::any_of(rows.begin(), rows.end(), [&](const RowAhead& r) {
+      return r.access->buffer == a.buffer && r.access->offset == a.offset && r.access->strides == a.strides;
+    });
+    if (!known)
+      rows.push_back({&a, a.strides[v - 1] * bytes, (lines + vectors - 1) / vectors, elements * bytes <= kNearBytes});
   }
   return rows;
 }
@@ -371,7 +382,7 @@ void LoopEmitter::prefetch(ExprEmitter& em, const RowAhead& row, Value* base, in
   for (int64_t i = 0; i < row.lines * copies; ++i) {
     Value* line = b_.CreateConstGEP1_64(byte, from, static_cast<uint64_t>(i * kCacheLine));
     b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
-                       {line, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+                       {line, b_.getInt32(0), b_.getInt32(row.near ? 3 : 2), b_.getInt32(1)});
   }
 }
 
