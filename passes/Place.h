@@ -21,6 +21,9 @@ namespace tenc::passes::placing {
 inline constexpr std::string_view kPoison = "?";
 inline constexpr std::string_view kHost = ir::DeviceTable::kHost;
 
+/// Whether a name of the source stands for this very value. A leaf that is known by its tree alone, `m.w`, has none.
+inline bool hasOwnName(const ir::Value& v) { return !v.name.empty() && v.name.find('.') == std::string::npos; }
+
 /// Names of devices as the checks see them. A device with a fallback is its own device; `device d = cuda:0` is not.
 class Devices {
  public:
@@ -88,7 +91,7 @@ struct Instance {
   std::unordered_map<const ir::Op*, Instance*> callees;
   std::unordered_map<const ir::Op*, bool> taken;  ///< the branch of an `if` decided by device comparisons
   std::unordered_map<const ir::Op*, std::vector<std::string>> printed;  ///< where the operands of print and assert live
-  std::unordered_map<const ir::Op*, std::optional<bool>> decided;  ///< conditions of `decided_branch` ops
+  std::unordered_map<const ir::Op*, std::optional<bool>> decided;       ///< conditions of `decided_branch` ops
   std::unordered_map<const ir::Op*, std::vector<Diagnostic>> errors;
 };
 

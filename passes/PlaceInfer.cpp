@@ -344,7 +344,7 @@ void Inference::onePlace(Op& op) {
   for (const Reporter::Operand& o : all) {
     apart_[o.value].push_back(&op);
     // A leaf without a name of its own is used by way of the struct or list alone.
-    if (o.value->name.empty()) op.operand(o.number)->type.place.device = kPoison;
+    if (!hasOwnName(*o.value)) op.operand(o.number)->type.place.device = kPoison;
   }
 }
 

@@ -85,7 +85,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         const ir::Value* named = behindBroadcast(next);
         // The value of a block is known by the name outside.
         bool sameValue = v->op && v->op->kind == ir::OpKind::On && who.starts_with("`");
-        if (!sameValue && !named->name.empty() && "`" + named->name + "`" != who) {
+        if (!sameValue && hasOwnName(*named) && "`" + named->name + "`" != who) {
           if (who.starts_with("`")) d.notes.push_back({spanOf(v), who + " is computed from `" + named->name + "`"});
           who = "`" + named->name + "`";
         }

@@ -88,7 +88,7 @@ const ir::Value* writtenOperand(const ir::Op& op, const ir::Value* v) {
 
 std::string Reporter::display(const ir::Value* v, std::string_view otherwise) {
   v = behindBroadcast(v);
-  return v->name.empty() ? std::string(otherwise) : "`" + v->name + "`";
+  return hasOwnName(*v) ? "`" + v->name + "`" : std::string(otherwise);
 }
 
 bool Reporter::isAssignment(const ir::Op& op) const {
