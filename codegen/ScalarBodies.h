@@ -15,6 +15,8 @@ Scalar emitElementwise(ScalarBuilder& b, ir::OpKind kind, ir::DType operand, ir:
 
 /// `cast` of TL, rounded to `to`.
 Scalar emitCast(ScalarBuilder& b, Scalar x, ir::DType from, ir::DType to);
+/// An index of u64 as one of i64: what i64 does not hold is out of range still, and does not count from the end.
+inline Scalar beyondRange(Scalar index) { return select(index < 0.0, 0x1p62, index); }
 /// An f32 or f64 value rounded to the floating dtype `t` (identity for f32 held as f32 and f64 held as f64).
 Scalar roundTo(Scalar x, ir::DType t);
 

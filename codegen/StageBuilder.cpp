@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 
 #include "codegen/KernelBuilder.h"
 #include "ir/Views.h"
@@ -87,6 +88,9 @@ ExprId StageBuilder::affine(const Affine& a) {
 
 Affine StageBuilder::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber) {
   Affine a;
+  // What i64 does not hold is out of range still, and does not count from the end.
+  if (stage.exprs[index].dtype == DType::U64)
+    index = op(OpKind::Min, DType::U64, {index, constant(DType::U64, std::numeric_limits<int64_t>::max())});
   a.terms.push_back({cast(index, DType::I64), 1, extent, faultNumber, size});
   return a;
 }

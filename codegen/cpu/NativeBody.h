@@ -40,7 +40,10 @@ class NativeEmitter {
   }
   Slot element(Scalar s) { return {LlvmScalars::value(s), nullptr, {}}; }
   Scalar scalar(const ir::Value* v);
-  Scalar index(const ir::Value* v) { return emitCast(*s_, scalar(v), v->type.dtype, ir::DType::I64); }
+  Scalar index(const ir::Value* v) {
+    Scalar i = emitCast(*s_, scalar(v), v->type.dtype, ir::DType::I64);
+    return v->type.dtype == ir::DType::U64 ? beyondRange(i) : i;
+  }
   llvm::Type* memory(ir::DType t) { return memoryType(b_.getContext(), t); }
   std::vector<llvm::MDNode*> makeScopes();
   void tag(llvm::Instruction* access, const Slot& slot);
