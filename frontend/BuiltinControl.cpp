@@ -166,9 +166,31 @@ std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, co
   return std::pair(carried, y);
 }
 
+/// What the first trip gets. One literal adopts the dtype that the function makes of it: it is compiled once, in a
+/// branch that is never taken, to see which.
+Val startOf(BuiltinCall& k, const Rows& xs) {
+  const Val& init = k["init"];
+  if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
+  ir::Builder& b = k.l.b();
+  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
+  Val next;
+  k.l.inRegion(b.addRegion(never), [&] {
+    next = k.l.callValue(k["f"], {init, xs.emptyRow()}, k.span);
+    if (k.row.name == "scan" && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
+  });
+  const bool failed = next.poison();
+  const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
+  never->erase();
+  if (failed) return Val::none();
+  k.l.at(k.span);
+  const bool adopts = t && (ir::isFloat(*t) || (ir::isInt(*t) && init.is(Val::Kind::Int)));
+  ir::Value* v = k.l.tensorOf(init, adopts ? t : std::nullopt);
+  return v ? Val::ofTensor(v, init.span) : Val::none();
+}
+
 Val scan(BuiltinCall& k) {
   Rows xs(k, "xs");
-  Val init = tensors(k, k["init"]);
+  Val init = startOf(k, xs);
   if (!xs.ok() || init.poison()) return Val::none();
   if (xs.length() == 0) {
     Val ys = emptyRows(k, xs.anchor(), [&] {
@@ -199,7 +221,7 @@ Val scan(BuiltinCall& k) {
 
 Val reduce(BuiltinCall& k) {
   Rows xs(k, "xs");
-  Val init = tensors(k, k["init"]);
+  Val init = startOf(k, xs);
   if (!xs.ok() || init.poison()) return Val::none();
   auto [lo, hi, step] = rangeOf(k, 0, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {

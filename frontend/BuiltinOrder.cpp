@@ -97,6 +97,11 @@ Val bincount(BuiltinCall& k) {
   if (!x || !n) return Val::none();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
   if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
+  // A negative number is no place, and does not count from the end: it stops as one beyond the last does.
+  if (ir::isSigned(x->type.dtype)) {
+    x = k.c.cast(x, DType::I64);
+    x = k.c.where(k.c.binary(OpKind::Lt, x, k.c.literalInt(x, 0)), k.c.literalInt(x, *n), x);
+  }
   return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
 }
 
