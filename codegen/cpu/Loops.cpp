@@ -107,7 +107,8 @@ Values emitVectorLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, const Vector
     full = true;
     return rest(lo, init);
   }
-  if (walk.oneBody && (!full || walk.copies == 1)) return rest(lo, init);
+  // Nothing is left over where single vectors are whole.
+  if (walk.copies == 1 ? full || walk.oneBody : walk.oneBody && !full) return rest(lo, init);
 
   int64_t step = lanes * walk.copies;
   Value* middle;
