@@ -1,5 +1,6 @@
 // Built-ins that read and write at run-time places.
 #include <algorithm>
+#include <limits>
 
 #include "frontend/Builtin.h"
 #include "frontend/Literals.h"
@@ -26,6 +27,9 @@ bool checkPlaces(BuiltinCall& k, const Val& v, int64_t n) {
 
 ir::Value* places(BuiltinCall& k, std::string_view name) {
   ir::Value* i = k.tensor(name, DType::I64);
+  // What i64 does not hold is out of range, and does not count from the end.
+  if (i && i->type.dtype == DType::U64)
+    return k.c.binary(OpKind::Min, i, k.c.literalInt(i, std::numeric_limits<int64_t>::max()));
   if (!i || ir::isInt(i->type.dtype)) return i;
   k.l.error(Code::E0201, k.span,
             "the index of `" + std::string(k.row.name) + "` must be of integers, not " + ir::toString(i->type));

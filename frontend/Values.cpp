@@ -178,7 +178,11 @@ std::string floatText(double v) {
 }
 std::string elementsText(const Val& v) {
   std::string s;
-  for (const Val& e : v.elems) s += (s.empty() ? "" : ", ") + describe(e);
+  for (const Val& e : v.elems) {
+    const bool literal = e.isNumber() && e.adopts;
+    const std::string number = e.is(Val::Kind::Int) ? toString(e.integer) : floatText(e.real);
+    s += (s.empty() ? "" : ", ") + (literal ? number : describe(e));
+  }
   return s;
 }
 }  // namespace
