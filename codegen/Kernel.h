@@ -26,6 +26,7 @@ struct Access {
                          ///< the fault `fault` and reads 0. -1: known to be in range
     uint32_t fault = 0;  ///< index into Kernel::faults
     int64_t size = 0;    ///< added to a negative index before the check; 0: the same as `extent`
+    int64_t axis = 0;    ///< of the indexed tensor, for what is said of the fault
   };
   std::vector<Term> terms;
 };

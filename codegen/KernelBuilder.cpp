@@ -216,7 +216,7 @@ void buildUpdate(Group& g) {
         int64_t size = old->type.shape[axis];
         ExprId start = b.value(op.operand(2 + i), Index{});
         if (b.stopped()) return;
-        target[axis].add(b.term(start, size - update->type.shape[axis] + 1, size, number));
+        target[axis].add(b.term(start, size - update->type.shape[axis] + 1, size, number, axis));
       }
     } else {
       Index where;
@@ -226,7 +226,7 @@ void buildUpdate(Group& g) {
         size_t axis = static_cast<size_t>(axes[i]);
         ExprId e = b.value(op.operand(2 + i), where);
         if (b.stopped()) return;
-        target[axis] = b.term(e, old->type.shape[axis], old->type.shape[axis], number);
+        target[axis] = b.term(e, old->type.shape[axis], old->type.shape[axis], number, axis);
         indexed[axis] = true;
       }
       size_t next = 0;

@@ -65,7 +65,7 @@ class StageBuilder {
   uint32_t fault(const ir::Op& op, uint8_t kind);
 
   /// A run-time index as a checked term.
-  Affine term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber);
+  Affine term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber, size_t axis);
   bool failed() const { return !group_.kernel.error.empty(); }
   bool stopped() const { return failed() || refinement || cut; }
   void fail(std::string why);
@@ -101,6 +101,8 @@ class StageBuilder {
   enum class Side { Below, Inside, Above, Mixed };
   Side sideOf(const Affine& a, int64_t lo, int64_t hi);
   ExprId within(const Affine& a, int64_t lo, int64_t hi);
+  /// The expression as an affine function of loop variables, if it is sums and multiples of them.
+  std::optional<Affine> affineOf(ExprId index, int depth = 0) const;
   Affine clamped(const Affine& a, int64_t size);
 
   Group& group_;

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <limits>
 
 #include "codegen/KernelBuilder.h"
 #include "ir/Views.h"
@@ -85,10 +86,47 @@ ExprId StageBuilder::affine(const Affine& a) {
   return sum;
 }
 
-Affine StageBuilder::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber) {
+Affine StageBuilder::term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber, size_t axis) {
+  if (extent >= 0) {
+    // What surely is in range (an index by `arange`) needs no check.
+    if (auto known = affineOf(index)) {
+      auto [least, largest] = bounds(*known, ranges_);
+      if (least >= 0 && largest < extent) return *known;
+    }
+  }
   Affine a;
-  a.terms.push_back({cast(index, DType::I64), 1, extent, faultNumber, size});
+  // As i64 a large u64 would be negative, and count from the end.
+  constexpr auto kMost = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+  if (stage.exprs[index].dtype == DType::U64) index = op(OpKind::Min, DType::U64, {index, constant(DType::U64, kMost)});
+  a.terms.push_back({cast(index, DType::I64), 1, extent, faultNumber, size, static_cast<int64_t>(axis)});
   return a;
+}
+
+std::optional<Affine> StageBuilder::affineOf(ExprId index, int depth) const {
+  constexpr int kDeepest = 4;
+  constexpr int64_t kMostFactor = int64_t{1} << 20, kMost = int64_t{1} << 40;  // far from overflow
+  auto isSmall = [](int64_t n, int64_t most) { return n <= most && n >= -most; };
+  const Expr& e = stage.exprs[index];
+  if (e.dtype != DType::I64 || depth == kDeepest) return std::nullopt;
+  if (e.kind == Expr::Kind::LoopVar) return Affine::variable(e.index);
+  std::optional<Affine> sum;
+  if (e.kind == Expr::Kind::Constant) {
+    sum = Affine::constant(static_cast<int64_t>(e.bits));
+  } else if (e.kind == Expr::Kind::Op && (e.op == OpKind::Add || e.op == OpKind::Mul)) {
+    auto a = affineOf(e.args[0], depth + 1), b = affineOf(e.args[1], depth + 1);
+    if (!a || !b) return std::nullopt;
+    if (e.op == OpKind::Add) {
+      sum = a->add(*b);
+    } else {
+      if (!b->isConstant()) std::swap(a, b);
+      if (!b->isConstant() || !isSmall(b->offset, kMostFactor)) return std::nullopt;
+      sum = a->scaled(b->offset);
+    }
+  }
+  if (!sum || !isSmall(sum->offset, kMost)) return std::nullopt;
+  for (int64_t c : sum->coef)
+    if (!isSmall(c, kMost)) return std::nullopt;
+  return sum;
 }
 
 Access StageBuilder::access(uint32_t buffer, const Affine& position) {
@@ -117,7 +155,7 @@ std::vector<Affine> StageBuilder::dims(const Index& index, std::span<const int64
     // Positions are never negative, so truncated division is floor division.
     ExprId e = op(remainder ? OpKind::Fmod : OpKind::TruncDiv, DType::I64,
                   {affine(a), constant(DType::I64, static_cast<uint64_t>(n))});
-    return term(e, -1, 0, 0);
+    return term(e, -1, 0, 0, 0);
   };
   return delinearise(*index.flat, shape, ranges_, refinable ? &refinement : nullptr, divide);
 }
@@ -318,7 +356,7 @@ ExprId StageBuilder::gather(const ir::Op& o, const Index& index) {
     size_t axis = static_cast<size_t>(axes[i]);
     ExprId e = value(o.operand(1 + i), where);
     if (stopped()) return 0;
-    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number);
+    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number, axis);
     indexed[axis] = true;
   }
   size_t next = 0;
@@ -342,7 +380,7 @@ ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
     int64_t size = source->type.shape[axis];
     ExprId start = value(o.operand(1 + i), Index{});
     if (stopped()) return 0;
-    position[axis].add(term(start, size - sizes[i] + 1, size, number));
+    position[axis].add(term(start, size - sizes[i] + 1, size, number, axis));
   }
   return loadView(source, position);
 }
@@ -385,7 +423,7 @@ ExprId StageBuilder::within(const Affine& a, int64_t lo, int64_t hi) {
 Affine StageBuilder::clamped(const Affine& a, int64_t size) {
   ExprId e = op(OpKind::Max, DType::I64, {affine(a), constant(DType::I64, 0)});
   e = op(OpKind::Min, DType::I64, {e, constant(DType::I64, static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)))});
-  return term(e, -1, 0, 0);
+  return term(e, -1, 0, 0, 0);
 }
 
 ExprId StageBuilder::pieceAt(ExprId index, DType type, std::span<const Piece> pieces) {

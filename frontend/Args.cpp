@@ -284,14 +284,17 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       } else {
         // zeros(2, 3), x.reshape(2, 3)
         const auto isInt = [&](size_t i) { return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Int); };
-        const bool sizes = position > 0 && sig.params[position - 1].name == "shape" && isInt(position - 1) &&
-                           a.value.is(Val::Kind::Int);
+        const std::string_view before = position > 0 ? std::string_view(sig.params[position - 1].name) : "";
+        const bool times = before == "times";
+        const bool sizes = (before == "shape" || times) && isInt(position - 1) && a.value.is(Val::Kind::Int);
         if (sizes) {
-          wrong(a.span, "the shape of `" + sig.name + "` is one argument", [&](Diagnostics::Builder& d) {
+          const std::string what =
+              times ? "the numbers of copies of `" + sig.name + "` are" : "the shape of `" + sig.name + "` is";
+          wrong(a.span, what + " one argument", [&](Diagnostics::Builder& d) {
             size_t last = position;
             while (last + 1 < call.args.size() && isInt(last + 1)) ++last;
             const Span from = call.args[position - 1].span, to = call.args[last].span;
-            d.help("write the sizes in brackets",
+            d.help(times ? "write them in brackets" : "write the sizes in brackets",
                    {{{from.file, from.begin, from.begin}, "["}, {{to.file, to.end, to.end}, "]"}});
           });
           continue;
@@ -311,6 +314,8 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
           wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
                 [&](Diagnostics::Builder& d) {
                   d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
+                  if (sig.name == "repeat" && a.value.is(Val::Kind::Int))
+                    d.help("copies of the whole tensor side by side are made by `tile(x, [2, 1])`");
                 });
         }
       }

@@ -166,9 +166,31 @@ std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, co
   return std::pair(carried, y);
 }
 
+/// What the first trip gets. One literal adopts the dtype that the function makes of it: it is compiled once, in a
+/// branch that is never taken, to see which.
+Val startOf(BuiltinCall& k, const Rows& xs) {
+  const Val& init = k["init"];
+  if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
+  ir::Builder& b = k.l.b();
+  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
+  Val next;
+  k.l.inRegion(b.addRegion(never), [&] {
+    next = k.l.callValue(k["f"], {init, xs.emptyRow()}, k.span);
+    if (k.row.name == "scan" && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
+  });
+  const bool failed = next.poison();
+  const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
+  never->erase();
+  if (failed) return Val::none();
+  k.l.at(k.span);
+  const bool adopts = t && (ir::isFloat(*t) || (ir::isInt(*t) && init.is(Val::Kind::Int)));
+  ir::Value* v = k.l.tensorOf(init, adopts ? t : std::nullopt);
+  return v ? Val::ofTensor(v, init.span) : Val::none();
+}
+
 Val scan(BuiltinCall& k) {
   Rows xs(k, "xs");
-  Val init = tensors(k, k["init"]);
+  Val init = startOf(k, xs);
   if (!xs.ok() || init.poison()) return Val::none();
   if (xs.length() == 0) {
     Val ys = emptyRows(k, xs.anchor(), [&] {
@@ -204,7 +226,7 @@ Val scan(BuiltinCall& k) {
 
 Val reduce(BuiltinCall& k) {
   Rows xs(k, "xs");
-  Val init = tensors(k, k["init"]);
+  Val init = startOf(k, xs);
   if (!xs.ok() || init.poison()) return Val::none();
   auto [lo, hi, step] = rangeOf(k, 0, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
@@ -261,10 +283,16 @@ Val listOrTuple(BuiltinCall& k) {
   if (*n < 0 || *n > kMost) {
     return k.fail(Code::E0208, "a " + std::string(k.row.name) + " of " + std::to_string(*n) + " values");
   }
+  constexpr int64_t kMostUnlike = 16'384;  // each is code of its own
   std::vector<Val> elems;
   for (int64_t i = 0; i < *n; ++i) {
     elems.push_back(k.l.settle(k.l.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
     if (elems.back().poison()) return Val::none();
+    if (i == kMostUnlike && k.row.name == "tuple" && !elems.back().isStatic()) {
+      k.l.error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
+          .help("values of one type stand in a list, `list(n, f)`, or along a dim of one tensor");
+      return Val::none();
+    }
     if (k.row.name == "list" && describe(elems.back()) != describe(elems[0])) {
       k.l.error(Code::E0203, k.span,
                 "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))

@@ -26,8 +26,10 @@ bool tooManyPlaces(BuiltinCall& k, const Windows& w) {
   return true;
 }
 
-/// stride, padding and dilation of `n` spatial dims. "same" padding keeps the lengths at stride 1.
-bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defaultStride = nullptr) {
+/// stride, padding and dilation of `n` spatial dims. "same" padding keeps the lengths at stride 1. With `ceilMode` a
+/// window may reach beyond the padding by less than its stride.
+bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defaultStride = nullptr,
+                 bool ceilMode = false) {
   size_t n = w.size.size();
   auto stride = k.has("stride") || !defaultStride ? k.perDim("stride", n, 1) : *defaultStride;
   auto dilation = k.perDim("dilation", n, 1);
@@ -61,7 +63,7 @@ bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defa
   for (size_t i = 0; i < n; ++i) {
     if (w.lo[i] < 0 || w.hi[i] < 0) return bad("`padding` cannot be negative");
     int64_t length = x.shape[x.shape.size() - n + i] + w.lo[i] + w.hi[i];
-    if (w.dilation[i] * (w.size[i] - 1) + 1 > length) {
+    if (w.dilation[i] * (w.size[i] - 1) + 1 > length + (ceilMode ? w.stride[i] - 1 : 0)) {
       k.l.error(Code::E0202, k.span, "a window of " + ir::toString(w.size) + " does not fit in " + ir::toString(x));
       return false;
     }
@@ -206,7 +208,7 @@ Val pool(BuiltinCall& k) {
   if (!window || !ceilMode || !withPad || !ord) return Val::none();
   Windows w;
   w.size = *window;
-  if (!readWindows(k, x->type, w, &*window) || tooManyPlaces(k, w)) return Val::none();
+  if (!readWindows(k, x->type, w, &*window, *ceilMode) || tooManyPlaces(k, w)) return Val::none();
   Compose& c = k.c;
   Dims extra(w.size.size(), 0);
   if (*ceilMode) extra = ceilExtra(x->type, w);

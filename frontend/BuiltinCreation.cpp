@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "frontend/Builtin.h"
+#include "frontend/Literals.h"
 
 namespace tenc::frontend {
 
@@ -204,9 +205,8 @@ Val limit(BuiltinCall& k) {
   } else {
     if (k.row.name == "eps") return k.fail(Code::E0201, "`eps` is of a float dtype");
     if (*t == DType::Bool) return k.fail(Code::E0201, "bool has no least or largest number");
-    int width = 8 * ir::byteSize(*t);
-    Int one = 1, most = ir::isSigned(*t) ? (one << (width - 1)) - 1 : (one << width) - 1;
-    v = Val::ofInt(k.row.name == "max_value" ? most : ir::isSigned(*t) ? -most - 1 : 0, k.span, false);
+    const double end = k.row.name == "max_value" ? HUGE_VAL : -HUGE_VAL;
+    v = Val::ofInt(saturated(end, *t), k.span, false);
   }
   v.dtype = *t;
   return v;

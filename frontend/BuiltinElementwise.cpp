@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "frontend/Builtin.h"
+#include "frontend/Literals.h"
 
 namespace tenc::frontend {
 
@@ -85,6 +86,19 @@ Val unary(BuiltinCall& k) {
 Val two(BuiltinCall& k) {
   if (auto folded = foldElementwise(k.row.op, {k["a"], k["b"]}, k.span)) return *folded;
   return k.l.elementwise(k.row.op, declared(k, {"a", "b"}), k.span, k.row.name);
+}
+
+/// Of numbers whether they are not 0, as NumPy has it; NaN is not 0.
+Val logical(BuiltinCall& k) {
+  std::vector<Val> operands;
+  for (const std::string_view name : {"x", "a", "b"}) {
+    if (!k.has(name)) continue;
+    const Val& given = k[name];
+    const auto dtype = given.isTree() ? std::nullopt : ownDType(given);
+    ir::Value* x = dtype && *dtype != DType::Bool ? k.tensor(name) : nullptr;
+    operands.push_back(x ? Val::ofTensor(k.c.binary(OpKind::Ne, x, 0.0), given.span) : given);
+  }
+  return k.l.elementwise(k.row.op, operands, k.span, k.row.name);
 }
 
 Val three(BuiltinCall& k) { return k.l.elementwise(k.row.op, declared(k, {"a", "b", "c"}), k.span, k.row.name); }
@@ -176,9 +190,7 @@ Val boundFor(BuiltinCall& k, std::string_view name) {
     if (v->is(Val::Kind::Array)) t = t ? t : typeOf(k, *v);
   }
   if (!infinite || !t || !ir::isInt(*t)) return bound;
-  const int width = 8 * ir::byteSize(*t);
-  const Int most = (Int{1} << (ir::isSigned(*t) ? width - 1 : width)) - 1;
-  return Val::ofInt(bound.real > 0 ? most : ir::isSigned(*t) ? -most - 1 : Int{0}, bound.span);
+  return Val::ofInt(saturated(bound.real, *t), bound.span);
 }
 
 Val clamp(BuiltinCall& k) {
@@ -190,10 +202,15 @@ Val clamp(BuiltinCall& k) {
                            });
 }
 
+/// From the nearer end, as PyTorch does it: lerp(a, b, 0) is a and lerp(a, b, 1) is b, whatever their sizes.
 Val lerp(BuiltinCall& k) {
   return k.l.elementwiseBy({k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (!k.checkFloat(v[0])) return Val::none();
-    return k.result(k.c.add(v[0], k.c.mul(v[2], k.c.sub(v[1], v[0]))));
+    Compose& c = k.c;
+    ir::Value *a = v[0], *b = v[1], *t = v[2], *far = c.sub(b, a);
+    ir::Value* fromA = c.add(a, c.mul(t, far));
+    ir::Value* fromB = c.sub(b, c.mul(far, c.sub(c.literal(t, 1), t)));
+    return k.result(c.where(c.binary(OpKind::Lt, c.unary(OpKind::Abs, t), 0.5), fromA, fromB));
   });
 }
 
@@ -287,7 +304,7 @@ constexpr BuiltinRow kRows[] = {
     {"sigmoid", "sigmoid(x)", "1 / (1 + exp(-x)).", unary, OpKind::Sigmoid},
     {"bitwise_invert", "bitwise_invert(x)", "All bits of an integer inverted; of bools their negation.", invertBits,
      OpKind::BitNot},
-    {"logical_not", "logical_not(x)", "Negation of bools.", unary, OpKind::Not},
+    {"logical_not", "logical_not(x)", "Negation; a number counts as true where it is not 0.", logical, OpKind::Not},
     {"popcount", "popcount(x)", "Number of bits set in an integer.", unary, OpKind::Popcount},
     {"relu", "relu(x)", "max(x, 0).", relu},
     {"softplus", "softplus(x)", "log(1 + exp(x)).", activation<&Compose::softplus>},
@@ -313,9 +330,10 @@ constexpr BuiltinRow kRows[] = {
     {"copysign", "copysign(a, b)", "|a| with the sign of b.", two, OpKind::CopySign},
     {"nextafter", "nextafter(a, b)", "The next float from a toward b.", two, OpKind::NextAfter},
     {"logaddexp", "logaddexp(a, b)", "log(exp(a) + exp(b)).", two, OpKind::LogAddExp},
-    {"logical_and", "logical_and(a, b)", "Both, of bools.", two, OpKind::And},
-    {"logical_or", "logical_or(a, b)", "Either, of bools.", two, OpKind::Or},
-    {"logical_xor", "logical_xor(a, b)", "Exactly one, of bools.", two, OpKind::Xor},
+    {"logical_and", "logical_and(a, b)", "Both; a number counts as true where it is not 0.", logical, OpKind::And},
+    {"logical_or", "logical_or(a, b)", "Either; a number counts as true where it is not 0.", logical, OpKind::Or},
+    {"logical_xor", "logical_xor(a, b)", "Exactly one; a number counts as true where it is not 0.", logical,
+     OpKind::Xor},
     {"bitwise_and", "bitwise_and(a, b)", "Bits set in both.", two, OpKind::BitAnd},
     {"bitwise_or", "bitwise_or(a, b)", "Bits set in either.", two, OpKind::BitOr},
     {"bitwise_xor", "bitwise_xor(a, b)", "Bits set in exactly one.", two, OpKind::BitXor},
@@ -323,7 +341,7 @@ constexpr BuiltinRow kRows[] = {
     {"bitwise_right_shift", "bitwise_right_shift(a, b)", "a shifted right by b bits, with sign.", two, OpKind::Shr},
     {"where", "where(c, a, b)", "a where the bool c is true, else b; also of trees.", where},
     {"clamp", "clamp(x, lo, hi)", "x between lo and hi; hi where lo > hi.", clamp},
-    {"lerp", "lerp(a, b, t)", "a + t * (b - a).", lerp},
+    {"lerp", "lerp(a, b, t)", "a + t * (b - a), exact at both ends.", lerp},
     {"fma", "fma(a, b, c)", "a * b + c, rounded once.", three, OpKind::Fma},
     {"bitcast", "bitcast(x; dtype: dtype)", "The same bits as another dtype of the same width.", bitcast},
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/Builtin.h"
+#include "frontend/Literals.h"
 
 namespace tenc::frontend {
 
@@ -117,6 +118,8 @@ Val oneHot(BuiltinCall& k) {
   if (!axis || !t) return Val::none();
   Dims line(static_cast<size_t>(i->type.rank()) + 1, 1);
   line[*axis] = *n;
+  // Of u8 the class numbers from 256 on would be 0, 1, ... again.
+  if (!fits(*n, i->type.dtype)) i = k.c.cast(i, DType::I64);
   ir::Value* classes = k.c.iotaOn(i, line, i->type.dtype, *axis);
   ir::Value* hot = k.c.binary(OpKind::Eq, k.c.expandDims(i, *axis), classes);
   return k.result(k.c.cast(hot, *t));

@@ -1,4 +1,6 @@
 // Cumulative operations, sorting, searching and counting.
+#include <cmath>
+
 #include "frontend/Builtin.h"
 
 namespace tenc::frontend {
@@ -95,6 +97,11 @@ Val bincount(BuiltinCall& k) {
   if (!x || !n) return Val::none();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
   if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
+  // A negative number is no place, and does not count from the end: it stops as one beyond the last does.
+  if (ir::isSigned(x->type.dtype)) {
+    x = k.c.cast(x, DType::I64);
+    x = k.c.where(k.c.binary(OpKind::Lt, x, k.c.literalInt(x, 0)), k.c.literalInt(x, *n), x);
+  }
   return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
 }
 
@@ -108,12 +115,27 @@ Val histogram(BuiltinCall& k) {
   auto lo = k.l.constFloat(range.elems[0], "`range`"), hi = k.l.constFloat(range.elems[1], "`range`");
   if (!lo || !hi) return Val::none();
   if (!(*lo < *hi)) return k.fail(Code::E0204, "`range` must go from a smaller to a larger number");
-  // As NumPy: bins are half open but for the last, and what is outside is not counted.
+  const double width = (*hi - *lo) / static_cast<double>(*bins);
+  if (!std::isfinite(*lo) || !std::isfinite(*hi) || !std::isfinite(width))
+    return k.fail(Code::E0204, "`range` must be finite");
+  // As NumPy: bins are half open but for the last, what is outside is not counted, and an element beside an edge goes
+  // by that edge as `linspace` gives it, rounded to the dtype of x.
   Compose& c = k.c;
+  const DType t = ir::isFloat(x->type.dtype) ? x->type.dtype : DType::F64;
   ir::Value* v = c.cast(x, DType::F64);
-  ir::Value* scaled = c.binary(OpKind::Mul, c.binary(OpKind::Sub, v, *lo), static_cast<double>(*bins) / (*hi - *lo));
   ir::Value* inside = c.binary(OpKind::And, c.binary(OpKind::Ge, v, *lo), c.binary(OpKind::Le, v, *hi));
-  ir::Value* place = c.cast(c.unary(OpKind::Floor, scaled), DType::I64);
+  ir::Value* place =
+      c.cast(c.unary(OpKind::Floor, c.binary(OpKind::Div, c.binary(OpKind::Sub, v, *lo), width)), DType::I64);
+  place = c.clamp(place, c.literalInt(place, 0), c.literalInt(place, *bins - 1));
+  auto edge = [&](ir::Value* at) {
+    ir::Value* e = c.binary(OpKind::Add, c.binary(OpKind::Mul, c.cast(at, DType::F64), width), *lo);
+    e = c.where(c.binary(OpKind::Eq, at, c.literalInt(at, *bins)), c.literal(e, *hi), e);
+    return c.cast(c.cast(e, t), DType::F64);
+  };
+  ir::Value* next = c.binary(OpKind::Add, place, c.literalInt(place, 1));
+  ir::Value* below = c.cast(c.binary(OpKind::Lt, v, edge(place)), DType::I64);
+  ir::Value* above = c.cast(c.binary(OpKind::Ge, v, edge(next)), DType::I64);
+  place = c.add(c.sub(place, below), above);
   place = c.clamp(place, c.literalInt(place, 0), c.literalInt(place, *bins - 1));
   return k.result(countPlaces(k, place, c.cast(inside, DType::I64), *bins));
 }

@@ -60,8 +60,18 @@ Val permutation(BuiltinCall& k) {
   return k.result(c.argsort(draw(k, OpKind::RandomInt, {*n}, DType::I64, {lo, hi}), 0, false));
 }
 
+/// Whether `p`, where it is known, is a probability; reports.
+bool checkProbability(BuiltinCall& k) {
+  if (!k["p"].isNumber()) return true;
+  auto p = k.l.constFloat(k["p"], "`p`");
+  if (p && *p >= 0 && *p <= 1) return true;
+  if (p) k.fail(Code::E0204, "`p` is a probability, from 0 to 1");
+  return false;
+}
+
 Val bernoulli(BuiltinCall& k) {
   auto shape = k.l.constShape(k["shape"]);
+  if (!checkProbability(k)) return Val::none();
   ir::Value* p = k.tensor("p", DType::F32);
   if (!shape || !p || !k.checkFloat(p)) return Val::none();
   auto both = ir::broadcastShapes(p->type.shape, *shape);
@@ -90,10 +100,7 @@ Val categorical(BuiltinCall& k) {
 Val dropout(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   if (!x) return Val::none();
-  if (k["p"].isNumber()) {
-    auto p = k.l.constFloat(k["p"], "`p`");
-    if (p && !(*p >= 0 && *p <= 1)) return k.fail(Code::E0204, "`p` is a probability, from 0 to 1");
-  }
+  if (!checkProbability(k)) return Val::none();
   ir::Value* p = k.tensor("p", DType::F32);
   if (!p || !k.checkFloat(p)) return Val::none();
   if (p->type.rank() != 0) return k.fail(Code::E0203, "`p` is one probability, not " + ir::toString(p->type));

@@ -73,16 +73,16 @@ Val reduceFloats(BuiltinCall& k) {
   return k.result(k.c.reduce(k.row.op, r->x, r->axes, r->keep));
 }
 
+/// Of numbers whether they are not 0, as the array API standard has it; NaN is not 0.
+ir::Value* nonzero(BuiltinCall& k, ir::Value* x) {
+  return x->type.dtype == DType::Bool ? x : k.c.binary(OpKind::Ne, x, 0.0);
+}
+
 Val anyAll(BuiltinCall& k) {
   if (k["x"].is(Val::Kind::Bool)) return k["x"];
   auto r = operands(k);
   if (!r) return Val::none();
-  if (r->x->type.dtype != DType::Bool) {
-    k.l.error(Code::E0201, k.span, "`" + std::string(k.row.name) + "` takes bools, not " + ir::toString(r->x->type))
-        .help("compare first: `x != 0`");
-    return Val::none();
-  }
-  return k.result(k.c.reduce(k.row.op, r->x, r->axes, r->keep));
+  return k.result(k.c.reduce(k.row.op, nonzero(k, r->x), r->axes, r->keep));
 }
 
 Val place(BuiltinCall& k) {
@@ -109,8 +109,11 @@ Val spread(BuiltinCall& k) {
   auto r = operands(k);
   auto correction = k.real("correction", 0);
   if (!r || !correction || !k.checkFloat(r->x)) return Val::none();
-  ir::Value* v = variance(k, *r, *correction);
-  return k.result(k.row.name == "std" ? k.c.unary(OpKind::Sqrt, v) : v);
+  if (k.row.name == "variance") return k.result(variance(k, *r, *correction));
+  // Of f16 the variance may be too large where its root is not.
+  const DType t = r->x->type.dtype;
+  if (ir::byteSize(t) == 2) r->x = k.c.cast(r->x, DType::F32);
+  return k.result(k.c.cast(k.c.unary(OpKind::Sqrt, variance(k, *r, *correction)), t));
 }
 
 Val median(BuiltinCall& k) {
@@ -149,8 +152,7 @@ Val median(BuiltinCall& k) {
 Val countNonzero(BuiltinCall& k) {
   auto r = operands(k);
   if (!r) return Val::none();
-  ir::Value* some = r->x->type.dtype == DType::Bool ? r->x : k.c.binary(OpKind::Ne, r->x, 0.0);
-  return k.result(k.c.reduce(OpKind::Sum, k.c.cast(some, DType::I64), r->axes, r->keep));
+  return k.result(k.c.reduce(OpKind::Sum, k.c.cast(nonzero(k, r->x), DType::I64), r->axes, r->keep));
 }
 
 Val norm(BuiltinCall& k) {
@@ -187,8 +189,8 @@ constexpr BuiltinRow kRows[] = {
     {"mean", "mean(x; axis: ints?, keep: false)", "Arithmetic mean of floats.", reduceFloats, OpKind::Mean},
     {"logsumexp", "logsumexp(x; axis: ints?, keep: false)", "log(sum(exp(x))) without overflow.", reduceFloats,
      OpKind::LogSumExp},
-    {"any", "any(x; axis: ints?, keep: false)", "Whether one element is true.", anyAll, OpKind::Any},
-    {"all", "all(x; axis: ints?, keep: false)", "Whether every element is true.", anyAll, OpKind::All},
+    {"any", "any(x; axis: ints?, keep: false)", "Whether one element is true, or is not 0.", anyAll, OpKind::Any},
+    {"all", "all(x; axis: ints?, keep: false)", "Whether every element is true, or is not 0.", anyAll, OpKind::All},
     {"argmax", "argmax(x; axis: int?, keep: false)", "Place of the largest as i64, the first of equals.", place,
      OpKind::ArgMax},
     {"argmin", "argmin(x; axis: int?, keep: false)", "Place of the smallest as i64, the first of equals.", place,

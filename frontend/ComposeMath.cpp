@@ -261,13 +261,17 @@ Compose::V Compose::searchSorted(V sorted, V x, bool right) {
   auto number = [this](int64_t i) { return b.scalarInt(DType::I64, i); };
   V found = broadcastTo(number(0), x->type.shape);
   if (n == 0) return found;
+  V nan = ir::isFloat(x->type.dtype) ? unary(OpKind::IsNan, x) : nullptr;
   // The largest count whose last element is still below x, bit by bit.
   for (int64_t step = top / 2; step > 0; step /= 2) {
     V next = add(found, number(step));
     V place = sub(binary(OpKind::Min, next, number(n)), number(1));
     V probe = gather(sorted, {place}, {0}, 0);
-    V below =
-        binary(OpKind::And, binary(right ? OpKind::Le : OpKind::Lt, probe, x), binary(OpKind::Le, next, number(n)));
+    V before = binary(right ? OpKind::Le : OpKind::Lt, probe, x);
+    // NaN is the largest, as for sort.
+    if (nan)
+      before = binary(OpKind::Or, before, right ? nan : binary(OpKind::And, nan, binary(OpKind::Eq, probe, probe)));
+    V below = binary(OpKind::And, before, binary(OpKind::Le, next, number(n)));
     found = where(below, next, found);
   }
   return found;

@@ -2,6 +2,7 @@
 #include "frontend/Literals.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -9,7 +10,6 @@
 
 namespace tenc::frontend {
 
-namespace {
 using ir::DType;
 using ir::OpKind;
 
@@ -19,7 +19,16 @@ bool fits(Int v, DType t) {
   const Int one = 1;
   return ir::isSigned(t) ? v >= -(one << (bits - 1)) && v < (one << (bits - 1)) : v >= 0 && v < (one << bits);
 }
-}  // namespace
+
+Int saturated(double v, ir::DType to) {
+  const int width = 8 * ir::byteSize(to);
+  const Int most = (Int{1} << (ir::isSigned(to) ? width - 1 : width)) - 1;
+  const Int least = ir::isSigned(to) ? -most - 1 : Int{0};
+  if (std::isnan(v)) return 0;
+  if (v >= static_cast<double>(most)) return most;
+  if (v <= static_cast<double>(least)) return least;
+  return static_cast<Int>(std::trunc(v));
+}
 
 bool adoptsWholly(const Val& v) {
   if (v.is(Val::Kind::Array)) return std::all_of(v.elems.begin(), v.elems.end(), adoptsWholly);

@@ -6,6 +6,10 @@
 
 namespace tenc::frontend {
 
+/// Whether the integer is one of `t`; true of what is no integer dtype.
+bool fits(Int v, ir::DType t);
+/// The integer of `to` that a float becomes: truncated, at most its largest and at least its least, 0 for NaN.
+Int saturated(double v, ir::DType to);
 /// Whether every number in the (nested) array is a literal that adopts a dtype.
 bool adoptsWholly(const Val& v);
 /// Whether the number, or one in the array, is a float.

@@ -266,7 +266,8 @@ class Lowering {
     bool higherOrder = false;    ///< has a function among its arguments
     const Ty* result = nullptr;  ///< declared type of the result, as far as it is known
     std::list<Scope> scopes;
-    std::map<std::string, Span> ended;  ///< names of blocks that ended, for notes
+    std::map<std::string, Span> ended;              ///< names of blocks that ended, for notes
+    std::set<std::string, std::less<>> undeclared;  ///< names that were assigned and are none: reported once
   };
   std::vector<std::unique_ptr<Frame>> frames_;
   Frame& frame() { return *frames_.back(); }

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 
+#include "frontend/Literals.h"
 #include "frontend/Lowering.h"
 
 namespace tenc::frontend {
@@ -282,15 +283,6 @@ Val Lowering::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
 }
 
 namespace {
-Int saturated(double v) {
-  if (std::isnan(v)) return 0;
-  if (v >= 9223372036854775808.0) return std::numeric_limits<int64_t>::max();
-  if (v <= -9223372036854775808.0) return std::numeric_limits<int64_t>::min();
-  return static_cast<Int>(std::trunc(v));
-}
-}  // namespace
-
-namespace {
 /// The integers in an array of literals wrapped, so that they fit.
 Val wrappedArray(Val v, ir::DType to) {
   for (Val& e : v.elems) e = wrappedArray(std::move(e), to);
@@ -308,14 +300,14 @@ Val Lowering::cast(const Val& v, ir::DType to, Span span) {
       r.dtype = to;
       return r;
     }
-    if (to == ir::DType::I64) {
-      Int i = v.is(Val::Kind::Int) ? v.integer : saturated(real);
-      return Val::ofInt(static_cast<int64_t>(i), span, false);
+    if (ir::isInt(to)) {
+      Val r = Val::ofInt(v.is(Val::Kind::Int) ? fitted(v.integer, to) : saturated(real, to), span, false);
+      r.dtype = to;
+      return r;
     }
     if (to == ir::DType::Bool) return Val::ofBool(real != 0, span);
   }
   if (v.isTree()) return castTree(v, to, span);
-  if (v.is(Val::Kind::Int) && ir::isInt(to)) return Val::ofTensor(b().scalarInt(to, wrapped(v.integer, to)), span);
   ir::Value* x = v.is(Val::Kind::Array) ? tensorOf(ir::isInt(to) ? wrappedArray(v, to) : v, to) : tensorOf(v);
   if (!x) return Val::none();
   at(span);

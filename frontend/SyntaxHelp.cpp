@@ -4,6 +4,8 @@
 #include <cctype>
 #include <string>
 
+#include "frontend/Familiar.h"
+
 namespace tenc::frontend {
 
 using antlr4::Token;
@@ -263,7 +265,11 @@ class Helper {
         break;
       case T::ASSIGN:
         if (prior(T::NAME) && may(T::RPAREN)) {
-          say("an argument is named with a colon", {{span(), ": "}});
+          const Familiar* option = familiarOption(p_.before->getText());
+          if (option && option->replacement.empty())
+            say(std::string(option->help));
+          else
+            say("an argument is named with a colon", {{span(), ": "}});
         } else if (next(T::GT)) {
           say("a lambda is written `|x| x + 1`");
         } else if (prior(T::EQ) || prior(T::ASSIGN)) {

@@ -47,6 +47,8 @@ void attention(const ir::Op& op, Operands in, Tensor& out) {
         weight[static_cast<size_t>(j)] = s;
         most = std::isnan(s) || std::isnan(most) ? s + most : std::fmax(most, s);
       }
+      // A query that may see no key gives 0.
+      if ((mask || keys == 0) && std::isinf(most) && most < 0) most = 0, total = 1;
       for (long double& w : weight) total += w = std::exp(w - most);
       for (int64_t c = 0; c < width; ++c) {
         long double sum = 0;

@@ -134,9 +134,11 @@ MaybeFailure structural(const ir::Op& op, Operands in, Tensor& out) {
 
 namespace {
 
-Failure outOfRange(int64_t index, size_t axis, int64_t extent) {
-  return {Code::E0901, "index " + std::to_string(index) + " is out of range for axis " + std::to_string(axis) +
-                           " of size " + std::to_string(extent)};
+Failure outOfRange(int64_t index, int64_t count, size_t axis, int64_t extent) {
+  const std::string what = count == 1
+                               ? "index " + std::to_string(index) + " is"
+                               : std::to_string(count) + " elements from index " + std::to_string(index) + " on are";
+  return {Code::E0901, what + " out of range for axis " + std::to_string(axis) + " of size " + std::to_string(extent)};
 }
 
 /// An index as written (negative from the end) or nullopt when out of range for `count` elements from it on.
@@ -169,6 +171,8 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
   for (int64_t d : shape) count *= d;
   positions.resize(static_cast<size_t>(count));
   Odometer o(shape);
+  // Of several that are out of range the least is told, as kernels do, which take them in no order.
+  std::optional<std::pair<int64_t, size_t>> bad;
   for (int64_t i = 0; i < count; ++i, o.next()) {
     const std::vector<int64_t>& index = o.index();
     int64_t position = 0, where = 0;
@@ -179,11 +183,13 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
       auto axis = static_cast<size_t>(axes[k]);
       int64_t asked = indexAt(indices[k], where);
       auto found = resolve(asked, whole.shape[axis], 1);
-      if (!found) return outOfRange(asked, axis, whole.shape[axis]);
+      if (!found && (!bad || std::pair(asked, axis) < *bad)) bad = {asked, axis};
+      if (!found) continue;
       position += *found * strides[axis];
     }
     positions[static_cast<size_t>(i)] = position;
   }
+  if (bad) return outOfRange(bad->first, 1, bad->second, whole.shape[bad->second]);
   return std::nullopt;
 }
 
@@ -208,7 +214,7 @@ MaybeFailure blockStart(const ir::Op& op, const ir::Dims& whole, Operands starts
     auto axis = static_cast<size_t>(axes[k]);
     int64_t asked = indexAt(starts[k], 0);
     auto found = resolve(asked, whole[axis], block[axis]);
-    if (!found) return outOfRange(asked, axis, whole[axis]);
+    if (!found) return outOfRange(asked, block[axis], axis, whole[axis]);
     base += *found * strides[axis];
   }
   return std::nullopt;

@@ -16,6 +16,8 @@ constexpr int64_t kLeastRows = 256;               // of a block, before the batc
 constexpr int64_t kCausalHalves = 512;     // from this many queries on the masked keys are left out in two steps,
 constexpr int64_t kCausalQuarters = 2048;  // and from this many in four
 
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
 class Attention {
  public:
   explicit Attention(Op& op) : op_(op), place_(op.result()->type.place), causal_(op.boolAttr("causal")) {}
@@ -52,7 +54,7 @@ class Attention {
     Value* s = b.value(OpKind::Matmul, {q, b.value(OpKind::Permute, {k}, {{"perm", turned}})});
     const Dims shape = s->type.shape;
     s = b.value(OpKind::Mul, {s, b.broadcastTo(scale_, shape)});
-    Value* none = b.broadcastTo(b.scalar(compute_, -std::numeric_limits<double>::infinity()), shape);
+    Value* none = b.broadcastTo(b.scalar(compute_, -kInfinity), shape);
     if (causal_) {
       const Dims grid = {shape[rank - 2], shape[rank - 1]};
       Value *row = iota(b, grid, 0), *column = iota(b, grid, 1);
@@ -67,8 +69,18 @@ class Attention {
     // The division by the sum waits until after the product: there are fewer elements then.
     const Dims last = {rank - 1};
     Value* most = b.value(OpKind::ReduceMax, {s}, {{"axes", last}, {"keep", true}});
+    // A query that may see no key gives 0.
+    const bool blind = mask || shape[rank - 1] == 0;
+    if (blind) {
+      Value* nothing = b.value(OpKind::Eq, {most, b.broadcastTo(b.scalar(compute_, -kInfinity), most->type.shape)});
+      most = b.value(OpKind::Where, {nothing, b.broadcastTo(b.scalar(compute_, 0), most->type.shape), most});
+    }
     Value* e = b.value(OpKind::Exp, {b.value(OpKind::Sub, {s, b.broadcastTo(most, shape)})});
     Value* sum = b.value(OpKind::Sum, {e}, {{"axes", last}, {"keep", true}});
+    if (blind) {
+      Value* nothing = b.value(OpKind::Eq, {sum, b.broadcastTo(b.scalar(compute_, 0), sum->type.shape)});
+      sum = b.value(OpKind::Where, {nothing, b.broadcastTo(b.scalar(compute_, 1), sum->type.shape), sum});
+    }
     Value* weighted = b.value(OpKind::Matmul, {e, v});
     return b.value(OpKind::Div, {weighted, b.broadcastTo(sum, weighted->type.shape)});
   }

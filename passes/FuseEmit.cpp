@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "ir/Views.h"
 #include "passes/FuseInternal.h"
 
 namespace tenc::passes::fusion {
@@ -179,7 +180,7 @@ class Emission {
     }
     for (size_t i = 0; i < v->op->operandCount(); ++i) {
       Value* o = v->op->operand(i);
-      if (readsBuffer(*v->op, i) && o->op && o->op->kind == OpKind::Constant) {
+      if (readsBuffer(*v->op, i) && o->op && (o->op->kind == OpKind::Constant || isCopiesOfNumber(o))) {
         fused->addOperand(o);
         map[o] = inner->addArg(o->type, o->name);
       } else {
@@ -188,6 +189,13 @@ class Emission {
     }
     ir::clone(*v->op, in, map);
     return map.at(v);
+  }
+
+  /// Whether a tensor is a view of a single number, which a kernel gets as a scalar and not as memory.
+  static bool isCopiesOfNumber(const Value* v) {
+    auto base = [](const Value* x) { return !x->op || roleOf(*x->op) != Role::PassThrough; };
+    auto view = v->type.rank() > 0 && !base(v) ? ir::stridedView(v, base) : std::nullopt;
+    return view && view->base->type.rank() == 0;
   }
 
   /// Whether the operand is read at computed places, so that even equal elements must lie in memory.

@@ -124,7 +124,7 @@ class Executor {
     }
     if (interrupted()) return false;
     if (!first) return true;
-    if (first->bug.empty()) return end(p_.sites[first->site], first->site);
+    if (first->bug.empty()) return end(p_.sites[first->site], first->site, first->text);
     result_.end = RunResult::End::Bug;
     result_.text = first->bug;
     return false;
@@ -321,7 +321,7 @@ class Executor {
     if (fault == 0) return true;
     if (fault == abi::kInterruptFault) return !interrupted();
     const uint32_t site = k.sites[fault - 1];
-    return stop(p_.sites[site], site);
+    return stop(p_.sites[site], site, abi::textOf(m_.kernel.bad));
   }
 
   void* scratch(int thread) {

@@ -97,5 +97,18 @@ def define(workloads, Workload):
     workloads["histogram_1M"] = Workload(several(normal(1 << 20)), lambda x: torch.histc(x, 100, -4, 4),
         lambda x: jnp.histogram(x, 100, (-4, 4))[0])
     workloads["argmax_1024x4096"] = Workload(several(normal(1024, 4096)), lambda x: x.argmax(1), lambda x: jnp.argmax(x, 1))
+    def turned(r):
+        """Places of a grid turned by a sixth of a right angle, each moved a little."""
+        y, x = np.meshgrid(np.linspace(-1, 1, 128), np.linspace(-1, 1, 128), indexing="ij")
+        grid = np.stack([.97 * x - .26 * y, .26 * x + .97 * y], -1) + .01 * r.standard_normal((4, 128, 128, 2))
+        return grid.astype(np.float32)
+    def j_grid_sample(images, grids):
+        def one(image, grid):
+            places = [((grid[..., 1] + 1) * image.shape[1] - 1) / 2, ((grid[..., 0] + 1) * image.shape[2] - 1) / 2]
+            return jax.vmap(lambda channel: jax.scipy.ndimage.map_coordinates(channel, places, 1))(image)
+        return jax.vmap(one)(images, grids)
+    workloads["grid_sample_4x32x128x128"] = Workload(lambda r: [r.standard_normal((4, 32, 128, 128)).astype(np.float32), turned(r)],
+        lambda x, g: F.grid_sample(x, g, align_corners=False), j_grid_sample)
+    workloads["std_axis0_4096x1024"] = Workload(several(normal(4096, 1024)), lambda x: x.std(0, correction=0), lambda x: x.std(0))
     workloads["masked_where_4M"] = Workload(several(normal(1 << 22), normal(1 << 22)),
         lambda x, y: torch.where((x > y) & (x > 0), x * y, y), lambda x, y: jnp.where((x > y) & (x > 0), x * y, y))

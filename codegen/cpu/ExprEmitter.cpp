@@ -164,6 +164,17 @@ void ExprEmitter::setReduced(uint32_t number, std::vector<Scalar> copies) {
     if (stage_.exprs[i].kind == Expr::Kind::Reduced) memo_[i].clear();
 }
 
+void ExprEmitter::setReducedVaries() {
+  for (size_t i = 0; i < depends_.size(); ++i)
+    if (fromReduced_[i]) depends_[i] |= uint64_t{1} << vectorVar_;
+}
+
+bool ExprEmitter::readsReduced(uint32_t number) const {
+  for (size_t i = 0; i < stage_.exprs.size(); ++i)
+    if (needed_[i] && stage_.exprs[i].kind == Expr::Kind::Reduced && stage_.exprs[i].index == number) return true;
+  return false;
+}
+
 void ExprEmitter::clearVar(size_t var) {
   ++epoch_;
   uint64_t bit = uint64_t{1} << var;
@@ -346,6 +357,7 @@ ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int c
         c.term->size == t.size && c.term->fault == t.fault && c.narrow == narrow)
       return c;
   CheckedIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
+  const Scalar asked = c.index;
   const ir::DType from = stage_.exprs[t.index].dtype;
   if (!narrow) {
     if (c.index.repr != Repr::I64) c.index = emitCast(scalars_, c.index, from, ir::DType::I64);
@@ -370,10 +382,13 @@ ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int c
     c.index = scalars_.wrap(b_.CreateTrunc(v, v->getType()->getWithNewBitWidth(32)), Repr::I32);
   }
   if (t.extent >= 0) {
-    double size = static_cast<double>(t.size != 0 ? t.size : t.extent);
-    Scalar wrapped = select(c.index < 0.0, c.index + size, c.index);
+    const int64_t whole = t.size != 0 ? t.size : t.extent;
+    Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(whole), c.index);
     Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
-    scalars_.setFault(outside, t.fault);
+    scalars_.setFault(outside, t.fault, [&] {
+      return LlvmScalars::BadIndex{emitCast(scalars_, asked, from, ir::DType::I64), whole - t.extent + 1, whole,
+                                   t.axis};
+    });
     c.index = select(outside, 0.0, wrapped);
     c.inside = LlvmScalars::value(logicalNot(outside));
   }

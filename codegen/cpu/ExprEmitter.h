@@ -43,6 +43,10 @@ class ExprEmitter {
 
   /// Value of a reduction that earlier stages computed, one for each copy (see setVector).
   void setReduced(uint32_t number, std::vector<Scalar> copies);
+  /// Says that results of reductions change with the vector variable: they are to be set again whenever it is bound.
+  void setReducedVaries();
+  /// Whether the stage reads the result of reduction `number`.
+  bool readsReduced(uint32_t number) const;
   /// Binds a loop variable to an i64. What depended on its old value is forgotten.
   void setVar(size_t var, llvm::Value* value);
   /// Binds the vector variable: copy c has the values base + c * lanes + lane. `mask`: lanes in use, null for all.

@@ -11,6 +11,7 @@
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/SharedFunction.h"
+#include "runtime/abi/KernelState.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -496,48 +497,37 @@ void LlvmScalars::repeat(int times, std::span<Scalar> state, const std::function
   for (size_t i = 0; i < state.size(); ++i) state[i] = wrap(last[i], state[i].repr);
 }
 
-llvm::Function* LlvmScalars::faultHelper() {
-  llvm::Module& m = module();
-  if (llvm::Function* f = m.getFunction("set.fault")) return f;
-  llvm::LLVMContext& c = m.getContext();
-  auto* i32 = llvm::Type::getInt32Ty(c);
-  auto* f = llvm::Function::Create(
-      llvm::FunctionType::get(llvm::Type::getVoidTy(c), {llvm::PointerType::get(c, 0), i32}, false),
-      llvm::Function::InternalLinkage, "set.fault", m);
-  f->addFnAttr(llvm::Attribute::NoInline);
-  f->addFnAttr(llvm::Attribute::Cold);
-  f->addFnAttr(llvm::Attribute::NoUnwind);
-  f->setMemoryEffects(llvm::MemoryEffects::argMemOnly());
-  // An atomic minimum over non-zero values: of x - 1 as unsigned, of which 0 - 1 is the largest.
-  llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
-  Value *word = f->getArg(0), *number = f->getArg(1);
-  auto* entry = b.GetInsertBlock();
-  auto* loop = llvm::BasicBlock::Create(c, "loop", f);
-  auto* exchange = llvm::BasicBlock::Create(c, "exchange", f);
-  auto* done = llvm::BasicBlock::Create(c, "done", f);
-  auto* first = b.CreateAlignedLoad(i32, word, llvm::Align(4));
-  first->setAtomic(llvm::AtomicOrdering::Monotonic);
-  b.CreateBr(loop);
-  b.SetInsertPoint(loop);
-  auto* seen = b.CreatePHI(i32, 2);
-  seen->addIncoming(first, entry);
-  Value* smaller = b.CreateICmpULT(b.CreateSub(number, b.getInt32(1)), b.CreateSub(seen, b.getInt32(1)));
-  b.CreateCondBr(smaller, exchange, done);
-  b.SetInsertPoint(exchange);
-  auto* pair = b.CreateAtomicCmpXchg(word, seen, number, llvm::Align(4), llvm::AtomicOrdering::Monotonic,
-                                     llvm::AtomicOrdering::Monotonic);
-  seen->addIncoming(b.CreateExtractValue(pair, 0), exchange);
-  b.CreateCondBr(b.CreateExtractValue(pair, 1), done, loop);
-  b.SetInsertPoint(done);
-  b.CreateRetVoid();
-  return f;
+void LlvmScalars::setFault(Scalar condition, uint32_t fault) {
+  setFault(condition, fault, [&] { return BadIndex{}; });
 }
 
-void LlvmScalars::setFault(Scalar condition, uint32_t fault) {
-  Value* c = value(condition);
+void LlvmScalars::setFault(Scalar outside, uint32_t fault, const std::function<BadIndex()>& bad) {
+  Value* c = value(outside);
   if (auto* known = llvm::dyn_cast<llvm::Constant>(c); known != nullptr && known->isNullValue()) return;
   if (mask_ != nullptr) c = b_.CreateAnd(splat(c), mask_);
-  emitRarely(b_, any(c), [&] { b_.CreateCall(faultHelper(), {fault_, b_.getInt32(fault + 1)}); });
+  emitRarely(b_, any(c), [&] {
+    const BadIndex found = bad();
+    auto i64 = [&](int64_t n) -> Value* { return b_.getInt64(static_cast<uint64_t>(n)); };
+    Value* index = found.size < 0 ? i64(0) : value(found.index);
+    // The least of the lanes, so that the width of vectors does not show.
+    if (c->getType()->isVectorTy() && index->getType()->isVectorTy()) {
+      auto* most = llvm::ConstantInt::get(index->getType(), std::numeric_limits<int64_t>::max());
+      index = b_.CreateIntMinReduce(b_.CreateSelect(c, index, most), true);
+    } else if (index->getType()->isVectorTy()) {
+      index = b_.CreateIntMinReduce(index, true);
+    }
+    const size_t offset = ordered ? offsetof(abi::KernelState, ordered) : offsetof(abi::KernelState, least);
+    auto* pointer = llvm::PointerType::get(b_.getContext(), 0);
+    Value* report = b_.CreateLoad(pointer, b_.CreateConstGEP1_64(b_.getInt8Ty(), fault_, offset));
+    auto* number = b_.getInt32Ty();
+    auto* word = b_.getInt64Ty();
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, number, word, word, word, word}, false);
+    auto* call = b_.CreateCall(
+        type, report, {fault_, b_.getInt32(fault + 1), index, i64(found.count), i64(found.size), i64(found.axis)});
+    call->addFnAttr(llvm::Attribute::get(b_.getContext(), llvm::Attribute::Cold));
+    call->setDoesNotThrow();
+    call->setMemoryEffects(llvm::MemoryEffects::argMemOnly());
+  });
 }
 
 }  // namespace tenc::codegen::cpu

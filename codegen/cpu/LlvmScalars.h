@@ -59,6 +59,16 @@ class LlvmScalars : public ScalarBuilder {
   void repeat(int times, std::span<Scalar> state, const std::function<void(std::span<Scalar>)>& step) override;
   void setFault(Scalar condition, uint32_t fault) override;
 
+  /// An i64 index, or the first of `count`, that none of the `size` of dim `axis` is.
+  struct BadIndex {
+    Scalar index;
+    int64_t count = 1, size = -1, axis = 0;
+  };
+  /// `bad` is asked where nothing runs when all is well.
+  void setFault(Scalar outside, uint32_t fault, const std::function<BadIndex()>& bad);
+  /// Whether faults happen in the program's order, so that the first is the one to be told.
+  bool ordered = false;
+
  private:
   llvm::Module& module() { return *b_.GetInsertBlock()->getModule(); }
   /// Makes all of one shape.
@@ -71,7 +81,6 @@ class LlvmScalars : public ScalarBuilder {
   Scalar maximum(Scalar a, Scalar b, bool isMax);
   Scalar maximumOfConstant(Scalar x, Scalar constant, bool isMax);
   llvm::Function* vectorHelper(std::string_view name, size_t args, llvm::Type* element);
-  llvm::Function* faultHelper();
 
   llvm::IRBuilderBase& b_;
   llvm::Value* fault_;

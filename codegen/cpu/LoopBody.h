@@ -1,4 +1,5 @@
-// The emitter of loop kernels, in two parts: points, vectors and columns (LoopEmitter.cpp), tiles (LoopTiles.cpp).
+// The emitter of loop kernels, in three parts: points, vectors and columns (LoopEmitter.cpp), long rows of
+// columns (LoopColumns.cpp), tiles (LoopTiles.cpp).
 // Internal to them; the entry is emitLoopKernel.
 #pragma once
 #include <llvm/IR/Module.h>
@@ -50,14 +51,28 @@ class LoopEmitter {
 
   // ---- an outer variable as the vector
   void emitBlock();
+  struct RowAhead {
+    const Access* access;
+    int64_t distance;  ///< of the next row, in bytes
+    int64_t lines;     ///< cache lines for each vector
+    bool near;         ///< into the first cache, else the second
+  };
+  std::vector<RowAhead> rowsAhead(const ExprEmitter& em, const Stage& stage) const;
+  void prefetch(ExprEmitter& em, const RowAhead& row, Value* base, int copies);
   void emitColumns(const Stage& stage, Value* base, int copies, Value* mask);
 
-  // ---- sums of wide columns
-  void allocateColumns();
-  llvm::Type* columnType(uint32_t reduction);
-  Value* columnSlot(size_t i, Value* base);
-  void addRows(ExprEmitter& em, Value* row, int64_t rows, const VectorWalk& walk);
+  // ---- reductions of wide columns
+  struct ColumnValue {
+    ExprId expr;
+    Value* slot;
+  };
+  Value* allocateRow(llvm::Type* element);
+  Value* atColumn(Value* slot, llvm::Type* vector, Value* base);
   void emitWideColumns();
+  void emitWideStage(const Stage& stage, size_t number);
+  std::vector<ColumnValue> columnValues(ExprEmitter& em, const Stage& stage, size_t number);
+  void addRows(ExprEmitter& em, const Stage& stage, const std::vector<ColumnValue>& kept, Value* row, int64_t rows);
+  void bindColumns(ExprEmitter& em, Value* base, Value* mask);
 
   // ---- transposed loads: a square tile is read by rows of the source and turned in a buffer on the stack
   bool isTurned(const Expr& e) const;
@@ -86,7 +101,8 @@ class LoopEmitter {
   Values outer_;  ///< outer variables of the current point
   Value *blockLo_ = nullptr, *blockHi_ = nullptr;
   std::vector<std::vector<Scalar>> results_;  ///< of reductions, by number and copy
-  std::vector<Value*> columns_;               ///< wide columns: accumulators of the block, by reduction of stage 0
+  std::vector<Values> columns_;               ///< wide columns: accumulators of the block, by reduction and part
+  std::vector<Value*> columnResults_;         ///< wide columns: by reduction; null before it is known
   std::vector<Value*> tiles_;                 ///< by expression
   std::optional<ScanTile> scanTile_;
 };

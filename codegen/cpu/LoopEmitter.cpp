@@ -8,6 +8,10 @@
 namespace tenc::codegen::cpu {
 using llvm::Value;
 
+namespace {
+constexpr int64_t kCacheLine = 64;  // bytes
+}  // namespace
+
 llvm::Function* LoopEmitter::emit(const std::string& name) {
   function_ = createKernelFunction(module_, name);
   auto* entry = llvm::BasicBlock::Create(module_.getContext(), "entry", function_);
@@ -16,7 +20,6 @@ llvm::Function* LoopEmitter::emit(const std::string& name) {
   outer_.resize(kernel_.outer.size());
   if (schedule_.tileVar != Schedule::kNone) allocateTiles();
   if (schedule_.rowVar != Schedule::kNone && tiles_.empty()) tiles_.assign(kernel_.stages[0].exprs.size(), nullptr);
-  if (schedule_.wideColumns) allocateColumns();
   emitLoop(b_, function_->getArg(2), function_->getArg(3), 1, {}, [&](Value* item, const Values&) -> Values {
     decompose(item);
     if (schedule_.outerVector == Schedule::kNone) {
@@ -330,13 +333,56 @@ void LoopEmitter::emitBlock() {
     emitIf(b_, inBox(stage, v), {}, [&]() -> Values {
       auto em = emitter(stage, v, schedule_.lanes);
       em->emitInvariant();
+      const std::vector<RowAhead> ahead = rowsAhead(*em, stage);
       emitVectorLoop(b_, lo, hi, own, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
         em->setVector(base, copies, mask);
+        for (const RowAhead& row : ahead) prefetch(*em, row, base, copies);
         innerLoops(*em, stage, Schedule::kNone, 0, {}, [&](const Values&) { return body(*em, stage, copies, {}); });
         return {};
       });
       return {};
     });
+  }
+}
+
+/// The rows (or planes) from which lanes pick elements in an order of their own. Where the points of one row pick about
+/// as many elements as it has cache lines, the next row is asked for meanwhile, as no hardware would.
+std::vector<LoopEmitter::RowAhead> LoopEmitter::rowsAhead(const ExprEmitter& em, const Stage& stage) const {
+  constexpr int64_t kMostBytes = 256 << 10, kNearBytes = 8 << 10, kLeastLines = 16, kMostLinesAVector = 8;
+  std::vector<RowAhead> rows;
+  const size_t v = schedule_.outerVector;
+  if (schedule_.rolled || v == 0 || v + 1 != kernel_.outer.size() || !stage.innerLo.empty()) return rows;
+  const int64_t vectors = kernel_.outer[v] / schedule_.lanes;
+  for (ExprId i = 0; i < stage.exprs.size(); ++i) {
+    const Access& a = stage.exprs[i].access;
+    if (stage.exprs[i].kind != Expr::Kind::Load || !em.isNeeded(i) || a.terms.empty() || a.strides[v] != 0) continue;
+    int64_t elements = 1;
+    bool picks = true;
+    for (const Access::Term& t : a.terms) {
+      picks = picks && t.extent > 0 && t.stride > 0 && em.isVector(t.index);
+      elements += (t.extent - 1) * t.stride;
+    }
+    const int64_t bytes = ir::byteSize(kernel_.buffers[a.buffer].dtype), lines = elements * bytes / kCacheLine;
+    if (!picks || a.strides[v - 1] < elements || elements > kMostBytes / bytes || lines < kLeastLines ||
+        lines > kMostLinesAVector * vectors)
+      continue;
+    const bool known = std::any_of(rows.begin(), rows.end(), [&](const RowAhead& r) {
+      return r.access->buffer == a.buffer && r.access->offset == a.offset && r.access->strides == a.strides;
+    });
+    if (!known)
+      rows.push_back({&a, a.strides[v - 1] * bytes, (lines + vectors - 1) / vectors, elements * bytes <= kNearBytes});
+  }
+  return rows;
+}
+
+void LoopEmitter::prefetch(ExprEmitter& em, const RowAhead& row, Value* base, int copies) {
+  auto* byte = b_.getInt8Ty();
+  Value* from = b_.CreateConstGEP1_64(byte, em.address(*row.access), static_cast<uint64_t>(row.distance));
+  from = b_.CreateGEP(byte, from, b_.CreateMul(base, i64(row.lines * kCacheLine / schedule_.lanes)));
+  for (int64_t i = 0; i < row.lines * copies; ++i) {
+    Value* line = b_.CreateConstGEP1_64(byte, from, static_cast<uint64_t>(i * kCacheLine));
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                       {line, b_.getInt32(0), b_.getInt32(row.near ? 3 : 2), b_.getInt32(1)});
   }
 }
 
@@ -361,89 +407,6 @@ void LoopEmitter::emitColumns(const Stage& stage, Value* base, int copies, Value
     }
     at += red.parts();
   }
-}
-
-// ---- sums of wide columns
-
-void LoopEmitter::allocateColumns() {
-  const Stage& stage = kernel_.stages[0];
-  for (uint32_t r : stage.reductions) {
-    auto* element = registerType(b_.getContext(), reprOf(kernel_.reductions[r].accumulator));
-    auto* slot = b_.CreateAlloca(llvm::ArrayType::get(element, static_cast<uint64_t>(schedule_.block)));
-    slot->setAlignment(llvm::Align(64));
-    columns_.push_back(slot);
-  }
-}
-
-llvm::Type* LoopEmitter::columnType(uint32_t reduction) {
-  auto* element = registerType(b_.getContext(), reprOf(kernel_.reductions[reduction].accumulator));
-  return llvm::FixedVectorType::get(element, static_cast<unsigned>(schedule_.lanes));
-}
-
-/// Accumulators of the vector at column `base`.
-Value* LoopEmitter::columnSlot(size_t i, Value* base) {
-  auto* element = columnType(kernel_.stages[0].reductions[i])->getScalarType();
-  return b_.CreateGEP(element, columns_[i], b_.CreateSub(base, blockLo_));
-}
-
-/// Adds rows [row, row + rows) of the last inner variable to the block's accumulators.
-void LoopEmitter::addRows(ExprEmitter& em, Value* row, int64_t rows, const VectorWalk& walk) {
-  const Stage& stage = kernel_.stages[0];
-  size_t last = kernel_.outer.size() + stage.innerLo.size() - 1;
-  emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value* mask, const Values&) -> Values {
-    std::vector<Values> sums;
-    for (size_t i = 0; i < stage.reductions.size(); ++i)
-      sums.push_back({b_.CreateLoad(columnType(stage.reductions[i]), columnSlot(i, base))});
-    for (int64_t k = 0; k < rows; ++k) {
-      em.setVar(last, b_.CreateAdd(row, i64(k)));
-      em.setVector(base, 1, mask);
-      for (size_t i = 0; i < stage.reductions.size(); ++i) {
-        Scalar v = em.value(kernel_.reductions[stage.reductions[i]].value);
-        sums[i] = reducer(em, stage, stage.reductions[i]).step(sums[i], v, v, mask);
-      }
-    }
-    for (size_t i = 0; i < stage.reductions.size(); ++i) b_.CreateStore(sums[i][0], columnSlot(i, base));
-    return {};
-  });
-  em.clearVar(last);
-  em.clearVar(schedule_.outerVector);
-}
-
-void LoopEmitter::emitWideColumns() {
-  const Stage& stage = kernel_.stages[0];
-  constexpr int64_t kRows = 8;  // streams that the hardware prefetches at once
-  size_t v = schedule_.outerVector;
-  size_t lastInner = stage.innerLo.size() - 1;
-  VectorWalk walk{schedule_.lanes, 1, false, kernel_.outer[v] % schedule_.lanes == 0};
-  results_.assign(kernel_.reductions.size(), {});
-  auto em = emitter(stage, v, schedule_.lanes);
-  emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value*, const Values&) -> Values {
-    for (size_t i = 0; i < stage.reductions.size(); ++i)
-      b_.CreateStore(reducer(*em, stage, stage.reductions[i]).identity(true)[0], columnSlot(i, base));
-    return {};
-  });
-  int64_t lo = stage.innerLo[lastInner], hi = stage.innerHi[lastInner], middle = lo + (hi - lo) / kRows * kRows;
-  innerLoops(*em, stage, kernel_.outer.size() + lastInner, 0, {}, [&](const Values&) -> Values {
-    em->emitInvariant();
-    emitLoop(b_, i64(lo), i64(middle), kRows, {}, [&](Value* row, const Values&) -> Values {
-      addRows(*em, row, kRows, walk);
-      return {};
-    });
-    emitLoop(b_, i64(middle), i64(hi), 1, {}, [&](Value* row, const Values&) -> Values {
-      addRows(*em, row, 1, walk);
-      return {};
-    });
-    return {};
-  });
-  emitVectorLoop(b_, blockLo_, blockHi_, walk, {}, [&](Value* base, int, Value* mask, const Values&) -> Values {
-    results_.assign(kernel_.reductions.size(), {});
-    for (size_t i = 0; i < stage.reductions.size(); ++i) {
-      uint32_t r = stage.reductions[i];
-      results_[r] = {reducer(*em, stage, r).result({b_.CreateLoad(columnType(r), columnSlot(i, base))})};
-    }
-    for (size_t i = 1; i < kernel_.stages.size(); ++i) emitColumns(kernel_.stages[i], base, 1, mask);
-    return {};
-  });
 }
 
 Value* LoopEmitter::endOf(Value* a, int64_t step, Value* most) {

@@ -40,7 +40,7 @@ class NativeEmitter {
   }
   Slot element(Scalar s) { return {LlvmScalars::value(s), nullptr, {}}; }
   Scalar scalar(const ir::Value* v);
-  Scalar index(const ir::Value* v) { return emitCast(*s_, scalar(v), v->type.dtype, ir::DType::I64); }
+  Scalar index(const ir::Value* v);
   llvm::Type* memory(ir::DType t) { return memoryType(b_.getContext(), t); }
   std::vector<llvm::MDNode*> makeScopes();
   void tag(llvm::Instruction* access, const Slot& slot);

@@ -9,6 +9,8 @@
 #include <llvm/Transforms/Scalar/GVN.h>
 #include <llvm/Transforms/Utils/Local.h>
 
+#include <limits>
+
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/ExprEmitter.h"
@@ -34,6 +36,7 @@ std::string NativeEmitter::emit(const std::string& name) {
   s_.emplace(b_, args.fault, 1);
   fault_ = args.fault;
   s_->contract = contract_;
+  s_->ordered = true;
   faults_ = faultNumbers(fused);
 
   for (size_t i = 0; i < kernel_.scalarOperand.size(); ++i) {
@@ -162,6 +165,16 @@ uint32_t NativeEmitter::fault(const ir::Op& op) const {
   return it == faults_.end() ? 0 : it->second;
 }
 
+/// As i64; a large u64 is the largest, not a negative one that would count from the end.
+Scalar NativeEmitter::index(const ir::Value* v) {
+  Scalar at = scalar(v);
+  if (v->type.dtype == ir::DType::U64)
+    at = s_->wrap(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, LlvmScalars::value(at),
+                                           b_.getInt64(std::numeric_limits<int64_t>::max())),
+                  Repr::I64);
+  return emitCast(*s_, at, v->type.dtype, ir::DType::I64);
+}
+
 /// Where a block of `sizes` (null: single elements) stands that starts along axes[i] at operand first + i. Negative
 /// indices count from the end. One that is out of range sets the fault; a read then finds element 0, and an update
 /// goes to `aside` (null for reads). What cannot be out of range is not checked, and what is checked costs a
@@ -170,7 +183,7 @@ Value* NativeEmitter::locate(const ir::Op& op, const Slot& slot, const ir::Type&
                              size_t first, const std::vector<int64_t>* sizes, Value* aside) {
   struct Checked {
     Scalar index;
-    int64_t extent, most, stride;
+    int64_t extent, most, stride, axis;
   };
   std::vector<Checked> checks;
   Value* base = slot.base;
@@ -184,7 +197,7 @@ Value* NativeEmitter::locate(const ir::Op& op, const Slot& slot, const ir::Type&
     if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
       at = at + static_cast<double>(extent);
     } else if (range.least < 0 || range.most > most) {
-      checks.push_back({at, extent, most, slot.strides[axis]});
+      checks.push_back({at, extent, most, slot.strides[axis], axes[i]});
       Value* out = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(most))));
       unusual = unusual == nullptr ? out : b_.CreateOr(unusual, out);
       continue;
@@ -202,7 +215,8 @@ Value* NativeEmitter::locate(const ir::Op& op, const Slot& slot, const ir::Type&
   for (const Checked& c : checks) {
     Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(c.extent), c.index);
     Scalar outside = compare(Predicate::Ugt, wrapped, like(wrapped, static_cast<double>(c.most)));
-    s_->setFault(outside, fault(op));
+    s_->setFault(outside, fault(op),
+                 [&] { return LlvmScalars::BadIndex{c.index, c.extent - c.most, c.extent, c.axis}; });
     inside = inside & logicalNot(outside);
     mended = offset(mended, t.dtype, select(outside, 0.0, wrapped), c.stride);
   }

@@ -101,24 +101,44 @@ bool isRunning(const Kernel& kernel, const Stage& stage) {
   return !stage.reductions.empty() && kernel.reductions[stage.reductions[0]].running;
 }
 
-constexpr int64_t kWideBlock = 1024;
+constexpr int64_t kLeastWideColumns = 256;
 
-/// Whether the first stage is a plain reduction of long rows into columns, and the others only use its results.
+/// Columns of an item: long runs of memory, two items at least.
+int64_t wideBlock(int64_t columns, int lanes) {
+  if (columns >= 1024) return std::clamp<int64_t>(columns / 4 / lanes * lanes, 512, 1024);
+  return (columns / 2 + lanes - 1) / lanes * lanes;
+}
+
+/// Whether the stages reduce long rows into columns, one after the other, or use only the results.
 bool isWideColumns(const Kernel& kernel, size_t v) {
-  const Stage& first = kernel.stages[0];
-  if (kernel.outer[v] < kWideBlock / 2 || first.innerLo.empty() || first.reductions.empty() || !first.stores.empty())
-    return false;
-  if (trips(first.innerLo, first.innerHi) < 32 || stageCost(kernel, first) > 8) return false;
-  for (uint32_t r : first.reductions) {
-    const Reduction& red = kernel.reductions[r];
-    if (red.running || red.position != kNoExpr || red.accumulator == ir::DType::Bool) return false;
-    if (red.kind == Reduction::Kind::Any || red.kind == Reduction::Kind::All) return false;
+  if (kernel.outer[v] < kLeastWideColumns || kernel.stages[0].reductions.empty()) return false;
+  int64_t rows = 0;
+  int loops = 0;
+  for (const Stage& stage : kernel.stages) {
+    for (size_t d = 0; d < kernel.outer.size(); ++d)
+      if (!fullBox(kernel, stage, d)) return false;
+    if (stage.innerLo.empty()) {
+      if (!stage.reductions.empty()) return false;
+      continue;
+    }
+    if (stage.ordered) return false;
+    ++loops;
+    rows = std::max(rows, trips(stage.innerLo, stage.innerHi));
+    for (uint32_t r : stage.reductions) {
+      const Reduction& red = kernel.reductions[r];
+      if (red.running || red.accumulator == ir::DType::Bool) return false;
+      if (red.kind == Reduction::Kind::Any || red.kind == Reduction::Kind::All) return false;
+    }
+    for (const Expr& e : stage.exprs)
+      if (e.kind == Expr::Kind::Load &&
+          (!e.access.terms.empty() || (strideOf(e.access, v) != 1 && strideOf(e.access, v) != 0)))
+        return false;
+    for (const Store& st : stage.stores)
+      if (!st.access.terms.empty() || strideOf(st.access, v) != 1) return false;
   }
-  for (const Expr& e : first.exprs)
-    if (e.kind == Expr::Kind::Load &&
-        (!e.access.terms.empty() || (strideOf(e.access, v) != 1 && strideOf(e.access, v) != 0)))
-      return false;
-  return restUsesResults(kernel);
+  // Heavy code, of one stage, hides how its rows come from memory, unless they are some pages apart.
+  if (loops == 1 && stageCost(kernel, kernel.stages[0]) > 8 && kernel.outer[v] < 1024) return false;
+  return rows >= 32;
 }
 
 /// Whether stage 0 is a light reduction over one inner variable without faults, and the others only use its results.
@@ -307,7 +327,7 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
   s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
   if (s.tileVar != kNone) s.block = std::max<int64_t>(2 * s.tile, s.block / s.tile * s.tile);
   s.wideColumns = !quick && isWideColumns(kernel, s.outerVector);
-  if (s.wideColumns) s.block = kWideBlock;
+  if (s.wideColumns) s.block = wideBlock(extent, s.lanes);
   s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
   s.work = outerCost * static_cast<double>(points);
   s.items = extent == 0 ? 0 : points / extent * s.blocks;

@@ -22,8 +22,8 @@ struct Schedule {
   /// With outerVector: the variable that transposed loads walk in memory; squares of `tile` x `tile` are turned.
   size_t tileVar = kNone;
   int64_t tile = 0;  ///< a multiple of lanes
-  /// With outerVector: stage 0 sums wide rows of columns. Accumulators of a whole block stand in memory, and rows are
-  /// added some at a time, so that memory is read in long runs.
+  /// With outerVector: stages reduce long rows into wide rows of columns. Accumulators of a whole block stand in memory,
+  /// and rows are taken some at a time, so that memory is read in long runs.
   bool wideColumns = false;
   /// With outerVector: a generalised product, sum_k f(a[i, k], b[k, j]) with any f and any plain reduction. Tiles of
   /// `rowVar` x outerVector keep their accumulators in registers; an item is `rows` x `block`. With `tileVar` (then the

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/abi/KernelState.h"
+
 namespace tenc::abi {
 
 enum class FaultKind : uint8_t { None, Index, Division, NegativePower, Assertion, File, Singular, NotPositiveDefinite, NotFinite, NoConvergence, Step };
@@ -18,18 +20,8 @@ inline constexpr FaultKind kLibraryFaults[] = {FaultKind::Singular, FaultKind::N
 
 /// A compiled kernel. `buffers[i]` is the start of argument i (byte offsets applied), `scalars[i]` the bits of host scalar
 /// i, low bytes first. Work items [begin, end) of `items`. `fault`: the first word of a KernelState; 0 when all is well,
-/// else 1 + site; written with an atomic minimum over non-zero values. `scratch`: the thread's own scratch memory.
+/// else 1 + the fault's number. `scratch`: the thread's own scratch memory.
 using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault, void* scratch);
-
-/// What a kernel shares with those who wait for it: the fault word, and how far the outermost loop of a native kernel has
-/// come, now and then, for those who look on; `step` is 0 outside of one.
-struct KernelState {
-  uint32_t fault = 0, unused = 0;
-  int64_t at = 0, first = 0, end = 0, step = 0;
-};
-
-/// The fault word of an interrupted run: loops inside kernels that may run for long end when they see it.
-inline constexpr uint32_t kInterruptFault = ~0u;
 
 using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = ~0u;

@@ -1,9 +1,16 @@
 // Factorisations and what follows from them. LAPACK is column-major, so it sees the transpose of every matrix: each
 // routine below is written for that rather than copying, where the result is as good.
 #include "runtime/library/Matrix.h"
+#include "runtime/library/SmallMatrix.h"
 
 namespace tenc::rt::library {
 namespace {
+
+/// Whether systems of n rows and k columns are solved by the kernels of SmallMatrix.h, which copy the columns.
+constexpr bool isSmall(int n, int k) { return n <= kMostSmall && k <= 4 * kMostSmall; }
+
+/// Rough nanoseconds of one elimination there.
+double smallCost(double n, double factor) { return 30 + 10 * n + factor * n * n * n / 5; }
 
 // ---- pivots: of P A^T = L U, the diagonal of U and the sign of P
 
@@ -19,15 +26,21 @@ template <class T>
 struct Pivots {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]);
+    if (n <= kMostSmall) return {batch(call.operands[0], 2), smallCost(n, 0.1), solveWork<T>(n, 0) * sizeof(T)};
     return {batch(call.operands[0], 2), cubic(n, 0.7), LuWork<T>(Scratch(), n).bytes};
   }
 
   static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
     const int n = columns(call.operands[0]);
+    if (n <= kMostSmall) {
+      smallPivots(part<T>(call, buffers, 0, item, 2), part<T>(call, buffers, 1, item, 1),
+                  part<T>(call, buffers, 2, item, 0), static_cast<T*>(scratch), n);
+      return Failure::None;
+    }
     LuWork<T> w(Scratch(scratch), n);
     copyMatrix<T>(call, buffers, 0, item, w.a);
     int info = 0;
-    if (n > 0) lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
+    lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
     T* pivots = part<T>(call, buffers, 1, item, 1);
     T sign = 1;
     for (int i = 0; i < n; ++i) {
@@ -53,12 +66,19 @@ template <class T>
 struct Inverse {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]);
+    if (n <= kMostSmall) return {batch(call.operands[0], 2), smallCost(n, 0.3), solveWork<T>(n, n) * sizeof(T)};
     return {batch(call.operands[0], 2), cubic(n, 2), InverseWork<T>(Scratch(), n).bytes};
   }
 
   static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
     const int n = columns(call.operands[0]);
     if (n == 0) return Failure::None;
+    if (n <= kMostSmall) {
+      return smallSolve(part<T>(call, buffers, 0, item, 2), nullptr, part<T>(call, buffers, 1, item, 2),
+                        static_cast<T*>(scratch), n, n)
+                 ? Failure::None
+                 : Failure::Singular;
+    }
     InverseWork<T> w(Scratch(scratch), n);
     T* a = part<T>(call, buffers, 1, item, 2);
     copyMatrix<T>(call, buffers, 0, item, a);
@@ -88,12 +108,20 @@ struct Solve {
   static Plan plan(const Call& call) {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
     const double cost = cubic(n, 0.7) + 0.1 * n * n * static_cast<double>(k);
+    if (isSmall(n, k))
+      return {batch(call.operands[0], 2), smallCost(n, 0.1) + 0.02 * n * n * k, solveWork<T>(n, k) * sizeof(T)};
     return {batch(call.operands[0], 2), cost, SolveWork<T>(Scratch(), n, k).bytes};
   }
 
   static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
     if (n == 0) return Failure::None;
+    if (isSmall(n, k)) {
+      return smallSolve(part<T>(call, buffers, 0, item, 2), part<T>(call, buffers, 1, item, 2),
+                        part<T>(call, buffers, 2, item, 2), static_cast<T*>(scratch), n, k)
+                 ? Failure::None
+                 : Failure::Singular;
+    }
     SolveWork<T> w(Scratch(scratch), n, k);
     copyMatrix<T>(call, buffers, 0, item, w.a);
     transpose(part<T>(call, buffers, 1, item, 2), w.b, n, k);
@@ -111,11 +139,12 @@ struct Solve {
 template <class T>
 struct Triangular {
   static Plan plan(const Call& call) {
-    const double n = columns(call.operands[0]), k = columns(call.operands[1]);
-    return {batch(call.operands[0], 2), 300 + 0.05 * n * n * k, 0};
+    const int n = columns(call.operands[0]), k = columns(call.operands[1]);
+    if (isSmall(n, k)) return {batch(call.operands[0], 2), 50 + 0.03 * n * n * k, solveWork<T>(n, k) * sizeof(T)};
+    return {batch(call.operands[0], 2), 300 + 0.05 * n * n * static_cast<double>(k), 0};
   }
 
-  static Failure run(const Call& call, void* const* buffers, int64_t item, void*) {
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
     const int n = columns(call.operands[0]), k = columns(call.operands[1]);
     if (n == 0 || k == 0) return Failure::None;
     const bool lower = option(call, "lower") != 0, unit = option(call, "unit") != 0;
@@ -123,6 +152,11 @@ struct Triangular {
     for (int i = 0; i < n && !unit; ++i)
       if (a[int64_t{i} * n + i] == 0) return Failure::Singular;
     T* x = part<T>(call, buffers, 2, item, 2);
+    if (isSmall(n, k)) {
+      smallTriangular(Triangle<T>{a, n, n, lower, unit}, part<T>(call, buffers, 1, item, 2), x,
+                      static_cast<T*>(scratch), k);
+      return Failure::None;
+    }
     copyMatrix<T>(call, buffers, 1, item, x);
     const T one = 1;
     lapack::Routines<T>::trsm("R", lower ? "U" : "L", "N", unit ? "U" : "N", &k, &n, &one, a, &n, x, &k);
@@ -130,21 +164,43 @@ struct Triangular {
   }
 };
 
-// ---- cholesky: the upper factor of the transpose is the lower one
+// ---- cholesky: small matrices by groups of a batch; else the upper factor of the transpose is the lower one
 
 template <class T>
 struct Cholesky {
-  static Plan plan(const Call& call) { return {batch(call.operands[0], 2), cubic(columns(call.operands[0]), 0.35), 0}; }
+  static int64_t groups(const Call& call) {
+    return columns(call.operands[0]) <= kMostSmall ? batch(call.operands[0], 2) / kGroup<T> : 0;
+  }
 
-  static Failure run(const Call& call, void* const* buffers, int64_t item, void*) {
+  /// An item is a group, or a matrix after the last one.
+  static Plan plan(const Call& call) {
+    const int64_t n = columns(call.operands[0]), matrices = batch(call.operands[0], 2);
+    if (n > kMostSmall) return {matrices, cubic(n, 0.35), 0};
+    const int64_t items = groups(call) + matrices % kGroup<T>;
+    const double cost = (n * (10.0 + n) + cubic(n, 0.2)) * matrices / std::max<int64_t>(items, 1);
+    return {items, cost, choleskyWork<T>(n) * sizeof(T)};
+  }
+
+  static Failure run(const Call& call, void* const* buffers, int64_t item, void* scratch) {
     const int n = columns(call.operands[0]);
     if (n == 0) return Failure::None;
-    T* a = part<T>(call, buffers, 1, item, 2);
-    copyMatrix<T>(call, buffers, 0, item, a);
-    for (int64_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T{0});
-    int info = 0;
-    lapack::Routines<T>::potrf("U", &n, a, &n, &info);
-    return info > 0 ? Failure::NotPositiveDefinite : Failure::None;
+    T* const work = static_cast<T*>(scratch);
+    bool definite = false;
+    if (n > kMostSmall) {
+      T* a = part<T>(call, buffers, 1, item, 2);
+      copyMatrix<T>(call, buffers, 0, item, a);
+      for (int64_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T{0});
+      int info = 0;
+      lapack::Routines<T>::potrf("U", &n, a, &n, &info);
+      definite = info == 0;
+    } else if (item < groups(call)) {
+      item *= kGroup<T>;
+      definite = smallCholeskyGroup(part<T>(call, buffers, 0, item, 2), part<T>(call, buffers, 1, item, 2), work, n);
+    } else {
+      item += groups(call) * (kGroup<T> - 1);
+      definite = smallCholesky(part<T>(call, buffers, 0, item, 2), part<T>(call, buffers, 1, item, 2), work, n);
+    }
+    return definite ? Failure::None : Failure::NotPositiveDefinite;
   }
 };
 

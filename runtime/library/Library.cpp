@@ -34,12 +34,9 @@ void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int6
   const Call& call = *reinterpret_cast<const Call*>(scalars[0]);
   const Routine* routine = find(call.routine);
   for (int64_t i = begin; i < end; ++i) {
-    uint32_t seen = __atomic_load_n(fault, __ATOMIC_RELAXED);
-    if (seen == abi::kInterruptFault) return;
+    if (__atomic_load_n(fault, __ATOMIC_RELAXED) == abi::kInterruptFault) return;
     const auto failure = static_cast<uint32_t>(routine->run(call, buffers, i, scratch));
-    // The smallest fault is kept, whichever item was first.
-    while (failure != 0 && seen != abi::kInterruptFault && (seen == 0 || failure < seen) &&
-           !__atomic_compare_exchange_n(fault, &seen, failure, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+    if (failure != 0) abi::reportLeast(reinterpret_cast<abi::KernelState*>(fault), failure, 0, 0, -1, 0);
   }
 }
 

@@ -116,7 +116,7 @@ Kernel softmaxKernel(int64_t rows, int64_t n) {
   return m.k;
 }
 
-/// Sums of wide columns alone (no argmax), times two.
+/// Sums of wide columns alone, times two.
 TEST(CpuKernels, WideColumns) {
   for (auto [rows, cols] : {std::pair<int64_t, int64_t>{40, 600}, {37, 1024}, {33, 1500}, {64, 3000}}) {
     KernelMaker m;

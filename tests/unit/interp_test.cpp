@@ -221,7 +221,7 @@ TEST_F(InterpTest, PrintAndAssert) {
   EXPECT_NE(printed_.find(", n = 3\n"), std::string::npos);
   ASSERT_FALSE(result_.ok());
   EXPECT_EQ(result_.stop->code, Code::E0903);
-  EXPECT_EQ(result_.stop->message, "not 7!");
+  EXPECT_EQ(result_.stop->message, "assertion failed: not 7!");
 }
 
 }  // namespace
