@@ -202,6 +202,11 @@ Val scan(BuiltinCall& k) {
   const Span start = k["init"].span;
   auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
   if (!first) return Val::none();
+  if (const std::string before = toString(k.l.typeOf(init)), after = toString(k.l.typeOf(first->first));
+      before != after) {
+    return k.fail(Code::E0209, "what `scan` carries must keep its type, but it is " + before + " before and " + after +
+                                   " after a trip");
+  }
   first->first = handedOn(k, first->first, init, start, first->first.span);
   k.l.at(k.span);
   Val ys = room(k, first->second, xs.length(), xs.leaf());

@@ -25,7 +25,28 @@ void Lowering::at(Span s, std::vector<ir::OperandText> operands) {
   if (known != operands) builder_->setLoc(module.addLoc({s, {}, {}, std::move(operands)}));
 }
 
+namespace {
+std::string withoutDigits(std::string_view s) {
+  std::string r;
+  std::copy_if(s.begin(), s.end(), std::back_inserter(r), [](char c) { return c < '0' || c > '9'; });
+  return r;
+}
+}  // namespace
+
 Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
+  // The same error in a later trip of an unrolled loop, where only the numbers in it differ, is said once.
+  const std::string text = withoutDigits(message);
+  const auto isSame = [&](const Diagnostic& d) {
+    if (d.code != code || d.span != span || withoutDigits(d.message) != text) return false;
+    size_t notes = 0;
+    const bool calls = std::all_of(frames_.rbegin(), frames_.rend(), [&](const auto& f) {
+      return f->signature.empty() || !f->call.valid() || (notes < d.notes.size() && d.notes[notes++].span == f->call);
+    });
+    return calls && (notes == d.notes.size() || !d.notes[notes].text.starts_with("in `"));
+  };
+  const auto& all = diags.all();
+  const auto before = std::find_if(all.begin(), all.end(), isSame);
+  if (before != all.end()) message = before->message;
   auto d = diags.report(code, span, std::move(message));
   for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
     const Frame& f = **it;
@@ -256,6 +277,14 @@ bool isAssignedAfter(const SourceManager& sources, Span at, std::string_view nam
 
 Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
   if (lostName(name) || frame().undeclared.contains(name)) return Val::none();
+  if (const FnDecl* fn = frame().fn) {
+    for (const ast::Generic& g : fn->stmt->generics) {
+      if (g.name.text != name) continue;
+      error(Code::E0204, span,
+            "`" + g.name.text + "` of `" + fn->stmt->name.text + "` does not follow from the arguments");
+      return Val::none();
+    }
+  }
   if (assigned) frame().undeclared.emplace(name);
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));

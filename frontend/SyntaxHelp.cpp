@@ -102,6 +102,7 @@ class Helper {
     const bool header = starts(T::IF) || starts(T::FOR) || starts(T::WHILE) || starts(T::FN) || prior(T::ELSE) ||
                         starts(T::TEST) || starts(T::BENCH) || starts(T::ELSE);
     if (!header) return false;
+    if (at_ == T::NL && next(T::LBRACE)) return say("the `{` stands on the line that it belongs to");
     const std::string word = p_.at.getText();
     if (at_ == T::COLON && starts(T::FN) && may(T::ARROW) && !endsLine())
       return say("the type of the result stands behind `->`", {{span(), " ->"}});

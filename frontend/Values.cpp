@@ -179,9 +179,8 @@ std::string floatText(double v) {
 std::string elementsText(const Val& v) {
   std::string s;
   for (const Val& e : v.elems) {
-    const bool literal = e.isNumber() && e.adopts;
-    const std::string number = e.is(Val::Kind::Int) ? toString(e.integer) : floatText(e.real);
-    s += (s.empty() ? "" : ", ") + (literal ? number : describe(e));
+    const bool number = e.is(Val::Kind::Int) || e.is(Val::Kind::Float);
+    s += (s.empty() ? "" : ", ") + (number ? std::string(ir::name(e.dtype)) : describe(e));
   }
   return s;
 }
@@ -205,7 +204,11 @@ std::string describe(const Val& v) {
       return v.elems.empty() ? "an empty list"
                              : "[" + describe(v.elems[0]) + "; " + std::to_string(v.elems.size()) + "]";
     case Val::Kind::Struct: return v.info ? v.info->text : "a struct";
-    case Val::Kind::Pack: return "the shape (" + elementsText(v) + ")";
+    case Val::Kind::Pack: {
+      std::string sizes;
+      for (const Val& e : v.elems) sizes += (sizes.empty() ? "" : ", ") + toString(e.integer);
+      return "the shape [" + sizes + "]";
+    }
     case Val::Kind::Function: return v.fn && !v.fn->name.empty() ? "the function `" + v.fn->name + "`" : "a function";
     case Val::Kind::Type: return v.type ? "the type " + toString(*v.type) : "a type";
     case Val::Kind::Range: return "a range";
