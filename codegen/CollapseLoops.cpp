@@ -133,9 +133,11 @@ void dropBatch(Kernel& k, size_t d) {
     list->erase(list->begin() + at);
   }
   for (Product::Edge& e : p.edges) e.var -= e.var > d ? 1 : 0;
+  if (p.depthwise && p.depthwise->rowVar > d) --p.depthwise->rowVar;
 }
 
 bool hasEdge(const Product& p, size_t var) {
+  if (p.depthwise && (var == p.depthwise->rowVar || var == p.batch.size() + 1)) return true;
   return std::any_of(p.edges.begin(), p.edges.end(), [&](const Product::Edge& e) { return e.var == var; });
 }
 

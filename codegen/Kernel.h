@@ -2,6 +2,7 @@
 // scalar expression graph in SSA form, reductions, stores. Built from one `fused` op (KernelBuilder.h); no target here.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -113,17 +114,24 @@ struct Product {
   struct Sum {
     int64_t extent, a, b;  ///< trips, and the strides of A and B
   };
-  /// Trip t of sum number `sum` (sums.size(): k) is left out where tap t of the window meets padding, with loop variable
-  /// `var` of the epilogue as its place: a batch dim, or, only for k, m or n.
+  /// Trip t of sum number `sum` (sums.size(): k) is left out where tap t of the window meets padding, with loop
+  /// variable `var` of the epilogue as its place: a batch dim, or, only for k, m or n.
   struct Edge {
     uint32_t sum, var;
     ir::WindowDim window;
+  };
+  /// A convolution of two dims whose windows are in one channel. Its one sum runs over the rows of the window, k over
+  /// its columns, and each element adds up column by column. No edges: what meets padding follows from the windows.
+  struct Depthwise {
+    uint32_t rowVar;  ///< the batch dim that is the rows of places
+    ir::WindowDim rows, columns;
   };
   ir::DType dtype = ir::DType::F32;  ///< operand and result dtype
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
   std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1
   std::vector<Edge> edges;
+  std::optional<Depthwise> depthwise;
   MatrixView a, b;
   /// Terms of one element's sum.
   int64_t depth() const {

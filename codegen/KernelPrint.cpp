@@ -114,10 +114,19 @@ void printBody(std::ostream& out, const Kernel& k) {
     printList(out, p.batch);
     out << " m " << p.m << " n " << p.n << " k " << p.k << '\n';
     for (const Product::Sum& s : p.sums) out << "  sum " << s.extent << " a " << s.a << " b " << s.b << '\n';
+    auto window = [&](const ir::WindowDim& w, size_t var) {
+      out << " at i" << var << ": 0 <= " << w.stride << "*i" << var << " + " << w.dilation << "*trip - " << w.lo
+          << " < " << w.extent << '\n';
+    };
     for (const Product::Edge& e : p.edges) {
-      const ir::WindowDim& w = e.window;
-      out << "  edge sum " << e.sum << " at i" << e.var << ": 0 <= " << w.stride << "*i" << e.var << " + " << w.dilation
-          << "*trip - " << w.lo << " < " << w.extent << '\n';
+      out << "  edge sum " << e.sum;
+      window(e.window, e.var);
+    }
+    if (p.depthwise) {
+      out << "  depthwise rows";
+      window(p.depthwise->rows, p.depthwise->rowVar);
+      out << "  depthwise columns";
+      window(p.depthwise->columns, p.batch.size() + 1);
     }
     printMatrix(out, "a", p.a);
     printMatrix(out, "b", p.b);

@@ -62,17 +62,22 @@ void planConv(Group& g, const ir::Op& op, const Views& v) {
     image.batch.push_back(stride[i] * xs[2 + i]);
     weights.batch.push_back(0);
   }
+  std::vector<ir::WindowDim> windows;
+  for (size_t i = 0; i < n; ++i) windows.push_back(ir::windowDim(op, i));
+  const bool depthwise = !outLast && ir::isDepthwise(windows, depth, outs) && xs.back() == 1;
+  if (depthwise) p.depthwise = {2, windows[0], windows[1]};
   // Sums from the outside in; those of one trip go unless it is left out at some places, and the innermost is k.
   std::vector<Product::Sum> sums;
   auto sum = [&](int64_t extent, int64_t ofImage, int64_t ofWeights, bool edge) {
-    if (extent != 1 || edge) sums.push_back({extent, outLast ? ofImage : ofWeights, outLast ? ofWeights : ofImage});
+    if (extent != 1 || edge || depthwise)
+      sums.push_back({extent, outLast ? ofImage : ofWeights, outLast ? ofWeights : ofImage});
   };
-  sum(depth, xs[1], channel, false);
+  if (!depthwise) sum(depth, xs[1], channel, false);
   for (size_t i = 0; i < n; ++i) {
-    const ir::WindowDim w = ir::windowDim(op, i);
+    const ir::WindowDim& w = windows[i];
     image.offset -= w.lo * xs[2 + i];
     sum(w.taps, dilation[i] * xs[2 + i], wst[firstWindow + i], !w.whole());
-    if (w.whole()) continue;
+    if (w.whole() || depthwise) continue;
     const size_t var = i + 1 < n ? 2 + i : 2 + n - 1 + (outLast ? 0 : 1);
     p.edges.push_back({static_cast<uint32_t>(sums.size() - 1), static_cast<uint32_t>(var), w});
   }
@@ -145,7 +150,7 @@ void buildProduct(Group& g) {
   } else {
     planMatmul(g, *op, views);
   }
-  if ((!p.sums.empty() || !p.edges.empty()) && p.b.col != 1 && p.n != 1) {
+  if ((!p.sums.empty() || !p.edges.empty()) && !p.depthwise && p.b.col != 1 && p.n != 1) {
     k.error = "the columns of a convolution are not side by side";
     return;
   }

@@ -10,6 +10,7 @@ namespace {
 
 using namespace tenc::ir;
 
+constexpr int64_t kFewTaps = 9;         // of a depthwise window that is no kernel of its own
 constexpr int64_t kMostTaps = 25;       // shifted inputs that one loop adds up
 constexpr int64_t kRegisterBytes = 64;  // of a vector; only a choice of layout follows from it
 
@@ -42,6 +43,8 @@ class Convolution {
     if (outLast_) return nullptr;
     const Type& out = op_.result()->type;
     if (out.size() == 0 || depth() == 0 || !dropUnusedTaps()) return zeros();
+    if (taps() > kFewTaps && isDepthwise(dims_, depth(), out.shape[1] / groups_))
+      return w_ == op_.operand(1) ? nullptr : conv(false);
     if (depth() == 1 && taps() <= kMostTaps) return sumOfTaps();
     if (columnsAreChannels()) {
       Dims perm;
@@ -92,7 +95,9 @@ class Convolution {
     for (const WindowDim& d : dims_) {
       lo.push_back(d.lo);
       hi.push_back(after(d));
-      padded = padded || d.lo != 0 || hi.back() > 0;
+      // What a stride leaves over at the end is no crop.
+      const int64_t unpadded = (d.extent - (d.taps - 1) * d.dilation - 1) / d.stride + 1;
+      padded = padded || d.lo != 0 || hi.back() > 0 || unpadded != d.places;
     }
     if (padded) {
       attrs.push_back({"lo", lo});

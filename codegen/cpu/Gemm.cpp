@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "codegen/cpu/Depthwise.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPack.h"
@@ -655,6 +656,7 @@ class GemmEmitter {
 
 EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
                            int threads, Level level) {
+  if (kernel.product.depthwise) return emitDepthwise(kernel, module, name, registerBytes, threads, level);
   return GemmEmitter(kernel, module, name, registerBytes, threads, level).emit();
 }
 

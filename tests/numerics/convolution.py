@@ -40,6 +40,8 @@ def case(folder):
     groups, depth, outs = pick.choice([1, 1, 1, 2, 3]), pick.choice([1, 1, 2, 3, 5, 16]), pick.choice([1, 2, 3, 8, 16, 20, 33])
     size = [pick.choice([5, 7, 9] if n == 3 else [1, 5, 7, 14, 16, 17, 28, 33, 100]) for _ in range(n)]
     window, stride = [pick.choice([1, 2, 3, 5, 7]) for _ in range(n)], [pick.choice([1, 1, 1, 2, 3]) for _ in range(n)]
+    if n == 2 and pick.random() < 0.4:  # a window of its own for each channel
+        groups, depth, outs, window = pick.choice([1, 3, 4, 9]), 1, pick.choice([1, 1, 2]), [pick.choice([2, 3, 5, 7, 11]) for _ in range(2)]
     if n == 1: window = [pick.choice([1, 3, 7, 31, 60])]
     dilation = [pick.choice([1, 1, 2, 6]) for _ in range(n)]
     padding = [[pick.choice([0, 1, 1, 2, 3, 9]) for _ in range(2)] for _ in range(n)]

@@ -1,0 +1,425 @@
+#include "codegen/cpu/Depthwise.h"
+
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/GemmEpilogue.h"
+#include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/Loops.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Function;
+using Val = llvm::Value*;
+
+/// `height` rows of places by `width` vectors. `place`: of the first column when it is known, else kInside, where every
+/// vector reads elements only, or kAnywhere.
+struct Tile {
+  int64_t height, width, place;
+  auto operator<=>(const Tile&) const = default;
+};
+constexpr int64_t kInside = -1, kAnywhere = -2;
+
+class DepthwiseEmitter {
+ public:
+  DepthwiseEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
+                   Level level)
+      : p_(kernel.product),
+        rows_(kernel.product.depthwise->rows),
+        columns_(kernel.product.depthwise->columns),
+        rowVar_(kernel.product.depthwise->rowVar),
+        m_(module),
+        c_(module.getContext()),
+        b_(c_),
+        name_(name),
+        threads_(threads),
+        full_(level == Level::Full),
+        size_(ir::byteSize(kernel.product.dtype)),
+        lanes_(registerBytes / size_),
+        epilogue_(kernel, module, name + ".epilogue", static_cast<int>(lanes_), level),
+        pointer_(llvm::PointerType::get(c_, 0)),
+        i64_(llvm::Type::getInt64Ty(c_)),
+        element_(p_.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
+        vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(lanes_))) {
+    // The tile, a column's weights and a row of the input are in registers together.
+    const int64_t vectors = (p_.n + lanes_ - 1) / lanes_, registers = registerBytes == 64 ? 31 : 15;
+    width_ = full_ ? Blocks::of(vectors, registerBytes == 64 ? 4 : 2).size : 1;
+    while (full_ && Blocks::of(vectors, width_).count > Blocks::of(vectors, registerBytes == 64 ? 4 : 2).count)
+      ++width_;
+    panels_ = (vectors + width_ - 1) / width_;
+    const int64_t most = std::clamp<int64_t>((registers - rows_.taps - width_) / width_, 1, full_ ? 8 : 2);
+    height_ = (rows_.places + Blocks::of(rows_.places, most).count - 1) / Blocks::of(rows_.places, most).count;
+    blocks_ = (rows_.places + height_ - 1) / height_;
+    direct_ = epilogue_.isPlainStore() && epilogue_.rowStride() >= 0;
+  }
+
+  EmittedProduct emit() {
+    int64_t channels = p_.m;
+    for (size_t d = 0; d < p_.batch.size(); ++d) channels *= d == rowVar_ ? 1 : p_.batch[d];
+    // Half a MFLOP is some 10 microseconds.
+    constexpr double kWorth = 5e5;
+    const double flop = 2.0 * static_cast<double>(p_.depth()) * static_cast<double>(rows_.places * p_.n);
+    if (threads_ > 1 && channels < 4 * threads_)
+      rowTasks_ = std::clamp<int64_t>(static_cast<int64_t>(flop / kWorth), 1, blocks_);
+    EmittedProduct out;
+    out.items = channels * rowTasks_;
+    out.grain = std::clamp<int64_t>(static_cast<int64_t>(kWorth * static_cast<double>(rowTasks_) / flop), 1,
+                                    std::max<int64_t>(1, out.items / (4 * std::max(threads_, 1))));
+    out.scratchBytes = direct_ ? 0 : static_cast<uint64_t>(height_ * width_ * lanes_ * size_);
+    out.function = entry();
+    for (Function& f : m_) {
+      if (!f.isDeclaration() && f.getName().starts_with(name_)) widen(f);
+    }
+    return out;
+  }
+
+ private:
+  const Product& p_;
+  const ir::WindowDim &rows_, &columns_;
+  const size_t rowVar_;
+  llvm::Module& m_;
+  llvm::LLVMContext& c_;
+  IrBuilder b_;
+  std::string name_;
+  int threads_;
+  bool full_;
+  int64_t size_, lanes_;
+  GemmEpilogue epilogue_;
+  llvm::PointerType* pointer_;
+  llvm::Type* i64_;
+  llvm::Type* element_;
+  llvm::FixedVectorType* vector_;
+  int64_t width_ = 1, panels_ = 1;   ///< vectors of a tile, tiles of a row; the last may have fewer
+  int64_t height_ = 1, blocks_ = 1;  ///< rows of a tile, tiles of a column; the last may have fewer
+  int64_t rowTasks_ = 1;
+  bool direct_ = false;
+  std::map<Tile, Function*> kernels_;
+  Function* entry_ = nullptr;
+
+  void widen(Function& f) const {
+    for (const char* name : {"prefer-vector-width", "min-legal-vector-width"}) {
+      if (entry_->hasFnAttribute(name)) f.addFnAttr(entry_->getFnAttribute(name));
+    }
+  }
+  Val int64(int64_t v) { return llvm::ConstantInt::get(i64_, static_cast<uint64_t>(v), true); }
+  Val bytes(Val base, Val elements) { return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(size_))); }
+  Val at(Val base, int64_t elements) {
+    return elements ? b_.CreateConstGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(elements * size_)) : base;
+  }
+  llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
+  Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
+  Val maximum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
+
+  template <typename F>
+  void loop(Val lo, Val hi, F body) {
+    Function* f = b_.GetInsertBlock()->getParent();
+    BasicBlock* before = b_.GetInsertBlock();
+    auto* head = BasicBlock::Create(c_, "head", f);
+    auto* inside = BasicBlock::Create(c_, "body", f);
+    auto* after = BasicBlock::Create(c_, "after", f);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    auto* i = b_.CreatePHI(i64_, 2);
+    i->addIncoming(lo, before);
+    b_.CreateCondBr(b_.CreateICmpSLT(i, hi), inside, after);
+    b_.SetInsertPoint(inside);
+    body(i);
+    i->addIncoming(b_.CreateAdd(i, int64(1)), b_.GetInsertBlock());
+    b_.CreateBr(head);
+    b_.SetInsertPoint(after);
+  }
+
+  // ---- what a vector of places meets
+
+  int64_t firstElement(int64_t place) const { return place * columns_.stride - columns_.lo; }
+  int64_t lastElement(int64_t place) const {
+    return firstElement(place + lanes_ - 1) + (columns_.taps - 1) * columns_.dilation;
+  }
+  /// Whether all that a vector reads, in lanes of no place too, are elements.
+  bool readsElements(int64_t place) const { return firstElement(place) >= 0 && lastElement(place) < columns_.extent; }
+  /// Whether some tap meets padding at a place of the vector.
+  bool meetsPadding(int64_t place) const {
+    return place < columns_.firstWhole() || std::min(place + lanes_, p_.n) > columns_.endWhole();
+  }
+  bool isInside(int64_t panel) const {
+    if (panel + 1 == panels_ && p_.n % (width_ * lanes_) != 0) return false;
+    for (int64_t j = 0; j < width_; ++j)
+      if (!readsElements((panel * width_ + j) * lanes_)) return false;
+    return true;
+  }
+
+  /// Lanes of a vector from element `from` on, `step` apart, that are elements of the row.
+  Val inRow(Val from, int64_t step) {
+    auto* i32 = b_.getInt32Ty();
+    std::vector<llvm::Constant*> apart;
+    for (int64_t l = 0; l < lanes_; ++l)
+      apart.push_back(llvm::ConstantInt::get(i32, static_cast<uint64_t>(l * step), true));
+    const auto lanes = static_cast<unsigned>(lanes_);
+    Val element =
+        b_.CreateAdd(b_.CreateVectorSplat(lanes, b_.CreateTrunc(from, i32)), llvm::ConstantVector::get(apart));
+    return b_.CreateICmpULT(
+        element, b_.CreateVectorSplat(lanes, llvm::ConstantInt::get(i32, static_cast<uint64_t>(columns_.extent))));
+  }
+
+  /// How one vector of a tile is read at one column of the window.
+  struct Reading {
+    Val first = nullptr, second = nullptr;  ///< elements of its loads; null is all
+    Val meets = nullptr;                    ///< places that meet an element; null is all
+  };
+  Reading reading(const Tile& t, int64_t j, Val element) {
+    const int64_t place = t.place + j * lanes_;
+    Reading r;
+    if (t.place == kInside || (t.place >= 0 && readsElements(place))) return r;
+    Val from = b_.CreateAdd(element, int64(j * lanes_ * columns_.stride));
+    r.first = inRow(from, 1);
+    if (columns_.stride == 2) r.second = inRow(b_.CreateAdd(from, int64(lanes_ - 1)), 1);
+    if (t.place == kAnywhere || meetsPadding(place))
+      r.meets = columns_.stride == 1 ? r.first : inRow(from, columns_.stride);
+    return r;
+  }
+
+  Val load(Val p, Val mask) {
+    if (!mask) return b_.CreateAlignedLoad(vector_, p, align());
+    return b_.CreateMaskedLoad(vector_, p, align(), mask, llvm::Constant::getNullValue(vector_));
+  }
+  /// The elements at `p` and, with a stride of 2, at every second one from there: of two loads that end where they do.
+  Val read(Val p, const Reading& r) {
+    Val first = load(p, r.first);
+    if (columns_.stride == 1) return first;
+    Val second = load(at(p, lanes_ - 1), r.second);
+    std::vector<int> which;
+    for (int64_t l = 0; l < lanes_; ++l)
+      which.push_back(static_cast<int>(2 * l < lanes_ ? 2 * l : lanes_ + 2 * l - (lanes_ - 1)));
+    return b_.CreateShuffleVector(first, second, which);
+  }
+
+  // ---- the sums of a tile
+
+  /// void tile(weights, input, c[, row][, element]): the sums of a tile, stored at c. `row` and `element` are those of
+  /// the input that the first place meets with the first tap.
+  Function* microkernel(const Tile& t) {
+    Function*& f = kernels_[t];
+    if (f) return f;
+    const auto saved = b_.saveIP();
+    std::vector<llvm::Type*> types(5, pointer_);
+    types[3] = types[4] = i64_;
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+    const std::string place = t.place == kInside ? "" : t.place == kAnywhere ? "r" : "r" + std::to_string(t.place);
+    f = Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                         name_ + ".tile" + std::to_string(t.height) + "x" + std::to_string(t.width) + place, m_);
+    f->addFnAttr(llvm::Attribute::NoInline);
+    f->addFnAttr(llvm::Attribute::NoUnwind);
+    for (unsigned i = 0; i < 3; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
+    auto* before = BasicBlock::Create(c_, "entry", f);
+    auto* head = BasicBlock::Create(c_, "column", f);
+    auto* done = BasicBlock::Create(c_, "done", f);
+    b_.SetInsertPoint(before);
+    b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    auto* k = b_.CreatePHI(i64_, 2);
+    auto* weights = b_.CreatePHI(pointer_, 2);
+    auto* input = b_.CreatePHI(pointer_, 2);
+    auto* element = b_.CreatePHI(i64_, 2);
+    k->addIncoming(int64(0), before);
+    weights->addIncoming(f->getArg(0), before);
+    input->addIncoming(f->getArg(1), before);
+    element->addIncoming(f->getArg(4), before);
+    std::vector<llvm::PHINode*> kept;
+    for (int64_t i = 0; i < t.height * t.width; ++i) {
+      kept.push_back(b_.CreatePHI(vector_, 2));
+      kept.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
+    }
+    std::vector<Val> sums(kept.begin(), kept.end());
+    addColumn(t, weights, input, element, f->getArg(3), sums);
+    BasicBlock* latch = b_.GetInsertBlock();
+    for (size_t i = 0; i < kept.size(); ++i) kept[i]->addIncoming(sums[i], latch);
+    Val next = b_.CreateAdd(k, int64(1));
+    k->addIncoming(next, latch);
+    weights->addIncoming(at(weights, p_.a.col), latch);
+    input->addIncoming(at(input, p_.b.row), latch);
+    element->addIncoming(b_.CreateAdd(element, int64(columns_.dilation)), latch);
+    b_.CreateCondBr(b_.CreateICmpSLT(next, int64(p_.k)), head, done);
+    b_.SetInsertPoint(done);
+    for (int64_t i = 0; i < t.height; ++i)
+      for (int64_t j = 0; j < t.width; ++j) {
+        Val to = at(f->getArg(2), i * rowStep() + j * lanes_);
+        Val sum = sums[static_cast<size_t>(i * t.width + j)];
+        const int64_t left = t.place < 0 ? lanes_ : std::min(lanes_, p_.n - t.place - j * lanes_);
+        if (!direct_ || left == lanes_) {
+          b_.CreateAlignedStore(sum, to, align());
+          continue;
+        }
+        std::vector<llvm::Constant*> bits;
+        for (int64_t l = 0; l < lanes_; ++l) bits.push_back(b_.getInt1(l < left));
+        b_.CreateMaskedStore(sum, to, align(), llvm::ConstantVector::get(bits));
+      }
+    b_.CreateRetVoid();
+    b_.restoreIP(saved);
+    return f;
+  }
+  int64_t rowStep() const { return direct_ ? epilogue_.batchStride(rowVar_) : width_ * lanes_; }
+
+  /// Adds one column of the window to all sums. Rows of the input that are padding are passed over.
+  void addColumn(const Tile& t, Val weights, Val input, Val element, Val row, std::vector<Val>& sums) {
+    Function* f = b_.GetInsertBlock()->getParent();
+    const Product::Sum& down = p_.sums[0];
+    std::vector<Val> weight;
+    for (int64_t tap = 0; tap < rows_.taps; ++tap)
+      weight.push_back(b_.CreateVectorSplat(static_cast<unsigned>(lanes_),
+                                            b_.CreateAlignedLoad(element_, at(weights, tap * down.a), align())));
+    std::vector<Reading> readings;
+    for (int64_t j = 0; j < t.width; ++j) readings.push_back(reading(t, j, element));
+    const int64_t rowElements = p_.b.batch[rowVar_] / rows_.stride;
+    for (int64_t y = 0; y <= (t.height - 1) * rows_.stride + (rows_.taps - 1) * rows_.dilation; ++y) {
+      std::vector<std::pair<int64_t, int64_t>> users;  // rows of places, and their taps
+      for (int64_t i = 0; i < t.height; ++i) {
+        const int64_t distance = y - i * rows_.stride, tap = distance / rows_.dilation;
+        if (distance >= 0 && distance % rows_.dilation == 0 && tap < rows_.taps) users.push_back({i, tap});
+      }
+      if (users.empty()) continue;
+      BasicBlock* before = b_.GetInsertBlock();
+      BasicBlock* after = nullptr;
+      const std::vector<Val> old = sums;
+      if (!rows_.whole()) {
+        auto* meets = BasicBlock::Create(c_, "row", f);
+        after = BasicBlock::Create(c_, "next", f);
+        b_.CreateCondBr(b_.CreateICmpULT(b_.CreateAdd(row, int64(y)), int64(rows_.extent)), meets, after);
+        b_.SetInsertPoint(meets);
+      }
+      for (int64_t j = 0; j < t.width; ++j) {
+        const Reading& r = readings[static_cast<size_t>(j)];
+        Val x = read(at(input, y * rowElements + j * lanes_ * columns_.stride), r);
+        for (const auto& [i, tap] : users) {
+          Val& s = sums[static_cast<size_t>(i * t.width + j)];
+          Val sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {weight[static_cast<size_t>(tap)], x, s});
+          s = r.meets ? b_.CreateSelect(r.meets, sum, s) : sum;
+        }
+      }
+      if (!after) continue;
+      BasicBlock* end = b_.GetInsertBlock();
+      b_.CreateBr(after);
+      b_.SetInsertPoint(after);
+      for (size_t n = 0; n < sums.size(); ++n) {
+        if (sums[n] == old[n]) continue;
+        auto* either = b_.CreatePHI(vector_, 2);
+        either->addIncoming(old[n], before);
+        either->addIncoming(sums[n], end);
+        sums[n] = either;
+      }
+    }
+  }
+
+  // ---- the loops around
+
+  /// What a task works on: the weights and the input of its channel, where its results begin, and its loop variables.
+  struct Channel {
+    Val weights, input, out, scratch, m;
+    std::vector<Val> batch;
+  };
+
+  void tile(Channel& c, Val row0, Val column0, const Tile& t) {
+    Val input = bytes(c.input, b_.CreateAdd(b_.CreateMul(row0, int64(p_.b.batch[rowVar_])),
+                                            b_.CreateMul(column0, int64(columns_.stride))));
+    Val to = direct_ ? bytes(c.out, b_.CreateAdd(b_.CreateMul(row0, int64(epilogue_.batchStride(rowVar_))), column0))
+                     : c.scratch;
+    Val row = b_.CreateSub(b_.CreateMul(row0, int64(rows_.stride)), int64(rows_.lo));
+    Val element = b_.CreateSub(b_.CreateMul(column0, int64(columns_.stride)), int64(columns_.lo));
+    b_.CreateCall(microkernel(t), {c.weights, input, to, row, element});
+    if (direct_) return;
+    Val end = minimum(b_.CreateAdd(column0, int64(t.width * lanes_)), int64(p_.n));
+    loop(int64(0), int64(t.height), [&](Val i) {
+      c.batch[rowVar_] = b_.CreateAdd(row0, i);
+      epilogue_.call(b_, entry_, c.batch, bytes(to, b_.CreateMul(i, int64(rowStep()))), int64(rowStep()), c.m,
+                     b_.CreateAdd(c.m, int64(1)), column0, end);
+    });
+  }
+
+  /// All tiles of `height` rows from one on.
+  void panels(Channel& c, Val row0, int64_t height) {
+    constexpr int64_t kMostApart = 3;  // tiles at the ends of a row that have code of their own
+    int64_t before = 0;
+    while (before < panels_ && !isInside(before)) ++before;
+    int64_t after = before;
+    while (after < panels_ && isInside(after)) ++after;
+    auto one = [&](int64_t panel) {
+      const int64_t place = panel * width_ * lanes_;
+      const int64_t vectors = (p_.n - place + lanes_ - 1) / lanes_;
+      tile(c, row0, int64(place), {height, std::min(width_, vectors), place});
+    };
+    auto some = [&](int64_t begin, int64_t end, int64_t place) {
+      if (begin >= end) return;
+      loop(int64(begin), int64(end),
+           [&](Val panel) { tile(c, row0, b_.CreateMul(panel, int64(width_ * lanes_)), {height, width_, place}); });
+    };
+    const bool apart = before + panels_ - after <= (full_ ? kMostApart : 1);
+    if (apart) {
+      for (int64_t i = 0; i < before; ++i) one(i);
+      some(before, after, kInside);
+      for (int64_t i = after; i < panels_; ++i) one(i);
+      return;
+    }
+    const int64_t last = panels_ - 1;
+    some(0, std::min(before, last), kAnywhere);
+    some(before, after, kInside);
+    some(std::max(before, after), last, kAnywhere);
+    if (after < panels_ || before == panels_) one(last);
+  }
+
+  Function* entry() {
+    Function* f = createKernelFunction(m_, name_);
+    entry_ = f;
+    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
+    auto buffer = [&](uint32_t i, int64_t offset) {
+      return at(b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, f->getArg(0), i)), offset);
+    };
+    Val weights = buffer(p_.a.buffer, p_.a.offset), input = buffer(p_.b.buffer, p_.b.offset);
+    Val out = direct_ ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
+    loop(f->getArg(2), f->getArg(3), [&](Val item) {
+      Val rowTask = b_.CreateSRem(item, int64(rowTasks_));
+      Val rest = b_.CreateSDiv(item, int64(rowTasks_));
+      Channel c;
+      c.m = b_.CreateSRem(rest, int64(p_.m));
+      rest = b_.CreateSDiv(rest, int64(p_.m));
+      c.batch.assign(p_.batch.size(), int64(0));
+      Val ofWeights = b_.CreateMul(c.m, int64(p_.a.row)), ofInput = int64(0);
+      Val ofOut = direct_ ? b_.CreateMul(c.m, int64(epilogue_.rowStride())) : int64(0);
+      for (size_t d = p_.batch.size(); d-- > 0;) {
+        if (d == rowVar_) continue;
+        c.batch[d] = b_.CreateSRem(rest, int64(p_.batch[d]));
+        rest = b_.CreateSDiv(rest, int64(p_.batch[d]));
+        ofWeights = b_.CreateAdd(ofWeights, b_.CreateMul(c.batch[d], int64(p_.a.batch[d])));
+        ofInput = b_.CreateAdd(ofInput, b_.CreateMul(c.batch[d], int64(p_.b.batch[d])));
+        if (direct_) ofOut = b_.CreateAdd(ofOut, b_.CreateMul(c.batch[d], int64(epilogue_.batchStride(d))));
+      }
+      c.weights = bytes(weights, ofWeights);
+      c.input = bytes(input, ofInput);
+      c.out = direct_ ? bytes(out, ofOut) : nullptr;
+      c.scratch = f->getArg(5);
+      auto bound = [&](Val task) { return b_.CreateSDiv(b_.CreateMul(task, int64(blocks_)), int64(rowTasks_)); };
+      Val lo = bound(rowTask), hi = bound(b_.CreateAdd(rowTask, int64(1)));
+      const int64_t left = rows_.places % height_;
+      Val whole = left ? minimum(hi, int64(blocks_ - 1)) : hi;
+      loop(lo, whole, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), height_); });
+      if (left) loop(whole, hi, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), left); });
+    });
+    b_.CreateRetVoid();
+    return f;
+  }
+};
+
+}  // namespace
+
+EmittedProduct emitDepthwise(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
+                             int threads, Level level) {
+  return DepthwiseEmitter(kernel, module, name, registerBytes, threads, level).emit();
+}
+
+}  // namespace tenc::codegen::cpu

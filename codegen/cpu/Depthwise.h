@@ -1,0 +1,16 @@
+// Depthwise convolutions over two dims on the CPU, as LLVM IR: each channel has a window of its own.
+//
+// A tile of rows by vectors of places stays in registers. For each column of the window its weights are broadcast, and
+// the rows of the input that the tile meets are loaded once, shifted to that column; each is multiplied for every row
+// of places that it is part of. So a place adds up column by column of the window, each from the first row to the last,
+// in one chain of fused multiply-adds, whatever the tile.
+#pragma once
+#include "codegen/cpu/Gemm.h"
+
+namespace tenc::codegen::cpu {
+
+/// As emitProduct, for a product that is marked as depthwise.
+EmittedProduct emitDepthwise(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
+                             int threads, Level level);
+
+}  // namespace tenc::codegen::cpu
