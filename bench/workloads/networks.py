@@ -19,6 +19,7 @@ def define(workloads, Workload):
     conv("conv1x1_8x256x14x14", (8, 256, 14, 14), (512, 256, 1, 1))
     conv("conv3x3_8x256x14x14", (8, 256, 14, 14), (256, 256, 3, 3), padding=1)
     conv("conv_depthwise_8x128x56x56", (8, 128, 56, 56), (128, 1, 3, 3), padding=1, groups=128)
+    conv("conv_depthwise7x7_8x64x56x56", (8, 64, 56, 56), (64, 1, 7, 7), padding=3, groups=64)
 
     conv("conv_grouped_8x128x28x28", (8, 128, 28, 28), (128, 4, 3, 3), padding=1, groups=32)
     conv("conv3d_2x16x16x28x28", (2, 16, 16, 28, 28), (32, 16, 3, 3, 3), padding=1)
