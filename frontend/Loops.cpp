@@ -88,14 +88,18 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
          hi = constInt(over.elems[1], "a bound of a static loop");
     auto by = constInt(over.elems[2], "the step of a static loop");
     if (!lo || !hi || !by) return nothing;
-    constexpr int64_t kMostTrips = 100'000;
-    if (*hi > *lo && (*hi - *lo) / *by > kMostTrips) {
+    constexpr uint64_t kMostTrips = 100'000;
+    // The distance of two i64 fits u64 only.
+    const uint64_t span = *hi > *lo ? static_cast<uint64_t>(*hi) - static_cast<uint64_t>(*lo) : 0;
+    const uint64_t step = static_cast<uint64_t>(*by), count = span / step + (span % step != 0 ? 1 : 0);
+    if (count > kMostTrips) {
       fail(Code::E0204, over.span, "a static loop of more than 100,000 trips");
       return nothing;
     }
     std::vector<Val> trips;
-    for (int64_t i = *lo; i < *hi; i += *by) {
-      trips.push_back(Val::ofInt(reversed ? *hi - 1 - (i - *lo) : i, s.pattern.span));
+    for (uint64_t k = 0; k < count; ++k) {
+      const auto along = static_cast<int64_t>(k * step);
+      trips.push_back(Val::ofInt(reversed ? *hi - 1 - along : *lo + along, s.pattern.span));
     }
     return unrolled(s, trips);
   }
