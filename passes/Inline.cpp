@@ -18,7 +18,7 @@ void collectCalls(const Region& region, std::vector<Op*>& calls) {
   }
 }
 
-constexpr size_t kMostOps = 500'000;
+constexpr size_t kMostOps = 200'000;
 
 size_t countOps(const Region& region) {
   size_t n = region.ops.size();
@@ -75,7 +75,7 @@ class Inliner {
   bool tooMany(const Op& call) {
     if (diags_ == nullptr) return false;
     const LocData& at = module_.loc(call.loc);
-    diags_->report(Code::E0105, at.span, "the calls of this program expand to more than 500,000 operations")
+    diags_->report(Code::E0105, at.span, "the calls of this program expand to more than 200,000 operations")
         .label("with the body of `" + call.stringAttr("callee") + "`");
     return false;
   }
