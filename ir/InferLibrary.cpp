@@ -31,14 +31,19 @@ Inferred inferTopK(const InferContext& c) {
 constexpr int64_t kLongestSide = (int64_t{1} << 31) - 1;
 constexpr int64_t kLongestShortSide = 32000;
 
-Inferred inferMatrix(const InferContext& c) {
-  for (const Type& t : c.operands) {
+namespace {
+
+/// "" or why LAPACK cannot take a matrix of this shape.
+std::string tooLong(const Dims& shape) {
+  const auto [least, most] = std::minmax(shape.back(), shape[shape.size() - 2]);
+  if (least > kLongestShortSide) return "takes matrices of at most 32,000 on the shorter side, not " + toString(shape);
+  if (most > kLongestSide) return "takes matrices of at most 2,147,483,647 rows or columns, not " + toString(shape);
+  return "";
+}
+
+Inferred matrixResults(const InferContext& c) {
+  for (const Type& t : c.operands)
     if (t.rank() < 2) return c.fail("takes matrices, not a tensor of shape " + toString(t.shape));
-    const auto [least, most] = std::minmax(t.shape.back(), t.shape[t.shape.size() - 2]);
-    if (most > kLongestSide || least > kLongestShortSide) {
-      return c.fail("takes matrices of at most 32,000 on the shorter side, not " + toString(t.shape));
-    }
-  }
   const Type& a = c.operand(0);
   const int64_t m = a.shape[a.shape.size() - 2], n = a.shape.back(), least = std::min(m, n);
   const bool rectangular =
@@ -79,6 +84,20 @@ Inferred inferMatrix(const InferContext& c) {
     case OpKind::Lstsq: return results(c, {{a.dtype, with({n, sides})}, {DType::I64, batch}, {a.dtype, with({least})}});
     default: return c.result(a.dtype, a.shape);
   }
+}
+
+}  // namespace
+
+Inferred inferMatrix(const InferContext& c) {
+  Inferred inferred = matrixResults(c);
+  for (const Type& t : c.operands) {
+    if (!inferred.ok()) return inferred;
+    if (const std::string why = tooLong(t.shape); !why.empty()) {
+      inferred.error = c.op() + " " + why;
+      inferred.tooLarge = true;
+    }
+  }
+  return inferred;
 }
 
 }  // namespace
