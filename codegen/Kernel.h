@@ -129,7 +129,7 @@ struct Product {
   ir::DType dtype = ir::DType::F32;  ///< operand and result dtype
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
-  std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1
+  std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1, but of `depthwise`
   std::vector<Edge> edges;
   std::optional<Depthwise> depthwise;
   MatrixView a, b;

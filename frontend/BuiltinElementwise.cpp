@@ -202,7 +202,7 @@ Val clamp(BuiltinCall& k) {
                            });
 }
 
-/// From the nearer end, as PyTorch does it: lerp(a, b, 0) is a and lerp(a, b, 1) is b, whatever their sizes.
+/// From the nearer end, as PyTorch does it: lerp(a, b, 0) is a and lerp(a, b, 1) is b where b - a is finite.
 Val lerp(BuiltinCall& k) {
   return k.l.elementwiseBy({k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (!k.checkFloat(v[0])) return Val::none();

@@ -90,6 +90,15 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
   return std::nullopt;
 }
 
+/// The declared type of what only the run reads; none after an error.
+std::optional<ir::Type> declaredType(BuiltinCall& k, const Ty& want) {
+  constexpr int64_t kMostBytes = int64_t{1} << 62;
+  const auto count = ir::elementCount(*want.dims);
+  if (count && *count <= kMostBytes / ir::byteSize(*want.dtype)) return ir::Type{*want.dtype, *want.dims, {}};
+  k.fail(Code::E0208, "no file holds a tensor of shape " + ir::toString(*want.dims) + ", whose size overflows");
+  return std::nullopt;
+}
+
 /// A tensor of a file whose name the run makes: the declared type is checked when it is read.
 Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   if (!want || !want->complete()) {
@@ -97,8 +106,10 @@ Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
         .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`");
     return Val::none();
   }
+  const auto type = declaredType(k, *want);
+  if (!type) return Val::none();
   ir::Op* op =
-      k.c.b.makeTyped(OpKind::Load, path.parts.operands, {{*want->dtype, *want->dims, {}}},
+      k.c.b.makeTyped(OpKind::Load, path.parts.operands, {*type},
                       {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
   path.describe(*op);
   return k.result(op->result());
@@ -121,7 +132,9 @@ Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
       return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
     }
   } else if (want && want->complete() && writtenBefore(k.l.module, source.path)) {
-    type = {*want->dtype, *want->dims, {}};  // checked when it is read
+    const auto declared = declaredType(k, *want);  // checked when it is read
+    if (!declared) return Val::none();
+    type = *declared;
   } else {
     std::error_code unknown;  // a path may be too long to ask for
     bool exists = std::filesystem::exists(std::filesystem::path(source.path), unknown);

@@ -159,7 +159,10 @@ Val Lowering::callValue(const Val& f, std::vector<Val> values, Span span) {
 }
 
 Val Lowering::call(const Val& f, CallArgs args) {
-  if (frames_.size() > kDeepestCall) return fail(Code::E0109, args.span, "calls are nested too deeply");
+  if (frames_.size() > kDeepestCall) {
+    stopped_ = true;  // each of the calls on the way may make further ones
+    return fail(Code::E0109, args.span, "calls are nested too deeply");
+  }
   switch (f.kind) {
     case Kind::Poison: return Val::none();
     case Kind::DType: {

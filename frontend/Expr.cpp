@@ -90,6 +90,7 @@ bool Lowering::tooDeep(Span span) {
 
 bool Lowering::spent(Span span) {
   if (diags.full()) return true;  // nobody reads more errors than that
+  if (stopped_) return true;
   if (tooDeep(span)) return true;
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {

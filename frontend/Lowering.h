@@ -594,6 +594,7 @@ class Lowering {
   int regionDepth_ = 0;       ///< of run-time loops and branches around
   int outerRegions_ = 0;      ///< the same, around the calls that led to this body
   int64_t steps_ = 0;         ///< expressions evaluated
+  bool stopped_ = false;      ///< reported that calls do not end: nothing more is evaluated
   bool tooDeep_ = false;      ///< reported that little of the stack is left
   int staticLoops_ = 0;       ///< of unrolled loops around
   int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know

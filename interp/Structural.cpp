@@ -171,8 +171,8 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
   for (int64_t d : shape) count *= d;
   positions.resize(static_cast<size_t>(count));
   Odometer o(shape);
-  // Of several that are out of range the least is told, as kernels do, which take them in no order.
-  std::optional<std::pair<int64_t, size_t>> bad;
+  // Of several that are out of range the least on the first axis is told, as kernels do, which take them in no order.
+  std::optional<std::pair<size_t, int64_t>> bad;
   for (int64_t i = 0; i < count; ++i, o.next()) {
     const std::vector<int64_t>& index = o.index();
     int64_t position = 0, where = 0;
@@ -183,13 +183,13 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
       auto axis = static_cast<size_t>(axes[k]);
       int64_t asked = indexAt(indices[k], where);
       auto found = resolve(asked, whole.shape[axis], 1);
-      if (!found && (!bad || std::pair(asked, axis) < *bad)) bad = {asked, axis};
+      if (!found && (!bad || std::pair(axis, asked) < *bad)) bad = {axis, asked};
       if (!found) continue;
       position += *found * strides[axis];
     }
     positions[static_cast<size_t>(i)] = position;
   }
-  if (bad) return outOfRange(bad->first, 1, bad->second, whole.shape[bad->second]);
+  if (bad) return outOfRange(bad->second, 1, bad->first, whole.shape[bad->first]);
   return std::nullopt;
 }
 

@@ -22,7 +22,7 @@ using ReportFn = void (*)(KernelState* state, uint32_t number, int64_t index, in
 /// The fault word of an interrupted run: loops inside kernels that may run for long end when they see it.
 inline constexpr uint32_t kInterruptFault = ~0u;
 
-/// Keeps the fault with the least number, and of these the least index and axis, whichever thread was first.
+/// Keeps the fault with the least number, and of these the first axis and the least index on it, whichever thread was first.
 inline void reportLeast(KernelState* state, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis);
 /// Keeps the first fault: for kernels that do all in order.
 inline void reportFirst(KernelState* state, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis);
@@ -39,6 +39,9 @@ struct KernelState {
 namespace detail {
 template <typename IsNew>
 void report(KernelState* s, uint32_t number, BadIndex bad, IsNew isNew) {
+  // Most faults come after one that is kept.
+  const uint32_t kept = __atomic_load_n(&s->fault, __ATOMIC_RELAXED);
+  if (kept != 0 && kept < number) return;
   while (__atomic_exchange_n(&s->busy, 1, __ATOMIC_ACQUIRE) != 0) {}
   uint32_t seen = __atomic_load_n(&s->fault, __ATOMIC_RELAXED);
   if (seen != kInterruptFault && isNew(seen)) {
@@ -52,7 +55,7 @@ void report(KernelState* s, uint32_t number, BadIndex bad, IsNew isNew) {
 
 inline void reportLeast(KernelState* s, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis) {
   detail::report(s, number, {index, count, size, axis}, [&](uint32_t seen) {
-    return seen == 0 || std::tuple(number, index, axis) < std::tuple(seen, s->bad.index, s->bad.axis);
+    return seen == 0 || std::tuple(number, axis, index) < std::tuple(seen, s->bad.axis, s->bad.index);
   });
 }
 
