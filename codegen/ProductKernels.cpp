@@ -64,7 +64,13 @@ void planConv(Group& g, const ir::Op& op, const Views& v) {
   }
   std::vector<ir::WindowDim> windows;
   for (size_t i = 0; i < n; ++i) windows.push_back(ir::windowDim(op, i));
-  const bool depthwise = !outLast && ir::isDepthwise(windows, depth, outs) && xs.back() == 1;
+  // Masks of a row compare numbers of elements in 32 bits.
+  constexpr int64_t kLongestRow = int64_t{1} << 30;
+  const auto fits = [](const ir::WindowDim& w) {
+    return w.extent < kLongestRow && (w.taps - 1) * w.dilation < kLongestRow && w.lo > -kLongestRow &&
+           w.lo < kLongestRow;
+  };
+  const bool depthwise = !outLast && ir::isDepthwise(windows, depth, outs) && xs.back() == 1 && fits(windows.back());
   if (depthwise) p.depthwise = {2, windows[0], windows[1]};
   // Sums from the outside in; those of one trip go unless it is left out at some places, and the innermost is k.
   std::vector<Product::Sum> sums;

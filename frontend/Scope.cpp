@@ -1,6 +1,5 @@
 // Names: scopes of a body, declarations of a unit, and the diagnostics that name what is near.
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "frontend/Lowering.h"
@@ -248,30 +247,16 @@ bool isSubscript(const SourceManager& sources, Span span) {
   return is(before, "[,") && is(after, ",]");
 }
 
-/// Whether the file has an assignment to a variable of this name, or to a part of it, after `at`.
-bool isAssignedAfter(const SourceManager& sources, Span at, std::string_view name) {
-  const std::string_view text = sources.file(at.file).text();
-  const auto inWord = [&](size_t i) {
-    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+/// Whether the file assigns a variable of this name, or a part of it, behind `at`.
+bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
+  std::set<std::string> names;
+  TreeVisitor behind;
+  behind.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
   };
-  for (size_t i = text.find(name, at.end); i != std::string_view::npos; i = text.find(name, i + 1)) {
-    const size_t end = i + name.size();
-    const size_t start = text.rfind('\n', i) + 1;  // of its line
-    if (inWord(i - 1) || inWord(end) || text.substr(start, i - start).find('#') != std::string_view::npos) continue;
-    const std::string_view line = text.substr(end, text.find('\n', end) - end);
-    size_t op = 0;
-    for (int depth = 0; op < line.size(); ++op) {
-      const char c = line[op];
-      depth += c == '[' ? 1 : c == ']' ? -1 : 0;
-      if (depth == 0 && !inWord(end + op) && c != ' ' && c != '.' && c != ']') break;
-    }
-    const std::string_view rest = line.substr(std::min(op, line.size()));
-    const size_t equals = rest.find_first_not_of("+-*/%@&|^<>");
-    if (equals != std::string_view::npos && equals <= 2 && rest[equals] == '=' &&
-        !rest.substr(equals).starts_with("==") && !rest.starts_with("<=") && !rest.starts_with(">="))
-      return true;
-  }
-  return false;
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) behind.visit(*s);
+  return names.contains(name);
 }
 }  // namespace
 
@@ -292,8 +277,16 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const
   const std::string near = assigned ? nearest(name, visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : findLocal(near);
   if (assigned && !(local && local->isVar)) {
-    d.help("a new name is bound with `let`, or with `var` to be assigned again",
-           {{Span{span.file, span.begin, span.begin}, isAssignedAfter(sources, span, name) ? "var " : "let "}});
+    const ast::File* file = frame().unit != nullptr ? frame().unit->file : nullptr;
+    const bool again = file != nullptr && isAssignedBehind(*file, span, std::string(name));
+    const std::string_view text = sources.file(span.file).text();
+    const size_t before = text.substr(0, span.begin).find_last_not_of(' ');
+    if (before != std::string_view::npos && (text[before] == '(' || text[before] == ',')) {
+      d.help("a variable among several is bound before, with `var`");
+    } else {
+      d.help("a new name is bound with `let`, or with `var` to be assigned again",
+             {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
+    }
   } else if ((name == "None" || name == "newaxis") && isSubscript(sources, span)) {
     d.help("a new dim is written `new`", {{span, "new"}});
   } else if (!call || !offerRewrite(d, *call)) {

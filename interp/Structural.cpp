@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "interp/TensorOps.h"
+#include "support/Text.h"
 
 namespace tenc::interp {
 
@@ -134,11 +135,8 @@ MaybeFailure structural(const ir::Op& op, Operands in, Tensor& out) {
 
 namespace {
 
-Failure outOfRange(int64_t index, int64_t count, size_t axis, int64_t extent) {
-  const std::string what = count == 1
-                               ? "index " + std::to_string(index) + " is"
-                               : std::to_string(count) + " elements from index " + std::to_string(index) + " on are";
-  return {Code::E0901, what + " out of range for axis " + std::to_string(axis) + " of size " + std::to_string(extent)};
+Failure badIndex(int64_t index, int64_t count, size_t axis, int64_t size) {
+  return {Code::E0901, outOfRange(index, count, static_cast<int64_t>(axis), size)};
 }
 
 /// An index as written (negative from the end) or nullopt when out of range for `count` elements from it on.
@@ -189,7 +187,7 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
     }
     positions[static_cast<size_t>(i)] = position;
   }
-  if (bad) return outOfRange(bad->second, 1, bad->first, whole.shape[bad->first]);
+  if (bad) return badIndex(bad->second, 1, bad->first, whole.shape[bad->first]);
   return std::nullopt;
 }
 
@@ -214,7 +212,7 @@ MaybeFailure blockStart(const ir::Op& op, const ir::Dims& whole, Operands starts
     auto axis = static_cast<size_t>(axes[k]);
     int64_t asked = indexAt(starts[k], 0);
     auto found = resolve(asked, whole[axis], block[axis]);
-    if (!found) return outOfRange(asked, block[axis], axis, whole[axis]);
+    if (!found) return badIndex(asked, block[axis], axis, whole[axis]);
     base += *found * strides[axis];
   }
   return std::nullopt;

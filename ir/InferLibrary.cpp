@@ -36,8 +36,10 @@ namespace {
 /// "" or why LAPACK cannot take a matrix of this shape.
 std::string tooLong(const Dims& shape) {
   const auto [least, most] = std::minmax(shape.back(), shape[shape.size() - 2]);
-  if (least > kLongestShortSide) return "takes matrices of at most 32,000 on the shorter side, not " + toString(shape);
-  if (most > kLongestSide) return "takes matrices of at most 2,147,483,647 rows or columns, not " + toString(shape);
+  if (least > kLongestShortSide)
+    return "linear algebra takes matrices of at most 32,000 on the shorter side, not " + toString(shape);
+  if (most > kLongestSide)
+    return "linear algebra takes matrices of at most 2,147,483,647 rows or columns, not " + toString(shape);
   return "";
 }
 
@@ -93,7 +95,7 @@ Inferred inferMatrix(const InferContext& c) {
   for (const Type& t : c.operands) {
     if (!inferred.ok()) return inferred;
     if (const std::string why = tooLong(t.shape); !why.empty()) {
-      inferred.error = c.op() + " " + why;
+      inferred.error = why;  // the op may be one that the script does not name
       inferred.tooLarge = true;
     }
   }

@@ -25,7 +25,7 @@ struct DeviceStop {
   uint64_t order = 0;  ///< the number of the step in program order
   uint32_t site = 0;   ///< index into Program::sites
   std::string bug;     ///< not empty: an error of the compiler, in words
-  std::string text = {};  ///< what more is known of a fault
+  abi::BadIndex bad = {};  ///< of an index
 };
 
 struct DeviceArg {

@@ -124,7 +124,7 @@ class Executor {
     }
     if (interrupted()) return false;
     if (!first) return true;
-    if (first->bug.empty()) return end(p_.sites[first->site], first->site, first->text);
+    if (first->bug.empty()) return end(p_.sites[first->site], first->site, {}, first->bad);
     result_.end = RunResult::End::Bug;
     result_.text = first->bug;
     return false;
@@ -168,10 +168,11 @@ class Executor {
   }
 
   /// What devices were given before may stop the program earlier.
-  bool stop(FaultKind kind, uint32_t site, std::string text = {}) {
-    return devicesAreWell() && end(kind, site, std::move(text));
+  bool stop(FaultKind kind, uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
+    return devicesAreWell() && end(kind, site, std::move(text), bad);
   }
-  bool end(FaultKind kind, uint32_t site, std::string text = {}) {
+  bool end(FaultKind kind, uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
+    result_.bad = bad;
     result_.end = RunResult::End::Stopped;
     result_.fault = kind;
     result_.site = site;
@@ -321,7 +322,7 @@ class Executor {
     if (fault == 0) return true;
     if (fault == abi::kInterruptFault) return !interrupted();
     const uint32_t site = k.sites[fault - 1];
-    return stop(p_.sites[site], site, abi::textOf(m_.kernel.bad));
+    return stop(p_.sites[site], site, {}, m_.kernel.bad);
   }
 
   void* scratch(int thread) {

@@ -73,6 +73,7 @@ struct RunResult {
   abi::FaultKind fault = abi::FaultKind::None;
   uint32_t site = 0;  ///< Stopped: index into Program::sites
   std::string text;   ///< assertion message, file error; Bug: what a virtual device found
+  abi::BadIndex bad;  ///< Stopped by an index
   std::vector<BenchResult> benches;
   uint64_t copies = 0, copiedBytes = 0;  ///< between devices
 };

@@ -81,6 +81,13 @@ std::string jsonQuote(std::string_view text) {
   return out;
 }
 
+std::string outOfRange(int64_t index, int64_t count, int64_t axis, int64_t size) {
+  const std::string at = std::to_string(index);
+  const std::string what =
+      count == 1 ? "index " + at + " is" : std::to_string(count) + " elements from index " + at + " on are";
+  return what + " out of range for axis " + std::to_string(axis) + " of size " + std::to_string(size);
+}
+
 size_t editDistance(std::string_view a, std::string_view b) {
   const size_t n = a.size(), m = b.size();
   std::vector<size_t> beforeLast(m + 1), last(m + 1), row(m + 1);

@@ -21,6 +21,9 @@ size_t findInvalidUtf8(std::string_view text);
 /// `text` as a JSON string, with its quotes. Bytes that are not UTF-8 become U+FFFD.
 std::string jsonQuote(std::string_view text);
 
+/// What is said of an index, or of the first of `count`, that is none of the `size` of dim `axis`.
+std::string outOfRange(int64_t index, int64_t count, int64_t axis, int64_t size);
+
 /// Optimal string alignment distance: edits of one character, and swaps of neighbours.
 size_t editDistance(std::string_view a, std::string_view b);
 

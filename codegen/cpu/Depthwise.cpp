@@ -10,8 +10,8 @@
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPlan.h"
-#include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/Loops.h"
+#include "codegen/cpu/ProductEmitter.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -28,27 +28,18 @@ struct Tile {
 };
 constexpr int64_t kInside = -1, kAnywhere = -2;
 
-class DepthwiseEmitter {
+class DepthwiseEmitter : ProductEmitter {
  public:
   DepthwiseEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
                    Level level)
-      : p_(kernel.product),
+      : ProductEmitter(kernel.product, module, name, registerBytes / ir::byteSize(kernel.product.dtype)),
         rows_(kernel.product.depthwise->rows),
         columns_(kernel.product.depthwise->columns),
         rowVar_(kernel.product.depthwise->rowVar),
-        m_(module),
-        c_(module.getContext()),
-        b_(c_),
-        name_(name),
         threads_(threads),
         full_(level == Level::Full),
-        size_(ir::byteSize(kernel.product.dtype)),
         lanes_(registerBytes / size_),
-        epilogue_(kernel, module, name + ".epilogue", static_cast<int>(lanes_), level),
-        pointer_(llvm::PointerType::get(c_, 0)),
-        i64_(llvm::Type::getInt64Ty(c_)),
-        element_(p_.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
-        vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(lanes_))) {
+        epilogue_(kernel, module, name + ".epilogue", static_cast<int>(lanes_), level) {
     // The tile, a column's weights and a row of the input are in registers together.
     const int64_t vectors = (p_.n + lanes_ - 1) / lanes_, registers = registerBytes == 64 ? 31 : 15;
     width_ = full_ ? Blocks::of(vectors, registerBytes == 64 ? 4 : 2).size : 1;
@@ -75,67 +66,22 @@ class DepthwiseEmitter {
                                     std::max<int64_t>(1, out.items / (4 * std::max(threads_, 1))));
     out.scratchBytes = direct_ ? 0 : static_cast<uint64_t>(height_ * width_ * lanes_ * size_);
     out.function = entry();
-    for (Function& f : m_) {
-      if (!f.isDeclaration() && f.getName().starts_with(name_)) widen(f);
-    }
+    widenAll();
     return out;
   }
 
  private:
-  const Product& p_;
   const ir::WindowDim &rows_, &columns_;
   const size_t rowVar_;
-  llvm::Module& m_;
-  llvm::LLVMContext& c_;
-  IrBuilder b_;
-  std::string name_;
   int threads_;
   bool full_;
-  int64_t size_, lanes_;
+  int64_t lanes_;
   GemmEpilogue epilogue_;
-  llvm::PointerType* pointer_;
-  llvm::Type* i64_;
-  llvm::Type* element_;
-  llvm::FixedVectorType* vector_;
   int64_t width_ = 1, panels_ = 1;   ///< vectors of a tile, tiles of a row; the last may have fewer
   int64_t height_ = 1, blocks_ = 1;  ///< rows of a tile, tiles of a column; the last may have fewer
   int64_t rowTasks_ = 1;
   bool direct_ = false;
   std::map<Tile, Function*> kernels_;
-  Function* entry_ = nullptr;
-
-  void widen(Function& f) const {
-    for (const char* name : {"prefer-vector-width", "min-legal-vector-width"}) {
-      if (entry_->hasFnAttribute(name)) f.addFnAttr(entry_->getFnAttribute(name));
-    }
-  }
-  Val int64(int64_t v) { return llvm::ConstantInt::get(i64_, static_cast<uint64_t>(v), true); }
-  Val bytes(Val base, Val elements) { return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(size_))); }
-  Val at(Val base, int64_t elements) {
-    return elements ? b_.CreateConstGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(elements * size_)) : base;
-  }
-  llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
-  Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
-  Val maximum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
-
-  template <typename F>
-  void loop(Val lo, Val hi, F body) {
-    Function* f = b_.GetInsertBlock()->getParent();
-    BasicBlock* before = b_.GetInsertBlock();
-    auto* head = BasicBlock::Create(c_, "head", f);
-    auto* inside = BasicBlock::Create(c_, "body", f);
-    auto* after = BasicBlock::Create(c_, "after", f);
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    auto* i = b_.CreatePHI(i64_, 2);
-    i->addIncoming(lo, before);
-    b_.CreateCondBr(b_.CreateICmpSLT(i, hi), inside, after);
-    b_.SetInsertPoint(inside);
-    body(i);
-    i->addIncoming(b_.CreateAdd(i, int64(1)), b_.GetInsertBlock());
-    b_.CreateBr(head);
-    b_.SetInsertPoint(after);
-  }
 
   // ---- what a vector of places meets
 
@@ -335,7 +281,7 @@ class DepthwiseEmitter {
     b_.CreateCall(microkernel(t), {c.weights, input, to, row, element});
     if (direct_) return;
     Val end = minimum(b_.CreateAdd(column0, int64(t.width * lanes_)), int64(p_.n));
-    loop(int64(0), int64(t.height), [&](Val i) {
+    loop(int64(0), int64(t.height), 1, [&](Val i) {
       c.batch[rowVar_] = b_.CreateAdd(row0, i);
       epilogue_.call(b_, entry_, c.batch, bytes(to, b_.CreateMul(i, int64(rowStep()))), int64(rowStep()), c.m,
                      b_.CreateAdd(c.m, int64(1)), column0, end);
@@ -356,7 +302,7 @@ class DepthwiseEmitter {
     };
     auto some = [&](int64_t begin, int64_t end, int64_t place) {
       if (begin >= end) return;
-      loop(int64(begin), int64(end),
+      loop(int64(begin), int64(end), 1,
            [&](Val panel) { tile(c, row0, b_.CreateMul(panel, int64(width_ * lanes_)), {height, width_, place}); });
     };
     const bool apart = before + panels_ - after <= (full_ ? kMostApart : 1);
@@ -382,7 +328,7 @@ class DepthwiseEmitter {
     };
     Val weights = buffer(p_.a.buffer, p_.a.offset), input = buffer(p_.b.buffer, p_.b.offset);
     Val out = direct_ ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
-    loop(f->getArg(2), f->getArg(3), [&](Val item) {
+    loop(f->getArg(2), f->getArg(3), 1, [&](Val item) {
       Val rowTask = b_.CreateSRem(item, int64(rowTasks_));
       Val rest = b_.CreateSDiv(item, int64(rowTasks_));
       Channel c;
@@ -407,8 +353,8 @@ class DepthwiseEmitter {
       Val lo = bound(rowTask), hi = bound(b_.CreateAdd(rowTask, int64(1)));
       const int64_t left = rows_.places % height_;
       Val whole = left ? minimum(hi, int64(blocks_ - 1)) : hi;
-      loop(lo, whole, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), height_); });
-      if (left) loop(whole, hi, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), left); });
+      loop(lo, whole, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), height_); });
+      if (left) loop(whole, hi, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), left); });
     });
     b_.CreateRetVoid();
     return f;

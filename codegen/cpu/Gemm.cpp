@@ -12,7 +12,7 @@
 #include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmPlan.h"
-#include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/ProductEmitter.h"
 #include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
@@ -35,23 +35,14 @@ struct Tile {
 };
 constexpr int64_t kInside = -1, kAnywhere = -2;
 
-class GemmEmitter {
+class GemmEmitter : ProductEmitter {
  public:
   GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
               Level level)
-      : p_(kernel.product),
-        m_(module),
-        c_(module.getContext()),
-        b_(c_),
-        name_(name),
+      : ProductEmitter(kernel.product, module, name, registerBytes / ir::byteSize(kernel.product.dtype)),
         level_(level),
         plan_(planGemm(kernel.product, registerBytes, threads, level)),
-        size_(ir::byteSize(kernel.product.dtype)),
-        epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level),
-        pointer_(llvm::PointerType::get(c_, 0)),
-        i64_(llvm::Type::getInt64Ty(c_)),
-        element_(p_.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
-        vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(plan_.lanes))) {}
+        epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level) {}
 
   EmittedProduct emit() {
     for (const Product::Edge& e : p_.edges) {
@@ -71,28 +62,16 @@ class GemmEmitter {
     tileBytes_ = static_cast<uint64_t>(tileRows * maxWidth() * plan_.lanes * size_);
     EmittedProduct out;
     out.function = entry();
-    for (Function& f : m_) {
-      if (!f.isDeclaration() && f.getName().starts_with(name_)) widen(f);
-    }
+    widenAll();
     out.items = plan_.tasks(p_);
     out.scratchBytes = plan_.packBytes + 64 + (direct_ ? 0 : tileBytes_ + 64) + (turned_ ? tileBytes_ + 64 : 0);
     return out;
   }
 
  private:
-  const Product& p_;
-  llvm::Module& m_;
-  llvm::LLVMContext& c_;
-  IrBuilder b_;
-  std::string name_;
   Level level_;
   GemmPlan plan_;
-  int size_;
   GemmEpilogue epilogue_;
-  llvm::PointerType* pointer_;
-  llvm::Type* i64_;
-  llvm::Type* element_;
-  llvm::FixedVectorType* vector_;
   bool direct_ = false;
   bool turned_ = false;  ///< sums of all rows of a panel are kept, and turned before the epilogue
   Function* turn_ = nullptr;
@@ -102,49 +81,14 @@ class GemmEmitter {
   bool rimRows_ = false;
   Rim rim_;
   std::map<std::vector<bool>, Val> masks_;  ///< of the microkernel being emitted
-  Function* entry_ = nullptr;
   // of the task being emitted
   Val a_ = nullptr, bBase_ = nullptr, out_ = nullptr, scratch_ = nullptr;
   std::vector<Val> batch_;
   std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
-  /// All parts of the product use whole registers, as the entry does.
-  void widen(Function& f) const {
-    for (const char* name : {"prefer-vector-width", "min-legal-vector-width"}) {
-      if (entry_->hasFnAttribute(name)) f.addFnAttr(entry_->getFnAttribute(name));
-    }
-  }
   /// Rows of the turned tile, with room for a whole vector from the last one on.
   int64_t turnedRows() const { return (p_.m + 2 * plan_.lanes - 1) / plan_.lanes * plan_.lanes; }
   int64_t maxWidth() const { return plan_.vectors.size + (plan_.vectors.larger ? 1 : 0); }
-  Val int64(int64_t v) { return llvm::ConstantInt::get(i64_, static_cast<uint64_t>(v), true); }
-  Val bytes(Val base, Val elements) { return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(size_))); }
-  Val at(Val base, int64_t elements) {
-    return elements ? b_.CreateConstGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(elements * size_)) : base;
-  }
-
-  /// for (i = lo; i < hi; i += step) body(i)
-  template <typename F>
-  void loop(Val lo, Val hi, int64_t step, F body) {
-    Function* f = b_.GetInsertBlock()->getParent();
-    BasicBlock* before = b_.GetInsertBlock();
-    auto* head = BasicBlock::Create(c_, "head", f);
-    auto* inside = BasicBlock::Create(c_, "body", f);
-    auto* after = BasicBlock::Create(c_, "after", f);
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    auto* i = b_.CreatePHI(i64_, 2);
-    i->addIncoming(lo, before);
-    b_.CreateCondBr(b_.CreateICmpSLT(i, hi), inside, after);
-    b_.SetInsertPoint(inside);
-    body(i);
-    i->addIncoming(b_.CreateAdd(i, int64(step)), b_.GetInsertBlock());
-    b_.CreateBr(head);
-    b_.SetInsertPoint(after);
-  }
-
-  Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
-  Val maximum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
   Val start(const Blocks& blocks, Val i) {
     return b_.CreateAdd(b_.CreateMul(i, int64(blocks.size)), minimum(i, int64(blocks.larger)));
   }
@@ -154,7 +98,6 @@ class GemmEmitter {
     for (int i = 0; i < plan_.lanes; ++i) bits.push_back(b_.getInt1(i < tail));
     return llvm::ConstantVector::get(bits);
   }
-  llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
   Val load(Val p, bool masked) {
     if (!masked) return b_.CreateAlignedLoad(vector_, p, align());
     return b_.CreateMaskedLoad(vector_, p, align(), mask(plan_.tail), llvm::Constant::getNullValue(vector_));

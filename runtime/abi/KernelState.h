@@ -2,7 +2,6 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <tuple>
 
 namespace tenc::abi {
@@ -22,7 +21,8 @@ using ReportFn = void (*)(KernelState* state, uint32_t number, int64_t index, in
 /// The fault word of an interrupted run: loops inside kernels that may run for long end when they see it.
 inline constexpr uint32_t kInterruptFault = ~0u;
 
-/// Keeps the fault with the least number, and of these the first axis and the least index on it, whichever thread was first.
+/// Keeps the fault with the least number, and of these the first axis and the least index on it, whichever thread was
+/// first.
 inline void reportLeast(KernelState* state, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis);
 /// Keeps the first fault: for kernels that do all in order.
 inline void reportFirst(KernelState* state, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis);
@@ -61,15 +61,6 @@ inline void reportLeast(KernelState* s, uint32_t number, int64_t index, int64_t 
 
 inline void reportFirst(KernelState* s, uint32_t number, int64_t index, int64_t count, int64_t size, int64_t axis) {
   detail::report(s, number, {index, count, size, axis}, [](uint32_t seen) { return seen == 0; });
-}
-
-/// What is said of an index; empty for other faults.
-inline std::string textOf(const BadIndex& bad) {
-  if (bad.size < 0) return {};
-  const std::string where =
-      " out of range for axis " + std::to_string(bad.axis) + " of size " + std::to_string(bad.size);
-  if (bad.count == 1) return "index " + std::to_string(bad.index) + " is" + where;
-  return std::to_string(bad.count) + " elements from index " + std::to_string(bad.index) + " on are" + where;
 }
 
 }  // namespace tenc::abi

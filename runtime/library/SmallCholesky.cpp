@@ -225,13 +225,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tenc::rt::library {
 
-bool wideVectors(Vectors v) {
-  static const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-                           __builtin_cpu_supports("avx512cd");
-  return v == Vectors::Best && wide;
-}
-
 #define TENC_CHOOSE(call) return wideVectors(v) ? N_AVX3::call : N_AVX2::call
 bool smallCholesky(const float* a, float* l, float* work, int64_t n, Vectors v) {
   TENC_CHOOSE(choleskyF32(a, l, work, n));

@@ -6,6 +6,8 @@
 #pragma once
 #include <cstdint>
 
+#include "runtime/library/Processor.h"
+
 namespace tenc::rt::library {
 
 inline constexpr int64_t kMostSmall = 64;
@@ -13,7 +15,7 @@ inline constexpr int64_t kMostSmall = 64;
 /// Vectors of 64 bytes where the processor has them, or of 32.
 enum class Vectors : uint8_t { Best, Narrow };
 /// Whether kernels for AVX-512 are to be taken.
-bool wideVectors(Vectors v);
+inline bool wideVectors(Vectors v) { return v == Vectors::Best && hasAvx512(); }
 
 /// Elements from one row of a padded matrix to the next: whole lines of the cache, which every vector divides. Padded
 /// matrices begin at such a line, and what pads their rows is never read as a part of the matrix.
@@ -27,14 +29,14 @@ constexpr int64_t paddedRow(int64_t n) {
 template <class T>
 inline constexpr int64_t kGroup = 64 / sizeof(T);
 
-/// Elements of `work` for smallCholeskyGroup.
+/// Elements of `work` for the two below.
 template <class T>
 constexpr int64_t choleskyWork(int64_t n) {
   return (n * (n + 1) / 2 + kGroup<T>)*kGroup<T>;
 }
 
 /// l l^T = a, both n x n as they lie, from the lower triangle of a; l is 0 above its diagonal. False unless a is
-/// positive definite. `work`: n padded rows.
+/// positive definite.
 bool smallCholesky(const float* a, float* l, float* work, int64_t n, Vectors v = Vectors::Best);
 bool smallCholesky(const double* a, double* l, double* work, int64_t n, Vectors v = Vectors::Best);
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "runtime/library/Processor.h"
+
 #undef HWY_DISABLED_TARGETS
 #define HWY_BASELINE_TARGETS HWY_AVX2
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
@@ -157,9 +159,7 @@ namespace {
 
 /// AVX-512 where it is fast: on AMD's processors a compressing store to memory is microcode.
 bool wideVectors() {
-  static const bool wide = __builtin_cpu_is("intel") && __builtin_cpu_supports("avx512f") &&
-                           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-                           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
+  static const bool wide = __builtin_cpu_is("intel") && hasAvx512();
   return wide;
 }
 

@@ -149,7 +149,7 @@ void VirtualDevice::run(const abi::Kernel& kernel, const std::vector<void*>& arg
       &context);
   if (options_.order != Order::Async) host_.protect(true);
   const uint32_t fault = __atomic_load_n(&kernel_.fault, __ATOMIC_RELAXED);
-  if (fault != 0 && fault != abi::kInterruptFault) stop({order, kernel.sites[fault - 1], {}, abi::textOf(kernel_.bad)});
+  if (fault != 0 && fault != abi::kInterruptFault) stop({order, kernel.sites[fault - 1], {}, kernel_.bad});
 }
 
 void VirtualDevice::copy(Place to, Place from, uint64_t bytes, uint64_t order) {

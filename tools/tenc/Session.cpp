@@ -58,10 +58,12 @@ Code codeOf(abi::FaultKind kind) {
   return Code::E0901;
 }
 
-std::string messageOf(abi::FaultKind kind, const std::string& text) {
-  switch (kind) {
+std::string messageOf(const rt::RunResult& r) {
+  const std::string& text = r.text;
+  switch (r.fault) {
     case abi::FaultKind::None:
-    case abi::FaultKind::Index: return text.empty() ? "index out of range" : text;
+    case abi::FaultKind::Index:
+      return r.bad.size < 0 ? "index out of range" : outOfRange(r.bad.index, r.bad.count, r.bad.axis, r.bad.size);
     case abi::FaultKind::Division: return text.empty() ? "integer division by zero" : text;
     case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
     case abi::FaultKind::Step: return text.empty() ? "a loop with step 0" : text;
@@ -371,7 +373,7 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
     case rt::RunResult::End::Stopped: {
       const auto& sites = program.compiled.sites;
       const ir::Loc at = r.site < sites.size() ? sites[r.site] : ir::Loc{};
-      reportStop(codeOf(r.fault), *program.module, at, messageOf(r.fault, r.text));
+      reportStop(codeOf(r.fault), *program.module, at, messageOf(r));
       outcome = Outcome::Stopped;
       break;
     }
