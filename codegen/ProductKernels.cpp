@@ -50,7 +50,10 @@ void planConv(Group& g, const ir::Op& op, const Views& v) {
   const bool outLast = op.boolAttr("out_last");
   const int64_t groups = op.intAttr("groups"), outs = out[1] / groups;
   const size_t n = stride.size(), firstWindow = outLast ? 1 : 2;
-  const auto &xs = v[0].strides, &wst = v[1].strides;
+  ir::Dims xs = v[0].strides;
+  // A view's stride along one element means nothing; there may be places beside it that meet padding.
+  if (op.operand(0)->type.shape.back() == 1) xs.back() = 1;
+  const ir::Dims& wst = v[1].strides;
   const int64_t outStride = outLast ? wst.back() : wst[0], channel = wst[firstWindow - 1], depth = ws[firstWindow - 1];
   MatrixView &image = outLast ? p.a : p.b, &weights = outLast ? p.b : p.a;
 

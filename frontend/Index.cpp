@@ -123,7 +123,7 @@ class Plan {
         if (!apart && static_cast<int64_t>(i) == first) insert();
       } else if (s.kind == Step::Kind::New) {
         result_.push_back(1);
-      } else if (s.kind != Step::Kind::At) {
+      } else if (s.kind == Step::Kind::Slice || s.kind == Step::Kind::Window) {
         result_.push_back(s.size);
       }
     }

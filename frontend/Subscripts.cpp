@@ -37,13 +37,11 @@ bool Subscripts::read() {
   bool ok = true;
   for (const ast::Subscript& s : e_.subscripts) {
     switch (s.kind) {
-      case ast::Subscript::Kind::Ellipsis: whole(spare); break;
-      case ast::Subscript::Kind::New: {
-        Step n;
-        n.kind = Step::Kind::New;
-        steps.push_back(n);
+      case ast::Subscript::Kind::Ellipsis:
+        whole(spare);
+        if (spare == 0) steps.push_back({.kind = Step::Kind::NoDims, .span = s.span});
         break;
-      }
+      case ast::Subscript::Kind::New: steps.push_back({.kind = Step::Kind::New, .span = s.span}); break;
       case ast::Subscript::Kind::Index: ok = index(s) && ok; break;
       case ast::Subscript::Kind::Slice: ok = slice(s) && ok; break;
       case ast::Subscript::Kind::Window: ok = window(s) && ok; break;

@@ -7,10 +7,11 @@
 
 namespace tenc::frontend {
 
-/// One subscript with its dim of the base. A dim that is not written is a slice of all of it.
+/// One subscript with its dim of the base. A dim that is not written is a slice of all of it. NoDims is a `...` that
+/// stands for none: what is left and right of it is not adjacent.
 struct Step {
-  enum class Kind : uint8_t { At, Scalar, Tensor, Slice, Window, New } kind = Kind::Slice;
-  int64_t dim = -1;             ///< -1 for New
+  enum class Kind : uint8_t { At, Scalar, Tensor, Slice, Window, New, NoDims } kind = Kind::Slice;
+  int64_t dim = -1;             ///< -1 for New and NoDims
   int64_t start = 0, size = 1;  ///< At, Slice; Window: size
   int64_t step = 1;
   ir::Value* index = nullptr;  ///< Scalar, Tensor; Window: start

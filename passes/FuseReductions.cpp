@@ -18,12 +18,16 @@ constexpr int64_t kManyElements = 65536;
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kLeastParts = 8;
 constexpr int64_t kLeastPart = 256;
+constexpr int64_t kLargestPart = int64_t{1} << 28;  // some 0.3 s: a run is stopped between parts
 
 bool isPosition(OpKind k) { return k == OpKind::ArgMax || k == OpKind::ArgMin; }
 
+int64_t mostParts(int64_t n) { return std::clamp(n / kLargestPart, kMostParts, kManyElements); }
+
 /// The largest number of equal parts of a useful size; 0 when there is none.
 int64_t partsOf(int64_t n) {
-  for (int64_t p = std::min(kMostParts, n / kLeastPart); p >= kLeastParts; --p) {
+  const int64_t most = mostParts(n), least = most / (kMostParts / kLeastParts);
+  for (int64_t p = std::min(most, n / kLeastPart); p >= least; --p) {
     if (n % p == 0) return p;
   }
   return 0;
@@ -40,7 +44,7 @@ Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis) {
   Value* rest = nullptr;
   if (parts == 0) {
     // No divisor: equal parts of most of it, and a tail.
-    parts = 64;
+    parts = mostParts(n) / 4;
     ir::Dims starts(v->type.shape.size(), 0);
     ir::Dims steps(v->type.shape.size(), 1);
     ir::Dims sizes = v->type.shape;
@@ -106,7 +110,7 @@ void splitPosition(Op& op) {
   b.setLoc(op.loc);
   Value* v = op.operand(0);
   const int64_t n = v->type.size();
-  int64_t parts = std::max<int64_t>(partsOf(n), kMostParts / 4);
+  int64_t parts = std::max<int64_t>(partsOf(n), mostParts(n) / 4);
   const int64_t length = n / parts;
   OpKind extreme = op.kind == OpKind::ArgMax ? OpKind::ReduceMax : OpKind::ReduceMin;
   const std::vector<int64_t> along{1};

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "codegen/cpu/Depthwise.h"
@@ -132,8 +134,15 @@ class GemmEmitter : ProductEmitter {
       Function* f = b_.GetInsertBlock()->getParent();
       lo = f->getArg(3 + number);
       hi = f->getArg(4 + number);
-      for (int64_t p = 0; p < edge->window.places; ++p)
-        mayBeNone = mayBeNone || edge->window.firstTap(p) >= edge->window.endTap(p);
+      constexpr int64_t kMostLookedAt = 4096;
+      mayBeNone = edge->window.places > kMostLookedAt;
+      for (int64_t p = 0; !mayBeNone && p < edge->window.places; ++p)
+        mayBeNone = edge->window.firstTap(p) >= edge->window.endTap(p);
+    } else if (innermost && t.place == kAnywhere) {
+      Function* f = b_.GetInsertBlock()->getParent();
+      Val place = f->getArg(static_cast<unsigned>(f->arg_size() - 1));
+      std::tie(lo, hi) = tapsAt(rimEdge_->window, place, b_.CreateAdd(place, int64(placesOf(t) - 1)));
+      mayBeNone = true;
     }
     return trips(level, lo, hi, mayBeNone, a, b, t, sums);
   }
@@ -538,15 +547,15 @@ class GemmEmitter : ProductEmitter {
     epilogue_.call(b_, entry_, batch_, c, int64(ldc), int64(0), int64(p_.m), j0, j1);
   }
 
-  /// The first tap that meets an element at a place, and the end of those.
-  void tripsAt(const ir::WindowDim& w, Val place) {
-    Val from = b_.CreateSub(int64(w.lo), b_.CreateMul(place, int64(w.stride)));
-    auto taps = [&](Val distance, Val least) {  // ceil(distance / dilation), in range
+  /// The first tap that meets an element at one of the places from `first` to `last`, and the end of those.
+  std::pair<Val, Val> tapsAt(const ir::WindowDim& w, Val first, Val last) {
+    auto taps = [&](Val place, int64_t beyond, Val least) {  // ceil(distance / dilation), in range
+      Val distance = b_.CreateSub(int64(w.lo + beyond), b_.CreateMul(place, int64(w.stride)));
       Val up = b_.CreateSDiv(b_.CreateAdd(maximum(distance, int64(0)), int64(w.dilation - 1)), int64(w.dilation));
       return minimum(maximum(up, least), int64(w.taps));
     };
-    trips_.push_back(taps(from, int64(0)));
-    trips_.push_back(taps(b_.CreateAdd(from, int64(w.extent)), trips_.back()));
+    Val begin = taps(last, 0, int64(0));
+    return {begin, taps(first, w.extent, begin)};
   }
 
   /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task, or with the panel
@@ -580,7 +589,9 @@ class GemmEmitter : ProductEmitter {
       }
       trips_.clear();
       for (const Product::Edge& e : p_.edges) {
-        if (e.var < p_.batch.size()) tripsAt(e.window, batch_[e.var]);
+        if (e.var >= p_.batch.size()) continue;
+        const auto [begin, end] = tapsAt(e.window, batch_[e.var], batch_[e.var]);
+        trips_.insert(trips_.end(), {begin, end});
       }
       a_ = bytes(aBase, aOffset);
       bBase_ = bytes(bBase, bOffset);

@@ -68,9 +68,9 @@ class Function:
                 self.count += 1
                 start = len(self.tl)
                 self.branches(depth, level, loop, name)
-                self.tl[start] = "    " * depth + f"y = 3 * {{ {self.tl[start].strip()}"
-                self.tl[-1] += " } + 1"
-                self.py.append("    " * depth + f"y = 3 * {name} + 1")
+                self.tl[start] = "    " * depth + f"y = (3 * {{ {self.tl[start].strip()}"  # within i64 in loops too
+                self.tl[-1] += " } + 1) % 997"
+                self.py.append("    " * depth + f"y = (3 * {name} + 1) % 997")
             else: self.loop(depth, level, kind)
         if level and r.random() < 0.35:
             self.leave(depth, loop)
