@@ -100,7 +100,9 @@ class MoreOps:
         v = self.pick(lambda v: v.exact and v.small and v.dtype in SAME_WIDTH)
         if not v: return None
         t = self.r.choice(SAME_WIDTH[v.dtype])
-        return self.let(f"bitcast({v.name}, dtype: {t})", t, v.shape, None, False)
+        # Which NaN a result is depends on the machine (docs/math.md).
+        x = f"where(isnan({v.name}), {v.dtype}(1), {v.name})" if v.is_float else v.name
+        return self.let(f"bitcast({x}, dtype: {t})", t, v.shape, None, False)
 
     def saturate(self):
         """Float to integer truncates and saturates; integer to integer wraps."""
