@@ -35,13 +35,14 @@ std::optional<Matrix> matrix(BuiltinCall& k, std::string_view name, bool square,
 
 Val narrowed(BuiltinCall& k, ir::Value* v, DType t) { return k.result(k.c.cast(v, t)); }
 
-/// The determinant of matrices up to 3 by 3 by cofactors of the first row: as exact as by elimination, and elementwise
-/// over the batch, so that it fuses.
+/// The determinant of matrices of f32 up to 3 by 3 by cofactors of the first row: elementwise over the batch, so that
+/// it fuses. In f64, where products of three neither overflow nor underflow and what cancels is exact or nearly so.
 ir::Value* smallDet(Compose& c, const Matrix& a) {
   const auto axis = a.x->type.rank() - 2;
+  ir::Value* x = c.cast(a.x, DType::F64);
   const Dims batch(a.x->type.shape.begin(), a.x->type.shape.end() - 2);
   const auto at = [&](int64_t i, int64_t j) {
-    return c.reshape(c.sliceAxis(c.sliceAxis(a.x, axis, i, 1), axis + 1, j, 1), batch);
+    return c.reshape(c.sliceAxis(c.sliceAxis(x, axis, i, 1), axis + 1, j, 1), batch);
   };
   if (a.n == 1) return at(0, 0);
   const auto minor = [&](int64_t i, int64_t j, int64_t k) {  // rows i and i + 1, columns j and k
@@ -55,7 +56,7 @@ ir::Value* smallDet(Compose& c, const Matrix& a) {
 Val det(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
   if (!a) return Val::none();
-  if (k.row.name == "det" && a->n >= 1 && a->n <= 3)
+  if (k.row.name == "det" && a->n >= 1 && a->n <= 3 && a->x->type.dtype == DType::F32)
     return narrowed(k, k.c.binary(OpKind::Add, smallDet(k.c, *a), 0.0), a->dtype);
   ir::Op* lu = k.c.b.make(OpKind::Pivots, {a->x});
   ir::Value *pivots = lu->result(0), *sign = lu->result(1);

@@ -1,9 +1,10 @@
 // Loop-invariant code motion for what is worth it: reductions, products and library routines whose operands a loop does
 // not change are computed once, in front of it. Elementwise and structural ops that lead to them come along as copies;
-// those stay in the loop too while something else there uses them, where they fuse. What may fault stays, as the loop
-// may never get to it, and so does what would keep much memory in use during the loop.
+// those stay in the loop too while something else there uses them, where they fuse (so nothing may merge equal ops
+// afterwards). What stays: what may fault, as the loop may never get to it; products and routines of a loop that may
+// have no trip; large results, which would be in memory during all of the loop; moves between devices, which are
+// settled; everything in loops that ask for the time.
 #include <algorithm>
-#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -15,8 +16,7 @@ namespace {
 
 using namespace tenc::ir;
 
-constexpr int64_t kSmall = 1 << 20;   // bytes that a result may have in any case
-constexpr int64_t kShrinks = 8;       // a larger one is at most this part of what it is computed from
+constexpr int64_t kMostKept = 1 << 20;  // bytes of results in front of one loop
 
 class Hoister {
  public:
@@ -24,21 +24,35 @@ class Hoister {
     for (const auto& op : r.ops) {
       if (op->kind == OpKind::Fused) continue;
       for (const auto& inner : op->regions) region(*inner);
-      if (!isLoop(*op)) continue;
-      for (const auto& inner : op->regions) hoist(*inner, *op);
+      if (!isLoop(*op) || asksForTime(*op)) continue;
+      int64_t kept = 0;
+      for (const auto& inner : op->regions) hoist(*inner, *op, kept);
     }
   }
 
  private:
-  void hoist(Region& body, Op& loop) {
+  static bool asksForTime(const Op& op) {
+    return op.kind == OpKind::Time || std::any_of(op.regions.begin(), op.regions.end(), [](const auto& r) {
+             return std::any_of(r->ops.begin(), r->ops.end(), [](const auto& inner) { return asksForTime(*inner); });
+           });
+  }
+
+  /// A `for` of known length, or the condition of a `while`.
+  static bool surelyRuns(const Region& body, const Op& loop) {
+    return loop.kind == OpKind::While ? &body == loop.regions.front().get() : tripCount(loop).value_or(0) > 0;
+  }
+
+  void hoist(Region& body, Op& loop, int64_t& kept) {
     ValueMap copies;
     Builder before(&loop);
+    const bool runs = surelyRuns(body, loop);
     std::unordered_set<const Value*> varying;
     for (const auto& a : body.args) varying.insert(a.get());
     for (const auto& op : body.ops) {
-      if (mayMove(*op) && std::none_of(op->operands().begin(), op->operands().end(),
-                                       [&](const Value* v) { return varying.count(v) != 0; })) {
-        if (isWorthIt(*op)) copy(*op, body, before, copies);
+      if (mayMove(*op) && (runs || !isHeavy(*op)) &&
+          std::none_of(op->operands().begin(), op->operands().end(),
+                       [&](const Value* v) { return varying.count(v) != 0; })) {
+        if (isWorthIt(*op, kept)) copy(*op, body, before, copies);
         continue;
       }
       for (const auto& result : op->results) varying.insert(result.get());
@@ -48,20 +62,25 @@ class Hoister {
   static bool mayMove(const Op& op) {
     return op.regions.empty() && !op.results.empty() && op.kind != OpKind::Call && !op.has(Trait::HasSideEffect) &&
            !op.has(Trait::HostEffect) && !op.has(Trait::Control) && !op.has(Trait::Terminator) &&
-           !op.has(Trait::CanFault) && !op.has(Trait::Placing);
+           !op.has(Trait::CanFault) && !op.has(Trait::Placing) && op.kind != OpKind::Transfer;
   }
 
-  static bool isWorthIt(const Op& op) {
-    if (!op.has(Trait::Reduction) && !op.has(Trait::Product) && !op.has(Trait::Library)) return false;
-    int64_t in = 0, out = 0;
-    for (const Value* v : op.operands()) in += v->type.bytes();
-    for (const auto& r : op.results) out += r->type.bytes();
-    return out <= std::max(kSmall, in / kShrinks);
+  static bool isHeavy(const Op& op) { return op.has(Trait::Product) || op.has(Trait::Library); }
+
+  static bool isWorthIt(const Op& op, int64_t& kept) {
+    if (!op.has(Trait::Reduction) && !isHeavy(op)) return false;
+    int64_t out = kept;
+    for (const auto& r : op.results) {
+      if (r->type.bytes() > kMostKept) return false;
+      out += r->type.bytes();
+    }
+    if (out > kMostKept) return false;
+    kept = out;
+    return true;
   }
 
   /// Copies `op`, and before it what it needs of the loop's body, in front of the loop. The copy takes its place.
   static void copy(Op& op, const Region& body, Builder& before, ValueMap& copies) {
-    if (copies.count(op.result()) != 0) return;
     std::vector<Op*> needed = {&op};
     std::unordered_set<const Op*> seen = {&op};
     for (size_t i = 0; i < needed.size(); ++i) {

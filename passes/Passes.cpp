@@ -23,7 +23,7 @@ const std::vector<std::string_view>& movesPipeline() {
 }
 
 const std::vector<std::string_view>& optimisationPipeline() {
-  static const std::vector<std::string_view> names{"decompose",    "simplify",   "hoist", "cse", "dce",
+  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse", "hoist", "dce",
                                                    "bind-devices", "place-free", "fuse",  "dce"};
   return names;
 }

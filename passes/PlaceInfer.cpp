@@ -226,8 +226,14 @@ void Inference::on(Op& op) {
   // Of "the device of a value" the first value counts that is not a free one.
   size_t like = 0;
   while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
-  const bool here = op.operandCount() > like && !op.boolAttr("named") && !mixes(op.operand(like)->type);
-  std::string device = here ? in_.devices[&op] = seen(op.operand(like)).device : annotated(op, like);
+  const bool inferred = op.operandCount() > like && !op.boolAttr("named");
+  std::string device;
+  if (inferred && !mixes(op.operand(like)->type))
+    device = in_.devices[&op] = seen(op.operand(like)).device;
+  else if (inferred && op.stringAttr("device").empty())
+    device = in_.devices[&op] = ambient();  // nothing but free values: as if it was made here
+  else
+    device = annotated(op, like);
   enclosing_[&op] = on_;
   Op* outer = on_;
   on_ = &op;

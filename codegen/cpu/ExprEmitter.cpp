@@ -430,7 +430,7 @@ Value* ExprEmitter::gather(llvm::Type* element, Value* base, Value* index, Value
   Value* pointers = b_.CreateGEP(element, base, index);
   if (gathers(element))
     return b_.CreateMaskedGather(type, pointers, llvm::Align(element->getScalarSizeInBits() / 8), mask,
-                                 llvm::Constant::getNullValue(type));  // lanes that are off take part in divisions
+                                 llvm::Constant::getNullValue(type));  // not poison: lanes that are off are divided too
   // Lanes that are off read the first element.
   if (mask != nullptr) pointers = b_.CreateSelect(mask, pointers, scalars_.splat(base));
   Value* result = llvm::PoisonValue::get(type);

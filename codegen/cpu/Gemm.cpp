@@ -134,7 +134,7 @@ class GemmEmitter : ProductEmitter {
       Function* f = b_.GetInsertBlock()->getParent();
       lo = f->getArg(3 + number);
       hi = f->getArg(4 + number);
-      constexpr int64_t kMostLookedAt = 4096;
+      constexpr int64_t kMostLookedAt = 4096;  // places; with more of them compiling would take long
       mayBeNone = edge->window.places > kMostLookedAt;
       for (int64_t p = 0; !mayBeNone && p < edge->window.places; ++p)
         mayBeNone = edge->window.firstTap(p) >= edge->window.endTap(p);
@@ -452,8 +452,9 @@ class GemmEmitter : ProductEmitter {
     auto blocks = [&](int64_t begin, int64_t end, int64_t height) {
       eachPart(rows, rimEdge_ && rimRows_, begin, end, [&](int64_t from, int64_t to, int64_t rowPlace) {
         Val lo = from == 0 ? r0 : maximum(r0, int64(from)), hi = to == rows.count ? r1 : minimum(r1, int64(to));
-        loop(lo, hi, 1,
-             [&](Val r) { tile(start(rows, r), j0, panel, {height, width, tail, rimRows_ ? rowPlace : place}); });
+        loop(lo, hi, 1, [&](Val r) {
+          tile(start(rows, r), j0, panel, {height, width, tail, rimRows_ ? rowPlace : place});
+        });
       });
     };
     if (rows.larger > 0) blocks(0, rows.larger, rows.size + 1);

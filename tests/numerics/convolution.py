@@ -130,6 +130,6 @@ with tempfile.TemporaryDirectory() as t:
             if why:
                 failures += 1
                 print(why)
-                if A.keep: shutil.copytree(t, A.keep / str(failures))
+                if A.keep: shutil.copytree(t, A.keep / f"{A.seed}.{failures}", dirs_exist_ok=True)
 print(f"{2 * A.count - failures} passed, {failures} failed")
 sys.exit(failures > 0)

@@ -56,7 +56,7 @@ ULPS = dict(
     logaddexp=4,
 )
 
-PIPELINE = "place,verify-placed,inline,decompose,simplify,cse,dce,fuse,dce"
+PIPELINE = "place,verify-placed,inline,decompose,simplify,cse,hoist,dce,fuse,dce"
 
 
 def vec(f):
