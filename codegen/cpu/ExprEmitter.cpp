@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/Loops.h"
 #include "codegen/cpu/SharedFunction.h"
 
 namespace tenc::codegen::cpu {
@@ -585,13 +586,15 @@ void ExprEmitter::store(const Store& s, int copy) {
   auto [base, offsets, step, inRange] = lanesOf(a, element, copy);
   if (lanes() == 1 || (offsets == nullptr && step == 0)) {
     if (v->getType()->isVectorTy()) v = b_.CreateExtractElement(v, static_cast<uint64_t>(lanes() - 1));
-    // A store out of range goes to element 0 of the dim only if that rewrites what is there.
-    if (inRange != nullptr) {
-      if (inRange->getType()->isVectorTy())
-        inRange = b_.CreateExtractElement(inRange, static_cast<uint64_t>(lanes() - 1));
-      v = b_.CreateSelect(inRange, v, b_.CreateAlignedLoad(element, base, align));
-    }
-    b_.CreateAlignedStore(v, base, align);
+    auto storeOne = [&] { b_.CreateAlignedStore(v, base, align); };
+    if (inRange == nullptr) return storeOne();
+    if (inRange->getType()->isVectorTy())
+      inRange = b_.CreateExtractElement(inRange, static_cast<uint64_t>(lanes() - 1));
+    // A branch that is foreseen; a choice of values would stand between a load and the store of an element added to.
+    emitIf(b_, inRange, {}, [&] {
+      storeOne();
+      return Values();
+    });
     return;
   }
   v = scalars_.splat(v);
