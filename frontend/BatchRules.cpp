@@ -210,6 +210,18 @@ bool Batcher::single(const Op& op) {
     case OpKind::Bench: return refuse(op, "a bench");
     default: break;
   }
+  if ((op.kind == OpKind::ArgMax || op.kind == OpKind::ArgMin) && axes.size() > 1) {
+    // A place counts along one axis, or along all of an instance as it lies in memory.
+    Compose c(*b_);
+    Value* x = batched(op.operand(0));
+    const int64_t n = x->type.shape[0];
+    Value* flat = c.reshape(x, {n, op.operand(0)->type.size()});
+    Value* v = remake(op, {flat}, {{"axes", Dims{1}}, {"keep", false}})->result();
+    Dims shape = op.result()->type.shape;
+    shape.insert(shape.begin(), n);
+    define(op, 0, c.reshape(v, shape), true);
+    return true;
+  }
   if (op.hasAttr("axes") &&
       (op.has(Trait::Reduction) || op.has(Trait::Decomposed) || op.has(Trait::Structural) || op.has(Trait::Scans))) {
     define(op, 0, remake(op, allBatched(op), {{"axes", oneUp(axes)}})->result(), true);
