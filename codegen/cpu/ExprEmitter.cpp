@@ -590,7 +590,7 @@ void ExprEmitter::store(const Store& s, int copy) {
     if (inRange == nullptr) return storeOne();
     if (inRange->getType()->isVectorTy())
       inRange = b_.CreateExtractElement(inRange, static_cast<uint64_t>(lanes() - 1));
-    // A branch that is foreseen; a choice of values would stand between a load and the store of an element added to.
+    // Out of range nothing is stored; the branch is foreseen.
     emitIf(b_, inRange, {}, [&] {
       storeOne();
       return Values();
