@@ -14,7 +14,8 @@ int64_t floorDiv(int64_t a, int64_t b) {
 bool sameTerms(const std::vector<Access::Term>& a, const std::vector<Access::Term>& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i].index != b[i].index || a[i].stride != b[i].stride || a[i].extent != b[i].extent || a[i].size != b[i].size)
+    if (a[i].index != b[i].index || a[i].stride != b[i].stride || a[i].extent != b[i].extent ||
+        a[i].size != b[i].size || a[i].fromEnd != b[i].fromEnd)
       return false;
   }
   return true;

@@ -23,11 +23,12 @@ struct Access {
   struct Term {
     ExprId index;  ///< an i64 expression
     int64_t stride;
-    int64_t extent;      ///< >= 0: checked; negative indices count from the end, out of range sets
-                         ///< the fault `fault` and reads 0. -1: known to be in range
-    uint32_t fault = 0;  ///< index into Kernel::faults
-    int64_t size = 0;    ///< added to a negative index before the check; 0: the same as `extent`
-    int64_t axis = 0;    ///< of the indexed tensor, for what is said of the fault
+    int64_t extent;       ///< >= 0: checked; negative indices count from the end, out of range sets
+                          ///< the fault `fault` and reads 0. -1: known to be in range
+    uint32_t fault = 0;   ///< index into Kernel::faults
+    int64_t size = 0;     ///< added to a negative index before the check; 0: the same as `extent`
+    int64_t axis = 0;     ///< of the indexed tensor, for what is said of the fault
+    bool fromEnd = true;  ///< otherwise negative indices are out of range
   };
   std::vector<Term> terms;
 };

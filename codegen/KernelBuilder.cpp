@@ -227,6 +227,7 @@ void buildUpdate(Group& g) {
         ExprId e = b.value(op.operand(2 + i), where);
         if (b.stopped()) return;
         target[axis] = b.term(e, old->type.shape[axis], old->type.shape[axis], number, axis);
+        for (Access::Term& t : target[axis].terms) t.fromEnd = !op.boolAttr("from_start");
         indexed[axis] = true;
       }
       size_t next = 0;

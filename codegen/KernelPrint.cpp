@@ -27,7 +27,8 @@ void printAccess(std::ostream& out, const Access& a) {
   }
   for (const Access::Term& t : a.terms) {
     out << " + " << t.stride << "*%" << t.index;
-    if (t.extent >= 0) out << "{<" << t.extent << ", size " << t.size << ", fault " << t.fault << '}';
+    if (t.extent >= 0)
+      out << (t.fromEnd ? "{<" : "{0..") << t.extent << ", size " << t.size << ", fault " << t.fault << '}';
   }
   out << ']';
 }

@@ -82,13 +82,13 @@ Val searchsorted(BuiltinCall& k) {
   return k.result(k.c.searchSorted(s, x, *right));
 }
 
-/// Adds one for each place, in row-major order.
+/// Adds a weight for each place, in row-major order. A negative place is none, and stops as one beyond the last does.
 ir::Value* countPlaces(BuiltinCall& k, ir::Value* places, ir::Value* weights, int64_t n) {
   Compose& c = k.c;
   int64_t m = places->type.size();
   ir::Value* zero = c.fillOn(places, {n}, c.b.scalarInt(DType::I64, 0));
   return c.b.value(OpKind::Scatter, {zero, c.reshape(weights, {m}), c.reshape(places, {m})},
-                   {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("add")}});
+                   {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("add")}, {"from_start", true}});
 }
 
 Val bincount(BuiltinCall& k) {
@@ -97,11 +97,6 @@ Val bincount(BuiltinCall& k) {
   if (!x || !n) return Val::none();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
   if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
-  // A negative number is no place, and does not count from the end: it stops as one beyond the last does.
-  if (ir::isSigned(x->type.dtype)) {
-    x = k.c.cast(x, DType::I64);
-    x = k.c.where(k.c.binary(OpKind::Lt, x, k.c.literalInt(x, 0)), k.c.literalInt(x, *n), x);
-  }
   return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
 }
 

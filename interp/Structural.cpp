@@ -181,6 +181,7 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
       auto axis = static_cast<size_t>(axes[k]);
       int64_t asked = indexAt(indices[k], where);
       auto found = resolve(asked, whole.shape[axis], 1);
+      if (asked < 0 && op.boolAttr("from_start")) found.reset();
       if (!found && (!bad || std::pair(axis, asked) < *bad)) bad = {axis, asked};
       if (!found) continue;
       position += *found * strides[axis];

@@ -1,6 +1,7 @@
 // First part of fusion: which values exist in memory, which are recomputed where they are used.
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 #include "ir/Views.h"
 #include "passes/FuseInternal.h"
@@ -277,7 +278,7 @@ class Analysis {
       const Value* v = op.operand(i);
       const Node* o = nodeOf(v);
       // What is written must not be read from the tensor that is written.
-      if (o && o->role == Role::PassThrough && !readsFrom(v, old)) {
+      if (o && (o->role == Role::PassThrough || mayJoin(op, *o, *v)) && !readsFrom(v, old)) {
         evaluate(v, n, i > 1, true);
       } else {
         materialise(v);
@@ -285,12 +286,24 @@ class Analysis {
     }
   }
 
+  /// Whether `v`, an operand of an update, may be computed by the kernel that stores it. A scatter goes element by
+  /// element, so that only light code is better off there than in vectors and memory.
+  bool mayJoin(const Op& update, const Node& n, const Value& v) const {
+    return fuse_ && n.role == Role::Pointwise && v.op->has(Trait::Elementwise) && v.uses.size() == 1 &&
+           (update.kind != OpKind::Scatter || n.cost <= kCheapTree);
+  }
+
   bool readsFrom(const Value* v, const Value* old) {
+    std::unordered_set<const Value*> seen;
+    return readsFrom(v, old, seen);
+  }
+
+  bool readsFrom(const Value* v, const Value* old, std::unordered_set<const Value*>& seen) {
     if (v == old) return true;
     const Node* n = nodeOf(v);
-    if (!n || n->role != Role::PassThrough) return false;
+    if (!n || (n->role != Role::PassThrough && n->role != Role::Pointwise) || !seen.insert(v).second) return false;
     for (const Value* o : v->op->operands()) {
-      if (readsFrom(o, old)) return true;
+      if (readsFrom(o, old, seen)) return true;
     }
     // The old value may itself be a view of what `v` reads; not when it is made from single elements.
     const Node* p = nodeOf(old);

@@ -24,7 +24,7 @@ bool isElementRead(const Op& op) {
 }
 
 bool isElementUpdate(const Op& op) {
-  return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 &&
+  return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 && !op.boolAttr("from_start") &&
          op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2 && op.operand(0)->type.size() > 0;
 }
 

@@ -349,13 +349,13 @@ Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {
   return llvm::ConstantVector::get(values);
 }
 
-/// The index of a term: negative ones counted from the end; out of range sets the fault and gives 0. An index that is
-/// the same for all lanes is checked once for all accesses and copies between two changes of variables.
+/// The index of a term: negative ones counted from the end, if they do; out of range sets the fault and gives 0. An
+/// index that is the same for all lanes is checked once for all accesses and copies between two changes of variables.
 ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int copy, bool narrow) {
   const bool shared = !isVector(t.index) && (!fromReduced_[t.index] || !reducedPerCopy_);
   for (const CheckedIndex& c : checked_)
     if (shared && c.epoch == epoch_ && c.term->index == t.index && c.term->extent == t.extent &&
-        c.term->size == t.size && c.term->fault == t.fault && c.narrow == narrow)
+        c.term->size == t.size && c.term->fault == t.fault && c.term->fromEnd == t.fromEnd && c.narrow == narrow)
       return c;
   CheckedIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
   const Scalar asked = c.index;
@@ -384,7 +384,7 @@ ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int c
   }
   if (t.extent >= 0) {
     const int64_t whole = t.size != 0 ? t.size : t.extent;
-    Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(whole), c.index);
+    const Scalar wrapped = t.fromEnd ? select(c.index < 0.0, c.index + static_cast<double>(whole), c.index) : c.index;
     Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
     scalars_.setFault(outside, t.fault, [&] {
       return LlvmScalars::BadIndex{emitCast(scalars_, asked, from, ir::DType::I64), whole - t.extent + 1, whole,

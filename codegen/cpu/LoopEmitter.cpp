@@ -236,7 +236,7 @@ void LoopEmitter::emitStage(const Stage& stage, size_t number) {
         return body(*em, stage, 1, carried);
       }
       size_t inner = vector - kernel_.outer.size();
-      VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false, schedule_.rolled};
+      VectorWalk walk{schedule_.lanes, copies, bool(schedule_.heavy[number]), false, schedule_.together[number]};
       Values out = emitVectorLoop(b_, i64(stage.innerLo[inner]), i64(stage.innerHi[inner]), walk, carried,
                                   [&](Value* base, int n, Value* mask, const Values& c) {
                                     em->setVector(base, n, mask);

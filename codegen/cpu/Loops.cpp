@@ -107,8 +107,10 @@ Values emitVectorLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, const Vector
     full = true;
     return rest(lo, init);
   }
+  const int together = walk.together == 0 ? walk.copies : std::min(walk.together, walk.copies);
+  const bool turns = together < walk.copies;
   // Nothing is left over where single vectors are whole.
-  if (walk.copies == 1 ? full || walk.oneBody : walk.oneBody && !full) return rest(lo, init);
+  if (walk.copies == 1 ? full || walk.oneBody : walk.oneBody && !full && !turns) return rest(lo, init);
 
   int64_t step = lanes * walk.copies;
   Value* middle;
@@ -121,14 +123,23 @@ Values emitVectorLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, const Vector
     middle = b.CreateAdd(lo, b.CreateAnd(n, i64(-step)));
     if ((step & (step - 1)) != 0) middle = b.CreateAdd(lo, b.CreateSub(n, b.CreateURem(n, i64(step))));
   }
-  const bool turns = walk.takeTurns && walk.copies > 1;
-  Values carried = emitLoop(b, lo, middle, turns ? lanes : step, init, [&](Value* i, const Values& c) {
-    if (!turns) return body(i, walk.copies, nullptr, c);
-    Values next = body(i, 1, nullptr, c);  // changes what the first copy carries
-    std::rotate(next.begin(), next.begin() + static_cast<long>(next.size()) / walk.copies, next.end());
+  auto turned = [&](Values next, int changed) {  // so many copies at the front have had their turn
+    std::rotate(next.begin(), next.begin() + static_cast<long>(next.size()) / walk.copies * changed, next.end());
     return next;
-  });
-  if (known && count % step == 0) return carried;
+  };
+  const bool whole = known && count % step == 0;
+  if (turns && walk.oneBody && !whole)
+    return emitLoop(b, lo, hi, lanes, init, [&](Value* i, const Values& c) {
+      const Values next = body(i, 1, full ? nullptr : masked(i), c);
+      // The rest is the first copy's, as in two loops.
+      Values after = turned(next, 1);
+      Value* inMain = b.CreateICmpSLT(i, middle);
+      for (size_t k = 0; k < next.size(); ++k) after[k] = b.CreateSelect(inMain, after[k], next[k]);
+      return after;
+    });
+  Values carried = emitLoop(b, lo, middle, lanes * together, init,
+                            [&](Value* i, const Values& c) { return turned(body(i, together, nullptr, c), together); });
+  if (whole) return carried;
   return rest(middle, carried);
 }
 

@@ -24,7 +24,8 @@ struct VectorWalk {
   int copies = 1;          ///< vectors side by side in the main loop
   bool oneBody = false;    ///< keep code small: a single loop, masked if need be
   bool fullLanes = false;  ///< the range is known to be a multiple of `lanes`
-  bool takeTurns = false;  ///< keep code small: the main loop does one vector a trip, and what copies carry takes turns
+  int together = 0;        ///< keep code small: the main loop does so many vectors a trip (a divisor of copies), and
+                           ///< what copies carry takes turns; 0: all of them
 };
 /// body(base, copies, mask, carried): `mask` is null when all lanes are in the range. The body's carried values are the
 /// same in number for one copy and for several: with fewer copies the rest is handed through.

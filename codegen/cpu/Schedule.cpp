@@ -39,12 +39,16 @@ double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int6
   return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
 }
 
+/// How many bodies of a reduction stand side by side in the code.
+int bodiesOf(int cost) { return cost <= 16 ? 4 : cost <= 40 ? 2 : 1; }
+
 int copiesFor(const Kernel& kernel, const Stage& stage, bool outer) {
   int cost = stageCost(kernel, stage);
   if (stage.ordered && outer) return 4;  // an index is found once for all copies
   if (stage.reductions.empty()) return cost <= 4 ? 4 : cost <= 10 ? 2 : 1;
   if (outer) return cost <= 2 ? 16 : cost <= 4 ? 8 : cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
-  return cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
+  // Copies are accumulators: what else a kernel does must not change how many there are.
+  return hasChunks(kernel, stage) ? bodiesOf(cost) : 4;
 }
 
 bool fullBox(const Kernel& kernel, const Stage& stage, size_t var) {
@@ -279,6 +283,7 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
     if (single) copies = 1;
     s.copies.push_back(copies);
     s.heavy.push_back(stageCost(kernel, stage) > 48 || single);
+    s.together.push_back(quick ? 1 : bodiesOf(stageCost(kernel, stage)));
     // Reducing across lanes and starting loops costs something for each point.
     innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
     pointWork += best * static_cast<double>(n) + 2;

@@ -18,12 +18,13 @@ struct Schedule {
   std::vector<size_t> stageVector;  ///< kNone with outerVector, and for scalar stages
   std::vector<int> copies;          ///< per stage: vectors side by side (the same for all with outerVector)
   std::vector<bool> heavy;          ///< per stage: much code, to be emitted once
-  bool rolled = false;              ///< code is short: copies of a reduction take turns in one body
+  std::vector<int> together;        ///< per stage: copies in one body, where the others take turns
+  bool rolled = false;              ///< code is short
   /// With outerVector: the variable that transposed loads walk in memory; squares of `tile` x `tile` are turned.
   size_t tileVar = kNone;
   int64_t tile = 0;  ///< a multiple of lanes
-  /// With outerVector: stages reduce long rows into wide rows of columns. Accumulators of a whole block stand in memory,
-  /// and rows are taken some at a time, so that memory is read in long runs.
+  /// With outerVector: stages reduce long rows into wide rows of columns. Accumulators of a whole block stand in
+  /// memory, and rows are taken some at a time, so that memory is read in long runs.
   bool wideColumns = false;
   /// With outerVector: a generalised product, sum_k f(a[i, k], b[k, j]) with any f and any plain reduction. Tiles of
   /// `rowVar` x outerVector keep their accumulators in registers; an item is `rows` x `block`. With `tileVar` (then the
