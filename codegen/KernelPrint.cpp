@@ -1,5 +1,6 @@
 #include <bit>
-#include <sstream>
+#include <charconv>
+#include <concepts>
 #include <unordered_map>
 
 #include "codegen/Kernel.h"
@@ -8,19 +9,48 @@ namespace tenc::codegen {
 
 namespace {
 
-void printList(std::ostream& out, const std::vector<int64_t>& list) {
+/// What an ostream would do, several times faster: every kernel of a program is written for its key.
+struct Text {
+  std::string text;
+
+  Text& operator<<(std::string_view s) {
+    text += s;
+    return *this;
+  }
+  Text& operator<<(char c) {
+    text += c;
+    return *this;
+  }
+  template <std::integral T>
+  Text& operator<<(T v) {
+    return number(v, 10);
+  }
+  Text& operator<<(double v) {
+    char digits[32];
+    text.append(digits, std::to_chars(digits, digits + sizeof digits, v, std::chars_format::general, 6).ptr);
+    return *this;
+  }
+  template <std::integral T>
+  Text& number(T v, int base) {
+    char digits[24];
+    text.append(digits, std::to_chars(digits, digits + sizeof digits, v, base).ptr);
+    return *this;
+  }
+};
+
+void printList(Text& out, const std::vector<int64_t>& list) {
   out << '[';
   for (size_t i = 0; i < list.size(); ++i) out << (i ? ", " : "") << list[i];
   out << ']';
 }
 
-void printBox(std::ostream& out, const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
+void printBox(Text& out, const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
   out << '[';
   for (size_t i = 0; i < lo.size(); ++i) out << (i ? ", " : "") << lo[i] << ".." << hi[i];
   out << ']';
 }
 
-void printAccess(std::ostream& out, const Access& a) {
+void printAccess(Text& out, const Access& a) {
   out << 'b' << a.buffer << '[' << a.offset;
   for (size_t v = 0; v < a.strides.size(); ++v) {
     if (a.strides[v] != 0) out << " + " << a.strides[v] << "*i" << v;
@@ -38,7 +68,7 @@ std::string_view reductionName(Reduction::Kind k) {
   return kNames[static_cast<size_t>(k)];
 }
 
-void printExpr(std::ostream& out, const Expr& e) {
+void printExpr(Text& out, const Expr& e) {
   auto args = [&] {
     for (ExprId a : e.args) out << " %" << a;
   };
@@ -48,7 +78,7 @@ void printExpr(std::ostream& out, const Expr& e) {
       args();
       if (ir::opInfo(e.op).has(ir::Trait::CanFault) && ir::isInt(e.dtype)) out << " fault " << e.fault;
       break;
-    case Expr::Kind::Constant: out << "constant 0x" << std::hex << e.bits << std::dec; break;
+    case Expr::Kind::Constant: (out << "constant 0x").number(e.bits, 16); break;
     case Expr::Kind::LoopVar: out << 'i' << e.index; break;
     case Expr::Kind::Scalar: out << "scalar " << e.index; break;
     case Expr::Kind::Load:
@@ -65,7 +95,7 @@ void printExpr(std::ostream& out, const Expr& e) {
   out << " : " << ir::name(e.dtype);
 }
 
-void printStage(std::ostream& out, const Kernel& k, const Stage& s) {
+void printStage(Text& out, const Kernel& k, const Stage& s) {
   out << "  stage outer ";
   printBox(out, s.outerLo, s.outerHi);
   if (!s.innerLo.empty()) {
@@ -95,13 +125,13 @@ void printStage(std::ostream& out, const Kernel& k, const Stage& s) {
   }
 }
 
-void printMatrix(std::ostream& out, std::string_view name, const MatrixView& m) {
+void printMatrix(Text& out, std::string_view name, const MatrixView& m) {
   out << "  " << name << " b" << m.buffer << " offset " << m.offset << " batch ";
   printList(out, m.batch);
   out << " row " << m.row << " col " << m.col << '\n';
 }
 
-void printBody(std::ostream& out, const Kernel& k) {
+void printBody(Text& out, const Kernel& k) {
   constexpr std::string_view kRoles[] = {"in", "out", "inout", "scratch"};
   for (size_t i = 0; i < k.buffers.size(); ++i) {
     const Buffer& b = k.buffers[i];
@@ -142,10 +172,10 @@ void printBody(std::ostream& out, const Kernel& k) {
 }
 
 struct PrintAttr {
-  std::ostream& out;
+  Text& out;
   void operator()(int64_t v) { out << v; }
   void operator()(double v) { out << std::bit_cast<uint64_t>(v); }
-  void operator()(bool v) { out << v; }
+  void operator()(bool v) { out << (v ? '1' : '0'); }
   void operator()(const std::string& v) { out << v.size() << ':' << v; }
   void operator()(const std::vector<int64_t>& v) { printList(out, v); }
   void operator()(const std::vector<std::string>& v) {
@@ -153,12 +183,12 @@ struct PrintAttr {
   }
   void operator()(ir::DType v) { out << ir::name(v); }
   void operator()(const ir::Data& v) {
-    if (v) out.write(reinterpret_cast<const char*>(v->data()), static_cast<std::streamsize>(v->size()));
+    if (v) out << std::string_view(reinterpret_cast<const char*>(v->data()), v->size());
   }
 };
 
 /// The ops of a region with their values numbered in the order in which they appear.
-void printRegion(std::ostream& out, const ir::Region& r, std::unordered_map<const ir::Value*, size_t>& numbers) {
+void printRegion(Text& out, const ir::Region& r, std::unordered_map<const ir::Value*, size_t>& numbers) {
   auto define = [&](const ir::Value& v) {
     numbers.emplace(&v, numbers.size());
     out << ' ' << ir::name(v.type.dtype);
@@ -184,25 +214,25 @@ void printRegion(std::ostream& out, const ir::Region& r, std::unordered_map<cons
 
 std::string print(const Kernel& k) {
   constexpr std::string_view kKinds[] = {"loop", "product", "native"};
-  std::ostringstream out;
+  Text out;
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';
   printBody(out, k);
   if (k.runs != 1) out << "  runs " << k.runs << '\n';
-  return out.str();
+  return std::move(out.text);
 }
 
 std::string key(const Kernel& k) {
-  std::ostringstream out;
+  Text out;
   out << static_cast<int>(k.kind) << '\n';
   printBody(out, k);
   // A native kernel is its region; it is never shared.
-  if (k.kind == Kernel::Kind::Native) out << static_cast<const void*>(k.native);
-  return out.str();
+  if (k.kind == Kernel::Kind::Native) out << reinterpret_cast<uintptr_t>(k.native);
+  return std::move(out.text);
 }
 
 std::string codeKey(const Kernel& k) {
-  std::ostringstream out;
+  Text out;
   out << static_cast<int>(k.kind) << '\n';
   printBody(out, k);
   if (k.kind == Kernel::Kind::Native) {
@@ -212,7 +242,7 @@ std::string codeKey(const Kernel& k) {
     std::unordered_map<const ir::Value*, size_t> numbers;
     for (const auto& r : k.native->regions) printRegion(out, *r, numbers);
   }
-  return out.str();
+  return std::move(out.text);
 }
 
 }  // namespace tenc::codegen

@@ -308,9 +308,7 @@ Val Lowering::elementwise(OpKind kind, const std::vector<Val>& operands, Span sp
 
 Val Lowering::make(OpKind kind, std::vector<ir::Value*> operands, std::vector<ir::Builder::NamedAttr> attrs,
                    Span span) {
-  std::vector<ir::Type> types;
-  for (ir::Value* v : operands) types.push_back(v->type);
-  ir::Inferred inferred = ir::infer(kind, types, [&](std::string_view name) -> const ir::Attr* {
+  ir::Inferred inferred = ir::infer(kind, ir::typesOf(operands), [&](std::string_view name) -> const ir::Attr* {
     for (const auto& a : attrs) {
       if (a.name == name) return &a.value;
     }
@@ -318,7 +316,8 @@ Val Lowering::make(OpKind kind, std::vector<ir::Value*> operands, std::vector<ir
   });
   if (!inferred.ok()) return fail(Code::E0202, span, inferred.error);
   at(span);
-  return Val::ofTensor(b().make(kind, std::move(operands), std::move(attrs))->result(), span);
+  return Val::ofTensor(b().makeTyped(kind, std::move(operands), std::move(inferred.types), std::move(attrs))->result(),
+                       span);
 }
 
 }  // namespace tenc::frontend

@@ -14,8 +14,8 @@ namespace {
 }
 
 /// Of an op on operands of impossible sizes: at least the rank is the right one.
-Type impossibleType(const std::vector<Type>& operands, const std::vector<Builder::NamedAttr>& attrs) {
-  Type t = operands.empty() ? Type{} : operands[0];
+Type impossibleType(const std::vector<Value*>& operands, const std::vector<Builder::NamedAttr>& attrs) {
+  Type t = operands.empty() ? Type{} : operands[0]->type;
   for (const auto& a : attrs) {
     if (a.name == "shape" && std::get_if<Dims>(&a.value) != nullptr) t.shape = std::get<Dims>(a.value);
   }
@@ -25,10 +25,7 @@ Type impossibleType(const std::vector<Type>& operands, const std::vector<Builder
 }  // namespace
 
 Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs) {
-  std::vector<Type> types;
-  types.reserve(operands.size());
-  for (const Value* v : operands) types.push_back(v->type);
-  Inferred inferred = infer(kind, types, [&](std::string_view name) -> const Attr* {
+  Inferred inferred = infer(kind, typesOf(operands), [&](std::string_view name) -> const Attr* {
     for (const NamedAttr& a : attrs) {
       if (a.name == name) return &a.value;
     }
@@ -39,7 +36,7 @@ Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAt
     Module* module = func != nullptr ? func->module : nullptr;
     if (module == nullptr || (!inferred.tooLarge && !module->tooLarge.ever)) internalError(kind, inferred.error);
     if (module->tooLarge.what.empty()) module->tooLarge = {true, inferred.error, loc_};
-    if (inferred.types.empty()) inferred.types.push_back(impossibleType(types, attrs));
+    if (inferred.types.empty()) inferred.types.push_back(impossibleType(operands, attrs));
   }
   return makeTyped(kind, std::move(operands), std::move(inferred.types), std::move(attrs));
 }
@@ -49,7 +46,7 @@ Op* Builder::makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Ty
   auto op = std::make_unique<Op>(kind);
   op->loc = loc_;
   op->parent = region_;
-  for (Value* v : operands) op->addOperand(v);
+  op->addOperands(operands);
   for (NamedAttr& a : attrs) op->set(a.name, std::move(a.value));
   for (Type& t : results) op->addResult(std::move(t));
   Op* made = op.get();

@@ -16,12 +16,12 @@ const T* get(const Attr* a) {
 
 /// The place of a result: that of the operands. A rank-0 value on the cpu mixes with values on other devices (P3), so
 /// it decides last; free values never do.
-Placement placeOf(std::span<const Type> operands) {
+Placement placeOf(std::span<const Type* const> operands) {
   const Type* weak = nullptr;
-  for (const Type& t : operands) {
-    if (t.place.isFree()) continue;
-    if (!(t.shape.empty() && t.place.device == DeviceTable::kHost)) return t.place;
-    if (weak == nullptr) weak = &t;
+  for (const Type* t : operands) {
+    if (t->place.isFree()) continue;
+    if (!(t->shape.empty() && t->place.device == DeviceTable::kHost)) return t->place;
+    if (weak == nullptr) weak = t;
   }
   return weak != nullptr ? weak->place : Placement{};
 }
@@ -247,7 +247,14 @@ std::optional<Dims> broadcastShapes(std::span<const int64_t> a, std::span<const 
   return shape;
 }
 
-Inferred infer(OpKind kind, std::span<const Type> operands, const AttrLookup& attr) {
+std::vector<const Type*> typesOf(std::span<Value* const> values) {
+  std::vector<const Type*> types;
+  types.reserve(values.size());
+  for (const Value* v : values) types.push_back(&v->type);
+  return types;
+}
+
+Inferred infer(OpKind kind, std::span<const Type* const> operands, const AttrLookup& attr) {
   const InferContext c(kind, operands, attr);
   const OpInfo& info = opInfo(kind);
   const auto count = static_cast<int64_t>(operands.size());

@@ -44,8 +44,8 @@ std::string tooLong(const Dims& shape) {
 }
 
 Inferred matrixResults(const InferContext& c) {
-  for (const Type& t : c.operands)
-    if (t.rank() < 2) return c.fail("takes matrices, not a tensor of shape " + toString(t.shape));
+  for (const Type* t : c.operands)
+    if (t->rank() < 2) return c.fail("takes matrices, not a tensor of shape " + toString(t->shape));
   const Type& a = c.operand(0);
   const int64_t m = a.shape[a.shape.size() - 2], n = a.shape.back(), least = std::min(m, n);
   const bool rectangular =
@@ -92,9 +92,9 @@ Inferred matrixResults(const InferContext& c) {
 
 Inferred inferMatrix(const InferContext& c) {
   Inferred inferred = matrixResults(c);
-  for (const Type& t : c.operands) {
+  for (const Type* t : c.operands) {
     if (!inferred.ok()) return inferred;
-    if (const std::string why = tooLong(t.shape); !why.empty()) {
+    if (const std::string why = tooLong(t->shape); !why.empty()) {
       inferred.error = why;  // the op may be one that the script does not name
       inferred.tooLarge = true;
     }

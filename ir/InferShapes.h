@@ -11,12 +11,12 @@ namespace tenc::ir {
 /// before (Infer.cpp), so the accessors return values.
 class InferContext {
  public:
-  InferContext(OpKind kind, std::span<const Type> operands, const AttrLookup& attr)
+  InferContext(OpKind kind, std::span<const Type* const> operands, const AttrLookup& attr)
       : kind(kind), operands(operands), attr_(attr) {}
   const OpKind kind;
-  const std::span<const Type> operands;
+  const std::span<const Type* const> operands;
 
-  const Type& operand(size_t i) const { return operands[i]; }
+  const Type& operand(size_t i) const { return *operands[i]; }
   const Dims& ints(std::string_view name) const;
   int64_t integer(std::string_view name) const;
   bool boolean(std::string_view name) const;

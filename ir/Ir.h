@@ -19,7 +19,9 @@ struct Inferred {
   bool ok() const { return error.empty(); }
 };
 using AttrLookup = std::function<const Attr*(std::string_view)>;
-Inferred infer(OpKind kind, std::span<const Type> operands, const AttrLookup& attr);
+Inferred infer(OpKind kind, std::span<const Type* const> operands, const AttrLookup& attr);
+/// The types of values, for `infer`.
+std::vector<const Type*> typesOf(std::span<Value* const> values);
 
 /// Whether the op computes on this dtype, by the traits of its row; for ops whose operands are of one dtype.
 bool acceptsDType(OpKind kind, DType t);

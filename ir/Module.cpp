@@ -103,6 +103,12 @@ void Op::addOperand(Value* v) {
   link(operands_.size() - 1);
 }
 
+void Op::addOperands(const std::vector<Value*>& values) {
+  operands_.reserve(operands_.size() + values.size());
+  usePositions_.reserve(operands_.size() + values.size());
+  for (Value* v : values) addOperand(v);
+}
+
 void Op::removeOperand(size_t i) {
   for (size_t j = i; j < operands_.size(); ++j) unlink(j);
   operands_.erase(operands_.begin() + static_cast<ptrdiff_t>(i));

@@ -51,6 +51,7 @@ class Value {
   Op* op = nullptr;                                    ///< null for region arguments
   Region* region = nullptr;                            ///< null for op results
   uint32_t index = 0;
+  bool mark = false;                                   ///< of the pass that runs; means nothing between passes
   /// The region that it is defined in, as an argument or by an op.
   Region* home() const;
   /// Uses: (user, operand number). Kept up to date by Op::setOperand and friends.
@@ -80,6 +81,7 @@ class Region {
 class Op {
  public:
   OpKind kind;
+  bool mark = false;                                   ///< of the pass that runs; means nothing between passes
   Loc loc;
   Region* parent = nullptr;
   std::vector<std::unique_ptr<Value>> results;
@@ -94,6 +96,8 @@ class Op {
   size_t operandCount() const { return operands_.size(); }
   void setOperand(size_t i, Value* v);
   void addOperand(Value* v);
+  /// Appends all of them.
+  void addOperands(const std::vector<Value*>& values);
   void removeOperand(size_t i);
   void dropOperands();
   Value* result(size_t i = 0) const { return results[i].get(); }

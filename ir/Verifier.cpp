@@ -144,10 +144,7 @@ class Verifier {
     const bool given = info.rule == ShapeRule::Given && o.kind != OpKind::Fill && o.kind != OpKind::RngNext &&
                        o.kind != OpKind::Time && o.kind != OpKind::DeviceEq;
     if (given) return true;
-    std::vector<Type> types;
-    types.reserve(o.operandCount());
-    for (const Value* v : o.operands()) types.push_back(v->type);
-    const Inferred inferred = infer(o.kind, types, [&](std::string_view key) { return o.find(key); });
+    const Inferred inferred = infer(o.kind, typesOf(o.operands()), [&](std::string_view key) { return o.find(key); });
     if (!inferred.ok()) return fail(o, inferred.error);
     for (size_t i = 0; i < o.results.size(); ++i) {
       if (!o.results[i]->type.sameTensor(inferred.types[i])) {

@@ -1,8 +1,6 @@
 // Removes what nobody uses: ops without effect (also those that can fault, and `for` loops), results of `if`, carried
 // values of loops, operands of fused ops. Liveness is marked backward from effects and returned values; a carried value
 // that only feeds itself is dead.
-#include <unordered_set>
-
 #include "ir/Loops.h"
 #include "passes/Passes.h"
 
@@ -27,12 +25,14 @@ void filterOperands(Op& op, Keep keep) {
   }
   if (kept.size() == op.operandCount()) return;
   op.dropOperands();
-  for (Value* v : kept) op.addOperand(v);
+  op.addOperands(kept);
 }
 
+/// What is alive carries the mark.
 class Eliminator {
  public:
   void run(Func& f) {
+    unmark(*f.body);
     rootsOf(*f.body);
     for (Value* v : f.body->terminator()->operands()) mark(v);
     while (!work_.empty()) {
@@ -45,6 +45,15 @@ class Eliminator {
   }
 
  private:
+  static void unmark(Region& r) {
+    for (const auto& a : r.args) a->mark = false;
+    for (const auto& op : r.ops) {
+      op->mark = false;
+      for (const auto& v : op->results) v->mark = false;
+      for (const auto& inner : op->regions) unmark(*inner);
+    }
+  }
+
   void rootsOf(const Region& r) {
     for (const auto& op : r.ops) {
       for (const auto& inner : op->regions) rootsOf(*inner);
@@ -55,12 +64,15 @@ class Eliminator {
   }
 
   void mark(Value* v) {
-    if (liveValues_.insert(v).second) work_.push_back(v);
+    if (v->mark) return;
+    v->mark = true;
+    work_.push_back(v);
   }
 
   /// The op runs: what it needs in any case is alive, and what it is nested in runs too.
   void markOp(Op* op) {
-    if (!liveOps_.insert(op).second) return;
+    if (op->mark) return;
+    op->mark = true;
     if (op->parent->parentOp != nullptr) markOp(op->parent->parentOp);
     const size_t always = !isSliced(*op) || op->kind == OpKind::On ? op->operandCount()
                           : op->kind == OpKind::If                 ? 1
@@ -99,7 +111,7 @@ class Eliminator {
     }
   }
 
-  bool isDead(const Op& op) const { return !op.has(Trait::Terminator) && !liveOps_.contains(&op); }
+  bool isDead(const Op& op) const { return !op.has(Trait::Terminator) && !op.mark; }
 
   /// Takes dead ops and dead slots out of all use lists.
   void detach(Region& r) {
@@ -115,7 +127,7 @@ class Eliminator {
   }
 
   void detachSlots(Op& op) {
-    const auto resultLives = [&](size_t i) { return liveValues_.contains(op.result(i)); };
+    const auto resultLives = [&](size_t i) { return op.result(i)->mark; };
     for (const auto& r : op.regions) {
       if (r->terminator()->kind == OpKind::Yield) filterOperands(*r->terminator(), resultLives);
     }
@@ -124,7 +136,7 @@ class Eliminator {
       filterOperands(op, [&](size_t i) { return i < first || resultLives(i - first); });
     } else if (op.kind == OpKind::Fused) {
       const Region& body = *op.regions[0];
-      filterOperands(op, [&](size_t i) { return liveValues_.contains(body.args[i].get()); });
+      filterOperands(op, [&](size_t i) { return body.args[i]->mark; });
     }
   }
 
@@ -142,18 +154,16 @@ class Eliminator {
 
   void sweepSlots(Op& op) {
     for (size_t i = op.results.size(); i-- > 0;) {
-      if (!liveValues_.contains(op.result(i))) op.removeResult(static_cast<uint32_t>(i));
+      if (!op.result(i)->mark) op.removeResult(static_cast<uint32_t>(i));
     }
     if (!isLoop(op) && op.kind != OpKind::Fused) return;
     for (const auto& r : op.regions) {
       for (size_t i = r->args.size(); i-- > firstCarriedArg(op);) {
-        if (!liveValues_.contains(r->args[i].get())) r->removeArg(static_cast<uint32_t>(i));
+        if (!r->args[i]->mark) r->removeArg(static_cast<uint32_t>(i));
       }
     }
   }
 
-  std::unordered_set<const Value*> liveValues_;
-  std::unordered_set<const Op*> liveOps_;
   std::vector<Value*> work_;
 };
 

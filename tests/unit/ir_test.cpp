@@ -269,7 +269,9 @@ INSTANTIATE_TEST_SUITE_P(Ops, EveryOp, testing::Range(0, static_cast<int>(OpKind
                          [](const auto& row) { return std::string(opInfo(static_cast<OpKind>(row.param)).mnemonic); });
 
 TEST(Infer, RefusesDTypesByTraits) {
-  const auto error = [](OpKind kind, std::vector<Type> types) {
+  const auto error = [](OpKind kind, const std::vector<Type>& of) {
+    std::vector<const Type*> types;
+    for (const Type& t : of) types.push_back(&t);
     return infer(kind, types, [](std::string_view) -> const Attr* { return nullptr; }).error;
   };
   EXPECT_EQ(error(OpKind::Sqrt, {{DType::I32, {2}, {}}}), "`sqrt` takes floats, not i32");
