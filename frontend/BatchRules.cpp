@@ -210,7 +210,7 @@ bool Batcher::single(const Op& op) {
     case OpKind::Bench: return refuse(op, "a bench");
     default: break;
   }
-  if ((op.kind == OpKind::ArgMax || op.kind == OpKind::ArgMin) && axes.size() > 1) {
+  if (isPosition(op.kind) && axes.size() > 1) {
     // A place counts along one axis, or along all of an instance as it lies in memory.
     Compose c(*b_);
     Value* x = batched(op.operand(0));

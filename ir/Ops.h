@@ -98,6 +98,8 @@ const OpInfo& opInfo(OpKind k);
 std::optional<OpKind> opNamed(std::string_view mnemonic);
 /// The elementwise op that joins the results of two parts of a reduction; nothing where parts cannot be joined.
 std::optional<OpKind> combinerOf(OpKind reduction);
+/// argmax and argmin, which give a place.
+constexpr bool isPosition(OpKind k) { return k == OpKind::ArgMax || k == OpKind::ArgMin; }
 /// The elementwise op that attr `mode` of cumulate and scatter names: add, mul, max or min.
 OpKind combinerNamed(std::string_view mode);
 /// Ends the process with an internal error: the op has a row here, but a room lacks its rule (`what`: "scalar body").

@@ -18,12 +18,11 @@ constexpr int64_t kManyElements = 65536;
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kLeastParts = 8;
 constexpr int64_t kLeastPart = 256;
-constexpr int64_t kLargePart = int64_t{1} << 28;  // some 0.3 s, if there is such a divisor: a run is stopped between parts
-constexpr int64_t kMostOfMany = 65536;
+constexpr int64_t kLargePart = int64_t{1}
+                               << 28;  // some 0.3 s, if there is such a divisor: a run is stopped between parts
+constexpr int64_t kMostLargeParts = 65536;
 
-bool isPosition(OpKind k) { return k == OpKind::ArgMax || k == OpKind::ArgMin; }
-
-int64_t mostParts(int64_t n) { return std::clamp(n / kLargePart, kMostParts, kMostOfMany); }
+int64_t mostParts(int64_t n) { return std::clamp(n / kLargePart, kMostParts, kMostLargeParts); }
 
 /// The largest number of equal parts of a useful size; 0 when there is none.
 int64_t partsOf(int64_t n) {

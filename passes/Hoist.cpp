@@ -52,7 +52,11 @@ class Hoister {
       if (mayMove(*op) && (runs || !isHeavy(*op)) &&
           std::none_of(op->operands().begin(), op->operands().end(),
                        [&](const Value* v) { return varying.count(v) != 0; })) {
-        if (isWorthIt(*op, kept)) copy(*op, body, before, copies);
+        const int64_t bytes = bytesOf(*op);
+        if (isWorthIt(*op) && bytes <= kMostKept - kept) {
+          kept += bytes;
+          copy(*op, body, before, copies);
+        }
         continue;
       }
       for (const auto& result : op->results) varying.insert(result.get());
@@ -61,22 +65,19 @@ class Hoister {
 
   static bool mayMove(const Op& op) {
     return op.regions.empty() && !op.results.empty() && op.kind != OpKind::Call && !op.has(Trait::HasSideEffect) &&
-           !op.has(Trait::HostEffect) && !op.has(Trait::Control) && !op.has(Trait::Terminator) &&
-           !op.has(Trait::CanFault) && !op.has(Trait::Placing) && op.kind != OpKind::Transfer;
+           !op.has(Trait::HostEffect) && !op.has(Trait::CanFault) && !op.has(Trait::Placing) &&
+           op.kind != OpKind::Transfer;
   }
 
   static bool isHeavy(const Op& op) { return op.has(Trait::Product) || op.has(Trait::Library); }
 
-  static bool isWorthIt(const Op& op, int64_t& kept) {
-    if (!op.has(Trait::Reduction) && !isHeavy(op)) return false;
-    int64_t out = kept;
-    for (const auto& r : op.results) {
-      if (r->type.bytes() > kMostKept) return false;
-      out += r->type.bytes();
-    }
-    if (out > kMostKept) return false;
-    kept = out;
-    return true;
+  static bool isWorthIt(const Op& op) { return op.has(Trait::Reduction) || isHeavy(op); }
+
+  /// Of its results; of too many no more than that.
+  static int64_t bytesOf(const Op& op) {
+    int64_t bytes = 0;
+    for (const auto& r : op.results) bytes += std::min(r->type.bytes(), kMostKept + 1);
+    return bytes;
   }
 
   /// Copies `op`, and before it what it needs of the loop's body, in front of the loop. The copy takes its place.
