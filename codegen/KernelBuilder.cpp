@@ -199,6 +199,16 @@ void buildUpdate(Group& g) {
   StageBuilder b(g, box, false);
   b.refinable = false;
   std::vector<Affine> target(old->type.shape.size());
+  // Faults of the operands come before that of an index, as they do one after the other.
+  Index where;
+  for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(identity.dims[at + i]);
+  std::vector<ExprId> indices;
+  for (size_t i = 2; i < op.operandCount(); ++i) {
+    indices.push_back(b.value(op.operand(i), where));
+    if (b.stopped()) return;
+  }
+  ExprId e = b.value(update, identity);
+  if (b.stopped()) return;
   if (op.kind == OpKind::UpdateSlice) {
     const auto& starts = op.intsAttr("starts");
     const auto& steps = op.intsAttr("steps");
@@ -214,19 +224,13 @@ void buildUpdate(Group& g) {
       for (size_t i = 0; i < axes.size(); ++i) {
         size_t axis = static_cast<size_t>(axes[i]);
         int64_t size = old->type.shape[axis];
-        ExprId start = b.value(op.operand(2 + i), Index{});
-        if (b.stopped()) return;
-        target[axis].add(b.term(start, size - update->type.shape[axis] + 1, size, number, axis));
+        target[axis].add(b.term(indices[i], size - update->type.shape[axis] + 1, size, number, axis));
       }
     } else {
-      Index where;
-      for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(identity.dims[at + i]);
       std::vector<bool> indexed(target.size(), false);
       for (size_t i = 0; i < axes.size(); ++i) {
         size_t axis = static_cast<size_t>(axes[i]);
-        ExprId e = b.value(op.operand(2 + i), where);
-        if (b.stopped()) return;
-        target[axis] = b.term(e, old->type.shape[axis], old->type.shape[axis], number, axis);
+        target[axis] = b.term(indices[i], old->type.shape[axis], old->type.shape[axis], number, axis);
         for (Access::Term& t : target[axis].terms) t.fromEnd = !op.boolAttr("from_start");
         indexed[axis] = true;
       }
@@ -238,8 +242,6 @@ void buildUpdate(Group& g) {
       }
     }
   }
-  ExprId e = b.value(update, identity);
-  if (b.stopped()) return;
   uint32_t buffer = g.buffers.at(old);
   Affine position = linearise(Index{target, std::nullopt}, old->type.shape);
   const std::string& mode = op.stringAttr("mode");

@@ -195,6 +195,12 @@ bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
     operand = static_cast<int>(i);
   }
   if (operand < 0) return false;
+  // Where an update is not in the memory of the old value, that is copied there first: over nothing that is still read.
+  for (uint32_t r = 0; r < k.bufferResult.size(); ++r) {
+    if (k.bufferResult[r] >= 0 && op.result(static_cast<size_t>(k.bufferResult[r])) == to &&
+        k.buffers[r].role == Buffer::Role::InOut && k.bufferOperand[r] != operand)
+      return false;
+  }
   for (uint32_t b = 0; b < k.bufferOperand.size(); ++b) {
     if (k.bufferOperand[b] != operand) continue;
     for (uint32_t r = 0; r < k.bufferResult.size(); ++r) {

@@ -1,7 +1,6 @@
 // First part of fusion: which values exist in memory, which are recomputed where they are used.
 #include <algorithm>
 #include <cstring>
-#include <unordered_set>
 
 #include "ir/Views.h"
 #include "passes/FuseInternal.h"
@@ -151,6 +150,9 @@ class Analysis {
 
   /// Operands of an op that is evaluated element by element.
   void evaluateOperands(const Op& op, const Node& n) {
+    // A number of another device is handed over: what it is computed from must not be read from here.
+    for (const Value* v : op.operands())
+      if (isElsewhere(*v, deviceOf(op))) materialise(v);
     bool keep = !n.root;  // what holds for an inlined op holds for what it reads
     bool repeated = keep && n.repeated;
     bool reduced = (keep && n.reduced) || n.role == Role::Reduction || op.boolAttr("unrolled");
@@ -179,6 +181,7 @@ class Analysis {
         for (size_t i = 0; i < inner->operandCount(); ++i) {
           const Value* v = inner->operand(i);
           bool gathered = inner->has(Trait::Gathers);
+          if (!inner->results.empty() && isElsewhere(*v, deviceOf(*inner))) materialise(v);
           const bool updates = role == Role::Update || (inner->kind == OpKind::UpdateSlice && isStrided(*inner));
           if (role == Role::Barrier || role == Role::Single || (updates && i == 0)) {
             materialise(v);
@@ -244,6 +247,7 @@ class Analysis {
     for (const Value* v : op.operands()) {
       if (n.viewed) view(v);
       if (n.foreign) fromElsewhere(v);
+      if (isElsewhere(*v, deviceOf(op))) materialise(v);
     }
     if (n.materialised) {
       auto base = [&](const Value* x) {
@@ -273,13 +277,12 @@ class Analysis {
 
   void update(Op& op, const Node& n) {
     materialise(op.operand(0));
-    const Value* old = op.operand(0);
     for (size_t i = 1; i < op.operandCount(); ++i) {
-      const Value* v = op.operand(i);
+      Value* v = op.operand(i);
       const Node* o = nodeOf(v);
-      // What is written must not be read from the tensor that is written.
-      if (o && (o->role == Role::PassThrough || mayJoin(op, *o, *v)) && !readsFrom(v, old)) {
-        evaluate(v, n, i > 1, true);
+      if (o && !isElsewhere(*v, deviceOf(op)) && (o->role == Role::PassThrough || mayJoin(op, *o, *v)) &&
+          !readsWritten(v, op, n.position)) {
+        evaluate(v, n, i > 1 && v->type.size() != op.operand(1)->type.size(), true);
       } else {
         materialise(v);
       }
@@ -293,21 +296,37 @@ class Analysis {
            (update.kind != OpKind::Scatter || n.cost <= kCheapTree);
   }
 
-  bool readsFrom(const Value* v, const Value* old) {
-    std::unordered_set<const Value*> seen;
-    return readsFrom(v, old, seen);
+  /// Whether evaluating `v` at the update would read a tensor that this update, or one before it, writes: that tensor
+  /// would have to be kept, and copied as a whole. (The result is right either way: see Emission::bringUpdate.)
+  bool readsWritten(Value* v, const Op& update, int position) {
+    constexpr size_t kMostSeen = 64;
+    const Value* old = update.operand(0);
+    const Node* p = nodeOf(old);
+    // The old value may itself be a view of what `v` reads; not when it is made from single elements.
+    if (p && p->role == Role::PassThrough && old->op->operandCount() > 0 && old->op->operand(0)->type.rank() > 0)
+      return true;
+    std::vector<Value*> seen = {v};
+    for (size_t i = 0; i < seen.size(); ++i) {
+      Value* at = seen[i];
+      if (at == old || seen.size() > kMostSeen) return true;
+      const Node* n = nodeOf(at);
+      if (!n || (n->role != Role::PassThrough && n->role != Role::Pointwise)) {
+        if (isWrittenBefore(*at, position)) return true;
+        continue;
+      }
+      for (Value* o : at->op->operands()) {
+        if (std::find(seen.begin(), seen.end(), o) == seen.end()) seen.push_back(o);
+      }
+    }
+    return false;
   }
 
-  bool readsFrom(const Value* v, const Value* old, std::unordered_set<const Value*>& seen) {
-    if (v == old) return true;
-    const Node* n = nodeOf(v);
-    if (!n || (n->role != Role::PassThrough && n->role != Role::Pointwise) || !seen.insert(v).second) return false;
-    for (const Value* o : v->op->operands()) {
-      if (readsFrom(o, old, seen)) return true;
-    }
-    // The old value may itself be a view of what `v` reads; not when it is made from single elements.
-    const Node* p = nodeOf(old);
-    return p && p->role == Role::PassThrough && old->op->operandCount() > 0 && old->op->operand(0)->type.rank() > 0;
+  bool isWrittenBefore(const Value& v, int position) {
+    return std::any_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
+      if (use.operand != 0 || use.user->parent != &region_) return false;
+      const Node& n = nodes_.at(use.user);
+      return n.role == Role::Update && n.position < position;
+    });
   }
 
   void decide(Op& op, Node& n) {
@@ -336,6 +355,15 @@ bool isSplat(const Op& op) {
   if (!data || data->size() < width) return true;
   // Every element equals the one before it.
   return std::memcmp(data->data(), data->data() + width, data->size() - width) == 0;
+}
+
+std::string_view deviceOf(const Op& op) {
+  const std::string& d = op.result()->type.place.device;
+  return d.empty() ? ir::DeviceTable::kHost : std::string_view(d);
+}
+
+bool isElsewhere(const Value& v, std::string_view device) {
+  return !v.type.place.isFree() && v.type.place.device != device;
 }
 
 Role roleOf(const Op& op) {

@@ -147,14 +147,10 @@ class Emission {
     ir::Builder in(inner);
     ir::ValueMap map;
     if (g.kind == Group::Kind::Update) {
-      // What is updated in place is a buffer: a value of an enclosing region is never read through here.
-      Value* target = g.members[0]->operand(0);
-      if (!nodeOf(target)) {
-        fused->addOperand(target);
-        map[target] = inner->addArg(target->type, target->name);
-      }
+      bringUpdate(*g.members[0], number, fused, inner, in, map);
+    } else {
+      for (Op* member : g.members) bring(member->result(), number, fused, inner, in, map);
     }
-    for (Op* member : g.members) bring(member->result(), number, fused, inner, in, map);
     std::vector<Value*> yields;
     for (Value* v : outputs) yields.push_back(map.at(v));
     in.makeTyped(OpKind::Yield, yields, {});
@@ -162,6 +158,17 @@ class Emission {
       fused->result(i)->name = outputs[i]->name;
       outputs[i]->replaceAllUsesWith(fused->result(i));
     }
+  }
+
+  /// The first argument is the memory that is written, and no other read of the old value goes through it: such reads
+  /// have an operand of their own, by which Storage sees that the old value must be kept. It is a buffer, so a value
+  /// of an enclosing region is never read through here.
+  void bringUpdate(const Op& op, int number, Op* fused, Region* inner, ir::Builder& in, ir::ValueMap& map) {
+    Value* target = op.operand(0);
+    fused->addOperand(target);
+    Value* written = inner->addArg(target->type, target->name);
+    for (size_t i = 1; i < op.operandCount(); ++i) bring(op.operand(i), number, fused, inner, in, map);
+    ir::clone(op, in, map)->setOperand(0, written);
   }
 
   /// The value's copy inside the fused op; an argument when it is made elsewhere.
@@ -174,6 +181,8 @@ class Emission {
     } else if (v->op && v->op->parent != &region_) {
       inside = roleOf(*v->op) == Role::PassThrough;  // read through from an enclosing region
     }
+    // A number of another device is handed over, and not read from what it is part of.
+    if (inside && !n && isElsewhere(*v, deviceOf(*fused))) inside = false;
     if (!inside) {
       fused->addOperand(v);
       return map[v] = inner->addArg(v->type, v->name);

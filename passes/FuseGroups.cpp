@@ -64,11 +64,6 @@ class Grouping {
     return &nodes_.at(v->op);
   }
 
-  static std::string deviceOf(const Op& op) {
-    const std::string& d = op.result()->type.place.device;
-    return d.empty() ? std::string(ir::DeviceTable::kHost) : d;
-  }
-
   static DimMap identity(size_t rank) {
     std::vector<int> m(rank);
     for (size_t d = 0; d < rank; ++d) m[d] = static_cast<int>(d);
@@ -350,7 +345,7 @@ class Grouping {
   }
 
   int join(Op& op, Node& n, const ir::Dims& domain) {
-    std::string device = deviceOf(op);
+    const std::string_view device = deviceOf(op);
     std::vector<int> candidates;
     for (const auto& s : n.sources) {
       int g = find(nodeOf(s.value)->group);
@@ -396,7 +391,7 @@ class Grouping {
     return -1;
   }
 
-  bool open(int number, const Node& n, const std::string& device) {
+  bool open(int number, const Node& n, std::string_view device) {
     const Group& g = at(number);
     bool kind = g.kind == Group::Kind::Loop || g.kind == Group::Kind::Product;
     return kind && g.segment == n.segment && g.device == device && g.size + treeSize_ <= kMostOps;

@@ -22,6 +22,10 @@ enum class Role : uint8_t {
 Role roleOf(const ir::Op& op);
 /// Rank-0 constants and constants of one repeated element.
 bool isSplat(const ir::Op& op);
+/// Where the op's results are; the host for what is nowhere.
+std::string_view deviceOf(const ir::Op& op);
+/// Whether a value is on another device than that: a number on the host, which ops on all devices may read.
+bool isElsewhere(const ir::Value& v, std::string_view device);
 
 /// Where the dims of a value lie in an iteration domain: per dim the domain axis, or -1 for a dim that is 1 or repeats.
 /// nullopt: at other places than the point at hand.

@@ -83,8 +83,11 @@ void LoopEmitter::emitProduct() {
   const int64_t registers = (usesAvx512(module_) ? 24 * 64 : 8 * 32) / (n * bytes);
   const auto reductions = static_cast<int64_t>(stage.reductions.size());
   while (vectors > 1 && vectors * reductions * 2 > registers) vectors /= 2;
-  if (schedule_.rolled) vectors = 1;
-  const int64_t rows = schedule_.rolled ? 1 : std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
+  // Much code stands there once or a few times.
+  const int together = schedule_.together[0];
+  if (together < 4) vectors = std::min<int64_t>(vectors, together);
+  int64_t rows = std::clamp<int64_t>(registers / (vectors * reductions), 1, 6);
+  if (together < 4) rows = std::min<int64_t>(rows, together);
   Value* first = outer_[schedule_.rowVar];
   Value* end = endOf(first, schedule_.rows, i64(kernel_.outer[schedule_.rowVar]));
   VectorWalk walk{schedule_.lanes, static_cast<int>(vectors), false, kernel_.outer[v] % n == 0};

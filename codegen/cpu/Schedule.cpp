@@ -29,14 +29,43 @@ double accessCost(const Access& a, size_t var, int lanes, bool loads) {
   return cost;
 }
 
+double perElement(double cost, int64_t extent, int lanes) {
+  int64_t vectors = (extent + lanes - 1) / lanes;
+  return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
+}
+
 /// The cost of a stage per element, when `var`, of `extent` values, is its vector.
 double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
   double cost = stageCost(kernel, stage);
   for (const Expr& e : stage.exprs)
     if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes, true);
   for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes, false);
-  int64_t vectors = (extent + lanes - 1) / lanes;
-  return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
+  return perElement(cost, extent, lanes);
+}
+
+/// What each element of a sum of floats is taken to cost besides its loads, whatever is computed: which variable is the
+/// vector decides the order of the sum, and so must follow from shapes and strides alone.
+constexpr double kSumCost = 6;
+
+bool sumsFloats(const Kernel& kernel, const Stage& stage) {
+  return std::any_of(stage.reductions.begin(), stage.reductions.end(), [&](uint32_t r) {
+    const Reduction& red = kernel.reductions[r];
+    return !red.running && ir::isFloat(red.accumulator) &&
+           (red.kind == Reduction::Kind::Sum || red.kind == Reduction::Kind::Prod);
+  });
+}
+
+/// costPerElement by which the vector of the stage is chosen.
+double choiceCost(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
+  if (!sumsFloats(kernel, stage)) return costPerElement(kernel, stage, var, extent, lanes);
+  double loads = 0;
+  int count = 0;
+  for (const Expr& e : stage.exprs) {
+    if (e.kind != Expr::Kind::Load) continue;
+    loads += accessCost(e.access, var, lanes, true);
+    ++count;
+  }
+  return perElement(kSumCost + loads / std::max(count, 1), extent, lanes);
 }
 
 /// How many bodies of a reduction stand side by side in the code.
@@ -145,11 +174,13 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   return rows >= 32;
 }
 
-/// Whether stage 0 is a light reduction over one inner variable without faults, and the others only use its results.
+/// Whether stage 0 is a light reduction (of float sums, any) over one inner variable without faults, and the others
+/// only use its results.
 bool isPlainReduction(const Kernel& kernel) {
   const Stage& first = kernel.stages[0];
   if (first.innerLo.size() != 1 || first.reductions.empty() || !first.stores.empty() || first.ordered) return false;
-  if (first.innerHi[0] <= first.innerLo[0] || stageCost(kernel, first) > 16) return false;
+  if (first.innerHi[0] <= first.innerLo[0]) return false;
+  if (stageCost(kernel, first) > 16 && !sumsFloats(kernel, first)) return false;
   for (uint32_t r : first.reductions) {
     Reduction::Kind kind = kernel.reductions[r].kind;
     if (kernel.reductions[r].running) return false;
@@ -260,15 +291,18 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
   for (int64_t d : kernel.outer) points *= d;
 
   // Each stage on its own: the best of its inner variables, or scalar.
-  std::vector<double> stageBest;
+  // Where floats are summed, only the stages that do have a say.
+  const bool hasSums =
+      std::any_of(kernel.stages.begin(), kernel.stages.end(), [&](const Stage& x) { return sumsFloats(kernel, x); });
   double innerCost = 0, pointWork = 0;
   for (const Stage& stage : kernel.stages) {
     int64_t n = trips(stage.innerLo, stage.innerHi);
-    double best = (stageCost(kernel, stage) + 1) * 1.0;
+    const bool sums = sumsFloats(kernel, stage);
+    double best = sums ? kSumCost + 1 : stageCost(kernel, stage) + 1;
     size_t choice = kNone;
     for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
       int64_t extent = stage.innerHi[i] - stage.innerLo[i];
-      double cost = costPerElement(kernel, stage, outerRank + i, extent, s.lanes);
+      double cost = choiceCost(kernel, stage, outerRank + i, extent, s.lanes);
       if (isRunning(kernel, stage) ? hasChunks(kernel, stage) : cost < best) {
         best = cost;
         choice = outerRank + i;
@@ -285,7 +319,15 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
     s.heavy.push_back(stageCost(kernel, stage) > 48 || single);
     s.together.push_back(quick ? 1 : bodiesOf(stageCost(kernel, stage)));
     // Reducing across lanes and starting loops costs something for each point.
-    innerCost += best * static_cast<double>(n) + 2 + 12.0 * static_cast<double>(stage.reductions.size());
+    if (sums || !hasSums)
+      innerCost +=
+          best * static_cast<double>(n) + 2 + (sums ? 12.0 : 12.0 * static_cast<double>(stage.reductions.size()));
+    if (sums && choice != kNone) {
+      const size_t i = choice - outerRank;
+      best = costPerElement(kernel, stage, choice, stage.innerHi[i] - stage.innerLo[i], s.lanes);
+    } else if (sums) {
+      best = stageCost(kernel, stage) + 1;
+    }
     pointWork += best * static_cast<double>(n) + 2;
   }
 
@@ -296,12 +338,19 @@ Schedule makeSchedule(const Kernel& kernel, Level level) {
     if (!canBeOuterVector(kernel, v)) continue;
     double cost = 0;
     for (const Stage& stage : kernel.stages)
-      cost += costPerElement(kernel, stage, v, kernel.outer[v], s.lanes) *
-              static_cast<double>(trips(stage.innerLo, stage.innerHi));
+      if (!hasSums || sumsFloats(kernel, stage))
+        cost += choiceCost(kernel, stage, v, kernel.outer[v], s.lanes) *
+                static_cast<double>(trips(stage.innerLo, stage.innerHi));
     if (cost < outerCost * 0.999) {
       outerCost = cost;
       s.outerVector = v;
     }
+  }
+  if (hasSums && s.outerVector != kNone) {
+    outerCost = 0;
+    for (const Stage& stage : kernel.stages)
+      outerCost += costPerElement(kernel, stage, s.outerVector, kernel.outer[s.outerVector], s.lanes) *
+                   static_cast<double>(trips(stage.innerLo, stage.innerHi));
   }
   // A unit is about a third of a nanosecond.
   constexpr double kGrainWork = 12000;
