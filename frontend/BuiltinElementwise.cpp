@@ -61,9 +61,13 @@ std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, 
     case OpKind::Round: return Val::ofFloat(std::nearbyint(x), span);
     case OpKind::Trunc: return Val::ofFloat(std::trunc(x), span);
     case OpKind::Max:
-      return Val::ofFloat(std::isnan(x) ? x : std::isnan(real(1)) ? real(1) : std::max(x, real(1)), span);
-    case OpKind::Min:
-      return Val::ofFloat(std::isnan(x) ? x : std::isnan(real(1)) ? real(1) : std::min(x, real(1)), span);
+    case OpKind::Min: {
+      // NaN if either is, -0 below +0.
+      const double y = real(1);
+      if (std::isnan(x) || std::isnan(y)) return Val::ofFloat(std::isnan(x) ? x : y, span);
+      const bool less = x == y ? std::signbit(x) : x < y;
+      return Val::ofFloat(less == (op == OpKind::Max) ? y : x, span);
+    }
     default: return std::nullopt;
   }
 }

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "frontend/Builtin.h"
+#include "frontend/Literals.h"
 
 namespace tenc::frontend {
 
@@ -42,12 +43,17 @@ Val randint(BuiltinCall& k) {
     return k.fail(Code::E0204,
                   "`randint` from " + toString(lo.integer) + " to " + toString(hi.integer) + " has no integers");
   }
-  ir::Value *a = k.l.tensorOf(lo, *t), *b = k.l.tensorOf(hi, *t);
+  // The upper bound is not drawn, and may be the first number that the dtype does not hold.
+  const bool beyond = hi.is(Val::Kind::Int) && hi.adopts && !fits(hi.integer, *t) && fits(hi.integer - 1, *t) &&
+                      fits(hi.integer, DType::I64);
+  const DType drawn = beyond ? DType::I64 : *t;
+  ir::Value *a = k.l.tensorOf(lo, drawn), *b = k.l.tensorOf(hi, drawn);
   if (!a || !b) return Val::none();
   if (a->type.rank() != 0 || b->type.rank() != 0 || !ir::isInt(a->type.dtype) || !ir::isInt(b->type.dtype)) {
     return k.fail(Code::E0203, "the bounds of `randint` are single integers");
   }
-  return k.result(draw(k, OpKind::RandomInt, *shape, *t, {k.c.cast(a, *t), k.c.cast(b, *t)}));
+  ir::Value* numbers = draw(k, OpKind::RandomInt, *shape, drawn, {k.c.cast(a, drawn), k.c.cast(b, drawn)});
+  return k.result(k.c.cast(numbers, *t));
 }
 
 Val permutation(BuiltinCall& k) {

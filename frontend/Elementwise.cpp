@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/Compose.h"
 #include "frontend/Literals.h"
 #include "frontend/Lowering.h"
 
@@ -188,7 +189,15 @@ Val Lowering::overTrees(const std::vector<Val>& operands, Span span, std::string
         r.elems[i] = walk(inner, kept);
       } else {
         auto own = ownDType(*firstLeaf);
-        r.elems[i] = kept || !own || !ir::isFloat(*own) ? *firstLeaf : leaf(inner);
+        if (kept || !own || !ir::isFloat(*own)) {
+          r.elems[i] = *firstLeaf;
+        } else {
+          // A float beside a tree takes each leaf's dtype, also where the leaf is a number as well.
+          for (size_t p = 0; p < parts.size(); ++p)
+            if (!parts[p].isTree() && inner[p].is(Val::Kind::Tensor) && ir::isFloat(inner[p].tensor->type.dtype))
+              inner[p] = Val::ofTensor(Compose(b()).cast(inner[p].tensor, *own), inner[p].span);
+          r.elems[i] = leaf(inner);
+        }
       }
       if (r.elems[i].poison()) return Val::none();
     }

@@ -19,6 +19,24 @@ Int floorDivide(Int a, Int b) {
   return q;
 }
 
+/// Of the sign of the divisor, a zero too.
+double floorMod(double a, double b) {
+  const double r = std::fmod(a, b);
+  if (r == 0) return std::copysign(r, b);
+  return std::signbit(r) != std::signbit(b) ? r + b : r;
+}
+
+/// The floor of the exact quotient, not of the rounded one: 1.0 // 0.1 is 9, as in Python and NumPy.
+double floorDivide(double a, double b) {
+  if (b == 0) return a / b;
+  const double r = std::fmod(a, b);
+  double q = (a - r) / b;
+  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
+  if (q == 0) return std::copysign(0.0, a / b);
+  const double whole = std::floor(q);  // q is whole but for rounding
+  return q - whole > 0.5 ? whole + 1 : whole;
+}
+
 std::optional<Int> power(Int base, Int exponent) {
   Int r = 1;
   for (Int i = 0; i < exponent; ++i) {
@@ -136,11 +154,10 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
   else if (op == "/")
     r = x / y;
   else if (op == "//")
-    r = std::floor(x / y);
-  else if (op == "%") {
-    r = std::fmod(x, y);
-    if (r != 0 && (r < 0) != (y < 0)) r += y;
-  } else if (op == "**")
+    r = floorDivide(x, y);
+  else if (op == "%")
+    r = floorMod(x, y);
+  else if (op == "**")
     r = std::pow(x, y);
   else
     return std::nullopt;

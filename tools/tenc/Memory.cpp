@@ -120,6 +120,11 @@ uint64_t Session::capacity(const ir::Module& m, const std::string& device) const
 void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) {
   constexpr size_t kLargestShown = 3;
   constexpr uint64_t kWorthAName = 64;  // of the peak, the part from which a value is named
+  for (const auto& [name, bytes] : options_.memory) {
+    const bool known = name == "cpu" || name.starts_with("cuda:") ||
+                       std::any_of(m.devices.begin(), m.devices.end(), [&](const auto& d) { return d.name == name; });
+    if (!known) diags_.report(Code::E0504, {}, "the script has no device `" + name + "`, which --memory limits");
+  }
   for (const codegen::MemoryPlan::Device& device : plan.devices) {
     const uint64_t limit = capacity(m, device.name);
     if (device.peak <= limit) continue;
