@@ -37,7 +37,7 @@ class Program:
         for _ in range(3): self.source()
         made = 0
         while made < statements:
-            if self.r.choice([self.elementwise, self.elementwise, self.index, self.index, self.index, self.update, self.update, self.update, self.move,
+            if self.r.choice([self.elementwise, self.elementwise, self.index, self.index, self.index, self.update, self.update, self.update, self.shared, self.shared, self.move,
                               self.reduce, self.loop, self.loop, self.tree, self.higher, self.higher, self.call, self.order])(): made += 1
         for n in self.names: self.tl.append(f'save("{n}.npy", {n})')
 
@@ -145,6 +145,47 @@ class Program:
             elif op == "-=": value[index] = part - u
             else: value[index] = part * u
         return self.let(f"{n} - {a}", value - self.env[a])
+
+    def shared(self):
+        """Updates beside other reads of the same memory: the tensor itself, views of it, its old value, pieces that change places."""
+        r = self.r
+        a = self.pick(lambda v: v.ndim and v.size) if r.random() < 0.5 else self.source((r.choice([24, 40]), r.choice([24, 40])))
+        if not a: return False
+        x, n, t = self.env[a], self.name("w"), self.name("t")
+        rows, w = x.shape[0], self.env[a].copy()
+        p, q, k, m = r.randint(1, 5), r.randint(0, 5), r.randint(1, rows), r.randint(1, 3)
+        i, j = r.randint(0, rows - k), r.randint(0, rows - k)
+        end = r.choice(["", f" * {m}", f" * {m} - 1"])
+        def last(v): return v * m - 1 if "-" in end else v * m if end else v
+        places = (np.arange(rows) * p + q) % rows
+        kind = r.choice(["self", "add", "view", "swap", "old", "loop"])
+        if kind == "self":
+            self.tl += [f"var {n} = {a}", f"{n}[(arange({rows}) * {p} + {q}) % {rows}] = {n}{end}"]
+            w[places] = last(x)
+        elif kind == "add":
+            self.tl += [f"var {n} = {a}", f"{n}[(arange({rows}) * {p} + {q}) % {rows}] += {n}{end}"]
+            np.add.at(w, places, last(x))
+        elif kind == "view":
+            view, y = r.choice([(f"flip({a}, axis: 0)", x[::-1]), (f"roll({a}, 1, axis: 0)", np.roll(x, 1, 0))] + ([(f"{a}.T", x.T)] if x.ndim == 2 and x.shape[0] == x.shape[1] else []))
+            step = f"{n}[{i}:{i + k}] = {t}[{j}:{j + k}]{end}"
+            self.tl += [f"let {t} = {view}", f"var {n} = {a}", r.choice([step, f"if sum({a}) > -100000000 {{ {step} }}", f"for i in 0..2 {{ {step} }}"])]
+            w[i:i + k] = last(y[j:j + k])
+        elif kind == "swap":
+            self.tl += [f"var {n} = {a}", f"let {t} = {n}[{i}:{i + k}]{end}", f"{n}[{i}:{i + k}] = {n}[{j}:{j + k}]", f"{n}[{j}:{j + k}] = {t}"]
+            first = last(w[i:i + k].copy())
+            w[i:i + k] = w[j:j + k].copy()
+            w[j:j + k] = first
+        elif kind == "old":
+            self.tl += [f"let {t} = cumsum({a}, axis: 0) % 97", f"var {n} = {a}", f"{n}[{i}:{i + k}:2] = {t}[{i}:{i + k}:2]{end}"]
+            w[i:i + k:2] = last(np.cumsum(x, 0)[i:i + k:2] % 97)
+        else:
+            self.tl += [f"var {n} = {a} - 1", f"for i in 0..3 {{ var u = {a}; u[{i}:{i + k}:2] = {n}[{i}:{i + k}:2]{end}; {n} = u % 97 }}"]
+            w = w - 1
+            for _ in range(3):
+                u = x.copy()
+                u[i:i + k:2] = last(w[i:i + k:2])
+                w = u % 97
+        return self.let(n, w) and self.let(f"{n} - {a}", self.env[self.names[-1]] - x if np.abs(w).max(initial=0) <= 10000 else w - x)
 
     def move(self):
         a = self.pick(lambda v: v.ndim)
