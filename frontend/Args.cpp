@@ -287,15 +287,24 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         const std::string_view before = position > 0 ? std::string_view(sig.params[position - 1].name) : "";
         const bool times = before == "times";
         const bool sizes = (before == "shape" || times) && isInt(position - 1) && a.value.is(Val::Kind::Int);
-        if (sizes) {
-          const std::string what =
-              times ? "the numbers of copies of `" + sig.name + "` are" : "the shape of `" + sig.name + "` is";
+        // concat(a, b)
+        const auto isTensor = [&](size_t i) {
+          return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Tensor);
+        };
+        const bool parts = before == "xs" && isTensor(position - 1) && a.value.is(Val::Kind::Tensor);
+        if (sizes || parts) {
+          const std::string what = parts   ? "the tensors of `" + sig.name + "` are"
+                                   : times ? "the numbers of copies of `" + sig.name + "` are"
+                                           : "the shape of `" + sig.name + "` is";
           wrong(a.span, what + " one argument", [&](Diagnostics::Builder& d) {
             size_t last = position;
-            while (last + 1 < call.args.size() && isInt(last + 1)) ++last;
+            while (last + 1 < call.args.size() && (parts ? isTensor(last + 1) : isInt(last + 1))) ++last;
             const Span from = call.args[position - 1].span, to = call.args[last].span;
-            d.help(times ? "write them in brackets" : "write the sizes in brackets",
-                   {{{from.file, from.begin, from.begin}, "["}, {{to.file, to.end, to.end}, "]"}});
+            d.help(parts   ? "write a tuple"
+                   : times ? "write them in brackets"
+                           : "write the sizes in brackets",
+                   {{{from.file, from.begin, from.begin}, parts ? "(" : "["},
+                    {{to.file, to.end, to.end}, parts ? ")" : "]"}});
           });
           continue;
         }
@@ -324,7 +333,8 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
     auto p = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) { return x.name == a.name; });
     if (p == sig.params.end()) {
       std::vector<std::string> names;
-      for (const Parameter& x : sig.params) names.push_back(x.name);
+      for (const Parameter& x : sig.params)
+        if (!bound.has(x.name)) names.push_back(x.name);
       wrong(a.span, "`" + sig.name + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
         const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
         suggest(d, a.name, name, names, familiarOption(a.name));

@@ -228,7 +228,7 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
       d.help("logical and is `and`; bit operations are functions: `bitwise_and(a, b)`");
       break;
     case '^': d.help("a power is written `a ** b`; bit operations are functions: `bitwise_xor(a, b)`"); break;
-    case '~': d.help("logical not is `not`; bit operations are functions: `bitwise_xor(a, -1)`"); break;
+    case '~': d.help("logical not is `not`; bit operations are functions: `bitwise_invert(a)`"); break;
     case '!': d.help("logical not is `not`", {{at, "not "}}); break;
     case '\'': {
       const size_t end = reporter.text().find_first_of("'\"\n", at.end);

@@ -177,7 +177,8 @@ class Helper {
       return say("values are grouped by parentheses, `(a, b)`, or brackets, `[a, b]`");
     if (prior(T::DOT) && back(2, T::INT)) return say("a number ends with a digit: `1.0`");
     if (at_ == T::VAR && prior(T::DOT)) return say("the variance is `variance`", {{span(), "variance"}});
-    if (at_ == T::NEW) return say("a struct is built with `Linear { w: value }`, or by the function that makes one");
+    if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR))
+      return say("a struct is built with `Linear { w: value }`, or by the function that makes one");
     return false;
   }
 
