@@ -597,6 +597,7 @@ class Lowering {
   bool stopped_ = false;      ///< reported that calls do not end: nothing more is evaluated
   bool tooDeep_ = false;      ///< reported that little of the stack is left
   int staticLoops_ = 0;       ///< of unrolled loops around
+  uint64_t failures_ = 0;  ///< errors, those too that are said once only
   int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 

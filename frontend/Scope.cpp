@@ -33,6 +33,7 @@ std::string withoutDigits(std::string_view s) {
 }  // namespace
 
 Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
+  ++failures_;
   // The same error in a later trip of an unrolled loop, where only the numbers in it differ, is said once.
   const std::string text = withoutDigits(message);
   const auto isSame = [&](const Diagnostic& d) {
@@ -55,7 +56,9 @@ Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) 
 }
 
 Diagnostics::Builder Lowering::warning(Code code, Span span, std::string message) {
-  return error(code, span, std::move(message));
+  auto d = error(code, span, std::move(message));
+  --failures_;
+  return d;
 }
 
 Val Lowering::fail(Code code, Span span, std::string message) {
