@@ -289,9 +289,11 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         const bool sizes = (before == "shape" || times) && isInt(position - 1) && a.value.is(Val::Kind::Int);
         // concat(a, b)
         const auto isTensor = [&](size_t i) {
-          return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Tensor);
+          const Val& v = call.args[i].value;
+          return call.args[i].name.empty() && (v.is(Val::Kind::Tensor) || v.is(Val::Kind::Array));
         };
-        const bool parts = before == "xs" && isTensor(position - 1) && a.value.is(Val::Kind::Tensor);
+        const bool parts =
+            before == "xs" && isTensor(position - 1) && (a.value.is(Val::Kind::Tensor) || a.value.is(Val::Kind::Array));
         if (sizes || parts) {
           const std::string what = parts   ? "the tensors of `" + sig.name + "` are"
                                    : times ? "the numbers of copies of `" + sig.name + "` are"
@@ -300,6 +302,8 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
             size_t last = position;
             while (last + 1 < call.args.size() && (parts ? isTensor(last + 1) : isInt(last + 1))) ++last;
             const Span from = call.args[position - 1].span, to = call.args[last].span;
+            if (parts && from.begin < call.callee.begin)  // x.concat(y)
+              return void(d.help("write a tuple: `" + sig.name + "((a, b))`"));
             d.help(parts   ? "write a tuple"
                    : times ? "write them in brackets"
                            : "write the sizes in brackets",

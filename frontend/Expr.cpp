@@ -89,7 +89,9 @@ bool Lowering::tooDeep(Span span) {
 }
 
 bool Lowering::spent(Span span) {
-  if (diags.full()) return true;  // nobody reads more errors than that
+  constexpr uint64_t kMostFailures = 4096;
+  if (diags.full()) return true;                              // nobody reads more errors than that
+  if (failures_ > kMostFailures && !diags.ok()) return true;  // the same few, in one unrolled trip after the other
   if (stopped_) return true;
   if (tooDeep(span)) return true;
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;

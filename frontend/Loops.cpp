@@ -268,13 +268,9 @@ Lowering::Flow Lowering::unrolled(const ast::Stmt& s, const std::vector<Val>& tr
   Flow f;
   f.value = Val::unit(s.span);
   if (!exitsOf(s.body).any()) {
-    constexpr int kMostFailed = 16;  // trips; after so many the others say nothing new
-    int failed = 0;
     for (const Val& trip : trips) {
-      if (spent(s.span) || (failed == kMostFailed && !diags.ok())) break;
-      const uint64_t before = failures_;
+      if (spent(s.span)) break;
       lowerTrip(s, &trip, {});
-      failed += failures_ != before && failed < kMostFailed ? 1 : 0;
     }
   } else {
     std::set<std::string> names;

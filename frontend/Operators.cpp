@@ -4,6 +4,7 @@
 
 #include "frontend/Literals.h"
 #include "frontend/Lowering.h"
+#include "ir/Scalar.h"
 
 namespace tenc::frontend {
 
@@ -17,24 +18,6 @@ Int floorDivide(Int a, Int b) {
   Int q = a / b;
   if ((a % b != 0) && ((a < 0) != (b < 0))) --q;
   return q;
-}
-
-/// Of the sign of the divisor, a zero too.
-double floorMod(double a, double b) {
-  const double r = std::fmod(a, b);
-  if (r == 0) return std::copysign(r, b);
-  return std::signbit(r) != std::signbit(b) ? r + b : r;
-}
-
-/// The floor of the exact quotient, not of the rounded one: 1.0 // 0.1 is 9, as in Python and NumPy.
-double floorDivide(double a, double b) {
-  if (b == 0) return a / b;
-  const double r = std::fmod(a, b);
-  double q = (a - r) / b;
-  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
-  if (q == 0) return std::copysign(0.0, a / b);
-  const double whole = std::floor(q);  // q is whole but for rounding
-  return q - whole > 0.5 ? whole + 1 : whole;
 }
 
 std::optional<Int> power(Int base, Int exponent) {
@@ -154,9 +137,9 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
   else if (op == "/")
     r = x / y;
   else if (op == "//")
-    r = floorDivide(x, y);
+    r = ir::floorQuotient(x, y);
   else if (op == "%")
-    r = floorMod(x, y);
+    r = ir::floorMod(x, y);
   else if (op == "**")
     r = std::pow(x, y);
   else

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "interp/Number.h"
+#include "ir/Scalar.h"
 
 namespace tenc::interp {
 namespace {
@@ -57,25 +58,6 @@ F logAddExp(F a, F b) {
 /// Quotients of floats are rounded before they are floored or truncated: narrow floats divide in f32.
 double quotient(DType t, double a, double b) { return t == DType::F64 ? a / b : static_cast<float>(a / b); }
 
-double floorMod(double a, double b) {
-  double r = std::fmod(a, b);
-  if (r == 0) return std::copysign(r, b);
-  return std::signbit(r) != std::signbit(b) ? r + b : r;
-}
-
-/// Python's and NumPy's: the dividend less its remainder is divided, so that the quotient is an integer but for
-/// rounding.
-template <typename Real>
-double floorQuotient(Real a, Real b) {
-  if (b == 0) return a / b;
-  Real r = std::fmod(a, b);
-  Real q = (a - r) / b;
-  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
-  if (q == 0) return std::copysign(Real(0), a / b);
-  Real whole = std::floor(q);
-  return q - whole > Real(0.5) ? whole + 1 : whole;
-}
-
 Number floatOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
   const double a = v[0].f, b = v.size() > 1 ? v[1].f : 0;
   switch (kind) {
@@ -122,10 +104,10 @@ Number floatOp(OpKind kind, DType t, std::span<const Number> v, Fault& fault) {
     case OpKind::Mul: return {roundTo(t, a * b), 0};
     case OpKind::Div: return {roundTo(t, a / b), 0};
     case OpKind::FloorDiv:
-      if (t == DType::F64) return {floorQuotient(a, b), 0};
-      return {roundTo(t, floorQuotient(static_cast<float>(a), static_cast<float>(b))), 0};
+      if (t == DType::F64) return {ir::floorQuotient(a, b), 0};
+      return {roundTo(t, ir::floorQuotient(static_cast<float>(a), static_cast<float>(b))), 0};
     case OpKind::TruncDiv: return {roundTo(t, std::trunc(quotient(t, a, b))), 0};
-    case OpKind::Mod: return {roundTo(t, floorMod(a, b)), 0};
+    case OpKind::Mod: return {roundTo(t, ir::floorMod(a, b)), 0};
     case OpKind::Fmod: return {roundTo(t, std::fmod(a, b)), 0};
     case OpKind::Pow: return wide(t, [](auto x, auto y) { return std::pow(x, y); }, a, b);
     case OpKind::Reciprocal: return {roundTo(t, 1 / a), 0};

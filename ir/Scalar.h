@@ -1,5 +1,6 @@
 // One element of any dtype, exactly: its bits, and its value as the widest of its kind.
 #pragma once
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +35,26 @@ Scalar castScalar(const Scalar& s, DType t);
 /// Reads element `index` of `data`.
 uint64_t loadBits(const std::byte* data, DType t, int64_t index);
 void storeBits(std::byte* data, DType t, int64_t index, uint64_t bits);
+
+/// The float remainder of `%`, with the sign of the divisor; a zero has it too.
+inline double floorMod(double a, double b) {
+  const double r = std::fmod(a, b);
+  if (r == 0) return std::copysign(r, b);
+  return std::signbit(r) != std::signbit(b) ? r + b : r;
+}
+
+/// The float `//`: the floor of the exact quotient, not of the rounded one (1.0 // 0.1 is 9). As Python and NumPy do it,
+/// the dividend less its remainder is divided, so that the quotient is an integer but for rounding.
+template <typename Real>
+Real floorQuotient(Real a, Real b) {
+  if (b == 0) return a / b;
+  const Real r = std::fmod(a, b);
+  Real q = (a - r) / b;
+  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
+  if (q == 0) return std::copysign(Real(0), a / b);
+  const Real whole = std::floor(q);
+  return q - whole > Real(0.5) ? whole + 1 : whole;
+}
 
 /// Constant data of one element.
 Data scalarData(const Scalar& s);

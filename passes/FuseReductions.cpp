@@ -18,8 +18,8 @@ constexpr int64_t kManyElements = 65536;
 constexpr int64_t kMostParts = 256;
 constexpr int64_t kLeastParts = 8;
 constexpr int64_t kLeastPart = 256;
-constexpr int64_t kLargePart = int64_t{1}
-                               << 28;  // some 0.3 s, if there is such a divisor: a run is stopped between parts
+/// Some 0.3 s, if there is such a divisor: a run is stopped between parts.
+constexpr int64_t kLargePart = int64_t{1} << 28;
 constexpr int64_t kMostLargeParts = 65536;
 
 int64_t mostParts(int64_t n) { return std::clamp(n / kLargePart, kMostParts, kMostLargeParts); }
