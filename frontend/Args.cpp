@@ -326,7 +326,9 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         } else {
           wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
                 [&](Diagnostics::Builder& d) {
-                  d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
+                  // What a pipe or a method's receiver gives stands outside of the parentheses.
+                  if (a.span.begin > call.callee.end)
+                    d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
                   if (sig.name == "repeat" && a.value.is(Val::Kind::Int))
                     d.help("copies of the whole tensor side by side are made by `tile(x, [2, 1])`");
                 });

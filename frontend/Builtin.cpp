@@ -97,10 +97,19 @@ ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> h
 
 bool BuiltinCall::checkFloat(const ir::Value* x) const {
   if (ir::isFloat(x->type.dtype)) return true;
-  l.error(Code::E0201, span,
-          "`" + std::string(row.name) + "` takes floats (f16, bf16, f32, f64), not " +
-              std::string(ir::name(x->type.dtype)))
-      .help("convert the operand: `f32(x)`");
+  auto d = l.error(Code::E0201, span,
+                   "`" + std::string(row.name) + "` takes floats (f16, bf16, f32, f64), not " +
+                       std::string(ir::name(x->type.dtype)));
+  // The argument that it came from, where it can be told and stands in one line.
+  const Val* from = nullptr;
+  for (const auto& [name, v] : args.named) {
+    if (v->tensor == x || (!from && v->is(Val::Kind::Array))) from = v;
+  }
+  const std::string written(from && from->span.valid() ? l.sources.text(from->span) : "");
+  if (written.empty() || written.find('\n') != std::string::npos)
+    d.help("convert the operand: `f32(x)`");
+  else
+    d.help("convert the operand", {{from->span, "f32(" + written + ")"}});
   return false;
 }
 

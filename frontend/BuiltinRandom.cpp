@@ -23,6 +23,22 @@ ir::Value* draw(BuiltinCall& k, OpKind kind, const Dims& shape, DType t, std::ve
   return like ? k.c.madeOn({like}, drawn) : drawn(k.c.b);
 }
 
+/// Stops the run where `condition` does not hold; `pieces` stand around the values in the message.
+void require(BuiltinCall& k, ir::Value* condition, std::vector<std::string> pieces, std::vector<ir::Value*> values) {
+  std::vector<std::string> formats(values.size());
+  values.insert(values.begin(), condition);
+  k.c.b.makeTyped(OpKind::Assert, values, {}, {{"pieces", std::move(pieces)}, {"formats", std::move(formats)}});
+}
+
+/// Of a single probability that only the run knows; those of a tensor count as 0 below 0 and as 1 above 1.
+void requireProbability(BuiltinCall& k, ir::Value* p) {
+  if (p->type.rank() != 0 || k["p"].isNumber()) return;
+  Compose& c = k.c;
+  ir::Value* inside = c.binary(OpKind::And, c.binary(OpKind::Ge, p, c.literal(p, 0)),
+                               c.binary(OpKind::Le, p, c.literal(p, 1)));
+  require(k, inside, {"`p` of `" + std::string(k.row.name) + "` is a probability, from 0 to 1, not ", ""}, {p});
+}
+
 Val uniformNormal(BuiltinCall& k) {
   auto shape = k.l.constShape(k["shape"]);
   auto t = k.dtype(DType::F32);
@@ -46,11 +62,21 @@ Val randint(BuiltinCall& k) {
   // The upper bound is not drawn, and may be the first number that the dtype does not hold.
   const bool beyond = hi.is(Val::Kind::Int) && hi.adopts && !fits(hi.integer, *t) && fits(hi.integer - 1, *t) &&
                       fits(hi.integer, DType::I64);
-  const DType drawn = beyond ? DType::I64 : *t;
+  // Nor need bounds of a wider dtype, which only the run knows, fit.
+  const auto wider = [&](const Val& v) {
+    return v.is(Val::Kind::Tensor) && ir::byteSize(v.tensor->type.dtype) > ir::byteSize(*t);
+  };
+  const DType drawn = beyond || wider(lo) || wider(hi) ? DType::I64 : *t;
   ir::Value *a = k.l.tensorOf(lo, drawn), *b = k.l.tensorOf(hi, drawn);
   if (!a || !b) return Val::none();
   if (a->type.rank() != 0 || b->type.rank() != 0 || !ir::isInt(a->type.dtype) || !ir::isInt(b->type.dtype)) {
     return k.fail(Code::E0203, "the bounds of `randint` are single integers");
+  }
+  const bool known = lo.is(Val::Kind::Int) && hi.is(Val::Kind::Int);
+  if (!known) {
+    const bool same = a->type.dtype == b->type.dtype;
+    const auto compared = [&](ir::Value* v) { return same ? v : k.c.cast(v, DType::I64); };
+    require(k, k.c.binary(OpKind::Lt, compared(a), compared(b)), {"`randint` from ", " to ", " has no integers"}, {a, b});
   }
   ir::Value* numbers = draw(k, OpKind::RandomInt, *shape, drawn, {k.c.cast(a, drawn), k.c.cast(b, drawn)});
   return k.result(k.c.cast(numbers, *t));
@@ -85,6 +111,7 @@ Val bernoulli(BuiltinCall& k) {
     return k.fail(Code::E0202,
                   "probabilities of shape " + ir::toString(p->type.shape) + " do not fit " + ir::toString(*shape));
   }
+  requireProbability(k, p);
   ir::Value* u = draw(k, OpKind::RandomUniform, *shape, p->type.dtype, {}, p->type.rank() > 0 ? p : nullptr);
   return k.result(k.c.binary(OpKind::Lt, u, p));
 }
@@ -110,6 +137,7 @@ Val dropout(BuiltinCall& k) {
   ir::Value* p = k.tensor("p", DType::F32);
   if (!p || !k.checkFloat(p)) return Val::none();
   if (p->type.rank() != 0) return k.fail(Code::E0203, "`p` is one probability, not " + ir::toString(p->type));
+  requireProbability(k, p);
   Compose& c = k.c;
   p = c.cast(p, DType::F32);
   ir::Value* u = draw(k, OpKind::RandomUniform, x->type.shape, DType::F32, {}, x);

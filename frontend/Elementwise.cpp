@@ -12,6 +12,8 @@ namespace {
 using ir::DType;
 using ir::OpKind;
 using ir::Trait;
+
+bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
 }  // namespace
 
 std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Span span, std::string_view opName) {
@@ -43,14 +45,17 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
             "`" + std::string(opName) + "` has operands of " + std::string(ir::name(t)) + " and of a float literal");
         d.label(decides->span, describe(*decides));
         const std::string other(sources.text(decides->span));
-        if (other.empty() || other.find('\n') != std::string::npos)
+        if (isLogical(opName))
+          d.help("a number is a condition as `x != 0.0`; a bool is a number as `f32(b)`");
+        else if (other.empty() || other.find('\n') != std::string::npos)
           d.help("convert the other operand: `f32(...)`");
         else
           d.help("convert the other operand", {{decides->span, "f32(" + other + ")"}});
         return std::nullopt;
       }
       if (t == DType::Bool) {
-        error(Code::E0201, span, "`" + std::string(opName) + "` has operands of bool and of a number");
+        auto d = error(Code::E0201, span, "`" + std::string(opName) + "` has operands of bool and of a number");
+        if (isLogical(opName)) d.help("a number is a condition as `x != 0`; a bool is a number as `i64(b)`");
         return std::nullopt;
       }
       continue;

@@ -89,6 +89,41 @@ bool Lowering::paramIsStatic(const FnDecl& decl, const ast::FnParam& p) {
   return usedAsSize(s, p.name.text);
 }
 
+Lowering::Generics Lowering::genericsOf(const FnDecl& decl) {
+  Generics g;
+  g.unit = decl.unit;
+  g.listed = &decl.stmt->generics;
+  g.dims = &decl.dims;
+  return g;
+}
+
+bool Lowering::hasSyntaxError(Span within) {
+  const auto& all = diags.all();
+  return std::any_of(all.begin(), all.end(), [&](const Diagnostic& d) {
+    return d.code == Code::E0101 && d.span.file == within.file && d.span.begin >= within.begin && d.span.begin <= within.end;
+  });
+}
+
+bool Lowering::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool inShape) {
+  using TypeKind = ast::TypeExpr::Kind;
+  const ast::TypeExpr& t = expanded(written, g);
+  if ((t.kind == TypeKind::Path && t.path.size() == 1) || t.kind == TypeKind::Pack) {
+    const std::string& name = t.path[0].text;
+    const ast::Generic* listed = listedGeneric(g, name);
+    const bool dim = inShape && !t.hasArgs && name != "_" && (!listed || listed->kind.empty());
+    if (dim && typeName(t, g, true).variable) {
+      error(Code::E0102, t.span, "the dim `" + name + "` of the result is not bound by any argument")
+          .help("take it as an argument, `" + name + ": i64`, or write the size that the result has");
+      return false;
+    }
+  }
+  const bool shape = inShape || t.kind == TypeKind::Path || t.kind == TypeKind::ShapeOf;
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    if (!resultDimsBound(*t.args[i], g, shape || (t.kind == TypeKind::List && i == 1))) return false;
+  }
+  return true;
+}
+
 Lowering::BodyState Lowering::enterBody(ir::Builder* builder, Boundary* boundary) {
   const BodyState old{builder_, boundary_, regionDepth_, outerRegions_, staticLoops_, std::exchange(tailCopies_, 1)};
   builder_ = builder;
@@ -115,9 +150,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
   for (const CallArg& a : args.args) {
     if (a.value.poison()) return Val::none();
   }
-  Generics g;
-  g.unit = decl.unit;
-  g.listed = &s.generics;
+  Generics g = genericsOf(decl);
   std::vector<Val> values(s.params.size());
   bool ok = true;
   auto bindParam = [&](size_t i, const Val& v, Span span) {
@@ -163,6 +196,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
   }
   if (!finishPending(g, {"a call of `" + s.name.text + "`", args.span, s.name.span, false})) return Val::none();
+  if (s.type && !loads(s) && !resultDimsBound(*s.type, g, false)) return Val::none();
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     Val& v = values[i];
@@ -327,7 +361,9 @@ void Lowering::lowerInstance(const FnDecl& decl, Instance& inst, const std::vect
   if (s.type && !result.poison()) {
     const Target who{"the result of `" + s.name.text + "`", result.span.valid() ? result.span : s.name.span,
                      s.type->span, true};
-    if (result.is(Kind::Unit)) {
+    if (result.is(Kind::Unit) && hasSyntaxError(s.span)) {
+      result = Val::none();
+    } else if (result.is(Kind::Unit)) {
       result =
           fail(Code::E0207, who.span,
                who.what + " is declared " + std::string(sources.text(s.type->span)) + ", but the body gives no value");

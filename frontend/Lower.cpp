@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "frontend/Lowering.h"
+#include "frontend/Scan.h"
 #include "frontend/StdModules.h"
 
 namespace tenc::frontend {
@@ -80,7 +81,11 @@ void Lowering::collect(Unit& unit) {
         if (auto it = unit.declared.find(name); it != unit.declared.end()) {
           error(Code::E0103, s.name.span, "`" + name + "` is declared twice").note(it->second, "first declared here");
         } else {
-          unit.functions[name].push_back({&s, &unit});
+          FnDecl& decl = unit.functions[name].emplace_back(FnDecl{&s, &unit, {}});
+          for (const ast::FnParam& p : s.params) {
+            if (p.type) namesInShapes(*p.type, false, decl.dims);
+          }
+          if (s.type) namesInShapes(*s.type, false, decl.dims);
         }
         break;
       case StmtKind::Import: {
@@ -265,16 +270,19 @@ void Lowering::run(const ast::File& file) {
   }
 }
 
+void Lowering::checkNamesOf(const FnDecl& decl) {
+  auto own = std::make_unique<Frame>();
+  own->unit = decl.unit;
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  checkNames(*decl.stmt);
+  frames_.pop_back();
+}
+
 void Lowering::checkUnseen(const Unit& unit) {
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
-      if (!named_.contains(&decl) || called_.contains(&decl)) continue;
-      auto own = std::make_unique<Frame>();
-      own->unit = decl.unit;
-      own->scopes.emplace_back();
-      frames_.push_back(std::move(own));
-      checkNames(*decl.stmt);
-      frames_.pop_back();
+      if (named_.contains(&decl) && !called_.contains(&decl)) checkNamesOf(decl);
     }
   }
 }
@@ -383,8 +391,9 @@ void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, size_t& ne
       DeviceRef d;
       d.name = "$" + name;
       g.bound[name] = Val::ofDevice(d);
-    } else if (free && (listed ? listed->kind.empty() && !t.hasArgs : inShape)) {
+    } else if (free && (listed ? listed->kind.empty() && !t.hasArgs : inShape || (g.dims && g.dims->contains(name)))) {
       g.bound[name] = Val::ofInt(kDims[next++ % std::size(kDims)]);
+      g.origin[name] = t.span;
     }
   }
   if (t.place && t.place->path.size() == 1) {
@@ -424,9 +433,7 @@ void Lowering::checkUncalled(const Unit& unit) {
     for (const FnDecl& decl : list) {
       const ast::Stmt& s = *decl.stmt;
       if (called_.count(&decl)) continue;
-      Generics g;
-      g.unit = &unit;
-      g.listed = &s.generics;
+      Generics g = genericsOf(decl);
       size_t next = 0;
       std::vector<Val> values(s.params.size());
       bool ok = true;
@@ -463,7 +470,11 @@ void Lowering::checkUncalled(const Unit& unit) {
           ok = sampleValue(resolve(*p.type, g), samples->body.get(), values[i]);
         }
       }
-      if (ok) instantiate(decl, values, g, {});
+      if (ok && s.type && !loads(s)) ok = resultDimsBound(*s.type, g, false);
+      if (ok)
+        instantiate(decl, values, g, {});
+      else if (!named_.contains(&decl))
+        checkNamesOf(decl);  // others were looked at by checkUnseen
     }
   }
   b().makeTyped(OpKind::Return, {}, {});

@@ -325,6 +325,7 @@ class Lowering {
   struct Generics {
     const Unit* unit = nullptr;
     const std::vector<ast::Generic>* listed = nullptr;
+    const std::set<std::string, std::less<>>* dims = nullptr;  ///< FnDecl::dims
     std::map<std::string, Val, std::less<>> bound;
     std::map<std::string, Span, std::less<>> origin;  ///< where each was bound, for notes
     bool locals = false;                              ///< also see local names (types of `let`)
@@ -342,6 +343,11 @@ class Lowering {
     Span declared;
     bool isDeclaration = false;  ///< let, result, field: E0207 instead of E0201, E0202
   };
+  /// The generics of a function before a call binds them.
+  static Generics genericsOf(const FnDecl& decl);
+  /// Reports dims of the result's type that no argument has bound; `inShape` as in bindSamples.
+  bool resultDimsBound(const ast::TypeExpr& written, Generics& g, bool inShape);
+  bool hasSyntaxError(Span within);
   const ast::Generic* listedGeneric(const Generics& g, std::string_view name) const;
   /// What a name in a type means: bound variable, dtype, struct or other type, integer; nullopt for an unbound
   /// variable.
@@ -409,6 +415,8 @@ class Lowering {
   std::unordered_map<std::string, std::unique_ptr<Instance>> instances_;
   std::set<const FnDecl*> called_;
   std::set<const FnDecl*> named_;  ///< also where a wrong argument kept the body from being checked
+  /// Resolves the names of a function that is not compiled.
+  void checkNamesOf(const FnDecl& decl);
   /// The names in the bodies of functions that were called with wrong arguments only: all else depends on those.
   void checkUnseen(const Unit& unit);
   std::string keyOf(const Val& v);

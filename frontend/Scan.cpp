@@ -223,6 +223,26 @@ std::set<std::string> namesIn(const ast::Expr& e) {
   return names;
 }
 
+bool loads(const ast::Stmt& fn) {
+  bool found = false;
+  TreeVisitor v;
+  v.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ast::Expr::Kind::Name && e.text == "load");
+    return true;
+  };
+  v.visit(fn);
+  return found;
+}
+
+void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names) {
+  using Kind = ast::TypeExpr::Kind;
+  if (inShape && t.kind == Kind::Path && t.path.size() == 1 && !t.hasArgs) names.insert(t.path[0].text);
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    const bool element = t.kind == Kind::Tuple || (t.kind == Kind::List && i == 0);
+    namesInShapes(*t.args[i], inShape || !element, names);
+  }
+}
+
 bool usedAsSize(const ast::Stmt& fn, const std::string& name) {
   static const std::set<std::string_view> kSizers = {
       "zeros",       "ones",         "empty",      "full",        "eye",       "arange",    "linspace",     "tabulate",

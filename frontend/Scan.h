@@ -55,6 +55,12 @@ const ast::Expr* firstExit(const ast::Expr& e, const std::function<bool(const as
 /// Every name that occurs as an expression or in a type, whether bound inside or not.
 std::set<std::string> namesIn(const ast::Expr& e);
 
+/// Adds the names that stand in the shapes of a written type.
+void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names);
+
+/// Whether the body reads files with `load`: they may bind dims of the result's type, as those of a `let`.
+bool loads(const ast::Stmt& fn);
+
 /// Whether `name` occurs where a size is expected in the body: in `[...]`, or in an argument of a call that makes or
 /// reshapes tensors.
 bool usedAsSize(const ast::Stmt& fn, const std::string& name);

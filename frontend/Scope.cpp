@@ -51,6 +51,8 @@ Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) 
   for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
     const Frame& f = **it;
     if (!f.signature.empty() && f.call.valid()) d.note(f.call, "in `" + f.signature + "`, called here");
+    if (f.fn && !f.call.valid() && f.signature.ends_with(']'))
+      d.note("nothing calls `" + f.fn->stmt->name.text + "`: it was checked as `" + f.signature + "`");
   }
   return d;
 }
@@ -263,6 +265,23 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
 }
 }  // namespace
 
+namespace {
+bool binds(const ast::Pattern& p, std::string_view name) {
+  if (!p.isTuple) return p.name.text == name;
+  return std::any_of(p.elements.begin(), p.elements.end(), [&](const ast::Pattern& e) { return binds(e, name); });
+}
+
+/// The statement of the script itself that binds a variable of that name.
+const ast::Stmt* scriptVariable(const Unit& unit, std::string_view name) {
+  if (!unit.file) return nullptr;
+  for (const auto& s : unit.file->statements) {
+    if (!s || (s->kind != ast::Stmt::Kind::Let && s->kind != ast::Stmt::Kind::Var)) continue;
+    if (binds(s->pattern, name)) return s.get();
+  }
+  return nullptr;
+}
+}  // namespace
+
 Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
   if (lostName(name) || frame().undeclared.contains(name)) return Val::none();
   if (const FnDecl* fn = frame().fn) {
@@ -292,6 +311,15 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const
     }
   } else if ((name == "None" || name == "newaxis") && isSubscript(sources, span)) {
     d.help("a new dim is written `new`", {{span, "new"}});
+  } else if (const ast::Stmt* variable = scriptVariable(*frame().unit, name)) {
+    if (!frame().fn && variable->pattern.span.begin > span.begin) {
+      d.note(variable->pattern.span, "it is bound only here, further down");
+      return Val::none();
+    }
+    d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
+    const bool fixed = variable->kind == ast::Stmt::Kind::Let && variable->value &&
+                       (variable->value->kind == ast::Expr::Kind::Int || variable->value->kind == ast::Expr::Kind::Float);
+    d.help(fixed ? "make it a `const`, or pass it as an argument" : "pass it as an argument");
   } else if (!call || !offerRewrite(d, *call)) {
     suggest(d, name, span, visibleNames(), familiarName(name));
   }

@@ -55,7 +55,7 @@ Lowering::TypeName Lowering::typeName(const ast::TypeExpr& t, Generics& g, bool 
     return {false, Val::ofDevice(d, t.span)};
   }
   if (!inShape && g.unit->file && g.unit->file->lost.count(name)) return {false, Val::none()};
-  if (inShape && g.open) return {true, std::nullopt};
+  if (g.open && (inShape || (g.dims && g.dims->contains(name)))) return {true, std::nullopt};
   return {false, std::nullopt};
 }
 

@@ -3,6 +3,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,7 @@ using StructPtr = std::shared_ptr<const StructInfo>;
 struct FnDecl {
   const ast::Stmt* stmt = nullptr;
   const Unit* unit = nullptr;
+  std::set<std::string, std::less<>> dims;  ///< names that stand in the shapes of its signature
 };
 
 struct FnValue;
