@@ -1,5 +1,4 @@
 // The command `tenc`.
-#include <malloc.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +10,11 @@
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Interrupt.h"
+
+/// Read by jemalloc, where it is linked: a compiler touches most of its memory at once, and a huge page is one page fault
+/// instead of 512.
+extern "C" const char* malloc_conf;
+const char* malloc_conf = "thp:always";
 
 namespace {
 
@@ -49,15 +53,6 @@ int dispatch(Session& session, const CommandLine& line) {
   return static_cast<int>(Outcome::Usage);
 }
 
-/// A compiler allocates much and briefly: memory is taken from the system in large pieces and kept.
-void tuneAllocator() {
-#ifdef __GLIBC__
-  mallopt(M_TOP_PAD, 16 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  mallopt(M_MMAP_THRESHOLD, 4 << 20);
-#endif
-}
-
 /// What the program printed is lost when the output is full or closed: then no run was a success.
 int outputWritten(Session& session, const CommandLine& line, int status) {
   errno = 0;
@@ -72,7 +67,6 @@ int outputWritten(Session& session, const CommandLine& line, int status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  tuneAllocator();
   const std::vector<std::string> words(argv + 1, argv + argc);
   installCrashHandler(words);
   installInterruptHandler();
