@@ -1,5 +1,6 @@
 #include "codegen/IndexMap.h"
 
+#include <algorithm>
 #include <cassert>
 
 namespace tenc::codegen {
@@ -10,6 +11,8 @@ int64_t floorDiv(int64_t a, int64_t b) {
   int64_t q = a / b;
   return q * b > a ? q - 1 : q;
 }
+
+bool movesNothing(const Access::Term& t) { return t.stride == 0; }
 
 bool sameTerms(const std::vector<Access::Term>& a, const std::vector<Access::Term>& b) {
   if (a.size() != b.size()) return false;
@@ -41,11 +44,10 @@ Affine& Affine::add(const Affine& o, int64_t times) {
   offset += o.offset * times;
   if (coef.size() < o.coef.size()) coef.resize(o.coef.size(), 0);
   for (size_t v = 0; v < o.coef.size(); ++v) coef[v] += o.coef[v] * times;
-  if (times != 0) {
-    for (Access::Term t : o.terms) {
-      t.stride *= times;
-      terms.push_back(t);
-    }
+  for (Access::Term t : o.terms) {
+    if (times == 0 && t.extent < 0) continue;  // what is checked is, also where it moves nothing
+    t.stride *= times;
+    terms.push_back(t);
   }
   return *this;
 }
@@ -84,7 +86,7 @@ Affine linearise(const Index& index, std::span<const int64_t> shape) {
   Affine a;
   int64_t step = 1;
   for (size_t d = shape.size(); d-- > 0;) {
-    if (shape[d] != 1) a.add(index.dims[d], step);
+    a.add(index.dims[d], shape[d] == 1 ? 0 : step);
     step *= shape[d];
   }
   return a;
@@ -96,6 +98,15 @@ std::vector<Affine> delinearise(const Affine& flat, std::span<const int64_t> sha
   size_t first = 0;  // the outermost dim that is not 1 takes what remains
   while (first < shape.size() && shape[first] == 1) ++first;
   Affine rest = flat;
+  // Terms that move nothing are there for their checks, in whichever dim.
+  if (std::any_of(flat.terms.begin(), flat.terms.end(), movesNothing)) {
+    rest.terms.clear();
+    std::vector<Access::Term> still;
+    for (const Access::Term& t : flat.terms) (movesNothing(t) ? still : rest.terms).push_back(t);
+    dims = delinearise(rest, shape, vars, wish, divide);
+    if (!dims.empty()) dims.back().terms.insert(dims.back().terms.end(), still.begin(), still.end());
+    return dims;
+  }
   for (size_t d = shape.size(); d-- > first;) {
     int64_t n = shape[d];
     if (n == 1) continue;
@@ -166,10 +177,17 @@ Index throughStructural(const ir::Op& op, const Index& index) {
       return out;
     }
     case ir::OpKind::Broadcast: {
-      size_t lead = op.result()->type.shape.size() - from.size();
-      for (size_t d = 0; d < from.size(); ++d) {
-        out.dims.push_back(from[d] == 1 ? Affine::constant(0) : index.dims[lead + d]);
+      const size_t lead = op.result()->type.shape.size() - from.size();
+      Affine dropped;  // what is checked in dims that the operand lacks
+      for (size_t d = 0; d < index.dims.size(); ++d) {
+        const bool kept = d >= lead && from[d - lead] != 1;
+        if (!kept) dropped.add(index.dims[d], 0);
+        if (d >= lead) out.dims.push_back(kept ? index.dims[d] : Affine::constant(0));
       }
+      if (from.empty())
+        out.flat = std::move(dropped);
+      else
+        out.dims[0].add(dropped);
       return out;
     }
     case ir::OpKind::Slice: {

@@ -301,8 +301,9 @@ Scalar erfc64(Scalar x, bool fine) {
 
 Scalar cbrt(Scalar x) {
   Scalar a = abs(x);
-  Scalar tiny = a < 0x1p-1000;
-  Scalar scaled = select(tiny, a * 0x1p+60, a);
+  // Away from where the sums below overflow or lose bits.
+  Scalar tiny = a < 0x1p-1000, huge = a > 0x1p+1000;
+  Scalar scaled = select(tiny, a * 0x1p+60, select(huge, a * 0x1p-60, a));
   // A third of the exponent, then three steps of Halley's method, each of which triples the correct digits.
   Scalar high = convert(ConvertInst::Trunc, lshr(bitsOf(scaled), 32), Repr::I32);
   Scalar third =
@@ -318,7 +319,7 @@ Scalar cbrt(Scalar x) {
   Scalar squareError = fma(y, y, -square);
   Scalar residual = fma(-square, y, scaled) - squareError * y;
   y = y + residual / (square * 3.0);
-  y = select(tiny, y * 0x1p-20, y);
+  y = select(tiny, y * 0x1p-20, select(huge, y * 0x1p+20, y));
   Scalar ordinary = (a > 0.0) & (a < infinity(a));
   return select(ordinary, copySign(y, x), x);
 }

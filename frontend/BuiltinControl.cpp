@@ -35,7 +35,7 @@ class Rows {
     Compose c(k_.l.b());
     std::vector<ir::Value*> rows;
     for (ir::Value* v : leaves_) rows.push_back(c.gather(v, {i}, {0}, 0));
-    return k_.l.rebuild(xs_, rows);
+    return k_.l.refit(k_.l.rebuild(xs_, rows));
   }
 
   /// A value that lives where the rows do.
@@ -47,7 +47,7 @@ class Rows {
       const Dims shape(v->type.shape.begin() + 1, v->type.shape.end());
       rows.push_back(Compose(k_.l.b()).fillOn(v, shape, Compose(k_.l.b()).literal(v, 0)));
     }
-    return k_.l.rebuild(xs_, rows);
+    return k_.l.refit(k_.l.rebuild(xs_, rows));
   }
 
  private:
@@ -143,14 +143,14 @@ Val map(BuiltinCall& k) {
   if (first.poison()) return first;
   k.l.at(k.span);
   Val ys = room(k, first, xs.length(), xs.leaf());
-  if (ys.poison() || xs.length() == 1) return ys;
+  if (ys.poison() || xs.length() == 1) return k.l.refit(std::move(ys));
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
     Val y = tensors(k, k.l.callValue(k["f"], {xs.at(i)}, k.span));
     if (y.poison()) return {Val::none()};
     return {setRow(k, carried[0], y, i)};
   });
-  return out.empty() ? Val::none() : out[0];
+  return out.empty() ? Val::none() : k.l.refit(out[0]);
 }
 
 /// (carry, y) of one trip; reports when f gives no pair.
@@ -211,7 +211,7 @@ Val scan(BuiltinCall& k) {
   k.l.at(k.span);
   Val ys = room(k, first->second, xs.length(), xs.leaf());
   if (ys.poison()) return ys;
-  if (xs.length() == 1) return Val::ofTuple({first->first, ys}, k.span);
+  if (xs.length() == 1) return Val::ofTuple({first->first, k.l.refit(ys)}, k.span);
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {first->first, ys}, k.span,
                          [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
@@ -221,7 +221,7 @@ Val scan(BuiltinCall& k) {
                            return {carry, setRow(k, carried[1], next->second, i)};
                          });
   if (out.size() != 2 || out[0].poison() || out[1].poison()) return Val::none();
-  return Val::ofTuple({out[0], out[1]}, k.span);
+  return Val::ofTuple({out[0], k.l.refit(out[1])}, k.span);
 }
 
 Val reduce(BuiltinCall& k) {

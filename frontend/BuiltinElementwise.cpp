@@ -147,9 +147,17 @@ Val relu(BuiltinCall& k) {
   });
 }
 
+/// What `f` makes of `x`, in f32 where x is of 16 bits: rounded once, as a function that is one operation is.
+template <typename F>
+ir::Value* inWideFloats(Compose& c, ir::Value* x, const F& f) {
+  const ir::DType t = x->type.dtype;
+  return ir::byteSize(t) == 2 ? c.cast(f(c.cast(x, ir::DType::F32)), t) : f(x);
+}
+
 template <ir::Value* (Compose::*F)(ir::Value*)>
 Val activation(BuiltinCall& k) {
-  return composed(k, true, [&](ir::Value* x) { return (k.c.*F)(x); });
+  return composed(k, true,
+                  [&](ir::Value* x) { return inWideFloats(k.c, x, [&](ir::Value* wide) { return (k.c.*F)(wide); }); });
 }
 
 /// An activation with one parameter, a number or a rank-0 tensor.
@@ -158,8 +166,12 @@ Val activationWith(BuiltinCall& k, std::string_view name, double otherwise) {
   const Val* given = k.args.find(name);
   Val parameter = given ? *given : Val::ofFloat(otherwise, k.span);
   return composed(k, true, [&](ir::Value* x) -> ir::Value* {
-    ir::Value* p = k.l.tensorOf(parameter, x->type.dtype);
-    if (p && p->type.rank() == 0 && p->type.dtype == x->type.dtype) return (k.c.*F)(x, p);
+    // A literal is of the dtype that is computed in.
+    const bool narrow = ir::byteSize(x->type.dtype) == 2 && parameter.isNumber();
+    ir::Value* p = k.l.tensorOf(parameter, narrow ? ir::DType::F32 : x->type.dtype);
+    if (p && p->type.rank() == 0 && (narrow || p->type.dtype == x->type.dtype)) {
+      return inWideFloats(k.c, x, [&](ir::Value* wide) { return (k.c.*F)(wide, k.c.cast(p, wide->type.dtype)); });
+    }
     if (p)
       k.l.error(Code::E0203, parameter.span,
                 "`" + std::string(name) + "` must be one float, not " + ir::toString(p->type));
@@ -315,7 +327,7 @@ constexpr BuiltinRow kRows[] = {
     {"silu", "silu(x)", "x * sigmoid(x).", activation<&Compose::silu>},
     {"mish", "mish(x)", "x * tanh(softplus(x)).", activation<&Compose::mish>},
     {"hardswish", "hardswish(x)", "x * hardsigmoid(x).", activation<&Compose::hardSwish>},
-    {"hardsigmoid", "hardsigmoid(x)", "x / 6 + 1 / 2, clamped to [0, 1].", activation<&Compose::hardSigmoid>},
+    {"hardsigmoid", "hardsigmoid(x)", "(x + 3) / 6, clamped to [0, 1].", activation<&Compose::hardSigmoid>},
     {"hardtanh", "hardtanh(x)", "x clamped to [-1, 1].", activation<&Compose::hardTanh>},
     {"elu", "elu(x; alpha: 1.0)", "x where positive, else alpha * (exp(x) - 1).", elu},
     {"selu", "selu(x)", "Scaled elu (Klambauer et al. 2017).", activation<&Compose::selu>},

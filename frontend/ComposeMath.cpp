@@ -16,8 +16,8 @@ using ir::OpKind;
 Compose::V Compose::softplus(V x) { return binary(OpKind::LogAddExp, x, literal(x, 0)); }
 
 Compose::V Compose::hardSigmoid(V x) {
-  V shifted = binary(OpKind::Add, binary(OpKind::Div, x, 6.0), 0.5);
-  return clamp(shifted, literal(x, 0), literal(x, 1));
+  // Divided last: near -3 the sum is exact, and what is left of it keeps its bits.
+  return binary(OpKind::Div, clamp(binary(OpKind::Add, x, 3.0), literal(x, 0), literal(x, 6)), 6.0);
 }
 
 Compose::V Compose::elu(V x, V alpha) {

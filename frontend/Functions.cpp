@@ -72,6 +72,12 @@ bool mentions(const ast::TypeExpr& t, const std::string& name, bool inShape) {
   }
   return false;
 }
+/// How many trees a value is made of: what tells a layer from one that it is nested in.
+size_t treesIn(const Val& v) {
+  size_t n = v.isTree() ? 1 : 0;
+  for (const Val& e : v.elems) n += treesIn(e);
+  return n;
+}
 bool holdsFunction(const Val& v) {
   return v.is(Kind::Function) || std::any_of(v.elems.begin(), v.elems.end(), holdsFunction);
 }
@@ -231,13 +237,16 @@ Val Lowering::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics
   const ast::Stmt& s = *decl.stmt;
   std::string key = std::to_string(reinterpret_cast<uintptr_t>(&decl));
   bool higherOrder = false;
+  size_t trees = 0;
   for (const Val& v : values) {
     key += "|" + keyOf(v);
     higherOrder = higherOrder || holdsFunction(v);
+    trees += treesIn(v);
   }
   for (const auto& [name, v] : g.bound) key += "|" + name + "=" + keyOf(v);
   for (const auto& f : frames_) {
-    if (f->fn == &decl && (f->key == key || (!f->higherOrder && !higherOrder))) {
+    // A layer may call the one that it is made of: that ends, as a tree has finitely many parts.
+    if (f->fn == &decl && (f->key == key || (!f->higherOrder && !higherOrder && trees >= f->trees))) {
       return fail(Code::E0109, call, "`" + s.name.text + "` calls itself; recursion is not possible");
     }
   }
@@ -250,6 +259,7 @@ Val Lowering::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics
     own->key = key;
     own->call = call;
     own->higherOrder = higherOrder;
+    own->trees = trees;
     std::string dims;
     for (const auto& [name, v] : g.bound) {
       if (v.is(Kind::Int)) dims += (dims.empty() ? "" : ", ") + name + " = " + toString(v.integer);

@@ -189,6 +189,9 @@ class Lowering {
   using TreeFn = std::function<Val(const Val& leaf, const std::string& path, bool state)>;
   /// `f` on every leaf that is no tree; path is "fc1.w". Poison if a leaf gives poison.
   Val mapLeaves(const Val& v, const TreeFn& f);
+  /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]` with
+  /// rows of [4, 3] is `C[3]`. One whose leaves are not of the declared shapes keeps its arguments.
+  Val refit(Val v);
   bool sameStructure(const Val& a, const Val& b2);
   Ty typeOf(const Val& v);
 
@@ -264,6 +267,7 @@ class Lowering {
     std::string key, signature;
     Span call;
     bool higherOrder = false;    ///< has a function among its arguments
+    size_t trees = 0;            ///< that its arguments are made of
     const Ty* result = nullptr;  ///< declared type of the result, as far as it is known
     std::list<Scope> scopes;
     std::map<std::string, Span> ended;              ///< names of blocks that ended, for notes

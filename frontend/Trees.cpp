@@ -66,6 +66,78 @@ Val mapFrom(const Val& v, const Lowering::TreeFn& f, const std::string& path, bo
 }
 }  // namespace
 
+namespace {
+using Args = std::map<std::string, Val, std::less<>>;
+
+bool sameArgument(const Val& a, const Val& b2) {
+  if (a.kind != b2.kind || a.elems.size() != b2.elems.size() || a.integer != b2.integer) return false;
+  for (size_t i = 0; i < a.elems.size(); ++i) {
+    if (a.elems[i].integer != b2.elems[i].integer) return false;
+  }
+  return true;
+}
+
+bool bindArgument(const std::string& name, Val v, Args& args) {
+  const auto [it, fresh] = args.try_emplace(name, v);
+  return fresh || sameArgument(it->second, v);
+}
+
+/// Whether a field written `t` may hold a tensor of `shape`; binds the dims and the pack in it. Shapes with arithmetic
+/// are left to where the struct is made.
+bool bindShape(const ast::TypeExpr& t, const ir::Dims& shape, Args& args) {
+  using TypeKind = ast::TypeExpr::Kind;
+  size_t at = 0;
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    const ast::TypeExpr& a = *t.args[i];
+    const size_t behind = t.args.size() - i - 1;
+    if (a.kind == TypeKind::Pack) {
+      if (shape.size() < at + behind) return false;
+      const size_t end = shape.size() - behind;
+      if (!bindArgument(a.path[0].text, Val::ofPack(ir::Dims(shape.begin() + at, shape.begin() + end)), args))
+        return false;
+      at = end;
+      continue;
+    }
+    if (at >= shape.size()) return false;
+    if (a.kind == TypeKind::Int) {
+      if (a.integer != shape[at]) return false;
+    } else if (a.kind != TypeKind::Path || a.path.size() != 1 || a.hasArgs ||
+               !bindArgument(a.path[0].text, Val::ofInt(shape[at]), args)) {
+      return false;
+    }
+    ++at;
+  }
+  return at == shape.size();
+}
+}  // namespace
+
+Val Lowering::refit(Val v) {
+  for (Val& e : v.elems) e = refit(std::move(e));
+  if (!v.is(Val::Kind::Struct) || !v.info || !v.info->decl) return v;
+  const auto& generics = v.info->decl->stmt->generics;
+  const auto& fields = v.info->decl->stmt->fields;
+  Args args;
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    if (!v.elems[i].is(Val::Kind::Tensor) || !fields[i].type) continue;
+    const ast::TypeExpr& t = *fields[i].type;
+    if (t.kind != ast::TypeExpr::Kind::Path || !bindShape(t, v.elems[i].tensor->type.shape, args)) return v;
+  }
+  Generics g = structGenerics(*v.info->decl);
+  for (size_t i = 0; i < generics.size(); ++i) {
+    const Val& old = v.info->args[i].second;
+    const auto found = args.find(generics[i].name.text);
+    g.bound[generics[i].name.text] = found == args.end() ? old : found->second;
+  }
+  // Names that are no variables of the struct are constants, which stay what they are.
+  for (const auto& [name, value] : args) {
+    if (g.bound.contains(name)) continue;
+    const auto constant = lookupGlobal(*v.info->decl->unit, name, v.span);
+    if (!constant || !sameArgument(*constant, value)) return v;
+  }
+  v.info = structInfo(*v.info->decl, g);
+  return v;
+}
+
 Val Lowering::mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
 
 bool Lowering::sameStructure(const Val& a, const Val& b2) {

@@ -142,14 +142,14 @@ Val Lowering::overInstances(const InstanceFn& f, int64_t n, const std::vector<Va
       one.push_back(args[i]);
       continue;
     }
-    one.push_back(mapLeaves(args[i], [&](const Val& leaf, const std::string&, bool) {
+    one.push_back(refit(mapLeaves(args[i], [&](const Val& leaf, const std::string&, bool) {
       if (!leaf.is(Kind::Tensor)) return leaf;
       ir::Type t = leaf.tensor->type;
       t.place = {};
       t.shape.erase(t.shape.begin());
       lanes.emplace_back(region->addArg(t, leaf.tensor->name), leaf.tensor);
       return Val::ofTensor(lanes.back().first, leaf.span);
-    }));
+    })));
   }
   Val result;
   ++regionDepth_;
@@ -177,7 +177,7 @@ Val Lowering::overInstances(const InstanceFn& f, int64_t n, const std::vector<Va
   }
   scratch->erase();
   if (!ok) return Val::none();
-  return result.is(Kind::Unit) ? result : rebuild(result, leaves);
+  return result.is(Kind::Unit) ? result : refit(rebuild(result, leaves));
 }
 
 }  // namespace tenc::frontend

@@ -14,6 +14,7 @@ namespace tenc::rt::format {
 struct Entry {
   std::string name;
   FileHeader header;
+  std::string foreign;  ///< why its elements cannot be read, where their type is none of TL: it is left alone
   uint64_t begin = 0, size = 0;
   bool deflated = false;
   uint64_t inflatedSize = 0;

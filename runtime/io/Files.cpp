@@ -97,7 +97,8 @@ bool choose(const std::vector<format::Entry>& all, const std::string& name, form
   for (const format::Entry& e : all) {
     if (name.empty() ? all.size() != 1 : e.name != name) continue;
     chosen = e;
-    return true;
+    if (!e.foreign.empty()) reason = e.foreign + " in `" + e.name + "`";
+    return e.foreign.empty();
   }
   std::string names;
   for (size_t i = 0; i < std::min(all.size(), kMostNamed); ++i) names += (i ? ", `" : "`") + all[i].name + "`";

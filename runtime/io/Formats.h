@@ -8,6 +8,9 @@
 
 namespace tenc::rt::format {
 
+/// The beginning of what is said of elements of another type; the type follows, where it is named.
+inline constexpr std::string_view kForeign = "holds elements of a type that TL does not have";
+
 struct Closer {
   void operator()(std::FILE* f) const { std::fclose(f); }
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "runtime/io/Container.h"
 
@@ -132,8 +133,13 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
     else if (!inflateInto(stored, head, false))
       return fail("has an entry that does not inflate");
     const auto header = npyHeader(head, e.inflatedSize, error);
-    if (!header) return fail("has an entry that is no .npy file");
-    e.header = *header;
+    if (header) {
+      e.header = *header;
+    } else if (error.starts_with(kForeign)) {
+      e.foreign = std::exchange(error, {});
+    } else {
+      return fail("has an entry that is no .npy file");
+    }
     all.push_back(std::move(e));
   }
   std::vector<std::pair<uint64_t, uint64_t>> ranges;

@@ -103,7 +103,7 @@ void skipMetadata(Reader& r) {
   r.expect('}');
 }
 
-void readTensor(Reader& r, Entry& e, std::string& error) {
+void readTensor(Reader& r, Entry& e) {
   uint64_t end = 0;
   std::set<std::string> seen;
   r.expect('{');
@@ -115,10 +115,10 @@ void readTensor(Reader& r, Entry& e, std::string& error) {
       const std::string name = r.string();
       const auto* t = std::find(std::begin(kDtypes), std::end(kDtypes), name);
       if (t == std::end(kDtypes)) {
-        if (error.empty() && !r.bad) error = "holds elements of a type that TL does not have (" + name + ")";
-        r.bad = true;
+        e.foreign = std::string(kForeign) + " (" + name + ")";
+      } else {
+        e.header.dtype = static_cast<uint8_t>(t - std::begin(kDtypes));
       }
-      e.header.dtype = static_cast<uint8_t>(t - std::begin(kDtypes));
     } else if (key == "shape") {
       r.expect('[');
       while (!r.bad && !r.take(']')) {
@@ -168,7 +168,7 @@ std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string&
       }
       Entry e;
       e.name = std::move(name);
-      readTensor(r, e, error);
+      readTensor(r, e);
       all.push_back(std::move(e));
     } while (!r.bad && r.take(','));
     r.expect('}');
@@ -183,8 +183,10 @@ std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string&
   uint64_t at = 0;
   for (Entry* e : order) {
     const auto n = elements(e->header.shape);
-    if (!n || static_cast<uint64_t>(*n) * static_cast<uint64_t>(dtypeSize(e->header.dtype)) != e->size)
-      return fail("gives a tensor another size than its shape");
+    // What is of a foreign type has elements of some other size.
+    const bool fits = n && (!e->foreign.empty() ||
+                            static_cast<uint64_t>(*n) * static_cast<uint64_t>(dtypeSize(e->header.dtype)) == e->size);
+    if (!fits) return fail("gives a tensor another size than its shape");
     if (e->begin != at) return fail(e->begin < at ? "has tensors that overlap" : "has a hole between tensors");
     at += e->size;
     e->begin += 8 + length;
