@@ -13,6 +13,15 @@ using ir::DType;
 using ir::OpKind;
 using ir::Trait;
 
+/// Whether `x += ...` or the like follows.
+bool isUpdated(const SourceManager& sources, Span x) {
+  if (!x.valid()) return false;
+  const std::string_view rest = sources.file(x.file).text().substr(x.end);
+  const size_t op = rest.find_first_not_of(' ');
+  const size_t end = op == std::string_view::npos ? op : rest.find_first_not_of("+-*/%", op);
+  return end != std::string_view::npos && end > op && rest[end] == '=';
+}
+
 bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
 }  // namespace
 
@@ -47,6 +56,8 @@ std::optional<DType> Lowering::commonDType(const std::vector<Val>& operands, Spa
         const std::string other(sources.text(decides->span));
         if (isLogical(opName))
           d.help("a number is a condition as `x != 0.0`; a bool is a number as `f32(b)`");
+        else if (isUpdated(sources, decides->span))
+          d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
         else if (other.empty() || other.find('\n') != std::string::npos)
           d.help("convert the other operand: `f32(...)`");
         else

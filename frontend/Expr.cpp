@@ -269,7 +269,15 @@ std::optional<size_t> Lowering::listIndex(const Val& list, const ast::Expr& inde
     fail(Code::E0203, index.span, "a list or tuple takes one integer as its index");
     return std::nullopt;
   }
-  auto i = constInt(eval(*index.subscripts[0].index), "the index of a list or tuple");
+  const Val at = eval(*index.subscripts[0].index);
+  if (at.is(Val::Kind::Tensor)) {
+    error(Code::E0111, index.subscripts[0].span,
+          "the index of a list or tuple must be known while compiling, but this is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not")
+        .help("elements may be of different types: `for i in static 0..n` and `enumerate(xs)` have an index that is known");
+    return std::nullopt;
+  }
+  auto i = constInt(at, "the index of a list or tuple");
   if (!i) return std::nullopt;
   const auto n = static_cast<int64_t>(list.elems.size());
   if (*i < -n || *i >= n) {

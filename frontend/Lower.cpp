@@ -339,8 +339,9 @@ void Lowering::lowerCase(const ast::Stmt& s, bool isBench, int number) {
 }
 
 namespace {
-/// Distinct primes, so that dims that should differ do; the later ones, often sizes of windows, are smaller.
-constexpr int64_t kDims[] = {499, 487, 467, 449, 433, 419, 401, 383, 367, 353, 337, 317, 307, 283, 269, 251};
+/// Distinct, so that dims that should differ do, and each a multiple of many others, as functions that split a dim ask for
+/// multiples that no signature tells; the later ones, often heads, groups or sizes of windows, are smaller.
+constexpr int64_t kDims[] = {768, 384, 192, 96, 48, 24, 12, 6, 576, 288, 144, 72, 36, 18, 480, 240};
 }  // namespace
 
 bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {

@@ -346,6 +346,8 @@ class Lowering {
     Span span;
     Span declared;
     bool isDeclaration = false;  ///< let, result, field: E0207 instead of E0201, E0202
+    const ast::TypeExpr* dim = nullptr;  ///< inside of a dim: all of it, and its size
+    int64_t size = 0;
   };
   /// The generics of a function before a call binds them.
   static Generics genericsOf(const FnDecl& decl);

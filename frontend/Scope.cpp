@@ -30,17 +30,32 @@ std::string withoutDigits(std::string_view s) {
   std::copy_if(s.begin(), s.end(), std::back_inserter(r), [](char c) { return c < '0' || c > '9'; });
   return r;
 }
+
+bool isLibrary(const SourceManager& sources, Span span) {
+  return span.valid() && sources.file(span.file).name().starts_with("std/");
+}
 }  // namespace
 
 Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
   ++failures_;
   // The same error in a later trip of an unrolled loop, where only the numbers in it differ, is said once.
   const std::string text = withoutDigits(message);
+  // What goes wrong inside the standard library is shown where the script calls it.
+  const Span written = span;
+  std::vector<Note> chain;
+  for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
+    const Frame& f = **it;
+    if (f.signature.empty() || !f.call.valid()) continue;
+    const bool leaves = isLibrary(sources, span) && !isLibrary(sources, f.call);
+    if (leaves) chain.insert(chain.begin(), {written, "in the standard library, here"});
+    if (leaves) span = f.call;
+    chain.push_back({f.call, "in `" + f.signature + "`, called here"});
+  }
   const auto isSame = [&](const Diagnostic& d) {
     if (d.code != code || d.span != span || withoutDigits(d.message) != text) return false;
     size_t notes = 0;
-    const bool calls = std::all_of(frames_.rbegin(), frames_.rend(), [&](const auto& f) {
-      return f->signature.empty() || !f->call.valid() || (notes < d.notes.size() && d.notes[notes++].span == f->call);
+    const bool calls = std::all_of(chain.begin(), chain.end(), [&](const Note& n) {
+      return notes < d.notes.size() && d.notes[notes++].span == n.span;
     });
     return calls && (notes == d.notes.size() || !d.notes[notes].text.starts_with("in `"));
   };
@@ -48,9 +63,9 @@ Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) 
   const auto before = std::find_if(all.begin(), all.end(), isSame);
   if (before != all.end()) message = before->message;
   auto d = diags.report(code, span, std::move(message));
+  for (const Note& n : chain) d.note(n.span, n.text);
   for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
     const Frame& f = **it;
-    if (!f.signature.empty() && f.call.valid()) d.note(f.call, "in `" + f.signature + "`, called here");
     if (f.fn && !f.call.valid() && f.signature.ends_with(']'))
       d.note("nothing calls `" + f.fn->stmt->name.text + "`: it was checked as `" + f.signature + "`");
   }

@@ -60,6 +60,7 @@ void Lowering::noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generic
       if (last) d.note(n.origin, values + " because of this");
       continue;
     }
+    if (listedGeneric(g, n.name)) continue;
     const std::string listed = g.open ? "fn f[" : "struct S[";
     d.note(n.written, g.locals ? "`" + n.name + "` is " + std::to_string(n.value) + " in this scope"
                                : "`" + n.name + "` is a constant in scope; list it, `" + listed + n.name +
@@ -73,6 +74,13 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
     if (n.variable) {
       const std::string& name = t.path[0].text;
       if (name == "_") return true;
+      if (value < 0 && who.dim) {
+        fail(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
+             who.what + " has dim " + std::to_string(who.size) + ", which is not `" +
+                 std::string(sources.text(who.dim->span)) + "` for any dim: `" + name + "` would be " +
+                 std::to_string(value));
+        return false;
+      }
       g.bound[name] = Val::ofInt(value, who.span);
       g.origin[name] = who.span;
       return true;
@@ -92,6 +100,12 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
   }
   if (t.kind == TypeKind::Negate) return unifyDim(*t.args[0], -value, g, who);
   if (t.kind != TypeKind::Binary) return false;
+  if (!who.dim) {
+    Target whole = who;
+    whole.dim = &t;
+    whole.size = value;
+    return unifyDim(t, value, g, whole);
+  }
   // A variable that stands alone in a linear term is solved for; otherwise the term waits for the others.
   const ast::TypeExpr &left = *t.args[0], &right = *t.args[1];
   auto a = dimOf(left, g, false), c = dimOf(right, g, false);
@@ -103,8 +117,8 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
     const int64_t factor = a ? *a : *c;
     if (factor == 0 || value % factor != 0) {
       auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-                     who.what + " has dim " + std::to_string(value) + ", which is no multiple of " +
-                         std::to_string(factor) + " as `" + std::string(sources.text(t.span)) + "` asks");
+                     who.what + " has dim " + std::to_string(who.size) + ", which is not `" +
+                         std::string(sources.text(who.dim->span)) + "` for any integer");
       noteDims(d, t, g);
       return false;
     }

@@ -349,7 +349,13 @@ std::string Session::emit(const ir::Module& m, std::string_view what) {
 }
 
 void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message) {
-  auto report = diags_.report(code, m.span(at), message);
+  // What stops inside the standard library is shown where the script calls it.
+  const auto isLibrary = [&](Span s) { return s.valid() && sources_.file(s.file).name().starts_with("std/"); };
+  ir::Loc shown = at;
+  while (isLibrary(m.span(shown)) && m.loc(shown).caller.index != 0) shown = m.loc(shown).caller;
+  if (isLibrary(m.span(shown))) shown = at;
+  auto report = diags_.report(code, m.span(shown), message);
+  if (shown.index != at.index) report.note(m.span(at), "in the standard library, here");
   noteCallers(report, m, at);
 }
 
