@@ -113,6 +113,15 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& call, CallArgs& args)
       !pickOverload(f->fn->overloads, &base)) {
     f = std::nullopt;  // the module of the struct may have it
   }
+  if (f && f->is(Kind::Function) && f->fn->kind == FnValue::Kind::Builtin && base.is(Kind::Struct)) {
+    // A function of the struct's module that takes it is meant before a built-in, so that a new built-in breaks nothing.
+    const auto own = base.info->decl->unit->functions.find(name);
+    if (own != base.info->decl->unit->functions.end()) {
+      std::vector<const FnDecl*> overloads;
+      for (const FnDecl& d : own->second) overloads.push_back(&d);
+      if (pickOverload(overloads, &base)) f = std::nullopt;
+    }
+  }
   if (!f && base.is(Kind::Struct)) f = lookupGlobal(*base.info->decl->unit, name, member.opSpan);
   if (name == "to" && (!f || f->fn == nullptr || f->fn->kind == FnValue::Kind::Builtin)) {
     readAsDevice(args, "device");

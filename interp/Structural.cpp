@@ -46,7 +46,7 @@ MaybeFailure elementwise(const ir::Op& op, Operands in, Tensor& out) {
     store(out.data->data(), out.type.dtype, begin, std::span<const Number>(results, length));
     if (fault == Fault::Division) return Failure{Code::E0902, "integer division by zero"};
     if (fault == Fault::UnknownOp) return unknown(op);
-    if (fault == Fault::NegativePower) return Failure{Code::E0902, "negative integer exponent"};
+    if (fault == Fault::NegativePower) return Failure{Code::E0902, "integer to a negative power"};
   }
   return std::nullopt;
 }

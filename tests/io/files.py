@@ -103,6 +103,15 @@ def named_round_trips():
     expect("E0502" in done.stderr and "fc1.w" in done.stderr, f"a wrong name: {done.stderr}")
     big = np.arange(2_000_000, dtype=np.float32)  # large enough to be mapped
     np.save("big.npy", big)
+    # Tensors of types that TL does not have stand beside others.
+    np.savez("f.npz", w=np.arange(3.0), name=np.array(["a"]))
+    with open("f.safetensors", "wb") as f:
+        f.write(safetensors({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+                             "e": {"dtype": "F8_E4M3", "shape": [3], "data_offsets": [8, 11]}}, bytes(11)))
+    agree('print(sum(load("f.npz", name: "w")), sum(load("f.safetensors", name: "w")))\n', "3.0 0.0\n", "foreign beside")
+    for source, name, kind in ("f.npz", "name", "<U1"), ("f.safetensors", "e", "F8_E4M3"):
+        done = run(f'let x = load("{source}", name: "{name}")\n')
+        expect(done.returncode == 1 and "E0502" in done.stderr and f"({kind}) in `{name}`" in done.stderr, f"foreign {name}")
     agree('print(load("big.npy")[1999999])\n', "1999999.0\n", "a mapped file")
 
 
