@@ -214,7 +214,8 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const
   }
   if (out.size() == n) return out;
   l.error(Code::E0204, v.span,
-          "widths are given for " + std::to_string(out.size()) + " of " + std::to_string(n) + " dims");
+          nested || each ? "widths are given for " + std::to_string(out.size()) + " of " + std::to_string(n) + " dims"
+                         : "widths are one integer, a pair [lo, hi], or a pair for each dim");
   return std::nullopt;
 }
 

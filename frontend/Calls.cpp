@@ -238,8 +238,11 @@ Val Lowering::callTransform(const FnValue& f, CallArgs& args) {
   }
   if (f.name == "vmap") return makeVmap(args);
   // Without differentiation these two change nothing.
-  const bool transparent = f.name == "checkpoint" || f.name == "stop_gradient";
-  if (transparent && args.args.size() == 1 && args.args[0].name.empty()) return args.args[0].value;
+  if (f.name == "checkpoint" || f.name == "stop_gradient") {
+    const std::string parameter = f.name == "checkpoint" ? "f" : "x";
+    BoundArgs bound = bind(args, f.name + "(" + parameter + ")");
+    return bound.ok ? bound[parameter] : Val::none();
+  }
   return notYet(args.callee, f.name);
 }
 

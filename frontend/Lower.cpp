@@ -107,7 +107,10 @@ void Lowering::collect(Unit& unit) {
             for (const auto& [known, at] : imported->declared) names.push_back(known);
             for (const auto& [known, list] : imported->functions) names.push_back(known);
             auto d = error(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
-            suggest(d, n.text, n.span, names, nullptr);
+            if (isBuiltin(n.text))
+              d.help("`" + n.text + "` is built in: it needs no import");
+            else
+              suggest(d, n.text, n.span, names, nullptr);
             unit.evaluated[n.text] = Val::none();
             continue;
           }

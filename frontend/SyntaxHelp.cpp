@@ -256,6 +256,15 @@ class Helper {
           say("an operator at the start of a line does not continue it: put it at the end of the line before");
         }
         break;
+      case T::LT:
+      case T::GT:
+        if (prior(at_) && p_.before->getStopIndex() + 1 == p_.at.getStartIndex())
+          say(at_ == T::LT ? "bits are shifted by `bitwise_left_shift(a, b)`"
+                           : "bits are shifted by `bitwise_right_shift(a, b)`");
+        break;
+      case T::COMMA:
+        if (starts(T::RETURN)) say("several values are returned as a tuple, in parentheses: `return (a, b)`");
+        break;
       case T::COLON:
         if (p_.before && isKeyword(*p_.before))
           say("`" + p_.before->getText() + "` is a reserved word");
