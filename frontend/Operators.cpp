@@ -44,7 +44,12 @@ Int fitted(Int i, ir::DType to) {
   return ir::isSigned(to) ? Int{bits} : Int{static_cast<uint64_t>(bits)};
 }
 
-double rounded(double v, ir::DType t) { return t == ir::DType::F32 ? static_cast<double>(static_cast<float>(v)) : v; }
+/// To a float dtype; to 16 bits through f32, as everywhere.
+double rounded(double v, ir::DType t) {
+  if (t == ir::DType::F64) return v;
+  const auto single = static_cast<double>(static_cast<float>(v));
+  return t == ir::DType::F32 ? single : ir::floatValue(t, ir::floatBits(t, single));
+}
 
 double asDouble(const Val& v) { return v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real; }
 
@@ -125,7 +130,9 @@ std::optional<Val> Lowering::foldNumbers(std::string_view op, const Val& a, cons
   } else if (a.dtype == ir::DType::F64 || b2.dtype == ir::DType::F64) {
     type = ir::DType::F64;  // an f64 param
   }
-  const double x = asDouble(a), y = asDouble(b2);
+  // What adopts the dtype of a typed operand is rounded to it first, as at run time.
+  const double x = typed ? rounded(asDouble(a), type) : asDouble(a);
+  const double y = typed ? rounded(asDouble(b2), type) : asDouble(b2);
   if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
   double r = 0;
   if (op == "+")
@@ -295,7 +302,7 @@ Val Lowering::cast(const Val& v, ir::DType to, Span span) {
   if (v.poison()) return Val::none();
   if (v.isNumber() || v.is(Val::Kind::Bool)) {
     const double real = v.is(Val::Kind::Bool) ? (v.boolean ? 1 : 0) : asDouble(v);
-    if (to == ir::DType::F32 || to == ir::DType::F64) {
+    if (ir::isFloat(to)) {
       Val r = Val::ofFloat(rounded(real, to), span, false);
       r.dtype = to;
       return r;
