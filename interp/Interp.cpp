@@ -88,7 +88,7 @@ class Frame {
   }
 
   bool fail(const Op& op, Code code, std::string message) {
-    if (!m_.stop) m_.stop = Stop{code, std::move(message), op.loc};
+    if (!m_.stop) m_.stop = Stop{code, std::move(message), op.loc, {}};
     return false;
   }
 
@@ -116,7 +116,9 @@ class Frame {
       case OpKind::Call: {
         const ir::Func* callee = m_.module.find(op.stringAttr("callee"));
         if (!callee) return fail(op, Code::E0190, "call of an unknown function");
-        return results(op, Frame(m_).call(*callee, takeAll(op)));
+        if (results(op, Frame(m_).call(*callee, takeAll(op)))) return true;
+        if (m_.stop) m_.stop->callers.emplace_back(op.loc, callee->signature);
+        return false;
       }
       case OpKind::To:
       case OpKind::CheckPlace:

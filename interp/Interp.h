@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/Module.h"
@@ -36,6 +37,8 @@ struct Stop {
   Code code = Code::E0901;
   std::string message;
   ir::Loc loc;
+  /// The calls that led there, innermost first: where each stands, and the signature of what it called.
+  std::vector<std::pair<ir::Loc, std::string>> callers;
 };
 
 struct Result {

@@ -113,14 +113,25 @@ uint64_t hostMemory() {
   return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : uint64_t{1} << 32;
 }
 
+namespace {
+constexpr size_t kMostCallers = 16;
+
+void noteChain(Diagnostics::Builder& builder, const ir::Module& m, const Session::CallChain& chain) {
+  for (const auto& [call, callee] : chain)
+    builder.note(m.span(call), callee.empty() ? "called from here" : "in `" + callee + "`, called from here");
+}
+
+/// The calls that were inlined around `at`, innermost first.
+Session::CallChain callersOf(const ir::Module& m, ir::Loc at) {
+  Session::CallChain chain;
+  for (const ir::LocData* d = &m.loc(at); d->caller.index != 0 && chain.size() < kMostCallers; d = &m.loc(d->caller))
+    chain.emplace_back(d->caller, d->callee);
+  return chain;
+}
+}  // namespace
+
 void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at) {
-  constexpr int kMostCallers = 16;
-  int depth = 0;
-  for (const ir::LocData* d = &m.loc(at); d->caller.index != 0 && depth < kMostCallers; ++depth) {
-    const Span call = m.span(d->caller);
-    builder.note(call, d->callee.empty() ? "called from here" : "in `" + d->callee + "`, called from here");
-    d = &m.loc(d->caller);
-  }
+  noteChain(builder, m, callersOf(m, at));
 }
 
 void makeMain(ir::Module& m, std::string_view func) {
@@ -348,15 +359,19 @@ std::string Session::emit(const ir::Module& m, std::string_view what) {
   return backend().emit(kernels, what);
 }
 
-void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message) {
+void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const CallChain& chain,
+                         const std::string& message) {
   // What stops inside the standard library is shown where the script calls it.
-  const auto isLibrary = [&](Span s) { return s.valid() && sources_.file(s.file).name().starts_with("std/"); };
+  const auto isLibrary = [&](ir::Loc l) {
+    const Span s = m.span(l);
+    return s.valid() && sources_.file(s.file).name().starts_with("std/");
+  };
   ir::Loc shown = at;
-  while (isLibrary(m.span(shown)) && m.loc(shown).caller.index != 0) shown = m.loc(shown).caller;
-  if (isLibrary(m.span(shown))) shown = at;
+  for (size_t i = 0; i < chain.size() && isLibrary(shown); ++i) shown = chain[i].first;
+  if (isLibrary(shown)) shown = at;
   auto report = diags_.report(code, m.span(shown), message);
   if (shown.index != at.index) report.note(m.span(at), "in the standard library, here");
-  noteCallers(report, m, at);
+  noteChain(report, m, chain);
 }
 
 Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
@@ -379,7 +394,7 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
     case rt::RunResult::End::Stopped: {
       const auto& sites = program.compiled.sites;
       const ir::Loc at = r.site < sites.size() ? sites[r.site] : ir::Loc{};
-      reportStop(codeOf(r.fault), *program.module, at, messageOf(r));
+      reportStop(codeOf(r.fault), *program.module, at, callersOf(*program.module, at), messageOf(r));
       outcome = Outcome::Stopped;
       break;
     }
@@ -395,7 +410,9 @@ Outcome Session::interpret(const ir::Module& m, const interp::Options& options) 
   const interp::Result r = interp::run(m, *m.main(), confined);
   if (r.ok()) return Outcome::Ok;
   if (options.interrupted != nullptr && options.interrupted->load()) return Outcome::Interrupted;
-  reportStop(r.stop->code, m, r.stop->loc, r.stop->message);
+  CallChain chain = r.stop->callers;
+  if (chain.size() > kMostCallers) chain.resize(kMostCallers);
+  reportStop(r.stop->code, m, r.stop->loc, chain, r.stop->message);
   return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;
 }
 

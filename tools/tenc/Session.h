@@ -112,6 +112,8 @@ struct Executable {
 
 class Session {
  public:
+  /// Calls, innermost first: where each stands, and the signature of what it calls ("" where it has none).
+  using CallChain = std::vector<std::pair<ir::Loc, std::string>>;
   explicit Session(SessionOptions options);
   ~Session();
 
@@ -185,7 +187,8 @@ class Session {
   codegen::Backend& backend();
   codegen::cpu::CacheOptions cacheOptions();
   passes::Context context();
-  void reportStop(Code code, const ir::Module& m, ir::Loc at, const std::string& message);
+  /// `chain`: the calls that led to `at`.
+  void reportStop(Code code, const ir::Module& m, ir::Loc at, const CallChain& chain, const std::string& message);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
 
   SessionOptions options_;
