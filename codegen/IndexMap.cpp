@@ -18,7 +18,7 @@ bool sameTerms(const std::vector<Access::Term>& a, const std::vector<Access::Ter
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
     if (a[i].index != b[i].index || a[i].stride != b[i].stride || a[i].extent != b[i].extent ||
-        a[i].size != b[i].size || a[i].fromEnd != b[i].fromEnd)
+        a[i].size != b[i].size || a[i].fromEnd != b[i].fromEnd || a[i].fault != b[i].fault || a[i].axis != b[i].axis)
       return false;
   }
   return true;

@@ -57,8 +57,10 @@ void printAccess(Text& out, const Access& a) {
   }
   for (const Access::Term& t : a.terms) {
     out << " + " << t.stride << "*%" << t.index;
-    if (t.extent >= 0)
-      out << (t.fromEnd ? "{<" : "{0..") << t.extent << ", size " << t.size << ", fault " << t.fault << '}';
+    if (t.extent < 0) continue;
+    out << (t.fromEnd ? "{<" : "{0..") << t.extent << ", size " << t.size << ", fault " << t.fault;
+    if (t.axis != 0) out << ", axis " << t.axis;
+    out << '}';
   }
   out << ']';
 }

@@ -120,6 +120,7 @@ ast::TypePtr AstBuilder::typeTerm(P::TypeTermContext* ctx) {
     if (t->args.size() == 1 && ctx->COMMA().empty()) {  // a group
       ast::TypePtr inner = std::move(t->args[0]);
       t = std::move(inner);
+      t->span = s;
     }
   } else if (ctx->ELLIPSIS() && ctx->NAME()) {
     t = makeType(TypeExpr::Kind::ShapeOf, s);

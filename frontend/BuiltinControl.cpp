@@ -20,6 +20,7 @@ class Rows {
         k.l.fail(Code::E0202, k.span,
                  "`" + std::string(k.row.name) + "` walks over leading dims of one length, but has " +
                      ir::toString(v->type));
+        length_ = -1;
         return;
       }
       length_ = v->type.shape[0];

@@ -60,26 +60,34 @@ Val randint(BuiltinCall& k) {
                   "`randint` from " + toString(lo.integer) + " to " + toString(hi.integer) + " has no integers");
   }
   // The upper bound is not drawn, and may be the first number that the dtype does not hold.
-  const bool beyond = hi.is(Val::Kind::Int) && hi.adopts && !fits(hi.integer, *t) && fits(hi.integer - 1, *t) &&
-                      fits(hi.integer, DType::I64);
-  // Nor need bounds of a wider dtype, which only the run knows, fit.
-  const auto wider = [&](const Val& v) {
-    return v.is(Val::Kind::Tensor) && ir::byteSize(v.tensor->type.dtype) > ir::byteSize(*t);
+  for (const auto& [v, last] : {std::pair(&lo, lo.integer), std::pair(&hi, hi.integer - 1)}) {
+    if (!v->is(Val::Kind::Int) || (fits(last, *t) && (fits(v->integer, *t) || fits(v->integer, DType::I64)))) continue;
+    return k.fail(Code::E0212, toString(v->integer) + " is no bound of " + std::string(ir::name(*t)));
+  }
+  const auto other = [&](const Val& v) {
+    return v.is(Val::Kind::Tensor) ? v.tensor->type.dtype != *t : !fits(v.integer, *t);
   };
-  const DType drawn = beyond || wider(lo) || wider(hi) ? DType::I64 : *t;
+  const DType drawn = other(lo) || other(hi) ? DType::I64 : *t;
   ir::Value *a = k.l.tensorOf(lo, drawn), *b = k.l.tensorOf(hi, drawn);
   if (!a || !b) return Val::none();
   if (a->type.rank() != 0 || b->type.rank() != 0 || !ir::isInt(a->type.dtype) || !ir::isInt(b->type.dtype)) {
     return k.fail(Code::E0203, "the bounds of `randint` are single integers");
   }
-  const bool known = lo.is(Val::Kind::Int) && hi.is(Val::Kind::Int);
-  if (!known) {
-    const bool same = a->type.dtype == b->type.dtype;
-    const auto compared = [&](ir::Value* v) { return same ? v : k.c.cast(v, DType::I64); };
-    require(k, k.c.binary(OpKind::Lt, compared(a), compared(b)), {"`randint` from ", " to ", " has no integers"}, {a, b});
+  Compose& c = k.c;
+  a = c.cast(a, drawn);
+  b = c.cast(b, drawn);
+  if (!lo.is(Val::Kind::Int) || !hi.is(Val::Kind::Int)) {
+    require(k, c.binary(OpKind::Lt, a, b), {"`randint` from ", " to ", " has no integers"}, {a, b});
+    if (drawn != *t) {
+      // What is drawn is converted: all of it has to fit.
+      ir::Value* last = c.sub(b, c.b.scalarInt(drawn, 1));
+      const auto kept = [&](ir::Value* v) { return c.binary(OpKind::Eq, c.cast(c.cast(v, *t), drawn), v); };
+      ir::Value* inside = c.binary(OpKind::And, kept(a), kept(last));
+      if (!ir::isSigned(*t)) inside = c.binary(OpKind::And, inside, c.binary(OpKind::Ge, a, c.b.scalarInt(drawn, 0)));
+      require(k, inside, {"`randint` from ", " to ", " makes numbers beyond " + std::string(ir::name(*t))}, {a, b});
+    }
   }
-  ir::Value* numbers = draw(k, OpKind::RandomInt, *shape, drawn, {k.c.cast(a, drawn), k.c.cast(b, drawn)});
-  return k.result(k.c.cast(numbers, *t));
+  return k.result(c.cast(draw(k, OpKind::RandomInt, *shape, drawn, {a, b}), *t));
 }
 
 Val permutation(BuiltinCall& k) {

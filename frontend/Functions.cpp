@@ -118,8 +118,11 @@ bool Lowering::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool i
     const ast::Generic* listed = listedGeneric(g, name);
     const bool dim = inShape && !t.hasArgs && name != "_" && (!listed || listed->kind.empty());
     if (dim && typeName(t, g, true).variable) {
-      error(Code::E0102, t.span, "the dim `" + name + "` of the result is not bound by any argument")
-          .help("take it as an argument, `" + name + ": i64`, or write the size that the result has");
+      if (t.kind == TypeKind::Pack)
+        fail(Code::E0102, t.span, "the shape `" + name + "` of the result is not bound by any argument");
+      else
+        error(Code::E0102, t.span, "the dim `" + name + "` of the result is not bound by any argument")
+            .help("take it as an argument, `" + name + ": i64`, or write the size that the result has");
       return false;
     }
   }

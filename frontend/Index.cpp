@@ -1,9 +1,11 @@
 // Indexing as in NumPy: reads and updates of x[...] as slices, windows, gathers and scatters, once the subscripts are
 // read (Subscripts.cpp).
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "frontend/Compose.h"
+#include "frontend/Literals.h"
 #include "frontend/Lowering.h"
 #include "frontend/Subscripts.h"
 
@@ -46,9 +48,13 @@ class Plan {
       }
       axes_.push_back(s.dim);
     }
+    // Known indices stand beside the others in their dtype, where it holds them.
+    for (const Step& s : steps_) {
+      if (gathered(s) && !s.index && !fits(s.start, dtype)) dtype = DType::I64;
+    }
     for (const Step& s : steps_) {
       if (!gathered(s)) continue;
-      ir::Value* i = s.index ? c_.cast(s.index, dtype) : l_.b().scalarInt(dtype, s.start);
+      ir::Value* i = s.index ? inDType(s.index, dtype) : l_.b().scalarInt(dtype, s.start);
       indices_.push_back(c_.broadcastTo(i, shape_));
     }
     layOut();
@@ -69,7 +75,9 @@ class Plan {
                                    [&](const Step& s) { return s.kind != Step::Kind::Slice || isWhole(s); });
     // A block at run-time starts: every dim is an element, a window or a slice without stride.
     if (dynamic_ || windows_) {
-      if (!arrays_ && !(axes_.size() == base_.shape.size())) {
+      // An axis without elements has no block of one.
+      const bool empty = std::any_of(axes_.begin(), axes_.end(), [&](int64_t a) { return base_.shape[a] == 0; });
+      if (!arrays_ && !empty && !(axes_.size() == base_.shape.size())) {
         bool strided = std::any_of(steps_.begin(), steps_.end(), [](const Step& s) {
           return s.kind == Step::Kind::Slice && s.size > 1 && s.step != 1;
         });
@@ -175,10 +183,17 @@ class Plan {
     return l_.b().value(OpKind::DynamicUpdate, sameDType(operands, 2), {{"axes", axes}});
   }
 
+  /// An index in `t`, which is its own dtype or i64: a u64 beyond i64 stays out of range.
+  ir::Value* inDType(ir::Value* v, DType t) {
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    if (v->type.dtype == DType::U64 && t != DType::U64) v = c_.binary(OpKind::Min, v, c_.literalInt(v, kMost));
+    return c_.cast(v, t);
+  }
+
   std::vector<ir::Value*> sameDType(std::vector<ir::Value*> operands, size_t from = 1) {
     bool same = std::all_of(operands.begin() + static_cast<int64_t>(from), operands.end(),
                             [&](ir::Value* v) { return v->type.dtype == operands[from]->type.dtype; });
-    for (size_t i = from; !same && i < operands.size(); ++i) operands[i] = c_.cast(operands[i], DType::I64);
+    for (size_t i = from; !same && i < operands.size(); ++i) operands[i] = inDType(operands[i], DType::I64);
     return operands;
   }
 

@@ -178,7 +178,10 @@ const Unit* Lowering::import(const std::string& name, Span span) {
     break;
   }
   if (!source) {
-    if (auto text = stdModule(name)) source = sources.add("std/" + name + ".tl", std::string(*text));
+    if (auto text = stdModule(name)) {
+      source = sources.add("std/" + name + ".tl", std::string(*text));
+      sources.markLibrary(*source);
+    }
   }
   if (!source) {
     auto d = error(Code::E0110, span, "there is no module `" + name + "`");
@@ -344,7 +347,7 @@ void Lowering::lowerCase(const ast::Stmt& s, bool isBench, int number) {
 namespace {
 /// Distinct, so that dims that should differ do, and each a multiple of many others, as functions that split a dim ask for
 /// multiples that no signature tells; the later ones, often heads, groups or sizes of windows, are smaller.
-constexpr int64_t kDims[] = {768, 384, 192, 96, 48, 24, 12, 6, 576, 288, 144, 72, 36, 18, 480, 240};
+constexpr int64_t kDims[] = {4320, 1440, 480, 160, 96, 48, 24, 12, 288, 144, 72, 36, 320, 240, 192, 120};
 }  // namespace
 
 bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
@@ -489,11 +492,26 @@ void Lowering::checkUncalled(const Unit& unit) {
   funcs.erase(std::find_if(funcs.begin(), funcs.end(), [&](const auto& f) { return f.get() == samples; }));
 }
 
+namespace {
+/// Nobody mends the standard library: helps that would are dropped.
+void dropLibraryEdits(const SourceManager& sources, Diagnostics& diags) {
+  const auto edits = [&](const Help& h) {
+    return std::any_of(h.edits.begin(), h.edits.end(),
+                       [&](const Edit& e) { return e.span.valid() && sources.file(e.span.file).isLibrary; });
+  };
+  for (size_t i = 0; i < diags.all().size(); ++i) {
+    std::vector<Help> helps = diags.all()[i].helps;
+    if (std::erase_if(helps, edits) > 0) diags.setHelps(i, std::move(helps));
+  }
+}
+}  // namespace
+
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options) {
   Lowered out;
   out.module = std::make_unique<ir::Module>();
   Lowering lowering(sources, diags, options, out);
   lowering.run(file);
+  dropLibraryEdits(sources, diags);
   lowering.reportTooLarge(out.module->span(out.module->tooLarge.at));
   if (out.module->tooLarge.ever) out.module.reset();
   return out;

@@ -227,7 +227,7 @@ bool loads(const ast::Stmt& fn) {
   bool found = false;
   TreeVisitor v;
   v.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ast::Expr::Kind::Name && e.text == "load");
+    found = found || (e.kind == ast::Expr::Kind::Call && !e.args.empty() && e.args[0]->text == "load");
     return true;
   };
   v.visit(fn);

@@ -32,7 +32,7 @@ std::string withoutDigits(std::string_view s) {
 }
 
 bool isLibrary(const SourceManager& sources, Span span) {
-  return span.valid() && sources.file(span.file).name().starts_with("std/");
+  return span.valid() && sources.file(span.file).isLibrary;
 }
 }  // namespace
 

@@ -109,6 +109,20 @@ bool bindShape(const ast::TypeExpr& t, const ir::Dims& shape, Args& args) {
   }
   return at == shape.size();
 }
+
+/// The same for a field that is a struct with arguments of its own.
+bool bindArguments(const ast::TypeExpr& t, const StructInfo& info, Args& args) {
+  using TypeKind = ast::TypeExpr::Kind;
+  if (t.args.size() != info.args.size()) return false;
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    const ast::TypeExpr& a = *t.args[i];
+    const bool plain = a.kind == TypeKind::Pack || (a.kind == TypeKind::Path && a.path.size() == 1 && !a.hasArgs);
+    const Val& given = info.args[i].second;
+    if (!plain) return false;
+    if ((given.is(Val::Kind::Int) || given.is(Val::Kind::Pack)) && !bindArgument(a.path[0].text, given, args)) return false;
+  }
+  return true;
+}
 }  // namespace
 
 Val Lowering::refit(Val v) {
@@ -117,13 +131,26 @@ Val Lowering::refit(Val v) {
   const auto& generics = v.info->decl->stmt->generics;
   const auto& fields = v.info->decl->stmt->fields;
   Args args;
-  for (size_t i = 0; i < v.elems.size(); ++i) {
-    if (!v.elems[i].is(Val::Kind::Tensor) || !fields[i].type) continue;
-    const ast::TypeExpr& t = *fields[i].type;
-    if (t.kind != ast::TypeExpr::Kind::Path || !bindShape(t, v.elems[i].tensor->type.shape, args)) return v;
-  }
   Generics g = structGenerics(*v.info->decl);
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    const Val& e = v.elems[i];
+    if (!fields[i].type || !(e.isTree() || e.is(Val::Kind::Tensor))) continue;
+    const ast::TypeExpr& t = expanded(*fields[i].type, g);
+    if (t.kind != ast::TypeExpr::Kind::Path) return v;
+    const ast::Generic* listed = t.path.size() == 1 && !t.hasArgs ? listedGeneric(g, t.path[0].text) : nullptr;
+    if (listed && listed->kind == "tree") {
+      Val type;
+      type.kind = Val::Kind::Type;
+      type.type = std::make_shared<Ty>(typeOf(e));
+      const auto [it, fresh] = g.bound.try_emplace(listed->name.text, type);
+      if (!fresh && toString(*it->second.type) != toString(*type.type)) return v;
+    } else if (e.is(Val::Kind::Tensor) ? !bindShape(t, e.tensor->type.shape, args)
+                                       : !e.info || !bindArguments(t, *e.info, args)) {
+      return v;
+    }
+  }
   for (size_t i = 0; i < generics.size(); ++i) {
+    if (g.bound.contains(generics[i].name.text)) continue;
     const Val& old = v.info->args[i].second;
     const auto found = args.find(generics[i].name.text);
     g.bound[generics[i].name.text] = found == args.end() ? old : found->second;

@@ -100,12 +100,6 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
   }
   if (t.kind == TypeKind::Negate) return unifyDim(*t.args[0], -value, g, who);
   if (t.kind != TypeKind::Binary) return false;
-  if (!who.dim) {
-    Target whole = who;
-    whole.dim = &t;
-    whole.size = value;
-    return unifyDim(t, value, g, whole);
-  }
   // A variable that stands alone in a linear term is solved for; otherwise the term waits for the others.
   const ast::TypeExpr &left = *t.args[0], &right = *t.args[1];
   auto a = dimOf(left, g, false), c = dimOf(right, g, false);
@@ -117,8 +111,8 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
     const int64_t factor = a ? *a : *c;
     if (factor == 0 || value % factor != 0) {
       auto d = error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
-                     who.what + " has dim " + std::to_string(who.size) + ", which is not `" +
-                         std::string(sources.text(who.dim->span)) + "` for any integer");
+                     who.what + " has dim " + std::to_string(who.dim ? who.size : value) + ", which is not `" +
+                         std::string(sources.text((who.dim ? who.dim : &t)->span)) + "` for any integer");
       noteDims(d, t, g);
       return false;
     }
@@ -183,10 +177,18 @@ bool Lowering::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dim
   }
   bool ok = true;
   const size_t front = static_cast<size_t>(pack - args.begin());
-  for (size_t i = 0; ok && i < (hasPack ? front : fixed); ++i) ok = unifyDim(*args[i], dims[i], g, who);
+  // A term names all of itself in what is said of a part.
+  const auto dim = [&](const ast::TypeExpr& t, int64_t size) {
+    if (t.kind != TypeKind::Binary && t.kind != TypeKind::Negate) return unifyDim(t, size, g, who);
+    Target term = who;
+    term.dim = &t;
+    term.size = size;
+    return unifyDim(t, size, g, term);
+  };
+  for (size_t i = 0; ok && i < (hasPack ? front : fixed); ++i) ok = dim(*args[i], dims[i]);
   if (!hasPack) return ok;
   const size_t back = args.size() - front - 1;
-  for (size_t i = 0; ok && i < back; ++i) ok = unifyDim(*args[front + 1 + i], dims[dims.size() - back + i], g, who);
+  for (size_t i = 0; ok && i < back; ++i) ok = dim(*args[front + 1 + i], dims[dims.size() - back + i]);
   ir::Dims inner(dims.begin() + static_cast<std::ptrdiff_t>(front), dims.end() - static_cast<std::ptrdiff_t>(back));
   const std::string& name = (*pack)->path[0].text;
   const auto expected = packDims(name, g);

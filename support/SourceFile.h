@@ -31,6 +31,8 @@ class SourceFile {
   SourceFile(std::string name, std::string text);
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
+  /// A part of the standard library, which no user can mend.
+  bool isLibrary = false;
   LineColumn position(uint32_t offset) const;
   /// The text of line `line` (from 1) without its newline.
   std::string_view line(uint32_t line) const;
@@ -51,6 +53,7 @@ class SourceManager {
  public:
   uint32_t add(std::string name, std::string text);
   const SourceFile& file(uint32_t id) const { return *files_[id]; }
+  void markLibrary(uint32_t id) { files_[id]->isLibrary = true; }
   uint32_t size() const { return static_cast<uint32_t>(files_.size()); }
   std::string_view text(Span s) const;
 

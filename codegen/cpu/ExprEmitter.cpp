@@ -98,6 +98,12 @@ ExprEmitter::ExprEmitter(llvm::IRBuilderBase& b, const KernelArgs& args, const K
     positions_[i] = isPosition(e);
     bool running = e.kind == Expr::Kind::Running;
     for (ExprId a : e.args) running = running || fromRunning_[a];
+    if (e.kind == Expr::Kind::Load) {
+      for (const Access::Term& t : e.access.terms) {
+        running = running || fromRunning_[t.index];
+        fromReduced_[i] = fromReduced_[i] || fromReduced_[t.index];
+      }
+    }
     fromRunning_[i] = running;
     if (e.kind == Expr::Kind::Running) d |= (uint64_t{1} << (kernel.outer.size() + stage.innerLo.size())) - 1;
     if (e.kind == Expr::Kind::LoopVar) d |= uint64_t{1} << e.index;

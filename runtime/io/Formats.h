@@ -1,5 +1,6 @@
 // One file per format; Files.cpp chooses. Private to runtime/io.
 #pragma once
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -8,8 +9,14 @@
 
 namespace tenc::rt::format {
 
-/// The beginning of what is said of elements of another type; the type follows, where it is named.
+/// The beginning of what is said of elements of another type.
 inline constexpr std::string_view kForeign = "holds elements of a type that TL does not have";
+/// The same with the type's name, as far as it can be shown.
+inline std::string foreignType(std::string_view name) {
+  constexpr size_t kMost = 24;
+  const bool plain = name.size() <= kMost && std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return std::string(kForeign) + (plain && !name.empty() ? " (" + std::string(name) + ")" : "");
+}
 
 struct Closer {
   void operator()(std::FILE* f) const { std::fclose(f); }

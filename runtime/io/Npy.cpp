@@ -106,7 +106,7 @@ std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& e
       const auto descr = r.quoted();
       const auto dtype = descr ? dtypeOf(*descr, h.swap) : std::nullopt;
       if (!dtype) {
-        error = std::string(kForeign) + (descr ? " (" + *descr + ")" : std::string());
+        error = foreignType(descr.value_or(""));
         return std::nullopt;
       }
       h.dtype = *dtype;

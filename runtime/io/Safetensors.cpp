@@ -115,7 +115,7 @@ void readTensor(Reader& r, Entry& e) {
       const std::string name = r.string();
       const auto* t = std::find(std::begin(kDtypes), std::end(kDtypes), name);
       if (t == std::end(kDtypes)) {
-        e.foreign = std::string(kForeign) + " (" + name + ")";
+        e.foreign = foreignType(name);
       } else {
         e.header.dtype = static_cast<uint8_t>(t - std::begin(kDtypes));
       }

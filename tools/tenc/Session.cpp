@@ -364,7 +364,7 @@ void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const CallC
   // What stops inside the standard library is shown where the script calls it.
   const auto isLibrary = [&](ir::Loc l) {
     const Span s = m.span(l);
-    return s.valid() && sources_.file(s.file).name().starts_with("std/");
+    return s.valid() && sources_.file(s.file).isLibrary;
   };
   ir::Loc shown = at;
   for (size_t i = 0; i < chain.size() && isLibrary(shown); ++i) shown = chain[i].first;
