@@ -205,7 +205,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
   }
   if (!finishPending(g, {"a call of `" + s.name.text + "`", args.span, s.name.span, false})) return Val::none();
-  if (s.type && !loads(s) && !resultDimsBound(*s.type, g, false)) return Val::none();
+  if (s.type && !hasOpenResult(s) && !resultDimsBound(*s.type, g, false)) return Val::none();
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     Val& v = values[i];

@@ -477,7 +477,7 @@ void Lowering::checkUncalled(const Unit& unit) {
           ok = sampleValue(resolve(*p.type, g), samples->body.get(), values[i]);
         }
       }
-      if (ok && s.type && !loads(s)) ok = resultDimsBound(*s.type, g, false);
+      if (ok && s.type && !hasOpenResult(s)) ok = resultDimsBound(*s.type, g, false);
       if (ok)
         instantiate(decl, values, g, {});
       else if (!named_.contains(&decl))

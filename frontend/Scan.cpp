@@ -1,5 +1,6 @@
 #include "frontend/Scan.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace tenc::frontend {
@@ -223,8 +224,10 @@ std::set<std::string> namesIn(const ast::Expr& e) {
   return names;
 }
 
-bool loads(const ast::Stmt& fn) {
-  bool found = false;
+bool hasOpenResult(const ast::Stmt& fn) {
+  bool found = std::any_of(fn.generics.begin(), fn.generics.end(),
+                           [](const ast::Generic& g) { return g.kind == "fn" || g.kind == "tree"; });
+  for (const ast::FnParam& p : fn.params) found = found || !p.type;
   TreeVisitor v;
   v.onExpression = [&](const ast::Expr& e) {
     found = found || (e.kind == ast::Expr::Kind::Call && !e.args.empty() && e.args[0]->text == "load");

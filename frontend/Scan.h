@@ -58,8 +58,9 @@ std::set<std::string> namesIn(const ast::Expr& e);
 /// Adds the names that stand in the shapes of a written type.
 void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names);
 
-/// Whether the body reads files with `load`: they may bind dims of the result's type, as those of a `let`.
-bool loads(const ast::Stmt& fn);
+/// Whether dims of the result's type may come from elsewhere than the arguments' types: from a file that the body loads,
+/// as those of a `let`, or from what a function or tree among the arguments makes.
+bool hasOpenResult(const ast::Stmt& fn);
 
 /// Whether `name` occurs where a size is expected in the body: in `[...]`, or in an argument of a call that makes or
 /// reshapes tensors.

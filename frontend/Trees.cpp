@@ -64,9 +64,6 @@ Val mapFrom(const Val& v, const Lowering::TreeFn& f, const std::string& path, bo
   }
   return r;
 }
-}  // namespace
-
-namespace {
 using Args = std::map<std::string, Val, std::less<>>;
 
 bool sameArgument(const Val& a, const Val& b2) {
