@@ -34,7 +34,7 @@ void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const
       return;
     }
     case Kernel::Kind::Product: {
-      EmittedProduct p = emitProduct(k, m, name, registerBytes(m), options.runThreads, level);
+      EmittedProduct p = emitProduct(k, m, name, vectorUnit(m), options.runThreads, level);
       out.items = p.items;
       out.grain = p.grain;
       out.scratchBytes = p.scratchBytes;
@@ -124,7 +124,7 @@ class CpuBackend : public Backend {
     const std::string build = options.cache.directory.empty() ? std::string() : buildId();
     if (build.empty()) return;
     settings_ = build + '\0' + LLVM_VERSION_STRING + ' ' + target_.cpu + ' ' + target_.features + ' ' +
-                std::to_string(target_.registerBytes) + (options.contract ? " contract " : " strict ") +
+                std::to_string(target_.vectors.registerBytes) + (options.contract ? " contract " : " strict ") +
                 std::to_string(options.runThreads) + '\0';
   }
 

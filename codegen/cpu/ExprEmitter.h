@@ -109,7 +109,9 @@ class ExprEmitter {
   Lanes lanesOf(const Access& a, llvm::Type* element, int copy);
   /// Whether a term indexes an empty dim; its fault is set then.
   bool indexesNothing(const Access& a, int copy);
+  struct StridedPart;
   llvm::Value* loadStrided(llvm::Type* element, llvm::Value* base, int step, llvm::Value* mask);
+  void storeStrided(llvm::Value* value, llvm::Value* base, int step, llvm::Value* mask);
   /// Whether the machine has an instruction for it.
   bool gathers(llvm::Type* element) const;
   llvm::Value* gather(llvm::Type* element, llvm::Value* base, llvm::Value* index, llvm::Value* mask);

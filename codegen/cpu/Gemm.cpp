@@ -39,11 +39,11 @@ constexpr int64_t kInside = -1, kAnywhere = -2;
 
 class GemmEmitter : ProductEmitter {
  public:
-  GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
+  GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, const VectorUnit& unit, int threads,
               Level level)
-      : ProductEmitter(kernel.product, module, name, registerBytes / ir::byteSize(kernel.product.dtype)),
+      : ProductEmitter(kernel.product, module, name, unit.registerBytes / ir::byteSize(kernel.product.dtype)),
         level_(level),
-        plan_(planGemm(kernel.product, registerBytes, threads, level)),
+        plan_(planGemm(kernel.product, unit, threads, level)),
         epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level) {}
 
   EmittedProduct emit() {
@@ -609,10 +609,10 @@ class GemmEmitter : ProductEmitter {
 
 }  // namespace
 
-EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
+EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, const VectorUnit& unit,
                            int threads, Level level) {
-  if (kernel.product.depthwise) return emitDepthwise(kernel, module, name, registerBytes, threads, level);
-  return GemmEmitter(kernel, module, name, registerBytes, threads, level).emit();
+  if (kernel.product.depthwise) return emitDepthwise(kernel, module, name, unit.registerBytes, threads, level);
+  return GemmEmitter(kernel, module, name, unit, threads, level).emit();
 }
 
 }  // namespace tenc::codegen::cpu

@@ -5,6 +5,7 @@
 
 #include "codegen/Kernel.h"
 #include "codegen/cpu/CompileLevel.h"
+#include "codegen/cpu/VectorUnit.h"
 
 namespace llvm {
 class Module;
@@ -20,9 +21,8 @@ struct EmittedProduct {
   uint64_t scratchBytes = 0;  ///< a thread
 };
 
-/// Adds a function `name` for the product kernel to `module`. `registerBytes` is the width of the host's vector
-/// registers, 64 or 32. dtypes: f32 and f64 (others are loop kernels).
-EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
+/// Adds a function `name` for the product kernel to `module`. dtypes: f32 and f64 (others are loop kernels).
+EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, const VectorUnit& unit,
                            int threads, Level level);
 
 }  // namespace tenc::codegen::cpu

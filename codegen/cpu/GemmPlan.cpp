@@ -49,13 +49,14 @@ int64_t bytesOf(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtyp
 
 /// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
 /// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 7 rows are one block of 7 by 3 rather
-/// than two of 4 by 4. Where B is the weights and the rows, which are places, are blocks of 12 to 14, one vector is
-/// best: broadcasts of places side by side are then part of the multiplications. 14 by 1 is 3 % faster than 7 by 3, and
-/// with a stride of 2 in 28 rows 20 % faster than 6 by 4.
+/// than two of 4 by 4. Where vectors take two cycles, B is the weights, and the rows, which are places, are blocks of
+/// 12 to 14, one vector is best: broadcasts of places side by side are then part of the multiplications. On Zen 4, 14
+/// by 1 is 3 % faster than 7 by 3, and with a stride of 2 in 28 rows 20 % faster than 6 by 4. On Zen 5 such a tile
+/// waits for its loads, and 7 by 3 is 1.5 times as fast.
 int64_t widthOfFewestLoads(int64_t rows, int64_t vectors, int64_t widest, int64_t accumulators, int64_t highest,
-                           bool rowsArePlaces) {
+                           bool broadcastsAreFree) {
   constexpr int64_t kEnoughRows = 12;
-  if (rowsArePlaces && Blocks::of(rows, highest).size >= kEnoughRows) return 1;
+  if (broadcastsAreFree && Blocks::of(rows, highest).size >= kEnoughRows) return 1;
   int64_t best = widest, least = 0;
   for (int64_t width = widest; width >= 1; --width) {
     const int64_t blocks = Blocks::of(rows, std::min(accumulators / width, highest)).count;
@@ -68,17 +69,17 @@ int64_t widthOfFewestLoads(int64_t rows, int64_t vectors, int64_t widest, int64_
 }
 }  // namespace
 
-GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level) {
+GemmPlan planGemm(const Product& p, const VectorUnit& unit, int threads, Level level) {
   const bool quick = level == Level::Quick;
   GemmPlan g;
   const int size = ir::byteSize(p.dtype);
-  g.lanes = registerBytes / size;
+  g.lanes = unit.registerBytes / size;
   const int64_t vectors = (p.n + g.lanes - 1) / g.lanes;
   g.tail = static_cast<int>(p.n % g.lanes);
   int64_t batch = 1;
   for (int64_t b : p.batch) batch *= b;
 
-  const bool wide = registerBytes == 64;
+  const bool wide = unit.registerBytes == 64;
   const bool unitColumns = p.b.col == 1 || p.n == 1;
   const bool flat = p.sums.empty() && p.edges.empty();  // neither streamed nor packed otherwise
   g.stream = !quick && flat && p.m <= 8 && unitColumns && p.k >= 8 && p.n >= 4 * g.lanes &&
@@ -94,7 +95,9 @@ GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level)
   // Registers: accumulators + one row of B + a broadcast. 32 with AVX-512, else 16.
   const int64_t accumulators = quick ? 4 : wide ? 24 : 12, highest = wide ? 14 : 8;
   int64_t widest = g.stream ? vectors : quick ? 1 : wide ? 4 : 2;
-  if (!flat && !quick) widest = widthOfFewestLoads(p.m, vectors, widest, accumulators, highest, common);
+  if (!flat && !quick)
+    widest =
+        widthOfFewestLoads(p.m, vectors, widest, accumulators, highest, common && unit.pathBytes < unit.registerBytes);
   g.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
   const int64_t width = g.vectors.size + (g.vectors.larger ? 1 : 0);
   // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead, but for one

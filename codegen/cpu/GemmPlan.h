@@ -9,6 +9,7 @@
 
 #include "codegen/Kernel.h"
 #include "codegen/cpu/CompileLevel.h"
+#include "codegen/cpu/VectorUnit.h"
 
 namespace tenc::codegen::cpu {
 
@@ -50,8 +51,8 @@ struct GemmPlan {
   int64_t tasks(const Product& p) const;
 };
 
-/// `registerBytes`: width of a vector register (64 or 32); `threads`: how many tasks are worth having.
+/// `threads`: how many tasks are worth having.
 /// Quick plans have one small tile.
-GemmPlan planGemm(const Product& p, int registerBytes, int threads, Level level);
+GemmPlan planGemm(const Product& p, const VectorUnit& unit, int threads, Level level);
 
 }  // namespace tenc::codegen::cpu

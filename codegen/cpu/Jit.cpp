@@ -33,13 +33,18 @@ void initializeTarget() {
   });
 }
 
-constexpr const char* kRegisterBytes = "tenc.register-bytes";  // the module flag
+constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes";  // module flags
 
 /// AVX-512 with what the code generator relies on: masks on all element widths.
 bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
   for (const char* name : {"avx512f", "avx512bw", "avx512dq", "avx512vl"})
     if (!has(name)) return false;
   return true;
+}
+
+VectorUnit unitOf(llvm::StringRef cpu, const std::function<bool(llvm::StringRef)>& has) {
+  if (!hasWideVectors(has)) return {32, 32};
+  return {64, cpu == "znver4" ? 32 : 64};
 }
 
 CpuTarget findHost() {
@@ -50,7 +55,7 @@ CpuTarget findHost() {
     if (!t.features.empty()) t.features += ',';
     t.features += (f.second ? "+" : "-") + f.first().str();
   }
-  t.registerBytes = hasWideVectors([&](llvm::StringRef name) { return features.lookup(name); }) ? 64 : 32;
+  t.vectors = unitOf(t.cpu, [&](llvm::StringRef name) { return features.lookup(name); });
   return t;
 }
 
@@ -93,15 +98,18 @@ std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error) 
     error = "this machine (" + hostTarget().cpu + ") lacks what `" + own + "` has: " + lacking;
     return std::nullopt;
   }
-  return CpuTarget{own, "", hasWideVectors(has) ? 64 : 32};
+  return CpuTarget{own, "", unitOf(own, has)};
 }
 
-int registerBytes(const llvm::Module& module) {
-  auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(kRegisterBytes));
-  return flag == nullptr ? 32 : static_cast<int>(flag->getZExtValue());
+VectorUnit vectorUnit(const llvm::Module& module) {
+  auto bytes = [&](const char* name) {
+    auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(name));
+    return flag == nullptr ? 32 : static_cast<int>(flag->getZExtValue());
+  };
+  return {bytes(kRegisterBytes), bytes(kPathBytes)};
 }
 
-Compiler::Compiler(const CpuTarget& target) : registerBytes_(target.registerBytes) {
+Compiler::Compiler(const CpuTarget& target) : vectors_(target.vectors) {
   initializeTarget();
   std::string triple = llvm::sys::getProcessTriple(), error;
   const llvm::Target* code = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -119,7 +127,8 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   auto m = std::make_unique<llvm::Module>(name, context_);
   m->setTargetTriple(machine_->getTargetTriple().str());
   m->setDataLayout(machine_->createDataLayout());
-  m->addModuleFlag(llvm::Module::Error, kRegisterBytes, static_cast<uint32_t>(registerBytes_));
+  m->addModuleFlag(llvm::Module::Error, kRegisterBytes, static_cast<uint32_t>(vectors_.registerBytes));
+  m->addModuleFlag(llvm::Module::Error, kPathBytes, static_cast<uint32_t>(vectors_.pathBytes));
   return m;
 }
 

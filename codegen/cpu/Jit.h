@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "codegen/cpu/CompileLevel.h"
+#include "codegen/cpu/VectorUnit.h"
 
 namespace tenc::codegen::cpu {
 
@@ -18,7 +19,7 @@ namespace tenc::codegen::cpu {
 struct CpuTarget {
   std::string cpu;
   std::string features;
-  int registerBytes = 32;  ///< of vector registers: 64 with AVX-512, else 32
+  VectorUnit vectors;
 };
 /// All that this machine has. Found once.
 const CpuTarget& hostTarget();
@@ -26,9 +27,9 @@ const CpuTarget& hostTarget();
 /// `error` when it is unknown, has less than AVX2, FMA and F16C, or has what this machine lacks.
 std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error);
 
-/// Width of the vector registers that a module's code may use, in bytes. Stands in the module, as its triple does.
-int registerBytes(const llvm::Module& module);
-inline bool usesAvx512(const llvm::Module& module) { return registerBytes(module) == 64; }
+/// What a module's code is for. Stands in the module, as its triple does.
+VectorUnit vectorUnit(const llvm::Module& module);
+inline bool usesAvx512(const llvm::Module& module) { return vectorUnit(module).registerBytes == 64; }
 
 using ObjectFile = llvm::SmallVector<char, 0>;
 
@@ -48,7 +49,7 @@ class Compiler {
  private:
   bool run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
   llvm::LLVMContext context_;
-  int registerBytes_;
+  VectorUnit vectors_;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 

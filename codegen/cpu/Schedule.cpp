@@ -21,9 +21,9 @@ int64_t trips(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
 }
 
 /// What making `var` the vector costs for one access, per vector.
-double accessCost(const Access& a, size_t var, int lanes, bool loads) {
+double accessCost(const Access& a, size_t var, int lanes) {
   int64_t s = strideOf(a, var);
-  const bool picked = loads && s > 1 && s <= kMostStride;
+  const bool picked = s > 1 && s <= kMostStride;
   double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : picked ? 1.5 * static_cast<double>(s) : lanes * 1.2;
   if (!a.terms.empty() && s != 1) cost = lanes * 1.2;
   return cost;
@@ -38,8 +38,8 @@ double perElement(double cost, int64_t extent, int lanes) {
 double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
   double cost = stageCost(kernel, stage);
   for (const Expr& e : stage.exprs)
-    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes, true);
-  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes, false);
+    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes);
+  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes);
   return perElement(cost, extent, lanes);
 }
 
@@ -62,7 +62,7 @@ double choiceCost(const Kernel& kernel, const Stage& stage, size_t var, int64_t 
   int count = 0;
   for (const Expr& e : stage.exprs) {
     if (e.kind != Expr::Kind::Load) continue;
-    loads += accessCost(e.access, var, lanes, true);
+    loads += accessCost(e.access, var, lanes);
     ++count;
   }
   return perElement(kSumCost + loads / std::max(count, 1), extent, lanes);

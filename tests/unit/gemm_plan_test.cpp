@@ -32,7 +32,7 @@ TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
             p.m = m, p.n = n, p.k = k;
             p.a = {0, 0, {}, k, 1};
             p.b = {1, 0, {}, n, 1};
-            const GemmPlan g = planGemm(p, bytes, threads, level);
+            const GemmPlan g = planGemm(p, {bytes, bytes}, threads, level);
             EXPECT_EQ(g.rows.start(g.rows.count), m);
             EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
             EXPECT_EQ(g.tail, n % g.lanes);
@@ -51,7 +51,7 @@ TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
 }
 
 TEST(GemmPlan, ConvolutionsTakeTheTileOfFewestLoads) {
-  for (int bytes : {32, 64}) {
+  for (const VectorUnit unit : {VectorUnit{32, 32}, {64, 32}, {64, 64}}) {
     for (int64_t m : {1, 2, 5, 7, 14, 28, 56, 64, 112}) {
       for (int64_t n : {1, 14, 64, 65, 256}) {
         Product p;
@@ -59,16 +59,15 @@ TEST(GemmPlan, ConvolutionsTakeTheTileOfFewestLoads) {
         p.sums = {{64, 256, 3 * n}};
         p.a = {0, 0, {}, 1, 1};
         p.b = {1, 0, {}, n, 1};
-        const GemmPlan g = planGemm(p, bytes, 1, Level::Full);
+        const GemmPlan g = planGemm(p, unit, 1, Level::Full);
         const int64_t height = g.rows.size + (g.rows.larger ? 1 : 0),
                       width = g.vectors.size + (g.vectors.larger ? 1 : 0);
         EXPECT_EQ(g.rows.start(g.rows.count), m);
         EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
-        EXPECT_LE(height * width + width + 1, bytes == 64 ? 32 : 16);
-        if (bytes == 64 && n == 256 && (m == 28 || m == 14 || m == 7)) {
-          EXPECT_EQ(height, std::min<int64_t>(m, 14));
-          EXPECT_EQ(width, m == 7 ? 3 : 1);
-        }
+        EXPECT_LE(height * width + width + 1, unit.registerBytes == 64 ? 32 : 16);
+        if (unit.registerBytes == 32 || n != 256) continue;
+        if (m == 7 || (m == 14 && unit.pathBytes == 64)) EXPECT_EQ(std::pair(height, width), std::pair(7L, 3L));
+        if ((m == 14 || m == 28) && unit.pathBytes == 32) EXPECT_EQ(std::pair(height, width), std::pair(14L, 1L));
       }
     }
   }

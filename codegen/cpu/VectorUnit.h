@@ -1,0 +1,14 @@
+// What the schedules know of a processor's vector unit.
+#pragma once
+#include <cstdint>
+
+namespace tenc::codegen::cpu {
+
+struct VectorUnit {
+  int registerBytes = 32;  ///< of vector registers: 64 with AVX-512, else 32
+  /// What one operation takes in a cycle: half a register on Zen 4, whose loads so keep up with its arithmetic; a
+  /// whole one elsewhere.
+  int pathBytes = 32;
+};
+
+}  // namespace tenc::codegen::cpu
