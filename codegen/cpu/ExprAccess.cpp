@@ -1,8 +1,11 @@
 // Loads and stores of expressions: contiguous, strided, by run-time indices.
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Jit.h"
@@ -15,6 +18,36 @@ namespace {
 constexpr int64_t kNarrowElements = int64_t{1} << 30;  // positions and what may be added to them have 32 bits
 
 }  // namespace
+
+std::vector<bool> pastCaches(const Kernel& kernel) {
+  // The third-level cache of a core complex of Zen 4 and Zen 5. What systems report in virtual machines may be that of
+  // a whole socket.
+  constexpr int64_t kCaches = 32 << 20, kLarge = 4 << 20;
+  auto bytes = [&](uint32_t b) { return kernel.buffers[b].elements * ir::byteSize(kernel.buffers[b].dtype); };
+  std::set<std::pair<uint32_t, std::vector<int64_t>>> walks;  // a transposed operand is walked through on its own
+  std::vector<bool> written(kernel.buffers.size()), read(kernel.buffers.size());
+  for (const Stage& stage : kernel.stages) {
+    for (const Expr& e : stage.exprs) {
+      if (e.kind != Expr::Kind::Load) continue;
+      walks.emplace(e.access.buffer, e.access.strides);
+      read[e.access.buffer] = true;
+    }
+    for (const Store& s : stage.stores) written[s.access.buffer] = true;
+  }
+  int64_t walked = 0;
+  for (const auto& [buffer, strides] : walks) walked += bytes(buffer);
+  for (uint32_t b = 0; b < kernel.buffers.size(); ++b) walked += written[b] ? bytes(b) : 0;
+  std::vector<bool> past(kernel.buffers.size());
+  for (uint32_t b = 0; walked > kCaches && b < kernel.buffers.size(); ++b)
+    past[b] = kernel.buffers[b].role == Buffer::Role::Output && written[b] && !read[b] && bytes(b) >= kLarge &&
+              bytes(b) % 64 == 0;
+  if (std::find(past.begin(), past.end(), true) == past.end()) past.clear();
+  return past;
+}
+
+void finishPastCaches(llvm::IRBuilderBase& b, const KernelArgs& args) {
+  if (!args.pastCaches.empty()) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+}
 
 Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {
   std::vector<llvm::Constant*> values;
@@ -272,6 +305,17 @@ Scalar ExprEmitter::load(const Expr& e, int copy) {
   return scalars_.fromMemory(v, t);
 }
 
+bool ExprEmitter::isAligned(const Access& a) const {
+  auto whole = [&](int64_t elements) { return elements % lanes() == 0; };
+  if (!a.terms.empty() || !whole(a.offset)) return false;
+  for (size_t v = 0; v < a.strides.size(); ++v)
+    if (v != vectorVar_ && !whole(a.strides[v])) return false;
+  // Vectors start where the stage's part of the variable does.
+  const size_t outer = kernel_.outer.size();
+  if (vectorVar_ >= outer) return whole(stage_.innerLo[vectorVar_ - outer]);
+  return stage_.outerLo.empty() || whole(stage_.outerLo[vectorVar_]);
+}
+
 void ExprEmitter::store(const Store& s, int copy) {
   const Access& a = s.access;
   ir::DType t = kernel_.buffers[a.buffer].dtype;
@@ -298,7 +342,12 @@ void ExprEmitter::store(const Store& s, int copy) {
   if (inRange != nullptr) m = m == nullptr ? scalars_.splat(inRange) : b_.CreateAnd(m, scalars_.splat(inRange));
   if (offsets == nullptr && step == 1) {
     if (m == nullptr) {
-      b_.CreateAlignedStore(v, base, align);
+      const auto bytes = static_cast<uint64_t>(lanes() * ir::byteSize(t));
+      const bool past = !args_.pastCaches.empty() && args_.pastCaches[a.buffer] && bytes >= 16 && isAligned(a);
+      auto* written = b_.CreateAlignedStore(v, base, past ? llvm::Align(std::min<uint64_t>(bytes, 64)) : align);
+      if (past)
+        written->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                             llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
     } else if (int n = leadingLanes(m, lanes()); n > 0) {
       storeLeading(b_, v, base, align, n);
     } else {

@@ -17,6 +17,7 @@ struct KernelArgs {
   std::vector<llvm::Value*> scalars;  ///< in memory form
   llvm::Value* fault = nullptr;
   llvm::Value* scratch = nullptr;
+  std::vector<bool> pastCaches;  ///< of each buffer; empty: none
 };
 
 /// Loads the arguments of `function`, of type abi::KernelFn, at `b`. Scratch buffers follow each other in the thread's
@@ -24,6 +25,12 @@ struct KernelArgs {
 KernelArgs loadArguments(llvm::IRBuilderBase& b, llvm::Function* function, const Kernel& kernel);
 /// Bytes of scratch that loadArguments lays out, and of one buffer in it.
 uint64_t scratchBytes(const Kernel& kernel);
+
+/// Which buffers of a loop kernel are written past the caches: large outputs that it does not read, when it walks
+/// through more memory than caches hold. Lines of the output are then not fetched to be overwritten. Such stores are
+/// ordered by no release: the function ends with a fence (finishPastCaches).
+std::vector<bool> pastCaches(const Kernel& kernel);
+void finishPastCaches(llvm::IRBuilderBase& b, const KernelArgs& args);
 
 /// What every emitted function that holds vectors is to be compiled with.
 void setCodeAttributes(llvm::Function& f);
@@ -109,6 +116,9 @@ class ExprEmitter {
   Lanes lanesOf(const Access& a, llvm::Type* element, int copy);
   /// Whether a term indexes an empty dim; its fault is set then.
   bool indexesNothing(const Access& a, int copy);
+  /// Whether vectors of the store, all lanes of them, start at multiples of their size, for buffers that start at
+  /// multiples of 64 bytes.
+  bool isAligned(const Access& a) const;
   struct StridedPart;
   llvm::Value* loadStrided(llvm::Type* element, llvm::Value* base, int step, llvm::Value* mask);
   void storeStrided(llvm::Value* value, llvm::Value* base, int step, llvm::Value* mask);

@@ -17,6 +17,7 @@ llvm::Function* LoopEmitter::emit(const std::string& name) {
   auto* entry = llvm::BasicBlock::Create(module_.getContext(), "entry", function_);
   b_.SetInsertPoint(entry);
   args_ = loadArguments(b_, function_, kernel_);
+  args_.pastCaches = pastCaches(kernel_);
   outer_.resize(kernel_.outer.size());
   if (schedule_.tileVar != Schedule::kNone) allocateTiles();
   if (schedule_.rowVar != Schedule::kNone && tiles_.empty()) tiles_.assign(kernel_.stages[0].exprs.size(), nullptr);
@@ -35,6 +36,7 @@ llvm::Function* LoopEmitter::emit(const std::string& name) {
     }
     return {};
   });
+  finishPastCaches(b_, args_);
   b_.CreateRetVoid();
   return function_;
 }

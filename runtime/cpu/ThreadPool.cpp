@@ -13,7 +13,7 @@ constexpr int kSpins = 4000;  // about 100 microseconds: the gap between two ker
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)) {}
+ThreadPool::ThreadPool(int threads) : threads_(std::max(1, threads)), parts_(static_cast<size_t>(threads_)) {}
 
 ThreadPool::~ThreadPool() {
   quit_ = true;
@@ -28,10 +28,12 @@ void ThreadPool::start() {
 }
 
 void ThreadPool::claim(int thread) {
-  while (true) {
-    const int64_t begin = next_.fetch_add(grain_, std::memory_order_relaxed);
-    if (begin >= items_) return;
-    work_(context_, thread, begin, std::min(begin + grain_, items_));
+  for (int i = 0; i < threads_; ++i) {
+    Part& part = parts_[static_cast<size_t>((thread + i) % threads_)];
+    while (part.next.load(std::memory_order_relaxed) < part.end) {
+      const int64_t begin = part.next.fetch_add(grain_, std::memory_order_relaxed);
+      if (begin < part.end) work_(context_, thread, begin, std::min(begin + grain_, part.end));
+    }
   }
 }
 
@@ -39,11 +41,15 @@ void ThreadPool::run(int64_t items, int64_t grain, Work work, void* context) {
   if (items <= 0) return;
   if (threads_ == 1 || items <= grain) return work(context, 0, 0, items);
   if (workers_.empty()) start();
-  items_ = items;
   grain_ = grain;
   work_ = work;
   context_ = context;
-  next_.store(0, std::memory_order_relaxed);
+  const int64_t chunks = (items + grain - 1) / grain;
+  for (int t = 0; t < threads_; ++t) {
+    Part& part = parts_[static_cast<size_t>(t)];
+    part.next.store(chunks * t / threads_ * grain, std::memory_order_relaxed);
+    part.end = std::min(chunks * (t + 1) / threads_ * grain, items);
+  }
   const uint64_t job = (state_.load(std::memory_order_relaxed) & ~(kJob - 1)) + kJob;
   state_.store(job | kOpen, std::memory_order_seq_cst);
   if (sleepers_.load(std::memory_order_seq_cst) > 0) {

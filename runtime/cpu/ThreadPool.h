@@ -1,5 +1,7 @@
 // The threads of the CPU: one job at a time, work claimed in chunks, so that the caller finishes alone when a worker is
-// late. Workers spin for a short while after a job and sleep then.
+// late. Each thread begins with a part of its own, the same one in jobs of as many items, whose memory is in its caches
+// when the job before was alike, and goes on with what is left of the others'. Workers spin for a short while after a
+// job and sleep then.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -33,11 +35,15 @@ class ThreadPool {
   int threads_;
   std::vector<std::thread> workers_;
   alignas(64) std::atomic<uint64_t> state_{0};
-  alignas(64) std::atomic<int64_t> next_{0};
+  struct alignas(64) Part {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+  std::vector<Part> parts_;  ///< one a thread
   alignas(64) std::atomic<uint32_t> wake_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<bool> quit_{false};
-  int64_t items_ = 0, grain_ = 1;
+  int64_t grain_ = 1;
   Work work_ = nullptr;
   void* context_ = nullptr;
 };

@@ -10,6 +10,7 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kMostAddresses = uint64_t{1} << 45;
+constexpr uint64_t kLarge = 1 << 20;
 constexpr uint64_t kWorthGivingBack = 256 << 10;
 
 uint64_t pagesFor(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
@@ -39,6 +40,8 @@ bool GuardedMemory::map(const abi::Program& p, uint32_t device) {
     if (s.mapped == 0) continue;
     s.pages = at;
     s.address = at + (s.mapped - s.bytes);
+    // Kernels store large buffers with instructions that want this.
+    if (s.bytes >= kLarge) s.address -= reinterpret_cast<uintptr_t>(s.address) % 64;
     at += s.mapped + kPage;
   }
   return true;
