@@ -345,8 +345,8 @@ void Lowering::lowerCase(const ast::Stmt& s, bool isBench, int number) {
 }
 
 namespace {
-/// Distinct, so that dims that should differ do, and each a multiple of many others, as functions that split a dim ask for
-/// multiples that no signature tells; the later ones, often heads, groups or sizes of windows, are smaller.
+/// Distinct, so that dims that should differ do, and each a multiple of many others, as functions that split a dim ask
+/// for multiples that no signature tells; the later ones, often heads, groups or sizes of windows, are smaller.
 constexpr int64_t kDims[] = {4320, 1440, 480, 160, 96, 48, 24, 12, 288, 144, 72, 36, 320, 240, 192, 120};
 }  // namespace
 
@@ -496,8 +496,7 @@ namespace {
 /// Nobody mends the standard library: helps that would are dropped.
 void dropLibraryEdits(const SourceManager& sources, Diagnostics& diags) {
   const auto edits = [&](const Help& h) {
-    return std::any_of(h.edits.begin(), h.edits.end(),
-                       [&](const Edit& e) { return e.span.valid() && sources.file(e.span.file).isLibrary; });
+    return std::any_of(h.edits.begin(), h.edits.end(), [&](const Edit& e) { return sources.inLibrary(e.span); });
   };
   for (size_t i = 0; i < diags.all().size(); ++i) {
     std::vector<Help> helps = diags.all()[i].helps;

@@ -30,10 +30,6 @@ std::string withoutDigits(std::string_view s) {
   std::copy_if(s.begin(), s.end(), std::back_inserter(r), [](char c) { return c < '0' || c > '9'; });
   return r;
 }
-
-bool isLibrary(const SourceManager& sources, Span span) {
-  return span.valid() && sources.file(span.file).isLibrary;
-}
 }  // namespace
 
 Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) {
@@ -46,7 +42,7 @@ Diagnostics::Builder Lowering::error(Code code, Span span, std::string message) 
   for (auto it = frames_.rbegin(); it != frames_.rend(); ++it) {
     const Frame& f = **it;
     if (f.signature.empty() || !f.call.valid()) continue;
-    const bool leaves = isLibrary(sources, span) && !isLibrary(sources, f.call);
+    const bool leaves = sources.inLibrary(span) && !sources.inLibrary(f.call);
     if (leaves) chain.insert(chain.begin(), {written, "in the standard library, here"});
     if (leaves) span = f.call;
     chain.push_back({f.call, "in `" + f.signature + "`, called here"});
@@ -332,8 +328,9 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const
       return Val::none();
     }
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
-    const bool fixed = variable->kind == ast::Stmt::Kind::Let && variable->value &&
-                       (variable->value->kind == ast::Expr::Kind::Int || variable->value->kind == ast::Expr::Kind::Float);
+    const bool fixed =
+        variable->kind == ast::Stmt::Kind::Let && variable->value &&
+        (variable->value->kind == ast::Expr::Kind::Int || variable->value->kind == ast::Expr::Kind::Float);
     d.help(fixed ? "make it a `const`, or pass it as an argument" : "pass it as an argument");
   } else if (!call || !offerRewrite(d, *call)) {
     suggest(d, name, span, visibleNames(), familiarName(name));

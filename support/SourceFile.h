@@ -54,6 +54,7 @@ class SourceManager {
   uint32_t add(std::string name, std::string text);
   const SourceFile& file(uint32_t id) const { return *files_[id]; }
   void markLibrary(uint32_t id) { files_[id]->isLibrary = true; }
+  bool inLibrary(Span s) const { return s.valid() && file(s.file).isLibrary; }
   uint32_t size() const { return static_cast<uint32_t>(files_.size()); }
   std::string_view text(Span s) const;
 

@@ -82,7 +82,7 @@ std::string messageOf(const rt::RunResult& r) {
 bool readFile(const std::string& path, std::string& text, std::string& error) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return error = std::strerror(errno), false;
-  struct stat status{};
+  struct stat status {};
   if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode)) error = "it is a directory";
   if (error.empty()) text = readAll(file);
   if (error.empty() && std::ferror(file) != 0) error = "reading failed";
@@ -362,13 +362,10 @@ std::string Session::emit(const ir::Module& m, std::string_view what) {
 void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const CallChain& chain,
                          const std::string& message) {
   // What stops inside the standard library is shown where the script calls it.
-  const auto isLibrary = [&](ir::Loc l) {
-    const Span s = m.span(l);
-    return s.valid() && sources_.file(s.file).isLibrary;
-  };
+  const auto inLibrary = [&](ir::Loc l) { return sources_.inLibrary(m.span(l)); };
   ir::Loc shown = at;
-  for (size_t i = 0; i < chain.size() && isLibrary(shown); ++i) shown = chain[i].first;
-  if (isLibrary(shown)) shown = at;
+  for (size_t i = 0; i < chain.size() && inLibrary(shown); ++i) shown = chain[i].first;
+  if (inLibrary(shown)) shown = at;
   auto report = diags_.report(code, m.span(shown), message);
   if (shown.index != at.index) report.note(m.span(at), "in the standard library, here");
   noteChain(report, m, chain);
