@@ -1,5 +1,6 @@
 #include "codegen/NativeFaults.h"
 
+#include "ir/Scalar.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::codegen {
@@ -7,7 +8,9 @@ namespace {
 
 /// A loop whose step may be 0.
 bool mayStand(const ir::Op& op) {
-  return op.kind == ir::OpKind::For && !(op.operand(2)->op && op.operand(2)->op->kind == ir::OpKind::Constant);
+  if (op.kind != ir::OpKind::For) return false;
+  const auto step = ir::constantScalar(op.operand(2));
+  return !step || step->i == 0;
 }
 
 void collect(const ir::Region& region, std::vector<const ir::Op*>& out) {

@@ -290,7 +290,15 @@ bool Batcher::counted(const Op& op) {
       !entry(op.operand(0)).batched && !entry(op.operand(1)).batched && !entry(op.operand(2)).batched;
   const size_t n = op.results.size();
   if (!sameBounds) {
-    Value *hi = batched(op.operand(1)), *step = batched(op.operand(2));
+    Compose c(*b_);
+    Value *hi = batched(op.operand(1)), *step = entry(op.operand(2)).value;
+    if (entry(op.operand(2)).batched && n_ > 0) {
+      // The least of those that are here is looked at; those that are not get one that ends.
+      step = guarded(step, 1);
+      step = c.binary(OpKind::Max, step, c.checkedStep(c.reduce(OpKind::ReduceMin, step, {0}, false)));
+    } else if (!entry(op.operand(2)).batched) {
+      step = c.broadcastTo(c.checkedStep(step), {n_});
+    }
     Values carried = {carriedIn(op.operand(0))};
     for (size_t i = 0; i < n; ++i) carried.push_back(carriedIn(op.operand(3 + i)));
     auto bindCarried = [&](const Values& now) {
@@ -301,7 +309,7 @@ bool Batcher::counted(const Op& op) {
     trip.body = [&](Values& after) {
       Value* index = entry(from.args[0].get()).value;
       if (!body(from)) return false;
-      after.push_back(b_->value(OpKind::Add, {index, step}));
+      after.push_back(Compose(*b_).nextIndex(index, hi, step));
       for (Value* v : from.terminator()->operands()) after.push_back(batched(v));
       return true;
     };

@@ -354,6 +354,7 @@ void Batcher::dynamicUpdate(const Op& op) {
   bool ownStarts = mask_ != nullptr;
   for (size_t i = 2; i < op.operandCount(); ++i) ownStarts = ownStarts || entry(op.operand(i)).batched;
   Value *x = batched(op.operand(0)), *u = batched(op.operand(1));
+  if (n_ == 0) return define(op, 0, x, true);
   if (!ownStarts) {
     Values operands = asTheyAre(op, 2);
     operands.insert(operands.begin(), {x, u});
@@ -424,6 +425,10 @@ bool Batcher::oneByOne(const Op& op) {
       return at.makeTyped(OpKind::Fill, {zero}, {{t, shape, {}}}, {{"shape", shape}})->result();
     };
     operands.push_back(own.empty() ? room(*b_) : Compose(*b_).madeOn({entry(own[0]).value}, room));
+  }
+  if (n_ == 0) {  // no trip could be written: there is no row
+    for (size_t r = 0; r < op.results.size(); ++r) define(op, r, operands[3 + r], true);
+    return true;
   }
   Op* loop = b_->makeTyped(OpKind::For, operands, {});
   ir::Region* region = b_->addRegion(loop);

@@ -109,8 +109,8 @@ Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   const auto type = declaredType(k, *want);
   if (!type) return Val::none();
   ir::Op* op =
-      k.c.b.makeTyped(OpKind::Load, path.parts.operands, {*type},
-                      {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
+      k.l.b().makeTyped(OpKind::Load, path.parts.operands, {*type},
+                        {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
   path.describe(*op);
   return k.result(op->result());
 }
@@ -145,7 +145,7 @@ Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
           "read");
     return Val::none();
   }
-  return k.result(k.c.b
+  return k.result(k.l.b()
                       .makeTyped(OpKind::Load, {}, {type},
                                  {{"path", source.path}, {"format", source.format}, {"name", source.name}})
                       ->result());

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "ir/Ir.h"
+#include "ir/Scalar.h"
 
 namespace tenc::frontend {
 
@@ -30,6 +31,26 @@ Compose::V Compose::where(V c, V x, V y) {
   shape = ir::broadcastShapes(*shape, c->type.shape);
   assert(shape);
   return b.value(OpKind::Where, {b.broadcastTo(c, *shape), b.broadcastTo(x, *shape), b.broadcastTo(y, *shape)});
+}
+
+Compose::V Compose::checkedStep(V step) {
+  if (const auto known = ir::constantScalar(step); known && known->i != 0) return step;
+  // One trip by that step, which gives 0 + step, so that it is not dropped.
+  const auto i64 = [&](int64_t v) { return b.scalarInt(DType::I64, v); };
+  ir::Op* once = b.makeTyped(OpKind::For, {i64(0), i64(1), step, step}, {step->type});
+  ir::Region* region = b.addRegion(once);
+  V i = region->addArg({DType::I64, {}, {}}, "i");
+  region->addArg(step->type, "step");
+  ir::Builder trip(region);
+  trip.setLoc(b.loc());
+  trip.makeTyped(OpKind::Yield, {trip.value(OpKind::Add, {i, step})}, {});
+  return once->result();
+}
+
+Compose::V Compose::nextIndex(V i, V hi, V step) {
+  if (const auto known = ir::constantScalar(step); known && known->i == 1) return add(i, step);
+  V most = literalInt(step, std::numeric_limits<int64_t>::max());
+  return where(binary(OpKind::Gt, i, sub(most, step)), hi, add(i, step));
 }
 
 Compose::V Compose::cast(V x, DType t) { return x->type.dtype == t ? x : b.value(OpKind::Cast, {x}, {{"dtype", t}}); }

@@ -35,6 +35,12 @@ class Compose {
   /// Integers under 64 bits become i64 or u64, bool becomes i64, as sums give.
   V widen(V x);
 
+  // ---- counting
+  /// A step of rank 0 where it is not 0; the program stops there as a counted loop with it does.
+  V checkedStep(V step);
+  /// i + step of a loop from below `hi` by positive steps; `hi` where the sum would be beyond the largest integer.
+  V nextIndex(V i, V hi, V step);
+
   // ---- reductions
   V reduce(ir::OpKind kind, V x, const Dims& axes, bool keep);
   /// Number of elements along the axes.

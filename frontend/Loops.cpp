@@ -1,6 +1,7 @@
 // Loops: counted ones as `for`, those that may be left early and `while` as `while`, compile-time sequences unrolled.
 #include <utility>
 
+#include "frontend/Compose.h"
 #include "frontend/Lowering.h"
 #include "frontend/Scan.h"
 
@@ -115,6 +116,8 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
     if (t->type.dtype != DType::I64) t = b().value(OpKind::Cast, {t}, {{"dtype", DType::I64}});
     range.push_back(t);
   }
+  if (!over.elems[2].is(Kind::Int))  // one below 0 is as wrong as 0, which the loop looks for
+    range[2] = b().value(OpKind::Max, {range[2], b().scalarInt(DType::I64, 0)});
   return rangeLoop(s, range, [this, range, reversed, &s](ir::Value* i) {
     if (reversed) {
       at(s.pattern.span);
@@ -127,7 +130,11 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
 
 Lowering::Flow Lowering::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
-  if (exits.breaks || exits.returns) return exitingLoop(s, &range, index);
+  if (exits.breaks || exits.returns) {
+    at(s.span);
+    const std::vector<ir::Value*> checked = {range[0], range[1], Compose(b()).checkedStep(range[2])};
+    return exitingLoop(s, &checked, index);
+  }
   std::set<std::string> names;
   assignedNames(s.body, names);
   Boundary carried;
@@ -227,7 +234,8 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
       after = valuesOf(carried.vars);
       at(s.span);
       auto flag = [&](const Val& v, Exit exit) { return trip.mixed ? v : Val::ofBool(trip.exit == exit); };
-      if (range) after.push_back(Val::ofTensor(b().value(OpKind::Add, {arguments[1][at0].tensor, (*range)[2]})));
+      if (range)
+        after.push_back(Val::ofTensor(Compose(b()).nextIndex(arguments[1][at0].tensor, (*range)[1], (*range)[2])));
       if (exits.breaks) after.push_back(flag(trip.broke, Exit::Break));
       if (exits.returns) after.push_back(flag(trip.returned, Exit::Return));
       if (trip.mixed)

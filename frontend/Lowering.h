@@ -299,16 +299,21 @@ class Lowering {
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
   std::vector<std::string> visibleNames();
 
-  // ---- units (Lower.cpp)
+  // ---- functions that nobody calls (Uncalled.cpp)
   struct Generics;
+  struct Samples;
+  void checkUncalled(const Unit& unit);
+  void checkWithSamples(const FnDecl& decl, ir::Region& region);
+  void instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region);
+  bool sampleValue(const Ty& t, ir::Region* region, Val& v);
+  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
+  void bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape);
+
+  // ---- units (Lower.cpp)
   std::list<std::unique_ptr<Unit>> units_;
   std::map<std::string, const Unit*> modules_;
   void collect(Unit& unit);
   const Unit* import(const std::string& name, Span span);
-  void checkUncalled(const Unit& unit);
-  bool sampleValue(const Ty& t, ir::Region* region, Val& v);
-  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
-  void bindSamples(const ast::TypeExpr& written, Generics& g, size_t& next, bool inShape);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
@@ -596,7 +601,8 @@ class Lowering {
   Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
               const ast::Stmt& s);
   void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
-  void lowerAssert(const ast::Stmt& s);
+  /// False after an assertion over what is known while compiling has failed.
+  bool lowerAssert(const ast::Stmt& s);
   bool assigningIn_ = false;  ///< the assignment being checked is in a loop or branch of its variable: E0209
   /// Moves what a written type names a device for (cause "type").
   Val moveToPlaces(const Val& v, const Ty& type, Span span);

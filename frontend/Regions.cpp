@@ -84,6 +84,9 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     for (const Val* v : {&a, &b2}) {
       if (!hint && v->is(Val::Kind::Float)) hint = v->dtype;
     }
+    for (const Val* v : {&a, &b2}) {
+      if (hint && !ir::isFloat(*hint) && v->is(Val::Kind::Float)) return differ();
+    }
     bool ok = true;
     for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b2, rb}}) {
       inRegion(region, [&] {

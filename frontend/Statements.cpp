@@ -65,7 +65,11 @@ Lowering::Flow Lowering::lowerPlain(const ast::Stmt& s, bool last, const Tail& t
       Val v = s.value ? settle(adopted(eval(*s.value, wanted), wanted), wanted) : Val::unit(s.span);
       return leave(Exit::Return, std::move(v), s.span);
     }
-    case StmtKind::Assert: lowerAssert(s); return f;
+    case StmtKind::Assert:
+      // What a function asks of its dims is not so: the rest of it would say that again in other words.
+      if (!lowerAssert(s) && boundary_->kind == Boundary::Kind::Function)
+        return leave(Exit::Return, Val::none(), s.span);
+      return f;
     case StmtKind::Expr: {
       const ast::Expr& e = *s.value;
       if (e.kind == ExprKind::If) return lowerIf(e, 0, tail, expected);
@@ -76,7 +80,17 @@ Lowering::Flow Lowering::lowerPlain(const ast::Stmt& s, bool last, const Tail& t
         return lowerPlaced(e.annotations, 0, assigned, tail, block);
       }
       f.value = eval(e, expected);
-      if (tail.wanted) f.value = settle(adopted(std::move(f.value), expected), expected);
+      if (tail.wanted) {
+        f.value = adopted(std::move(f.value), expected);
+        // A literal in a branch adopts the dtype that the other one gives (agree).
+        const auto adopting = [&](const Val& v) { return v.isNumber() && boundary_->kind == Boundary::Kind::Region; };
+        if (f.value.is(Val::Kind::Tuple) && !expected) {
+          for (Val& part : f.value.elems)
+            if (!adopting(part)) part = settle(std::move(part));
+        } else if (!adopting(f.value)) {
+          f.value = settle(std::move(f.value), expected);
+        }
+      }
       const bool call = e.kind == ExprKind::Call || (e.kind == ExprKind::Binary && e.text == "|>");
       if (!last && !call && e.kind != ExprKind::Error && !f.value.poison()) {
         error(Code::E0106, e.span, "this value is not used")
@@ -370,39 +384,39 @@ Val Lowering::placedAs(const Val& value, const Val& old, const std::string& name
   return rebuild(value, now);
 }
 
-void Lowering::lowerAssert(const ast::Stmt& s) {
-  if (!s.value) return;
+bool Lowering::lowerAssert(const ast::Stmt& s) {
+  if (!s.value) return true;
   Val condition = eval(*s.value);
   Val message = s.message ? eval(*s.message) : Val::ofString("");
-  if (condition.poison() || message.poison()) return;
+  if (condition.poison() || message.poison()) return true;
   if (condition.is(Val::Kind::Tuple) && condition.elems.size() == 2 && !s.message) {
     const Span whole = s.value->span;
     std::string inner(sources.text(whole));
     auto d = error(Code::E0203, whole, "`assert` takes a condition, not " + describe(condition));
     if (inner.starts_with("(") && inner.ends_with(")"))
       d.help("condition and message stand without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
-    return;
+    return true;
   }
   if (!message.is(Val::Kind::String) && !message.is(Val::Kind::Format)) {
     fail(Code::E0203, s.message->span, "the message of `assert` is a string, not " + describe(message));
-    return;
+    return true;
   }
   if (condition.is(Val::Kind::Bool)) {
-    if (condition.boolean) return;
+    if (condition.boolean) return true;
     const std::string text = message.is(Val::Kind::String) ? message.text : "";
     // A condition over the dims of a function is a part of its signature. Elsewhere it is the run that stops, behind
     // what the script did before; and in a branch that may not be taken the run decides.
     const bool signature = frame().fn && s.value->kind != ast::Expr::Kind::Bool;
     if (signature && regionDepth_ == 0 && outerRegions_ == 0) {
       error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
-      return;
+      return false;
     }
   }
   ir::Value* c = tensorOf(condition);
-  if (!c) return;
+  if (!c) return true;
   if (c->type.dtype != ir::DType::Bool) {
     fail(Code::E0203, s.value->span, "`assert` takes bools, not " + describe(condition));
-    return;
+    return true;
   }
   at(s.value->span);
   if (!c->type.shape.empty()) {
@@ -411,13 +425,14 @@ void Lowering::lowerAssert(const ast::Stmt& s) {
     c = b().value(OpKind::All, {c}, {{"axes", axes}});
   }
   FormatParts parts = formatParts(*this, {message}, s.span);
-  if (!parts.ok) return;
+  if (!parts.ok) return true;
   std::vector<ir::Value*> operands = {c};
   operands.insert(operands.end(), parts.operands.begin(), parts.operands.end());
   std::vector<ir::OperandText> written = {{s.value->span, ""}};
   written.insert(written.end(), parts.written.begin(), parts.written.end());
   at(s.value->span, std::move(written));
   b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+  return true;
 }
 
 }  // namespace tenc::frontend

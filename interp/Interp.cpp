@@ -211,7 +211,7 @@ class Frame {
 
   bool forLoop(const Op& op) {
     int64_t lo = at(get(op, 0), 0).i, hi = at(get(op, 1), 0).i, step = at(get(op, 2), 0).i;
-    if (step == 0) return fail(op, Code::E0902, "a loop with step 0");
+    if (step == 0) return fail(op, Code::E0902, "the step of the loop is not positive");
     Values carried = takeAll(op, 3);
     const Region& body = *op.regions[0];
     // Counted, because the last sum may be beyond the largest integer.

@@ -51,6 +51,13 @@ Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string messa
   return Builder(list_.back());
 }
 
+void Diagnostics::forget(size_t first, size_t end) {
+  const auto from = list_.begin() + static_cast<long>(first), to = list_.begin() + static_cast<long>(end);
+  errors_ -=
+      static_cast<size_t>(std::count_if(from, to, [](const Diagnostic& d) { return d.severity() == Severity::Error; }));
+  list_.erase(from, to);
+}
+
 void Diagnostics::clear() {
   list_.clear();
   errors_ = droppedCount_ = 0;

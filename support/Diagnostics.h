@@ -80,6 +80,8 @@ class Diagnostics {
   size_t dropped() const { return droppedCount_; }
   bool ok() const { return errors_ == 0; }
   void clear();
+  /// Takes back those from `first` to before `end` in `all`.
+  void forget(size_t first, size_t end);
 
  private:
   std::vector<Diagnostic> list_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/NativeBody.h"
@@ -136,6 +137,10 @@ void NativeEmitter::forLoop(const ir::Op& op) {
   if (!error_.empty()) return;
   const Range by = ranges_.of(op.operand(2));
   if (by.least <= 0 && by.most >= 0) s_->setFault(compare(Predicate::Eq, step, like(step, 0.0)), fault(op));
+  if (by.least == 0 && by.most == 0) {  // no trips: a loop without end would be no loop for LLVM
+    for (size_t k = 0; k < start.size(); ++k) slots_[op.result(k)] = start[k];
+    return;
+  }
   ranges_.bindLoopVariable(op);
   const ir::Value* variable = region.args[0].get();
   const Range range = ranges_.of(variable), steps = ranges_.of(op.operand(2));
@@ -185,6 +190,17 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   auto more = [&](Scalar at, Scalar end) {
     return LlvmScalars::value(forward ? at < end : select(step<0.0, at> end, at < end));
   };
+  // Near the ends of i64 the next index may be beyond them: then what is left is compared with the step.
+  const Range ends = ranges_.of(op.operand(1));
+  const bool one = steps.least == steps.most && std::abs(steps.least) == 1;
+  const bool mayWrap = !one && (ends.most > std::numeric_limits<int64_t>::max() - std::max<int64_t>(steps.most, 0) ||
+                                ends.least < std::numeric_limits<int64_t>::min() - std::min<int64_t>(steps.least, 0));
+  auto another = [&](Scalar at, Scalar end) {
+    if (!mayWrap) return more(at + step, end);
+    auto past = [&](Scalar left, Scalar stride) { return compare(Predicate::Ugt, left, stride); };
+    const Scalar up = past(end - at, step);
+    return LlvmScalars::value(forward ? up : select(step < 0.0, past(at - end, like(step, 0.0) - step), up));
+  };
   Value* first = more(lo, hi);
   auto *from = b_.GetInsertBlock(), *done = block("done");
   auto* outer = inRuns ? block("run") : nullptr;
@@ -220,7 +236,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
   Slots last = slotsOf(*region.terminator(), 0);
   Scalar following = at + step;
   if (told && !inRuns) tell(offsetof(abi::KernelState, at), following);
-  Value* again = more(following, runEnd);
+  Value* again = another(at, runEnd);
   if (polls) again = unlessStopped(again);
   auto* latch = b_.GetInsertBlock();
   closePhis(carried, last, latch);
@@ -232,7 +248,7 @@ NativeEmitter::Slots NativeEmitter::trips(const ir::Op& op, const Slots& start, 
     if (told) tell(offsetof(abi::KernelState, at), following);
     closePhis(runStart, last, look);
     runFirst->addIncoming(LlvmScalars::value(following), look);
-    b_.CreateCondBr(unlessStopped(more(following, hi)), outer, done);
+    b_.CreateCondBr(unlessStopped(another(at, hi)), outer, done);
     latch = look;
   } else {
     auto* jump = b_.CreateCondBr(again, trip, done);

@@ -66,7 +66,7 @@ std::string messageOf(const rt::RunResult& r) {
       return r.bad.size < 0 ? "index out of range" : outOfRange(r.bad.index, r.bad.count, r.bad.axis, r.bad.size);
     case abi::FaultKind::Division: return text.empty() ? "integer division by zero" : text;
     case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
-    case abi::FaultKind::Step: return text.empty() ? "a loop with step 0" : text;
+    case abi::FaultKind::Step: return text.empty() ? "the step of the loop is not positive" : text;
     case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
     case abi::FaultKind::File: return text.empty() ? "file failed" : text;
     case abi::FaultKind::Singular: return "the matrix is singular";
