@@ -255,23 +255,21 @@ Compose::V Compose::diagonal(V x, int64_t offset) {
 }
 
 Compose::V Compose::diagonalMatrix(V x, int64_t offset) {
-  // [n, 1] padded to [n, n + 1] and read flat has its elements n + 1 apart: the diagonal of [n, n].
-  auto rank = static_cast<int64_t>(x->type.shape.size());
-  int64_t n = x->type.shape.back(), elements = 0;
+  // Row r holds element r of x with room before or behind it, where its column is r + offset.
+  const auto rank = x->type.rank();
+  const int64_t k = std::max(offset, -std::numeric_limits<int64_t>::max());
   V zero = literal(x, 0);
-  Dims lo(rank + 1, 0), hi(rank + 1, 0);
-  hi[rank] = n;
-  V wide = padWith(expandDims(x, rank), zero, lo, hi);
-  if (__builtin_mul_overflow(n, n + 1, &elements)) return wide;  // padWith has reported its size
-  Dims flat(x->type.shape.begin(), x->type.shape.end() - 1), square = flat;
-  flat.push_back(elements);
-  square.insert(square.end(), {n, n});
-  V m = reshape(sliceAxis(reshape(wide, flat), rank - 1, 0, n * n), square);
-  lo.assign(rank + 1, 0), hi.assign(rank + 1, 0);
-  int64_t k = offset < 0 ? -std::max(offset, -std::numeric_limits<int64_t>::max()) : offset;
-  (offset > 0 ? lo[rank] : hi[rank]) = k;
-  (offset > 0 ? hi[rank - 1] : lo[rank - 1]) = k;
-  return padWith(m, zero, lo, hi);
+  Dims lo(static_cast<size_t>(rank), 0), hi = lo;
+  (k < 0 ? lo : hi).back() = std::abs(k);
+  V rows = padWith(x, zero, lo, hi);
+  const int64_t n = rows->type.shape.back();
+  Dims shape = rows->type.shape;
+  shape.push_back(n);
+  V spread = broadcastTo(expandDims(rows, rank), shape);
+  if (!ir::elementCount(shape)) return spread;  // has been reported
+  const Dims matrix = {n, n};
+  V row = iotaOn(x, matrix, DType::I64, 0), col = iotaOn(x, matrix, DType::I64, 1);
+  return where(binary(OpKind::Eq, col, binary(OpKind::Add, row, b.scalarInt(DType::I64, k))), spread, zero);
 }
 
 Compose::V Compose::triangle(V x, int64_t k, bool lower) {

@@ -237,8 +237,11 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
         names.push_back(fields[i].name.text);
       }
       if (auto v = memberOfTensor(*this, base, name, span)) return *v;
+      const auto method = lookupGlobal(*base.info->decl->unit, text, span);
       auto d = error(Code::E0206, span, describe(base) + " has no field `" + text + "`");
-      if (std::string near = nearest(name, names); !near.empty())
+      if (method && method->is(Kind::Function))
+        d.help("a method is called: `." + text + "(...)`, in a pipe too; as a value it is `|x| m." + text + "(x)`");
+      else if (std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
       return Val::none();
     }

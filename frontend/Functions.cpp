@@ -205,6 +205,13 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
   }
   if (!finishPending(g, {"a call of `" + s.name.text + "`", args.span, s.name.span, false})) return Val::none();
+  for (size_t i = 0; s.type && i < values.size(); ++i) {
+    const std::string& name = s.params[i].name.text;
+    if (!matched[i] || !values[i].is(Kind::Tensor) || !values[i].tensor->type.shape.empty()) continue;
+    if (!ir::isInt(values[i].tensor->type.dtype) || g.bound.count(name) || !mentions(*s.type, name, false)) continue;
+    return fail(Code::E0111, matched[i]->span,
+                "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known while compiling");
+  }
   if (s.type && !hasOpenResult(s) && !resultDimsBound(*s.type, g, false)) return Val::none();
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];

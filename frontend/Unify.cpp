@@ -118,6 +118,7 @@ bool Lowering::unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, cons
     }
     return unifyDim(a ? right : left, value / factor, g, who);
   }
+  if (t.op == '/' && c == 1) return unifyDim(left, value, g, who);  // `I // G` of one group
   g.pending.push_back({&t, value});
   return true;
 }
