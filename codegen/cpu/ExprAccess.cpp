@@ -39,8 +39,7 @@ std::vector<bool> pastCaches(const Kernel& kernel) {
   for (uint32_t b = 0; b < kernel.buffers.size(); ++b) walked += written[b] ? bytes(b) : 0;
   std::vector<bool> past(kernel.buffers.size());
   for (uint32_t b = 0; walked > kCaches && b < kernel.buffers.size(); ++b)
-    past[b] = kernel.buffers[b].role == Buffer::Role::Output && written[b] && !read[b] && bytes(b) >= kLarge &&
-              bytes(b) % 64 == 0;
+    past[b] = kernel.buffers[b].role == Buffer::Role::Output && written[b] && !read[b] && bytes(b) >= kLarge;
   if (std::find(past.begin(), past.end(), true) == past.end()) past.clear();
   return past;
 }
