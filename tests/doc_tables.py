@@ -47,6 +47,7 @@ OTHERS = [
     (r"image\.", "let x = ones([1, 1, 4, 4])\nlet w = 8"),
     (r"scatter", "let i = [0, 1]\nlet u = ones([2, 3])"),
     (r"attention", "let v = q"),
+    (r"meshgrid", "let a = ones([2])\nlet b = ones([3])"),
     (r"v\[i\]", "let i = [0, 1]\nlet u = ones([2, 3])"),
     (r"topk", "let x = ones([9])"),
     (r"squeeze", "let x = ones([1, 3])"),
