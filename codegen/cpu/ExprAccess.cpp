@@ -16,7 +16,6 @@ using llvm::Value;
 
 namespace {
 constexpr int64_t kNarrowElements = int64_t{1} << 30;  // positions and what may be added to them have 32 bits
-
 }  // namespace
 
 std::vector<bool> pastCaches(const Kernel& kernel) {
