@@ -114,8 +114,8 @@ class ScalarBuilder {
   /// `body()` where `condition` holds, `otherwise` elsewhere. The body stands aside and runs only if some element needs
   /// it.
   virtual Scalar rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) = 0;
-  /// `step` applied to `state` so many times: a loop where the target can print one, so that long recurrences stay small
-  /// code. By default the steps are printed one after the other.
+  /// `step` applied to `state` so many times: a loop where the target can print one, so that long recurrences stay
+  /// small code. By default the steps are printed one after the other.
   virtual void repeat(int times, std::span<Scalar> state, const std::function<void(std::span<Scalar>)>& step) {
     for (int i = 0; i < times; ++i) step(state);
   }

@@ -1,4 +1,4 @@
-// From source text to checked, unplaced IR. One call each; everything else in this room is private.
+// From the syntax tree to checked, unplaced IR. One call each; everything else in this room is private.
 #pragma once
 #include <functional>
 #include <map>
@@ -8,64 +8,68 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/Ast.h"
 #include "ir/DeviceTable.h"
 #include "ir/Module.h"
 #include "support/Diagnostics.h"
+#include "syntax/Ast.h"
+#include "syntax/Parse.h"
 
 namespace tenc::frontend {
-
-/// Parses a whole file; reports every syntax error, recovering after each. Never throws; the tree is usable (with Error
-/// nodes) whenever it is returned. Null only when nothing can be parsed (too large, too deep, not UTF-8).
-std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags);
-
-/// Whether a REPL entry is complete: brackets balanced, strings closed, not ending in an operator.
-bool isComplete(std::string_view text);
 
 /// A tensor kept by a session between its entries: a parameter of `main`, which the text names `__kept(i)`.
 struct SessionInput {
   ir::DType dtype;
   ir::Dims shape;
-  std::string place;                                  ///< device name as written, "cpu" for the host
-  std::string name;                                   ///< the source name, for people
+  std::string place;  ///< device name as written, "cpu" for the host
+  std::string name;   ///< the source name, for people
 };
 
 /// What the compiler knows of the machine and the command line when it lowers a script.
 struct Options {
-  std::map<std::string, std::optional<std::string>> params;   ///< --lr 0.3; without a text: --verbose
-  std::map<std::string, std::string> devices;         ///< --device gpu=cuda:1
+  std::map<std::string, std::optional<std::string>> params;  ///< --lr 0.3; without a text: --verbose
+  std::map<std::string, std::string> devices;                ///< --device gpu=cuda:1
   std::string defaultDevice{ir::DeviceTable::kHost};
-  ir::DeviceTable machine;                            ///< the devices that are there, real or virtual
-  std::function<std::string(std::string_view)> deviceName;    ///< name(gpu)
-  std::function<int64_t(std::string_view)> deviceMemory;      ///< memory(gpu)
-  std::string fileRoot;                               ///< --sandbox-dir: the folder that files are confined to, or ""
-  bool tests = false;                                 ///< lower `test` blocks as functions "test.N"
-  bool benches = false;                               ///< lower `bench` blocks
-  bool checkUncalled = false;                         ///< `tenc check`: instantiate functions that nobody calls
-  std::vector<std::string> importPaths;               ///< folders for modules; std/ is built in
-  bool session = false;                               ///< an entry of the REPL: see Lowered::kept
-  std::vector<SessionInput> inputs;                   ///< parameters of `main`
+  ir::DeviceTable machine;                                  ///< the devices that are there, real or virtual
+  std::function<std::string(std::string_view)> deviceName;  ///< name(gpu)
+  std::function<int64_t(std::string_view)> deviceMemory;    ///< memory(gpu)
+  std::string fileRoot;                  ///< --sandbox-dir: the folder that files are confined to, or ""
+  bool tests = false;                    ///< lower `test` blocks as functions "test.N"
+  bool benches = false;                  ///< lower `bench` blocks
+  bool checkUncalled = false;            ///< `tenc check`: instantiate functions that nobody calls
+  std::vector<std::string> importPaths;  ///< folders for modules; std/ is built in
+  bool session = false;                  ///< an entry of the REPL: see Lowered::kept
+  std::vector<SessionInput> inputs;      ///< parameters of `main`
   /// Conditions on devices that placement has decided, by the key of their `if`: only the branch taken is lowered.
   std::map<std::string, bool> decisions;
 };
 
 struct Lowered {
-  std::unique_ptr<ir::Module> module;                 ///< null after errors that leave nothing to go on with
-  struct Case { std::string title; std::string func; Span span; };
+  std::unique_ptr<ir::Module> module;  ///< null after errors that leave nothing to go on with
+  struct Case {
+    std::string title;
+    std::string func;
+    Span span;
+  };
   std::vector<Case> tests, benches;
-  struct Param { std::string name, type, otherwise, doc; };
-  std::vector<Param> params;                          ///< for --help
-  /// In a session: the top-level names of the entry in order, and "" for the value of a last expression, which is printed
-  /// too. `text` makes the value again: an expression in which `$k` stands for result k of `main`.
-  struct Kept { std::string name; bool isVar = false; std::string text, type; };
+  struct Param {
+    std::string name, type, otherwise, doc;
+  };
+  std::vector<Param> params;  ///< for --help
+  /// In a session: the top-level names of the entry in order, and "" for the value of a last expression, which is
+  /// printed too. `text` makes the value again: an expression in which `$k` stands for result k of `main`.
+  struct Kept {
+    std::string name;
+    bool isVar = false;
+    std::string text, type;
+  };
   std::vector<Kept> kept;
   /// The keys of `if`s on devices both of whose branches cannot be lowered: one has errors, or their types differ.
   std::vector<std::string> undecided;
 };
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options);
 
-/// A built-in operation, for documentation: how it is called, one sentence, and the dtypes it takes ("" where that is not
-/// one list).
+/// A built-in operation, for documentation: how it is called, one sentence, and the dtypes it takes ("" where that is
+/// not one list).
 struct OpDoc {
   std::string_view name, signature, doc, dtypes;
 };

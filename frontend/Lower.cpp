@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "frontend/Lowering.h"
-#include "frontend/Scan.h"
 #include "frontend/StdModules.h"
+#include "frontend/names/Scan.h"
 
 namespace tenc::frontend {
 
@@ -186,7 +186,7 @@ const Unit* Lowering::import(const std::string& name, Span span) {
   if (!source) {
     auto d = error(Code::E0110, span, "there is no module `" + name + "`");
     d.note("it is looked for beside the script and in the standard library");
-    suggest(d, name, span, {"nn", "init", "optim", "amp", "data", "image"}, familiarName(name));
+    suggest(d, name, span, {"nn", "init", "optim", "amp", "data", "image"}, syntax::familiarName(name));
     modules_[name] = nullptr;
     return nullptr;
   }
@@ -194,7 +194,7 @@ const Unit* Lowering::import(const std::string& name, Span span) {
   auto unit = std::make_unique<Unit>();
   unit->name = name;
   unit->source = *source;
-  unit->owned = parse(sources, *source, diags);
+  unit->owned = syntax::parse(sources, *source, diags);
   if (!unit->owned) return nullptr;
   unit->file = unit->owned.get();
   auto own = std::make_unique<Frame>();

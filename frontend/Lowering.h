@@ -18,10 +18,10 @@
 #include <unordered_map>
 #include <vector>
 
-#include "frontend/Familiar.h"
 #include "frontend/Frontend.h"
-#include "frontend/Values.h"
+#include "frontend/values/Values.h"
 #include "ir/Ir.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -189,8 +189,8 @@ class Lowering {
   using TreeFn = std::function<Val(const Val& leaf, const std::string& path, bool state)>;
   /// `f` on every leaf that is no tree; path is "fc1.w". Poison if a leaf gives poison.
   Val mapLeaves(const Val& v, const TreeFn& f);
-  /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]` with
-  /// rows of [4, 3] is `C[3]`. One whose leaves are not of the declared shapes keeps its arguments.
+  /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]`
+  /// with rows of [4, 3] is `C[3]`. One whose leaves are not of the declared shapes keeps its arguments.
   Val refit(Val v);
   bool sameStructure(const Val& a, const Val& b2);
   Ty typeOf(const Val& v);
@@ -281,7 +281,7 @@ class Lowering {
   std::string nearest(std::string_view name, const std::vector<std::string>& names);
   /// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it.
   void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
-               const Familiar* known);
+               const syntax::Familiar* known);
   std::map<std::string, Val> params_;
   Binding* findLocal(std::string_view name);
   /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
@@ -350,7 +350,7 @@ class Lowering {
     std::string what;
     Span span;
     Span declared;
-    bool isDeclaration = false;  ///< let, result, field: E0207 instead of E0201, E0202
+    bool isDeclaration = false;          ///< let, result, field: E0207 instead of E0201, E0202
     const ast::TypeExpr* dim = nullptr;  ///< inside of a dim: all of it, and its size
     int64_t size = 0;
   };
@@ -617,7 +617,7 @@ class Lowering {
   bool stopped_ = false;      ///< reported that calls do not end: nothing more is evaluated
   bool tooDeep_ = false;      ///< reported that little of the stack is left
   int staticLoops_ = 0;       ///< of unrolled loops around
-  uint64_t failures_ = 0;  ///< errors, those too that are said once only
+  uint64_t failures_ = 0;     ///< errors, those too that are said once only
   int deviceConditions_ = 0;  ///< of `if`s around whose condition placement will know
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
 

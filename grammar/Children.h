@@ -1,5 +1,6 @@
 // How the generated parser finds the children of a node. ANTLR's own functions ask every child for its type twice with
-// dynamic_cast, a quarter of the time of building our tree; no context class of this grammar has others derived from it.
+// dynamic_cast, a quarter of the time of building our tree; no context class of this grammar has others derived from
+// it.
 #pragma once
 #include <antlr4-runtime.h>
 

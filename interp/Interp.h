@@ -28,7 +28,7 @@ struct Options {
   std::function<void(std::string_view)> print;  ///< takes what the program prints; standard output when empty
   std::vector<Tensor> arguments;                ///< of the function, by position
   uint64_t seed = 0;
-  std::string fileRoot;                         ///< --sandbox-dir: the folder that files are confined to, or ""
+  std::string fileRoot;                            ///< --sandbox-dir: the folder that files are confined to, or ""
   const std::atomic<bool>* interrupted = nullptr;  ///< ends the run at the next op once it is true
 };
 

@@ -23,13 +23,19 @@ struct Func;
 class Module;
 
 /// Where an op came from: its span and, inside an inlined call, the location of the call. Index into Module::locs.
-struct Loc { uint32_t index = 0; };                    ///< 0 is "unknown"
+struct Loc {
+  uint32_t index = 0;
+};  ///< 0 is "unknown"
 /// Where the source writes an operand, for diagnostics that mend a line.
-struct OperandText { Span span; std::string leaf; bool operator==(const OperandText&) const = default; };  ///< leaf: "fc1.w" when the operand is that leaf of what is written
+struct OperandText {
+  Span span;
+  std::string leaf;
+  bool operator==(const OperandText&) const = default;
+};  ///< leaf: "fc1.w" when the operand is that leaf of what is written
 struct LocData {
   Span span;
   Loc caller;
-  std::string callee;                                  ///< "affine[N = 2, I = 3]" when caller is set
+  std::string callee;  ///< "affine[N = 2, I = 3]" when caller is set
   /// Of an operator, call, assignment or `if`, in the order of the source; one an operand for `call`, `print` and
   /// `transfer`, two a result (one a branch) for `if`. Empty when not known.
   std::vector<OperandText> operands;
@@ -37,7 +43,8 @@ struct LocData {
 
 /// Raw little-endian elements of a constant, row-major, shared between copies.
 using Data = std::shared_ptr<const std::vector<std::byte>>;
-using Attr = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, std::vector<std::string>, DType, Data>;
+using Attr =
+    std::variant<int64_t, double, bool, std::string, std::vector<int64_t>, std::vector<std::string>, DType, Data>;
 
 /// An SSA value: result `index` of `op`, or argument `index` of `region`.
 class Value {
@@ -45,18 +52,21 @@ class Value {
   Value() = default;
   Value(const Value&) = delete;
   Value& operator=(const Value&) = delete;
-  ~Value();                                            ///< operands that still name it become null
+  ~Value();  ///< operands that still name it become null
   Type type;
-  std::string name;                                    ///< the source name, for people; may be empty
-  Op* op = nullptr;                                    ///< null for region arguments
-  Region* region = nullptr;                            ///< null for op results
+  std::string name;          ///< the source name, for people; may be empty
+  Op* op = nullptr;          ///< null for region arguments
+  Region* region = nullptr;  ///< null for op results
   uint32_t index = 0;
-  bool mark = false;                                   ///< of the pass that runs; means nothing between passes
+  bool mark = false;  ///< of the pass that runs; means nothing between passes
   /// The region that it is defined in, as an argument or by an op.
   Region* home() const;
   /// Uses: (user, operand number). Kept up to date by Op::setOperand and friends.
   /// Removal is in constant time, so the order of uses is not that of the program.
-  struct Use { Op* user; uint32_t operand; };
+  struct Use {
+    Op* user;
+    uint32_t operand;
+  };
   std::vector<Use> uses;
   bool unused() const { return uses.empty(); }
   void replaceAllUsesWith(Value* other);
@@ -67,12 +77,12 @@ class Value {
 class Region {
  public:
   Region(Op* parent, Func* func) : parentOp(parent), func(func) {}
-  Op* parentOp;                                        ///< null for a function's body
+  Op* parentOp;  ///< null for a function's body
   Func* func;
   std::vector<std::unique_ptr<Value>> args;
   std::list<std::unique_ptr<Op>> ops;
   Value* addArg(Type t, std::string name = {});
-  void removeArg(uint32_t index);                      ///< must be unused
+  void removeArg(uint32_t index);  ///< must be unused
   Op* terminator() const { return ops.empty() ? nullptr : ops.back().get(); }
   /// Whether it is a region of the op, or is nested in one.
   bool isInside(const Op& op) const;
@@ -81,12 +91,12 @@ class Region {
 class Op {
  public:
   OpKind kind;
-  bool mark = false;                                   ///< of the pass that runs; means nothing between passes
+  bool mark = false;  ///< of the pass that runs; means nothing between passes
   Loc loc;
   Region* parent = nullptr;
   std::vector<std::unique_ptr<Value>> results;
   std::vector<std::unique_ptr<Region>> regions;
-  std::list<std::unique_ptr<Op>>::iterator self;       ///< position in parent->ops
+  std::list<std::unique_ptr<Op>>::iterator self;  ///< position in parent->ops
 
   const OpInfo& info() const { return opInfo(kind); }
   bool has(Trait t) const { return info().has(t); }
@@ -109,8 +119,8 @@ class Op {
   int64_t intAttr(std::string_view name, int64_t otherwise = 0) const;
   double floatAttr(std::string_view name, double otherwise = 0) const;
   bool boolAttr(std::string_view name, bool otherwise = false) const;
-  const std::string& stringAttr(std::string_view name) const;              ///< "" when absent
-  const std::vector<int64_t>& intsAttr(std::string_view name) const;       ///< {} when absent
+  const std::string& stringAttr(std::string_view name) const;         ///< "" when absent
+  const std::vector<int64_t>& intsAttr(std::string_view name) const;  ///< {} when absent
   const std::vector<std::string>& stringsAttr(std::string_view name) const;
   /// The first operand that stands between `pieces`: in the text of print and assert, in the path of load and save.
   size_t firstTextOperand() const;
@@ -129,33 +139,38 @@ class Op {
   Value* addResult(Type t, std::string name = {});
   /// Whether the use lists of the operands name this op; for the verifier.
   bool usesHold() const;
-  void removeResult(uint32_t index);                   ///< must be unused
+  void removeResult(uint32_t index);  ///< must be unused
 
  private:
   friend class Value;
   void link(size_t operand);
   void unlink(size_t operand);
   std::vector<Value*> operands_;
-  std::vector<uint32_t> usePositions_;                 ///< operand i is operands_[i]->uses[usePositions_[i]]
+  std::vector<uint32_t> usePositions_;  ///< operand i is operands_[i]->uses[usePositions_[i]]
   std::vector<std::pair<std::string, Attr>> attrs_;
 };
 
 /// What a signature says of the placement of one parameter or result (see P6): "" the function's own unnamed device,
 /// a device name, or "$D" a device variable.
 struct Func {
-  std::string name;                                    ///< unique in the module; "main" is the script
+  std::string name;  ///< unique in the module; "main" is the script
   Module* module = nullptr;
-  std::unique_ptr<Region> body;                        ///< args are the parameters, terminated by `return`
-  std::vector<std::string> paramPlaces;                ///< one per parameter
-  std::vector<std::string> resultPlaces;               ///< one per result
-  std::string ownDevice;                               ///< from `@gpu fn`, else ""
+  std::unique_ptr<Region> body;           ///< args are the parameters, terminated by `return`
+  std::vector<std::string> paramPlaces;   ///< one per parameter
+  std::vector<std::string> resultPlaces;  ///< one per result
+  std::string ownDevice;                  ///< from `@gpu fn`, else ""
   Span span;
-  std::string signature;                               ///< for call chains: "affine[N = 2, I = 3]"
+  std::string signature;  ///< for call chains: "affine[N = 2, I = 3]"
   std::vector<Type> resultTypes;
 };
 
 /// A named device of the script with its fallbacks: `device gpu = cuda:0 or cpu`.
-struct DeviceDecl { std::string name; std::vector<std::string> choices; Span span; std::string actual; };
+struct DeviceDecl {
+  std::string name;
+  std::vector<std::string> choices;
+  Span span;
+  std::string actual;
+};
 
 class Module {
  public:
@@ -194,11 +209,15 @@ class Builder {
   Loc loc() const { return loc_; }
   Region* region() const { return region_; }
 
-  struct NamedAttr { std::string_view name; Attr value; };
+  struct NamedAttr {
+    std::string_view name;
+    Attr value;
+  };
   /// Result types are inferred from the op's row.
   Op* make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs = {});
   /// Result types are given (control flow, call, load, constant).
-  Op* makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Type> results, std::vector<NamedAttr> attrs = {});
+  Op* makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Type> results,
+                std::vector<NamedAttr> attrs = {});
   Value* value(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs = {}) {
     return make(kind, std::move(operands), std::move(attrs))->result();
   }

@@ -43,8 +43,8 @@ inline double floorMod(double a, double b) {
   return std::signbit(r) != std::signbit(b) ? r + b : r;
 }
 
-/// The float `//`: the floor of the exact quotient, not of the rounded one (1.0 // 0.1 is 9). As Python and NumPy do it,
-/// the dividend less its remainder is divided, so that the quotient is an integer but for rounding.
+/// The float `//`: the floor of the exact quotient, not of the rounded one (1.0 // 0.1 is 9). As Python and NumPy do
+/// it, the dividend less its remainder is divided, so that the quotient is an integer but for rounding.
 template <typename Real>
 Real floorQuotient(Real a, Real b) {
   if (b == 0) return a / b;

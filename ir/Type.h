@@ -13,9 +13,9 @@ namespace tenc::ir {
 enum class DType : uint8_t { F16, BF16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64, Bool };
 inline constexpr int kDTypeCount = 13;
 
-std::string_view name(DType t);                       ///< "f32"
+std::string_view name(DType t);  ///< "f32"
 std::optional<DType> dtypeNamed(std::string_view s);
-int byteSize(DType t);                                ///< bool is 1 byte, 0 or 1
+int byteSize(DType t);  ///< bool is 1 byte, 0 or 1
 inline bool isFloat(DType t) { return t <= DType::F64; }
 inline bool isSigned(DType t) { return t >= DType::I8 && t <= DType::I64; }
 inline bool isUnsigned(DType t) { return t >= DType::U8 && t <= DType::U64; }
@@ -50,6 +50,6 @@ struct Type {
 
 /// "f32[64, 784]", "f32[64, 784] @gpu", "f32" for rank 0.
 std::string toString(const Type& t);
-std::string toString(std::span<const int64_t> dims);   ///< "[64, 784]"
+std::string toString(std::span<const int64_t> dims);  ///< "[64, 784]"
 
 }  // namespace tenc::ir

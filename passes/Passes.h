@@ -18,24 +18,29 @@ using BranchDecisions = std::map<std::string, std::optional<bool>>;
 struct Context {
   Diagnostics* diags = nullptr;
   const SourceManager* sources = nullptr;
-  ir::DeviceTable machine;           ///< the devices that are there
-  std::string debug;                 ///< --debug=pass: print why rewrites are declined
+  ir::DeviceTable machine;               ///< the devices that are there
+  std::string debug;                     ///< --debug=pass: print why rewrites are declined
   BranchDecisions* decisions = nullptr;  ///< placement fills it in, when it is given
-  bool fuse = true;                  ///< --no-fuse: one kernel an op, for differential tests
-  std::string fp = "strict";         ///< strict, contract, fast
+  bool fuse = true;                      ///< --no-fuse: one kernel an op, for differential tests
+  std::string fp = "strict";             ///< strict, contract, fast
 };
 
 #define TENC_PASS(function, name, doc) bool function(ir::Module& m, Context& c);
 #include "passes/Passes.def"
 
-struct PassInfo { std::string_view name; bool (*run)(ir::Module&, Context&); std::string_view doc; };
+struct PassInfo {
+  std::string_view name;
+  bool (*run)(ir::Module&, Context&);
+  std::string_view doc;
+};
 const std::vector<PassInfo>& allPasses();
-/// The standard order, in three parts: up to placement; to the moves that will take place, which `tenc transfers` lists;
-/// and from there to fused IR.
+/// The standard order, in three parts: up to placement; to the moves that will take place, which `tenc transfers`
+/// lists; and from there to fused IR.
 const std::vector<std::string_view>& placementPipeline();
 const std::vector<std::string_view>& movesPipeline();
 const std::vector<std::string_view>& optimisationPipeline();
 /// Runs the named passes, verifying after each in debug builds; stops at the first that reports errors.
-bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names, std::string* failedPass = nullptr);
+bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names,
+               std::string* failedPass = nullptr);
 
 }  // namespace tenc::passes

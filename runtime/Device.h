@@ -22,9 +22,9 @@ struct Place {
 
 /// Why a device does no more work. Of several devices' stops the one with the smallest `order` is the program's.
 struct DeviceStop {
-  uint64_t order = 0;  ///< the number of the step in program order
-  uint32_t site = 0;   ///< index into Program::sites
-  std::string bug;     ///< not empty: an error of the compiler, in words
+  uint64_t order = 0;      ///< the number of the step in program order
+  uint32_t site = 0;       ///< index into Program::sites
+  std::string bug;         ///< not empty: an error of the compiler, in words
   abi::BadIndex bad = {};  ///< of an index
 };
 

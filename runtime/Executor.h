@@ -80,15 +80,15 @@ struct RunResult {
 
 /// Where the outermost loop of a run is, for those who look on from another thread.
 struct LoopProgress {
-  std::atomic<int64_t> start{0};  ///< when it began, in ns of the steady clock; 0: no loop runs
-  std::atomic<uint64_t> trip{0};  ///< trips done
+  std::atomic<int64_t> start{0};   ///< when it began, in ns of the steady clock; 0: no loop runs
+  std::atomic<uint64_t> trip{0};   ///< trips done
   std::atomic<uint64_t> trips{0};  ///< 0: unknown
   /// Set while a kernel runs that stands in no other loop: its own loop counts.
   std::atomic<const abi::KernelState*> kernel{nullptr};
 };
 
-/// One step of a run: a kernel, a copy, an effect, or a loop with all that it does. Times in ns of the steady clock. What
-/// a device other than the cpu does later shows when it was asked for it.
+/// One step of a run: a kernel, a copy, an effect, or a loop with all that it does. Times in ns of the steady clock.
+/// What a device other than the cpu does later shows when it was asked for it.
 struct TraceEvent {
   std::string name;
   std::string device;

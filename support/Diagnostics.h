@@ -19,7 +19,7 @@ enum class Code : uint16_t {
 };
 
 struct CodeInfo {
-  std::string_view name;   ///< "E0301"
+  std::string_view name;  ///< "E0301"
   Severity severity;
   std::string_view title;  ///< the short title shown by `tenc explain`
 };
@@ -27,9 +27,18 @@ const CodeInfo& info(Code code);
 /// The code of that name, or Code::Count.
 Code codeNamed(std::string_view name);
 
-struct Label { Span span; std::string text; };                     ///< text may be empty
-struct Note { Span span; std::string text; };                      ///< span may be invalid
-struct Edit { Span span; std::string replacement; };               ///< an empty span inserts
+struct Label {
+  Span span;
+  std::string text;
+};  ///< text may be empty
+struct Note {
+  Span span;
+  std::string text;
+};  ///< span may be invalid
+struct Edit {
+  Span span;
+  std::string replacement;
+};  ///< an empty span inserts
 /// What would mend it; shown as the mended line when there are edits.
 struct Help {
   std::string text;
@@ -41,9 +50,9 @@ struct Help {
 struct Diagnostic {
   Code code;
   std::string message;
-  Span span;                    ///< the primary span
-  std::string label;            ///< the label at the primary span
-  std::vector<Label> labels;    ///< further labelled spans
+  Span span;                  ///< the primary span
+  std::string label;          ///< the label at the primary span
+  std::vector<Label> labels;  ///< further labelled spans
   std::vector<Note> notes;
   std::vector<Help> helps;
   Severity severity() const { return info(code).severity; }
@@ -55,13 +64,34 @@ class Diagnostics {
   class Builder {
    public:
     explicit Builder(Diagnostic& d) : d_(&d) {}
-    Builder& label(std::string text) { d_->label = std::move(text); return *this; }
-    Builder& label(Span s, std::string text) { d_->labels.push_back({s, std::move(text)}); return *this; }
-    Builder& note(Span s, std::string text) { d_->notes.push_back({s, std::move(text)}); return *this; }
-    Builder& note(std::string text) { d_->notes.push_back({Span{}, std::move(text)}); return *this; }
-    Builder& help(Help help) { d_->helps.push_back(std::move(help)); return *this; }
-    Builder& help(std::string text) { d_->helps.push_back({std::move(text), {}}); return *this; }
-    Builder& help(std::string text, std::vector<Edit> edits) { d_->helps.push_back({std::move(text), std::move(edits)}); return *this; }
+    Builder& label(std::string text) {
+      d_->label = std::move(text);
+      return *this;
+    }
+    Builder& label(Span s, std::string text) {
+      d_->labels.push_back({s, std::move(text)});
+      return *this;
+    }
+    Builder& note(Span s, std::string text) {
+      d_->notes.push_back({s, std::move(text)});
+      return *this;
+    }
+    Builder& note(std::string text) {
+      d_->notes.push_back({Span{}, std::move(text)});
+      return *this;
+    }
+    Builder& help(Help help) {
+      d_->helps.push_back(std::move(help));
+      return *this;
+    }
+    Builder& help(std::string text) {
+      d_->helps.push_back({std::move(text), {}});
+      return *this;
+    }
+    Builder& help(std::string text, std::vector<Edit> edits) {
+      d_->helps.push_back({std::move(text), std::move(edits)});
+      return *this;
+    }
 
    private:
     Diagnostic* d_;
@@ -94,7 +124,9 @@ class Diagnostics {
 /// Sorted by file and position; those without a position come first.
 std::vector<const Diagnostic*> inSourceOrder(const Diagnostics& d);
 
-struct RenderOptions { bool colour = false; };
+struct RenderOptions {
+  bool colour = false;
+};
 /// All diagnostics in source order, in the text form of `docs/diagnostics.md`.
 std::string render(const Diagnostics& d, const SourceManager& sources, const RenderOptions& options = {});
 /// One JSON object a line.

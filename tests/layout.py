@@ -9,7 +9,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MOST_LINES = 800
-ROOMS = ("support", "grammar", "ir", "frontend", "passes", "interp", "codegen", "runtime", "tools", "std", "tests", "bench")
+ROOMS = ("support", "grammar", "syntax", "ir", "transforms", "frontend", "passes", "interp", "codegen", "runtime", "tools", "std", "tests", "bench")
 SOURCES = {".cpp", ".h", ".def", ".g4", ".tl", ".py"}
 TARGETS = ("codegen/cuda/", "runtime/cuda/", "tools/", "tests/", "bench/", "ir/DeviceTable.cpp")
 

@@ -452,9 +452,8 @@ class GemmEmitter : ProductEmitter {
     auto blocks = [&](int64_t begin, int64_t end, int64_t height) {
       eachPart(rows, rimEdge_ && rimRows_, begin, end, [&](int64_t from, int64_t to, int64_t rowPlace) {
         Val lo = from == 0 ? r0 : maximum(r0, int64(from)), hi = to == rows.count ? r1 : minimum(r1, int64(to));
-        loop(lo, hi, 1, [&](Val r) {
-          tile(start(rows, r), j0, panel, {height, width, tail, rimRows_ ? rowPlace : place});
-        });
+        loop(lo, hi, 1,
+             [&](Val r) { tile(start(rows, r), j0, panel, {height, width, tail, rimRows_ ? rowPlace : place}); });
       });
     };
     if (rows.larger > 0) blocks(0, rows.larger, rows.size + 1);

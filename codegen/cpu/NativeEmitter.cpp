@@ -217,9 +217,8 @@ Value* NativeEmitter::locate(const ir::Op& op, const Slot& slot, const ir::Type&
   for (const Checked& c : checks) {
     Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(c.extent), c.index);
     Scalar outside = compare(Predicate::Ugt, wrapped, like(wrapped, static_cast<double>(c.most)));
-    s_->setFault(outside, fault(op), [&] {
-      return LlvmScalars::BadIndex{c.index, c.extent - c.most, c.extent, c.axis};
-    });
+    s_->setFault(outside, fault(op),
+                 [&] { return LlvmScalars::BadIndex{c.index, c.extent - c.most, c.extent, c.axis}; });
     inside = inside & logicalNot(outside);
     mended = offset(mended, t.dtype, select(outside, 0.0, wrapped), c.stride);
   }

@@ -14,7 +14,8 @@ inline constexpr std::string_view kForeign = "holds elements of a type that TL d
 /// The same with the type's name, as far as it can be shown.
 inline std::string foreignType(std::string_view name) {
   constexpr size_t kMost = 24;
-  const bool plain = name.size() <= kMost && std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  const bool plain =
+      name.size() <= kMost && std::all_of(name.begin(), name.end(), [](char c) { return c >= ' ' && c <= '~'; });
   return std::string(kForeign) + (plain && !name.empty() ? " (" + std::string(name) + ")" : "");
 }
 

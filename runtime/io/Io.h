@@ -88,8 +88,8 @@ struct NamedTensor {
 };
 /// Whether files of this format hold several tensors with names.
 bool holdsNames(std::string_view format);
-/// `format`: as above, "ppm" and "pgm". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3], u8 as is, floats 0..1
-/// scaled, other integers scaled from their least to their largest value.
+/// `format`: as above, "ppm" and "pgm". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3], u8 as is,
+/// floats 0..1 scaled, other integers scaled from their least to their largest value.
 bool saveTensors(const std::string& path, std::string_view format, std::span<const NamedTensor> tensors,
                  const FileAccess& access, std::string& error);
 /// Whether `save` can write this type in this format; "" when it can, else why not.

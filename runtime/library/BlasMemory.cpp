@@ -1,7 +1,7 @@
-// OpenBLAS built for one thread looks for free memory without a lock, so that calls on two threads may be given the same
-// piece. The linker hands its calls to these functions (`--wrap`, runtime/CMakeLists.txt), which take one; memory is
-// held during a call only, so the lock is short. Its own flavours with threads lock, but split matrices, and results then
-// depend on how.
+// OpenBLAS built for one thread looks for free memory without a lock, so that calls on two threads may be given the
+// same piece. The linker hands its calls to these functions (`--wrap`, runtime/CMakeLists.txt), which take one; memory
+// is held during a call only, so the lock is short. Its own flavours with threads lock, but split matrices, and results
+// then depend on how.
 #include <mutex>
 
 extern "C" {

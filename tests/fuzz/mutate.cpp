@@ -26,8 +26,8 @@
 #include <map>
 #include <thread>
 
-#include "frontend/Ast.h"
 #include "ir/Ir.h"
+#include "syntax/Ast.h"
 #include "tests/fuzz/Containers.h"
 #include "tests/fuzz/Mutator.h"
 #include "tools/tenc/Session.h"

@@ -17,7 +17,7 @@ Result lowered(const std::string& text, frontend::Options options = {}) {
   Diagnostics diags;
   const uint32_t id = sources.add("test.tl", text);
   Result r;
-  auto file = frontend::parse(sources, id, diags);
+  auto file = syntax::parse(sources, id, diags);
   if (file) {
     frontend::Lowered l = frontend::lower(*file, sources, diags, options);
     r.verify = ir::verify(*l.module);

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <vector>
 
-#include "frontend/TableLexer.h"
 #include "grammar/TLLexer.h"
+#include "syntax/TableLexer.h"
 
-namespace tenc::frontend {
+namespace tenc::syntax {
 namespace {
 
 using Tokens = std::vector<std::tuple<size_t, size_t, size_t, size_t, std::string>>;
@@ -51,4 +51,4 @@ TEST(LexerTable, CutsRandomBytesAsAntlrDoes) {
 }
 
 }  // namespace
-}  // namespace tenc::frontend
+}  // namespace tenc::syntax

@@ -20,7 +20,7 @@ struct Parsed {
 
   explicit Parsed(const std::string& text) {
     const uint32_t id = sources.add("test.tl", text);
-    file = frontend::parse(sources, id, diags);
+    file = syntax::parse(sources, id, diags);
   }
   std::string text(Span s) const { return std::string(sources.text(s)); }
   const Stmt& statement(size_t i) const { return *file->statements.at(i); }
@@ -233,7 +233,7 @@ TEST(Parse, MutatedProgramsNeitherCrashNorHang) {
 }
 
 TEST(IsComplete, WaitsForBracketsAndOperands) {
-  using frontend::isComplete;
+  using syntax::isComplete;
   EXPECT_TRUE(isComplete("let x = 1"));
   EXPECT_TRUE(isComplete(""));
   EXPECT_TRUE(isComplete("f(a, [1, 2]) # ("));

@@ -104,7 +104,7 @@ KeptState::Script::Script(KeptState& state, SourceManager& sources, ast::File& e
   if (!text.empty()) {
     prelude_ = sources.add("<earlier entries>", text);
     Diagnostics ignored;  // the text is ours; a value whose type is gone fails when it is lowered
-    auto prelude = frontend::parse(sources, prelude_, ignored);
+    auto prelude = syntax::parse(sources, prelude_, ignored);
     size_t next = 0;
     for (Value& v : state.values_) {
       if (v.statement) {

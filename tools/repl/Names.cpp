@@ -149,7 +149,7 @@ const ast::File* Names::module(const std::string& name) {
   }
   Diagnostics ignored;
   auto& file = modules_[name];
-  if (source) file = frontend::parse(sources_, *source, ignored);
+  if (source) file = syntax::parse(sources_, *source, ignored);
   return file.get();
 }
 

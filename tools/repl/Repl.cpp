@@ -139,7 +139,7 @@ class Repl {
   std::string lastTransfers_, lastMemory_;
   std::map<std::string, repl::PlaceReasons> why_, newWhy_;  // of each kept value, and of the entry that is compiled
   std::map<std::string, std::string> places_, newPlaces_;   // "gpu, which is cuda:0"
-  std::string whyOf_;  ///< the entry behind `:why`
+  std::string whyOf_;                                       ///< the entry behind `:why`
   int entries_ = 0;
   repl::Transcript ran_;  ///< entries without an error, for :save
   bool failed_ = false;
@@ -179,7 +179,7 @@ bool Repl::readEntry(std::string& entry) {
     }
     entry += entry.empty() ? line : "\n" + line;
     if (trimmed(entry).starts_with(":")) return true;
-    if (frontend::isComplete(entry)) return true;
+    if (syntax::isComplete(entry)) return true;
   }
 }
 
@@ -191,7 +191,7 @@ void Repl::command(std::string_view text) {
   std::string more;
   const bool takesEntry = name == ":type" || name == ":ir" || name == ":why" || name == ":transfers" ||
                           name == ":memory" || name == ":time";
-  while (takesEntry && !rest.empty() && !frontend::isComplete(rest)) {
+  while (takesEntry && !rest.empty() && !syntax::isComplete(rest)) {
     if (editor_.read("  ... ", more) != LineEditor::Got::Line) break;
     rest += "\n" + more;
   }

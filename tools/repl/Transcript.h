@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "frontend/Ast.h"
 #include "support/SourceFile.h"
+#include "syntax/Ast.h"
 
 namespace tenc::repl {
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "frontend/Ast.h"
 #include "ir/Ir.h"
+#include "syntax/Ast.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Progress.h"

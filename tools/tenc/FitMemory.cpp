@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "frontend/Ast.h"
+#include "syntax/Ast.h"
 #include "tools/tenc/Memory.h"
 
 namespace tenc::tool {

@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "frontend/Ast.h"
+#include "syntax/Ast.h"
+#include "syntax/Layout.h"
 #include "tools/tenc/Commands.h"
-#include "tools/tenc/Layout.h"
 
 namespace tenc::tool {
 namespace {
@@ -48,7 +48,7 @@ int fmtCommand(Session& session, const CommandLine& line) {
   const auto before = session.parse(*file);
   if (!before || !session.diags().ok()) return finish(session, line);
   const std::string text(session.sources().file(*file).text());
-  const std::string laid = layOut(text);
+  const std::string laid = syntax::layOut(text);
   const auto again = session.addText(line.input, laid);
   const auto after = again ? session.parse(*again) : nullptr;
   if (!after || !session.diags().ok() || ast::print(*after) != ast::print(*before) ||

@@ -36,8 +36,8 @@ class ProgressLine {
   std::thread thread_;
 };
 
-/// Erases the line of the cursor where standard error is such a terminal: a progress that stands there, or the `^C` that
-/// the terminal showed. Signal handlers may call it after `findTerminal`.
+/// Erases the line of the cursor where standard error is such a terminal: a progress that stands there, or the `^C`
+/// that the terminal showed. Signal handlers may call it after `findTerminal`.
 void eraseLine();
 /// Finds out whether there is such a terminal, before a handler asks.
 void findTerminal();

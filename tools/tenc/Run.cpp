@@ -1,8 +1,8 @@
 // `tenc s.tl`: compile and run, or stop at a stage and print it.
 #include <cstdio>
 
-#include "frontend/Ast.h"
 #include "ir/Ir.h"
+#include "syntax/Ast.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Dot.h"
 #include "tools/tenc/Interrupt.h"

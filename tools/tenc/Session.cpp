@@ -82,7 +82,7 @@ std::string messageOf(const rt::RunResult& r) {
 bool readFile(const std::string& path, std::string& text, std::string& error) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (!file) return error = std::strerror(errno), false;
-  struct stat status {};
+  struct stat status{};
   if (fstat(fileno(file), &status) == 0 && S_ISDIR(status.st_mode)) error = "it is a directory";
   if (error.empty()) text = readAll(file);
   if (error.empty() && std::ferror(file) != 0) error = "reading failed";
@@ -227,7 +227,7 @@ std::optional<uint32_t> Session::addText(std::string name, std::string text) {
 
 std::unique_ptr<ast::File> Session::parse(uint32_t file) {
   const Timings::Scope scope(timings_, "parse");
-  return frontend::parse(sources_, file, diags_);
+  return syntax::parse(sources_, file, diags_);
 }
 
 frontend::Options Session::frontendOptions() {

@@ -24,12 +24,12 @@ namespace tenc::tool {
 inline constexpr size_t kMaxSourceBytes = size_t{16} << 20;
 
 struct SessionOptions {
-  std::map<std::string, std::optional<std::string>> params;   ///< --lr 0.3; without a text: --verbose
-  std::map<std::string, std::string> devices;  ///< --device gpu=cuda:1
-  std::map<std::string, uint64_t> memory;      ///< --memory gpu=8GiB
-  uint64_t maxMemory = 0;                      ///< --max-memory 8GiB, for devices that --memory does not name
-  int maxMemoryPercent = 0;                    ///< --max-memory 50%; 0: 80, but all of a virtual device of given size
-  bool solveMemory = true;                     ///< E0320 says which constants would make the program fit
+  std::map<std::string, std::optional<std::string>> params;  ///< --lr 0.3; without a text: --verbose
+  std::map<std::string, std::string> devices;                ///< --device gpu=cuda:1
+  std::map<std::string, uint64_t> memory;                    ///< --memory gpu=8GiB
+  uint64_t maxMemory = 0;    ///< --max-memory 8GiB, for devices that --memory does not name
+  int maxMemoryPercent = 0;  ///< --max-memory 50%; 0: 80, but all of a virtual device of given size
+  bool solveMemory = true;   ///< E0320 says which constants would make the program fit
   std::string defaultDevice = "cpu";
   int virtualCuda = 0;
   uint64_t virtualBytes = 0;  ///< capacity of each virtual device; 0: as the host's
@@ -74,7 +74,7 @@ class Timings {
     ~Scope() {
       owner_.current_[0] = 0;
       owner_.entries_.push_back({stage_, std::chrono::duration<double, std::milli>(Clock::now() - start_).count(),
-                                std::chrono::nanoseconds(start_.time_since_epoch()).count()});
+                                 std::chrono::nanoseconds(start_.time_since_epoch()).count()});
     }
     Scope(const Scope&) = delete;
 
@@ -180,8 +180,8 @@ class Session {
  private:
   /// --provoke: true when the stage has to fail; may not return.
   bool provoked(std::string_view stage);
-  /// Lowers again with the branches of `if`s on devices that placement takes, where both cannot be lowered; `lowered` and
-  /// the diagnostics stay as they are when calls do not agree on one.
+  /// Lowers again with the branches of `if`s on devices that placement takes, where both cannot be lowered; `lowered`
+  /// and the diagnostics stay as they are when calls do not agree on one.
   void decideBranches(const ast::File& file, const frontend::Options& options, const Diagnostics& before,
                       frontend::Lowered& lowered);
   codegen::Backend& backend();

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "frontend/Ast.h"
 #include "ir/Ir.h"
+#include "syntax/Ast.h"
 
 namespace tenc::tool {
 namespace {

@@ -11,8 +11,8 @@
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Interrupt.h"
 
-/// Read by jemalloc, where it is linked: a compiler touches most of its memory at once, and a huge page is one page fault
-/// instead of 512.
+/// Read by jemalloc, where it is linked: a compiler touches most of its memory at once, and a huge page is one page
+/// fault instead of 512.
 extern "C" const char* malloc_conf;
 const char* malloc_conf = "thp:always";
 

@@ -1,0 +1,224 @@
+// Looking up and calling built-ins.
+#include "frontend/builtins/Builtin.h"
+
+#include <algorithm>
+#include <limits>
+#include <numbers>
+
+namespace tenc::frontend {
+
+namespace {
+
+const std::vector<const BuiltinRow*>& sortedRows() {
+  static const std::vector<const BuiltinRow*> kRows = [] {
+    std::vector<const BuiltinRow*> rows;
+    for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
+                       creationBuiltins(), randomBuiltins(), productBuiltins(), linearBuiltins(), convolutionBuiltins(),
+                       normalisationBuiltins(), controlBuiltins(), hostBuiltins(), fileBuiltins()}) {
+      for (const BuiltinRow& r : group) rows.push_back(&r);
+    }
+    std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });
+    return rows;
+  }();
+  return kRows;
+}
+
+const BuiltinRow* findRow(std::string_view name) {
+  const auto& rows = sortedRows();
+  auto it = std::lower_bound(rows.begin(), rows.end(), name, [](auto* r, std::string_view n) { return r->name < n; });
+  return it != rows.end() && (*it)->name == name ? *it : nullptr;
+}
+
+}  // namespace
+
+bool isBuiltin(std::string_view name) { return findRow(name) != nullptr; }
+
+const std::vector<std::string_view>& builtinNames() {
+  static const std::vector<std::string_view> kNames = [] {
+    std::vector<std::string_view> names;
+    for (auto* r : sortedRows()) names.push_back(r->name);
+    return names;
+  }();
+  return kNames;
+}
+
+std::vector<OpDoc> operations() {
+  std::vector<OpDoc> docs;
+  for (auto* r : sortedRows()) {
+    const std::string_view dtypes = r->op == ir::OpKind::Count ? "" : ir::acceptedDTypes(r->op);
+    docs.push_back({r->name, r->signature, r->doc, dtypes});
+  }
+  return docs;
+}
+
+Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
+  // max and min are the elementwise functions when they are given two operands.
+  if (name == "max" || name == "min") {
+    auto operand = [](auto& a) { return a.name.empty() || a.name == "a" || a.name == "b"; };
+    if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) name = name == "max" ? "maximum" : "minimum";
+  }
+  const BuiltinRow* row = findRow(name);
+  if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
+  for (const std::string parameter : {"device", "kind"})
+    if (row->signature.ends_with("(" + parameter + ")")) readAsDevice(args, parameter);
+  BoundArgs bound = l.bind(args, row->signature);
+  if (!bound.ok) return Val::none();
+  std::vector<ir::OperandText> written;
+  for (const CallArg& a : args.args) {
+    const auto isWritten = [&](const Val& e) {
+      return e.span.valid() && e.span.file == a.span.file && e.span.begin >= a.span.begin && e.span.end <= a.span.end;
+    };
+    const auto& elems = a.value.elems;
+    constexpr size_t kMost = 16;
+    const bool spread = !elems.empty() && elems.size() <= kMost && std::all_of(elems.begin(), elems.end(), isWritten);
+    if (!spread) written.push_back({a.span, ""});
+    for (size_t i = 0; spread && i < elems.size(); ++i) written.push_back({elems[i].span, ""});
+  }
+  l.at(args.span, std::move(written));
+  BuiltinCall call{l, *row, bound, args.span, args.expected, ir::Compose(l.b())};
+  Val result = row->handler(call);
+  return l.reportTooLarge(args.span) ? Val::none() : result;
+}
+
+std::optional<Val> builtinConstant(std::string_view name, Span span) {
+  if (name == "pi") return Val::ofFloat(std::numbers::pi, span);
+  if (name == "inf") return Val::ofFloat(std::numeric_limits<double>::infinity(), span);
+  if (name == "nan") return Val::ofFloat(std::numeric_limits<double>::quiet_NaN(), span);
+  return std::nullopt;
+}
+
+// ---- arguments
+
+ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> hint) const {
+  ir::Value* x = l.tensorOf(args[name], hint);
+  l.at(span);  // what follows belongs to the call, not to its argument
+  return x;
+}
+
+bool BuiltinCall::checkFloat(const ir::Value* x) const {
+  if (ir::isFloat(x->type.dtype)) return true;
+  auto d = l.error(Code::E0201, span,
+                   "`" + std::string(row.name) + "` takes floats (f16, bf16, f32, f64), not " +
+                       std::string(ir::name(x->type.dtype)));
+  // The argument that it came from, where it can be told and stands in one line.
+  const Val* from = nullptr;
+  for (const auto& [name, v] : args.named) {
+    if (v->tensor == x || (!from && v->is(Val::Kind::Array))) from = v;
+  }
+  const std::string written(from && from->span.valid() ? l.sources.text(from->span) : "");
+  if (written.empty() || written.find('\n') != std::string::npos)
+    d.help("convert the operand: `f32(x)`");
+  else
+    d.help("convert the operand", {{from->span, "f32(" + written + ")"}});
+  return false;
+}
+
+bool BuiltinCall::checkRank(const ir::Value* x, int64_t atLeast) const {
+  if (x->type.rank() >= atLeast) return true;
+  l.error(Code::E0202, span,
+          "`" + std::string(row.name) + "` needs a tensor of at least " + std::to_string(atLeast) + " dims, not " +
+              ir::toString(x->type));
+  return false;
+}
+
+ir::Value* BuiltinCall::floats(std::string_view name, std::optional<ir::DType> hint) const {
+  ir::Value* v = tensor(name, hint);
+  return v && checkFloat(v) ? v : nullptr;
+}
+
+std::optional<int64_t> BuiltinCall::integer(std::string_view name, int64_t otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constInt(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<double> BuiltinCall::real(std::string_view name, double otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constFloat(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<bool> BuiltinCall::flag(std::string_view name, bool otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constBool(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<std::string> BuiltinCall::string(std::string_view name, std::string otherwise) const {
+  const Val* v = args.find(name);
+  return v ? l.constString(*v, "`" + std::string(name) + "`") : otherwise;
+}
+
+std::optional<int64_t> BuiltinCall::axis(std::string_view name, int64_t rank, int64_t otherwise) const {
+  const Val* v = args.find(name);
+  return l.constAxis(v ? *v : Val::ofInt(otherwise, span), rank);
+}
+
+std::optional<ir::DType> BuiltinCall::dtype(ir::DType otherwise) const {
+  if (const Val* v = args.find("dtype")) return l.constDType(*v, "`dtype`");
+  if (expected && expected->isTensor() && expected->dtype) return *expected->dtype;
+  return otherwise;
+}
+
+bool BuiltinCall::inReach(const ir::Dims& values, std::string_view what, Span at) const {
+  constexpr int64_t kMost = int64_t{1} << 31;
+  for (const int64_t v : values) {
+    if (v >= -kMost && v <= kMost) continue;
+    l.error(Code::E0208, at, "`" + std::string(what) + "` of " + std::to_string(v) + " is too large");
+    return false;
+  }
+  return true;
+}
+
+std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n, int64_t otherwise) const {
+  const Val* v = args.find(name);
+  if (!v) return ir::Dims(n, otherwise);
+  auto ints = l.constInts(*v, "`" + std::string(name) + "`");
+  if (!ints) return std::nullopt;
+  if (!inReach(*ints, name, v->span)) return std::nullopt;
+  if (v->is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
+  if (ints->size() == n) return *ints;
+  l.error(Code::E0204, v->span,
+          "`" + std::string(name) + "` has " + std::to_string(ints->size()) + " integers for " + std::to_string(n) +
+              " dims");
+  return std::nullopt;
+}
+
+std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const Val& given, size_t n,
+                                                                           bool each) const {
+  const Val v = literalInts(given);
+  std::vector<std::pair<int64_t, int64_t>> out;
+  bool nested = (v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple) || v.is(Val::Kind::List)) && !v.elems.empty() &&
+                !v.elems[0].is(Val::Kind::Int);
+  if (nested) {
+    for (const Val& e : v.elems) {
+      auto pair = l.constInts(e, "a width");
+      if (!pair) return std::nullopt;
+      if (pair->size() != 2) {
+        l.error(Code::E0204, e.span, "widths are pairs [lo, hi]");
+        return std::nullopt;
+      }
+      out.emplace_back((*pair)[0], (*pair)[1]);
+    }
+    if (out.size() == 1) out.resize(n, out[0]);
+  } else {
+    auto ints = l.constInts(v, "a width");
+    if (!ints) return std::nullopt;
+    if (v.is(Val::Kind::Int)) {
+      out.assign(n, {(*ints)[0], (*ints)[0]});
+    } else if (each) {
+      for (int64_t i : *ints) out.emplace_back(i, i);
+    } else if (ints->size() == 2) {
+      out.assign(n, {(*ints)[0], (*ints)[1]});
+    }
+  }
+  for (const auto& [lo, hi] : out) {
+    if (!inReach({lo, hi}, "width", v.span)) return std::nullopt;
+  }
+  if (out.size() == n) return out;
+  l.error(Code::E0204, v.span,
+          nested || each ? "widths are given for " + std::to_string(out.size()) + " of " + std::to_string(n) + " dims"
+                         : "widths are one integer, a pair [lo, hi], or a pair for each dim");
+  return std::nullopt;
+}
+
+Val BuiltinCall::notYet() const { return l.notYet(span, "`" + std::string(row.name) + "`"); }
+
+}  // namespace tenc::frontend

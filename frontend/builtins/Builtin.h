@@ -1,0 +1,82 @@
+// The table of built-in operations: one row a name, and what handlers share. Private to Builtin*.cpp.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Lowering.h"
+#include "ir/build/Compose.h"
+
+namespace tenc::frontend {
+
+struct BuiltinRow;
+
+/// One call of a built-in with its arguments bound. Helpers report and give nullopt (or null) on wrong arguments.
+struct BuiltinCall {
+  Lowering& l;
+  const BuiltinRow& row;
+  const BoundArgs& args;
+  Span span;
+  const Ty* expected = nullptr;
+  ir::Compose c;
+
+  bool has(std::string_view name) const { return args.has(name); }
+  const Val& operator[](std::string_view name) const { return args[name]; }
+  /// The argument as a tensor; null after an error or poison.
+  ir::Value* tensor(std::string_view name, std::optional<ir::DType> hint = {}) const;
+  /// As `tensor`, which must be of floats (E0201, with the conversion as help).
+  ir::Value* floats(std::string_view name, std::optional<ir::DType> hint = {}) const;
+  std::optional<int64_t> integer(std::string_view name, int64_t otherwise) const;
+  std::optional<double> real(std::string_view name, double otherwise) const;
+  std::optional<bool> flag(std::string_view name, bool otherwise) const;
+  std::optional<std::string> string(std::string_view name, std::string otherwise) const;
+  /// The axis argument of a tensor of `rank`; `otherwise` (may be negative) when it was left out.
+  std::optional<int64_t> axis(std::string_view name, int64_t rank, int64_t otherwise) const;
+  /// dtype: the option, else the declared type's, else `otherwise`.
+  std::optional<ir::DType> dtype(ir::DType otherwise) const;
+  /// Whether sums and products of them with lengths cannot overflow; reports E0208.
+  bool inReach(const ir::Dims& values, std::string_view what, Span at) const;
+  /// n integers: one stands for all.
+  std::optional<ir::Dims> perDim(std::string_view name, size_t n, int64_t otherwise) const;
+  /// n pairs (lo, hi): an int, (lo, hi) or n ints where `each` says that these are one a dim, or a list of pairs.
+  std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs(const Val& v, size_t n, bool each) const;
+  bool checkFloat(const ir::Value* x) const;
+  bool checkRank(const ir::Value* x, int64_t atLeast) const;
+  Val result(ir::Value* v) const { return Val::ofTensor(v, span); }
+  Val fail(Code code, std::string message) const { return l.fail(code, span, std::move(message)); }
+  Val notYet() const;
+};
+
+using BuiltinHandler = Val (*)(BuiltinCall&);
+
+struct BuiltinRow {
+  std::string_view name;
+  std::string_view signature;
+  std::string_view doc;
+  BuiltinHandler handler;
+  ir::OpKind op = ir::OpKind::Count;  ///< for handlers that serve many rows
+};
+
+// One function a group, each in its own file.
+std::span<const BuiltinRow> elementwiseBuiltins();
+std::span<const BuiltinRow> reductionBuiltins();
+std::span<const BuiltinRow> orderBuiltins();
+std::span<const BuiltinRow> shapeBuiltins();
+std::span<const BuiltinRow> indexedBuiltins();
+std::span<const BuiltinRow> creationBuiltins();
+std::span<const BuiltinRow> randomBuiltins();
+std::span<const BuiltinRow> productBuiltins();
+std::span<const BuiltinRow> linearBuiltins();
+std::span<const BuiltinRow> convolutionBuiltins();
+std::span<const BuiltinRow> normalisationBuiltins();
+std::span<const BuiltinRow> controlBuiltins();
+std::span<const BuiltinRow> hostBuiltins();
+std::span<const BuiltinRow> fileBuiltins();
+
+/// A compile-time result of an elementwise function of compile-time numbers, where there is one.
+std::optional<Val> foldElementwise(ir::OpKind op, const std::vector<Val>& operands, Span span);
+
+}  // namespace tenc::frontend

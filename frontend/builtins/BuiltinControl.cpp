@@ -1,0 +1,385 @@
+// Built-ins that call functions: loops over rows, folds over trees, lists and sequences.
+#include "frontend/builtins/Builtin.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+/// Rows of a tree along the leading dim of every leaf.
+class Rows {
+ public:
+  Rows(BuiltinCall& k, std::string_view name) : k_(k) {
+    xs_ = k.l.settle(k[name]);
+    if (xs_.poison() || !k.l.leavesOf(xs_, leaves_)) return;
+    for (ir::Value* v : leaves_) {
+      if (v->type.rank() == 0 || (length_ >= 0 && v->type.shape[0] != length_)) {
+        k.l.fail(Code::E0202, k.span,
+                 "`" + std::string(k.row.name) + "` walks over leading dims of one length, but has " +
+                     ir::toString(v->type));
+        length_ = -1;
+        return;
+      }
+      length_ = v->type.shape[0];
+    }
+    if (length_ < 0)
+      k.l.fail(Code::E0203, k.span, "`" + std::string(k.row.name) + "` walks over tensors, not " + describe(xs_));
+  }
+  bool ok() const { return length_ >= 0; }
+  int64_t length() const { return length_; }
+  ir::Value* leaf() const { return leaves_[0]; }
+
+  Val at(ir::Value* i) const {
+    ir::Compose c(k_.l.b());
+    std::vector<ir::Value*> rows;
+    for (ir::Value* v : leaves_) rows.push_back(c.gather(v, {i}, {0}, 0));
+    return k_.l.refit(k_.l.rebuild(xs_, rows));
+  }
+
+  /// A value that lives where the rows do.
+  ir::Value* anchor() const { return leaves_[0]; }
+  /// A row for its types: zeros, as there is none.
+  Val emptyRow() const {
+    std::vector<ir::Value*> rows;
+    for (ir::Value* v : leaves_) {
+      const Dims shape(v->type.shape.begin() + 1, v->type.shape.end());
+      rows.push_back(ir::Compose(k_.l.b()).fillOn(v, shape, ir::Compose(k_.l.b()).literal(v, 0)));
+    }
+    return k_.l.refit(k_.l.rebuild(xs_, rows));
+  }
+
+ private:
+  BuiltinCall& k_;
+  Val xs_;
+  std::vector<ir::Value*> leaves_;
+  int64_t length_ = -1;
+};
+
+/// A result of one trip as leaves that are tensors.
+Val tensors(BuiltinCall& k, const Val& v) {
+  return k.l.mapLeaves(k.l.settle(v), [&](const Val& leaf, const std::string&, bool) {
+    ir::Value* t = k.l.tensorOf(leaf);
+    return t ? Val::ofTensor(t, leaf.span.valid() ? leaf.span : k.span) : Val::none();
+  });
+}
+
+/// What a trip hands on, which stays where `before` is; `init`: what the first one gets, as written.
+Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span written) {
+  if (next.poison() || before.poison() || describe(next) != describe(before)) return next;  // reported elsewhere
+  k.l.at(k.span, {{written, ""}, {init, ""}});
+  Val kept = k.l.placedAs(next, before, "the value handed on");
+  k.l.at(k.span);
+  return kept;
+}
+
+/// `ys` with row i of every leaf set.
+Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
+  std::vector<ir::Value*> all, parts;
+  if (!k.l.leavesOf(ys, all) || !k.l.leavesOf(row, parts)) return Val::none();
+  ir::Compose c(k.l.b());
+  if (all.size() != parts.size()) return Val::none();
+  for (size_t n = 0; n < all.size(); ++n) {
+    all[n] = k.l.b().value(OpKind::DynamicUpdate, {all[n], c.expandDims(parts[n], 0), i}, {{"axes", Dims{0}}});
+  }
+  return k.l.rebuild(ys, all);
+}
+
+/// What rows of a leading dim of 0 give: the function is compiled once, in a branch that is never taken, for its type.
+Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
+  ir::Builder& b = k.l.b();
+  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
+  Val like;
+  k.l.inRegion(b.addRegion(never), [&] { like = row(); });
+  std::vector<ir::Value*> leaves;
+  const bool typed = !like.poison() && k.l.leavesOf(like, leaves);
+  std::vector<ir::Type> types;
+  for (const ir::Value* v : leaves) types.push_back(v->type);
+  never->erase();
+  if (!typed) return Val::none();
+  k.l.at(k.span);
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    Dims shape = types[i].shape;
+    shape.insert(shape.begin(), 0);
+    const DType t = types[i].dtype;
+    leaves[i] = k.c.fillOn(xs, shape, ir::isFloat(t) ? k.c.b.scalar(t, 0) : k.c.b.scalarInt(t, 0));
+  }
+  return k.l.rebuild(like, leaves);
+}
+
+/// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
+Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs) {
+  std::vector<ir::Value*> leaves;
+  if (!k.l.leavesOf(row, leaves)) return Val::none();
+  ir::Compose c(k.l.b());
+  for (ir::Value*& v : leaves) {
+    Dims shape = v->type.shape;
+    shape.insert(shape.begin(), n);
+    ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0), xs);
+    v = k.l.b().value(OpKind::UpdateSlice, {zeros, c.expandDims(v, 0)},
+                      {{"starts", Dims(shape.size(), 0)}, {"steps", Dims(shape.size(), 1)}});
+  }
+  return k.l.rebuild(row, leaves);
+}
+
+struct LoopRange {
+  ir::Value *lo, *hi, *step;
+};
+LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
+  ir::Builder& b = k.l.b();
+  return {b.scalarInt(DType::I64, from), b.scalarInt(DType::I64, to), b.scalarInt(DType::I64, 1)};
+}
+
+// The first trip stands before the loop: it says what the rows of the result are.
+
+Val map(BuiltinCall& k) {
+  Rows xs(k, "xs");
+  if (!xs.ok()) return Val::none();
+  if (xs.length() == 0) {
+    return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.l.callValue(k["f"], {xs.emptyRow()}, k.span)); });
+  }
+  Val first = tensors(k, k.l.callValue(k["f"], {xs.at(k.l.b().scalarInt(DType::I64, 0))}, k.span));
+  if (first.poison()) return first;
+  k.l.at(k.span);
+  Val ys = room(k, first, xs.length(), xs.leaf());
+  if (ys.poison() || xs.length() == 1) return k.l.refit(std::move(ys));
+  auto [lo, hi, step] = rangeOf(k, 1, xs.length());
+  auto out = k.l.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
+    Val y = tensors(k, k.l.callValue(k["f"], {xs.at(i)}, k.span));
+    if (y.poison()) return {Val::none()};
+    return {setRow(k, carried[0], y, i)};
+  });
+  return out.empty() ? Val::none() : k.l.refit(out[0]);
+}
+
+/// (carry, y) of one trip; reports when f gives no pair.
+std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, const Val& x) {
+  Val r = k.l.callValue(k["f"], {carry, x}, k.span);
+  if (r.poison()) return std::nullopt;
+  if (!r.is(Val::Kind::Tuple) || r.elems.size() != 2) {
+    k.fail(Code::E0203, "the function of `scan` gives a pair (carry, y), not " + describe(r));
+    return std::nullopt;
+  }
+  Val carried = tensors(k, r.elems[0]), y = tensors(k, r.elems[1]);
+  if (carried.poison() || y.poison()) return std::nullopt;
+  return std::pair(carried, y);
+}
+
+/// What the first trip gets. One literal adopts the dtype that the function makes of it: it is compiled once, in a
+/// branch that is never taken, to see which.
+Val startOf(BuiltinCall& k, const Rows& xs) {
+  const Val& init = k["init"];
+  if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
+  ir::Builder& b = k.l.b();
+  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
+  Val next;
+  k.l.inRegion(b.addRegion(never), [&] {
+    next = k.l.callValue(k["f"], {init, xs.emptyRow()}, k.span);
+    if (k.row.name == "scan" && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
+  });
+  const bool failed = next.poison();
+  const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
+  never->erase();
+  if (failed) return Val::none();
+  k.l.at(k.span);
+  const bool adopts = t && (ir::isFloat(*t) || (ir::isInt(*t) && init.is(Val::Kind::Int)));
+  ir::Value* v = k.l.tensorOf(init, adopts ? t : std::nullopt);
+  return v ? Val::ofTensor(v, init.span) : Val::none();
+}
+
+Val scan(BuiltinCall& k) {
+  Rows xs(k, "xs");
+  Val init = startOf(k, xs);
+  if (!xs.ok() || init.poison()) return Val::none();
+  if (xs.length() == 0) {
+    Val ys = emptyRows(k, xs.anchor(), [&] {
+      auto step = scanStep(k, init, xs.emptyRow());
+      return step ? step->second : Val::none();
+    });
+    return ys.poison() ? ys : Val::ofTuple({init, ys}, k.span);
+  }
+  const Span start = k["init"].span;
+  auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
+  if (!first) return Val::none();
+  if (const std::string before = toString(k.l.typeOf(init)), after = toString(k.l.typeOf(first->first));
+      before != after) {
+    return k.fail(Code::E0209, "what `scan` carries must keep its type, but it is " + before + " before and " + after +
+                                   " after a trip");
+  }
+  first->first = handedOn(k, first->first, init, start, first->first.span);
+  k.l.at(k.span);
+  Val ys = room(k, first->second, xs.length(), xs.leaf());
+  if (ys.poison()) return ys;
+  if (xs.length() == 1) return Val::ofTuple({first->first, k.l.refit(ys)}, k.span);
+  auto [lo, hi, step] = rangeOf(k, 1, xs.length());
+  auto out = k.l.forLoop(lo, hi, step, {first->first, ys}, k.span,
+                         [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
+                           auto next = scanStep(k, carried[0], xs.at(i));
+                           if (!next) return {Val::none(), Val::none()};
+                           Val carry = handedOn(k, next->first, carried[0], start, next->first.span);
+                           return {carry, setRow(k, carried[1], next->second, i)};
+                         });
+  if (out.size() != 2 || out[0].poison() || out[1].poison()) return Val::none();
+  return Val::ofTuple({out[0], k.l.refit(out[1])}, k.span);
+}
+
+Val reduce(BuiltinCall& k) {
+  Rows xs(k, "xs");
+  Val init = startOf(k, xs);
+  if (!xs.ok() || init.poison()) return Val::none();
+  auto [lo, hi, step] = rangeOf(k, 0, xs.length());
+  auto out = k.l.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
+    Val next = tensors(k, k.l.callValue(k["f"], {carried[0], xs.at(i)}, k.span));
+    return {handedOn(k, next, carried[0], k["init"].span, next.span)};
+  });
+  return out.empty() ? Val::none() : out[0];
+}
+
+Val fold(BuiltinCall& k) {
+  Val sum = k["init"];
+  Val seen = k.l.mapLeaves(k.l.settle(k["tree"]), [&](const Val& leaf, const std::string&, bool state) {
+    if (state) return leaf;
+    sum = k.l.callValue(k["f"], {sum, leaf}, k.span);
+    return sum.poison() ? Val::none() : leaf;
+  });
+  return seen.poison() ? Val::none() : sum;
+}
+
+/// The leaves of a tree in order, with whether each is a `state` one.
+void collect(Lowering& l, const Val& tree, std::vector<Val>& leaves) {
+  l.mapLeaves(tree, [&](const Val& leaf, const std::string&, bool) {
+    leaves.push_back(leaf);
+    return leaf;
+  });
+}
+
+Val mapLeaves(BuiltinCall& k) {
+  std::vector<std::vector<Val>> others;
+  Val tree = k.l.settle(k["tree"]);
+  if (tree.poison()) return tree;
+  for (const Val* v : k.args.rest) {
+    Val other = k.l.settle(*v);
+    if (other.poison()) return other;
+    if (!k.l.sameStructure(tree, other)) {
+      return k.fail(Code::E0203,
+                    "`map_leaves` needs trees of one structure, not " + describe(tree) + " and " + describe(other));
+    }
+    collect(k.l, other, others.emplace_back());
+  }
+  size_t n = 0;
+  return k.l.mapLeaves(tree, [&](const Val& leaf, const std::string&, bool state) {
+    std::vector<Val> args = {leaf};
+    for (auto& o : others) args.push_back(o[n]);
+    ++n;
+    return state ? leaf : k.l.settle(k.l.callValue(k["f"], std::move(args), k.span));
+  });
+}
+
+Val listOrTuple(BuiltinCall& k) {
+  auto n = k.integer("n", 0);
+  if (!n) return Val::none();
+  constexpr int64_t kMost = 100'000;
+  if (*n < 0 || *n > kMost) {
+    return k.fail(Code::E0208, "a " + std::string(k.row.name) + " of " + std::to_string(*n) + " values");
+  }
+  constexpr int64_t kMostUnlike = 16'384;  // each is code of its own
+  std::vector<Val> elems;
+  for (int64_t i = 0; i < *n; ++i) {
+    elems.push_back(k.l.settle(k.l.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
+    if (elems.back().poison()) return Val::none();
+    if (i == kMostUnlike && k.row.name == "tuple" && !elems.back().isStatic()) {
+      k.l.error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
+          .help("values of one type stand in a list, `list(n, f)`, or along a dim of one tensor");
+      return Val::none();
+    }
+    if (k.row.name == "list" && describe(elems.back()) != describe(elems[0])) {
+      k.l.error(Code::E0203, k.span,
+                "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
+          .help("unlike values stand in a tuple: `tuple(n, f)`");
+      return Val::none();
+    }
+  }
+  if (k.row.name == "tuple") return Val::ofTuple(std::move(elems), k.span);
+  Val made = Val::ofList(std::move(elems), k.span);
+  k.l.checkOnePlace(made, "the values of a list", k.span);
+  return made;
+}
+
+/// The values that a `for` would walk over, when they are known while compiling.
+std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
+  Val v = given.is(Val::Kind::Array) ? k.l.settle(given) : given;
+  if (v.isTree() || v.is(Val::Kind::Sequence) || v.is(Val::Kind::Pack)) return v.elems;
+  if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() > 0) {
+    std::vector<Val> rows;
+    for (int64_t i = 0; i < v.tensor->type.shape[0] && !k.l.spent(k.span); ++i) {
+      rows.push_back(k.result(k.c.squeeze(k.c.sliceAxis(v.tensor, 0, i, 1), 0)));
+    }
+    return rows;
+  }
+  if (v.is(Val::Kind::Range) && v.elems[0].is(Val::Kind::Int) && v.elems[1].is(Val::Kind::Int) &&
+      v.elems[2].is(Val::Kind::Int) && v.elems[2].integer > 0) {
+    std::vector<Val> out;
+    constexpr Int kMost = 100'000;
+    if (v.elems[1].integer - v.elems[0].integer > kMost * v.elems[2].integer) {
+      k.fail(Code::E0208, "`" + std::string(k.row.name) + "` over more than 100,000 values");
+      return std::nullopt;
+    }
+    for (Int i = v.elems[0].integer; i < v.elems[1].integer; i += v.elems[2].integer)
+      out.push_back(Val::ofInt(i, v.span));
+    if (v.boolean) out = std::vector<Val>(out.rbegin(), out.rend());
+    return out;
+  }
+  if (!v.poison())
+    k.fail(Code::E0203, "`" + std::string(k.row.name) + "` walks over lists and tuples, not " + describe(v));
+  return std::nullopt;
+}
+
+Val enumerate(BuiltinCall& k) {
+  auto values = trips(k, k["xs"]);
+  if (!values) return Val::none();
+  std::vector<Val> out;
+  for (size_t i = 0; i < values->size(); ++i) {
+    out.push_back(Val::ofTuple({Val::ofInt(static_cast<Int>(i), k.span), (*values)[i]}, k.span));
+  }
+  return Val::ofSequence(std::move(out), k.span);
+}
+
+Val zip(BuiltinCall& k) {
+  std::vector<std::vector<Val>> all;
+  for (const Val* v : k.args.rest) {
+    auto values = trips(k, *v);
+    if (!values) return Val::none();
+    if (!all.empty() && values->size() != all[0].size()) {
+      return k.fail(Code::E0202, "`zip` walks over " + std::to_string(all[0].size()) + " and " +
+                                     std::to_string(values->size()) + " values");
+    }
+    all.push_back(std::move(*values));
+  }
+  std::vector<Val> out;
+  for (size_t i = 0; !all.empty() && i < all[0].size(); ++i) {
+    std::vector<Val> row;
+    for (auto& values : all) row.push_back(values[i]);
+    out.push_back(Val::ofTuple(std::move(row), k.span));
+  }
+  return Val::ofSequence(std::move(out), k.span);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"map", "map(f, xs)", "f of every row of xs, stacked.", map},
+    {"scan", "scan(f, init, xs)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
+    {"reduce", "reduce(f, init, xs)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
+    {"fold", "fold(f, init, tree)", "The last of sum = f(sum, leaf) over the leaves of a tree.", fold},
+    {"map_leaves", "map_leaves(f, tree, ...)", "A tree of f of the leaves of one or more trees.", mapLeaves},
+    {"list", "list(n, f)", "f(0), ..., f(n - 1) of one type.", listOrTuple},
+    {"tuple", "tuple(n, f)", "f(0), ..., f(n - 1) of any types.", listOrTuple},
+    {"enumerate", "enumerate(xs)", "Pairs (i, x) with compile-time i.", enumerate},
+    {"zip", "zip(...)", "Tuples of the values of several lists.", zip},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> controlBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,238 @@
+// Tensors made from nothing: zeros, ranges, tables; placed by the annotation around them.
+#include <cmath>
+#include <limits>
+
+#include "frontend/builtins/Builtin.h"
+#include "frontend/values/Literals.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+ir::Value* fill(ir::Compose& c, ir::Value* value, const Dims& shape) {
+  ir::Value* v = c.b.value(OpKind::Fill, {value}, {{"shape", shape}});  // refuses bytes that cannot be counted
+  v->type.place = {};
+  return v;
+}
+
+ir::Value* number(ir::Compose& c, DType t, double v) {
+  return ir::isFloat(t) ? c.b.scalar(t, v) : c.b.scalarInt(t, static_cast<int64_t>(v));
+}
+
+Val constantFill(BuiltinCall& k) {
+  auto shape = k.l.constShape(k["shape"]);
+  auto t = k.dtype(DType::F32);
+  if (!shape || !t) return Val::none();
+  return k.result(fill(k.c, number(k.c, *t, k.row.name == "ones" ? 1 : 0), *shape));
+}
+
+Val full(BuiltinCall& k) {
+  auto shape = k.l.constShape(k["shape"]);
+  if (!shape) return Val::none();
+  const Val& v = k["v"];
+  std::optional<DType> hint;
+  if (k.has("dtype")) {
+    hint = k.l.constDType(k["dtype"], "`dtype`");
+    if (!hint) return Val::none();
+  } else if (k.expected && k.expected->isTensor()) {
+    hint = k.expected->dtype;
+  }
+  if (hint && v.is(Val::Kind::Float) && !ir::isFloat(*hint)) hint.reset();
+  ir::Value* x = k.l.tensorOf(v, hint);
+  if (!x) return Val::none();
+  if (x->type.rank() != 0) return k.fail(Code::E0203, "`full` repeats one value, not " + ir::toString(x->type));
+  if (k.has("dtype")) x = k.c.cast(x, *k.l.constDType(k["dtype"]));
+  return k.result(fill(k.c, x, *shape));
+}
+
+Val eye(BuiltinCall& k) {
+  auto n = k.integer("n", 0);
+  auto m = n ? k.integer("m", *n) : n;
+  auto offset = k.integer("k", 0);
+  auto t = k.dtype(DType::F32);
+  if (!n || !m || !offset || !t) return Val::none();
+  auto shape = k.l.constShape(Val::ofPack({*n, *m}, k.span));
+  if (!shape) return Val::none();
+  auto iota = [&](int64_t axis) {
+    return k.c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", axis}});
+  };
+  ir::Value* row = iota(0);
+  if (*offset != 0) row = k.c.add(row, k.c.b.scalarInt(DType::I64, *offset));
+  return k.result(k.c.cast(k.c.binary(OpKind::Eq, row, iota(1)), *t));
+}
+
+/// start + i * step in f64, rounded once.
+ir::Value* ramp(ir::Compose& c, int64_t n, ir::Value* start, ir::Value* step) {
+  ir::Value* i = c.b.value(OpKind::Iota, {}, {{"shape", Dims{n}}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+  return c.add(start, c.mul(c.cast(i, DType::F64), step));
+}
+
+Val arange(BuiltinCall& k) {
+  Val zero = Val::ofInt(0, k.span), one = Val::ofInt(1, k.span);
+  const Val& a = k.has("b") ? k["a"] : zero;
+  const Val& b = k.has("b") ? k["b"] : k["a"];
+  const Val& step = k.has("step") ? k["step"] : one;
+  bool integers = a.is(Val::Kind::Int) && b.is(Val::Kind::Int) && step.is(Val::Kind::Int);
+  DType own = integers ? DType::I64 : DType::F32;
+  for (const Val* v : {&a, &b, &step}) {
+    if (v->isNumber() && !v->adopts && (v->is(Val::Kind::Float) || integers)) own = v->dtype;
+  }
+  auto t = k.dtype(own);
+  if (!t) return Val::none();
+  if (*t == DType::Bool) return k.fail(Code::E0201, "`arange` makes numbers, not bool");
+  if (integers) {
+    auto lo = k.l.constInt(a, "`a`"), hi = k.l.constInt(b, "`b`"), by = k.l.constInt(step, "`step`");
+    if (!lo || !hi || !by) return Val::none();
+    if (*by == 0) return k.fail(Code::E0204, "`step` cannot be 0");
+    Int distance = *by > 0 ? Int{*hi} - *lo : Int{*lo} - *hi, stride = *by > 0 ? Int{*by} : -Int{*by};
+    Int n = distance <= 0 ? 0 : (distance + stride - 1) / stride;
+    auto shape = k.l.constShape(
+        Val::ofPack({static_cast<int64_t>(std::min<Int>(n, std::numeric_limits<int64_t>::max()))}, k.span));
+    if (!shape) return Val::none();
+    ir::Compose& c = k.c;
+    ir::Value* v = c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+    if (*by != 1) v = c.mul(v, c.b.scalarInt(DType::I64, *by));
+    if (*lo != 0) v = c.add(v, c.b.scalarInt(DType::I64, *lo));
+    return k.result(c.cast(v, *t));
+  }
+  auto lo = k.l.constFloat(a, "`a`"), hi = k.l.constFloat(b, "`b`"), by = k.l.constFloat(step, "`step`");
+  if (!lo || !hi || !by) return Val::none();
+  double length = std::ceil((*hi - *lo) / *by);
+  if (*by == 0 || !std::isfinite(length) || length > 4e18)
+    return k.fail(Code::E0204, "`arange` from these numbers has no end");
+  int64_t n = length > 0 ? static_cast<int64_t>(length) : 0;
+  if (!k.l.constShape(Val::ofPack({n}, k.span))) return Val::none();
+  return k.result(k.c.cast(ramp(k.c, n, k.c.b.scalar(DType::F64, *lo), k.c.b.scalar(DType::F64, *by)), *t));
+}
+
+Val linspace(BuiltinCall& k) {
+  auto n = k.integer("n", 50);
+  auto endpoint = k.flag("endpoint", true);
+  auto t = k.dtype(DType::F32);
+  ir::Value *a = k.tensor("a", DType::F64), *b = k.tensor("b", DType::F64);
+  if (!n || !endpoint || !t || !a || !b || !k.l.constShape(Val::ofPack({*n}, k.span))) return Val::none();
+  if (a->type.rank() != 0 || b->type.rank() != 0)
+    return k.fail(Code::E0203, "`linspace` goes from one number to another");
+  if (*t == DType::Bool) return k.fail(Code::E0201, "`linspace` makes numbers, not bool");
+  ir::Compose& c = k.c;
+  a = c.cast(a, DType::F64);
+  b = c.cast(b, DType::F64);
+  int64_t parts = *endpoint ? *n - 1 : *n;
+  ir::Value* step = c.binary(OpKind::Div, c.sub(b, a), static_cast<double>(std::max<int64_t>(parts, 1)));
+  ir::Value* v = ramp(c, *n, a, step);
+  if (*endpoint && *n > 1) {
+    ir::Value* i = c.b.value(OpKind::Iota, {}, {{"shape", Dims{*n}}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+    v = c.where(c.binary(OpKind::Eq, i, c.b.scalarInt(DType::I64, *n - 1)), b, v);
+  }
+  return k.result(c.cast(v, *t));
+}
+
+Val like(BuiltinCall& k) {
+  std::optional<DType> t;
+  if (k.has("dtype")) {
+    t = k.l.constDType(k["dtype"], "`dtype`");
+    if (!t) return Val::none();
+  }
+  return k.l.mapLeaves(k["x"], [&](const Val& leaf, const std::string&, bool) {
+    ir::Value* x = k.l.tensorOf(leaf);
+    if (!x) return Val::none();
+    DType own = t.value_or(x->type.dtype);
+    ir::Value* v = nullptr;
+    if (k.row.name == "full_like") {
+      v = k.tensor("v", own);
+      if (!v) return Val::none();
+      if (v->type.rank() != 0 || (v->type.dtype != own && !k["v"].isNumber())) {
+        return k.fail(Code::E0201,
+                      "`full_like` needs one " + std::string(ir::name(own)) + ", not " + ir::toString(v->type));
+      }
+      v = k.c.cast(v, own);
+    } else {
+      v = number(k.c, own, k.row.name == "ones_like" ? 1 : 0);
+    }
+    if (x->type.rank() == 0) return k.result(v);
+    return k.result(k.c.fillOn(x, x->type.shape, v));
+  });
+}
+
+/// f at the indices `fixed`, and at every one of the dims that are left.
+Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
+  if (fixed.size() == shape.size()) {
+    Val v = k.l.callValue(k["f"], fixed, k.span);
+    if (v.poison()) return v;
+    ir::Value* x = k.l.tensorOf(v, k.expected && k.expected->isTensor() ? k.expected->dtype : std::nullopt);
+    return x ? k.result(x) : Val::none();
+  }
+  const int64_t n = shape[fixed.size()];
+  const Dims line{n};
+  ir::Value* all = k.c.b.value(OpKind::Iota, {}, {{"shape", line}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
+  return k.l.overInstances(
+      [&](std::vector<Val> index) {
+        fixed.push_back(index[0]);
+        Val v = overIndices(k, shape, fixed);
+        fixed.pop_back();
+        return v;
+      },
+      n, {k.result(all)}, {true}, k.span);
+}
+
+Val tabulate(BuiltinCall& k) {
+  auto shape = k.l.constShape(k["shape"]);
+  if (!shape) return Val::none();
+  // One instance of `f` for each index: a vmap over the places of every dim, the last one innermost.
+  std::vector<Val> fixed;
+  Val v = overIndices(k, *shape, fixed);
+  if (v.poison()) return v;
+  if (!v.is(Val::Kind::Tensor) || v.tensor->type.shape != *shape) {
+    return k.fail(Code::E0202, "the function of `tabulate` must give one value for each index");
+  }
+  return v;
+}
+
+Val limit(BuiltinCall& k) {
+  auto t = k.l.constDType(k["dtype"], "the argument");
+  if (!t) return Val::none();
+  Val v;
+  if (ir::isFloat(*t)) {
+    // eps is the distance from 1 to the next larger float.
+    int bits = *t == DType::F16 ? 10 : *t == DType::BF16 ? 7 : *t == DType::F32 ? 23 : 52;
+    int exponent = *t == DType::F16 ? 15 : *t == DType::F64 ? 1023 : 127;
+    double eps = std::ldexp(1.0, -bits), most = std::ldexp(2.0 - eps, exponent);
+    v = Val::ofFloat(k.row.name == "eps" ? eps : k.row.name == "max_value" ? most : -most, k.span, false);
+  } else {
+    if (k.row.name == "eps") return k.fail(Code::E0201, "`eps` is of a float dtype");
+    if (*t == DType::Bool) return k.fail(Code::E0201, "bool has no least or largest number");
+    const double end = k.row.name == "max_value" ? HUGE_VAL : -HUGE_VAL;
+    v = Val::ofInt(saturated(end, *t), k.span, false);
+  }
+  v.dtype = *t;
+  return v;
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"zeros", "zeros(shape; dtype: f32)", "A tensor of zeros.", constantFill},
+    {"ones", "ones(shape; dtype: f32)", "A tensor of ones.", constantFill},
+    {"empty", "empty(shape; dtype: f32)", "A tensor whose elements nobody reads before they are written; zeros.",
+     constantFill},
+    {"full", "full(shape, v; dtype: dtype?)", "A tensor of copies of one value.", full},
+    {"eye", "eye(n, m?; k: 0, dtype: f32)", "Ones on diagonal k, zeros elsewhere.", eye},
+    {"arange", "arange(a, b?, step?; dtype: dtype?)", "a, a + step, ... before b; arange(n) counts from 0.", arange},
+    {"linspace", "linspace(a, b, n; endpoint: true, dtype: f32)", "n numbers evenly from a to b.", linspace},
+    {"zeros_like", "zeros_like(x; dtype: dtype?)", "Zeros of the shape, dtype and device of x; also of trees.", like},
+    {"ones_like", "ones_like(x; dtype: dtype?)", "Ones of the shape, dtype and device of x; also of trees.", like},
+    {"full_like", "full_like(x, v; dtype: dtype?)", "Copies of v of the shape, dtype and device of x; also of trees.",
+     like},
+    {"tabulate", "tabulate(shape, f)", "The value of f(i, j, ...) at every index; f is elementwise.", tabulate},
+    {"eps", "eps(dtype)", "The distance from 1 to the next larger float.", limit},
+    {"max_value", "max_value(dtype)", "The largest finite number of a dtype.", limit},
+    {"min_value", "min_value(dtype)", "The least finite number of a dtype.", limit},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> creationBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,261 @@
+// Files: tensors and trees of tensors. Headers are read while compiling, elements when the program runs.
+#include <filesystem>
+
+#include "frontend/builtins/Builtin.h"
+#include "runtime/io/Io.h"
+
+namespace tenc::frontend {
+
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+std::string formatOf(const std::string& path, std::string_view function) {
+  if (function == "load_csv") return "csv";
+  if (function == "load_bytes" || function == "save_bytes") return "bytes";
+  size_t dot = path.rfind('.');
+  return dot == std::string::npos ? "" : path.substr(dot + 1);
+}
+
+/// Whether this script has already been seen to write `path`, so that it may exist only later.
+bool writtenBefore(const ir::Region& region, const std::string& path) {
+  for (const auto& op : region.ops) {
+    if (op->kind == OpKind::Save && op->stringAttr("path") == path) return true;
+    for (const auto& inner : op->regions) {
+      if (writtenBefore(*inner, path)) return true;
+    }
+  }
+  return false;
+}
+
+bool writtenBefore(const ir::Module& m, const std::string& path) {
+  for (const auto& f : m.funcs) {
+    if (f->body && writtenBefore(*f->body, path)) return true;
+  }
+  return false;
+}
+
+bool fits(const Ty& want, const ir::Type& type) {
+  if (want.dtype && *want.dtype != type.dtype) return false;
+  if (!want.dims) return true;
+  if (want.dims->size() != type.shape.size()) return false;
+  for (size_t i = 0; i < type.shape.size(); ++i) {
+    if ((*want.dims)[i] >= 0 && (*want.dims)[i] != type.shape[i]) return false;
+  }
+  return true;
+}
+
+/// A path as it was written: known while compiling (`source.path`), or with parts that the run fills in.
+struct WrittenPath {
+  rt::FileSource source;
+  FormatParts parts;  ///< operands only where there are such parts
+  bool atRunTime() const { return !parts.operands.empty(); }
+
+  /// What the op holds of it, beside the operands.
+  void describe(ir::Op& op) const {
+    if (!atRunTime()) return;
+    op.set("pieces", parts.pieces);
+    op.set("formats", parts.formats);
+  }
+};
+
+std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
+  const Val& v = k["path"];
+  WrittenPath p;
+  if (!v.is(Val::Kind::Format)) {
+    const Val* value = k.args.find("x");
+    if (k.row.name == "save" && value && value->is(Val::Kind::String) && !v.is(Val::Kind::String) && !v.poison()) {
+      const auto text = [&](const Val& x) { return std::string(k.l.sources.text(x.span)); };
+      k.l.error(Code::E0203, v.span, "the path must be a string, not " + describe(v))
+          .help("the path stands first", {{v.span, text(*value)}, {value->span, text(v)}});
+      return std::nullopt;
+    }
+    auto text = k.l.constString(v, "the path");
+    if (!text) return std::nullopt;
+    p.source = {*text, formatOf(*text, k.row.name), {}};
+    return p;
+  }
+  p.parts = formatParts(k.l, {v}, v.span);
+  if (!p.parts.ok) return std::nullopt;
+  for (const ir::Value* hole : p.parts.operands) {
+    if (hole->type.rank() == 0) continue;
+    k.l.fail(Code::E0203, v.span, "a path has numbers in its holes, not " + ir::toString(hole->type));
+    return std::nullopt;
+  }
+  p.source.path = "...";
+  p.source.format = formatOf(p.parts.pieces.back(), k.row.name);
+  if (!p.source.format.empty()) return p;
+  k.l.fail(Code::E0111, v.span, "how a path ends must be known while compiling: the ending says what the file holds");
+  return std::nullopt;
+}
+
+/// The declared type of what only the run reads; none after an error.
+std::optional<ir::Type> declaredType(BuiltinCall& k, const Ty& want) {
+  constexpr int64_t kMostBytes = int64_t{1} << 62;
+  const auto count = ir::elementCount(*want.dims);
+  if (count && *count <= kMostBytes / ir::byteSize(*want.dtype)) return ir::Type{*want.dtype, *want.dims, {}};
+  k.fail(Code::E0208, "no file holds a tensor of shape " + ir::toString(*want.dims) + ", whose size overflows");
+  return std::nullopt;
+}
+
+/// A tensor of a file whose name the run makes: the declared type is checked when it is read.
+Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
+  if (!want || !want->complete()) {
+    k.l.error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read while compiling")
+        .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`");
+    return Val::none();
+  }
+  const auto type = declaredType(k, *want);
+  if (!type) return Val::none();
+  ir::Op* op =
+      k.l.b().makeTyped(OpKind::Load, path.parts.operands, {*type},
+                        {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
+  path.describe(*op);
+  return k.result(op->result());
+}
+
+/// One tensor of a file; `want` may be null.
+Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
+  if (path.atRunTime()) return loadLater(k, path, want);
+  const rt::FileSource& source = path.source;
+  std::string error;
+  const std::string quoted = "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`,");
+  auto header = rt::readHeader(source, {k.l.options.fileRoot}, error);
+  ir::Type type;
+  if (header) {
+    type.dtype = static_cast<DType>(header->dtype);
+    type.shape = header->shape;
+    // Text has no dtype of its own: the declared one is read.
+    if (source.format == "csv" && want && want->dtype) type.dtype = *want->dtype;
+    if (want && !fits(*want, type)) {
+      return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
+    }
+  } else if (want && want->complete() && writtenBefore(k.l.module, source.path)) {
+    const auto declared = declaredType(k, *want);  // checked when it is read
+    if (!declared) return Val::none();
+    type = *declared;
+  } else {
+    std::error_code unknown;  // a path may be too long to ask for
+    bool exists = std::filesystem::exists(std::filesystem::path(source.path), unknown);
+    auto d = k.l.error(exists ? Code::E0502 : Code::E0501, k.span, error);
+    if (!exists && writtenBefore(k.l.module, source.path))
+      d.help(
+          "the script itself writes this file: declare the whole type, without open dims, and it is checked when it is "
+          "read");
+    return Val::none();
+  }
+  return k.result(k.l.b()
+                      .makeTyped(OpKind::Load, {}, {type},
+                                 {{"path", source.path}, {"format", source.format}, {"name", source.name}})
+                      ->result());
+}
+
+/// A tree leaf by leaf; leaves are named `fc1.w`, `blocks.0.w`.
+Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
+  if (want.isTensor()) return loadTensor(k, path, &want);
+  auto inner = [&](const std::string& step) {
+    WrittenPath p = path;
+    p.source.name += (p.source.name.empty() ? "" : ".") + step;
+    return p;
+  };
+  if (want.kind == Ty::Kind::List && want.length < 0)
+    return k.fail(Code::E0111, "to load a list its length must be known, not " + toString(want));
+  if (want.elems.empty() && want.kind != Ty::Kind::Struct && want.kind != Ty::Kind::Tuple)
+    return k.fail(Code::E0203, "a file holds tensors, not " + toString(want));
+  std::vector<Val> elems;
+  const auto count = want.kind == Ty::Kind::List ? static_cast<size_t>(want.length) : want.elems.size();
+  for (size_t i = 0; i < count; ++i) {
+    std::string step = std::to_string(i);
+    if (want.kind == Ty::Kind::Struct) step = want.info->decl->stmt->fields[i].name.text;
+    const Ty& part = want.elems[want.kind == Ty::Kind::List ? 0 : i];
+    // A pinned field is made where its type says.
+    auto load = [&] { return std::vector<Val>{loadTree(k, inner(step), part)}; };
+    elems.push_back(part.place.empty() ? load()[0] : k.l.emitOn({part.place, nullptr}, k.span, load)[0]);
+    if (elems.back().poison()) return Val::none();
+  }
+  switch (want.kind) {
+    case Ty::Kind::Struct: {
+      if (want.complete()) return Val::ofStruct(want.info, std::move(elems), k.span);
+      // Dims and dtypes that the type leaves open follow from the leaves.
+      return k.l.structOf(*want.info, std::move(elems), k.span);
+    }
+    case Ty::Kind::List: return Val::ofList(std::move(elems), k.span);
+    default: return Val::ofTuple(std::move(elems), k.span);
+  }
+}
+
+Val load(BuiltinCall& k) {
+  auto path = writtenPath(k);
+  if (!path) return Val::none();
+  rt::FileSource& source = path->source;
+  const std::string quoted = path->atRunTime() ? "a ." + source.format + " file" : "`" + source.path + "`";
+  if (k.row.name == "load" && k.has("name")) {
+    auto name = k.string("name", "");
+    if (!name) return Val::none();
+    source.name = *name;
+  }
+  const bool tree = k.expected && (k.expected->kind == Ty::Kind::Struct || k.expected->kind == Ty::Kind::Tuple ||
+                                   k.expected->kind == Ty::Kind::List);
+  if (!source.name.empty() && !rt::holdsNames(source.format)) {
+    return k.fail(Code::E0502, quoted + " holds one tensor, without a name; .safetensors and .npz files have names");
+  }
+  if (!tree) return loadTensor(k, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
+  if (!rt::holdsNames(source.format)) {
+    return k.fail(Code::E0502,
+                  quoted + " holds one tensor, not " + toString(*k.expected) + "; a tree is loaded from .safetensors");
+  }
+  return loadTree(k, *path, *k.expected);
+}
+
+Val save(BuiltinCall& k) {
+  auto path = writtenPath(k);
+  if (!path) return Val::none();
+  const Val x = k.l.settle(k["x"]);
+  if (x.poison()) return x;
+  const std::string& format = path->source.format;
+  const std::string quoted = path->atRunTime() ? "a ." + format + " file" : "`" + path->source.path + "`";
+  const bool names = rt::holdsNames(format);
+  if (x.isTree() && !names) {
+    return k.fail(Code::E0503, quoted + " holds one tensor, not " + describe(x) + "; a tree is saved as .safetensors");
+  }
+  std::vector<ir::Value*> tensors;
+  std::vector<std::string> paths;
+  bool good = true;
+  Val done = k.l.mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
+    ir::Value* t = k.l.tensorOf(leaf);
+    if (!t) return Val::none();
+    std::string why = rt::checkSave(format, static_cast<uint8_t>(t->type.dtype), t->type.shape);
+    if (!why.empty() && good) {
+      k.fail(Code::E0503, "cannot write " + ir::toString(t->type) + (name.empty() ? "" : ", `" + name + "`,") + " to " +
+                              quoted + ": " + why);
+      good = false;
+    }
+    tensors.push_back(t);
+    paths.push_back(name.empty() ? "tensor" : name);
+    return leaf;
+  });
+  if (!good || done.poison()) return Val::none();
+  tensors.insert(tensors.end(), path->parts.operands.begin(), path->parts.operands.end());
+  ir::Op* op = k.c.b.make(OpKind::Save, tensors, {{"path", path->source.path}, {"format", format}});
+  path->describe(*op);
+  if (names) op->set("names", paths);
+  return Val::unit(k.span);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"load", "load(path; name: str?)",
+     "A tensor, or a tree of the declared type, from a file: .npy, .npz, .safetensors, .csv, .png. Shapes are read "
+     "while compiling.",
+     load},
+    {"load_csv", "load_csv(path)", "A table of numbers from a text file.", load},
+    {"load_bytes", "load_bytes(path)", "The bytes of a file, u8[N].", load},
+    {"save", "save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm, .pgm; or a tree: .safetensors, .npz.", save},
+    {"save_bytes", "save_bytes(path, x)", "Writes u8[N] as it stands.", save},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> fileBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,142 @@
+// What talks to the host: print, the seed, the clock, and questions about devices.
+#include "frontend/builtins/Builtin.h"
+#include "runtime/io/Io.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+Val print(BuiltinCall& k) {
+  std::vector<Val> values;
+  for (const Val* v : k.args.rest) values.push_back(*v);
+  FormatParts parts = formatParts(k.l, values, k.span);
+  if (!parts.ok) return Val::none();
+  k.l.at(k.span, parts.written);
+  k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+  return Val::unit(k.span);
+}
+
+// ---- seed and clock
+
+Val seed(BuiltinCall& k) {
+  ir::Value* s = k.tensor("n", DType::U64);
+  if (!s) return Val::none();
+  const bool isState = s->type.shape == Dims{2} && s->type.dtype == DType::U64;
+  if (!ir::isInt(s->type.dtype) || (!isState && s->type.rank() != 0)) {
+    return k.fail(Code::E0201, "`seed` takes an integer, or the u64[2] of `rng_state()`, not " + ir::toString(s->type));
+  }
+  if (isState) {
+    ir::Value* part[2];
+    for (int64_t i = 0; i < 2; ++i) part[i] = k.c.reshape(k.c.sliceAxis(s, 0, i, 1), Dims{});
+    k.c.b.make(OpKind::Seed, {part[0], part[1]});
+    return Val::unit(k.span);
+  }
+  k.c.b.make(OpKind::Seed, {k.c.cast(s, DType::U64)});
+  return Val::unit(k.span);
+}
+
+/// (seed, draws so far) as u64[2].
+Val rngState(BuiltinCall& k) {
+  const ir::Type u64{DType::U64, {}, {}};
+  ir::Op* next = k.c.b.makeTyped(OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
+  return k.result(k.c.b.value(OpKind::Concat, {k.c.reshape(next->result(0), {1}), k.c.reshape(next->result(1), {1})},
+                              {{"axis", int64_t{0}}}));
+}
+
+/// A string whose text is known only at run time: one hole, written as bytes.
+Val text(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x", DType::U8);
+  if (!x) return Val::none();
+  if (x->type.dtype != DType::U8 || x->type.rank() != 1) {
+    return k.fail(Code::E0201, "`text` takes u8[N], not " + ir::toString(x->type));
+  }
+  static const std::vector<ast::StringPiece> kHole = [] {
+    std::vector<ast::StringPiece> pieces(1);
+    pieces[0].hole = std::make_unique<ast::Expr>();
+    pieces[0].format = rt::kTextFormat;
+    return pieces;
+  }();
+  Val v;
+  v.kind = Val::Kind::Format;
+  v.span = k.span;
+  v.pieces = &kHole;
+  v.elems.push_back(k.result(x));
+  return v;
+}
+
+Val time(BuiltinCall& k) { return k.result(k.c.b.makeTyped(OpKind::Time, {}, {{DType::F64, {}, {}}})->result()); }
+
+// ---- devices: compile-time values
+
+/// The device that an argument names; unlike everywhere else it need not be there.
+std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter) {
+  const Val& v = k[parameter];
+  if (v.is(Val::Kind::Device) && !v.device.of) return v.device;
+  if (v.is(Val::Kind::Device)) {
+    k.l.error(Code::E0111, v.span,
+              "`" + std::string(k.row.name) +
+                  "` must be known while compiling, but it is decided later where a value lives")
+        .help("name the device, as in `" + std::string(k.row.name) + "(gpu)`");
+  } else if (!v.poison()) {
+    k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a device, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
+Val available(BuiltinCall& k) {
+  if (k["device"].is(Val::Kind::Device) && k["device"].device.of) return Val::ofBool(true, k.span);  // a value is there
+  auto d = deviceNamed(k, "device");
+  return d ? Val::ofBool(k.l.deviceAvailable(d->name), k.span) : Val::none();
+}
+
+/// "cuda" of `cuda`, `cuda:0`; "cpu" of `cpu`.
+std::optional<std::string> kindOf(BuiltinCall& k) {
+  auto d = deviceNamed(k, "kind");
+  if (!d) return std::nullopt;
+  std::string name = k.l.actualDevice(d->name);
+  return std::string(ir::DeviceTable::kindOf(name));
+}
+
+Val countDevices(BuiltinCall& k) {
+  auto kind = kindOf(k);
+  if (!kind) return Val::none();
+  const int64_t n = k.l.options.machine.count(*kind);
+  if (k.row.name == "count") return Val::ofInt(n, k.span);
+  std::vector<Val> all;
+  for (int64_t i = 0; i < n; ++i) all.push_back(Val::ofDevice({ir::DeviceTable::numbered(*kind, i), nullptr}, k.span));
+  return Val::ofSequence(std::move(all), k.span);
+}
+
+Val aboutDevice(BuiltinCall& k) {
+  auto d = deviceNamed(k, "device");
+  if (!d) return Val::none();
+  std::string actual = k.l.actualDevice(d->name);
+  if (!k.l.deviceAvailable(actual)) return k.l.noDevice(actual, k["device"].span);
+  if (k.row.name == "name") {
+    return Val::ofString(k.l.options.deviceName ? k.l.options.deviceName(actual) : actual, k.span);
+  }
+  return Val::ofInt(k.l.options.deviceMemory ? k.l.options.deviceMemory(actual) : 0, k.span);
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"print", "print(...)", "Values and strings, with blanks between, and a newline.", print},
+    {"text", "text(x)", "Bytes as text, for `print`.", text},
+    {"seed", "seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
+    {"rng_state", "rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},
+    {"time", "time()", "Seconds as f64, after everything before is done.", time},
+    {"available", "available(device)", "Whether the machine has a device.", available},
+    {"count", "count(kind)", "How many devices of a kind the machine has.", countDevices},
+    {"devices", "devices(kind)", "The devices of a kind.", countDevices},
+    {"name", "name(device)", "What a device is called.", aboutDevice},
+    {"memory", "memory(device)", "Bytes of memory of a device.", aboutDevice},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> hostBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,160 @@
+// Built-ins that read and write at run-time places.
+#include <algorithm>
+#include <limits>
+
+#include "frontend/builtins/Builtin.h"
+#include "frontend/values/Literals.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+/// Compile-time places are checked against the dim that they index.
+bool checkPlaces(BuiltinCall& k, const Val& v, int64_t n) {
+  if (v.is(Val::Kind::Int)) {
+    if (v.integer >= -n && v.integer < n) return true;
+    k.l.error(Code::E0205, v.span,
+              "index " + toString(v.integer) + " is out of range for a dim of " + std::to_string(n));
+    return false;
+  }
+  if (!v.is(Val::Kind::Array)) return true;
+  return std::all_of(v.elems.begin(), v.elems.end(), [&](const Val& e) { return checkPlaces(k, e, n); });
+}
+
+ir::Value* places(BuiltinCall& k, std::string_view name) {
+  ir::Value* i = k.tensor(name, DType::I64);
+  // What i64 does not hold is out of range, and does not count from the end.
+  if (i && i->type.dtype == DType::U64)
+    return k.c.binary(OpKind::Min, i, k.c.literalInt(i, std::numeric_limits<int64_t>::max()));
+  if (!i || ir::isInt(i->type.dtype)) return i;
+  k.l.error(Code::E0201, k.span,
+            "the index of `" + std::string(k.row.name) + "` must be of integers, not " + ir::toString(i->type));
+  return nullptr;
+}
+
+Val take(BuiltinCall& k) {
+  ir::Value *x = k.tensor("x"), *i = places(k, "i");
+  if (!x || !i) return Val::none();
+  if (!k.has("axis") && x->type.rank() != 1) x = k.c.reshape(x, {x->type.size()});
+  auto axis = k.axis("axis", x->type.rank(), 0);
+  if (!axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
+  return k.result(k.c.gather(x, {i}, {*axis}, *axis));
+}
+
+/// Whether an index of x's rank fits x in all dims but one; reports.
+bool checkAlong(BuiltinCall& k, const ir::Value* x, const ir::Value* i, int64_t axis) {
+  bool fits = x->type.rank() == i->type.rank();
+  for (int64_t d = 0; fits && d < x->type.rank(); ++d) fits = d == axis || i->type.shape[d] <= x->type.shape[d];
+  if (fits) return true;
+  k.l.error(Code::E0202, k.span,
+            "the index of `" + std::string(k.row.name) + "` must have the dims of " + ir::toString(x->type) +
+                " but for axis " + std::to_string(axis) + ", not " + ir::toString(i->type));
+  return false;
+}
+
+Val takeAlong(BuiltinCall& k) {
+  ir::Value *x = k.tensor("x"), *i = places(k, "i");
+  if (!x || !i || !k.checkRank(x, 1)) return Val::none();
+  auto axis = k.axis("axis", x->type.rank(), -1);
+  if (!axis) return Val::none();
+  // Dims of 1 repeat, as in NumPy.
+  if (i->type.rank() == x->type.rank()) {
+    Dims wide = i->type.shape;
+    for (int64_t d = 0; d < x->type.rank(); ++d) {
+      if (d != *axis && wide[d] == 1) wide[d] = x->type.shape[d];
+    }
+    i = k.c.broadcastTo(i, wide);
+  }
+  if (!checkAlong(k, x, i, *axis) || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
+  return k.result(k.c.takeAlong(x, i, *axis));
+}
+
+Val scatter(BuiltinCall& k) {
+  ir::Value *x = k.tensor("x"), *i = places(k, "i");
+  auto mode = k.string("reduce", "set");
+  if (!x || !i || !mode || !k.checkRank(x, 1)) return Val::none();
+  if (*mode != "set" && *mode != "add" && *mode != "mul" && *mode != "max" && *mode != "min") {
+    return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\" or \"min\"");
+  }
+  ir::Value* u = k.tensor("u", x->type.dtype);
+  auto axis = k.axis("axis", x->type.rank(), 0);
+  if (!u || !axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
+  if (u->type.dtype != x->type.dtype || (x->type.dtype == DType::Bool && *mode != "set")) {
+    return k.fail(Code::E0201,
+                  "`scatter` with \"" + *mode + "\" of " + ir::toString(u->type) + " into " + ir::toString(x->type));
+  }
+  std::vector<ir::Value*> indices;
+  Dims axes = {*axis}, updates;
+  int64_t at = *axis;
+  if (i->type.rank() == x->type.rank() && x->type.rank() > 1) {
+    if (!checkAlong(k, x, i, *axis)) return Val::none();
+    indices = k.c.alongIndices(k.c.cast(i, DType::I64), *axis);
+    axes = ir::Compose::allAxes(x->type);
+    at = 0;
+    updates = i->type.shape;
+  } else {
+    indices = {i};
+    updates = x->type.shape;
+    updates.erase(updates.begin() + at);
+    updates.insert(updates.begin() + at, i->type.shape.begin(), i->type.shape.end());
+  }
+  auto fits = ir::broadcastShapes(u->type.shape, updates);
+  if (!fits || *fits != updates) {
+    return k.fail(Code::E0202,
+                  "updates of shape " + ir::toString(u->type.shape) + " do not fit " + ir::toString(updates));
+  }
+  std::vector<ir::Value*> operands = {x, k.c.broadcastTo(u, updates)};
+  operands.insert(operands.end(), indices.begin(), indices.end());
+  return k.result(k.c.b.value(OpKind::Scatter, operands, {{"axes", axes}, {"at", at}, {"mode", *mode}}));
+}
+
+Val oneHot(BuiltinCall& k) {
+  ir::Value* i = places(k, "i");
+  auto n = k.integer("n", 0);
+  if (!i || !n) return Val::none();
+  if (*n < 0) return k.fail(Code::E0208, "`n` cannot be negative");
+  auto axis = k.axis("axis", i->type.rank() + 1, -1);
+  auto t = k.dtype(DType::Bool);
+  if (!axis || !t) return Val::none();
+  Dims line(static_cast<size_t>(i->type.rank()) + 1, 1);
+  line[*axis] = *n;
+  // Of u8 the class numbers from 256 on would be 0, 1, ... again.
+  if (!fits(*n, i->type.dtype)) i = k.c.cast(i, DType::I64);
+  ir::Value* classes = k.c.iotaOn(i, line, i->type.dtype, *axis);
+  ir::Value* hot = k.c.binary(OpKind::Eq, k.c.expandDims(i, *axis), classes);
+  return k.result(k.c.cast(hot, *t));
+}
+
+/// What would have a shape that depends on run-time values.
+Val refused(BuiltinCall& k) {
+  k.l.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
+      .help(k.row.name == "unique"
+                ? "keep the shape: `sort(x)`, or `bincount(x, length: n)` of small integers"
+                : "keep the shape: `where(mask, x, other)`; for places `topk` or `argsort`, to count `count_nonzero`");
+  return Val::none();
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"nonzero", "nonzero(x)", "Refused: its shape depends on run-time values.", refused},
+    {"argwhere", "argwhere(x)", "Refused: its shape depends on run-time values.", refused},
+    {"unique", "unique(x)", "Refused: its shape depends on run-time values.", refused},
+    {"masked_select", "masked_select(x, mask)", "Refused: its shape depends on run-time values.", refused},
+    {"take", "take(x, i; axis: int?)", "Elements of x at places i along an axis.", take},
+    {"take_along_axis", "take_along_axis(x, i; axis: int?)",
+     "For each place of i the element of x at i along the axis.", takeAlong},
+    {"gather", "gather(x, i; axis: int?)", "As take_along_axis.", takeAlong},
+    {"scatter", "scatter(x, i, u; axis: int?, reduce: \"set\")",
+     "x with u written, added, ... at places i along the axis.", scatter},
+    {"one_hot", "one_hot(i, n; axis: -1, dtype: bool)",
+     "True at place i of n along a new axis; all false out of range.", oneHot},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> indexedBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,253 @@
+// Softmax, normalisations, attention.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/builtins/Builtin.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+Val softmax(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  if (!x) return Val::none();
+  if (x->type.rank() == 0) return k.fail(Code::E0202, "`" + std::string(k.row.name) + "` needs at least one dim");
+  auto axes = k.has("axis") ? k.l.constAxes(k.args.find("axis"), x->type.rank()) : Dims{x->type.rank() - 1};
+  if (!axes) return Val::none();
+  return k.result(k.c.b.value(k.row.op, {x}, {{"axes", *axes}}));
+}
+
+/// weight and bias of x's dtype, reshaped by `fit`; false after an error.
+template <class Fit>
+bool scaled(BuiltinCall& k, ir::Value*& y, Fit fit) {
+  for (std::string_view name : {"weight", "bias"}) {
+    if (!k.has(name)) continue;
+    ir::Value* v = k.tensor(name, y->type.dtype);
+    if (!v) return false;
+    if (v->type.dtype != y->type.dtype) {
+      k.fail(Code::E0201, "`" + std::string(name) + "` is " + std::string(ir::name(v->type.dtype)) +
+                              ", but the input is " + std::string(ir::name(y->type.dtype)));
+      return false;
+    }
+    v = fit(v);
+    if (!v) {
+      k.fail(Code::E0202,
+             "`" + std::string(name) + "` of `" + std::string(k.row.name) + "` does not fit " + ir::toString(y->type));
+      return false;
+    }
+    y = name == "weight" ? k.c.mul(y, v) : k.c.add(y, v);
+  }
+  return true;
+}
+
+/// The trailing dims that `weight` names, or `axes`.
+std::optional<Dims> rowAxes(BuiltinCall& k, const ir::Value* x) {
+  if (k.has("axes")) return k.l.constAxes(k.args.find("axes"), x->type.rank());
+  int64_t n = 1;
+  if (k.has("weight")) {
+    ir::Value* w = k.tensor("weight", x->type.dtype);
+    if (!w) return std::nullopt;
+    n = w->type.rank();
+    if (n > x->type.rank() || n == 0 ||
+        !std::equal(w->type.shape.begin(), w->type.shape.end(), x->type.shape.end() - n)) {
+      k.fail(Code::E0202,
+             "the weight " + ir::toString(w->type) + " does not match the last dims of " + ir::toString(x->type));
+      return std::nullopt;
+    }
+  } else {
+    k.fail(Code::E0204, "`" + std::string(k.row.name) + "` without a weight needs `axes`");
+    return std::nullopt;
+  }
+  Dims axes;
+  for (int64_t i = x->type.rank() - n; i < x->type.rank(); ++i) axes.push_back(i);
+  return axes;
+}
+
+/// Dims of weights that are given without `axes` line up with the last ones; with `axes` they stand at those.
+auto fitRows(BuiltinCall& k, const ir::Type& x, const Dims& axes) {
+  return [&k, &x, &axes](ir::Value* v) -> ir::Value* {
+    Dims wide(x.shape.size(), 1), own;
+    for (int64_t a : axes) wide[a] = x.shape[a], own.push_back(x.shape[a]);
+    return v->type.shape == own ? k.c.reshape(v, wide) : nullptr;
+  };
+}
+
+Val layerNorm(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  auto eps = k.real("eps", 1e-5);
+  if (!x || !eps) return Val::none();
+  auto axes = rowAxes(k, x);
+  if (!axes) return Val::none();
+  ir::Value* y = k.c.b.value(OpKind::LayerNorm, {x}, {{"axes", *axes}, {"eps", *eps}});
+  return scaled(k, y, fitRows(k, x->type, *axes)) ? k.result(y) : Val::none();
+}
+
+Val rmsNorm(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  auto eps = k.real("eps", 1e-5);
+  if (!x || !eps) return Val::none();
+  auto axes = rowAxes(k, x);
+  if (!axes) return Val::none();
+  ir::Compose& c = k.c;
+  DType t = x->type.dtype;
+  ir::Value* wide = ir::byteSize(t) == 2 ? c.cast(x, DType::F32) : x;
+  ir::Value* mean = c.reduce(OpKind::Mean, c.unary(OpKind::Square, wide), *axes, true);
+  ir::Value* y = c.cast(c.mul(wide, c.unary(OpKind::Rsqrt, c.binary(OpKind::Add, mean, *eps))), t);
+  return scaled(k, y, fitRows(k, x->type, *axes)) ? k.result(y) : Val::none();
+}
+
+/// One value a channel, on axis 1.
+auto fitChannels(BuiltinCall& k, const ir::Type& x) {
+  return [&k, &x](ir::Value* v) -> ir::Value* {
+    if (v->type.shape != Dims{x.shape[1]}) return nullptr;
+    Dims wide(x.shape.size(), 1);
+    wide[1] = x.shape[1];
+    return k.c.reshape(v, wide);
+  };
+}
+
+Val batchNorm(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  auto eps = k.real("eps", 1e-5);
+  if (!x || !eps || !k.checkRank(x, 2)) return Val::none();
+  ir::Value *mean = k.tensor("mean", x->type.dtype), *variance = k.tensor("variance", x->type.dtype);
+  if (!mean || !variance) return Val::none();
+  auto fit = fitChannels(k, x->type);
+  for (ir::Value** v : {&mean, &variance}) {
+    if ((*v)->type.dtype != x->type.dtype) {
+      return k.fail(Code::E0201, "the statistics are " + std::string(ir::name((*v)->type.dtype)) +
+                                     ", but the input is " + std::string(ir::name(x->type.dtype)));
+    }
+    ir::Value* wide = fit(*v);
+    if (!wide) {
+      return k.fail(Code::E0202, "`batch_norm` of " + ir::toString(x->type) + " needs one value a channel, not " +
+                                     ir::toString((*v)->type));
+    }
+    *v = wide;
+  }
+  ir::Compose& c = k.c;
+  ir::Value* y = c.mul(c.sub(x, mean), c.unary(OpKind::Rsqrt, c.binary(OpKind::Add, variance, *eps)));
+  return scaled(k, y, fit) ? k.result(y) : Val::none();
+}
+
+Val groupNorm(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  auto eps = k.real("eps", 1e-5);
+  if (!x || !eps || !k.checkRank(x, 2)) return Val::none();
+  const Dims& s = x->type.shape;
+  auto groups = k.row.name == "instance_norm" ? s[1] : k.integer("groups", 1);
+  if (!groups) return Val::none();
+  if (*groups < 1 || s[1] % *groups != 0) {
+    return k.fail(Code::E0202,
+                  std::to_string(s[1]) + " channels do not split in " + std::to_string(*groups) + " groups");
+  }
+  Dims split = {s[0], *groups, s[1] / *groups};
+  split.insert(split.end(), s.begin() + 2, s.end());
+  Dims axes;
+  for (size_t i = 2; i < split.size(); ++i) axes.push_back(static_cast<int64_t>(i));
+  ir::Value* y = k.c.b.value(OpKind::LayerNorm, {k.c.reshape(x, split)}, {{"axes", axes}, {"eps", *eps}});
+  y = k.c.reshape(y, s);
+  return scaled(k, y, fitChannels(k, x->type)) ? k.result(y) : Val::none();
+}
+
+Val instanceNorm(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  if (!x || !k.checkRank(x, 3)) return Val::none();
+  return groupNorm(k);
+}
+
+Val normalize(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  auto eps = k.real("eps", 1e-12);
+  if (!x || !eps || !k.checkRank(x, 1)) return Val::none();
+  auto axes = k.l.constAxes(k.args.find("axis"), x->type.rank());
+  if (!axes) return Val::none();
+  ir::Compose& c = k.c;
+  DType t = x->type.dtype;
+  ir::Value* wide = ir::byteSize(t) == 2 ? c.cast(x, DType::F32) : x;
+  ir::Value* norm = c.unary(OpKind::Sqrt, c.reduce(OpKind::Sum, c.unary(OpKind::Square, wide), *axes, true));
+  return k.result(c.cast(c.div(wide, c.binary(OpKind::Max, norm, *eps)), t));
+}
+
+Val attention(BuiltinCall& k) {
+  auto t = k.l.commonDType({k["q"], k["k"], k["v"]}, k.span, k.row.name);
+  if (!t) return Val::none();
+  ir::Value *q = k.tensor("q", t), *key = k.tensor("k", t), *v = k.tensor("v", t);
+  auto causal = k.flag("causal", false);
+  if (!q || !key || !v || !causal || !k.checkFloat(q)) return Val::none();
+  ir::Compose& c = k.c;
+  auto bad = [&](const std::string& why) {
+    return k.fail(Code::E0202, "`attention` of " + ir::toString(q->type) + ", " + ir::toString(key->type) + " and " +
+                                   ir::toString(v->type) + ": " + why);
+  };
+  int64_t r = q->type.rank();
+  if (r < 2 || key->type.rank() != r || v->type.rank() != r)
+    return bad("all three are (..., time, dim), with as many dims");
+  // Fewer key heads than query heads: each serves a run of query heads.
+  if (r >= 3 && key->type.shape[r - 3] != q->type.shape[r - 3]) {
+    int64_t heads = key->type.shape[r - 3];
+    if (heads < 1 || q->type.shape[r - 3] % heads != 0 || v->type.shape[r - 3] != heads)
+      return bad("the heads of the keys, " + std::to_string(heads) + ", do not divide those of the queries, " +
+                 std::to_string(q->type.shape[r - 3]) + ", or are not those of the values");
+    int64_t times = q->type.shape[r - 3] / heads;
+    key = c.repeat(key, times, r - 3);
+    v = c.repeat(v, times, r - 3);
+  }
+  const Dims &qs = q->type.shape, &ks = key->type.shape, &vs = v->type.shape;
+  bool fits = qs[r - 1] == ks[r - 1] && ks[r - 2] == vs[r - 2] && std::equal(qs.begin(), qs.end() - 2, ks.begin()) &&
+              std::equal(qs.begin(), qs.end() - 2, vs.begin());
+  if (qs[r - 1] != ks[r - 1]) return bad("queries and keys differ in their last dim");
+  if (ks[r - 2] != vs[r - 2]) return bad("there is not one value for each key");
+  if (!fits) return bad("the batch dims differ");
+  ir::Value* scale = c.literal(q, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(qs[r - 1], 1))));
+  if (k.has("scale")) {
+    scale = k.tensor("scale", t);
+    if (!scale) return Val::none();
+    if (scale->type.rank() != 0 || scale->type.dtype != *t) return k.fail(Code::E0203, "`scale` is one number");
+  }
+  std::vector<ir::Value*> operands = {q, key, v, scale};
+  if (k.has("mask")) {
+    ir::Value* mask = k.tensor("mask", t);
+    if (!mask) return Val::none();
+    Dims scores = qs;
+    scores[r - 1] = ks[r - 2];
+    auto shape = ir::broadcastShapes(mask->type.shape, scores);
+    if (!shape || *shape != scores || (mask->type.dtype != DType::Bool && mask->type.dtype != *t)) {
+      return k.fail(Code::E0202, "`mask` must be bool or " + std::string(ir::name(*t)) + " and fit " +
+                                     ir::toString(scores) + ", not " + ir::toString(mask->type));
+    }
+    Dims full(static_cast<size_t>(r) - mask->type.shape.size(), 1);
+    full.insert(full.end(), mask->type.shape.begin(), mask->type.shape.end());
+    operands.push_back(c.reshape(mask, full));
+  }
+  return k.result(c.b.value(OpKind::Attention, operands, {{"causal", *causal}}));
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"softmax", "softmax(x; axis: -1)", "exp(x) / sum(exp(x)) along an axis, without overflow.", softmax,
+     OpKind::Softmax},
+    {"log_softmax", "log_softmax(x; axis: -1)", "log(softmax(x)) without overflow.", softmax, OpKind::LogSoftmax},
+    {"layer_norm", "layer_norm(x, weight?, bias?; eps: 1e-5, axes: ints?)",
+     "Mean 0 and variance 1 over the trailing dims of weight, or over axes.", layerNorm},
+    {"rms_norm", "rms_norm(x, weight?, bias?; eps: 1e-5, axes: ints?)",
+     "Divided by the root of the mean square over the trailing dims of weight, or over axes.", rmsNorm},
+    {"batch_norm", "batch_norm(x, mean, variance, weight?, bias?; eps: 1e-5)",
+     "Normalised by given statistics of the channels on axis 1.", batchNorm},
+    {"group_norm", "group_norm(x, groups, weight?, bias?; eps: 1e-5)",
+     "Mean 0 and variance 1 over groups of the channels on axis 1.", groupNorm},
+    {"instance_norm", "instance_norm(x, weight?, bias?; eps: 1e-5)",
+     "Mean 0 and variance 1 over the dims after the first two.", instanceNorm},
+    {"normalize", "normalize(x; axis: ints, eps: 1e-12)", "Divided by the Euclidean norm along an axis.", normalize},
+    {"attention", "attention(q, k, v; causal: false, mask?, scale?)",
+     "softmax(q @ k.T * scale) @ v on (..., heads, time, dim).", attention},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> normalisationBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,161 @@
+// Cumulative operations, sorting, searching and counting.
+#include <cmath>
+
+#include "frontend/builtins/Builtin.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+Val cumulative(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  if (!x || !k.checkRank(x, 1)) return Val::none();
+  if (!k.has("axis") && x->type.rank() != 1) {
+    return k.fail(Code::E0204, "`" + std::string(k.row.name) + "` needs its `axis` for a tensor of several dims");
+  }
+  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto reverse = k.flag("reverse", false), exclusive = k.flag("exclusive", false);
+  if (!axis || !reverse || !exclusive) return Val::none();
+  OpKind op = k.row.op;
+  if (op == OpKind::LogAddExp && !k.checkFloat(x)) return Val::none();
+  DType t = x->type.dtype;
+  ir::Compose& c = k.c;
+  if (op == OpKind::Add || op == OpKind::Mul) x = c.widen(x);
+  bool half = ir::isFloat(t) && ir::byteSize(t) == 2;
+  if (half) x = c.cast(x, DType::F32);
+  ir::Value* v;
+  if (op != OpKind::LogAddExp) {
+    const char* mode = op == OpKind::Add ? "add" : op == OpKind::Mul ? "mul" : op == OpKind::Max ? "max" : "min";
+    v = c.cumulate(mode, x, *axis, *reverse, *exclusive);
+    // The op starts from -0, which changes nothing; a sum of no elements is 0.
+    if (*exclusive && op == OpKind::Add && ir::isFloat(t)) v = c.binary(OpKind::Add, v, 0.0);
+    return k.result(half ? c.cast(v, t) : v);
+  }
+  v = c.scan(op, x, *axis, *reverse);
+  const int64_t n = x->type.shape[*axis];
+  if (*exclusive && n > 0) {
+    Dims edge = x->type.shape;
+    edge[*axis] = 1;
+    ir::Value* none = c.broadcastTo(c.extreme(x->type.dtype, false), edge);
+    v = *reverse ? c.concat({c.sliceAxis(v, *axis, 1, n - 1), none}, *axis)
+                 : c.concat({none, c.sliceAxis(v, *axis, 0, n - 1)}, *axis);
+  }
+  return k.result(half ? c.cast(v, t) : v);
+}
+
+Val sort(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto descending = k.flag("descending", false);
+  if (!x || !descending || !k.checkRank(x, 1)) return Val::none();
+  auto axis = k.axis("axis", x->type.rank(), -1);
+  if (!axis) return Val::none();
+  return k.result(k.row.name == "sort" ? k.c.sort(x, *axis, *descending) : k.c.argsort(x, *axis, *descending));
+}
+
+Val topk(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto count = k.integer("k", 1);
+  auto largest = k.flag("largest", true);
+  if (!x || !count || !largest || !k.checkRank(x, 1)) return Val::none();
+  auto axis = k.axis("axis", x->type.rank(), -1);
+  if (!axis) return Val::none();
+  int64_t n = x->type.shape[*axis];
+  if (*count < 0 || *count > n) {
+    return k.fail(Code::E0205, "`topk` of " + std::to_string(*count) + " out of " + std::to_string(n) + " elements");
+  }
+  auto chosen = k.c.topk(x, *count, *axis, *largest);
+  return Val::ofTuple({k.result(chosen.values), k.result(chosen.places)}, k.span);
+}
+
+Val searchsorted(BuiltinCall& k) {
+  auto dtype = k.l.commonDType({k["sorted"], k["x"]}, k.span, k.row.name);
+  auto right = k.flag("right", false);
+  if (!dtype || !right) return Val::none();
+  ir::Value *s = k.tensor("sorted", dtype), *x = k.tensor("x", dtype);
+  if (!s || !x) return Val::none();
+  if (s->type.rank() != 1)
+    return k.fail(Code::E0202, "`searchsorted` looks in a tensor of one dim, not " + ir::toString(s->type));
+  return k.result(k.c.searchSorted(s, x, *right));
+}
+
+/// Adds a weight for each place, in row-major order. A negative place is none, and stops as one beyond the last does.
+ir::Value* countPlaces(BuiltinCall& k, ir::Value* places, ir::Value* weights, int64_t n) {
+  ir::Compose& c = k.c;
+  int64_t m = places->type.size();
+  ir::Value* zero = c.fillOn(places, {n}, c.b.scalarInt(DType::I64, 0));
+  return c.b.value(OpKind::Scatter, {zero, c.reshape(weights, {m}), c.reshape(places, {m})},
+                   {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("add")}, {"from_start", true}});
+}
+
+Val bincount(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto n = k.integer("length", 0);
+  if (!x || !n) return Val::none();
+  if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
+  if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
+  return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
+}
+
+Val histogram(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto bins = k.integer("bins", 10);
+  if (!x || !bins) return Val::none();
+  if (*bins < 1) return k.fail(Code::E0208, "`bins` must be positive");
+  const Val& range = k["range"];
+  if (range.elems.size() != 2) return k.fail(Code::E0204, "`range` is a pair (lo, hi)");
+  auto lo = k.l.constFloat(range.elems[0], "`range`"), hi = k.l.constFloat(range.elems[1], "`range`");
+  if (!lo || !hi) return Val::none();
+  if (!(*lo < *hi)) return k.fail(Code::E0204, "`range` must go from a smaller to a larger number");
+  const double width = (*hi - *lo) / static_cast<double>(*bins);
+  if (!std::isfinite(*lo) || !std::isfinite(*hi) || !std::isfinite(width))
+    return k.fail(Code::E0204, "`range` must be finite");
+  // As NumPy: bins are half open but for the last, what is outside is not counted, and an element beside an edge goes
+  // by that edge as `linspace` gives it, rounded to the dtype of x.
+  ir::Compose& c = k.c;
+  const DType t = ir::isFloat(x->type.dtype) ? x->type.dtype : DType::F64;
+  ir::Value* v = c.cast(x, DType::F64);
+  ir::Value* inside = c.binary(OpKind::And, c.binary(OpKind::Ge, v, *lo), c.binary(OpKind::Le, v, *hi));
+  ir::Value* place =
+      c.cast(c.unary(OpKind::Floor, c.binary(OpKind::Div, c.binary(OpKind::Sub, v, *lo), width)), DType::I64);
+  place = c.clamp(place, c.literalInt(place, 0), c.literalInt(place, *bins - 1));
+  auto edge = [&](ir::Value* at) {
+    ir::Value* e = c.binary(OpKind::Add, c.binary(OpKind::Mul, c.cast(at, DType::F64), width), *lo);
+    e = c.where(c.binary(OpKind::Eq, at, c.literalInt(at, *bins)), c.literal(e, *hi), e);
+    return c.cast(c.cast(e, t), DType::F64);
+  };
+  ir::Value* next = c.binary(OpKind::Add, place, c.literalInt(place, 1));
+  ir::Value* below = c.cast(c.binary(OpKind::Lt, v, edge(place)), DType::I64);
+  ir::Value* above = c.cast(c.binary(OpKind::Ge, v, edge(next)), DType::I64);
+  place = c.add(c.sub(place, below), above);
+  place = c.clamp(place, c.literalInt(place, 0), c.literalInt(place, *bins - 1));
+  return k.result(countPlaces(k, place, c.cast(inside, DType::I64), *bins));
+}
+
+#define TENC_SCAN "(x; axis: int?, reverse: false, exclusive: false)"
+constexpr BuiltinRow kRows[] = {
+    {"cumsum", "cumsum" TENC_SCAN, "Running sum along an axis.", cumulative, OpKind::Add},
+    {"cumprod", "cumprod" TENC_SCAN, "Running product along an axis.", cumulative, OpKind::Mul},
+    {"cummax", "cummax" TENC_SCAN, "Running maximum along an axis.", cumulative, OpKind::Max},
+    {"cummin", "cummin" TENC_SCAN, "Running minimum along an axis.", cumulative, OpKind::Min},
+    {"logcumsumexp", "logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative,
+     OpKind::LogAddExp},
+    {"sort", "sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.", sort},
+    {"argsort", "argsort(x; axis: -1, descending: false)", "The places, i64, that sort x; stable.", sort},
+    {"topk", "topk(x; k:, axis: -1, largest: true)", "(values, places) of the k largest, ties to the lower place.",
+     topk},
+    {"searchsorted", "searchsorted(sorted, x; right: false)", "Where x would be inserted into the sorted tensor.",
+     searchsorted},
+    {"bincount", "bincount(x; length:)", "How often each of 0, 1, ..., length - 1 stands in x.", bincount},
+    {"histogram", "histogram(x; bins:, range:)", "Counts in equal bins of the range (lo, hi), as i64.", histogram},
+};
+#undef TENC_SCAN
+
+}  // namespace
+
+std::span<const BuiltinRow> orderBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

@@ -1,0 +1,211 @@
+// Reductions over axes.
+#include <cmath>
+
+#include "frontend/builtins/Builtin.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+
+namespace {
+
+struct Reduced {
+  ir::Value* x = nullptr;
+  Dims axes;
+  bool keep = false;
+};
+
+std::optional<Reduced> operands(BuiltinCall& k) {
+  Reduced r;
+  r.x = k.tensor("x");
+  if (!r.x) return std::nullopt;
+  auto axes = k.l.constAxes(k.args.find("axis"), r.x->type.rank());
+  auto keep = k.flag("keep", false);
+  if (!axes || !keep) return std::nullopt;
+  r.axes = *axes;
+  r.keep = *keep;
+  return r;
+}
+
+/// Of a shape or other compile-time integers: a compile-time integer.
+std::optional<Val> foldShape(BuiltinCall& k) {
+  const Val& x = k["x"];
+  if (!x.is(Val::Kind::Pack) || (x.elems.empty() && (k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin))) {
+    return std::nullopt;
+  }
+  Int total = k.row.op == OpKind::Prod ? 1 : k.row.op == OpKind::Sum ? 0 : x.elems[0].integer;
+  for (const Val& e : x.elems) {
+    switch (k.row.op) {
+      case OpKind::Sum: total += e.integer; break;
+      case OpKind::Prod: total *= e.integer; break;
+      case OpKind::ReduceMax: total = std::max(total, e.integer); break;
+      case OpKind::ReduceMin: total = std::min(total, e.integer); break;
+      default: return std::nullopt;
+    }
+  }
+  return Val::ofInt(total, k.span);
+}
+
+/// The largest, the place of the largest, ... of nothing is an error where no value says "nothing".
+bool checkNotEmpty(BuiltinCall& k, const Reduced& r) {
+  if (ir::Compose::count(r.x->type, r.axes) > 0 || r.x->type.size() > 0) return true;
+  bool hasIdentity = ir::isFloat(r.x->type.dtype) && (k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin);
+  if (hasIdentity || ir::Compose::count(r.x->type, r.axes) > 0) return true;
+  k.l.error(Code::E0202, k.span, "`" + std::string(k.row.name) + "` over an empty axis of " + ir::toString(r.x->type));
+  return false;
+}
+
+Val reduce(BuiltinCall& k) {
+  if (k["x"].is(Val::Kind::Pack)) {
+    if (auto folded = foldShape(k)) return *folded;
+  }
+  auto r = operands(k);
+  if (!r) return Val::none();
+  if ((k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin) && !checkNotEmpty(k, *r)) return Val::none();
+  return k.result(k.c.reduce(k.row.op, r->x, r->axes, r->keep));
+}
+
+Val reduceFloats(BuiltinCall& k) {
+  auto r = operands(k);
+  if (!r || !k.checkFloat(r->x)) return Val::none();
+  return k.result(k.c.reduce(k.row.op, r->x, r->axes, r->keep));
+}
+
+/// Of numbers whether they are not 0, as the array API standard has it; NaN is not 0.
+ir::Value* nonzero(BuiltinCall& k, ir::Value* x) {
+  return x->type.dtype == DType::Bool ? x : k.c.binary(OpKind::Ne, x, 0.0);
+}
+
+Val anyAll(BuiltinCall& k) {
+  if (k["x"].is(Val::Kind::Bool)) return k["x"];
+  auto r = operands(k);
+  if (!r) return Val::none();
+  return k.result(k.c.reduce(k.row.op, nonzero(k, r->x), r->axes, r->keep));
+}
+
+Val place(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto keep = k.flag("keep", false);
+  if (!x || !keep) return Val::none();
+  Reduced r{x, ir::Compose::allAxes(x->type), *keep};
+  if (k.has("axis")) {
+    auto axis = k.axis("axis", x->type.rank(), 0);
+    if (!axis) return Val::none();
+    r.axes = {*axis};
+  }
+  if (!checkNotEmpty(k, r)) return Val::none();
+  return k.result(k.c.reduce(k.row.op, x, r.axes, r.keep));
+}
+
+ir::Value* variance(BuiltinCall& k, const Reduced& r, double correction) {
+  // Of one number: 0, or 0 / 0 where the correction leaves no degree of freedom.
+  if (r.axes.empty()) return k.c.binary(OpKind::Div, k.c.sub(r.x, r.x), std::max(0.0, 1 - correction));
+  return k.c.b.value(OpKind::Variance, {r.x}, {{"axes", r.axes}, {"keep", r.keep}, {"correction", correction}});
+}
+
+Val spread(BuiltinCall& k) {
+  auto r = operands(k);
+  auto correction = k.real("correction", 0);
+  if (!r || !correction || !k.checkFloat(r->x)) return Val::none();
+  if (k.row.name == "variance") return k.result(variance(k, *r, *correction));
+  // Of f16 the variance may be too large where its root is not.
+  const DType t = r->x->type.dtype;
+  if (ir::byteSize(t) == 2) r->x = k.c.cast(r->x, DType::F32);
+  return k.result(k.c.cast(k.c.unary(OpKind::Sqrt, variance(k, *r, *correction)), t));
+}
+
+Val median(BuiltinCall& k) {
+  auto r = operands(k);
+  if (!r || !k.checkFloat(r->x)) return Val::none();
+  if (r->axes.empty()) return k.result(r->x);
+  // The reduced dims become one, last.
+  ir::Compose& c = k.c;
+  Dims perm, outer, kept = r->x->type.shape;
+  for (int64_t i = 0; i < r->x->type.rank(); ++i) {
+    if (std::find(r->axes.begin(), r->axes.end(), i) != r->axes.end()) continue;
+    perm.push_back(i);
+    outer.push_back(r->x->type.shape[i]);
+  }
+  perm.insert(perm.end(), r->axes.begin(), r->axes.end());
+  int64_t n = ir::Compose::count(r->x->type, r->axes);
+  for (int64_t a : r->axes) kept[a] = 1;
+  Dims rows = outer, flat = outer;
+  rows.push_back(n);
+  ir::Value* result = nullptr;
+  if (n == 0) {
+    result = c.broadcastTo(c.literal(r->x, std::nan("")), outer);
+  } else {
+    auto last = static_cast<int64_t>(outer.size());
+    ir::Value* sorted = c.sort(c.reshape(c.permute(r->x, perm), rows), last, false);
+    auto at = [&](int64_t i) { return c.reshape(c.sliceAxis(sorted, last, i, 1), outer); };
+    DType t = r->x->type.dtype;
+    auto wide = [&](ir::Value* v) { return ir::byteSize(t) == 2 ? c.cast(v, DType::F32) : v; };
+    ir::Value* pair = n % 2 ? nullptr : c.add(wide(at(n / 2 - 1)), wide(at(n / 2)));
+    ir::Value* middle = n % 2 ? at(n / 2) : c.cast(c.binary(OpKind::Mul, pair, 0.5), t);
+    result = c.where(c.unary(OpKind::IsNan, at(n - 1)), at(n - 1), middle);  // NaN sorts last
+  }
+  return k.result(r->keep ? c.reshape(result, kept) : result);
+}
+
+Val countNonzero(BuiltinCall& k) {
+  auto r = operands(k);
+  if (!r) return Val::none();
+  return k.result(k.c.reduce(OpKind::Sum, k.c.cast(nonzero(k, r->x), DType::I64), r->axes, r->keep));
+}
+
+Val norm(BuiltinCall& k) {
+  auto r = operands(k);
+  auto ord = k.real("ord", 2);
+  if (!r || !ord || !k.checkFloat(r->x)) return Val::none();
+  ir::Compose& c = k.c;
+  DType t = r->x->type.dtype;
+  ir::Value* x = ir::byteSize(t) == 2 ? c.cast(r->x, DType::F32) : r->x;
+  ir::Value* n = nullptr;
+  if (std::isinf(*ord)) {
+    n = c.reduce(*ord > 0 ? OpKind::ReduceMax : OpKind::ReduceMin, c.unary(OpKind::Abs, x), r->axes, r->keep);
+    if (*ord > 0 && ir::Compose::count(x->type, r->axes) == 0) n = c.binary(OpKind::Max, n, 0.0);
+  } else if (*ord == 0) {
+    n = c.reduce(OpKind::Sum, c.cast(c.binary(OpKind::Ne, x, 0.0), x->type.dtype), r->axes, r->keep);
+  } else if (*ord == 1) {
+    n = c.reduce(OpKind::Sum, c.unary(OpKind::Abs, x), r->axes, r->keep);
+  } else if (*ord == 2) {
+    n = c.unary(OpKind::Sqrt, c.reduce(OpKind::Sum, c.unary(OpKind::Square, x), r->axes, r->keep));
+  } else {
+    ir::Value* powers = c.binary(OpKind::Pow, c.unary(OpKind::Abs, x), *ord);
+    n = c.binary(OpKind::Pow, c.reduce(OpKind::Sum, powers, r->axes, r->keep), 1 / *ord);
+  }
+  return k.result(c.cast(n, t));
+}
+
+constexpr BuiltinRow kRows[] = {
+    {"sum", "sum(x; axis: ints?, keep: false)", "Sum; integers under 64 bits give 64.", reduce, OpKind::Sum},
+    {"prod", "prod(x; axis: ints?, keep: false)", "Product; integers under 64 bits give 64.", reduce, OpKind::Prod},
+    {"max", "max(x; axis: ints?, keep: false)", "Largest element, or max(a, b) element by element.", reduce,
+     OpKind::ReduceMax},
+    {"min", "min(x; axis: ints?, keep: false)", "Smallest element, or min(a, b) element by element.", reduce,
+     OpKind::ReduceMin},
+    {"mean", "mean(x; axis: ints?, keep: false)", "Arithmetic mean of floats.", reduceFloats, OpKind::Mean},
+    {"logsumexp", "logsumexp(x; axis: ints?, keep: false)", "log(sum(exp(x))) without overflow.", reduceFloats,
+     OpKind::LogSumExp},
+    {"any", "any(x; axis: ints?, keep: false)", "Whether one element is true, or is not 0.", anyAll, OpKind::Any},
+    {"all", "all(x; axis: ints?, keep: false)", "Whether every element is true, or is not 0.", anyAll, OpKind::All},
+    {"argmax", "argmax(x; axis: int?, keep: false)", "Place of the largest as i64, the first of equals.", place,
+     OpKind::ArgMax},
+    {"argmin", "argmin(x; axis: int?, keep: false)", "Place of the smallest as i64, the first of equals.", place,
+     OpKind::ArgMin},
+    {"std", "std(x; axis: ints?, keep: false, correction: 0)", "Standard deviation.", spread},
+    {"variance", "variance(x; axis: ints?, keep: false, correction: 0)", "Mean squared deviation from the mean.",
+     spread},
+    {"median", "median(x; axis: ints?, keep: false)", "Middle value, or the mean of the middle two.", median},
+    {"count_nonzero", "count_nonzero(x; axis: ints?, keep: false)", "Number of elements that are not 0, as i64.",
+     countNonzero},
+    {"norm", "norm(x; ord: 2, axis: ints?, keep: false)", "Vector norm of order `ord`.", norm},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> reductionBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend

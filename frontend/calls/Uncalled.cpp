@@ -1,0 +1,202 @@
+// `tenc check`: functions that nobody calls are checked with dims, dtypes and devices of its own.
+#include <algorithm>
+#include <set>
+#include <span>
+
+#include "frontend/Lowering.h"
+#include "frontend/names/Scan.h"
+
+namespace tenc::frontend {
+using Kind = Val::Kind;
+using ir::OpKind;
+
+namespace {
+/// Dims for the names of a signature in order.
+constexpr int64_t kChoices[][16] = {
+    // Distinct, so that dims that should differ do, and each a multiple of many others, as functions that split a dim
+    // ask for multiples that no signature tells; the later ones, often heads, groups or windows, are smaller.
+    {4320, 1440, 480, 160, 96, 48, 24, 12, 288, 144, 72, 36, 320, 240, 192, 120},
+    // The first names are those of a layer, windows among them, and pictures come after.
+    {12, 24, 48, 96, 160, 480, 1440, 4320, 36, 72, 144, 288, 120, 192, 240, 320},
+    // Channels in and out, and a window with its stride, padding, dilation and groups.
+    {48, 24, 3, 2, 1, 1, 1, 5, 96, 192, 288, 384, 480, 144, 72, 36},
+};
+}  // namespace
+
+struct Lowering::Samples {
+  std::span<const int64_t> dims;
+  size_t next = 0;
+  int64_t take() { return dims[next++ % dims.size()]; }
+};
+
+bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
+  switch (t.kind) {
+    case Ty::Kind::Tensor:
+      if (!t.complete() || !ir::elementCount(*t.dims)) return false;
+      v = Val::ofTensor(region->addArg({*t.dtype, *t.dims, {}}, "sample"));
+      return true;
+    case Ty::Kind::Struct:
+    case Ty::Kind::Tuple: {
+      if (t.kind == Ty::Kind::Struct && (!t.info || t.info->pins.size() != t.elems.size())) return false;
+      std::vector<Val> elems(t.elems.size());
+      for (size_t i = 0; i < elems.size(); ++i) {
+        if (!sampleValue(t.elems[i], region, elems[i])) return false;
+      }
+      v = t.kind == Ty::Kind::Struct ? Val::ofStruct(t.info, std::move(elems)) : Val::ofTuple(std::move(elems));
+      return true;
+    }
+    case Ty::Kind::List: {
+      if (t.length < 0 || t.length > 64) return false;
+      std::vector<Val> elems(static_cast<size_t>(t.length));
+      for (Val& e : elems) {
+        if (!sampleValue(t.elems[0], region, e)) return false;
+      }
+      v = Val::ofList(std::move(elems));
+      return true;
+    }
+    default: return false;
+  }
+}
+
+void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape) {
+  const ast::TypeExpr& t = expanded(written, g);
+  using TypeKind = ast::TypeExpr::Kind;
+  if (t.kind == TypeKind::Pack) {
+    g.bound.try_emplace(t.path[0].text, Val::ofPack({samples.dims[0]}));
+    return;
+  }
+  if (t.kind == TypeKind::Path && t.path.size() == 1) {
+    const std::string& name = t.path[0].text;
+    const ast::Generic* listed = listedGeneric(g, name);
+    const bool free = !g.bound.count(name) && typeName(t, g, true).variable;
+    if (listed && free && (listed->kind == "float" || listed->kind == "real" || listed->kind == "any")) {
+      g.bound[name] = Val::ofDType(ir::DType::F32);
+    } else if (listed && free && listed->kind == "int") {
+      g.bound[name] = Val::ofDType(ir::DType::I64);
+    } else if (listed && free && listed->kind == "device") {
+      DeviceRef d;
+      d.name = "$" + name;
+      g.bound[name] = Val::ofDevice(d);
+    } else if (free && (listed ? listed->kind.empty() && !t.hasArgs : inShape || (g.dims && g.dims->contains(name)))) {
+      g.bound[name] = Val::ofInt(samples.take());
+      g.origin[name] = t.span;
+    }
+  }
+  if (t.place && t.place->path.size() == 1) {
+    const std::string& name = t.place->path[0].text;
+    if (listedGeneric(g, name) && !g.bound.count(name)) {
+      DeviceRef d;
+      d.name = "$" + name;
+      g.bound[name] = Val::ofDevice(d);
+    }
+  }
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    const bool element = t.kind == TypeKind::Tuple || (t.kind == TypeKind::List && i == 0);
+    bindSamples(*t.args[i], g, samples, inShape || !element);
+  }
+}
+
+/// What is wrong is reported when it is with every choice of dims: with some a window is larger than a picture.
+void Lowering::checkWithSamples(const FnDecl& decl, ir::Region& region) {
+  const size_t firstFunc = module.funcs.size(), firstReport = diags.all().size();
+  const uint64_t before = failures_;
+  size_t nextReport = firstReport;  // behind those of the first choice
+  for (const auto& dims : kChoices) {
+    const size_t funcs = module.funcs.size(), reports = diags.all().size();
+    const uint64_t failures = failures_;
+    instantiateSample(decl, {dims}, region);
+    if (&dims == &kChoices[0]) nextReport = diags.all().size();
+    if (failures_ != failures) continue;
+    diags.forget(firstReport, reports);
+    failures_ = before;
+    std::set<const ir::Func*> gone;
+    for (size_t i = firstFunc; i < funcs; ++i) gone.insert(module.funcs[i].get());
+    std::erase_if(instances_, [&](const auto& entry) { return gone.contains(entry.second->func); });
+    module.funcs.erase(module.funcs.begin() + static_cast<long>(firstFunc),
+                       module.funcs.begin() + static_cast<long>(funcs));
+    return;
+  }
+  diags.forget(nextReport, diags.all().size());
+}
+
+void Lowering::instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region) {
+  const ast::Stmt& s = *decl.stmt;
+  Generics g = genericsOf(decl);
+  std::vector<Val> values(s.params.size());
+  bool ok = true;
+  for (const ast::FnParam& p : s.params) {
+    // A default says what its name is.
+    const bool given = p.otherwise && p.type && p.type->kind == ast::TypeExpr::Kind::Path && p.type->args.empty();
+    if (p.type && !given) bindSamples(*p.type, g, samples, /*inShape=*/false);
+  }
+  for (size_t i = 0; ok && i < values.size(); ++i) {
+    const ast::FnParam& p = s.params[i];
+    if (!p.type) {
+      ok = false;
+      break;
+    }
+    if (p.otherwise) {
+      const Val given = eval(*p.otherwise);
+      values[i] =
+          unify(*p.type, given, g, {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
+      ok = !values[i].poison();
+      if (ok && !paramIsStatic(decl, p)) values[i] = materialise(values[i]);
+      continue;
+    }
+    const auto bound = p.type->path.size() == 1 ? g.bound.find(p.type->path[0].text) : g.bound.end();
+    if (bound != g.bound.end() && bound->second.is(Kind::Int)) {
+      values[i] = bound->second;
+    } else if (bound != g.bound.end() && bound->second.is(Kind::Device)) {
+      ok = false;
+    } else if (p.isStatic) {
+      const std::string type = p.type->path.size() == 1 ? p.type->path[0].text : "";
+      values[i] = Val::ofBool(true);
+      ok = type == "bool";
+    } else if (paramIsStatic(decl, p)) {
+      values[i] = Val::ofInt(samples.take());
+      g.bound[p.name.text] = values[i];
+    } else {
+      ok = sampleValue(resolve(*p.type, g), &region, values[i]);
+    }
+  }
+  if (ok && s.type && !hasOpenResult(s)) ok = resultDimsBound(*s.type, g, false);
+  if (ok)
+    instantiate(decl, values, g, {});
+  else if (!named_.contains(&decl))
+    checkNamesOf(decl);  // others were looked at by checkUnseen
+}
+
+void Lowering::checkUncalled(const Unit& unit) {
+  ir::Func* samples = module.addFunc("samples");
+  samples->signature = "samples";
+  ir::Builder builder(samples->body.get());
+  Boundary boundary;
+  const BodyState outer = enterBody(&builder, &boundary);
+  ++outerRegions_;  // the samples are no calls that happen: an assertion over them says nothing
+  auto own = std::make_unique<Frame>();
+  own->unit = &unit;
+  own->scopes.emplace_back();
+  frames_.push_back(std::move(own));
+  for (const auto& [name, decl] : unit.structs) {
+    Generics g = structGenerics(decl);
+    Samples dims{kChoices[0]};
+    for (const ast::Field& f : decl.stmt->fields) {
+      if (f.type) bindSamples(*f.type, g, dims, false);
+    }
+    structWith(decl, g);
+  }
+  for (const auto& [name, list] : unit.functions) {
+    for (const FnDecl& decl : list) {
+      if (called_.count(&decl)) continue;
+      checkWithSamples(decl, *samples->body);
+    }
+  }
+  b().makeTyped(OpKind::Return, {}, {});
+  frames_.pop_back();
+  leaveBody(outer);
+  // It was only the place where sample values stood.
+  auto& funcs = module.funcs;
+  funcs.erase(std::find_if(funcs.begin(), funcs.end(), [&](const auto& f) { return f.get() == samples; }));
+}
+
+}  // namespace tenc::frontend

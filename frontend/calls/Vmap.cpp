@@ -1,0 +1,183 @@
+// vmap(f): f is lowered once, for one instance, into a region that is thrown away; Batch.cpp makes of its ops those
+// over all instances.
+#include "frontend/Lowering.h"
+#include "ir/build/Compose.h"
+#include "transforms/Batch.h"
+
+namespace tenc::frontend {
+
+using ir::Dims;
+using ir::OpKind;
+using Kind = Val::Kind;
+
+Val Lowering::makeVmap(CallArgs& args) {
+  BoundArgs bound = bind(args, "vmap(f; in_axes: ints?, out_axes: ints?)");
+  if (!bound.ok) return Val::none();
+  const Val& f = bound["f"];
+  if (!f.is(Kind::Function) && !f.is(Kind::Struct) && !f.is(Kind::Tuple) && !f.is(Kind::DType)) {
+    return fail(Code::E0203, args.span, "`vmap` takes a function, not " + describe(f));
+  }
+  auto derived = std::make_shared<FnValue>();
+  derived->kind = FnValue::Kind::Derived;
+  derived->name = "vmap";
+  derived->inner.push_back(f);
+  for (const char* option : {"in_axes", "out_axes"}) {
+    if (const Val* v = bound.find(option)) derived->options.emplace_back(option, *v);
+  }
+  return Val::ofFunction(std::move(derived), args.span);
+}
+
+namespace {
+/// The axis of entry i of in_axes or out_axes: one integer stands for all; `false` says that there is none.
+struct AxisOf {
+  const Val* given = nullptr;
+  bool ok = true, mapped = true;
+  int64_t axis = 0;
+};
+AxisOf axisOf(Lowering& l, const Val* given, size_t i, size_t count, std::string_view what) {
+  AxisOf r;
+  r.given = given;
+  if (!given) return r;
+  const Val* v = given;
+  if (given->is(Kind::Tuple) || given->is(Kind::Array) || given->is(Kind::List) || given->is(Kind::Pack)) {
+    if (given->elems.size() != count) {
+      l.error(Code::E0204, given->span,
+              "`" + std::string(what) + "` has " + std::to_string(given->elems.size()) + " axes for " +
+                  std::to_string(count) + " values");
+      r.ok = false;
+      return r;
+    }
+    v = &given->elems[i];
+  }
+  if (v->is(Kind::Bool) && !v->boolean) {
+    r.mapped = false;
+    return r;
+  }
+  auto axis = l.constInt(*v, "an axis of `" + std::string(what) + "`");
+  r.ok = axis.has_value();
+  r.axis = axis.value_or(0);
+  return r;
+}
+}  // namespace
+
+Val Lowering::callVmap(const FnValue& f, CallArgs& args) {
+  const Val *inAxes = nullptr, *outAxes = nullptr;
+  for (const auto& [name, v] : f.options) (name == "in_axes" ? inAxes : outAxes) = &v;
+  std::vector<Val> values;
+  std::vector<bool> mapped;
+  int64_t n = -1;
+  for (size_t i = 0; i < args.args.size(); ++i) {
+    const CallArg& a = args.args[i];
+    if (a.value.poison()) return Val::none();
+    if (!a.name.empty()) return fail(Code::E0204, a.span, "a function made by `vmap` takes its arguments by position");
+    Val v = a.value.isNumber() ? a.value : settle(a.value);  // a literal goes on adopting
+    if (v.poison()) return v;
+    const AxisOf axis = axisOf(*this, inAxes, i, args.args.size(), "in_axes");
+    if (!axis.ok) return Val::none();
+    const bool hasTensors = v.is(Kind::Tensor) || v.isTree();
+    bool any = false, wrong = false;
+    if (hasTensors && axis.mapped) {
+      at(a.span);
+      v = mapLeaves(v, [&](const Val& leaf, const std::string& path, bool) {
+        // One number, and what is no tensor, is shared by all instances.
+        if (!leaf.is(Kind::Tensor) || (leaf.tensor->type.rank() == 0 && !axis.given && v.is(Kind::Tensor))) return leaf;
+        const ir::Type& t = leaf.tensor->type;
+        auto at0 = t.rank() == 0 ? std::nullopt : constAxis(Val::ofInt(axis.axis, a.span), t.rank());
+        if (!at0) {
+          if (t.rank() == 0) {
+            fail(Code::E0202, a.span,
+                 "`vmap` maps over a dim, and " + (path.empty() ? "this argument" : "`" + path + "`") + " has none");
+          }
+          wrong = true;
+          return Val::none();
+        }
+        const int64_t length = t.shape[static_cast<size_t>(*at0)];
+        if (n >= 0 && length != n) {
+          fail(Code::E0202, a.span,
+               "`vmap` maps over dims of one length, not " + std::to_string(n) + " and " + std::to_string(length));
+          wrong = true;
+          return Val::none();
+        }
+        n = length;
+        any = true;
+        return Val::ofTensor(ir::Compose(b()).moveAxis(leaf.tensor, *at0, 0), a.span);
+      });
+    }
+    if (wrong) return Val::none();
+    values.push_back(std::move(v));
+    mapped.push_back(any);
+  }
+  if (n < 0) return fail(Code::E0202, args.span, "`vmap` has no argument to map over");
+  Val result = overInstances([&](std::vector<Val> one) { return callValue(f.inner[0], std::move(one), args.span); }, n,
+                             values, mapped, args.span);
+  if (result.poison() || !outAxes) return result;
+  const bool several = outAxes->is(Kind::Tuple) || outAxes->is(Kind::Array) || outAxes->is(Kind::List);
+  const size_t count = several && result.is(Kind::Tuple) ? result.elems.size() : 1;
+  auto place = [&](const Val& part, size_t i) {
+    const AxisOf axis = axisOf(*this, outAxes, i, count, "out_axes");
+    if (!axis.ok) return Val::none();
+    return mapLeaves(part, [&](const Val& leaf, const std::string&, bool) {
+      auto to = constAxis(Val::ofInt(axis.axis, outAxes->span), leaf.tensor->type.rank());
+      return to ? Val::ofTensor(ir::Compose(b()).moveAxis(leaf.tensor, 0, *to), args.span) : Val::none();
+    });
+  };
+  at(args.span);
+  if (!several || !result.is(Kind::Tuple)) return place(result, 0);
+  for (size_t i = 0; i < count; ++i) {
+    result.elems[i] = place(result.elems[i], i);
+    if (result.elems[i].poison()) return Val::none();
+  }
+  return result;
+}
+
+Val Lowering::overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args,
+                            const std::vector<bool>& mapped, Span span) {
+  at(span);
+  ir::Op* scratch = b().makeTyped(OpKind::If, {b().scalarInt(ir::DType::Bool, 0)}, {});
+  ir::Region* region = b().addRegion(scratch);
+  std::vector<std::pair<ir::Value*, ir::Value*>> lanes;  // of one instance, of all
+  std::vector<Val> one;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!mapped[i]) {
+      one.push_back(args[i]);
+      continue;
+    }
+    one.push_back(refit(mapLeaves(args[i], [&](const Val& leaf, const std::string&, bool) {
+      if (!leaf.is(Kind::Tensor)) return leaf;
+      ir::Type t = leaf.tensor->type;
+      t.place = {};
+      t.shape.erase(t.shape.begin());
+      lanes.emplace_back(region->addArg(t, leaf.tensor->name), leaf.tensor);
+      return Val::ofTensor(lanes.back().first, leaf.span);
+    })));
+  }
+  Val result;
+  ++regionDepth_;
+  inRegion(region, [&] {
+    result = f(one);
+    if (result.is(Kind::Unit)) return;
+    result = materialise(result);
+  });
+  --regionDepth_;
+  at(span);
+  std::vector<ir::Value*> leaves;
+  bool ok = !result.poison() && (result.is(Kind::Unit) || leavesOf(result, leaves));
+  if (ok) {
+    transforms::Batcher batcher(b(), n, [&](const ir::Op& op, const std::string& why) {
+      error(Code::E0190, module.span(op.loc).valid() ? module.span(op.loc) : span,
+            "`vmap` of " + why + " is not supported yet")
+          .note(span, "it is mapped here");
+    });
+    for (const auto& [lane, all] : lanes) batcher.bind(lane, {all, true});
+    ok = batcher.body(*region);
+    at(span);
+    for (ir::Value*& v : leaves) {
+      if (ok) v = batcher.batched(v);
+    }
+  }
+  scratch->erase();
+  if (!ok) return Val::none();
+  return result.is(Kind::Unit) ? result : refit(rebuild(result, leaves));
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,201 @@
+#include "frontend/expressions/Subscripts.h"
+
+#include <algorithm>
+#include <string>
+
+namespace tenc::frontend {
+
+using ir::DType;
+
+namespace {
+
+std::string number(int64_t i) { return std::to_string(i); }
+
+}  // namespace
+
+bool Subscripts::read() {
+  int64_t used = 0, ellipses = 0;
+  for (const ast::Subscript& s : e_.subscripts) {
+    if (s.kind == ast::Subscript::Kind::Ellipsis)
+      ++ellipses;
+    else if (s.kind != ast::Subscript::Kind::New)
+      ++used;
+  }
+  if (ellipses > 1) return refuse(Code::E0205, e_.span, "an index has at most one `...`");
+  int64_t spare = base_.rank() - used;
+  if (spare < 0) {
+    for (const ast::Subscript& s : e_.subscripts) {  // `x[:, None]` has had its error, and no third index
+      if (s.kind == ast::Subscript::Kind::Index && s.index && l_.eval(*s.index).poison()) return false;
+    }
+    if (base_.rank() == 0) {
+      return refuse(Code::E0205, e_.span, "this is one number, " + ir::toString(base_) + ": it has no dims to index");
+    }
+    return refuse(Code::E0205, e_.span,
+                  number(used) + " indices for a tensor of " + number(base_.rank()) +
+                      (base_.rank() == 1 ? " dim, " : " dims, ") + ir::toString(base_));
+  }
+  bool ok = true;
+  for (const ast::Subscript& s : e_.subscripts) {
+    switch (s.kind) {
+      case ast::Subscript::Kind::Ellipsis:
+        whole(spare);
+        if (spare == 0) steps.push_back({.kind = Step::Kind::NoDims, .span = s.span});
+        break;
+      case ast::Subscript::Kind::New: steps.push_back({.kind = Step::Kind::New, .span = s.span}); break;
+      case ast::Subscript::Kind::Index: ok = index(s) && ok; break;
+      case ast::Subscript::Kind::Slice: ok = slice(s) && ok; break;
+      case ast::Subscript::Kind::Window: ok = window(s) && ok; break;
+    }
+  }
+  if (ellipses == 0) whole(spare);
+  return ok;
+}
+
+std::vector<ir::OperandText> Subscripts::written() const {
+  std::vector<ir::OperandText> list = {{e_.args[0]->span, ""}};
+  for (const ast::Subscript& s : e_.subscripts)
+    for (const auto* part : {s.index.get(), s.lo.get(), s.hi.get(), s.step.get()})
+      if (part) list.push_back({part->span, ""});
+  return list;
+}
+
+bool Subscripts::refuse(Code code, Span span, std::string message) {
+  l_.error(code, span, std::move(message));
+  return false;
+}
+
+Step& Subscripts::add(Step::Kind kind, Span span) {
+  Step s;
+  s.kind = kind;
+  s.dim = dim_++;
+  s.span = span;
+  steps.push_back(s);
+  return steps.back();
+}
+
+void Subscripts::whole(int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    Step& s = add(Step::Kind::Slice, e_.span);
+    s.size = base_.shape[s.dim];
+  }
+}
+
+bool Subscripts::inRange(int64_t i, int64_t n, Span span) {
+  if (i >= -n && i < n) return true;
+  return refuse(Code::E0205, span,
+                "index " + number(i) + " is out of range for dim " + number(dim_ - 1) + " of " + ir::toString(base_));
+}
+
+bool Subscripts::literalsInRange(const Val& v, int64_t n) {
+  if (v.is(Val::Kind::Int)) return inRange(static_cast<int64_t>(v.integer), n, v.span);
+  if (!v.is(Val::Kind::Array)) return true;
+  return std::all_of(v.elems.begin(), v.elems.end(), [&](const Val& e) { return literalsInRange(e, n); });
+}
+
+bool Subscripts::index(const ast::Subscript& s) {
+  Val v = l_.eval(*s.index);
+  Step& step = add(Step::Kind::At, s.span);
+  if (v.poison()) return false;
+  int64_t n = base_.shape[step.dim];
+  if (v.is(Val::Kind::Int)) {
+    auto i = l_.constInt(v, "an index");
+    if (!i || !inRange(*i, n, s.span)) return false;
+    step.start = *i < 0 ? *i + n : *i;
+    return true;
+  }
+  if (v.is(Val::Kind::Float)) return refuse(Code::E0201, s.span, "an index must be an integer, not a float");
+  if (v.is(Val::Kind::Array) && v.elems.empty()) v = Val::ofPack({}, v.span);
+  if (!literalsInRange(v, n)) return false;
+  ir::Value* t = l_.tensorOf(v);
+  if (!t) return false;
+  if (t->type.dtype == DType::Bool) {
+    l_.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values")
+        .help(
+            "keep the shape: `where(mask, x, other)`; for an update `v = where(mask, value, v)`; for places `topk` "
+            "or `argsort`");
+    return false;
+  }
+  if (!ir::isInt(t->type.dtype)) {
+    l_.error(Code::E0201, s.span, "an index must be of integers, not " + ir::toString(t->type))
+        .help("convert it: `i64(...)`");
+    return false;
+  }
+  step.kind = t->type.rank() == 0 ? Step::Kind::Scalar : Step::Kind::Tensor;
+  step.index = t;
+  return true;
+}
+
+std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwise) {
+  if (!e) return otherwise;
+  Val v = l_.eval(*e);
+  if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0) {
+    l_.error(Code::E0210, e->span, "the bounds of a slice must be known while compiling, or its length is not")
+        .help("for a run-time start and a fixed length write `x[i :+ length]`");
+    return std::nullopt;
+  }
+  return l_.constInt(v, "a slice bound");
+}
+
+bool Subscripts::slice(const ast::Subscript& s) {
+  Step& step = add(Step::Kind::Slice, s.span);
+  int64_t n = base_.shape[step.dim];
+  auto by = bound(s.step, 1);
+  if (by && *by == 0) return refuse(Code::E0205, s.span, "the step of a slice cannot be 0");
+  bool back = by && *by < 0;
+  auto lo = bound(s.lo, back ? n - 1 : 0);
+  auto hi = lo ? bound(s.hi, back ? -n - 1 : n) : std::nullopt;  // one report of two run-time bounds
+  if (!by || !lo || !hi) return false;
+  auto clamped = [&](int64_t i, const ast::ExprPtr& written) {
+    int64_t least = back ? -1 : 0, most = back ? n - 1 : n;
+    int64_t at = i < 0 ? i + n : i;
+    if (written && (at > n || at < 0)) {
+      l_.warning(Code::W0201, written->span,
+                 "slice bound " + number(i) + " is beyond dim " + number(step.dim) + " of " + ir::toString(base_) +
+                     " and is clamped");
+    }
+    return std::clamp(at, least, most);
+  };
+  int64_t first = clamped(*lo, s.lo), end = s.hi ? clamped(*hi, s.hi) : (back ? -1 : n);
+  int64_t span = back ? first - end : end - first, stride = back ? -*by : *by;
+  step.start = first;
+  step.step = *by;
+  step.size = span <= 0 ? 0 : (span - 1) / stride + 1;
+  if (step.size == 0) step.start = 0, step.step = 1;
+  return true;
+}
+
+bool Subscripts::window(const ast::Subscript& s) {
+  Step& step = add(Step::Kind::Window, s.span);
+  int64_t n = base_.shape[step.dim];
+  Val start = l_.eval(*s.index);
+  auto size = l_.constInt(l_.eval(*s.size), "the length of a window");
+  if (!size || start.poison()) return false;
+  if (*size < 0 || *size > n) {
+    return refuse(
+        Code::E0205, s.span,
+        "a window of " + number(*size) + " does not fit in dim " + number(step.dim) + " of " + ir::toString(base_));
+  }
+  step.size = *size;
+  if (start.is(Val::Kind::Int)) {
+    auto i = l_.constInt(start, "the start of a window");
+    if (!i) return false;
+    int64_t at = *i < 0 ? *i + n : *i;
+    if (at < 0 || at + *size > n) {
+      return refuse(Code::E0205, s.span,
+                    "the window of " + number(*size) + " from " + number(*i) + " leaves dim " + number(step.dim) +
+                        " of " + ir::toString(base_));
+    }
+    step.kind = Step::Kind::Slice;
+    step.start = at;
+    return true;
+  }
+  step.index = l_.tensorOf(start);
+  if (!step.index) return false;
+  if (step.index->type.rank() != 0 || !ir::isInt(step.index->type.dtype)) {
+    return refuse(Code::E0203, s.span,
+                  "the start of a window must be one integer, not " + ir::toString(step.index->type));
+  }
+  return true;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,294 @@
+#include "frontend/names/Scan.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace tenc::frontend {
+
+void TreeVisitor::visit(const ast::Block& b) const {
+  for (const auto& s : b.statements) {
+    if (s) visit(*s);
+  }
+}
+
+void TreeVisitor::visit(const ast::Stmt& s) const {
+  if (onStatement) onStatement(s);
+  visit(s.value);
+  visit(s.message);
+  visit(s.target);
+  visit(s.lo);
+  visit(s.hi);
+  visit(s.by);
+  visit(s.body);
+  for (const auto& a : s.annotations) visit(a.index);
+}
+
+void TreeVisitor::visit(const ast::Expr& e) const {
+  if (onExpression && !onExpression(e)) return;
+  for (const auto& a : e.args) visit(a);
+  for (const auto& a : e.arguments) {
+    visit(a.value);
+    visit(a.rangeEnd);
+  }
+  for (const auto& s : e.subscripts) {
+    visit(s.index);
+    visit(s.lo);
+    visit(s.hi);
+    visit(s.step);
+    visit(s.size);
+  }
+  for (const auto& f : e.fields) visit(f.value);
+  for (const auto& p : e.pieces) visit(p.hole);
+  for (const auto& a : e.annotations) visit(a.index);
+  for (const auto& b : e.blocks) visit(b);
+  visit(e.body);
+}
+
+const ast::Expr* rootOf(const ast::Expr& target) {
+  const ast::Expr* e = &target;
+  while (e->kind == ast::Expr::Kind::Index || e->kind == ast::Expr::Kind::Member) e = e->args[0].get();
+  return e->kind == ast::Expr::Kind::Name ? e : nullptr;
+}
+
+namespace {
+void addTargets(const ast::Expr& target, std::set<std::string>& names) {
+  if (target.kind == ast::Expr::Kind::Tuple) {
+    for (const auto& e : target.args) addTargets(*e, names);
+  } else if (const ast::Expr* root = rootOf(target)) {
+    names.insert(root->text);
+  }
+}
+
+TreeVisitor assignmentVisitor(std::set<std::string>& names) {
+  TreeVisitor v;
+  v.onStatement = [&names](const ast::Stmt& s) {
+    if (s.kind == ast::Stmt::Kind::Assign && s.target) addTargets(*s.target, names);
+  };
+  return v;
+}
+}  // namespace
+
+void assignedNames(const ast::Stmt& s, std::set<std::string>& names) { assignmentVisitor(names).visit(s); }
+void assignedNames(const ast::Block& b, std::set<std::string>& names) { assignmentVisitor(names).visit(b); }
+
+namespace {
+void merge(Exits& into, Exits from) {
+  into.breaks |= from.breaks;
+  into.continues |= from.continues;
+  into.returns |= from.returns;
+}
+}  // namespace
+
+Exits exitsOf(const ast::Block& b) {
+  Exits r;
+  for (const auto& s : b.statements) {
+    if (s) merge(r, exitsOf(*s));
+  }
+  return r;
+}
+
+Exits exitsOf(const ast::Stmt& s) {
+  Exits r;
+  using Kind = ast::Stmt::Kind;
+  switch (s.kind) {
+    case Kind::Break: r.breaks = true; break;
+    case Kind::Continue: r.continues = true; break;
+    case Kind::Return: r.returns = true; break;
+    case Kind::For:
+    case Kind::While: r.returns = exitsOf(s.body).returns; break;
+    case Kind::Expr:
+    case Kind::Let:
+    case Kind::Var:
+    case Kind::Assign:
+    case Kind::Assert:
+      if (s.value) r = exitsOf(*s.value);
+      if (s.message) merge(r, exitsOf(*s.message));
+      break;
+    default: break;
+  }
+  return r;
+}
+
+void operandsOf(const ast::Expr& e, const std::function<void(const ast::Expr&)>& f) {
+  auto one = [&f](const ast::ExprPtr& x) {
+    if (x) f(*x);
+  };
+  using Kind = ast::Expr::Kind;
+  if (e.kind == Kind::If || e.kind == Kind::Block || e.kind == Kind::Lambda) return;
+  for (const auto& a : e.args) one(a);
+  for (const auto& a : e.arguments) {
+    one(a.value);
+    one(a.rangeEnd);
+  }
+  for (const auto& s : e.subscripts) {
+    for (const ast::ExprPtr* x : {&s.index, &s.lo, &s.hi, &s.step, &s.size}) one(*x);
+  }
+  for (const auto& field : e.fields) one(field.value);
+  for (const auto& p : e.pieces) one(p.hole);
+}
+
+const ast::Expr* firstExit(const ast::Expr& e, const std::function<bool(const ast::Expr&)>& done,
+                           std::vector<const ast::Expr*>& before) {
+  using Kind = ast::Expr::Kind;
+  if (done(e)) return nullptr;
+  if (e.kind == Kind::If || e.kind == Kind::Block) return exitsOf(e).any() ? &e : nullptr;
+  const bool shortCircuits = e.kind == Kind::Binary && (e.text == "and" || e.text == "or");
+  std::vector<const ast::Expr*> operands;
+  operandsOf(e, [&](const ast::Expr& x) { operands.push_back(&x); });
+  if (shortCircuits) operands.resize(1);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const size_t known = before.size();
+    if (const ast::Expr* found = firstExit(*operands[i], done, before)) {
+      std::vector<const ast::Expr*> earlier;
+      for (size_t k = 0; k < i; ++k) {
+        const bool callee = k == 0 && (e.kind == Kind::Call || e.kind == Kind::Struct || e.text == "|>");
+        const ast::Expr* x = operands[k];
+        if (callee && e.kind != Kind::Binary) x = x->kind == Kind::Member ? x->args[0].get() : nullptr;
+        if (x && x->kind != Kind::Lambda && !done(*x)) earlier.push_back(x);
+      }
+      before.insert(before.begin() + static_cast<std::ptrdiff_t>(known), earlier.begin(), earlier.end());
+      return found;
+    }
+  }
+  return nullptr;
+}
+
+Exits exitsOf(const ast::Expr& e) {
+  Exits r;
+  if (e.kind == ast::Expr::Kind::If || e.kind == ast::Expr::Kind::Block) {
+    for (const auto& b : e.blocks) merge(r, exitsOf(b));
+  }
+  operandsOf(e, [&r](const ast::Expr& x) { merge(r, exitsOf(x)); });
+  return r;
+}
+
+namespace {
+constexpr int kMostWays = 1000;
+
+int waysThrough(const ast::Block& b) {
+  int ways = 1;
+  for (const auto& s : b.statements) {
+    if (!s) continue;
+    using Kind = ast::Stmt::Kind;
+    if (s->kind == Kind::Break || s->kind == Kind::Continue || s->kind == Kind::Return) return 0;
+    if (s->kind == Kind::For || s->kind == Kind::While || !exitsOf(*s).any()) continue;
+    const bool whole = s->kind == Kind::Expr && s->value;
+    ways = std::min(ways * (whole ? waysOn(*s->value) : 2), kMostWays);
+  }
+  return ways;
+}
+}  // namespace
+
+int waysOn(const ast::Expr& e) {
+  if (e.kind == ast::Expr::Kind::Block) return waysThrough(e.blocks[0]);
+  if (e.kind != ast::Expr::Kind::If) return exitsOf(e).any() ? 2 : 1;
+  int ways = e.blocks.size() > e.args.size() ? 0 : 1;
+  for (const ast::Block& b : e.blocks) ways = std::min(ways + waysThrough(b), kMostWays);
+  return ways;
+}
+
+namespace {
+void typeNames(const ast::TypeExpr& t, std::set<std::string>& names) {
+  if (!t.path.empty()) names.insert(t.path[0].text);
+  for (const auto& a : t.args) typeNames(*a, names);
+  if (t.place && !t.place->path.empty()) names.insert(t.place->path[0].text);
+}
+
+TreeVisitor nameVisitor(std::set<std::string>& names) {
+  TreeVisitor v;
+  v.onStatement = [&names](const ast::Stmt& s) {
+    if (s.type) typeNames(*s.type, names);
+    for (const auto& a : s.annotations) {
+      if (!a.path.empty()) names.insert(a.path[0].text);
+    }
+  };
+  v.onExpression = [&names](const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Name) names.insert(e.text);
+    // A method call may reach a local function of that name.
+    if (e.kind == ast::Expr::Kind::Member) names.insert(e.text);
+    for (const auto& p : e.params) {
+      if (p.type) typeNames(*p.type, names);
+    }
+    for (const auto& a : e.annotations) {
+      if (!a.path.empty()) names.insert(a.path[0].text);
+    }
+    return true;
+  };
+  return v;
+}
+}  // namespace
+
+std::set<std::string> namesIn(const ast::Expr& e) {
+  std::set<std::string> names;
+  nameVisitor(names).visit(e);
+  return names;
+}
+
+bool hasOpenResult(const ast::Stmt& fn) {
+  bool found = std::any_of(fn.generics.begin(), fn.generics.end(),
+                           [](const ast::Generic& g) { return g.kind == "fn" || g.kind == "tree"; });
+  for (const ast::FnParam& p : fn.params) found = found || !p.type;
+  TreeVisitor v;
+  v.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ast::Expr::Kind::Call && !e.args.empty() && e.args[0]->text == "load");
+    return true;
+  };
+  v.visit(fn);
+  return found;
+}
+
+void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names) {
+  using Kind = ast::TypeExpr::Kind;
+  if (inShape && t.kind == Kind::Path && t.path.size() == 1 && !t.hasArgs) names.insert(t.path[0].text);
+  for (size_t i = 0; i < t.args.size(); ++i) {
+    const bool element = t.kind == Kind::Tuple || (t.kind == Kind::List && i == 0);
+    namesInShapes(*t.args[i], inShape || !element, names);
+  }
+}
+
+bool usedAsSize(const ast::Stmt& fn, const std::string& name) {
+  static const std::set<std::string_view> kSizers = {
+      "zeros",       "ones",         "empty",      "full",        "eye",       "arange",    "linspace",     "tabulate",
+      "rand",        "randn",        "randint",    "permutation", "bernoulli", "reshape",   "broadcast_to", "tile",
+      "repeat",      "split",        "one_hot",    "topk",        "bincount",  "histogram", "list",         "tuple",
+      "expand_dims", "permute_dims", "moveaxis",   "transpose",   "tril",      "triu",      "diagonal",     "unfold",
+      "max_pool",    "avg_pool",     "group_norm", "resize"};
+  bool found = false;
+  TreeVisitor inside;
+  inside.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Name && e.text == name) found = true;
+    return true;
+  };
+  TreeVisitor v;
+  v.onStatement = [&](const ast::Stmt& s) {
+    std::set<std::string> names;
+    if (s.type) typeNames(*s.type, names);
+    if (names.count(name)) found = true;
+    if (s.kind == ast::Stmt::Kind::For && s.isStatic) {
+      if (s.lo) inside.visit(*s.lo);
+      if (s.hi) inside.visit(*s.hi);
+    }
+  };
+  v.onExpression = [&](const ast::Expr& e) {
+    using Kind = ast::Expr::Kind;
+    if (e.kind == Kind::Array) {
+      for (const auto& a : e.args) inside.visit(*a);
+    } else if (e.kind == Kind::Call && !e.args.empty() &&
+               (e.args[0]->kind == Kind::Name || e.args[0]->kind == Kind::Member) && kSizers.count(e.args[0]->text)) {
+      for (const auto& a : e.arguments) {
+        if (a.value) inside.visit(*a.value);
+      }
+    } else if (e.kind == Kind::Index) {
+      for (const auto& s : e.subscripts) {
+        if (s.lo) inside.visit(*s.lo);
+        if (s.hi) inside.visit(*s.hi);
+        if (s.size) inside.visit(*s.size);
+      }
+    }
+    return true;
+  };
+  v.visit(fn);
+  return found;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,69 @@
+// What can be read off the syntax tree before it is lowered: assigned names, exits, free names.
+#pragma once
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+/// Goes over all statements and expressions below, lambdas included. Either function may be empty.
+struct TreeVisitor {
+  std::function<void(const ast::Stmt&)> onStatement;
+  /// Returns false to stay out of the expression's operands.
+  std::function<bool(const ast::Expr&)> onExpression;
+  void visit(const ast::Block& b) const;
+  void visit(const ast::Stmt& s) const;
+  void visit(const ast::Expr& e) const;
+
+ private:
+  void visit(const ast::ExprPtr& e) const {
+    if (e) visit(*e);
+  }
+};
+
+/// Adds the names whose variables the statements assign: `v = `, `v[i] = `, `m.w += `, `(a, b) = `.
+void assignedNames(const ast::Stmt& s, std::set<std::string>& names);
+void assignedNames(const ast::Block& b, std::set<std::string>& names);
+/// The variable at the root of an assignment's target; null for a tuple or for what is no place.
+const ast::Expr* rootOf(const ast::Expr& target);
+
+struct Exits {
+  bool breaks = false;     ///< `break` of the enclosing loop
+  bool continues = false;  ///< `continue` of the enclosing loop
+  bool returns = false;
+  bool any() const { return breaks || continues || returns; }
+};
+/// Exits that leave the block; those of loops and lambdas inside are theirs.
+Exits exitsOf(const ast::Block& b);
+Exits exitsOf(const ast::Stmt& s);
+Exits exitsOf(const ast::Expr& e);
+/// In how many ways an `if` with exits comes to what follows it, when all conditions are of the run: what follows is
+/// compiled so often, unless flags say where to go on. At most 1,000.
+int waysOn(const ast::Expr& e);
+
+/// The parts of an expression that are evaluated as part of it, in order; not the blocks of `if`, `{ }` and lambdas.
+void operandsOf(const ast::Expr& e, const std::function<void(const ast::Expr&)>& f);
+/// The first `if` or block in an expression, in the order of evaluation, that holds exits and that `done` does not
+/// know; null when there is none. `before`: what is evaluated earlier. What may not be evaluated (the right of `and`,
+/// `or`) is left out.
+const ast::Expr* firstExit(const ast::Expr& e, const std::function<bool(const ast::Expr&)>& done,
+                           std::vector<const ast::Expr*>& before);
+
+/// Every name that occurs as an expression or in a type, whether bound inside or not.
+std::set<std::string> namesIn(const ast::Expr& e);
+
+/// Adds the names that stand in the shapes of a written type.
+void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names);
+
+/// Whether dims of the result's type may come from elsewhere than the arguments' types: from a file that the body
+/// loads, as those of a `let`, or from what a function or tree among the arguments makes.
+bool hasOpenResult(const ast::Stmt& fn);
+
+/// Whether `name` occurs where a size is expected in the body: in `[...]`, or in an argument of a call that makes or
+/// reshapes tensors.
+bool usedAsSize(const ast::Stmt& fn, const std::string& name);
+
+}  // namespace tenc::frontend

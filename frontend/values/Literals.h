@@ -1,0 +1,22 @@
+// What a literal is before it has a dtype: shared by elementwise ops and array literals.
+#pragma once
+#include <optional>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+/// Whether the integer is one of `t`; true of what is no integer dtype.
+bool fits(Int v, ir::DType t);
+/// The integer of `to` that a float becomes: truncated, at most its largest and at least its least, 0 for NaN.
+Int saturated(double v, ir::DType to);
+/// Whether every number in the (nested) array is a literal that adopts a dtype.
+bool adoptsWholly(const Val& v);
+/// Whether the number, or one in the array, is a float.
+bool hasFloat(const Val& v);
+/// 0 for numbers, 1 for arrays of any depth.
+int64_t rankOf(const Val& v);
+/// The dtype that the value has by itself; nullopt when it is no tensor or number.
+std::optional<ir::DType> ownDType(const Val& v);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,179 @@
+// What names and expressions mean while a function is lowered: compile-time values, tensors, trees, functions, types.
+#pragma once
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/Module.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+struct Val;
+struct Unit;
+struct Ty;
+
+/// Compile-time integers are exact; results that leave i64 (u64 for literals that adopt u64) are E0212. Those of a type
+/// of their own, `max_value(i32)`, keep it and wrap.
+using Int = __int128;
+
+/// A declared struct, and the unit (script or module) in whose scope its field types are read.
+struct StructDecl {
+  const ast::Stmt* stmt = nullptr;
+  const Unit* unit = nullptr;
+};
+
+/// A struct type with its arguments. Two are the same type when `text` is the same and the declaration is.
+struct StructInfo {
+  const StructDecl* decl = nullptr;
+  std::vector<std::pair<std::string, Val>> args;   ///< generics in order: Int, DType, Device, Pack, Type
+  std::vector<std::pair<std::string, Val>> given;  ///< of a type that leaves generics open: those that it gives
+  std::string text;                                ///< "nn.Linear[784, 128]"
+  std::vector<std::string> pins;                   ///< one per field: the device that its type names, or ""
+};
+using StructPtr = std::shared_ptr<const StructInfo>;
+
+/// One function of the script or of a module.
+struct FnDecl {
+  const ast::Stmt* stmt = nullptr;
+  const Unit* unit = nullptr;
+  std::set<std::string, std::less<>> dims;  ///< names that stand in the shapes of its signature
+};
+
+struct FnValue;
+using FnPtr = std::shared_ptr<const FnValue>;
+
+/// A device as a value: a name as written ("gpu", "cuda:1"), a device variable ("$D"), or the device where `of` lives.
+struct DeviceRef {
+  std::string name;
+  ir::Value* of = nullptr;  ///< a value on it: set when `name` is empty, and for device variables
+};
+
+/// The most leaves of a tree: every one is a value of the IR.
+inline constexpr size_t kMostParts = 100'000;
+
+struct Val {
+  enum class Kind : uint8_t {
+    Poison,  ///< had an error; causes no other
+    Unit,    ///< no value: a statement, a function without result
+    Int,     ///< compile-time integer: `integer`, `dtype`, `adopts`
+    Float,   ///< compile-time float: `real`, `dtype`, `adopts`
+    Bool,    ///< compile-time bool
+    String,  ///< compile-time string
+    Format,  ///< string with run-time holes: `format`
+    DType,   ///< `dtype` as a value
+    Device,
+    Tensor,  ///< run-time value of any rank
+    Array,   ///< `[a, b]` not made into a tensor (or list) yet; `elems`
+    Tuple,
+    List,
+    Struct,  ///< `elems`; Struct: `info`, elems in field order
+    Pack,    ///< shape: x.shape, a pack variable; `elems` are Ints
+    Function,
+    Type,      ///< a struct, tuple, list or tensor type
+    Range,     ///< lo, hi, by, reversed: `elems` has 3 (Int or Tensor), `boolean` is reversed
+    Sequence,  ///< enumerate(..), zip(..), devices(..): `elems` are the values of the trips
+    Module,    ///< an imported unit
+  } kind = Kind::Poison;
+  Span span;  ///< where it was written, for diagnostics
+
+  Int integer = 0;
+  double real = 0;
+  bool boolean = false;
+  /// A literal, const, param or dim: takes the dtype of the other operand, or of the declared type.
+  bool adopts = false;
+  bool dim = false;  ///< Int that adopts, made of a const, param or dim: it goes on adopting under a `let`
+  ir::DType dtype = ir::DType::I64;  ///< of Int and Float when nothing is adopted (i64, f32), and of DType
+  std::string text;
+  std::vector<ast::StringPiece> const* pieces = nullptr;  ///< Format: the written pieces
+  DeviceRef device;
+  ir::Value* tensor = nullptr;
+  std::vector<Val> elems;  ///< also the hole values of Format
+  StructPtr info;
+  FnPtr fn;
+  std::shared_ptr<const Ty> type;
+  const Unit* module = nullptr;
+
+  bool is(Kind k) const { return kind == k; }
+  bool poison() const { return kind == Kind::Poison; }
+  bool isNumber() const { return kind == Kind::Int || kind == Kind::Float; }
+  bool isTree() const { return kind == Kind::Tuple || kind == Kind::List || kind == Kind::Struct; }
+  /// Known while compiling and no tensor: number, bool, string, dtype, device name.
+  bool isStatic() const {
+    return isNumber() || kind == Kind::Bool || kind == Kind::String || kind == Kind::DType || kind == Kind::Pack;
+  }
+
+  static Val none() { return {}; }  ///< poison
+  static Val unit(Span s = {});
+  /// Whether integer arithmetic on it may be done exactly: what has a narrower type, or may wrap, is left to the run.
+  bool foldsExactly() const {
+    return !is(Kind::Int) || adopts || (dtype == ir::DType::I64 && integer != std::numeric_limits<int64_t>::min());
+  }
+  static Val ofInt(Int v, Span s = {}, bool adopts = true);
+  static Val ofFloat(double v, Span s = {}, bool adopts = true);
+  static Val ofBool(bool v, Span s = {});
+  static Val ofString(std::string v, Span s = {});
+  static Val ofDType(ir::DType t, Span s = {});
+  static Val ofDevice(DeviceRef d, Span s = {});
+  static Val ofTensor(ir::Value* v, Span s = {});
+  static Val ofPack(const ir::Dims& dims, Span s = {});
+  static Val ofTuple(std::vector<Val> elems, Span s = {});
+  static Val ofList(std::vector<Val> elems, Span s = {});
+  static Val ofStruct(StructPtr info, std::vector<Val> elems, Span s = {});
+  static Val ofFunction(FnPtr f, Span s = {});
+  static Val ofRange(Val lo, Val hi, Val by, bool reversed, Span s = {});
+  static Val ofSequence(std::vector<Val> trips, Span s = {});
+};
+
+/// A function as a compile-time value.
+struct FnValue {
+  enum class Kind : uint8_t {
+    Overloads,  ///< functions of one name
+    Lambda,     ///< with what it captured
+    Builtin,    ///< of ops.md, by name; also transforms before they are applied
+    Bound,      ///< a method with its receiver: first argument `receiver`
+    Derived,    ///< made by a transform from `inner`: `name` is grad, vmap, checkpoint, ...; `options` its named
+                ///< arguments
+    Cast,       ///< a dtype as a function
+  } kind = Kind::Builtin;
+  std::string name;
+  std::vector<const FnDecl*> overloads;
+  const ast::Expr* lambda = nullptr;
+  std::vector<std::pair<std::string, Val>> captures;
+  const Unit* unit = nullptr;         ///< Lambda: where its global names are looked up
+  uint64_t id = 0;                    ///< Lambda: unique
+  const ir::Op* writtenIn = nullptr;  ///< Lambda: the innermost `@d` around it
+  std::shared_ptr<const Val> receiver;
+  std::vector<Val> inner;  ///< Derived: the functions it was made from
+  std::vector<std::pair<std::string, Val>> options;
+};
+
+/// A type with its arguments resolved; dims that are not known yet are -1.
+struct Ty {
+  enum class Kind : uint8_t { Unknown, Tensor, Tuple, List, Struct, String, Device, Fn, Shape } kind = Kind::Unknown;
+  std::optional<ir::DType> dtype;  ///< Tensor; nullopt: a dtype variable that is not bound yet
+  std::optional<ir::Dims> dims;    ///< Tensor; nullopt: rank not known yet
+  std::vector<Ty> elems;           ///< Tuple: elements; List: the element type; Struct: field types
+  int64_t length = 0;              ///< List; -1 unknown
+  StructPtr info;                  ///< Struct
+  std::string place;               ///< device the type names: "gpu", "$D", or ""
+  bool state = false;              ///< a `state` field of a struct
+
+  bool isTensor() const { return kind == Kind::Tensor; }
+  /// Tensor with dtype and every dim known, or a tree of such.
+  bool complete() const;
+};
+
+std::string toString(const Ty& t);
+/// What a value is, for messages: "f32[2, 3]", "a string", "Linear[3, 4]", "the integer 3".
+std::string describe(const Val& v);
+std::string toString(Int v);
+
+/// A tensor that is a short literal of i64, `let s = [2, 3]`, as the numbers it is made of; anything else as it is.
+Val literalInts(const Val& v);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,277 @@
+// Activations, products, scans and sorting as compositions.
+#include <algorithm>
+#include <cassert>
+#include <limits>
+
+#include "ir/Ir.h"
+#include "ir/build/Compose.h"
+
+namespace tenc::ir {
+
+// ---- activations
+
+Compose::V Compose::softplus(V x) { return binary(OpKind::LogAddExp, x, literal(x, 0)); }
+
+Compose::V Compose::hardSigmoid(V x) {
+  // Divided last: near -3 the sum is exact, and what is left of it keeps its bits.
+  return binary(OpKind::Div, clamp(binary(OpKind::Add, x, 3.0), literal(x, 0), literal(x, 6)), 6.0);
+}
+
+Compose::V Compose::elu(V x, V alpha) {
+  V below = mul(alpha, unary(OpKind::Expm1, binary(OpKind::Min, x, 0.0)));
+  return where(binary(OpKind::Gt, x, 0.0), x, below);
+}
+
+Compose::V Compose::celu(V x, V alpha) {
+  V below = mul(alpha, unary(OpKind::Expm1, div(binary(OpKind::Min, x, 0.0), alpha)));
+  return where(binary(OpKind::Gt, x, 0.0), x, below);
+}
+
+Compose::V Compose::selu(V x) {
+  // Klambauer et al. 2017: the fixed point of mean 0 and variance 1.
+  constexpr double kAlpha = 1.6732632423543772848170429916717;
+  constexpr double kScale = 1.0507009873554804934193349852946;
+  return binary(OpKind::Mul, elu(x, literal(x, kAlpha)), kScale);
+}
+
+Compose::V Compose::leakyRelu(V x, V slope) { return where(binary(OpKind::Gt, x, 0.0), x, mul(slope, x)); }
+
+Compose::V Compose::softsign(V x) { return div(x, binary(OpKind::Add, unary(OpKind::Abs, x), 1.0)); }
+
+// ---- products
+
+bool Compose::matmulShape(const Dims& x, const Dims& y, Dims* out) {
+  if (x.empty() || y.empty()) return false;
+  Dims xs = x, ys = y;
+  if (x.size() == 1) xs.insert(xs.begin(), 1);
+  if (y.size() == 1) ys.push_back(1);
+  if (xs.back() != ys[ys.size() - 2]) return false;
+  auto batch = broadcastShapes(std::span(xs).first(xs.size() - 2), std::span(ys).first(ys.size() - 2));
+  if (!batch) return false;
+  if (out) {
+    *out = *batch;
+    if (x.size() > 1) out->push_back(xs[xs.size() - 2]);
+    if (y.size() > 1) out->push_back(ys.back());
+  }
+  return true;
+}
+
+Compose::V Compose::matmul(V x, V y) {
+  Dims out;
+  [[maybe_unused]] bool fits = matmulShape(x->type.shape, y->type.shape, &out);
+  assert(fits && "matmul operands were checked");
+  if (x->type.rank() == 1) x = expandDims(x, 0);
+  if (y->type.rank() == 1) y = expandDims(y, 1);
+  Dims xs = x->type.shape, ys = y->type.shape;
+  if (xs.size() > 2 && ys.size() == 2) {
+    // One product over all rows is better than many small ones.
+    int64_t rows = Compose::sizeOf(std::span(xs).first(xs.size() - 1));
+    return reshape(b.value(OpKind::Matmul, {reshape(x, {rows, xs.back()}), y}), out);
+  }
+  auto batch = broadcastShapes(std::span(xs).first(xs.size() - 2), std::span(ys).first(ys.size() - 2));
+  Dims xFull = *batch, yFull = *batch;
+  xFull.insert(xFull.end(), xs.end() - 2, xs.end());
+  yFull.insert(yFull.end(), ys.end() - 2, ys.end());
+  return reshape(b.value(OpKind::Matmul, {broadcastTo(x, xFull), broadcastTo(y, yFull)}), out);
+}
+
+Compose::V Compose::tensordot(V x, V y, const Dims& xAxes, const Dims& yAxes) {
+  auto split = [](const Type& t, const Dims& axes, Dims& free, Dims& freeShape) {
+    for (int64_t i = 0; i < t.rank(); ++i) {
+      if (std::find(axes.begin(), axes.end(), i) != axes.end()) continue;
+      free.push_back(i);
+      freeShape.push_back(t.shape[i]);
+    }
+  };
+  Dims xFree, yFree, xShape, yShape;
+  split(x->type, xAxes, xFree, xShape);
+  split(y->type, yAxes, yFree, yShape);
+  int64_t depth = count(x->type, xAxes);
+  Dims xPerm = xFree, yPerm = yAxes;
+  xPerm.insert(xPerm.end(), xAxes.begin(), xAxes.end());
+  yPerm.insert(yPerm.end(), yFree.begin(), yFree.end());
+  V left = reshape(permute(x, xPerm), {Compose::sizeOf(xShape), depth});
+  V right = reshape(permute(y, yPerm), {depth, Compose::sizeOf(yShape)});
+  Dims out = xShape;
+  out.insert(out.end(), yShape.begin(), yShape.end());
+  return reshape(b.value(OpKind::Matmul, {left, right}), out);
+}
+
+namespace {
+
+Value* sumExact(Compose& c, Value* x, const Dims& axes) {
+  DType t = x->type.dtype;
+  return axes.empty() ? x : c.cast(c.reduce(OpKind::Sum, x, axes, false), t);
+}
+
+/// Takes the diagonal where a letter repeats, so that every letter stands once.
+Value* uniqueLetters(Compose& c, Value* x, std::string& letters) {
+  for (size_t i = 0; i < letters.size(); ++i) {
+    size_t j = letters.find(letters[i], i + 1);
+    if (j == std::string::npos) continue;
+    char letter = letters[i];
+    auto last = static_cast<int64_t>(letters.size()) - 1;
+    x = c.moveAxis(x, static_cast<int64_t>(j), last);
+    x = c.moveAxis(x, static_cast<int64_t>(i), last - 1);
+    x = c.diagonal(x, 0);
+    // `i` went first out of the letters before `j`'s place, the diagonal is last.
+    letters.erase(j, 1);
+    letters.erase(i, 1);
+    letters.push_back(letter);
+    i = static_cast<size_t>(-1);
+  }
+  return x;
+}
+
+/// Sums the letters that nobody else needs.
+Value* dropLetters(Compose& c, Value* x, std::string& letters, const std::string& needed) {
+  Dims axes;
+  std::string left;
+  for (size_t i = 0; i < letters.size(); ++i) {
+    if (needed.find(letters[i]) == std::string::npos)
+      axes.push_back(static_cast<int64_t>(i));
+    else
+      left.push_back(letters[i]);
+  }
+  letters = left;
+  return sumExact(c, x, axes);
+}
+
+Value* arrange(Compose& c, Value* x, const std::string& letters, const std::string& order) {
+  Dims perm;
+  for (char letter : order) perm.push_back(static_cast<int64_t>(letters.find(letter)));
+  return c.permute(x, perm);
+}
+
+}  // namespace
+
+Compose::V Compose::einsum(std::vector<V> operands, std::vector<std::string> letters, const std::string& out) {
+  V acc = nullptr;
+  std::string accLetters;
+  for (size_t k = 0; k < operands.size(); ++k) {
+    std::string mine = letters[k], needed = out;
+    for (size_t j = k + 1; j < operands.size(); ++j) needed += letters[j];
+    V x = uniqueLetters(*this, operands[k], mine);
+    x = dropLetters(*this, x, mine, needed + accLetters);
+    if (!acc) {
+      acc = dropLetters(*this, x, mine, needed);
+      accLetters = mine;
+      continue;
+    }
+    acc = dropLetters(*this, acc, accLetters, needed + mine);
+    std::string batch, summed, left, right;
+    for (char l : accLetters) {
+      if (mine.find(l) == std::string::npos)
+        left.push_back(l);
+      else
+        (needed.find(l) == std::string::npos ? summed : batch).push_back(l);
+    }
+    for (char l : mine) {
+      if (accLetters.find(l) == std::string::npos) right.push_back(l);
+    }
+    V p = arrange(*this, acc, accLetters, batch + left + summed), q = arrange(*this, x, mine, batch + summed + right);
+    auto product = [](const Dims& d, size_t from, size_t n) { return Compose::sizeOf(std::span(d).subspan(from, n)); };
+    const Dims ps = p->type.shape, qs = q->type.shape;
+    int64_t nb = product(ps, 0, batch.size()), nl = product(ps, batch.size(), left.size());
+    int64_t ns = product(ps, batch.size() + left.size(), summed.size());
+    int64_t nr = product(qs, batch.size() + summed.size(), right.size());
+    Dims shape(ps.begin(), ps.begin() + static_cast<int64_t>(batch.size() + left.size()));
+    shape.insert(shape.end(), qs.end() - static_cast<int64_t>(right.size()), qs.end());
+    if (summed.empty()) {
+      acc = reshape(mul(reshape(p, {nb, nl, 1}), reshape(q, {nb, 1, nr})), shape);
+    } else if (batch.empty()) {
+      acc = reshape(b.value(OpKind::Matmul, {reshape(p, {nl, ns}), reshape(q, {ns, nr})}), shape);
+    } else {
+      acc = reshape(b.value(OpKind::Matmul, {reshape(p, {nb, nl, ns}), reshape(q, {nb, ns, nr})}), shape);
+    }
+    accLetters = batch + left + right;
+  }
+  return arrange(*this, acc, accLetters, out);
+}
+
+Compose::V Compose::cross(V x, V y, int64_t axis) {
+  auto part = [&](V v, int64_t i) { return sliceAxis(v, axis, i, 1); };
+  std::vector<V> parts;
+  for (int64_t i = 0; i < 3; ++i) {
+    int64_t j = (i + 1) % 3, k = (i + 2) % 3;
+    parts.push_back(sub(mul(part(x, j), part(y, k)), mul(part(x, k), part(y, j))));
+  }
+  return concat(parts, axis);
+}
+
+// ---- indexed
+
+Compose::V Compose::gather(V x, std::vector<V> indices, const Dims& axes, int64_t at) {
+  indices.insert(indices.begin(), x);
+  return b.value(OpKind::Gather, indices, {{"axes", axes}, {"at", at}});
+}
+
+std::vector<Compose::V> Compose::alongIndices(V places, int64_t axis) {
+  std::vector<V> indices;
+  for (int64_t i = 0; i < places->type.rank(); ++i) {
+    indices.push_back(i == axis ? places : iotaOn(places, places->type.shape, places->type.dtype, i));
+  }
+  return indices;
+}
+
+Compose::V Compose::takeAlong(V x, V places, int64_t axis) {
+  if (places->type.dtype != DType::I64) places = cast(places, DType::I64);
+  return gather(x, alongIndices(places, axis), allAxes(x->type), 0);
+}
+
+// ---- scans and order
+
+Compose::V Compose::cumulate(const std::string& mode, V x, int64_t axis, bool reverse, bool exclusive) {
+  return b.value(OpKind::Cumulate, {x},
+                 {{"axes", Dims{axis}}, {"mode", mode}, {"reverse", reverse}, {"exclusive", exclusive}});
+}
+
+Compose::V Compose::scan(OpKind kind, V x, int64_t axis, bool reverse) {
+  int64_t n = x->type.shape[axis];
+  for (int64_t s = 1; s < n; s *= 2) {
+    V head = sliceAxis(x, axis, 0, n - s), tail = sliceAxis(x, axis, s, n - s);
+    V both = reverse ? binary(kind, head, tail) : binary(kind, tail, head);
+    x = reverse ? concat({both, sliceAxis(x, axis, n - s, s)}, axis) : concat({sliceAxis(x, axis, 0, s), both}, axis);
+  }
+  return x;
+}
+
+Compose::V Compose::sort(V x, int64_t axis, bool descending) {
+  const int64_t last = x->type.rank() - 1;
+  return moveAxis(b.value(OpKind::Sort, {moveAxis(x, axis, last)}, {{"descending", descending}}), last, axis);
+}
+
+Compose::V Compose::argsort(V x, int64_t axis, bool descending) {
+  const int64_t last = x->type.rank() - 1;
+  return moveAxis(b.value(OpKind::ArgSort, {moveAxis(x, axis, last)}, {{"descending", descending}}), last, axis);
+}
+
+Compose::Chosen Compose::topk(V x, int64_t k, int64_t axis, bool largest) {
+  const int64_t last = x->type.rank() - 1;
+  Op* op = b.make(OpKind::TopK, {moveAxis(x, axis, last)}, {{"k", k}, {"largest", largest}});
+  return {moveAxis(op->result(0), last, axis), moveAxis(op->result(1), last, axis)};
+}
+
+Compose::V Compose::searchSorted(V sorted, V x, bool right) {
+  int64_t n = sorted->type.size(), top = 1;
+  while (top <= n) top *= 2;
+  auto number = [this](int64_t i) { return b.scalarInt(DType::I64, i); };
+  V found = broadcastTo(number(0), x->type.shape);
+  if (n == 0) return found;
+  V nan = isFloat(x->type.dtype) ? unary(OpKind::IsNan, x) : nullptr;
+  // The largest count whose last element is still below x, bit by bit.
+  for (int64_t step = top / 2; step > 0; step /= 2) {
+    V next = add(found, number(step));
+    V place = sub(binary(OpKind::Min, next, number(n)), number(1));
+    V probe = gather(sorted, {place}, {0}, 0);
+    V before = binary(right ? OpKind::Le : OpKind::Lt, probe, x);
+    // NaN is the largest, as for sort.
+    if (nan)
+      before = binary(OpKind::Or, before, right ? nan : binary(OpKind::And, nan, binary(OpKind::Eq, probe, probe)));
+    V below = binary(OpKind::And, before, binary(OpKind::Le, next, number(n)));
+    found = where(below, next, found);
+  }
+  return found;
+}
+
+}  // namespace tenc::ir

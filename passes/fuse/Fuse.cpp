@@ -1,0 +1,38 @@
+// Fusion: pure tensor ops become `fused` ops, one kernel each.
+//
+// Region by region: (1) decide which values exist in memory and which are recomputed by their consumers (FuseAnalysis),
+// (2) let what remains join groups of one iteration domain, possibly row-wise around reductions (FuseGroups), (3) put
+// the groups into `fused` ops (FuseEmit). Effects and control flow cut a region into segments; no group spans two.
+// Loops over single numbers are set aside before (FuseNative).
+#include "passes/fuse/FuseInternal.h"
+
+namespace tenc::passes {
+
+namespace {
+
+void fuseRegion(ir::Region& region, const Context& c) {
+  if (c.fuse) {
+    fusion::formNativeLoops(region);
+    fusion::prepareReductions(region);
+    fusion::prepareScans(region);
+  }
+  fusion::Nodes nodes;
+  fusion::analyse(region, c, nodes);
+  std::vector<fusion::Group> groups = fusion::formGroups(region, c, nodes);
+  fusion::emitGroups(region, groups, nodes);
+  for (auto& op : region.ops) {
+    if (op->kind == ir::OpKind::Fused) continue;
+    for (auto& inner : op->regions) fuseRegion(*inner, c);
+  }
+}
+
+}  // namespace
+
+bool fuse(ir::Module& m, Context& c) {
+  for (auto& f : m.funcs) {
+    if (f->body) fuseRegion(*f->body, c);
+  }
+  return true;
+}
+
+}  // namespace tenc::passes

@@ -1,0 +1,429 @@
+// First part of fusion: which values exist in memory, which are recomputed where they are used.
+#include <algorithm>
+#include <cstring>
+
+#include "ir/Views.h"
+#include "passes/fuse/FuseInternal.h"
+
+namespace tenc::passes::fusion {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+constexpr int kNotCheap = 100;
+constexpr int kMostInlined = 64;   // ops inlined into one root along a path
+constexpr int kCheapTree = 4;      // ops that are recomputed rather than stored for several users
+constexpr int kMostPieces = 9;     // a window of 3 x 3
+constexpr int64_t kLoopDepth = 4;  // matrix products up to this inner dim are loops
+
+/// Whether a matrix product is a loop rather than a kernel of its own kind: of integers, or too shallow to be worth it.
+bool isLoopProduct(const Op& op) {
+  const ir::DType t = op.result()->type.dtype;
+  const bool ownKernel = (t == ir::DType::F32 || t == ir::DType::F64) && op.operand(0)->type.shape.back() > kLoopDepth;
+  return op.kind == OpKind::Matmul && !ownKernel;
+}
+
+bool repeats(const Op& op) {
+  return op.kind == OpKind::Fill ||
+         (op.kind == OpKind::Broadcast && op.result()->type.size() != op.operand(0)->type.size());
+}
+
+class Analysis {
+ public:
+  Analysis(Region& region, const Context& c, Nodes& nodes) : region_(region), fuse_(c.fuse), nodes_(nodes) {}
+
+  void run() {
+    forward();
+    for (auto it = region_.ops.rbegin(); it != region_.ops.rend(); ++it) backward(**it);
+  }
+
+ private:
+  Node* nodeOf(const Value* v) {
+    if (!v->op || v->op->parent != &region_) return nullptr;
+    return &nodes_.at(v->op);
+  }
+
+  void forward() {
+    int position = 0;
+    int segment = 0;
+    for (auto& opPtr : region_.ops) {
+      Op& op = *opPtr;
+      Node n;
+      n.role = roleOf(op);
+      n.position = position++;
+      n.segment = segment;
+      if (op.kind == OpKind::UpdateSlice && updatesInPlace(op)) n.role = Role::Update;
+      if (n.role == Role::Barrier) ++segment;
+      bool cheap = n.role == Role::PassThrough || (op.has(Trait::Elementwise) && op.has(Trait::Cheap));
+      n.cost = !cheap ? kNotCheap : n.role == Role::PassThrough ? 0 : 1;
+      n.pieces = op.has(Trait::Piecewise) ? 1 : 0;
+      for (const Value* v : op.operands()) {
+        const Node* o = nodeOf(v);
+        if (!o) continue;
+        // What is costly and read elsewhere too will be in memory anyway; else it is better computed together with
+        // this.
+        bool joins = o->role == Role::Product || o->role == Role::Reduction || v->uses.size() == 1;
+        if (o->cost <= kCheapTree || (joins && o->role != Role::Single && o->role != Role::Barrier))
+          n.cost = std::min(kNotCheap, n.cost + o->cost);
+        if (o->role == Role::PassThrough || o->role == Role::Pointwise) n.pieces += o->pieces;
+      }
+      if (n.pieces > kMostPieces) n.pieces = n.role == Role::Pointwise ? kMostPieces + 1 : 0;
+      nodes_.emplace(&op, n);
+      // A root starts anew for what reads it.
+      if (n.pieces > kMostPieces) nodes_.at(&op).pieces = 0, nodes_.at(&op).materialised = true;
+    }
+  }
+
+  /// Whether update_slice writes into the memory of operand 0 rather than making a new tensor in pieces.
+  bool updatesInPlace(const Op& op) {
+    const Value* old = op.operand(0);
+    const Node* n = nodeOf(old);
+    // Of an enclosing region only what is in memory can be written to.
+    if (!n && old->op && roleOf(*old->op) == Role::PassThrough) return isStrided(op);
+    if (isStrided(op)) return true;
+    if (old->uses.size() != 1) return false;
+    return !n || n->role == Role::Single || n->role == Role::Update || n->role == Role::Barrier;
+  }
+
+  static bool isStrided(const Op& op) {
+    const auto& steps = op.intsAttr("steps");
+    return std::any_of(steps.begin(), steps.end(), [](int64_t s) { return s != 1; });
+  }
+
+  void materialise(const Value* v) {
+    if (Node* n = nodeOf(v)) n->materialised = true;
+  }
+
+  /// `v` must be a strided view of something in memory.
+  void view(const Value* v) {
+    Node* n = nodeOf(v);
+    if (!n) return;
+    auto base = [&](const Value* x) {
+      const Node* b = nodeOf(x);
+      return !b || b->role != Role::PassThrough;
+    };
+    // A single number is handed to a kernel as a scalar: copies of it are no view.
+    auto found = n->role == Role::PassThrough ? ir::stridedView(v, base) : std::nullopt;
+    if (found && (found->base->type.rank() > 0 || v->type.rank() == 0)) {
+      n->viewed = true;
+    } else {
+      n->materialised = true;
+    }
+  }
+
+  /// The operand whose vectors are loaded must have its last dim side by side in memory: of a convolution the weights
+  /// when columns are channels, else the input.
+  static bool needsUnitStride(const Op& op, size_t operand) {
+    return op.has(Trait::LoadsColumns) && operand == (op.boolAttr("out_last") ? 1u : 0u);
+  }
+
+  void unitView(const Value* v) {
+    auto dense = ir::stridedView(v, [](const Value* x) { return !x->op || roleOf(*x->op) != Role::PassThrough; });
+    if (dense && (dense->strides.back() == 1 || v->type.shape.back() == 1)) {
+      view(v);
+    } else {
+      materialise(v);
+    }
+  }
+
+  /// `v` is evaluated in a nested region or another segment: through what is read through, from memory.
+  void fromElsewhere(const Value* v) {
+    Node* n = nodeOf(v);
+    if (!n) return;
+    (n->role == Role::PassThrough ? n->foreign : n->materialised) = true;
+  }
+
+  void evaluate(const Value* v, const Node& by, bool repeated, bool reduced) {
+    Node* n = nodeOf(v);
+    if (!n) return;
+    n->uses += by.inlined || by.role == Role::PassThrough ? by.uses : 1;
+    n->repeated |= repeated;
+    n->reduced |= reduced;
+    n->foreign |= n->segment != by.segment || (by.foreign && !by.root);
+    n->budget = std::max(n->budget, by.budget + 1);
+  }
+
+  /// Operands of an op that is evaluated element by element.
+  void evaluateOperands(const Op& op, const Node& n) {
+    // A number of another device is handed over: what it is computed from must not be read from here.
+    for (const Value* v : op.operands())
+      if (isElsewhere(*v, deviceOf(op))) materialise(v);
+    bool keep = !n.root;  // what holds for an inlined op holds for what it reads
+    bool repeated = keep && n.repeated;
+    bool reduced = (keep && n.reduced) || n.role == Role::Reduction || op.boolAttr("unrolled");
+    if (n.role == Role::PassThrough) {
+      for (const Value* v : op.operands()) evaluate(v, n, repeated || repeats(op), reduced);
+    } else if (op.has(Trait::Gathers)) {
+      view(op.operand(0));
+      bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
+      for (size_t i = 1; i < op.operandCount(); ++i) evaluate(op.operand(i), n, repeated || spread, reduced);
+    } else if (op.kind == OpKind::Matmul) {
+      for (const Value* v : op.operands()) evaluate(v, n, true, true);
+    } else {
+      for (size_t i = 0; i < op.operandCount(); ++i) {
+        const Value* v = op.operand(i);
+        bool spread = v->type.rank() == 0 && op.result()->type.rank() > 0 && n.role == Role::Pointwise;
+        evaluate(v, n, repeated || spread, reduced);
+      }
+    }
+  }
+
+  /// Values of this region that ops of nested regions read.
+  void nested(const Op& op) {
+    for (const auto& r : op.regions) {
+      for (const auto& inner : r->ops) {
+        Role role = roleOf(*inner);
+        for (size_t i = 0; i < inner->operandCount(); ++i) {
+          const Value* v = inner->operand(i);
+          bool gathered = inner->has(Trait::Gathers);
+          if (!inner->results.empty() && isElsewhere(*v, deviceOf(*inner))) materialise(v);
+          const bool updates = role == Role::Update || (inner->kind == OpKind::UpdateSlice && isStrided(*inner));
+          if (role == Role::Barrier || role == Role::Single || (updates && i == 0)) {
+            materialise(v);
+          } else if (needsUnitStride(*inner, i)) {
+            unitView(v);
+          } else if (role == Role::Product || role == Role::PassThrough || (gathered && i == 0)) {
+            view(v);
+          } else {
+            fromElsewhere(v);
+          }
+        }
+        nested(*inner);
+      }
+    }
+  }
+
+  void backward(Op& op) {
+    Node& n = nodes_.at(&op);
+    switch (n.role) {
+      case Role::Barrier:
+      case Role::Single:
+        nested(op);
+        for (const Value* v : op.operands()) materialise(v);
+        return;
+      case Role::PassThrough: passThrough(op, n); return;
+      case Role::Product:
+        if (unused(op, n)) return;
+        n.root = true;
+        for (size_t i = 0; i < op.operandCount(); ++i) {
+          (needsUnitStride(op, i) ? unitView(op.operand(i)) : view(op.operand(i)));
+        }
+        return;
+      case Role::Update:
+        if (unused(op, n)) return;
+        n.root = true;
+        update(op, n);
+        return;
+      case Role::Reduction:
+        if (unused(op, n)) return;
+        n.root = true;
+        evaluateOperands(op, n);
+        return;
+      case Role::Scan:
+        if (unused(op, n)) return;
+        n.root = true;
+        evaluate(op.operand(0), n, false, true);
+        if (op.operandCount() > 1) materialise(op.operand(1));
+        return;
+      case Role::Pointwise:
+        if (unused(op, n)) return;
+        decide(op, n);
+        evaluateOperands(op, n);
+        return;
+    }
+  }
+
+  static bool unused(const Op& op, const Node& n) {
+    return op.result()->unused() || (!n.materialised && !n.viewed && n.uses == 0 && !n.foreign);
+  }
+
+  void passThrough(Op& op, Node& n) {
+    if (op.kind == OpKind::Constant) return;
+    for (const Value* v : op.operands()) {
+      if (n.viewed) view(v);
+      if (n.foreign) fromElsewhere(v);
+      if (isElsewhere(*v, deviceOf(op))) materialise(v);
+    }
+    if (n.materialised) {
+      auto base = [&](const Value* x) {
+        const Node* b = nodeOf(x);
+        return !b || b->role != Role::PassThrough || b->materialised;
+      };
+      // A reshape or slice that is contiguous in an operand in memory is a view of it.
+      // Scalars are read from the start of a buffer, so they are no views.
+      bool mayView = (op.kind == OpKind::Reshape || op.kind == OpKind::Slice) && op.result()->type.rank() > 0;
+      if (mayView && base(op.operand(0))) {
+        auto v = ir::stridedView(op.result(), [&](const Value* x) { return x == op.operand(0); });
+        if (v && ir::isDense(*v, op.result()->type.shape)) {
+          n.alias = true;
+          materialise(op.operand(0));
+          return;
+        }
+      }
+      n.root = true;
+      n.budget = 0;
+      Node once = n;
+      once.uses = 1;
+      evaluateOperands(op, once);
+      return;
+    }
+    if (n.uses > 0) evaluateOperands(op, n);
+  }
+
+  void update(Op& op, const Node& n) {
+    materialise(op.operand(0));
+    for (size_t i = 1; i < op.operandCount(); ++i) {
+      Value* v = op.operand(i);
+      const Node* o = nodeOf(v);
+      if (o && !isElsewhere(*v, deviceOf(op)) && (o->role == Role::PassThrough || mayJoin(op, *o, *v)) &&
+          !readsWritten(v, op, n.position)) {
+        evaluate(v, n, i > 1 && v->type.size() != op.operand(1)->type.size(), true);
+      } else {
+        materialise(v);
+      }
+    }
+  }
+
+  /// Whether `v`, an operand of an update, may be computed by the kernel that stores it. A scatter goes element by
+  /// element, so that only light code is better off there than in vectors and memory.
+  bool mayJoin(const Op& update, const Node& n, const Value& v) const {
+    return fuse_ && n.role == Role::Pointwise && v.op->has(Trait::Elementwise) && v.uses.size() == 1 &&
+           (update.kind != OpKind::Scatter || n.cost <= kCheapTree);
+  }
+
+  /// Whether evaluating `v` at the update would read a tensor that this update, or one before it, writes: that tensor
+  /// would have to be kept, and copied as a whole. (The result is right either way: see Emission::bringUpdate.)
+  bool readsWritten(Value* v, const Op& update, int position) {
+    constexpr size_t kMostSeen = 64;
+    const Value* old = update.operand(0);
+    const Node* p = nodeOf(old);
+    // The old value may itself be a view of what `v` reads; not when it is made from single elements.
+    if (p && p->role == Role::PassThrough && old->op->operandCount() > 0 && old->op->operand(0)->type.rank() > 0)
+      return true;
+    std::vector<Value*> seen = {v};
+    for (size_t i = 0; i < seen.size(); ++i) {
+      Value* at = seen[i];
+      if (at == old || seen.size() > kMostSeen) return true;
+      const Node* n = nodeOf(at);
+      if (!n || (n->role != Role::PassThrough && n->role != Role::Pointwise)) {
+        if (isWrittenBefore(*at, position)) return true;
+        continue;
+      }
+      for (Value* o : at->op->operands()) {
+        if (std::find(seen.begin(), seen.end(), o) == seen.end()) seen.push_back(o);
+      }
+    }
+    return false;
+  }
+
+  bool isWrittenBefore(const Value& v, int position) {
+    return std::any_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
+      if (use.operand != 0 || use.user->parent != &region_) return false;
+      const Node& n = nodes_.at(use.user);
+      return n.role == Role::Update && n.position < position;
+    });
+  }
+
+  void decide(Op& op, Node& n) {
+    bool mustStore = !fuse_ || n.materialised || n.viewed || n.foreign || n.budget > kMostInlined;
+    bool once = n.uses == 1 && !n.repeated;
+    bool cheap = n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated;
+    // Pieces are cut along the loops of an elementwise kernel; elsewhere the tensor is made first.
+    if (n.reduced && op.has(Trait::Piecewise)) mustStore = true;
+    n.inlined = !mustStore && (once || cheap);
+    n.root = !n.inlined;
+    if (n.root) n.budget = 0;
+  }
+
+  Region& region_;
+  bool fuse_;
+  Nodes& nodes_;
+};
+
+}  // namespace
+
+bool isSplat(const Op& op) {
+  if (op.kind != OpKind::Constant) return false;
+  if (op.result()->type.rank() == 0) return true;
+  const ir::Data& data = std::get<ir::Data>(*op.find("value"));
+  size_t width = static_cast<size_t>(ir::byteSize(op.result()->type.dtype));
+  if (!data || data->size() < width) return true;
+  // Every element equals the one before it.
+  return std::memcmp(data->data(), data->data() + width, data->size() - width) == 0;
+}
+
+std::string_view deviceOf(const Op& op) {
+  const std::string& d = op.result()->type.place.device;
+  return d.empty() ? ir::DeviceTable::kHost : std::string_view(d);
+}
+
+bool isElsewhere(const Value& v, std::string_view device) {
+  return !v.type.place.isFree() && v.type.place.device != device;
+}
+
+Role roleOf(const Op& op) {
+  switch (op.kind) {
+    case OpKind::Constant: return isSplat(op) ? Role::PassThrough : Role::Single;
+    case OpKind::Transfer:
+    case OpKind::RngNext:
+    case OpKind::Load:
+    case OpKind::Fused: return Role::Single;
+    default: break;
+  }
+  if (op.has(Trait::Elementwise) || op.has(Trait::Piecewise) || op.has(Trait::Gathers)) return Role::Pointwise;
+  if (op.has(Trait::Structural)) return Role::PassThrough;
+  if (op.has(Trait::Creation)) return op.has(Trait::Cheap) ? Role::PassThrough : Role::Pointwise;
+  if (op.has(Trait::Scatters)) return Role::Update;
+  if (op.has(Trait::Product)) return isLoopProduct(op) ? Role::Reduction : Role::Product;
+  if (op.has(Trait::Library)) return Role::Single;
+  if (op.has(Trait::Scans)) return Role::Scan;
+  if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;
+  return Role::Barrier;
+}
+
+DimMap mapThrough(const Op& op, size_t operand, const DimMap& m) {
+  const ir::Dims& from = op.operand(operand)->type.shape;
+  if (from.empty()) return std::vector<int>{};
+  if (!m) return std::nullopt;
+  const ir::Dims& to = op.result()->type.shape;
+  std::vector<int> out(from.size(), -1);
+  if (op.has(Trait::Elementwise)) return m;
+  switch (op.kind) {
+    case OpKind::Broadcast: {
+      size_t lead = to.size() - from.size();
+      for (size_t d = 0; d < from.size(); ++d) out[d] = from[d] == to[lead + d] ? (*m)[lead + d] : -1;
+      return out;
+    }
+    case OpKind::Permute: {
+      const auto& perm = op.intsAttr("perm");
+      for (size_t d = 0; d < perm.size(); ++d) out[static_cast<size_t>(perm[d])] = (*m)[d];
+      return out;
+    }
+    case OpKind::Reshape: {
+      size_t d = 0;
+      for (size_t t = 0; t < to.size(); ++t) {
+        if (to[t] == 1) continue;
+        while (d < from.size() && from[d] == 1) ++d;
+        if (d == from.size() || from[d] != to[t]) return std::nullopt;
+        out[d++] = (*m)[t];
+      }
+      return out;
+    }
+    case OpKind::Gather: {
+      if (operand == 0) return std::nullopt;
+      size_t at = static_cast<size_t>(op.intAttr("at"));
+      for (size_t d = 0; d < from.size(); ++d) out[d] = (*m)[at + d];
+      return out;
+    }
+    default: return std::nullopt;
+  }
+}
+
+void analyse(Region& region, const Context& c, Nodes& nodes) { Analysis(region, c, nodes).run(); }
+
+}  // namespace tenc::passes::fusion

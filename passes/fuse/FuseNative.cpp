@@ -1,0 +1,403 @@
+// Loops over single numbers: a `for` or `while` that holds only rank-0 values, element reads (gather with rank-0
+// indices along all axes) and element updates (scatter likewise), nested control flow included, becomes one fused op of
+// kind "native". Its tensors are updated in place, so every version of a tensor must be dead once the next one is made.
+// Views that only elements are read of (a[i][j], a.T[j, i]), and small tensors of the trip's own, stand in it too.
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/Loops.h"
+#include "passes/fuse/FuseInternal.h"
+
+namespace tenc::passes::fusion {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Region;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+bool isElementRead(const Op& op) {
+  return op.kind == OpKind::Gather && op.result()->type.rank() == 0 &&
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 1 && op.operand(0)->type.size() > 0;
+}
+
+bool isElementUpdate(const Op& op) {
+  return op.kind == OpKind::Scatter && op.operand(1)->type.rank() == 0 && !op.boolAttr("from_start") &&
+         op.operandCount() == static_cast<size_t>(op.operand(0)->type.rank()) + 2 && op.operand(0)->type.size() > 0;
+}
+
+/// Part of a tensor at rank-0 indices: a[i], a[:, j], a[i :+ 3].
+bool isRow(const Op& op) {
+  if (op.kind != OpKind::Gather && op.kind != OpKind::DynamicSlice) return false;
+  if (op.result()->type.rank() == 0 || op.result()->type.size() == 0) return false;
+  const auto& operands = op.operands();
+  return std::all_of(operands.begin() + 1, operands.end(), [](const Value* v) { return v->type.rank() == 0; });
+}
+
+/// x[2, 3] at compile-time places is reshape(slice(x)).
+const Op* constantRead(const Op& op) {
+  if (op.kind != OpKind::Reshape || op.result()->type.rank() != 0) return nullptr;
+  const Op* slice = op.operand(0)->op;
+  return slice && slice->kind == OpKind::Slice && slice->operand(0)->type.rank() > 0 ? slice : nullptr;
+}
+
+/// x[2, 3] = e at compile-time places is update_slice(x, reshape(e)).
+const Op* constantUpdate(const Op& op) {
+  if (op.kind != OpKind::UpdateSlice || op.operand(1)->type.size() != 1) return nullptr;
+  const Op* part = op.operand(1)->op;
+  bool spread = part && (part->kind == OpKind::Reshape || part->kind == OpKind::Broadcast);
+  return spread && part->operand(0)->type.rank() == 0 ? part : nullptr;
+}
+
+bool isSingleElementView(const Op& op) {
+  // The halves of constant reads and updates: nothing is computed by themselves.
+  bool structural = op.kind == OpKind::Slice || op.kind == OpKind::Reshape || op.kind == OpKind::Broadcast;
+  if (!structural || op.result()->type.size() != 1) return false;
+  return std::all_of(op.result()->uses.begin(), op.result()->uses.end(), [](const Value::Use& u) {
+    return constantRead(*u.user) || (constantUpdate(*u.user) && u.operand == 1);
+  });
+}
+
+/// Makes constant element reads and updates gathers and scatters, in a region and below.
+void normalise(Region& region) {
+  std::vector<Op*> ops;
+  for (auto& op : region.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (auto& r : op->regions) normalise(*r);
+    if (const Op* slice = constantRead(*op)) {
+      ir::Builder b(op);
+      b.setLoc(op->loc);
+      Value* base = slice->operand(0);
+      std::vector<Value*> operands = {base};
+      std::vector<int64_t> axes;
+      for (int64_t d = 0; d < base->type.rank(); ++d) {
+        operands.push_back(b.scalarInt(ir::DType::I64, slice->intsAttr("starts")[static_cast<size_t>(d)]));
+        axes.push_back(d);
+      }
+      op->result()->replaceAllUsesWith(b.value(OpKind::Gather, operands, {{"axes", axes}, {"at", int64_t{0}}}));
+    } else if (const Op* part = constantUpdate(*op)) {
+      ir::Builder b(op);
+      b.setLoc(op->loc);
+      std::vector<Value*> operands = {op->operand(0), part->operand(0)};
+      std::vector<int64_t> axes;
+      for (int64_t d = 0; d < op->operand(0)->type.rank(); ++d) {
+        operands.push_back(b.scalarInt(ir::DType::I64, op->intsAttr("starts")[static_cast<size_t>(d)]));
+        axes.push_back(d);
+      }
+      op->result()->replaceAllUsesWith(
+          b.value(OpKind::Scatter, operands, {{"axes", axes}, {"at", int64_t{0}}, {"mode", std::string("set")}}));
+    }
+  }
+  for (size_t i = ops.size(); i-- > 0;) {
+    Op* op = ops[i];
+    if (op->results.size() == 1 && op->result()->unused() &&
+        (constantRead(*op) || constantUpdate(*op) || op->kind == OpKind::Slice || op->kind == OpKind::Reshape ||
+         op->kind == OpKind::Broadcast))
+      op->erase();
+  }
+}
+
+/// A literal array of which elements are read.
+bool isTable(const Op& op) {
+  if (op.kind != OpKind::Constant || op.result()->type.rank() == 0) return false;
+  return std::all_of(op.result()->uses.begin(), op.result()->uses.end(), [](const Value::Use& u) {
+    return u.operand == 0 && (isElementRead(*u.user) || u.user->kind == OpKind::Slice || isRow(*u.user));
+  });
+}
+
+/// A tensor that each trip makes anew, small enough for the stack: copies of one value, or a short literal array.
+bool isLocal(const Op& op) {
+  const bool copies = (op.kind == OpKind::Fill || op.kind == OpKind::Broadcast) && op.operand(0)->type.rank() == 0;
+  const bool literal = op.kind == OpKind::Constant && !isTable(op);
+  if (!copies && !literal) return false;
+  constexpr int64_t kMostBytes = 4096, kMostNumbers = 64;
+  const ir::Type& t = op.result()->type;
+  return t.rank() > 0 && t.size() > 0 && t.size() <= (literal ? kMostNumbers : kMostBytes / ir::byteSize(t.dtype));
+}
+
+/// Literals of arrays that stand in a loop and below it are made before it: once, and from outside for those who read.
+void hoistTables(Op& loop, const Region& region) {
+  std::vector<Op*> ops;
+  for (auto& op : region.ops) ops.push_back(op.get());
+  for (Op* op : ops) {
+    for (auto& r : op->regions) hoistTables(loop, *r);
+    if (isTable(*op)) op->moveBefore(&loop);
+  }
+}
+
+/// Whether two shapes differ in dims of 1 alone.
+bool sameButForOnes(ir::Dims a, ir::Dims b) {
+  std::erase(a, 1);
+  std::erase(b, 1);
+  return a == b;
+}
+
+/// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
+class NativeCheck {
+ public:
+  explicit NativeCheck(const Op& loop) : loop_(loop) {}
+
+  bool run() {
+    for (const auto& r : loop_.results) {
+      if (!device(r.get())) return false;
+    }
+    return control(loop_, true) && !handsToHost();
+  }
+
+ private:
+  /// A kernel on another device cannot write a value of the host.
+  bool handsToHost() const {
+    if (device_.empty() || loop_.func()->module->actual(device_) == ir::DeviceTable::kHost) return false;
+    return std::any_of(loop_.results.begin(), loop_.results.end(),
+                       [](const auto& r) { return r->type.place.isFree() && !r->unused(); });
+  }
+
+  bool tensor(const Value* v) const { return v->type.rank() > 0; }
+
+  bool device(const Value* v) {
+    const std::string& d = v->type.place.device;
+    if (d.empty()) return true;
+    if (device_.empty()) device_ = d;
+    return device_ == d;
+  }
+
+  /// A tensor that is read: the live version of its slot, or one from outside that nothing updates.
+  bool readable(const Value* v) {
+    if (!device(v)) return false;
+    if (auto view = views_.find(v); view != views_.end()) return readable(view->second);
+    auto it = slots_.find(v);
+    if (it == slots_.end()) return outside(v) || (v->op && isTable(*v->op));
+    const auto slot = static_cast<size_t>(it->second);
+    return slot < live_.size() && live_[slot] == v;
+  }
+
+  /// A view shows what its tensor holds when it is read: that must still be what it held when the view was made.
+  bool view(const Op& op) {
+    if (op.operandCount() == 0) return false;
+    const Value* of = op.operand(0);
+    auto base = views_.find(of);
+    const bool whole = op.kind == OpKind::Permute || op.kind == OpKind::Slice || op.kind == OpKind::Flip ||
+                       (op.kind == OpKind::Reshape && sameButForOnes(of->type.shape, op.result()->type.shape));
+    if (!isRow(op) && !(whole && of->type.rank() > 0 && op.result()->type.size() > 0)) return false;
+    if (!readable(of)) return false;
+    views_[op.result()] = base == views_.end() ? of : base->second;
+    return true;
+  }
+
+  bool outside(const Value* v) const { return !v->home()->isInside(loop_); }
+
+  int slotOf(const Value* v) const {
+    auto it = slots_.find(v);
+    return it == slots_.end() ? -1 : it->second;
+  }
+
+  void become(int slot, const Value* v) {
+    slots_[v] = slot;
+    live_[static_cast<size_t>(slot)] = v;
+  }
+
+  bool region(const Region& r) {
+    for (const auto& op : r.ops) {
+      if (op->has(Trait::Terminator)) continue;
+      if (!element(*op)) return false;
+    }
+    return true;
+  }
+
+  bool element(const Op& op) {
+    if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
+    if (isSingleElementView(op) || isTable(op)) return true;
+    if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
+    if (isElementUpdate(op) || constantUpdate(op)) {
+      int slot = slotOf(op.operand(0));
+      if (slot < 0 || !readable(op.operand(0))) return false;
+      become(slot, op.result());
+      return true;
+    }
+    if (isLocal(op)) {
+      live_.push_back(nullptr);
+      become(static_cast<int>(live_.size()) - 1, op.result());
+      return device(op.result()) && (localBytes_ += op.result()->type.bytes()) <= kMostLocalBytes;
+    }
+    if (view(op)) return true;
+    for (const auto& r : op.results) {
+      if (r->type.rank() != 0 || !device(r.get())) return false;
+    }
+    if (isElementRead(op)) return readable(op.operand(0));
+    return op.has(Trait::Elementwise) || (op.kind == OpKind::Constant && isSplat(op));
+  }
+
+  bool control(const Op& op, bool outermost) {
+    if (op.kind == OpKind::If) return branches(op);
+    size_t lead = ir::firstCarriedOperand(op);
+    size_t firstArg = ir::firstCarriedArg(op);
+    std::vector<int> slots(op.results.size(), -1);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      const Value* init = op.operand(lead + i);
+      if (!tensor(init)) continue;
+      if (outermost) {
+        slots[i] = static_cast<int>(live_.size());
+        live_.push_back(nullptr);
+      } else {
+        slots[i] = slotOf(init);
+        if (slots[i] < 0 || !readable(init)) return false;
+      }
+    }
+    for (const auto& r : op.regions) {
+      for (size_t i = 0; i < slots.size(); ++i) {
+        if (slots[i] >= 0) become(slots[i], r->args[firstArg + i].get());
+      }
+      auto before = live_;
+      if (!region(*r)) return false;
+      live_.resize(before.size());  // what the trip made for itself
+      bool conditionOnly = op.kind == OpKind::While && r == op.regions[0];
+      if (conditionOnly) {
+        if (live_ != before) return false;
+        continue;
+      }
+      const Op* yield = r->terminator();
+      for (size_t i = 0; i < slots.size(); ++i) {
+        const Value* y = yield->operand(i);
+        if (!tensor(y)) continue;
+        if (slotOf(y) != slots[i] || !readable(y)) return false;
+        before[static_cast<size_t>(slots[i])] = y;
+      }
+      if (live_ != before) return false;  // an update that is not carried on
+    }
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] >= 0) become(slots[i], op.result(i));
+    }
+    return true;
+  }
+
+  bool branches(const Op& op) {
+    auto before = live_;
+    std::vector<int> slots(op.results.size(), -1);
+    for (const auto& r : op.regions) {
+      live_ = before;
+      if (!region(*r)) return false;
+      live_.resize(before.size());
+      auto expected = before;
+      const Op* yield = r->terminator();
+      for (size_t i = 0; i < slots.size(); ++i) {
+        const Value* y = yield->operand(i);
+        if (!tensor(y)) continue;
+        int slot = slotOf(y);
+        if (slot < 0 || !readable(y) || (slots[i] >= 0 && slots[i] != slot)) return false;
+        slots[i] = slot;
+        expected[static_cast<size_t>(slot)] = y;
+      }
+      if (live_ != expected) return false;
+    }
+    live_ = before;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if (slots[i] >= 0) become(slots[i], op.result(i));
+    }
+    return true;
+  }
+
+  const Op& loop_;
+  std::string device_;
+  std::unordered_map<const Value*, int> slots_;
+  std::unordered_map<const Value*, const Value*> views_;  // of which tensor
+  std::vector<const Value*> live_;                        // per slot
+  int64_t localBytes_ = 0;
+  static constexpr int64_t kMostLocalBytes = 16384;
+};
+
+/// Values from outside that the loop's regions read.
+void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unordered_set<const Value*>& seen) {
+  for (Value* v : op.operands()) {
+    if (!v->home()->isInside(loop) && seen.insert(v).second) list.push_back(v);
+  }
+  for (const auto& r : op.regions) {
+    for (const auto& inner : r->ops) captures(*inner, loop, list, seen);
+  }
+}
+
+void wrap(Op& loop) {
+  for (auto& r : loop.regions) hoistTables(loop, *r);
+  for (auto& r : loop.regions) normalise(*r);
+  std::vector<Value*> inputs;
+  std::unordered_set<const Value*> seen;
+  // Carried tensors come first, one operand each, also when two begin as one value.
+  size_t lead = ir::firstCarriedOperand(loop);
+  // Results are the tensors, whether used or not, and the single elements that are used.
+  std::vector<size_t> slots;
+  std::vector<int64_t> carried;
+  std::vector<Value*> operands;
+  std::vector<ir::Type> types;
+  for (size_t i = 0; i < loop.results.size(); ++i) {
+    const bool tensor = loop.result(i)->type.rank() > 0;
+    if (!tensor && loop.result(i)->unused()) continue;
+    slots.push_back(i);
+    types.push_back(loop.result(i)->type);
+    carried.push_back(tensor ? static_cast<int64_t>(operands.size()) : -1);
+    if (tensor) operands.push_back(loop.operand(lead + i));
+  }
+  ir::Builder b(&loop);
+  b.setLoc(loop.loc);
+  captures(loop, loop, inputs, seen);
+  Op* fused = b.makeTyped(OpKind::Fused, operands, types, {{"kind", std::string("native")}, {"carried", carried}});
+  Region* inner = b.addRegion(fused);
+  std::vector<Value*> first;
+  for (Value* v : operands) first.push_back(inner->addArg(v->type, v->name));
+  ir::ValueMap map;
+  ir::Builder in(inner);
+  in.setLoc(loop.loc);
+  for (Value* v : inputs) {
+    bool initOnly = true;
+    for (const Value::Use& u : v->uses) initOnly = initOnly && u.user == &loop && u.operand >= lead;
+    if (v->type.rank() > 0 && initOnly) continue;
+    if (v->op && v->op->kind == OpKind::Constant && v->type.rank() == 0) {
+      ir::clone(*v->op, in, map);
+      continue;
+    }
+    // Only an initial value of the loop, though others use it too: nothing inside reads it.
+    fused->addOperand(v);
+    map[v] = inner->addArg(v->type, v->name);
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!map.contains(operands[i])) map[operands[i]] = first[i];
+  }
+  Op* copy = ir::clone(loop, in, map);
+  size_t next = 0;
+  std::vector<Value*> yields;
+  for (size_t r = 0; r < slots.size(); ++r) {
+    if (carried[r] >= 0) copy->setOperand(lead + slots[r], first[next++]);
+    yields.push_back(copy->result(slots[r]));
+  }
+  in.makeTyped(OpKind::Yield, yields, {});
+  // Arguments that nothing reads (initial values that are carried) go.
+  for (size_t i = inner->args.size(); i-- > operands.size();) {
+    if (!inner->args[i]->unused()) continue;
+    inner->removeArg(static_cast<uint32_t>(i));
+    fused->removeOperand(i);
+  }
+  for (size_t r = 0; r < slots.size(); ++r) {
+    fused->result(r)->name = loop.result(slots[r])->name;
+    loop.result(slots[r])->replaceAllUsesWith(fused->result(r));
+  }
+  loop.erase();
+}
+
+}  // namespace
+
+void formNativeLoops(Region& region) {
+  std::vector<Op*> ops;
+  for (auto& op : region.ops) {
+    if (op->kind != OpKind::Fused && !op->regions.empty()) ops.push_back(op.get());
+  }
+  for (Op* op : ops) {
+    if (ir::isLoop(*op) && !op->results.empty() && NativeCheck(*op).run()) {
+      wrap(*op);
+      continue;
+    }
+    // Those in other loops and branches too: what they take from outside must then be in memory.
+    for (auto& r : op->regions) formNativeLoops(*r);
+  }
+}
+
+}  // namespace tenc::passes::fusion

@@ -1,0 +1,265 @@
+// Reductions are reshaped before grouping: many elements to few results go in two steps, so that there are rows to
+// share out (how many follows from the shape alone, so the bits never depend on threads); tiny ones are unrolled.
+#include <algorithm>
+
+#include "passes/fuse/FuseInternal.h"
+
+namespace tenc::passes::fusion {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Value;
+
+namespace {
+
+constexpr int64_t kMostUnrolled = 4;
+constexpr int64_t kFewResults = 64;
+constexpr int64_t kManyElements = 65536;
+constexpr int64_t kMostParts = 256;
+constexpr int64_t kLeastParts = 8;
+constexpr int64_t kLeastPart = 256;
+/// Some 0.3 s, if there is such a divisor: a run is stopped between parts.
+constexpr int64_t kLargePart = int64_t{1} << 28;
+constexpr int64_t kMostLargeParts = 65536;
+
+int64_t mostParts(int64_t n) { return std::clamp(n / kLargePart, kMostParts, kMostLargeParts); }
+
+/// The largest number of equal parts of a useful size; 0 when there is none.
+int64_t partsOf(int64_t n) {
+  const int64_t most = mostParts(n), least = most / (kMostParts / kLeastParts);
+  for (int64_t p = std::min(most, n / kLeastPart); p >= least; --p) {
+    if (n % p == 0) return p;
+  }
+  return 0;
+}
+
+Value* reshaped(ir::Builder& b, Value* v, const ir::Dims& shape) {
+  return v->type.shape == shape ? v : b.value(OpKind::Reshape, {v}, {{"shape", shape}});
+}
+
+/// Reduces `v` along `axis` in two steps; the result has no such axis.
+Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis) {
+  int64_t n = v->type.shape[axis];
+  int64_t parts = partsOf(n);
+  Value* rest = nullptr;
+  if (parts == 0) {
+    // No divisor: equal parts of most of it, and a tail.
+    parts = mostParts(n) / 4;
+    ir::Dims starts(v->type.shape.size(), 0);
+    ir::Dims steps(v->type.shape.size(), 1);
+    ir::Dims sizes = v->type.shape;
+    int64_t main = n / parts * parts;
+    starts[axis] = main;
+    sizes[axis] = n - main;
+    Value* tail = b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    rest = b.value(kind, {tail}, {{"axes", std::vector<int64_t>{static_cast<int64_t>(axis)}}});
+    starts[axis] = 0;
+    sizes[axis] = main;
+    v = b.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+    n = main;
+  }
+  ir::Dims split = v->type.shape;
+  split[axis] = n / parts;
+  split.insert(split.begin() + static_cast<std::ptrdiff_t>(axis), parts);
+  int64_t first = static_cast<int64_t>(axis);
+  Value* partial = b.value(kind, {reshaped(b, v, split)}, {{"axes", std::vector<int64_t>{first + 1}}});
+  Value* whole = b.value(kind, {partial}, {{"axes", std::vector<int64_t>{first}}});
+  return rest ? b.value(*ir::combinerOf(kind), {whole, rest}) : whole;
+}
+
+void splitReduction(Op& op) {
+  ir::Builder b(&op);
+  b.setLoc(op.loc);
+  Value* v = op.operand(0);
+  ir::Type result = op.result()->type;
+  bool narrow = (result.dtype == ir::DType::F16 || result.dtype == ir::DType::BF16) &&
+                (op.kind == OpKind::Sum || op.kind == OpKind::Prod);
+  if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", ir::DType::F32}});
+  // All axes but the first are reduced row by row, the first one then over the rows; a lone axis is cut in parts.
+  std::vector<int64_t> axes = op.intsAttr("axes");
+  size_t first = 0;
+  while (first + 1 < axes.size() && v->type.shape[static_cast<size_t>(axes[first])] == 1) ++first;
+  std::vector<int64_t> later(axes.begin() + static_cast<std::ptrdiff_t>(first) + 1, axes.end());
+  std::vector<int64_t> leading(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(first));
+  int64_t laterSize = 1;
+  for (int64_t a : later) laterSize *= v->type.shape[static_cast<size_t>(a)];
+  int64_t rows = v->type.shape[static_cast<size_t>(axes[first])];
+  bool adjacent = axes.back() - axes[first] == static_cast<int64_t>(axes.size() - first) - 1;
+  if (laterSize > 1 && (!adjacent || (rows >= kLeastParts && rows <= kManyElements && laterSize >= kLeastPart))) {
+    v = b.value(op.kind, {v}, {{"axes", later}, {"keep", true}});
+    v = b.value(op.kind, {v}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
+  } else {
+    ir::Dims merged;
+    for (size_t d = 0; d < v->type.shape.size(); ++d) {
+      bool isLater = std::find(later.begin(), later.end(), static_cast<int64_t>(d)) != later.end();
+      if (!isLater) merged.push_back(static_cast<int64_t>(d) == axes[first] ? rows * laterSize : v->type.shape[d]);
+    }
+    v = inParts(b, op.kind, reshaped(b, v, merged), static_cast<size_t>(axes[first]));
+    v = reshaped(b, v, result.shape);
+  }
+  if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", result.dtype}});
+  op.result()->replaceAllUsesWith(v);
+  v->name = op.result()->name;
+  op.erase();
+}
+
+/// The position in a whole tensor in two steps: each part's best value and its position there, then the best part. The
+/// last part may overlap the one before: what they share is found in both, and the earlier part comes first.
+void splitPosition(Op& op) {
+  ir::Builder b(&op);
+  b.setLoc(op.loc);
+  Value* v = op.operand(0);
+  const int64_t n = v->type.size();
+  int64_t parts = std::max<int64_t>(partsOf(n), mostParts(n) / 4);
+  const int64_t length = n / parts;
+  OpKind extreme = op.kind == OpKind::ArgMax ? OpKind::ReduceMax : OpKind::ReduceMin;
+  const std::vector<int64_t> along{1};
+  v = reshaped(b, v, {n});
+  auto slice = [&](int64_t from, int64_t size) {
+    return size == n ? v
+                     : b.value(OpKind::Slice, {v},
+                               {{"starts", ir::Dims{from}}, {"sizes", ir::Dims{size}}, {"steps", ir::Dims{1}}});
+  };
+  Value* rows = reshaped(b, slice(0, parts * length), {parts, length});
+  Value* values = b.value(extreme, {rows}, {{"axes", along}});
+  Value* positions = b.value(op.kind, {rows}, {{"axes", along}});
+  if (parts * length < n) {
+    Value* last = reshaped(b, slice(n - length, length), {1, length});
+    values = b.value(OpKind::Concat, {values, b.value(extreme, {last}, {{"axes", along}})}, {{"axis", int64_t{0}}});
+    positions =
+        b.value(OpKind::Concat, {positions, b.value(op.kind, {last}, {{"axes", along}})}, {{"axis", int64_t{0}}});
+  }
+  Value* part = b.value(op.kind, {values}, {{"axes", std::vector<int64_t>{0}}});
+  Value* within = b.value(OpKind::Gather, {positions, part}, {{"axes", std::vector<int64_t>{0}}, {"at", int64_t{0}}});
+  Value* start = b.value(OpKind::Mul, {part, b.scalarInt(ir::DType::I64, length)});
+  start = b.value(OpKind::Min, {start, b.scalarInt(ir::DType::I64, n - length)});
+  v = reshaped(b, b.value(OpKind::Add, {start, within}), op.result()->type.shape);
+  op.result()->replaceAllUsesWith(v);
+  v->name = op.result()->name;
+  op.erase();
+}
+
+/// The part of an elementwise tree at position `c` of a small last dim, without that dim. Trees are rebuilt down to
+/// broadcasts and what is in memory.
+class LastDimPart {
+ public:
+  LastDimPart(ir::Builder& b, int64_t c) : b_(b), c_(c) {}
+
+  Value* of(Value* v) {
+    if (auto it = made_.find(v); it != made_.end()) return it->second;
+    return made_[v] = make(v);
+  }
+
+ private:
+  Value* make(Value* v) {
+    ir::Dims shape(v->type.shape.begin(), v->type.shape.end() - 1);
+    Op* op = v->op;
+    if (op && op->has(ir::Trait::Elementwise)) {
+      std::vector<Value*> operands;
+      for (Value* o : op->operands()) operands.push_back(of(o));
+      std::vector<ir::Builder::NamedAttr> attrs;
+      for (const auto& [name, value] : op->attrs()) attrs.push_back({name, value});
+      ir::Type type = v->type;
+      type.shape = shape;
+      return b_.makeTyped(op->kind, operands, {type}, attrs)->result();
+    }
+    if (op && op->kind == OpKind::Broadcast) {
+      Value* from = op->operand(0);
+      ir::Dims inner = from->type.shape;
+      if (inner.empty()) return b_.value(OpKind::Broadcast, {from}, {{"shape", shape}});
+      Value* part = inner.back() == 1 ? from : slice(from);
+      inner.pop_back();
+      return b_.broadcastTo(reshaped(b_, part, inner), shape);
+    }
+    return reshaped(b_, slice(v), shape);
+  }
+
+  Value* slice(Value* v) {
+    ir::Dims starts(v->type.shape.size(), 0);
+    ir::Dims steps(v->type.shape.size(), 1);
+    ir::Dims sizes = v->type.shape;
+    starts.back() = c_;
+    sizes.back() = 1;
+    return b_.value(OpKind::Slice, {v}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}});
+  }
+
+  ir::Builder& b_;
+  int64_t c_;
+  std::unordered_map<Value*, Value*> made_;
+};
+
+/// Whether the tree repeats something along its last dim, which each position would compute or load again.
+bool repeatsAlongLast(const Value* v, int& budget) {
+  if (--budget < 0 || !v->op) return false;
+  const Op& op = *v->op;
+  if (op.kind == OpKind::Broadcast) {
+    const ir::Dims& from = op.operand(0)->type.shape;
+    return !from.empty() && from.back() == 1 && op.operand(0)->type.size() > kFewResults;
+  }
+  if (!op.has(ir::Trait::Elementwise)) return false;
+  return std::any_of(op.operands().begin(), op.operands().end(),
+                     [&](const Value* o) { return repeatsAlongLast(o, budget); });
+}
+
+/// sum(x[n, m, 3], axis 1) with a tree that shares work between the three: three reductions over [n, m].
+bool splitLastDim(Op& op) {
+  const ir::Dims& shape = op.operand(0)->type.shape;
+  const auto& axes = op.intsAttr("axes");
+  int budget = 32;
+  if (shape.size() < 2 || shape.back() < 2 || shape.back() > kMostUnrolled ||
+      axes.back() + 1 == static_cast<int64_t>(shape.size()) || !op.operand(0)->op ||
+      !op.operand(0)->op->has(ir::Trait::Elementwise) || op.operand(0)->uses.size() != 1 ||
+      !repeatsAlongLast(op.operand(0), budget) || budget < 0)
+    return false;
+  ir::Builder b(&op);
+  b.setLoc(op.loc);
+  std::vector<Value*> parts;
+  ir::Dims column = op.result()->type.shape;
+  column.back() = 1;
+  for (int64_t c = 0; c < shape.back(); ++c) {
+    Value* part = LastDimPart(b, c).of(op.operand(0));
+    part = b.value(op.kind, {part}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
+    parts.push_back(reshaped(b, part, column));
+  }
+  Value* joined = b.value(OpKind::Concat, parts, {{"axis", static_cast<int64_t>(column.size()) - 1}});
+  joined->name = op.result()->name;
+  op.result()->replaceAllUsesWith(joined);
+  op.erase();
+  return true;
+}
+
+/// Whether only this op reads the elements, apart from index maps.
+bool readOnce(const Value* v) {
+  while (v->op && roleOf(*v->op) == Role::PassThrough && v->op->operandCount() == 1 && v->uses.size() == 1)
+    v = v->op->operand(0);
+  return v->uses.size() == 1 && v->op && v->op->has(ir::Trait::Elementwise);
+}
+
+}  // namespace
+
+void prepareReductions(ir::Region& region) {
+  std::vector<Op*> work;
+  for (auto& op : region.ops) {
+    if (ir::combinerOf(op->kind) || isPosition(op->kind)) work.push_back(op.get());
+  }
+  for (Op* op : work) {
+    const ir::Type& from = op->operand(0)->type;
+    const ir::Type& to = op->result()->type;
+    int64_t size = from.size();
+    int64_t results = to.size();
+    if (size == 0 || results == 0) continue;
+    if (isPosition(op->kind)) {
+      if (results == 1 && size >= kManyElements && from.dtype != ir::DType::Bool) splitPosition(*op);
+      continue;
+    }
+    int64_t count = size / results;
+    if (count > kMostUnrolled && splitLastDim(*op)) continue;
+    if (count <= kMostUnrolled) {
+      if (readOnce(op->operand(0)) && results > kFewResults) op->set("unrolled", true);
+    } else if (results < kFewResults && size >= kManyElements && count >= kLeastParts * kLeastPart) {
+      splitReduction(*op);
+    }
+  }
+}
+
+}  // namespace tenc::passes::fusion

@@ -1,0 +1,195 @@
+// The placement pass: rules P1 to P6 of the language. Functions are specialised per placement of their arguments, so
+// after it every value has one place and every move is a `transfer`.
+#include "passes/place/Place.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tenc::passes {
+namespace placing {
+
+const ir::DeviceDecl* Devices::declaration(std::string_view name) const {
+  for (const ir::DeviceDecl& d : module_.devices)
+    if (d.name == name) return &d;
+  return nullptr;
+}
+
+std::string Devices::normal(std::string_view name) const {
+  const ir::DeviceDecl* d = declaration(name);
+  if (!d || d->choices.size() != 1) return d ? std::string(name) : ir::DeviceTable::normal(name);
+  return ir::DeviceTable::normal(d->actual.empty() ? d->choices[0] : d->actual);
+}
+
+std::string Devices::actual(std::string_view name) const {
+  if (name.empty()) return std::string(kHost);
+  return ir::DeviceTable::normal(module_.actual(name));
+}
+
+std::string Devices::whyUnavailable(std::string_view name) const {
+  return machine_.has(actual(name)) ? "" : machine_.text();
+}
+
+Instance* Shared::instantiate(ir::Func& callee, const std::string& key, Instance&& seed,
+                              const std::vector<ir::Placement>& params) {
+  auto [it, isNew] = byKey.try_emplace(key, nullptr);
+  if (!isNew) return it->second;
+  Instance& made = instances.emplace_back(std::move(seed));
+  it->second = &made;
+
+  int number = ++copies[callee.name];
+  std::string name = callee.name + (number == 1 ? ".placed" : ".placed" + std::to_string(number));
+  while (module.find(name)) name += "_";
+  ir::Func* f = module.addFunc(name);
+  f->paramPlaces = callee.paramPlaces;
+  f->resultPlaces = callee.resultPlaces;
+  f->ownDevice = callee.ownDevice;
+  f->span = callee.span;
+  f->signature = callee.signature;
+  f->resultTypes = callee.resultTypes;
+  ir::ValueMap map;
+  for (size_t i = 0; i < callee.body->args.size(); ++i) {
+    const ir::Value& from = *callee.body->args[i];
+    ir::Value* arg = f->body->addArg(from.type, from.name);
+    arg->type.place = params[i];
+    map[&from] = arg;
+  }
+  ir::cloneInto(*callee.body, *f->body, map);
+  made.func = f;
+  infer(*this, made);
+  return &made;
+}
+
+namespace {
+
+void collectCallees(const ir::Region& region, std::map<std::string, bool>& called) {
+  for (const auto& op : region.ops) {
+    if (op->kind == ir::OpKind::Call) called[op->stringAttr("callee")] = true;
+    for (const auto& inner : op->regions) collectCallees(*inner, called);
+  }
+}
+
+/// Entry points are functions that nobody calls: the script, tests, benches, and what `tenc check` instantiates.
+std::vector<ir::Func*> entryPoints(ir::Module& m) {
+  std::map<std::string, bool> called;
+  for (const auto& f : m.funcs) collectCallees(*f->body, called);
+  std::vector<ir::Func*> roots;
+  for (const auto& f : m.funcs)
+    if (!called.count(f->name)) roots.push_back(f.get());
+  return roots;
+}
+
+void inferEntryPoint(Shared& shared, ir::Func& f) {
+  Instance& root = shared.instances.emplace_back();
+  root.func = &f;
+  root.isRoot = true;
+  root.own = shared.devices.normal(shared.module.defaultDevice);
+  if (!f.ownDevice.empty() && f.ownDevice[0] != '$') root.own = shared.devices.normal(f.ownDevice);
+  for (size_t i = 0; i < f.body->args.size(); ++i) {
+    const std::string place = i < f.paramPlaces.size() ? f.paramPlaces[i] : std::string();
+    std::string device = root.own;
+    if (place.starts_with("$")) {
+      root.deviceVars.try_emplace(place.substr(1), root.own);
+    } else if (!place.empty()) {
+      device = shared.devices.normal(place);
+    }
+    f.body->args[i]->type.place = {device};
+  }
+  infer(shared, root);
+}
+
+/// Variables that a help of an error so far would start elsewhere, by the place of that edit.
+using Blamed = std::set<std::pair<uint32_t, uint32_t>>;
+
+/// Whether one variable's start is to blame that an earlier error has named.
+bool isKnownCause(const Diagnostic& d, Blamed& blamed) {
+  for (const Help& h : d.helps)
+    if (h.mustRemove && !h.edits.empty()) return !blamed.insert({h.edits[0].span.file, h.edits[0].span.begin}).second;
+  return false;
+}
+
+bool reportOps(Shared& shared, const Instance& instance, const ir::Region& region, Blamed& blamed) {
+  bool clean = true;
+  for (const auto& op : region.ops) {
+    if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
+      for (const Diagnostic& d : found->second) {
+        clean = false;
+        if (isKnownCause(d, blamed)) continue;
+        Diagnostics::Builder b = shared.context.diags->report(d.code, d.span, d.message);
+        b.label(d.label);
+        for (const Label& l : d.labels) b.label(l.span, l.text);
+        for (const Note& n : d.notes) b.note(n.span, n.text);
+        for (const Help& h : d.helps) b.help(h);
+      }
+    }
+    for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner, blamed);
+  }
+  return clean;
+}
+
+/// Hands collected errors over, in the order of the program; true when there were none. What several leaves or several
+/// instances say of one place is one error.
+bool report(Shared& shared) {
+  bool clean = true;
+  Blamed blamed;
+  for (const Instance& instance : shared.instances)
+    if (!instance.errors.empty()) clean &= reportOps(shared, instance, *instance.func->body, blamed);
+  return clean;
+}
+
+/// Instances that the final round of inference still calls; fixpoints may have left others behind.
+void markLive(Instance& instance, std::map<const Instance*, bool>& live) {
+  if (live[&instance]) return;
+  live[&instance] = true;
+  for (auto& [op, callee] : instance.callees)
+    if (callee) markLive(*callee, live);
+}
+
+/// Whether every branch that was lowered alone is the one that is taken, in all calls; notes for the caller which are.
+bool checkDecisions(Shared& shared, const std::map<const Instance*, bool>& live) {
+  bool right = true;
+  for (const Instance& instance : shared.instances) {
+    if (const auto found = live.find(&instance); found == live.end() || !found->second) continue;
+    // A function that nobody calls is somewhere by default: that decides nothing.
+    if (instance.isRoot && instance.func->name != instance.func->signature) continue;
+    for (const auto& [op, taken] : instance.decided) {
+      if (shared.context.decisions) {
+        const auto [known, isNew] = shared.context.decisions->try_emplace(op->stringAttr("key"), taken);
+        if (known->second != taken) known->second.reset();
+      }
+      if (taken == op->boolAttr("taken")) continue;
+      right = false;
+      shared.context.diags->report(Code::E0209, shared.module.span(op->loc),
+                                   "which branch is taken differs from call to call, and so does their type");
+    }
+  }
+  return right;
+}
+
+}  // namespace
+}  // namespace placing
+
+bool place(ir::Module& m, Context& c) {
+  using namespace placing;
+  Shared shared{m, c, Devices(m, c.machine), {}, {}, {}, {}};
+  std::vector<ir::Func*> roots = entryPoints(m);
+  for (const auto& f : m.funcs) shared.templates[f->name] = f.get();
+  for (ir::Func* f : roots) inferEntryPoint(shared, *f);
+
+  std::map<const Instance*, bool> live;
+  for (Instance& i : shared.instances)
+    if (i.isRoot) markLive(i, live);
+  for (Instance& i : shared.instances)
+    if (!live[&i]) i.errors.clear();
+  const bool asDecided = checkDecisions(shared, live);
+  if (!report(shared) || !asDecided) return false;
+
+  for (Instance& i : shared.instances)
+    if (live[&i]) rewrite(shared, i);
+
+  std::map<const ir::Func*, bool> keep;
+  for (const Instance& i : shared.instances) keep[i.func] = live[&i];
+  std::erase_if(m.funcs, [&](const std::unique_ptr<ir::Func>& f) { return !keep[f.get()]; });
+  return true;
+}
+
+}  // namespace tenc::passes

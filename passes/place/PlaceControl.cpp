@@ -1,0 +1,124 @@
+// Placement of loops and branches: what they carry keeps its place, and branches agree (P2, P3).
+#include "passes/place/PlaceInfer.h"
+
+namespace tenc::passes::placing {
+
+void Inference::loop(Op& op, size_t first, size_t lead) {
+  for (size_t i = 0; i < first; ++i) hostRead(op, i, "for");
+  size_t n = op.results.size();
+  for (size_t round = 0; round <= n; ++round) {
+    if (!loopRound(op, first, lead)) break;
+    in_.needs.erase(&op);
+    in_.errors.erase(&op);
+    for (size_t i = 0; i < first; ++i) hostRead(op, i, "for");
+  }
+}
+
+bool Inference::loopRound(Op& op, size_t first, size_t lead) {
+  std::vector<Carried> carried;
+  std::vector<std::string> places;
+  Region& bodyRegion = *op.regions.back();
+  for (size_t i = 0; i < lead; ++i)
+    for (auto& r : op.regions) set(r->args[i].get(), "", Why::Free);
+  for (size_t k = 0; k < op.results.size(); ++k) {
+    const Value* init = op.operand(first + k);
+    Value* arg = bodyRegion.args[lead + k].get();
+    bool outer = info(init).scope != on_;  // a `var` bound in here starts with an `enter`
+    std::string start = outer ? placeOf(init) : use(op, first + k);
+    std::string settled = start;
+    if (mixes(init->type) && !isPoison(init->type.place) && !mixes(arg->type) && !isPoison(arg->type.place)) {
+      settled = placeOf(arg);  // what an earlier round found
+      need(op, first + k, settled, "literal");
+    }
+    carried.push_back({outer, outer ? info(init).scope : on_});
+    places.push_back(settled);
+    for (auto& r : op.regions) {
+      ValueInfo& i = set(r->args[lead + k].get(), settled, Why::Variable, init, &op);
+      i.scope = carried[k].scope;
+    }
+  }
+  for (auto& r : op.regions) region(*r);
+
+  bool again = false;
+  const Op* yield = bodyRegion.terminator();
+  for (size_t k = 0; k < op.results.size(); ++k) {
+    const Value* y = yield->operand(k);
+    if (k == 0) {
+      in_.needs.erase(yield);
+      in_.errors.erase(yield);
+    }
+    Value* arg = bodyRegion.args[lead + k].get();
+    std::string end = carried[k].outerVar || info(y).assignsOuter() ? placeOf(y) : use(*yield, k);
+    if (end == kPoison || places[k] == kPoison) {
+      places[k] = kPoison;
+    } else if (mixes(arg->type) && !mixes(y->type)) {
+      arg->type.place.device = places[k] = end;
+      again = true;
+    } else if (!mixes(arg->type) && mixes(y->type)) {
+      need(*yield, k, places[k], "literal");
+    } else if (!mixes(arg->type) && end != places[k]) {
+      const std::string name = arg->name;
+      fail(*yield, report_.assignment(*yield, y, end, name, arg, places[k], k));
+      places[k] = kPoison;
+    } else if (places[k].empty()) {
+      places[k] = end;
+    }
+    ValueInfo& i = set(op.result(k), places[k], Why::Variable, y, &op);
+    i.scope = carried[k].scope;
+  }
+  return again;
+}
+
+void Inference::branch(Op& op) {
+  std::optional<bool> known = info(op.operand(0)).constant;
+  in_.taken.erase(&op);
+  if (known && followsFromDevices(op.operand(0))) return takenBranch(op, *known);
+  hostRead(op, 0, "if");
+  for (auto& r : op.regions) region(*r);
+  const Op* yields[2] = {op.regions[0]->terminator(), op.regions[1]->terminator()};
+  for (const Op* y : yields) {
+    in_.needs.erase(y);
+    in_.errors.erase(y);
+  }
+  for (size_t k = 0; k < op.results.size(); ++k) {
+    const Value* v[2] = {yields[0]->operand(k), yields[1]->operand(k)};
+    const Value* assigned = info(v[0]).assignsOuter() ? v[0] : info(v[1]).assignsOuter() ? v[1] : nullptr;
+    std::string at[2];
+    for (int b : {0, 1}) at[b] = assigned ? placeOf(v[b]) : use(*yields[b], k);
+    Op* scope = assigned ? info(assigned).scope : on_;
+    set(op.result(k), branchPlace(op, yields, k, at), Why::Operand, mixes(v[0]->type) ? v[1] : v[0], on_).scope = scope;
+  }
+}
+
+std::string Inference::branchPlace(Op& op, const Op* const (&yields)[2], size_t k, const std::string (&at)[2]) {
+  const Value* v[2] = {yields[0]->operand(k), yields[1]->operand(k)};
+  if (at[0] == kPoison || at[1] == kPoison) return std::string(kPoison);
+  bool free[2] = {mixes(v[0]->type), mixes(v[1]->type)};
+  if (free[0] && free[1]) return at[0].empty() ? at[1] : at[0];
+  for (int b : {0, 1}) {
+    if (!free[b]) continue;
+    need(*yields[b], k, at[1 - b], "literal");
+    return at[1 - b];
+  }
+  if (at[0] == at[1]) return at[0];
+  fail(op, report_.mixed(op, "the branches of `if`", {{v[0], at[0], 2 * k}, {v[1], at[1], 2 * k + 1}}));
+  return std::string(kPoison);
+}
+
+void Inference::takenBranch(Op& op, bool condition) {
+  in_.taken[&op] = condition;
+  Region& r = *op.regions[condition ? 0 : 1];
+  region(r);
+  const Op* yield = r.terminator();
+  in_.needs.erase(yield);
+  for (size_t k = 0; k < op.results.size(); ++k) {
+    const Value* y = yield->operand(k);
+    bool assigned = info(y).assignsOuter();
+    std::string place = assigned ? placeOf(y) : use(*yield, k);
+    ValueInfo& i = set(op.result(k), place, Why::Operand, y, on_);
+    if (assigned) i.scope = info(y).scope;
+    i.constant = info(y).constant;
+  }
+}
+
+}  // namespace tenc::passes::placing

@@ -1,0 +1,256 @@
+// Diagnostics of placement: each operand labelled with its device, notes that follow a value back to the annotation,
+// creation, move or argument that put it there, and the mended line with its cost.
+#include <algorithm>
+
+#include "passes/place/Place.h"
+
+namespace tenc::passes::placing {
+namespace {
+
+/// The device that mends the error as most want it: where the work was meant to be done, away from the host, and of
+/// several the one with the least to copy.
+struct Choice {
+  std::string device;
+  std::vector<Reporter::Move> moves;
+};
+
+bool cheaper(const Choice& a, const Choice& b) {
+  const auto x = Reporter::total(a.moves), y = Reporter::total(b.moves);
+  if (x && y) return *x < *y;
+  int64_t p = 0, q = 0;
+  for (const Reporter::Move& m : a.moves) p += m.cost.bytes;
+  for (const Reporter::Move& m : b.moves) q += m.cost.bytes;
+  return x || y ? x.has_value() : p < q;
+}
+
+}  // namespace
+
+void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& device, std::string who) const {
+  const Instance* in = &instance_;
+  if (who.empty()) who = display(v, "this value");
+  for (int steps = 0; v && in && steps < 64; ++steps) {
+    auto it = in->info.find(v);
+    if (it == in->info.end()) return;
+    const ValueInfo& info = it->second;
+    std::string place = " is on " + device;
+    switch (info.why) {
+      case Why::Free: return;
+      case Why::Default: d.notes.push_back({spanOf(v), who + place + ", the default device"}); return;
+      case Why::OwnDevice:
+        d.notes.push_back({spanOf(v), who + place + ", the device that this function runs on"});
+        return;
+      case Why::Declared: d.notes.push_back({spanOf(v), who + place + ", as its declaration says"}); return;
+      case Why::Annotation:
+        if (info.cause && info.cause->operandCount() > 0 && !info.cause->boolAttr("named")) {  // `zeros_like(x)`
+          v = info.cause->operand(0);
+          d.notes.push_back({spanOf(*info.cause), who + place + ", as " + display(v, "what it is made like") + " is"});
+          who = display(v, "that");
+          break;
+        }
+        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because of this annotation"});
+        return;
+      case Why::Entered:
+        d.notes.push_back(
+            {info.cause ? spanOf(*info.cause) : spanOf(v), who + place + ": what it is made of enters this block"});
+        return;
+      case Why::Moved:
+        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because it was moved there"});
+        return;
+      case Why::CallResult:
+        if (!info.from) {
+          d.notes.push_back({spanOf(v), who + place + ", the result of this call"});
+          return;
+        }
+        d.notes.push_back({spanOf(v), who + place + ", as the arguments of this call are"});
+        v = info.from;
+        who = display(v, "the argument");
+        break;
+      case Why::Argument:
+        if (!in->caller || !info.from) {
+          const bool kept = in->func == shared_.module.main();  // of a session: its values are what `main` takes
+          d.notes.push_back(
+              {in->func->span, who + place + (kept ? " since an earlier entry" : ", as the signature says")});
+          return;
+        }
+        d.notes.push_back({info.cause ? shared_.module.span(info.cause->loc) : Span{},
+                           who + place + ", as the argument of this call is"});
+        v = info.from;
+        in = in->caller;
+        who = display(v, "the argument");
+        break;
+      case Why::Operand:
+      case Why::Variable: {
+        const ir::Value* next = info.from;
+        if (!next || next == v) return;
+        const ir::Value* named = behindBroadcast(next);
+        // The value of a block is known by the name outside.
+        bool sameValue = v->op && v->op->kind == ir::OpKind::On && who.starts_with("`");
+        if (!sameValue && hasOwnName(*named) && "`" + named->name + "`" != who) {
+          if (who.starts_with("`")) d.notes.push_back({spanOf(v), who + " is computed from `" + named->name + "`"});
+          who = "`" + named->name + "`";
+        }
+        v = next;
+        break;
+      }
+    }
+  }
+}
+
+void Reporter::callChain(Diagnostic& d) const {
+  for (const Instance* in = &instance_; in && in->call; in = in->caller) {
+    const std::string& signature = in->func->signature.empty() ? in->func->name : in->func->signature;
+    d.notes.push_back({shared_.module.span(in->call->loc), "in this call of `" + signature + "`"});
+  }
+}
+
+Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std::vector<Operand>& operands,
+                           const std::string& fixed) const {
+  Diagnostic d{};
+  d.code = Code::E0301;
+  d.message =
+      what + (what.starts_with("the branches") ? " give values on different devices" : " are on different devices");
+  d.span = spanOf(op);
+  // One operand of each device is enough: a call may have many.
+  std::vector<Operand> firsts;
+  for (const Operand& o : operands) {
+    bool seen = std::any_of(firsts.begin(), firsts.end(), [&](const Operand& f) { return f.device == o.device; });
+    if (!seen) firsts.push_back(o);
+  }
+  std::vector<Use> uses;
+  for (const Operand& o : firsts) uses.push_back(useOf(op, o.value, o.number));
+  // Two leaves of one tree share their text.
+  bool apart = true;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    apart = apart && uses[i].span.valid();
+    for (size_t j = 0; j < i; ++j) apart = apart && uses[i].span != uses[j].span;
+  }
+  if (apart) {
+    for (size_t i = 0; i < firsts.size(); ++i) d.labels.push_back({uses[i].span, "on " + firsts[i].device});
+  } else {
+    for (size_t i = 0; i < firsts.size(); ++i) {
+      const std::string otherwise = "operand " + std::to_string(firsts[i].number + 1);
+      d.label +=
+          (d.label.empty() ? "" : ", ") + nameOf(firsts[i].value, uses[i], otherwise) + " on " + firsts[i].device;
+    }
+  }
+  for (size_t i = 0; i < firsts.size(); ++i) {
+    const std::string who = nameOf(firsts[i].value, uses[i], "this value");
+    const auto needs = instance_.needs.find(&op);
+    const bool known = needs != instance_.needs.end() && firsts[i].number < needs->second.size();
+    const ir::Op* entered = known ? needs->second[firsts[i].number].entry : nullptr;
+    if (entered)
+      d.notes.push_back({spanOf(*entered), who + " is on " + firsts[i].device + ": it enters this block"});
+    else
+      provenance(d, firsts[i].value, firsts[i].device, who);
+  }
+
+  // The variable of `v += x` keeps its device.
+  std::vector<Choice> choices;
+  for (const Operand& f : firsts) {
+    if (fixed.empty() ? isCompound(op) && f.number != 0 : f.device != fixed) continue;
+    choices.push_back({f.device, movesTo(op, operands, f.device)});
+  }
+  if (choices.empty()) choices.push_back({fixed, movesTo(op, operands, fixed)});
+  const Choice* best = nullptr;
+  const std::string wanted = wantedPlace(op);
+  for (const Choice& c : choices)
+    if (!wanted.empty() && c.device == wanted) best = &c;
+  const bool isSettled = best != nullptr;  // moving the other operand would be the next error
+  for (const Choice& c : choices) {
+    if (isSettled) break;
+    const bool better = best && (best->device == kHost ? c.device != kHost : c.device != kHost && cheaper(c, *best));
+    if (!best || better) best = &c;
+  }
+  moveHelp(d, op, best->moves, best->device, "copy ", "");
+  if (best->moves.size() == 1) hoistHelp(d, op, best->moves[0], best->device);
+  for (const Operand& f : firsts) {
+    const Operand& partner = firsts[&f == &firsts[0] ? 1 : 0];
+    const ir::Value* variable = f.device == partner.device ? nullptr : variableOf(f.value);
+    if (!variable || (f.device != kHost && (partner.device == kHost || variableOf(partner.value)))) continue;
+    startHelp(d, op, variable, partner.device, best->moves);
+    break;
+  }
+  const Choice* other = nullptr;
+  for (const Choice& c : choices)
+    if (!isSettled && &c != best && cheaper(c, *best) && (!other || cheaper(c, *other))) other = &c;
+  if (other) moveHelp(d, op, other->moves, other->device, "cheaper: copy ", "; the result is there then");
+  for (const Choice& c : choices) {
+    if (&c == best || &c == other) continue;
+    moveHelp(d, op, c.moves, c.device, "copy ", "");
+    d.helps.back().alternative = true;
+  }
+  callChain(d);
+  return d;
+}
+
+Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const std::string& actual,
+                                const std::string& variable, const ir::Value* old, const std::string& expected,
+                                size_t number) const {
+  Diagnostic d{};
+  d.code = Code::E0302;
+  const bool isName = variable.find(' ') == std::string::npos;
+  std::string name = variable.empty() ? std::string("the variable") : isName ? "`" + variable + "`" : variable;
+  d.message = name + " is on " + expected + " and keeps its device, but the value assigned to it is on " + actual;
+  d.span = spanOf(op).valid() ? spanOf(op) : spanOf(value);
+  const Operand operand{value, actual, number};
+  const Use use = useOf(op, value, number);
+  if (use.span.valid() && d.span.valid() && use.span != d.span && use.span.file == d.span.file)
+    d.labels.push_back({use.span, "on " + actual});
+  else
+    d.label = "on " + actual;
+  provenance(d, value, actual, nameOf(value, use, "this value"));
+  if (old) provenance(d, old, expected, name);
+  const std::vector<Move> moves = movesTo(op, {operand}, expected);
+  moveHelp(d, op, moves, expected, "copy ", "");
+  if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
+  if (old && (isName || op.kind == ir::OpKind::SamePlace)) {
+    startHelp(d, op, old, actual, moves);
+  } else if (old) {
+    d.helps.push_back({"if it is to change in the loop on " + actual + ", start " + name + " there", {}});
+  }
+  callChain(d);
+  return d;
+}
+
+Diagnostic Reporter::wrongPlace(const ir::Op& op, std::string message, const std::vector<Operand>& leaves,
+                                const std::string& expected) const {
+  const Operand& operand = leaves[0];
+  Diagnostic d{};
+  d.code = Code::E0303;
+  d.message = std::move(message);
+  d.span = spanOf(op).valid() ? spanOf(op) : spanOf(operand.value);
+  const Use use = useOf(op, operand.value, operand.number);
+  const std::string name = nameOf(operand.value, use, "this value");
+  if (use.span.valid()) {
+    d.labels.push_back({use.span, "on " + operand.device});
+  } else {
+    d.label = name + " is on " + operand.device;
+  }
+  provenance(d, operand.value, operand.device, name);
+  const std::vector<Move> moves = movesTo(op, leaves, expected);
+  moveHelp(d, op, moves, expected, "copy ", "");
+  if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
+  ownDeviceHelp(d, moves, expected);
+  callChain(d);
+  return d;
+}
+
+Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, const std::string& reason) const {
+  Diagnostic d{};
+  d.code = Code::E0304;
+  d.message = "there is no device `" + device + "`";
+  d.span = spanOf(op);
+  d.notes.push_back({Span{}, "`" + device + "` was looked for; " + reason});
+  if (shared_.context.sources && d.span.valid()) {
+    const size_t at = shared_.context.sources->text(d.span).rfind(device);
+    const auto begin = static_cast<uint32_t>(d.span.begin + at);
+    const auto end = static_cast<uint32_t>(begin + device.size());
+    if (at != std::string_view::npos)
+      d.helps.push_back({"a device that is there", {{{d.span.file, begin, end}, std::string(kHost)}}});
+  }
+  d.helps.push_back({"a name for it that other machines bind otherwise: `device d = " + device + " or cpu`", {}});
+  callChain(d);
+  return d;
+}
+
+}  // namespace tenc::passes::placing

@@ -1,0 +1,62 @@
+// frontend::isComplete: whether a REPL entry can be run, or its next line is to be waited for.
+#include <array>
+#include <string_view>
+
+#include "syntax/Parse.h"
+
+namespace tenc::syntax {
+
+namespace {
+
+bool isWordByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool endsInOperator(std::string_view code) {
+  while (!code.empty() && (code.back() == ' ' || code.back() == '\t' || code.back() == '\r' || code.back() == '\n')) {
+    code.remove_suffix(1);
+  }
+  if (code.empty()) return false;
+  // What a statement may end with: a word, a closing bracket, a string, `;`, a wrong character. All others go on.
+  constexpr std::string_view kGoOn = ",:.+-*/%@=<>|";
+  if (kGoOn.find(code.back()) != std::string_view::npos) return true;
+  size_t start = code.size();
+  while (start > 0 && isWordByte(code[start - 1])) --start;
+  const std::string_view word = code.substr(start);
+  constexpr std::array<std::string_view, 6> kWords = {"and", "or", "not", "in", "by", "else"};
+  for (const std::string_view w : kWords) {
+    if (word == w) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool isComplete(std::string_view text) {
+  std::string code;  // without comments; a string is one `"`
+  long open = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '#') {
+      while (i < text.size() && text[i] != '\n') ++i;
+      code += '\n';
+      continue;
+    }
+    if (c == '"') {
+      // A string ends on its line: one that is left open is wrong whatever follows, so it ends here too.
+      for (++i; i < text.size() && text[i] != '"' && text[i] != '\n'; ++i) {
+        if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] != '\n') ++i;
+      }
+      if (i >= text.size() || text[i] == '\n') return true;
+      code += '"';
+      continue;
+    }
+    if (c == '(' || c == '[' || c == '{') ++open;
+    if (c == ')' || c == ']' || c == '}') --open;
+    if (open < 0) return true;  // wrong: to be reported, not continued
+    code += c;
+  }
+  return open == 0 && !endsInOperator(code);
+}
+
+}  // namespace tenc::syntax

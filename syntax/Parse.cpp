@@ -1,0 +1,103 @@
+// frontend::parse: bytes to tokens, tokens to ANTLR's tree, that to ours.
+#include "syntax/Parse.h"
+
+#include <antlr4-runtime.h>
+
+#include <memory>
+
+#include "support/Text.h"
+#include "syntax/AstBuilder.h"
+#include "syntax/SyntaxRecovery.h"
+#include "syntax/TokenFilter.h"
+
+namespace tenc::syntax {
+
+using antlr4::ParseCancellationException;
+
+namespace {
+
+constexpr size_t kMaxSource = size_t{16} << 20;
+
+/// Bounds the recursion that has no brackets, which the token filter does not see: lambda in lambda, `if` in a
+/// condition.
+class BoundedParser final : public TLParser {
+ public:
+  BoundedParser(antlr4::TokenStream* stream, SyntaxReporter& reporter) : TLParser(stream), reporter_(reporter) {}
+
+  bool tooDeep() const { return tooDeep_; }
+
+  void enterRule(antlr4::ParserRuleContext* ctx, size_t state, size_t rule) override {
+    TLParser::enterRule(ctx, state, rule);
+    if (rule != RuleLambda && rule != RuleIfExpr) return;
+    size_t depth = 0;
+    for (antlr4::tree::ParseTree* c = ctx; c; c = c->parent) {
+      const size_t index = static_cast<antlr4::RuleContext*>(c)->getRuleIndex();
+      depth += index == RuleLambda || index == RuleIfExpr;
+    }
+    if (depth <= kMaxNesting) return;
+    if (!tooDeep_) {
+      reporter_.report(Code::E0105, reporter_.span(*getCurrentToken()),
+                       "lambdas or conditions nest deeper than " + std::to_string(kMaxNesting));
+    }
+    tooDeep_ = true;
+    throw ParseCancellationException();
+  }
+
+ private:
+  SyntaxReporter& reporter_;
+  bool tooDeep_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags) {
+  const std::string_view text = sources.file(file).text();
+  if (text.size() > kMaxSource) {
+    diags.report(Code::E0105, Span{file, 0, 0}, "source is larger than 16 MiB");
+    return nullptr;
+  }
+  if (const size_t bad = findInvalidUtf8(text); bad != std::string_view::npos) {
+    diags
+        .report(Code::E0104, Span{file, static_cast<uint32_t>(bad), static_cast<uint32_t>(bad + 1)},
+                "source is not UTF-8")
+        .label("first byte that is not");
+    return nullptr;
+  }
+  SyntaxReporter reporter(sources, file, diags);
+  ByteStream stream(text);
+  TokenFilter filter(stream, reporter);
+  auto list = filter.run();
+  if (list.empty()) return nullptr;
+
+  antlr4::ListTokenSource source(std::move(list));
+  antlr4::CommonTokenStream tokens(&source);
+  BoundedParser parser(&tokens, reporter);
+  SyntaxListener listener(reporter);
+  auto strategy = std::make_shared<SyntaxRecovery>();
+  parser.removeErrorListeners();
+  parser.setErrorHandler(strategy);
+  TLParser::FileContext* tree = nullptr;
+  try {
+    tree = parser.file();
+  } catch (ParseCancellationException&) {}
+  if (!tree && !parser.tooDeep()) {
+    TLParser::init();  // the network of the grammar, which only error messages and recovery look at
+    tokens.seek(0);
+    parser.reset();
+    parser.addErrorListener(&listener);
+    strategy->quick = false;
+    try {
+      tree = parser.file();
+    } catch (ParseCancellationException&) {}
+  }
+  if (!tree) return nullptr;
+  auto result = std::make_unique<ast::File>();
+  result->source = file;
+  AstBuilder builder(reporter, filter.takeDocs());
+  result->statements = builder.file(tree);
+  result->lost = builder.takeLost();
+  result->lost.merge(strategy->lost);
+  return result;
+}
+
+}  // namespace tenc::syntax

@@ -1,0 +1,251 @@
+#include "syntax/SyntaxErrors.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "grammar/TLParser.h"
+#include "syntax/SyntaxHelp.h"
+
+namespace tenc::syntax {
+
+using antlr4::Token;
+using T = TLParser;
+
+Span SyntaxReporter::span(const Token& t) const {
+  const size_t begin = std::min(t.getStartIndex(), text().size());
+  const size_t end = t.getType() == Token::EOF ? begin : t.getStopIndex() + 1;
+  return span(begin, std::max(begin, end));
+}
+
+Diagnostics::Builder SyntaxReporter::report(Code code, Span at, std::string message) {
+  mark(at.begin);
+  return diags_.report(code, at, std::move(message));
+}
+
+void SyntaxReporter::mark(size_t offset) {
+  problems_.insert(std::lower_bound(problems_.begin(), problems_.end(), offset), offset);
+}
+
+bool SyntaxReporter::hasProblem(Span s) const {
+  const auto first = std::lower_bound(problems_.begin(), problems_.end(), s.begin);
+  return first != problems_.end() && *first <= s.end;
+}
+
+bool SyntaxReporter::lineHasProblem(size_t offset, bool anywhere) const {
+  const size_t start = offset == 0 ? 0 : text().rfind('\n', offset - 1) + 1;  // npos + 1 is 0
+  const size_t last = anywhere ? std::min(text().find('\n', offset), text().size()) : offset;
+  const auto first = std::lower_bound(problems_.begin(), problems_.end(), start);
+  return first != problems_.end() && *first <= last;
+}
+
+namespace {
+
+struct Foreign {
+  std::string_view word;
+  std::string_view help;
+  std::string_view replacement;  ///< empty: no mended line is shown
+};
+
+/// What people write who come from other languages.
+constexpr std::array kForeign = {
+    Foreign{"def", "a function is declared with `fn`", "fn"},
+    Foreign{"func", "a function is declared with `fn`", "fn"},
+    Foreign{"function", "a function is declared with `fn`", "fn"},
+    Foreign{"fun", "a function is declared with `fn`", "fn"},
+    Foreign{"elif", "TL has `else if`", "else if"},
+    Foreign{"elsif", "TL has `else if`", "else if"},
+    Foreign{"elseif", "TL has `else if`", "else if"},
+    Foreign{"class", "a type is declared with `struct`", "struct"},
+    Foreign{"lambda", "a lambda is written `|x| x + 1`", ""},
+    Foreign{"mut", "a name that may be assigned to is declared with `var`", ""},
+    Foreign{"val", "a name is bound with `let`", "let"},
+    Foreign{"auto", "a name is bound with `let`", "let"},
+    Foreign{"foreach", "a loop is written `for x in xs { ... }`", "for"},
+    Foreign{"pub", "everything in a module is visible: leave `pub` out", ""},
+    Foreign{"from", "names are imported with `import module: name`", ""},
+    Foreign{"impl", "a method stands beside the struct: `fn call(m: Net, x: f32[N]) = ...`", ""},
+    Foreign{"as", "a conversion is written `f64(x)`; an import keeps its name", ""},
+    Foreign{"use", "a module is imported with `import`", "import"},
+    Foreign{"is", "values are compared with `==`", "=="},
+    Foreign{"xor", "on bools `!=` is exclusive or", "!="},
+    Foreign{"match", "TL has no `match`: use `if` and `else if`", ""},
+    Foreign{"switch", "TL has no `switch`: use `if` and `else if`", ""},
+    Foreign{"loop", "an endless loop is written `while true { ... }`", "while true"},
+    Foreign{"do", "TL has `while c { ... }`", ""},
+    Foreign{"try", "TL has no exceptions", ""},
+    Foreign{"with", "where code runs is said by an annotation: `@gpu { ... }`", ""},
+    Foreign{"yield", "TL has no generators", ""},
+    Foreign{"raise", "a program is stopped by `assert c, \"message\"`", ""},
+    Foreign{"throw", "a program is stopped by `assert c, \"message\"`", ""},
+    Foreign{"pass", "an empty block is written `{ }`", ""},
+};
+
+bool isEnd(const Token& t) { return t.getType() == T::NL || t.getType() == Token::EOF; }
+
+std::string found(const Token& t) {
+  if (t.getType() == Token::EOF) return "the end of the file";
+  if (t.getType() == T::NL) return "the end of the line";
+  if (t.getType() == T::STR_OPEN) return "a string";
+  if (t.getStopIndex() + 1 == t.getStartIndex()) return "the end of the bracket";
+  return (isKeyword(t) ? "the keyword `" : "`") + t.getText() + "`";
+}
+
+std::string wanted(T& parser, size_t type) {
+  switch (type) {
+    case T::NL: return "the end of the line";
+    case Token::EOF: return "the end of the file";
+    case T::NAME: return "a name";
+    case T::INT: return "an integer";
+    case T::FLOAT: return "a number";
+    case T::STRING:
+    case T::STR_OPEN: return "a string";
+    case T::DEVICE_LIT: return "a device";
+    case T::AT_LBRACK: return "`[`";
+    case T::HOLE_CLOSE: return "`}`";
+    case T::HOLE_FORMAT: return "a format";
+    case T::STR_CLOSE:
+    case T::STR_TEXT:
+    case T::HOLE_OPEN: return "the end of the string";
+    case T::PARAM: return "`param`";
+    case T::DEVICE: return "`device`";
+    case T::TEST: return "`test`";
+    case T::BENCH: return "`bench`";
+    default: break;
+  }
+  const std::string s = parser.getVocabulary().getLiteralName(type);
+  return s.size() > 2 ? "`" + s.substr(1, s.size() - 2) + "`" : parser.getVocabulary().getSymbolicName(type);
+}
+
+/// Whether only a bracket, a comma or the end of the statement may follow: what stood before is complete.
+bool onlyEnds(const antlr4::misc::IntervalSet& set) {
+  for (const ssize_t type : set.toList()) {
+    const size_t t = static_cast<size_t>(type);
+    if (t != T::NL && t != Token::EOF && t != T::RBRACE) return false;
+  }
+  return true;
+}
+
+/// What may stand here, in words; empty when the list would help nobody.
+std::string expectation(T& parser, const Token* before) {
+  const antlr4::misc::IntervalSet set = parser.getExpectedTokens();
+  auto may = [&](size_t type) { return set.contains(type); };
+  if (before && before->getType() == T::RETURN && may(T::NL)) return "an expression or the end of the statement";
+  if (onlyEnds(set)) return startsStatement(before) ? "a statement" : "an operator or the end of the statement";
+  if (may(T::NAME) && may(T::INT) && may(T::FLOAT)) return may(T::LET) ? "a statement" : "an expression";
+  if (may(T::PLUS) && may(T::STARSTAR)) {
+    if (may(T::RPAREN)) return "`,`, `)` or an operator";
+    if (may(T::RBRACK)) return "`,`, `]` or an operator";
+    if (may(T::HOLE_CLOSE)) return "an operator or the end of the hole";
+    if (may(T::LBRACE) && !may(T::NL)) return "`{` or an operator";
+    return "an operator or the end of the statement";
+  }
+  if (may(T::NAME) && may(T::INT) && may(T::LPAREN)) return "a type or a dim";
+  if (may(T::NAME) && may(T::FN) && may(T::BY)) return "the name of a member";
+  if (may(T::AUTOCAST)) return "a device";
+  if (may(T::AT) && may(T::LBRACE)) return "a block";
+  std::vector<std::string> words;
+  for (const ssize_t type : set.toList()) {
+    std::string w = wanted(parser, static_cast<size_t>(type));
+    if (std::find(words.begin(), words.end(), w) == words.end()) words.push_back(std::move(w));
+  }
+  if (words.empty() || words.size() > 5) return "";
+  std::string s = words[0];
+  for (size_t i = 1; i < words.size(); ++i) s += (i + 1 == words.size() ? " or " : ", ") + words[i];
+  return s;
+}
+
+const Foreign* foreign(const Token& t) {
+  if (t.getType() != T::NAME) return nullptr;
+  const std::string s = t.getText();
+  const auto f = std::find_if(kForeign.begin(), kForeign.end(), [&](const Foreign& x) { return x.word == s; });
+  return f == kForeign.end() ? nullptr : &*f;
+}
+
+}  // namespace
+
+void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size_t, size_t, const std::string&,
+                                 std::exception_ptr) {
+  auto& parser = static_cast<T&>(*recognizer);
+  Span span = reporter_.span(*at);
+  const Token* before = at->getTokenIndex() == 0 ? nullptr : parser.getTokenStream()->get(at->getTokenIndex() - 1);
+  if (at->getType() == Token::EOF && before) {  // at the end of the text, not of the blank lines behind it
+    span.begin = span.end = reporter_.span(*before).end;
+  }
+  const bool consequence = reporter_.lineHasProblem(span.begin, isEnd(*at));
+  // The error is marked at the token before too: there the broken expression ends.
+  if (before) reporter_.mark(reporter_.span(*before).begin);
+  if (consequence) return reporter_.mark(span.begin);
+
+  const Token* first = before;
+  while (first && first->getTokenIndex() > 0) {
+    const Token* t = parser.getTokenStream()->get(first->getTokenIndex() - 1);
+    if (isEnd(*t) || t->getType() == T::LBRACE || t->getType() == T::RBRACE) break;
+    first = t;
+  }
+  for (const Token* t : {before, static_cast<const Token*>(at), first}) {
+    const Foreign* f = t ? foreign(*t) : nullptr;
+    if (!f) continue;
+    auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->word) + "` is not a word of TL");
+    reporter_.mark(span.begin);
+    if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
+    if (t == at && before && f->word == "as" && first->getType() == T::IMPORT) {
+      const Token* other = parser.getTokenStream()->LT(2);
+      d.help("an import keeps its name",
+             {{reporter_.span(reporter_.span(*before).end, reporter_.span(*other).end), ""}});
+      return;
+    }
+    if (f->replacement.empty())
+      d.help(std::string(f->help));
+    else
+      d.help(std::string(f->help), {{reporter_.span(*t), std::string(f->replacement)}});
+    return;
+  }
+
+  if (reporter_.isLeftOpen(span.begin)) return reporter_.mark(span.begin);
+  const std::string expected = expectation(parser, before);
+  auto d = reporter_.report(
+      Code::E0101, span,
+      expected.empty() ? "unexpected " + found(*at) : "expected " + expected + ", found " + found(*at));
+  d.label(expected.empty() ? "not expected here" : "expected " + expected);
+  addSyntaxHelp(d, {parser, *at, before, first, reporter_, onlyEnds(parser.getExpectedTokens())});
+}
+
+void reportBadCharacter(SyntaxReporter& reporter, Span at) {
+  const std::string s(reporter.text(at));
+  if (s == "'" && reporter.lineHasProblem(at.begin, false)) return reporter.mark(at.begin);  // the other end of it
+  const unsigned char c = static_cast<unsigned char>(s.front());
+  const bool visible = c >= 0x80 || (c > ' ' && c < 0x7f);
+  constexpr char kHex[] = "0123456789abcdef";
+  const std::string shown = visible ? "`" + s + "`" : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
+  auto d = reporter.report(Code::E0104, at, shown + " means nothing in TL");
+  switch (s.front()) {
+    case '&':
+      if (s.size() > 1) {
+        d.help("logical and is `and`", {{at, "and"}});
+        break;
+      }
+      d.help("logical and is `and`; bit operations are functions: `bitwise_and(a, b)`");
+      break;
+    case '^': d.help("a power is written `a ** b`; bit operations are functions: `bitwise_xor(a, b)`"); break;
+    case '~': d.help("logical not is `not`; bit operations are functions: `bitwise_invert(a)`"); break;
+    case '!': d.help("logical not is `not`", {{at, "not "}}); break;
+    case '\'': {
+      const size_t end = reporter.text().find_first_of("'\"\n", at.end);
+      if (end != std::string_view::npos && reporter.text()[end] == '\'')
+        d.help("a string stands in double quotes", {{at, "\""}, {reporter.span(end, end + 1), "\""}});
+      else
+        d.help("a string stands in double quotes: \"text\"");
+      break;
+    }
+    case '?': d.help("a choice is written `if c { a } else { b }`"); break;
+    case '\r': d.help("lines end with a newline, or a carriage return and a newline"); break;
+    default:
+      if (s == "\xC3\x97" || s == "\xC2\xB7") d.help("a product is written `*`", {{at, "*"}});
+      if (s == "\xE2\x88\x92" || s == "\xE2\x80\x93") d.help("minus is written `-`", {{at, "-"}});
+      if (s == "\xE2\x80\x9C" || s == "\xE2\x80\x9D") d.help("a string stands in straight quotes: \"text\"");
+      break;
+  }
+}
+
+}  // namespace tenc::syntax

@@ -1,0 +1,119 @@
+#include "syntax/SyntaxRecovery.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "grammar/TLParser.h"
+
+namespace tenc::syntax {
+
+using antlr4::Parser;
+using antlr4::Token;
+using T = TLParser;
+
+namespace {
+
+int bracket(size_t type) {
+  switch (type) {
+    case T::LPAREN:
+    case T::LBRACK:
+    case T::AT_LBRACK:
+    case T::LBRACE:
+    case T::STR_OPEN:
+    case T::HOLE_OPEN: return 1;
+    case T::RPAREN:
+    case T::RBRACK:
+    case T::RBRACE:
+    case T::STR_CLOSE:
+    case T::HOLE_CLOSE: return -1;
+    default: return 0;
+  }
+}
+
+/// Whether the braces of a statement that starts like this hold statements, not fields.
+bool hasBlock(const Token& first) {
+  switch (first.getType()) {
+    case T::FN:
+    case T::IF:
+    case T::FOR:
+    case T::WHILE:
+    case T::TEST:
+    case T::BENCH: return true;
+    case T::NAME: {
+      constexpr std::array<std::string_view, 7> kWords = {"def", "func", "function", "fun", "elif", "elsif", "foreach"};
+      return std::find(kWords.begin(), kWords.end(), first.getText()) != kWords.end();
+    }
+    default: return false;
+  }
+}
+
+}  // namespace
+
+void SyntaxRecovery::reportError(Parser* p, const antlr4::RecognitionException& e) {
+  if (!quick) DefaultErrorStrategy::reportError(p, e);
+}
+
+/// Nothing is skipped here. The caller fails in turn, silently, until a list of statements takes over; no loop of the
+/// grammar goes round without consuming a token.
+void SyntaxRecovery::recover(Parser*, std::exception_ptr) {
+  if (quick) throw antlr4::ParseCancellationException();
+}
+
+Token* SyntaxRecovery::recoverInline(Parser* p) {
+  if (quick) throw antlr4::ParseCancellationException();
+  throw antlr4::InputMismatchException(p);
+}
+
+void SyntaxRecovery::sync(Parser* p) {
+  if (quick) return;
+  if (p->getContext()->getRuleIndex() == T::RuleStatements) return syncStatements(p);
+  if (inErrorRecoveryMode(p)) return;
+  // What ANTLR does, without deleting or skipping: a loop that can neither go on nor end says so with all it expects.
+  const auto next = p->getATN().nextTokens(p->getATN().states[p->getState()]);
+  if (next.contains(static_cast<size_t>(Token::EPSILON)) || next.contains(p->getTokenStream()->LA(1))) return;
+  throw antlr4::InputMismatchException(p);
+}
+
+void SyntaxRecovery::syncStatements(Parser* p) {
+  antlr4::TokenStream* tokens = p->getTokenStream();
+  auto ends = [](size_t type) { return type == T::NL || type == T::RBRACE || type == Token::EOF; };
+  const size_t found = tokens->LA(1);
+  const auto* context = p->getContext();
+  // The statement that was just read, if one was, and the brackets that were open where it failed.
+  const Token* first = tokens->LT(1);
+  if (!context->children.empty()) {
+    if (auto* rule = dynamic_cast<antlr4::ParserRuleContext*>(context->children.back())) first = rule->getStart();
+  }
+  long depth = 0;
+  for (size_t i = first->getTokenIndex(); i < tokens->index(); ++i) depth += bracket(tokens->get(i)->getType());
+
+  if (!inErrorRecoveryMode(p)) {
+    const auto next = p->getATN().nextTokens(p->getATN().states[p->getState()]);
+    if (ends(found) || next.contains(found)) return;
+    reportUnwantedToken(p);
+  }
+  size_t from = first->getTokenIndex();
+  auto lose = [&] {
+    for (; from < tokens->index(); ++from) {
+      const std::string text = tokens->get(from)->getText();
+      if (tokens->get(from)->getType() == T::NAME) lost.insert(text);
+      if (tokens->get(from)->getType() == T::STRING) lost.insert(text.substr(1, text.size() - 2));  // import "nn"
+    }
+  };
+  while (tokens->LA(1) != Token::EOF && !(depth == 0 && ends(tokens->LA(1)))) {
+    if (depth == 0 && tokens->LA(1) == T::LBRACE && hasBlock(*first)) {
+      lose();
+      endErrorCondition(p);
+      static_cast<TLParser*>(p)->block();  // the statement is lost, but errors in its body are reported too
+      beginErrorCondition(p);
+      from = tokens->index();
+      continue;
+    }
+    depth += bracket(tokens->LA(1));
+    p->consume();
+  }
+  lose();
+}
+
+}  // namespace tenc::syntax

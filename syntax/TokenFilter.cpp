@@ -1,0 +1,400 @@
+#include "syntax/TokenFilter.h"
+
+#include <utility>
+
+namespace tenc::syntax {
+
+using antlr4::CommonToken;
+using antlr4::Token;
+
+namespace {
+
+using T = TLParser;
+
+size_t closer(size_t type) {
+  switch (type) {
+    case T::LPAREN: return T::RPAREN;
+    case T::LBRACK: return T::RBRACK;
+    case T::LBRACE: return T::RBRACE;
+    default: return T::HOLE_CLOSE;
+  }
+}
+
+const char* spelling(size_t bracket) {
+  switch (bracket) {
+    case T::LPAREN: return "`(`";
+    case T::LBRACK: return "`[`";
+    case T::LBRACE: return "`{`";
+    case T::RPAREN: return "`)`";
+    case T::RBRACK: return "`]`";
+    default: return "`}`";
+  }
+}
+
+/// Whether a line that ends with this token goes on in the next one.
+bool continuesAfter(size_t type) {
+  switch (type) {
+    case T::COMMA:
+    case T::COLON:
+    case T::COLON_PLUS:
+    case T::DOT:
+    case T::DOTS:
+    case T::ARROW:
+    case T::PIPE:
+    case T::BAR:
+    case T::BARBAR:
+    case T::AT:
+    case T::STARSTAR:
+    case T::STAR:
+    case T::SLASH:
+    case T::SLASHSLASH:
+    case T::PERCENT:
+    case T::PLUS:
+    case T::MINUS:
+    case T::EQ:
+    case T::NE:
+    case T::LE:
+    case T::GE:
+    case T::LT:
+    case T::GT:
+    case T::ASSIGN:
+    case T::ADD_EQ:
+    case T::SUB_EQ:
+    case T::MUL_EQ:
+    case T::DIV_EQ:
+    case T::FLOOR_EQ:
+    case T::MOD_EQ:
+    case T::AT_EQ:
+    case T::POW_EQ:
+    case T::AND:
+    case T::OR:
+    case T::NOT:
+    case T::IN:
+    case T::BY: return true;
+    default: return false;
+  }
+}
+
+/// Whether a line that starts with this token belongs to the one before.
+bool continuesBefore(size_t type) { return type == T::PIPE || type == T::DOT || type == T::ELSE; }
+
+}  // namespace
+
+TokenFilter::TokenFilter(ByteStream& stream, SyntaxReporter& reporter)
+    : stream_(stream), reporter_(reporter), lexer_(stream) {}
+
+std::vector<TokenFilter::TokenPtr> TokenFilter::run() {
+  std::vector<TokenPtr> tokens;
+  for (TokenPtr t = lexer_.nextToken(); t->getType() != Token::EOF; t = lexer_.nextToken()) {
+    if (tokens.size() == kMaxTokens) {
+      reporter_.report(Code::E0105, reporter_.span(*t), "the source has more than 1,000,000 tokens")
+          .help("large tables are kept in files and read with `load`");
+      return {};
+    }
+    tokens.push_back(std::move(t));
+  }
+  long braces = 0;
+  for (const auto& t : tokens) braces += t->getType() == T::LBRACE ? 1 : t->getType() == T::RBRACE ? -1 : 0;
+  missingBrace_ = braces > 0;
+  out_.reserve(tokens.size() + tokens.size() / 4 + 1);
+  for (auto& t : tokens) {
+    take(std::move(t));
+    if (tooDeep_) return {};
+  }
+  while (!open_.empty()) closeMissing(nullptr);
+  const size_t size = stream_.text().size();
+  pushMade(Token::EOF, size, size);  // ListTokenSource needs one: it throws on an empty list
+  return std::move(out_);
+}
+
+void TokenFilter::take(TokenPtr t) {
+  const size_t type = t->getType();
+  if (type == T::DOC) return takeDoc(*t);
+  if (type == T::NL) {
+    newline_ = true;
+    return;
+  }
+  if (type == T::SEMI && inLines()) {
+    semicolon_ = true;
+    return;
+  }
+  if (newline_) recoverAtLineStart(*t);
+  endStatement(*t);
+  if (!doc_.empty()) docs_[t->getStartIndex()] = std::exchange(doc_, {});
+
+  switch (type) {
+    case T::LPAREN:
+    case T::LBRACK:
+    case T::LBRACE: open(*t); break;
+    case T::RPAREN:
+    case T::RBRACK:
+    case T::RBRACE:
+      if (!close(*t)) return;
+      break;
+    case T::COMMA:
+      if (last_ != T::COMMA) break;
+      reporter_.report(Code::E0101, reporter_.span(*t), "nothing stands between two commas");
+      return;
+    case T::NAME:
+      promote("param", T::PARAM);
+      promote("device", T::DEVICE);
+      break;
+    case T::FLOAT:
+      if (last_ == T::DOT) return splitPlaces(*t);
+      break;
+    case T::INT:
+      if (afterNumberDot()) {
+        reporter_.report(Code::E0104, reporter_.span(*t), "a number has one decimal point").label("second point");
+      }
+      break;
+    case T::STRING:
+      promote("test", T::TEST);
+      promote("bench", T::BENCH);
+      if (last_ != T::TEST && last_ != T::BENCH && t->getText().find_first_of("{}") != std::string::npos) {
+        return splitString(*t);
+      }
+      break;
+    case T::BAD_STRING: {
+      const Span s = reporter_.span(*t);
+      reporter_.report(Code::E0104, s, "string is not closed")
+          .label("starts here")
+          .help("a string ends on its line; a line break in it is written `\\n`");
+      badStringLine_ = reporter_.line(s.begin);
+      t = make(T::STRING, s.begin, s.end);
+      break;
+    }
+    case T::BAD_NUMBER: {
+      const Span s = reporter_.span(*t);
+      reporter_.report(Code::E0104, s, "`" + t->getText() + "` is not a number");
+      t = make(T::INT, s.begin, s.end);
+      break;
+    }
+    case T::BAD_CHAR: reportBadCharacter(reporter_, reporter_.span(*t)); return;
+    default: break;
+  }
+  push(std::move(t));
+}
+
+void TokenFilter::takeDoc(const Token& t) {
+  if (!newline_) return;  // after code on its line: an ordinary comment
+  std::string text = t.getText();
+  size_t from = text.find_first_not_of('#');
+  if (from == std::string::npos) from = text.size();
+  if (from < text.size() && text[from] == ' ') ++from;
+  doc_ += (doc_.empty() ? "" : "\n") + text.substr(from);
+}
+
+void TokenFilter::endStatement(const Token& next) {
+  const bool ends = semicolon_ || (newline_ && !continuesAfter(last_) && !continuesBefore(next.getType()));
+  newline_ = semicolon_ = false;
+  if (!ends || !inLines() || out_.empty() || next.getType() == T::RBRACE) return;
+  if (last_ == T::NL || last_ == T::LBRACE) return;
+  const size_t at = out_.back()->getStopIndex() + 1;
+  pushMade(T::NL, at, at);
+}
+
+void TokenFilter::open(Token& t) {
+  if (open_.size() >= kMaxNesting) {
+    reporter_.report(Code::E0105, reporter_.span(t), "nested deeper than " + std::to_string(kMaxNesting) + " brackets");
+    tooDeep_ = true;
+    return;
+  }
+  open_.push_back({t.getType(), reporter_.span(t)});
+  if (t.getType() == T::LBRACK && afterPlaceName(t)) static_cast<CommonToken&>(t).setType(T::AT_LBRACK);
+}
+
+/// False when the bracket closes nothing and is dropped.
+bool TokenFilter::close(const Token& t) {
+  bool opened = false;
+  for (size_t i = open_.size(); i-- > 0 && open_[i].type != T::HOLE_OPEN && !opened;) {
+    opened = closer(open_[i].type) == t.getType();
+  }
+  if (!opened) {
+    reporter_.report(Code::E0101, reporter_.span(t), "`" + t.getText() + "` closes nothing")
+        .label("no bracket is open");
+    return false;
+  }
+  while (closer(open_.back().type) != t.getType()) closeMissing(&t);
+  open_.pop_back();
+  return true;
+}
+
+void TokenFilter::closeMissing(const Token* before) {
+  const Open o = open_.back();
+  open_.pop_back();
+  if (reporter_.line(o.span.begin) != badStringLine_) {
+    auto d = reporter_.report(Code::E0101, o.span, std::string(spelling(o.type)) + " is never closed");
+    d.label("opened here");
+    if (before) d.label(reporter_.span(*before), std::string("expected ") + spelling(closer(o.type)) + " before this");
+  }
+  reporter_.mark(o.span.begin);
+  const size_t at = out_.empty() ? o.span.end : out_.back()->getStopIndex() + 1;
+  if (o.type != T::LBRACE) reporter_.leftOpen(reporter_.span(o.span.begin, at));
+  pushMade(closer(o.type), at, at);
+}
+
+/// A line that starts with a statement keyword cannot stand inside ( or [: those were left open. A declaration in the
+/// first column ends every open brace, but only in a file that lacks a closing brace.
+void TokenFilter::recoverAtLineStart(const Token& t) {
+  switch (t.getType()) {
+    case T::FN:
+    case T::STRUCT:
+    case T::TYPE:
+    case T::IMPORT: {
+      const size_t at = t.getStartIndex();
+      if (missingBrace_ && (at == 0 || stream_.text()[at - 1] == '\n')) {
+        while (!open_.empty()) closeMissing(&t);
+      }
+      [[fallthrough]];
+    }
+    case T::LET:
+    case T::VAR:
+    case T::FOR:
+    case T::WHILE:
+    case T::RETURN:
+    case T::BREAK:
+    case T::CONTINUE:
+    case T::ASSERT:
+    case T::CONST:
+      while (!inLines()) closeMissing(&t);
+      semicolon_ = !out_.empty();  // nor does it continue `let x =` or `a +`
+      break;
+    default: break;
+  }
+}
+
+/// `@cuda[i]`: the bracket stands directly after `@ NAME`. In `x @ w[i]` it does too; there the parser takes either.
+bool TokenFilter::afterPlaceName(const Token& t) const {
+  return last_ == T::NAME && typeBefore(1) == T::NAME && typeBefore(2) == T::AT &&
+         out_.back()->getStopIndex() + 1 == t.getStartIndex();
+}
+
+/// In `1.5.3` the 3 is no place in a tuple.
+bool TokenFilter::afterNumberDot() const {
+  if (last_ != T::DOT) return false;
+  return typeBefore(2) == T::FLOAT || (typeBefore(2) == T::INT && typeBefore(3) != T::DOT);
+}
+
+/// `t.0.1` is lexed as `t`, `.`, `0.1`.
+void TokenFilter::splitPlaces(const Token& t) {
+  const std::string s = t.getText();
+  const size_t begin = t.getStartIndex();
+  const size_t dot = s.find('.');
+  if (dot == std::string::npos || s.find_first_of("eE_") != std::string::npos) {
+    reporter_.report(Code::E0104, reporter_.span(t), "`" + s + "` is no place in a tuple");
+    pushMade(T::INT, begin, begin + s.size());
+    return;
+  }
+  pushMade(T::INT, begin, begin + dot);
+  pushMade(T::DOT, begin + dot, begin + dot + 1);
+  pushMade(T::INT, begin + dot + 1, begin + s.size());
+}
+
+/// `param x`, `device d`, `test "..."` and `bench "..."` at the start of a statement are declarations; elsewhere the
+/// words are names.
+void TokenFilter::promote(std::string_view word, size_t type) {
+  if (last_ != T::NAME || typeBefore(1) != T::NAME) return;
+  const size_t before = typeBefore(2);
+  if (before != T::NL && before != T::LBRACE) return;
+  auto& token = static_cast<CommonToken&>(*out_.back());
+  if (stream_.text().substr(token.getStartIndex(), token.getStopIndex() + 1 - token.getStartIndex()) != word) return;
+  token.setType(type);
+  last_ = type;
+}
+
+/// "a {x:.2f} b" becomes STR_OPEN STR_TEXT HOLE_OPEN x HOLE_FORMAT HOLE_CLOSE STR_TEXT STR_CLOSE.
+void TokenFilter::splitString(const Token& t) {
+  const std::string_view s = stream_.text();
+  const size_t end = t.getStopIndex();  // of the closing quote
+  size_t i = t.getStartIndex() + 1;
+  size_t text = i;
+  pushMade(T::STR_OPEN, i - 1, i);
+  auto flush = [&](size_t to) {
+    if (to > text) pushMade(T::STR_TEXT, text, to);
+  };
+  while (i < end) {
+    if (s[i] == '\\') {
+      i += 2;
+      continue;
+    }
+    if (s[i] != '{' && s[i] != '}') {
+      ++i;
+      continue;
+    }
+    if (s[i + 1] == s[i]) {
+      i += 2;
+      continue;
+    }
+    const Span brace = reporter_.span(i, i + 1);
+    if (s[i] == '}') {
+      reporter_.report(Code::E0104, brace, "`}` in a string stands alone")
+          .help("a brace in a string is written twice", {{brace, "}}"}});
+      ++i;
+      continue;
+    }
+    size_t close = i + 1;
+    for (size_t depth = 1; close < end; ++close) {
+      if (s[close] == '{') ++depth;
+      if (s[close] == '}' && --depth == 0) break;
+    }
+    if (close >= end) {
+      reporter_.report(Code::E0104, brace, "`{` in a string is not closed")
+          .label("the hole starts here")
+          .help("a brace in a string is written twice; a hole `{...}` holds no quotes", {{brace, "{{"}});
+      break;
+    }
+    flush(i);
+    if (s.substr(i + 1, close - i - 1).find_first_not_of(" \t") == std::string_view::npos) {
+      reporter_.report(Code::E0101, reporter_.span(i, close + 1), "nothing stands in this hole")
+          .help("a hole holds an expression, `{x}`; a brace in a string is written twice");
+    } else {
+      pushMade(T::HOLE_OPEN, i, i + 1);
+      takeHole(i + 1, close);
+      if (tooDeep_) return;
+      pushMade(T::HOLE_CLOSE, close, close + 1);
+    }
+    i = text = close + 1;
+  }
+  flush(end);
+  pushMade(T::STR_CLOSE, end, end + 1);
+}
+
+/// Lexes the text of a hole in place. Its format starts at the first `:` outside brackets.
+void TokenFilter::takeHole(size_t begin, size_t end) {
+  if (out_.size() > kMaxTokens + kMaxTokens / 2) {
+    reporter_.report(Code::E0105, reporter_.span(begin, end), "the source has more than 1,000,000 tokens");
+    tooDeep_ = true;
+    return;
+  }
+  const size_t holes = open_.size();
+  open_.push_back({T::HOLE_OPEN, reporter_.span(begin - 1, begin)});
+  stream_.window(begin, end);
+  auto tokens = lexer_.allTokens();
+  stream_.window(stream_.text().size(), stream_.text().size());
+  size_t format = end;
+  for (auto& t : tokens) {
+    const size_t type = t->getType();
+    if ((type == T::COLON || type == T::COLON_PLUS) && open_.size() == holes + 1) {
+      format = t->getStartIndex();
+      break;
+    }
+    take(std::move(t));
+    if (tooDeep_) return;
+  }
+  while (open_.size() > holes + 1) closeMissing(nullptr);
+  open_.pop_back();
+  if (format < end) pushMade(T::HOLE_FORMAT, format, end);
+}
+
+TokenFilter::TokenPtr TokenFilter::make(size_t type, size_t begin, size_t end) {
+  auto t = lexer_.make(type, begin, end);
+  if (begin == end) t->setText(type == Token::EOF ? "<EOF>" : "");
+  return t;
+}
+
+void TokenFilter::push(TokenPtr t) {
+  last_ = t->getType();
+  out_.push_back(std::move(t));
+}
+
+}  // namespace tenc::syntax

@@ -1,0 +1,79 @@
+// Between lexer and parser: one pass over the tokens of a file, for what is easy here and would cost the grammar its
+// LL(1) form: which newlines end statements, balanced brackets, nesting depth, contextual keywords, strings with holes.
+// What it hands on is always balanced, so the parser never meets a bracket error.
+#pragma once
+#include <antlr4-runtime.h>
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "grammar/TLParser.h"
+#include "syntax/ByteStream.h"
+#include "syntax/SyntaxErrors.h"
+#include "syntax/TableLexer.h"
+
+namespace tenc::syntax {
+
+/// Nesting of brackets, and of what nests without brackets (lambda in lambda, `if` in a condition).
+constexpr size_t kMaxNesting = 256;
+constexpr size_t kMaxTokens = 1'000'000;
+
+/// Keep the filter alive while the parser runs: error recovery asks tokens for their source, the lexer in here.
+class TokenFilter {
+ public:
+  using TokenPtr = std::unique_ptr<antlr4::Token>;
+
+  TokenFilter(ByteStream& stream, SyntaxReporter& reporter);
+
+  /// All tokens, ending with EOF; empty when brackets nest too deeply (reported), and then nothing can be parsed.
+  /// Closing brackets that are missing are reported and supplied with zero width.
+  std::vector<TokenPtr> run();
+
+  /// `##` comment text by the offset of the token below it.
+  std::unordered_map<size_t, std::string> takeDocs() { return std::move(docs_); }
+
+ private:
+  using T = TLParser;  // has the virtual token types too
+  struct Open {
+    size_t type;
+    Span span;
+  };
+
+  void take(TokenPtr t);
+  void takeDoc(const antlr4::Token& t);
+  void endStatement(const antlr4::Token& next);
+  void open(antlr4::Token& t);
+  bool close(const antlr4::Token& t);
+  void closeMissing(const antlr4::Token* before);
+  void recoverAtLineStart(const antlr4::Token& t);
+  void promote(std::string_view word, size_t type);
+  void splitPlaces(const antlr4::Token& t);
+  void splitString(const antlr4::Token& t);
+  void takeHole(size_t begin, size_t end);
+
+  bool inLines() const { return open_.empty() || open_.back().type == T::LBRACE; }
+  bool afterPlaceName(const antlr4::Token& t) const;
+  bool afterNumberDot() const;
+  size_t typeBefore(size_t n) const { return out_.size() >= n ? out_[out_.size() - n]->getType() : T::NL; }
+  TokenPtr make(size_t type, size_t begin, size_t end);
+  void push(TokenPtr t);
+  void pushMade(size_t type, size_t begin, size_t end) { push(make(type, begin, end)); }
+
+  ByteStream& stream_;
+  SyntaxReporter& reporter_;
+  TableLexer lexer_;
+  std::vector<TokenPtr> out_;
+  std::vector<Open> open_;
+  std::unordered_map<size_t, std::string> docs_;
+  std::string doc_;             ///< lines of `##` seen since the last token
+  size_t last_ = T::NL;         ///< type of the last token handed on or dropped
+  uint32_t badStringLine_ = 0;  ///< an unclosed string swallowed the closing brackets of this line
+  bool missingBrace_ = false;   ///< the file has more `{` than `}`
+  bool tooDeep_ = false;
+  bool newline_ = true;  ///< seen since the last token
+  bool semicolon_ = false;
+};
+
+}  // namespace tenc::syntax

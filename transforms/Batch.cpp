@@ -1,0 +1,470 @@
+#include "transforms/Batch.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "ir/build/Compose.h"
+
+namespace tenc::transforms {
+
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+using ir::OpKind;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+/// Whether a region, or what it calls, draws random numbers. `seen`: functions that were looked at, which do not.
+bool draws(const ir::Region& region, std::unordered_set<const ir::Func*>& seen) {
+  return std::any_of(region.ops.begin(), region.ops.end(), [&](const auto& op) {
+    if (op->has(Trait::Random)) return true;
+    if (op->kind == OpKind::Call) {
+      const ir::Func* callee = op->func()->module->find(op->stringAttr("callee"));
+      if (callee && seen.insert(callee).second && draws(*callee->body, seen)) return true;
+    }
+    return std::any_of(op->regions.begin(), op->regions.end(), [&](const auto& r) { return draws(*r, seen); });
+  });
+}
+
+void collectOuter(const ir::Region& region, std::vector<const Value*>& used) {
+  for (const auto& op : region.ops) {
+    for (const Value* v : op->operands()) used.push_back(v);
+    for (const auto& r : op->regions) collectOuter(*r, used);
+  }
+}
+
+ir::Type withoutPlace(ir::Type t) {
+  t.place = {};
+  return t;
+}
+
+}  // namespace
+
+Batcher::Entry Batcher::entry(Value* lane) const {
+  auto it = env_.find(lane);
+  return it == env_.end() ? Entry{lane, false} : it->second;
+}
+
+Value* Batcher::batched(Value* lane) {
+  const Entry e = entry(lane);
+  if (e.batched) return e.value;
+  Dims shape = e.value->type.shape;
+  shape.insert(shape.begin(), n_);
+  return b_->broadcastTo(e.value, shape);
+}
+
+Value* Batcher::carriedIn(Value* lane) {
+  const Entry e = entry(lane);
+  if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr) return batched(lane);
+  return ir::Compose(*b_).fillOn(anchor_, {n_}, e.value);
+}
+
+bool Batcher::refuse(const Op& op, std::string why) {
+  if (!failed_) fail_(op, std::move(why));
+  failed_ = true;
+  return false;
+}
+
+void Batcher::define(const Op& op, size_t result, Value* v, bool batched) {
+  Value* lane = op.result(result);
+  if (v->name.empty()) v->name = lane->name;
+  env_[lane] = {v, batched};
+}
+
+bool Batcher::anyBatched(const Op& op) const {
+  auto isBatched = [&](const Value* v) {
+    auto it = env_.find(v);
+    return it != env_.end() && it->second.batched;
+  };
+  if (std::any_of(op.operands().begin(), op.operands().end(), isBatched)) return true;
+  std::vector<const Value*> used;
+  for (const auto& r : op.regions) collectOuter(*r, used);
+  return std::any_of(used.begin(), used.end(), isBatched);
+}
+
+ir::ValueMap Batcher::sharedBy(const Op& op) const {
+  std::vector<const Value*> used(op.operands().begin(), op.operands().end());
+  for (const auto& r : op.regions) collectOuter(*r, used);
+  ir::ValueMap map;
+  for (const Value* lane : used) {
+    auto it = env_.find(lane);
+    if (it != env_.end() && !it->second.batched) map[lane] = it->second.value;
+  }
+  return map;
+}
+
+void Batcher::copy(const Op& op) {
+  ir::ValueMap map = sharedBy(op);
+  Op* made = ir::clone(op, *b_, map);
+  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), false);
+}
+
+bool Batcher::body(const ir::Region& region) {
+  for (const auto& op : region.ops) {
+    if (op->has(Trait::Terminator)) continue;
+    b_->setLoc(op->loc);
+    constexpr size_t kMostOps = 500'000;
+    if (++shared_->visited > kMostOps) return refuse(*op, "more than 500,000 operations");
+    if (!visit(*op)) return false;
+  }
+  return !failed_;
+}
+
+bool Batcher::inside(ir::Region* region, const std::function<bool()>& f) {
+  ir::Builder inner(region);
+  inner.setLoc(b_->loc());
+  ir::Builder* outer = std::exchange(b_, &inner);
+  const bool ok = f();
+  b_ = outer;
+  return ok;
+}
+
+bool Batcher::visit(const Op& op) {
+  switch (op.kind) {
+    case OpKind::Call: return call(op);
+    case OpKind::On: return placed(op);
+    case OpKind::If: return branch(op);
+    case OpKind::For: return counted(op);
+    case OpKind::While: return whileLoop(op);
+    default: return single(op);
+  }
+}
+
+Value* Batcher::both(Value* a, Value* b) { return a == nullptr ? b : b_->value(OpKind::And, {a, b}); }
+
+Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
+  if (yes == no) return yes;
+  if (mask->type.shape != yes->type.shape)
+    mask = b_->broadcastTo(column(mask, yes->type.shape.size()), yes->type.shape);
+  return b_->value(OpKind::Where, {mask, yes, no});
+}
+
+bool Batcher::inlined(const Op& op, const ir::Func& callee) {
+  for (size_t i = 0; i < op.operandCount(); ++i) bind(callee.body->args[i].get(), entry(op.operand(i)));
+  if (!body(*callee.body)) return false;
+  const Op& end = *callee.body->terminator();
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const Entry e = entry(end.operand(i));
+    env_[op.result(i)] = e;
+  }
+  return true;
+}
+
+bool Batcher::call(const Op& op) {
+  ir::Module& module = *op.func()->module;
+  const ir::Func* callee = module.find(op.stringAttr("callee"));
+  if (!callee || !callee->body->terminator()) return refuse(op, "a function that has errors");
+  std::unordered_set<const ir::Func*> seen;
+  const bool random = draws(*callee->body, seen);
+  if (!anyBatched(op) && !random && mask_ == nullptr) {
+    copy(op);
+    return true;
+  }
+  // Under a mask the body is needed itself: what can fault in it must look at the mask.
+  if (mask_ != nullptr) return inlined(op, *callee);
+  std::vector<bool> flags;
+  for (Value* v : op.operands()) flags.push_back(entry(v).batched);
+  ir::Func* variant = nullptr;
+  for (const auto& [known, f] : shared_->variants[callee]) {
+    if (known == flags) variant = f;
+  }
+  if (variant == nullptr) {
+    variant = module.addFunc(callee->name + ".vmap" + std::to_string(module.funcs.size()));
+    variant->paramPlaces = callee->paramPlaces;
+    variant->resultPlaces = callee->resultPlaces;
+    variant->ownDevice = callee->ownDevice;
+    variant->span = callee->span;
+    variant->signature = callee->signature;
+    ir::Builder at(variant->body.get());
+    Batcher inner(at, n_, fail_);
+    inner.shared_ = shared_;
+    for (size_t i = 0; i < flags.size(); ++i) {
+      const Value* lane = callee->body->args[i].get();
+      ir::Type t = lane->type;
+      if (flags[i]) t.shape.insert(t.shape.begin(), n_);
+      inner.bind(lane, {variant->body->addArg(t, lane->name), flags[i]});
+    }
+    if (!inner.body(*callee->body)) {
+      failed_ = true;
+      return false;
+    }
+    Values results;
+    std::vector<bool> batchedResults;
+    for (Value* v : callee->body->terminator()->operands()) {
+      const Entry e = inner.entry(v);
+      results.push_back(e.value);
+      batchedResults.push_back(e.batched);
+      variant->resultTypes.push_back(e.value->type);
+    }
+    at.setLoc(callee->body->terminator()->loc);
+    at.makeTyped(OpKind::Return, results, {});
+    shared_->variants[callee].emplace_back(flags, variant);
+    shared_->variantResults[variant] = batchedResults;
+  }
+  std::vector<ir::Type> types;
+  for (const ir::Type& t : variant->resultTypes) types.push_back(withoutPlace(t));
+  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", variant->name}});
+  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), shared_->variantResults[variant][i]);
+  return true;
+}
+
+bool Batcher::placed(const Op& op) {
+  Op* made = b_->makeTyped(OpKind::On, asTheyAre(op), {}, {{"device", op.stringAttr("device")}});
+  if (op.boolAttr("named")) made->set("named", true);
+  ir::Region* region = b_->addRegion(made);
+  const ir::Region& from = *op.regions[0];
+  std::vector<Entry> yields;
+  const bool ok = inside(region, [&] {
+    if (!body(from)) return false;
+    Values values;
+    for (Value* v : from.terminator()->operands()) {
+      yields.push_back(entry(v));
+      values.push_back(yields.back().value);
+    }
+    b_->makeTyped(OpKind::Yield, values, {});
+    return true;
+  });
+  if (!ok) return false;
+  for (size_t i = 0; i < yields.size(); ++i) {
+    define(op, i, made->addResult(withoutPlace(yields[i].value->type)), yields[i].batched);
+  }
+  return true;
+}
+
+bool Batcher::branch(const Op& op) {
+  const Entry condition = entry(op.operand(0));
+  if (condition.batched) return select(op, condition.value);
+  Op* made = b_->makeTyped(OpKind::If, {condition.value}, {});
+  std::vector<Entry> yields[2];
+  ir::Region* regions[2] = {b_->addRegion(made), b_->addRegion(made)};
+  for (size_t r = 0; r < 2; ++r) {
+    const bool ok = inside(regions[r], [&] {
+      if (!body(*op.regions[r])) return false;
+      for (Value* v : op.regions[r]->terminator()->operands()) yields[r].push_back(entry(v));
+      return true;
+    });
+    if (!ok) return false;
+  }
+  std::vector<bool> flags;
+  for (size_t i = 0; i < op.results.size(); ++i) flags.push_back(yields[0][i].batched || yields[1][i].batched);
+  for (size_t r = 0; r < 2; ++r) {
+    inside(regions[r], [&] {
+      Values values;
+      for (size_t i = 0; i < flags.size(); ++i) {
+        values.push_back(flags[i] ? batched(op.regions[r]->terminator()->operand(i)) : yields[r][i].value);
+      }
+      b_->makeTyped(OpKind::Yield, values, {});
+      return true;
+    });
+  }
+  const Op& end = *regions[0]->terminator();
+  for (size_t i = 0; i < flags.size(); ++i) {
+    define(op, i, made->addResult(withoutPlace(end.operand(i)->type)), flags[i]);
+  }
+  return true;
+}
+
+bool Batcher::select(const Op& op, Value* condition) {
+  Value* outer = mask_;
+  Values results[2];
+  for (size_t r = 0; r < 2; ++r) {
+    Value* here = r == 0 ? condition : b_->value(OpKind::Not, {condition});
+    mask_ = both(outer, here);
+    const bool ok = body(*op.regions[r]);
+    mask_ = outer;
+    if (!ok) return false;
+    for (Value* v : op.regions[r]->terminator()->operands()) results[r].push_back(batched(v));
+  }
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    define(op, i, choose(condition, results[0][i], results[1][i]), true);
+  }
+  return true;
+}
+
+bool Batcher::counted(const Op& op) {
+  const ir::Region& from = *op.regions[0];
+  const bool sameBounds =
+      !entry(op.operand(0)).batched && !entry(op.operand(1)).batched && !entry(op.operand(2)).batched;
+  const size_t n = op.results.size();
+  if (!sameBounds) {
+    ir::Compose c(*b_);
+    Value *hi = batched(op.operand(1)), *step = entry(op.operand(2)).value;
+    if (entry(op.operand(2)).batched && n_ > 0) {
+      // The least of those that are here is looked at; those that are not get one that ends.
+      step = guarded(step, 1);
+      step = c.binary(OpKind::Max, step, c.checkedStep(c.reduce(OpKind::ReduceMin, step, {0}, false)));
+    } else if (!entry(op.operand(2)).batched) {
+      step = c.broadcastTo(c.checkedStep(step), {n_});
+    }
+    Values carried = {carriedIn(op.operand(0))};
+    for (size_t i = 0; i < n; ++i) carried.push_back(carriedIn(op.operand(3 + i)));
+    auto bindCarried = [&](const Values& now) {
+      for (size_t i = 0; i < now.size(); ++i) bind(from.args[i].get(), {now[i], true});
+    };
+    Trip trip;
+    trip.condition = [&] { return b_->value(OpKind::Lt, {entry(from.args[0].get()).value, hi}); };
+    trip.body = [&](Values& after) {
+      Value* index = entry(from.args[0].get()).value;
+      if (!body(from)) return false;
+      after.push_back(ir::Compose(*b_).nextIndex(index, hi, step));
+      for (Value* v : from.terminator()->operands()) after.push_back(batched(v));
+      return true;
+    };
+    return maskedLoop(op, carried, bindCarried, trip, 1);
+  }
+  // Which carried values differ between instances is found by going over the body until nothing new does.
+  std::vector<bool> flags;
+  for (size_t i = 0; i < n; ++i) flags.push_back(entry(op.operand(3 + i)).batched);
+  while (true) {
+    Values operands;
+    for (size_t i = 0; i < 3; ++i) operands.push_back(entry(op.operand(i)).value);
+    for (size_t i = 0; i < n; ++i) {
+      Value* lane = op.operand(3 + i);
+      operands.push_back(flags[i] ? carriedIn(lane) : entry(lane).value);
+    }
+    Op* made = b_->makeTyped(OpKind::For, operands, {});
+    ir::Region* region = b_->addRegion(made);
+    bind(from.args[0].get(), {region->addArg(from.args[0]->type, from.args[0]->name), false});
+    for (size_t i = 0; i < n; ++i) {
+      const Value* lane = from.args[1 + i].get();
+      bind(lane, {region->addArg(withoutPlace(operands[3 + i]->type), lane->name), flags[i]});
+    }
+    bool grew = false;
+    const bool ok = inside(region, [&] {
+      if (!body(from)) return false;
+      Values yields;
+      for (size_t i = 0; i < n; ++i) {
+        Value* lane = from.terminator()->operand(i);
+        grew = grew || (entry(lane).batched && !flags[i]);
+        flags[i] = flags[i] || entry(lane).batched;
+        yields.push_back(flags[i] ? batched(lane) : entry(lane).value);
+      }
+      b_->makeTyped(OpKind::Yield, yields, {});
+      return true;
+    });
+    if (!ok) return false;
+    if (grew) {
+      made->erase();
+      continue;
+    }
+    for (size_t i = 0; i < n; ++i) { define(op, i, made->addResult(withoutPlace(operands[3 + i]->type)), flags[i]); }
+    return true;
+  }
+}
+
+bool Batcher::whileLoop(const Op& op) {
+  const ir::Region &test = *op.regions[0], &from = *op.regions[1];
+  const size_t n = op.results.size();
+  std::vector<bool> flags;
+  for (size_t i = 0; i < n; ++i) flags.push_back(entry(op.operand(i)).batched);
+  while (true) {
+    Values operands;
+    for (size_t i = 0; i < n; ++i) {
+      operands.push_back(flags[i] ? carriedIn(op.operand(i)) : entry(op.operand(i)).value);
+    }
+    Op* made = b_->makeTyped(OpKind::While, operands, {});
+    ir::Region* regions[2] = {b_->addRegion(made), b_->addRegion(made)};
+    bool grew = false, differs = false;
+    for (size_t r = 0; r < 2; ++r) {
+      const ir::Region& lane = r == 0 ? test : from;
+      for (size_t i = 0; i < n; ++i) {
+        bind(lane.args[i].get(), {regions[r]->addArg(withoutPlace(operands[i]->type), lane.args[i]->name), flags[i]});
+      }
+      const bool ok = inside(regions[r], [&] {
+        if (!body(lane)) return false;
+        if (r == 0) {
+          const Entry go = entry(lane.terminator()->operand(0));
+          differs = go.batched;
+          b_->makeTyped(OpKind::Condition, {go.value}, {});
+          return true;
+        }
+        Values yields;
+        for (size_t i = 0; i < n; ++i) {
+          Value* v = lane.terminator()->operand(i);
+          grew = grew || (entry(v).batched && !flags[i]);
+          flags[i] = flags[i] || entry(v).batched;
+          yields.push_back(flags[i] ? batched(v) : entry(v).value);
+        }
+        b_->makeTyped(OpKind::Yield, yields, {});
+        return true;
+      });
+      if (!ok) return false;
+      if (differs) break;
+    }
+    if (differs) {
+      made->erase();
+      break;
+    }
+    if (grew) {
+      made->erase();
+      continue;
+    }
+    for (size_t i = 0; i < n; ++i) define(op, i, made->addResult(withoutPlace(operands[i]->type)), flags[i]);
+    return true;
+  }
+  Values carried;
+  for (size_t i = 0; i < n; ++i) carried.push_back(carriedIn(op.operand(i)));
+  auto bindCarried = [&](const Values& now) {
+    for (size_t i = 0; i < n; ++i) {
+      bind(test.args[i].get(), {now[i], true});
+      bind(from.args[i].get(), {now[i], true});
+    }
+  };
+  Trip trip;
+  trip.condition = [&]() -> Value* { return body(test) ? batched(test.terminator()->operand(0)) : nullptr; };
+  trip.body = [&](Values& after) {
+    if (!body(from)) return false;
+    for (Value* v : from.terminator()->operands()) after.push_back(batched(v));
+    return true;
+  };
+  return maskedLoop(op, carried, bindCarried, trip, 0);
+}
+
+bool Batcher::maskedLoop(const Op& op, Values carried, const std::function<void(const Values&)>& bindCarried,
+                         const Trip& trip, size_t firstResult) {
+  Value* outer = mask_;
+  const size_t n = carried.size();
+  bindCarried(carried);
+  Value* go = trip.condition();
+  if (go == nullptr) return false;
+  carried.push_back(both(outer, go));
+  Op* made = b_->makeTyped(OpKind::While, carried, {});
+  ir::Region* regions[2] = {b_->addRegion(made), b_->addRegion(made)};
+  Values args[2];
+  for (size_t r = 0; r < 2; ++r) {
+    for (size_t i = 0; i <= n; ++i) {
+      args[r].push_back(regions[r]->addArg(withoutPlace(carried[i]->type), i < n ? carried[i]->name : "active"));
+    }
+  }
+  inside(regions[0], [&] {
+    b_->makeTyped(OpKind::Condition, {b_->value(OpKind::Any, {args[0][n]}, {{"axes", Dims{0}}})}, {});
+    return true;
+  });
+  const bool ok = inside(regions[1], [&] {
+    const Values now(args[1].begin(), args[1].begin() + static_cast<std::ptrdiff_t>(n));
+    Value* active = args[1][n];
+    mask_ = active;
+    bindCarried(now);
+    Values after;
+    if (!trip.body(after)) return false;
+    for (size_t i = 0; i < n; ++i) after[i] = choose(active, after[i], now[i]);
+    bindCarried(after);
+    Value* more = trip.condition();
+    if (more == nullptr) return false;
+    after.push_back(both(active, more));
+    b_->makeTyped(OpKind::Yield, after, {});
+    return true;
+  });
+  mask_ = outer;
+  if (!ok) return false;
+  for (size_t i = 0; i <= n; ++i) {
+    Value* result = made->addResult(withoutPlace(carried[i]->type));
+    if (i >= firstResult && i < n) define(op, i - firstResult, result, true);
+  }
+  return true;
+}
+
+}  // namespace tenc::transforms

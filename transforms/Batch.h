@@ -1,0 +1,110 @@
+// vmap as a rewriting of IR: the ops of a function of one instance become ops over n instances at once, with a leading
+// dim of n. A lane is a value of the one instance, an entry what stands for it. What no instance differs in stays as it
+// is; draws are made once for all instances; branches and loops whose condition differs between instances run for all
+// of them under a mask, with operands that cannot fault where it is false. Ops without a rule run one instance after
+// the other.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/Ir.h"
+
+namespace tenc::transforms {
+
+class Batcher {
+ public:
+  /// Ops are made with `at`; `fail` is told what cannot be batched, once.
+  using Fail = std::function<void(const ir::Op& op, std::string why)>;
+  Batcher(ir::Builder& at, int64_t n, Fail fail)
+      : b_(&at), n_(n), fail_(std::move(fail)), shared_(std::make_shared<Shared>()) {}
+
+  struct Entry {
+    ir::Value* value = nullptr;
+    bool batched = false;  ///< has the leading dim of n
+  };
+  void bind(const ir::Value* lane, Entry e) {
+    env_[lane] = e;
+    if (e.batched && anchor_ == nullptr) anchor_ = e.value;
+  }
+  Entry entry(ir::Value* lane) const;
+  /// The ops of a region, but not its terminator. False after a failure.
+  bool body(const ir::Region& region);
+  /// The value of a lane with its leading dim, repeated when all instances share it.
+  ir::Value* batched(ir::Value* lane);
+
+ private:
+  using Values = std::vector<ir::Value*>;
+  bool visit(const ir::Op& op);
+  bool refuse(const ir::Op& op, std::string why);
+  void define(const ir::Op& op, size_t result, ir::Value* v, bool batched);
+  void copy(const ir::Op& op);
+  bool anyBatched(const ir::Op& op) const;
+  /// What stands for the lanes that the op and its regions read and that no instance differs in.
+  ir::ValueMap sharedBy(const ir::Op& op) const;
+
+  // ---- one op (BatchRules.cpp)
+  bool single(const ir::Op& op);
+  void elementwise(const ir::Op& op, Values operands);
+  /// All operands with their leading dim.
+  Values allBatched(const ir::Op& op);
+  /// Operands `from`.. as they are, with a leading dim or without.
+  Values asTheyAre(const ir::Op& op, size_t from = 0);
+  /// [n] as [n, 1, ...] of so many dims.
+  ir::Value* column(ir::Value* v, size_t rank);
+  ir::Op* remake(const ir::Op& op, Values operands, const std::vector<ir::Builder::NamedAttr>& changed);
+  void gather(const ir::Op& op);
+  void scatter(const ir::Op& op);
+  void pad(const ir::Op& op);
+  void dynamicSlice(const ir::Op& op);
+  void dynamicUpdate(const ir::Op& op);
+  /// Index operands `from`.. of the op as [n, ...] each, guarded.
+  Values indices(const ir::Op& op, size_t from);
+  /// Rank-0 starts along the axes, wrapped, as an index [n, size] for every axis, broadcast against each other.
+  Values windows(const ir::Op& op, size_t from, const ir::Dims& axes, const ir::Dims& extents, const ir::Dims& sizes);
+  /// Indices along a dim, on the device of the first of `like` that is not free.
+  ir::Value* iotaOn(const Values& like, const ir::Dims& shape, int64_t axis);
+  /// `safe` where the mask is false: what an op that can fault gets there.
+  ir::Value* guarded(ir::Value* batched, int64_t safe);
+  bool oneByOne(const ir::Op& op);
+
+  // ---- control flow (Batch.cpp)
+  bool call(const ir::Op& op);
+  bool inlined(const ir::Op& op, const ir::Func& callee);
+  bool placed(const ir::Op& op);
+  bool branch(const ir::Op& op);
+  bool select(const ir::Op& op, ir::Value* condition);
+  bool counted(const ir::Op& op);
+  bool whileLoop(const ir::Op& op);
+  /// A loop that goes on for an instance while `next` gives true for its carried values.
+  struct Trip {
+    std::function<ir::Value*()> condition;  ///< batched bool [n] of what is bound now; null after a failure
+    std::function<bool(Values&)> body;      ///< carried values after a trip, batched
+  };
+  bool maskedLoop(const ir::Op& op, Values carried, const std::function<void(const Values&)>& bindCarried,
+                  const Trip& trip, size_t firstResult);
+  ir::Value* both(ir::Value* a, ir::Value* b);
+  ir::Value* choose(ir::Value* mask, ir::Value* yes, ir::Value* no);
+  /// As `batched`, for what a loop carries: a number gets the device of the others.
+  ir::Value* carriedIn(ir::Value* lane);
+  bool inside(ir::Region* region, const std::function<bool()>& f);
+
+  ir::Builder* b_;
+  int64_t n_;
+  Fail fail_;
+  bool failed_ = false;
+  std::unordered_map<const ir::Value*, Entry> env_;
+  ir::Value* anchor_ = nullptr;  ///< the first batched value: what loops carry lives where it does
+  ir::Value* mask_ = nullptr;    ///< bool [n]: the instances that are here; null for all
+  /// What a batcher shares with those of the functions that are called below.
+  struct Shared {
+    std::unordered_map<const ir::Func*, std::vector<std::pair<std::vector<bool>, ir::Func*>>> variants;
+    std::unordered_map<const ir::Func*, std::vector<bool>> variantResults;
+    size_t visited = 0;  ///< ops, those of bodies under a mask once a call
+  };
+  std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace tenc::transforms
