@@ -5,11 +5,11 @@ A header is the comment lines of these forms at the top of a file:
   #$ tenc FILE [args]   a run in a copy of the program's folder; FILE stands for the program
   #> text               the lines of standard output, in order
   #? text               a line that standard output must contain
-  #~ 1e-6               relative tolerance of numbers (1e-3, or one unit in the last of two or more decimals)
+  #~ 1e-6 reason        how far a float may be off, relative to the larger one, and why; else its digits are the same
   #! E0301 17           a diagnostic and its line (`_`: any); a shorter code stands for all that begin with it
   #exit N               the exit status; else 3 with an E09 code, 1 with another E code, 0 without
 `...` in a line stands for any text; runs of blanks count as one. No error may be reported that the header does not name.
-Closes with `N passed, N failed`."""
+Integers are always compared exactly, whatever the bound. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
 import dataclasses
@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
+INTEGER = re.compile(r"[-+]?\d+")
 DIAGNOSTIC = re.compile(r"^(error|warning)\[(\w+)\].*\n\s*--> (.*?):(\d+):\d+", re.M)
 
 
@@ -47,7 +48,10 @@ def read_header(path):
             run = runs[-1]
             if key == "#>": run.lines.append(rest)
             elif key == "#?": run.somewhere.append(rest)
-            elif key == "#~": run.tolerance = float(rest)
+            elif key == "#~":
+                bound, _, reason = rest.partition(" ")
+                run.tolerance = float(bound)
+                if not reason.strip(): sys.exit(f"{path}: the bound {bound} does not say why")
             elif key == "#!": run.codes.append(rest.split()[:2])
             else: run.status = int(rest)
         elif key != "#needs:":
@@ -56,14 +60,13 @@ def read_header(path):
 
 
 def near(want, got, tolerance):
-    a, b = float(want), float(got)
-    if a == b:
+    """Whether a printed number is the wanted one: the same text, or, of two floats under a stated bound, within it."""
+    if want == got:
         return True
-    decimals = len(re.split("[eE]", want)[0].partition(".")[2])
-    slack = (1e-3 if tolerance is None else tolerance) * max(abs(a), abs(b))
-    if tolerance is None and decimals >= 2 and "e" not in want.lower():
-        slack = max(slack, 1.01 * 10.0**-decimals)
-    return abs(a - b) <= slack
+    if tolerance is None or INTEGER.fullmatch(want) or INTEGER.fullmatch(got):
+        return False
+    a, b = float(want), float(got)
+    return abs(a - b) <= tolerance * max(abs(a), abs(b))
 
 
 def fits(want, got, tolerance):
