@@ -3,6 +3,7 @@
 #include <span>
 
 #include "codegen/ScalarBuilder.h"
+#include "codegen/ScalarConvert.h"
 #include "ir/Ops.h"
 
 namespace tenc::codegen {
@@ -12,11 +13,6 @@ namespace tenc::codegen {
 /// it can fault. The result is rounded to `result`.
 Scalar emitElementwise(ScalarBuilder& b, ir::OpKind kind, ir::DType operand, ir::DType result,
                        std::span<const Scalar> args, uint32_t fault);
-
-/// `cast` of TL, rounded to `to`.
-Scalar emitCast(ScalarBuilder& b, Scalar x, ir::DType from, ir::DType to);
-/// An f32 or f64 value rounded to the floating dtype `t` (identity for f32 held as f32 and f64 held as f64).
-Scalar roundTo(Scalar x, ir::DType t);
 
 /// Elements of random tensors (language reference, random numbers): Philox 4x32-10 of (seed, draw) at flat index
 /// `element`, all i64. `lo`, `hi` (of the result's representation) only for random_int.

@@ -29,6 +29,15 @@ struct Hyperbolic {
   Scalar cosh, sinh;
 };
 Hyperbolic coshAndSinh(Scalar x);
+/// Of f64 only, as are those below (ScalarMathInverse.cpp). `fine`: the value stays an f64; what becomes an f32 needs
+/// no care for the last bits.
+Scalar atan(Scalar x);
+Scalar atan2(Scalar y, Scalar x);
+Scalar asin(Scalar x, bool fine);
+Scalar acos(Scalar x, bool fine);
+Scalar asinh(Scalar x, bool fine);
+Scalar acosh(Scalar x, bool fine);
+Scalar atanh(Scalar x, bool fine);
 Scalar lgamma(Scalar x);
 Scalar digamma(Scalar x);
 

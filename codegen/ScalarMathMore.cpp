@@ -1,5 +1,5 @@
-// Functions built from exp, log and sinCos: hyperbolic, inverse, error and power functions. The rarer f32 functions are
-// computed in f64, which leaves nothing to compensate.
+// Functions built from exp, log and sinCos: hyperbolic, error and power functions. The rarer f32 functions are computed
+// in f64, which leaves nothing to compensate. Inverse functions are in ScalarMathInverse.cpp.
 #include <cmath>
 #include <limits>
 
@@ -19,15 +19,6 @@ constexpr double kTanh64[] = {-0x1.555555555554fp-2,  0x1.111111111079fp-3,  -0x
                               0x1.664f485970c6fp-6,   -0x1.226e2f147e64ap-7, 0x1.d6d29b975084ap-9,
                               -0x1.7d8fd3b15ef0bp-10, 0x1.3483aea7012efp-11, -0x1.e96fc677de65fp-13,
                               0x1.5d745b206d68cp-14,  -0x1.47110b5dfc5d4p-16};
-// atan x = x + x^3 P(x^2), |x| <= tan(pi/8)
-constexpr double kAtan64[] = {-0x1.5555555555554p-2, 0x1.9999999999648p-3, -0x1.24924924754d1p-3, 0x1.c71c71b739c52p-4,
-                              -0x1.745d14b75991ep-4, 0x1.3b136df812f9fp-4, -0x1.110c6fbe2d9f2p-4, 0x1.e171c50a7ef5ep-5,
-                              -0x1.ab7c0c5366c3bp-5, 0x1.70e78173bf294p-5, -0x1.122aa0de857ddp-5, 0x1.f1b4c91aa98acp-7};
-// asin x = x + x^3 P(x^2), |x| <= 1/2
-constexpr double kAsin64[] = {0x1.5555555555577p-3, 0x1.333333332e08bp-4, 0x1.6db6db7219fecp-5, 0x1.f1c71a9219d0ap-6,
-                              0x1.6e8bdf315c280p-6, 0x1.1c49ea954ad9ep-6, 0x1.ca201a7b4c8fcp-7, 0x1.7580f1b9e2de9p-7,
-                              0x1.6156cbc6e1668p-7, 0x1.e46130f5f6cd9p-9, 0x1.6419d2135e112p-6, -0x1.58b2560823c23p-6,
-                              0x1.0b805dc2f511dp-5};
 // erf(k/4 + t) = sum_j kErf32[j][k] t^j, |t| <= 1/8; for k = 0 without the term t itself.
 constexpr double kErf32[6][16] = {
     {0, 0x1.1af54ep-2, 0x1.0a7ef6p-1, 0x1.6c1c98p-1, 0x1.af767ap-1, 0x1.d8865ep-1, 0x1.eea556p-1, 0x1.f92d08p-1,
@@ -63,8 +54,6 @@ constexpr double kErfc64[] = {
     0x1.4177223a40005p-22,  -0x1.ba258f4ae94a7p-21, 0x1.2080af3ce8f12p-24,  0x1.c935ed14f9ef4p-24,
     -0x1.a5e22cb77c1ecp-27, -0x1.70be526c23573p-27};
 
-constexpr double kHalfPi = 0x1.921fb54442d18p+0, kHalfPiLow = 0x1.1a62633145c07p-54;
-
 Scalar tanh(Scalar x) {
   bool d = isDouble(x);
   Scalar z = x * x;
@@ -98,159 +87,6 @@ Scalar sigmoid(Scalar x) {
   return fma(quotient * -lost, 1.0 - quotient, quotient);
 }
 
-/// atan(n / d), 0 <= n <= d, as a sum of base (0 or pi / 4) and what it returns.
-Pair atanOfRatio(Scalar n, Scalar d, Scalar& shifted) {
-  // Beyond tan(pi / 8): atan(n / d) = pi / 4 + atan((n - d) / (n + d)).
-  shifted = n > d * 0x1.a827999fcef32p-2;
-  Pair difference = orderedSum(-d, n), sum = orderedSum(d, n);
-  Pair zero = {like(n, 0), like(n, 0)};
-  Pair y = select(shifted, difference, {n, zero.lo}) / select(shifted, sum, {d, zero.lo});
-  Scalar z = y.hi * y.hi;
-  // The derivative of atan is 1 / (1 + z): y.lo counts by that much.
-  return {y.hi, fma(z * y.hi, polynomial(z, kAtan64), fma(-z, y.lo, y.lo))};
-}
-
-/// base + sign * (part.hi + part.lo) where base is k pi / 4 and larger, or 0.
-Scalar addAngle(Scalar base, Scalar baseLow, Pair part) {
-  Pair sum = orderedSum(base, part.hi);
-  return sum.hi + (sum.lo + (part.lo + baseLow));
-}
-
-/// The angle of (x, y) in the first octant's terms: `turned` when y > x was exchanged, `behind` for x < 0.
-Scalar angle(Scalar n, Scalar d, Scalar turned, Scalar behind) {
-  Scalar shifted;
-  Pair part = atanOfRatio(n, d, shifted);
-  // a; pi / 2 - a when turned; pi - a when behind; pi / 2 + a when both.
-  Scalar negative = turned ^ behind;
-  auto base = [&](double quarter) {
-    Scalar start = select(turned, 2 * quarter, select(behind, 4 * quarter, like(n, 0)));
-    return start + select(shifted, select(negative, -quarter, like(n, quarter)), 0.0);
-  };
-  Pair signedPart = {select(negative, -part.hi, part.hi), select(negative, -part.lo, part.lo)};
-  return addAngle(base(kHalfPi / 2), base(kHalfPiLow / 2), signedPart);
-}
-
-Scalar atan(Scalar x) {
-  Scalar a = abs(x);
-  Scalar large = a > 1.0;
-  Scalar no = x.builder->intConstant(Repr::I1, 0);
-  Scalar result = angle(select(large, 1.0, a), select(large, lesser(0x1p200, a), like(a, 1)), large, no);
-  return select(a > 0x1p-30, copySign(result, x), x);
-}
-
-Scalar atan2(Scalar y, Scalar x) {
-  Scalar ay = abs(y), ax = abs(x);
-  Scalar turned = ay > ax;
-  Scalar n = select(turned, ax, ay), d = select(turned, ay, ax);
-  Scalar infinite = equal(d, infinity(d));
-  n = select(infinite, select(equal(n, infinity(n)), like(n, 1), 0.0), n);
-  d = select(infinite | equal(d, 0), 1.0, d);
-  if (isDouble(x)) {
-    // Away from the ends of the range, so that the rests of the division are exact.
-    Scalar scale = select(d > 0x1p900, like(d, 0x1p-200), select(d < 0x1p-700, like(d, 0x1p300), 1.0));
-    n = n * scale;
-    d = d * scale;
-  }
-  Scalar behind = compare(Predicate::Slt, bitsOf(x), bits(bitsOf(x), 0));
-  Scalar result = angle(n, d, turned, behind);
-  // Quotients whose reciprocal or rest leaves the range.
-  Scalar plain = logicalNot(turned | behind) & (n < d * 0x1p-30);
-  result = select(plain, n / d, result);
-  return select(compare(Predicate::Uno, x, y), x + y, copySign(result, y));
-}
-
-// `fine` below: the value stays an f64. What becomes an f32 needs no care for the last bits.
-
-Pair rootOf(Scalar z, bool fine) {
-  if (fine) return sqrt(Pair{z, like(z, 0)});
-  return {sqrt(z), like(z, 0)};
-}
-
-/// asin(sqrt z) less sqrt z, from the pair s = sqrt z.
-Scalar asinLow(Pair s, Scalar z) { return fma(s.hi * z, polynomial(z, kAsin64), s.lo); }
-
-/// asin s as s.hi + low, of s = |x| up to 1/2, and of s = sqrt((1 - |x|) / 2) beyond (`large`), where asin |x| is
-/// pi / 2 - 2 asin s.
-struct ArcSine {
-  Scalar large;
-  Pair s;
-  Scalar low;
-};
-ArcSine arcSine(Scalar x, bool fine) {
-  Scalar a = abs(x);
-  Scalar large = a > 0.5;
-  Scalar z = select(large, (1.0 - a) * 0.5, x * x);
-  Pair root = rootOf(z, fine);
-  Pair s = {select(large, root.hi, a), select(large & (z > 0.0), root.lo, 0.0)};
-  return {large, s, asinLow(s, z)};
-}
-
-Scalar asin(Scalar x, bool fine) {
-  auto [large, s, low] = arcSine(x, fine);
-  // pi / 2 - 2 asin(sqrt z)
-  Scalar result = addAngle(like(x, kHalfPi), like(x, kHalfPiLow), {s.hi * -2.0, low * -2.0});
-  return copySign(select(large, result, s.hi + low), x);
-}
-
-Scalar acos(Scalar x, bool fine) {
-  auto [large, s, low] = arcSine(x, fine);
-  // 2 asin(sqrt z), pi less it, or pi / 2 less asin x.
-  Scalar negative = x < 0.0;
-  Scalar factor = select(large, select(negative, -2.0, like(x, 2)), select(negative, 1.0, like(x, -1)));
-  Scalar base = select(large, select(negative, kHalfPi * 2, like(x, 0)), kHalfPi);
-  Scalar baseLow = select(large, select(negative, kHalfPiLow * 2, like(x, 0)), kHalfPiLow);
-  return addAngle(base, baseLow, {s.hi * factor, low * factor});
-}
-
-/// log(2 x) of a large x.
-Scalar logOfTwice(Scalar x) {
-  Pair l = logPair(x);
-  Pair sum = exactSum(l.hi, like(x, 0x1.62e42fefa39efp-1));
-  return select(x < infinity(x), sum.hi + (sum.lo + l.lo + 0x1.abc9e3b39803fp-56), x);
-}
-
-Scalar asinh(Scalar x, bool fine) {
-  Scalar a = abs(x);
-  if (!fine) {
-    Scalar s = a * a;
-    return select(a < infinity(a), copySign(log1p(a + s / (sqrt(s + 1.0) + 1.0)), x), x);
-  }
-  // log1p(a + a^2 / (1 + sqrt(1 + a^2)))
-  Pair square = exactProduct(a, a);
-  Pair sum = exactSum(square.hi, like(x, 1));
-  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
-  Pair divisor = orderedSum(root.hi, like(x, 1));
-  divisor.lo = divisor.lo + root.lo;
-  Pair part = square / divisor;
-  Pair argument = exactSum(a, part.hi);
-  Scalar small = log1p(Pair{argument.hi, argument.lo + part.lo});
-  Scalar result = copySign(select(a < 0x1p28, small, logOfTwice(a)), x);
-  return select(a > 0x1p-28, result, x);
-}
-
-Scalar acosh(Scalar x, bool fine) {
-  Scalar t = x - 1.0;
-  if (!fine) return select(x < 1.0, nan(x), log1p(t + sqrt(fma(t, t, t * 2.0))));
-  // log1p(t + sqrt(2t + t^2))
-  Pair square = exactProduct(t, t);
-  Pair sum = exactSum(t * 2.0, square.hi);
-  Pair root = sqrt(Pair{sum.hi, sum.lo + square.lo});
-  Pair argument = exactSum(t, root.hi);
-  Scalar small = log1p(Pair{argument.hi, argument.lo + root.lo});
-  Scalar result = select(x < 0x1p28, small, logOfTwice(x));
-  return select(x < 1.0, nan(x), select(equal(x, 1), 0.0, result));
-}
-
-Scalar atanh(Scalar x, bool fine) {
-  Scalar a = abs(x);
-  if (!fine) return copySign(log1p(a * 2.0 / (1.0 - a)) * 0.5, x);
-  Pair difference = orderedSum(like(x, 1), -a);
-  Pair quotient = Pair{a * 2.0, like(x, 0)} / difference;
-  Scalar result = log1p(quotient) * 0.5;
-  result = select(equal(a, 1), infinity(x), select(a > 1.0, nan(x), result));
-  return select(a > 0x1p-28, copySign(result, x), x);
-}
-
 /// f32 only: a polynomial for each interval of a quarter, its coefficients from tables.
 Scalar erf32(Scalar x) {
   Scalar a = lesser(0x1.effffep+1, abs(x));  // from 3.875 on the result is 1; NaN stays
@@ -266,6 +102,8 @@ Scalar erf32(Scalar x) {
   p = fma(p, t, select(equal(centre, 0), t, coefficient(0)));
   return copySign(lesser(1.0, p), x);
 }
+
+// `fine` below: the value stays an f64. What becomes an f32 needs no care for the last bits.
 
 /// erfc of x >= 0.45, by exp(-x^2) and a polynomial, with the errors of all their roundings.
 Scalar erfcTail(Scalar x, bool fine) {

@@ -2,7 +2,6 @@
 #include <limits>
 
 #include "codegen/KernelBuilder.h"
-#include "ir/Views.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::codegen {
@@ -29,12 +28,6 @@ ExprId StageBuilder::load(uint32_t buffer, const Affine& position, DType t) {
   e.dtype = t;
   e.access = access(buffer, position);
   return add(std::move(e));
-}
-
-ExprId StageBuilder::loadView(const ir::Value* v, const std::vector<Affine>& index) {
-  uint32_t buffer = 0;
-  auto position = viewPosition(v, index, buffer);
-  return position ? load(buffer, *position, v->type.dtype) : 0;
 }
 
 ExprId StageBuilder::constant(DType t, uint64_t bits) {
@@ -325,179 +318,6 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
     total = total == kNoExpr ? e : op(*combine, accumulator, {total, e});
   }
   return cast(total, result);
-}
-
-std::optional<Affine> StageBuilder::viewPosition(const ir::Value* v, const std::vector<Affine>& index,
-                                                 uint32_t& buffer) {
-  auto view = ir::stridedView(v, [&](const ir::Value* x) { return group_.buffers.count(x) != 0; });
-  if (!view) {
-    fail("an operand of a gather or product is no view of a buffer");
-    return std::nullopt;
-  }
-  buffer = group_.buffers.at(view->base);
-  Affine position = Affine::constant(view->offset);
-  for (size_t d = 0; d < index.size(); ++d) position.add(index[d], view->strides[d]);
-  return position;
-}
-
-ExprId StageBuilder::gather(const ir::Op& o, const Index& index) {
-  const ir::Value* table = o.operand(0);
-  const auto& axes = o.intsAttr("axes");
-  size_t at = static_cast<size_t>(o.intAttr("at"));
-  size_t indexRank = o.operand(1)->type.shape.size();
-  auto result = dims(index, o.result()->type.shape);
-  if (stopped()) return 0;
-  Index where;
-  for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(result[at + i]);
-  std::vector<Affine> source(table->type.shape.size());
-  std::vector<bool> indexed(source.size(), false);
-  uint32_t number = fault(o, static_cast<uint8_t>(abi::FaultKind::Index));
-  for (size_t i = 0; i < axes.size(); ++i) {
-    size_t axis = static_cast<size_t>(axes[i]);
-    ExprId e = value(o.operand(1 + i), where);
-    if (stopped()) return 0;
-    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number, axis);
-    indexed[axis] = true;
-  }
-  size_t next = 0;
-  for (size_t d = 0; d < source.size(); ++d) {
-    if (indexed[d]) continue;
-    if (next == at) next += indexRank;
-    source[d] = result[next++];
-  }
-  return loadView(table, source);
-}
-
-ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
-  const ir::Value* source = o.operand(0);
-  const auto& axes = o.intsAttr("axes");
-  const auto& sizes = o.intsAttr("sizes");
-  auto position = dims(index, o.result()->type.shape);
-  if (stopped()) return 0;
-  uint32_t number = fault(o, static_cast<uint8_t>(abi::FaultKind::Index));
-  for (size_t i = 0; i < axes.size(); ++i) {
-    size_t axis = static_cast<size_t>(axes[i]);
-    int64_t size = source->type.shape[axis];
-    ExprId start = value(o.operand(1 + i), Index{});
-    if (stopped()) return 0;
-    position[axis].add(term(start, size - sizes[i] + 1, size, number, axis));
-  }
-  return loadView(source, position);
-}
-
-StageBuilder::Side StageBuilder::sideOf(const Affine& a, int64_t lo, int64_t hi) {
-  if (a.terms.empty()) {
-    auto [least, largest] = bounds(a, ranges_);
-    if (largest < lo) return Side::Below;
-    if (least >= hi) return Side::Above;
-    if (least >= lo && largest < hi) return Side::Inside;
-    if (split_) {
-      size_t var = 0;
-      int used = 0;
-      for (size_t v = 0; v < a.coef.size(); ++v) {
-        if (a.coef[v] != 0) {
-          var = v;
-          ++used;
-        }
-      }
-      if (used == 1) {
-        // The first value of the variable on the far side of the bound that the box straddles.
-        int64_t c = a.coef[var];
-        int64_t bound = least < lo ? lo : hi;
-        int64_t at = c > 0 ? (bound - a.offset + c - 1) / c : (a.offset - bound) / -c + 1;
-        if (at > ranges_[var].lo && at < ranges_[var].hi) cut = Cut{var, at};
-        if (cut) return Side::Mixed;
-      }
-    }
-  }
-  return Side::Mixed;
-}
-
-ExprId StageBuilder::within(const Affine& a, int64_t lo, int64_t hi) {
-  ExprId e = affine(a);
-  ExprId above = op(OpKind::Ge, DType::Bool, {e, constant(DType::I64, static_cast<uint64_t>(lo))});
-  ExprId below = op(OpKind::Lt, DType::Bool, {e, constant(DType::I64, static_cast<uint64_t>(hi))});
-  return op(OpKind::And, DType::Bool, {above, below});
-}
-
-Affine StageBuilder::clamped(const Affine& a, int64_t size) {
-  ExprId e = op(OpKind::Max, DType::I64, {affine(a), constant(DType::I64, 0)});
-  e = op(OpKind::Min, DType::I64, {e, constant(DType::I64, static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)))});
-  return term(e, -1, 0, 0, 0);
-}
-
-ExprId StageBuilder::pieceAt(ExprId index, DType type, std::span<const Piece> pieces) {
-  if (pieces.size() == 1) return pieces[0].value;
-  const size_t half = pieces.size() / 2;
-  ExprId first = op(OpKind::Lt, DType::Bool, {index, constant(DType::I64, static_cast<uint64_t>(pieces[half].start))});
-  ExprId low = pieceAt(index, type, pieces.first(half));
-  return op(OpKind::Where, type, {first, low, pieceAt(index, type, pieces.subspan(half))});
-}
-
-/// Pad, concat and update_slice: one operand or another, by where the element lies. The box is cut so that it is one of
-/// them throughout; where that cannot be, both are computed (at clamped indices) and one is selected.
-ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
-  auto at = dims(index, o.result()->type.shape);
-  if (stopped()) return 0;
-  DType t = o.result()->type.dtype;
-  if (o.kind == OpKind::Concat) {
-    size_t axis = static_cast<size_t>(o.intAttr("axis"));
-    int64_t start = 0;
-    std::vector<Piece> mixed;
-    for (const ir::Value* part : o.operands()) {
-      int64_t size = part->type.shape[axis];
-      if (size == 0) continue;
-      Side side = sideOf(at[axis], start, start + size);
-      if (cut) return 0;
-      if (side == Side::Inside || side == Side::Mixed) {
-        Index inside{at, std::nullopt};
-        inside.dims[axis].offset -= start;
-        if (side == Side::Mixed) inside.dims[axis] = clamped(inside.dims[axis], size);
-        ExprId e = value(part, inside);
-        if (stopped()) return 0;
-        if (side == Side::Inside) return e;
-        mixed.push_back({start, e});
-      }
-      start += size;
-    }
-    if (!mixed.empty()) return pieceAt(affine(at[axis]), t, mixed);
-    fail("a concat without elements");
-    return 0;
-  }
-  const ir::Value* inner = o.kind == OpKind::Pad ? o.operand(0) : o.operand(1);
-  const auto& starts = o.intsAttr(o.kind == OpKind::Pad ? "lo" : "starts");
-  static const std::vector<int64_t> kNone;
-  const auto& steps = o.kind == OpKind::Pad ? kNone : o.intsAttr("steps");
-  Index inside;
-  ExprId condition = kNoExpr;
-  bool outside = false;
-  for (size_t d = 0; d < at.size() && !outside; ++d) {
-    int64_t size = inner->type.shape[d];
-    int64_t step = steps.empty() ? 1 : steps[d];
-    Affine a = at[d];
-    if (step != 1 && size > 1) {
-      fail("update_slice with steps must be done in place");
-      return 0;
-    }
-    Side side = sideOf(a, starts[d], starts[d] + size);
-    if (cut) return 0;
-    outside = side == Side::Below || side == Side::Above;
-    a.offset -= starts[d];
-    if (side == Side::Mixed) {
-      ExprId c = within(at[d], starts[d], starts[d] + size);
-      condition = condition == kNoExpr ? c : op(OpKind::And, DType::Bool, {condition, c});
-      a = clamped(a, size);
-    }
-    inside.dims.push_back(std::move(a));
-  }
-  auto around = [&] {
-    return o.kind == OpKind::Pad ? value(o.operand(1), Index{}) : value(o.operand(0), Index{at, std::nullopt});
-  };
-  if (outside || inner->type.size() == 0) return around();
-  ExprId e = value(inner, inside);
-  if (stopped() || condition == kNoExpr) return e;
-  ExprId other = around();
-  return stopped() ? 0 : op(OpKind::Where, t, {condition, e, other});
 }
 
 }  // namespace tenc::codegen

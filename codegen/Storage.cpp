@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "codegen/InPlace.h"
 #include "ir/Loops.h"
 #include "ir/Views.h"
 
@@ -20,37 +21,6 @@ constexpr int64_t kForever = int64_t{1} << 60;
 bool repeats(const Op& op) { return ir::isLoop(op) || op.kind == OpKind::Bench; }
 
 uint64_t storedBytes(const ir::Type& t) { return std::max<uint64_t>(8, static_cast<uint64_t>(t.bytes())); }
-
-bool sameAccess(const Access& a, const Access& b) {
-  return a.offset == b.offset && a.strides == b.strides && a.terms.empty() && b.terms.empty();
-}
-
-/// Whether the kernel may write `result` into the memory of `operand`: every element is read before, and at the same
-/// point as, it is written.
-bool kernelInPlace(const Kernel& k, uint32_t operand, uint32_t result) {
-  if (k.kind != Kernel::Kind::Loop) return false;
-  for (size_t s = 0; s < k.stages.size(); ++s) {
-    if (k.stages[s].ordered) return false;
-    for (const Expr& e : k.stages[s].exprs) {
-      if (e.kind != Expr::Kind::Load || e.access.buffer != operand) continue;
-      bool stored = false;
-      for (size_t t = 0; t < k.stages.size(); ++t) {
-        for (const Store& st : k.stages[t].stores) {
-          if (st.access.buffer != result) continue;
-          bool apart = false;  // boxes that do not meet
-          for (size_t d = 0; d < k.outer.size(); ++d) {
-            apart = apart || k.stages[s].outerHi[d] <= k.stages[t].outerLo[d] ||
-                    k.stages[t].outerHi[d] <= k.stages[s].outerLo[d];
-          }
-          if (!sameAccess(st.access, e.access) || (t < s && !apart)) return false;
-          stored = true;
-        }
-      }
-      if (!stored) return false;
-    }
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -206,8 +176,8 @@ bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
     for (uint32_t r = 0; r < k.bufferResult.size(); ++r) {
       if (k.bufferResult[r] < 0 || op.result(static_cast<size_t>(k.bufferResult[r])) != to) continue;
       if (r == b) return true;  // an update
-      bool sameWidth = ir::byteSize(k.buffers[b].dtype) == ir::byteSize(k.buffers[r].dtype);
-      return sameWidth && k.buffers[b].role == Buffer::Role::Input && kernelInPlace(k, b, r);
+
+      return mayWriteOver(k, b, r);
     }
   }
   // A scalar is read by value before the kernel runs.
@@ -267,129 +237,6 @@ bool Storage::tryMerge(uint32_t a, uint32_t b) {
   if (x.bytes != y.bytes || x.device != y.device || x.pinned || y.pinned || conflict(x, y)) return false;
   join(a, b);
   return true;
-}
-
-/// A carried argument and the loop's result are one storage; in `while` the arguments of both regions.
-void Storage::mergeLoops(const Region& r) {
-  for (const auto& op : r.ops) {
-    if (op->kind == OpKind::Fused) continue;
-    if (ir::isLoop(*op)) {
-      const size_t lead = ir::firstCarriedArg(*op);
-      for (size_t i = 0; i < op->results.size(); ++i) {
-        uint32_t c = classes_.at(op->result(i));
-        for (const auto& inner : op->regions) { join(c, classes_.at(inner->args[lead + i].get())); }
-        all_[find(c)].frozen = true;
-      }
-    }
-    for (const auto& inner : op->regions) mergeLoops(*inner);
-  }
-}
-
-void Storage::mergeUpdates(const Region& r) {
-  for (const auto& op : r.ops) {
-    if (op->kind == OpKind::Fused) {
-      const Kernel& k = *kernels_.at(op.get());
-      for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
-        if (k.bufferOperand[b] < 0 || k.bufferResult[b] < 0) continue;
-        const Value* old = op->operand(static_cast<size_t>(k.bufferOperand[b]));
-        if (whole(old)) tryMerge(classOf(old), classOf(op->result(static_cast<size_t>(k.bufferResult[b]))));
-      }
-      continue;
-    }
-    for (const auto& inner : op->regions) mergeUpdates(*inner);
-  }
-}
-
-void Storage::mergeCarried(const Region& r) {
-  for (const auto& op : r.ops) {
-    if (op->kind == OpKind::Fused) continue;
-    for (const auto& inner : op->regions) mergeCarried(*inner);
-    mergeCarriedOf(*op);
-  }
-}
-
-void Storage::mergeCarriedOf(const Op& op) {
-  const bool loop = ir::isLoop(op);
-  if (!loop && op.kind != OpKind::If) return;
-  const size_t lead = ir::firstCarriedOperand(op);
-  for (size_t i = 0; i < op.results.size(); ++i) {
-    const Value* result = op.result(i);
-    for (const auto& inner : op.regions) {
-      if (op.kind == OpKind::While && inner == op.regions[0]) continue;
-      const Value* y = inner->terminator()->operand(i);
-      if (whole(y)) tryMerge(classOf(y), classOf(result));
-    }
-    if (loop && whole(op.operand(lead + i))) tryMerge(classOf(op.operand(lead + i)), classOf(result));
-    all_[find(classes_.at(result))].frozen = true;
-  }
-}
-
-/// What could not be merged is copied or exchanged.
-void Storage::planExchanges(const Region& r) {
-  for (const auto& opPtr : r.ops) {
-    const Op& op = *opPtr;
-    if (op.kind == OpKind::Fused) continue;
-    for (const auto& inner : op.regions) planExchanges(*inner);
-    const bool loop = ir::isLoop(op);
-    if (!loop && op.kind != OpKind::If) continue;
-    const size_t lead = ir::firstCarriedOperand(op);
-    std::unordered_set<uint32_t> exchanged;
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      uint32_t carried = classOf(op.result(i));
-      if (loop) {
-        const Value* init = op.operand(lead + i);
-        if (!whole(init) || classOf(init) != carried) {
-          before_[&op].push_back({init, carried});
-          writtenBy(carried, 2 * begin_.at(&op) - 1);
-        }
-      }
-      for (const auto& inner : op.regions) {
-        if (op.kind == OpKind::While && inner == op.regions[0]) continue;
-        const Value* y = inner->terminator()->operand(i);
-        uint32_t own = classOf(y);
-        if (own == carried && whole(y)) continue;
-        bool inside = loop && whole(y);
-        if (inside) {
-          const Class& c = all_[own];
-          inside =
-              !c.pinned && c.bytes == all_[carried].bytes && c.device == all_[carried].device && !all_[carried].pinned;
-          for (const Life& l : c.lives) inside = inside && l.start > 2 * begin_.at(&op) && l.end < 2 * end_.at(&op);
-        }
-        if (inside && exchanged.insert(own).second) {
-          swaps_[&op].emplace_back(carried, own);
-          all_[own].frozen = true;
-        } else {
-          atEnd_[inner.get()].push_back({y, carried});
-          writtenBy(carried, 2 * begin_.at(inner->terminator()) - 1);
-        }
-      }
-    }
-  }
-}
-
-/// A copy into the storage is made at `time`, while other values are still to be read.
-void Storage::writtenBy(uint32_t c, int64_t time) {
-  auto [it, fresh] = written_.emplace(c, time);
-  if (!fresh) it->second = std::min(it->second, time);
-}
-
-/// Results of elementwise kernels take over operands that die there.
-void Storage::reuse(const Region& r) {
-  for (const auto& op : r.ops) {
-    if (op->kind == OpKind::Fused) {
-      for (const auto& res : op->results) {
-        for (const Value* v : op->operands()) {
-          if (!has(v) || !whole(v) || v->type.bytes() != res->type.bytes()) continue;
-          uint32_t a = classOf(v);
-          uint32_t b = classOf(res.get());
-          if (a == b || all_[a].frozen || all_[b].frozen || v->type.bytes() < 4096) continue;
-          if (tryMerge(a, b)) break;
-        }
-      }
-      continue;
-    }
-    for (const auto& inner : op->regions) reuse(*inner);
-  }
 }
 
 void Storage::finish() {

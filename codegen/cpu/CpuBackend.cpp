@@ -9,6 +9,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "codegen/cache/BuildId.h"
 #include "codegen/cpu/CompileParts.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "codegen/Codegen.h"
+#include "codegen/cache/ObjectCache.h"
 #include "codegen/cpu/CompileLevel.h"
-#include "codegen/cpu/ObjectCache.h"
 
 namespace tenc::codegen::cpu {
 

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/IndexRanges.h"
 #include "codegen/Kernel.h"
-#include "codegen/cpu/IndexRanges.h"
 #include "codegen/cpu/IrBuilder.h"
 #include "codegen/cpu/LlvmScalars.h"
 

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
+#include "codegen/TileProduct.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Scan.h"
 
@@ -11,14 +13,6 @@ namespace tenc::codegen::cpu {
 namespace {
 
 constexpr size_t kNone = Schedule::kNone;
-
-int64_t strideOf(const Access& a, size_t var) { return var < a.strides.size() ? a.strides[var] : 0; }
-
-int64_t trips(const std::vector<int64_t>& lo, const std::vector<int64_t>& hi) {
-  int64_t n = 1;
-  for (size_t i = 0; i < lo.size(); ++i) n *= std::max<int64_t>(0, hi[i] - lo[i]);
-  return n;
-}
 
 /// What making `var` the vector costs for one access, per vector.
 double accessCost(const Access& a, size_t var, int lanes) {
@@ -47,14 +41,6 @@ double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int6
 /// vector decides the order of the sum, and so must follow from shapes and strides alone.
 constexpr double kSumCost = 6;
 
-bool sumsFloats(const Kernel& kernel, const Stage& stage) {
-  return std::any_of(stage.reductions.begin(), stage.reductions.end(), [&](uint32_t r) {
-    const Reduction& red = kernel.reductions[r];
-    return !red.running && ir::isFloat(red.accumulator) &&
-           (red.kind == Reduction::Kind::Sum || red.kind == Reduction::Kind::Prod);
-  });
-}
-
 /// costPerElement by which the vector of the stage is chosen.
 double choiceCost(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
   if (!sumsFloats(kernel, stage)) return costPerElement(kernel, stage, var, extent, lanes);
@@ -80,17 +66,13 @@ int copiesFor(const Kernel& kernel, const Stage& stage, bool outer) {
   return hasChunks(kernel, stage) ? bodiesOf(cost) : 4;
 }
 
-bool fullBox(const Kernel& kernel, const Stage& stage, size_t var) {
-  return stage.outerLo.empty() || (stage.outerLo[var] == 0 && stage.outerHi[var] == kernel.outer[var]);
-}
-
 /// Whether `var`, an outer variable, may run over lanes around all stages.
 bool canBeOuterVector(const Kernel& kernel, size_t var) {
   bool hasReductions = false, full = true;
   for (const Stage& s : kernel.stages) {
     if (hasChunks(kernel, s)) return false;
     hasReductions = hasReductions || !s.reductions.empty();
-    full = full && fullBox(kernel, s, var);
+    full = full && coversAll(kernel, s, var);
     for (const Store& st : s.stores) {
       // Each lane needs elements of its own.
       if (strideOf(st.access, var) == 0 && st.access.terms.empty()) return false;
@@ -104,11 +86,11 @@ void chooseTile(const Kernel& kernel, Schedule& s) {
   if (kernel.stages.size() != 1) return;
   const Stage& stage = kernel.stages[0];
   size_t v = s.outerVector;
-  if (!stage.innerLo.empty() || kernel.outer[v] < s.lanes || !fullBox(kernel, stage, v)) return;
+  if (!stage.innerLo.empty() || kernel.outer[v] < s.lanes || !coversAll(kernel, stage, v)) return;
   for (const Store& st : stage.stores)
     if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return;
   for (size_t d = 0; d < kernel.outer.size(); ++d) {
-    if (d == v || kernel.outer[d] < s.lanes || !fullBox(kernel, stage, d)) continue;
+    if (d == v || kernel.outer[d] < s.lanes || !coversAll(kernel, stage, d)) continue;
     for (const Expr& e : stage.exprs) {
       if (e.kind != Expr::Kind::Load || !e.access.terms.empty()) continue;
       if (strideOf(e.access, d) != 1 || std::abs(strideOf(e.access, v)) <= 1) continue;
@@ -117,17 +99,6 @@ void chooseTile(const Kernel& kernel, Schedule& s) {
       s.tile = s.lanes * (ir::byteSize(kernel.buffers[e.access.buffer].dtype) == 8 ? 2 : 4);
     }
   }
-}
-
-/// Whether every stage covers all outer points, and those after the first neither loop nor reduce.
-bool restUsesResults(const Kernel& kernel) {
-  for (size_t i = 0; i < kernel.stages.size(); ++i) {
-    const Stage& s = kernel.stages[i];
-    for (size_t d = 0; d < kernel.outer.size(); ++d)
-      if (!fullBox(kernel, s, d)) return false;
-    if (i > 0 && (!s.innerLo.empty() || !s.reductions.empty())) return false;
-  }
-  return true;
 }
 
 bool isRunning(const Kernel& kernel, const Stage& stage) {
@@ -149,7 +120,7 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   int loops = 0;
   for (const Stage& stage : kernel.stages) {
     for (size_t d = 0; d < kernel.outer.size(); ++d)
-      if (!fullBox(kernel, stage, d)) return false;
+      if (!coversAll(kernel, stage, d)) return false;
     if (stage.innerLo.empty()) {
       if (!stage.reductions.empty()) return false;
       continue;
@@ -174,50 +145,12 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   return rows >= 32;
 }
 
-/// Whether stage 0 is a light reduction (of float sums, any) over one inner variable without faults, and the others
-/// only use its results.
-bool isPlainReduction(const Kernel& kernel) {
-  const Stage& first = kernel.stages[0];
-  if (first.innerLo.size() != 1 || first.reductions.empty() || !first.stores.empty() || first.ordered) return false;
-  if (first.innerHi[0] <= first.innerLo[0]) return false;
-  if (stageCost(kernel, first) > 16 && !sumsFloats(kernel, first)) return false;
-  for (uint32_t r : first.reductions) {
-    Reduction::Kind kind = kernel.reductions[r].kind;
-    if (kernel.reductions[r].running) return false;
-    if (kind != Reduction::Kind::Sum && kind != Reduction::Kind::Prod && kind != Reduction::Kind::Max &&
-        kind != Reduction::Kind::Min)
-      return false;
-  }
-  for (const Expr& e : first.exprs) {
-    if (e.kind == Expr::Kind::Load && !e.access.terms.empty()) return false;
-    if (e.kind == Expr::Kind::Op && !ir::isFloat(e.dtype) && elementwiseCost(e.op, e.dtype) > 4) return false;
-    if (e.kind == Expr::Kind::Random || e.kind == Expr::Kind::Reduced) return false;
-  }
-  return restUsesResults(kernel);
-}
-
-/// Whether rows `u` and columns `v` make the reduction a product: some loads vary with one of them alone, so that a
-/// tile reads less than it computes. `turned`: some load has to be turned to be read along `v`.
-bool isProductOf(const Kernel& kernel, size_t u, size_t v, bool& turned) {
-  const Stage& first = kernel.stages[0];
-  const size_t inner = kernel.outer.size();
-  bool ofRows = false, ofColumns = false;
-  turned = false;
-  for (const Expr& e : first.exprs) {
-    if (e.kind != Expr::Kind::Load) continue;
-    int64_t su = strideOf(e.access, u), sv = strideOf(e.access, v);
-    if (sv == 0 && su != 0) ofRows = true;
-    if (sv == 0) continue;
-    if (su == 0) ofColumns = true;
-    if (sv == 1) continue;
-    // What is turned must not change with the row.
-    if (strideOf(e.access, inner) != 1 || su != 0 || std::abs(sv) <= 1) return false;
-    turned = true;
-  }
-  for (size_t i = 1; i < kernel.stages.size(); ++i)
-    for (const Store& st : kernel.stages[i].stores)
-      if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return false;
-  return ofRows && ofColumns;
+/// Whether the body of a tile product is light enough to stand many times over in registers.
+bool isLight(const Kernel& kernel, const Stage& stage) {
+  if (stageCost(kernel, stage) > 16 && !sumsFloats(kernel, stage)) return false;
+  return std::none_of(stage.exprs.begin(), stage.exprs.end(), [](const Expr& e) {
+    return e.kind == Expr::Kind::Op && !ir::isFloat(e.dtype) && elementwiseCost(e.op, e.dtype) > 4;
+  });
 }
 
 constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
@@ -225,7 +158,7 @@ constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-l
 /// Fills in a generalised product where the kernel is one.
 bool chooseProduct(const Kernel& kernel, Schedule& s, Level level) {
   const size_t inner = kernel.outer.size();
-  if (inner < 2 || !isPlainReduction(kernel)) return false;
+  if (inner < 2 || !isPlainReduction(kernel) || !isLight(kernel, kernel.stages[0])) return false;
   const Stage& first = kernel.stages[0];
   int64_t k = first.innerHi[0] - first.innerLo[0];
   int64_t widest = 4;
@@ -233,10 +166,10 @@ bool chooseProduct(const Kernel& kernel, Schedule& s, Level level) {
     widest = std::max<int64_t>(widest, ir::byteSize(kernel.reductions[r].accumulator));
   for (size_t v = inner; v-- > 0;) {
     for (size_t u = 0; u < inner; ++u) {
-      bool turned;
-      if (u == v || kernel.outer[v] < s.lanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v) ||
-          !isProductOf(kernel, u, v, turned))
-        continue;
+      if (u == v || kernel.outer[v] < s.lanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v)) continue;
+      const std::optional<TileProduct> product = tileProductOf(kernel, u, v);
+      if (!product) continue;
+      bool turned = product->turned;
       s.block = s.lanes * (widest > 4 ? 2 : 4);
       while (s.block > s.lanes && kernel.outer[v] <= s.block / 2) s.block /= 2;
       if (turned && (k < s.lanes / 2 || k * s.block * widest > kTurnedBytes)) continue;

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "codegen/cpu/ObjectCache.h"
+#include "codegen/cache/ObjectCache.h"
 
 namespace tenc::codegen::cpu {
 namespace {

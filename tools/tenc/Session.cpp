@@ -160,8 +160,8 @@ rt::Machine& Session::machine() {
   return *machine_;
 }
 
-codegen::cpu::CacheOptions Session::cacheOptions() {
-  codegen::cpu::CacheOptions cache;
+codegen::CacheOptions Session::cacheOptions() {
+  codegen::CacheOptions cache;
   if (!options_.cache) return cache;
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);

@@ -185,7 +185,7 @@ class Session {
   void decideBranches(const ast::File& file, const frontend::Options& options, const Diagnostics& before,
                       frontend::Lowered& lowered);
   codegen::Backend& backend();
-  codegen::cpu::CacheOptions cacheOptions();
+  codegen::CacheOptions cacheOptions();
   passes::Context context();
   /// `chain`: the calls that led to `at`.
   void reportStop(Code code, const ir::Module& m, ir::Loc at, const CallChain& chain, const std::string& message);

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace tenc::codegen::cpu {
+namespace tenc::codegen {
 
 struct CacheOptions {
   std::string directory;                    ///< made (0700) when missing; empty: no cache
@@ -41,7 +41,4 @@ class ObjectCache {
   int directory_ = -1;
 };
 
-/// What tells this build of the compiler from all others: the linker's build id; empty if the program has none.
-std::string buildId();
-
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::codegen

@@ -1,4 +1,4 @@
-#include "codegen/cpu/IndexRanges.h"
+#include "codegen/IndexRanges.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 
 #include "ir/Scalar.h"
 
-namespace tenc::codegen::cpu {
+namespace tenc::codegen {
 namespace {
 using ir::DType;
 using ir::OpKind;
@@ -126,4 +126,4 @@ Range IndexRanges::compute(const ir::Value* v) {
   return ofDtype(t);
 }
 
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::codegen

@@ -5,7 +5,7 @@
 
 #include "ir/Module.h"
 
-namespace tenc::codegen::cpu {
+namespace tenc::codegen {
 
 /// Both ends belong to the range.
 struct Range {
@@ -27,4 +27,4 @@ class IndexRanges {
   std::unordered_map<const ir::Value*, Range> known_;
 };
 
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::codegen
