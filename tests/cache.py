@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The cache of compiled code as a user meets it: a second run takes the code from it, and whatever happens to the folder
 (many processes, kills, truncated or corrupt entries, wrong rights) the result is right, with one warning at
-most. tests/unit/cpu_cache_test.cpp tests the format. Closes with `N passed, N failed`."""
+most. tests/unit/cache_test.cpp tests the format. Closes with `N passed, N failed`."""
 import argparse
 import os
 import pathlib

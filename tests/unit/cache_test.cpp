@@ -11,9 +11,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "codegen/cache/BuildId.h"
 #include "codegen/cache/ObjectCache.h"
 
-namespace tenc::codegen::cpu {
+namespace tenc::codegen {
 namespace {
 namespace fs = std::filesystem;
 
@@ -263,4 +264,4 @@ TEST_F(CacheTest, TheLeastRecentlyUsedEntriesGoFirst) {
 TEST_F(CacheTest, ThisProgramHasABuildId) { EXPECT_GE(buildId().size(), 8u); }
 
 }  // namespace
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::codegen
