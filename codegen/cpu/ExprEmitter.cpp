@@ -280,7 +280,7 @@ Scalar ExprEmitter::value(ExprId id, int copy) {
   auto& slots = memo_[id];
   if (slots.size() > static_cast<size_t>(copy) && slots[static_cast<size_t>(copy)].handle != nullptr)
     return slots[static_cast<size_t>(copy)];
-  Scalar s = compute(e, copy);
+  Scalar s = compute(id, copy);
   setValue(id, copy, s);
   return s;
 }
@@ -298,7 +298,56 @@ Scalar ExprEmitter::narrowVar(size_t var, int copy) {
   return scalars_.wrap(b_.CreateAdd(scalars_.splat(b_.CreateTrunc(base, i32)), laneOffsets(1, i32)), Repr::I32);
 }
 
-Scalar ExprEmitter::compute(const Expr& e, int copy) {
+std::optional<int64_t> ExprEmitter::laneStride(ExprId position) const {
+  const Expr& e = stage_.exprs[position];
+  if (!isVector(position)) return 0;
+  if (e.kind == Expr::Kind::LoopVar) return 1;
+  if (!positions_[position] || e.kind != Expr::Kind::Op) return std::nullopt;
+  const std::optional<int64_t> x = laneStride(e.args[0]), y = laneStride(e.args[1]);
+  if (!x || !y) return std::nullopt;
+  switch (e.op) {
+    case ir::OpKind::Add: return *x + *y;
+    case ir::OpKind::Sub: return *x - *y;
+    case ir::OpKind::Mul: {
+      auto times = [&](int64_t step, ExprId factor) -> std::optional<int64_t> {
+        const Expr& f = stage_.exprs[factor];
+        if (f.kind != Expr::Kind::Constant) return std::nullopt;
+        return step * static_cast<int64_t>(f.bits);
+      };
+      return isVector(e.args[0]) ? times(*x, e.args[1]) : times(*y, e.args[0]);
+    }
+    default: return std::nullopt;
+  }
+}
+
+Value* ExprEmitter::firstLane(ExprId position, int copy) {
+  const Expr& e = stage_.exprs[position];
+  if (!isVector(position)) return LlvmScalars::value(value(position, copy));
+  if (e.kind == Expr::Kind::LoopVar)
+    return b_.CreateAdd(vectorBase_, b_.getInt64(static_cast<uint64_t>(copy * lanes())));
+  Value *x = firstLane(e.args[0], copy), *y = firstLane(e.args[1], copy);
+  if (e.op == ir::OpKind::Add) return b_.CreateAdd(x, y);
+  return e.op == ir::OpKind::Sub ? b_.CreateSub(x, y) : b_.CreateMul(x, y);
+}
+
+Scalar ExprEmitter::random(ExprId id, int copy) {
+  const Expr& e = stage_.exprs[id];
+  std::vector<Scalar> args;
+  const bool oneDraw = depends_[e.args[0]] == 0 && depends_[e.args[1]] == 0;
+  const ExprId element = e.args[2];
+  if (lanes() == 1 || !oneDraw || !isVector(element) || laneStride(element) != 1) {
+    for (ExprId a : e.args) args.push_back(value(a, copy));
+    return callRandom(scalars_, e.op, e.dtype, args);
+  }
+  auto made = randomTiles_.find(id);
+  if (made == randomTiles_.end()) made = randomTiles_.emplace(id, RandomTile(scalars_, e.op, e.dtype)).first;
+  for (size_t i = 3; i < e.args.size(); ++i) args.push_back(value(e.args[i], copy));
+  return made->second.elements(firstLane(element, copy), LlvmScalars::value(value(e.args[1])),
+                               LlvmScalars::value(value(e.args[0])), args);
+}
+
+Scalar ExprEmitter::compute(ExprId id, int copy) {
+  const Expr& e = stage_.exprs[id];
   llvm::LLVMContext& c = b_.getContext();
   switch (e.kind) {
     case Expr::Kind::Constant: {
@@ -319,11 +368,7 @@ Scalar ExprEmitter::compute(const Expr& e, int copy) {
     case Expr::Kind::Load: return load(e, copy);
     case Expr::Kind::Reduced: return reduced(e, copy);
     case Expr::Kind::Running: assert(false && "a running value that is not set"); break;
-    case Expr::Kind::Random: {
-      std::vector<Scalar> args;
-      for (ExprId a : e.args) args.push_back(value(a, copy));
-      return callRandom(scalars_, e.op, e.dtype, args);
-    }
+    case Expr::Kind::Random: return random(id, copy);
     case Expr::Kind::Op: break;
   }
   bool divides = e.op == ir::OpKind::TruncDiv || e.op == ir::OpKind::Fmod;

@@ -4,10 +4,13 @@
 #pragma once
 #include <llvm/IR/IRBuilder.h>
 
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "codegen/Kernel.h"
 #include "codegen/cpu/LlvmScalars.h"
+#include "codegen/cpu/RandomTile.h"
 
 namespace tenc::codegen::cpu {
 
@@ -98,10 +101,15 @@ class ExprEmitter {
     llvm::Value* inside;
   };
   CheckedIndex checkedIndex(const Access::Term& t, int copy, bool narrow);
-  Scalar compute(const Expr& e, int copy);
+  Scalar compute(ExprId id, int copy);
   Scalar load(const Expr& e, int copy);
   Scalar reduced(const Expr& e, int copy);
   Scalar dividePosition(const Expr& e, int copy);
+  Scalar random(ExprId id, int copy);
+  /// Whether lane i of a position is `stride` * i from the first lane, for a stride that is known.
+  std::optional<int64_t> laneStride(ExprId position) const;
+  /// The first lane of a position whose lanes have a stride.
+  llvm::Value* firstLane(ExprId position, int copy);
   /// Adds the run-time terms of an access; `position` in elements, null when there are none. Clears lanes of `inRange`
   /// where a term is out of range.
   llvm::Value* terms(const Access& a, int copy, llvm::Value*& inRange);
@@ -156,6 +164,7 @@ class ExprEmitter {
   std::vector<std::vector<Scalar>> memo_;  ///< by expression and copy
   std::vector<std::pair<const Access*, std::vector<Partial>>> partials_;
   std::vector<std::vector<Scalar>> reduced_;
+  std::map<ExprId, RandomTile> randomTiles_;
 };
 
 }  // namespace tenc::codegen::cpu

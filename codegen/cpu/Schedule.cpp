@@ -5,6 +5,7 @@
 
 #include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
+#include "codegen/ScalarRandom.h"
 #include "codegen/TileProduct.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Scan.h"
@@ -204,7 +205,7 @@ int stageCost(const Kernel& kernel, const Stage& stage) {
   int cost = 0;
   for (const Expr& e : stage.exprs) {
     if (e.kind == Expr::Kind::Op) cost += elementwiseCost(e.op, e.dtype);
-    if (e.kind == Expr::Kind::Random) cost += 120;
+    if (e.kind == Expr::Kind::Random) cost += randomCost(e.op, e.dtype);
     if (e.kind == Expr::Kind::Load) cost += e.access.terms.empty() ? 1 : 8;
   }
   for (uint32_t r : stage.reductions) {

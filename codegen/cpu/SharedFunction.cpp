@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Module.h>
 
+#include "codegen/ScalarRandom.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/IrBuilder.h"
 
@@ -34,8 +35,6 @@ Value* callShared(LlvmScalars& scalars, const std::string& name, const std::vect
   return b.CreateCall(f, args);
 }
 
-namespace {
-/// An op on scalars by a shared function: `emit` makes its body.
 Scalar callOp(LlvmScalars& scalars, const std::string& name, Repr result, std::span<const Scalar> args,
               const std::function<Scalar(LlvmScalars&, const std::vector<Scalar>&)>& emit) {
   std::vector<Value*> values;
@@ -53,7 +52,6 @@ Scalar callOp(LlvmScalars& scalars, const std::string& name, Repr result, std::s
   });
   return scalars.wrap(called, result);
 }
-}  // namespace
 
 Scalar callElementwise(LlvmScalars& scalars, ir::OpKind kind, ir::DType operand, ir::DType result,
                        std::span<const Scalar> args) {
@@ -66,9 +64,9 @@ Scalar callElementwise(LlvmScalars& scalars, ir::OpKind kind, ir::DType operand,
 
 Scalar callRandom(LlvmScalars& scalars, ir::OpKind kind, ir::DType result, std::span<const Scalar> args) {
   const std::string name = "random." + std::string(ir::opInfo(kind).mnemonic) + "." + std::string(ir::name(result));
-  return callOp(scalars, name, reprOf(result), args, [&](LlvmScalars& own, std::vector<Scalar> a) {
+  return callOp(scalars, name, reprOf(result), args, [&](LlvmScalars&, std::vector<Scalar> a) {
     a.resize(5);
-    return emitRandom(own, kind, result, a[0], a[1], a[2], a[3], a[4]);
+    return emitRandom(kind, result, a[0], a[1], a[2], a[3], a[4]);
   });
 }
 

@@ -16,6 +16,10 @@ llvm::Value* callShared(LlvmScalars& scalars, const std::string& name, const std
                         llvm::Type* result,
                         const std::function<llvm::Value*(LlvmScalars&, const std::vector<llvm::Value*>&)>& body);
 
+/// callShared on scalars, for a result of representation `result`.
+Scalar callOp(LlvmScalars& scalars, const std::string& name, Repr result, std::span<const Scalar> args,
+              const std::function<Scalar(LlvmScalars&, const std::vector<Scalar>&)>& emit);
+
 /// The elementwise op `kind`, which cannot fault, by a shared function.
 Scalar callElementwise(LlvmScalars& scalars, ir::OpKind kind, ir::DType operand, ir::DType result,
                        std::span<const Scalar> args);
