@@ -1,22 +1,26 @@
 #!/usr/bin/env python3
-"""tenc against PyTorch eager, torch.compile and JAX, workload by workload.
+"""tenc against PyTorch (eager, torch.compile, torch.compile with max-autotune and freezing), JAX and, for random numbers,
+NumPy, workload by workload.
 
     python bench/bench.py --tenc build/release/bin/tenc [--threads 2] [--only NAME,...] [--rounds 9] [--markdown FILE]
 
 Needs torch, jax and numpy from PyPI in the interpreter that runs it (a virtual environment outside the repository).
-Inputs come from seed 0 and are never zeros. Results are compared with PyTorch's before anything is timed; a workload whose
-results differ is not timed. Then rounds are interleaved: in each, every peer runs for about 20 ms and tenc's `bench` block
+Inputs come from seed 0 and are never zeros. Every peer's results, and tenc's, are compared with PyTorch's in f64 before
+anything is timed (checking.py says within what); a peer that is wrong is reported and left out, and a workload where
+tenc is wrong is not timed. Then rounds are interleaved: in each, every peer runs for about 20 ms and tenc's `bench` block
 for about as long, in its own process; the figure is the median over rounds of each round's mean. `ratio` is the best peer's
-time divided by tenc's: above 1 tenc is ahead. With --threads 1 everything is pinned to one processor.
+time divided by tenc's: above 1 tenc is ahead. With --threads 1 everything is pinned to one processor. PyTorch runs in
+inference mode. `--check` compares and times nothing.
 """
-import argparse, json, math, os, shutil, subprocess, sys, tempfile, time
+import argparse, json, math, os, subprocess, sys, tempfile, time
 
 ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
-ap.add_argument("--only", default="")
+ap.add_argument("--only", default="", help="workloads, separated by commas")
 ap.add_argument("--rounds", type=int, default=9)
-ap.add_argument("--no-compile", action="store_true", help="leave torch.compile out")
+ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")
+ap.add_argument("--check", action="store_true")
 ap.add_argument("--markdown", help="write the table to this file too")
 A = ap.parse_args()
 if A.threads == 1:
@@ -25,16 +29,98 @@ os.environ["OMP_NUM_THREADS"] = str(A.threads)
 os.environ["JAX_PLATFORMS"] = "cpu"
 import numpy as np
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from checking import problem
 from workloads import WORKLOADS
 import torch, jax
 
 torch.set_num_threads(A.threads)
-HERE = os.path.dirname(os.path.abspath(__file__))
+PEERS = {"eager": "eager", "compile": "compile", "max": "max-autotune, frozen", "jax": "jax", "numpy": "numpy"}
+MAXIMAL = {"max_autotune": True, "freezing": True}
 
 
 def tuple_of(x):
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def arrays(result):
+    """A peer's results as NumPy arrays."""
+    out = []
+    for x in tuple_of(result):
+        if isinstance(x, torch.Tensor): x = (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+        elif isinstance(x, jax.Array) and x.dtype == jax.numpy.bfloat16: x = x.astype(np.float32)
+        out.append(np.asarray(x))
+    return out
+
+
+def reference(workload, tensors):
+    """The results in f64."""
+    if workload.distribution: return [None]
+    torch.set_default_dtype(torch.float64)
+    try: return arrays(workload.torch(*[t.double() if t.is_floating_point() else t for t in tensors]))
+    finally: torch.set_default_dtype(torch.float32)
+
+
+class Compile:
+    """torch.compile with some options, for workloads that compile a part of themselves."""
+    def __init__(self, options): self.options = options
+    def compile(self, f): return torch.compile(f, options=self.options)
+
+
+class Network(torch.nn.Module):
+    """A workload whose weights are parameters, which freezing turns into constants."""
+    def __init__(self, workload, tensors):
+        super().__init__()
+        self.function, self.weights = workload.torch, workload.weights
+        for i in self.weights: self.register_parameter(f"weight{i}", torch.nn.Parameter(tensors[i], requires_grad=False))
+    def forward(self, *inputs):
+        rest = iter(inputs)
+        count = len(inputs) + len(self.weights)
+        return self.function(*[getattr(self, f"weight{i}") if i in self.weights else next(rest) for i in range(count)])
+
+
+def peers_of(workload, inputs, tensors):
+    """The peers as calls without arguments."""
+    def compiled(options):
+        if workload.compiled: return workload.compiled(Compile(options)), tensors
+        if not options: return torch.compile(workload.torch), tensors
+        rest = [t for i, t in enumerate(tensors) if i not in workload.weights]
+        return torch.compile(Network(workload, tensors).eval(), options=options), rest
+    made = {"eager": lambda: (workload.torch, tensors), "compile": lambda: compiled(None), "max": lambda: compiled(MAXIMAL),
+            "jax": lambda: (workload.jax if workload.distribution else jax.jit(workload.jax), jax_inputs(workload, inputs))}
+    if workload.numpy: made["numpy"] = lambda: (workload.numpy, [])
+    calls = {}
+    for name in A.peers.split(","):
+        if name not in made: continue
+        if name in ("compile", "max"): torch._dynamo.reset()
+        function, arguments = made[name]()
+        if name == "jax": calls[name] = lambda f=function, a=arguments: jax.block_until_ready(f(*a))
+        else: calls[name] = lambda f=function, a=arguments: f(*a)
+    return calls
+
+
+def jax_inputs(workload, inputs):
+    made = [jax.numpy.asarray(a) for a in inputs]
+    return [a.astype(jax.numpy.bfloat16) if workload.dtype == "bf16" and a.dtype == np.float32 else a for a in made]
+
+
+def torch_inputs(workload, inputs):
+    made = [torch.from_numpy(np.asarray(a)) for a in inputs]
+    return [t.bfloat16() if workload.dtype == "bf16" and t.is_floating_point() else t for t in made]
+
+
+def wrong(workload, want, results):
+    """What is wrong with a peer's results, or None."""
+    if len(results) != len(want): return f"{len(results)} results, not {len(want)}"
+    found = ((i, problem(workload, w, g)) for i, (w, g) in enumerate(zip(want, results)))
+    return next((f"result {i}: {text}" for i, text in found if text), None)
+
+
+def tenc_results(script, folder, count):
+    r = subprocess.run([A.tenc, script, "--threads", str(A.threads), "--dir", folder], capture_output=True, text=True)
+    if r.returncode: raise RuntimeError(r.stderr.strip()[:300])
+    return [np.load(f"{folder}/tenc{i}.npy") for i in range(count)]
 
 
 def tenc_ms(script, folder):
@@ -44,35 +130,30 @@ def tenc_ms(script, folder):
     return json.loads(r.stdout.splitlines()[-1])["median_ms"]
 
 
+@torch.inference_mode()
 def run(name, folder):
+    """Milliseconds of each peer and of tenc, or an error."""
     w = WORKLOADS[name]
     inputs = w.inputs(np.random.default_rng(0))
     script = os.path.join(HERE, "workloads", name + ".tl")
     for i, a in enumerate(inputs): np.save(f"{folder}/in{i}.npy", a)
-    ti, ji = [torch.from_numpy(np.asarray(a)) for a in inputs], [jax.numpy.asarray(a) for a in inputs]
-    want = [t.numpy() for t in tuple_of(w.torch(*ti))]
-    r = subprocess.run([A.tenc, script, "--threads", str(A.threads), "--dir", folder], capture_output=True, text=True)
-    if r.returncode: return {"error": r.stderr.strip()[:300]}
-    for i, x in enumerate(want):
-        got = np.load(f"{folder}/tenc{i}.npy")
-        scale = np.abs(x).mean() + 1e-6
-        worst = np.max(np.abs(got.astype(np.float64) - x)) / scale if x.size else 0
-        if got.shape != x.shape or not worst <= w.tolerance: return {"error": f"result {i} differs by {worst:.2e} of the mean"}
-    jitted = jax.jit(w.jax)
-    peers = {"eager": lambda: w.torch(*ti), "jax": lambda: jax.block_until_ready(jitted(*ji))}
-    if not A.no_compile:
-        torch._dynamo.reset()
-        compiled = w.compiled(torch) if w.compiled else torch.compile(w.torch)
-        peers["compile"] = lambda: compiled(*ti)
-    repeats = {}
+    tensors = torch_inputs(w, inputs)
+    want = reference(w, tensors)
+    try: error = wrong(w, want, tenc_results(script, folder, len(want)))
+    except RuntimeError as e: error = str(e)
+    if error: return {"error": f"tenc: {error}"}
+    peers, repeats = peers_of(w, inputs, tensors), {}
     for k, f in list(peers.items()):
         try:
-            f(); f()
+            error = wrong(w, want, arrays(f()))
+            f()
             start = time.perf_counter(); f()
             repeats[k] = max(1, min(1000, int(0.02 / (time.perf_counter() - start + 1e-7))))
-        except Exception as e:
-            print(f"# {name}: {k} failed: {str(e)[:100]}", flush=True)
+        except Exception as e: error = str(e)[:200]
+        if error:
+            print(f"# {name}: {k}: {error}", flush=True)
             del peers[k]
+    if A.check: return {"checked": [*peers, "tenc"]}
     times = {k: [] for k in [*peers, "tenc"]}
     for _ in range(A.rounds):
         for k, f in peers.items():
@@ -85,17 +166,20 @@ def run(name, folder):
 
 def main():
     names = A.only.split(",") if A.only else list(WORKLOADS)
-    lines = [f"| workload ({A.threads} thread{'s' if A.threads > 1 else ''}, ms) | eager | compile | jax | tenc | ratio |", "|---|---|---|---|---|---|"]
+    columns = [p for p in PEERS if p in A.peers.split(",")] + ["tenc"]
+    lines = [f"| workload ({A.threads} thread{'s' if A.threads > 1 else ''}, ms) | {' | '.join(PEERS.get(c, c) for c in columns)} | ratio |",
+             "|---" * (len(columns) + 2) + "|"]
     print(f"# torch {torch.__version__}, jax {jax.__version__}, median of {A.rounds} interleaved rounds\n" + "\n".join(lines), flush=True)
     ratios, failed = [], 0
     for name in names:
         with tempfile.TemporaryDirectory() as folder: r = run(name, folder)
         if "error" in r:
             line, failed = f"| {name} | {r['error']} |", failed + 1
+        elif "checked" in r: line = f"| {name} | checked: {', '.join(r['checked'])} |"
         else:
-            ratio = min(v for k, v in r.items() if k != "tenc") / r["tenc"]
-            ratios.append(ratio)
-            line = f"| {name} | " + " | ".join(f"{r[k]:.4f}" if k in r else "-" for k in ("eager", "compile", "jax", "tenc")) + f" | {ratio:.2f} |"
+            best = min((v for k, v in r.items() if k != "tenc"), default=math.nan)
+            ratios.append(best / r["tenc"])
+            line = f"| {name} | " + " | ".join(f"{r[c]:.4f}" if c in r else "-" for c in columns) + f" | {ratios[-1]:.2f} |"
         lines.append(line)
         print(line, flush=True)
     if ratios:
