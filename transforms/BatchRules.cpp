@@ -192,7 +192,12 @@ bool Batcher::single(const Op& op) {
       define(op, 0, b_->broadcastTo(column(batched(op.operand(0)), shape.size()), shape), true);
       return true;
     }
-    case OpKind::Matmul: define(op, 0, remake(op, allBatched(op), {})->result(), true); return true;
+    case OpKind::Matmul: {
+      // A matrix that all instances share stays one: their rows are rows of one product.
+      const Values operands = anyBatched(op) ? asTheyAre(op) : allBatched(op);
+      define(op, 0, ir::Compose(*b_).matmul(operands[0], operands[1]), true);
+      return true;
+    }
     case OpKind::Gather: gather(op); return true;
     case OpKind::Scatter: scatter(op); return true;
     case OpKind::DynamicSlice: dynamicSlice(op); return true;

@@ -5,6 +5,7 @@
 #include "frontend/Lowering.h"
 #include "frontend/values/Literals.h"
 #include "ir/Scalar.h"
+#include "ir/build/Compose.h"
 
 namespace tenc::frontend {
 
@@ -258,35 +259,15 @@ Val Lowering::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
              {{{b2.span.file, b2.span.end, b2.span.end}, ".T"}});
     return Val::none();
   }
-  if (xs.size() == 1) x = b().value(OpKind::Reshape, {x}, {{"shape", ir::Dims{1, k}}});
-  if (ys.size() == 1) y = b().value(OpKind::Reshape, {y}, {{"shape", ir::Dims{k, 1}}});
-  ir::Dims xb(x->type.shape.begin(), x->type.shape.end() - 2), yb(y->type.shape.begin(), y->type.shape.end() - 2);
-  auto batch = ir::broadcastShapes(xb, yb);
-  if (!batch) {
+  const auto plan = ir::Compose::planProduct(xs, ys);
+  if (!plan) {
     error(Code::E0202, opSpan, "batch dims of `@` do not broadcast: " + shapes());
     return Val::none();
   }
-  ir::Dims whole = *batch;
-  whole.push_back(x->type.shape[x->type.shape.size() - 2]);
-  whole.push_back(y->type.shape.back());
-  bool fits = countable(whole, opSpan, "@");
-  for (const ir::Value* v : {x, y}) {
-    ir::Dims spread = *batch;
-    spread.insert(spread.end(), v->type.shape.end() - 2, v->type.shape.end());
-    fits = fits && countable(spread, opSpan, "@");
+  for (const ir::Dims& shape : {plan->out, plan->spread(plan->left), plan->spread(plan->right)}) {
+    if (!countable(shape, opSpan, "@")) return Val::none();
   }
-  if (!fits) return Val::none();
-  auto batched = [&](ir::Value* v) {
-    ir::Dims to = *batch;
-    to.insert(to.end(), v->type.shape.end() - 2, v->type.shape.end());
-    return b().broadcastTo(v, to);
-  };
-  ir::Value* r = b().value(OpKind::Matmul, {batched(x), batched(y)});
-  ir::Dims shape = *batch;
-  if (xs.size() > 1) shape.push_back(xs[xs.size() - 2]);
-  if (ys.size() > 1) shape.push_back(ys.back());
-  if (shape != r->type.shape) r = b().value(OpKind::Reshape, {r}, {{"shape", shape}});
-  return Val::ofTensor(r, span);
+  return Val::ofTensor(ir::Compose(b()).matmul(x, y), span);
 }
 
 namespace {

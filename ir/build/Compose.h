@@ -2,6 +2,7 @@
 // built-ins check and report first); every function here only makes ops. Axes are non-negative.
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -93,9 +94,20 @@ class Compose {
   V fillOn(V like, const Dims& shape, V value, V otherwise = nullptr);
 
   // ---- products
-  /// NumPy's matmul: 1-D operands, broadcast batch dims.
+  /// How NumPy's matmul of two shapes is one `matmul` op: the operands are reshaped, broadcast over the batch and
+  /// multiplied, and the product is reshaped to `out`. Batch dims that the right operand lacks (or has once) are rows
+  /// of the left: `[B, N, I] @ [I, O]` is one product of B * N rows.
+  struct ProductPlan {
+    Dims left, right;  ///< shapes of the operands before they are broadcast: batch dims of their own, then a matrix
+    Dims batch;        ///< common batch dims; empty when there is one product only
+    Dims out;
+    /// `left` or `right` broadcast over the batch.
+    Dims spread(const Dims& operand) const;
+  };
+  /// nullopt where inner dims differ, batch dims do not broadcast, or an operand has no dim.
+  static std::optional<ProductPlan> planProduct(Dims x, Dims y);
+  /// NumPy's matmul: 1-D operands, broadcast batch dims. The one lowering of every matrix product.
   V matmul(V x, V y);
-  static bool matmulShape(const Dims& x, const Dims& y, Dims* out);
   V tensordot(V x, V y, const Dims& xAxes, const Dims& yAxes);
   /// Letters of each operand (one a dim, no ellipsis) and of the result.
   V einsum(std::vector<V> operands, std::vector<std::string> letters, const std::string& out);

@@ -40,39 +40,52 @@ Compose::V Compose::softsign(V x) { return div(x, binary(OpKind::Add, unary(OpKi
 
 // ---- products
 
-bool Compose::matmulShape(const Dims& x, const Dims& y, Dims* out) {
-  if (x.empty() || y.empty()) return false;
-  Dims xs = x, ys = y;
-  if (x.size() == 1) xs.insert(xs.begin(), 1);
-  if (y.size() == 1) ys.push_back(1);
-  if (xs.back() != ys[ys.size() - 2]) return false;
-  auto batch = broadcastShapes(std::span(xs).first(xs.size() - 2), std::span(ys).first(ys.size() - 2));
-  if (!batch) return false;
-  if (out) {
-    *out = *batch;
-    if (x.size() > 1) out->push_back(xs[xs.size() - 2]);
-    if (y.size() > 1) out->push_back(ys.back());
-  }
-  return true;
+std::optional<Compose::ProductPlan> Compose::planProduct(Dims x, Dims y) {
+  if (x.empty() || y.empty()) return std::nullopt;
+  const bool oneRow = x.size() == 1, oneColumn = y.size() == 1;
+  if (oneRow) x.insert(x.begin(), 1);
+  if (oneColumn) y.push_back(1);
+  const int64_t depth = x.back();
+  if (depth != y[y.size() - 2]) return std::nullopt;
+  const auto batchOf = [](const Dims& d) { return std::span(d).first(d.size() - 2); };
+  const auto batch = broadcastShapes(batchOf(x), batchOf(y));
+  if (!batch) return std::nullopt;
+  ProductPlan plan;
+  plan.out = *batch;
+  if (!oneRow) plan.out.push_back(x[x.size() - 2]);
+  if (!oneColumn) plan.out.push_back(y.back());
+  const size_t rank = batch->size();
+  const size_t xMissing = rank + 2 - x.size(), yMissing = rank + 2 - y.size();
+  x.insert(x.begin(), xMissing, 1);
+  y.insert(y.begin(), yMissing, 1);
+  // Rows of every matrix that meets the same right operand are rows of one product, which reads it once.
+  size_t kept = rank;
+  Dims rows = {x[rank]};
+  while (kept > 0 && y[kept - 1] == 1 && x[kept - 1] == (*batch)[kept - 1]) rows.push_back(x[--kept]);
+  const auto keptOf = [&](const Dims& d, size_t missing) {
+    const auto from = d.begin() + static_cast<std::ptrdiff_t>(std::min(missing, kept));
+    return Dims(from, d.begin() + static_cast<std::ptrdiff_t>(kept));
+  };
+  plan.left = keptOf(x, xMissing);
+  plan.left.insert(plan.left.end(), {sizeOf(rows), depth});
+  plan.right = keptOf(y, yMissing);
+  plan.right.insert(plan.right.end(), {depth, y.back()});
+  plan.batch = keptOf(*batch, 0);
+  return plan;
+}
+
+Dims Compose::ProductPlan::spread(const Dims& operand) const {
+  Dims shape = batch;
+  shape.insert(shape.end(), operand.end() - 2, operand.end());
+  return shape;
 }
 
 Compose::V Compose::matmul(V x, V y) {
-  Dims out;
-  [[maybe_unused]] bool fits = matmulShape(x->type.shape, y->type.shape, &out);
-  assert(fits && "matmul operands were checked");
-  if (x->type.rank() == 1) x = expandDims(x, 0);
-  if (y->type.rank() == 1) y = expandDims(y, 1);
-  Dims xs = x->type.shape, ys = y->type.shape;
-  if (xs.size() > 2 && ys.size() == 2) {
-    // One product over all rows is better than many small ones.
-    int64_t rows = Compose::sizeOf(std::span(xs).first(xs.size() - 1));
-    return reshape(b.value(OpKind::Matmul, {reshape(x, {rows, xs.back()}), y}), out);
-  }
-  auto batch = broadcastShapes(std::span(xs).first(xs.size() - 2), std::span(ys).first(ys.size() - 2));
-  Dims xFull = *batch, yFull = *batch;
-  xFull.insert(xFull.end(), xs.end() - 2, xs.end());
-  yFull.insert(yFull.end(), ys.end() - 2, ys.end());
-  return reshape(b.value(OpKind::Matmul, {broadcastTo(x, xFull), broadcastTo(y, yFull)}), out);
+  const auto plan = planProduct(x->type.shape, y->type.shape);
+  assert(plan && "matmul operands were checked");
+  V left = broadcastTo(reshape(x, plan->left), plan->spread(plan->left));
+  V right = broadcastTo(reshape(y, plan->right), plan->spread(plan->right));
+  return reshape(b.value(OpKind::Matmul, {left, right}), plan->out);
 }
 
 Compose::V Compose::tensordot(V x, V y, const Dims& xAxes, const Dims& yAxes) {
@@ -94,7 +107,7 @@ Compose::V Compose::tensordot(V x, V y, const Dims& xAxes, const Dims& yAxes) {
   V right = reshape(permute(y, yPerm), {depth, Compose::sizeOf(yShape)});
   Dims out = xShape;
   out.insert(out.end(), yShape.begin(), yShape.end());
-  return reshape(b.value(OpKind::Matmul, {left, right}), out);
+  return reshape(matmul(left, right), out);
 }
 
 namespace {
@@ -180,9 +193,9 @@ Compose::V Compose::einsum(std::vector<V> operands, std::vector<std::string> let
     if (summed.empty()) {
       acc = reshape(mul(reshape(p, {nb, nl, 1}), reshape(q, {nb, 1, nr})), shape);
     } else if (batch.empty()) {
-      acc = reshape(b.value(OpKind::Matmul, {reshape(p, {nl, ns}), reshape(q, {ns, nr})}), shape);
+      acc = reshape(matmul(reshape(p, {nl, ns}), reshape(q, {ns, nr})), shape);
     } else {
-      acc = reshape(b.value(OpKind::Matmul, {reshape(p, {nb, nl, ns}), reshape(q, {nb, ns, nr})}), shape);
+      acc = reshape(matmul(reshape(p, {nb, nl, ns}), reshape(q, {nb, ns, nr})), shape);
     }
     accLetters = batch + left + right;
   }

@@ -99,13 +99,16 @@ class Analysis {
     if (Node* n = nodeOf(v)) n->materialised = true;
   }
 
+  /// Whether a value of an enclosing region is read through: nothing puts it in memory for this region.
+  static bool readThrough(const Value* outer) { return outer->op && roleOf(*outer->op) == Role::PassThrough; }
+
   /// `v` must be a strided view of something in memory.
   void view(const Value* v) {
     Node* n = nodeOf(v);
     if (!n) return;
     auto base = [&](const Value* x) {
       const Node* b = nodeOf(x);
-      return !b || b->role != Role::PassThrough;
+      return b ? b->role != Role::PassThrough : !readThrough(x);
     };
     // A single number is handed to a kernel as a scalar: copies of it are no view.
     auto found = n->role == Role::PassThrough ? ir::stridedView(v, base) : std::nullopt;
@@ -252,7 +255,7 @@ class Analysis {
     if (n.materialised) {
       auto base = [&](const Value* x) {
         const Node* b = nodeOf(x);
-        return !b || b->role != Role::PassThrough || b->materialised;
+        return b ? b->role != Role::PassThrough || b->materialised : !readThrough(x);
       };
       // A reshape or slice that is contiguous in an operand in memory is a view of it.
       // Scalars are read from the start of a buffer, so they are no views.

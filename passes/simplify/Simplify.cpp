@@ -105,6 +105,7 @@ class Simplifier {
     if (with == nullptr) with = simplifyArithmetic(op, b);
     if (with == nullptr) with = simplifyStructural(op, b);
     if (with == nullptr) with = simplifyGather(op, b);
+    if (with == nullptr) with = simplifyProducts(op, b);
     if (with == nullptr) return;
     const auto firstMade = before == op.parent->ops.end() ? op.parent->ops.begin() : std::next(before);
     if (replace(op.result(), with)) {
