@@ -71,7 +71,9 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
 /// A built-in operation, for documentation: how it is called, one sentence, and the dtypes it takes ("" where that is
 /// not one list).
 struct OpDoc {
-  std::string_view name, signature, doc, dtypes;
+  std::string_view name;
+  std::string signature;
+  std::string_view doc, dtypes;
 };
 /// All of them, by name.
 std::vector<OpDoc> operations();

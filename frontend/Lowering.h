@@ -60,6 +60,7 @@ class BoundArgs {
   bool has(std::string_view name) const { return find(name) != nullptr; }
 };
 
+class Signature;
 struct TreeVisitor;
 
 /// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
@@ -138,11 +139,9 @@ class Lowering {
   /// Axes, normalised, distinct and sorted; all axes when `v` is null.
   std::optional<std::vector<int64_t>> constAxes(const Val* v, int64_t rank);
 
-  /// Matches arguments to parameters. `signature` is as in ops.md: "sum(x; axis: ints?, keep: false)": options after
-  /// `;` are always named; a parameter with `?` or with a default after `:` may be left out; a last positional
-  /// parameter `...` takes the rest. Reports E0204 with the signature. Poison arguments give ok = false without a
+  /// Matches arguments to parameters; reports E0204 with the signature. Poison arguments give ok = false without a
   /// report.
-  BoundArgs bind(const CallArgs& call, std::string_view signature);
+  BoundArgs bind(const CallArgs& call, const Signature& signature);
 
   // ---- tensors (Operators.cpp)
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
@@ -434,8 +433,6 @@ class Lowering {
   Val callOverloads(const FnValue& f, CallArgs& args);
   Val callDecl(const FnDecl& decl, CallArgs& args);
   Val callLambda(const FnValue& f, CallArgs& args);
-  Val callTransform(const FnValue& f, CallArgs& args);
-  Val makeVmap(CallArgs& args);
   Val callVmap(const FnValue& f, CallArgs& args);
   Val callStruct(const Val& f, CallArgs& args);
   /// Arguments in the order of the parameters; defaults are null.

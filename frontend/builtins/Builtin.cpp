@@ -12,9 +12,10 @@ namespace {
 const std::vector<const BuiltinRow*>& sortedRows() {
   static const std::vector<const BuiltinRow*> kRows = [] {
     std::vector<const BuiltinRow*> rows;
-    for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
-                       creationBuiltins(), randomBuiltins(), productBuiltins(), linearBuiltins(), convolutionBuiltins(),
-                       normalisationBuiltins(), controlBuiltins(), hostBuiltins(), fileBuiltins()}) {
+    for (auto group :
+         {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
+          creationBuiltins(), randomBuiltins(), productBuiltins(), linearBuiltins(), convolutionBuiltins(),
+          normalisationBuiltins(), controlBuiltins(), hostBuiltins(), fileBuiltins(), transformBuiltins()}) {
       for (const BuiltinRow& r : group) rows.push_back(&r);
     }
     std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });
@@ -23,20 +24,30 @@ const std::vector<const BuiltinRow*>& sortedRows() {
   return kRows;
 }
 
-const BuiltinRow* findRow(std::string_view name) {
+}  // namespace
+
+const BuiltinRow* builtinRow(std::string_view name) {
   const auto& rows = sortedRows();
   auto it = std::lower_bound(rows.begin(), rows.end(), name, [](auto* r, std::string_view n) { return r->name < n; });
   return it != rows.end() && (*it)->name == name ? *it : nullptr;
 }
 
-}  // namespace
+bool isBuiltin(std::string_view name) {
+  const BuiltinRow* row = builtinRow(name);
+  return row && !row->traits.calledOnly;
+}
 
-bool isBuiltin(std::string_view name) { return findRow(name) != nullptr; }
+bool isTransform(std::string_view name) {
+  const BuiltinRow* row = builtinRow(name);
+  return row && row->traits.calledOnly;
+}
 
 const std::vector<std::string_view>& builtinNames() {
   static const std::vector<std::string_view> kNames = [] {
     std::vector<std::string_view> names;
-    for (auto* r : sortedRows()) names.push_back(r->name);
+    for (auto* r : sortedRows()) {
+      if (!r->traits.calledOnly) names.push_back(r->name);
+    }
     return names;
   }();
   return kNames;
@@ -45,22 +56,23 @@ const std::vector<std::string_view>& builtinNames() {
 std::vector<OpDoc> operations() {
   std::vector<OpDoc> docs;
   for (auto* r : sortedRows()) {
+    if (r->traits.calledOnly) continue;
     const std::string_view dtypes = r->op == ir::OpKind::Count ? "" : ir::acceptedDTypes(r->op);
-    docs.push_back({r->name, r->signature, r->doc, dtypes});
+    docs.push_back({r->name, r->signature.text(), r->doc, dtypes});
   }
   return docs;
 }
 
 Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
-  // max and min are the elementwise functions when they are given two operands.
-  if (name == "max" || name == "min") {
-    auto operand = [](auto& a) { return a.name.empty() || a.name == "a" || a.name == "b"; };
-    if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) name = name == "max" ? "maximum" : "minimum";
-  }
-  const BuiltinRow* row = findRow(name);
+  const BuiltinRow* row = builtinRow(name);
   if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
-  for (const std::string parameter : {"device", "kind"})
-    if (row->signature.ends_with("(" + parameter + ")")) readAsDevice(args, parameter);
+  if (!row->traits.pairwise.empty()) {
+    const BuiltinRow* pairwise = builtinRow(row->traits.pairwise);
+    const auto operand = [&](const CallArg& a) { return a.name.empty() || pairwise->signature.find(a.name); };
+    if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) row = pairwise;
+  }
+  if (const Parameter* first = row->signature.positional(0); first && first->kind == Parameter::Kind::Device)
+    readAsDevice(args, first->name);
   BoundArgs bound = l.bind(args, row->signature);
   if (!bound.ok) return Val::none();
   std::vector<ir::OperandText> written;
@@ -75,7 +87,7 @@ Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
     for (size_t i = 0; spread && i < elems.size(); ++i) written.push_back({elems[i].span, ""});
   }
   l.at(args.span, std::move(written));
-  BuiltinCall call{l, *row, bound, args.span, args.expected, ir::Compose(l.b())};
+  BuiltinCall call{l, *row, bound, args.span, args.callee, args.expected, ir::Compose(l.b())};
   Val result = row->handler(call);
   return l.reportTooLarge(args.span) ? Val::none() : result;
 }
@@ -126,34 +138,43 @@ ir::Value* BuiltinCall::floats(std::string_view name, std::optional<ir::DType> h
   return v && checkFloat(v) ? v : nullptr;
 }
 
-std::optional<int64_t> BuiltinCall::integer(std::string_view name, int64_t otherwise) const {
-  const Val* v = args.find(name);
-  return v ? l.constInt(*v, "`" + std::string(name) + "`") : otherwise;
+Val BuiltinCall::value(std::string_view name) const {
+  if (const Val* given = args.find(name)) return *given;
+  const Parameter* p = row.signature.find(name);
+  if (!p || p->otherwise.empty()) return Val::none();
+  const auto literal = defaultValue(*p, span);
+  return literal ? *literal : value(p->otherwise);
 }
 
-std::optional<double> BuiltinCall::real(std::string_view name, double otherwise) const {
-  const Val* v = args.find(name);
-  return v ? l.constFloat(*v, "`" + std::string(name) + "`") : otherwise;
+std::optional<int64_t> BuiltinCall::integer(std::string_view name) const {
+  return l.constInt(value(name), "`" + std::string(name) + "`");
 }
 
-std::optional<bool> BuiltinCall::flag(std::string_view name, bool otherwise) const {
-  const Val* v = args.find(name);
-  return v ? l.constBool(*v, "`" + std::string(name) + "`") : otherwise;
+std::optional<double> BuiltinCall::real(std::string_view name) const {
+  return l.constFloat(value(name), "`" + std::string(name) + "`");
 }
 
-std::optional<std::string> BuiltinCall::string(std::string_view name, std::string otherwise) const {
-  const Val* v = args.find(name);
-  return v ? l.constString(*v, "`" + std::string(name) + "`") : otherwise;
+std::optional<bool> BuiltinCall::flag(std::string_view name) const {
+  return l.constBool(value(name), "`" + std::string(name) + "`");
 }
 
-std::optional<int64_t> BuiltinCall::axis(std::string_view name, int64_t rank, int64_t otherwise) const {
-  const Val* v = args.find(name);
-  return l.constAxis(v ? *v : Val::ofInt(otherwise, span), rank);
+std::optional<std::string> BuiltinCall::string(std::string_view name) const {
+  return l.constString(value(name), "`" + std::string(name) + "`");
+}
+
+std::optional<int64_t> BuiltinCall::axis(std::string_view name, int64_t rank) const {
+  const Val v = value(name);
+  return l.constAxis(v.poison() && !has(name) ? Val::ofInt(0, span) : v, rank);
+}
+
+std::optional<ir::DType> BuiltinCall::dtype() const {
+  if (has("dtype")) return l.constDType(args["dtype"], "`dtype`");
+  if (expected && expected->isTensor() && expected->dtype) return *expected->dtype;
+  return l.constDType(value("dtype"), "`dtype`");
 }
 
 std::optional<ir::DType> BuiltinCall::dtype(ir::DType otherwise) const {
-  if (const Val* v = args.find("dtype")) return l.constDType(*v, "`dtype`");
-  if (expected && expected->isTensor() && expected->dtype) return *expected->dtype;
+  if (has("dtype") || (expected && expected->isTensor() && expected->dtype)) return dtype();
   return otherwise;
 }
 
@@ -167,15 +188,14 @@ bool BuiltinCall::inReach(const ir::Dims& values, std::string_view what, Span at
   return true;
 }
 
-std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n, int64_t otherwise) const {
-  const Val* v = args.find(name);
-  if (!v) return ir::Dims(n, otherwise);
-  auto ints = l.constInts(*v, "`" + std::string(name) + "`");
+std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n) const {
+  const Val v = value(name);
+  auto ints = l.constInts(v, "`" + std::string(name) + "`");
   if (!ints) return std::nullopt;
-  if (!inReach(*ints, name, v->span)) return std::nullopt;
-  if (v->is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
+  if (!inReach(*ints, name, v.span)) return std::nullopt;
+  if (v.is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
   if (ints->size() == n) return *ints;
-  l.error(Code::E0204, v->span,
+  l.error(Code::E0204, v.span,
           "`" + std::string(name) + "` has " + std::to_string(ints->size()) + " integers for " + std::to_string(n) +
               " dims");
   return std::nullopt;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/Lowering.h"
+#include "frontend/builtins/Signature.h"
 #include "ir/build/Compose.h"
 
 namespace tenc::frontend {
@@ -19,7 +20,8 @@ struct BuiltinCall {
   Lowering& l;
   const BuiltinRow& row;
   const BoundArgs& args;
-  Span span;
+  Span span;    ///< of the call
+  Span callee;  ///< of the name that is called
   const Ty* expected = nullptr;
   ir::Compose c;
 
@@ -29,18 +31,22 @@ struct BuiltinCall {
   ir::Value* tensor(std::string_view name, std::optional<ir::DType> hint = {}) const;
   /// As `tensor`, which must be of floats (E0201, with the conversion as help).
   ir::Value* floats(std::string_view name, std::optional<ir::DType> hint = {}) const;
-  std::optional<int64_t> integer(std::string_view name, int64_t otherwise) const;
-  std::optional<double> real(std::string_view name, double otherwise) const;
-  std::optional<bool> flag(std::string_view name, bool otherwise) const;
-  std::optional<std::string> string(std::string_view name, std::string otherwise) const;
-  /// The axis argument of a tensor of `rank`; `otherwise` (may be negative) when it was left out.
-  std::optional<int64_t> axis(std::string_view name, int64_t rank, int64_t otherwise) const;
-  /// dtype: the option, else the declared type's, else `otherwise`.
+  /// The argument, or the default that the signature gives; poison where there is neither.
+  Val value(std::string_view name) const;
+  std::optional<int64_t> integer(std::string_view name) const;
+  std::optional<double> real(std::string_view name) const;
+  std::optional<bool> flag(std::string_view name) const;
+  std::optional<std::string> string(std::string_view name) const;
+  /// The axis argument of a tensor of `rank`. Left out without a default it is the only axis of a vector, 0.
+  std::optional<int64_t> axis(std::string_view name, int64_t rank) const;
+  /// dtype: the option, else the declared type's, else the default of the signature.
+  std::optional<ir::DType> dtype() const;
+  /// The same, else `otherwise`, which the other arguments say.
   std::optional<ir::DType> dtype(ir::DType otherwise) const;
   /// Whether sums and products of them with lengths cannot overflow; reports E0208.
   bool inReach(const ir::Dims& values, std::string_view what, Span at) const;
   /// n integers: one stands for all.
-  std::optional<ir::Dims> perDim(std::string_view name, size_t n, int64_t otherwise) const;
+  std::optional<ir::Dims> perDim(std::string_view name, size_t n) const;
   /// n pairs (lo, hi): an int, (lo, hi) or n ints where `each` says that these are one a dim, or a list of pairs.
   std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs(const Val& v, size_t n, bool each) const;
   bool checkFloat(const ir::Value* x) const;
@@ -52,12 +58,24 @@ struct BuiltinCall {
 
 using BuiltinHandler = Val (*)(BuiltinCall&);
 
+/// Rules of the language that hold for some built-ins.
+struct BuiltinTraits {
+  bool openResult = false;      ///< dims of the result come from elsewhere than the arguments: from a file
+  bool calledOnly = false;      ///< no value by itself: it stands where something is called, and makes a function
+  std::string_view pairwise{};  ///< the row that is meant when it is given two operands
+};
+
 struct BuiltinRow {
+  consteval BuiltinRow(const char* called, std::string_view sentence, BuiltinHandler function,
+                       ir::OpKind kind = ir::OpKind::Count, BuiltinTraits rules = {})
+      : name(Signature(called).name()), signature(called), doc(sentence), handler(function), op(kind), traits(rules) {}
+
   std::string_view name;
-  std::string_view signature;
+  Signature signature;
   std::string_view doc;
   BuiltinHandler handler;
-  ir::OpKind op = ir::OpKind::Count;  ///< for handlers that serve many rows
+  ir::OpKind op;  ///< for handlers that serve many rows
+  BuiltinTraits traits;
 };
 
 // One function a group, each in its own file.
@@ -75,6 +93,10 @@ std::span<const BuiltinRow> normalisationBuiltins();
 std::span<const BuiltinRow> controlBuiltins();
 std::span<const BuiltinRow> hostBuiltins();
 std::span<const BuiltinRow> fileBuiltins();
+std::span<const BuiltinRow> transformBuiltins();
+
+/// The row of that name; null for none.
+const BuiltinRow* builtinRow(std::string_view name);
 
 /// A compile-time result of an elementwise function of compile-time numbers, where there is one.
 std::optional<Val> foldElementwise(ir::OpKind op, const std::vector<Val>& operands, Span span);

@@ -167,9 +167,9 @@ std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, co
   return std::pair(carried, y);
 }
 
-/// What the first trip gets. One literal adopts the dtype that the function makes of it: it is compiled once, in a
-/// branch that is never taken, to see which.
-Val startOf(BuiltinCall& k, const Rows& xs) {
+/// What the first trip gets; `pair`: the function gives (carry, y). One literal adopts the dtype that the function
+/// makes of it: it is compiled once, in a branch that is never taken, to see which.
+Val startOf(BuiltinCall& k, const Rows& xs, bool pair) {
   const Val& init = k["init"];
   if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
   ir::Builder& b = k.l.b();
@@ -177,7 +177,7 @@ Val startOf(BuiltinCall& k, const Rows& xs) {
   Val next;
   k.l.inRegion(b.addRegion(never), [&] {
     next = k.l.callValue(k["f"], {init, xs.emptyRow()}, k.span);
-    if (k.row.name == "scan" && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
+    if (pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
   });
   const bool failed = next.poison();
   const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
@@ -191,7 +191,7 @@ Val startOf(BuiltinCall& k, const Rows& xs) {
 
 Val scan(BuiltinCall& k) {
   Rows xs(k, "xs");
-  Val init = startOf(k, xs);
+  Val init = startOf(k, xs, /*pair=*/true);
   if (!xs.ok() || init.poison()) return Val::none();
   if (xs.length() == 0) {
     Val ys = emptyRows(k, xs.anchor(), [&] {
@@ -227,7 +227,7 @@ Val scan(BuiltinCall& k) {
 
 Val reduce(BuiltinCall& k) {
   Rows xs(k, "xs");
-  Val init = startOf(k, xs);
+  Val init = startOf(k, xs, /*pair=*/false);
   if (!xs.ok() || init.poison()) return Val::none();
   auto [lo, hi, step] = rangeOf(k, 0, xs.length());
   auto out = k.l.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
@@ -277,8 +277,9 @@ Val mapLeaves(BuiltinCall& k) {
   });
 }
 
+template <bool Tuple>
 Val listOrTuple(BuiltinCall& k) {
-  auto n = k.integer("n", 0);
+  auto n = k.integer("n");
   if (!n) return Val::none();
   constexpr int64_t kMost = 100'000;
   if (*n < 0 || *n > kMost) {
@@ -289,19 +290,19 @@ Val listOrTuple(BuiltinCall& k) {
   for (int64_t i = 0; i < *n; ++i) {
     elems.push_back(k.l.settle(k.l.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
     if (elems.back().poison()) return Val::none();
-    if (i == kMostUnlike && k.row.name == "tuple" && !elems.back().isStatic()) {
+    if (i == kMostUnlike && Tuple && !elems.back().isStatic()) {
       k.l.error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
           .help("values of one type stand in a list, `list(n, f)`, or along a dim of one tensor");
       return Val::none();
     }
-    if (k.row.name == "list" && describe(elems.back()) != describe(elems[0])) {
+    if (!Tuple && describe(elems.back()) != describe(elems[0])) {
       k.l.error(Code::E0203, k.span,
                 "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
           .help("unlike values stand in a tuple: `tuple(n, f)`");
       return Val::none();
     }
   }
-  if (k.row.name == "tuple") return Val::ofTuple(std::move(elems), k.span);
+  if (Tuple) return Val::ofTuple(std::move(elems), k.span);
   Val made = Val::ofList(std::move(elems), k.span);
   k.l.checkOnePlace(made, "the values of a list", k.span);
   return made;
@@ -367,15 +368,15 @@ Val zip(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"map", "map(f, xs)", "f of every row of xs, stacked.", map},
-    {"scan", "scan(f, init, xs)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
-    {"reduce", "reduce(f, init, xs)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
-    {"fold", "fold(f, init, tree)", "The last of sum = f(sum, leaf) over the leaves of a tree.", fold},
-    {"map_leaves", "map_leaves(f, tree, ...)", "A tree of f of the leaves of one or more trees.", mapLeaves},
-    {"list", "list(n, f)", "f(0), ..., f(n - 1) of one type.", listOrTuple},
-    {"tuple", "tuple(n, f)", "f(0), ..., f(n - 1) of any types.", listOrTuple},
-    {"enumerate", "enumerate(xs)", "Pairs (i, x) with compile-time i.", enumerate},
-    {"zip", "zip(...)", "Tuples of the values of several lists.", zip},
+    {"map(f, xs)", "f of every row of xs, stacked.", map},
+    {"scan(f, init, xs)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
+    {"reduce(f, init, xs)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
+    {"fold(f, init, tree)", "The last of sum = f(sum, leaf) over the leaves of a tree.", fold},
+    {"map_leaves(f, tree, ...)", "A tree of f of the leaves of one or more trees.", mapLeaves},
+    {"list(n: int, f)", "f(0), ..., f(n - 1) of one type.", listOrTuple<false>},
+    {"tuple(n: int, f)", "f(0), ..., f(n - 1) of any types.", listOrTuple<true>},
+    {"enumerate(xs)", "Pairs (i, x) with compile-time i.", enumerate},
+    {"zip(...)", "Tuples of the values of several lists.", zip},
 };
 
 }  // namespace

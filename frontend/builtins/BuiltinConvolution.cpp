@@ -28,11 +28,9 @@ bool tooManyPlaces(BuiltinCall& k, const Windows& w) {
 
 /// stride, padding and dilation of `n` spatial dims. "same" padding keeps the lengths at stride 1. With `ceilMode` a
 /// window may reach beyond the padding by less than its stride.
-bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defaultStride = nullptr,
-                 bool ceilMode = false) {
+bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, bool ceilMode = false) {
   size_t n = w.size.size();
-  auto stride = k.has("stride") || !defaultStride ? k.perDim("stride", n, 1) : *defaultStride;
-  auto dilation = k.perDim("dilation", n, 1);
+  auto stride = k.perDim("stride", n), dilation = k.perDim("dilation", n);
   if (!stride || !dilation) return false;
   w.stride = *stride, w.dilation = *dilation;
   auto bad = [&](const std::string& message) {
@@ -45,20 +43,19 @@ bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, const Dims* defa
   }
   if (!k.inReach(w.size, "window", k.span)) return false;
   w.lo.assign(n, 0), w.hi.assign(n, 0);
-  if (const Val* padding = k.args.find("padding")) {
-    if (padding->is(Val::Kind::String)) {
-      if (padding->text != "same" && padding->text != "valid") return bad("`padding` is integers, pairs, or \"same\"");
-      for (size_t i = 0; padding->text == "same" && i < n; ++i) {
-        if (w.stride[i] != 1) return bad("\"same\" padding needs a stride of 1");
-        int64_t total = w.dilation[i] * (w.size[i] - 1);
-        w.lo[i] = total / 2;
-        w.hi[i] = total - total / 2;
-      }
-    } else {
-      auto pairs = k.pairs(*padding, n, true);
-      if (!pairs) return false;
-      for (size_t i = 0; i < n; ++i) w.lo[i] = (*pairs)[i].first, w.hi[i] = (*pairs)[i].second;
+  const Val padding = k.value("padding");
+  if (padding.is(Val::Kind::String)) {
+    if (padding.text != "same" && padding.text != "valid") return bad("`padding` is integers, pairs, or \"same\"");
+    for (size_t i = 0; padding.text == "same" && i < n; ++i) {
+      if (w.stride[i] != 1) return bad("\"same\" padding needs a stride of 1");
+      int64_t total = w.dilation[i] * (w.size[i] - 1);
+      w.lo[i] = total / 2;
+      w.hi[i] = total - total / 2;
     }
+  } else {
+    auto pairs = k.pairs(padding, n, true);
+    if (!pairs) return false;
+    for (size_t i = 0; i < n; ++i) w.lo[i] = (*pairs)[i].first, w.hi[i] = (*pairs)[i].second;
   }
   for (size_t i = 0; i < n; ++i) {
     if (w.lo[i] < 0 || w.hi[i] < 0) return bad("`padding` cannot be negative");
@@ -84,7 +81,7 @@ std::optional<Convolution> readOperands(BuiltinCall& k, size_t n) {
   std::vector<Val> given = {k["x"], k["w"]};
   if (k.has("b")) given.push_back(k["b"]);
   auto t = k.l.commonDType(given, k.span, k.row.name);
-  auto groups = k.integer("groups", 1);
+  auto groups = k.integer("groups");
   if (!t || !groups) return std::nullopt;
   Convolution v;
   v.x = k.tensor("x", t), v.weight = k.tensor("w", t);
@@ -151,9 +148,8 @@ Val convolutionTranspose(BuiltinCall& k) {
   if (v->groups < 1 || xs[1] != ws[0] || xs[1] % v->groups) return misfit(k, *v, ws[0]);
   Windows w;
   w.size.assign(ws.begin() + 2, ws.end());
-  auto stride = k.perDim("stride", N, 1), dilation = k.perDim("dilation", N, 1),
-       extra = k.perDim("output_padding", N, 0);
-  auto padding = k.pairs(k.has("padding") ? k["padding"] : Val::ofInt(0, k.span), N, true);
+  auto stride = k.perDim("stride", N), dilation = k.perDim("dilation", N), extra = k.perDim("output_padding", N);
+  auto padding = k.pairs(k.value("padding"), N, true);
   if (!stride || !dilation || !extra || !padding) return Val::none();
   w.stride = *stride, w.dilation = *dilation;
   if (!k.inReach(w.size, "window", k.span)) return Val::none();
@@ -196,19 +192,22 @@ Dims ceilExtra(const ir::Type& x, const Windows& w) {
   return extra;
 }
 
+enum class Pooling : uint8_t { Largest, Average, Power };
+
+template <Pooling Kind>
 Val pool(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
-  bool average = k.row.name == "avg_pool", power = k.row.name == "lp_pool";
+  constexpr bool average = Kind == Pooling::Average, power = Kind == Pooling::Power;
   if ((average || power) && !k.checkFloat(x)) return Val::none();
   if (x->type.dtype == DType::Bool) return k.fail(Code::E0201, "`max_pool` takes numbers, not bool");
   auto window = poolWindow(k, x);
-  auto ceilMode = k.flag("ceil_mode", false), withPad = k.flag("count_include_pad", true);
-  auto ord = k.real("ord", 2);
+  auto ceilMode = k.flag("ceil_mode"), withPad = average ? k.flag("count_include_pad") : true;
+  auto ord = power ? k.real("ord") : 0;
   if (!window || !ceilMode || !withPad || !ord) return Val::none();
   Windows w;
   w.size = *window;
-  if (!readWindows(k, x->type, w, &*window, *ceilMode) || tooManyPlaces(k, w)) return Val::none();
+  if (!readWindows(k, x->type, w, *ceilMode) || tooManyPlaces(k, w)) return Val::none();
   ir::Compose& c = k.c;
   Dims extra(w.size.size(), 0);
   if (*ceilMode) extra = ceilExtra(x->type, w);
@@ -295,32 +294,32 @@ Val unfold(BuiltinCall& k) {
 #define TENC_CONV "(x, w, b?; stride: 1, padding: 0, dilation: 1, groups: 1)"
 #define TENC_CONV_T "(x, w, b?; stride: 1, padding: 0, output_padding: 0, dilation: 1, groups: 1)"
 constexpr BuiltinRow kRows[] = {
-    {"conv1d", "conv1d" TENC_CONV,
+    {"conv1d" TENC_CONV,
      "Convolution of (n, c, l) with weights (out, c / groups, window). Padding adds nothing, whatever the weight.",
      convolution<1>},
-    {"conv2d", "conv2d" TENC_CONV,
+    {"conv2d" TENC_CONV,
      "Convolution of (n, c, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the "
      "weight.",
      convolution<2>},
-    {"conv3d", "conv3d" TENC_CONV,
+    {"conv3d" TENC_CONV,
      "Convolution of (n, c, d, h, w) with weights (out, c / groups, window...). Padding adds nothing, whatever the "
      "weight.",
      convolution<3>},
-    {"conv_transpose1d", "conv_transpose1d" TENC_CONV_T, "The adjoint of conv1d, weights (in, out / groups, window).",
+    {"conv_transpose1d" TENC_CONV_T, "The adjoint of conv1d, weights (in, out / groups, window).",
      convolutionTranspose<1>},
-    {"conv_transpose2d", "conv_transpose2d" TENC_CONV_T,
-     "The adjoint of conv2d, weights (in, out / groups, window...).", convolutionTranspose<2>},
-    {"conv_transpose3d", "conv_transpose3d" TENC_CONV_T,
-     "The adjoint of conv3d, weights (in, out / groups, window...).", convolutionTranspose<3>},
-    {"max_pool", "max_pool(x, window; stride: window, padding: 0, dilation: 1, ceil_mode: false)",
-     "The largest of each window.", pool},
-    {"avg_pool",
-     "avg_pool(x, window; stride: window, padding: 0, dilation: 1, ceil_mode: false, count_include_pad: true)",
-     "The mean of each window.", pool},
-    {"lp_pool", "lp_pool(x, ord, window; stride: window, padding: 0, dilation: 1, ceil_mode: false)",
-     "(sum of x ** ord) ** (1 / ord) of each window.", pool},
-    {"adaptive_avg_pool", "adaptive_avg_pool(x, out)", "Means of windows chosen to give `out` places.", adaptive},
-    {"unfold", "unfold(x, window; stride: 1, padding: 0, dilation: 1)",
+    {"conv_transpose2d" TENC_CONV_T, "The adjoint of conv2d, weights (in, out / groups, window...).",
+     convolutionTranspose<2>},
+    {"conv_transpose3d" TENC_CONV_T, "The adjoint of conv3d, weights (in, out / groups, window...).",
+     convolutionTranspose<3>},
+    {"max_pool(x, window: ints; stride: ints = window, padding: 0, dilation: 1, ceil_mode: false)",
+     "The largest of each window.", pool<Pooling::Largest>},
+    {"avg_pool(x, window: ints; stride: ints = window, padding: 0, dilation: 1, ceil_mode: false, count_include_pad: "
+     "true)",
+     "The mean of each window.", pool<Pooling::Average>},
+    {"lp_pool(x, ord: number, window: ints; stride: ints = window, padding: 0, dilation: 1, ceil_mode: false)",
+     "(sum of x ** ord) ** (1 / ord) of each window.", pool<Pooling::Power>},
+    {"adaptive_avg_pool(x, out: ints)", "Means of windows chosen to give `out` places.", adaptive},
+    {"unfold(x, window: ints; stride: 1, padding: 0, dilation: 1)",
      "The windows of (n, c, ...) as columns: (n, c * window, places).", unfold},
 };
 #undef TENC_CONV

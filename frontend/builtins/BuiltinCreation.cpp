@@ -23,11 +23,13 @@ ir::Value* number(ir::Compose& c, DType t, double v) {
   return ir::isFloat(t) ? c.b.scalar(t, v) : c.b.scalarInt(t, static_cast<int64_t>(v));
 }
 
+/// Of `Value` everywhere.
+template <int Value>
 Val constantFill(BuiltinCall& k) {
   auto shape = k.l.constShape(k["shape"]);
-  auto t = k.dtype(DType::F32);
+  auto t = k.dtype();
   if (!shape || !t) return Val::none();
-  return k.result(fill(k.c, number(k.c, *t, k.row.name == "ones" ? 1 : 0), *shape));
+  return k.result(fill(k.c, number(k.c, *t, Value), *shape));
 }
 
 Val full(BuiltinCall& k) {
@@ -50,10 +52,10 @@ Val full(BuiltinCall& k) {
 }
 
 Val eye(BuiltinCall& k) {
-  auto n = k.integer("n", 0);
-  auto m = n ? k.integer("m", *n) : n;
-  auto offset = k.integer("k", 0);
-  auto t = k.dtype(DType::F32);
+  auto n = k.integer("n");
+  auto m = k.has("m") ? k.integer("m") : n;
+  auto offset = k.integer("k");
+  auto t = k.dtype();
   if (!n || !m || !offset || !t) return Val::none();
   auto shape = k.l.constShape(Val::ofPack({*n, *m}, k.span));
   if (!shape) return Val::none();
@@ -110,9 +112,9 @@ Val arange(BuiltinCall& k) {
 }
 
 Val linspace(BuiltinCall& k) {
-  auto n = k.integer("n", 50);
-  auto endpoint = k.flag("endpoint", true);
-  auto t = k.dtype(DType::F32);
+  auto n = k.integer("n");
+  auto endpoint = k.flag("endpoint");
+  auto t = k.dtype();
   ir::Value *a = k.tensor("a", DType::F64), *b = k.tensor("b", DType::F64);
   if (!n || !endpoint || !t || !a || !b || !k.l.constShape(Val::ofPack({*n}, k.span))) return Val::none();
   if (a->type.rank() != 0 || b->type.rank() != 0)
@@ -131,7 +133,9 @@ Val linspace(BuiltinCall& k) {
   return k.result(c.cast(v, *t));
 }
 
-Val like(BuiltinCall& k) {
+/// A tensor like each leaf of `x`, of the value that `valueOf` makes for its dtype; null after an error.
+template <class ValueOf>
+Val filledLike(BuiltinCall& k, ValueOf valueOf) {
   std::optional<DType> t;
   if (k.has("dtype")) {
     t = k.l.constDType(k["dtype"], "`dtype`");
@@ -141,20 +145,25 @@ Val like(BuiltinCall& k) {
     ir::Value* x = k.l.tensorOf(leaf);
     if (!x) return Val::none();
     DType own = t.value_or(x->type.dtype);
-    ir::Value* v = nullptr;
-    if (k.row.name == "full_like") {
-      v = k.tensor("v", own);
-      if (!v) return Val::none();
-      if (v->type.rank() != 0 || (v->type.dtype != own && !k["v"].isNumber())) {
-        return k.fail(Code::E0201,
-                      "`full_like` needs one " + std::string(ir::name(own)) + ", not " + ir::toString(v->type));
-      }
-      v = k.c.cast(v, own);
-    } else {
-      v = number(k.c, own, k.row.name == "ones_like" ? 1 : 0);
-    }
+    ir::Value* v = valueOf(own);
+    if (!v) return Val::none();
     if (x->type.rank() == 0) return k.result(v);
     return k.result(k.c.fillOn(x, x->type.shape, v));
+  });
+}
+
+template <int Value>
+Val like(BuiltinCall& k) {
+  return filledLike(k, [&](DType own) { return number(k.c, own, Value); });
+}
+
+Val fullLike(BuiltinCall& k) {
+  return filledLike(k, [&](DType own) -> ir::Value* {
+    ir::Value* v = k.tensor("v", own);
+    if (!v) return nullptr;
+    if (v->type.rank() == 0 && (v->type.dtype == own || k["v"].isNumber())) return k.c.cast(v, own);
+    k.fail(Code::E0201, "`full_like` needs one " + std::string(ir::name(own)) + ", not " + ir::toString(v->type));
+    return nullptr;
   });
 }
 
@@ -192,6 +201,9 @@ Val tabulate(BuiltinCall& k) {
   return v;
 }
 
+enum class Limit : uint8_t { Epsilon, Most, Least };
+
+template <Limit Which>
 Val limit(BuiltinCall& k) {
   auto t = k.l.constDType(k["dtype"], "the argument");
   if (!t) return Val::none();
@@ -201,11 +213,11 @@ Val limit(BuiltinCall& k) {
     int bits = *t == DType::F16 ? 10 : *t == DType::BF16 ? 7 : *t == DType::F32 ? 23 : 52;
     int exponent = *t == DType::F16 ? 15 : *t == DType::F64 ? 1023 : 127;
     double eps = std::ldexp(1.0, -bits), most = std::ldexp(2.0 - eps, exponent);
-    v = Val::ofFloat(k.row.name == "eps" ? eps : k.row.name == "max_value" ? most : -most, k.span, false);
+    v = Val::ofFloat(Which == Limit::Epsilon ? eps : Which == Limit::Most ? most : -most, k.span, false);
   } else {
-    if (k.row.name == "eps") return k.fail(Code::E0201, "`eps` is of a float dtype");
+    if (Which == Limit::Epsilon) return k.fail(Code::E0201, "`eps` is of a float dtype");
     if (*t == DType::Bool) return k.fail(Code::E0201, "bool has no least or largest number");
-    const double end = k.row.name == "max_value" ? HUGE_VAL : -HUGE_VAL;
+    const double end = Which == Limit::Most ? HUGE_VAL : -HUGE_VAL;
     v = Val::ofInt(saturated(end, *t), k.span, false);
   }
   v.dtype = *t;
@@ -213,22 +225,22 @@ Val limit(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"zeros", "zeros(shape; dtype: f32)", "A tensor of zeros.", constantFill},
-    {"ones", "ones(shape; dtype: f32)", "A tensor of ones.", constantFill},
-    {"empty", "empty(shape; dtype: f32)", "A tensor whose elements nobody reads before they are written; zeros.",
-     constantFill},
-    {"full", "full(shape, v; dtype: dtype?)", "A tensor of copies of one value.", full},
-    {"eye", "eye(n, m?; k: 0, dtype: f32)", "Ones on diagonal k, zeros elsewhere.", eye},
-    {"arange", "arange(a, b?, step?; dtype: dtype?)", "a, a + step, ... before b; arange(n) counts from 0.", arange},
-    {"linspace", "linspace(a, b, n; endpoint: true, dtype: f32)", "n numbers evenly from a to b.", linspace},
-    {"zeros_like", "zeros_like(x; dtype: dtype?)", "Zeros of the shape, dtype and device of x; also of trees.", like},
-    {"ones_like", "ones_like(x; dtype: dtype?)", "Ones of the shape, dtype and device of x; also of trees.", like},
-    {"full_like", "full_like(x, v; dtype: dtype?)", "Copies of v of the shape, dtype and device of x; also of trees.",
-     like},
-    {"tabulate", "tabulate(shape, f)", "The value of f(i, j, ...) at every index; f is elementwise.", tabulate},
-    {"eps", "eps(dtype)", "The distance from 1 to the next larger float.", limit},
-    {"max_value", "max_value(dtype)", "The largest finite number of a dtype.", limit},
-    {"min_value", "min_value(dtype)", "The least finite number of a dtype.", limit},
+    {"zeros(shape: shape; dtype: f32)", "A tensor of zeros.", constantFill<0>},
+    {"ones(shape: shape; dtype: f32)", "A tensor of ones.", constantFill<1>},
+    {"empty(shape: shape; dtype: f32)", "A tensor whose elements nobody reads before they are written; zeros.",
+     constantFill<0>},
+    {"full(shape: shape, v; dtype: dtype?)", "A tensor of copies of one value.", full},
+    {"eye(n: int, m: int?; k: 0, dtype: f32)", "Ones on diagonal k, zeros elsewhere.", eye},
+    {"arange(a: number, b: number?, step: number?; dtype: dtype?)",
+     "a, a + step, ... before b; arange(n) counts from 0.", arange},
+    {"linspace(a, b, n: int; endpoint: true, dtype: f32)", "n numbers evenly from a to b.", linspace},
+    {"zeros_like(x; dtype: dtype?)", "Zeros of the shape, dtype and device of x; also of trees.", like<0>},
+    {"ones_like(x; dtype: dtype?)", "Ones of the shape, dtype and device of x; also of trees.", like<1>},
+    {"full_like(x, v; dtype: dtype?)", "Copies of v of the shape, dtype and device of x; also of trees.", fullLike},
+    {"tabulate(shape: shape, f)", "The value of f(i, j, ...) at every index; f is elementwise.", tabulate},
+    {"eps(dtype: dtype)", "The distance from 1 to the next larger float.", limit<Limit::Epsilon>},
+    {"max_value(dtype: dtype)", "The largest finite number of a dtype.", limit<Limit::Most>},
+    {"min_value(dtype: dtype)", "The least finite number of a dtype.", limit<Limit::Least>},
 };
 
 }  // namespace

@@ -11,9 +11,12 @@ using ir::OpKind;
 
 namespace {
 
-std::string formatOf(const std::string& path, std::string_view function) {
-  if (function == "load_csv") return "csv";
-  if (function == "load_bytes" || function == "save_bytes") return "bytes";
+/// What says the format of a file: the ending of its path, or the function that is called.
+enum class Format : uint8_t { ByEnding, Csv, Bytes };
+
+std::string formatOf(const std::string& path, Format format) {
+  if (format == Format::Csv) return "csv";
+  if (format == Format::Bytes) return "bytes";
   size_t dot = path.rfind('.');
   return dot == std::string::npos ? "" : path.substr(dot + 1);
 }
@@ -60,12 +63,12 @@ struct WrittenPath {
   }
 };
 
-std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
+std::optional<WrittenPath> writtenPath(BuiltinCall& k, Format format) {
   const Val& v = k["path"];
   WrittenPath p;
   if (!v.is(Val::Kind::Format)) {
     const Val* value = k.args.find("x");
-    if (k.row.name == "save" && value && value->is(Val::Kind::String) && !v.is(Val::Kind::String) && !v.poison()) {
+    if (value && value->is(Val::Kind::String) && !v.is(Val::Kind::String) && !v.poison()) {
       const auto text = [&](const Val& x) { return std::string(k.l.sources.text(x.span)); };
       k.l.error(Code::E0203, v.span, "the path must be a string, not " + describe(v))
           .help("the path stands first", {{v.span, text(*value)}, {value->span, text(v)}});
@@ -73,7 +76,7 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
     }
     auto text = k.l.constString(v, "the path");
     if (!text) return std::nullopt;
-    p.source = {*text, formatOf(*text, k.row.name), {}};
+    p.source = {*text, formatOf(*text, format), {}};
     return p;
   }
   p.parts = formatParts(k.l, {v}, v.span);
@@ -84,7 +87,7 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k) {
     return std::nullopt;
   }
   p.source.path = "...";
-  p.source.format = formatOf(p.parts.pieces.back(), k.row.name);
+  p.source.format = formatOf(p.parts.pieces.back(), format);
   if (!p.source.format.empty()) return p;
   k.l.fail(Code::E0111, v.span, "how a path ends must be known while compiling: the ending says what the file holds");
   return std::nullopt;
@@ -185,13 +188,14 @@ Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
   }
 }
 
+template <Format F>
 Val load(BuiltinCall& k) {
-  auto path = writtenPath(k);
+  auto path = writtenPath(k, F);
   if (!path) return Val::none();
   rt::FileSource& source = path->source;
   const std::string quoted = path->atRunTime() ? "a ." + source.format + " file" : "`" + source.path + "`";
-  if (k.row.name == "load" && k.has("name")) {
-    auto name = k.string("name", "");
+  if (k.has("name")) {
+    auto name = k.string("name");
     if (!name) return Val::none();
     source.name = *name;
   }
@@ -208,8 +212,9 @@ Val load(BuiltinCall& k) {
   return loadTree(k, *path, *k.expected);
 }
 
+template <Format F>
 Val save(BuiltinCall& k) {
-  auto path = writtenPath(k);
+  auto path = writtenPath(k, F);
   if (!path) return Val::none();
   const Val x = k.l.settle(k["x"]);
   if (x.poison()) return x;
@@ -243,15 +248,18 @@ Val save(BuiltinCall& k) {
   return Val::unit(k.span);
 }
 
+constexpr BuiltinTraits kOpen{.openResult = true};
+
 constexpr BuiltinRow kRows[] = {
-    {"load", "load(path; name: str?)",
+    {"load(path; name: str?)",
      "A tensor, or a tree of the declared type, from a file: .npy, .npz, .safetensors, .csv, .png. Shapes are read "
      "while compiling.",
-     load},
-    {"load_csv", "load_csv(path)", "A table of numbers from a text file.", load},
-    {"load_bytes", "load_bytes(path)", "The bytes of a file, u8[N].", load},
-    {"save", "save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm, .pgm; or a tree: .safetensors, .npz.", save},
-    {"save_bytes", "save_bytes(path, x)", "Writes u8[N] as it stands.", save},
+     load<Format::ByEnding>, OpKind::Count, kOpen},
+    {"load_csv(path)", "A table of numbers from a text file.", load<Format::Csv>, OpKind::Count, kOpen},
+    {"load_bytes(path)", "The bytes of a file, u8[N].", load<Format::Bytes>, OpKind::Count, kOpen},
+    {"save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm, .pgm; or a tree: .safetensors, .npz.",
+     save<Format::ByEnding>},
+    {"save_bytes(path, x)", "Writes u8[N] as it stands.", save<Format::Bytes>},
 };
 
 }  // namespace

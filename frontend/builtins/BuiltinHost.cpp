@@ -101,38 +101,50 @@ std::optional<std::string> kindOf(BuiltinCall& k) {
   return std::string(ir::DeviceTable::kindOf(name));
 }
 
+template <bool Listed>
 Val countDevices(BuiltinCall& k) {
   auto kind = kindOf(k);
   if (!kind) return Val::none();
   const int64_t n = k.l.options.machine.count(*kind);
-  if (k.row.name == "count") return Val::ofInt(n, k.span);
+  if (!Listed) return Val::ofInt(n, k.span);
   std::vector<Val> all;
   for (int64_t i = 0; i < n; ++i) all.push_back(Val::ofDevice({ir::DeviceTable::numbered(*kind, i), nullptr}, k.span));
   return Val::ofSequence(std::move(all), k.span);
 }
 
-Val aboutDevice(BuiltinCall& k) {
+/// The device that is asked about, which must be there; reports.
+std::optional<std::string> presentDevice(BuiltinCall& k) {
   auto d = deviceNamed(k, "device");
-  if (!d) return Val::none();
+  if (!d) return std::nullopt;
   std::string actual = k.l.actualDevice(d->name);
-  if (!k.l.deviceAvailable(actual)) return k.l.noDevice(actual, k["device"].span);
-  if (k.row.name == "name") {
-    return Val::ofString(k.l.options.deviceName ? k.l.options.deviceName(actual) : actual, k.span);
-  }
-  return Val::ofInt(k.l.options.deviceMemory ? k.l.options.deviceMemory(actual) : 0, k.span);
+  if (k.l.deviceAvailable(actual)) return actual;
+  k.l.noDevice(actual, k["device"].span);
+  return std::nullopt;
+}
+
+Val nameOfDevice(BuiltinCall& k) {
+  const auto actual = presentDevice(k);
+  if (!actual) return Val::none();
+  return Val::ofString(k.l.options.deviceName ? k.l.options.deviceName(*actual) : *actual, k.span);
+}
+
+Val memoryOfDevice(BuiltinCall& k) {
+  const auto actual = presentDevice(k);
+  if (!actual) return Val::none();
+  return Val::ofInt(k.l.options.deviceMemory ? k.l.options.deviceMemory(*actual) : 0, k.span);
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"print", "print(...)", "Values and strings, with blanks between, and a newline.", print},
-    {"text", "text(x)", "Bytes as text, for `print`.", text},
-    {"seed", "seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
-    {"rng_state", "rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},
-    {"time", "time()", "Seconds as f64, after everything before is done.", time},
-    {"available", "available(device)", "Whether the machine has a device.", available},
-    {"count", "count(kind)", "How many devices of a kind the machine has.", countDevices},
-    {"devices", "devices(kind)", "The devices of a kind.", countDevices},
-    {"name", "name(device)", "What a device is called.", aboutDevice},
-    {"memory", "memory(device)", "Bytes of memory of a device.", aboutDevice},
+    {"print(...)", "Values and strings, with blanks between, and a newline.", print},
+    {"text(x)", "Bytes as text, for `print`.", text},
+    {"seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
+    {"rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},
+    {"time()", "Seconds as f64, after everything before is done.", time},
+    {"available(device: device)", "Whether the machine has a device.", available},
+    {"count(kind: device)", "How many devices of a kind the machine has.", countDevices<false>},
+    {"devices(kind: device)", "The devices of a kind.", countDevices<true>},
+    {"name(device: device)", "What a device is called.", nameOfDevice},
+    {"memory(device: device)", "Bytes of memory of a device.", memoryOfDevice},
 };
 
 }  // namespace

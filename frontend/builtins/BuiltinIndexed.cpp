@@ -40,7 +40,7 @@ Val take(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
   if (!x || !i) return Val::none();
   if (!k.has("axis") && x->type.rank() != 1) x = k.c.reshape(x, {x->type.size()});
-  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto axis = k.axis("axis", x->type.rank());
   if (!axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
   return k.result(k.c.gather(x, {i}, {*axis}, *axis));
 }
@@ -59,7 +59,7 @@ bool checkAlong(BuiltinCall& k, const ir::Value* x, const ir::Value* i, int64_t 
 Val takeAlong(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
   if (!x || !i || !k.checkRank(x, 1)) return Val::none();
-  auto axis = k.axis("axis", x->type.rank(), -1);
+  auto axis = k.axis("axis", x->type.rank());
   if (!axis) return Val::none();
   // Dims of 1 repeat, as in NumPy.
   if (i->type.rank() == x->type.rank()) {
@@ -75,13 +75,13 @@ Val takeAlong(BuiltinCall& k) {
 
 Val scatter(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
-  auto mode = k.string("reduce", "set");
+  auto mode = k.string("reduce");
   if (!x || !i || !mode || !k.checkRank(x, 1)) return Val::none();
   if (*mode != "set" && *mode != "add" && *mode != "mul" && *mode != "max" && *mode != "min") {
     return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\" or \"min\"");
   }
   ir::Value* u = k.tensor("u", x->type.dtype);
-  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto axis = k.axis("axis", x->type.rank());
   if (!u || !axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
   if (u->type.dtype != x->type.dtype || (x->type.dtype == DType::Bool && *mode != "set")) {
     return k.fail(Code::E0201,
@@ -114,11 +114,11 @@ Val scatter(BuiltinCall& k) {
 
 Val oneHot(BuiltinCall& k) {
   ir::Value* i = places(k, "i");
-  auto n = k.integer("n", 0);
+  auto n = k.integer("n");
   if (!i || !n) return Val::none();
   if (*n < 0) return k.fail(Code::E0208, "`n` cannot be negative");
-  auto axis = k.axis("axis", i->type.rank() + 1, -1);
-  auto t = k.dtype(DType::Bool);
+  auto axis = k.axis("axis", i->type.rank() + 1);
+  auto t = k.dtype();
   if (!axis || !t) return Val::none();
   Dims line(static_cast<size_t>(i->type.rank()) + 1, 1);
   line[*axis] = *n;
@@ -130,27 +130,32 @@ Val oneHot(BuiltinCall& k) {
 }
 
 /// What would have a shape that depends on run-time values.
-Val refused(BuiltinCall& k) {
+Val refused(BuiltinCall& k, std::string help) {
   k.l.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
-      .help(k.row.name == "unique"
-                ? "keep the shape: `sort(x)`, or `bincount(x, length: n)` of small integers"
-                : "keep the shape: `where(mask, x, other)`; for places `topk` or `argsort`, to count `count_nonzero`");
+      .help(std::move(help));
   return Val::none();
 }
 
+Val refusedPlaces(BuiltinCall& k) {
+  return refused(k,
+                 "keep the shape: `where(mask, x, other)`; for places `topk` or `argsort`, to count `count_nonzero`");
+}
+
+Val unique(BuiltinCall& k) {
+  return refused(k, "keep the shape: `sort(x)`, or `bincount(x, length: n)` of small integers");
+}
+
 constexpr BuiltinRow kRows[] = {
-    {"nonzero", "nonzero(x)", "Refused: its shape depends on run-time values.", refused},
-    {"argwhere", "argwhere(x)", "Refused: its shape depends on run-time values.", refused},
-    {"unique", "unique(x)", "Refused: its shape depends on run-time values.", refused},
-    {"masked_select", "masked_select(x, mask)", "Refused: its shape depends on run-time values.", refused},
-    {"take", "take(x, i; axis: int?)", "Elements of x at places i along an axis.", take},
-    {"take_along_axis", "take_along_axis(x, i; axis: int?)",
-     "For each place of i the element of x at i along the axis.", takeAlong},
-    {"gather", "gather(x, i; axis: int?)", "As take_along_axis.", takeAlong},
-    {"scatter", "scatter(x, i, u; axis: int?, reduce: \"set\")",
-     "x with u written, added, ... at places i along the axis.", scatter},
-    {"one_hot", "one_hot(i, n; axis: -1, dtype: bool)",
-     "True at place i of n along a new axis; all false out of range.", oneHot},
+    {"nonzero(x)", "Refused: its shape depends on run-time values.", refusedPlaces},
+    {"argwhere(x)", "Refused: its shape depends on run-time values.", refusedPlaces},
+    {"unique(x)", "Refused: its shape depends on run-time values.", unique},
+    {"masked_select(x, mask)", "Refused: its shape depends on run-time values.", refusedPlaces},
+    {"take(x, i; axis: int?)", "Elements of x at places i along an axis.", take},
+    {"take_along_axis(x, i; axis: -1)", "For each place of i the element of x at i along the axis.", takeAlong},
+    {"gather(x, i; axis: -1)", "As take_along_axis.", takeAlong},
+    {"scatter(x, i, u; axis: 0, reduce: \"set\")", "x with u written, added, ... at places i along the axis.", scatter},
+    {"one_hot(i, n: int; axis: -1, dtype: bool)", "True at place i of n along a new axis; all false out of range.",
+     oneHot},
 };
 
 }  // namespace

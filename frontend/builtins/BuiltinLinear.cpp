@@ -53,16 +53,18 @@ ir::Value* smallDet(ir::Compose& c, const Matrix& a) {
   return c.add(outer, c.mul(at(0, 2), minor(1, 0, 1)));
 }
 
+/// With `Log`, the sign and the logarithm of the magnitude.
+template <bool Log>
 Val det(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
   if (!a) return Val::none();
-  if (k.row.name == "det" && a->n >= 1 && a->n <= 3 && a->x->type.dtype == DType::F32)
+  if (!Log && a->n >= 1 && a->n <= 3 && a->x->type.dtype == DType::F32)
     return narrowed(k, k.c.binary(OpKind::Add, smallDet(k.c, *a), 0.0), a->dtype);
   ir::Op* lu = k.c.b.make(OpKind::Pivots, {a->x});
   ir::Value *pivots = lu->result(0), *sign = lu->result(1);
   const Dims last = {pivots->type.rank() - 1};
   // Adding 0 makes the determinant and the sign of a singular matrix 0, not -0.
-  if (k.row.name == "det") {
+  if (!Log) {
     ir::Value* product = k.c.mul(sign, k.c.reduce(OpKind::Prod, pivots, last, false));
     return narrowed(k, k.c.binary(OpKind::Add, product, 0.0), a->dtype);
   }
@@ -123,7 +125,7 @@ Val solve(BuiltinCall& k) {
 
 Val solveTriangular(BuiltinCall& k) {
   auto s = system(k, true);
-  auto lower = k.flag("lower", true), unit = k.flag("unit", false);
+  auto lower = k.flag("lower"), unit = k.flag("unit");
   if (!s || !lower || !unit) return Val::none();
   return columnsOf(k, *s, k.c.b.value(OpKind::SolveTriangular, {s->a, s->b}, {{"lower", *lower}, {"unit", *unit}}));
 }
@@ -142,7 +144,7 @@ Val lstsq(BuiltinCall& k) {
 
 Val cholesky(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
-  auto upper = k.flag("upper", false);
+  auto upper = k.flag("upper");
   if (!a || !upper) return Val::none();
   const int64_t r = a->x->type.rank();
   ir::Value* l = k.c.b.value(OpKind::Cholesky, {*upper ? k.c.swapAxes(a->x, r - 1, r - 2) : a->x});
@@ -158,7 +160,7 @@ Val results(BuiltinCall& k, ir::Op* op, DType t) {
 
 Val qr(BuiltinCall& k) {
   auto a = matrix(k, "x", false);
-  auto mode = k.string("mode", "reduced");
+  auto mode = k.string("mode");
   if (!a || !mode) return Val::none();
   if (*mode != "reduced" && *mode != "complete") {
     return k.fail(Code::E0204, "`qr` has modes \"reduced\" and \"complete\", not \"" + *mode + "\"");
@@ -173,14 +175,14 @@ Val eigh(BuiltinCall& k) {
 
 Val svd(BuiltinCall& k) {
   auto a = matrix(k, "x", false);
-  auto full = k.flag("full_matrices", true);
+  auto full = k.flag("full_matrices");
   if (!a || !full) return Val::none();
   return results(k, k.c.b.make(OpKind::Svd, {a->x}, {{"full", *full}}), a->dtype);
 }
 
 Val trace(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto offset = k.integer("offset", 0);
+  auto offset = k.integer("offset");
   if (!x || !offset || !k.checkRank(x, 2)) return Val::none();
   ir::Value* d = k.c.diagonal(x, *offset);
   return k.result(k.c.reduce(OpKind::Sum, d, {d->type.rank() - 1}, false));
@@ -188,7 +190,7 @@ Val trace(BuiltinCall& k) {
 
 Val matrixPower(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto n = k.integer("n", 1);
+  auto n = k.integer("n");
   if (!x || !n || !k.checkRank(x, 2)) return Val::none();
   const Dims& s = x->type.shape;
   if (s.back() != s[s.size() - 2] || x->type.dtype == DType::Bool) {
@@ -217,7 +219,7 @@ Val matrixPower(BuiltinCall& k) {
 /// The order of `matrix_norm`: "fro", "nuc", or 1, -1, 2, -2, inf, -inf.
 Val matrixNorm(BuiltinCall& k) {
   auto a = matrix(k, "x", false);
-  auto keep = k.flag("keep", false);
+  auto keep = k.flag("keep");
   if (!a || !keep) return Val::none();
   ir::Compose& c = k.c;
   const int64_t r = a->x->type.rank();
@@ -227,13 +229,12 @@ Val matrixNorm(BuiltinCall& k) {
   };
   std::string name;
   double order = 0;
-  const Val* ord = k.args.find("ord");
-  if (ord && !ord->is(Val::Kind::String)) {
-    auto number = k.l.constFloat(*ord, "`ord`");
+  if (!k.value("ord").is(Val::Kind::String)) {
+    auto number = k.real("ord");
     if (!number) return Val::none();
     order = *number;
   } else {
-    auto text = k.string("ord", "fro");
+    auto text = k.string("ord");
     if (!text) return Val::none();
     name = *text;
   }
@@ -254,24 +255,23 @@ Val matrixNorm(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"trace", "trace(x; offset: 0)", "Sum of the diagonal of the last two dims.", trace},
-    {"det", "det(x)", "Determinant.", det},
-    {"slogdet", "slogdet(x)", "(sign, logarithm) of the determinant; (0, -inf) of a singular matrix.", det},
-    {"inv", "inv(x)", "Inverse matrix; stops when it is singular.", inverse},
-    {"solve", "solve(a, b)", "x with a @ x == b; stops when a is singular.", solve},
-    {"solve_triangular", "solve_triangular(a, b; lower: true, unit: false)",
+    {"trace(x; offset: 0)", "Sum of the diagonal of the last two dims.", trace},
+    {"det(x)", "Determinant.", det<false>},
+    {"slogdet(x)", "(sign, logarithm) of the determinant; (0, -inf) of a singular matrix.", det<true>},
+    {"inv(x)", "Inverse matrix; stops when it is singular.", inverse},
+    {"solve(a, b)", "x with a @ x == b; stops when a is singular.", solve},
+    {"solve_triangular(a, b; lower: true, unit: false)",
      "x with a @ x == b for triangular a, of which one triangle is read; `unit`: the diagonal counts as 1.",
      solveTriangular},
-    {"cholesky", "cholesky(x; upper: false)",
+    {"cholesky(x; upper: false)",
      "The factor L with L @ L.T == x, from the lower triangle; stops unless x is positive definite.", cholesky},
-    {"qr", "qr(x; mode: \"reduced\")", "(Q, R) with orthonormal columns and upper triangle; or \"complete\".", qr},
-    {"eigh", "eigh(x)", "(ascending eigenvalues, vectors as columns) of a symmetric matrix, from the lower triangle.",
-     eigh},
-    {"svd", "svd(x; full_matrices: true)", "(U, descending singular values, Vh).", svd},
-    {"lstsq", "lstsq(a, b)",
-     "(x of least norm that minimises |a @ x - b|, the squared residuals, rank, singular values).", lstsq},
-    {"matrix_power", "matrix_power(x, n)", "A square matrix times itself n times; n may be negative.", matrixPower},
-    {"matrix_norm", "matrix_norm(x; ord: \"fro\", keep: false)", "Norm of the last two dims.", matrixNorm},
+    {"qr(x; mode: \"reduced\")", "(Q, R) with orthonormal columns and upper triangle; or \"complete\".", qr},
+    {"eigh(x)", "(ascending eigenvalues, vectors as columns) of a symmetric matrix, from the lower triangle.", eigh},
+    {"svd(x; full_matrices: true)", "(U, descending singular values, Vh).", svd},
+    {"lstsq(a, b)", "(x of least norm that minimises |a @ x - b|, the squared residuals, rank, singular values).",
+     lstsq},
+    {"matrix_power(x, n: int)", "A square matrix times itself n times; n may be negative.", matrixPower},
+    {"matrix_norm(x; ord: number = \"fro\", keep: false)", "Norm of the last two dims.", matrixNorm},
 };
 
 }  // namespace

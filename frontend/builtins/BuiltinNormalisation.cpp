@@ -16,7 +16,8 @@ Val softmax(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   if (!x) return Val::none();
   if (x->type.rank() == 0) return k.fail(Code::E0202, "`" + std::string(k.row.name) + "` needs at least one dim");
-  auto axes = k.has("axis") ? k.l.constAxes(k.args.find("axis"), x->type.rank()) : Dims{x->type.rank() - 1};
+  const Val axis = k.value("axis");
+  auto axes = k.l.constAxes(&axis, x->type.rank());
   if (!axes) return Val::none();
   return k.result(k.c.b.value(k.row.op, {x}, {{"axes", *axes}}));
 }
@@ -78,7 +79,7 @@ auto fitRows(BuiltinCall& k, const ir::Type& x, const Dims& axes) {
 
 Val layerNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  auto eps = k.real("eps", 1e-5);
+  auto eps = k.real("eps");
   if (!x || !eps) return Val::none();
   auto axes = rowAxes(k, x);
   if (!axes) return Val::none();
@@ -88,7 +89,7 @@ Val layerNorm(BuiltinCall& k) {
 
 Val rmsNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  auto eps = k.real("eps", 1e-5);
+  auto eps = k.real("eps");
   if (!x || !eps) return Val::none();
   auto axes = rowAxes(k, x);
   if (!axes) return Val::none();
@@ -112,7 +113,7 @@ auto fitChannels(BuiltinCall& k, const ir::Type& x) {
 
 Val batchNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  auto eps = k.real("eps", 1e-5);
+  auto eps = k.real("eps");
   if (!x || !eps || !k.checkRank(x, 2)) return Val::none();
   ir::Value *mean = k.tensor("mean", x->type.dtype), *variance = k.tensor("variance", x->type.dtype);
   if (!mean || !variance) return Val::none();
@@ -134,13 +135,10 @@ Val batchNorm(BuiltinCall& k) {
   return scaled(k, y, fit) ? k.result(y) : Val::none();
 }
 
-Val groupNorm(BuiltinCall& k) {
-  ir::Value* x = k.floats("x");
-  auto eps = k.real("eps", 1e-5);
-  if (!x || !eps || !k.checkRank(x, 2)) return Val::none();
+Val inGroups(BuiltinCall& k, ir::Value* x, std::optional<int64_t> groups) {
+  auto eps = k.real("eps");
+  if (!eps || !groups) return Val::none();
   const Dims& s = x->type.shape;
-  auto groups = k.row.name == "instance_norm" ? s[1] : k.integer("groups", 1);
-  if (!groups) return Val::none();
   if (*groups < 1 || s[1] % *groups != 0) {
     return k.fail(Code::E0202,
                   std::to_string(s[1]) + " channels do not split in " + std::to_string(*groups) + " groups");
@@ -154,15 +152,21 @@ Val groupNorm(BuiltinCall& k) {
   return scaled(k, y, fitChannels(k, x->type)) ? k.result(y) : Val::none();
 }
 
+Val groupNorm(BuiltinCall& k) {
+  ir::Value* x = k.floats("x");
+  if (!x || !k.checkRank(x, 2)) return Val::none();
+  return inGroups(k, x, k.integer("groups"));
+}
+
 Val instanceNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   if (!x || !k.checkRank(x, 3)) return Val::none();
-  return groupNorm(k);
+  return inGroups(k, x, x->type.shape[1]);
 }
 
 Val normalize(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  auto eps = k.real("eps", 1e-12);
+  auto eps = k.real("eps");
   if (!x || !eps || !k.checkRank(x, 1)) return Val::none();
   auto axes = k.l.constAxes(k.args.find("axis"), x->type.rank());
   if (!axes) return Val::none();
@@ -177,7 +181,7 @@ Val attention(BuiltinCall& k) {
   auto t = k.l.commonDType({k["q"], k["k"], k["v"]}, k.span, k.row.name);
   if (!t) return Val::none();
   ir::Value *q = k.tensor("q", t), *key = k.tensor("k", t), *v = k.tensor("v", t);
-  auto causal = k.flag("causal", false);
+  auto causal = k.flag("causal");
   if (!q || !key || !v || !causal || !k.checkFloat(q)) return Val::none();
   ir::Compose& c = k.c;
   auto bad = [&](const std::string& why) {
@@ -228,22 +232,21 @@ Val attention(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"softmax", "softmax(x; axis: -1)", "exp(x) / sum(exp(x)) along an axis, without overflow.", softmax,
-     OpKind::Softmax},
-    {"log_softmax", "log_softmax(x; axis: -1)", "log(softmax(x)) without overflow.", softmax, OpKind::LogSoftmax},
-    {"layer_norm", "layer_norm(x, weight?, bias?; eps: 1e-5, axes: ints?)",
+    {"softmax(x; axis: -1)", "exp(x) / sum(exp(x)) along an axis, without overflow.", softmax, OpKind::Softmax},
+    {"log_softmax(x; axis: -1)", "log(softmax(x)) without overflow.", softmax, OpKind::LogSoftmax},
+    {"layer_norm(x, weight?, bias?; eps: 1e-5, axes: ints?)",
      "Mean 0 and variance 1 over the trailing dims of weight, or over axes.", layerNorm},
-    {"rms_norm", "rms_norm(x, weight?, bias?; eps: 1e-5, axes: ints?)",
+    {"rms_norm(x, weight?, bias?; eps: 1e-5, axes: ints?)",
      "Divided by the root of the mean square over the trailing dims of weight, or over axes.", rmsNorm},
-    {"batch_norm", "batch_norm(x, mean, variance, weight?, bias?; eps: 1e-5)",
+    {"batch_norm(x, mean, variance, weight?, bias?; eps: 1e-5)",
      "Normalised by given statistics of the channels on axis 1.", batchNorm},
-    {"group_norm", "group_norm(x, groups, weight?, bias?; eps: 1e-5)",
+    {"group_norm(x, groups: int, weight?, bias?; eps: 1e-5)",
      "Mean 0 and variance 1 over groups of the channels on axis 1.", groupNorm},
-    {"instance_norm", "instance_norm(x, weight?, bias?; eps: 1e-5)",
-     "Mean 0 and variance 1 over the dims after the first two.", instanceNorm},
-    {"normalize", "normalize(x; axis: ints, eps: 1e-12)", "Divided by the Euclidean norm along an axis.", normalize},
-    {"attention", "attention(q, k, v; causal: false, mask?, scale?)",
-     "softmax(q @ k.T * scale) @ v on (..., heads, time, dim).", attention},
+    {"instance_norm(x, weight?, bias?; eps: 1e-5)", "Mean 0 and variance 1 over the dims after the first two.",
+     instanceNorm},
+    {"normalize(x; axis: ints, eps: 1e-12)", "Divided by the Euclidean norm along an axis.", normalize},
+    {"attention(q, k, v; causal: false, mask?, scale?)", "softmax(q @ k.T * scale) @ v on (..., heads, time, dim).",
+     attention},
 };
 
 }  // namespace

@@ -17,8 +17,8 @@ Val cumulative(BuiltinCall& k) {
   if (!k.has("axis") && x->type.rank() != 1) {
     return k.fail(Code::E0204, "`" + std::string(k.row.name) + "` needs its `axis` for a tensor of several dims");
   }
-  auto axis = k.axis("axis", x->type.rank(), 0);
-  auto reverse = k.flag("reverse", false), exclusive = k.flag("exclusive", false);
+  auto axis = k.axis("axis", x->type.rank());
+  auto reverse = k.flag("reverse"), exclusive = k.flag("exclusive");
   if (!axis || !reverse || !exclusive) return Val::none();
   OpKind op = k.row.op;
   if (op == OpKind::LogAddExp && !k.checkFloat(x)) return Val::none();
@@ -47,21 +47,22 @@ Val cumulative(BuiltinCall& k) {
   return k.result(half ? c.cast(v, t) : v);
 }
 
+template <bool Places>
 Val sort(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto descending = k.flag("descending", false);
+  auto descending = k.flag("descending");
   if (!x || !descending || !k.checkRank(x, 1)) return Val::none();
-  auto axis = k.axis("axis", x->type.rank(), -1);
+  auto axis = k.axis("axis", x->type.rank());
   if (!axis) return Val::none();
-  return k.result(k.row.name == "sort" ? k.c.sort(x, *axis, *descending) : k.c.argsort(x, *axis, *descending));
+  return k.result(Places ? k.c.argsort(x, *axis, *descending) : k.c.sort(x, *axis, *descending));
 }
 
 Val topk(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto count = k.integer("k", 1);
-  auto largest = k.flag("largest", true);
+  auto count = k.integer("k");
+  auto largest = k.flag("largest");
   if (!x || !count || !largest || !k.checkRank(x, 1)) return Val::none();
-  auto axis = k.axis("axis", x->type.rank(), -1);
+  auto axis = k.axis("axis", x->type.rank());
   if (!axis) return Val::none();
   int64_t n = x->type.shape[*axis];
   if (*count < 0 || *count > n) {
@@ -73,7 +74,7 @@ Val topk(BuiltinCall& k) {
 
 Val searchsorted(BuiltinCall& k) {
   auto dtype = k.l.commonDType({k["sorted"], k["x"]}, k.span, k.row.name);
-  auto right = k.flag("right", false);
+  auto right = k.flag("right");
   if (!dtype || !right) return Val::none();
   ir::Value *s = k.tensor("sorted", dtype), *x = k.tensor("x", dtype);
   if (!s || !x) return Val::none();
@@ -93,7 +94,7 @@ ir::Value* countPlaces(BuiltinCall& k, ir::Value* places, ir::Value* weights, in
 
 Val bincount(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto n = k.integer("length", 0);
+  auto n = k.integer("length");
   if (!x || !n) return Val::none();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
   if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
@@ -102,7 +103,7 @@ Val bincount(BuiltinCall& k) {
 
 Val histogram(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto bins = k.integer("bins", 10);
+  auto bins = k.integer("bins");
   if (!x || !bins) return Val::none();
   if (*bins < 1) return k.fail(Code::E0208, "`bins` must be positive");
   const Val& range = k["range"];
@@ -137,20 +138,17 @@ Val histogram(BuiltinCall& k) {
 
 #define TENC_SCAN "(x; axis: int?, reverse: false, exclusive: false)"
 constexpr BuiltinRow kRows[] = {
-    {"cumsum", "cumsum" TENC_SCAN, "Running sum along an axis.", cumulative, OpKind::Add},
-    {"cumprod", "cumprod" TENC_SCAN, "Running product along an axis.", cumulative, OpKind::Mul},
-    {"cummax", "cummax" TENC_SCAN, "Running maximum along an axis.", cumulative, OpKind::Max},
-    {"cummin", "cummin" TENC_SCAN, "Running minimum along an axis.", cumulative, OpKind::Min},
-    {"logcumsumexp", "logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative,
-     OpKind::LogAddExp},
-    {"sort", "sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.", sort},
-    {"argsort", "argsort(x; axis: -1, descending: false)", "The places, i64, that sort x; stable.", sort},
-    {"topk", "topk(x; k:, axis: -1, largest: true)", "(values, places) of the k largest, ties to the lower place.",
-     topk},
-    {"searchsorted", "searchsorted(sorted, x; right: false)", "Where x would be inserted into the sorted tensor.",
-     searchsorted},
-    {"bincount", "bincount(x; length:)", "How often each of 0, 1, ..., length - 1 stands in x.", bincount},
-    {"histogram", "histogram(x; bins:, range:)", "Counts in equal bins of the range (lo, hi), as i64.", histogram},
+    {"cumsum" TENC_SCAN, "Running sum along an axis.", cumulative, OpKind::Add},
+    {"cumprod" TENC_SCAN, "Running product along an axis.", cumulative, OpKind::Mul},
+    {"cummax" TENC_SCAN, "Running maximum along an axis.", cumulative, OpKind::Max},
+    {"cummin" TENC_SCAN, "Running minimum along an axis.", cumulative, OpKind::Min},
+    {"logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative, OpKind::LogAddExp},
+    {"sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.", sort<false>},
+    {"argsort(x; axis: -1, descending: false)", "The places, i64, that sort x; stable.", sort<true>},
+    {"topk(x; k: int, axis: -1, largest: true)", "(values, places) of the k largest, ties to the lower place.", topk},
+    {"searchsorted(sorted, x; right: false)", "Where x would be inserted into the sorted tensor.", searchsorted},
+    {"bincount(x; length: int)", "How often each of 0, 1, ..., length - 1 stands in x.", bincount},
+    {"histogram(x; bins: int, range: number)", "Counts in equal bins of the range (lo, hi), as i64.", histogram},
 };
 #undef TENC_SCAN
 

@@ -68,7 +68,7 @@ std::optional<Vectors> vectors(BuiltinCall& k) {
     misfit(k, *p);
     return std::nullopt;
   }
-  auto axis = k.axis("axis", static_cast<int64_t>(shape->size()), -1);
+  auto axis = k.axis("axis", static_cast<int64_t>(shape->size()));
   if (!axis) return std::nullopt;
   return Vectors{k.c.broadcastTo(p->a, *shape), k.c.broadcastTo(p->b, *shape), *axis};
 }
@@ -84,21 +84,19 @@ Val tensordot(BuiltinCall& k) {
   if (!p) return Val::none();
   int64_t m = p->a->type.rank(), n = p->b->type.rank();
   Dims left, right;
-  const Val* axes = k.args.find("axes");
-  Val two = Val::ofInt(2, k.span);
-  if (!axes) axes = &two;
-  if (axes->is(Val::Kind::Int)) {
-    auto count = k.l.constInt(*axes, "`axes`");
+  const Val axes = k.value("axes");
+  if (axes.is(Val::Kind::Int)) {
+    auto count = k.l.constInt(axes, "`axes`");
     if (!count) return Val::none();
     if (*count < 0 || *count > m || *count > n) return misfit(k, *p);
     for (int64_t i = 0; i < *count; ++i) left.push_back(m - *count + i), right.push_back(i);
   } else {
-    if (axes->elems.size() != 2) return k.fail(Code::E0204, "`axes` is a number of dims or a pair of lists of axes");
-    auto a = k.l.constInts(axes->elems[0], "an axis"), b = k.l.constInts(axes->elems[1], "an axis");
+    if (axes.elems.size() != 2) return k.fail(Code::E0204, "`axes` is a number of dims or a pair of lists of axes");
+    auto a = k.l.constInts(axes.elems[0], "an axis"), b = k.l.constInts(axes.elems[1], "an axis");
     if (!a || !b) return Val::none();
     if (a->size() != b->size()) return k.fail(Code::E0204, "`axes` names different numbers of axes");
     for (size_t i = 0; i < a->size(); ++i) {
-      auto x = k.l.constAxis(Val::ofInt((*a)[i], axes->span), m), y = k.l.constAxis(Val::ofInt((*b)[i], axes->span), n);
+      auto x = k.l.constAxis(Val::ofInt((*a)[i], axes.span), m), y = k.l.constAxis(Val::ofInt((*b)[i], axes.span), n);
       if (!x || !y) return Val::none();
       bool twice = std::find(left.begin(), left.end(), *x) != left.end() ||
                    std::find(right.begin(), right.end(), *y) != right.end();
@@ -252,13 +250,13 @@ Val cross(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"matmul", "matmul(a, b)", "Matrix product, as `a @ b`.", matmul},
-    {"dot", "dot(a, b)", "NumPy's dot: the last dim of a with the last but one of b.", dot},
-    {"outer", "outer(a, b)", "All products of the elements of two vectors.", outer},
-    {"vecdot", "vecdot(a, b; axis: -1)", "Sum of products along an axis.", vecdot},
-    {"tensordot", "tensordot(a, b; axes: 2)", "Sum of products over several axes.", tensordot},
-    {"einsum", "einsum(spec, ...)", "Einstein summation, as \"ij,jk->ik\".", einsum},
-    {"cross", "cross(a, b; axis: -1)", "Cross product of vectors of 3.", cross},
+    {"matmul(a, b)", "Matrix product, as `a @ b`.", matmul},
+    {"dot(a, b)", "NumPy's dot: the last dim of a with the last but one of b.", dot},
+    {"outer(a, b)", "All products of the elements of two vectors.", outer},
+    {"vecdot(a, b; axis: -1)", "Sum of products along an axis.", vecdot},
+    {"tensordot(a, b; axes: 2)", "Sum of products over several axes.", tensordot},
+    {"einsum(spec, ...)", "Einstein summation, as \"ij,jk->ik\".", einsum},
+    {"cross(a, b; axis: -1)", "Cross product of vectors of 3.", cross},
 };
 
 }  // namespace

@@ -41,7 +41,7 @@ void requireProbability(BuiltinCall& k, ir::Value* p) {
 
 Val uniformNormal(BuiltinCall& k) {
   auto shape = k.l.constShape(k["shape"]);
-  auto t = k.dtype(DType::F32);
+  auto t = k.dtype();
   if (!shape || !t) return Val::none();
   if (!ir::isFloat(*t)) {
     return k.fail(Code::E0201, "`" + std::string(k.row.name) + "` makes floats, not " + std::string(ir::name(*t)));
@@ -51,7 +51,7 @@ Val uniformNormal(BuiltinCall& k) {
 
 Val randint(BuiltinCall& k) {
   auto shape = k.l.constShape(k["shape"]);
-  auto t = k.dtype(DType::I64);
+  auto t = k.dtype();
   if (!shape || !t) return Val::none();
   if (!ir::isInt(*t)) return k.fail(Code::E0201, "`randint` makes integers, not " + std::string(ir::name(*t)));
   const Val &lo = k["lo"], &hi = k["hi"];
@@ -91,7 +91,7 @@ Val randint(BuiltinCall& k) {
 }
 
 Val permutation(BuiltinCall& k) {
-  auto n = k.integer("n", 0);
+  auto n = k.integer("n");
   if (!n || !k.l.constShape(Val::ofPack({*n}, k.span))) return Val::none();
   // The order of random keys; equal ones keep their order.
   ir::Compose& c = k.c;
@@ -127,7 +127,7 @@ Val bernoulli(BuiltinCall& k) {
 Val categorical(BuiltinCall& k) {
   ir::Value* x = k.floats("logits");
   if (!x || !k.checkRank(x, 1)) return Val::none();
-  auto axis = k.axis("axis", x->type.rank(), -1);
+  auto axis = k.axis("axis", x->type.rank());
   if (!axis) return Val::none();
   if (x->type.shape[*axis] == 0) return k.fail(Code::E0202, "`categorical` needs at least one class");
   // The largest of logits plus Gumbel noise is distributed as softmax(logits).
@@ -155,13 +155,13 @@ Val dropout(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"rand", "rand(shape; dtype: f32)", "Uniform in [0, 1).", uniformNormal, OpKind::RandomUniform},
-    {"randn", "randn(shape; dtype: f32)", "Standard normal.", uniformNormal, OpKind::RandomNormal},
-    {"randint", "randint(lo, hi, shape; dtype: i64)", "Uniform integers in [lo, hi).", randint},
-    {"permutation", "permutation(n)", "0, 1, ..., n - 1 in random order, as i64.", permutation},
-    {"bernoulli", "bernoulli(p, shape)", "True with probability p.", bernoulli},
-    {"categorical", "categorical(logits; axis: -1)", "A class drawn from softmax(logits), as i64.", categorical},
-    {"dropout", "dropout(x, p)", "Elements zeroed with probability p, the others divided by 1 - p.", dropout},
+    {"rand(shape: shape; dtype: f32)", "Uniform in [0, 1).", uniformNormal, OpKind::RandomUniform},
+    {"randn(shape: shape; dtype: f32)", "Standard normal.", uniformNormal, OpKind::RandomNormal},
+    {"randint(lo, hi, shape: shape; dtype: i64)", "Uniform integers in [lo, hi).", randint},
+    {"permutation(n: int)", "0, 1, ..., n - 1 in random order, as i64.", permutation},
+    {"bernoulli(p, shape: shape)", "True with probability p.", bernoulli},
+    {"categorical(logits; axis: -1)", "A class drawn from softmax(logits), as i64.", categorical},
+    {"dropout(x, p)", "Elements zeroed with probability p, the others divided by 1 - p.", dropout},
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ std::optional<Reduced> operands(BuiltinCall& k) {
   r.x = k.tensor("x");
   if (!r.x) return std::nullopt;
   auto axes = k.l.constAxes(k.args.find("axis"), r.x->type.rank());
-  auto keep = k.flag("keep", false);
+  auto keep = k.flag("keep");
   if (!axes || !keep) return std::nullopt;
   r.axes = *axes;
   r.keep = *keep;
@@ -87,11 +87,11 @@ Val anyAll(BuiltinCall& k) {
 
 Val place(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto keep = k.flag("keep", false);
+  auto keep = k.flag("keep");
   if (!x || !keep) return Val::none();
   Reduced r{x, ir::Compose::allAxes(x->type), *keep};
   if (k.has("axis")) {
-    auto axis = k.axis("axis", x->type.rank(), 0);
+    auto axis = k.axis("axis", x->type.rank());
     if (!axis) return Val::none();
     r.axes = {*axis};
   }
@@ -105,11 +105,12 @@ ir::Value* variance(BuiltinCall& k, const Reduced& r, double correction) {
   return k.c.b.value(OpKind::Variance, {r.x}, {{"axes", r.axes}, {"keep", r.keep}, {"correction", correction}});
 }
 
+template <bool Root>
 Val spread(BuiltinCall& k) {
   auto r = operands(k);
-  auto correction = k.real("correction", 0);
+  auto correction = k.real("correction");
   if (!r || !correction || !k.checkFloat(r->x)) return Val::none();
-  if (k.row.name == "variance") return k.result(variance(k, *r, *correction));
+  if (!Root) return k.result(variance(k, *r, *correction));
   // Of f16 the variance may be too large where its root is not.
   const DType t = r->x->type.dtype;
   if (ir::byteSize(t) == 2) r->x = k.c.cast(r->x, DType::F32);
@@ -157,7 +158,7 @@ Val countNonzero(BuiltinCall& k) {
 
 Val norm(BuiltinCall& k) {
   auto r = operands(k);
-  auto ord = k.real("ord", 2);
+  auto ord = k.real("ord");
   if (!r || !ord || !k.checkFloat(r->x)) return Val::none();
   ir::Compose& c = k.c;
   DType t = r->x->type.dtype;
@@ -180,28 +181,30 @@ Val norm(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"sum", "sum(x; axis: ints?, keep: false)", "Sum; integers under 64 bits give 64.", reduce, OpKind::Sum},
-    {"prod", "prod(x; axis: ints?, keep: false)", "Product; integers under 64 bits give 64.", reduce, OpKind::Prod},
-    {"max", "max(x; axis: ints?, keep: false)", "Largest element, or max(a, b) element by element.", reduce,
-     OpKind::ReduceMax},
-    {"min", "min(x; axis: ints?, keep: false)", "Smallest element, or min(a, b) element by element.", reduce,
-     OpKind::ReduceMin},
-    {"mean", "mean(x; axis: ints?, keep: false)", "Arithmetic mean of floats.", reduceFloats, OpKind::Mean},
-    {"logsumexp", "logsumexp(x; axis: ints?, keep: false)", "log(sum(exp(x))) without overflow.", reduceFloats,
-     OpKind::LogSumExp},
-    {"any", "any(x; axis: ints?, keep: false)", "Whether one element is true, or is not 0.", anyAll, OpKind::Any},
-    {"all", "all(x; axis: ints?, keep: false)", "Whether every element is true, or is not 0.", anyAll, OpKind::All},
-    {"argmax", "argmax(x; axis: int?, keep: false)", "Place of the largest as i64, the first of equals.", place,
-     OpKind::ArgMax},
-    {"argmin", "argmin(x; axis: int?, keep: false)", "Place of the smallest as i64, the first of equals.", place,
-     OpKind::ArgMin},
-    {"std", "std(x; axis: ints?, keep: false, correction: 0)", "Standard deviation.", spread},
-    {"variance", "variance(x; axis: ints?, keep: false, correction: 0)", "Mean squared deviation from the mean.",
-     spread},
-    {"median", "median(x; axis: ints?, keep: false)", "Middle value, or the mean of the middle two.", median},
-    {"count_nonzero", "count_nonzero(x; axis: ints?, keep: false)", "Number of elements that are not 0, as i64.",
-     countNonzero},
-    {"norm", "norm(x; ord: 2, axis: ints?, keep: false)", "Vector norm of order `ord`.", norm},
+    {"sum(x; axis: ints?, keep: false)", "Sum; integers under 64 bits give 64.", reduce, OpKind::Sum},
+    {"prod(x; axis: ints?, keep: false)", "Product; integers under 64 bits give 64.", reduce, OpKind::Prod},
+    {"max(x; axis: ints?, keep: false)",
+     "Largest element, or max(a, b) element by element.",
+     reduce,
+     OpKind::ReduceMax,
+     {.pairwise = "maximum"}},
+    {"min(x; axis: ints?, keep: false)",
+     "Smallest element, or min(a, b) element by element.",
+     reduce,
+     OpKind::ReduceMin,
+     {.pairwise = "minimum"}},
+    {"mean(x; axis: ints?, keep: false)", "Arithmetic mean of floats.", reduceFloats, OpKind::Mean},
+    {"logsumexp(x; axis: ints?, keep: false)", "log(sum(exp(x))) without overflow.", reduceFloats, OpKind::LogSumExp},
+    {"any(x; axis: ints?, keep: false)", "Whether one element is true, or is not 0.", anyAll, OpKind::Any},
+    {"all(x; axis: ints?, keep: false)", "Whether every element is true, or is not 0.", anyAll, OpKind::All},
+    {"argmax(x; axis: int?, keep: false)", "Place of the largest as i64, the first of equals.", place, OpKind::ArgMax},
+    {"argmin(x; axis: int?, keep: false)", "Place of the smallest as i64, the first of equals.", place, OpKind::ArgMin},
+    {"std(x; axis: ints?, keep: false, correction: number = 0)", "Standard deviation.", spread<true>},
+    {"variance(x; axis: ints?, keep: false, correction: number = 0)", "Mean squared deviation from the mean.",
+     spread<false>},
+    {"median(x; axis: ints?, keep: false)", "Middle value, or the mean of the middle two.", median},
+    {"count_nonzero(x; axis: ints?, keep: false)", "Number of elements that are not 0, as i64.", countNonzero},
+    {"norm(x; ord: number = 2, axis: ints?, keep: false)", "Vector norm of order `ord`.", norm},
 };
 
 }  // namespace

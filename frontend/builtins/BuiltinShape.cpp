@@ -49,7 +49,7 @@ Val reshape(BuiltinCall& k) {
 Val flatten(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
-  auto from = k.integer("start", 0), to = k.integer("end", -1);
+  auto from = k.integer("start"), to = k.integer("end");
   if (!from || !to) return Val::none();
   int64_t rank = x->type.rank();
   if (rank == 0) return k.result(k.c.reshape(x, {1}));
@@ -123,7 +123,7 @@ Val transpose(BuiltinCall& k) {
     return k.result(k.c.permute(x, perm));
   }
   if (!k.has("a") || !k.has("b")) return k.fail(Code::E0204, "`transpose` swaps two dims, `a` and `b`");
-  auto a = k.axis("a", x->type.rank(), 0), b = k.axis("b", x->type.rank(), 1);
+  auto a = k.axis("a", x->type.rank()), b = k.axis("b", x->type.rank());
   if (!a || !b) return Val::none();
   return k.result(k.c.swapAxes(x, *a, *b));
 }
@@ -195,13 +195,18 @@ ir::Value* gatherPlaces(BuiltinCall& k, ir::Value* x, int64_t axis, const std::v
   return at ? k.c.gather(x, {at}, {axis}, axis) : nullptr;
 }
 
+/// The axis option; without it `x` becomes a vector.
+std::optional<int64_t> axisOrFlat(BuiltinCall& k, ir::Value*& x) {
+  if (!k.has("axis")) x = k.c.reshape(x, {x->type.size()});
+  return k.axis("axis", x->type.rank());
+}
+
 /// repeat with a number of copies for each element along the axis.
 Val repeatEach(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto times = k.l.constInts(k["n"], "`n`");
   if (!x || !times) return Val::none();
-  if (!k.has("axis")) x = k.c.reshape(x, {x->type.size()});
-  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto axis = axisOrFlat(k, x);
   if (!axis) return Val::none();
   if (static_cast<int64_t>(times->size()) != x->type.shape[*axis]) {
     return k.fail(Code::E0202, "`repeat` has " + number(static_cast<int64_t>(times->size())) +
@@ -221,11 +226,10 @@ Val repeatEach(BuiltinCall& k) {
 Val repeat(BuiltinCall& k) {
   if (!k["n"].is(Val::Kind::Int)) return repeatEach(k);
   ir::Value* x = k.tensor("x");
-  auto n = k.integer("n", 1);
+  auto n = k.integer("n");
   if (!x || !n) return Val::none();
   if (*n < 0) return k.fail(Code::E0208, "a tensor cannot be repeated " + number(*n) + " times");
-  if (!k.has("axis")) x = k.c.reshape(x, {x->type.size()});
-  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto axis = axisOrFlat(k, x);
   if (!axis) return Val::none();
   Dims shape = x->type.shape;
   if (__builtin_mul_overflow(shape[*axis], *n, &shape[*axis]))
@@ -284,7 +288,7 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
 Val concat(BuiltinCall& k) {
   if (ir::Value* rows = rowsOf(k)) {
     if (!k.checkRank(rows, 2)) return Val::none();
-    auto axis = k.axis("axis", rows->type.rank() - 1, 0);
+    auto axis = k.axis("axis", rows->type.rank() - 1);
     if (!axis) return Val::none();
     Dims joined(rows->type.shape.begin() + 1, rows->type.shape.end());
     joined[*axis] *= rows->type.shape[0];
@@ -293,7 +297,7 @@ Val concat(BuiltinCall& k) {
   std::vector<ir::Value*> xs = parts(k);
   if (xs.empty()) return Val::none();
   if (!k.checkRank(xs[0], 1)) return Val::none();
-  auto axis = k.axis("axis", xs[0]->type.rank(), 0);
+  auto axis = k.axis("axis", xs[0]->type.rank());
   if (!axis) return Val::none();
   for (ir::Value* x : xs) {
     Dims a = xs[0]->type.shape, b = x->type.shape;
@@ -309,12 +313,12 @@ Val concat(BuiltinCall& k) {
 
 Val stack(BuiltinCall& k) {
   if (ir::Value* rows = rowsOf(k)) {
-    auto axis = k.axis("axis", rows->type.rank(), 0);
+    auto axis = k.axis("axis", rows->type.rank());
     return axis ? k.result(firstDimAt(k, rows, *axis)) : Val::none();
   }
   std::vector<ir::Value*> xs = parts(k);
   if (xs.empty()) return Val::none();
-  auto axis = k.axis("axis", xs[0]->type.rank() + 1, 0);
+  auto axis = k.axis("axis", xs[0]->type.rank() + 1);
   if (!axis) return Val::none();
   for (ir::Value* x : xs) {
     if (x->type.shape == xs[0]->type.shape) continue;
@@ -327,7 +331,7 @@ Val stack(BuiltinCall& k) {
 Val split(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return Val::none();
-  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto axis = k.axis("axis", x->type.rank());
   auto given = k.l.constInts(k["n"], "the parts");
   if (!axis || !given) return Val::none();
   int64_t length = x->type.shape[*axis];
@@ -363,7 +367,7 @@ Val split(BuiltinCall& k) {
 Val unstack(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return Val::none();
-  auto axis = k.axis("axis", x->type.rank(), 0);
+  auto axis = k.axis("axis", x->type.rank());
   if (!axis || !checkCount(k, x->type.shape[*axis])) return Val::none();
   std::vector<Val> out;
   for (int64_t i = 0; i < x->type.shape[*axis]; ++i) {
@@ -417,30 +421,29 @@ Val roll(BuiltinCall& k) {
   return k.result(k.c.reshape(x, shape));
 }
 
+template <bool Lower>
 Val triangle(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto diagonal = k.integer("k", 0);
+  auto diagonal = k.integer("k");
   if (!x || !diagonal || !k.checkRank(x, 2)) return Val::none();
-  return k.result(k.c.triangle(x, *diagonal, k.row.name == "tril"));
+  return k.result(k.c.triangle(x, *diagonal, Lower));
 }
 
 Val diagonal(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto offset = k.integer("offset", 0);
+  auto offset = k.integer("offset");
   if (!x || !offset || !k.checkRank(x, 2)) return Val::none();
   int64_t rank = x->type.rank();
-  Dims axes = {rank - 2, rank - 1};
-  if (k.has("axes")) {
-    auto given = k.l.constInts(k["axes"], "an axis");
-    if (!given) return Val::none();
-    if (given->size() != 2) return k.fail(Code::E0204, "`axes` are two");
-    for (size_t i = 0; i < 2; ++i) {
-      auto a = k.l.constAxis(Val::ofInt((*given)[i], k.span), rank);
-      if (!a) return Val::none();
-      axes[i] = *a;
-    }
-    if (axes[0] == axes[1]) return k.fail(Code::E0204, "`axes` must differ");
+  auto given = k.l.constInts(k.value("axes"), "an axis");
+  if (!given) return Val::none();
+  if (given->size() != 2) return k.fail(Code::E0204, "`axes` are two");
+  Dims axes;
+  for (const int64_t i : *given) {
+    auto a = k.l.constAxis(Val::ofInt(i, k.span), rank);
+    if (!a) return Val::none();
+    axes.push_back(*a);
   }
+  if (axes[0] == axes[1]) return k.fail(Code::E0204, "`axes` must differ");
   Dims perm;
   for (int64_t i = 0; i < rank; ++i) {
     if (i != axes[0] && i != axes[1]) perm.push_back(i);
@@ -451,7 +454,7 @@ Val diagonal(BuiltinCall& k) {
 
 Val diag(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto offset = k.integer("k", 0);
+  auto offset = k.integer("k");
   if (!x || !offset || !k.inReach({*offset}, "k", k.span)) return Val::none();
   if (x->type.rank() == 1) return k.result(k.c.diagonalMatrix(x, *offset));
   if (x->type.rank() == 2) return k.result(k.c.diagonal(x, *offset));
@@ -479,7 +482,7 @@ bool padPlaces(const std::string& mode, int64_t n, int64_t lo, int64_t hi, std::
 
 Val pad(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto mode = k.string("mode", "constant");
+  auto mode = k.string("mode");
   if (!x || !mode) return Val::none();
   auto widths = k.pairs(k["widths"], x->type.shape.size(), false);
   if (!widths) return Val::none();
@@ -494,8 +497,7 @@ Val pad(BuiltinCall& k) {
     }
   }
   if (*mode == "constant") {
-    const Val* given = k.args.find("value");
-    ir::Value* value = given ? k.l.tensorOf(*given, x->type.dtype) : k.c.literal(x, 0);
+    ir::Value* value = k.l.tensorOf(k.value("value"), x->type.dtype);
     if (!value) return Val::none();
     if (value->type.rank() != 0 || value->type.dtype != x->type.dtype) {
       return k.fail(Code::E0201, "`value` must be one " + std::string(ir::name(x->type.dtype)) + ", not " +
@@ -523,7 +525,7 @@ Val pad(BuiltinCall& k) {
 }
 
 Val meshgrid(BuiltinCall& k) {
-  auto indexing = k.string("indexing", "xy");
+  auto indexing = k.string("indexing");
   if (!indexing) return Val::none();
   if (*indexing != "xy" && *indexing != "ij") return k.fail(Code::E0204, "`indexing` is \"xy\" or \"ij\"");
   std::vector<ir::Value*> axes;
@@ -549,28 +551,29 @@ Val meshgrid(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"reshape", "reshape(x, shape)", "The same elements in row-major order; one dim may be -1.", reshape},
-    {"flatten", "flatten(x; start: 0, end: -1)", "The dims from `start` to `end` as one.", flatten},
-    {"squeeze", "squeeze(x; axis: ints?)", "Without dims of 1.", squeeze},
-    {"expand_dims", "expand_dims(x; axis: ints)", "With new dims of 1 at these places of the result.", expandDims},
-    {"permute_dims", "permute_dims(x, axes)", "Dim i of the result is dim axes[i] of x.", permuteDims},
-    {"transpose", "transpose(x, a?, b?)", "Dims a and b swapped; without them all dims reversed.", transpose},
-    {"moveaxis", "moveaxis(x, from, to)", "Dims moved to other places, the rest in order.", moveaxis},
-    {"broadcast_to", "broadcast_to(x, shape)", "Repeated along dims of 1 and new leading dims.", broadcastTo},
-    {"tile", "tile(x, times)", "Copies of x side by side along each dim.", tile},
-    {"repeat", "repeat(x, n; axis: int?)", "Each element n times along an axis; n may be one number for each.", repeat},
-    {"concat", "concat(xs; axis: 0)", "Tensors joined along an axis.", concat},
-    {"stack", "stack(xs; axis: 0)", "Tensors joined along a new axis.", stack},
-    {"split", "split(x, n; axis: 0)", "A tuple of n equal parts, or of parts of the sizes given.", split},
-    {"unstack", "unstack(x; axis: 0)", "A tuple of the slices along an axis.", unstack},
-    {"flip", "flip(x; axis: ints?)", "Reversed along axes, all by default.", flip},
-    {"roll", "roll(x, n; axis: ints?)", "Moved n places along an axis, round the end.", roll},
-    {"tril", "tril(x; k: 0)", "The lower triangle of the last two dims, up to diagonal k.", triangle},
-    {"triu", "triu(x; k: 0)", "The upper triangle of the last two dims, from diagonal k.", triangle},
-    {"diagonal", "diagonal(x; offset: 0, axes: (-2, -1))", "The diagonal of two dims, as the last dim.", diagonal},
-    {"diag", "diag(x; k: 0)", "A matrix with the vector x on diagonal k, or that diagonal of a matrix.", diag},
-    {"pad", "pad(x, widths; mode: \"constant\", value: 0)", "Padded by [[lo, hi], ...]; negative widths crop.", pad},
-    {"meshgrid", "meshgrid(...; indexing: \"xy\")", "Coordinates of a grid from its axes, a tuple.", meshgrid},
+    {"reshape(x, shape: shape)", "The same elements in row-major order; one dim may be -1.", reshape},
+    {"flatten(x; start: 0, end: -1)", "The dims from `start` to `end` as one.", flatten},
+    {"squeeze(x; axis: ints?)", "Without dims of 1.", squeeze},
+    {"expand_dims(x; axis: ints)", "With new dims of 1 at these places of the result.", expandDims},
+    {"permute_dims(x, axes: ints)", "Dim i of the result is dim axes[i] of x.", permuteDims},
+    {"transpose(x, a: int?, b: int?)", "Dims a and b swapped; without them all dims reversed.", transpose},
+    {"moveaxis(x, from: ints, to: ints)", "Dims moved to other places, the rest in order.", moveaxis},
+    {"broadcast_to(x, shape: shape)", "Repeated along dims of 1 and new leading dims.", broadcastTo},
+    {"tile(x, times: shape)", "Copies of x side by side along each dim.", tile},
+    {"repeat(x, n: ints; axis: int?)", "Each element n times along an axis; n may be one number for each.", repeat},
+    {"concat(xs; axis: 0)", "Tensors joined along an axis.", concat},
+    {"stack(xs; axis: 0)", "Tensors joined along a new axis.", stack},
+    {"split(x, n: ints; axis: 0)", "A tuple of n equal parts, or of parts of the sizes given.", split},
+    {"unstack(x; axis: 0)", "A tuple of the slices along an axis.", unstack},
+    {"flip(x; axis: ints?)", "Reversed along axes, all by default.", flip},
+    {"roll(x, n; axis: ints?)", "Moved n places along an axis, round the end.", roll},
+    {"tril(x; k: 0)", "The lower triangle of the last two dims, up to diagonal k.", triangle<true>},
+    {"triu(x; k: 0)", "The upper triangle of the last two dims, from diagonal k.", triangle<false>},
+    {"diagonal(x; offset: 0, axes: (-2, -1))", "The diagonal of two dims, as the last dim.", diagonal},
+    {"diag(x; k: 0)", "A matrix with the vector x on diagonal k, or that diagonal of a matrix.", diag},
+    {"pad(x, widths: ints; mode: \"constant\", value: any = 0)", "Padded by [[lo, hi], ...]; negative widths crop.",
+     pad},
+    {"meshgrid(...; indexing: \"xy\")", "Coordinates of a grid from its axes, a tuple.", meshgrid},
 };
 
 }  // namespace

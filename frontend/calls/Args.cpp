@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "frontend/Lowering.h"
+#include "frontend/builtins/Signature.h"
 
 namespace tenc::frontend {
 
@@ -200,71 +201,16 @@ const Val& BoundArgs::operator[](std::string_view name) const {
   return v ? *v : kPoison;
 }
 
-namespace {
-struct Parameter {
-  std::string name;
-  bool optional = false;
-  bool namedOnly = false;
-};
-struct Signature {
-  std::string name;
-  std::vector<Parameter> params;
-  bool variadic = false;
-};
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
-
-/// Reads "sum(x; axis: ints?, keep: false)"; commas inside brackets belong to a default.
-Signature parseSignature(std::string_view text) {
-  Signature sig;
-  const size_t open = text.find('(');
-  sig.name = std::string(trimmed(text.substr(0, open)));
-  const size_t close = text.rfind(')');
-  std::string_view rest = text.substr(open + 1, close - open - 1);
-  bool namedOnly = false;
-  size_t begin = 0;
-  int depth = 0;
-  for (size_t i = 0; i <= rest.size(); ++i) {
-    const char c = i < rest.size() ? rest[i] : ',';
-    if (c == '(' || c == '[') ++depth;
-    if (c == ')' || c == ']') --depth;
-    if (depth != 0 || (c != ',' && c != ';')) continue;
-    std::string_view piece = trimmed(rest.substr(begin, i - begin));
-    begin = i + 1;
-    if (piece == "...") {
-      sig.variadic = true;
-    } else if (!piece.empty()) {
-      Parameter p;
-      p.namedOnly = namedOnly;
-      const size_t colon = piece.find(':');
-      std::string_view name = trimmed(piece.substr(0, colon));
-      std::string_view type = colon == std::string_view::npos ? "" : trimmed(piece.substr(colon + 1));
-      // `axis: ints?` may be left out; `axis: ints` and `axis:` must be given; any other text is a default.
-      const bool required = type.empty() || type == "ints" || type == "int" || type == "dtype" || type == "shape";
-      p.optional = name.back() == '?' || (!type.empty() && type.back() == '?') || !required;
-      if (name.back() == '?') name.remove_suffix(1);
-      p.name = std::string(name);
-      sig.params.push_back(std::move(p));
-    }
-    if (c == ';') namedOnly = true;
-  }
-  return sig;
-}
-}  // namespace
-
-BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
-  const Signature sig = parseSignature(signature);
+BoundArgs Lowering::bind(const CallArgs& call, const Signature& signature) {
+  const std::span<const Parameter> params = signature.parameters();
+  const std::string name(signature.name());
   BoundArgs bound;
   bool ok = true, poison = false;
   using Help = std::function<void(Diagnostics::Builder&)>;
   auto wrong = [&](Span span, std::string message, const Help& help = {}) {
     if (ok) {
       auto d = error(Code::E0204, span, std::move(message));
-      d.note("it is called as " + std::string(signature));
+      d.note("it is called as " + signature.text());
       if (help) help(d);
     }
     ok = false;
@@ -273,18 +219,18 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
   for (const CallArg& a : call.args) {
     if (a.value.poison()) poison = true;
     if (a.name.empty()) {
-      while (position < sig.params.size() && !sig.params[position].namedOnly && bound.has(sig.params[position].name)) {
+      while (position < params.size() && !params[position].namedOnly && bound.has(params[position].name)) {
         ++position;
       }
-      if (position < sig.params.size() && !sig.params[position].namedOnly) {
-        bound.named.emplace_back(sig.params[position].name, &a.value);
+      if (position < params.size() && !params[position].namedOnly) {
+        bound.named.emplace_back(params[position].name, &a.value);
         ++position;
-      } else if (sig.variadic) {
+      } else if (signature.variadic()) {
         bound.rest.push_back(&a.value);
       } else {
         // zeros(2, 3), x.reshape(2, 3)
         const auto isInt = [&](size_t i) { return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Int); };
-        const std::string_view before = position > 0 ? std::string_view(sig.params[position - 1].name) : "";
+        const std::string_view before = position > 0 ? params[position - 1].name : "";
         const bool times = before == "times";
         const bool sizes = (before == "shape" || times) && isInt(position - 1) && a.value.is(Val::Kind::Int);
         // concat(a, b)
@@ -295,15 +241,15 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         const bool parts =
             before == "xs" && isTensor(position - 1) && (a.value.is(Val::Kind::Tensor) || a.value.is(Val::Kind::Array));
         if (sizes || parts) {
-          const std::string what = parts   ? "the tensors of `" + sig.name + "` are"
-                                   : times ? "the numbers of copies of `" + sig.name + "` are"
-                                           : "the shape of `" + sig.name + "` is";
+          const std::string what = parts   ? "the tensors of `" + name + "` are"
+                                   : times ? "the numbers of copies of `" + name + "` are"
+                                           : "the shape of `" + name + "` is";
           wrong(a.span, what + " one argument", [&](Diagnostics::Builder& d) {
             size_t last = position;
             while (last + 1 < call.args.size() && (parts ? isTensor(last + 1) : isInt(last + 1))) ++last;
             const Span from = call.args[position - 1].span, to = call.args[last].span;
             if (parts && from.begin < call.callee.begin)  // x.concat(y)
-              return void(d.help("write a tuple: `" + sig.name + "((a, b))`"));
+              return void(d.help("write a tuple: `" + name + "((a, b))`"));
             d.help(parts   ? "write a tuple"
                    : times ? "write them in brackets"
                            : "write the sizes in brackets",
@@ -315,35 +261,36 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
         // A dtype without a name is meant for `dtype:`, anything else for the first option.
         const bool dtype = a.value.is(Val::Kind::DType) ||
                            (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
-        auto option = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) {
+        auto option = std::find_if(params.begin(), params.end(), [&](const Parameter& x) {
           return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
         });
-        if (option == sig.params.end()) {
-          wrong(a.span, "`" + sig.name + "` is given too many arguments", [&](Diagnostics::Builder& d) {
-            if (sig.name == "round") d.help("decimals are a matter of printing: `print(\"{x:.2f}\")`");
-            if (sig.name == "time") d.help("it stands without a prefix: `time()`");
+        if (option == params.end()) {
+          wrong(a.span, "`" + name + "` is given too many arguments", [&](Diagnostics::Builder& d) {
+            if (name == "round") d.help("decimals are a matter of printing: `print(\"{x:.2f}\")`");
+            if (name == "time") d.help("it stands without a prefix: `time()`");
           });
         } else {
-          wrong(a.span, "`" + sig.name + "` takes its option `" + option->name + "` by name",
+          wrong(a.span, "`" + name + "` takes its option `" + std::string(option->name) + "` by name",
                 [&](Diagnostics::Builder& d) {
                   // What a pipe or a method's receiver gives stands outside of the parentheses.
                   if (a.span.begin > call.callee.end)
-                    d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, option->name + ": "}});
-                  if (sig.name == "repeat" && a.value.is(Val::Kind::Int))
+                    d.help("write its name",
+                           {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
+                  if (name == "repeat" && a.value.is(Val::Kind::Int))
                     d.help("copies of the whole tensor side by side are made by `tile(x, [2, 1])`");
                 });
         }
       }
       continue;
     }
-    auto p = std::find_if(sig.params.begin(), sig.params.end(), [&](const Parameter& x) { return x.name == a.name; });
-    if (p == sig.params.end()) {
+    auto p = std::find_if(params.begin(), params.end(), [&](const Parameter& x) { return x.name == a.name; });
+    if (p == params.end()) {
       std::vector<std::string> names;
-      for (const Parameter& x : sig.params)
-        if (!bound.has(x.name)) names.push_back(x.name);
-      wrong(a.span, "`" + sig.name + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
-        const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
-        suggest(d, a.name, name, names, syntax::familiarOption(a.name));
+      for (const Parameter& x : params)
+        if (!bound.has(x.name)) names.emplace_back(x.name);
+      wrong(a.span, "`" + name + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+        const Span at{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
+        suggest(d, a.name, at, names, syntax::familiarOption(a.name));
       });
     } else if (bound.has(a.name)) {
       wrong(a.span, "`" + a.name + "` is given twice");
@@ -351,10 +298,10 @@ BoundArgs Lowering::bind(const CallArgs& call, std::string_view signature) {
       bound.named.emplace_back(a.name, &a.value);
     }
   }
-  for (const Parameter& p : sig.params) {
+  for (const Parameter& p : params) {
     if (p.optional || bound.has(p.name)) continue;
-    wrong(call.span, "`" + sig.name + "` lacks its argument `" + p.name + "`", [&](Diagnostics::Builder& d) {
-      if (sig.name == "where" && call.args.size() == 1)
+    wrong(call.span, "`" + name + "` lacks its argument `" + std::string(p.name) + "`", [&](Diagnostics::Builder& d) {
+      if (name == "where" && call.args.size() == 1)
         d.help(
             "how many places a mask has is known at run time only: `where(c, a, b)` chooses, `topk` or `argsort` sort");
     });

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "frontend/Lowering.h"
+#include "frontend/builtins/Signature.h"
 
 namespace tenc::frontend {
 
@@ -12,13 +13,8 @@ using ExprKind = ast::Expr::Kind;
 using Kind = Val::Kind;
 using TypeKind = ast::TypeExpr::Kind;
 constexpr size_t kDeepestCall = 200;
+constexpr Signature kMove = "to(device)";
 }  // namespace
-
-bool isTransform(std::string_view name) {
-  static constexpr std::string_view kNames[] = {"grad",       "value_and_grad", "jvp",           "vjp", "checkpoint",
-                                                "custom_vjp", "vmap",           "stop_gradient", "rev"};
-  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
-}
 
 CallArgs Lowering::evalArguments(const ast::Expr& e) {
   CallArgs args;
@@ -126,7 +122,7 @@ Val Lowering::callMethod(const Val& base, const ast::Expr& call, CallArgs& args)
   if (!f && base.is(Kind::Struct)) f = lookupGlobal(*base.info->decl->unit, name, member.opSpan);
   if (name == "to" && (!f || f->fn == nullptr || f->fn->kind == FnValue::Kind::Builtin)) {
     readAsDevice(args, "device");
-    BoundArgs bound = bind(args, "to(device)");
+    BoundArgs bound = bind(args, kMove);
     if (!bound.ok) return Val::none();
     Val device = bound["device"];
     if (device.is(Kind::DType) || device.is(Kind::String)) {
@@ -176,7 +172,7 @@ Val Lowering::call(const Val& f, CallArgs args) {
   switch (f.kind) {
     case Kind::Poison: return Val::none();
     case Kind::DType: {
-      BoundArgs bound = bind(args, std::string(ir::name(f.dtype)) + "(x)");
+      BoundArgs bound = bind(args, castSignature(f.dtype));
       return bound.ok ? cast(bound["x"], f.dtype, args.span) : Val::none();
     }
     case Kind::Struct: return callStruct(f, args);
@@ -203,48 +199,16 @@ Val Lowering::call(const Val& f, CallArgs args) {
   switch (fn.kind) {
     case FnValue::Kind::Overloads: return callOverloads(fn, args);
     case FnValue::Kind::Lambda: return callLambda(fn, args);
-    case FnValue::Kind::Builtin:
-      if (isTransform(fn.name) && !isBuiltin(fn.name)) return callTransform(fn, args);
-      if (fn.name == "to") return fail(Code::E0203, args.callee, "`to` is called as `x.to(device)`");
-      at(args.span);
-      return callBuiltin(*this, fn.name, args);
+    case FnValue::Kind::Builtin: at(args.span); return callBuiltin(*this, fn.name, args);
     case FnValue::Kind::Bound: prepend(args, *fn.receiver); return call(fn.inner[0], std::move(args));
-    case FnValue::Kind::Derived: return fn.name == "vmap" ? callVmap(fn, args) : notYet(args.callee, fn.name);
+    case FnValue::Kind::Derived: return callVmap(fn, args);
     case FnValue::Kind::Cast: {
       auto t = ir::dtypeNamed(fn.name);
-      BoundArgs bound = bind(args, fn.name + "(x)");
-      return bound.ok && t ? cast(bound["x"], *t, args.span) : Val::none();
+      BoundArgs bound = bind(args, castSignature(*t));
+      return bound.ok ? cast(bound["x"], *t, args.span) : Val::none();
     }
   }
   return Val::none();
-}
-
-Val Lowering::callTransform(const FnValue& f, CallArgs& args) {
-  for (const CallArg& a : args.args) {
-    if (a.value.poison()) return Val::none();
-  }
-  if (f.name == "rev") {
-    BoundArgs bound = bind(args, "rev(range)");
-    if (!bound.ok) return Val::none();
-    Val r = bound["range"];
-    if (r.is(Kind::Array)) r = settle(r);
-    if (r.is(Kind::Range)) {
-      r.boolean = !r.boolean;
-    } else if (r.is(Kind::List) || r.is(Kind::Tuple) || r.is(Kind::Sequence) || r.is(Kind::Pack)) {
-      std::reverse(r.elems.begin(), r.elems.end());
-    } else if (!r.poison()) {
-      return fail(Code::E0203, args.span, "`rev` takes a range `a..b` or a list, not " + describe(r));
-    }
-    return r;
-  }
-  if (f.name == "vmap") return makeVmap(args);
-  // Without differentiation these two change nothing.
-  if (f.name == "checkpoint" || f.name == "stop_gradient") {
-    const std::string parameter = f.name == "checkpoint" ? "f" : "x";
-    BoundArgs bound = bind(args, f.name + "(" + parameter + ")");
-    return bound.ok ? bound[parameter] : Val::none();
-  }
-  return notYet(args.callee, f.name);
 }
 
 Val Lowering::callStruct(const Val& f, CallArgs& args) {

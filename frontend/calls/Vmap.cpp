@@ -10,23 +10,6 @@ using ir::Dims;
 using ir::OpKind;
 using Kind = Val::Kind;
 
-Val Lowering::makeVmap(CallArgs& args) {
-  BoundArgs bound = bind(args, "vmap(f; in_axes: ints?, out_axes: ints?)");
-  if (!bound.ok) return Val::none();
-  const Val& f = bound["f"];
-  if (!f.is(Kind::Function) && !f.is(Kind::Struct) && !f.is(Kind::Tuple) && !f.is(Kind::DType)) {
-    return fail(Code::E0203, args.span, "`vmap` takes a function, not " + describe(f));
-  }
-  auto derived = std::make_shared<FnValue>();
-  derived->kind = FnValue::Kind::Derived;
-  derived->name = "vmap";
-  derived->inner.push_back(f);
-  for (const char* option : {"in_axes", "out_axes"}) {
-    if (const Val* v = bound.find(option)) derived->options.emplace_back(option, *v);
-  }
-  return Val::ofFunction(std::move(derived), args.span);
-}
-
 namespace {
 /// The axis of entry i of in_axes or out_axes: one integer stands for all; `false` says that there is none.
 struct AxisOf {

@@ -1,0 +1,62 @@
+// What makes functions of functions, and `rev`: rows that stand only where something is called.
+#include <algorithm>
+
+#include "frontend/builtins/Builtin.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+Val rev(BuiltinCall& k) {
+  Val r = k["range"];
+  if (r.is(Val::Kind::Array)) r = k.l.settle(r);
+  if (r.is(Val::Kind::Range)) {
+    r.boolean = !r.boolean;
+  } else if (r.is(Val::Kind::List) || r.is(Val::Kind::Tuple) || r.is(Val::Kind::Sequence) || r.is(Val::Kind::Pack)) {
+    std::reverse(r.elems.begin(), r.elems.end());
+  } else if (!r.poison()) {
+    return k.fail(Code::E0203, "`rev` takes a range `a..b` or a list, not " + describe(r));
+  }
+  return r;
+}
+
+Val vmap(BuiltinCall& k) {
+  const Val& f = k["f"];
+  if (!f.is(Val::Kind::Function) && !f.is(Val::Kind::Struct) && !f.is(Val::Kind::Tuple) && !f.is(Val::Kind::DType)) {
+    return k.fail(Code::E0203, "`vmap` takes a function, not " + describe(f));
+  }
+  auto derived = std::make_shared<FnValue>();
+  derived->kind = FnValue::Kind::Derived;
+  derived->name = k.row.name;
+  derived->inner.push_back(f);
+  for (const char* option : {"in_axes", "out_axes"}) {
+    if (k.has(option)) derived->options.emplace_back(option, k[option]);
+  }
+  return Val::ofFunction(std::move(derived), k.span);
+}
+
+/// Without differentiation nothing changes.
+Val same(BuiltinCall& k) { return k[k.row.signature.positional(0)->name]; }
+
+Val later(BuiltinCall& k) { return k.l.notYet(k.callee, k.row.name); }
+
+constexpr BuiltinTraits kCalledOnly{.calledOnly = true};
+constexpr auto kNoOp = ir::OpKind::Count;
+
+constexpr BuiltinRow kRows[] = {
+    {"rev(range)", "A range or a list from its end.", rev, kNoOp, kCalledOnly},
+    {"vmap(f; in_axes: ints?, out_axes: ints?)", "f over a dim of its arguments.", vmap, kNoOp, kCalledOnly},
+    {"checkpoint(f)", "f, whose values are computed again for its gradient.", same, kNoOp, kCalledOnly},
+    {"stop_gradient(x)", "x, not differentiated.", same, kNoOp, kCalledOnly},
+    {"grad(f; wrt: any = 0, aux: false)", "The gradient of f.", later, kNoOp, kCalledOnly},
+    {"value_and_grad(f; wrt: any = 0, aux: false)", "The value and the gradient of f.", later, kNoOp, kCalledOnly},
+    {"vjp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian from the left.", later, kNoOp, kCalledOnly},
+    {"jvp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian.", later, kNoOp, kCalledOnly},
+    {"custom_vjp(f, forward, backward)", "f with a derivative of its own.", later, kNoOp, kCalledOnly},
+};
+
+}  // namespace
+
+std::span<const BuiltinRow> transformBuiltins() { return kRows; }
+
+}  // namespace tenc::frontend
