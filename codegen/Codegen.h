@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "ir/TargetTraits.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::codegen {
@@ -21,8 +22,8 @@ class Backend {
   virtual std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) = 0;
 };
 
-/// One kernel of a `fused` op. Every fused op has exactly one.
-Kernel buildKernel(const ir::Op& fused);
+/// The kernel of a `fused` op for a target of these traits. Every fused op has exactly one.
+Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits);
 
 struct MemoryPlan {  ///< per device: peak bytes, and what is alive then
   struct Alive {

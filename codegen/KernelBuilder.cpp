@@ -132,11 +132,11 @@ void buildNative(const ir::Op& fused, Kernel& k) {
 
 }  // namespace
 
-Kernel buildKernel(const ir::Op& fused) {
+Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   Kernel k;
   const ir::Region& region = *fused.regions[0];
   k.name = nameOf(region);
-  Group g{fused, k, {}, {}, {}, {}, {}, nullptr, 0, {}};
+  Group g{fused, traits, k, {}, {}, {}, {}, {}, nullptr, 0, {}};
   const std::string& kind = fused.stringAttr("kind");
   if (kind == "native") {
     buildNative(fused, k);

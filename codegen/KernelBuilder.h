@@ -9,6 +9,7 @@
 
 #include "codegen/IndexMap.h"
 #include "codegen/Kernel.h"
+#include "ir/TargetTraits.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::codegen {
@@ -33,6 +34,7 @@ struct Space {
 /// What all stages of one kernel share.
 struct Group {
   const ir::Op& fused;
+  const ir::TargetTraits& traits;
   Kernel& kernel;
   Space space;
   std::unordered_map<const ir::Value*, uint32_t> buffers;  ///< region arguments and saved values

@@ -13,7 +13,6 @@ using ir::Trait;
 
 namespace {
 
-constexpr int64_t kLargestScratchRow = 16384;
 constexpr int kMostRefinements = 64;
 constexpr size_t kMostBoxes = 4096;
 
@@ -215,13 +214,12 @@ class LoopBuilder {
   uint32_t reduce(StageBuilder& b, const ir::Op& op, const Index& identity) {
     Reduction r{};
     DType result = op.result()->type.dtype;
-    bool narrow = result == DType::F16 || result == DType::BF16;
     ExprId e = 0;
     r.result = result;
     r.accumulator = result;
     if (op.kind == OpKind::Matmul) {
       r.kind = Reduction::Kind::Sum;
-      if (narrow) r.accumulator = DType::F32;
+      r.accumulator = ir::accumulatorOf(result);
       size_t rank = identity.dims.size();  // batch..., m, n, k
       Index a{{identity.dims.begin(), identity.dims.end() - 2}, std::nullopt};
       a.dims.push_back(identity.dims[rank - 1]);
@@ -257,7 +255,7 @@ class LoopBuilder {
         }
         r.position = b.affine(position);
       } else {
-        if (narrow && (op.kind == OpKind::Sum || op.kind == OpKind::Prod)) r.accumulator = DType::F32;
+        if (op.kind == OpKind::Sum || op.kind == OpKind::Prod) r.accumulator = ir::accumulatorOf(result);
         e = b.cast(e, r.accumulator);
       }
     }
@@ -278,7 +276,7 @@ class LoopBuilder {
       if (s.reduced[a]) row *= s.domain[a];
       if (s.domain[a] != 1) innermost = s.reduced[a];
     }
-    if (!innermost || row > kLargestScratchRow) return;
+    if (!innermost || row > g_.traits.scratchRow) return;
     std::unordered_map<const ir::Value*, int> firstStage;
     std::unordered_set<const ir::Value*> kept;
     for (int l = 1; l <= last + 1; ++l) {

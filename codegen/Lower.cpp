@@ -54,7 +54,7 @@ class Lowering {
         for (const auto& inner : op->regions) collectKernels(*inner, runs * regionRuns(*op));
         continue;
       }
-      Kernel k = buildKernel(*op);
+      Kernel k = buildKernel(*op, traits_.of(deviceOf(*op)));
       k.runs = runs;
       if (!k.error.empty()) {
         if (out_.error.empty()) out_.error = "kernel " + k.name + ": " + k.error;
@@ -67,6 +67,11 @@ class Lowering {
       else
         out_.kernels[it->second].runs += runs;
     }
+  }
+
+  std::string_view deviceOf(const Op& op) const {
+    if (op.results.empty() || op.result()->type.place.isFree()) return ir::DeviceTable::kHost;
+    return m_.actual(op.result()->type.place.device);
   }
 
   /// Kernels that may stop the program are shared only when they stop at the same places.
@@ -366,6 +371,7 @@ class Lowering {
   const ir::Module& m_;
   const ir::Func& f_;
   Backend& backend_;
+  const ir::TraitsTable traits_;
   Compiled out_;
   std::unique_ptr<Storage> storage_;
   std::unordered_map<const Op*, uint32_t> kernelIndex_;

@@ -73,7 +73,8 @@ void planConv(Group& g, const ir::Op& op, const Views& v) {
     return w.extent < kLongestRow && (w.taps - 1) * w.dilation < kLongestRow && w.lo > -kLongestRow &&
            w.lo < kLongestRow;
   };
-  const bool depthwise = !outLast && ir::isDepthwise(windows, depth, outs) && xs.back() == 1 && fits(windows.back());
+  const bool depthwise =
+      !outLast && ir::isDepthwise(windows, depth, outs, g.traits) && xs.back() == 1 && fits(windows.back());
   if (depthwise) p.depthwise = {2, windows[0], windows[1]};
   // Sums from the outside in; those of one trip go unless it is left out at some places, and the innermost is k.
   std::vector<Product::Sum> sums;
@@ -147,7 +148,7 @@ void buildProduct(Group& g) {
   Reduction total;
   total.kind = Reduction::Kind::Sum;
   total.value = kNoExpr;
-  total.accumulator = p.dtype == DType::F16 || p.dtype == DType::BF16 ? DType::F32 : p.dtype;
+  total.accumulator = ir::accumulatorOf(p.dtype);
   total.result = p.dtype;
   k.reductions.push_back(total);
   g.reductions[op] = 0;

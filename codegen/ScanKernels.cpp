@@ -8,8 +8,6 @@ using ir::OpKind;
 namespace {
 
 constexpr int kMostRefinements = 64;
-constexpr int64_t kFewColumns = 8;    // elements side by side that are too few to be a vector
-constexpr int64_t kLeastLength = 64;  // along the axis, to be worth chunks
 
 class ScanBuilder {
  public:
@@ -151,8 +149,8 @@ class ScanBuilder {
     r.exclusive = scan_.boolAttr("exclusive");
     int64_t columns = 1;
     for (size_t d = axis_ + 1; d < shape_.size(); ++d) columns *= shape_[d];
-    const bool chunks = columns < kFewColumns && shape_[axis_] >= kLeastLength && !scan_.boolAttr("ordered") &&
-                        ir::byteSize(r.result) >= 4;
+    const bool chunks = columns < g_.traits.scans.fewColumns && shape_[axis_] >= g_.traits.scans.leastLength &&
+                        !scan_.boolAttr("ordered") && ir::byteSize(r.result) >= 4;
     r.chunk = chunks ? kScanChunk : 0;
     return r;
   }

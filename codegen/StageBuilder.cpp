@@ -283,9 +283,8 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
   if (stopped()) return 0;
   bool keep = o.boolAttr("keep");
   DType result = o.result()->type.dtype;
-  bool narrow = result == DType::F16 || result == DType::BF16;
   bool sums = o.kind == OpKind::Sum || o.kind == OpKind::Prod;
-  DType accumulator = narrow && sums ? DType::F32 : result;
+  DType accumulator = sums ? ir::accumulatorOf(result) : result;
   const std::optional<OpKind> combine = ir::combinerOf(o.kind);
   if (!combine) {
     fail("no unrolled form for reduction " + std::string(o.info().mnemonic));

@@ -40,9 +40,9 @@ WindowDim windowDim(const Op& conv, size_t i) {
   return w;
 }
 
-bool isDepthwise(const std::vector<WindowDim>& dims, int64_t depth, int64_t outs) {
-  constexpr int64_t kMostRows = 11, kMostOuts = 2;
-  return dims.size() == 2 && depth == 1 && outs <= kMostOuts && dims[0].taps <= kMostRows && dims[1].stride <= 2;
+bool isDepthwise(const std::vector<WindowDim>& dims, int64_t depth, int64_t outs, const TargetTraits& traits) {
+  return dims.size() == 2 && depth == 1 && outs <= traits.depthwise.outs && dims[0].taps <= traits.depthwise.rows &&
+         dims[1].stride <= 2;
 }
 
 }  // namespace tenc::ir

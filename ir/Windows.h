@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "ir/Module.h"
+#include "ir/TargetTraits.h"
 
 namespace tenc::ir {
 
@@ -26,8 +27,8 @@ struct WindowDim {
 /// Spatial dim `i` of a `conv`.
 WindowDim windowDim(const Op& conv, size_t i);
 
-/// Whether a convolution of these windows, with `depth` channels in and `outs` out for each group, is worth kernels for
-/// few channels: all of a column's weights and a row of the input stay in registers.
-bool isDepthwise(const std::vector<WindowDim>& dims, int64_t depth, int64_t outs);
+/// Whether a convolution of these windows, with `depth` channels in and `outs` out for each group, is one for the
+/// target's kernels for few channels, which keep all of a column's weights and a row of the input in registers.
+bool isDepthwise(const std::vector<WindowDim>& dims, int64_t depth, int64_t outs, const TargetTraits& traits);
 
 }  // namespace tenc::ir

@@ -23,9 +23,15 @@ const std::vector<std::string_view>& movesPipeline() {
 }
 
 const std::vector<std::string_view>& optimisationPipeline() {
-  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse",  "hoist", "dce",
-                                                   "bind-devices", "place-free", "fuse", "dce"};
+  // Free tensors are placed before the first pass that asks for a device's traits, and those that it makes after it.
+  static const std::vector<std::string_view> names{"place-free", "decompose",    "simplify",   "cse",  "hoist",
+                                                   "dce",        "bind-devices", "place-free", "fuse", "dce"};
   return names;
+}
+
+const ir::TargetTraits& Context::traitsOf(const ir::Op& op) const {
+  if (op.results.empty() || op.result()->type.place.isFree()) return traits.of(ir::DeviceTable::kHost);
+  return traits.of(op.func()->module->actual(op.result()->type.place.device));
 }
 
 bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names, std::string* failedPass) {

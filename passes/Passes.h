@@ -8,6 +8,7 @@
 
 #include "ir/DeviceTable.h"
 #include "ir/Ir.h"
+#include "ir/TargetTraits.h"
 #include "support/Diagnostics.h"
 
 namespace tenc::passes {
@@ -19,10 +20,14 @@ struct Context {
   Diagnostics* diags = nullptr;
   const SourceManager* sources = nullptr;
   ir::DeviceTable machine;               ///< the devices that are there
+  ir::TraitsTable traits;                ///< of the targets that their code is for
   std::string debug;                     ///< --debug=pass: print why rewrites are declined
   BranchDecisions* decisions = nullptr;  ///< placement fills it in, when it is given
   bool fuse = true;                      ///< --no-fuse: one kernel an op, for differential tests
   std::string fp = "strict";             ///< strict, contract, fast
+
+  /// Of what runs the op: the device of its results. Ops that are nowhere run on the host.
+  const ir::TargetTraits& traitsOf(const ir::Op& op) const;
 };
 
 #define TENC_PASS(function, name, doc) bool function(ir::Module& m, Context& c);

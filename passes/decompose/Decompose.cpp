@@ -19,7 +19,7 @@ class Composition {
   explicit Composition(Op& op) : op_(op), b_(&op), axes_(op.intsAttr("axes")) {
     b_.setLoc(op.loc);
     const DType t = op.operand(0)->type.dtype;
-    compute_ = t == DType::F16 || t == DType::BF16 ? DType::F32 : t;
+    compute_ = accumulatorOf(t);
     x_ = cast(op.operand(0), compute_);
   }
 
@@ -111,14 +111,14 @@ class Composition {
 };
 
 template <Value* (Composition::*rule)()>
-Value* composed(Op& op) {
+Value* composed(Op& op, const TargetTraits&) {
   return Composition(op).build(rule);
 }
 
 /// How an op is written in others: the value that replaces its result, or null when the op stays.
 struct Rule {
   OpKind kind;
-  Value* (*build)(Op&);
+  Value* (*build)(Op&, const TargetTraits&);
 };
 constexpr Rule kRules[] = {
     {OpKind::Mean, composed<&Composition::mean>},
@@ -143,12 +143,12 @@ constexpr const Rule* ruleOf(OpKind kind) {
                 "ops with Trait::Decomposed have a rule in kRules, and no others: " mnemonic);
 #include "ir/Ops.def"
 
-void decomposeRegion(Region& region) {
+void decomposeRegion(Region& region, const Context& c) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
-    for (const auto& inner : op.regions) decomposeRegion(*inner);
+    for (const auto& inner : op.regions) decomposeRegion(*inner, c);
     const Rule* rule = ruleOf(op.kind);
-    Value* made = rule ? rule->build(op) : nullptr;
+    Value* made = rule ? rule->build(op, c.traitsOf(op)) : nullptr;
     if (!made) continue;
     Value* old = op.result();
     if (made->type.place.isFree()) made->type.place = old->type.place;
@@ -160,8 +160,8 @@ void decomposeRegion(Region& region) {
 
 }  // namespace
 
-bool decompose(Module& m, Context&) {
-  for (const auto& f : m.funcs) decomposeRegion(*f->body);
+bool decompose(Module& m, Context& c) {
+  for (const auto& f : m.funcs) decomposeRegion(*f->body, c);
   return true;
 }
 

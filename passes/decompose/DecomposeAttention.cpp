@@ -11,28 +11,24 @@ namespace {
 
 using namespace tenc::ir;
 
-constexpr int64_t kTileBytes = int64_t{4} << 20;  // of scores, about what stays in L2 and L3
-constexpr int64_t kLeastRows = 256;               // of a block, before the batch is cut too: keys are packed a block
-constexpr int64_t kCausalHalves = 512;     // from this many queries on the masked keys are left out in two steps,
-constexpr int64_t kCausalQuarters = 2048;  // and from this many in four
-
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Attention {
  public:
-  explicit Attention(Op& op) : op_(op), place_(op.result()->type.place), causal_(op.boolAttr("causal")) {}
+  Attention(Op& op, const TargetTraits::Attention& traits)
+      : op_(op), traits_(traits), place_(op.result()->type.place), causal_(op.boolAttr("causal")) {}
 
   Value* build() {
     Builder b(&op_);
     b.setLoc(op_.loc);
     const DType t = op_.result()->type.dtype;
-    compute_ = t == DType::F16 || t == DType::BF16 ? DType::F32 : t;
+    compute_ = accumulatorOf(t);
     Value *q = cast(b, op_.operand(0)), *k = cast(b, op_.operand(1)), *v = cast(b, op_.operand(2));
     scale_ = cast(b, op_.operand(3));
     Value* mask = op_.operandCount() > 4 ? op_.operand(4) : nullptr;
     if (mask && mask->type.dtype != DType::Bool) mask = cast(b, mask);
     const int64_t scores = op_.result()->type.size() == 0 ? 0 : rowBytes(q, k) * rows(q) * batch(q);
-    Value* out = scores <= kTileBytes ? attend(b, q, k, v, mask, nullptr) : inBlocks(b, q, k, v, mask);
+    Value* out = scores <= traits_.tileBytes ? attend(b, q, k, v, mask, nullptr) : inBlocks(b, q, k, v, mask);
     return out->type.dtype == t ? out : b.value(OpKind::Cast, {out}, {{"dtype", t}});
   }
 
@@ -97,7 +93,7 @@ class Attention {
     const Dims flat = {heads, queries, shape.back()};
     Value* out = b.makeTyped(OpKind::Fill, {zero}, {Type{compute_, flat, place_}}, {{"shape", flat}})->result();
     int64_t parts = 1;
-    if (causal_ && queries == keys && queries >= kCausalHalves) parts = queries >= kCausalQuarters ? 4 : 2;
+    if (causal_ && queries == keys && queries >= traits_.halves) parts = queries >= traits_.quarters ? 4 : 2;
     for (int64_t p = 0; p < parts; ++p) {
       const int64_t from = queries * p / parts, to = queries * (p + 1) / parts;
       const int64_t known = parts == 1 ? keys : to;  // keys that a query before `to` may see
@@ -117,12 +113,12 @@ class Attention {
   Value* part(Builder& b, Value* q, Value* k, Value* v, Value* mask, int64_t first, Value* out) {
     const int64_t heads = q->type.shape[0], queries = q->type.shape[1];
     const int64_t rowBytes = k->type.shape[1] * byteSize(compute_);
-    const int64_t least = std::min(queries, kLeastRows);
+    const int64_t least = std::min(queries, traits_.leastRows);
     // A mask that some batch dims share and others do not is found for one head at a time.
     const bool mixed = mask && mask->type.shape[0] != 1 && mask->type.shape[0] != heads;
-    const int64_t someHeads = mixed ? 1 : std::clamp<int64_t>(kTileBytes / (rowBytes * least), 1, heads);
+    const int64_t someHeads = mixed ? 1 : std::clamp<int64_t>(traits_.tileBytes / (rowBytes * least), 1, heads);
     const int64_t someRows =
-        std::clamp<int64_t>(kTileBytes / (rowBytes * someHeads), std::min<int64_t>(queries, 16), queries);
+        std::clamp<int64_t>(traits_.tileBytes / (rowBytes * someHeads), std::min<int64_t>(queries, 16), queries);
     return loop(b, heads, someHeads, out, [&](Builder& h, Value* head, Value* carried) {
       Value *ks = slice(h, k, {0}, {someHeads}, {head}), *vs = slice(h, v, {0}, {someHeads}, {head});
       return loop(h, queries, someRows, carried, [&](Builder& r, Value* row, Value* all) {
@@ -208,6 +204,7 @@ class Attention {
   }
 
   Op& op_;
+  const TargetTraits::Attention& traits_;
   const Placement place_;
   const bool causal_;
   DType compute_ = DType::F32;
@@ -217,6 +214,8 @@ class Attention {
 
 }  // namespace
 
-ir::Value* decomposeAttention(ir::Op& attention) { return Attention(attention).build(); }
+ir::Value* decomposeAttention(ir::Op& attention, const ir::TargetTraits& traits) {
+  return traits.attention.kept ? nullptr : Attention(attention, traits.attention).build();
+}
 
 }  // namespace tenc::passes

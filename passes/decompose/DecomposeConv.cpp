@@ -10,14 +10,11 @@ namespace {
 
 using namespace tenc::ir;
 
-constexpr int64_t kFewTaps = 9;         // of a depthwise window that is no kernel of its own
-constexpr int64_t kMostTaps = 25;       // shifted inputs that one loop adds up
-constexpr int64_t kRegisterBytes = 64;  // of a vector; only a choice of layout follows from it
-
 class Convolution {
  public:
-  explicit Convolution(Op& op)
+  Convolution(Op& op, const TargetTraits& traits)
       : op_(op),
+        traits_(traits),
         b_(&op),
         x_(op.operand(0)),
         w_(op.operand(1)),
@@ -32,10 +29,11 @@ class Convolution {
   /// The value that replaces the op's result, or null when it stays as it is.
   Value* build() {
     const DType t = x_->type.dtype;
-    const bool half = t == DType::F16 || t == DType::BF16;
-    if (half) x_ = cast(x_, DType::F32), w_ = cast(w_, DType::F32);
+    const DType computed = traits_.products.contains(t) ? t : accumulatorOf(t);
+    if (computed == t) return other();
+    x_ = cast(x_, computed), w_ = cast(w_, computed);
     Value* v = other();
-    return half ? cast(v ? v : conv(outLast_), t) : v;
+    return cast(v ? v : conv(outLast_), t);
   }
 
  private:
@@ -43,9 +41,9 @@ class Convolution {
     if (outLast_) return nullptr;
     const Type& out = op_.result()->type;
     if (out.size() == 0 || depth() == 0 || !dropUnusedTaps()) return zeros();
-    if (taps() > kFewTaps && isDepthwise(dims_, depth(), out.shape[1] / groups_))
+    if (taps() > traits_.depthwise.fewTaps && isDepthwise(dims_, depth(), out.shape[1] / groups_, traits_))
       return w_ == op_.operand(1) ? nullptr : conv(false);
-    if (depth() == 1 && taps() <= kMostTaps) return sumOfTaps();
+    if (depth() == 1 && taps() <= traits_.depthwise.mostTaps) return sumOfTaps();
     if (columnsAreChannels()) {
       Dims perm;
       for (int64_t d = 1; d < w_->type.rank(); ++d) perm.push_back(d);
@@ -114,13 +112,14 @@ class Convolution {
 
   /// The part of a vector register that columns fill, over all registers of a row of them.
   double filled(int64_t columns) const {
-    const int64_t lanes = kRegisterBytes / byteSize(x_->type.dtype);
+    const int64_t lanes = traits_.vectorBytes / byteSize(x_->type.dtype);
     return static_cast<double>(columns) / static_cast<double>((columns + lanes - 1) / lanes * lanes);
   }
 
   /// Places side by side are vectors only when the window moves by one.
   bool columnsAreChannels() const {
-    if (stride_.back() != 1) return true;
+    if (stride_.back() != 1 || traits_.convColumns == TargetTraits::ConvColumns::Channels) return true;
+    if (traits_.convColumns == TargetTraits::ConvColumns::Places) return false;
     const Dims& out = op_.result()->type.shape;
     // Where the window is one place, all places are one long row.
     int64_t places = out.back();
@@ -217,6 +216,7 @@ class Convolution {
   Value* cast(Value* v, DType t) { return v->type.dtype == t ? v : b_.value(OpKind::Cast, {v}, {{"dtype", t}}); }
 
   Op& op_;
+  const TargetTraits& traits_;
   Builder b_;
   Value *x_, *w_;
   const Dims stride_, dilation_;
@@ -227,6 +227,6 @@ class Convolution {
 
 }  // namespace
 
-ir::Value* decomposeConv(ir::Op& conv) { return Convolution(conv).build(); }
+ir::Value* decomposeConv(ir::Op& conv, const ir::TargetTraits& traits) { return Convolution(conv, traits).build(); }
 
 }  // namespace tenc::passes

@@ -12,9 +12,9 @@ namespace {
 
 void fuseRegion(ir::Region& region, const Context& c) {
   if (c.fuse) {
-    fusion::formNativeLoops(region);
-    fusion::prepareReductions(region);
-    fusion::prepareScans(region);
+    fusion::formNativeLoops(region, c);
+    fusion::prepareReductions(region, c);
+    fusion::prepareScans(region, c);
   }
   fusion::Nodes nodes;
   fusion::analyse(region, c, nodes);

@@ -16,15 +16,15 @@ using ir::Value;
 namespace {
 
 constexpr int kNotCheap = 100;
-constexpr int kMostInlined = 64;   // ops inlined into one root along a path
-constexpr int kCheapTree = 4;      // ops that are recomputed rather than stored for several users
-constexpr int kMostPieces = 9;     // a window of 3 x 3
-constexpr int64_t kLoopDepth = 4;  // matrix products up to this inner dim are loops
+constexpr int kMostInlined = 64;  // ops inlined into one root along a path
+constexpr int kCheapTree = 4;     // ops that are recomputed rather than stored for several users
+constexpr int kMostPieces = 9;    // a window of 3 x 3
 
-/// Whether a matrix product is a loop rather than a kernel of its own kind: of integers, or too shallow to be worth it.
-bool isLoopProduct(const Op& op) {
-  const ir::DType t = op.result()->type.dtype;
-  const bool ownKernel = (t == ir::DType::F32 || t == ir::DType::F64) && op.operand(0)->type.shape.back() > kLoopDepth;
+/// Whether a matrix product is a loop rather than a kernel of its own kind: the target has none for the dtype, or the
+/// product is too shallow to be worth it.
+bool isLoopProduct(const Op& op, const ir::TargetTraits& traits) {
+  const bool ownKernel =
+      traits.products.contains(op.result()->type.dtype) && op.operand(0)->type.shape.back() > traits.loopDepth;
   return op.kind == OpKind::Matmul && !ownKernel;
 }
 
@@ -35,7 +35,7 @@ bool repeats(const Op& op) {
 
 class Analysis {
  public:
-  Analysis(Region& region, const Context& c, Nodes& nodes) : region_(region), fuse_(c.fuse), nodes_(nodes) {}
+  Analysis(Region& region, const Context& c, Nodes& nodes) : region_(region), c_(c), nodes_(nodes) {}
 
   void run() {
     forward();
@@ -48,13 +48,18 @@ class Analysis {
     return &nodes_.at(v->op);
   }
 
+  Role role(const Op& op) const {
+    const bool loop = op.has(Trait::Product) && isLoopProduct(op, c_.traitsOf(op));
+    return loop ? Role::Reduction : roleOf(op);
+  }
+
   void forward() {
     int position = 0;
     int segment = 0;
     for (auto& opPtr : region_.ops) {
       Op& op = *opPtr;
       Node n;
-      n.role = roleOf(op);
+      n.role = role(op);
       n.position = position++;
       n.segment = segment;
       if (op.kind == OpKind::UpdateSlice && updatesInPlace(op)) n.role = Role::Update;
@@ -180,7 +185,7 @@ class Analysis {
   void nested(const Op& op) {
     for (const auto& r : op.regions) {
       for (const auto& inner : r->ops) {
-        Role role = roleOf(*inner);
+        const Role role = this->role(*inner);
         for (size_t i = 0; i < inner->operandCount(); ++i) {
           const Value* v = inner->operand(i);
           bool gathered = inner->has(Trait::Gathers);
@@ -295,7 +300,7 @@ class Analysis {
   /// Whether `v`, an operand of an update, may be computed by the kernel that stores it. A scatter goes element by
   /// element, so that only light code is better off there than in vectors and memory.
   bool mayJoin(const Op& update, const Node& n, const Value& v) const {
-    return fuse_ && n.role == Role::Pointwise && v.op->has(Trait::Elementwise) && v.uses.size() == 1 &&
+    return c_.fuse && n.role == Role::Pointwise && v.op->has(Trait::Elementwise) && v.uses.size() == 1 &&
            (update.kind != OpKind::Scatter || n.cost <= kCheapTree);
   }
 
@@ -333,7 +338,7 @@ class Analysis {
   }
 
   void decide(Op& op, Node& n) {
-    bool mustStore = !fuse_ || n.materialised || n.viewed || n.foreign || n.budget > kMostInlined;
+    bool mustStore = !c_.fuse || n.materialised || n.viewed || n.foreign || n.budget > kMostInlined;
     bool once = n.uses == 1 && !n.repeated;
     bool cheap = n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated;
     // Pieces are cut along the loops of an elementwise kernel; elsewhere the tensor is made first.
@@ -344,7 +349,7 @@ class Analysis {
   }
 
   Region& region_;
-  bool fuse_;
+  const Context& c_;
   Nodes& nodes_;
 };
 
@@ -382,7 +387,7 @@ Role roleOf(const Op& op) {
   if (op.has(Trait::Structural)) return Role::PassThrough;
   if (op.has(Trait::Creation)) return op.has(Trait::Cheap) ? Role::PassThrough : Role::Pointwise;
   if (op.has(Trait::Scatters)) return Role::Update;
-  if (op.has(Trait::Product)) return isLoopProduct(op) ? Role::Reduction : Role::Product;
+  if (op.has(Trait::Product)) return Role::Product;
   if (op.has(Trait::Library)) return Role::Single;
   if (op.has(Trait::Scans)) return Role::Scan;
   if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;

@@ -189,7 +189,7 @@ class Emission {
     }
     for (size_t i = 0; i < v->op->operandCount(); ++i) {
       Value* o = v->op->operand(i);
-      if (readsBuffer(*v->op, i) && o->op && (o->op->kind == OpKind::Constant || isCopiesOfNumber(o))) {
+      if (readsBuffer(*v->op, i, n) && o->op && (o->op->kind == OpKind::Constant || isCopiesOfNumber(o))) {
         fused->addOperand(o);
         map[o] = inner->addArg(o->type, o->name);
       } else {
@@ -208,8 +208,8 @@ class Emission {
   }
 
   /// Whether the operand is read at computed places, so that even equal elements must lie in memory.
-  static bool readsBuffer(const Op& op, size_t operand) {
-    return (op.has(Trait::Gathers) && operand == 0) || roleOf(op) == Role::Product;
+  static bool readsBuffer(const Op& op, size_t operand, const Node* n) {
+    return (op.has(Trait::Gathers) && operand == 0) || (n != nullptr && n->role == Role::Product);
   }
 
   Region& region_;

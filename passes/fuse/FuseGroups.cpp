@@ -14,10 +14,6 @@ using ir::Value;
 
 namespace {
 
-constexpr int kMostOps = 160;    // ops of a group
-constexpr int64_t kFewRows = 8;  // rows below which a large row-wise kernel has too little to share out
-constexpr int64_t kLargeDomain = 65536;
-
 /// Where a value of a group lies: per dim its domain axis (-1: size 1), and whether it is one element a row.
 struct Member {
   bool row = false;
@@ -26,7 +22,7 @@ struct Member {
 
 class Grouping {
  public:
-  Grouping(Region& region, const Context& c, Nodes& nodes) : region_(region), fuse_(c.fuse), nodes_(nodes) {}
+  Grouping(Region& region, const Context& c, Nodes& nodes) : region_(region), c_(c), nodes_(nodes) {}
 
   std::vector<Group> run() {
     for (auto& opPtr : region_.ops) {
@@ -157,7 +153,7 @@ class Grouping {
     ir::Dims domain = domainOf(op, n);
     collectSources(op, n, domain);
     const bool starts = n.role == Role::Product || n.role == Role::Update || n.role == Role::Scan;
-    int joined = starts || !fuse_ ? -1 : join(op, n, domain);
+    int joined = starts || !c_.fuse ? -1 : join(op, n, domain);
     if (joined < 0) {
       Group g;
       g.kind = n.role == Role::Product  ? Group::Kind::Product
@@ -165,6 +161,7 @@ class Grouping {
                                         : Group::Kind::Loop;
       g.domain = domain;
       g.device = deviceOf(op);
+      g.traits = &c_.traitsOf(op);
       g.segment = n.segment;
       if (n.role == Role::Reduction) g.reduced = reducedAxes(op, domain.size());
       g.scans = n.role == Role::Scan;
@@ -173,7 +170,7 @@ class Grouping {
       members_[op.result()] = memberOf(op, n, domain);
       n.group = joined;
       finish(joined, n);
-      if (fuse_ && at(joined).kind == Group::Kind::Loop) joined = joinSibling(joined);
+      if (c_.fuse && at(joined).kind == Group::Kind::Loop) joined = joinSibling(joined);
     } else {
       n.group = joined;
     }
@@ -199,7 +196,8 @@ class Grouping {
         int other = find(it->second[i]);
         Group& g = at(number);
         Group& o = at(other);
-        if (other == number || o.kind != Group::Kind::Loop || !mayMerge(o, g) || o.size + treeSize_ > kMostOps)
+        if (other == number || o.kind != Group::Kind::Loop || !mayMerge(o, g) ||
+            o.size + treeSize_ > o.traits->mostFused)
           continue;
         if (g.reduced && treePieces_) continue;
         // An elementwise result joins a reduction when both run along rows.
@@ -265,9 +263,9 @@ class Grouping {
       if (reduced && *reduced != axes) return false;
       reduced = axes;
     }
-    if (reduced && rows(g, *reduced) < kFewRows && g.domain.size() > 0 && !(reduction && g.reduced)) {
+    if (reduced && rows(g, *reduced) < g.traits->fewRows && g.domain.size() > 0 && !(reduction && g.reduced)) {
       int64_t size = ir::elementCount(domain).value_or(0);
-      if (size > kLargeDomain) return false;
+      if (size > g.traits->largeDomain) return false;
     }
     for (const auto& s : n.sources) {
       if (find(nodeOf(s.value)->group) != number) continue;
@@ -332,14 +330,14 @@ class Grouping {
 
   bool mayMerge(const Group& a, const Group& b) const {
     if (a.device != b.device || a.segment != b.segment || a.domain != b.domain) return false;
-    if (a.size + b.size > kMostOps || a.scans || b.scans) return false;
+    if (a.size + b.size > a.traits->mostFused || a.scans || b.scans) return false;
     if (a.reduced && b.reduced && *a.reduced != *b.reduced) return false;
     bool reduced = a.reduced || b.reduced;
     if ((a.piecewise || b.piecewise) && reduced) return false;
     bool products = a.kind == Group::Kind::Product || b.kind == Group::Kind::Product;
     if (products && (reduced || a.kind == b.kind || a.piecewise || b.piecewise)) return false;
-    if (reduced && rows(a, a.reduced ? *a.reduced : *b.reduced) < kFewRows &&
-        ir::elementCount(a.domain).value_or(0) > kLargeDomain && !(a.reduced && b.reduced))
+    if (reduced && rows(a, a.reduced ? *a.reduced : *b.reduced) < a.traits->fewRows &&
+        ir::elementCount(a.domain).value_or(0) > a.traits->largeDomain && !(a.reduced && b.reduced))
       return false;
     return true;
   }
@@ -394,7 +392,7 @@ class Grouping {
   bool open(int number, const Node& n, std::string_view device) {
     const Group& g = at(number);
     bool kind = g.kind == Group::Kind::Loop || g.kind == Group::Kind::Product;
-    return kind && g.segment == n.segment && g.device == device && g.size + treeSize_ <= kMostOps;
+    return kind && g.segment == n.segment && g.device == device && g.size + treeSize_ <= g.traits->mostFused;
   }
 
   bool raise(int number, int rank) {
@@ -416,7 +414,7 @@ class Grouping {
   }
 
   Region& region_;
-  bool fuse_;
+  const Context& c_;
   Nodes& nodes_;
   std::vector<Group> groups_;
   std::unordered_map<const Value*, Member> members_;

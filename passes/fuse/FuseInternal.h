@@ -19,6 +19,7 @@ enum class Role : uint8_t {
   Single,   ///< stays an op of its own within the segment (transfer, load, rng_next, library routines, constants)
   Barrier,  ///< effects and control flow: nothing moves across
 };
+/// Where a target may make a loop of a product, it is still a product here; `analyse` decides.
 Role roleOf(const ir::Op& op);
 /// Rank-0 constants and constants of one repeated element.
 bool isSplat(const ir::Op& op);
@@ -69,6 +70,7 @@ struct Group {
   ir::Dims domain;
   std::optional<std::vector<bool>> reduced;  ///< axes; unset while the group has no reduction
   std::string device;
+  const ir::TargetTraits* traits = nullptr;  ///< of the device; null for what is no kernel
   int segment = 0;
   int rank = 0;  ///< below the ranks of all groups that read this one
   int leastConsumer = 1 << 30;
@@ -86,12 +88,12 @@ std::vector<Group> formGroups(ir::Region& region, const Context& c, Nodes& nodes
 void emitGroups(ir::Region& region, std::vector<Group>& groups, Nodes& nodes);
 
 /// Makes loops over rank-0 values and single elements fused ops of kind "native".
-void formNativeLoops(ir::Region& region);
+void formNativeLoops(ir::Region& region, const Context& c);
 
 /// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
-void prepareReductions(ir::Region& region);
+void prepareReductions(ir::Region& region, const Context& c);
 
 /// Cuts long scans of few rows into blocks: the totals of blocks, what each starts from, the blocks.
-void prepareScans(ir::Region& region);
+void prepareScans(ir::Region& region, const Context& c);
 
 }  // namespace tenc::passes::fusion

@@ -108,13 +108,12 @@ bool isTable(const Op& op) {
 }
 
 /// A tensor that each trip makes anew, small enough for the stack: copies of one value, or a short literal array.
-bool isLocal(const Op& op) {
+bool isLocal(const Op& op, const ir::TargetTraits::Locals& most) {
   const bool copies = (op.kind == OpKind::Fill || op.kind == OpKind::Broadcast) && op.operand(0)->type.rank() == 0;
   const bool literal = op.kind == OpKind::Constant && !isTable(op);
   if (!copies && !literal) return false;
-  constexpr int64_t kMostBytes = 4096, kMostNumbers = 64;
   const ir::Type& t = op.result()->type;
-  return t.rank() > 0 && t.size() > 0 && t.size() <= (literal ? kMostNumbers : kMostBytes / ir::byteSize(t.dtype));
+  return t.rank() > 0 && t.size() > 0 && t.size() <= (literal ? most.literal : most.bytes / ir::byteSize(t.dtype));
 }
 
 /// Literals of arrays that stand in a loop and below it are made before it: once, and from outside for those who read.
@@ -137,7 +136,7 @@ bool sameButForOnes(ir::Dims a, ir::Dims b) {
 /// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
 class NativeCheck {
  public:
-  explicit NativeCheck(const Op& loop) : loop_(loop) {}
+  NativeCheck(const Op& loop, const Context& c) : loop_(loop), c_(c) {}
 
   bool run() {
     for (const auto& r : loop_.results) {
@@ -216,10 +215,10 @@ class NativeCheck {
       become(slot, op.result());
       return true;
     }
-    if (isLocal(op)) {
+    if (isLocal(op, locals())) {
       live_.push_back(nullptr);
       become(static_cast<int>(live_.size()) - 1, op.result());
-      return device(op.result()) && (localBytes_ += op.result()->type.bytes()) <= kMostLocalBytes;
+      return device(op.result()) && (localBytes_ += op.result()->type.bytes()) <= locals().total;
     }
     if (view(op)) return true;
     for (const auto& r : op.results) {
@@ -298,13 +297,15 @@ class NativeCheck {
     return true;
   }
 
+  const ir::TargetTraits::Locals& locals() const { return c_.traits.of(loop_.func()->module->actual(device_)).locals; }
+
   const Op& loop_;
+  const Context& c_;
   std::string device_;
   std::unordered_map<const Value*, int> slots_;
   std::unordered_map<const Value*, const Value*> views_;  // of which tensor
   std::vector<const Value*> live_;                        // per slot
   int64_t localBytes_ = 0;
-  static constexpr int64_t kMostLocalBytes = 16384;
 };
 
 /// Values from outside that the loop's regions read.
@@ -385,18 +386,18 @@ void wrap(Op& loop) {
 
 }  // namespace
 
-void formNativeLoops(Region& region) {
+void formNativeLoops(Region& region, const Context& c) {
   std::vector<Op*> ops;
   for (auto& op : region.ops) {
     if (op->kind != OpKind::Fused && !op->regions.empty()) ops.push_back(op.get());
   }
   for (Op* op : ops) {
-    if (ir::isLoop(*op) && !op->results.empty() && NativeCheck(*op).run()) {
+    if (ir::isLoop(*op) && !op->results.empty() && NativeCheck(*op, c).run()) {
       wrap(*op);
       continue;
     }
     // Those in other loops and branches too: what they take from outside must then be in memory.
-    for (auto& r : op->regions) formNativeLoops(*r);
+    for (auto& r : op->regions) formNativeLoops(*r, c);
   }
 }
 

@@ -12,22 +12,14 @@ using ir::Value;
 
 namespace {
 
-constexpr int64_t kMostUnrolled = 4;
-constexpr int64_t kFewResults = 64;
-constexpr int64_t kManyElements = 65536;
-constexpr int64_t kMostParts = 256;
-constexpr int64_t kLeastParts = 8;
-constexpr int64_t kLeastPart = 256;
-/// Some 0.3 s, if there is such a divisor: a run is stopped between parts.
-constexpr int64_t kLargePart = int64_t{1} << 28;
-constexpr int64_t kMostLargeParts = 65536;
+using Traits = ir::TargetTraits::Reductions;
 
-int64_t mostParts(int64_t n) { return std::clamp(n / kLargePart, kMostParts, kMostLargeParts); }
+int64_t mostParts(int64_t n, const Traits& t) { return std::clamp(n / t.largePart, t.mostParts, t.mostLargeParts); }
 
 /// The largest number of equal parts of a useful size; 0 when there is none.
-int64_t partsOf(int64_t n) {
-  const int64_t most = mostParts(n), least = most / (kMostParts / kLeastParts);
-  for (int64_t p = std::min(most, n / kLeastPart); p >= least; --p) {
+int64_t partsOf(int64_t n, const Traits& t) {
+  const int64_t most = mostParts(n, t), least = most / (t.mostParts / t.leastParts);
+  for (int64_t p = std::min(most, n / t.leastPart); p >= least; --p) {
     if (n % p == 0) return p;
   }
   return 0;
@@ -38,13 +30,13 @@ Value* reshaped(ir::Builder& b, Value* v, const ir::Dims& shape) {
 }
 
 /// Reduces `v` along `axis` in two steps; the result has no such axis.
-Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis) {
+Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis, const Traits& t) {
   int64_t n = v->type.shape[axis];
-  int64_t parts = partsOf(n);
+  int64_t parts = partsOf(n, t);
   Value* rest = nullptr;
   if (parts == 0) {
     // No divisor: equal parts of most of it, and a tail.
-    parts = mostParts(n) / 4;
+    parts = mostParts(n, t) / 4;
     ir::Dims starts(v->type.shape.size(), 0);
     ir::Dims steps(v->type.shape.size(), 1);
     ir::Dims sizes = v->type.shape;
@@ -67,14 +59,14 @@ Value* inParts(ir::Builder& b, OpKind kind, Value* v, size_t axis) {
   return rest ? b.value(*ir::combinerOf(kind), {whole, rest}) : whole;
 }
 
-void splitReduction(Op& op) {
+void splitReduction(Op& op, const Traits& t) {
   ir::Builder b(&op);
   b.setLoc(op.loc);
   Value* v = op.operand(0);
   ir::Type result = op.result()->type;
-  bool narrow = (result.dtype == ir::DType::F16 || result.dtype == ir::DType::BF16) &&
-                (op.kind == OpKind::Sum || op.kind == OpKind::Prod);
-  if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", ir::DType::F32}});
+  const ir::DType accumulator = ir::accumulatorOf(result.dtype);
+  const bool narrow = accumulator != result.dtype && (op.kind == OpKind::Sum || op.kind == OpKind::Prod);
+  if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", accumulator}});
   // All axes but the first are reduced row by row, the first one then over the rows; a lone axis is cut in parts.
   std::vector<int64_t> axes = op.intsAttr("axes");
   size_t first = 0;
@@ -85,7 +77,7 @@ void splitReduction(Op& op) {
   for (int64_t a : later) laterSize *= v->type.shape[static_cast<size_t>(a)];
   int64_t rows = v->type.shape[static_cast<size_t>(axes[first])];
   bool adjacent = axes.back() - axes[first] == static_cast<int64_t>(axes.size() - first) - 1;
-  if (laterSize > 1 && (!adjacent || (rows >= kLeastParts && rows <= kManyElements && laterSize >= kLeastPart))) {
+  if (laterSize > 1 && (!adjacent || (rows >= t.leastParts && rows <= t.manyElements && laterSize >= t.leastPart))) {
     v = b.value(op.kind, {v}, {{"axes", later}, {"keep", true}});
     v = b.value(op.kind, {v}, {{"axes", axes}, {"keep", op.boolAttr("keep")}});
   } else {
@@ -94,7 +86,7 @@ void splitReduction(Op& op) {
       bool isLater = std::find(later.begin(), later.end(), static_cast<int64_t>(d)) != later.end();
       if (!isLater) merged.push_back(static_cast<int64_t>(d) == axes[first] ? rows * laterSize : v->type.shape[d]);
     }
-    v = inParts(b, op.kind, reshaped(b, v, merged), static_cast<size_t>(axes[first]));
+    v = inParts(b, op.kind, reshaped(b, v, merged), static_cast<size_t>(axes[first]), t);
     v = reshaped(b, v, result.shape);
   }
   if (narrow) v = b.value(OpKind::Cast, {v}, {{"dtype", result.dtype}});
@@ -105,12 +97,12 @@ void splitReduction(Op& op) {
 
 /// The position in a whole tensor in two steps: each part's best value and its position there, then the best part. The
 /// last part may overlap the one before: what they share is found in both, and the earlier part comes first.
-void splitPosition(Op& op) {
+void splitPosition(Op& op, const Traits& t) {
   ir::Builder b(&op);
   b.setLoc(op.loc);
   Value* v = op.operand(0);
   const int64_t n = v->type.size();
-  int64_t parts = std::max<int64_t>(partsOf(n), mostParts(n) / 4);
+  int64_t parts = std::max<int64_t>(partsOf(n, t), mostParts(n, t) / 4);
   const int64_t length = n / parts;
   OpKind extreme = op.kind == OpKind::ArgMax ? OpKind::ReduceMax : OpKind::ReduceMin;
   const std::vector<int64_t> along{1};
@@ -189,27 +181,27 @@ class LastDimPart {
 };
 
 /// Whether the tree repeats something along its last dim, which each position would compute or load again.
-bool repeatsAlongLast(const Value* v, int& budget) {
+bool repeatsAlongLast(const Value* v, int& budget, const Traits& t) {
   if (--budget < 0 || !v->op) return false;
   const Op& op = *v->op;
   if (op.kind == OpKind::Broadcast) {
     const ir::Dims& from = op.operand(0)->type.shape;
-    return !from.empty() && from.back() == 1 && op.operand(0)->type.size() > kFewResults;
+    return !from.empty() && from.back() == 1 && op.operand(0)->type.size() > t.fewResults;
   }
   if (!op.has(ir::Trait::Elementwise)) return false;
   return std::any_of(op.operands().begin(), op.operands().end(),
-                     [&](const Value* o) { return repeatsAlongLast(o, budget); });
+                     [&](const Value* o) { return repeatsAlongLast(o, budget, t); });
 }
 
 /// sum(x[n, m, 3], axis 1) with a tree that shares work between the three: three reductions over [n, m].
-bool splitLastDim(Op& op) {
+bool splitLastDim(Op& op, const Traits& t) {
   const ir::Dims& shape = op.operand(0)->type.shape;
   const auto& axes = op.intsAttr("axes");
   int budget = 32;
-  if (shape.size() < 2 || shape.back() < 2 || shape.back() > kMostUnrolled ||
+  if (shape.size() < 2 || shape.back() < 2 || shape.back() > t.unrolled ||
       axes.back() + 1 == static_cast<int64_t>(shape.size()) || !op.operand(0)->op ||
       !op.operand(0)->op->has(ir::Trait::Elementwise) || op.operand(0)->uses.size() != 1 ||
-      !repeatsAlongLast(op.operand(0), budget) || budget < 0)
+      !repeatsAlongLast(op.operand(0), budget, t) || budget < 0)
     return false;
   ir::Builder b(&op);
   b.setLoc(op.loc);
@@ -237,27 +229,28 @@ bool readOnce(const Value* v) {
 
 }  // namespace
 
-void prepareReductions(ir::Region& region) {
+void prepareReductions(ir::Region& region, const Context& c) {
   std::vector<Op*> work;
   for (auto& op : region.ops) {
     if (ir::combinerOf(op->kind) || isPosition(op->kind)) work.push_back(op.get());
   }
   for (Op* op : work) {
+    const Traits& t = c.traitsOf(*op).reductions;
     const ir::Type& from = op->operand(0)->type;
     const ir::Type& to = op->result()->type;
     int64_t size = from.size();
     int64_t results = to.size();
     if (size == 0 || results == 0) continue;
     if (isPosition(op->kind)) {
-      if (results == 1 && size >= kManyElements && from.dtype != ir::DType::Bool) splitPosition(*op);
+      if (results == 1 && size >= t.manyElements && from.dtype != ir::DType::Bool) splitPosition(*op, t);
       continue;
     }
     int64_t count = size / results;
-    if (count > kMostUnrolled && splitLastDim(*op)) continue;
-    if (count <= kMostUnrolled) {
-      if (readOnce(op->operand(0)) && results > kFewResults) op->set("unrolled", true);
-    } else if (results < kFewResults && size >= kManyElements && count >= kLeastParts * kLeastPart) {
-      splitReduction(*op);
+    if (count > t.unrolled && splitLastDim(*op, t)) continue;
+    if (count <= t.unrolled) {
+      if (readOnce(op->operand(0)) && results > t.fewResults) op->set("unrolled", true);
+    } else if (results < t.fewResults && size >= t.manyElements && count >= t.leastParts * t.leastPart) {
+      splitReduction(*op, t);
     }
   }
 }

@@ -1,0 +1,106 @@
+// What passes and the building of kernels ask about the hardware that runs a device's code. Plain numbers and choices:
+// each target states its own (codegen/Target.h), and no room that reads them knows whose they are. Decisions that
+// follow from them may change the order of a sum, so they are the same on every machine of one target.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "ir/DeviceTable.h"
+#include "ir/Type.h"
+
+namespace tenc::ir {
+
+/// Sums, products and row-wise ops of f16 and bf16 are computed in f32 and rounded once; that is what they mean, on
+/// every target.
+inline DType accumulatorOf(DType t) { return t == DType::F16 || t == DType::BF16 ? DType::F32 : t; }
+
+class DTypeSet {
+ public:
+  constexpr DTypeSet(std::initializer_list<DType> list) {
+    for (DType t : list) bits_ |= bit(t);
+  }
+  constexpr bool contains(DType t) const { return (bits_ & bit(t)) != 0; }
+
+ private:
+  static constexpr uint32_t bit(DType t) { return 1u << static_cast<unsigned>(t); }
+  uint32_t bits_ = 0;
+};
+
+/// The defaults are those of a host with vectors of 64 bytes, megabytes of cache and few threads.
+struct TargetTraits {
+  // ---- products and convolutions
+  /// The dtypes whose matrix products and convolutions have kernels of their own. Other products are loops, other
+  /// convolutions are computed in the accumulator's dtype.
+  DTypeSet products = {DType::F32, DType::F64};
+  int64_t loopDepth = 4;     ///< products of so many terms or fewer are loops
+  int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time
+  /// What lies side by side in the matrix product that a convolution becomes.
+  enum class ConvColumns : uint8_t {
+    Fuller,    ///< places or output channels: those that fill vectors better
+    Channels,  ///< output channels
+    Places     ///< places, where the window moves by one
+  };
+  ConvColumns convColumns = ConvColumns::Fuller;
+  /// Convolutions of one channel in for each out: `rows` and `outs` are the most that a kernel of their own takes (0:
+  /// there is none); others are sums of shifted inputs up to `mostTaps` taps, and so are all up to `fewTaps`.
+  struct Depthwise {
+    int64_t rows = 11, outs = 2, fewTaps = 9, mostTaps = 25;
+  } depthwise;
+
+  // ---- attention
+  struct Attention {
+    bool kept = false;                      ///< one op, for which the target has a kernel
+    int64_t tileBytes = int64_t{4} << 20;   ///< of scores that exist at a time: what stays in L2 and L3
+    int64_t leastRows = 256;                ///< of a block, before the batch is cut too: keys are packed a block
+    int64_t halves = 512, quarters = 2048;  ///< from so many queries on masked keys are left out in two steps, in four
+  } attention;
+
+  // ---- row-wise kernels, reductions, scans
+  int64_t fewRows = 8;          ///< rows below which a large row-wise kernel has too little to share out
+  int64_t largeDomain = 65536;  ///< points of a large kernel
+  int mostFused = 160;          ///< ops of one kernel
+  int64_t scratchRow = 16384;   ///< elements of a row that is kept between the stages of a kernel
+  /// A reduction of many elements to few results is cut into parts, which are reduced one by one and then together.
+  struct Reductions {
+    int64_t fewResults = 64, manyElements = 65536;
+    int64_t leastParts = 8, mostParts = 256, leastPart = 256;
+    int64_t largePart = int64_t{1} << 28, mostLargeParts = 65536;  ///< some 0.3 s: a run is stopped between parts
+    int64_t unrolled = 4;                                          ///< elements that are no loop
+  } reductions;
+  struct Scans {
+    int64_t block = 4096;      ///< elements of a part along the axis: 16 KiB of f32
+    int64_t fewItems = 8;      ///< scans beside each other that keep all threads busy
+    int64_t itemColumns = 64;  ///< columns that one item takes side by side
+    int64_t manyElements = 65536;
+    int64_t fewColumns = 8;  ///< elements side by side that are too few to be a vector: the axis is cut in chunks then
+    int64_t leastLength = 64;  ///< along the axis, to be worth chunks
+  } scans;
+
+  // ---- native loops
+  /// Tensors that a trip makes for itself: bytes of one that repeats a number, elements of a literal, bytes in all.
+  struct Locals {
+    int64_t bytes = 4096, literal = 64, total = 16384;
+  } locals;
+};
+
+/// The traits of each kind of device.
+class TraitsTable {
+ public:
+  void set(std::string_view kind, const TargetTraits& traits) { byKind_.insert_or_assign(std::string(kind), traits); }
+  /// Of an actual device; "" is the host. A kind that was not set is like the host.
+  const TargetTraits& of(std::string_view device) const {
+    auto it = byKind_.find(DeviceTable::kindOf(device));
+    if (it == byKind_.end()) it = byKind_.find(DeviceTable::kHost);
+    return it == byKind_.end() ? host_ : it->second;
+  }
+
+ private:
+  TargetTraits host_;
+  std::map<std::string, TargetTraits, std::less<>> byKind_;
+};
+
+}  // namespace tenc::ir
