@@ -1,0 +1,128 @@
+// Passes decide by the traits of the device that an op runs on, and by no other's.
+#include <gtest/gtest.h>
+
+#include "ir/Ir.h"
+#include "passes/Passes.h"
+
+namespace tenc::passes {
+namespace {
+
+/// The IR of `main` after some passes: one function, the same code on the host and on a device of another kind.
+class TraitsTest : public testing::Test {
+ protected:
+  std::string run(const std::string& text, const std::vector<std::string_view>& passes) {
+    context_.diags = &diags_;
+    context_.sources = &sources_;
+    context_.machine.set("cuda", 1);
+    const uint32_t file = sources_.add("test.tir", text);
+    auto m = ir::parse(sources_, file, diags_);
+    EXPECT_TRUE(m) << render(diags_, sources_);
+    if (!m) return {};
+    EXPECT_TRUE(runPasses(*m, context_, passes)) << render(diags_, sources_);
+    return ir::print(*m);
+  }
+  ir::TargetTraits& other() { return other_; }
+  void setOther() { context_.traits.set("cuda", other_); }
+
+  static size_t count(const std::string& text, std::string_view what) {
+    size_t n = 0;
+    for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
+    return n;
+  }
+  /// The lines that hold all of `words`.
+  static size_t lines(const std::string& text, const std::vector<std::string_view>& words) {
+    size_t n = 0, start = 0;
+    while (start < text.size()) {
+      const size_t end = std::min(text.find('\n', start), text.size());
+      const std::string_view line = std::string_view(text).substr(start, end - start);
+      bool all = true;
+      for (std::string_view w : words) all = all && line.find(w) != std::string_view::npos;
+      n += all;
+      start = end + 1;
+    }
+    return n;
+  }
+
+ private:
+  SourceManager sources_;
+  Diagnostics diags_;
+  Context context_;
+  ir::TargetTraits other_;
+};
+
+TEST_F(TraitsTest, AttentionStaysWhereTheTargetHasAKernel) {
+  other().attention.kept = true;
+  setOther();
+  const std::string text = run(R"(func @main(%q: f32[2, 5, 4] @cpu, %r: f32[2, 5, 4] @"cuda:0", %s: f32) {
+  %y = attention %q, %q, %q, %s {causal = false} : f32[2, 5, 4] @cpu
+  %z = attention %r, %r, %r, %s {causal = false} : f32[2, 5, 4] @"cuda:0"
+  return %y, %z
+}
+)",
+                               {"decompose"});
+  EXPECT_EQ(lines(text, {"attention", "cuda:0"}), 1u) << text;
+  EXPECT_EQ(lines(text, {"= attention", "@cpu"}), 0u) << text;
+  EXPECT_EQ(lines(text, {"= matmul", "@cpu"}), 2u) << text;
+}
+
+TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {
+  other().convColumns = ir::TargetTraits::ConvColumns::Channels;
+  other().products = {ir::DType::F16, ir::DType::F32};
+  setOther();
+  const std::string text = run(
+      R"(func @main(%x: f16[2, 4, 34, 34] @cpu, %w: f16[8, 4, 3, 3] @cpu, %u: f16[2, 4, 34, 34] @"cuda:0", %v: f16[8, 4, 3, 3] @"cuda:0") {
+  %y = conv %x, %w {stride = [1, 1], dilation = [1, 1], groups = 1} : f16[2, 8, 32, 32] @cpu
+  %z = conv %u, %v {stride = [1, 1], dilation = [1, 1], groups = 1} : f16[2, 8, 32, 32] @"cuda:0"
+  return %y, %z
+}
+)",
+      {"decompose"});
+  EXPECT_EQ(lines(text, {"= conv", "f32[2, 8, 32, 32] @cpu"}), 1u) << text;
+  EXPECT_EQ(lines(text, {"= conv", "out_last = true", "f16[2, 8, 32, 32]", "cuda:0"}), 1u) << text;
+  EXPECT_EQ(count(text, "= cast"), 3u) << text;  // of the host's two operands and its result
+}
+
+TEST_F(TraitsTest, ReductionsAreCutIntoTheTargetsParts) {
+  other().reductions.manyElements = int64_t{1} << 40;
+  setOther();
+  const std::string text = run(R"(func @main(%x: f32[1048576] @cpu, %y: f32[1048576] @"cuda:0") {
+  %a = sum %x {axes = [0]} : f32 @cpu
+  %b = sum %y {axes = [0]} : f32 @"cuda:0"
+  return %a, %b
+}
+)",
+                               {"fuse"});
+  EXPECT_EQ(lines(text, {"= sum", "@cpu"}), 2u) << text;
+  EXPECT_EQ(lines(text, {"= sum", "cuda:0"}), 1u) << text;
+}
+
+TEST_F(TraitsTest, ProductsWithoutAKernelOfTheirOwnAreLoops) {
+  other().products = {ir::DType::F64};
+  setOther();
+  const std::string text = run(R"(func @main(%x: f32[16, 16] @cpu, %y: f32[16, 16] @"cuda:0") {
+  %a = matmul %x, %x : f32[16, 16] @cpu
+  %b = matmul %y, %y : f32[16, 16] @"cuda:0"
+  return %a, %b
+}
+)",
+                               {"fuse"});
+  EXPECT_EQ(lines(text, {"fused %x", "kind = \"product\""}), 1u) << text;
+  EXPECT_EQ(lines(text, {"fused %y", "kind = \"loop\""}), 1u) << text;
+}
+
+TEST_F(TraitsTest, LongScansAreCutIntoTheTargetsBlocks) {
+  other().scans.block = 1024;
+  setOther();
+  const std::string text = run(R"(func @main(%x: f32[65536] @cpu, %y: f32[65536] @"cuda:0") {
+  %a = cumulate %x {axes = [0], mode = "add"} : f32[65536] @cpu
+  %b = cumulate %y {axes = [0], mode = "add"} : f32[65536] @"cuda:0"
+  return %a, %b
+}
+)",
+                               {"fuse"});
+  EXPECT_EQ(lines(text, {"block = 4096", "f32[65536] @cpu"}), 1u) << text;
+  EXPECT_EQ(lines(text, {"block = 1024", "f32[65536]", "cuda:0"}), 1u) << text;
+}
+
+}  // namespace
+}  // namespace tenc::passes
