@@ -7,6 +7,7 @@
 #include "codegen/Kernel.h"
 #include "ir/TargetTraits.h"
 #include "runtime/abi/Program.h"
+#include "support/SourceFile.h"
 
 namespace tenc::codegen {
 
@@ -14,10 +15,10 @@ namespace tenc::codegen {
 class Backend {
  public:
   virtual ~Backend() = default;
-  /// Compiles all kernels (deduplicated by the caller); fills fn, items, grain and scratchBytes of `out[i]` for
-  /// `kernels[i]`. Returns what keeps the code alive. `error` is set to an internal error's text on failure.
-  virtual std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
-                                        std::string& error) = 0;
+  /// Compiles all kernels (deduplicated by the caller): appends what holds their code to `images`, and sets
+  /// `out[i]->code` for `kernels[i]`. `error` is set to an internal error's text on failure.
+  virtual void compile(const std::vector<const Kernel*>& kernels, const std::vector<abi::Kernel*>& out,
+                       std::vector<abi::CodeImage>& images, std::string& error) = 0;
   /// Text of the target code: what = "llvm" or "asm", or "kernels" with what the target decides for each.
   virtual std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) = 0;
 };
@@ -44,13 +45,13 @@ std::string print(const abi::Program& p);
 
 struct Compiled {
   abi::Program program;
-  std::vector<ir::Loc> sites;   ///< the source of each fault site
   std::vector<Kernel> kernels;  ///< for --emit=kernels
   MemoryPlan memory;
   std::string error;  ///< internal error, empty when well
 };
 /// Lowers the function `func` (all calls inlined, fused) to a program: buffers planned in one arena per device with
-/// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers.
-Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, Backend& backend);
+/// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers. `sources` are those of the
+/// module's spans: the program takes along the lines that it may stop in.
+Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources, Backend& backend);
 
 }  // namespace tenc::codegen

@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "codegen/Codegen.h"
+#include "codegen/FaultSites.h"
 #include "codegen/LoopRuns.h"
 #include "codegen/PlanMemory.h"
 #include "codegen/Storage.h"
@@ -20,7 +21,8 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const ir::Module& m, const ir::Func& f, Backend& backend) : m_(m), f_(f), backend_(backend) {}
+  Lowering(const ir::Module& m, const ir::Func& f, const SourceManager& sources, Backend& backend)
+      : m_(m), f_(f), sites_(m, sources), backend_(backend) {}
 
   Compiled run() {
     collectKernels(*f_.body, 1);
@@ -37,6 +39,7 @@ class Lowering {
     }
     planBuffers();
     compile();
+    sites_.moveInto(p);
     return std::move(out_);
   }
 
@@ -108,35 +111,19 @@ class Lowering {
     return t;
   }
 
-  uint32_t site(ir::Loc loc, abi::FaultKind kind) {
-    uint64_t id = uint64_t{loc.index} << 8 | static_cast<uint64_t>(kind);
-    auto [it, fresh] = sites_.emplace(id, static_cast<uint32_t>(out_.sites.size()));
-    if (fresh) {
-      out_.sites.push_back(loc);
-      out_.program.sites.push_back(kind);
-    }
-    return it->second;
-  }
-
-  std::vector<Step> region(const Region& r) {
-    std::vector<Step> steps;
+  abi::Block region(const Region& r) {
+    abi::Block steps;
     for (const auto& op : r.ops) lower(*op, steps);
     return steps;
   }
 
-  void copy(abi::KernelArg dst, abi::KernelArg src, const Value* v, std::vector<Step>& steps) {
+  void copy(abi::KernelArg to, abi::KernelArg from, const Value* v, abi::Block& steps) {
     if (v->type.bytes() == 0) return;
-    Step s{};
-    s.kind = Step::Kind::Copy;
-    s.device = storage_->deviceOf(v);
-    s.dst = dst;
-    s.src = src;
-    s.bytes = static_cast<uint64_t>(v->type.bytes());
-    steps.push_back(std::move(s));
+    steps.push_back({abi::Copy{to, from, static_cast<uint64_t>(v->type.bytes())}});
   }
 
   /// All at once: a source that is the target of another copy goes through a temporary.
-  void parallel(const std::vector<ValueCopy>& copies, const Op& at, std::vector<Step>& steps) {
+  void parallel(const std::vector<ValueCopy>& copies, const Op& at, abi::Block& steps) {
     std::vector<std::pair<const ValueCopy*, BufferId>> late;
     for (const ValueCopy& c : copies) {
       bool overwritten = false;
@@ -160,7 +147,7 @@ class Lowering {
     }
   }
 
-  void lower(const Op& op, std::vector<Step>& steps) {
+  void lower(const Op& op, abi::Block& steps) {
     switch (op.kind) {
       case OpKind::Constant: return constant(op);
       case OpKind::Reshape:
@@ -174,11 +161,7 @@ class Lowering {
       case OpKind::Condition: return parallel(storage_->copiesAtEnd(*op.parent), op, steps);
       case OpKind::Return: return;
       case OpKind::Bench: {
-        Step s{};
-        s.kind = Step::Kind::Bench;
-        s.name = op.stringAttr("name");
-        s.body = region(*op.regions[0]);
-        steps.push_back(std::move(s));
+        steps.push_back({abi::Bench{op.stringAttr("name"), region(*op.regions[0])}});
         return;
       }
       default: return op.has(ir::Trait::Library) ? library(op, steps) : effect(op, steps);
@@ -187,44 +170,44 @@ class Lowering {
 
   /// A call of the runtime's routine of the op's name; integer and bool attributes are its options. These kernels stand
   /// after the compiled ones.
-  void library(const Op& op, std::vector<Step>& steps) {
-    auto call = std::make_shared<abi::LibraryCall>();
-    call->routine = op.info().mnemonic;
-    Step s{};
-    s.kind = Step::Kind::Launch;
-    s.kernel = static_cast<uint32_t>(out_.kernels.size() + calls_.size());
-    s.device = storage_->deviceOf(op.result());
+  void library(const Op& op, abi::Block& steps) {
+    abi::LibraryCall call;
+    call.routine = op.info().mnemonic;
+    abi::Launch launch;
+    launch.kernel = static_cast<uint32_t>(out_.kernels.size() + calls_.size());
+    launch.device = storage_->deviceOf(op.result());
     auto add = [&](const Value* v, abi::Access access, std::vector<abi::TensorRef>& to) {
       to.push_back(tensor(v));
       abi::KernelArg a = arg(v);
       a.access = v->type.bytes() == 0 ? abi::Access::None : access;
-      s.args.push_back(a);
+      launch.args.push_back(a);
     };
-    for (const Value* v : op.operands()) add(v, abi::Access::Read, call->operands);
-    for (const auto& r : op.results) add(r.get(), abi::Access::Write, call->results);
+    for (const Value* v : op.operands()) add(v, abi::Access::Read, call.operands);
+    for (const auto& r : op.results) add(r.get(), abi::Access::Write, call.results);
     for (const auto& [name, value] : op.attrs()) {
-      if (const auto* i = std::get_if<int64_t>(&value)) call->options.emplace_back(name, *i);
-      if (const auto* b = std::get_if<bool>(&value)) call->options.emplace_back(name, *b);
+      if (const auto* i = std::get_if<int64_t>(&value)) call.options.emplace_back(name, *i);
+      if (const auto* b = std::get_if<bool>(&value)) call.options.emplace_back(name, *b);
     }
     abi::Kernel& k = calls_.emplace_back();
-    k.name = call->routine;
+    k.name = call.routine;
     if (op.has(ir::Trait::CanFault)) {
-      for (abi::FaultKind kind : abi::kLibraryFaults) k.sites.push_back(site(op.loc, kind));
+      for (abi::FaultKind kind : abi::kLibraryFaults) k.sites.push_back(sites_.number(op.loc, kind));
     }
-    k.library = std::move(call);
-    steps.push_back(std::move(s));
+    k.code = std::move(call);
+    steps.push_back({std::move(launch)});
   }
 
   void constant(const Op& op) {
     const ir::Data& data = std::get<ir::Data>(*op.find("value"));
-    if (data && !data->empty()) out_.program.constants.push_back({buffer(op.result()), data});
+    if (!data || data->empty()) return;
+    std::string bytes(reinterpret_cast<const char*>(data->data()), data->size());
+    out_.program.constants.push_back({buffer(op.result()), std::move(bytes)});
   }
 
-  void launch(const Op& op, std::vector<Step>& steps) {
+  void launch(const Op& op, abi::Block& steps) {
     uint32_t index = kernelIndex_.at(&op);
     const Kernel& k = out_.kernels[index];
-    Step s{};
-    s.kind = Step::Kind::Launch;
+    abi::Launch s;
     s.kernel = index;
     s.device = op.results.empty() ? 0 : storage_->deviceOf(op.result());
     for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
@@ -243,87 +226,93 @@ class Lowering {
       s.args.push_back(a);
     }
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
-    steps.push_back(std::move(s));
+    steps.push_back({std::move(s)});
   }
 
-  void transfer(const Op& op, std::vector<Step>& steps) {
+  void transfer(const Op& op, abi::Block& steps) {
     auto from = arg(op.operand(0));
     auto to = arg(op.result());
     if (from.buffer == to.buffer || op.result()->type.bytes() == 0) return;  // two names of one device; nothing to copy
-    Step s{};
-    s.kind = Step::Kind::Transfer;
-    s.device = storage_->deviceOf(op.result());
-    s.dst = to;
-    s.src = from;
-    s.bytes = static_cast<uint64_t>(op.result()->type.bytes());
-    steps.push_back(std::move(s));
+    steps.push_back({abi::Transfer{to, from, static_cast<uint64_t>(op.result()->type.bytes())}});
   }
 
-  void control(const Op& op, std::vector<Step>& steps) {
+  void control(const Op& op, abi::Block& steps) {
     parallel(storage_->copiesBefore(op), op, steps);
-    Step s{};
-    s.swaps = storage_->swaps(op);
     if (op.kind == OpKind::For) {
-      s.kind = Step::Kind::For;
+      abi::For s;
       s.lo = buffer(op.operand(0));
       s.hi = buffer(op.operand(1));
       s.by = buffer(op.operand(2));
-      s.iv = buffer(op.regions[0]->args[0].get());
-      s.site = site(op.loc, abi::FaultKind::Step);
+      s.induction = buffer(op.regions[0]->args[0].get());
+      s.site = sites_.number(op.loc, abi::FaultKind::Step);
       s.body = region(*op.regions[0]);
+      s.swaps = storage_->swaps(op);
+      steps.push_back({std::move(s)});
     } else if (op.kind == OpKind::While) {
-      s.kind = Step::Kind::While;
+      abi::While s;
       s.condition = region(*op.regions[0]);
-      s.cond = buffer(op.regions[0]->terminator()->operand(0));
+      s.goesOn = buffer(op.regions[0]->terminator()->operand(0));
       s.body = region(*op.regions[1]);
+      s.swaps = storage_->swaps(op);
+      steps.push_back({std::move(s)});
     } else {
-      s.kind = Step::Kind::If;
-      s.cond = buffer(op.operand(0));
-      s.body = region(*op.regions[0]);
-      s.other = region(*op.regions[1]);
+      abi::Block then = region(*op.regions[0]), otherwise = region(*op.regions[1]);
+      steps.push_back({abi::If{buffer(op.operand(0)), std::move(then), std::move(otherwise)}});
     }
-    steps.push_back(std::move(s));
   }
 
-  void effect(const Op& op, std::vector<Step>& steps) {
-    Step s{};
+  /// The operands of an effect from `first` on, between its pieces of text.
+  abi::Text text(const Op& op, size_t first) {
+    abi::Text t;
+    t.pieces = op.stringsAttr("pieces");
+    const auto& formats = op.stringsAttr("formats");
+    const auto& devices = op.stringsAttr("devices");  // where printed values came from
+    for (size_t i = 0; i < formats.size(); ++i) {
+      t.values.push_back({tensor(op.operand(first + i)), formats[i]});
+      if (i < devices.size()) t.values.back().tensor.device = devices[i];
+    }
+    return t;
+  }
+  /// Made of values while the program runs, or known.
+  abi::Text path(const Op& op, size_t first) {
+    abi::Text t = text(op, first);
+    if (t.pieces.empty()) t.pieces.push_back(op.stringAttr("path"));
+    return t;
+  }
+
+  void effect(const Op& op, abi::Block& steps) {
+    const size_t firstText = op.firstTextOperand();
     switch (op.kind) {
-      case OpKind::Print: s.kind = Step::Kind::Print; break;
+      case OpKind::Print: steps.push_back({abi::Print{text(op, firstText)}}); return;
       case OpKind::Assert:
-        s.kind = Step::Kind::Assert;
-        s.site = site(op.loc, abi::FaultKind::Assertion);
-        break;
+        steps.push_back({abi::Assert{tensor(op.operand(0)), text(op, firstText),
+                                     sites_.number(op.loc, abi::FaultKind::Assertion)}});
+        return;
       case OpKind::Load:
-        s.kind = Step::Kind::Load;
-        s.site = site(op.loc, abi::FaultKind::File);
-        break;
-      case OpKind::Save:
-        s.kind = Step::Kind::Save;
-        s.site = site(op.loc, abi::FaultKind::File);
-        break;
-      case OpKind::Seed: s.kind = Step::Kind::Seed; break;
+        steps.push_back({abi::Load{path(op, firstText), op.stringAttr("format"), op.stringAttr("name"),
+                                   tensor(op.result()), sites_.number(op.loc, abi::FaultKind::File)}});
+        return;
+      case OpKind::Save: {
+        abi::Save s{path(op, firstText), op.stringAttr("format"), {}, op.stringsAttr("names"),
+                    sites_.number(op.loc, abi::FaultKind::File)};
+        for (size_t i = 0; i < firstText; ++i) s.tensors.push_back(tensor(op.operand(i)));
+        steps.push_back({std::move(s)});
+        return;
+      }
+      case OpKind::Seed: {
+        abi::Seed s{tensor(op.operand(0)), std::nullopt};
+        if (op.operandCount() > 1) s.draws = tensor(op.operand(1));
+        steps.push_back({std::move(s)});
+        return;
+      }
       case OpKind::RngNext:
-        s.kind = Step::Kind::RngNext;
-        s.counts = !op.boolAttr("peek");
-        break;
-      case OpKind::Time: s.kind = Step::Kind::Time; break;
+        steps.push_back({abi::RngNext{tensor(op.results[0].get()), tensor(op.results[1].get()), !op.boolAttr("peek")}});
+        return;
+      case OpKind::Time: steps.push_back({abi::Time{tensor(op.result())}}); return;
       default:
         if (out_.error.empty()) out_.error = "`" + std::string(op.info().mnemonic) + "` was not lowered by the passes";
         return;
     }
-    s.pieces = op.stringsAttr("pieces");
-    s.formats = op.stringsAttr("formats");
-    s.path = op.stringAttr("path");
-    s.format = op.stringAttr("format");
-    s.name = op.stringAttr("name");
-    s.firstText = op.firstTextOperand();
-    s.names = op.stringsAttr("names");
-    for (const Value* v : op.operands()) s.tensors.push_back(tensor(v));
-    const auto& devices = op.stringsAttr("devices");  // where printed values came from
-    for (size_t i = 0; i < devices.size() && s.firstText + i < s.tensors.size(); ++i)
-      s.tensors[s.firstText + i].device = devices[i];
-    for (const auto& r : op.results) s.tensors.push_back(tensor(r.get()));
-    steps.push_back(std::move(s));
   }
 
   void planBuffers() {
@@ -359,31 +348,31 @@ class Lowering {
       const Kernel& k = out_.kernels[i];
       p.kernels[i].name = k.name;
       for (size_t s = 0; s < k.faults.size(); ++s) {
-        p.kernels[i].sites.push_back(site(k.faults[s], static_cast<abi::FaultKind>(k.faultCodes[s])));
+        p.kernels[i].sites.push_back(sites_.number(k.faults[s], static_cast<abi::FaultKind>(k.faultCodes[s])));
       }
       kernels.push_back(&k);
       outs.push_back(&p.kernels[i]);
     }
-    if (!kernels.empty()) p.code = backend_.compile(kernels, outs, out_.error);
+    if (!kernels.empty()) backend_.compile(kernels, outs, p.images, out_.error);
     for (abi::Kernel& k : calls_) p.kernels.push_back(std::move(k));
   }
 
   const ir::Module& m_;
   const ir::Func& f_;
+  FaultSites sites_;
   Backend& backend_;
   const ir::TraitsTable traits_;
   Compiled out_;
   std::unique_ptr<Storage> storage_;
   std::unordered_map<const Op*, uint32_t> kernelIndex_;
   std::unordered_map<std::string, uint32_t> kernelsByKey_;
-  std::unordered_map<uint64_t, uint32_t> sites_;
   std::vector<abi::Kernel> calls_;  // of library routines
 };
 
 }  // namespace
 
-Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, Backend& backend) {
-  return Lowering(m, func, backend).run();
+Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources, Backend& backend) {
+  return Lowering(m, func, sources, backend).run();
 }
 
 }  // namespace tenc::codegen

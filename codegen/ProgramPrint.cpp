@@ -6,8 +6,6 @@ namespace tenc::codegen {
 
 namespace {
 
-using abi::Step;
-
 class Printer {
  public:
   explicit Printer(const abi::Program& p) : p_(p) {}
@@ -20,56 +18,119 @@ class Printer {
       const abi::Buffer& b = p_.buffers[i];
       if (b.bytes) out_ << "m" << i << " device " << b.device << " at " << b.offset << " bytes " << b.bytes << '\n';
     }
-    steps(p_.steps, 0);
+    block(p_.steps, 0);
     return out_.str();
   }
 
  private:
-  void arg(const abi::KernelArg& a) {
-    out_ << " m" << a.buffer;
-    if (a.byteOffset) out_ << '+' << a.byteOffset;
+  void line(int depth, std::string_view text) { out_ << std::string(static_cast<size_t>(depth) * 2, ' ') << text; }
+
+  void arg(abi::BufferId buffer, uint64_t byteOffset) {
+    out_ << " m" << buffer;
+    if (byteOffset) out_ << '+' << byteOffset;
+  }
+  void arg(const abi::KernelArg& a) { arg(a.buffer, a.byteOffset); }
+  void arg(const abi::TensorRef& t) { arg(t.buffer, t.byteOffset); }
+  void args(const abi::Text& text) {
+    for (const auto& v : text.values) arg(v.tensor);
+  }
+  void swaps(const std::vector<abi::Swap>& list) {
+    for (const auto& [a, b] : list) out_ << " swap m" << a << " m" << b;
   }
 
-  void steps(const std::vector<Step>& list, int depth) {
-    for (const Step& s : list) step(s, depth);
+  void block(const abi::Block& steps, int depth) {
+    for (const abi::Step& s : steps) std::visit([&](const auto& what) { step(what, depth); }, s.what);
+  }
+  void block(std::string_view name, const abi::Block& steps, int depth) {
+    line(depth, name);
+    out_ << ":\n";
+    block(steps, depth + 1);
   }
 
-  void block(std::string_view name, const std::vector<Step>& list, int depth) {
-    out_ << std::string(static_cast<size_t>(depth) * 2, ' ') << name << ":\n";
-    steps(list, depth + 1);
-  }
-
-  void step(const Step& s, int depth) {
-    constexpr std::string_view kNames[] = {"launch", "transfer", "copy", "for",  "while",    "if",   "print",
-                                           "assert", "load",     "save", "seed", "rng_next", "time", "bench"};
-    out_ << std::string(static_cast<size_t>(depth) * 2, ' ') << kNames[static_cast<size_t>(s.kind)];
-    switch (s.kind) {
-      case Step::Kind::Launch:
-        out_ << ' ' << s.kernel << ' ' << p_.kernels[s.kernel].name;
-        for (const auto& a : s.args) arg(a);
-        if (!s.scalars.empty()) out_ << " scalars";
-        for (abi::BufferId b : s.scalars) out_ << " m" << b;
-        break;
-      case Step::Kind::Transfer:
-      case Step::Kind::Copy:
-        arg(s.dst);
-        out_ << " <-";
-        arg(s.src);
-        out_ << " bytes " << s.bytes;
-        break;
-      case Step::Kind::For: out_ << " m" << s.lo << " m" << s.hi << " m" << s.by << " iv m" << s.iv; break;
-      case Step::Kind::If: out_ << " m" << s.cond; break;
-      default: break;
-    }
-    for (const auto& t : s.tensors) arg({t.buffer, t.byteOffset});
-    for (const auto& [a, b] : s.swaps) out_ << " swap m" << a << " m" << b;
+  void step(const abi::Launch& s, int depth) {
+    line(depth, "launch ");
+    out_ << s.kernel << ' ' << p_.kernels[s.kernel].name;
+    for (const auto& a : s.args) arg(a);
+    if (!s.scalars.empty()) out_ << " scalars";
+    for (abi::BufferId b : s.scalars) out_ << " m" << b;
     out_ << '\n';
-    if (s.kind == Step::Kind::While) {
-      block("condition", s.condition, depth);
-      out_ << std::string(static_cast<size_t>(depth) * 2, ' ') << "while m" << s.cond << '\n';
-    }
+  }
+  void moved(std::string_view name, const abi::KernelArg& to, const abi::KernelArg& from, uint64_t bytes, int depth) {
+    line(depth, name);
+    arg(to);
+    out_ << " <-";
+    arg(from);
+    out_ << " bytes " << bytes << '\n';
+  }
+  void step(const abi::Transfer& s, int depth) { moved("transfer", s.to, s.from, s.bytes, depth); }
+  void step(const abi::Copy& s, int depth) { moved("copy", s.to, s.from, s.bytes, depth); }
+
+  void step(const abi::For& s, int depth) {
+    line(depth, "for");
+    out_ << " m" << s.lo << " m" << s.hi << " m" << s.by << " iv m" << s.induction;
+    swaps(s.swaps);
+    out_ << '\n';
     if (!s.body.empty()) block("body", s.body, depth);
-    if (!s.other.empty()) block("else", s.other, depth);
+  }
+  void step(const abi::While& s, int depth) {
+    line(depth, "while");
+    swaps(s.swaps);
+    out_ << '\n';
+    block("condition", s.condition, depth);
+    line(depth, "while");
+    out_ << " m" << s.goesOn << '\n';
+    if (!s.body.empty()) block("body", s.body, depth);
+  }
+  void step(const abi::If& s, int depth) {
+    line(depth, "if");
+    out_ << " m" << s.condition << '\n';
+    if (!s.then.empty()) block("body", s.then, depth);
+    if (!s.otherwise.empty()) block("else", s.otherwise, depth);
+  }
+
+  void step(const abi::Print& s, int depth) {
+    line(depth, "print");
+    args(s.text);
+    out_ << '\n';
+  }
+  void step(const abi::Assert& s, int depth) {
+    line(depth, "assert");
+    arg(s.condition);
+    args(s.message);
+    out_ << '\n';
+  }
+  void step(const abi::Load& s, int depth) {
+    line(depth, "load");
+    args(s.path);
+    arg(s.result);
+    out_ << '\n';
+  }
+  void step(const abi::Save& s, int depth) {
+    line(depth, "save");
+    for (const auto& t : s.tensors) arg(t);
+    args(s.path);
+    out_ << '\n';
+  }
+  void step(const abi::Seed& s, int depth) {
+    line(depth, "seed");
+    arg(s.seed);
+    if (s.draws) arg(*s.draws);
+    out_ << '\n';
+  }
+  void step(const abi::RngNext& s, int depth) {
+    line(depth, "rng_next");
+    arg(s.seed);
+    arg(s.draw);
+    out_ << '\n';
+  }
+  void step(const abi::Time& s, int depth) {
+    line(depth, "time");
+    arg(s.result);
+    out_ << '\n';
+  }
+  void step(const abi::Bench& s, int depth) {
+    line(depth, "bench\n");
+    if (!s.body.empty()) block("body", s.body, depth);
   }
 
   const abi::Program& p_;

@@ -106,7 +106,7 @@ class ScalarBuilder {
   /// Whether integer division by `divisor` is cheap here (a constant, or no vector).
   virtual bool dividesCheaply(Scalar divisor) = 0;
 
-  /// The function `name` of the C library (on doubles) or of codegen/MathHelpers.h, where `condition` holds,
+  /// The function `name` of the C library (on doubles) or of runtime/cpu/HostFunctions.h, where `condition` holds,
   /// `otherwise` elsewhere. All arguments and the result are F64, or all are I64. Meant for rare cases and rare
   /// functions: slow, element by element.
   virtual Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,

@@ -1,4 +1,4 @@
-// The logarithm of the gamma function and its derivative for positive f64; what is not positive goes to MathHelpers.
+// The logarithm of the gamma function and its derivative for positive f64; what is not positive goes to a function of the host.
 #include <limits>
 
 #include "codegen/ScalarMath.h"

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/LoadedProgram.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::rt {
@@ -38,13 +39,13 @@ class Device {
  public:
   virtual ~Device() = default;
 
-  /// Lays out the memory that `p.devices[index]` needs. `error` says why it cannot.
-  virtual bool begin(const abi::Program& p, uint32_t index, std::string& error) = 0;
+  /// Lays out the memory that device `index` of the program needs. `error` says why it cannot.
+  virtual bool begin(const LoadedProgram& p, uint32_t index, std::string& error) = 0;
   /// Waits for all work and gives the memory of the program back.
   virtual void end() = 0;
 
   // ---- commands; `order` is the step's number, for DeviceStop
-  virtual void launch(const abi::Kernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
+  virtual void launch(const LoadedKernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
                       uint64_t order) = 0;
   virtual void copy(Place to, Place from, uint64_t bytes, uint64_t order) = 0;
   /// The host bytes must not change before the ticket is done.

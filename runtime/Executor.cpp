@@ -17,7 +17,6 @@ namespace tenc::rt {
 namespace {
 
 using abi::BufferId;
-using abi::FaultKind;
 using abi::Step;
 using Clock = std::chrono::steady_clock;
 
@@ -25,8 +24,8 @@ double seconds(Clock::time_point t) { return std::chrono::duration<double>(t.tim
 
 class Executor {
  public:
-  Executor(const abi::Program& program, Machine& machine, const RunOptions& options)
-      : p_(program), m_(machine), o_(options) {}
+  Executor(const LoadedProgram& program, Machine& machine, const RunOptions& options)
+      : loaded_(program), p_(program.program()), m_(machine), o_(options) {}
 
   RunResult run() {
     if (prepare()) {
@@ -39,6 +38,7 @@ class Executor {
   }
 
  private:
+  const LoadedProgram& loaded_;
   const abi::Program& p_;
   Machine& m_;
   const RunOptions& o_;
@@ -65,7 +65,7 @@ class Executor {
       Device* d = m_.device(p_.devices[i].name);
       if (!d) return outOfMemory(p_.devices[i].name + " is not available");
       std::string error;
-      if (!d->begin(p_, i, error)) return outOfMemory(std::move(error));
+      if (!d->begin(loaded_, i, error)) return outOfMemory(std::move(error));
       devices_.push_back(d);
     }
     address_.reserve(p_.buffers.size());
@@ -74,12 +74,11 @@ class Executor {
       place_.resize(p_.buffers.size());
       for (BufferId i = 0; i < place_.size(); ++i) place_[i] = i;
     }
-    uint64_t most = 0;
-    for (const auto& k : p_.kernels) most = std::max(most, k.scratchBytes);
+    const uint64_t most = loaded_.scratchBytes();
     scratch_.resize(static_cast<size_t>(m_.threads()));
     for (auto& s : scratch_) s.resize(most ? most + 64 : 0);
     for (const auto& c : p_.constants) {
-      if (!c.bytes->empty()) write({c.buffer, 0}, c.bytes->data(), c.bytes->size());
+      if (!c.bytes.empty()) write({c.buffer, 0}, c.bytes.data(), c.bytes.size());
     }
     return true;
   }
@@ -124,7 +123,7 @@ class Executor {
     }
     if (interrupted()) return false;
     if (!first) return true;
-    if (first->bug.empty()) return end(p_.sites[first->site], first->site, {}, first->bad);
+    if (first->bug.empty()) return end(first->site, {}, first->bad);
     result_.end = RunResult::End::Bug;
     result_.text = first->bug;
     return false;
@@ -162,19 +161,24 @@ class Executor {
     return v;
   }
   template <typename T>
+  void setHost(BufferId b, T v) {
+    settle(address_[b], sizeof v, true);
+    std::memcpy(address_[b], &v, sizeof v);
+  }
+  template <typename T>
   void setHost(const abi::TensorRef& t, T v) {
     settle(at(t), sizeof v, true);
     std::memcpy(at(t), &v, sizeof v);
   }
 
   /// What devices were given before may stop the program earlier.
-  bool stop(FaultKind kind, uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
-    return devicesAreWell() && end(kind, site, std::move(text), bad);
+  bool stop(uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
+    return devicesAreWell() && end(site, std::move(text), bad);
   }
-  bool end(FaultKind kind, uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
+  bool end(uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
     result_.bad = bad;
     result_.end = RunResult::End::Stopped;
-    result_.fault = kind;
+    result_.fault = p_.sites[site].kind;
     result_.site = site;
     result_.text = std::move(text);
     return false;
@@ -200,7 +204,7 @@ class Executor {
     const int64_t begin = nanoseconds();
     const bool goesOn = execute(s);
     if (o_.trace->events.size() < RunTrace::kMost)
-      o_.trace->events.push_back({nameOf(s), p_.devices[deviceNumber(s)].name, begin, nanoseconds()});
+      o_.trace->events.push_back({nameOf(s), p_.devices[deviceOf(s)].name, begin, nanoseconds()});
     else
       ++o_.trace->leftOut;
     return goesOn;
@@ -208,68 +212,66 @@ class Executor {
 
   static int64_t nanoseconds() { return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count(); }
 
-  uint32_t deviceNumber(const Step& s) const { return s.device < p_.devices.size() ? s.device : 0; }
+  /// What carries out the step.
+  uint32_t deviceOf(const Step& s) const {
+    if (const auto* launch = std::get_if<abi::Launch>(&s.what)) return launch->device;
+    if (const auto* transfer = std::get_if<abi::Transfer>(&s.what)) return p_.buffers[transfer->to.buffer].device;
+    if (const auto* copy = std::get_if<abi::Copy>(&s.what)) return p_.buffers[copy->to.buffer].device;
+    return 0;
+  }
 
   std::string nameOf(const Step& s) const {
-    switch (s.kind) {
-      case Step::Kind::Launch: return p_.kernels[s.kernel].name;
-      case Step::Kind::Transfer: return "transfer of " + std::to_string(s.bytes) + " bytes";
-      case Step::Kind::Copy: return "copy";
-      case Step::Kind::For: return "for";
-      case Step::Kind::While: return "while";
-      case Step::Kind::If: return "if";
-      case Step::Kind::Print: return "print";
-      case Step::Kind::Assert: return "assert";
-      case Step::Kind::Load: return "load";
-      case Step::Kind::Save: return "save";
-      case Step::Kind::Seed: return "seed";
-      case Step::Kind::RngNext: return "draw";
-      case Step::Kind::Time: return "time";
-      case Step::Kind::Bench: return "bench";
-    }
-    return "";
+    return std::visit(
+        abi::Overloaded{
+            [&](const abi::Launch& l) { return p_.kernels[l.kernel].name; },
+            [](const abi::Transfer& t) { return "transfer of " + std::to_string(t.bytes) + " bytes"; },
+            [](const abi::Copy&) { return std::string("copy"); }, [](const abi::For&) { return std::string("for"); },
+            [](const abi::While&) { return std::string("while"); }, [](const abi::If&) { return std::string("if"); },
+            [](const abi::Print&) { return std::string("print"); },
+            [](const abi::Assert&) { return std::string("assert"); },
+            [](const abi::Load&) { return std::string("load"); }, [](const abi::Save&) { return std::string("save"); },
+            [](const abi::Seed&) { return std::string("seed"); },
+            [](const abi::RngNext&) { return std::string("draw"); },
+            [](const abi::Time&) { return std::string("time"); },
+            [](const abi::Bench&) { return std::string("bench"); }},
+        s.what);
   }
 
   bool execute(const Step& s) {
-    switch (s.kind) {
-      case Step::Kind::Launch: return launch(s);
-      case Step::Kind::Transfer: return transfer(s);
-      case Step::Kind::Copy: return copy(s);
-      case Step::Kind::For: return forLoop(s);
-      case Step::Kind::While: return whileLoop(s);
-      case Step::Kind::If: {
-        const bool isTrue = host<uint8_t>(s.cond);
-        if (failed_) return devicesAreWell();
-        return steps(isTrue ? s.body : s.other);
-      }
-      case Step::Kind::Print:
-        if (!devicesAreWell()) return false;
-        emit(format(s) + "\n");
-        return true;
-      case Step::Kind::Assert:
-        if (!devicesAreWell()) return false;
-        if (*reinterpret_cast<const uint8_t*>(read(s.tensors[0]))) return true;
-        return stop(FaultKind::Assertion, s.site, format(s));
-      case Step::Kind::Load: return load(s);
-      case Step::Kind::Save: return save(s);
-      case Step::Kind::Seed:
-        m_.seed = 0;
-        std::memcpy(&m_.seed, read(s.tensors[0]), std::min<uint64_t>(8, bytes(s.tensors[0])));
-        m_.draws = 0;
-        if (s.tensors.size() > 1)
-          std::memcpy(&m_.draws, read(s.tensors[1]), std::min<uint64_t>(8, bytes(s.tensors[1])));
-        return true;
-      case Step::Kind::RngNext:
-        setHost(s.tensors[0], m_.seed);
-        setHost(s.tensors[1], m_.draws);
-        if (s.counts) ++m_.draws;
-        return true;
-      case Step::Kind::Time:
-        if (!devicesAreWell()) return false;
-        setHost(s.tensors[0], seconds(Clock::now()));
-        return true;
-      case Step::Kind::Bench: return bench(s);
-    }
+    if (const auto* l = std::get_if<abi::Launch>(&s.what)) return execute(*l);  // most steps are
+    return std::visit([this](const auto& what) { return execute(what); }, s.what);
+  }
+  bool execute(const abi::If& s) {
+    const bool isTrue = host<uint8_t>(s.condition);
+    if (failed_) return devicesAreWell();
+    return steps(isTrue ? s.then : s.otherwise);
+  }
+  bool execute(const abi::Print& s) {
+    if (!devicesAreWell()) return false;
+    emit(format(s.text) + "\n");
+    return true;
+  }
+  bool execute(const abi::Assert& s) {
+    if (!devicesAreWell()) return false;
+    if (*reinterpret_cast<const uint8_t*>(read(s.condition))) return true;
+    return stop(s.site, format(s.message));
+  }
+  bool execute(const abi::Seed& s) {
+    m_.seed = 0;
+    std::memcpy(&m_.seed, read(s.seed), std::min<uint64_t>(8, bytes(s.seed)));
+    m_.draws = 0;
+    if (s.draws) std::memcpy(&m_.draws, read(*s.draws), std::min<uint64_t>(8, bytes(*s.draws)));
+    return true;
+  }
+  bool execute(const abi::RngNext& s) {
+    setHost(s.seed, m_.seed);
+    setHost(s.draw, m_.draws);
+    if (s.counts) ++m_.draws;
+    return true;
+  }
+  bool execute(const abi::Time& s) {
+    if (!devicesAreWell()) return false;
+    setHost(s.result, seconds(Clock::now()));
     return true;
   }
 
@@ -277,13 +279,13 @@ class Executor {
 
   struct LaunchContext {
     Executor* self;
-    const abi::Kernel* kernel;
+    const LoadedKernel* kernel;
   };
 
-  bool launch(const Step& s) {
-    const abi::Kernel& k = p_.kernels[s.kernel];
+  bool execute(const abi::Launch& s) {
+    const LoadedKernel& k = loaded_.kernels()[s.kernel];
     scalars_.clear();
-    if (k.library) scalars_.push_back(reinterpret_cast<uint64_t>(k.library.get()));
+    if (k.call) scalars_.push_back(reinterpret_cast<uint64_t>(k.call));
     for (BufferId b : s.scalars) scalars_.push_back(host<uint64_t>(b));
     if (failed_) return devicesAreWell();
     if (Device* d = devices_[s.device]) {
@@ -302,7 +304,7 @@ class Executor {
     __atomic_store_n(&m_.kernel.fault, 0, __ATOMIC_RELAXED);
     if (interrupted()) return false;  // before the fault word was cleared
     if (k.items <= k.grain) {
-      k.fn(args_.data(), scalars_.data(), 0, k.items, &m_.kernel.fault, scratch(0));
+      k.function(args_.data(), scalars_.data(), 0, k.items, &m_.kernel.fault, scratch(0));
     } else {
       m_.pool().run(
           k.items, k.grain,
@@ -312,7 +314,7 @@ class Executor {
             const int64_t part = std::max(l->kernel->grain, (end - begin) / kLooksUp);
             for (int64_t i = begin; i < end; i += part) {
               if (l->self->m_.interrupted.load(std::memory_order_relaxed)) return;
-              l->kernel->fn(l->self->args_.data(), l->self->scalars_.data(), i, std::min(i + part, end),
+              l->kernel->function(l->self->args_.data(), l->self->scalars_.data(), i, std::min(i + part, end),
                             &l->self->m_.kernel.fault, l->self->scratch(thread));
             }
           },
@@ -321,8 +323,8 @@ class Executor {
     const uint32_t fault = __atomic_load_n(&m_.kernel.fault, __ATOMIC_RELAXED);
     if (fault == 0) return true;
     if (fault == abi::kInterruptFault) return !interrupted();
-    const uint32_t site = k.sites[fault - 1];
-    return stop(p_.sites[site], site, {}, m_.kernel.bad);
+    const uint32_t site = k.kernel->sites[fault - 1];
+    return stop(site, {}, m_.kernel.bad);
   }
 
   void* scratch(int thread) {
@@ -331,37 +333,37 @@ class Executor {
     return reinterpret_cast<void*>((address + 63) / 64 * 64);
   }
 
-  bool transfer(const Step& s) {
-    Device *from = deviceOf(s.src.buffer), *to = deviceOf(s.dst.buffer);
+  bool execute(const abi::Transfer& s) {
+    Device *from = deviceOf(s.from.buffer), *to = deviceOf(s.to.buffer);
     ++order_;
     if (from != to) ++result_.copies, result_.copiedBytes += s.bytes;
     if (from && to) {
-      to->receive(place(s.dst), *from, place(s.src), s.bytes, order_);
+      to->receive(place(s.to), *from, place(s.from), s.bytes, order_);
     } else if (to) {
-      settle(at(s.src), s.bytes, false);
-      pending_.add(at(s.src), s.bytes, false, *to, to->copyIn(place(s.dst), at(s.src), s.bytes, order_));
+      settle(at(s.from), s.bytes, false);
+      pending_.add(at(s.from), s.bytes, false, *to, to->copyIn(place(s.to), at(s.from), s.bytes, order_));
     } else if (from) {
-      settle(at(s.dst), s.bytes, true);
-      pending_.add(at(s.dst), s.bytes, true, *from, from->copyOut(at(s.dst), place(s.src), s.bytes, order_));
+      settle(at(s.to), s.bytes, true);
+      pending_.add(at(s.to), s.bytes, true, *from, from->copyOut(at(s.to), place(s.from), s.bytes, order_));
     } else {
-      return copy(s);
+      return execute(abi::Copy{s.to, s.from, s.bytes});
     }
     return true;
   }
 
-  bool copy(const Step& s) {
-    if (Device* d = deviceOf(s.dst.buffer)) {
-      d->copy(place(s.dst), place(s.src), s.bytes, ++order_);
+  bool execute(const abi::Copy& s) {
+    if (Device* d = deviceOf(s.to.buffer)) {
+      d->copy(place(s.to), place(s.from), s.bytes, ++order_);
       return true;
     }
-    settle(at(s.src), s.bytes, false);
-    settle(at(s.dst), s.bytes, true);
-    std::memmove(at(s.dst), at(s.src), s.bytes);
+    settle(at(s.from), s.bytes, false);
+    settle(at(s.to), s.bytes, true);
+    std::memmove(at(s.to), at(s.from), s.bytes);
     return true;
   }
 
-  void exchange(const Step& s) {
-    for (const auto& [a, b] : s.swaps) {
+  void exchange(const std::vector<abi::Swap>& swaps) {
+    for (const auto& [a, b] : swaps) {
       std::swap(address_[a], address_[b]);
       if (several()) std::swap(place_[a], place_[b]);
     }
@@ -414,22 +416,22 @@ class Executor {
     LoopProgress* progress_;
   };
 
-  bool whileLoop(const Step& s) {
+  bool execute(const abi::While& s) {
     Trips shown(o_.progress, 0);
     for (uint64_t trip = 0;; shown.done(++trip)) {
       if (interrupted() || !steps(s.condition)) return false;
-      const bool goesOn = host<uint8_t>(s.cond);
+      const bool goesOn = host<uint8_t>(s.goesOn);
       if (failed_) return devicesAreWell();
       if (!goesOn) return true;
       if (!steps(s.body)) return false;
-      exchange(s);
+      exchange(s.swaps);
     }
   }
 
-  bool forLoop(const Step& s) {
+  bool execute(const abi::For& s) {
     const int64_t lo = host<int64_t>(s.lo), hi = host<int64_t>(s.hi), by = host<int64_t>(s.by);
     if (failed_) return devicesAreWell();
-    if (by == 0) return stop(FaultKind::Step, s.site);
+    if (by == 0) return stop(s.site);
     const uint64_t span = by > 0 ? (hi > lo ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) : 0)
                                  : (lo > hi ? static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi) : 0);
     const uint64_t stride = by > 0 ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);
@@ -437,19 +439,18 @@ class Executor {
     int64_t i = lo;
     Trips shown(o_.progress, trips);
     for (uint64_t t = 0; t < trips; shown.done(++t)) {
-      if (s.iv != abi::kNoBuffer) setHost({s.iv, 0, 0, {}, {}}, i);
+      if (s.induction != abi::kNoBuffer) setHost(s.induction, i);
       if (interrupted() || !steps(s.body)) return false;
-      exchange(s);
+      exchange(s.swaps);
       i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
     }
     return true;
   }
 
-  std::string format(const Step& s) {
-    for (size_t i = 0; i < s.formats.size(); ++i) read(s.tensors[s.firstText + i]);
-    return formatStep(s, address_);
+  std::string format(const abi::Text& text) {
+    for (const auto& v : text.values) read(v.tensor);
+    return formatText(text, address_);
   }
-  std::string path(const Step& s) { return s.pieces.empty() ? s.path : format(s); }
 
   void emit(const std::string& text) {
     if (o_.print)
@@ -458,10 +459,10 @@ class Executor {
       std::fwrite(text.data(), 1, text.size(), stdout);
   }
 
-  bool load(const Step& s) {
-    const auto& t = s.tensors.back();
+  bool execute(const abi::Load& s) {
+    const abi::TensorRef& t = s.result;
     std::string error;
-    const FileSource source{path(s), s.format, s.name};
+    const FileSource source{format(s.path), s.format, s.name};
     if (!deviceOf(t.buffer)) {
       settle(at(t), bytes(t), true);
       if (t.byteOffset == 0) {
@@ -474,24 +475,24 @@ class Executor {
         }
       }
       return loadInto(source, m_.options().files, t.dtype, t.shape, at(t), error) ||
-             stop(FaultKind::File, s.site, error);
+             stop(s.site, error);
     }
     std::vector<std::byte> staging(bytes(t));
     if (!loadInto(source, m_.options().files, t.dtype, t.shape, staging.data(), error))
-      return stop(FaultKind::File, s.site, error);
+      return stop(s.site, error);
     put(t, staging.data());
     return true;
   }
 
-  bool save(const Step& s) {
+  bool execute(const abi::Save& s) {
     if (!devicesAreWell()) return false;
     std::string error;
     std::vector<NamedTensor> tensors;
-    for (size_t i = 0; i < s.tensors.size() - s.formats.size(); ++i) {
+    for (size_t i = 0; i < s.tensors.size(); ++i) {
       const auto& t = s.tensors[i];
       tensors.push_back({i < s.names.size() ? s.names[i] : "", {t.dtype, t.shape, read(t)}});
     }
-    return saveTensors(path(s), s.format, tensors, m_.options().files, error) || stop(FaultKind::File, s.site, error);
+    return saveTensors(format(s.path), s.format, tensors, m_.options().files, error) || stop(s.site, error);
   }
 
   void keepResults() {
@@ -511,8 +512,7 @@ class Executor {
   }
 
   /// Rounds of about 20 ms or one run each, after a warm-up; the medians of the rounds' means are kept.
-  bool bench(const Step& s) {
-    if (!steps(s.condition)) return false;  // what is made once
+  bool execute(const abi::Bench& s) {
     if (!steps(s.body) || !devicesAreWell()) return false;
     auto start = Clock::now();
     if (!steps(s.body) || !devicesAreWell()) return false;
@@ -536,7 +536,7 @@ class Executor {
 
 }  // namespace
 
-RunResult run(const abi::Program& program, Machine& machine, const RunOptions& options) {
+RunResult run(const LoadedProgram& program, Machine& machine, const RunOptions& options) {
   return Executor(program, machine, options).run();
 }
 

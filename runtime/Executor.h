@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/LoadedProgram.h"
 #include "runtime/abi/Program.h"
 #include "runtime/io/Io.h"
 #include "runtime/virtual/Queue.h"
@@ -112,6 +113,6 @@ struct RunOptions {
   RunTrace* trace = nullptr;         ///< gets the steps in the order in which they end
 };
 
-RunResult run(const abi::Program& program, Machine& machine, const RunOptions& options = {});
+RunResult run(const LoadedProgram& program, Machine& machine, const RunOptions& options = {});
 
 }  // namespace tenc::rt

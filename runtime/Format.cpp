@@ -4,25 +4,23 @@
 
 namespace tenc::rt {
 
-std::string formatStep(const abi::Step& step, const std::vector<std::byte*>& address) {
-  std::string text;
-  for (size_t i = 0; i < step.pieces.size(); ++i) {
-    text += step.pieces[i];
-    const size_t operand = step.firstText + i;
-    if (i >= step.formats.size()) continue;
-    const abi::TensorRef& t = step.tensors[operand];
+std::string formatText(const abi::Text& text, const std::vector<std::byte*>& address) {
+  std::string out;
+  for (size_t i = 0; i < text.pieces.size(); ++i) {
+    out += text.pieces[i];
+    if (i >= text.values.size()) continue;
+    const auto& [t, format] = text.values[i];
     const std::byte* at = address[t.buffer] + t.byteOffset;
-    const std::string& f = step.formats[i];
-    if (f == "@")
-      text += t.device;
-    else if (f == kTextFormat)
-      text.append(reinterpret_cast<const char*>(at), static_cast<size_t>(t.shape[0]));
+    if (format == abi::kDeviceFormat)
+      out += t.device;
+    else if (format == kTextFormat)
+      out.append(reinterpret_cast<const char*>(at), static_cast<size_t>(t.shape[0]));
     else if (t.shape.empty())
-      text += formatScalar(t.dtype, at, f);
+      out += formatScalar(t.dtype, at, format);
     else
-      text += formatTensor({t.dtype, t.shape, at}, t.device);
+      out += formatTensor({t.dtype, t.shape, at}, t.device);
   }
-  return text;
+  return out;
 }
 
 }  // namespace tenc::rt

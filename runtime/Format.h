@@ -8,7 +8,7 @@
 
 namespace tenc::rt {
 
-/// Pieces and operands of a step in turn, from tensors[firstText] on; `address` is that of each buffer, on the host.
-std::string formatStep(const abi::Step& step, const std::vector<std::byte*>& address);
+/// `address` is that of each buffer, on the host.
+std::string formatText(const abi::Text& text, const std::vector<std::byte*>& address);
 
 }  // namespace tenc::rt

@@ -14,7 +14,6 @@
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"
 #include "codegen/cpu/Jit.h"
-#include "codegen/cpu/LoadedCode.h"
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/NativeEmitter.h"
 #include "codegen/cpu/Schedule.h"
@@ -24,7 +23,7 @@ namespace {
 
 /// Adds one kernel to a module and fills all of `out` but its name and address.
 void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const CpuOptions& options, Level level,
-                abi::Kernel& out, std::string& error) {
+                abi::HostCode& out, std::string& error) {
   switch (k.kind) {
     case Kernel::Kind::Loop: {
       Schedule s = makeSchedule(k, level);
@@ -129,8 +128,8 @@ class CpuBackend : public Backend {
                 std::to_string(options.runThreads) + '\0';
   }
 
-  std::shared_ptr<void> compile(const std::vector<const Kernel*>& kernels, std::vector<abi::Kernel*> out,
-                                std::string& error) override {
+  void compile(const std::vector<const Kernel*>& kernels, const std::vector<abi::Kernel*>& out,
+               std::vector<abi::CodeImage>& images, std::string& error) override {
     const Distinct all = distinctOf(kernels);
     const std::string key = settings_ + all.key;
     std::vector<CompiledPart> parts;
@@ -141,35 +140,25 @@ class CpuBackend : public Backend {
     }
     if (!cached) {
       parts = compileAll(all.kernels, all.levels, error);
-      if (!error.empty()) return nullptr;
+      if (!error.empty()) return;
     }
-    auto keep = std::make_shared<std::vector<std::shared_ptr<LoadedCode>>>();
-    std::vector<abi::Kernel> loaded(all.kernels.size());
+    std::vector<abi::HostCode> code(all.kernels.size());
     for (const CompiledPart& part : parts) {
-      keep->push_back(LoadedCode::load({part.object.data(), part.object.size()}, error));
-      if (!error.empty()) return nullptr;
-      for (const CompiledKernel& k : part.kernels) {
-        abi::Kernel& to = loaded[k.index];
-        to.items = k.items;
-        to.grain = k.grain;
-        to.scratchBytes = k.scratchBytes;
-        to.fn = reinterpret_cast<abi::KernelFn>(keep->back()->symbol(functionName(k.index)));
-      }
+      const auto image = static_cast<uint32_t>(images.size());
+      images.push_back({"x86-64", target_.needed, std::string(part.object.data(), part.object.size())});
+      for (const CompiledKernel& k : part.kernels)
+        code[k.index] = {image, functionName(k.index), k.items, k.grain, k.scratchBytes};
     }
     for (size_t i = 0; i < kernels.size(); ++i) {
-      const abi::Kernel& from = loaded[all.of[i]];
-      if (from.fn == nullptr) {
+      const abi::HostCode& from = code[all.of[i]];
+      if (from.image == abi::kNoImage) {
         error = "a kernel has no code";
-        return nullptr;
+        return;
       }
       out[i]->name = kernels[i]->name;
-      out[i]->fn = from.fn;
-      out[i]->items = from.items;
-      out[i]->grain = from.grain;
-      out[i]->scratchBytes = from.scratchBytes;
+      out[i]->code = from;
     }
     if (!cached && !settings_.empty()) cache_.store(key, writeParts(parts));
-    return keep;
   }
 
   std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) override {
@@ -188,7 +177,7 @@ class CpuBackend : public Backend {
       for (size_t i = 0; i < kernels.size(); ++i) {
         if (levelOf(i) != wanted) continue;
         any = true;
-        abi::Kernel ignored;
+        abi::HostCode ignored;
         std::string error;
         emitKernel(*kernels[i], *module, functionName(i), options_, wanted, ignored, error);
         if (!error.empty()) return error + "\n";
@@ -254,7 +243,7 @@ class CpuBackend : public Backend {
         auto module = compiler.newModule("kernels");
         for (size_t i : lists[p]) {
           if (levels[i] != level) continue;
-          abi::Kernel k;
+          abi::HostCode k;
           emitKernel(*kernels[i], *module, functionName(i), options_, level, k, errors[p]);
           if (!errors[p].empty()) return;
           part.kernels.push_back({i, k.items, k.grain, k.scratchBytes});

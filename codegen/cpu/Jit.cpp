@@ -10,6 +10,7 @@
 #include <llvm/TargetParser/Host.h>
 #include <llvm/TargetParser/X86TargetParser.h>
 
+#include <algorithm>
 #include <functional>
 #include <mutex>
 
@@ -47,18 +48,6 @@ VectorUnit unitOf(llvm::StringRef cpu, const std::function<bool(llvm::StringRef)
   return {64, cpu == "znver4" ? 32 : 64};
 }
 
-CpuTarget findHost() {
-  CpuTarget t;
-  t.cpu = llvm::sys::getHostCPUName().str();
-  auto features = llvm::sys::getHostCPUFeatures();
-  for (const auto& f : features) {
-    if (!t.features.empty()) t.features += ',';
-    t.features += (f.second ? "+" : "-") + f.first().str();
-  }
-  t.vectors = unitOf(t.cpu, [&](llvm::StringRef name) { return features.lookup(name); });
-  return t;
-}
-
 /// Whether the compiler selects instructions of a feature unasked. The others (caches, memory protection, ...) do not
 /// matter: their instructions never appear.
 bool isSelected(llvm::StringRef feature) {
@@ -66,6 +55,20 @@ bool isSelected(llvm::StringRef feature) {
                              "vpclmulqdq", "pclmul", "adx", "cmov", "xop", "tbm", "crc32"})
     if (feature.starts_with(prefix)) return true;
   return false;
+}
+
+CpuTarget findHost() {
+  CpuTarget t;
+  t.cpu = llvm::sys::getHostCPUName().str();
+  auto features = llvm::sys::getHostCPUFeatures();
+  for (const auto& f : features) {
+    if (!t.features.empty()) t.features += ',';
+    t.features += (f.second ? "+" : "-") + f.first().str();
+    if (f.second && isSelected(f.first())) t.needed.push_back(f.first().str());
+  }
+  std::sort(t.needed.begin(), t.needed.end());
+  t.vectors = unitOf(t.cpu, [&](llvm::StringRef name) { return features.lookup(name); });
+  return t;
 }
 
 }  // namespace
@@ -98,7 +101,10 @@ std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error) 
     error = "this machine (" + hostTarget().cpu + ") lacks what `" + own + "` has: " + lacking;
     return std::nullopt;
   }
-  return CpuTarget{own, "", unitOf(own, has)};
+  CpuTarget t{own, "", unitOf(own, has), {}};
+  for (llvm::StringRef f : features)
+    if (isSelected(f)) t.needed.push_back(f.str());
+  return t;
 }
 
 VectorUnit vectorUnit(const llvm::Module& module) {

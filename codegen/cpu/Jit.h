@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "codegen/cpu/CompileLevel.h"
 #include "codegen/cpu/VectorUnit.h"
@@ -20,6 +21,7 @@ struct CpuTarget {
   std::string cpu;
   std::string features;
   VectorUnit vectors;
+  std::vector<std::string> needed;  ///< features whose instructions code may have, by LLVM's names
 };
 /// All that this machine has. Found once.
 const CpuTarget& hostTarget();

@@ -1,11 +1,8 @@
 #include "runtime/library/Library.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
-namespace tenc::rt {
-namespace library {
+namespace tenc::rt::library {
 
 int64_t option(const Call& call, std::string_view name, int64_t otherwise) {
   for (const auto& [key, value] : call.options)
@@ -26,9 +23,6 @@ const Routine* find(std::string_view name) {
   return nullptr;
 }
 
-namespace {
-
-/// The kernel of every library call; scalar 0 is the call.
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch) {
   const Call& call = *reinterpret_cast<const Call*>(scalars[0]);
@@ -40,24 +34,14 @@ void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int6
   }
 }
 
-}  // namespace
-}  // namespace library
-
-void bindLibrary(abi::Program& program) {
+std::optional<Task> taskOf(const Call& call) {
   constexpr double kGrainNanoseconds = 20000;
-  for (abi::Kernel& k : program.kernels) {
-    if (!k.library) continue;
-    const library::Routine* routine = library::find(k.library->routine);
-    if (!routine) {
-      std::fprintf(stderr, "tenc: internal error: the runtime has no routine `%s`\n", k.library->routine.c_str());
-      std::abort();
-    }
-    const library::Plan plan = routine->plan(*k.library);
-    k.fn = library::runItems;
-    k.items = plan.items;
-    k.grain = static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6));
-    k.scratchBytes = plan.scratchBytes;
-  }
+  const Routine* routine = find(call.routine);
+  if (!routine) return std::nullopt;
+  const Plan plan = routine->plan(call);
+  return Task{plan.items,
+              static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6)),
+              plan.scratchBytes};
 }
 
-}  // namespace tenc::rt
+}  // namespace tenc::rt::library

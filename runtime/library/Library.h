@@ -2,6 +2,7 @@
 // or matrices (last two dims) of a batch; items of the batch may run in any order and on any thread with the same
 // result.
 #pragma once
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,11 +43,16 @@ std::span<const Routine> sortRoutines();
 std::span<const Routine> factorisationRoutines();
 std::span<const Routine> spectralRoutines();
 
+/// The kernel of every call; scalar 0 is the call's address.
+void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
+              void* scratch);
+
+/// How the kernel of a call is shared out.
+struct Task {
+  int64_t items = 0, grain = 1;
+  uint64_t scratchBytes = 0;
+};
+/// nullopt when there is no such routine.
+std::optional<Task> taskOf(const Call& call);
+
 }  // namespace tenc::rt::library
-
-namespace tenc::rt {
-
-/// Gives the kernels of library calls their code and how it is shared out. Before a program runs.
-void bindLibrary(abi::Program& program);
-
-}  // namespace tenc::rt

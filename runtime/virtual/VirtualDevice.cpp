@@ -21,7 +21,8 @@ VirtualDevice::VirtualDevice(std::string name, VirtualOptions options, Arena& ho
 
 VirtualDevice::~VirtualDevice() = default;
 
-bool VirtualDevice::begin(const abi::Program& p, uint32_t index, std::string& error) {
+bool VirtualDevice::begin(const LoadedProgram& loaded, uint32_t index, std::string& error) {
+  const abi::Program& p = loaded.program();
   const uint64_t needed = p.devices[index].arenaBytes;
   if ((options_.capacity && needed > options_.capacity) || !memory_.map(p, index)) {
     error = name_ + " cannot give " + std::to_string(needed) + " bytes";
@@ -30,8 +31,7 @@ bool VirtualDevice::begin(const abi::Program& p, uint32_t index, std::string& er
   index_ = index;
   stop_.reset();
   isStopped_ = false;
-  uint64_t most = 0;
-  for (const abi::Kernel& k : p.kernels) most = std::max(most, k.scratchBytes);
+  const uint64_t most = loaded.scratchBytes();
   scratch_.resize(static_cast<size_t>(pool_.threads()));
   for (auto& s : scratch_) s.resize(most ? most + 64 : 0);
   return true;
@@ -92,9 +92,9 @@ Ticket VirtualDevice::push(std::function<void()> work) {
   });
 }
 
-void VirtualDevice::launch(const abi::Kernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
+void VirtualDevice::launch(const LoadedKernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
                            uint64_t order) {
-  const std::string what = "kernel " + kernel.name + " on " + name_;
+  const std::string what = "kernel " + kernel.kernel->name + " on " + name_;
   Work work;
   std::vector<void*> addresses;
   const auto isRead = [](const DeviceArg& a) {
@@ -124,14 +124,14 @@ void VirtualDevice::launch(const abi::Kernel& kernel, const std::vector<DeviceAr
   });
 }
 
-void VirtualDevice::run(const abi::Kernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
+void VirtualDevice::run(const LoadedKernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
                         uint64_t order) {
   __atomic_store_n(&kernel_.fault, 0, __ATOMIC_RELAXED);
   if (interrupted_.load()) return;  // before the fault word was cleared
   if (options_.order != Order::Async) host_.protect(false);
   struct Context {
     VirtualDevice* self;
-    const abi::Kernel& kernel;
+    const LoadedKernel& kernel;
     void* const* args;
     const uint64_t* scalars;
   } context{this, kernel, args.data(), scalars.data()};
@@ -140,16 +140,16 @@ void VirtualDevice::run(const abi::Kernel& kernel, const std::vector<void*>& arg
       [](void* c, int thread, int64_t begin, int64_t end) {
         auto* l = static_cast<Context*>(c);
         const CurrentWork before = currentWork();
-        currentWork() = {l->kernel.name.c_str(), l->self->name_.c_str()};
+        currentWork() = {l->kernel.kernel->name.c_str(), l->self->name_.c_str()};
         const auto scratch = reinterpret_cast<uintptr_t>(l->self->scratch_[static_cast<size_t>(thread)].data());
-        l->kernel.fn(l->args, l->scalars, begin, end, &l->self->kernel_.fault,
+        l->kernel.function(l->args, l->scalars, begin, end, &l->self->kernel_.fault,
                      reinterpret_cast<void*>((scratch + 63) / 64 * 64));
         currentWork() = before;
       },
       &context);
   if (options_.order != Order::Async) host_.protect(true);
   const uint32_t fault = __atomic_load_n(&kernel_.fault, __ATOMIC_RELAXED);
-  if (fault != 0 && fault != abi::kInterruptFault) stop({order, kernel.sites[fault - 1], {}, kernel_.bad});
+  if (fault != 0 && fault != abi::kInterruptFault) stop({order, kernel.kernel->sites[fault - 1], {}, kernel_.bad});
 }
 
 void VirtualDevice::copy(Place to, Place from, uint64_t bytes, uint64_t order) {

@@ -25,9 +25,9 @@ class VirtualDevice : public Device {
   VirtualDevice(std::string name, VirtualOptions options, Arena& host, const std::atomic<bool>& interrupted);
   ~VirtualDevice() override;
 
-  bool begin(const abi::Program& p, uint32_t index, std::string& error) override;
+  bool begin(const LoadedProgram& p, uint32_t index, std::string& error) override;
   void end() override;
-  void launch(const abi::Kernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
+  void launch(const LoadedKernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
               uint64_t order) override;
   void copy(Place to, Place from, uint64_t bytes, uint64_t order) override;
   Ticket copyIn(Place to, const void* from, uint64_t bytes, uint64_t order) override;
@@ -53,7 +53,7 @@ class VirtualDevice : public Device {
   void writes(abi::BufferId b, Work& work);
   void enter(const Work& work);
   void leave(const Work& work, uint64_t order, std::string_view what);
-  void run(const abi::Kernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
+  void run(const LoadedKernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
            uint64_t order);
   Ticket push(std::function<void()> work);
   void stop(DeviceStop stop);

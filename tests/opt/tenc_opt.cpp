@@ -30,16 +30,14 @@ std::vector<std::string_view> split(std::string_view list) {
 /// Compiles nothing: programs are printed, not run.
 class NoBackend : public tenc::codegen::Backend {
  public:
-  std::shared_ptr<void> compile(const std::vector<const tenc::codegen::Kernel*>&, std::vector<tenc::abi::Kernel*>,
-                                std::string&) override {
-    return nullptr;
-  }
+  void compile(const std::vector<const tenc::codegen::Kernel*>&, const std::vector<tenc::abi::Kernel*>&,
+               std::vector<tenc::abi::CodeImage>&, std::string&) override {}
   std::string emit(const std::vector<const tenc::codegen::Kernel*>&, std::string_view) override { return {}; }
 };
 
-int lower(const tenc::ir::Module& module, bool kernels, bool program) {
+int lower(const tenc::ir::Module& module, const tenc::SourceManager& sources, bool kernels, bool program) {
   NoBackend backend;
-  tenc::codegen::Compiled compiled = tenc::codegen::lowerToProgram(module, *module.main(), backend);
+  tenc::codegen::Compiled compiled = tenc::codegen::lowerToProgram(module, *module.main(), sources, backend);
   if (!compiled.error.empty()) return std::cout << "internal error: " << compiled.error << "\n", 1;
   if (kernels) {
     for (const auto& k : compiled.kernels) std::cout << tenc::codegen::print(k);
@@ -87,7 +85,7 @@ int main(int argc, char** argv) {
   if (!ok) return 1;
   if (std::string wrong = tenc::ir::verify(*module); !wrong.empty())
     return std::cout << "invalid IR: " << wrong << "\n", 1;
-  if (kernels || program) return lower(*module, kernels, program);
+  if (kernels || program) return lower(*module, sources, kernels, program);
   if (!run) return std::cout << tenc::ir::print(*module), 0;
   tenc::interp::Options options;
   options.print = [](std::string_view text) { std::cout << text; };

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "codegen/cpu/CpuBackend.h"
+#include "runtime/LoadedProgram.h"
 
 namespace tenc::codegen {
 
@@ -92,21 +93,26 @@ class CompiledKernel {
     EXPECT_EQ(cpu::targetProblem(options.target), "");
     auto backend = cpu::makeCpuBackend(options);
     std::string error;
-    code_ = backend->compile({&k}, {&kernel}, error);
+    auto program = std::make_shared<abi::Program>();
+    program->kernels.resize(1);
+    backend->compile({&k}, {&program->kernels[0]}, program->images, error);
     EXPECT_EQ(error, "");
+    code_ = rt::LoadedProgram::load(std::move(program), error);
+    EXPECT_EQ(error, "");
+    kernel = code_->kernels()[0];
     scratch_.resize(kernel.scratchBytes + 64);
   }
   uint32_t run(std::vector<void*> buffers, std::vector<uint64_t> scalars = {}, bool split = false) {
     abi::KernelState state;
     for (int64_t i = 0; split && i < kernel.items; ++i)
-      kernel.fn(buffers.data(), scalars.data(), i, i + 1, &state.fault, scratch_.data());
-    if (!split) kernel.fn(buffers.data(), scalars.data(), 0, kernel.items, &state.fault, scratch_.data());
+      kernel.function(buffers.data(), scalars.data(), i, i + 1, &state.fault, scratch_.data());
+    if (!split) kernel.function(buffers.data(), scalars.data(), 0, kernel.items, &state.fault, scratch_.data());
     return state.fault;
   }
-  abi::Kernel kernel;
+  rt::LoadedKernel kernel;
 
  private:
-  std::shared_ptr<void> code_;
+  std::shared_ptr<const rt::LoadedProgram> code_;
   std::vector<std::byte> scratch_;
 };
 

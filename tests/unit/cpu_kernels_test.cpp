@@ -228,19 +228,22 @@ TEST(CpuKernels, EveryElementwiseOpCompiles) {
                                   37));
     }
     std::vector<const Kernel*> list;
-    std::vector<abi::Kernel> out(kernels.size());
+    auto program = std::make_shared<abi::Program>();
+    program->kernels.resize(kernels.size());
     std::vector<abi::Kernel*> outs;
-    for (size_t k = 0; k < kernels.size(); ++k) list.push_back(&kernels[k]), outs.push_back(&out[k]);
+    for (size_t k = 0; k < kernels.size(); ++k) list.push_back(&kernels[k]), outs.push_back(&program->kernels[k]);
     std::string error;
-    auto code = cpu::makeCpuBackend({})->compile(list, outs, error);
+    cpu::makeCpuBackend({})->compile(list, outs, program->images, error);
+    EXPECT_EQ(error, "") << info.mnemonic;
+    const auto code = rt::LoadedProgram::load(std::move(program), error);
     EXPECT_EQ(error, "") << info.mnemonic;
     if (code == nullptr) continue;
     std::vector<uint64_t> bytes(100, 0x3f803f803f803f80ull), result(100);
-    for (auto& k : out) {
+    for (const rt::LoadedKernel& k : code->kernels()) {
       abi::KernelState state;
       void* buffers[] = {bytes.data(), bytes.data(), bytes.data(), result.data()};
       buffers[info.minOperands] = result.data();
-      k.fn(buffers, nullptr, 0, k.items, &state.fault, nullptr);
+      k.function(buffers, nullptr, 0, k.items, &state.fault, nullptr);
     }
   }
 }

@@ -43,7 +43,11 @@ std::vector<Touched> runAndMeasure(const std::string& text) {
   rt::Machine machine(machineOptions);
   rt::RunOptions run;
   run.print = [](std::string_view) {};
-  const rt::RunResult result = rt::run(program->compiled.program, machine, run);
+  std::string error;
+  const auto loaded = rt::LoadedProgram::load({std::shared_ptr<void>(), &program->compiled.program}, error);
+  EXPECT_TRUE(loaded) << error;
+  if (!loaded) return {};
+  const rt::RunResult result = rt::run(*loaded, machine, run);
   EXPECT_EQ(result.end, rt::RunResult::End::Done) << result.text << text;
 
   std::vector<Touched> list;

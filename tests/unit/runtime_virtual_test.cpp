@@ -6,6 +6,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <thread>
 
 #include "runtime/Executor.h"
@@ -17,9 +18,7 @@ namespace {
 
 using abi::Access;
 using abi::BufferId;
-using abi::KernelArg;
 using abi::Program;
-using abi::Step;
 
 constexpr uint64_t kBytes = 4096;
 constexpr int64_t kCount = kBytes / sizeof(float);
@@ -54,41 +53,39 @@ class Maker {
   }
   BufferId constant(float value) {
     const BufferId b = buffer(0);
-    std::vector<std::byte> data(kBytes);
+    std::string data(kBytes, 0);
     for (int64_t i = 0; i < kCount; ++i) std::memcpy(&data[static_cast<size_t>(i) * 4], &value, 4);
-    p.constants.push_back({b, std::make_shared<const std::vector<std::byte>>(std::move(data))});
+    p.constants.push_back({b, std::move(data)});
     return b;
   }
   void launch(uint32_t device, abi::KernelFn fn, BufferId from, BufferId to) {
-    abi::Kernel k;
-    k.name = "kernel" + std::to_string(p.kernels.size());
-    k.fn = fn;
-    k.items = kCount;
-    k.grain = kCount;
-    k.sites = {static_cast<uint32_t>(p.sites.size())};
-    p.sites.push_back(abi::FaultKind::Index);
-    p.kernels.push_back(k);
-    Step s{};
-    s.kind = Step::Kind::Launch;
-    s.device = device;
-    s.kernel = static_cast<uint32_t>(p.kernels.size() - 1);
-    s.args = {{from, 0, Access::Read}, {to, 0, Access::Write}};
-    p.steps.push_back(s);
+    const std::string name = "kernel" + std::to_string(p.kernels.size());
+    p.kernels.push_back({name, abi::HostCode{abi::kNoImage, name, kCount, kCount, 0}, {}});
+    p.kernels.back().sites = {static_cast<uint32_t>(p.sites.size())};
+    p.sites.push_back({abi::FaultKind::Index, {}, {}});
+    functions[name] = fn;
+    const auto kernel = static_cast<uint32_t>(p.kernels.size() - 1);
+    p.steps.push_back({abi::Launch{kernel, device, {{from, 0, Access::Read}, {to, 0, Access::Write}}, {}}});
   }
   void move(BufferId from, BufferId to) {
-    Step s{};
-    s.kind = Step::Kind::Transfer;
-    s.src = {from, 0};
-    s.dst = {to, 0};
-    s.bytes = kBytes;
-    p.steps.push_back(s);
+    p.steps.push_back({abi::Transfer{{to, 0}, {from, 0}, kBytes}});
   }
   void result(BufferId b) { p.results.push_back({b, 0, kF32, {kCount}, "cpu"}); }
 
+  std::shared_ptr<const LoadedProgram> load() const {
+    std::string error;
+    auto loaded = LoadedProgram::load(std::make_shared<Program>(p), error, [this](std::string_view name) {
+      return functions.at(std::string(name));
+    });
+    EXPECT_TRUE(loaded) << error;
+    return loaded;
+  }
+
   Program p;
+  std::map<std::string, abi::KernelFn> functions;  ///< of the kernels, by their names
 };
 
-RunResult runOn(const Program& p, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
+RunResult runOn(const Maker& m, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
   MachineOptions options;
   options.threads = 2;
   options.virtualDevices = {"cuda:0", "cuda:1"};
@@ -99,11 +96,11 @@ RunResult runOn(const Program& p, Order order, std::vector<float>* results = nul
   run.result = [&](size_t, const void* data) {
     if (results) results->push_back(static_cast<const float*>(data)[kCount - 1]);
   };
-  return tenc::rt::run(p, machine, run);
+  return tenc::rt::run(*m.load(), machine, run);
 }
 
 /// cpu -> cuda:0, + 1, -> cuda:1, + 1, -> cpu, + 1
-Program journey() {
+Maker journey() {
   Maker m;
   const BufferId start = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(2), d = m.buffer(2),
                  e = m.buffer(0), f = m.buffer(0);
@@ -115,7 +112,7 @@ Program journey() {
   m.launch(0, plusOne, e, f);
   m.result(f);
   m.result(d);
-  return std::move(m.p);
+  return m;
 }
 
 class EveryOrder : public ::testing::TestWithParam<Order> {};
@@ -129,9 +126,9 @@ TEST_P(EveryOrder, ValuesArriveFromDeviceToDevice) {
 
 TEST_P(EveryOrder, AMissingTransferIsFound) {
   for (size_t dropped : {0u, 2u, 4u}) {
-    Program p = journey();
-    p.steps.erase(p.steps.begin() + static_cast<std::ptrdiff_t>(dropped));
-    const RunResult r = runOn(p, GetParam());
+    Maker m = journey();
+    m.p.steps.erase(m.p.steps.begin() + static_cast<std::ptrdiff_t>(dropped));
+    const RunResult r = runOn(m, GetParam());
     if (dropped == 4) continue;  // the host's memory is not watched: the kernel reads what is there
     EXPECT_EQ(r.end, RunResult::End::Bug) << dropped;
     EXPECT_NE(r.text.find("before anything was put there: a transfer is missing"), std::string::npos) << r.text;
@@ -144,7 +141,7 @@ TEST_P(EveryOrder, MemoryOfAnotherDeviceIsRefused) {
   m.move(host, far);
   m.launch(1, plusOneFast, far, out);
   m.result(out);
-  const RunResult r = runOn(m.p, GetParam());
+  const RunResult r = runOn(m, GetParam());
   EXPECT_EQ(r.end, RunResult::End::Bug);
   EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 was given memory of another device: a transfer is missing");
 }
@@ -154,7 +151,7 @@ TEST_P(EveryOrder, WritesBeforeABufferAreFound) {
   const BufferId host = m.constant(1), in = m.buffer(1), out = m.buffer(1, 40);
   m.move(host, in);
   m.launch(1, underrun, in, out);
-  const RunResult r = runOn(m.p, GetParam());
+  const RunResult r = runOn(m, GetParam());
   EXPECT_EQ(r.end, RunResult::End::Bug);
   EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 writes before the beginning of m2 of cuda:0 (40 bytes)");
 }
@@ -167,7 +164,7 @@ TEST_P(EveryOrder, MemoryThatWasTakenOverIsGone) {
   m.move(host, a);
   m.move(host, b);
   m.launch(1, plusOneFast, a, c);
-  EXPECT_EQ(runOn(m.p, GetParam()).end, RunResult::End::Bug);
+  EXPECT_EQ(runOn(m, GetParam()).end, RunResult::End::Bug);
 }
 
 /// Of two stops the one that comes first in the program counts, whichever device is faster.
@@ -180,7 +177,7 @@ TEST_P(EveryOrder, TheFirstStopOfTheProgramCounts) {
     m.launch(1, plusOne, a, b);
     m.launch(1, stopsAt1, b, a);
     m.launch(2, stopsAt1, c, d);
-    const RunResult r = runOn(m.p, GetParam());
+    const RunResult r = runOn(m, GetParam());
     EXPECT_EQ(r.end, RunResult::End::Stopped);
     EXPECT_EQ(r.site, 1u);
   }
@@ -200,7 +197,7 @@ TEST_P(EveryOrder, TheHostWaitsForCopiesOfItsMemory) {
   m.result(host);
   m.p.kernels.back().name = "host";
   std::vector<float> results;
-  EXPECT_EQ(runOn(m.p, GetParam(), &results).end, RunResult::End::Done);
+  EXPECT_EQ(runOn(m, GetParam(), &results).end, RunResult::End::Done);
   EXPECT_EQ(results, (std::vector<float>{1, 1}));
 }
 
@@ -214,7 +211,7 @@ TEST(Virtual, AForgottenWaitOfTheHostShows) {
   m.result(d);
   for (const Order order : {Order::Async, Order::Lazy}) {
     std::vector<float> results;
-    runOn(m.p, order, &results, /*dropWaits=*/true);
+    runOn(m, order, &results, /*dropWaits=*/true);
     ASSERT_EQ(results.size(), 1u);
     EXPECT_TRUE(std::isnan(results[0]));
   }
@@ -242,7 +239,7 @@ TEST(Virtual, WorkOnDifferentDevicesOverlaps) {
   m.launch(1, meet, a, b);
   m.launch(2, meet, c, d);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(runOn(m.p, Order::Async).end, RunResult::End::Done);
+  EXPECT_EQ(runOn(m, Order::Async).end, RunResult::End::Done);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
@@ -251,18 +248,18 @@ TEST(Virtual, CapacityIsEnforced) {
   options.virtualDevices = {"cuda:0", "cuda:1"};
   options.virtualBytes = 2 * kBytes - 1;
   Machine machine(options);
-  const RunResult r = run(journey(), machine, {});
+  const RunResult r = run(*journey().load(), machine, {});
   EXPECT_EQ(r.end, RunResult::End::OutOfMemory);
   EXPECT_EQ(r.text, "cuda:0 cannot give 8192 bytes");
 }
 
 TEST(Virtual, WhatIsTouchedIsThePlan) {
   Machine machine({.threads = 1, .virtualDevices = {"cuda:0", "cuda:1"}});
-  const Program p = journey();
-  const RunResult r = run(p, machine, {});
+  const auto p = journey().load();
+  const RunResult r = run(*p, machine, {});
   EXPECT_EQ(r.end, RunResult::End::Done);
   for (size_t i = 0; i < 2; ++i)
-    EXPECT_EQ(machine.virtualDevices()[i]->memory().highest(), p.devices[i + 1].arenaBytes);
+    EXPECT_EQ(machine.virtualDevices()[i]->memory().highest(), p->program().devices[i + 1].arenaBytes);
 }
 
 using VirtualDeathTest = EveryOrder;
@@ -278,7 +275,7 @@ void reportFault(int, siginfo_t* info, void*) {
 }
 
 /// Runs the program; a fault is described on standard error and ends the process.
-void runToFault(const Program& p, Order order) {
+void runToFault(const Maker& m, Order order) {
   MachineOptions options;
   options.threads = 2;
   options.virtualDevices = {"cuda:0", "cuda:1"};
@@ -289,7 +286,7 @@ void runToFault(const Program& p, Order order) {
   action.sa_sigaction = reportFault;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSEGV, &action, nullptr);
-  run(p, machine, {});
+  run(*m.load(), machine, {});
 }
 
 TEST_P(VirtualDeathTest, AnOverrunFaults) {
@@ -297,7 +294,7 @@ TEST_P(VirtualDeathTest, AnOverrunFaults) {
   const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1);
   m.move(host, a);
   m.launch(1, overrun, a, b);
-  EXPECT_EXIT(runToFault(m.p, GetParam()), ::testing::ExitedWithCode(3),
+  EXPECT_EXIT(runToFault(m, GetParam()), ::testing::ExitedWithCode(3),
               "kernel kernel0 on cuda:0 touched byte 4096 of buffer m1 of cuda:0, which has 4096");
 }
 
@@ -316,7 +313,7 @@ TEST_P(VirtualDeathTest, AStrayAddressFaults) {
     m.launch(owner, keepAddress, owner == 0 ? host : far, out);
     m.move(out, a);  // after it
     m.launch(1, strays, a, b);
-    EXPECT_EXIT(runToFault(m.p, GetParam()), ::testing::ExitedWithCode(3),
+    EXPECT_EXIT(runToFault(m, GetParam()), ::testing::ExitedWithCode(3),
                 owner == 0 ? "kernel kernel1 on cuda:0 touched memory of the cpu: a transfer is missing"
                            : "kernel kernel1 on cuda:0 touched buffer m1 of cuda:1 without a transfer");
   }

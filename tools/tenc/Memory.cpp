@@ -1,4 +1,5 @@
 #include "tools/tenc/Memory.h"
+#include "tools/tenc/Stops.h"
 
 #include <algorithm>
 #include <array>

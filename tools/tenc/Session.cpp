@@ -11,9 +11,9 @@
 
 #include "codegen/cpu/CpuBackend.h"
 #include "ir/Ir.h"
-#include "runtime/library/Library.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
+#include "tools/tenc/Stops.h"
 #include "tools/tenc/TransferList.h"
 
 namespace tenc::tool {
@@ -22,10 +22,8 @@ namespace {
 /// Stands in for a target where only the memory plan is asked for.
 class PlanOnly : public codegen::Backend {
  public:
-  std::shared_ptr<void> compile(const std::vector<const codegen::Kernel*>&, std::vector<abi::Kernel*>,
-                                std::string&) override {
-    return nullptr;
-  }
+  void compile(const std::vector<const codegen::Kernel*>&, const std::vector<abi::Kernel*>&,
+               std::vector<abi::CodeImage>&, std::string&) override {}
   std::string emit(const std::vector<const codegen::Kernel*>&, std::string_view) override { return {}; }
 };
 
@@ -37,42 +35,6 @@ std::string readAll(std::FILE* file) {
     const size_t n = std::fread(buffer, 1, sizeof buffer, file);
     if (n == 0) break;
     text.append(buffer, n);
-  }
-  return text;
-}
-
-Code codeOf(abi::FaultKind kind) {
-  switch (kind) {
-    case abi::FaultKind::None:
-    case abi::FaultKind::Index: return Code::E0901;
-    case abi::FaultKind::Division:
-    case abi::FaultKind::Step:
-    case abi::FaultKind::NegativePower: return Code::E0902;
-    case abi::FaultKind::Assertion: return Code::E0903;
-    case abi::FaultKind::File: return Code::E0904;
-    case abi::FaultKind::Singular:
-    case abi::FaultKind::NotPositiveDefinite:
-    case abi::FaultKind::NotFinite:
-    case abi::FaultKind::NoConvergence: return Code::E0905;
-  }
-  return Code::E0901;
-}
-
-std::string messageOf(const rt::RunResult& r) {
-  const std::string& text = r.text;
-  switch (r.fault) {
-    case abi::FaultKind::None:
-    case abi::FaultKind::Index:
-      return r.bad.size < 0 ? "index out of range" : outOfRange(r.bad.index, r.bad.count, r.bad.axis, r.bad.size);
-    case abi::FaultKind::Division: return text.empty() ? "integer division by zero" : text;
-    case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
-    case abi::FaultKind::Step: return text.empty() ? "the step of the loop is not positive" : text;
-    case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
-    case abi::FaultKind::File: return text.empty() ? "file failed" : text;
-    case abi::FaultKind::Singular: return "the matrix is singular";
-    case abi::FaultKind::NotPositiveDefinite: return "the matrix is not positive definite";
-    case abi::FaultKind::NotFinite: return "the matrix holds an infinity or NaN";
-    case abi::FaultKind::NoConvergence: return "the decomposition does not converge";
   }
   return text;
 }
@@ -111,27 +73,6 @@ std::string hostName() {
 uint64_t hostMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
   return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : uint64_t{1} << 32;
-}
-
-namespace {
-constexpr size_t kMostCallers = 16;
-
-void noteChain(Diagnostics::Builder& builder, const ir::Module& m, const Session::CallChain& chain) {
-  for (const auto& [call, callee] : chain)
-    builder.note(m.span(call), callee.empty() ? "called from here" : "in `" + callee + "`, called from here");
-}
-
-/// The calls that were inlined around `at`, innermost first.
-Session::CallChain callersOf(const ir::Module& m, ir::Loc at) {
-  Session::CallChain chain;
-  for (const ir::LocData* d = &m.loc(at); d->caller.index != 0 && chain.size() < kMostCallers; d = &m.loc(d->caller))
-    chain.emplace_back(d->caller, d->callee);
-  return chain;
-}
-}  // namespace
-
-void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at) {
-  noteChain(builder, m, callersOf(m, at));
 }
 
 void makeMain(ir::Module& m, std::string_view func) {
@@ -322,20 +263,19 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
   const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
   if (provoked("codegen")) return std::nullopt;
   PlanOnly planOnly;
-  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), codeToo ? backend() : planOnly);
+  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, codeToo ? backend() : planOnly);
   if (!compiled.error.empty()) {
     internal_ = {"codegen", compiled.error, ir::print(m)};
     return std::nullopt;
   }
   checkMemory(m, compiled.memory);
   if (!diags_.ok()) return std::nullopt;
-  rt::bindLibrary(compiled.program);
   return compiled;
 }
 
 std::optional<codegen::MemoryPlan> Session::planMemory(const ir::Module& m) {
   PlanOnly planOnly;
-  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), planOnly);
+  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, planOnly);
   if (!compiled.error.empty()) return std::nullopt;
   return std::move(compiled.memory);
 }
@@ -349,7 +289,7 @@ std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
 
 std::string Session::emit(const ir::Module& m, std::string_view what) {
   PlanOnly planOnly;
-  const codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), planOnly);
+  const codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, planOnly);
   if (!compiled.error.empty()) {
     internal_ = {"codegen", compiled.error, ir::print(m)};
     return {};
@@ -359,21 +299,20 @@ std::string Session::emit(const ir::Module& m, std::string_view what) {
   return backend().emit(kernels, what);
 }
 
-void Session::reportStop(Code code, const ir::Module& m, ir::Loc at, const CallChain& chain,
-                         const std::string& message) {
-  // What stops inside the standard library is shown where the script calls it.
-  const auto inLibrary = [&](ir::Loc l) { return sources_.inLibrary(m.span(l)); };
-  ir::Loc shown = at;
-  for (size_t i = 0; i < chain.size() && inLibrary(shown); ++i) shown = chain[i].first;
-  if (inLibrary(shown)) shown = at;
-  auto report = diags_.report(code, m.span(shown), message);
-  if (shown.index != at.index) report.note(m.span(at), "in the standard library, here");
-  noteChain(report, m, chain);
+std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& program) {
+  const Timings::Scope scope(timings_, "load");
+  std::string error;
+  // The caller's program lives longer.
+  auto loaded = rt::LoadedProgram::load({std::shared_ptr<void>(), &program}, error);
+  if (!loaded) internal_ = {"load", error, ""};
+  return loaded;
 }
 
 Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
+  const auto loaded = load(program.compiled.program);
+  if (!loaded) return Outcome::Internal;
   const Timings::Scope scope(timings_, "run");
-  rt::RunResult r = rt::run(program.compiled.program, machine(), options);
+  rt::RunResult r = rt::run(*loaded, machine(), options);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;
   Outcome outcome = Outcome::Ok;
@@ -388,13 +327,10 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
       internal_ = {"run", r.text, ""};
       outcome = Outcome::Internal;
       break;
-    case rt::RunResult::End::Stopped: {
-      const auto& sites = program.compiled.sites;
-      const ir::Loc at = r.site < sites.size() ? sites[r.site] : ir::Loc{};
-      reportStop(codeOf(r.fault), *program.module, at, callersOf(*program.module, at), messageOf(r));
+    case rt::RunResult::End::Stopped:
+      reportStop(program.compiled.program, r, sources_, diags_);
       outcome = Outcome::Stopped;
       break;
-    }
   }
   if (result) *result = std::move(r);
   return outcome;
@@ -407,9 +343,9 @@ Outcome Session::interpret(const ir::Module& m, const interp::Options& options) 
   const interp::Result r = interp::run(m, *m.main(), confined);
   if (r.ok()) return Outcome::Ok;
   if (options.interrupted != nullptr && options.interrupted->load()) return Outcome::Interrupted;
-  CallChain chain = r.stop->callers;
-  if (chain.size() > kMostCallers) chain.resize(kMostCallers);
-  reportStop(r.stop->code, m, r.stop->loc, chain, r.stop->message);
+  StopPlace place{m.span(r.stop->loc), {}};
+  for (const auto& [call, callee] : r.stop->callers) place.calls.emplace_back(m.span(call), callee);
+  reportStop(r.stop->code, r.stop->message, std::move(place), sources_, diags_);
   return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;
 }
 

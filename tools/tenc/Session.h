@@ -104,7 +104,7 @@ struct InternalError {
 /// How a run ended, as the tool's exit status.
 enum class Outcome : uint8_t { Ok = 0, CompileError = 1, Usage = 2, Stopped = 3, Internal = 70, Interrupted = 130 };
 
-/// A program ready to run, with the module that its fault sites point into.
+/// A program ready to run, with the module that it was made from.
 struct Executable {
   std::unique_ptr<ir::Module> module;
   codegen::Compiled compiled;
@@ -112,8 +112,6 @@ struct Executable {
 
 class Session {
  public:
-  /// Calls, innermost first: where each stands, and the signature of what it calls ("" where it has none).
-  using CallChain = std::vector<std::pair<ir::Loc, std::string>>;
   explicit Session(SessionOptions options);
   ~Session();
 
@@ -187,8 +185,8 @@ class Session {
   codegen::Backend& backend();
   codegen::CacheOptions cacheOptions();
   passes::Context context();
-  /// `chain`: the calls that led to `at`.
-  void reportStop(Code code, const ir::Module& m, ir::Loc at, const CallChain& chain, const std::string& message);
+  /// Nothing after an internal error. The program has to outlive what is returned.
+  std::shared_ptr<const rt::LoadedProgram> load(const abi::Program& program);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
 
   SessionOptions options_;
@@ -202,9 +200,6 @@ class Session {
   std::unique_ptr<rt::Machine> machine_;
   std::unique_ptr<codegen::Backend> backend_;
 };
-
-/// Adds a note for each call on the way to `at`, innermost first, with the values of its dim variables.
-void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at);
 
 /// Makes `func` the module's `main`: how a test or bench block is run.
 void makeMain(ir::Module& m, std::string_view func);

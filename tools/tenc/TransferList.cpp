@@ -8,6 +8,7 @@
 #include "ir/Loops.h"
 #include "support/Text.h"
 #include "tools/tenc/Session.h"
+#include "tools/tenc/Stops.h"
 
 namespace tenc::tool {
 namespace {

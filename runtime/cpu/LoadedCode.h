@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-namespace tenc::codegen::cpu {
+namespace tenc::rt {
 
 /// A relocatable ELF file for x86-64, as LLVM's small code model writes it, loaded into this process. Loads what the
 /// code generator emits (no exceptions, no thread-local data) and nothing else; the destructor unloads it.
@@ -27,4 +27,4 @@ class LoadedCode {
   std::unordered_map<std::string, char*> symbols_;
 };
 
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::rt

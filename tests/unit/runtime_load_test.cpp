@@ -5,9 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "codegen/cpu/LoadedCode.h"
+#include "runtime/cpu/LoadedCode.h"
 
-namespace tenc::codegen::cpu {
+namespace tenc::rt {
 namespace {
 
 void append(std::string& to, const auto& value) { to.append(reinterpret_cast<const char*>(&value), sizeof value); }
@@ -78,4 +78,4 @@ TEST(LoadedCode, RefusesWhatIsCutShort) {
 }
 
 }  // namespace
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::rt

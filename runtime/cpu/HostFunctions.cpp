@@ -1,4 +1,4 @@
-#include "codegen/MathHelpers.h"
+#include "runtime/cpu/HostFunctions.h"
 
 #include <cmath>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 extern "C" long double lgammal_r(long double x, int* sign);
 
-namespace tenc::codegen {
+namespace tenc::rt {
 namespace {
 
 /// For x <= 0, whose zeros lie close together: the wider function leaves one rounding.
@@ -52,7 +52,7 @@ void* of(Binary f) { return reinterpret_cast<void*>(f); }
 
 }  // namespace
 
-void* helperAddress(std::string_view name) {
+void* hostFunction(std::string_view name) {
   const Entry entries[] = {
       {"tenc_lgamma", of(&logGamma)},
       {"tenc_digamma", of(&digamma)},
@@ -70,4 +70,4 @@ void* helperAddress(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace tenc::codegen
+}  // namespace tenc::rt

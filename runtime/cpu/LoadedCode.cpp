@@ -1,4 +1,4 @@
-#include "codegen/cpu/LoadedCode.h"
+#include "runtime/cpu/LoadedCode.h"
 
 #include <elf.h>
 #include <sys/mman.h>
@@ -10,9 +10,9 @@
 #include <optional>
 #include <vector>
 
-#include "codegen/MathHelpers.h"
+#include "runtime/cpu/HostFunctions.h"
 
-namespace tenc::codegen::cpu {
+namespace tenc::rt {
 namespace {
 
 /// All of a mapping that is protected alike.
@@ -124,7 +124,7 @@ class Loader {
 
   /// Null for what is in no section that is loaded, and for outer names that are not known.
   char* addressOf(const Elf64_Sym& s) const {
-    if (s.st_shndx == SHN_UNDEF) return static_cast<char*>(helperAddress(nameOf(s)));
+    if (s.st_shndx == SHN_UNDEF) return static_cast<char*>(hostFunction(nameOf(s)));
     if (s.st_shndx >= places_.size() || places_[s.st_shndx] == nullptr) return nullptr;
     return places_[s.st_shndx] + s.st_value;
   }
@@ -226,4 +226,4 @@ void* LoadedCode::symbol(const std::string& name) const {
   return found == symbols_.end() ? nullptr : found->second;
 }
 
-}  // namespace tenc::codegen::cpu
+}  // namespace tenc::rt

@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tenc::codegen {
+namespace tenc::rt {
 
 /// Address of a function that generated code names (`tenc_lgamma`, `sin`, ...), or null.
-void* helperAddress(std::string_view name);
+void* hostFunction(std::string_view name);
 
-}  // namespace tenc::codegen
+}  // namespace tenc::rt

@@ -1,0 +1,53 @@
+// A program that this process can run: machine code is mapped, symbols and routines are found.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/abi/Program.h"
+
+namespace tenc::rt {
+
+class LoadedCode;
+
+/// Looks up functions that the process itself provides, by the names that kernels give (HostCode without an image).
+/// Null for a name that is not known.
+using SymbolLookup = std::function<abi::KernelFn(std::string_view symbol)>;
+
+/// A kernel of the host, ready to be called.
+struct LoadedKernel {
+  abi::KernelFn function = nullptr;  ///< null: device code
+  int64_t items = 1, grain = 1;
+  uint64_t scratchBytes = 0;
+  const abi::LibraryCall* call = nullptr;  ///< of a routine: its address is scalar 0
+  const abi::Kernel* kernel = nullptr;
+};
+
+/// Immutable: any number of threads may use it. Holds the program and its code for as long as it lives.
+class LoadedProgram {
+ public:
+  /// Null, with a sentence in `error`, when code cannot be mapped or a symbol or routine is not there. `program` is
+  /// well-formed (abi::problemOf finds nothing).
+  static std::shared_ptr<const LoadedProgram> load(std::shared_ptr<const abi::Program> program, std::string& error,
+                                                   const SymbolLookup& symbols = {});
+  ~LoadedProgram();
+  LoadedProgram(const LoadedProgram&) = delete;
+  LoadedProgram& operator=(const LoadedProgram&) = delete;
+
+  const abi::Program& program() const { return *program_; }
+  /// As in the program.
+  const std::vector<LoadedKernel>& kernels() const { return kernels_; }
+  /// What a thread needs for any of them.
+  uint64_t scratchBytes() const { return scratchBytes_; }
+
+ private:
+  LoadedProgram() = default;
+  std::shared_ptr<const abi::Program> program_;
+  std::vector<std::shared_ptr<LoadedCode>> code_;  // by image; null for what no host kernel is in
+  std::vector<LoadedKernel> kernels_;
+  uint64_t scratchBytes_ = 0;
+};
+
+}  // namespace tenc::rt

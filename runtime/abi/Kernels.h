@@ -1,0 +1,96 @@
+// Kernels and what they work on.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tenc::abi {
+
+/// A compiled kernel of the host. `buffers[i]` is the start of argument i (byte offsets applied), aligned as
+/// `alignmentOf` says; `scalars[i]` the bits of host scalar i, low bytes first. Work items [begin, end) of `items`, in
+/// any order, on any thread. `fault`: the first word of a KernelState; 0 when all is well, else 1 + the fault's number.
+/// `scratch`: the thread's own scratch memory, aligned to kScratchAlignment.
+using KernelFn = void (*)(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
+                          void* scratch);
+
+/// Kernels write buffers of at least so many bytes with instructions that want whole cache lines.
+inline constexpr uint64_t kLargeBuffer = uint64_t{1} << 20;
+inline constexpr uint64_t kLargeAlignment = 64, kScratchAlignment = 64;
+/// What the start of a buffer of `bytes` bytes is a multiple of; `element` is the size of its elements.
+constexpr uint64_t alignmentOf(uint64_t bytes, uint64_t element) {
+  return bytes >= kLargeBuffer ? kLargeAlignment : element;
+}
+/// Rank-0 values are read and written as so many bytes, whatever their dtype: no buffer is smaller.
+inline constexpr uint64_t kScalarBytes = 8;
+
+using BufferId = uint32_t;
+inline constexpr BufferId kNoBuffer = ~0u;
+
+/// The dtype codes that the runtime itself looks at; all codes are those of ir::DType.
+namespace dtype {
+inline constexpr uint8_t F16 = 0, BF16 = 1, F32 = 2, F64 = 3, Bool = 12;
+}
+
+/// A typed view for host effects and library calls: a dtype code, dense row-major.
+struct TensorRef {
+  BufferId buffer = kNoBuffer;
+  uint64_t byteOffset = 0;
+  uint8_t dtype = 0;
+  std::vector<int64_t> shape;
+  std::string device;  ///< where it lives, by actual name; for text of values
+};
+
+/// What a kernel does with an argument; `None`: the value has no elements.
+enum class Access : uint8_t { Read, Write, Update, None };
+
+struct KernelArg {
+  BufferId buffer = kNoBuffer;
+  uint64_t byteOffset = 0;
+  Access access = Access::Read;
+};
+
+/// An image of the program that holds no code: the process itself provides the symbol.
+inline constexpr uint32_t kNoImage = ~0u;
+
+/// A function of type KernelFn. Work items are claimed in runs of `grain`.
+struct HostCode {
+  uint32_t image = kNoImage;  ///< index into Program::images
+  std::string symbol;
+  int64_t items = 1, grain = 1;
+  uint64_t scratchBytes = 0;  ///< per thread
+};
+
+/// A function that a device runs on a grid of groups of threads; its parameters are the buffers' addresses, then the
+/// scalars.
+struct DeviceCode {
+  uint32_t image = kNoImage;
+  std::string symbol;
+  uint32_t grid[3] = {1, 1, 1}, group[3] = {1, 1, 1};
+  uint32_t sharedBytes = 0;  ///< of dynamic shared memory, per group
+};
+
+/// A call of a routine of the runtime: buffers are the operands, then the results, dense and row-major. Its faults are
+/// those of kLibraryFaults, in order.
+struct LibraryCall {
+  std::string routine;
+  std::vector<TensorRef> operands, results;  ///< dtypes and shapes; where they are, each launch says
+  std::vector<std::pair<std::string, int64_t>> options;
+};
+
+struct Kernel {
+  std::string name;  ///< for people and profiles
+  std::variant<HostCode, DeviceCode, LibraryCall> code;
+  std::vector<uint32_t> sites{};  ///< index into Program::sites of each fault of the kernel
+};
+
+/// Machine code of one or more kernels: a relocatable ELF object for the host, whatever its driver loads for a device.
+struct CodeImage {
+  std::string architecture;           ///< "x86-64"
+  std::vector<std::string> features;  ///< what the processor must have, by LLVM's names
+  std::string bytes;
+};
+
+}  // namespace tenc::abi

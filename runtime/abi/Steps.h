@@ -1,0 +1,132 @@
+// What a program does, step by step.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "runtime/abi/Kernels.h"
+
+namespace tenc::abi {
+
+struct Step;
+using Block = std::vector<Step>;
+/// Two buffers that exchange their addresses after each trip of a loop: double buffering without copies.
+using Swap = std::pair<BufferId, BufferId>;
+
+/// Puts a kernel into the queue of a device (0: the host runs it at once). `scalars`: host buffers of rank-0 values that
+/// are passed by value.
+struct Launch {
+  uint32_t kernel = 0;
+  uint32_t device = 0;
+  std::vector<KernelArg> args;
+  std::vector<BufferId> scalars;
+};
+
+/// Between devices.
+struct Transfer {
+  KernelArg to, from;
+  uint64_t bytes = 0;
+};
+
+/// Within one device.
+struct Copy {
+  KernelArg to, from;
+  uint64_t bytes = 0;
+};
+
+/// `lo`, `hi`, `by` and the induction variable are i64 buffers of the host. A step that is 0 stops at `site`.
+struct For {
+  BufferId lo = kNoBuffer, hi = kNoBuffer, by = kNoBuffer, induction = kNoBuffer;
+  uint32_t site = 0;
+  Block body;
+  std::vector<Swap> swaps;
+};
+
+/// Runs `condition`, which computes `goesOn`, before each trip.
+struct While {
+  Block condition;
+  BufferId goesOn = kNoBuffer;
+  Block body;
+  std::vector<Swap> swaps;
+};
+
+struct If {
+  BufferId condition = kNoBuffer;
+  Block then, otherwise;
+};
+
+/// Text with values in it: pieces and values take turns, a piece first.
+struct Text {
+  struct Value {
+    TensorRef tensor;
+    std::string format;  ///< of runtime/io's formatScalar, kTextFormat, or kDeviceFormat
+  };
+  std::vector<std::string> pieces;
+  std::vector<Value> values;
+};
+/// Writes the name of the value's device and not the value.
+inline constexpr const char* kDeviceFormat = "@";
+
+struct Print {
+  Text text;
+};
+
+struct Assert {
+  TensorRef condition;
+  Text message;
+  uint32_t site = 0;
+};
+
+/// `format` and `name` are FileSource's.
+struct Load {
+  Text path;
+  std::string format, name;
+  TensorRef result;
+  uint32_t site = 0;
+};
+
+struct Save {
+  Text path;
+  std::string format;
+  std::vector<TensorRef> tensors;
+  std::vector<std::string> names;  ///< one a tensor, or none
+  uint32_t site = 0;
+};
+
+/// Sets the state of the generator of random numbers; without `draws` none were made.
+struct Seed {
+  TensorRef seed;
+  std::optional<TensorRef> draws;
+};
+
+/// Gives the state as two u64; `counts`: and counts a draw.
+struct RngNext {
+  TensorRef seed, draw;
+  bool counts = true;
+};
+
+/// The time in seconds, as f64.
+struct Time {
+  TensorRef result;
+};
+
+/// Runs the body again and again and keeps how long a run takes.
+struct Bench {
+  std::string name;
+  Block body;
+};
+
+struct Step {
+  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Load, Save, Seed, RngNext, Time, Bench> what;
+};
+
+/// Calls of a function for each kind: std::visit(Overloaded{...}, step.what).
+template <typename... Functions>
+struct Overloaded : Functions... {
+  using Functions::operator()...;
+};
+
+}  // namespace tenc::abi

@@ -1,0 +1,106 @@
+#include "tools/tenc/Stops.h"
+
+#include <algorithm>
+
+#include "support/Text.h"
+
+namespace tenc::tool {
+namespace {
+
+constexpr size_t kMostCallers = 16;
+constexpr uint32_t kMostLines = uint32_t{1} << 24;  // as many as a source can have
+
+Code codeOf(abi::FaultKind kind) {
+  switch (kind) {
+    case abi::FaultKind::None:
+    case abi::FaultKind::Index: return Code::E0901;
+    case abi::FaultKind::Division:
+    case abi::FaultKind::Step:
+    case abi::FaultKind::NegativePower: return Code::E0902;
+    case abi::FaultKind::Assertion: return Code::E0903;
+    case abi::FaultKind::File: return Code::E0904;
+    case abi::FaultKind::Singular:
+    case abi::FaultKind::NotPositiveDefinite:
+    case abi::FaultKind::NotFinite:
+    case abi::FaultKind::NoConvergence: return Code::E0905;
+  }
+  return Code::E0901;
+}
+
+std::string messageOf(const rt::RunResult& r) {
+  const std::string& text = r.text;
+  switch (r.fault) {
+    case abi::FaultKind::None:
+    case abi::FaultKind::Index:
+      return r.bad.size < 0 ? "index out of range" : outOfRange(r.bad.index, r.bad.count, r.bad.axis, r.bad.size);
+    case abi::FaultKind::Division: return text.empty() ? "integer division by zero" : text;
+    case abi::FaultKind::NegativePower: return text.empty() ? "integer to a negative power" : text;
+    case abi::FaultKind::Step: return text.empty() ? "the step of the loop is not positive" : text;
+    case abi::FaultKind::Assertion: return text.empty() ? "assertion failed" : "assertion failed: " + text;
+    case abi::FaultKind::File: return text.empty() ? "file failed" : text;
+    case abi::FaultKind::Singular: return "the matrix is singular";
+    case abi::FaultKind::NotPositiveDefinite: return "the matrix is not positive definite";
+    case abi::FaultKind::NotFinite: return "the matrix holds an infinity or NaN";
+    case abi::FaultKind::NoConvergence: return "the decomposition does not converge";
+  }
+  return text;
+}
+
+/// Whether the lines of an excerpt stand in the file where it says.
+bool quotes(const abi::Excerpt& e, const SourceFile& file) {
+  if (e.file != file.name() || e.firstLine < 1 || e.firstLine > file.lineCount()) return false;
+  return file.text().substr(file.lineStart(e.firstLine)).starts_with(e.text);
+}
+
+Span spanOf(const abi::Program& program, const abi::SourceRange& r, SourceManager& sources) {
+  if (r.excerpt == abi::kNoExcerpt) return {};
+  const abi::Excerpt& e = program.excerpts[r.excerpt];
+  for (uint32_t f = 0; f < sources.size(); ++f) {
+    if (!quotes(e, sources.file(f))) continue;
+    const uint32_t start = sources.file(f).lineStart(e.firstLine);
+    return {f, start + r.begin, start + r.end};
+  }
+  // Empty lines stand for what is not there, so that the others keep their numbers.
+  const uint32_t before = std::min(e.firstLine, kMostLines) - 1;
+  const uint32_t f = sources.add(e.file, std::string(before, '\n') + e.text);
+  if (e.isLibrary) sources.markLibrary(f);
+  return {f, before + r.begin, before + r.end};
+}
+
+void noteCalls(Diagnostics::Builder& builder, const StopPlace& place) {
+  for (const auto& [call, callee] : place.calls)
+    builder.note(call, callee.empty() ? "called from here" : "in `" + callee + "`, called from here");
+}
+
+}  // namespace
+
+void reportStop(const abi::Program& program, const rt::RunResult& result, SourceManager& sources, Diagnostics& diags) {
+  StopPlace place;
+  if (result.site < program.sites.size()) {
+    const abi::FaultSite& site = program.sites[result.site];
+    place.at = spanOf(program, site.at, sources);
+    for (const abi::CallSite& c : site.calls) place.calls.emplace_back(spanOf(program, c.at, sources), c.callee);
+  }
+  reportStop(codeOf(result.fault), messageOf(result), std::move(place), sources, diags);
+}
+
+void reportStop(Code code, const std::string& message, StopPlace place, const SourceManager& sources,
+                Diagnostics& diags) {
+  if (place.calls.size() > kMostCallers) place.calls.resize(kMostCallers);
+  Span shown = place.at;
+  for (size_t i = 0; i < place.calls.size() && sources.inLibrary(shown); ++i) shown = place.calls[i].first;
+  if (sources.inLibrary(shown)) shown = place.at;
+  auto report = diags.report(code, shown, message);
+  if (!(shown == place.at)) report.note(place.at, "in the standard library, here");
+  noteCalls(report, place);
+}
+
+void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at) {
+  StopPlace place;
+  for (const ir::LocData* d = &m.loc(at); d->caller.index != 0 && place.calls.size() < kMostCallers;
+       d = &m.loc(d->caller))
+    place.calls.emplace_back(m.span(d->caller), d->callee);
+  noteCalls(builder, place);
+}
+
+}  // namespace tenc::tool
