@@ -50,8 +50,8 @@ struct Compiled {
   std::string error;  ///< internal error, empty when well
 };
 /// Lowers the function `func` (all calls inlined, fused) to a program: buffers planned in one arena per device with
-/// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers. `sources` are those of the
-/// module's spans: the program takes along the lines that it may stop in.
+/// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers. `sources` are those of
+/// the module's spans: the program takes along the lines that it may stop in.
 Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources, Backend& backend);
 
 }  // namespace tenc::codegen

@@ -41,8 +41,7 @@ abi::SourceRange FaultSites::range(ir::Loc loc) {
 }
 
 uint32_t FaultSites::excerpt(uint32_t file, uint32_t firstLine, uint32_t lastLine) {
-  auto [it, fresh] =
-      excerptNumbers_.try_emplace({file, firstLine, lastLine}, static_cast<uint32_t>(excerpts_.size()));
+  auto [it, fresh] = excerptNumbers_.try_emplace({file, firstLine, lastLine}, static_cast<uint32_t>(excerpts_.size()));
   if (!fresh) return it->second;
   const SourceFile& f = sources_.file(file);
   const uint32_t begin = f.lineStart(firstLine);

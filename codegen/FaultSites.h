@@ -31,8 +31,8 @@ class FaultSites {
   const SourceManager& sources_;
   std::vector<abi::FaultSite> sites_;
   std::vector<abi::Excerpt> excerpts_;
-  std::map<std::pair<uint32_t, abi::FaultKind>, uint32_t> numbers_;               // by loc and kind
-  std::unordered_map<uint32_t, abi::SourceRange> ranges_;                         // by loc
+  std::map<std::pair<uint32_t, abi::FaultKind>, uint32_t> numbers_;              // by loc and kind
+  std::unordered_map<uint32_t, abi::SourceRange> ranges_;                        // by loc
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> excerptNumbers_;  // by file and lines
 };
 

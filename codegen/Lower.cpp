@@ -293,7 +293,10 @@ class Lowering {
                                    tensor(op.result()), sites_.number(op.loc, abi::FaultKind::File)}});
         return;
       case OpKind::Save: {
-        abi::Save s{path(op, firstText), op.stringAttr("format"), {}, op.stringsAttr("names"),
+        abi::Save s{path(op, firstText),
+                    op.stringAttr("format"),
+                    {},
+                    op.stringsAttr("names"),
                     sites_.number(op.loc, abi::FaultKind::File)};
         for (size_t i = 0; i < firstText; ++i) s.tensors.push_back(tensor(op.operand(i)));
         steps.push_back({std::move(s)});

@@ -1,4 +1,5 @@
-// The logarithm of the gamma function and its derivative for positive f64; what is not positive goes to a function of the host.
+// The logarithm of the gamma function and its derivative for positive f64; what is not positive goes to a function of
+// the host.
 #include <limits>
 
 #include "codegen/ScalarMath.h"

@@ -315,7 +315,7 @@ class Executor {
             for (int64_t i = begin; i < end; i += part) {
               if (l->self->m_.interrupted.load(std::memory_order_relaxed)) return;
               l->kernel->function(l->self->args_.data(), l->self->scalars_.data(), i, std::min(i + part, end),
-                            &l->self->m_.kernel.fault, l->self->scratch(thread));
+                                  &l->self->m_.kernel.fault, l->self->scratch(thread));
             }
           },
           &context);
@@ -474,12 +474,10 @@ class Executor {
           return true;
         }
       }
-      return loadInto(source, m_.options().files, t.dtype, t.shape, at(t), error) ||
-             stop(s.site, error);
+      return loadInto(source, m_.options().files, t.dtype, t.shape, at(t), error) || stop(s.site, error);
     }
     std::vector<std::byte> staging(bytes(t));
-    if (!loadInto(source, m_.options().files, t.dtype, t.shape, staging.data(), error))
-      return stop(s.site, error);
+    if (!loadInto(source, m_.options().files, t.dtype, t.shape, staging.data(), error)) return stop(s.site, error);
     put(t, staging.data());
     return true;
   }

@@ -113,13 +113,31 @@ def check(run, status, out, err):
     return problems
 
 
-def execute(tenc, run, timeout, extra):
+def saved(tenc, args, folder, timeout):
+    """Compiles in one process, to a file, and runs that in another; what both write to standard error."""
+    def start(*words):
+        return subprocess.run([tenc, *words], cwd=folder, capture_output=True, timeout=timeout)
+
+    file = "saved.tlp"
+    compiled = start(*args, "--emit=program", "-o", file)
+    if compiled.returncode != 0:
+        return compiled
+    machine = [a for o in ("--virtual", "--memory") if o in args for a in (o, args[args.index(o) + 1])]
+    done = start(file, *machine)
+    done.stderr = compiled.stderr + done.stderr
+    return done
+
+
+def execute(tenc, run, timeout, extra, is_saved):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary) / "programs"
         shutil.copytree(run.program.parent, folder)
         args = [run.program.name if a == "FILE" else a for a in run.args] + extra
         try:
-            done = subprocess.run([tenc, *args], cwd=folder, capture_output=True, timeout=timeout)
+            if is_saved and "interp" not in args:
+                done = saved(tenc, args, folder, timeout)
+            else:
+                done = subprocess.run([tenc, *args], cwd=folder, capture_output=True, timeout=timeout)
         except subprocess.TimeoutExpired:
             return ["timed out"], ""
         out, err = (b.decode("utf-8", "replace") for b in (done.stdout, done.stderr))
@@ -132,6 +150,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--with", dest="extra", default="", help="further options for every run")
+    parser.add_argument("--saved", action="store_true", help="compile to a file, and run that in another process")
     parser.add_argument("folders", nargs="+", type=pathlib.Path)
     args = parser.parse_args()
     runs, passed, failed = [], 0, 0
@@ -146,7 +165,7 @@ def main():
             runs += header
     tenc = os.path.abspath(args.tenc)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda r: execute(tenc, r, args.timeout, shlex.split(args.extra)), runs)
+        results = pool.map(lambda r: execute(tenc, r, args.timeout, shlex.split(args.extra), args.saved), runs)
         for run, (problems, err) in zip(runs, results):
             passed, failed = passed + (not problems), failed + bool(problems)
             if problems:

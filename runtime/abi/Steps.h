@@ -16,8 +16,8 @@ using Block = std::vector<Step>;
 /// Two buffers that exchange their addresses after each trip of a loop: double buffering without copies.
 using Swap = std::pair<BufferId, BufferId>;
 
-/// Puts a kernel into the queue of a device (0: the host runs it at once). `scalars`: host buffers of rank-0 values that
-/// are passed by value.
+/// Puts a kernel into the queue of a device (0: the host runs it at once). `scalars`: host buffers of rank-0 values
+/// that are passed by value.
 struct Launch {
   uint32_t kernel = 0;
   uint32_t device = 0;

@@ -39,8 +39,7 @@ std::optional<Task> taskOf(const Call& call) {
   const Routine* routine = find(call.routine);
   if (!routine) return std::nullopt;
   const Plan plan = routine->plan(call);
-  return Task{plan.items,
-              static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6)),
+  return Task{plan.items, static_cast<int64_t>(std::clamp(kGrainNanoseconds / std::max(1.0, plan.itemCost), 1.0, 1e6)),
               plan.scratchBytes};
 }
 

@@ -92,8 +92,8 @@ Ticket VirtualDevice::push(std::function<void()> work) {
   });
 }
 
-void VirtualDevice::launch(const LoadedKernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
-                           uint64_t order) {
+void VirtualDevice::launch(const LoadedKernel& kernel, const std::vector<DeviceArg>& args,
+                           std::vector<uint64_t> scalars, uint64_t order) {
   const std::string what = "kernel " + kernel.kernel->name + " on " + name_;
   Work work;
   std::vector<void*> addresses;
@@ -124,8 +124,8 @@ void VirtualDevice::launch(const LoadedKernel& kernel, const std::vector<DeviceA
   });
 }
 
-void VirtualDevice::run(const LoadedKernel& kernel, const std::vector<void*>& args, const std::vector<uint64_t>& scalars,
-                        uint64_t order) {
+void VirtualDevice::run(const LoadedKernel& kernel, const std::vector<void*>& args,
+                        const std::vector<uint64_t>& scalars, uint64_t order) {
   __atomic_store_n(&kernel_.fault, 0, __ATOMIC_RELAXED);
   if (interrupted_.load()) return;  // before the fault word was cleared
   if (options_.order != Order::Async) host_.protect(false);
@@ -143,7 +143,7 @@ void VirtualDevice::run(const LoadedKernel& kernel, const std::vector<void*>& ar
         currentWork() = {l->kernel.kernel->name.c_str(), l->self->name_.c_str()};
         const auto scratch = reinterpret_cast<uintptr_t>(l->self->scratch_[static_cast<size_t>(thread)].data());
         l->kernel.function(l->args, l->scalars, begin, end, &l->self->kernel_.fault,
-                     reinterpret_cast<void*>((scratch + 63) / 64 * 64));
+                           reinterpret_cast<void*>((scratch + 63) / 64 * 64));
         currentWork() = before;
       },
       &context);

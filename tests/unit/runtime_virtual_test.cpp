@@ -67,16 +67,13 @@ class Maker {
     const auto kernel = static_cast<uint32_t>(p.kernels.size() - 1);
     p.steps.push_back({abi::Launch{kernel, device, {{from, 0, Access::Read}, {to, 0, Access::Write}}, {}}});
   }
-  void move(BufferId from, BufferId to) {
-    p.steps.push_back({abi::Transfer{{to, 0}, {from, 0}, kBytes}});
-  }
+  void move(BufferId from, BufferId to) { p.steps.push_back({abi::Transfer{{to, 0}, {from, 0}, kBytes}}); }
   void result(BufferId b) { p.results.push_back({b, 0, kF32, {kCount}, "cpu"}); }
 
   std::shared_ptr<const LoadedProgram> load() const {
     std::string error;
-    auto loaded = LoadedProgram::load(std::make_shared<Program>(p), error, [this](std::string_view name) {
-      return functions.at(std::string(name));
-    });
+    auto loaded = LoadedProgram::load(std::make_shared<Program>(p), error,
+                                      [this](std::string_view name) { return functions.at(std::string(name)); });
     EXPECT_TRUE(loaded) << error;
     return loaded;
   }

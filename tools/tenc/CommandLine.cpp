@@ -25,7 +25,7 @@ constexpr CommandName kCommands[] = {
     {"repl", Command::Repl, "read, run and print interactively, as `tenc` alone does"},
 };
 
-constexpr std::string_view kEmits[] = {"ast", "ir", "placed", "fused", "dot", "kernels", "llvm", "asm"};
+constexpr std::string_view kEmits[] = {"ast", "ir", "placed", "fused", "dot", "kernels", "llvm", "asm", "program"};
 
 /// Splits "name=value" at the first `=`.
 bool split(std::string_view text, std::string_view& name, std::string_view& value) {
@@ -322,6 +322,9 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
       if (++i == words.size()) return fail("-e needs the code");
       if (c.code || haveInput) return fail("there is more than one script: " + words[i]);
       c.code = words[i];
+    } else if (word == "-o") {
+      if (++i == words.size()) return fail("-o needs a file");
+      c.output = words[i];
     } else if (word.starts_with("--") && word.size() > 2) {
       std::string_view name = std::string_view(word).substr(2), value;
       bool bare = false;  // a script's parameter without a value: a bool that is set
@@ -378,6 +381,7 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
     return fail(c.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
                                               : "a script is missing");
   if (c.runAfterPasses && !c.passes) return fail("--run goes with --passes");
+  if ((c.emit == "program") == c.output.empty()) return fail("--emit=program and -o FILE go together");
   if (c.command == Command::Repl && !c.session.params.empty()) {
     // Nobody declares parameters here: the option is misspelt.
     const std::string& name = c.session.params.begin()->first;

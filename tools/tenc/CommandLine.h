@@ -17,6 +17,7 @@ struct CommandLine {
   std::string input;                  ///< a path, "-" for standard input; explain: the code
   std::optional<std::string> code;    ///< -e 'code'
   std::string emit;                   ///< --emit=
+  std::string output;                 ///< -o: the file of --emit=program
   std::optional<std::string> passes;  ///< --passes=a,b: print the module after them
   bool runAfterPasses = false;        ///< --run
   bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;

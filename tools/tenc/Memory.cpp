@@ -1,5 +1,4 @@
 #include "tools/tenc/Memory.h"
-#include "tools/tenc/Stops.h"
 
 #include <algorithm>
 #include <array>
@@ -7,6 +6,7 @@
 
 #include "ir/Ir.h"
 #include "support/Text.h"
+#include "tools/tenc/Stops.h"
 
 namespace tenc::tool {
 namespace {
@@ -111,8 +111,13 @@ uint64_t Session::capacity(const ir::Module& m, const std::string& device) const
   const std::string_view actual = m.actual(device);
   for (const auto& [name, bytes] : options_.memory)
     if (name == device || m.actual(name) == actual) return bytes;
+  return capacity(std::string(actual));
+}
+
+uint64_t Session::capacity(const std::string& device) const {
+  if (const auto own = options_.memory.find(device); own != options_.memory.end()) return own->second;
   if (options_.maxMemory != 0) return options_.maxMemory;
-  const bool given = actual != "cpu" && options_.virtualBytes != 0;
+  const bool given = device != "cpu" && options_.virtualBytes != 0;
   const int percent = options_.maxMemoryPercent != 0 ? options_.maxMemoryPercent : given ? 100 : kUsualPercent;
   const uint64_t all = given ? options_.virtualBytes : hostMemory();
   return percent == 100 ? all : all / 100 * static_cast<uint64_t>(percent);

@@ -7,6 +7,7 @@
 #include "tools/tenc/Dot.h"
 #include "tools/tenc/Interrupt.h"
 #include "tools/tenc/Progress.h"
+#include "tools/tenc/Saved.h"
 
 namespace tenc::tool {
 namespace {
@@ -60,6 +61,7 @@ int runPassesOnly(Session& session, const CommandLine& line, std::unique_ptr<ir:
 }  // namespace
 
 int runCommand(Session& session, const CommandLine& line) {
+  if (isSavedProgram(line.input)) return runSavedProgram(session, line);
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
 
@@ -101,12 +103,13 @@ int runCommand(Session& session, const CommandLine& line) {
   if (!session.settleMoves(*m) || !session.optimise(*m)) return finish(session, line);
   if (line.emit == "fused") return show(session, line, ir::print(*m));
   if (line.emit == "dot") return show(session, line, dotGraph(*m));
-  if (!line.emit.empty()) {
+  if (!line.emit.empty() && line.emit != "program") {
     const std::string text = session.emit(*m, line.emit);
     return session.internalError() ? finish(session, line) : show(session, line, text);
   }
   std::optional<codegen::Compiled> compiled = session.compile(*m);
   if (!compiled) return finish(session, line);
+  if (line.emit == "program") return saveProgram(session, line, compiled->program);
   flushDiagnostics(session, line);
   const ir::Module& module = *m;
   return finish(session, line, runBuilt(session, line, module, Executable{std::move(m), std::move(*compiled)}));

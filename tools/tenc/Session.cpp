@@ -308,8 +308,8 @@ std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& progr
   return loaded;
 }
 
-Outcome Session::run(const Executable& program, const rt::RunOptions& options, rt::RunResult* result) {
-  const auto loaded = load(program.compiled.program);
+Outcome Session::run(const abi::Program& program, const rt::RunOptions& options, rt::RunResult* result) {
+  const auto loaded = load(program);
   if (!loaded) return Outcome::Internal;
   const Timings::Scope scope(timings_, "run");
   rt::RunResult r = rt::run(*loaded, machine(), options);
@@ -328,7 +328,7 @@ Outcome Session::run(const Executable& program, const rt::RunOptions& options, r
       outcome = Outcome::Internal;
       break;
     case rt::RunResult::End::Stopped:
-      reportStop(program.compiled.program, r, sources_, diags_);
+      reportStop(program, r, sources_, diags_);
       outcome = Outcome::Stopped;
       break;
   }

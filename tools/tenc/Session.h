@@ -161,11 +161,16 @@ class Session {
   std::optional<codegen::MemoryPlan> planMemory(const ir::Module& m);
   /// What a program may use of a device.
   uint64_t capacity(const ir::Module& m, const std::string& device) const;
+  /// The same by the actual name of the device.
+  uint64_t capacity(const std::string& device) const;
   /// All from an unplaced module on.
   std::optional<Executable> build(std::unique_ptr<ir::Module> m);
 
   /// Runs; a stop is reported (E09) at its source.
-  Outcome run(const Executable& program, const rt::RunOptions& options = {}, rt::RunResult* result = nullptr);
+  Outcome run(const Executable& program, const rt::RunOptions& options = {}, rt::RunResult* result = nullptr) {
+    return run(program.compiled.program, options, result);
+  }
+  Outcome run(const abi::Program& program, const rt::RunOptions& options = {}, rt::RunResult* result = nullptr);
   /// Runs `main` of a module in the reference interpreter.
   Outcome interpret(const ir::Module& m, const interp::Options& options = {});
 

@@ -1,0 +1,238 @@
+// Whether a program is well-formed: what codegen promises and the runtime relies on.
+#include <algorithm>
+
+#include "runtime/file/ProgramFile.h"
+#include "runtime/io/Io.h"
+
+namespace tenc::rt {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // of an arena
+constexpr uint64_t kMostScratch = uint64_t{1} << 32;
+constexpr uint64_t kOffsetUnit = 64;
+constexpr size_t kMostDevices = 32;
+
+class Checker {
+ public:
+  explicit Checker(const abi::Program& p) : p_(p) {}
+
+  std::string run() {
+    memory();
+    if (!problem_.empty()) return problem_;  // all that follows looks up buffers
+    for (const abi::FaultSite& s : p_.sites) site(s);
+    for (const abi::Kernel& k : p_.kernels) kernel(k);
+    written_.resize(p_.buffers.size());
+    block(p_.steps);
+    for (const abi::Constant& c : p_.constants) {
+      need(isBuffer(c.buffer) && c.bytes.size() <= p_.buffers[c.buffer].bytes, "a constant is larger than its buffer");
+      unwritten(c.buffer);
+    }
+    for (const abi::TensorRef& t : p_.inputs) tensor(t), unwritten(t.buffer);
+    for (const abi::TensorRef& t : p_.results) tensor(t);
+    return problem_;
+  }
+
+ private:
+  /// The first problem is kept.
+  bool need(bool holds, const char* problem) {
+    if (!holds && problem_.empty()) problem_ = problem;
+    return holds;
+  }
+
+  void memory() {
+    need(!p_.devices.empty() && p_.devices[0].name == "cpu", "the first device is not the host");
+    need(p_.devices.size() <= kMostDevices, "it has too many devices");
+    for (const abi::Device& d : p_.devices) need(d.arenaBytes <= kMostBytes, "an arena is too large");
+    for (const abi::Buffer& b : p_.buffers) {
+      if (!need(b.device < p_.devices.size(), "a buffer is on no device")) return;
+      const uint64_t arena = p_.devices[b.device].arenaBytes;
+      need(b.offset % kOffsetUnit == 0, "a buffer is not aligned");
+      need(b.bytes <= arena && b.offset <= arena - b.bytes, "a buffer is outside of its arena");
+    }
+  }
+
+  void range(const abi::SourceRange& r) {
+    if (r.excerpt == abi::kNoExcerpt) return;
+    if (!need(r.excerpt < p_.excerpts.size(), "a range is of no excerpt")) return;
+    const abi::Excerpt& e = p_.excerpts[r.excerpt];
+    need(r.begin <= r.end && r.end <= e.text.size(), "a range is outside of its excerpt");
+    need(e.firstLine >= 1, "an excerpt has no line");
+  }
+  void site(const abi::FaultSite& s) {
+    need(static_cast<uint8_t>(s.kind) < abi::kFaultKinds, "a fault is of no kind");
+    range(s.at);
+    for (const abi::CallSite& c : s.calls) range(c.at);
+  }
+  void siteNumber(uint32_t s) { need(s < p_.sites.size(), "a fault has no site"); }
+
+  // ---- kernels
+
+  void kernel(const abi::Kernel& k) {
+    for (const uint32_t s : k.sites) siteNumber(s);
+    std::visit([this](const auto& code) { check(code); }, k.code);
+  }
+  void image(uint32_t i) { need(i == abi::kNoImage || i < p_.images.size(), "a kernel is in no image"); }
+  void check(const abi::HostCode& c) {
+    image(c.image);
+    need(c.items >= 0 && c.grain >= 1, "the items of a kernel are not numbers of items");
+    need(c.scratchBytes <= kMostScratch, "a kernel wants too much scratch memory");
+  }
+  void check(const abi::DeviceCode& c) {
+    image(c.image);
+    for (int i = 0; i < 3; ++i) need(c.grid[i] >= 1 && c.group[i] >= 1, "a grid is empty");
+  }
+  void check(const abi::LibraryCall& c) {
+    for (const auto* list : {&c.operands, &c.results})
+      for (const abi::TensorRef& t : *list) tensor(t);
+  }
+
+  // ---- operands
+
+  bool isBuffer(abi::BufferId b) { return need(b < p_.buffers.size(), "an operand has no buffer"); }
+  bool isHost(abi::BufferId b) { return isBuffer(b) && need(p_.buffers[b].device == 0, "the host lacks an operand"); }
+  void unwritten(abi::BufferId b) { need(isBuffer(b) && !written_[b], "a step writes to a constant or an input"); }
+  void writes(abi::BufferId b) {
+    if (isBuffer(b)) written_[b] = true;
+  }
+  void part(const abi::KernelArg& a, uint64_t bytes) {
+    if (!isBuffer(a.buffer)) return;
+    const uint64_t size = p_.buffers[a.buffer].bytes;
+    need(bytes <= size && a.byteOffset <= size - bytes, "an operand is outside of its buffer");
+  }
+  void scalar(abi::BufferId b, uint64_t bytes = abi::kScalarBytes) {
+    if (isHost(b)) need(p_.buffers[b].bytes >= bytes, "a scalar has too few bytes");
+  }
+  void tensor(const abi::TensorRef& t) {
+    if (!need(t.dtype <= abi::dtype::Bool, "a tensor has no dtype")) return;
+    uint64_t bytes = static_cast<uint64_t>(dtypeSize(t.dtype));
+    bool empty = false;
+    for (const int64_t d : t.shape) {
+      if (!need(d >= 0, "a dim is negative")) return;
+      empty = empty || d == 0;
+    }
+    for (const int64_t d : t.shape) {
+      if (empty) break;
+      if (!need(static_cast<uint64_t>(d) <= kMostBytes / bytes, "a tensor is too large")) return;
+      bytes *= static_cast<uint64_t>(d);
+    }
+    part({t.buffer, t.byteOffset}, empty ? 0 : bytes);
+  }
+  void hostTensor(const abi::TensorRef& t) {
+    tensor(t);
+    isHost(t.buffer);
+  }
+  /// A value of rank 0 with `bytes` bytes at least.
+  void hostScalar(const abi::TensorRef& t, int bytes) {
+    hostTensor(t);
+    need(t.shape.empty() && dtypeSize(t.dtype) >= bytes, "a scalar has another type");
+  }
+  void text(const abi::Text& text) {
+    need(text.values.size() <= text.pieces.size(), "a text has values without pieces");
+    for (const auto& [t, format] : text.values) {
+      hostTensor(t);
+      if (format == abi::kDeviceFormat) continue;
+      if (format == kTextFormat)
+        need(t.shape.size() == 1 && dtypeSize(t.dtype) == 1, "a text is made of something else");
+      else
+        need(checkFormat(t.dtype, t.shape.empty(), format).empty(), "a value is printed in a format it does not have");
+    }
+  }
+
+  // ---- steps
+
+  void block(const abi::Block& steps) {
+    for (const abi::Step& s : steps) std::visit([this](const auto& what) { step(what); }, s.what);
+  }
+  void swaps(const std::vector<abi::Swap>& list) {
+    for (const auto& [a, b] : list) {
+      if (!isBuffer(a) || !isBuffer(b)) return;
+      const abi::Buffer &x = p_.buffers[a], &y = p_.buffers[b];
+      need(x.device == y.device && x.bytes == y.bytes, "buffers that differ exchange their addresses");
+      written_[a] = written_[b] = true;
+    }
+  }
+
+  void step(const abi::Launch& s) {
+    if (!need(s.kernel < p_.kernels.size() && s.device < p_.devices.size(), "a launch has no kernel or device")) return;
+    const auto& code = p_.kernels[s.kernel].code;
+    need(s.device != 0 || !std::holds_alternative<abi::DeviceCode>(code), "the host cannot run a kernel");
+    if (const auto* call = std::get_if<abi::LibraryCall>(&code))
+      need(s.args.size() == call->operands.size() + call->results.size(), "a routine has other arguments");
+    for (const abi::KernelArg& a : s.args) {
+      need(static_cast<uint8_t>(a.access) <= static_cast<uint8_t>(abi::Access::None), "an argument has no access");
+      part(a, 0);
+      if (a.access == abi::Access::Write || a.access == abi::Access::Update) writes(a.buffer);
+      if (isBuffer(a.buffer) && a.access != abi::Access::None)
+        need(p_.buffers[a.buffer].device == s.device, "a kernel is given memory of another device");
+    }
+    for (const abi::BufferId b : s.scalars) scalar(b);
+  }
+  void moves(const abi::KernelArg& to, const abi::KernelArg& from, uint64_t bytes) {
+    part(to, bytes);
+    part(from, bytes);
+    writes(to.buffer);
+  }
+  void step(const abi::Transfer& s) { moves(s.to, s.from, s.bytes); }
+  void step(const abi::Copy& s) {
+    moves(s.to, s.from, s.bytes);
+    if (isBuffer(s.to.buffer) && isBuffer(s.from.buffer))
+      need(p_.buffers[s.to.buffer].device == p_.buffers[s.from.buffer].device, "a copy is between devices");
+  }
+  void step(const abi::For& s) {
+    for (const abi::BufferId b : {s.lo, s.hi, s.by}) scalar(b);
+    if (s.induction != abi::kNoBuffer) scalar(s.induction), writes(s.induction);
+    siteNumber(s.site);
+    block(s.body);
+    swaps(s.swaps);
+  }
+  void step(const abi::While& s) {
+    scalar(s.goesOn, 1);
+    block(s.condition);
+    block(s.body);
+    swaps(s.swaps);
+  }
+  void step(const abi::If& s) {
+    scalar(s.condition, 1);
+    block(s.then);
+    block(s.otherwise);
+  }
+  void step(const abi::Print& s) { text(s.text); }
+  void step(const abi::Assert& s) {
+    hostScalar(s.condition, 1);
+    text(s.message);
+    siteNumber(s.site);
+  }
+  void step(const abi::Load& s) {
+    text(s.path);
+    tensor(s.result);
+    writes(s.result.buffer);
+    siteNumber(s.site);
+  }
+  void step(const abi::Save& s) {
+    text(s.path);
+    for (const abi::TensorRef& t : s.tensors) hostTensor(t);
+    siteNumber(s.site);
+  }
+  void step(const abi::Seed& s) {
+    hostScalar(s.seed, 1);
+    if (s.draws) hostScalar(*s.draws, 1);
+  }
+  void step(const abi::RngNext& s) {
+    for (const auto* t : {&s.seed, &s.draw}) hostScalar(*t, 8), writes(t->buffer);
+  }
+  void step(const abi::Time& s) {
+    hostScalar(s.result, 8);
+    writes(s.result.buffer);
+  }
+  void step(const abi::Bench& s) { block(s.body); }
+
+  const abi::Program& p_;
+  std::vector<bool> written_;  // by buffer: some step writes to it
+  std::string problem_;
+};
+
+}  // namespace
+
+std::string problemOf(const abi::Program& program) { return Checker(program).run(); }
+
+}  // namespace tenc::rt

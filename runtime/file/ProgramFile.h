@@ -1,0 +1,34 @@
+// Programs in files: what an ahead-of-time build leaves, and another process runs. The machine code of the kernels
+// travels along, as objects with the names of their symbols.
+//
+// A file is a header (magic, versions, size and checksum of the rest) and the fields of abi::Program in order, numbers
+// in little-endian order. Reading is safe for any bytes: every size is checked before memory is taken, and a program is
+// handed out only when `problemOf` finds nothing wrong. Running is not: a program is machine code, so run only files
+// that you trust. The checksum tells of accidents, not of intent.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "runtime/abi/Program.h"
+
+namespace tenc::rt {
+
+/// Of the layout of files. A file with another one is refused.
+inline constexpr uint32_t kProgramFileVersion = 1;
+
+/// The program as the bytes of a file. Deterministic: equal programs give equal bytes.
+std::string writeProgram(const abi::Program& program);
+
+/// The program in `bytes`, or null with a sentence in `error`: no program, of another version, damaged, or not
+/// well-formed.
+std::shared_ptr<const abi::Program> readProgram(std::string_view bytes, std::string& error);
+
+/// What is wrong with a program, as a sentence; empty when every number in it names something that is there, every
+/// tensor lies within its buffer and every buffer within its device's arena.
+std::string problemOf(const abi::Program& program);
+
+/// Why the kernels of a well-formed program cannot run on this machine's processor, as a sentence; empty when they can.
+std::string processorProblem(const abi::Program& program);
+
+}  // namespace tenc::rt
