@@ -108,10 +108,10 @@ std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, S
 }
 
 uint64_t Session::capacity(const ir::Module& m, const std::string& device) const {
-  const std::string_view actual = m.actual(device);
+  const std::string actual(m.actual(device));
   for (const auto& [name, bytes] : options_.memory)
     if (name == device || m.actual(name) == actual) return bytes;
-  return capacity(std::string(actual));
+  return capacity(actual);
 }
 
 uint64_t Session::capacity(const std::string& device) const {
