@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "codegen/LoopRuns.h"
+#include "codegen/cpu/LoopCost.h"
 #include "codegen/cpu/Schedule.h"
 
 namespace tenc::codegen::cpu {
@@ -51,7 +52,7 @@ std::string_view name(Level level) { return level == Level::Quick ? "quick" : "f
 
 double expectedWork(const Kernel& kernel) {
   switch (kernel.kind) {
-    case Kernel::Kind::Loop: return kLoopOverhead + makeSchedule(kernel, Level::Full).work;
+    case Kernel::Kind::Loop: return kLoopOverhead + scheduleLoops(kernel, Level::Full).work;
     case Kernel::Kind::Product: return kLoopOverhead + productWork(kernel);
     case Kernel::Kind::Native: {
       double work = kLoopOverhead;

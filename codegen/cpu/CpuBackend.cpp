@@ -13,6 +13,7 @@
 #include "codegen/cpu/CompileParts.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"
+#include "codegen/cpu/GemmPlan.h"
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/NativeEmitter.h"
@@ -26,7 +27,7 @@ void emitKernel(const Kernel& k, llvm::Module& m, const std::string& name, const
                 abi::HostCode& out, std::string& error) {
   switch (k.kind) {
     case Kernel::Kind::Loop: {
-      Schedule s = makeSchedule(k, level);
+      LoopSchedule s = scheduleLoops(k, level);
       emitLoopKernel(k, s, m, name, options.contract);
       out.items = s.items;
       out.grain = s.grain;
@@ -167,7 +168,8 @@ class CpuBackend : public Backend {
     std::string text;
     if (what == "kernels") {
       for (size_t i = 0; i < kernels.size(); ++i)
-        text += print(*kernels[i]) + "  code " + std::string(name(levelOf(i))) + '\n';
+        text += print(*kernels[i]) + "  schedule " + scheduleOf(*kernels[i], levelOf(i)) + "\n  code " +
+                std::string(name(levelOf(i))) + '\n';
       return text;
     }
     Compiler compiler(target_);
@@ -221,6 +223,18 @@ class CpuBackend : public Backend {
       all.key += name(all.levels[i])[0];
     }
     return all;
+  }
+
+  /// How a kernel runs, for people.
+  std::string scheduleOf(const Kernel& k, Level level) const {
+    switch (k.kind) {
+      case Kernel::Kind::Loop: return describe(scheduleLoops(k, level));
+      case Kernel::Kind::Product:
+        return k.product.depthwise ? "depthwise convolution"
+                                   : describe(planGemm(k.product, target_.vectors, options_.runThreads, level));
+      case Kernel::Kind::Native: return "native loop";
+    }
+    return {};
   }
 
   /// The level of a kernel that runs so often. Quick code contracts nothing, so it would have other bits than full code

@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/LoopCost.h"
 #include "codegen/cpu/Loops.h"
 
 namespace tenc::codegen::cpu {

@@ -40,9 +40,6 @@ void setCodeAttributes(llvm::Function& f);
 /// An abi::KernelFn without body.
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
 
-/// Elements so far apart at most are loaded as whole vectors, and picked from them.
-inline constexpr int64_t kMostStride = 4;
-
 class ExprEmitter {
  public:
   static constexpr size_t kNoVar = ~size_t{0};

@@ -15,7 +15,7 @@
 #include "codegen/cpu/GemmPack.h"
 #include "codegen/cpu/GemmPlan.h"
 #include "codegen/cpu/ProductEmitter.h"
-#include "codegen/cpu/Scan.h"
+#include "codegen/cpu/Transpose.h"
 
 namespace tenc::codegen::cpu {
 namespace {

@@ -152,4 +152,17 @@ GemmPlan planGemm(const Product& p, const VectorUnit& unit, int threads, Level l
   return g;
 }
 
+std::string describe(const GemmPlan& plan) {
+  if (plan.stream) return "streamed product";
+  auto most = [](const Blocks& b) { return std::to_string(b.size + (b.larger > 0 ? 1 : 0)); };
+  std::string text = "tiled product: tiles of " + most(plan.rows) + " x " + most(plan.vectors) + " vectors";
+  switch (plan.pack) {
+    case PackB::None: return text;
+    case PackB::Rows: return text + ", B packed by rows";
+    case PackB::Transpose: return text + ", B packed and transposed";
+    case PackB::Elements: return text + ", B packed by elements";
+  }
+  return text;
+}
+
 }  // namespace tenc::codegen::cpu

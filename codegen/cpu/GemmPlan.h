@@ -6,6 +6,7 @@
 // tile nor on the number of tasks or threads.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "codegen/Kernel.h"
 #include "codegen/cpu/CompileLevel.h"
@@ -54,5 +55,8 @@ struct GemmPlan {
 /// `threads`: how many tasks are worth having.
 /// Quick plans have one small tile.
 GemmPlan planGemm(const Product& p, const VectorUnit& unit, int threads, Level level);
+
+/// The plan for people: "tiled product: tiles of 6 x 4 vectors, B packed by rows".
+std::string describe(const GemmPlan& plan);
 
 }  // namespace tenc::codegen::cpu

@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Reduce.h"
+#include "codegen/cpu/Transpose.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
@@ -105,26 +106,6 @@ llvm::Function* shortTileFunction(llvm::Module& m, const Reduction& scan) {
 
 bool hasChunks(const Kernel& kernel, const Stage& stage) {
   return stage.reductions.size() == 1 && kernel.reductions[stage.reductions[0]].chunk != 0;
-}
-
-void transposeSquare(llvm::IRBuilderBase& b, Values& rows) {
-  const int n = static_cast<int>(rows.size());
-  // log2(n) rounds; each interleaves pairs of vectors that are `half` apart.
-  for (int half = 1; half < n; half *= 2) {
-    llvm::SmallVector<int, 64> low, high;
-    for (int i = 0; i < n; ++i) {
-      const bool second = (i / half) % 2 != 0;
-      low.push_back(second ? n + i - half : i);
-      high.push_back(second ? n + i : i + half);
-    }
-    for (int i = 0; i < n; ++i) {
-      if ((i / half) % 2 != 0) continue;
-      auto x = static_cast<size_t>(i), y = static_cast<size_t>(i + half);
-      Value *a = rows[x], *c = rows[y];
-      rows[x] = b.CreateShuffleVector(a, c, low);
-      rows[y] = b.CreateShuffleVector(a, c, high);
-    }
-  }
 }
 
 ScanTile::ScanTile(llvm::IRBuilderBase& b, const Reduction& scan) : b_(b), scan_(scan), align_(64) {

@@ -10,9 +10,6 @@ inline constexpr int64_t kScanTile = int64_t{kScanChunk} * kScanChunk;
 /// Whether the stage is a scan along its inner loop in chunks.
 bool hasChunks(const Kernel& kernel, const Stage& stage);
 
-/// rows[i][j] becomes rows[j][i]; as many vectors as lanes, a power of 2.
-void transposeSquare(llvm::IRBuilderBase& b, Values& rows);
-
 /// kScanTile values of a row, one after the other, in memory of the function being emitted.
 class ScanTile {
  public:

@@ -1,71 +1,102 @@
 #include "codegen/cpu/Schedule.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
-#include "codegen/ScalarRandom.h"
 #include "codegen/TileProduct.h"
-#include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/LoopCost.h"
 #include "codegen/cpu/Scan.h"
 
 namespace tenc::codegen::cpu {
 namespace {
 
-constexpr size_t kNone = Schedule::kNone;
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-/// What making `var` the vector costs for one access, per vector.
-double accessCost(const Access& a, size_t var, int lanes) {
-  int64_t s = strideOf(a, var);
-  const bool picked = s > 1 && s <= kMostStride;
-  double cost = s == 0 ? 0.3 : s == 1 ? 1 : s == -1 ? 2 : picked ? 1.5 * static_cast<double>(s) : lanes * 1.2;
-  if (!a.terms.empty() && s != 1) cost = lanes * 1.2;
-  return cost;
+LaneBlocks blocksOf(const Kernel& kernel, size_t var, int64_t size) {
+  return {var, size, std::max<int64_t>(1, ceilDiv(kernel.outer[var], size))};
 }
 
-double perElement(double cost, int64_t extent, int lanes) {
-  int64_t vectors = (extent + lanes - 1) / lanes;
-  return cost * static_cast<double>(vectors) / static_cast<double>(std::max<int64_t>(extent, 1));
+/// How many of `items`, of so much work each, make a grain.
+int64_t grainOf(double itemWork, int64_t items) {
+  return std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(itemWork, 1.0)), 1,
+                             std::max<int64_t>(items, 1));
 }
 
-/// The cost of a stage per element, when `var`, of `extent` values, is its vector.
-double costPerElement(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
-  double cost = stageCost(kernel, stage);
-  for (const Expr& e : stage.exprs)
-    if (e.kind == Expr::Kind::Load) cost += accessCost(e.access, var, lanes);
-  for (const Store& s : stage.stores) cost += 2 * accessCost(s.access, var, lanes);
-  return perElement(cost, extent, lanes);
+int64_t pointsOf(const Kernel& kernel) {
+  int64_t points = 1;
+  for (int64_t d : kernel.outer) points *= d;
+  return points;
 }
 
-/// What each element of a sum of floats is taken to cost besides its loads, whatever is computed: which variable is the
-/// vector decides the order of the sum, and so must follow from shapes and strides alone.
-constexpr double kSumCost = 6;
+bool hasSums(const Kernel& kernel) {
+  return std::any_of(kernel.stages.begin(), kernel.stages.end(), [&](const Stage& x) { return sumsFloats(kernel, x); });
+}
 
-/// costPerElement by which the vector of the stage is chosen.
-double choiceCost(const Kernel& kernel, const Stage& stage, size_t var, int64_t extent, int lanes) {
-  if (!sumsFloats(kernel, stage)) return costPerElement(kernel, stage, var, extent, lanes);
-  double loads = 0;
-  int count = 0;
-  for (const Expr& e : stage.exprs) {
-    if (e.kind != Expr::Kind::Load) continue;
-    loads += accessCost(e.access, var, lanes);
-    ++count;
+/// Whether the stage has a say in the choice of the vector variable: where floats are summed, only the stages that do.
+bool hasSay(const Kernel& kernel, const Stage& stage) { return sumsFloats(kernel, stage) || !hasSums(kernel); }
+
+// ---- rows
+
+bool isRunning(const Kernel& kernel, const Stage& stage) {
+  return !stage.reductions.empty() && kernel.reductions[stage.reductions[0]].running;
+}
+
+int64_t innerExtent(const Stage& stage, size_t i) { return stage.innerHi[i] - stage.innerLo[i]; }
+
+/// The inner variable, numbered from 0, that is best as the vector, if any is better than scalar code.
+std::optional<size_t> bestInner(const Kernel& kernel, const Stage& stage) {
+  std::optional<size_t> choice;
+  double best = scalarChoiceCost(kernel, stage);
+  for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
+    const double cost = choiceCost(kernel, stage, kernel.outer.size() + i, innerExtent(stage, i));
+    if (!(isRunning(kernel, stage) ? hasChunks(kernel, stage) : cost < best)) continue;
+    best = cost;
+    choice = i;
   }
-  return perElement(kSumCost + loads / std::max(count, 1), extent, lanes);
+  return choice;
 }
 
-/// How many bodies of a reduction stand side by side in the code.
-int bodiesOf(int cost) { return cost <= 16 ? 4 : cost <= 40 ? 2 : 1; }
-
-int copiesFor(const Kernel& kernel, const Stage& stage, bool outer) {
-  int cost = stageCost(kernel, stage);
-  if (stage.ordered && outer) return 4;  // an index is found once for all copies
-  if (stage.reductions.empty()) return cost <= 4 ? 4 : cost <= 10 ? 2 : 1;
-  if (outer) return cost <= 2 ? 16 : cost <= 4 ? 8 : cost <= 16 ? 4 : cost <= 40 ? 2 : 1;
-  // Copies are accumulators: what else a kernel does must not change how many there are.
-  return hasChunks(kernel, stage) ? bodiesOf(cost) : 4;
+RowSchedule::InnerVector innerVector(const Kernel& kernel, const Stage& stage, size_t i, Level level) {
+  const bool quick = level == Level::Quick;
+  int copies = innerCopies(kernel, stage);
+  while (copies > 1 && innerExtent(stage, i) <= kLanes * copies / 2) copies /= 2;
+  // Of a scan in chunks, copies are no accumulators.
+  const bool single = quick && (stage.reductions.empty() || hasChunks(kernel, stage));
+  return {kernel.outer.size() + i, single ? 1 : copies, isLong(kernel, stage) || single,
+          quick ? 1 : bodiesOf(stageCost(kernel, stage))};
 }
+
+struct RowChoice {
+  RowSchedule schedule;
+  double cost = 0;  ///< of one outer point, for the choice of the vector variable
+  double work = 0;  ///< of one outer point
+};
+
+RowChoice rowsOf(const Kernel& kernel, Level level) {
+  RowChoice rows;
+  for (const Stage& stage : kernel.stages) {
+    const auto n = static_cast<double>(trips(stage.innerLo, stage.innerHi));
+    const std::optional<size_t> inner = bestInner(kernel, stage);
+    double choice = scalarChoiceCost(kernel, stage), work = scalarCost(kernel, stage);
+    if (inner) {
+      const size_t var = kernel.outer.size() + *inner;
+      choice = choiceCost(kernel, stage, var, innerExtent(stage, *inner));
+      work = costPerElement(kernel, stage, var, innerExtent(stage, *inner));
+      rows.schedule.stages.push_back(innerVector(kernel, stage, *inner, level));
+    } else {
+      rows.schedule.stages.push_back(std::nullopt);
+    }
+    // Reducing across lanes and starting loops costs something for each point.
+    if (hasSay(kernel, stage))
+      rows.cost +=
+          choice * n + 2 + (sumsFloats(kernel, stage) ? 12.0 : 12.0 * static_cast<double>(stage.reductions.size()));
+    rows.work += work * n + 2;
+  }
+  return rows;
+}
+
+// ---- an outer variable as the vector
 
 /// Whether `var`, an outer variable, may run over lanes around all stages.
 bool canBeOuterVector(const Kernel& kernel, size_t var) {
@@ -83,35 +114,76 @@ bool canBeOuterVector(const Kernel& kernel, size_t var) {
   return !hasReductions || full;
 }
 
-void chooseTile(const Kernel& kernel, Schedule& s) {
-  if (kernel.stages.size() != 1) return;
+struct OuterChoice {
+  size_t var;
+  double work;  ///< of one outer point
+};
+
+/// The outer variable that is best as the vector, if any costs less than `most` for each point.
+std::optional<OuterChoice> bestOuter(const Kernel& kernel, double most) {
+  auto total = [&](size_t v, auto cost, auto counts) {
+    double sum = 0;
+    for (const Stage& stage : kernel.stages)
+      if (counts(stage))
+        sum += cost(kernel, stage, v, kernel.outer[v]) * static_cast<double>(trips(stage.innerLo, stage.innerHi));
+    return sum;
+  };
+  std::optional<OuterChoice> best;
+  for (size_t v = kernel.outer.size(); v-- > 0;) {
+    if (!canBeOuterVector(kernel, v)) continue;
+    const double cost = total(v, choiceCost, [&](const Stage& s) { return hasSay(kernel, s); });
+    if (cost >= most * 0.999) continue;
+    most = cost;
+    best = OuterChoice{v, cost};
+  }
+  if (best && hasSums(kernel)) best->work = total(best->var, costPerElement, [](const Stage&) { return true; });
+  return best;
+}
+
+int columnCopies(const Kernel& kernel, size_t v, Level level) {
+  if (level == Level::Quick) return 1;  // columns side by side: each has accumulators of its own either way
+  int copies = 16;
+  bool ordered = false;
+  for (const Stage& stage : kernel.stages) {
+    copies = std::min(copies, outerCopies(kernel, stage));
+    ordered = ordered || stage.ordered;
+  }
+  const int64_t least = ordered ? 2 : 1;  // blocks
+  while (copies > 1 && kernel.outer[v] < least * copies * kLanes) copies /= 2;
+  return copies;
+}
+
+struct TransposedLoad {
+  size_t source;  ///< the outer variable along which its memory runs
+  int64_t tile;
+};
+
+/// A load of the kernel, of one elementwise stage, that is to be transposed to be read along `v`.
+std::optional<TransposedLoad> transposedLoad(const Kernel& kernel, size_t v) {
+  if (kernel.stages.size() != 1) return std::nullopt;
   const Stage& stage = kernel.stages[0];
-  size_t v = s.outerVector;
-  if (!stage.innerLo.empty() || kernel.outer[v] < s.lanes || !coversAll(kernel, stage, v)) return;
+  if (!stage.innerLo.empty() || kernel.outer[v] < kLanes || !coversAll(kernel, stage, v)) return std::nullopt;
   for (const Store& st : stage.stores)
-    if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return;
+    if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return std::nullopt;
+  std::optional<TransposedLoad> found;
   for (size_t d = 0; d < kernel.outer.size(); ++d) {
-    if (d == v || kernel.outer[d] < s.lanes || !coversAll(kernel, stage, d)) continue;
+    if (d == v || kernel.outer[d] < kLanes || !coversAll(kernel, stage, d)) continue;
     for (const Expr& e : stage.exprs) {
       if (e.kind != Expr::Kind::Load || !e.access.terms.empty()) continue;
       if (strideOf(e.access, d) != 1 || std::abs(strideOf(e.access, v)) <= 1) continue;
-      // Runs of 256 bytes both ways; the turned square stays in the first cache.
-      s.tileVar = d;
-      s.tile = s.lanes * (ir::byteSize(kernel.buffers[e.access.buffer].dtype) == 8 ? 2 : 4);
+      // Runs of 256 bytes both ways; the transposed square stays in the first cache.
+      found = TransposedLoad{d, kLanes * (ir::byteSize(kernel.buffers[e.access.buffer].dtype) == 8 ? 2 : 4)};
     }
   }
-}
-
-bool isRunning(const Kernel& kernel, const Stage& stage) {
-  return !stage.reductions.empty() && kernel.reductions[stage.reductions[0]].running;
+  return found;
 }
 
 constexpr int64_t kLeastWideColumns = 256;
 
 /// Columns of an item: long runs of memory, two items at least.
-int64_t wideBlock(int64_t columns, int lanes) {
-  if (columns >= 1024) return std::clamp<int64_t>(columns / 4 / lanes * lanes, 512, 1024);
-  return (columns / 2 + lanes - 1) / lanes * lanes;
+int64_t wideBlock(int64_t columns) {
+  if (columns >= 1024) return std::clamp<int64_t>(columns / 4 / kLanes * kLanes, 512, 1024);
+  return ceilDiv(columns / 2, kLanes) * kLanes;
 }
 
 /// Whether the stages reduce long rows into columns, one after the other, or use only the results.
@@ -146,6 +218,43 @@ bool isWideColumns(const Kernel& kernel, size_t v) {
   return rows >= 32;
 }
 
+/// Columns, or one of its special cases.
+LoopSchedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level level) {
+  LoopSchedule s;
+  const bool quick = level == Level::Quick;
+  const int64_t extent = kernel.outer[outer.var], points = pointsOf(kernel);
+  const int copies = columnCopies(kernel, outer.var, level);
+  const bool oneBody = quick || std::any_of(kernel.stages.begin(), kernel.stages.end(),
+                                            [&](const Stage& x) { return isLong(kernel, x); });
+  const bool loops =
+      std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
+  const int64_t unit = int64_t{kLanes} * copies;
+  const auto wanted = static_cast<int64_t>(kGrainWork / std::max(outer.work, 0.01));
+  const int64_t block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
+  int64_t items = extent == 0 ? 0 : points / extent;
+  double work = outer.work;  // of an item, for each element of the block
+  LaneBlocks blocks{};
+  if (std::optional<TransposedLoad> load = quick ? std::nullopt : transposedLoad(kernel, outer.var)) {
+    blocks = blocksOf(kernel, outer.var, std::max<int64_t>(2 * load->tile, block / load->tile * load->tile));
+    const int64_t values = kernel.outer[load->source];
+    items = items / values * ceilDiv(values, load->tile);
+    work *= static_cast<double>(load->tile);
+    s.strategy = TransposeSchedule{blocks, load->source, load->tile, copies, oneBody};
+  } else if (!quick && isWideColumns(kernel, outer.var)) {
+    blocks = blocksOf(kernel, outer.var, wideBlock(extent));
+    s.strategy = WideColumnSchedule{blocks};
+  } else {
+    blocks = blocksOf(kernel, outer.var, block);
+    s.strategy = ColumnSchedule{blocks, copies, oneBody};
+  }
+  s.items = items * blocks.count;
+  s.work = outer.work * static_cast<double>(points);
+  s.grain = grainOf(work * static_cast<double>(std::min(blocks.size, extent)), s.items);
+  return s;
+}
+
+// ---- tile products
+
 /// Whether the body of a tile product is light enough to stand many times over in registers.
 bool isLight(const Kernel& kernel, const Stage& stage) {
   if (stageCost(kernel, stage) > 16 && !sumsFloats(kernel, stage)) return false;
@@ -156,178 +265,104 @@ bool isLight(const Kernel& kernel, const Stage& stage) {
 
 constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
 
-/// Fills in a generalised product where the kernel is one.
-bool chooseProduct(const Kernel& kernel, Schedule& s, Level level) {
+std::optional<LoopSchedule> scheduleTileProduct(const Kernel& kernel, Level level) {
   const size_t inner = kernel.outer.size();
-  if (inner < 2 || !isPlainReduction(kernel) || !isLight(kernel, kernel.stages[0])) return false;
+  if (inner < 2 || !isPlainReduction(kernel) || !isLight(kernel, kernel.stages[0])) return std::nullopt;
   const Stage& first = kernel.stages[0];
-  int64_t k = first.innerHi[0] - first.innerLo[0];
+  const int64_t k = innerExtent(first, 0);
   int64_t widest = 4;
   for (uint32_t r : first.reductions)
     widest = std::max<int64_t>(widest, ir::byteSize(kernel.reductions[r].accumulator));
   for (size_t v = inner; v-- > 0;) {
     for (size_t u = 0; u < inner; ++u) {
-      if (u == v || kernel.outer[v] < s.lanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v)) continue;
+      if (u == v || kernel.outer[v] < kLanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v)) continue;
       const std::optional<TileProduct> product = tileProductOf(kernel, u, v);
       if (!product) continue;
-      bool turned = product->turned;
-      s.block = s.lanes * (widest > 4 ? 2 : 4);
-      while (s.block > s.lanes && kernel.outer[v] <= s.block / 2) s.block /= 2;
-      if (turned && (k < s.lanes / 2 || k * s.block * widest > kTurnedBytes)) continue;
-      if (level == Level::Quick) turned = false;  // turning is much code; what is not turned is gathered
-      s.outerVector = v;
-      s.rowVar = u;
-      s.tileVar = turned ? inner : kNone;
-      s.tile = turned ? s.block : 0;
-      std::fill(s.copies.begin(), s.copies.end(), static_cast<int>(s.block / s.lanes));
-      std::fill(s.stageVector.begin(), s.stageVector.end(), kNone);
-      s.blocks = (kernel.outer[v] + s.block - 1) / s.block;
-      // Items of some ten microseconds, so that turning is paid many times over.
-      double rowWork = static_cast<double>(stageCost(kernel, first) + 1) * static_cast<double>(k * s.block) /
-                       static_cast<double>(s.lanes) * static_cast<double>(widest) / 4;
-      s.rows = std::clamp<int64_t>(static_cast<int64_t>(48000 / rowWork), 1, 16) * 12;
-      s.items = s.blocks * ((kernel.outer[u] + s.rows - 1) / s.rows);
+      int64_t block = kLanes * (widest > 4 ? 2 : 4);
+      while (block > kLanes && kernel.outer[v] <= block / 2) block /= 2;
+      if (product->turned && (k < kLanes / 2 || k * block * widest > kTurnedBytes)) continue;
+      // Items of some ten microseconds, so that transposing is paid many times over.
+      const double rowWork = static_cast<double>(stageCost(kernel, first) + 1) * static_cast<double>(k * block) /
+                             static_cast<double>(kLanes) * static_cast<double>(widest) / 4;
+      const int64_t rows = std::clamp<int64_t>(static_cast<int64_t>(48000 / rowWork), 1, 16) * 12;
+      const LaneBlocks blocks = blocksOf(kernel, v, block);
+      const bool quick = level == Level::Quick;
+      LoopSchedule s;
+      // Transposing is much code; in short code such loads are gathered.
+      s.strategy = TileProductSchedule{blocks, u, rows, product->turned && !quick,
+                                       quick ? 1 : bodiesOf(stageCost(kernel, first))};
+      s.items = blocks.count * ceilDiv(kernel.outer[u], rows);
       for (size_t d = 0; d < inner; ++d)
         if (d != u && d != v) s.items *= kernel.outer[d];
-      double itemWork = rowWork * static_cast<double>(std::min(s.rows, kernel.outer[u]));
+      const double itemWork = rowWork * static_cast<double>(std::min(rows, kernel.outer[u]));
       s.work = itemWork * static_cast<double>(s.items);
-      s.grain =
-          std::clamp<int64_t>(static_cast<int64_t>(12000 / std::max(itemWork, 1.0)), 1, std::max<int64_t>(s.items, 1));
-      return true;
+      s.grain = grainOf(itemWork, s.items);
+      return s;
     }
   }
-  return false;
+  return std::nullopt;
+}
+
+LoopSchedule scheduleRows(const Kernel& kernel, RowChoice rows) {
+  LoopSchedule s;
+  s.items = pointsOf(kernel);
+  s.work = rows.work * static_cast<double>(s.items);
+  s.grain = grainOf(rows.work, s.items);
+  s.strategy = std::move(rows.schedule);
+  return s;
 }
 
 }  // namespace
 
-int stageCost(const Kernel& kernel, const Stage& stage) {
-  int cost = 0;
-  for (const Expr& e : stage.exprs) {
-    if (e.kind == Expr::Kind::Op) cost += elementwiseCost(e.op, e.dtype);
-    if (e.kind == Expr::Kind::Random) cost += randomCost(e.op, e.dtype);
-    if (e.kind == Expr::Kind::Load) cost += e.access.terms.empty() ? 1 : 8;
-  }
-  for (uint32_t r : stage.reductions) {
-    auto kind = kernel.reductions[r].kind;
-    cost += kind == Reduction::Kind::ArgMax || kind == Reduction::Kind::ArgMin ? 10
-            : kernel.reductions[r].chunk != 0                                  ? 16
-                                                                               : 1;
-  }
-  return cost;
+LoopSchedule scheduleLoops(const Kernel& kernel, Level level) {
+  auto choose = [&]() -> LoopSchedule {
+    if (std::optional<LoopSchedule> product = scheduleTileProduct(kernel, level)) return *product;
+    RowChoice rows = rowsOf(kernel, level);
+    if (const std::optional<OuterChoice> outer = bestOuter(kernel, rows.cost))
+      return scheduleColumns(kernel, *outer, level);
+    return scheduleRows(kernel, std::move(rows));
+  };
+  LoopSchedule s = choose();
+  s.shortCode = level == Level::Quick;
+  return s;
 }
 
-Schedule makeSchedule(const Kernel& kernel, Level level) {
-  Schedule s;
-  const bool quick = s.rolled = level == Level::Quick;
-  const size_t outerRank = kernel.outer.size();
-  int64_t points = 1;
-  for (int64_t d : kernel.outer) points *= d;
+// ---- for people
 
-  // Each stage on its own: the best of its inner variables, or scalar.
-  // Where floats are summed, only the stages that do have a say.
-  const bool hasSums =
-      std::any_of(kernel.stages.begin(), kernel.stages.end(), [&](const Stage& x) { return sumsFloats(kernel, x); });
-  double innerCost = 0, pointWork = 0;
-  for (const Stage& stage : kernel.stages) {
-    int64_t n = trips(stage.innerLo, stage.innerHi);
-    const bool sums = sumsFloats(kernel, stage);
-    double best = sums ? kSumCost + 1 : stageCost(kernel, stage) + 1;
-    size_t choice = kNone;
-    for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
-      int64_t extent = stage.innerHi[i] - stage.innerLo[i];
-      double cost = choiceCost(kernel, stage, outerRank + i, extent, s.lanes);
-      if (isRunning(kernel, stage) ? hasChunks(kernel, stage) : cost < best) {
-        best = cost;
-        choice = outerRank + i;
-      }
-    }
-    s.stageVector.push_back(choice);
-    int copies = choice == kNone ? 1 : copiesFor(kernel, stage, false);
-    while (copies > 1 && stage.innerHi[choice - outerRank] - stage.innerLo[choice - outerRank] <= s.lanes * copies / 2)
-      copies /= 2;
-    // Of a scan in chunks, copies are no accumulators.
-    const bool single = quick && (stage.reductions.empty() || hasChunks(kernel, stage));
-    if (single) copies = 1;
-    s.copies.push_back(copies);
-    s.heavy.push_back(stageCost(kernel, stage) > 48 || single);
-    s.together.push_back(quick ? 1 : bodiesOf(stageCost(kernel, stage)));
-    // Reducing across lanes and starting loops costs something for each point.
-    if (sums || !hasSums)
-      innerCost +=
-          best * static_cast<double>(n) + 2 + (sums ? 12.0 : 12.0 * static_cast<double>(stage.reductions.size()));
-    if (sums && choice != kNone) {
-      const size_t i = choice - outerRank;
-      best = costPerElement(kernel, stage, choice, stage.innerHi[i] - stage.innerLo[i], s.lanes);
-    } else if (sums) {
-      best = stageCost(kernel, stage) + 1;
-    }
-    pointWork += best * static_cast<double>(n) + 2;
-  }
+namespace {
 
-  if (chooseProduct(kernel, s, level)) return s;
+std::string number(int64_t n) { return std::to_string(n); }
 
-  double outerCost = innerCost;
-  for (size_t v = outerRank; v-- > 0;) {
-    if (!canBeOuterVector(kernel, v)) continue;
-    double cost = 0;
-    for (const Stage& stage : kernel.stages)
-      if (!hasSums || sumsFloats(kernel, stage))
-        cost += choiceCost(kernel, stage, v, kernel.outer[v], s.lanes) *
-                static_cast<double>(trips(stage.innerLo, stage.innerHi));
-    if (cost < outerCost * 0.999) {
-      outerCost = cost;
-      s.outerVector = v;
-    }
-  }
-  if (hasSums && s.outerVector != kNone) {
-    outerCost = 0;
-    for (const Stage& stage : kernel.stages)
-      outerCost += costPerElement(kernel, stage, s.outerVector, kernel.outer[s.outerVector], s.lanes) *
-                   static_cast<double>(trips(stage.innerLo, stage.innerHi));
-  }
-  // A unit is about a third of a nanosecond.
-  constexpr double kGrainWork = 12000;
-  if (s.outerVector == kNone) {
-    s.items = points;
-    s.work = pointWork * static_cast<double>(points);
-    s.grain = std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(pointWork, 1.0)), 1,
-                                  std::max<int64_t>(points, 1));
-    return s;
-  }
+std::string text(const LaneBlocks& b) {
+  return "vectors of variable " + number(static_cast<int64_t>(b.var)) + " in " + number(b.count) + " blocks of " +
+         number(b.size);
+}
 
-  int copies = 16;
-  for (const Stage& stage : kernel.stages) copies = std::min(copies, copiesFor(kernel, stage, true));
-  int64_t extent = kernel.outer[s.outerVector];
-  bool loops =
-      std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
-  const bool ordered =
-      std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return x.ordered; });
-  const int64_t least = ordered ? 2 : 1;  // blocks
-  while (copies > 1 && extent < least * copies * s.lanes) copies /= 2;
-  if (quick) copies = 1;  // columns side by side: each has accumulators of its own either way
-  if (quick) std::fill(s.heavy.begin(), s.heavy.end(), true);
-  std::fill(s.copies.begin(), s.copies.end(), copies);
-  std::fill(s.stageVector.begin(), s.stageVector.end(), kNone);
-  if (!quick) chooseTile(kernel, s);
-  int64_t unit = int64_t{s.lanes} * copies;
-  auto wanted = static_cast<int64_t>(kGrainWork / std::max(outerCost, 0.01));
-  s.block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
-  if (s.tileVar != kNone) s.block = std::max<int64_t>(2 * s.tile, s.block / s.tile * s.tile);
-  s.wideColumns = !quick && isWideColumns(kernel, s.outerVector);
-  if (s.wideColumns) s.block = wideBlock(extent, s.lanes);
-  s.blocks = std::max<int64_t>(1, (extent + s.block - 1) / s.block);
-  s.work = outerCost * static_cast<double>(points);
-  s.items = extent == 0 ? 0 : points / extent * s.blocks;
-  if (s.tileVar != kNone) {
-    int64_t d = kernel.outer[s.tileVar];
-    s.items = s.items / d * ((d + s.tile - 1) / s.tile);
-    outerCost *= static_cast<double>(s.tile);
+std::string text(const RowSchedule& s) {
+  std::string all = "rows:";
+  for (size_t i = 0; i < s.stages.size(); ++i) {
+    all += i == 0 ? " " : ", ";
+    const auto& v = s.stages[i];
+    all += v ? "vectors of variable " + number(static_cast<int64_t>(v->var)) + " x " + number(v->copies) : "scalar";
   }
-  double itemWork = outerCost * static_cast<double>(std::min(s.block, extent));
-  s.grain =
-      std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(itemWork, 1.0)), 1, std::max<int64_t>(s.items, 1));
-  return s;
+  return all;
+}
+
+std::string text(const ColumnSchedule& s) { return "columns: " + text(s.blocks) + ", x " + number(s.copies); }
+std::string text(const WideColumnSchedule& s) { return "wide columns: " + text(s.blocks); }
+std::string text(const TransposeSchedule& s) {
+  return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with variable " +
+         number(static_cast<int64_t>(s.source));
+}
+std::string text(const TileProductSchedule& s) {
+  return "tile product: " + text(s.blocks) + ", " + number(s.rows) + " rows of variable " +
+         number(static_cast<int64_t>(s.row)) + (s.transposes ? ", transposed" : "");
+}
+
+}  // namespace
+
+std::string describe(const LoopSchedule& schedule) {
+  return std::visit([](const auto& s) { return text(s); }, schedule.strategy);
 }
 
 }  // namespace tenc::codegen::cpu

@@ -1,7 +1,34 @@
-// How a loop kernel runs on the CPU: which loop variable is the vector, what a work item is. A function of the kernel
-// alone, so that results are the same on every machine and for every number of threads.
+// How loop kernels run on the CPU. A kernel is a space of outer points, each of which runs the kernel's stages: inner
+// loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` chooses one of five strategies; each has an emitter.
+// `--emit=kernels` prints the choice by the name in the first column.
+//
+// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter            |
+// |--------------|-------------------------------------------------------------------------------|--------------------|
+// | rows         | inner variables, a variable for each stage; a work item is a run of outer     | RowEmitter         |
+// |              | points. Softmax, layer norm and sums along rows; scans; scalar code.          |                    |
+// | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter      |
+// |              | kernels, and reductions whose rows are short or lie across memory.            |                    |
+// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter  |
+// |              | accumulators of a block of columns stand in memory, so that memory is read    |                    |
+// |              | in long runs.                                                                 |                    |
+// | transpose    | the same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter   |
+// |              | another outer variable: squares are transposed in registers.                  |                    |
+// | tile product | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | TileProductEmitter |
+// |              | accumulators in registers (codegen/TileProduct.h).                            |                    |
+//
+// First tile products are looked for; then the cheapest vector variable is (LoopCost.h): an inner one of each stage, or
+// an outer one for all. For an outer one, wide columns and transposes are special cases of columns. Softmax over rows
+// of 1024 is four stages with one inner variable each, whose loads are contiguous along it: the inner variables are
+// cheapest, so it is scheduled by rows. Along an axis that is not the last, the loads are contiguous along an outer
+// variable, and it is scheduled by columns.
+//
+// The order in which floats are combined is part of the result. So a schedule is a function of the kernel alone, never
+// of the machine or the number of threads, and where floats are summed it follows from shapes and strides alone.
 #pragma once
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "codegen/Kernel.h"
@@ -9,38 +36,65 @@
 
 namespace tenc::codegen::cpu {
 
-struct Schedule {
-  static constexpr size_t kNone = ~size_t{0};
-  int lanes = 16;
-  /// An outer variable runs over lanes, around all stages (maps, sums of columns). kNone: each stage has a vector
-  /// variable of its own among its inner variables, or is scalar.
-  size_t outerVector = kNone;
-  std::vector<size_t> stageVector;  ///< kNone with outerVector, and for scalar stages
-  std::vector<int> copies;          ///< per stage: vectors side by side (the same for all with outerVector)
-  std::vector<bool> heavy;          ///< per stage: much code, to be emitted once
-  std::vector<int> together;        ///< per stage: copies in one body, where the others take turns
-  bool rolled = false;              ///< code is short
-  /// With outerVector: the variable that transposed loads walk in memory; squares of `tile` x `tile` are turned.
-  size_t tileVar = kNone;
-  int64_t tile = 0;  ///< a multiple of lanes
-  /// With outerVector: stages reduce long rows into wide rows of columns. Accumulators of a whole block stand in
-  /// memory, and rows are taken some at a time, so that memory is read in long runs.
-  bool wideColumns = false;
-  /// With outerVector: a generalised product, sum_k f(a[i, k], b[k, j]) with any f and any plain reduction. Tiles of
-  /// `rowVar` x outerVector keep their accumulators in registers; an item is `rows` x `block`. With `tileVar` (then the
-  /// inner variable) loads that walk memory along it are turned, a block of columns at a time.
-  size_t rowVar = kNone;
-  int64_t rows = 0;
-  int64_t block = 0;  ///< with outerVector: elements of it an item
-  int64_t blocks = 1;
-  int64_t items = 1;
-  int64_t grain = 1;  ///< items that take some microseconds
-  double work = 0;    ///< of all items, in units of about a third of a nanosecond
-};
-/// `level` changes how much code there is, and never the order in which values are combined.
-Schedule makeSchedule(const Kernel& kernel, Level level);
+/// Lanes of every vector of a loop kernel, whatever the registers of the machine.
+inline constexpr int kLanes = 16;
 
-/// Vector instructions for one vector of the stage's innermost values.
-int stageCost(const Kernel& kernel, const Stage& stage);
+struct RowSchedule {
+  struct InnerVector {
+    size_t var;    ///< the stage's inner variable that runs over lanes
+    int copies;    ///< vectors side by side; for reductions, accumulators
+    bool oneBody;  ///< much code, to be printed once
+    int together;  ///< copies in one body, where the others take turns
+  };
+  std::vector<std::optional<InnerVector>> stages;  ///< none: the stage is scalar
+};
+
+/// The outer variable that runs over lanes, cut into blocks; a work item is one block at one value of all other outer
+/// variables.
+struct LaneBlocks {
+  size_t var;
+  int64_t size, count;  ///< of blocks, in elements
+};
+
+struct ColumnSchedule {
+  LaneBlocks blocks;
+  int copies;    ///< vectors side by side
+  bool oneBody;  ///< much code, to be printed once
+};
+
+struct WideColumnSchedule {
+  LaneBlocks blocks;
+};
+
+struct TransposeSchedule {
+  LaneBlocks blocks;
+  size_t
+      source;  ///< the outer variable along which memory of the transposed loads runs; an item has `tile` values of it
+  int64_t tile;  ///< squares of tile x tile are transposed; a multiple of the lanes
+  int copies;
+  bool oneBody;
+};
+
+struct TileProductSchedule {
+  LaneBlocks blocks;  ///< of columns
+  size_t row;         ///< the outer variable that is the row; an item has `rows` values of it
+  int64_t rows;
+  bool transposes;  ///< loads that run along the inner variable are transposed, a block of columns at a time
+  int together;     ///< rows and vectors in one body at the most, where bodies are long
+};
+
+struct LoopSchedule {
+  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, TileProductSchedule> strategy;
+  bool shortCode = false;  ///< one vector at a time, long pieces as functions
+  int64_t items = 1;       ///< work items
+  int64_t grain = 1;       ///< items that take some microseconds
+  double work = 0;         ///< of all items, in the units of LoopCost.h
+};
+
+/// `level` changes how much code there is, and never the order in which values are combined.
+LoopSchedule scheduleLoops(const Kernel& kernel, Level level);
+
+/// The strategy's name and its parameters, for people: "rows: vectors of inner 0 x 4".
+std::string describe(const LoopSchedule& schedule);
 
 }  // namespace tenc::codegen::cpu

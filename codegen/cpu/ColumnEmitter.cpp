@@ -1,0 +1,131 @@
+// Loop kernels by columns: an outer variable runs over lanes around all stages, so that every lane is a point.
+#include <algorithm>
+
+#include "codegen/cpu/LoopEmitter.h"
+#include "codegen/cpu/LoopFunction.h"
+#include "codegen/cpu/StageEmitter.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+namespace {
+
+constexpr int64_t kCacheLine = 64;  // bytes
+
+class ColumnEmitter {
+ public:
+  ColumnEmitter(LoopFunction& f, const ColumnSchedule& schedule, LoopFunction::Range range)
+      : f_(f),
+        var_(schedule.blocks.var),
+        range_(range),
+        walk_{kLanes, schedule.copies, schedule.oneBody, f.fullLanes(schedule.blocks)} {}
+  /// All stages for some vectors, then for the next ones: results stay in registers.
+  void emitReductions();
+  /// A stage for the whole block, then the next.
+  void emitElementwise(const Stage& stage);
+
+ private:
+  struct RowAhead {
+    const Access* access;
+    int64_t distance;  ///< of the next row, in bytes
+    int64_t lines;     ///< cache lines for each vector
+    bool near;         ///< into the first cache, else the second
+  };
+  std::vector<RowAhead> rowsAhead(const ExprEmitter& exprs, const Stage& stage) const;
+  void prefetch(ExprEmitter& exprs, const RowAhead& row, Value* base, int copies);
+
+  LoopFunction& f_;
+  size_t var_;
+  LoopFunction::Range range_;
+  VectorWalk walk_;
+};
+
+void ColumnEmitter::emitReductions() {
+  emitVectorLoop(f_.b, range_.lo, range_.hi, walk_, {},
+                 [&](Value* base, int copies, Value* mask, const Values&) -> Values {
+                   f_.forgetResults();
+                   for (const Stage& s : f_.kernel.stages) emitColumnStage(f_, s, var_, base, copies, mask);
+                   return {};
+                 });
+}
+
+void ColumnEmitter::emitElementwise(const Stage& stage) {
+  if (isEmpty(stage)) return;
+  Value *lo = range_.lo, *hi = range_.hi;
+  VectorWalk walk = walk_;
+  if (!stage.outerLo.empty() && (stage.outerLo[var_] > 0 || stage.outerHi[var_] < f_.kernel.outer[var_])) {
+    lo = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, lo, f_.i64(stage.outerLo[var_]));
+    hi = f_.b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, hi, f_.i64(stage.outerHi[var_]));
+    walk.fullLanes = false;
+  }
+  StageEmitter em(f_, stage, var_);
+  emitIf(f_.b, em.inBox(var_), {}, [&]() -> Values {
+    em.exprs().emitInvariant();
+    const std::vector<RowAhead> ahead = rowsAhead(em.exprs(), stage);
+    emitVectorLoop(f_.b, lo, hi, walk, {}, [&](Value* base, int copies, Value* mask, const Values&) -> Values {
+      em.exprs().setVector(base, copies, mask);
+      for (const RowAhead& row : ahead) prefetch(em.exprs(), row, base, copies);
+      em.innerLoops(std::nullopt, {}, [&](const Values&) { return em.body(copies, {}); });
+      return {};
+    });
+    return {};
+  });
+}
+
+/// The rows (or planes) from which lanes pick elements in an order of their own. Where the points of one row pick about
+/// as many elements as it has cache lines, the next row is asked for meanwhile, as no hardware would.
+std::vector<ColumnEmitter::RowAhead> ColumnEmitter::rowsAhead(const ExprEmitter& exprs, const Stage& stage) const {
+  constexpr int64_t kMostBytes = 256 << 10, kNearBytes = 8 << 10, kLeastLines = 16, kMostLinesAVector = 8;
+  std::vector<RowAhead> rows;
+  const Kernel& kernel = f_.kernel;
+  if (f_.shortCode || var_ == 0 || var_ + 1 != kernel.outer.size() || !stage.innerLo.empty()) return rows;
+  const int64_t vectors = kernel.outer[var_] / kLanes;
+  for (ExprId i = 0; i < stage.exprs.size(); ++i) {
+    const Access& a = stage.exprs[i].access;
+    if (stage.exprs[i].kind != Expr::Kind::Load || !exprs.isNeeded(i) || a.terms.empty() || a.strides[var_] != 0)
+      continue;
+    int64_t elements = 1;
+    bool picks = true;
+    for (const Access::Term& t : a.terms) {
+      picks = picks && t.extent > 0 && t.stride > 0 && exprs.isVector(t.index);
+      elements += (t.extent - 1) * t.stride;
+    }
+    const int64_t bytes = ir::byteSize(kernel.buffers[a.buffer].dtype), lines = elements * bytes / kCacheLine;
+    if (!picks || a.strides[var_ - 1] < elements || elements > kMostBytes / bytes || lines < kLeastLines ||
+        lines > kMostLinesAVector * vectors)
+      continue;
+    const bool known = std::any_of(rows.begin(), rows.end(), [&](const RowAhead& r) {
+      return r.access->buffer == a.buffer && r.access->offset == a.offset && r.access->strides == a.strides;
+    });
+    if (!known)
+      rows.push_back(
+          {&a, a.strides[var_ - 1] * bytes, (lines + vectors - 1) / vectors, elements * bytes <= kNearBytes});
+  }
+  return rows;
+}
+
+void ColumnEmitter::prefetch(ExprEmitter& exprs, const RowAhead& row, Value* base, int copies) {
+  llvm::IRBuilderBase& b = f_.b;
+  auto* byte = b.getInt8Ty();
+  Value* from = b.CreateConstGEP1_64(byte, exprs.address(*row.access), static_cast<uint64_t>(row.distance));
+  from = b.CreateGEP(byte, from, b.CreateMul(base, f_.i64(row.lines * kCacheLine / kLanes)));
+  for (int64_t i = 0; i < row.lines * copies; ++i) {
+    Value* line = b.CreateConstGEP1_64(byte, from, static_cast<uint64_t>(i * kCacheLine));
+    b.CreateIntrinsic(llvm::Intrinsic::prefetch, {line->getType()},
+                      {line, b.getInt32(0), b.getInt32(row.near ? 3 : 2), b.getInt32(1)});
+  }
+}
+
+}  // namespace
+
+void emitItem(LoopFunction& f, const ColumnSchedule& schedule, Value* item) {
+  ColumnEmitter columns(f, schedule, f.bindItem(item, schedule.blocks, std::nullopt));
+  const std::vector<Stage>& stages = f.kernel.stages;
+  if (std::any_of(stages.begin(), stages.end(), [](const Stage& s) { return !s.reductions.empty(); })) {
+    columns.emitReductions();
+    return;
+  }
+  for (const Stage& stage : stages) columns.emitElementwise(stage);
+}
+
+}  // namespace tenc::codegen::cpu

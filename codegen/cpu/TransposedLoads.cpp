@@ -1,0 +1,96 @@
+#include "codegen/cpu/TransposedLoads.h"
+
+#include "codegen/KernelShape.h"
+#include "codegen/cpu/Transpose.h"
+
+namespace tenc::codegen::cpu {
+using llvm::Value;
+
+TransposedLoads::TransposedLoads(LoopFunction& f, const Stage& stage, size_t lanes, size_t source, int64_t height,
+                                 int64_t width, bool any)
+    : f_(f), stage_(stage), lanes_(lanes), source_(source), width_(width), slots_(stage.exprs.size()) {
+  for (size_t i = 0; any && i < stage.exprs.size(); ++i)
+    if (isTransposed(stage.exprs[i])) slots_[i] = f.stackArray(elementOf(stage.exprs[i]), height * width);
+}
+
+bool TransposedLoads::isTransposed(const Expr& e) const {
+  return e.kind == Expr::Kind::Load && e.access.terms.empty() && strideOf(e.access, source_) == 1 &&
+         std::abs(strideOf(e.access, lanes_)) > 1;
+}
+
+llvm::Type* TransposedLoads::elementOf(const Expr& e) const {
+  return memoryType(f_.b.getContext(), f_.kernel.buffers[e.access.buffer].dtype);
+}
+
+/// to[row][lane] = source at (first + row, base + lane), for a square of lanes x lanes. `rowsLeft`, `columnsLeft`: what
+/// is left of the block, the index of its last column, where that may be less; else null.
+void TransposedLoads::square(StageEmitter& em, const Expr& e, Value* to, Value* first, Value* base, Value* rowsLeft,
+                             Value* columnsLeft) {
+  IrBuilder& b = f_.b;
+  llvm::Type* element = elementOf(e);
+  auto* vector = llvm::FixedVectorType::get(element, kLanes);
+  auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
+  em.exprs().setVar(source_, first);
+  Value* corner = em.exprs().address(e.access);
+  int64_t step = e.access.strides[lanes_];
+  std::vector<llvm::Constant*> lane;
+  for (uint32_t i = 0; i < kLanes; ++i) lane.push_back(b.getInt32(i));
+  Value* mask = rowsLeft == nullptr
+                    ? nullptr
+                    : b.CreateICmpSLT(llvm::ConstantVector::get(lane), b.CreateVectorSplat(kLanes, rowsLeft));
+  Values rows;
+  for (int j = 0; j < kLanes; ++j) {
+    Value* column = b.CreateAdd(base, f_.i64(j));
+    // Columns beyond the end read the last one again.
+    if (columnsLeft != nullptr)
+      column = b.CreateAdd(base, b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, f_.i64(j), columnsLeft));
+    Value* at = b.CreateGEP(element, corner, b.CreateMul(column, f_.i64(step)));
+    rows.push_back(mask == nullptr ? static_cast<Value*>(b.CreateAlignedLoad(vector, at, align))
+                                   : b.CreateMaskedLoad(vector, at, align, mask, llvm::Constant::getNullValue(vector)));
+  }
+  transposeSquare(b, rows);
+  for (int i = 0; i < kLanes; ++i) {
+    Value* at = b.CreateConstGEP1_64(element, to, static_cast<uint64_t>(i * width_));
+    b.CreateAlignedStore(rows[static_cast<size_t>(i)], at, align);
+  }
+  em.exprs().clearVar(source_);
+}
+
+void TransposedLoads::fill(StageEmitter& em, Value* first, Value* end, Value* base, Value* columnsEnd, bool wholeRows,
+                           bool wholeColumns) {
+  IrBuilder& b = f_.b;
+  for (ExprId i = 0; i < slots_.size(); ++i) {
+    if (!holds(i)) continue;
+    const Expr& e = stage_.exprs[i];
+    llvm::Type* element = elementOf(e);
+    // Along the source's rows first: they are read in runs.
+    emitLoop(b, base, columnsEnd, kLanes, {}, [&](Value* column, const Values&) -> Values {
+      Value* at = b.CreateGEP(element, slots_[i], b.CreateSub(column, base));
+      emitLoop(b, first, end, kLanes, {}, [&](Value* row, const Values&) -> Values {
+        Value* rowsLeft = wholeRows ? nullptr : b.CreateTrunc(b.CreateSub(end, row), b.getInt32Ty());
+        Value* columnsLeft = wholeColumns ? nullptr : b.CreateSub(b.CreateSub(columnsEnd, column), f_.i64(1));
+        Value* to = b.CreateGEP(element, at, b.CreateMul(b.CreateSub(row, first), f_.i64(width_)));
+        square(em, e, to, row, column, rowsLeft, columnsLeft);
+        return {};
+      });
+      return {};
+    });
+  }
+}
+
+Value* TransposedLoads::place(Value* row, Value* column) {
+  return f_.b.CreateAdd(f_.b.CreateMul(row, f_.i64(width_)), column);
+}
+
+Scalar TransposedLoads::vector(StageEmitter& em, ExprId expr, Value* at, int copy) {
+  const Expr& e = stage_.exprs[expr];
+  const ir::DType t = f_.kernel.buffers[e.access.buffer].dtype;
+  llvm::Type* element = elementOf(e);
+  Value* from =
+      f_.b.CreateConstGEP1_64(element, f_.b.CreateGEP(element, slots_[expr], at), static_cast<uint64_t>(copy * kLanes));
+  return em.exprs().scalars().fromMemory(f_.b.CreateAlignedLoad(llvm::FixedVectorType::get(element, kLanes), from,
+                                                                llvm::Align(static_cast<uint64_t>(ir::byteSize(t)))),
+                                         t);
+}
+
+}  // namespace tenc::codegen::cpu
