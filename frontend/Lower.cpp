@@ -44,8 +44,15 @@ void dropUncalled(ir::Module& module, const Lowered& out) {
 }
 }  // namespace
 
-Lowering::Lowering(SourceManager& sourceManager, Diagnostics& diagnostics, const Options& opts, Lowered& lowered)
-    : sources(sourceManager), diags(diagnostics), options(opts), out(lowered), module(*lowered.module) {
+Lowering::Lowering(SourceManager& sourceManager, Diagnostics& diagnostics, const Options& opts, Lowered& lowered,
+                   bool whole)
+    : sources(sourceManager),
+      diags(diagnostics),
+      options(opts),
+      out(lowered),
+      module(*lowered.module),
+      library(sourceManager, diagnostics),
+      wholeLibrary(whole) {
   module.defaultDevice = opts.defaultDevice;
 }
 
@@ -56,8 +63,9 @@ bool Lowering::declareOnce(Unit& unit, const ast::Name& name) {
   return false;
 }
 
-void Lowering::collect(Unit& unit) {
-  for (const auto& statement : unit.file->statements) {
+void Lowering::collect(Unit& unit, size_t from) {
+  const std::span statements = std::span(unit.file->statements).subspan(from);
+  for (const auto& statement : statements) {
     if (!statement) continue;
     const ast::Stmt& s = *statement;
     const std::string& name = s.name.text;
@@ -149,7 +157,7 @@ void Lowering::collect(Unit& unit) {
       }
     }
   };
-  for (const auto& statement : unit.file->statements) {
+  for (const auto& statement : statements) {
     if (!statement) continue;
     if (statement->kind == StmtKind::Struct) checkTwice(statement->fields, "the field");
     if (statement->kind == StmtKind::Fn) checkTwice(statement->params, "the parameter");
@@ -160,6 +168,7 @@ void Lowering::collect(Unit& unit) {
 const Unit* Lowering::import(const std::string& name, Span span) {
   if (auto it = modules_.find(name); it != modules_.end()) {
     if (!it->second) fail(Code::E0110, span, "module `" + name + "` imports itself");
+    if (it->second && sources.file(it->second->source).isLibrary) extendLibrary();
     return it->second;
   }
   std::optional<uint32_t> source;
@@ -194,7 +203,8 @@ const Unit* Lowering::import(const std::string& name, Span span) {
   auto unit = std::make_unique<Unit>();
   unit->name = name;
   unit->source = *source;
-  unit->owned = syntax::parse(sources, *source, diags);
+  const bool inLibrary = sources.file(*source).isLibrary;
+  unit->owned = inLibrary ? library.open(*source, wholeLibrary) : syntax::parse(sources, *source, diags);
   if (!unit->owned) return nullptr;
   unit->file = unit->owned.get();
   auto own = std::make_unique<Frame>();
@@ -205,6 +215,22 @@ const Unit* Lowering::import(const std::string& name, Span span) {
   frames_.pop_back();
   units_.push_back(std::move(unit));
   return modules_[name] = units_.back().get();
+}
+
+void Lowering::extendLibrary() {
+  library.extend([&](uint32_t source, std::unique_ptr<ast::File> part) {
+    const auto unit = std::find_if(units_.begin(), units_.end(), [&](const auto& u) { return u->source == source; });
+    if (unit == units_.end()) return;  // still being read: it needs no more for itself
+    auto& statements = (*unit)->owned->statements;
+    const size_t known = statements.size();
+    std::move(part->statements.begin(), part->statements.end(), std::back_inserter(statements));
+    auto own = std::make_unique<Frame>();
+    own->unit = unit->get();
+    own->scopes.emplace_back();
+    frames_.push_back(std::move(own));
+    collect(**unit, known);
+    frames_.pop_back();
+  });
 }
 
 void Lowering::collectParams(const Unit& unit) {
@@ -358,14 +384,22 @@ void dropLibraryEdits(const SourceManager& sources, Diagnostics& diags) {
 }  // namespace
 
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options) {
-  Lowered out;
-  out.module = std::make_unique<ir::Module>();
-  Lowering lowering(sources, diags, options, out);
-  lowering.run(file);
-  dropLibraryEdits(sources, diags);
-  lowering.reportTooLarge(out.module->span(out.module->tooLarge.at));
-  if (out.module->tooLarge.ever) out.module.reset();
-  return out;
+  const Diagnostics before = diags;
+  for (const bool wholeLibrary : {false, true}) {
+    Lowered out;
+    out.module = std::make_unique<ir::Module>();
+    Lowering lowering(sources, diags, options, out, wholeLibrary);
+    lowering.run(file);
+    if (!diags.ok() && lowering.library.partial()) {
+      diags = before;  // what errors propose is looked for in whole modules
+      continue;
+    }
+    dropLibraryEdits(sources, diags);
+    lowering.reportTooLarge(out.module->span(out.module->tooLarge.at));
+    if (out.module->tooLarge.ever) out.module.reset();
+    return out;
+  }
+  return {};
 }
 
 }  // namespace tenc::frontend

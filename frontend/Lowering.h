@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "frontend/Frontend.h"
+#include "frontend/names/Library.h"
 #include "frontend/values/Values.h"
 #include "ir/Ir.h"
 #include "syntax/Familiar.h"
@@ -90,7 +91,7 @@ struct Instance {
 
 class Lowering {
  public:
-  Lowering(SourceManager& sources, Diagnostics& diags, const Options& options, Lowered& out);
+  Lowering(SourceManager& sources, Diagnostics& diags, const Options& options, Lowered& out, bool wholeLibrary);
   void run(const ast::File& file);
 
   // ---- context
@@ -99,6 +100,8 @@ class Lowering {
   const Options& options;
   Lowered& out;
   ir::Module& module;
+  Library library;
+  const bool wholeLibrary;  ///< all of its modules is parsed, for messages that propose what there is
   ir::Builder& b() { return *builder_; }
   /// Sets the location of the ops that are made next.
   void at(Span s);
@@ -311,7 +314,10 @@ class Lowering {
   // ---- units (Lower.cpp)
   std::list<std::unique_ptr<Unit>> units_;
   std::map<std::string, const Unit*> modules_;
-  void collect(Unit& unit);
+  /// The declarations of the unit's statements `from`..
+  void collect(Unit& unit, size_t from = 0);
+  /// What sources that came since need of modules that were read in part.
+  void extendLibrary();
   const Unit* import(const std::string& name, Span span);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);

@@ -51,7 +51,11 @@ class BoundedParser final : public TLParser {
 }  // namespace
 
 std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags) {
-  const std::string_view text = sources.file(file).text();
+  return parsePart(sources, file, sources.file(file).text(), diags);
+}
+
+std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file, std::string_view text,
+                                     Diagnostics& diags) {
   if (text.size() > kMaxSource) {
     diags.report(Code::E0105, Span{file, 0, 0}, "source is larger than 16 MiB");
     return nullptr;

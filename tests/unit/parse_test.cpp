@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "frontend/Frontend.h"
+#include "frontend/StdModules.h"
+#include "syntax/Outline.h"
 
 namespace tenc {
 namespace {
@@ -246,6 +249,52 @@ TEST(IsComplete, WaitsForBracketsAndOperands) {
   EXPECT_FALSE(isComplete("let x = 1 +  # more"));
   EXPECT_FALSE(isComplete("let x ="));
   EXPECT_FALSE(isComplete("a and"));
+}
+
+TEST(Outline, TakesWhatIsNamedAndItsNeeds) {
+  const std::string text =
+      "## A pair.\nstruct Pair { a: f32, b: f32 }\nstruct Other { a: f32 }\n\n# ---- functions\n\n"
+      "fn call(p: Pair) -> f32 = p.a\nfn call(o: Other) -> f32 = o.a\n"
+      "fn pair(a: f32) -> Pair {\n    # other\n    Pair { a: a, b: \"{helper(a)}\" }\n}\n"
+      "fn helper(x: f32) -> f32 = x\nfn other() -> Other = Other { a: 1.0 }\n";
+  syntax::Outline outline(text);
+  syntax::Words words = {"call", "pair"};
+  const std::string part = outline.take(words);
+  ASSERT_EQ(part.size(), text.size());
+  for (const char* taken : {"## A pair.\nstruct Pair", "fn call(p: Pair)", "fn pair(", "fn helper("}) {
+    EXPECT_EQ(part.find(taken), text.find(taken)) << taken;
+  }
+  for (const char* left : {"struct Other", "fn call(o", "fn other"}) {
+    EXPECT_EQ(part.find(left), std::string::npos) << left;
+  }
+  EXPECT_TRUE(outline.take(words).empty());
+  words.insert("other");
+  const std::string rest = outline.take(words);
+  for (const char* taken : {"struct Other", "fn call(o", "fn other"}) EXPECT_NE(rest.find(taken), std::string::npos);
+  EXPECT_EQ(rest.find("fn pair"), std::string::npos);
+}
+
+/// Every declaration of the standard library is found by its lines: taken all together they are the whole module.
+TEST(Outline, KnowsEveryDeclarationOfTheLibrary) {
+  for (const char* name : {"nn", "init", "optim", "amp", "data", "image"}) {
+    const auto text = frontend::stdModule(name);
+    ASSERT_TRUE(text) << name;
+    const Parsed whole{std::string(*text)};
+    syntax::Outline outline(*text);
+    syntax::Words words;
+    std::multiset<std::string> names, found;
+    for (const auto& s : whole.file->statements) names.insert(s->name.text);
+    // Name by name, so that each is taken for its own sake or for another's.
+    for (const auto& s : whole.file->statements) {
+      words.insert(s->name.text);
+      const std::string part = outline.take(words);
+      if (part.empty()) continue;
+      const Parsed parsed(part);
+      EXPECT_TRUE(parsed.diags.ok()) << name;
+      for (const auto& t : parsed.file->statements) found.insert(t->name.text);
+    }
+    EXPECT_EQ(found, names) << name;
+  }
 }
 
 }  // namespace

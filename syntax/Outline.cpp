@@ -1,0 +1,125 @@
+#include "syntax/Outline.h"
+
+#include <algorithm>
+
+namespace tenc::syntax {
+
+namespace {
+
+bool startsWord(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool inWord(char c) { return startsWord(c) || (c >= '0' && c <= '9'); }
+
+/// The word at or behind `at`, which is moved behind it; empty at the end of the text.
+std::string_view nextWord(std::string_view text, size_t& at) {
+  while (at < text.size() && !startsWord(text[at])) {
+    // The letters of a number are no word.
+    if (!inWord(text[at])) {
+      ++at;
+      continue;
+    }
+    while (at < text.size() && inWord(text[at])) ++at;
+  }
+  const size_t begin = at;
+  while (at < text.size() && inWord(text[at])) ++at;
+  return text.substr(begin, at - begin);
+}
+
+size_t lineEnd(std::string_view text, size_t at) {
+  const size_t end = text.find('\n', at);
+  return end == std::string_view::npos ? text.size() : end + 1;
+}
+
+bool isComment(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t");
+  return first != std::string_view::npos && line[first] == '#';
+}
+
+/// Where the parameters of a function begin: behind the first `(` that is in no `[...]`.
+size_t parametersOf(std::string_view text) {
+  int brackets = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '[') ++brackets;
+    if (text[i] == ']') --brackets;
+    if (text[i] == '(' && brackets == 0) return i + 1;
+  }
+  return text.size();
+}
+
+}  // namespace
+
+void addWords(std::string_view text, Words& words) {
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = lineEnd(text, at);
+    const std::string_view line = text.substr(at, end - at);
+    at = end;
+    if (isComment(line)) continue;
+    for (size_t i = 0; i < line.size();) {
+      const std::string_view word = nextWord(line, i);
+      if (!word.empty() && !words.contains(word)) words.emplace(word);
+    }
+  }
+}
+
+Outline::Outline(std::string_view text) : text_(text) {
+  bool continues = false;  // comments and annotations belong to what follows them
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = lineEnd(text, at);
+    const char first = text[at];
+    if (startsWord(first) || first == '#' || first == '@') {
+      if (!continues) declarations_.push_back({at, end, {}, {}});
+      continues = first == '#' || first == '@';
+    } else if (first == '\n') {
+      continues = false;
+    }
+    if (!declarations_.empty()) declarations_.back().end = end;
+    at = end;
+  }
+  for (size_t i = 0; i < declarations_.size(); ++i) read(declarations_[i]);
+  for (size_t i = 0; i < declarations_.size(); ++i) {
+    if (declarations_[i].isType) types_.emplace(declarations_[i].name, i);
+  }
+}
+
+void Outline::read(Declaration& d) const {
+  size_t at = d.begin;
+  while (at < d.end && !startsWord(text_[at])) at = lineEnd(text_, at);
+  const std::string_view own = text_.substr(at, d.end - at);
+  size_t i = 0;
+  const std::string_view keyword = nextWord(own, i);
+  if (keyword != "fn" && keyword != "struct" && keyword != "const" && keyword != "type") return;
+  d.name = nextWord(own, i);
+  d.isType = keyword == "struct" || keyword == "type";
+  if (keyword != "fn") return;
+  i = parametersOf(own);
+  nextWord(own, i);  // its name
+  if (i < own.size() && own[i] == ':') d.receiver = nextWord(own, i);
+}
+
+bool Outline::wanted(const Declaration& d, const Words& words) const {
+  if (d.name.empty()) return true;
+  if (!words.contains(d.name)) return false;
+  const auto type = types_.find(d.receiver);
+  return type == types_.end() || declarations_[type->second].taken;
+}
+
+std::string Outline::take(Words& words) {
+  std::string part;
+  for (bool more = true; more;) {
+    more = false;
+    for (Declaration& d : declarations_) {
+      if (d.taken || !wanted(d, words)) continue;
+      d.taken = more = true;
+      const std::string_view own = text_.substr(d.begin, d.end - d.begin);
+      if (part.empty()) {
+        part.assign(text_.size(), ' ');
+        // Lines stay lines: a blank region of many is one break.
+        for (const Declaration& other : declarations_) part[other.end - 1] = '\n';
+      }
+      std::copy(own.begin(), own.end(), part.begin() + static_cast<std::ptrdiff_t>(d.begin));
+      addWords(own, words);
+    }
+  }
+  return part;
+}
+
+}  // namespace tenc::syntax
