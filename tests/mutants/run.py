@@ -1,67 +1,105 @@
 #!/usr/bin/env python3
-"""Planted miscompiles: do the tests notice?
+"""Planted mistakes: do the tests notice?
 
-    python run.py --build FOLDER [--only NAME...] [--from N] [--to N]     plant each, build tenc, run the suites
-    python run.py --build FOLDER --all                                    also those after the first that fails
-    python run.py --check                                                 whether every patch still applies
+    python run.py --build FOLDER [--only NAME...] [--from N] [--to N]     plant each, build, run the suites
+    python run.py --build FOLDER --random 5 [--seed TEXT]                 some, drawn by a text: of the checked-out commit
+    python run.py --build FOLDER --all                                    also the suites after the first that fails
+    python run.py --check                                                 whether each can be planted
 
-Every NAME.patch here is one mistake. It is planted in a copy of the sources (so that the checkout stays as it is), `tenc`
-and `tenc-opt` are built there incrementally, and the suites run with fixed seeds until one fails. First they run with nothing planted, where all must pass. At least 19
-in 20 must be caught; those that are not are listed. `--build` names the folder for the copy and its build; the first build
-is a whole one, each later one a file and a link. Ends with `N caught, N missed`."""
+Every NAME.mutant here is one mistake: what it is, the suite that notices it, what the processor must have for the code to
+be reached (`needs`, where there is such a thing), and, between the lines `was`, `is` and `end`, a piece of code and what
+to put in its place. The piece stands once in the sources of the compiler, whatever the file, its line or
+the blanks in it, so that a mutant outlives most changes; where it does not, `--check` says so, and its piece is to be
+brought up to date in step with the code.
+
+It is planted in a copy of the sources (the checkout stays as it is), which is built incrementally. Its own suite runs
+first, then the others until one fails. Before all that, each suite that is needed runs with nothing planted, and must
+pass. `--build` names the folder for the copy and its build; the first build is a whole one, each later one a file and a
+link. A mutant that no suite notices is a failure. Ends with `N caught, N missed`."""
 import argparse
 import os
 import pathlib
+import random
 import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-SUITES = ["lit", "programs", "programs.unfused", "fuzz", "devices", "numerics"]
+FOLDERS = ("support", "ir", "grammar", "syntax", "transforms", "frontend", "interp", "passes", "codegen", "runtime", "tools")
+# In order of how soon each finds something. `unit.NAME` is a suite too, where a mutant names it.
+SUITES = ["programs", "lit", "programs.unfused", "kernels", "cache", "threads", "programs.virtual", "devices", "fuzz", "numerics"]
+
+
+def read(path):
+    """The mistake of a file, as a dictionary: name, about, suite, was, is."""
+    text = path.read_text()
+    match = re.fullmatch(r"# ([^\n]*)\nsuite (\S+)\n(?:needs (\w+)\n)?was\n(.*?)is\n(.*?)end\n", text, re.S)
+    if not match: sys.exit(f"{path.name}: not of the form that the docstring of run.py gives")
+    return dict(name=path.stem, about=match[1], suite=match[2], needs=match[3], was=match[4], now=match[5])
+
+
+def pattern(code):
+    """A piece of code with any blanks between its words, and none or some beside punctuation."""
+    words = re.findall(r"\w+|[^\w\s]", code)
+    out = []
+    for i, word in enumerate(words):
+        both = i and re.match(r"\w", words[i - 1]) and re.match(r"\w", word)
+        out.append(("" if not i else r"\s+" if both else r"\s*") + re.escape(word))
+    return re.compile("".join(out))
+
+
+def sources(root):
+    return [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.suffix in (".cpp", ".h", ".def")]
+
+
+def find(mutant, texts):
+    """Where a mutant belongs: the file and the match; or what is wrong, as text."""
+    wanted = pattern(mutant["was"])
+    found = [(path, m) for path, text in texts.items() for m in wanted.finditer(text)]
+    return found[0] if len(found) == 1 else f"its piece stands {len(found)} times in the sources"
+
+
+def check(mutants):
+    texts = {p: p.read_text() for p in sources(ROOT)}
+    wrong = [f"{m['name']}: {found}" for m in mutants if isinstance(found := find(m, texts), str)]
+    print("\n".join(wrong + [f"{len(mutants) - len(wrong)} of {len(mutants)} mutants can be planted"]))
+    return bool(wrong)
 
 
 def command(suite, root, binaries, fuzz_programs):
     tenc, opt = f"{binaries}/tenc", f"{binaries}/tenc-opt"
     tests = root / "tests"
-    python = [sys.executable]
+    if suite.startswith("unit."): return [f"{binaries}/{suite[5:]}"]
     lit = next((p for p in map(shutil.which, ("lit", "llvm-lit")) if p), "/usr/lib/llvm-19/build/utils/lit/lit.py")
-    return {
+    return [sys.executable] + {
         # Without the tests of the tool: they depend on time, and on nothing that is planted.
-        "lit": python + [lit, "-q", "--filter-out=repl/|driver/", f"--param=bin={binaries}", str(tests)],
-        "programs": python + [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "run")],
-        "programs.unfused": python + [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--no-fuse", str(tests / "run")],
-        "fuzz": python + [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--count", str(fuzz_programs), "--fail-fast"],
-        "devices": python + [str(tests / "fuzz/devices.py"), "--tenc", tenc, "--count", "60"],
-        "numerics": python + [str(tests / "numerics/ops.py"), "--tenc", tenc, "--interp", opt],
+        "lit": [lit, "-q", "--filter-out=repl/|driver/", f"--param=bin={binaries}", str(tests)],
+        "programs": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "run")],
+        "programs.unfused": [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--no-fuse", str(tests / "run")],
+        "programs.virtual": [str(tests / "virtual_devices.py"), "--tenc", tenc, str(tests / "run")],
+        "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
+        "cache": [str(tests / "cache.py"), "--tenc", tenc],
+        "threads": [str(tests / "threads.py"), "--tenc", tenc],
+        "fuzz": [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--count", str(fuzz_programs), "--fail-fast"],
+        "devices": [str(tests / "fuzz/devices.py"), "--tenc", tenc, "--count", "60"],
+        "numerics": [str(tests / "numerics/ops.py"), "--tenc", tenc, "--interp", opt],
     }[suite]
 
 
-def applies(patch, root, *options):
-    return subprocess.run(["patch", "-p1", "-s", "-f", "--fuzz=2", *options, "-i", str(patch)], cwd=root, capture_output=True, text=True)
-
-
-def check(patches):
-    wrong = []
-    for patch in patches:
-        run = applies(patch, ROOT, "--dry-run")
-        if run.returncode: wrong.append(f"{patch.name}: {run.stdout.strip()}")
-    print("\n".join(wrong + [f"{len(patches) - len(wrong)} of {len(patches)} patches apply"]))
-    return bool(wrong)
-
-
-def build(folder):
+def build(folder, suites):
+    """Builds what the suites run; what went wrong, or None."""
     made = folder / "build/release"
+    environment = dict(os.environ, CCACHE_BASEDIR=str(folder), CCACHE_NOHASHDIR="1")
     steps = []
     if not (made / "build.ninja").exists():
         steps.append(["cmake", "-S", str(folder), "-B", str(made), "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19",
                       "-DCMAKE_BUILD_TYPE=Release", "-DTENC_STATIC=ON", "-DTENC_WERROR=OFF"])
-    steps.append(["cmake", "--build", str(made), "--target", "tenc", "tenc-opt"])
+    steps.append(["cmake", "--build", str(made), "--target", "tenc", "tenc-opt", *sorted({s[5:] for s in suites if s.startswith("unit.")})])
     for step in steps:
-        run = subprocess.run(step, capture_output=True, text=True)
+        run = subprocess.run(step, capture_output=True, text=True, env=environment)
         if run.returncode: return run.stdout[-3000:] + run.stderr[-2000:]
     return None
 
@@ -81,57 +119,85 @@ def copy(folder):
             shutil.copy(source, target)
 
 
-def caught(args, folder, suites):
+def run_suite(args, folder, suite):
+    """Why a suite fails, as a line, or None. One that hangs has noticed something."""
+    wanted = command(suite, folder, folder / "build/release/bin", args.programs)
+    try: run = subprocess.run(wanted, cwd=folder, capture_output=True, text=True, errors="replace", timeout=args.timeout, env=dict(os.environ, TENC_CACHE_DIR=""))
+    except subprocess.TimeoutExpired: return f"no end after {args.timeout} s"
+    if run.returncode == 0: return None
+    lines = [l.strip() for l in (run.stdout + run.stderr).splitlines() if re.search(r"\w", l)]
+    told = [l for l in lines if "tenc :: " in l or re.search(r"FAILED|Failure", l)] or lines
+    return (told or [f"exit status {run.returncode}"])[0][:160]
+
+
+def caught(args, folder, mutant):
     """The suites that fail, in order, and the first one's message."""
     failed, message = [], ""
-    for suite in suites:
-        run = subprocess.run(command(suite, folder, folder / "build/release/bin", args.programs), cwd=folder, capture_output=True, text=True, errors="replace")
-        if run.returncode:
-            lines = [l for l in (run.stdout + run.stderr).splitlines() if re.search(r"\w", l)]
-            lines = [l.strip() for l in lines if "tenc :: " in l] or lines  # of lit
-            message = message or (lines or [""])[0][:160]
-            failed.append(suite)
-            if not args.all: break
+    for suite in [mutant["suite"], *(s for s in args.suites if s != mutant["suite"])]:
+        problem = run_suite(args, folder, suite)
+        if problem is None: continue
+        message = message or problem
+        failed.append(suite)
+        if not args.all: break
     return failed, message
+
+
+def chosen(args, mutants):
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split() if not args.check else None
+    mutants = [m for m in mutants if args.check or not m["needs"] or m["needs"] in flags]
+    if args.only: return [m for m in mutants if m["name"] in args.only]
+    if not args.random: return mutants[args.first:args.last]
+    seed = args.seed or subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    some = random.Random(seed).sample(mutants, min(args.random, len(mutants)))
+    print(f"seed {seed}: {' '.join(m['name'] for m in some)}", flush=True)
+    return some
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--check", action="store_true")
     ap.add_argument("--build", type=pathlib.Path)
+    ap.add_argument("--check", action="store_true")
     ap.add_argument("--only", nargs="*")
+    ap.add_argument("--random", type=int, default=0)
+    ap.add_argument("--seed")
     ap.add_argument("--from", dest="first", type=int, default=0)
     ap.add_argument("--to", dest="last", type=int, default=10**6)
     ap.add_argument("--programs", type=int, default=400)
+    ap.add_argument("--timeout", type=float, default=900, help="seconds for a suite")
     ap.add_argument("--all", action="store_true")
     ap.add_argument("--suites", nargs="*", default=SUITES, choices=SUITES)
     args = ap.parse_args()
-    patches = sorted(HERE.glob("*.patch"))[args.first:args.last]
-    if args.only: patches = [p for p in patches if p.stem in args.only]
-    if args.check: return check(patches)
+    mutants = chosen(args, [read(p) for p in sorted(HERE.glob("*.mutant"))])
+    if args.check: return check(mutants)
     if not args.build: ap.error("--build or --check is needed")
     folder = args.build.resolve()
     copy(folder)
-    begin, problem = time.time(), build(folder)
+    suites = {m["suite"] for m in mutants}
+    begin, problem = time.time(), build(folder, suites)
     if problem: return print(f"cannot be built\n{problem}") or 1
-    failed, message = caught(args, folder, args.suites)
-    print(f"nothing planted: {' '.join(failed) + ' FAILED: ' + message if failed else 'all suites pass'} after {time.time() - begin:.0f} s", flush=True)
-    if failed: return 1
+    print(f"built after {time.time() - begin:.0f} s", flush=True)
+    wrong = [f"{s}: {problem}" for s in sorted(suites) if (problem := run_suite(args, folder, s))]
+    print(f"nothing planted: {'; '.join(wrong) or 'all suites pass'} after {time.time() - begin:.0f} s", flush=True)
+    if wrong: return 1
+    texts = {p: p.read_text() for p in sources(folder)}
     found, missed = 0, []
-    for patch in patches:
-        begin = time.time()
-        name = subprocess.run(["sed", "-n", "s,^+++ b/,,p", str(patch)], capture_output=True, text=True).stdout.strip()
-        run = applies(patch, folder)
-        problem = run.stdout if run.returncode else build(folder)
-        failed, message = ([], "") if problem else caught(args, folder, args.suites)
-        shutil.copy(ROOT / name, folder / name)  # newer than its object: the next build makes it again
-        if problem: print(f"{patch.stem}: cannot be built\n{problem}", flush=True)
-        elif failed: print(f"{patch.stem}: caught by {', '.join(failed)} after {time.time() - begin:.0f} s: {message}", flush=True)
-        else: print(f"{patch.stem}: MISSED", flush=True)
+    for mutant in mutants:
+        begin, failed, message = time.time(), [], ""
+        where = find(mutant, texts)
+        if isinstance(where, str): problem = where
+        else:
+            path, match = where
+            path.write_text(texts[path][:match.start()] + mutant["now"].strip() + texts[path][match.end():])
+            problem = build(folder, suites)
+            if not problem: failed, message = caught(args, folder, mutant)
+            path.write_text(texts[path])  # newer than its object: the next build makes it again
+        if problem: print(f"{mutant['name']}: cannot be built\n{problem}", flush=True)
+        elif failed: print(f"{mutant['name']}: caught by {', '.join(failed)} after {time.time() - begin:.0f} s: {message}", flush=True)
+        else: print(f"{mutant['name']}: MISSED", flush=True)
         if failed: found += 1
-        else: missed.append(patch.stem)
+        else: missed.append(mutant["name"])
     print(f"{found} caught, {len(missed)} missed" + (": " + " ".join(missed) if missed else ""))
-    return len(missed) * 20 > len(patches)
+    return bool(missed)
 
 
 if __name__ == "__main__":
