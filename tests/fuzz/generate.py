@@ -2,7 +2,7 @@
 
 Every value is exact (integers, movement, comparisons, casts, + - * / sqrt on exact values: the same bits are expected of
 every engine) or has a bound: a second TL tensor that says by how much two right results may differ, from the arithmetic:
-4 ULP for a function, k * eps * sum |x| for a sum of k terms, k * eps * (|a| @ |b|) for a product. Comparisons, indices and
+numerics/bounds.py has the rule for each kind of operation. Comparisons, indices and
 integer casts take exact values only, so a difference within a bound never changes what a program does. A program saves
 each of its results (and its bound, when there is one) as rN.npy and bN.npy; what it prints is exact. MODULE stands beside it.
 """
@@ -13,7 +13,7 @@ from generate_flow import FlowOps
 from generate_language import LanguageOps
 from generate_module import MODULE, ModuleOps
 from generate_more import MoreOps
-from generate_numeric import EPS, NumericOps
+from generate_numeric import NumericOps, bounds
 
 INTS = ["i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"]
 FLOATS = ["f32", "f32", "f32", "f64", "f16", "bf16"]
@@ -101,7 +101,7 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         f = self.r.choice(FUNCTIONS)
         arg = f"abs({v.name})" if f == "log1p" else f"clamp({v.name}, -8, 8)"
         n = self.let(f"{f}({arg})", v.dtype, v.shape, None, True, keep=False)
-        return self.let(n.name, v.dtype, v.shape, f"abs({n.name}) * {8 * EPS[v.dtype]!r} + {1e-30 if v.dtype == 'f32' else 1e-300!r}")
+        return self.let(n.name, v.dtype, v.shape, f"abs({n.name}) * {bounds.relative(f, v.dtype)!r} + {1e-30 if v.dtype == 'f32' else 1e-300!r}")
     def binary(self):
         r = self.r
         a = self.pick(lambda v: v.dtype != "bool")
@@ -122,7 +122,7 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         if not (a.exact and b.exact):
             if not a.is_float or a.dtype in HALVES: return None
             ea, eb = a.bound or "0.0", b.bound or "0.0"
-            eps = EPS[a.dtype]
+            eps = bounds.EPS[a.dtype]
             if op == "*": bound = f"abs({a.name}) * {eb} + abs({b.name}) * {ea} + {ea} * {eb} + abs({a.name} * {b.name}) * {2 * eps!r}"
             elif op in ("max", "min"): bound = f"max(abs({ea} + {a.name} * 0.0), abs({eb} + {b.name} * 0.0))"
             else: bound = f"{ea} + {eb} + (abs({a.name}) + abs({b.name})) * {2 * eps!r}"
@@ -184,18 +184,18 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         if op in ("sum", "mean") and v.is_float:
             if v.dtype in HALVES or not v.small: return None  # a sum of what may overflow depends on its order
             scale = 1.0 if op == "sum" else 1.0 / k
-            bound = f"sum(abs({v.name}), {args}) * {(k + 2) * EPS[v.dtype] * scale!r}"
+            bound = f"sum(abs({v.name}), {args}) * {bounds.terms(k, v.dtype) * scale!r}"
         return self.let(f"{op}({v.name}, {args})", dtype, shape, bound, True)
     def rowwise(self):
         v = self.pick(lambda v: v.exact and v.small and v.dtype in ("f32", "f64") and v.shape and v.shape[-1] > 0)
         if not v: return None
-        k, eps = v.shape[-1], EPS[v.dtype]
+        k, t = v.shape[-1], v.dtype
         op = self.r.choice(["softmax", "log_softmax", "layer_norm"])
-        if op == "softmax": return self.let(f"softmax({v.name}, axis: -1)", v.dtype, v.shape, f"abs({v.name}) * 0.0 + {(k + 40) * eps!r}")
-        if op == "log_softmax": return self.let(f"log_softmax({v.name}, axis: -1)", v.dtype, v.shape, f"(abs({v.name}) + max(abs({v.name}), axis: -1, keep: true) + {8.0 + k!r}) * {16 * eps!r}")
+        if op == "softmax": return self.let(f"softmax({v.name}, axis: -1)", v.dtype, v.shape, f"abs({v.name}) * 0.0 + {bounds.composed('softmax', k, t)!r}")
+        if op == "log_softmax": return self.let(f"log_softmax({v.name}, axis: -1)", v.dtype, v.shape, f"(abs({v.name}) + max(abs({v.name}), axis: -1, keep: true) + {8.0 + k!r}) * {bounds.composed('log_softmax', k, t)!r}")
         if k < 2: return None
         n = f"layer_norm({v.name} + {v.dtype}(arange({k}) % 3), axes: -1)"
-        return self.let(n, v.dtype, v.shape, f"abs({v.name}) * 0.0 + {(k + 16) * 32 * eps!r} * (1.0 + max(abs({v.name}), axis: -1, keep: true) * max(abs({v.name}), axis: -1, keep: true))")
+        return self.let(n, v.dtype, v.shape, f"abs({v.name}) * 0.0 + {bounds.composed('layer_norm', k, t)!r} * (1.0 + max(abs({v.name}), axis: -1, keep: true) * max(abs({v.name}), axis: -1, keep: true))")
     def product(self):
         r = self.r
         a = self.pick(lambda v: v.exact and v.small and v.dtype in ("f32", "f64") and len(v.shape) in (2, 3))
@@ -206,10 +206,10 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         if r.random() < 0.4:
             t = self.source(a.dtype, (n, k))
             right = f"{t.name}.T"
-        v = self.let(f"{a.name} @ {right}", a.dtype, a.shape[:-1] + (n,), f"(abs({a.name}) @ abs({right})) * {(k + 2) * EPS[a.dtype]!r}")
+        v = self.let(f"{a.name} @ {right}", a.dtype, a.shape[:-1] + (n,), f"(abs({a.name}) @ abs({right})) * {bounds.terms(k, a.dtype)!r}")
         if r.random() < 0.5:
             c = self.source(a.dtype, (n,))
-            return self.let(f"relu({v.name} + {c.name})", a.dtype, v.shape, f"{v.bound} + (abs({v.name}) + abs({c.name})) * {2 * EPS[a.dtype]!r}")
+            return self.let(f"relu({v.name} + {c.name})", a.dtype, v.shape, f"{v.bound} + (abs({v.name}) + abs({c.name})) * {2 * bounds.EPS[a.dtype]!r}")
         return v
     def move(self):
         r = self.r

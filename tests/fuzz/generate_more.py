@@ -1,5 +1,10 @@
 """Further operations of the random programs (see generate.py): special values, movement, indexing, scans, order, random
 numbers, products, control flow, structs, functions. Each method returns a value, or None where nothing fits."""
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "numerics"))
+import bounds
 
 BITS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64, "u8": 8, "u16": 16, "u32": 32, "u64": 64}
 SAME_WIDTH = {"f16": ["i16", "u16"], "bf16": ["i16", "u16"], "f32": ["i32", "u32"], "f64": ["i64", "u64"], "i32": ["u32"], "i64": ["u64"],
@@ -120,9 +125,8 @@ class MoreOps:
                            ("acos", "clamp({0} / 16.0, -1, 0.5)"), ("asinh", "{0}"), ("acosh", "abs({0}) + 1.5"), ("atanh", "clamp({0} / 16.0, -0.9, 0.9)"),
                            ("erfc", "clamp({0}, -2, 4)"), ("lgamma", "abs({0}) + 3.0"), ("tan", "clamp({0}, -1, 1)"), ("atan2", "{0}, abs({0}) + 1.0"),
                            ("hypot", "{0}, {0} + 1.0"), ("logaddexp", "{0}, abs({0}) + 1.0"), ("pow", "abs({0}) + 0.5, 1.5")])
-        eps = {"f32": 2.0 ** -23, "f64": 2.0 ** -52}[v.dtype]
         n = self.let(f"{f}({arg.format(v.name)})", v.dtype, v.shape, None, True, keep=False)
-        return self.let(n.name, v.dtype, v.shape, f"abs({n.name}) * {8 * eps!r} + {1e-30 if v.dtype == 'f32' else 1e-300!r}")
+        return self.let(n.name, v.dtype, v.shape, f"abs({n.name}) * {bounds.relative(f, v.dtype)!r} + {1e-30 if v.dtype == 'f32' else 1e-300!r}")
 
     # ---- movement
     def rearrange(self):
@@ -277,28 +281,26 @@ class MoreOps:
             a = self.source(r.choice(["f32", "i32"]), (2, 3, r.choice([4, 7, 16])))
             w, s = r.randint(1, 3), r.randint(1, 3)
             return self.let(f"max_pool({a.name}, {w}, stride: {s})", a.dtype, (2, 3, (a.shape[2] - w) // s + 1), None, a.small)
-        eps = 2.0 ** -23
         if kind == "vector":
             a, b = self.source("f32", (n, k)), self.source("f32", (k,))
-            return self.let(f"{a.name} @ {b.name}", "f32", (n,), f"(abs({a.name}) @ abs({b.name})) * {(k + 2) * eps!r}")
+            return self.let(f"{a.name} @ {b.name}", "f32", (n,), f"(abs({a.name}) @ abs({b.name})) * {bounds.terms(k)!r}")
         if kind == "einsum":
             a, b = self.source("f32", (n, k)), self.source("f32", (m, k))
-            return self.let(f'einsum("ik,jk->ji", {a.name}, {b.name})', "f32", (m, n), f'einsum("ik,jk->ji", abs({a.name}), abs({b.name})) * {(k + 2) * eps!r}')
+            return self.let(f'einsum("ik,jk->ji", {a.name}, {b.name})', "f32", (m, n), f'einsum("ik,jk->ji", abs({a.name}), abs({b.name})) * {bounds.terms(k)!r}')
         if kind == "batch":
             a, b = self.source("f32", (2, 1, n, k)), self.source("f32", (3, k, m))
-            return self.let(f"{a.name} @ {b.name}", "f32", (2, 3, n, m), f"(abs({a.name}) @ abs({b.name})) * {(k + 2) * eps!r}")
+            return self.let(f"{a.name} @ {b.name}", "f32", (2, 3, n, m), f"(abs({a.name}) @ abs({b.name})) * {bounds.terms(k)!r}")
         if kind == "conv":
             groups = r.choice([1, 2])
             w, h = r.choice([3, 5, 9, 16]), r.choice([1, 3])
             a, b = self.source("f32", (2, 4, w)), self.source("f32", (6, 4 // groups, h))
             p, s = r.randint(0, 1), r.choice([1, 2])
             call = f"conv1d({{}}, {{}}, padding: {p}, stride: {s}, groups: {groups})"
-            return self.let(call.format(a.name, b.name), "f32", (2, 6, (w + 2 * p - h) // s + 1), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {(4 * h + 2) * eps!r}")
+            return self.let(call.format(a.name, b.name), "f32", (2, 6, (w + 2 * p - h) // s + 1), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {bounds.terms(4 * h)!r}")
         if k == 0: return None
         t = r.choice(["f16", "bf16"])
         a, b = self.source(t, (n, k)), self.source(t, (k, m))
-        eps = {"f16": 2.0 ** -9, "bf16": 2.0 ** -6}[t]
-        return self.let(f"{a.name} @ {b.name}", t, (n, m), f"{t}((abs(f32({a.name})) @ abs(f32({b.name}))) * {eps!r} + 1e-6)")
+        return self.let(f"{a.name} @ {b.name}", t, (n, m), f"{t}((abs(f32({a.name})) @ abs(f32({b.name}))) * {bounds.product_of_halves(t)!r} + 1e-6)")
 
     # ---- control flow, functions, structs
     def native(self):

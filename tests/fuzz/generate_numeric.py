@@ -1,9 +1,7 @@
 """Further operations of the random programs (see generate.py): the half-width floats, bounded reductions, losses of accuracy
 that functions of several values have, attention, pooling and convolutions of more dims, and linear algebra on matrices
 that are well conditioned by construction."""
-from generate_more import dims, size
-
-EPS = {"f16": 2.0 ** -10, "bf16": 2.0 ** -7, "f32": 2.0 ** -23, "f64": 2.0 ** -52}
+from generate_more import bounds, dims, size
 
 
 class NumericOps:
@@ -24,10 +22,11 @@ class NumericOps:
         if kind == "fma": return self.let(f"({v.name} * {v.name} - {v.name} / 3.0)", v.dtype, v.shape, None, False)
         if kind == "max" and v.shape and min(v.shape): return self.let(f"max({v.name}, axis: 0)", v.dtype, v.shape[1:])
         if kind == "functions":
-            n = self.let(f"{r.choice(['exp', 'tanh', 'sigmoid', 'sin'])}(clamp({v.name}, -4, 4))", v.dtype, v.shape, None, True, keep=False)
-            return self.let(n.name, v.dtype, v.shape, f"abs({n.name}) * {2 * EPS[v.dtype]!r} + {v.dtype}(6e-8)")
+            f = r.choice(["exp", "tanh", "sigmoid", "sin"])
+            n = self.let(f"{f}(clamp({v.name}, -4, 4))", v.dtype, v.shape, None, True, keep=False)
+            return self.let(n.name, v.dtype, v.shape, f"abs({n.name}) * {bounds.relative(f, v.dtype)!r} + {v.dtype}(6e-8)")
         if kind == "sum" and v.shape and size(v.shape) <= 3000:
-            return self.let(f"sum({v.name})", v.dtype, (), f"{v.dtype}(sum(abs(f32({v.name}))) * {2 * EPS[v.dtype]!r} + 1e-6)")
+            return self.let(f"sum({v.name})", v.dtype, (), f"{v.dtype}(sum(abs(f32({v.name}))) * {bounds.product_of_halves(v.dtype)!r} + 1e-6)")
         return None
 
     def reduce_bounded(self):
@@ -36,28 +35,28 @@ class NumericOps:
         if not v: return None
         a = r.randrange(len(v.shape))
         k, rest = v.shape[a], [d for i, d in enumerate(v.shape) if i != a]
-        e, largest = EPS[v.dtype], f"max(abs({v.name}), axis: {a})"
+        t, largest = v.dtype, f"max(abs({v.name}), axis: {a})"
         op = r.choice(["logsumexp", "variance", "norm", "std", "prod", "cumsum", "logcumsumexp"])
-        if op == "logsumexp": return self.let(f"logsumexp({v.name}, axis: {a})", v.dtype, rest, f"({largest} + {k + 8.0!r}) * {16 * e!r}")
+        if op == "logsumexp": return self.let(f"logsumexp({v.name}, axis: {a})", v.dtype, rest, f"({largest} + {k + 8.0!r}) * {bounds.composed('logsumexp', k, t)!r}")
         if op == "variance":
-            return self.let(f"variance({v.name}, axis: {a})", v.dtype, rest, f"{largest} * {largest} * {(k + 8) * 16 * e!r}")
+            return self.let(f"variance({v.name}, axis: {a})", v.dtype, rest, f"{largest} * {largest} * {bounds.composed('variance', k, t)!r}")
         if op == "std":  # away from zero, where the square root has no bound
             wide = f"({v.name} + {v.dtype}(arange({size(v.shape)}) % 3 * 100).reshape({dims(v.shape)}))"
-            return self.let(f"square(std({wide}, axis: {a}))", v.dtype, rest, f"({largest} + 200.0) * ({largest} + 200.0) * {(k + 8) * 32 * e!r}")
-        if op == "norm": return self.let(f"norm({v.name}, ord: {r.choice(['1', '2', 'inf'])}, axis: {a})", v.dtype, rest, f"sum(abs({v.name}), axis: {a}) * {(k + 8) * 4 * e!r}")
+            return self.let(f"square(std({wide}, axis: {a}))", v.dtype, rest, f"({largest} + 200.0) * ({largest} + 200.0) * {bounds.composed('std', k, t)!r}")
+        if op == "norm": return self.let(f"norm({v.name}, ord: {r.choice(['1', '2', 'inf'])}, axis: {a})", v.dtype, rest, f"sum(abs({v.name}), axis: {a}) * {bounds.composed('norm', k, t)!r}")
         if op == "prod":
             if k > 17: return None
-            return self.let(f"prod(clamp({v.name}, -2, 2), axis: {a})", v.dtype, rest, f"prod(abs(clamp({v.name}, -2, 2)), axis: {a}) * {(k + 2) * e!r} + 1e-37")
+            return self.let(f"prod(clamp({v.name}, -2, 2), axis: {a})", v.dtype, rest, f"prod(abs(clamp({v.name}, -2, 2)), axis: {a}) * {bounds.terms(k, t)!r} + 1e-37")
         if op == "cumsum":
-            return self.let(f"cumsum({v.name}, axis: {a})", v.dtype, v.shape, f"cumsum(abs({v.name}), axis: {a}) * {2 * (k + 2) * e!r}")
-        return self.let(f"logcumsumexp({v.name}, axis: {a})", v.dtype, v.shape, f"(max(abs({v.name}), axis: {a}, keep: true) + {v.name} * 0.0 + {k + 8.0!r}) * {16 * e!r}")
+            return self.let(f"cumsum({v.name}, axis: {a})", v.dtype, v.shape, f"cumsum(abs({v.name}), axis: {a}) * {bounds.composed('cumsum', k, t)!r}")
+        return self.let(f"logcumsumexp({v.name}, axis: {a})", v.dtype, v.shape, f"(max(abs({v.name}), axis: {a}, keep: true) + {v.name} * 0.0 + {k + 8.0!r}) * {bounds.composed('logsumexp', k, t)!r}")
 
     def activation(self):
         v = self.pick(lambda v: v.exact and v.small and v.dtype in ("f32", "f64"))
         if not v: return None
         f = self.r.choice(["gelu({})", "gelu({}, approximate: \"tanh\")", "silu({})", "softplus({})", "mish({})", "elu({})", "selu({})", "hardswish({})", "leaky_relu({})",
                            "hardsigmoid({})", "celu({})", "softsign({})", "digamma(abs({}) + 0.5)", "lerp({}, 1.0, 0.25)"])
-        return self.let(f.format(v.name), v.dtype, v.shape, f"(abs({v.name}) + 4.0) * {32 * EPS[v.dtype]!r}")
+        return self.let(f.format(v.name), v.dtype, v.shape, f"(abs({v.name}) + 4.0) * {bounds.composed('activation', 1, v.dtype)!r}")
 
     def attention(self):
         r = self.r
@@ -68,7 +67,7 @@ class NumericOps:
         more = ""
         if queries <= keys and r.random() < 0.3: more = ", causal: true"
         elif r.random() < 0.3: more = f", mask: ((arange({queries * keys}) % 3 != 1).reshape([{queries}, {keys}]) or (arange({keys}) == 0))"
-        error = f"(max(abs({q.name})) * max(abs({k.name})) * {float(d)!r} + {keys + 40.0!r}) * max(abs({v.name})) * {16 * EPS[t]!r}"
+        error = f"(max(abs({q.name})) * max(abs({k.name})) * {float(d)!r} + {keys + 40.0!r}) * max(abs({v.name})) * {bounds.composed('attention', keys, t)!r}"
         return self.let(f"attention({q.name}, {k.name}, {v.name}{more})", t, (heads, queries, d), f"full([{heads}, {queries}, {d}], {error})")
 
     def windows(self):
@@ -77,7 +76,6 @@ class NumericOps:
         h, w, c = r.choice([4, 7, 9, 16]), r.choice([5, 8, 17]), r.choice([1, 3, 4, 16])
         kind = r.choice(["conv2d", "conv2d", "depthwise", "transpose", "avg", "max2d", "unfold", "adaptive"])
         a = self.source("f32", (2, c, h, w))
-        e = EPS["f32"]
         if kind in ("conv2d", "depthwise"):
             o, groups, kc = (c, c, 1) if kind == "depthwise" else (r.choice([1, 5, 16]), 1, c)
             n, p, s, dil = r.choice([1, 2, 3]), r.randint(0, 2), r.choice([1, 1, 2]), r.choice([1, 1, 2])
@@ -85,19 +83,19 @@ class NumericOps:
             out = [(x + 2 * p - dil * (n - 1) - 1) // s + 1 for x in (h, w)]
             if min(out) < 1: return None
             call = f"conv2d({{}}, {{}}, stride: {s}, padding: {p}, dilation: {dil}, groups: {groups})"
-            return self.let(call.format(a.name, b.name), "f32", (2, o, *out), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {(kc * n * n + 2) * e!r}")
+            return self.let(call.format(a.name, b.name), "f32", (2, o, *out), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {bounds.terms(kc * n * n)!r}")
         if kind == "transpose":
             o, n, s = r.choice([1, 3]), r.choice([1, 2, 3]), r.choice([1, 2])
             b = self.source("f32", (c, o, n, n))
             call = f"conv_transpose2d({{}}, {{}}, stride: {s})"
-            return self.let(call.format(a.name, b.name), "f32", (2, o, (h - 1) * s + n, (w - 1) * s + n), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {(c * n * n + 2) * e!r}")
+            return self.let(call.format(a.name, b.name), "f32", (2, o, (h - 1) * s + n, (w - 1) * s + n), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {bounds.terms(c * n * n)!r}")
         n, s, p = r.randint(1, 3), r.randint(1, 3), 0
         out = (2, c, (h - n) // s + 1, (w - n) // s + 1)
-        if kind == "avg": return self.let(f"avg_pool({a.name}, ({n}, {n}), stride: {s})", "f32", out, f"avg_pool(abs({a.name}), ({n}, {n}), stride: {s}) * {(n * n + 2) * e!r}")
+        if kind == "avg": return self.let(f"avg_pool({a.name}, ({n}, {n}), stride: {s})", "f32", out, f"avg_pool(abs({a.name}), ({n}, {n}), stride: {s}) * {bounds.terms(n * n)!r}")
         if kind == "max2d": return self.let(f"max_pool({a.name}, ({n}, {n}), stride: {s})", "f32", out, None, a.small)
         if kind == "unfold":
             return self.let(f"unfold({a.name}, ({n}, {n}), stride: {s})", "f32", (2, c * n * n, out[2] * out[3]), None, a.small)
-        return self.let(f"adaptive_avg_pool({a.name}, (2, 3))", "f32", (2, c, 2, 3), f"adaptive_avg_pool(abs({a.name}), (2, 3)) * {(h * w + 2) * e!r}")
+        return self.let(f"adaptive_avg_pool({a.name}, (2, 3))", "f32", (2, c, 2, 3), f"adaptive_avg_pool(abs({a.name}), (2, 3)) * {bounds.terms(h * w)!r}")
 
     # ---- linear algebra
     def linear(self):
@@ -108,7 +106,7 @@ class NumericOps:
         s = batch + (n, n)
         raw = self.source(t, s)
         a = self.let(f"clamp({raw.name}, -1, 1) / {4.0 * n!r} + eye({n}, dtype: {t})", t, s, None, True, keep=False)
-        error = 400.0 * n * EPS[t]
+        error = bounds.composed("linear_algebra", n, t)
         m = r.choice([1, 2, 9])
         b = self.source(t, batch + (n, m))
         kind = r.choice(["inv", "solve", "triangular", "cholesky", "qr", "eigh", "values", "svd", "lstsq", "det", "slogdet", "power", "matrix_norm", "trace"])

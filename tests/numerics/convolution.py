@@ -11,6 +11,8 @@ import argparse, pathlib, random, shutil, subprocess, sys, tempfile
 
 import numpy as np
 
+import bounds
+
 ap = argparse.ArgumentParser()
 ap.add_argument("--tenc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
 ap.add_argument("--count", type=int, default=60)
@@ -72,8 +74,8 @@ def case(folder):
     terms = depth * np.prod(window) + 2
     # Halves are summed in f32 and rounded twice at most: by the convolution and by the addition of the bias. Rounding
     # a small one may take up to half of the least number.
-    eps = np.finfo(kind).eps
-    bound = np.finfo(np.float32).eps * terms * scale + 2 * eps * scale + 2.0**-24 if dtype == "f16" else eps * terms * scale
+    bound = bounds.EPS["f64" if dtype == "f64" else "f32"] * terms * scale
+    if dtype == "f16": bound = bound + bounds.product_of_halves(dtype) * scale + bounds.TINY[dtype]
     bits = None
     ways = [[], ["--no-fuse"], ["--code=quick"], ["--code=full", "--threads=1"], ["--code=full", "--threads=3"], ["--engine=interp"]]
     for way in ways:

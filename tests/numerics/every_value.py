@@ -17,6 +17,7 @@ import tempfile
 
 import numpy as np
 
+import bounds
 from ops import TESTS, UNARY, UNARY_ANY
 from tir_program import BITS, FLOATS, INTS, LEAST_EXPONENT, NUMPY, Program, long, raw, rounded, to_bf16
 
@@ -84,7 +85,7 @@ def functions(folder, dtype):
                 exact = np.asarray(f(wide), long)
             if name == "sign":
                 exact = np.where(wide == 0, wide, exact)  # keeps the sign of zero
-            hair = 0 if name in UNARY_ANY or name in ("sqrt", "reciprocal") else 2.0**-10 if dtype == "f16" else 2.0**-13
+            hair = 0 if name in UNARY_ANY or name in ("sqrt", "reciprocal") else bounds.hair(dtype)
             value = s.program.op(name, [cx], {}, dtype, s.shape)
             s.save(name, value, dtype, lambda got, e=exact, h=hair: near(got, e, dtype, h))
         for name, f in TESTS.items():

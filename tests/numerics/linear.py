@@ -15,7 +15,8 @@ import tempfile
 
 import numpy as np
 
-EPS = {"f32": 2.0**-23, "f64": 2.0**-52}
+import bounds
+
 SHAPES = [(1, 1), (2, 2), (3, 5), (5, 3), (17, 17), (40, 24), (70, 70), (1, 4), (4, 1)]
 
 
@@ -73,13 +74,12 @@ def norm(x):
 
 def cases(folder, dtype, rng):
     """(run, checks); a check reads what was saved and gives a list of complaints."""
-    eps = EPS[dtype]
     cut = lambda x: x.astype(np.float32).astype(np.float64) if dtype == "f32" else x
     for m, n in SHAPES:
         run, checks, size = Run(folder, f"{dtype}_{m}x{n}", dtype), [], max(m, n)
         a = cut(batches(rng, m, n))
         va, least = run.load(a), min(m, n)
-        unit = 8 * size * eps
+        unit = bounds.backward(size, dtype)
 
         def check(paths, function):
             checks.append(lambda: function(*[np.load(p).astype(np.float64) for p in paths]))
@@ -161,7 +161,7 @@ def main():
     args = parser.parse_args()
     failures, count = [], 0
     with tempfile.TemporaryDirectory(prefix="tenc-linear-") as folder:
-        for dtype in EPS:
+        for dtype in ("f32", "f64"):
             for run, checks in cases(pathlib.Path(folder), dtype, np.random.default_rng(5)):
                 for engine in ("compiled", "interp"):
                     wrong = run.run(args.tenc, engine)

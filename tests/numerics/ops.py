@@ -4,7 +4,8 @@
     ops.py --interp BUILD/bin/tenc-opt [--tenc BUILD/bin/tenc] [--with OPTION] [--only NAME] [--keep]
 
 Programs are written as .tir, one for each group of ops and dtype; results come back as .npy files. The interpreter must
-agree to 1 unit in the last place of functions and exactly elsewhere; compiled code to the bounds in ULPS. Exit status 1
+agree to 1 unit in the last place of functions and exactly elsewhere; compiled code to the
+bounds of bounds.py. Exit status 1
 lists what differs. An elementwise op of the table without a reference here is an error, so that none goes untested.
 """
 
@@ -19,43 +20,10 @@ import tempfile
 
 import numpy as np
 
+import bounds
 from tir_program import BITS, FLOATS, INTS, NUMPY, Program, long, raw, rounded, sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Compiled code, in units in the last place; functions that are not listed are computed as exactly as the basic ops.
-ULPS = dict(
-    exp=1,
-    exp2=1,
-    expm1=2,
-    log=1,
-    log2=2,
-    log10=2,
-    log1p=2,
-    sin=2,
-    cos=2,
-    tan=3,
-    asin=3,
-    acos=3,
-    atan=3,
-    sinh=3,
-    cosh=3,
-    tanh=3,
-    asinh=4,
-    acosh=4,
-    atanh=4,
-    erf=3,
-    erfc=8,
-    lgamma=16,
-    digamma=32,
-    sigmoid=3,
-    rsqrt=2,
-    cbrt=2,
-    pow=4,
-    atan2=4,
-    hypot=2,
-    logaddexp=4,
-)
-
 PIPELINE = "place,verify-placed,inline,decompose,simplify,cse,hoist,dce,fuse,dce"
 
 
@@ -256,11 +224,7 @@ def elementwise(folder, dtype, rng):
                     x = sample(dtype, rng, [n], low=limits[0], high=limits[1])
                     cx = p.constant(x, dtype)
                 weak = dtype == "f64" and name in ("erf", "erfc", "lgamma", "digamma")  # the reference is no better
-                absolute = (
-                    {"lgamma": 1e-14, "digamma": 1e-14}.get(name, 0)
-                    if dtype == "f64"
-                    else {"f32": 1e-6, "f16": 1e-3, "bf16": 1e-2}[dtype] * (name in ("lgamma", "digamma"))
-                )
+                absolute = bounds.near_zeros(dtype) if name in ("lgamma", "digamma") else 0
                 p.check(name, p.op(name, [cx], {}, dtype, [n]), dtype, f(wide(x, dtype)), 4 if weak else 1, absolute)
             for name, f in TESTS.items():
                 p.check(name, p.op(name, [ca], {}, "bool", [n]), "bool", f(a))
@@ -365,7 +329,7 @@ def reductions(folder, dtype, rng):
     cnear = p.constant(near_one, dtype) if dtype in FLOATS else None
     wide_type = {"i": "i64", "u": "u64", "b": "i64"}[dtype[0]] if dtype not in FLOATS else dtype
     accumulate = long if dtype in FLOATS else NUMPY[wide_type]
-    scale = {"f16": 2**-9, "bf16": 2**-6, "f32": 2**-21, "f64": 2**-50}.get(dtype, 0)
+    scale = bounds.several(dtype) if dtype in FLOATS else 0
     with np.errstate(all="ignore"):
         for axes in [(0,), (1,), (2,), (0, 2), (1, 2), (0, 1, 2)]:
             for keep in (False, True):
@@ -387,7 +351,7 @@ def reductions(folder, dtype, rng):
                 else:
                     # Each product of the f32 or f64 that accumulates is rounded.
                     product = np.prod(np.asarray(near_one, long), **args)
-                    error = shape[0] * shape[1] * shape[2] * float(np.max(np.abs(product))) * min(scale, 2**-21)
+                    error = shape[0] * shape[1] * shape[2] * float(np.max(np.abs(product))) * min(scale, bounds.several("f32"))
                     p.check(f"prod {axes}", p.op("prod", [cnear], attrs, dtype, kept), dtype, product, 1, error)
                 if dtype == "bool":
                     p.check(f"any {axes}", p.op("any", [cx], attrs, dtype, kept), dtype, np.any(x, **args))
@@ -557,7 +521,6 @@ def structural(folder, dtype, rng):
 
 def products(folder, dtype, rng):
     p = Program(folder, f"matmul_{dtype}")
-    scale = {"f16": 2**-9, "bf16": 2**-6, "f32": 2**-20, "f64": 2**-49}.get(dtype, 0)
     for batch, m, k, n in [
         ((), 1, 1, 1),
         ((), 7, 13, 5),
@@ -571,9 +534,11 @@ def products(folder, dtype, rng):
         a = sample(dtype, rng, [*batch, m, k], special=False, low=-1, high=1 if dtype in FLOATS else 100)
         b = sample(dtype, rng, [*batch, k, n], special=False, low=-1, high=1 if dtype in FLOATS else 100)
         with np.errstate(all="ignore"):
-            expected = np.asarray(a, np.float64) @ np.asarray(b, np.float64) if dtype in FLOATS else a @ b
+            wide = [np.asarray(x, np.float64) if dtype in FLOATS else x for x in (a, b)]
+            expected = wide[0] @ wide[1]
+            size = np.abs(wide[0]) @ np.abs(wide[1]) if dtype in FLOATS else 0
         c = p.op("matmul", [p.constant(a, dtype), p.constant(b, dtype)], {}, dtype, [*batch, m, n])
-        p.check(f"matmul {batch} {m} {k} {n}", c, dtype, expected, 1, scale * max(1, k) ** 0.5)
+        p.check(f"matmul {batch} {m} {k} {n}", c, dtype, expected, 1, bounds.terms(k, "f64" if dtype == "f64" else "f32") * size)
     return p
 
 
@@ -582,7 +547,6 @@ def scans(folder, dtype, rng):
     p = Program(folder, f"scans_{dtype}")
     modes = dict(max=np.maximum, min=np.minimum) if dtype == "bool" else \
         dict(add=np.add, mul=np.multiply, max=np.maximum, min=np.minimum)
-    eps = 2.0 ** -max(BITS[dtype], 24) if dtype in FLOATS else 0  # f16 and bf16 accumulate in f32
     for shape, axis in [((1,), 0), ((5,), 0), ((70,), 0), ((300,), 0), ((3, 200), 1), ((100, 3), 0), ((40, 9), 0),
                         ((2, 90, 3), 1), ((5, 2), 1), ((0, 4), 0), ((3, 0), 1)]:
         n = shape[axis]
@@ -593,7 +557,7 @@ def scans(folder, dtype, rng):
             kind = NUMPY.get(dtype, np.float64) if dtype not in FLOATS else long
             at = lambda a: np.moveaxis(a.astype(kind), axis, 0)
             c = p.constant(x, dtype)
-            absolute = 2 * eps * max(n, 1) * max(n, 1) if inexact else 0  # of sums and products of n values near 1
+            absolute = bounds.sum_near_one(n, dtype) if inexact else 0
             def check(label, value, expected):
                 p.check(f"cumulate {label} {mode} {shape} {axis}", value, dtype, np.moveaxis(expected, 0, axis),
                         1 if inexact else 0, absolute)
@@ -700,8 +664,10 @@ def main():
             )
         )
     if args.tenc:
-        # Compiled f16 and bf16 compute in f32 and round once more.
-        compiled = lambda label, ulps, dtype: ulps and max(ulps, ULPS.get(label.split()[0], 1))
+        def compiled(label, ulps, dtype):
+            """Beyond half a unit, which is always allowed."""
+            name = label.split()[0]
+            return bounds.function(name, dtype) - 0.5 if ulps == 1 and name in bounds.FUNCTIONS else ulps
         engines.append(("tenc", [args.tenc, "{file}", *args.extra], compiled))
     try:
         for maker, dtypes in (
