@@ -1,6 +1,7 @@
 # The lit suites: lit --param=bin=BUILD/bin tests
 import os
 import shutil
+import sys
 
 import lit.formats
 
@@ -20,7 +21,11 @@ config.environment["TENC_CACHE_DIR"] = ""  # no cache: every test compiles what 
 
 
 def tool(*names):
-    return next(filter(None, map(shutil.which, names)), names[0])
+    found = next(filter(None, map(shutil.which, names)), None)
+    if not found:
+        print(f"skipped: {names[0]} of llvm-19-tools is not installed")
+        sys.exit(77)
+    return found
 
 
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
