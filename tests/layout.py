@@ -1,8 +1,15 @@
 #!/usr/bin/env python3
-"""Fails when the sources leave the layout that docs/architecture.md gives them: a file of more than 800 lines; a file
-outside of the targets, the tools and the table of devices that names a kind of device; a room that CMake lets know other
-rooms than the page's table says; a library or tool that setup.sh installs and docs/dependencies.md does not list, or the
-other way round. Closes with `N passed, N failed`."""
+"""Fails when the sources leave the layout that docs/architecture.md gives them:
+
+  a file of more than 800 lines;
+  a file that includes a header of a room which its own does not know, or a header that includes one that only sources may;
+  a file outside of the targets, the tools and the table of devices that names a kind of device;
+  a dynamic_cast, but where ANTLR's trees are read;
+  a pass that reads the text of a source file;
+  a room that CMake lets know other rooms than the page's table says;
+  a library or tool that setup.sh installs and docs/dependencies.md does not list, or the other way round.
+
+Closes with `N passed, N failed`."""
 import pathlib
 import re
 import sys
@@ -11,6 +18,11 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 MOST_LINES = 800
 ROOMS = ("support", "grammar", "syntax", "ir", "transforms", "frontend", "passes", "interp", "codegen", "runtime", "tools", "std", "tests", "bench")
 SOURCES = {".cpp", ".h", ".def", ".g4", ".tl", ".py"}
+INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
+# Trees of a parser that ANTLR makes tell their kinds in no other way.
+DYNAMIC_CAST = ("syntax/AstBuilder", "syntax/SyntaxRecovery", "grammar/Children.h", "runtime/virtual/VirtualDevice.cpp")
+# Facts about the source reach a pass as data. These show a piece of it to the user.
+SOURCE_TEXT = ("passes/place/PlaceStart.cpp", "passes/place/PlaceText.cpp")
 TARGETS = ("codegen/cuda/", "runtime/cuda/", "tools/", "tests/", "bench/", "ir/DeviceTable.cpp")
 
 
@@ -30,27 +42,64 @@ def packages():
 
 
 def rooms():
-    """For each room, those that it may include by CMake and by the table of docs/architecture.md."""
-    built, told = {}, {}
+    """For each room, those that it may include by CMake, which of them only its sources may, and those by the table of
+    docs/architecture.md."""
+    built, private, told = {}, {}, {}
     for path in sorted(ROOT.rglob("CMakeLists.txt")):
-        if "build" in path.relative_to(ROOT).parts:
+        if "build" in path.relative_to(ROOT).parts[:1]:
             continue
         for call in re.findall(r"^tenc_room\(([^)]*)\)", path.read_text(), re.M):
             words = call.split()
             folder = {w: words[i + 1] for i, w in enumerate(words[:-1])}["FOLDER"]
-            known, keep = set(), False
+            known, keyword = {"KNOWS": set(), "PRIVATE_KNOWS": set()}, ""
             for w in words:
-                keep = w in ("KNOWS", "PRIVATE_KNOWS") or (keep and not w.isupper())
-                if keep and not w.isupper():
-                    known.add(w.replace("_", "/"))
-            built[folder] = known
+                if w.isupper():
+                    keyword = w
+                elif keyword in known:
+                    known[keyword].add(w.replace("_", "/"))
+            built[folder] = known["KNOWS"] | known["PRIVATE_KNOWS"]
+            private[folder] = known["PRIVATE_KNOWS"]
     for folder, cell in re.findall(r"^\| `([\w/]+)/` \|.*\|([^|]*)\|$", (ROOT / "docs/architecture.md").read_text(), re.M):
         told[folder] = set(re.findall(r"`([\w/]+)`", cell))
-    return built, told
+    return built, private, told
+
+
+def room_of(name, built):
+    """The room that a file lies in: the innermost folder that is one."""
+    return max((r for r in built if name.startswith(r + "/")), key=len, default=None)
+
+
+def reachable(room, built, private):
+    """The rooms whose headers a room sees: its own, those that it knows, and what these show."""
+    seen, todo = set(), [room, *built[room]]
+    while todo:
+        r = todo.pop()
+        if r in seen:
+            continue
+        seen.add(r)
+        todo += built.get(r, set()) - private.get(r, set())
+    return seen
+
+
+def forbidden(name, text, built, private):
+    """The includes of a file that its room does not allow."""
+    room = room_of(name, built)
+    if room is None:
+        return []
+    allowed, found = reachable(room, built, private), []
+    # A header shows what it includes to whoever includes it.
+    if name.endswith(".h"):
+        allowed = reachable(room, {**built, room: built[room] - private[room]}, private)
+    for included in INCLUDE.findall(text):
+        other = room_of(included, built)
+        if other and other not in allowed:
+            found.append(f"{name} includes {included}: {room}/ does not know {other}/" + (" in its headers" if other in private[room] else ""))
+    return found
 
 
 def main():
     problems, checked = [], 0
+    built, private, told = rooms()
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*")):
             if path.suffix not in SOURCES:
@@ -60,9 +109,16 @@ def main():
             text = path.read_text(errors="replace")
             if text.count("\n") > MOST_LINES:
                 problems.append(f"{name} has {text.count(chr(10))} lines; {MOST_LINES} are the most")
-            if path.suffix in (".cpp", ".h") and not name.startswith(TARGETS) and re.search("cuda", without_comments(text), re.I):
+            if path.suffix not in (".cpp", ".h"):
+                continue
+            code = without_comments(text)
+            problems += forbidden(name, text, built, private)
+            if "dynamic_cast" in code and not name.startswith((*DYNAMIC_CAST, "tests/")):
+                problems.append(f"{name} has a dynamic_cast: a variant, a virtual function or an enum says what a thing is")
+            if name.startswith("passes/") and re.search(r"\bfile\([^()]*\)\.text\(\)", code) and name not in SOURCE_TEXT:
+                problems.append(f"{name} reads the text of a source file: what a pass decides by reaches it as data")
+            if not name.startswith(TARGETS) and re.search("cuda", code, re.I):
                 problems.append(f"{name} names CUDA: only targets, tools and the table of devices do")
-    built, told = rooms()
     checked += len(built)
     for room in sorted(built):
         if built[room] != told.get(room):
