@@ -133,6 +133,7 @@ void Lowering::collect(Unit& unit, size_t from) {
         break;
     }
   }
+  resolveNames(unit, from);
   // Functions of one name differ by the head of their first parameter, and share it with nothing else.
   for (const auto& [name, list] : unit.functions) {
     if (auto it = unit.declared.find(name); it != unit.declared.end()) {
@@ -162,6 +163,37 @@ void Lowering::collect(Unit& unit, size_t from) {
     if (statement->kind == StmtKind::Struct) checkTwice(statement->fields, "the field");
     if (statement->kind == StmtKind::Fn) checkTwice(statement->params, "the parameter");
     checkTwice(statement->generics, "the type parameter");
+  }
+}
+
+void Lowering::resolveNames(Unit& unit, size_t from) {
+  const auto moduleAt = [&](const std::string& path) {
+    const auto found = modules_.find(path);
+    return found == modules_.end() || !found->second ? nullptr : found->second->resolution.get();
+  };
+  if (unit.resolution)
+    unit.resolution->extend(moduleAt);
+  else
+    unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
+  // Of the standard library only what is needed is there.
+  if (sources.file(unit.source).isLibrary) return;
+  for (const auto& statement : std::span(unit.file->statements).subspan(from)) {
+    if (!statement || statement->kind != StmtKind::Struct) continue;
+    const std::string& name = statement->name.text;
+    std::set<std::string_view> reported;
+    for (const Use& u : unit.resolution->within(statement->span)) {
+      if (u.declaration || !u.inShape || !reported.insert(u.name).second) continue;
+      auto d = error(Code::E0102, u.span, "unknown name `" + std::string(u.name) + "`");
+      std::string listed = "`struct " + name + "[";
+      for (const ast::Generic& g : statement->generics) listed += std::string(sources.text(g.span)) + ", ";
+      listed += std::string(u.name) + "] { ... }`";
+      if (const ast::Stmt* variable = scriptVariable(unit.file, u.name)) {
+        d.note(variable->pattern.span, "bound by the script here; structs do not see its variables");
+        d.help("make it a `const`, or a dim of the struct: " + listed);
+      } else {
+        d.help("a dim of the struct is listed: " + listed);
+      }
+    }
   }
 }
 

@@ -20,6 +20,8 @@
 
 #include "frontend/Frontend.h"
 #include "frontend/names/Library.h"
+#include "frontend/names/Resolve.h"
+#include "frontend/names/Sizes.h"
 #include "frontend/values/Values.h"
 #include "ir/Ir.h"
 #include "syntax/Familiar.h"
@@ -79,6 +81,7 @@ struct Unit {
   mutable std::map<std::string, Val, std::less<>> evaluated;                      ///< constants and params, once
   mutable std::set<std::string, std::less<>> evaluating;
   std::map<std::string, Span, std::less<>> declared;  ///< for E0103
+  std::unique_ptr<Resolution> resolution;             ///< what the names in the file mean
 };
 
 /// A lowered instance of a function: concrete arguments, one ir::Func.
@@ -324,6 +327,9 @@ class Lowering {
   void lowerCase(const ast::Stmt& stmt, bool isBench, int number);
   void collectParams(const Unit& unit);
   bool declareOnce(Unit& unit, const ast::Name& name);
+  /// Finds what the names in a unit mean, whose statements from `from` on are new; reports dims of structs that nothing
+  /// declares (E0102).
+  void resolveNames(Unit& unit, size_t from);
 
   // ---- sessions (SessionValues.cpp)
   /// Options::inputs as parameters of `main`, bound in the script's scope.
@@ -449,6 +455,7 @@ class Lowering {
   void lowerInstance(const FnDecl& decl, Instance& inst, const std::vector<Val>& values, Generics& g,
                      std::unique_ptr<Frame> own);
   bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
+  SizeParameters sizes_;
   const FnDecl* pickOverload(const std::vector<const FnDecl*>& overloads, const Val* first);
   std::string headOf(const ast::TypeExpr* t, const FnDecl& decl);
   int headMatch(const std::string& declared, const Val& v);

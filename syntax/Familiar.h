@@ -1,18 +1,130 @@
-// Names that people write who come from NumPy, PyTorch or Python, and what TL has in their place.
+// The table of foreign habits: what people write who come from NumPy, PyTorch, Python, C or Rust, and what TL has in
+// its place. Errors take their helps from here; nothing is accepted that TL does not have. A test writes what every row
+// is about and checks that what the row proposes parses, resolves and is no error itself.
 #pragma once
+#include <array>
+#include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace tenc::syntax {
 
+/// A whole call and its text in TL: `$1` is the first operand, in parentheses where it needs them, `#1` as it is.
+struct FamiliarCall {
+  enum class Form : uint8_t { Any, Method, Function };
+  enum class Place : uint8_t { Expression, Statement, Range };
+  size_t operands = 0;  ///< with the receiver of a method
+  std::string_view pattern;
+  Form form = Form::Any;
+  Place place = Place::Expression;
+  std::string_view example{};  ///< a script that holds the call, where one of tensors would be no example
+};
+
+/// A name, or a word that TL's grammar has no place for.
 struct Familiar {
   std::string_view name;
-  std::string_view replacement;  ///< the name that TL has; empty: `help` says how it is written
+  std::string_view replacement{};  ///< what TL has, as it is written in place of the name; empty: `help` tells
+  std::string_view help{};
+  std::array<FamiliarCall, 3> calls{};  ///< what whole calls become; without operands there are no more
+  bool prefix = false;                  ///< a module of another library: `np.zeros`
+  bool keyword = false;                 ///< the replacement is a word of the grammar
+  bool layer = false;                   ///< stands in the module `nn`
+  std::string_view inSubscript{};       ///< what it is between the brackets of an index
+  std::string_view ofTree{};            ///< what is said of it as a member of a list or tuple
+  std::string_view example{};           ///< a script that it stands in; must be given for words
+};
+
+/// A function that TL has, called as another library has it.
+struct FamiliarMisuse {
+  enum class Kind : uint8_t {
+    TooMany,     ///< more arguments than it takes
+    UnnamedInt,  ///< an integer for an option that is given by name
+    OnlyOne,     ///< its first argument alone
+  } kind;
+  std::string_view name, help, example;
+};
+
+/// Forms of syntax, each known by the parser's state where it stops (SyntaxHelp.cpp).
+enum class Form : uint8_t {
+  StringPrefix,
+  ArrowOnNextLine,
+  BraceOnNextLine,
+  ResultBehindColon,
+  Block,
+  FunctionValue,
+  Comment,
+  CommentBlock,
+  CommentBehind,
+  SeveralNames,
+  SeveralAssigned,
+  PatternInBrackets,
+  LetChanges,
+  InclusiveRange,
+  RangeStep,
+  CountingLoop,
+  SliceByDots,
+  Comprehension,
+  Dictionary,
+  ValuesInBraces,
+  TrailingDot,
+  Variance,
+  NewStruct,
+  DimsApart,
+  DimsInParentheses,
+  ListWithoutLength,
+  DimByColon,
+  StarParameter,
+  StructInCondition,
+  MethodInStruct,
+  FieldDefault,
+  FieldEquals,
+  FieldsNamed,
+  LeadingMinus,
+  Increment,
+  LeadingOperator,
+  ShiftLeft,
+  ShiftRight,
+  ReturnSeveral,
+  NameBound,
+  ArgumentEquals,
+  LambdaArrow,
+  Equality,
+  BindEquals,
+  Or,
+  PipedLambda,
+  LambdaValue,
+  LeadingDot,
+  Choice,
+  AnnotationPlace,
+  PrintStatement,
+};
+
+struct FamiliarForm {
+  Form form;
   std::string_view help;
+  std::string_view example;  ///< a script that is wrong in this way
 };
 
 /// Of a function, a value or a member; null for a name that nobody knows.
 const Familiar* familiarName(std::string_view name);
+/// What whole calls of a name become.
+std::span<const FamiliarCall> familiarCalls(std::string_view name);
 /// Of a named argument.
 const Familiar* familiarOption(std::string_view name);
+/// Of a word where the grammar has none.
+const Familiar* familiarWord(std::string_view word);
+/// Of a character, or two, that mean nothing in TL.
+const Familiar* familiarCharacter(std::string_view text);
+/// The help of a misuse; empty for none.
+std::string_view familiarMisuse(std::string_view name, FamiliarMisuse::Kind kind);
+std::string_view formHelp(Form form);
+
+/// All rows, for the test.
+std::span<const Familiar> familiarNames();
+std::span<const Familiar> familiarOptions();
+std::span<const Familiar> familiarWords();
+std::span<const Familiar> familiarCharacters();
+std::span<const FamiliarMisuse> familiarMisuses();
+std::span<const FamiliarForm> familiarForms();
 
 }  // namespace tenc::syntax

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "grammar/TLParser.h"
+#include "syntax/Familiar.h"
 #include "syntax/SyntaxHelp.h"
 
 namespace tenc::syntax {
@@ -40,46 +41,6 @@ bool SyntaxReporter::lineHasProblem(size_t offset, bool anywhere) const {
 }
 
 namespace {
-
-struct Foreign {
-  std::string_view word;
-  std::string_view help;
-  std::string_view replacement;  ///< empty: no mended line is shown
-};
-
-/// What people write who come from other languages.
-constexpr std::array kForeign = {
-    Foreign{"def", "a function is declared with `fn`", "fn"},
-    Foreign{"func", "a function is declared with `fn`", "fn"},
-    Foreign{"function", "a function is declared with `fn`", "fn"},
-    Foreign{"fun", "a function is declared with `fn`", "fn"},
-    Foreign{"elif", "TL has `else if`", "else if"},
-    Foreign{"elsif", "TL has `else if`", "else if"},
-    Foreign{"elseif", "TL has `else if`", "else if"},
-    Foreign{"class", "a type is declared with `struct`", "struct"},
-    Foreign{"lambda", "a lambda is written `|x| x + 1`", ""},
-    Foreign{"mut", "a name that may be assigned to is declared with `var`", ""},
-    Foreign{"val", "a name is bound with `let`", "let"},
-    Foreign{"auto", "a name is bound with `let`", "let"},
-    Foreign{"foreach", "a loop is written `for x in xs { ... }`", "for"},
-    Foreign{"pub", "everything in a module is visible: leave `pub` out", ""},
-    Foreign{"from", "names are imported with `import module: name`", ""},
-    Foreign{"impl", "a method stands beside the struct: `fn call(m: Net, x: f32[N]) = ...`", ""},
-    Foreign{"as", "a conversion is written `f64(x)`; an import keeps its name", ""},
-    Foreign{"use", "a module is imported with `import`", "import"},
-    Foreign{"is", "values are compared with `==`", "=="},
-    Foreign{"xor", "on bools `!=` is exclusive or", "!="},
-    Foreign{"match", "TL has no `match`: use `if` and `else if`", ""},
-    Foreign{"switch", "TL has no `switch`: use `if` and `else if`", ""},
-    Foreign{"loop", "an endless loop is written `while true { ... }`", "while true"},
-    Foreign{"do", "TL has `while c { ... }`", ""},
-    Foreign{"try", "TL has no exceptions", ""},
-    Foreign{"with", "where code runs is said by an annotation: `@gpu { ... }`", ""},
-    Foreign{"yield", "TL has no generators", ""},
-    Foreign{"raise", "a program is stopped by `assert c, \"message\"`", ""},
-    Foreign{"throw", "a program is stopped by `assert c, \"message\"`", ""},
-    Foreign{"pass", "an empty block is written `{ }`", ""},
-};
 
 bool isEnd(const Token& t) { return t.getType() == T::NL || t.getType() == Token::EOF; }
 
@@ -155,12 +116,7 @@ std::string expectation(T& parser, const Token* before) {
   return s;
 }
 
-const Foreign* foreign(const Token& t) {
-  if (t.getType() != T::NAME) return nullptr;
-  const std::string s = t.getText();
-  const auto f = std::find_if(kForeign.begin(), kForeign.end(), [&](const Foreign& x) { return x.word == s; });
-  return f == kForeign.end() ? nullptr : &*f;
-}
+const Familiar* foreign(const Token& t) { return t.getType() == T::NAME ? familiarWord(t.getText()) : nullptr; }
 
 }  // namespace
 
@@ -184,12 +140,12 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     first = t;
   }
   for (const Token* t : {before, static_cast<const Token*>(at), first}) {
-    const Foreign* f = t ? foreign(*t) : nullptr;
+    const Familiar* f = t ? foreign(*t) : nullptr;
     if (!f) continue;
-    auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->word) + "` is not a word of TL");
+    auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->name) + "` is not a word of TL");
     reporter_.mark(span.begin);
     if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
-    if (t == at && before && f->word == "as" && first->getType() == T::IMPORT) {
+    if (t == at && before && f->name == "as" && first->getType() == T::IMPORT) {
       const Token* other = parser.getTokenStream()->LT(2);
       d.help("an import keeps its name",
              {{reporter_.span(reporter_.span(*before).end, reporter_.span(*other).end), ""}});
@@ -219,33 +175,20 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   constexpr char kHex[] = "0123456789abcdef";
   const std::string shown = visible ? "`" + s + "`" : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
   auto d = reporter.report(Code::E0104, at, shown + " means nothing in TL");
-  switch (s.front()) {
-    case '&':
-      if (s.size() > 1) {
-        d.help("logical and is `and`", {{at, "and"}});
-        break;
-      }
-      d.help("logical and is `and`; bit operations are functions: `bitwise_and(a, b)`");
-      break;
-    case '^': d.help("a power is written `a ** b`; bit operations are functions: `bitwise_xor(a, b)`"); break;
-    case '~': d.help("logical not is `not`; bit operations are functions: `bitwise_invert(a)`"); break;
-    case '!': d.help("logical not is `not`", {{at, "not "}}); break;
-    case '\'': {
-      const size_t end = reporter.text().find_first_of("'\"\n", at.end);
-      if (end != std::string_view::npos && reporter.text()[end] == '\'')
-        d.help("a string stands in double quotes", {{at, "\""}, {reporter.span(end, end + 1), "\""}});
-      else
-        d.help("a string stands in double quotes: \"text\"");
-      break;
-    }
-    case '?': d.help("a choice is written `if c { a } else { b }`"); break;
-    case '\r': d.help("lines end with a newline, or a carriage return and a newline"); break;
-    default:
-      if (s == "\xC3\x97" || s == "\xC2\xB7") d.help("a product is written `*`", {{at, "*"}});
-      if (s == "\xE2\x88\x92" || s == "\xE2\x80\x93") d.help("minus is written `-`", {{at, "-"}});
-      if (s == "\xE2\x80\x9C" || s == "\xE2\x80\x9D") d.help("a string stands in straight quotes: \"text\"");
-      break;
+  const Familiar* known = familiarCharacter(s);
+  if (!known) return;
+  if (s.front() == '\'') {  // the other end is mended too, or nothing
+    const size_t end = reporter.text().find_first_of("'\"\n", at.end);
+    if (end != std::string_view::npos && reporter.text()[end] == '\'')
+      d.help(std::string(known->help), {{at, "\""}, {reporter.span(end, end + 1), "\""}});
+    else
+      d.help(std::string(known->help) + ": \"text\"");
+    return;
   }
+  if (known->replacement.empty())
+    d.help(std::string(known->help));
+  else
+    d.help(std::string(known->help), {{at, std::string(known->replacement)}});
 }
 
 }  // namespace tenc::syntax

@@ -51,6 +51,7 @@ class Helper {
   static Span behind(Span s) { return {s.file, s.end, s.end}; }
   std::string_view text() const { return p_.reporter.text(); }
 
+  bool say(Form form, std::vector<Edit> edits = {}) { return say(std::string(formHelp(form)), std::move(edits)); }
   bool say(std::string help, std::vector<Edit> edits = {}) {
     d_.help(Help{std::move(help), std::move(edits)});
     return true;
@@ -88,7 +89,7 @@ class Helper {
     const bool string = at_ == T::STRING || at_ == T::STR_OPEN;
     if (string && prior(T::NAME) && p_.before->getStopIndex() + 1 == p_.at.getStartIndex() &&
         p_.before->getText().size() <= 2) {
-      return say("every string takes values in braces: it has no prefix", {{span(*p_.before), ""}});
+      return say(Form::StringPrefix, {{span(*p_.before), ""}});
     }
     return false;
   }
@@ -97,40 +98,36 @@ class Helper {
     if (!may(T::LBRACE)) return false;
     if (at_ == T::NL && may(T::ARROW) && next(T::ARROW)) {
       p_.reporter.mark(span(*next()).begin);
-      return say("a line goes on after `->`, not before it: put `->` at the end of this one");
+      return say(Form::ArrowOnNextLine);
     }
     const bool header = starts(T::IF) || starts(T::FOR) || starts(T::WHILE) || starts(T::FN) || prior(T::ELSE) ||
                         starts(T::TEST) || starts(T::BENCH) || starts(T::ELSE);
     if (!header) return false;
-    if (at_ == T::NL && next(T::LBRACE)) return say("the `{` stands on the line that it belongs to");
+    if (at_ == T::NL && next(T::LBRACE)) return say(Form::BraceOnNextLine);
     const std::string word = p_.at.getText();
     if (at_ == T::COLON && starts(T::FN) && may(T::ARROW) && !endsLine())
-      return say("the type of the result stands behind `->`", {{span(), " ->"}});
+      return say(Form::ResultBehindColon, {{span(), " ->"}});
     if (at_ == T::COLON && endsLine()) {
       p_.reporter.loseBlock();
-      return say("a block stands in braces: `{ ... }`", {{span(), " {"}, {position(indentedEnd(span().begin)), " }"}});
+      return say(Form::Block, {{span(), " {"}, {position(indentedEnd(span().begin)), " }"}});
     }
-    if (at_ == T::COLON && may(T::ASSIGN)) return say("the value of a function stands behind `=`", {{span(), " ="}});
+    if (at_ == T::COLON && may(T::ASSIGN)) return say(Form::FunctionValue, {{span(), " ="}});
     if (at_ == T::COLON || word == "then")
-      return say("a block stands in braces: `{ ... }`",
-                 {{span(), at_ == T::COLON ? " {" : "{"}, {position(lineEnd(span().end)), " }"}});
+      return say(Form::Block, {{span(), at_ == T::COLON ? " {" : "{"}, {position(lineEnd(span().end)), " }"}});
     if (at_ == T::NAME && !starts(T::FN))
-      return say("a block stands in braces: `{ ... }`",
-                 {{before(span()), "{ "}, {position(lineEnd(span().end)), " }"}});
+      return say(Form::Block, {{before(span()), "{ "}, {position(lineEnd(span().end)), " }"}});
     return false;
   }
 
   bool comments() {
     const Token* t = p_.before;
-    if (at_ == T::SLASHSLASH && startsStatement(p_.before)) return say("a comment starts with `#`", {{span(), "#"}});
-    if (at_ == T::SLASH && (next(T::STAR) || next(T::STARSTAR)))
-      return say("a comment starts with `#` and ends with the line");
+    if (at_ == T::SLASHSLASH && startsStatement(p_.before)) return say(Form::Comment, {{span(), "#"}});
+    if (at_ == T::SLASH && (next(T::STAR) || next(T::STARSTAR))) return say(Form::CommentBlock);
     if (at_ == T::MINUS && next(T::MINUS) && startsStatement(p_.before))
-      return say("a comment starts with `#`", {{{span().file, span().begin, span(*next()).end}, "#"}});
+      return say(Form::Comment, {{{span().file, span().begin, span(*next()).end}, "#"}});
     if (!p_.complete || at_ != T::NAME) return false;
     for (size_t n = 1; t && t->getType() != T::NL && n < 64; t = back(++n)) {
-      if (t->getType() == T::SLASHSLASH)
-        return say("`//` divides and rounds down; a comment starts with `#`", {{span(*t), "#"}});
+      if (t->getType() == T::SLASHSLASH) return say(Form::CommentBehind, {{span(*t), "#"}});
     }
     return false;
   }
@@ -144,59 +141,45 @@ class Helper {
         if (t->getType() == T::NAME) last = t;
         t = p_.parser.getTokenStream()->LT(i);
       }
-      return say("several names stand in parentheses", {{before(span(*p_.before)), "("}, {behind(span(*last)), ")"}});
+      return say(Form::SeveralNames, {{before(span(*p_.before)), "("}, {behind(span(*last)), ")"}});
     }
-    if (at_ == T::COMMA && p_.complete && p_.first == p_.before && prior(T::NAME))
-      return say("several names are assigned in parentheses: `(a, b) = (b, a)`");
-    if (at_ == T::LBRACK && (prior(T::LET) || prior(T::VAR)))
-      return say("several names stand in parentheses: `let (a, b) = ...`");
+    if (at_ == T::COMMA && p_.complete && p_.first == p_.before && prior(T::NAME)) return say(Form::SeveralAssigned);
+    if (at_ == T::LBRACK && (prior(T::LET) || prior(T::VAR))) return say(Form::PatternInBrackets);
     const bool changes = at_ == T::ADD_EQ || at_ == T::SUB_EQ || at_ == T::MUL_EQ || at_ == T::DIV_EQ;
     if (changes && binds && p_.first)
-      return say("`let` binds a new name; a `var` is changed without it",
-                 {{{span().file, span(*p_.first).begin, span(*p_.before).begin}, ""}});
+      return say(Form::LetChanges, {{{span().file, span(*p_.first).begin, span(*p_.before).begin}, ""}});
     return false;
   }
 
   bool ranges() {
-    if (at_ == T::ASSIGN && prior(T::DOTS)) return say("a range ends before its end: `0..n + 1`");
-    if (at_ == T::DOTS && may(T::BY)) return say("a step is written `by`", {{span(), " by "}});
-    if (at_ == T::ASSIGN && starts(T::FOR) && back(2, T::LPAREN) && back(3, T::FOR))
-      return say("a loop counts over a range: `for i in 0..n { ... }`");
-    if (at_ == T::DOTS && (prior(T::LBRACK) || may(T::RBRACK)))
-      return say("a slice is written `x[a : b]`; `a..b` is the range of a `for`", {{span(), ":"}});
+    if (at_ == T::ASSIGN && prior(T::DOTS)) return say(Form::InclusiveRange);
+    if (at_ == T::DOTS && may(T::BY)) return say(Form::RangeStep, {{span(), " by "}});
+    if (at_ == T::ASSIGN && starts(T::FOR) && back(2, T::LPAREN) && back(3, T::FOR)) return say(Form::CountingLoop);
+    if (at_ == T::DOTS && (prior(T::LBRACK) || may(T::RBRACK))) return say(Form::SliceByDots, {{span(), ":"}});
     return false;
   }
 
   bool literals() {
-    if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN)))
-      return say(
-          "a list is made by a function, `list(3, |i| i * 2)`, a tensor by `tabulate([3], |i| i * 2)` or `map(f, x)`");
-    if (at_ == T::COLON && prior(T::STRING) && p_.complete)
-      return say("TL has no dictionaries: a `struct` has named fields, a tuple `(a, b)` has places");
-    if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE))
-      return say("values are grouped by parentheses, `(a, b)`, or brackets, `[a, b]`");
-    if (prior(T::DOT) && back(2, T::INT)) return say("a number ends with a digit: `1.0`");
-    if (at_ == T::VAR && prior(T::DOT)) return say("the variance is `variance`", {{span(), "variance"}});
-    if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR))
-      return say("a struct is built with `Linear { w: value }`, or by the function that makes one");
+    if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) return say(Form::Comprehension);
+    if (at_ == T::COLON && prior(T::STRING) && p_.complete) return say(Form::Dictionary);
+    if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE)) return say(Form::ValuesInBraces);
+    if (prior(T::DOT) && back(2, T::INT)) return say(Form::TrailingDot);
+    if (at_ == T::VAR && prior(T::DOT)) return say(Form::Variance, {{span(), "variance"}});
+    if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR)) return say(Form::NewStruct);
     return false;
   }
 
   bool types() {
     const bool binds = starts(T::LET) || starts(T::VAR);
     if (at_ == T::LBRACK && prior(T::RBRACK) && binds && may(T::ASSIGN))
-      return say("all dims stand in one bracket: `f32[2, 3]`",
-                 {{{span().file, span(*p_.before).begin, span().end}, ", "}});
-    if (at_ == T::LPAREN && prior(T::NAME) && binds && may(T::ASSIGN))
-      return say("dims stand in brackets: `f32[2, 3]`");
-    if (at_ == T::RBRACK && may(T::SEMI) && !may(T::NL))
-      return say("the type of a list says how long it is: `[f32; 3]`");
+      return say(Form::DimsApart, {{{span().file, span(*p_.before).begin, span().end}, ", "}});
+    if (at_ == T::LPAREN && prior(T::NAME) && binds && may(T::ASSIGN)) return say(Form::DimsInParentheses);
+    if (at_ == T::RBRACK && may(T::SEMI) && !may(T::NL)) return say(Form::ListWithoutLength);
     if (at_ == T::COLON && starts(T::FN) && (prior(T::LBRACK) || (prior(T::COMMA) && may(T::INT))))
-      return say("a dim of any size has a name: `f32[N]`");
-    if (at_ == T::GT && prior(T::ASSIGN) && starts(T::FN))
-      return say("the value of a function stands behind `=`", {{span(), ""}});
+      return say(Form::DimByColon);
+    if (at_ == T::GT && prior(T::ASSIGN) && starts(T::FN)) return say(Form::FunctionValue, {{span(), ""}});
     if (starts(T::FN) && (at_ == T::STAR || at_ == T::STARSTAR) && (prior(T::LPAREN) || prior(T::COMMA)))
-      return say("a function names its parameters: a tuple takes several values, `...S` several dims");
+      return say(Form::StarParameter);
     return false;
   }
 
@@ -204,16 +187,15 @@ class Helper {
     if (at_ == T::COLON && prior(T::NAME) && back(2, T::LBRACE) && back(3, T::NAME) &&
         std::isupper(static_cast<unsigned char>(back(3)->getText().front()))) {
       p_.reporter.mark(span(*back(3)).begin);  // the condition that is left is no error of its own
-      return say("a struct that is built in a condition stands in parentheses: `if (P { x: 1.0 }).x > 0.0 { ... }`");
+      return say(Form::StructInCondition);
     }
     const bool declares = inStruct();
-    if (declares && at_ == T::FN) return say("a method stands beside the struct: `fn call(m: Net, x: f32[N]) = ...`");
+    if (declares && at_ == T::FN) return say(Form::MethodInStruct);
     if (at_ == T::ASSIGN && may(T::COLON) && !may(T::ASSIGN) && !may(T::RPAREN)) {
-      if (declares) return say("a field is `name: type`; it gets its value where a struct is built");
-      return say("a field is written `name: value`", {{span(), ":"}});
+      if (declares) return say(Form::FieldDefault);
+      return say(Form::FieldEquals, {{span(), ":"}});
     }
-    if (at_ == T::LPAREN && may(T::COLON) && prior(T::NAME) && !binds())
-      return say("fields are named: `Linear { w: value }`");
+    if (at_ == T::LPAREN && may(T::COLON) && prior(T::NAME) && !binds()) return say(Form::FieldsNamed);
     return false;
   }
   bool binds() const { return may(T::ASSIGN); }
@@ -236,13 +218,11 @@ class Helper {
   void tokens() {
     switch (at_) {
       case T::MINUS:
-        if (startsStatement(p_.before)) {
-          say("no statement starts with `-`: put the operator at the end of the line before, or write `(-x)`");
-        }
+        if (startsStatement(p_.before)) { say(Form::LeadingMinus); }
         break;
       case T::PLUS:
         if (prior(T::PLUS)) {
-          say("one is added with `x += 1`");
+          say(Form::Increment);
           break;
         }
         [[fallthrough]];
@@ -252,26 +232,23 @@ class Helper {
       case T::STARSTAR:
       case T::AND:
       case T::OR:
-        if (startsStatement(p_.before)) {
-          say("an operator at the start of a line does not continue it: put it at the end of the line before");
-        }
+        if (startsStatement(p_.before)) { say(Form::LeadingOperator); }
         break;
       case T::LT:
       case T::GT:
         if (prior(at_) && p_.before->getStopIndex() + 1 == p_.at.getStartIndex())
-          say(at_ == T::LT ? "bits are shifted by `bitwise_left_shift(a, b)`"
-                           : "bits are shifted by `bitwise_right_shift(a, b)`");
+          say(at_ == T::LT ? Form::ShiftLeft : Form::ShiftRight);
         break;
       case T::COMMA:
-        if (starts(T::RETURN)) say("several values are returned as a tuple, in parentheses: `return (a, b)`");
+        if (starts(T::RETURN)) say(Form::ReturnSeveral);
         break;
       case T::COLON:
         if (p_.before && isKeyword(*p_.before))
           say("`" + p_.before->getText() + "` is a reserved word");
         else if (endsLine())
-          say("a block stands in braces: `{ ... }`");
+          say(Form::Block);
         else if (next(T::ASSIGN))
-          say("a name is bound with `let x = ...`");
+          say(Form::NameBound);
         break;
       case T::ASSIGN:
         if (prior(T::NAME) && may(T::RPAREN)) {
@@ -279,37 +256,32 @@ class Helper {
           if (option && option->replacement.empty())
             say(std::string(option->help));
           else
-            say("an argument is named with a colon", {{span(), ": "}});
+            say(Form::ArgumentEquals, {{span(), ": "}});
         } else if (next(T::GT)) {
-          say("a lambda is written `|x| x + 1`");
+          say(Form::LambdaArrow);
         } else if (prior(T::EQ) || prior(T::ASSIGN)) {
-          say("equality is `==`");
+          say(Form::Equality);
         } else if (may(T::LBRACE)) {
-          say("equality is `==`", {{span(), "=="}});
+          say(Form::Equality, {{span(), "=="}});
         }
         break;
       case T::EQ:
-        if (may(T::ASSIGN)) say("a value is bound with `=`", {{span(), "="}});
+        if (may(T::ASSIGN)) say(Form::BindEquals, {{span(), "="}});
         break;
-      case T::BARBAR: say("TL has `or`", {{span(), "or"}}); break;
+      case T::BARBAR: say(Form::Or, {{span(), "or"}}); break;
       case T::BAR:
-        if (prior(T::PIPE)) say("a lambda after `|>` stands in parentheses: `x |> (|v| v * 2)`");
-        if (startsStatement(p_.before)) say("a lambda that is a block's value stands in parentheses: `(|x| x * 2)`");
+        if (prior(T::PIPE)) say(Form::PipedLambda);
+        if (startsStatement(p_.before)) say(Form::LambdaValue);
         break;
       case T::DOT:
-        if (next(T::INT)) say("a number starts with a digit: `0.5`");
+        if (next(T::INT)) say(Form::LeadingDot);
         break;
-      case T::IF: say("a choice is written `if c { a } else { b }`"); break;
-      case T::LBRACE:
-        if (prior(T::RPAREN)) say("a struct literal in a condition needs parentheses");
-        break;
+      case T::IF: say(Form::Choice); break;
       default:
-        if (may(T::AT) && !may(T::NAME)) {
-          say("an annotation stands before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`");
-        }
+        if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
         if (isKeyword(p_.at) && may(T::NAME) && !may(T::INT))
           say("`" + p_.at.getText() + "` is a reserved word: choose another name");
-        if (prior(T::NAME) && p_.before->getText() == "print") say("`print` is called like a function: `print(x)`");
+        if (prior(T::NAME) && p_.before->getText() == "print") say(Form::PrintStatement);
         break;
     }
   }

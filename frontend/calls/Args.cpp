@@ -215,6 +215,10 @@ BoundArgs Lowering::bind(const CallArgs& call, const Signature& signature) {
     }
     ok = false;
   };
+  using Misuse = syntax::FamiliarMisuse::Kind;
+  const auto misused = [&](Diagnostics::Builder& d, Misuse kind) {
+    if (const std::string_view known = syntax::familiarMisuse(name, kind); !known.empty()) d.help(std::string(known));
+  };
   size_t position = 0;
   for (const CallArg& a : call.args) {
     if (a.value.poison()) poison = true;
@@ -265,10 +269,8 @@ BoundArgs Lowering::bind(const CallArgs& call, const Signature& signature) {
           return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
         });
         if (option == params.end()) {
-          wrong(a.span, "`" + name + "` is given too many arguments", [&](Diagnostics::Builder& d) {
-            if (name == "round") d.help("decimals are a matter of printing: `print(\"{x:.2f}\")`");
-            if (name == "time") d.help("it stands without a prefix: `time()`");
-          });
+          wrong(a.span, "`" + name + "` is given too many arguments",
+                [&](Diagnostics::Builder& d) { misused(d, Misuse::TooMany); });
         } else {
           wrong(a.span, "`" + name + "` takes its option `" + std::string(option->name) + "` by name",
                 [&](Diagnostics::Builder& d) {
@@ -276,8 +278,7 @@ BoundArgs Lowering::bind(const CallArgs& call, const Signature& signature) {
                   if (a.span.begin > call.callee.end)
                     d.help("write its name",
                            {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
-                  if (name == "repeat" && a.value.is(Val::Kind::Int))
-                    d.help("copies of the whole tensor side by side are made by `tile(x, [2, 1])`");
+                  if (a.value.is(Val::Kind::Int)) misused(d, Misuse::UnnamedInt);
                 });
         }
       }
@@ -301,9 +302,7 @@ BoundArgs Lowering::bind(const CallArgs& call, const Signature& signature) {
   for (const Parameter& p : params) {
     if (p.optional || bound.has(p.name)) continue;
     wrong(call.span, "`" + name + "` lacks its argument `" + std::string(p.name) + "`", [&](Diagnostics::Builder& d) {
-      if (name == "where" && call.args.size() == 1)
-        d.help(
-            "how many places a mask has is known at run time only: `where(c, a, b)` chooses, `topk` or `argsort` sort");
+      if (call.args.size() == 1) misused(d, Misuse::OnlyOne);
     });
   }
   bound.ok = ok && !poison;

@@ -85,14 +85,7 @@ bool holdsFunction(const Val& v) {
 
 bool Lowering::paramIsStatic(const FnDecl& decl, const ast::FnParam& p) {
   if (p.isStatic) return true;
-  if (!p.type || p.type->kind != ast::TypeExpr::Kind::Path || p.type->hasArgs || p.type->path.size() != 1) return false;
-  if (p.type->path[0].text != "i64") return false;
-  const ast::Stmt& s = *decl.stmt;
-  if (s.type && mentions(*s.type, p.name.text, false)) return true;
-  for (const ast::FnParam& other : s.params) {
-    if (other.type && mentions(*other.type, p.name.text, false)) return true;
-  }
-  return usedAsSize(s, p.name.text);
+  return sizes_.contains(*decl.unit->resolution, *decl.stmt, p);
 }
 
 Lowering::Generics Lowering::genericsOf(const FnDecl& decl) {
@@ -213,7 +206,7 @@ Val Lowering::callDecl(const FnDecl& decl, CallArgs& args) {
     return fail(Code::E0111, matched[i]->span,
                 "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known while compiling");
   }
-  if (s.type && !hasOpenResult(s) && !resultDimsBound(*s.type, g, false)) return Val::none();
+  if (s.type && !hasOpenResult(*decl.unit->resolution, s) && !resultDimsBound(*s.type, g, false)) return Val::none();
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     Val& v = values[i];

@@ -159,7 +159,7 @@ void Lowering::instantiateSample(const FnDecl& decl, Samples samples, ir::Region
       ok = sampleValue(resolve(*p.type, g), &region, values[i]);
     }
   }
-  if (ok && s.type && !hasOpenResult(s)) ok = resultDimsBound(*s.type, g, false);
+  if (ok && s.type && !hasOpenResult(*decl.unit->resolution, s)) ok = resultDimsBound(*s.type, g, false);
   if (ok)
     instantiate(decl, values, g, {});
   else if (!named_.contains(&decl))

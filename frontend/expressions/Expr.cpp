@@ -262,8 +262,8 @@ Val Lowering::fieldOf(const Val& base, std::string_view name, Span span) {
   auto d = error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
   if (settled.is(Kind::Tensor))
     suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text));
-  else if (text == "len" || text == "length")
-    d.note("how long a list or a tuple is stands in its type");
+  else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())
+    d.note(std::string(known->ofTree));
   return Val::none();
 }
 

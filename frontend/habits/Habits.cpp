@@ -1,6 +1,5 @@
 // Errors about names and calls that people bring along from NumPy, PyTorch and Python: what TL writes in their place.
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 #include "frontend/Lowering.h"
@@ -50,8 +49,6 @@ Val Lowering::lookupCallee(const ast::Expr& name, const ast::Expr* call) {
 }
 
 bool Lowering::foreignPrefix(const ast::Expr& member) {
-  static constexpr std::array<std::string_view, 9> kPrefixes = {"torch", "np",   "numpy",  "jnp",   "jax",
-                                                                "F",     "math", "linalg", "random"};
   const ast::Expr* root = &member;
   bool functional = false;  // nn.functional.relu
   while (root->kind == ExprKind::Member) {
@@ -59,22 +56,23 @@ bool Lowering::foreignPrefix(const ast::Expr& member) {
     functional |= root->kind == ExprKind::Member && root->text == "functional";
   }
   if (root->kind != ExprKind::Name) return false;
-  const bool prefix = std::find(kPrefixes.begin(), kPrefixes.end(), root->text) != kPrefixes.end() ||
-                      (functional && root->text == "nn");
+  const syntax::Familiar* head = syntax::familiarName(root->text);
+  const bool prefix = head && (head->prefix || (functional && head->layer));
   if (!prefix || nameExists(root->text)) return false;
   auto d = error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   std::string name = member.text;
-  if (const syntax::Familiar* known = syntax::familiarName(name);
-      known && !nameExists(name) && !known->replacement.empty()) {
-    name = known->replacement;
+  if (const syntax::Familiar* other = syntax::familiarName(name);
+      other && !nameExists(name) && !other->replacement.empty()) {
+    name = other->replacement;
   }
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
-  const bool layer = !name.empty() && std::isupper(static_cast<unsigned char>(name[0]));
+  const syntax::Familiar* known = syntax::familiarName(name);
+  const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
   if (nameExists(name))
     d.help("operations stand without a prefix", {{whole, name}});
-  else if (layer || name == "linear" || name == "cross_entropy" || name == "mse_loss")
+  else if (layer)
     d.help("layers and losses are in a module: `nn.linear(784, 128)`, `nn.cross_entropy` after `import nn`");
-  else if (const syntax::Familiar* known = syntax::familiarName(name); known && !known->help.empty())
+  else if (known && !known->help.empty())
     d.help(std::string(known->help));
   else
     d.help("operations stand without a prefix: `zeros([2, 3])`");

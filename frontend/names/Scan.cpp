@@ -72,6 +72,22 @@ void assignedNames(const ast::Stmt& s, std::set<std::string>& names) { assignmen
 void assignedNames(const ast::Block& b, std::set<std::string>& names) { assignmentVisitor(names).visit(b); }
 
 namespace {
+bool binds(const ast::Pattern& p, std::string_view name) {
+  if (!p.isTuple) return p.name.text == name;
+  return std::any_of(p.elements.begin(), p.elements.end(), [&](const ast::Pattern& e) { return binds(e, name); });
+}
+}  // namespace
+
+const ast::Stmt* scriptVariable(const ast::File* file, std::string_view name) {
+  if (!file) return nullptr;
+  for (const auto& s : file->statements) {
+    if (!s || (s->kind != ast::Stmt::Kind::Let && s->kind != ast::Stmt::Kind::Var)) continue;
+    if (binds(s->pattern, name)) return s.get();
+  }
+  return nullptr;
+}
+
+namespace {
 void merge(Exits& into, Exits from) {
   into.breaks |= from.breaks;
   into.continues |= from.continues;
@@ -224,19 +240,6 @@ std::set<std::string> namesIn(const ast::Expr& e) {
   return names;
 }
 
-bool hasOpenResult(const ast::Stmt& fn) {
-  bool found = std::any_of(fn.generics.begin(), fn.generics.end(),
-                           [](const ast::Generic& g) { return g.kind == "fn" || g.kind == "tree"; });
-  for (const ast::FnParam& p : fn.params) found = found || !p.type;
-  TreeVisitor v;
-  v.onExpression = [&](const ast::Expr& e) {
-    found = found || (e.kind == ast::Expr::Kind::Call && !e.args.empty() && e.args[0]->text == "load");
-    return true;
-  };
-  v.visit(fn);
-  return found;
-}
-
 void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names) {
   using Kind = ast::TypeExpr::Kind;
   if (inShape && t.kind == Kind::Path && t.path.size() == 1 && !t.hasArgs) names.insert(t.path[0].text);
@@ -244,51 +247,6 @@ void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, s
     const bool element = t.kind == Kind::Tuple || (t.kind == Kind::List && i == 0);
     namesInShapes(*t.args[i], inShape || !element, names);
   }
-}
-
-bool usedAsSize(const ast::Stmt& fn, const std::string& name) {
-  static const std::set<std::string_view> kSizers = {
-      "zeros",       "ones",         "empty",      "full",        "eye",       "arange",    "linspace",     "tabulate",
-      "rand",        "randn",        "randint",    "permutation", "bernoulli", "reshape",   "broadcast_to", "tile",
-      "repeat",      "split",        "one_hot",    "topk",        "bincount",  "histogram", "list",         "tuple",
-      "expand_dims", "permute_dims", "moveaxis",   "transpose",   "tril",      "triu",      "diagonal",     "unfold",
-      "max_pool",    "avg_pool",     "group_norm", "resize"};
-  bool found = false;
-  TreeVisitor inside;
-  inside.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == ast::Expr::Kind::Name && e.text == name) found = true;
-    return true;
-  };
-  TreeVisitor v;
-  v.onStatement = [&](const ast::Stmt& s) {
-    std::set<std::string> names;
-    if (s.type) typeNames(*s.type, names);
-    if (names.count(name)) found = true;
-    if (s.kind == ast::Stmt::Kind::For && s.isStatic) {
-      if (s.lo) inside.visit(*s.lo);
-      if (s.hi) inside.visit(*s.hi);
-    }
-  };
-  v.onExpression = [&](const ast::Expr& e) {
-    using Kind = ast::Expr::Kind;
-    if (e.kind == Kind::Array) {
-      for (const auto& a : e.args) inside.visit(*a);
-    } else if (e.kind == Kind::Call && !e.args.empty() &&
-               (e.args[0]->kind == Kind::Name || e.args[0]->kind == Kind::Member) && kSizers.count(e.args[0]->text)) {
-      for (const auto& a : e.arguments) {
-        if (a.value) inside.visit(*a.value);
-      }
-    } else if (e.kind == Kind::Index) {
-      for (const auto& s : e.subscripts) {
-        if (s.lo) inside.visit(*s.lo);
-        if (s.hi) inside.visit(*s.hi);
-        if (s.size) inside.visit(*s.size);
-      }
-    }
-    return true;
-  };
-  v.visit(fn);
-  return found;
 }
 
 }  // namespace tenc::frontend

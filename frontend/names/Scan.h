@@ -30,6 +30,9 @@ void assignedNames(const ast::Block& b, std::set<std::string>& names);
 /// The variable at the root of an assignment's target; null for a tuple or for what is no place.
 const ast::Expr* rootOf(const ast::Expr& target);
 
+/// The statement of the script itself that binds a variable of that name; null for none.
+const ast::Stmt* scriptVariable(const ast::File* file, std::string_view name);
+
 struct Exits {
   bool breaks = false;     ///< `break` of the enclosing loop
   bool continues = false;  ///< `continue` of the enclosing loop
@@ -57,13 +60,5 @@ std::set<std::string> namesIn(const ast::Expr& e);
 
 /// Adds the names that stand in the shapes of a written type.
 void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names);
-
-/// Whether dims of the result's type may come from elsewhere than the arguments' types: from a file that the body
-/// loads, as those of a `let`, or from what a function or tree among the arguments makes.
-bool hasOpenResult(const ast::Stmt& fn);
-
-/// Whether `name` occurs where a size is expected in the body: in `[...]`, or in an argument of a call that makes or
-/// reshapes tensors.
-bool usedAsSize(const ast::Stmt& fn, const std::string& name);
 
 }  // namespace tenc::frontend

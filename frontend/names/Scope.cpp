@@ -240,8 +240,7 @@ void Lowering::suggest(Diagnostics::Builder& d, std::string_view name, Span at, 
   std::string meant;
   if (known) {
     const bool there = std::find(names.begin(), names.end(), known->replacement) != names.end();
-    const bool word = known->replacement == "true" || known->replacement == "false";
-    if (there || word) meant = known->replacement;
+    if (there || known->keyword) meant = known->replacement;
     if (meant.empty() && !known->help.empty()) {
       d.help(std::string(known->help));
       return;
@@ -276,23 +275,6 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
 }
 }  // namespace
 
-namespace {
-bool binds(const ast::Pattern& p, std::string_view name) {
-  if (!p.isTuple) return p.name.text == name;
-  return std::any_of(p.elements.begin(), p.elements.end(), [&](const ast::Pattern& e) { return binds(e, name); });
-}
-
-/// The statement of the script itself that binds a variable of that name.
-const ast::Stmt* scriptVariable(const Unit& unit, std::string_view name) {
-  if (!unit.file) return nullptr;
-  for (const auto& s : unit.file->statements) {
-    if (!s || (s->kind != ast::Stmt::Kind::Let && s->kind != ast::Stmt::Kind::Var)) continue;
-    if (binds(s->pattern, name)) return s.get();
-  }
-  return nullptr;
-}
-}  // namespace
-
 Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
   if (lostName(name) || frame().undeclared.contains(name)) return Val::none();
   if (const FnDecl* fn = frame().fn) {
@@ -307,6 +289,7 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const
   auto d = error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = frame().ended.find(std::string(name));
   if (ended != frame().ended.end()) d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
+  const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : findLocal(near);
   if (assigned && !(local && local->isVar)) {
@@ -320,9 +303,9 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const
       d.help("a new name is bound with `let`, or with `var` to be assigned again",
              {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
     }
-  } else if ((name == "None" || name == "newaxis") && isSubscript(sources, span)) {
-    d.help("a new dim is written `new`", {{span, "new"}});
-  } else if (const ast::Stmt* variable = scriptVariable(*frame().unit, name)) {
+  } else if (known && !known->inSubscript.empty() && isSubscript(sources, span)) {
+    d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
+  } else if (const ast::Stmt* variable = scriptVariable(frame().unit->file, name)) {
     if (!frame().fn && variable->pattern.span.begin > span.begin) {
       d.note(variable->pattern.span, "it is bound only here, further down");
       return Val::none();
@@ -333,7 +316,7 @@ Val Lowering::unknownName(std::string_view name, Span span, bool assigned, const
         (variable->value->kind == ast::Expr::Kind::Int || variable->value->kind == ast::Expr::Kind::Float);
     d.help(fixed ? "make it a `const`, or pass it as an argument" : "pass it as an argument");
   } else if (!call || !offerRewrite(d, *call)) {
-    suggest(d, name, span, visibleNames(), syntax::familiarName(name));
+    suggest(d, name, span, visibleNames(), known);
   }
   return Val::none();
 }

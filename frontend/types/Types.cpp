@@ -244,8 +244,9 @@ void Lowering::unknownType(const ast::TypeExpr& t) {
   std::vector<std::string> names = {"f16", "bf16", "f32", "f64", "i8",  "i16",  "i32",
                                     "i64", "u8",   "u16", "u32", "u64", "bool", "str"};
   for (const auto& [n, s] : frame().unit->structs) names.push_back(n);
-  if (syntax::familiarName(name) || !nearest(name, names).empty())
-    suggest(d, name, t.path[0].span, names, syntax::familiarName(name));
+  const syntax::Familiar* known = syntax::familiarName(name);
+  if ((known && (!known->replacement.empty() || !known->help.empty())) || !nearest(name, names).empty())
+    suggest(d, name, t.path[0].span, names, known);
   else
     d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");
 }

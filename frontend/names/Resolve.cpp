@@ -1,0 +1,450 @@
+#include "frontend/names/Resolve.h"
+
+#include <algorithm>
+
+#include "frontend/builtins/Builtin.h"
+#include "frontend/names/Scan.h"
+#include "ir/DeviceTable.h"
+
+namespace tenc::frontend {
+
+using DeclarationKind = Declaration::Kind;
+
+/// Walks the statements of one part with the scopes that are open at each place, and notes every use.
+class NameWalk {
+ public:
+  NameWalk(const Resolution& names, Resolution::Part& part) : names_(names), part_(part) {}
+
+  void run() {
+    scopes_.emplace_back();
+    for (const ast::Stmt* s : part_.statements) statement(*s);
+    std::stable_sort(part_.uses.begin(), part_.uses.end(),
+                     [](const Use& a, const Use& b) { return a.span.begin < b.span.begin; });
+  }
+
+ private:
+  using StmtKind = ast::Stmt::Kind;
+  using ExprKind = ast::Expr::Kind;
+  using TypeKind = ast::TypeExpr::Kind;
+  using Scope = std::map<std::string, const Declaration*, std::less<>>;
+
+  // ---- scopes
+  template <class F>
+  void scoped(const F& f) {
+    scopes_.emplace_back();
+    f();
+    scopes_.pop_back();
+  }
+  void bind(DeclarationKind kind, const ast::Name& name, const ast::Stmt* s = nullptr) {
+    if (name.text == "_") return;
+    scopes_.back()[name.text] =
+        names_.declare({.kind = kind, .name = name.text, .span = name.span, .statement = s, .home = &names_});
+  }
+  void bind(DeclarationKind kind, const ast::Pattern& p, const ast::Stmt* s = nullptr) {
+    if (!p.isTuple && !p.name.text.empty()) bind(kind, p.name, s);
+    for (const ast::Pattern& e : p.elements) bind(kind, e, s);
+  }
+  const Declaration* local(std::string_view name) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+      if (auto found = scope->find(name); found != scope->end()) return found->second;
+    }
+    return nullptr;
+  }
+  const Declaration* lookup(std::string_view name, bool called = false) const {
+    if (const Declaration* d = local(name)) return d;
+    if (const Declaration* d = names_.global(name)) return d;
+    return names_.builtIn(name, called);
+  }
+
+  Use& use(const ast::Name& name, const Declaration* d) { return use(name.span, name.text, d); }
+  Use& use(Span span, std::string_view name, const Declaration* d) {
+    return part_.uses.emplace_back(Use{.span = span, .name = name, .declaration = d});
+  }
+
+  // ---- types
+  /// What a name in a type means. Functions are no types, so that a dim may have the name of one.
+  const Declaration* typeNamed(std::string_view name, bool inShape) const {
+    if (const Declaration* d = local(name); d && (inShape || d->kind != DeclarationKind::Parameter)) return d;
+    if (const Declaration* d = names_.global(name); d && d->kind != DeclarationKind::Functions) return d;
+    if (ir::dtypeNamed(name) || ir::DeviceTable::isKind(name)) return names_.builtIn(name, false);
+    if (!inShape && (name == "str" || name == "fn" || name == "device")) return names_.builtIn(name, false);
+    return nullptr;
+  }
+  void typeName(const ast::Name& name, bool inShape) {
+    if (name.text == "_") return;
+    const Declaration* d = typeNamed(name.text, inShape);
+    const bool dim = inShape || (signatureDims_ && signatureDims_->contains(name.text));
+    if (!d && dim && bindsDims_) return bind(DeclarationKind::Dim, name);
+    use(name, d).inShape = inShape;
+  }
+  void type(const ast::TypePtr& t, bool inShape = false) {
+    if (t) type(*t, inShape);
+  }
+  void type(const ast::TypeExpr& t, bool inShape) {
+    if (t.path.size() == 1) {
+      const bool shape = inShape || t.kind == TypeKind::Pack || t.kind == TypeKind::ShapeOf;
+      typeName(t.path[0], shape);
+    } else if (t.path.size() > 1) {
+      qualified(t.path);
+    }
+    for (size_t i = 0; i < t.args.size(); ++i) {
+      const bool element = t.kind == TypeKind::Tuple || (t.kind == TypeKind::List && i == 0);
+      type(t.args[i], inShape || !element);
+    }
+    if (t.place) annotation(*t.place);
+  }
+  /// nn.Linear
+  void qualified(const std::vector<ast::Name>& path) {
+    const Declaration* d = names_.global(path[0].text);
+    use(path[0], d);
+    if (d && d->kind == DeclarationKind::Module && d->home) use(path[1], d->home->global(path[1].text));
+  }
+  void annotation(const ast::Annotation& a) {
+    if (a.kind == ast::Annotation::Kind::Place && !a.path.empty() && !a.number) use(a.path[0], lookup(a.path[0].text));
+    expression(a.index);
+  }
+  void generics(const std::vector<ast::Generic>& list, const ast::Stmt& s) {
+    for (const ast::Generic& g : list) bind(DeclarationKind::Generic, g.name, &s);
+    for (const ast::Generic& g : list) type(g.otherwise);
+  }
+
+  // ---- expressions
+  void expression(const ast::ExprPtr& e, bool called = false) {
+    if (e) expression(*e, called);
+  }
+  void expression(const ast::Expr& e, bool called = false) {
+    switch (e.kind) {
+      case ExprKind::Name:
+        if (e.text != "_") use(e.span, e.text, lookup(e.text, called));
+        return;
+      case ExprKind::Member: return member(e, called);
+      case ExprKind::Lambda: return lambda(e);
+      case ExprKind::Call:
+        expression(*e.args[0], true);
+        for (const ast::Argument& a : e.arguments) {
+          expression(a.value);
+          expression(a.rangeEnd);
+        }
+        return;
+      case ExprKind::Binary:
+        expression(e.args[0]);
+        expression(e.args[1], e.text == "|>");
+        return;
+      default: break;
+    }
+    for (const ast::Annotation& a : e.annotations) annotation(a);
+    for (size_t i = 0; i < std::max(e.args.size(), e.blocks.size()); ++i) {
+      if (i < e.args.size()) expression(e.args[i]);
+      if (i < e.blocks.size()) block(e.blocks[i]);
+    }
+    for (const ast::Subscript& s : e.subscripts) {
+      for (const ast::ExprPtr* x : {&s.index, &s.lo, &s.hi, &s.step, &s.size}) expression(*x);
+    }
+    for (const ast::FieldInit& f : e.fields) expression(f.value);
+    for (const ast::StringPiece& p : e.pieces) expression(p.hole);
+  }
+  void member(const ast::Expr& e, bool called) {
+    const ast::Expr& base = *e.args[0];
+    expression(base);
+    const Declaration* d = base.kind == ExprKind::Name ? lookup(base.text) : nullptr;
+    if (d && d->kind == DeclarationKind::Module) {
+      if (d->home) use(e.opSpan, e.text, d->home->global(e.text));
+    } else if (called) {
+      use(e.opSpan, e.text, lookup(e.text)).method = true;
+    }
+  }
+  void lambda(const ast::Expr& e) {
+    scoped([&] {
+      for (const ast::LambdaParam& p : e.params) {
+        opened([&] { type(p.type); });
+        bind(DeclarationKind::Local, p.pattern);
+      }
+      expression(e.body);
+    });
+  }
+  /// Names in shapes that nothing declares are bound there.
+  template <class F>
+  void opened(const F& f) {
+    const bool before = std::exchange(bindsDims_, true);
+    f();
+    bindsDims_ = before;
+  }
+
+  // ---- statements
+  void block(const ast::Block& b) {
+    scoped([&] {
+      for (const ast::StmtPtr& s : b.statements)
+        if (s) statement(*s);
+    });
+  }
+  void statement(const ast::Stmt& s) {
+    for (const ast::Annotation& a : s.annotations) annotation(a);
+    switch (s.kind) {
+      case StmtKind::Fn: return scoped([&] { function(s); });
+      case StmtKind::Struct:
+        return scoped([&] {
+          generics(s.generics, s);
+          for (const ast::Field& f : s.fields) type(f.type);
+        });
+      case StmtKind::TypeAlias:
+        return scoped([&] {
+          generics(s.generics, s);
+          opened([&] { type(s.type); });
+        });
+      case StmtKind::Test:
+      case StmtKind::Bench: return block(s.body);
+      case StmtKind::Device:
+        for (const ast::DevicePlace& p : s.places) {
+          expression(p.index);
+          expression(p.indexEnd);
+        }
+        return;
+      case StmtKind::Let:
+      case StmtKind::Var:
+      case StmtKind::Error:
+        expression(s.value);
+        opened([&] { type(s.type); });
+        bind(s.kind == StmtKind::Let   ? DeclarationKind::Local
+             : s.kind == StmtKind::Var ? DeclarationKind::Variable
+                                       : DeclarationKind::Lost,
+             s.pattern, &s);
+        return;
+      case StmtKind::Assign:
+        expression(s.value);
+        if (s.target) target(*s.target);
+        return;
+      case StmtKind::For:
+        for (const ast::ExprPtr* x : {&s.lo, &s.hi, &s.by}) expression(*x);
+        return scoped([&] {
+          bind(DeclarationKind::Local, s.pattern, &s);
+          block(s.body);
+        });
+      case StmtKind::While: expression(s.lo); return block(s.body);
+      default:
+        type(s.type);
+        expression(s.value);
+        expression(s.message);
+        return;
+    }
+  }
+  void target(const ast::Expr& e) {
+    if (e.kind == ExprKind::Tuple) {
+      for (const ast::ExprPtr& x : e.args) target(*x);
+      return;
+    }
+    const ast::Expr* root = rootOf(e);
+    expression(e);
+    if (!root) return;
+    for (auto u = part_.uses.rbegin(); u != part_.uses.rend(); ++u) {
+      if (u->span != root->span) continue;
+      u->assigned = true;
+      return;
+    }
+  }
+  void function(const ast::Stmt& s) {
+    std::set<std::string, std::less<>> dims;
+    for (const ast::FnParam& p : s.params)
+      if (p.type) namesInShapes(*p.type, false, dims);
+    if (s.type) namesInShapes(*s.type, false, dims);
+    // In types what is listed comes before a parameter of that name, in the body after it.
+    Scope parameters;
+    for (const ast::FnParam& p : s.params) bind(DeclarationKind::Parameter, p.name, &s);
+    parameters = scopes_.back();
+    scopes_.emplace_back();
+    generics(s.generics, s);
+    signatureDims_ = &dims;
+    opened([&] {
+      for (const ast::FnParam& p : s.params) type(p.type);
+      type(s.type);
+    });
+    signatureDims_ = nullptr;
+    for (const ast::FnParam& p : s.params) expression(p.otherwise);
+    scopes_.push_back(std::move(parameters));
+    if (s.bodyIsExpr)
+      expression(s.value);
+    else
+      block(s.body);
+    scopes_.pop_back();
+    scopes_.pop_back();
+  }
+
+  const Resolution& names_;
+  Resolution::Part& part_;
+  std::vector<Scope> scopes_;
+  bool bindsDims_ = false;
+  const std::set<std::string, std::less<>>* signatureDims_ = nullptr;  ///< in a signature
+};
+
+Resolution::Resolution(const ast::File& file, const Imports& imports) : file_(file) {
+  parts_.emplace_back();  // the script's own statements
+  extend(imports);
+}
+
+void Resolution::extend(const Imports& imports) {
+  declareGlobals(imports);
+  for (; known_ < file_.statements.size(); ++known_) {
+    const ast::Stmt* s = file_.statements[known_].get();
+    if (!s) continue;
+    if (s->kind <= ast::Stmt::Kind::Bench)
+      parts_.push_back({.statements = {s}});
+    else
+      parts_.front().statements.push_back(s);
+  }
+  for (Part& p : parts_) {  // a name that meant nothing may mean something now
+    p.done = false;
+    p.uses.clear();
+  }
+}
+
+void Resolution::declareGlobals(const Imports& imports) {
+  using StmtKind = ast::Stmt::Kind;
+  const auto add = [&](DeclarationKind kind, const ast::Name& name, const ast::Stmt* s, const Resolution* home) {
+    globals_.try_emplace(name.text,
+                         declare({.kind = kind, .name = name.text, .span = name.span, .statement = s, .home = home}));
+  };
+  for (const ast::StmtPtr& statement : std::span(file_.statements).subspan(known_)) {
+    if (!statement) continue;
+    const ast::Stmt& s = *statement;
+    switch (s.kind) {
+      case StmtKind::Const: add(DeclarationKind::Constant, s.name, &s, this); break;
+      case StmtKind::Param: add(DeclarationKind::Param, s.name, &s, this); break;
+      case StmtKind::Device: add(DeclarationKind::Device, s.name, &s, this); break;
+      case StmtKind::TypeAlias: add(DeclarationKind::Alias, s.name, &s, this); break;
+      case StmtKind::Struct: add(DeclarationKind::Struct, s.name, &s, this); break;
+      case StmtKind::Fn: {
+        auto known = globals_.find(s.name.text);
+        if (known == globals_.end()) {
+          declarations_.push_back({.kind = DeclarationKind::Functions,
+                                   .name = s.name.text,
+                                   .span = s.name.span,
+                                   .statement = &s,
+                                   .functions = {&s},
+                                   .home = this});
+          globals_[s.name.text] = &declarations_.back();
+          break;
+        }
+        // Overloads join the first; what is declared twice is an error of its own.
+        for (Declaration& d : declarations_) {
+          if (&d == known->second && d.kind == DeclarationKind::Functions) d.functions.push_back(&s);
+        }
+        break;
+      }
+      case StmtKind::Import: {
+        if (s.path.empty()) break;
+        std::string path;
+        for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
+        const Resolution* module = imports ? imports(path) : nullptr;
+        if (s.names.empty()) add(module ? DeclarationKind::Module : DeclarationKind::Lost, s.path.back(), &s, module);
+        for (const ast::Name& n : s.names) {
+          const Declaration* d = module ? module->global(n.text) : nullptr;
+          if (d)
+            globals_.try_emplace(n.text, d);
+          else
+            add(DeclarationKind::Lost, n, &s, nullptr);
+        }
+        break;
+      }
+      default: break;
+    }
+  }
+  for (const std::string& name : file_.lost) add(DeclarationKind::Lost, {name, {}}, nullptr, nullptr);
+}
+
+const Declaration* Resolution::declare(Declaration d) const { return &declarations_.emplace_back(std::move(d)); }
+
+const Declaration* Resolution::global(std::string_view name) const {
+  const auto found = globals_.find(name);
+  return found == globals_.end() ? nullptr : found->second;
+}
+
+const Declaration* Resolution::builtIn(std::string_view name, bool called) const {
+  const BuiltinRow* row = builtinRow(name);
+  if (row && row->traits.calledOnly && !called) row = nullptr;
+  const bool language = builtinConstant(name, {}) || ir::dtypeNamed(name) || ir::DeviceTable::isKind(name) ||
+                        name == "str" || name == "fn" || name == "device";
+  if (!row && !language) return nullptr;
+  const Declaration*& known = builtIns_[std::string(name)];
+  if (!known) {
+    known = declare({.kind = language ? DeclarationKind::Language : DeclarationKind::Builtin,
+                     .name = std::string(name),
+                     .builtin = language ? nullptr : row});
+  }
+  return known;
+}
+
+const Resolution::Part* Resolution::partAt(uint32_t offset) const {
+  const auto holds = [&](const ast::Stmt* s) { return s->span.begin <= offset && offset < s->span.end; };
+  for (Part& p : parts_) {
+    if (std::none_of(p.statements.begin(), p.statements.end(), holds)) continue;
+    if (!p.done) {
+      p.done = true;
+      NameWalk(*this, p).run();
+    }
+    return &p;
+  }
+  return nullptr;
+}
+
+std::span<const Use> Resolution::within(Span node) const {
+  const Part* part = partAt(node.begin);
+  if (!part) return {};
+  const auto before = [](const Use& u, uint32_t offset) { return u.span.begin < offset; };
+  const auto first = std::lower_bound(part->uses.begin(), part->uses.end(), node.begin, before);
+  const auto last = std::lower_bound(first, part->uses.end(), node.end, before);
+  return {first, last};
+}
+
+const Use* Resolution::at(uint32_t offset) const {
+  const Part* part = partAt(offset);
+  if (!part) return nullptr;
+  const auto found = std::find_if(part->uses.begin(), part->uses.end(),
+                                  [&](const Use& u) { return u.span.begin <= offset && offset < u.span.end; });
+  return found == part->uses.end() ? nullptr : &*found;
+}
+
+const Declaration* Resolution::definition(Span use) const {
+  const auto uses = within(use);
+  return uses.empty() || uses.front().span != use ? nullptr : uses.front().declaration;
+}
+
+std::vector<Use> Resolution::usesOf(const Declaration& declaration) const {
+  std::vector<Use> all;
+  for (const Part& p : parts_) {
+    if (p.statements.empty()) continue;
+    const Part* part = partAt(p.statements[0]->span.begin);
+    if (!part) continue;
+    std::copy_if(part->uses.begin(), part->uses.end(), std::back_inserter(all),
+                 [&](const Use& u) { return u.declaration == &declaration; });
+  }
+  return all;
+}
+
+namespace {
+bool boundOutside(const Use& u, Span node) {
+  if (!u.declaration) return true;  // what an earlier entry of a session has bound
+  const Span at = u.declaration->span;
+  return u.declaration->isLocal() && !(node.begin <= at.begin && at.end <= node.end);
+}
+}  // namespace
+
+std::set<std::string> Resolution::captured(Span node) const {
+  std::set<std::string> found;
+  for (const Use& u : within(node))
+    if (boundOutside(u, node)) found.emplace(u.name);
+  return found;
+}
+
+std::set<std::string> Resolution::assigned(Span node) const {
+  std::set<std::string> found;
+  for (const Use& u : within(node))
+    if (u.assigned && boundOutside(u, node)) found.emplace(u.name);
+  return found;
+}
+
+bool Resolution::mentions(Span node, Span declared) const {
+  const auto uses = within(node);
+  return std::any_of(uses.begin(), uses.end(),
+                     [&](const Use& u) { return u.declaration && u.declaration->span == declared; });
+}
+
+}  // namespace tenc::frontend
