@@ -65,51 +65,64 @@ std::optional<std::vector<int64_t>> reshapeStrides(std::span<const int64_t> from
   return out;
 }
 
-std::optional<StridedView> stridedView(const Value* v, const std::function<bool(const Value*)>& isBase) {
-  if (isBase(v)) return StridedView{v, 0, denseStrides(v->type.shape)};
-  if (!v->op) return std::nullopt;
-  const Op& op = *v->op;
+bool isViewOp(const Op& op) {
   switch (op.kind) {
     case OpKind::Permute:
     case OpKind::Slice:
     case OpKind::Flip:
     case OpKind::Broadcast:
-    case OpKind::Reshape: break;
-    default: return std::nullopt;
+    case OpKind::Reshape: return true;
+    default: return false;
   }
-  const Dims& from = op.operand(0)->type.shape;
-  auto view = stridedView(op.operand(0), isBase);
-  if (!view) return std::nullopt;
-  if (op.kind == OpKind::Permute) {
-    std::vector<int64_t> strides;
-    for (int64_t d : op.intsAttr("perm")) strides.push_back(view->strides[static_cast<size_t>(d)]);
-    view->strides = std::move(strides);
-  } else if (op.kind == OpKind::Slice) {
-    const auto& starts = op.intsAttr("starts");
-    const auto& steps = op.intsAttr("steps");
-    for (size_t d = 0; d < from.size(); ++d) {
-      view->offset += starts[d] * view->strides[d];
-      view->strides[d] *= steps[d];
+}
+
+bool viewThrough(const Op& op, StridedView& view) {
+  const Dims &from = op.operand(0)->type.shape, &to = op.result()->type.shape;
+  switch (op.kind) {
+    case OpKind::Permute: {
+      std::vector<int64_t> strides;
+      for (int64_t d : op.intsAttr("perm")) strides.push_back(view.strides[static_cast<size_t>(d)]);
+      view.strides = std::move(strides);
+      return true;
     }
-  } else if (op.kind == OpKind::Flip) {
-    for (int64_t a : op.intsAttr("axes")) {
-      size_t d = static_cast<size_t>(a);
-      if (from[d] > 0) view->offset += (from[d] - 1) * view->strides[d];
-      view->strides[d] = -view->strides[d];
+    case OpKind::Slice: {
+      const auto& starts = op.intsAttr("starts");
+      const auto& steps = op.intsAttr("steps");
+      for (size_t d = 0; d < from.size(); ++d) {
+        view.offset += starts[d] * view.strides[d];
+        view.strides[d] *= steps[d];
+      }
+      return true;
     }
-  } else if (op.kind == OpKind::Broadcast) {
-    const Dims& to = v->type.shape;
-    std::vector<int64_t> strides(to.size(), 0);
-    size_t lead = to.size() - from.size();
-    for (size_t d = 0; d < from.size(); ++d) {
-      if (from[d] == to[lead + d]) strides[lead + d] = view->strides[d];
+    case OpKind::Flip:
+      for (int64_t axis : op.intsAttr("axes")) {
+        const auto d = static_cast<size_t>(axis);
+        if (from[d] > 0) view.offset += (from[d] - 1) * view.strides[d];
+        view.strides[d] = -view.strides[d];
+      }
+      return true;
+    case OpKind::Broadcast: {
+      std::vector<int64_t> strides(to.size(), 0);
+      const size_t lead = to.size() - from.size();
+      for (size_t d = 0; d < from.size(); ++d)
+        if (from[d] == to[lead + d]) strides[lead + d] = view.strides[d];
+      view.strides = std::move(strides);
+      return true;
     }
-    view->strides = std::move(strides);
-  } else {
-    auto strides = reshapeStrides(from, view->strides, v->type.shape);
-    if (!strides) return std::nullopt;
-    view->strides = std::move(*strides);
+    case OpKind::Reshape: {
+      auto strides = reshapeStrides(from, view.strides, to);
+      if (strides) view.strides = std::move(*strides);
+      return strides.has_value();
+    }
+    default: return false;
   }
+}
+
+std::optional<StridedView> stridedView(const Value* v, const std::function<bool(const Value*)>& isBase) {
+  if (isBase(v)) return StridedView{v, 0, denseStrides(v->type.shape)};
+  if (!v->op || !isViewOp(*v->op)) return std::nullopt;
+  auto view = stridedView(v->op->operand(0), isBase);
+  if (!view || !viewThrough(*v->op, *view)) return std::nullopt;
   return view;
 }
 

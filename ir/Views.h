@@ -18,8 +18,12 @@ struct StridedView {
 /// Row-major strides, in elements.
 std::vector<int64_t> denseStrides(std::span<const int64_t> shape);
 
-/// The view that `v` is of a value for which `isBase` holds, through permute, slice, flip, broadcast and those reshapes
-/// that need no copy; nullopt when there is none.
+/// Whether the op only says anew where elements are: permute, slice, flip, broadcast, reshape.
+bool isViewOp(const Op& op);
+/// Makes a view of the op's operand one of its result; false, and no view, where elements must move.
+bool viewThrough(const Op& op, StridedView& view);
+
+/// The view that `v` is of a value for which `isBase` holds, through view ops; nullopt when there is none.
 std::optional<StridedView> stridedView(const Value* v, const std::function<bool(const Value*)>& isBase);
 
 /// Whether the elements of a view of this shape are contiguous and in row-major order.

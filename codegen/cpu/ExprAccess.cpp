@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "codegen/cpu/CheckedIndex.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Jit.h"
 #include "codegen/cpu/LoopCost.h"
@@ -57,13 +58,13 @@ Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {
 
 /// The index of a term: negative ones counted from the end, if they do; out of range sets the fault and gives 0. An
 /// index that is the same for all lanes is checked once for all accesses and copies between two changes of variables.
-ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int copy, bool narrow) {
+ExprEmitter::TermIndex ExprEmitter::termIndex(const Access::Term& t, int copy, bool narrow) {
   const bool shared = !isVector(t.index) && (!fromReduced_[t.index] || !reducedPerCopy_);
-  for (const CheckedIndex& c : checked_)
+  for (const TermIndex& c : checked_)
     if (shared && c.epoch == epoch_ && c.term->index == t.index && c.term->extent == t.extent &&
         c.term->size == t.size && c.term->fault == t.fault && c.term->fromEnd == t.fromEnd && c.narrow == narrow)
       return c;
-  CheckedIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
+  TermIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
   const Scalar asked = c.index;
   const ir::DType from = stage_.exprs[t.index].dtype;
   if (!narrow) {
@@ -89,15 +90,11 @@ ExprEmitter::CheckedIndex ExprEmitter::checkedIndex(const Access::Term& t, int c
     c.index = scalars_.wrap(b_.CreateTrunc(v, v->getType()->getWithNewBitWidth(32)), Repr::I32);
   }
   if (t.extent >= 0) {
-    const int64_t whole = t.size != 0 ? t.size : t.extent;
-    const Scalar wrapped = t.fromEnd ? select(c.index < 0.0, c.index + static_cast<double>(whole), c.index) : c.index;
-    Scalar outside = codegen::compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
-    scalars_.setFault(outside, t.fault, [&] {
-      return LlvmScalars::BadIndex{emitCast(scalars_, asked, from, ir::DType::I64), whole - t.extent + 1, whole,
-                                   t.axis};
-    });
-    c.index = select(outside, 0.0, wrapped);
-    c.inside = LlvmScalars::value(logicalNot(outside));
+    const IndexRule rule{t.extent, t.size != 0 ? t.size : t.extent, t.axis, t.fault, t.fromEnd};
+    const CheckedIndex checked =
+        checkIndex(scalars_, c.index, rule, [&] { return emitCast(scalars_, asked, from, ir::DType::I64); });
+    c.index = checked.index;
+    c.inside = LlvmScalars::value(logicalNot(checked.outside));
   }
   if (shared) checked_.push_back(c);
   return c;
@@ -117,7 +114,7 @@ Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
       lanes() > 1 && kernel_.buffers[a.buffer].elements < kNarrowElements &&
       std::any_of(a.terms.begin(), a.terms.end(), [&](const Access::Term& t) { return isVector(t.index); });
   for (const auto& t : a.terms) {
-    const CheckedIndex at = checkedIndex(t, copy, narrow);
+    const TermIndex at = termIndex(t, copy, narrow);
     if (at.inside != nullptr)
       inRange = inRange == nullptr ? at.inside
                                    : both(inRange, at.inside, [&](Value* x, Value* y) { return b_.CreateAnd(x, y); });

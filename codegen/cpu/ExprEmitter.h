@@ -90,14 +90,14 @@ class ExprEmitter {
     llvm::Value* pointer;
   };
   /// A run-time index between 0 and its extent; `inside` is null where there is no check.
-  struct CheckedIndex {
+  struct TermIndex {
     const Access::Term* term;
     bool narrow;
     uint64_t epoch;
     Scalar index;
     llvm::Value* inside;
   };
-  CheckedIndex checkedIndex(const Access::Term& t, int copy, bool narrow);
+  TermIndex termIndex(const Access::Term& t, int copy, bool narrow);
   Scalar compute(ExprId id, int copy);
   Scalar load(const Expr& e, int copy);
   Scalar reduced(const Expr& e, int copy);
@@ -148,7 +148,7 @@ class ExprEmitter {
   LlvmScalars scalars_;
   int copies_ = 1;
   uint64_t epoch_ = 0;  ///< counts changes of variables
-  std::vector<CheckedIndex> checked_;
+  std::vector<TermIndex> checked_;
   uint64_t bound_ = 0;
   std::vector<llvm::Value*> vars_;
   llvm::Value* vectorBase_ = nullptr;

@@ -2,84 +2,53 @@
 
 #include <llvm/IR/Module.h>
 
-#include <numeric>
 #include <vector>
 
-#include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/ProductEmitter.h"
+#include "codegen/cpu/Transpose.h"
 
 namespace tenc::codegen::cpu {
 namespace {
 
-using Val = llvm::Value*;
-
-class PackEmitter {
+class PackEmitter : ProductEmitter {
  public:
   PackEmitter(llvm::Function* f, const Product& p, const GemmPlan& plan, int64_t width, int64_t columns)
-      : f_(f),
-        c_(f->getContext()),
-        b_(c_),
-        p_(p),
+      : ProductEmitter(p, *f->getParent(), "", plan.lanes),
+        f_(f),
         lanes_(plan.lanes),
         width_(width),
-        columns_(columns),
-        size_(ir::byteSize(p.dtype)),
-        element_(p.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
-        vector_(llvm::FixedVectorType::get(element_, static_cast<unsigned>(lanes_))) {}
+        columns_(columns) {}
 
   void emit(PackB how) {
     auto* entry = llvm::BasicBlock::Create(c_, "entry", f_);
     b_.SetInsertPoint(entry);
     if (how == PackB::Transpose) {
       const int64_t whole = p_.k / lanes_ * lanes_;
-      loop(0, whole, lanes_, [&](Val k) {
-        loop(0, columns_ / lanes_ * lanes_, lanes_, [&](Val j) { transposed(k, j, lanes_); });
-        if (columns_ % lanes_) transposed(k, number(columns_ / lanes_ * lanes_), columns_ % lanes_);
+      each(0, whole, lanes_, [&](Val k) {
+        each(0, columns_ / lanes_ * lanes_, lanes_, [&](Val j) { transposed(k, j, lanes_); });
+        if (columns_ % lanes_) transposed(k, int64(columns_ / lanes_ * lanes_), columns_ % lanes_);
       });
-      loop(whole, p_.k, 1, [&](Val k) { elements(k); });
+      each(whole, p_.k, 1, [&](Val k) { elements(k); });
     } else if (how == PackB::Elements) {
-      loop(0, p_.k, 1, [&](Val k) { elements(k); });
+      each(0, p_.k, 1, [&](Val k) { elements(k); });
     } else {
-      loop(0, p_.k, 1, [&](Val k) { row(k); });
+      each(0, p_.k, 1, [&](Val k) { row(k); });
     }
     b_.CreateRetVoid();
   }
 
  private:
   llvm::Function* f_;
-  llvm::LLVMContext& c_;
-  IrBuilder b_;
-  const Product& p_;
   int64_t lanes_, width_, columns_;
-  int size_;
-  llvm::Type* element_;
-  llvm::FixedVectorType* vector_;
 
   Val source(Val k, Val j) {
-    Val row = b_.CreateMul(k, number(p_.b.row));
-    return address(f_->getArg(0), b_.CreateAdd(row, b_.CreateMul(j, number(p_.b.col))));
+    Val row = b_.CreateMul(k, int64(p_.b.row));
+    return bytes(f_->getArg(0), b_.CreateAdd(row, b_.CreateMul(j, int64(p_.b.col))));
   }
-  Val target(Val k, Val j) { return address(f_->getArg(1), b_.CreateAdd(b_.CreateMul(k, number(width_ * lanes_)), j)); }
-  Val number(int64_t v) { return b_.getInt64(static_cast<uint64_t>(v)); }
-  Val address(Val base, Val elements) {
-    return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, number(size_)));
-  }
-  llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
-
+  Val target(Val k, Val j) { return bytes(f_->getArg(1), b_.CreateAdd(b_.CreateMul(k, int64(width_ * lanes_)), j)); }
   template <typename F>
-  void loop(int64_t begin, int64_t end, int64_t step, F body) {
-    if (begin >= end) return;
-    auto* before = b_.GetInsertBlock();
-    auto* inside = llvm::BasicBlock::Create(c_, "k", f_);
-    auto* after = llvm::BasicBlock::Create(c_, "after", f_);
-    b_.CreateBr(inside);
-    b_.SetInsertPoint(inside);
-    auto* k = b_.CreatePHI(b_.getInt64Ty(), 2);
-    k->addIncoming(number(begin), before);
-    body(k);
-    Val next = b_.CreateAdd(k, number(step));
-    k->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateCondBr(b_.CreateICmpSLT(next, number(end)), inside, after);
-    b_.SetInsertPoint(after);
+  void each(int64_t begin, int64_t end, int64_t step, F body) {
+    loop(int64(begin), int64(end), step, body);
   }
 
   void row(Val k) {
@@ -87,55 +56,38 @@ class PackEmitter {
       const int64_t left = columns_ - v * lanes_;
       Val x = nullptr;
       if (left >= lanes_) {
-        x = b_.CreateAlignedLoad(vector_, source(k, number(v * lanes_)), align());
+        x = b_.CreateAlignedLoad(vector_, source(k, int64(v * lanes_)), align());
       } else {
         std::vector<llvm::Constant*> bits;
         for (int64_t i = 0; i < lanes_; ++i) bits.push_back(b_.getInt1(i < left));
-        x = b_.CreateMaskedLoad(vector_, source(k, number(v * lanes_)), align(), llvm::ConstantVector::get(bits),
+        x = b_.CreateMaskedLoad(vector_, source(k, int64(v * lanes_)), align(), llvm::ConstantVector::get(bits),
                                 llvm::Constant::getNullValue(vector_));
       }
-      b_.CreateAlignedStore(x, target(k, number(v * lanes_)), align());
+      b_.CreateAlignedStore(x, target(k, int64(v * lanes_)), align());
     }
   }
 
   /// One k, element by element: for strides of any kind.
   void elements(Val k) {
-    loop(0, columns_, 1, [&](Val j) {
+    each(0, columns_, 1, [&](Val j) {
       b_.CreateAlignedStore(b_.CreateAlignedLoad(element_, source(k, j), align()), target(k, j), align());
     });
     if (columns_ < width_ * lanes_) {
-      loop(columns_, width_ * lanes_, 1,
+      each(columns_, width_ * lanes_, 1,
            [&](Val j) { b_.CreateAlignedStore(llvm::Constant::getNullValue(element_), target(k, j), align()); });
     }
   }
 
-  /// `lanes` steps of k by `lanes` columns, `used` of them in the matrix, where k is contiguous: vectors along k,
-  /// turned in registers by interleaving halves log2(lanes) times (the perfect-shuffle transpose).
+  /// `lanes` steps of k by `lanes` columns, `used` of them in the matrix, where k is contiguous.
   void transposed(Val k, Val j, int64_t used) {
-    std::vector<Val> x;
-    for (int64_t i = 0; i < lanes_; ++i) {
-      x.push_back(i < used
-                      ? static_cast<Val>(b_.CreateAlignedLoad(vector_, source(k, b_.CreateAdd(j, number(i))), align()))
-                      : llvm::Constant::getNullValue(vector_));
-    }
-    std::vector<int> low, high;
-    for (int64_t i = 0; i < lanes_ / 2; ++i) {
-      low.push_back(static_cast<int>(i));
-      low.push_back(static_cast<int>(lanes_ + i));
-      high.push_back(static_cast<int>(lanes_ / 2 + i));
-      high.push_back(static_cast<int>(lanes_ + lanes_ / 2 + i));
-    }
-    for (int64_t step = 1; step < lanes_; step *= 2) {
-      std::vector<Val> y(x.size());
-      for (int64_t i = 0; i < lanes_ / 2; ++i) {
-        Val a = x[static_cast<size_t>(i)], c = x[static_cast<size_t>(i + lanes_ / 2)];
-        y[static_cast<size_t>(2 * i)] = b_.CreateShuffleVector(a, c, low);
-        y[static_cast<size_t>(2 * i + 1)] = b_.CreateShuffleVector(a, c, high);
-      }
-      x = std::move(y);
-    }
+    Values square;
     for (int64_t i = 0; i < lanes_; ++i)
-      b_.CreateAlignedStore(x[static_cast<size_t>(i)], target(b_.CreateAdd(k, number(i)), j), align());
+      square.push_back(
+          i < used ? static_cast<Val>(b_.CreateAlignedLoad(vector_, source(k, b_.CreateAdd(j, int64(i))), align()))
+                   : llvm::Constant::getNullValue(vector_));
+    transposeSquare(b_, square);
+    for (int64_t i = 0; i < lanes_; ++i)
+      b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(b_.CreateAdd(k, int64(i)), j), align());
   }
 };
 

@@ -1,5 +1,7 @@
 #include "codegen/cpu/Loops.h"
 
+#include <llvm/IR/MDBuilder.h>
+
 #include <algorithm>
 
 namespace tenc::codegen::cpu {
@@ -7,15 +9,15 @@ using llvm::Value;
 
 namespace {
 const llvm::ConstantInt* constant(Value* v) { return llvm::dyn_cast<llvm::ConstantInt>(v); }
-}  // namespace
 
-Values emitIf(llvm::IRBuilderBase& b, Value* condition, const Values& otherwise, const std::function<Values()>& body) {
+Values emitBranch(llvm::IRBuilderBase& b, Value* condition, llvm::MDNode* weights, const Values& otherwise,
+                  const std::function<Values()>& body) {
   if (const auto* c = constant(condition)) return c->isOne() ? body() : otherwise;
   llvm::Function* f = b.GetInsertBlock()->getParent();
   auto* before = b.GetInsertBlock();
   auto* then = llvm::BasicBlock::Create(b.getContext(), "then", f);
   auto* next = llvm::BasicBlock::Create(b.getContext(), "next", f);
-  b.CreateCondBr(condition, then, next);
+  b.CreateCondBr(condition, then, next, weights);
   b.SetInsertPoint(then);
   Values results = body();
   auto* end = b.GetInsertBlock();
@@ -28,6 +30,18 @@ Values emitIf(llvm::IRBuilderBase& b, Value* condition, const Values& otherwise,
     results[i] = phi;
   }
   return results;
+}
+
+}  // namespace
+
+Values emitIf(llvm::IRBuilderBase& b, Value* condition, const Values& otherwise, const std::function<Values()>& body) {
+  return emitBranch(b, condition, nullptr, otherwise, body);
+}
+
+Values emitRarely(llvm::IRBuilderBase& b, Value* condition, const Values& otherwise,
+                  const std::function<Values()>& body) {
+  llvm::MDNode* weights = llvm::MDBuilder(b.getContext()).createBranchWeights(1, 4000);
+  return emitBranch(b, condition, weights, otherwise, body);
 }
 
 Values emitLoop(llvm::IRBuilderBase& b, Value* lo, Value* hi, int64_t step, const Values& init,

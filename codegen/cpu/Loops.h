@@ -18,6 +18,10 @@ Values emitLoop(llvm::IRBuilderBase& b, llvm::Value* lo, llvm::Value* hi, int64_
 Values emitIf(llvm::IRBuilderBase& b, llvm::Value* condition, const Values& otherwise,
               const std::function<Values()>& body);
 
+/// The same for a condition that hardly ever holds: the body stands aside.
+Values emitRarely(llvm::IRBuilderBase& b, llvm::Value* condition, const Values& otherwise,
+                  const std::function<Values()>& body);
+
 /// How a range is walked by vectors.
 struct VectorWalk {
   int lanes = 16;

@@ -1,22 +1,16 @@
 #include "codegen/cpu/NativeEmitter.h"
 
-#include <llvm/ADT/MapVector.h>
-#include <llvm/Analysis/BasicAliasAnalysis.h>
-#include <llvm/Analysis/ScopedNoAliasAA.h>
-#include <llvm/IR/CFG.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/MDBuilder.h>
-#include <llvm/IR/PatternMatch.h>
-#include <llvm/Transforms/Scalar.h>
-#include <llvm/Transforms/Scalar/GVN.h>
-#include <llvm/Transforms/Utils/Local.h>
 
 #include <limits>
 
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
+#include "codegen/cpu/CheckedIndex.h"
 #include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/Loops.h"
 #include "codegen/cpu/NativeBody.h"
+#include "codegen/cpu/NativePasses.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
 
@@ -209,27 +203,18 @@ Value* NativeEmitter::locate(const ir::Op& op, const Slot& slot, const ir::Type&
   if (checks.empty()) return base;
   Value* usual = base;
   for (const Checked& c : checks) usual = offset(usual, t.dtype, c.index, c.stride);
-  auto *from = b_.GetInsertBlock(), *rare = block("rare"), *next = block("next");
-  b_.CreateCondBr(unusual, rare, next, llvm::MDBuilder(b_.getContext()).createBranchWeights(1, 4000));
-  b_.SetInsertPoint(rare);
-  Scalar inside = yes();
-  Value* mended = base;
-  for (const Checked& c : checks) {
-    Scalar wrapped = select(c.index < 0.0, c.index + static_cast<double>(c.extent), c.index);
-    Scalar outside = compare(Predicate::Ugt, wrapped, like(wrapped, static_cast<double>(c.most)));
-    s_->setFault(outside, fault(op),
-                 [&] { return LlvmScalars::BadIndex{c.index, c.extent - c.most, c.extent, c.axis}; });
-    inside = inside & logicalNot(outside);
-    mended = offset(mended, t.dtype, select(outside, 0.0, wrapped), c.stride);
-  }
-  if (aside != nullptr) mended = b_.CreateSelect(LlvmScalars::value(inside), mended, aside);
-  auto* end = b_.GetInsertBlock();
-  b_.CreateBr(next);
-  b_.SetInsertPoint(next);
-  auto* where = b_.CreatePHI(usual->getType(), 2);
-  where->addIncoming(usual, from);
-  where->addIncoming(mended, end);
-  return where;
+  return emitRarely(b_, unusual, {usual}, [&]() -> Values {
+    Scalar inside = yes();
+    Value* mended = base;
+    for (const Checked& c : checks) {
+      const CheckedIndex checked =
+          checkIndex(*s_, c.index, {c.most + 1, c.extent, c.axis, fault(op)}, [&] { return c.index; });
+      inside = inside & logicalNot(checked.outside);
+      mended = offset(mended, t.dtype, checked.index, c.stride);
+    }
+    if (aside != nullptr) mended = b_.CreateSelect(LlvmScalars::value(inside), mended, aside);
+    return {mended};
+  })[0];
 }
 
 /// Memory of a tensor that each trip makes anew.
@@ -248,16 +233,11 @@ void NativeEmitter::copies(const ir::Op& op) {
   const ir::Type& t = op.result()->type;
   const Slot slot = local(op);
   const Scalar v = scalar(op.operand(0));
-  auto *from = b_.GetInsertBlock(), *fill = block("fill"), *filled = block("filled");
-  b_.CreateBr(fill);
-  b_.SetInsertPoint(fill);
-  auto* i = b_.CreatePHI(b_.getInt64Ty(), 2);
-  i->addIncoming(b_.getInt64(0), from);
-  put(slot, b_.CreateGEP(memory(t.dtype), slot.base, i), v, t.dtype);
-  Value* next = b_.CreateAdd(i, b_.getInt64(1));
-  i->addIncoming(next, fill);
-  b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(static_cast<uint64_t>(t.size()))), fill, filled);
-  b_.SetInsertPoint(filled);
+  emitLoop(b_, b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(t.size())), 1, {},
+           [&](Value* i, const Values&) -> Values {
+             put(slot, b_.CreateGEP(memory(t.dtype), slot.base, i), v, t.dtype);
+             return {};
+           });
   slots_[op.result()] = slot;
 }
 
@@ -380,129 +360,12 @@ void NativeEmitter::view(const ir::Op& op) {
     slots_[op.result()] = slot;
     return;
   }
-  const auto at = [&](size_t d, int64_t i) {  // moves to place i of dim d
-    slot.base = b_.CreateConstGEP1_64(memory(x->type.dtype), slot.base, static_cast<uint64_t>(i * slot.strides[d]));
-  };
-  switch (op.kind) {
-    case OpKind::Slice:
-      for (size_t d = 0; d < slot.strides.size(); ++d) {
-        at(d, op.intsAttr("starts")[d]);
-        slot.strides[d] *= op.intsAttr("steps")[d];
-      }
-      break;
-    case OpKind::Flip:
-      for (int64_t axis : op.intsAttr("axes")) {
-        const auto d = static_cast<size_t>(axis);
-        at(d, x->type.shape[d] - 1);
-        slot.strides[d] = -slot.strides[d];
-      }
-      break;
-    case OpKind::Permute: {
-      const std::vector<int64_t> strides = slot.strides;
-      for (size_t d = 0; d < strides.size(); ++d)
-        slot.strides[d] = strides[static_cast<size_t>(op.intsAttr("perm")[d])];
-      break;
-    }
-    case OpKind::Reshape: {
-      auto strides = ir::reshapeStrides(x->type.shape, slot.strides, op.result()->type.shape);
-      if (!strides) return fail("a reshape that moves elements");
-      slot.strides = *strides;
-      break;
-    }
-    default: return fail("op `" + std::string(op.info().mnemonic) + "`");
-  }
+  ir::StridedView moved{x, 0, slot.strides};
+  if (!ir::viewThrough(op, moved)) return fail("`" + std::string(op.info().mnemonic) + "` that moves elements");
+  slot.base = b_.CreateConstGEP1_64(memory(x->type.dtype), slot.base, static_cast<uint64_t>(moved.offset));
+  slot.strides = std::move(moved.strides);
   bind(op.result(), slot);
 }
-
-namespace {
-
-/// x' = c ? v : max(x, y) from one trip to the next waits for three instructions; as x' = x > (c ? most : y) ? x :
-/// (c ? v : y) it waits for two. Integers; the same for min, and with the two sides of the choice exchanged. Numbers
-/// with a sign go from trip to trip with that bit turned, and are compared as those without: a choice by the carry
-/// alone takes one cycle on Zen 5, one by sign and overflow, or by carry and zero, two.
-void shortenRecurrences(llvm::Function& f) {
-  namespace pm = llvm::PatternMatch;
-  std::vector<llvm::SelectInst*> choices;
-  for (llvm::BasicBlock& block : f)
-    for (llvm::Instruction& i : block)
-      if (auto* s = llvm::dyn_cast<llvm::SelectInst>(&i); s != nullptr && s->getType()->isIntegerTy())
-        choices.push_back(s);
-  for (llvm::SelectInst* s : choices) {
-    auto carries = [&](Value* v) {
-      auto* phi = llvm::dyn_cast<llvm::PHINode>(v);
-      return phi != nullptr && llvm::is_contained(phi->incoming_values(), s);
-    };
-    const unsigned bits = s->getType()->getIntegerBitWidth();
-    for (unsigned side : {1u, 2u}) {
-      Value *extreme = s->getOperand(side), *x, *y;
-      bool isMax = true, isSigned = true;
-      if (pm::match(extreme, pm::m_SMin(pm::m_Value(x), pm::m_Value(y)))) {
-        isMax = false;
-      } else if (pm::match(extreme, pm::m_UMax(pm::m_Value(x), pm::m_Value(y)))) {
-        isSigned = false;
-      } else if (pm::match(extreme, pm::m_UMin(pm::m_Value(x), pm::m_Value(y)))) {
-        isMax = isSigned = false;
-      } else if (!pm::match(extreme, pm::m_SMax(pm::m_Value(x), pm::m_Value(y)))) {
-        continue;
-      }
-      if (!carries(x)) std::swap(x, y);
-      if (!extreme->hasOneUse() || !carries(x) || x == y) continue;
-      auto* carried = llvm::cast<llvm::PHINode>(x);
-      llvm::IRBuilder<> b(s);
-      const llvm::APInt sign = isSigned ? llvm::APInt::getSignMask(bits) : llvm::APInt::getZero(bits);
-      auto turned = [&](Value* v) { return isSigned ? b.CreateXor(v, b.getInt(sign)) : v; };
-      if (isSigned) {  // the carried value, turned; turned back for all others that read it
-        x = llvm::PHINode::Create(s->getType(), carried->getNumIncomingValues(), "", carried->getIterator());
-        b.SetInsertPoint(carried->getParent(), carried->getParent()->getFirstInsertionPt());
-        carried->replaceAllUsesWith(turned(x));
-        b.SetInsertPoint(s);
-      }
-      Value* other = turned(y);
-      auto choose = [&](Value* elsewhere) {  // y where the choice falls on this side
-        return b.CreateSelect(s->getCondition(), side == 1 ? other : elsewhere, side == 1 ? elsewhere : other, "", s);
-      };
-      // What nothing beats stands where the choice falls on the other side.
-      Value* bound = choose(b.getInt(isMax ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getZero(bits)));
-      other = choose(turned(s->getOperand(3 - side)));
-      Value* beats = isMax ? b.CreateICmpULT(bound, x) : b.CreateICmpULT(x, bound);
-      Value* next = b.CreateSelect(beats, x, other, "", s);
-      s->replaceAllUsesWith(turned(next));
-      for (unsigned i = 0; isSigned && i < carried->getNumIncomingValues(); ++i) {
-        llvm::BasicBlock* from = carried->getIncomingBlock(i);
-        b.SetInsertPoint(from->getTerminator());
-        Value *v = carried->getIncomingValue(i), *before = nullptr;
-        const bool isTurned = pm::match(v, pm::m_Xor(pm::m_Value(before), pm::m_SpecificInt(sign)));
-        llvm::cast<llvm::PHINode>(x)->addIncoming(isTurned ? before : turned(v), from);
-      }
-      if (isSigned) carried->eraseFromParent();
-      s->eraseFromParent();
-      llvm::RecursivelyDeleteTriviallyDeadInstructions(extreme);
-      break;
-    }
-  }
-}
-
-/// Rows that an innermost loop walks side by side keep registers of their own. The code generator sees that they are a
-/// fixed distance apart and would address all of them from one: displacements of four bytes cost more than registers.
-void keepRowsApart(llvm::Function& f) {
-  constexpr size_t kMostRows = 4;
-  for (llvm::BasicBlock& block : f) {
-    if (!llvm::is_contained(llvm::successors(&block), &block)) continue;
-    llvm::MapVector<llvm::GetElementPtrInst*, std::vector<llvm::GetElementPtrInst*>> rows;
-    for (llvm::Instruction& i : block) {
-      auto* element = llvm::dyn_cast<llvm::GetElementPtrInst>(&i);
-      auto* row = element ? llvm::dyn_cast<llvm::GetElementPtrInst>(element->getPointerOperand()) : nullptr;
-      if (row != nullptr && row->getParent() != &block) rows[row].push_back(element);
-    }
-    if (rows.size() < 2 || rows.size() > kMostRows) continue;
-    for (auto& [row, elements] : rows) {
-      auto* apart = new llvm::FreezeInst(row, "", std::next(row->getIterator()));
-      for (llvm::GetElementPtrInst* e : elements) e->setOperand(0, apart);
-    }
-  }
-}
-
-}  // namespace
 
 std::string emitNativeKernel(const Kernel& kernel, llvm::Module& module, const std::string& name, bool contract) {
   std::string error = NativeEmitter(kernel, module, contract).emit(name);
@@ -511,25 +374,7 @@ std::string emitNativeKernel(const Kernel& kernel, llvm::Module& module, const s
     module.getFunction(name)->eraseFromParent();
     return error;
   }
-  // Elements that are read again, or were just written, stay in registers, also from one trip to the next. Nothing else
-  // of the optimiser has something to do here.
-  llvm::Function& f = *module.getFunction(name);
-  llvm::legacy::FunctionPassManager passes(&module);
-  passes.add(llvm::createBasicAAWrapperPass());
-  passes.add(llvm::createScopedNoAliasAAWrapperPass());
-  passes.add(llvm::createEarlyCSEPass(true));
-  passes.add(llvm::createLICMPass());
-  passes.add(llvm::createGVNPass());
-  passes.doInitialization();
-  passes.run(f);
-  passes.doFinalization();
-  shortenRecurrences(f);
-  keepRowsApart(f);
-  llvm::legacy::FunctionPassManager unroll(&module);
-  unroll.add(llvm::createLoopUnrollPass(2, /*OnlyWhenForced=*/true));
-  unroll.doInitialization();
-  unroll.run(f);
-  unroll.doFinalization();
+  optimiseNative(*module.getFunction(name));
   return error;
 }
 

@@ -4,6 +4,7 @@
 
 #include "codegen/Kernel.h"
 #include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/Loops.h"
 
 namespace tenc::codegen::cpu {
 
@@ -55,24 +56,35 @@ class ProductEmitter {
   Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
   Val maximum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
 
+  /// The first of `lanes` lanes.
+  Val tailMask(int lanes, int tail) {
+    std::vector<llvm::Constant*> bits;
+    for (int i = 0; i < lanes; ++i) bits.push_back(b_.getInt1(i < tail));
+    return llvm::ConstantVector::get(bits);
+  }
+  /// A vector of the element at `p`.
+  Val splat(Val p) {
+    return b_.CreateVectorSplat(vector_->getNumElements(), b_.CreateAlignedLoad(element_, p, align()));
+  }
+
+  /// The first tap that meets an element at one of the places from `first` to `last`, and the end of those.
+  std::pair<Val, Val> tapsAt(const ir::WindowDim& w, Val first, Val last) {
+    auto taps = [&](Val place, int64_t beyond, Val least) {  // ceil(distance / dilation), in range
+      Val distance = b_.CreateSub(int64(w.lo + beyond), b_.CreateMul(place, int64(w.stride)));
+      Val up = b_.CreateSDiv(b_.CreateAdd(maximum(distance, int64(0)), int64(w.dilation - 1)), int64(w.dilation));
+      return minimum(maximum(up, least), int64(w.taps));
+    };
+    Val begin = taps(last, 0, int64(0));
+    return {begin, taps(first, w.extent, begin)};
+  }
+
   /// for (i = lo; i < hi; i += step) body(i)
   template <typename F>
   void loop(Val lo, Val hi, int64_t step, F body) {
-    llvm::Function* f = b_.GetInsertBlock()->getParent();
-    llvm::BasicBlock* before = b_.GetInsertBlock();
-    auto* head = llvm::BasicBlock::Create(c_, "head", f);
-    auto* inside = llvm::BasicBlock::Create(c_, "body", f);
-    auto* after = llvm::BasicBlock::Create(c_, "after", f);
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    auto* i = b_.CreatePHI(i64_, 2);
-    i->addIncoming(lo, before);
-    b_.CreateCondBr(b_.CreateICmpSLT(i, hi), inside, after);
-    b_.SetInsertPoint(inside);
-    body(i);
-    i->addIncoming(b_.CreateAdd(i, int64(step)), b_.GetInsertBlock());
-    b_.CreateBr(head);
-    b_.SetInsertPoint(after);
+    emitLoop(b_, lo, hi, step, {}, [&](Val i, const Values&) {
+      body(i);
+      return Values();
+    });
   }
 };
 

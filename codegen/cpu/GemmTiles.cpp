@@ -1,0 +1,293 @@
+#include "codegen/cpu/GemmTiles.h"
+
+#include <llvm/IR/Intrinsics.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace tenc::codegen::cpu {
+using llvm::BasicBlock;
+using llvm::Function;
+using Val = llvm::Value*;
+
+namespace {
+bool isNone(Val bits) {
+  auto* c = llvm::dyn_cast_or_null<llvm::Constant>(bits);
+  return c && c->isNullValue();
+}
+
+}  // namespace
+
+GemmRim GemmRim::of(const Product& product, const GemmPlan& plan, Level level) {
+  GemmRim rim;
+  for (const Product::Edge& e : product.edges) {
+    if (e.var < product.batch.size()) continue;
+    rim.edge = &e;
+    rim.rows = e.var == product.batch.size();
+    rim.blocks = rim.rows ? Rim::of(e.window, plan.rows, 1, level) : Rim::of(e.window, plan.vectors, plan.lanes, level);
+  }
+  return rim;
+}
+
+GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const GemmPlan& plan,
+                     const GemmRim& rim, int64_t rowStride, bool direct, Level level)
+    : ProductEmitter(product, module, name, plan.lanes),
+      level_(level),
+      plan_(plan),
+      rim_(rim),
+      rowStride_(rowStride),
+      direct_(direct),
+      tripArguments_(2 * static_cast<size_t>(
+                             std::count_if(product.edges.begin(), product.edges.end(),
+                                           [&](const Product::Edge& e) { return e.var < product.batch.size(); }))) {}
+
+Val GemmTiles::load(Val p, bool masked) {
+  if (!masked) return b_.CreateAlignedLoad(vector_, p, align());
+  return b_.CreateMaskedLoad(vector_, p, align(), tailMask(plan_.lanes, plan_.tail),
+                             llvm::Constant::getNullValue(vector_));
+}
+
+void GemmTiles::store(Val v, Val p, bool masked) {
+  if (masked) {
+    b_.CreateMaskedStore(v, p, align(), tailMask(plan_.lanes, plan_.tail));
+  } else {
+    b_.CreateAlignedStore(v, p, align());
+  }
+}
+
+/// The loops of the sum from number `level` on, the last of them over k; the tile's sums go through all of them in
+/// registers. Returns the sums, with the builder behind the loops.
+std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
+  const bool innermost = level == p_.sums.size();
+  if (innermost && rim_.edge && t.place >= 0) return rimTaps(a, b, t, sums);
+  const Product::Edge* edge = nullptr;
+  unsigned number = 0;  // of the edge's first number among the arguments
+  for (const Product::Edge& e : p_.edges) {
+    if (e.var >= p_.batch.size()) continue;
+    if (e.sum == level) edge = &e;
+    number += edge ? 0 : 2;
+  }
+  Val lo = int64(0), hi = int64(innermost ? p_.k : p_.sums[level].extent);
+  bool mayBeNone = false;
+  if (edge) {
+    Function* f = b_.GetInsertBlock()->getParent();
+    lo = f->getArg(3 + number);
+    hi = f->getArg(4 + number);
+    constexpr int64_t kMostLookedAt = 4096;  // places; with more of them compiling would take long
+    mayBeNone = edge->window.places > kMostLookedAt;
+    for (int64_t p = 0; !mayBeNone && p < edge->window.places; ++p)
+      mayBeNone = edge->window.firstTap(p) >= edge->window.endTap(p);
+  } else if (innermost && t.place == kAnywhere) {
+    Function* f = b_.GetInsertBlock()->getParent();
+    Val place = f->getArg(static_cast<unsigned>(f->arg_size() - 1));
+    std::tie(lo, hi) = tapsAt(rim_.edge->window, place, b_.CreateAdd(place, int64(placesOf(t) - 1)));
+    mayBeNone = true;
+  }
+  return trips(level, lo, hi, mayBeNone, a, b, t, sums);
+}
+
+/// Trips [lo, hi) of the sum of one level, and all of the inner ones.
+std::vector<Val> GemmTiles::trips(size_t level, Val lo, Val hi, bool mayBeNone, Val a, Val b, const Tile& t,
+                                  const std::vector<Val>& sums) {
+  Function* f = b_.GetInsertBlock()->getParent();
+  const bool innermost = level == p_.sums.size();
+  const int64_t stepA = innermost ? p_.a.col : p_.sums[level].a;
+  const int64_t stepB = packed() ? t.width * plan_.lanes : innermost ? p_.b.row : p_.sums[level].b;
+  if (auto* first = llvm::dyn_cast<llvm::ConstantInt>(lo); !first || !first->isZero()) {
+    a = bytes(a, b_.CreateMul(lo, int64(stepA)));
+    b = bytes(b, b_.CreateMul(lo, int64(stepB)));
+  }
+  BasicBlock* before = b_.GetInsertBlock();
+  auto* head = BasicBlock::Create(c_, "k", f);
+  auto* done = BasicBlock::Create(c_, "done", f);
+  if (mayBeNone)
+    b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), head, done);
+  else
+    b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  auto* k = b_.CreatePHI(i64_, 2);
+  auto* pa = b_.CreatePHI(pointer_, 2);
+  auto* pb = b_.CreatePHI(pointer_, 2);
+  k->addIncoming(lo, before);
+  pa->addIncoming(a, before);
+  pb->addIncoming(b, before);
+  std::vector<llvm::PHINode*> acc;
+  for (Val s : sums) {
+    acc.push_back(b_.CreatePHI(vector_, 2));
+    acc.back()->addIncoming(s, before);
+  }
+  std::vector<Val> next(acc.begin(), acc.end());
+  if (innermost) {
+    addOuterProduct(pa, pb, t, t.place == kAnywhere ? takenAt(k, t) : Taken(), next);
+  } else {
+    next = sumLoops(level + 1, pa, pb, t, next);
+  }
+  BasicBlock* latch = b_.GetInsertBlock();
+  for (size_t n = 0; n < acc.size(); ++n) acc[n]->addIncoming(next[n], latch);
+  Val k1 = b_.CreateAdd(k, int64(1));
+  k->addIncoming(k1, latch);
+  pa->addIncoming(at(pa, stepA), latch);
+  pb->addIncoming(at(pb, stepB), latch);
+  b_.CreateCondBr(b_.CreateICmpSLT(k1, hi), head, done);
+  b_.SetInsertPoint(done);
+  if (!mayBeNone) return next;
+  for (size_t n = 0; n < next.size(); ++n) {
+    auto* either = b_.CreatePHI(vector_, 2);
+    either->addIncoming(sums[n], before);
+    either->addIncoming(next[n], latch);
+    next[n] = either;
+  }
+  return next;
+}
+
+/// At tap `k` of a tile whose place is the last argument.
+GemmTiles::Taken GemmTiles::takenAt(Val k, const Tile& t) {
+  const ir::WindowDim& w = rim_.edge->window;
+  Function* f = b_.GetInsertBlock()->getParent();
+  Val place = f->getArg(static_cast<unsigned>(f->arg_size() - 1));
+  Val from =
+      b_.CreateAdd(b_.CreateMul(place, int64(w.stride)), b_.CreateSub(b_.CreateMul(k, int64(w.dilation)), int64(w.lo)));
+  Taken taken;
+  for (int64_t i = 0; rim_.rows && i < t.height; ++i)
+    taken.rows.push_back(b_.CreateICmpULT(b_.CreateAdd(from, int64(i * w.stride)), int64(w.extent)));
+  for (int64_t j = 0; !rim_.rows && j < t.width; ++j) {
+    std::vector<llvm::Constant*> apart;
+    for (int64_t l = 0; l < plan_.lanes; ++l)
+      apart.push_back(llvm::cast<llvm::Constant>(int64((j * plan_.lanes + l) * w.stride)));
+    const auto lanes = static_cast<unsigned>(plan_.lanes);
+    Val element = b_.CreateAdd(b_.CreateVectorSplat(lanes, from), llvm::ConstantVector::get(apart));
+    Val in = b_.CreateICmpULT(element, b_.CreateVectorSplat(lanes, int64(w.extent)));
+    taken.columns.push_back(t.tail && j + 1 == t.width ? b_.CreateAnd(in, tailMask(plan_.lanes, plan_.tail)) : in);
+  }
+  return taken;
+}
+
+/// A constant that selection takes for a value: a choice by constant bits would become a blend of its own instead of
+/// a masked operation. Of a function's entry, to be there in all its blocks.
+Val GemmTiles::opaqueMask(const std::vector<bool>& bits) {
+  Val& mask = masks_[bits];
+  if (mask) return mask;
+  const auto saved = b_.saveIP();
+  BasicBlock& entry = b_.GetInsertBlock()->getParent()->getEntryBlock();
+  b_.SetInsertPoint(&entry, entry.begin());
+  std::vector<llvm::Constant*> lanes;
+  for (const bool bit : bits) lanes.push_back(llvm::ConstantFP::get(element_, bit ? 1 : 0));
+  Val kept = b_.CreateIntrinsic(llvm::Intrinsic::arithmetic_fence, {vector_}, {llvm::ConstantVector::get(lanes)});
+  mask = b_.CreateFCmpOGT(kept, llvm::Constant::getNullValue(vector_));
+  b_.restoreIP(saved);
+  return mask;
+}
+
+/// At tap `k` of a tile whose place is known.
+GemmTiles::Taken GemmTiles::takenAt(int64_t k, const Tile& t) {
+  const ir::WindowDim& w = rim_.edge->window;
+  auto meets = [&](int64_t place) { return w.firstTap(place) <= k && k < w.endTap(place); };
+  Taken taken;
+  for (int64_t i = 0; rim_.rows && i < t.height; ++i)
+    taken.rows.push_back(meets(t.place + i) ? nullptr : b_.getFalse());
+  for (int64_t j = 0; !rim_.rows && j < t.width; ++j) {
+    std::vector<bool> bits;
+    bool all = true, none = true;
+    for (int64_t l = 0; l < plan_.lanes; ++l) {
+      const bool used = !t.tail || j + 1 < t.width || l < plan_.tail;
+      const bool in = used && meets(t.place + j * plan_.lanes + l);
+      bits.push_back(in);
+      all = all && in == used;
+      none = none && !in;
+    }
+    taken.columns.push_back(all ? nullptr : none ? b_.getFalse() : opaqueMask(bits));
+  }
+  return taken;
+}
+
+/// The sum over k of a tile at the rim: taps that all of its places have are a loop, those before and after stand one
+/// by one with what they meet.
+std::vector<Val> GemmTiles::rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums) {
+  const TapRange r = Rim::taps(rim_.edge->window, t.place, placesOf(t));
+  auto some = [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      addOuterProduct(at(a, k * p_.a.col), at(b, k * p_.b.row), t, takenAt(k, t), sums);
+      // Loads of the next tap stay behind: their values would not find registers.
+      b_.CreateFence(llvm::AtomicOrdering::AcquireRelease, llvm::SyncScope::SingleThread);
+    }
+  };
+  some(r.first, r.allFirst);
+  if (r.allFirst < r.allEnd) {
+    sums = trips(p_.sums.size(), int64(r.allFirst), int64(r.allEnd), false, a, b, {t.height, t.width, t.tail, kInside},
+                 sums);
+  }
+  some(r.allEnd, r.end);
+  return sums;
+}
+int64_t GemmTiles::placesOf(const Tile& t) const {
+  return rim_.rows ? t.height : t.width * plan_.lanes - (t.tail ? plan_.lanes - plan_.tail : 0);
+}
+
+/// sums[i, j] += A[i] * B[j]: one column of A by one row of B.
+void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums) {
+  const auto [height, width, tail, place] = t;
+  std::vector<Val> row(static_cast<size_t>(width));
+  for (int64_t j = 0; j < width; ++j) {
+    Val from = at(b, j * plan_.lanes), some = taken.column(j);
+    if (isNone(some)) continue;
+    row[static_cast<size_t>(j)] =
+        some
+            ? static_cast<Val>(b_.CreateMaskedLoad(vector_, from, align(), some, llvm::Constant::getNullValue(vector_)))
+            : load(from, !packed() && tail && j + 1 == width);
+  }
+  if (plan_.prefetchRows > 0) {
+    for (int64_t j = 0; j < width; ++j)
+      b_.CreateIntrinsic(
+          llvm::Intrinsic::prefetch, {pointer_},
+          {at(b, plan_.prefetchRows * p_.b.row + j * plan_.lanes), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+  }
+  for (int64_t i = 0; i < height; ++i) {
+    Val some = taken.row(i), from = at(a, i * p_.a.row);
+    if (isNone(some)) continue;
+    Val x = splat(some ? b_.CreateSelect(some, from, b) : from);
+    for (int64_t j = 0; j < width; ++j) {
+      Val y = row[static_cast<size_t>(j)], which = some ? some : taken.column(j);
+      if (!y) continue;
+      Val& s = sums[static_cast<size_t>(i * width + j)];
+      Val sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x, y, s});
+      s = which ? b_.CreateSelect(which, sum, s) : sum;
+    }
+  }
+}
+
+Function* GemmTiles::of(const Tile& t) {
+  Function*& f = made_[t];
+  if (f) return f;
+  const auto [height, width, tail, place] = t;
+  std::vector<llvm::Type*> types(3, pointer_);
+  types.resize(3 + tripArguments_ + (place == kAnywhere ? 1 : 0), i64_);
+  auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
+  const std::string rim = place == kInside ? "" : place == kAnywhere ? "r" : "r" + std::to_string(place);
+  f = Function::Create(type, llvm::GlobalValue::InternalLinkage,
+                       name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim,
+                       m_);
+  f->addFnAttr(llvm::Attribute::NoInline);
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  for (unsigned i = 0; i < 3; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
+  auto* entry = BasicBlock::Create(c_, "entry", f);
+  b_.SetInsertPoint(entry);
+  masks_.clear();
+  if (direct_ && level_ == Level::Full) {
+    for (int64_t i = 0; i < height; ++i)
+      for (int64_t j = 0; j < width; ++j)
+        b_.CreateIntrinsic(
+            llvm::Intrinsic::prefetch, {pointer_},
+            {at(f->getArg(2), i * rowStride_ + j * plan_.lanes), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
+  }
+  const std::vector<Val> sum =
+      sumLoops(0, f->getArg(0), f->getArg(1), t,
+               std::vector<Val>(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_)));
+  for (int64_t i = 0; i < height; ++i)
+    for (int64_t j = 0; j < width; ++j)
+      store(sum[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * rowStride_ + j * plan_.lanes),
+            direct_ && tail && j + 1 == width);
+  b_.CreateRetVoid();
+  return f;
+}
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,70 @@
+// The microkernels of a matrix product: functions that compute a tile of C in registers.
+#pragma once
+#include <map>
+
+#include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/ProductEmitter.h"
+
+namespace tenc::codegen::cpu {
+
+/// The convolution edge at rows or columns of a product, if it has one, and the blocks that meet padding there.
+struct GemmRim {
+  const Product::Edge* edge = nullptr;
+  bool rows = false;  ///< the places are rows, not columns
+  Rim blocks;
+  static GemmRim of(const Product& product, const GemmPlan& plan, Level level);
+};
+
+/// A part of C whose sums stand in registers: `height` rows of `width` vectors, the last of them not full when `tail`.
+/// `place`: of the first row or column, whichever is a place of a convolution with padding, when it is known; else
+/// kInside, where no tap meets padding, or kAnywhere.
+struct Tile {
+  int64_t height, width;
+  bool tail;
+  int64_t place;
+  auto operator<=>(const Tile&) const = default;
+};
+constexpr int64_t kInside = -1, kAnywhere = -2;
+
+class GemmTiles : public ProductEmitter {
+ public:
+  /// `rowStride`: of C, in elements. `direct`: C is the result, not a tile in scratch memory that whole vectors fit in.
+  GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const GemmPlan& plan,
+            const GemmRim& rim, int64_t rowStride, bool direct, Level level);
+
+  /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
+  /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is kAnywhere.
+  llvm::Function* of(const Tile& t);
+
+ private:
+  /// What takes part in an outer product: null is all. `rows`: bits; `columns`: vectors of bits, without those beyond
+  /// the matrix.
+  struct Taken {
+    std::vector<Val> rows, columns;
+    Val row(int64_t i) const { return rows.empty() ? nullptr : rows[static_cast<size_t>(i)]; }
+    Val column(int64_t j) const { return columns.empty() ? nullptr : columns[static_cast<size_t>(j)]; }
+  };
+  bool packed() const { return plan_.pack != PackB::None; }
+  int64_t placesOf(const Tile& t) const;
+  Val load(Val p, bool masked);
+  void store(Val v, Val p, bool masked);
+  std::vector<Val> sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums);
+  std::vector<Val> trips(size_t level, Val lo, Val hi, bool mayBeNone, Val a, Val b, const Tile& t,
+                         const std::vector<Val>& sums);
+  Taken takenAt(Val k, const Tile& t);
+  Taken takenAt(int64_t k, const Tile& t);
+  Val opaqueMask(const std::vector<bool>& bits);
+  std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
+  void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums);
+
+  Level level_;
+  const GemmPlan& plan_;
+  const GemmRim& rim_;
+  int64_t rowStride_;
+  bool direct_;
+  size_t tripArguments_;
+  std::map<Tile, llvm::Function*> made_;
+  std::map<std::vector<bool>, Val> masks_;  ///< of the function being emitted
+};
+
+}  // namespace tenc::codegen::cpu
