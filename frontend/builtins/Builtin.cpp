@@ -4,6 +4,20 @@
 #include <algorithm>
 #include <limits>
 #include <numbers>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/builtins/BuiltinNames.h"
+#include "frontend/builtins/Builtins.h"
+#include "frontend/calls/Arguments.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
+#include "ir/Ir.h"
+#include "ir/build/Compose.h"
 
 namespace tenc::frontend {
 
@@ -23,7 +37,6 @@ const std::vector<const BuiltinRow*>& sortedRows() {
   }();
   return kRows;
 }
-
 }  // namespace
 
 const BuiltinRow* builtinRow(std::string_view name) {
@@ -63,9 +76,9 @@ std::vector<OpDoc> operations() {
   return docs;
 }
 
-Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
+Val Builtins::callBuiltin(std::string_view name, CallArgs& args) {
   const BuiltinRow* row = builtinRow(name);
-  if (!row) return l.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
+  if (!row) return tools_.context.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
   if (!row->traits.pairwise.empty()) {
     const BuiltinRow* pairwise = builtinRow(row->traits.pairwise);
     const auto operand = [&](const CallArg& a) { return a.name.empty() || pairwise->signature.find(a.name); };
@@ -73,7 +86,7 @@ Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
   }
   if (const Parameter* first = row->signature.positional(0); first && first->kind == Parameter::Kind::Device)
     readAsDevice(args, first->name);
-  BoundArgs bound = l.bind(args, row->signature);
+  BoundArgs bound = bindArguments(tools_.context, args, row->signature);
   if (!bound.ok) return Val::none();
   std::vector<ir::OperandText> written;
   for (const CallArg& a : args.args) {
@@ -86,10 +99,10 @@ Val callBuiltin(Lowering& l, std::string_view name, CallArgs& args) {
     if (!spread) written.push_back({a.span, ""});
     for (size_t i = 0; spread && i < elems.size(); ++i) written.push_back({elems[i].span, ""});
   }
-  l.at(args.span, std::move(written));
-  BuiltinCall call{l, *row, bound, args.span, args.callee, args.expected, ir::Compose(l.b())};
+  tools_.context.at(args.span, std::move(written));
+  BuiltinCall call{tools_, *row, bound, args.span, args.callee, args.expected, ir::Compose(tools_.context.b())};
   Val result = row->handler(call);
-  return l.reportTooLarge(args.span) ? Val::none() : result;
+  return tools_.context.reportTooLarge(args.span) ? Val::none() : result;
 }
 
 std::optional<Val> builtinConstant(std::string_view name, Span span) {
@@ -99,25 +112,23 @@ std::optional<Val> builtinConstant(std::string_view name, Span span) {
   return std::nullopt;
 }
 
-// ---- arguments
-
 ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> hint) const {
-  ir::Value* x = l.tensorOf(args[name], hint);
-  l.at(span);  // what follows belongs to the call, not to its argument
+  ir::Value* x = tensors.tensorOf(args[name], hint);
+  context.at(span);  // what follows belongs to the call, not to its argument
   return x;
 }
 
 bool BuiltinCall::checkFloat(const ir::Value* x) const {
   if (ir::isFloat(x->type.dtype)) return true;
-  auto d = l.error(Code::E0201, span,
-                   "`" + std::string(row.name) + "` takes floats (f16, bf16, f32, f64), not " +
-                       std::string(ir::name(x->type.dtype)));
+  auto d = context.error(Code::E0201, span,
+                         "`" + std::string(row.name) + "` takes floats (f16, bf16, f32, f64), not " +
+                             std::string(ir::name(x->type.dtype)));
   // The argument that it came from, where it can be told and stands in one line.
   const Val* from = nullptr;
   for (const auto& [name, v] : args.named) {
     if (v->tensor == x || (!from && v->is(Val::Kind::Array))) from = v;
   }
-  const std::string written(from && from->span.valid() ? l.sources.text(from->span) : "");
+  const std::string written(from && from->span.valid() ? context.sources.text(from->span) : "");
   if (written.empty() || written.find('\n') != std::string::npos)
     d.help("convert the operand: `f32(x)`");
   else
@@ -127,9 +138,9 @@ bool BuiltinCall::checkFloat(const ir::Value* x) const {
 
 bool BuiltinCall::checkRank(const ir::Value* x, int64_t atLeast) const {
   if (x->type.rank() >= atLeast) return true;
-  l.error(Code::E0202, span,
-          "`" + std::string(row.name) + "` needs a tensor of at least " + std::to_string(atLeast) + " dims, not " +
-              ir::toString(x->type));
+  context.error(Code::E0202, span,
+                "`" + std::string(row.name) + "` needs a tensor of at least " + std::to_string(atLeast) +
+                    " dims, not " + ir::toString(x->type));
   return false;
 }
 
@@ -147,30 +158,30 @@ Val BuiltinCall::value(std::string_view name) const {
 }
 
 std::optional<int64_t> BuiltinCall::integer(std::string_view name) const {
-  return l.constInt(value(name), "`" + std::string(name) + "`");
+  return evaluator.constInt(value(name), "`" + std::string(name) + "`");
 }
 
 std::optional<double> BuiltinCall::real(std::string_view name) const {
-  return l.constFloat(value(name), "`" + std::string(name) + "`");
+  return evaluator.constFloat(value(name), "`" + std::string(name) + "`");
 }
 
 std::optional<bool> BuiltinCall::flag(std::string_view name) const {
-  return l.constBool(value(name), "`" + std::string(name) + "`");
+  return evaluator.constBool(value(name), "`" + std::string(name) + "`");
 }
 
 std::optional<std::string> BuiltinCall::string(std::string_view name) const {
-  return l.constString(value(name), "`" + std::string(name) + "`");
+  return evaluator.constString(value(name), "`" + std::string(name) + "`");
 }
 
 std::optional<int64_t> BuiltinCall::axis(std::string_view name, int64_t rank) const {
   const Val v = value(name);
-  return l.constAxis(v.poison() && !has(name) ? Val::ofInt(0, span) : v, rank);
+  return evaluator.constAxis(v.poison() && !has(name) ? Val::ofInt(0, span) : v, rank);
 }
 
 std::optional<ir::DType> BuiltinCall::dtype() const {
-  if (has("dtype")) return l.constDType(args["dtype"], "`dtype`");
+  if (has("dtype")) return evaluator.constDType(args["dtype"], "`dtype`");
   if (expected && expected->isTensor() && expected->dtype) return *expected->dtype;
-  return l.constDType(value("dtype"), "`dtype`");
+  return evaluator.constDType(value("dtype"), "`dtype`");
 }
 
 std::optional<ir::DType> BuiltinCall::dtype(ir::DType otherwise) const {
@@ -182,7 +193,7 @@ bool BuiltinCall::inReach(const ir::Dims& values, std::string_view what, Span at
   constexpr int64_t kMost = int64_t{1} << 31;
   for (const int64_t v : values) {
     if (v >= -kMost && v <= kMost) continue;
-    l.error(Code::E0208, at, "`" + std::string(what) + "` of " + std::to_string(v) + " is too large");
+    context.error(Code::E0208, at, "`" + std::string(what) + "` of " + std::to_string(v) + " is too large");
     return false;
   }
   return true;
@@ -190,14 +201,14 @@ bool BuiltinCall::inReach(const ir::Dims& values, std::string_view what, Span at
 
 std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n) const {
   const Val v = value(name);
-  auto ints = l.constInts(v, "`" + std::string(name) + "`");
+  auto ints = evaluator.constInts(v, "`" + std::string(name) + "`");
   if (!ints) return std::nullopt;
   if (!inReach(*ints, name, v.span)) return std::nullopt;
   if (v.is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
   if (ints->size() == n) return *ints;
-  l.error(Code::E0204, v.span,
-          "`" + std::string(name) + "` has " + std::to_string(ints->size()) + " integers for " + std::to_string(n) +
-              " dims");
+  context.error(Code::E0204, v.span,
+                "`" + std::string(name) + "` has " + std::to_string(ints->size()) + " integers for " +
+                    std::to_string(n) + " dims");
   return std::nullopt;
 }
 
@@ -209,17 +220,17 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const
                 !v.elems[0].is(Val::Kind::Int);
   if (nested) {
     for (const Val& e : v.elems) {
-      auto pair = l.constInts(e, "a width");
+      auto pair = evaluator.constInts(e, "a width");
       if (!pair) return std::nullopt;
       if (pair->size() != 2) {
-        l.error(Code::E0204, e.span, "widths are pairs [lo, hi]");
+        context.error(Code::E0204, e.span, "widths are pairs [lo, hi]");
         return std::nullopt;
       }
       out.emplace_back((*pair)[0], (*pair)[1]);
     }
     if (out.size() == 1) out.resize(n, out[0]);
   } else {
-    auto ints = l.constInts(v, "a width");
+    auto ints = evaluator.constInts(v, "a width");
     if (!ints) return std::nullopt;
     if (v.is(Val::Kind::Int)) {
       out.assign(n, {(*ints)[0], (*ints)[0]});
@@ -233,12 +244,13 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> BuiltinCall::pairs(const
     if (!inReach({lo, hi}, "width", v.span)) return std::nullopt;
   }
   if (out.size() == n) return out;
-  l.error(Code::E0204, v.span,
-          nested || each ? "widths are given for " + std::to_string(out.size()) + " of " + std::to_string(n) + " dims"
-                         : "widths are one integer, a pair [lo, hi], or a pair for each dim");
+  context.error(Code::E0204, v.span,
+                nested || each
+                    ? "widths are given for " + std::to_string(out.size()) + " of " + std::to_string(n) + " dims"
+                    : "widths are one integer, a pair [lo, hi], or a pair for each dim");
   return std::nullopt;
 }
 
-Val BuiltinCall::notYet() const { return l.notYet(span, "`" + std::string(row.name) + "`"); }
+Val BuiltinCall::notYet() const { return context.notYet(span, "`" + std::string(row.name) + "`"); }
 
 }  // namespace tenc::frontend

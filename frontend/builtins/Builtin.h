@@ -7,17 +7,45 @@
 #include <utility>
 #include <vector>
 
-#include "frontend/Lowering.h"
+#include "frontend/Context.h"
 #include "frontend/builtins/Signature.h"
+#include "frontend/calls/Arguments.h"
+#include "ir/Ir.h"
 #include "ir/build/Compose.h"
 
 namespace tenc::frontend {
 
+class Calls;
+class Devices;
+class Elementwise;
+class Evaluator;
+class Formats;
+class Operators;
+class Placement;
+class Regions;
+class Structs;
+class Tensors;
+class Vmap;
 struct BuiltinRow;
 
+/// The parts of lowering that built-ins use.
+struct BuiltinTools {
+  Context& context;
+  Evaluator& evaluator;
+  Tensors& tensors;
+  Elementwise& elementwise;
+  Operators& operators;
+  Structs& structs;
+  Regions& regions;
+  Calls& calls;
+  Devices& devices;
+  Placement& placement;
+  Vmap& vmap;
+  Formats& formats;
+};
+
 /// One call of a built-in with its arguments bound. Helpers report and give nullopt (or null) on wrong arguments.
-struct BuiltinCall {
-  Lowering& l;
+struct BuiltinCall : BuiltinTools {
   const BuiltinRow& row;
   const BoundArgs& args;
   Span span;    ///< of the call
@@ -52,7 +80,7 @@ struct BuiltinCall {
   bool checkFloat(const ir::Value* x) const;
   bool checkRank(const ir::Value* x, int64_t atLeast) const;
   Val result(ir::Value* v) const { return Val::ofTensor(v, span); }
-  Val fail(Code code, std::string message) const { return l.fail(code, span, std::move(message)); }
+  Val fail(Code code, std::string message) const { return context.fail(code, span, std::move(message)); }
   Val notYet() const;
 };
 

@@ -1,5 +1,12 @@
 // Built-ins that call functions: loops over rows, folds over trees, lists and sequences.
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/control/Regions.h"
+#include "frontend/types/Structs.h"
+#include "frontend/values/Placement.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -13,30 +20,30 @@ namespace {
 class Rows {
  public:
   Rows(BuiltinCall& k, std::string_view name) : k_(k) {
-    xs_ = k.l.settle(k[name]);
-    if (xs_.poison() || !k.l.leavesOf(xs_, leaves_)) return;
+    xs_ = k.tensors.settle(k[name]);
+    if (xs_.poison() || !leavesOf(xs_, leaves_)) return;
     for (ir::Value* v : leaves_) {
       if (v->type.rank() == 0 || (length_ >= 0 && v->type.shape[0] != length_)) {
-        k.l.fail(Code::E0202, k.span,
-                 "`" + std::string(k.row.name) + "` walks over leading dims of one length, but has " +
-                     ir::toString(v->type));
+        k.context.fail(Code::E0202, k.span,
+                       "`" + std::string(k.row.name) + "` walks over leading dims of one length, but has " +
+                           ir::toString(v->type));
         length_ = -1;
         return;
       }
       length_ = v->type.shape[0];
     }
     if (length_ < 0)
-      k.l.fail(Code::E0203, k.span, "`" + std::string(k.row.name) + "` walks over tensors, not " + describe(xs_));
+      k.context.fail(Code::E0203, k.span, "`" + std::string(k.row.name) + "` walks over tensors, not " + describe(xs_));
   }
   bool ok() const { return length_ >= 0; }
   int64_t length() const { return length_; }
   ir::Value* leaf() const { return leaves_[0]; }
 
   Val at(ir::Value* i) const {
-    ir::Compose c(k_.l.b());
+    ir::Compose c(k_.context.b());
     std::vector<ir::Value*> rows;
     for (ir::Value* v : leaves_) rows.push_back(c.gather(v, {i}, {0}, 0));
-    return k_.l.refit(k_.l.rebuild(xs_, rows));
+    return k_.structs.refit(rebuild(xs_, rows));
   }
 
   /// A value that lives where the rows do.
@@ -46,9 +53,9 @@ class Rows {
     std::vector<ir::Value*> rows;
     for (ir::Value* v : leaves_) {
       const Dims shape(v->type.shape.begin() + 1, v->type.shape.end());
-      rows.push_back(ir::Compose(k_.l.b()).fillOn(v, shape, ir::Compose(k_.l.b()).literal(v, 0)));
+      rows.push_back(ir::Compose(k_.context.b()).fillOn(v, shape, ir::Compose(k_.context.b()).literal(v, 0)));
     }
-    return k_.l.refit(k_.l.rebuild(xs_, rows));
+    return k_.structs.refit(rebuild(xs_, rows));
   }
 
  private:
@@ -60,8 +67,8 @@ class Rows {
 
 /// A result of one trip as leaves that are tensors.
 Val tensors(BuiltinCall& k, const Val& v) {
-  return k.l.mapLeaves(k.l.settle(v), [&](const Val& leaf, const std::string&, bool) {
-    ir::Value* t = k.l.tensorOf(leaf);
+  return mapLeaves(k.tensors.settle(v), [&](const Val& leaf, const std::string&, bool) {
+    ir::Value* t = k.tensors.tensorOf(leaf);
     return t ? Val::ofTensor(t, leaf.span.valid() ? leaf.span : k.span) : Val::none();
   });
 }
@@ -69,66 +76,66 @@ Val tensors(BuiltinCall& k, const Val& v) {
 /// What a trip hands on, which stays where `before` is; `init`: what the first one gets, as written.
 Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span written) {
   if (next.poison() || before.poison() || describe(next) != describe(before)) return next;  // reported elsewhere
-  k.l.at(k.span, {{written, ""}, {init, ""}});
-  Val kept = k.l.placedAs(next, before, "the value handed on");
-  k.l.at(k.span);
+  k.context.at(k.span, {{written, ""}, {init, ""}});
+  Val kept = k.placement.placedAs(next, before, "the value handed on");
+  k.context.at(k.span);
   return kept;
 }
 
 /// `ys` with row i of every leaf set.
 Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
   std::vector<ir::Value*> all, parts;
-  if (!k.l.leavesOf(ys, all) || !k.l.leavesOf(row, parts)) return Val::none();
-  ir::Compose c(k.l.b());
+  if (!leavesOf(ys, all) || !leavesOf(row, parts)) return Val::none();
+  ir::Compose c(k.context.b());
   if (all.size() != parts.size()) return Val::none();
   for (size_t n = 0; n < all.size(); ++n) {
-    all[n] = k.l.b().value(OpKind::DynamicUpdate, {all[n], c.expandDims(parts[n], 0), i}, {{"axes", Dims{0}}});
+    all[n] = k.context.b().value(OpKind::DynamicUpdate, {all[n], c.expandDims(parts[n], 0), i}, {{"axes", Dims{0}}});
   }
-  return k.l.rebuild(ys, all);
+  return rebuild(ys, all);
 }
 
 /// What rows of a leading dim of 0 give: the function is compiled once, in a branch that is never taken, for its type.
 Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
-  ir::Builder& b = k.l.b();
+  ir::Builder& b = k.context.b();
   ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
   Val like;
-  k.l.inRegion(b.addRegion(never), [&] { like = row(); });
+  k.context.inRegion(b.addRegion(never), [&] { like = row(); });
   std::vector<ir::Value*> leaves;
-  const bool typed = !like.poison() && k.l.leavesOf(like, leaves);
+  const bool typed = !like.poison() && leavesOf(like, leaves);
   std::vector<ir::Type> types;
   for (const ir::Value* v : leaves) types.push_back(v->type);
   never->erase();
   if (!typed) return Val::none();
-  k.l.at(k.span);
+  k.context.at(k.span);
   for (size_t i = 0; i < leaves.size(); ++i) {
     Dims shape = types[i].shape;
     shape.insert(shape.begin(), 0);
     const DType t = types[i].dtype;
     leaves[i] = k.c.fillOn(xs, shape, ir::isFloat(t) ? k.c.b.scalar(t, 0) : k.c.b.scalarInt(t, 0));
   }
-  return k.l.rebuild(like, leaves);
+  return rebuild(like, leaves);
 }
 
 /// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
 Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs) {
   std::vector<ir::Value*> leaves;
-  if (!k.l.leavesOf(row, leaves)) return Val::none();
-  ir::Compose c(k.l.b());
+  if (!leavesOf(row, leaves)) return Val::none();
+  ir::Compose c(k.context.b());
   for (ir::Value*& v : leaves) {
     Dims shape = v->type.shape;
     shape.insert(shape.begin(), n);
     ir::Value* zeros = c.fillOn(v, shape, c.literal(v, 0), xs);
-    v = k.l.b().value(OpKind::UpdateSlice, {zeros, c.expandDims(v, 0)},
-                      {{"starts", Dims(shape.size(), 0)}, {"steps", Dims(shape.size(), 1)}});
+    v = k.context.b().value(OpKind::UpdateSlice, {zeros, c.expandDims(v, 0)},
+                            {{"starts", Dims(shape.size(), 0)}, {"steps", Dims(shape.size(), 1)}});
   }
-  return k.l.rebuild(row, leaves);
+  return rebuild(row, leaves);
 }
 
 struct LoopRange {
   ir::Value *lo, *hi, *step;
 };
 LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
-  ir::Builder& b = k.l.b();
+  ir::Builder& b = k.context.b();
   return {b.scalarInt(DType::I64, from), b.scalarInt(DType::I64, to), b.scalarInt(DType::I64, 1)};
 }
 
@@ -138,25 +145,26 @@ Val map(BuiltinCall& k) {
   Rows xs(k, "xs");
   if (!xs.ok()) return Val::none();
   if (xs.length() == 0) {
-    return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.l.callValue(k["f"], {xs.emptyRow()}, k.span)); });
+    return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.calls.callValue(k["f"], {xs.emptyRow()}, k.span)); });
   }
-  Val first = tensors(k, k.l.callValue(k["f"], {xs.at(k.l.b().scalarInt(DType::I64, 0))}, k.span));
+  Val first = tensors(k, k.calls.callValue(k["f"], {xs.at(k.context.b().scalarInt(DType::I64, 0))}, k.span));
   if (first.poison()) return first;
-  k.l.at(k.span);
+  k.context.at(k.span);
   Val ys = room(k, first, xs.length(), xs.leaf());
-  if (ys.poison() || xs.length() == 1) return k.l.refit(std::move(ys));
+  if (ys.poison() || xs.length() == 1) return k.structs.refit(std::move(ys));
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
-  auto out = k.l.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
-    Val y = tensors(k, k.l.callValue(k["f"], {xs.at(i)}, k.span));
-    if (y.poison()) return {Val::none()};
-    return {setRow(k, carried[0], y, i)};
-  });
-  return out.empty() ? Val::none() : k.l.refit(out[0]);
+  auto out =
+      k.regions.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
+        Val y = tensors(k, k.calls.callValue(k["f"], {xs.at(i)}, k.span));
+        if (y.poison()) return {Val::none()};
+        return {setRow(k, carried[0], y, i)};
+      });
+  return out.empty() ? Val::none() : k.structs.refit(out[0]);
 }
 
 /// (carry, y) of one trip; reports when f gives no pair.
 std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, const Val& x) {
-  Val r = k.l.callValue(k["f"], {carry, x}, k.span);
+  Val r = k.calls.callValue(k["f"], {carry, x}, k.span);
   if (r.poison()) return std::nullopt;
   if (!r.is(Val::Kind::Tuple) || r.elems.size() != 2) {
     k.fail(Code::E0203, "the function of `scan` gives a pair (carry, y), not " + describe(r));
@@ -172,20 +180,20 @@ std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, co
 Val startOf(BuiltinCall& k, const Rows& xs, bool pair) {
   const Val& init = k["init"];
   if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
-  ir::Builder& b = k.l.b();
+  ir::Builder& b = k.context.b();
   ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
   Val next;
-  k.l.inRegion(b.addRegion(never), [&] {
-    next = k.l.callValue(k["f"], {init, xs.emptyRow()}, k.span);
+  k.context.inRegion(b.addRegion(never), [&] {
+    next = k.calls.callValue(k["f"], {init, xs.emptyRow()}, k.span);
     if (pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
   });
   const bool failed = next.poison();
   const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
   never->erase();
   if (failed) return Val::none();
-  k.l.at(k.span);
+  k.context.at(k.span);
   const bool adopts = t && (ir::isFloat(*t) || (ir::isInt(*t) && init.is(Val::Kind::Int)));
-  ir::Value* v = k.l.tensorOf(init, adopts ? t : std::nullopt);
+  ir::Value* v = k.tensors.tensorOf(init, adopts ? t : std::nullopt);
   return v ? Val::ofTensor(v, init.span) : Val::none();
 }
 
@@ -201,28 +209,27 @@ Val scan(BuiltinCall& k) {
     return ys.poison() ? ys : Val::ofTuple({init, ys}, k.span);
   }
   const Span start = k["init"].span;
-  auto first = scanStep(k, init, xs.at(k.l.b().scalarInt(DType::I64, 0)));
+  auto first = scanStep(k, init, xs.at(k.context.b().scalarInt(DType::I64, 0)));
   if (!first) return Val::none();
-  if (const std::string before = toString(k.l.typeOf(init)), after = toString(k.l.typeOf(first->first));
-      before != after) {
+  if (const std::string before = toString(typeOf(init)), after = toString(typeOf(first->first)); before != after) {
     return k.fail(Code::E0209, "what `scan` carries must keep its type, but it is " + before + " before and " + after +
                                    " after a trip");
   }
   first->first = handedOn(k, first->first, init, start, first->first.span);
-  k.l.at(k.span);
+  k.context.at(k.span);
   Val ys = room(k, first->second, xs.length(), xs.leaf());
   if (ys.poison()) return ys;
-  if (xs.length() == 1) return Val::ofTuple({first->first, k.l.refit(ys)}, k.span);
+  if (xs.length() == 1) return Val::ofTuple({first->first, k.structs.refit(ys)}, k.span);
   auto [lo, hi, step] = rangeOf(k, 1, xs.length());
-  auto out = k.l.forLoop(lo, hi, step, {first->first, ys}, k.span,
-                         [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
-                           auto next = scanStep(k, carried[0], xs.at(i));
-                           if (!next) return {Val::none(), Val::none()};
-                           Val carry = handedOn(k, next->first, carried[0], start, next->first.span);
-                           return {carry, setRow(k, carried[1], next->second, i)};
-                         });
+  auto out = k.regions.forLoop(lo, hi, step, {first->first, ys}, k.span,
+                               [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
+                                 auto next = scanStep(k, carried[0], xs.at(i));
+                                 if (!next) return {Val::none(), Val::none()};
+                                 Val carry = handedOn(k, next->first, carried[0], start, next->first.span);
+                                 return {carry, setRow(k, carried[1], next->second, i)};
+                               });
   if (out.size() != 2 || out[0].poison() || out[1].poison()) return Val::none();
-  return Val::ofTuple({out[0], k.l.refit(out[1])}, k.span);
+  return Val::ofTuple({out[0], k.structs.refit(out[1])}, k.span);
 }
 
 Val reduce(BuiltinCall& k) {
@@ -230,26 +237,27 @@ Val reduce(BuiltinCall& k) {
   Val init = startOf(k, xs, /*pair=*/false);
   if (!xs.ok() || init.poison()) return Val::none();
   auto [lo, hi, step] = rangeOf(k, 0, xs.length());
-  auto out = k.l.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
-    Val next = tensors(k, k.l.callValue(k["f"], {carried[0], xs.at(i)}, k.span));
-    return {handedOn(k, next, carried[0], k["init"].span, next.span)};
-  });
+  auto out =
+      k.regions.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
+        Val next = tensors(k, k.calls.callValue(k["f"], {carried[0], xs.at(i)}, k.span));
+        return {handedOn(k, next, carried[0], k["init"].span, next.span)};
+      });
   return out.empty() ? Val::none() : out[0];
 }
 
 Val fold(BuiltinCall& k) {
   Val sum = k["init"];
-  Val seen = k.l.mapLeaves(k.l.settle(k["tree"]), [&](const Val& leaf, const std::string&, bool state) {
+  Val seen = mapLeaves(k.tensors.settle(k["tree"]), [&](const Val& leaf, const std::string&, bool state) {
     if (state) return leaf;
-    sum = k.l.callValue(k["f"], {sum, leaf}, k.span);
+    sum = k.calls.callValue(k["f"], {sum, leaf}, k.span);
     return sum.poison() ? Val::none() : leaf;
   });
   return seen.poison() ? Val::none() : sum;
 }
 
 /// The leaves of a tree in order, with whether each is a `state` one.
-void collect(Lowering& l, const Val& tree, std::vector<Val>& leaves) {
-  l.mapLeaves(tree, [&](const Val& leaf, const std::string&, bool) {
+void collect(const Val& tree, std::vector<Val>& leaves) {
+  mapLeaves(tree, [&](const Val& leaf, const std::string&, bool) {
     leaves.push_back(leaf);
     return leaf;
   });
@@ -257,23 +265,23 @@ void collect(Lowering& l, const Val& tree, std::vector<Val>& leaves) {
 
 Val mapLeaves(BuiltinCall& k) {
   std::vector<std::vector<Val>> others;
-  Val tree = k.l.settle(k["tree"]);
+  Val tree = k.tensors.settle(k["tree"]);
   if (tree.poison()) return tree;
   for (const Val* v : k.args.rest) {
-    Val other = k.l.settle(*v);
+    Val other = k.tensors.settle(*v);
     if (other.poison()) return other;
-    if (!k.l.sameStructure(tree, other)) {
+    if (!sameStructure(tree, other)) {
       return k.fail(Code::E0203,
                     "`map_leaves` needs trees of one structure, not " + describe(tree) + " and " + describe(other));
     }
-    collect(k.l, other, others.emplace_back());
+    collect(other, others.emplace_back());
   }
   size_t n = 0;
-  return k.l.mapLeaves(tree, [&](const Val& leaf, const std::string&, bool state) {
+  return mapLeaves(tree, [&](const Val& leaf, const std::string&, bool state) {
     std::vector<Val> args = {leaf};
     for (auto& o : others) args.push_back(o[n]);
     ++n;
-    return state ? leaf : k.l.settle(k.l.callValue(k["f"], std::move(args), k.span));
+    return state ? leaf : k.tensors.settle(k.calls.callValue(k["f"], std::move(args), k.span));
   });
 }
 
@@ -288,33 +296,35 @@ Val listOrTuple(BuiltinCall& k) {
   constexpr int64_t kMostUnlike = 16'384;  // each is code of its own
   std::vector<Val> elems;
   for (int64_t i = 0; i < *n; ++i) {
-    elems.push_back(k.l.settle(k.l.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
+    elems.push_back(k.tensors.settle(k.calls.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
     if (elems.back().poison()) return Val::none();
     if (i == kMostUnlike && Tuple && !elems.back().isStatic()) {
-      k.l.error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
+      k.context
+          .error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
           .help("values of one type stand in a list, `list(n, f)`, or along a dim of one tensor");
       return Val::none();
     }
     if (!Tuple && describe(elems.back()) != describe(elems[0])) {
-      k.l.error(Code::E0203, k.span,
-                "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
+      k.context
+          .error(Code::E0203, k.span,
+                 "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
           .help("unlike values stand in a tuple: `tuple(n, f)`");
       return Val::none();
     }
   }
   if (Tuple) return Val::ofTuple(std::move(elems), k.span);
   Val made = Val::ofList(std::move(elems), k.span);
-  k.l.checkOnePlace(made, "the values of a list", k.span);
+  k.placement.checkOnePlace(made, "the values of a list", k.span);
   return made;
 }
 
 /// The values that a `for` would walk over, when they are known while compiling.
 std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
-  Val v = given.is(Val::Kind::Array) ? k.l.settle(given) : given;
+  Val v = given.is(Val::Kind::Array) ? k.tensors.settle(given) : given;
   if (v.isTree() || v.is(Val::Kind::Sequence) || v.is(Val::Kind::Pack)) return v.elems;
   if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() > 0) {
     std::vector<Val> rows;
-    for (int64_t i = 0; i < v.tensor->type.shape[0] && !k.l.spent(k.span); ++i) {
+    for (int64_t i = 0; i < v.tensor->type.shape[0] && !k.context.spent(k.span); ++i) {
       rows.push_back(k.result(k.c.squeeze(k.c.sliceAxis(v.tensor, 0, i, 1), 0)));
     }
     return rows;

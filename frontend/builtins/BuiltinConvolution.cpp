@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/values/Evaluator.h"
 
 namespace tenc::frontend {
 
@@ -22,7 +25,7 @@ bool tooManyPlaces(BuiltinCall& k, const Windows& w) {
   constexpr int64_t kMostPlaces = 16384;
   const auto places = ir::elementCount(w.size);
   if (places && *places <= kMostPlaces) return false;
-  k.l.notYet(k.span, "a window of " + ir::toString(w.size) + " (more than 16,384 elements)");
+  k.context.notYet(k.span, "a window of " + ir::toString(w.size) + " (more than 16,384 elements)");
   return true;
 }
 
@@ -34,7 +37,7 @@ bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, bool ceilMode = 
   if (!stride || !dilation) return false;
   w.stride = *stride, w.dilation = *dilation;
   auto bad = [&](const std::string& message) {
-    k.l.error(Code::E0204, k.span, message);
+    k.context.error(Code::E0204, k.span, message);
     return false;
   };
   for (size_t i = 0; i < n; ++i) {
@@ -61,7 +64,8 @@ bool readWindows(BuiltinCall& k, const ir::Type& x, Windows& w, bool ceilMode = 
     if (w.lo[i] < 0 || w.hi[i] < 0) return bad("`padding` cannot be negative");
     int64_t length = x.shape[x.shape.size() - n + i] + w.lo[i] + w.hi[i];
     if (w.dilation[i] * (w.size[i] - 1) + 1 > length + (ceilMode ? w.stride[i] - 1 : 0)) {
-      k.l.error(Code::E0202, k.span, "a window of " + ir::toString(w.size) + " does not fit in " + ir::toString(x));
+      k.context.error(Code::E0202, k.span,
+                      "a window of " + ir::toString(w.size) + " does not fit in " + ir::toString(x));
       return false;
     }
   }
@@ -80,7 +84,7 @@ struct Convolution {
 std::optional<Convolution> readOperands(BuiltinCall& k, size_t n) {
   std::vector<Val> given = {k["x"], k["w"]};
   if (k.has("b")) given.push_back(k["b"]);
-  auto t = k.l.commonDType(given, k.span, k.row.name);
+  auto t = commonDType(k.context, given, k.span, k.row.name);
   auto groups = k.integer("groups");
   if (!t || !groups) return std::nullopt;
   Convolution v;
@@ -169,7 +173,7 @@ Val convolutionTranspose(BuiltinCall& k) {
 
 /// The window of a pooling op: an int means all dims after the first two.
 std::optional<Dims> poolWindow(BuiltinCall& k, const ir::Value* x) {
-  auto window = k.l.constInts(k["window"], "`window`");
+  auto window = k.evaluator.constInts(k["window"], "`window`");
   if (!window) return std::nullopt;
   if (k["window"].is(Val::Kind::Int)) {
     if (!k.checkRank(x, 3)) return std::nullopt;
@@ -242,7 +246,7 @@ Val pool(BuiltinCall& k) {
 
 Val adaptive(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  auto out = x ? k.l.constInts(k["out"], "`out`") : std::nullopt;
+  auto out = x ? k.evaluator.constInts(k["out"], "`out`") : std::nullopt;
   if (!out) return Val::none();
   if (k["out"].is(Val::Kind::Int)) {
     if (!k.checkRank(x, 3)) return Val::none();

@@ -3,7 +3,12 @@
 #include <limits>
 
 #include "frontend/builtins/Builtin.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/calls/Vmap.h"
+#include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -26,28 +31,28 @@ ir::Value* number(ir::Compose& c, DType t, double v) {
 /// Of `Value` everywhere.
 template <int Value>
 Val constantFill(BuiltinCall& k) {
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
   if (!shape || !t) return Val::none();
   return k.result(fill(k.c, number(k.c, *t, Value), *shape));
 }
 
 Val full(BuiltinCall& k) {
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   if (!shape) return Val::none();
   const Val& v = k["v"];
   std::optional<DType> hint;
   if (k.has("dtype")) {
-    hint = k.l.constDType(k["dtype"], "`dtype`");
+    hint = k.evaluator.constDType(k["dtype"], "`dtype`");
     if (!hint) return Val::none();
   } else if (k.expected && k.expected->isTensor()) {
     hint = k.expected->dtype;
   }
   if (hint && v.is(Val::Kind::Float) && !ir::isFloat(*hint)) hint.reset();
-  ir::Value* x = k.l.tensorOf(v, hint);
+  ir::Value* x = k.tensors.tensorOf(v, hint);
   if (!x) return Val::none();
   if (x->type.rank() != 0) return k.fail(Code::E0203, "`full` repeats one value, not " + ir::toString(x->type));
-  if (k.has("dtype")) x = k.c.cast(x, *k.l.constDType(k["dtype"]));
+  if (k.has("dtype")) x = k.c.cast(x, *k.evaluator.constDType(k["dtype"]));
   return k.result(fill(k.c, x, *shape));
 }
 
@@ -57,7 +62,7 @@ Val eye(BuiltinCall& k) {
   auto offset = k.integer("k");
   auto t = k.dtype();
   if (!n || !m || !offset || !t) return Val::none();
-  auto shape = k.l.constShape(Val::ofPack({*n, *m}, k.span));
+  auto shape = k.evaluator.constShape(Val::ofPack({*n, *m}, k.span));
   if (!shape) return Val::none();
   auto iota = [&](int64_t axis) {
     return k.c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", axis}});
@@ -87,12 +92,13 @@ Val arange(BuiltinCall& k) {
   if (!t) return Val::none();
   if (*t == DType::Bool) return k.fail(Code::E0201, "`arange` makes numbers, not bool");
   if (integers) {
-    auto lo = k.l.constInt(a, "`a`"), hi = k.l.constInt(b, "`b`"), by = k.l.constInt(step, "`step`");
+    auto lo = k.evaluator.constInt(a, "`a`"), hi = k.evaluator.constInt(b, "`b`"),
+         by = k.evaluator.constInt(step, "`step`");
     if (!lo || !hi || !by) return Val::none();
     if (*by == 0) return k.fail(Code::E0204, "`step` cannot be 0");
     Int distance = *by > 0 ? Int{*hi} - *lo : Int{*lo} - *hi, stride = *by > 0 ? Int{*by} : -Int{*by};
     Int n = distance <= 0 ? 0 : (distance + stride - 1) / stride;
-    auto shape = k.l.constShape(
+    auto shape = k.evaluator.constShape(
         Val::ofPack({static_cast<int64_t>(std::min<Int>(n, std::numeric_limits<int64_t>::max()))}, k.span));
     if (!shape) return Val::none();
     ir::Compose& c = k.c;
@@ -101,13 +107,14 @@ Val arange(BuiltinCall& k) {
     if (*lo != 0) v = c.add(v, c.b.scalarInt(DType::I64, *lo));
     return k.result(c.cast(v, *t));
   }
-  auto lo = k.l.constFloat(a, "`a`"), hi = k.l.constFloat(b, "`b`"), by = k.l.constFloat(step, "`step`");
+  auto lo = k.evaluator.constFloat(a, "`a`"), hi = k.evaluator.constFloat(b, "`b`"),
+       by = k.evaluator.constFloat(step, "`step`");
   if (!lo || !hi || !by) return Val::none();
   double length = std::ceil((*hi - *lo) / *by);
   if (*by == 0 || !std::isfinite(length) || length > 4e18)
     return k.fail(Code::E0204, "`arange` from these numbers has no end");
   int64_t n = length > 0 ? static_cast<int64_t>(length) : 0;
-  if (!k.l.constShape(Val::ofPack({n}, k.span))) return Val::none();
+  if (!k.evaluator.constShape(Val::ofPack({n}, k.span))) return Val::none();
   return k.result(k.c.cast(ramp(k.c, n, k.c.b.scalar(DType::F64, *lo), k.c.b.scalar(DType::F64, *by)), *t));
 }
 
@@ -116,7 +123,7 @@ Val linspace(BuiltinCall& k) {
   auto endpoint = k.flag("endpoint");
   auto t = k.dtype();
   ir::Value *a = k.tensor("a", DType::F64), *b = k.tensor("b", DType::F64);
-  if (!n || !endpoint || !t || !a || !b || !k.l.constShape(Val::ofPack({*n}, k.span))) return Val::none();
+  if (!n || !endpoint || !t || !a || !b || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return Val::none();
   if (a->type.rank() != 0 || b->type.rank() != 0)
     return k.fail(Code::E0203, "`linspace` goes from one number to another");
   if (*t == DType::Bool) return k.fail(Code::E0201, "`linspace` makes numbers, not bool");
@@ -138,11 +145,11 @@ template <class ValueOf>
 Val filledLike(BuiltinCall& k, ValueOf valueOf) {
   std::optional<DType> t;
   if (k.has("dtype")) {
-    t = k.l.constDType(k["dtype"], "`dtype`");
+    t = k.evaluator.constDType(k["dtype"], "`dtype`");
     if (!t) return Val::none();
   }
-  return k.l.mapLeaves(k["x"], [&](const Val& leaf, const std::string&, bool) {
-    ir::Value* x = k.l.tensorOf(leaf);
+  return mapLeaves(k["x"], [&](const Val& leaf, const std::string&, bool) {
+    ir::Value* x = k.tensors.tensorOf(leaf);
     if (!x) return Val::none();
     DType own = t.value_or(x->type.dtype);
     ir::Value* v = valueOf(own);
@@ -170,15 +177,15 @@ Val fullLike(BuiltinCall& k) {
 /// f at the indices `fixed`, and at every one of the dims that are left.
 Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
   if (fixed.size() == shape.size()) {
-    Val v = k.l.callValue(k["f"], fixed, k.span);
+    Val v = k.calls.callValue(k["f"], fixed, k.span);
     if (v.poison()) return v;
-    ir::Value* x = k.l.tensorOf(v, k.expected && k.expected->isTensor() ? k.expected->dtype : std::nullopt);
+    ir::Value* x = k.tensors.tensorOf(v, k.expected && k.expected->isTensor() ? k.expected->dtype : std::nullopt);
     return x ? k.result(x) : Val::none();
   }
   const int64_t n = shape[fixed.size()];
   const Dims line{n};
   ir::Value* all = k.c.b.value(OpKind::Iota, {}, {{"shape", line}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
-  return k.l.overInstances(
+  return k.vmap.overInstances(
       [&](std::vector<Val> index) {
         fixed.push_back(index[0]);
         Val v = overIndices(k, shape, fixed);
@@ -189,7 +196,7 @@ Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
 }
 
 Val tabulate(BuiltinCall& k) {
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   if (!shape) return Val::none();
   // One instance of `f` for each index: a vmap over the places of every dim, the last one innermost.
   std::vector<Val> fixed;
@@ -205,7 +212,7 @@ enum class Limit : uint8_t { Epsilon, Most, Least };
 
 template <Limit Which>
 Val limit(BuiltinCall& k) {
-  auto t = k.l.constDType(k["dtype"], "the argument");
+  auto t = k.evaluator.constDType(k["dtype"], "the argument");
   if (!t) return Val::none();
   Val v;
   if (ir::isFloat(*t)) {

@@ -2,8 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Elementwise.h"
+#include "frontend/expressions/Operators.h"
+#include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -78,18 +84,18 @@ namespace {
 std::vector<Val> declared(BuiltinCall& k, std::initializer_list<std::string_view> names, bool always = false) {
   std::vector<Val> operands;
   for (const std::string_view name : names) operands.push_back(k[name]);
-  k.l.adoptDeclared(operands, k.expected, always);
+  k.tensors.adoptDeclared(operands, k.expected, always);
   return operands;
 }
 
 Val unary(BuiltinCall& k) {
   if (auto folded = foldElementwise(k.row.op, {k["x"]}, k.span)) return *folded;
-  return k.l.elementwise(k.row.op, declared(k, {"x"}), k.span, k.row.name);
+  return k.elementwise.elementwise(k.row.op, declared(k, {"x"}), k.span, k.row.name);
 }
 
 Val two(BuiltinCall& k) {
   if (auto folded = foldElementwise(k.row.op, {k["a"], k["b"]}, k.span)) return *folded;
-  return k.l.elementwise(k.row.op, declared(k, {"a", "b"}), k.span, k.row.name);
+  return k.elementwise.elementwise(k.row.op, declared(k, {"a", "b"}), k.span, k.row.name);
 }
 
 /// Of numbers whether they are not 0, as NumPy has it; NaN is not 0.
@@ -102,14 +108,16 @@ Val logical(BuiltinCall& k) {
     ir::Value* x = dtype && *dtype != DType::Bool ? k.tensor(name) : nullptr;
     operands.push_back(x ? Val::ofTensor(k.c.binary(OpKind::Ne, x, 0.0), given.span) : given);
   }
-  return k.l.elementwise(k.row.op, operands, k.span, k.row.name);
+  return k.elementwise.elementwise(k.row.op, operands, k.span, k.row.name);
 }
 
-Val three(BuiltinCall& k) { return k.l.elementwise(k.row.op, declared(k, {"a", "b", "c"}), k.span, k.row.name); }
+Val three(BuiltinCall& k) {
+  return k.elementwise.elementwise(k.row.op, declared(k, {"a", "b", "c"}), k.span, k.row.name);
+}
 
 /// Of bools the one bit there is, as the array API standard has it.
 Val invertBits(BuiltinCall& k) {
-  return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+  return k.elementwise.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     const bool bools = v[0]->type.dtype == DType::Bool;
     if (!bools && !ir::isInt(v[0]->type.dtype)) {
       return k.fail(Code::E0201, "`bitwise_invert` takes integers and bools, not " + ir::toString(v[0]->type));
@@ -118,12 +126,12 @@ Val invertBits(BuiltinCall& k) {
   });
 }
 
-Val power(BuiltinCall& k) { return k.l.binary("**", k["a"], k["b"], k.span, k.span); }
+Val power(BuiltinCall& k) { return k.operators.binary("**", k["a"], k["b"], k.span, k.span); }
 
 /// A composition on every leaf of its only operand.
 template <class F>
 Val composed(BuiltinCall& k, bool floatsOnly, F f) {
-  return k.l.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+  return k.elementwise.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (floatsOnly && !k.checkFloat(v[0])) return Val::none();
     ir::Value* made = f(v[0]);
     return made ? k.result(made) : Val::none();
@@ -134,14 +142,14 @@ Val composed(BuiltinCall& k, bool floatsOnly, F f) {
 template <OpKind Op>
 Val classified(BuiltinCall& k) {
   if (auto folded = foldElementwise(Op, {k["x"]}, k.span)) return *folded;
-  return k.l.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+  return k.elementwise.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (ir::isFloat(v[0]->type.dtype)) return k.result(k.c.b.value(Op, {v[0]}));
     return k.result(k.c.binary(Op == OpKind::IsFinite ? OpKind::Eq : OpKind::Ne, v[0], v[0]));
   });
 }
 
 Val relu(BuiltinCall& k) {
-  return k.l.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+  return k.elementwise.elementwiseBy({k["x"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
     if (v[0]->type.dtype == DType::Bool) return k.fail(Code::E0201, "`relu` takes numbers, not bool");
     return k.result(k.c.relu(v[0]));
   });
@@ -167,13 +175,13 @@ Val activationWith(BuiltinCall& k, std::string_view name) {
   return composed(k, true, [&](ir::Value* x) -> ir::Value* {
     // A literal is of the dtype that is computed in.
     const bool narrow = ir::byteSize(x->type.dtype) == 2 && parameter.isNumber();
-    ir::Value* p = k.l.tensorOf(parameter, narrow ? ir::DType::F32 : x->type.dtype);
+    ir::Value* p = k.tensors.tensorOf(parameter, narrow ? ir::DType::F32 : x->type.dtype);
     if (p && p->type.rank() == 0 && (narrow || p->type.dtype == x->type.dtype)) {
       return inWideFloats(k.c, x, [&](ir::Value* wide) { return (k.c.*F)(wide, k.c.cast(p, wide->type.dtype)); });
     }
     if (p)
-      k.l.error(Code::E0203, parameter.span,
-                "`" + std::string(name) + "` must be one float, not " + ir::toString(p->type));
+      k.context.error(Code::E0203, parameter.span,
+                      "`" + std::string(name) + "` must be one float, not " + ir::toString(p->type));
     return nullptr;
   });
 }
@@ -191,7 +199,7 @@ Val gelu(BuiltinCall& k) {
 
 /// The dtype that an array of literals has alone.
 std::optional<DType> typeOf(BuiltinCall& k, const Val& array) {
-  const Val v = k.l.settle(array);
+  const Val v = k.tensors.settle(array);
   return v.is(Val::Kind::Tensor) ? std::optional(v.tensor->type.dtype) : std::nullopt;
 }
 
@@ -209,24 +217,25 @@ Val boundFor(BuiltinCall& k, std::string_view name) {
 }
 
 Val clamp(BuiltinCall& k) {
-  return k.l.elementwiseBy({k["x"], boundFor(k, "lo"), boundFor(k, "hi")}, k.span, k.row.name,
-                           [&](const std::vector<ir::Value*>& v) {
-                             if (v[0]->type.dtype == DType::Bool)
-                               return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
-                             return k.result(k.c.clamp(v[0], v[1], v[2]));
-                           });
+  return k.elementwise.elementwiseBy({k["x"], boundFor(k, "lo"), boundFor(k, "hi")}, k.span, k.row.name,
+                                     [&](const std::vector<ir::Value*>& v) {
+                                       if (v[0]->type.dtype == DType::Bool)
+                                         return k.fail(Code::E0201, "`clamp` takes numbers, not bool");
+                                       return k.result(k.c.clamp(v[0], v[1], v[2]));
+                                     });
 }
 
 /// From the nearer end, as PyTorch does it: lerp(a, b, 0) is a and lerp(a, b, 1) is b where b - a is finite.
 Val lerp(BuiltinCall& k) {
-  return k.l.elementwiseBy({k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
-    if (!k.checkFloat(v[0])) return Val::none();
-    ir::Compose& c = k.c;
-    ir::Value *a = v[0], *b = v[1], *t = v[2], *far = c.sub(b, a);
-    ir::Value* fromA = c.add(a, c.mul(t, far));
-    ir::Value* fromB = c.sub(b, c.mul(far, c.sub(c.literal(t, 1), t)));
-    return k.result(c.where(c.binary(OpKind::Lt, c.unary(OpKind::Abs, t), 0.5), fromA, fromB));
-  });
+  return k.elementwise.elementwiseBy(
+      {k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
+        if (!k.checkFloat(v[0])) return Val::none();
+        ir::Compose& c = k.c;
+        ir::Value *a = v[0], *b = v[1], *t = v[2], *far = c.sub(b, a);
+        ir::Value* fromA = c.add(a, c.mul(t, far));
+        ir::Value* fromB = c.sub(b, c.mul(far, c.sub(c.literal(t, 1), t)));
+        return k.result(c.where(c.binary(OpKind::Lt, c.unary(OpKind::Abs, t), 0.5), fromA, fromB));
+      });
 }
 
 /// where(c, a, b) on trees: every leaf, `state` ones and integers too; a rank-0 operand goes to every leaf. A condition
@@ -235,7 +244,7 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
   const Val* tree = nullptr;
   for (const Val* v : {&c, &b, &a}) {
     if (!v->isTree()) continue;
-    if (tree && !k.l.sameStructure(*tree, *v)) {
+    if (tree && !sameStructure(*tree, *v)) {
       return k.fail(Code::E0203,
                     "`where` takes two trees of one structure, not " + describe(*v) + " and " + describe(*tree));
     }
@@ -250,13 +259,13 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
     }
     return r;
   }
-  ir::Value* condition = k.l.tensorOf(c);
+  ir::Value* condition = k.tensors.tensorOf(c);
   if (!condition) return Val::none();
   if (condition->type.dtype != DType::Bool) {
     if (k["c"].isTree()) return a;
     return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(condition->type));
   }
-  return k.l.elementwise(OpKind::Where, {Val::ofTensor(condition, k["c"].span), a, b}, k.span, "where");
+  return k.elementwise.elementwise(OpKind::Where, {Val::ofTensor(condition, k["c"].span), a, b}, k.span, "where");
 }
 
 Val where(BuiltinCall& k) {
@@ -268,13 +277,13 @@ Val where(BuiltinCall& k) {
 
 Val bitcast(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto t = k.l.constDType(k["dtype"], "`dtype`");
+  auto t = k.evaluator.constDType(k["dtype"], "`dtype`");
   if (!x || !t) return Val::none();
   if (*t == DType::Bool || x->type.dtype == DType::Bool || ir::byteSize(*t) != ir::byteSize(x->type.dtype)) {
     return k.fail(Code::E0201, "`bitcast` needs dtypes of the same width, not " + std::string(ir::name(x->type.dtype)) +
                                    " and " + std::string(ir::name(*t)));
   }
-  return k.l.make(OpKind::Bitcast, {x}, {{"dtype", *t}}, k.span);
+  return k.elementwise.make(OpKind::Bitcast, {x}, {{"dtype", *t}}, k.span);
 }
 
 constexpr BuiltinRow kRows[] = {

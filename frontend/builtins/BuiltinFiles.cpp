@@ -1,7 +1,14 @@
 // Files: tensors and trees of tensors. Headers are read while compiling, elements when the program runs.
 #include <filesystem>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/control/Regions.h"
+#include "frontend/expressions/Formats.h"
+#include "frontend/types/Structs.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 #include "runtime/io/Io.h"
 
 namespace tenc::frontend {
@@ -69,27 +76,28 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k, Format format) {
   if (!v.is(Val::Kind::Format)) {
     const Val* value = k.args.find("x");
     if (value && value->is(Val::Kind::String) && !v.is(Val::Kind::String) && !v.poison()) {
-      const auto text = [&](const Val& x) { return std::string(k.l.sources.text(x.span)); };
-      k.l.error(Code::E0203, v.span, "the path must be a string, not " + describe(v))
+      const auto text = [&](const Val& x) { return std::string(k.context.sources.text(x.span)); };
+      k.context.error(Code::E0203, v.span, "the path must be a string, not " + describe(v))
           .help("the path stands first", {{v.span, text(*value)}, {value->span, text(v)}});
       return std::nullopt;
     }
-    auto text = k.l.constString(v, "the path");
+    auto text = k.evaluator.constString(v, "the path");
     if (!text) return std::nullopt;
     p.source = {*text, formatOf(*text, format), {}};
     return p;
   }
-  p.parts = formatParts(k.l, {v}, v.span);
+  p.parts = k.formats.formatParts({v}, v.span);
   if (!p.parts.ok) return std::nullopt;
   for (const ir::Value* hole : p.parts.operands) {
     if (hole->type.rank() == 0) continue;
-    k.l.fail(Code::E0203, v.span, "a path has numbers in its holes, not " + ir::toString(hole->type));
+    k.context.fail(Code::E0203, v.span, "a path has numbers in its holes, not " + ir::toString(hole->type));
     return std::nullopt;
   }
   p.source.path = "...";
   p.source.format = formatOf(p.parts.pieces.back(), format);
   if (!p.source.format.empty()) return p;
-  k.l.fail(Code::E0111, v.span, "how a path ends must be known while compiling: the ending says what the file holds");
+  k.context.fail(Code::E0111, v.span,
+                 "how a path ends must be known while compiling: the ending says what the file holds");
   return std::nullopt;
 }
 
@@ -105,15 +113,16 @@ std::optional<ir::Type> declaredType(BuiltinCall& k, const Ty& want) {
 /// A tensor of a file whose name the run makes: the declared type is checked when it is read.
 Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   if (!want || !want->complete()) {
-    k.l.error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read while compiling")
+    k.context
+        .error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read while compiling")
         .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`");
     return Val::none();
   }
   const auto type = declaredType(k, *want);
   if (!type) return Val::none();
   ir::Op* op =
-      k.l.b().makeTyped(OpKind::Load, path.parts.operands, {*type},
-                        {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
+      k.context.b().makeTyped(OpKind::Load, path.parts.operands, {*type},
+                              {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
   path.describe(*op);
   return k.result(op->result());
 }
@@ -124,7 +133,7 @@ Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   const rt::FileSource& source = path.source;
   std::string error;
   const std::string quoted = "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`,");
-  auto header = rt::readHeader(source, {k.l.options.fileRoot}, error);
+  auto header = rt::readHeader(source, {k.context.options.fileRoot}, error);
   ir::Type type;
   if (header) {
     type.dtype = static_cast<DType>(header->dtype);
@@ -134,21 +143,21 @@ Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
     if (want && !fits(*want, type)) {
       return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
     }
-  } else if (want && want->complete() && writtenBefore(k.l.module, source.path)) {
+  } else if (want && want->complete() && writtenBefore(k.context.module, source.path)) {
     const auto declared = declaredType(k, *want);  // checked when it is read
     if (!declared) return Val::none();
     type = *declared;
   } else {
     std::error_code unknown;  // a path may be too long to ask for
     bool exists = std::filesystem::exists(std::filesystem::path(source.path), unknown);
-    auto d = k.l.error(exists ? Code::E0502 : Code::E0501, k.span, error);
-    if (!exists && writtenBefore(k.l.module, source.path))
+    auto d = k.context.error(exists ? Code::E0502 : Code::E0501, k.span, error);
+    if (!exists && writtenBefore(k.context.module, source.path))
       d.help(
           "the script itself writes this file: declare the whole type, without open dims, and it is checked when it is "
           "read");
     return Val::none();
   }
-  return k.result(k.l.b()
+  return k.result(k.context.b()
                       .makeTyped(OpKind::Load, {}, {type},
                                  {{"path", source.path}, {"format", source.format}, {"name", source.name}})
                       ->result());
@@ -174,14 +183,14 @@ Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
     const Ty& part = want.elems[want.kind == Ty::Kind::List ? 0 : i];
     // A pinned field is made where its type says.
     auto load = [&] { return std::vector<Val>{loadTree(k, inner(step), part)}; };
-    elems.push_back(part.place.empty() ? load()[0] : k.l.emitOn({part.place, nullptr}, k.span, load)[0]);
+    elems.push_back(part.place.empty() ? load()[0] : k.regions.emitOn({part.place, nullptr}, k.span, load)[0]);
     if (elems.back().poison()) return Val::none();
   }
   switch (want.kind) {
     case Ty::Kind::Struct: {
       if (want.complete()) return Val::ofStruct(want.info, std::move(elems), k.span);
       // Dims and dtypes that the type leaves open follow from the leaves.
-      return k.l.structOf(*want.info, std::move(elems), k.span);
+      return k.structs.structOf(*want.info, std::move(elems), k.span);
     }
     case Ty::Kind::List: return Val::ofList(std::move(elems), k.span);
     default: return Val::ofTuple(std::move(elems), k.span);
@@ -216,7 +225,7 @@ template <Format F>
 Val save(BuiltinCall& k) {
   auto path = writtenPath(k, F);
   if (!path) return Val::none();
-  const Val x = k.l.settle(k["x"]);
+  const Val x = k.tensors.settle(k["x"]);
   if (x.poison()) return x;
   const std::string& format = path->source.format;
   const std::string quoted = path->atRunTime() ? "a ." + format + " file" : "`" + path->source.path + "`";
@@ -227,8 +236,8 @@ Val save(BuiltinCall& k) {
   std::vector<ir::Value*> tensors;
   std::vector<std::string> paths;
   bool good = true;
-  Val done = k.l.mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
-    ir::Value* t = k.l.tensorOf(leaf);
+  Val done = mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
+    ir::Value* t = k.tensors.tensorOf(leaf);
     if (!t) return Val::none();
     std::string why = rt::checkSave(format, static_cast<uint8_t>(t->type.dtype), t->type.shape);
     if (!why.empty() && good) {

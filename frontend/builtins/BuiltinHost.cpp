@@ -1,5 +1,8 @@
 // What talks to the host: print, the seed, the clock, and questions about devices.
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Formats.h"
+#include "frontend/names/Devices.h"
 #include "runtime/io/Io.h"
 
 namespace tenc::frontend {
@@ -13,9 +16,9 @@ namespace {
 Val print(BuiltinCall& k) {
   std::vector<Val> values;
   for (const Val* v : k.args.rest) values.push_back(*v);
-  FormatParts parts = formatParts(k.l, values, k.span);
+  FormatParts parts = k.formats.formatParts(values, k.span);
   if (!parts.ok) return Val::none();
-  k.l.at(k.span, parts.written);
+  k.context.at(k.span, parts.written);
   k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
   return Val::unit(k.span);
 }
@@ -77,9 +80,10 @@ std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter)
   const Val& v = k[parameter];
   if (v.is(Val::Kind::Device) && !v.device.of) return v.device;
   if (v.is(Val::Kind::Device)) {
-    k.l.error(Code::E0111, v.span,
-              "`" + std::string(k.row.name) +
-                  "` must be known while compiling, but it is decided later where a value lives")
+    k.context
+        .error(Code::E0111, v.span,
+               "`" + std::string(k.row.name) +
+                   "` must be known while compiling, but it is decided later where a value lives")
         .help("name the device, as in `" + std::string(k.row.name) + "(gpu)`");
   } else if (!v.poison()) {
     k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a device, not " + describe(v));
@@ -90,14 +94,14 @@ std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter)
 Val available(BuiltinCall& k) {
   if (k["device"].is(Val::Kind::Device) && k["device"].device.of) return Val::ofBool(true, k.span);  // a value is there
   auto d = deviceNamed(k, "device");
-  return d ? Val::ofBool(k.l.deviceAvailable(d->name), k.span) : Val::none();
+  return d ? Val::ofBool(k.devices.deviceAvailable(d->name), k.span) : Val::none();
 }
 
 /// "cuda" of `cuda`, `cuda:0`; "cpu" of `cpu`.
 std::optional<std::string> kindOf(BuiltinCall& k) {
   auto d = deviceNamed(k, "kind");
   if (!d) return std::nullopt;
-  std::string name = k.l.actualDevice(d->name);
+  std::string name = k.devices.actualDevice(d->name);
   return std::string(ir::DeviceTable::kindOf(name));
 }
 
@@ -105,7 +109,7 @@ template <bool Listed>
 Val countDevices(BuiltinCall& k) {
   auto kind = kindOf(k);
   if (!kind) return Val::none();
-  const int64_t n = k.l.options.machine.count(*kind);
+  const int64_t n = k.context.options.machine.count(*kind);
   if (!Listed) return Val::ofInt(n, k.span);
   std::vector<Val> all;
   for (int64_t i = 0; i < n; ++i) all.push_back(Val::ofDevice({ir::DeviceTable::numbered(*kind, i), nullptr}, k.span));
@@ -116,22 +120,22 @@ Val countDevices(BuiltinCall& k) {
 std::optional<std::string> presentDevice(BuiltinCall& k) {
   auto d = deviceNamed(k, "device");
   if (!d) return std::nullopt;
-  std::string actual = k.l.actualDevice(d->name);
-  if (k.l.deviceAvailable(actual)) return actual;
-  k.l.noDevice(actual, k["device"].span);
+  std::string actual = k.devices.actualDevice(d->name);
+  if (k.devices.deviceAvailable(actual)) return actual;
+  k.devices.noDevice(actual, k["device"].span);
   return std::nullopt;
 }
 
 Val nameOfDevice(BuiltinCall& k) {
   const auto actual = presentDevice(k);
   if (!actual) return Val::none();
-  return Val::ofString(k.l.options.deviceName ? k.l.options.deviceName(*actual) : *actual, k.span);
+  return Val::ofString(k.context.options.deviceName ? k.context.options.deviceName(*actual) : *actual, k.span);
 }
 
 Val memoryOfDevice(BuiltinCall& k) {
   const auto actual = presentDevice(k);
   if (!actual) return Val::none();
-  return Val::ofInt(k.l.options.deviceMemory ? k.l.options.deviceMemory(*actual) : 0, k.span);
+  return Val::ofInt(k.context.options.deviceMemory ? k.context.options.deviceMemory(*actual) : 0, k.span);
 }
 
 constexpr BuiltinRow kRows[] = {

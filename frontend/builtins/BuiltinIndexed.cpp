@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/values/Literals.h"
 
@@ -17,8 +18,8 @@ namespace {
 bool checkPlaces(BuiltinCall& k, const Val& v, int64_t n) {
   if (v.is(Val::Kind::Int)) {
     if (v.integer >= -n && v.integer < n) return true;
-    k.l.error(Code::E0205, v.span,
-              "index " + toString(v.integer) + " is out of range for a dim of " + std::to_string(n));
+    k.context.error(Code::E0205, v.span,
+                    "index " + toString(v.integer) + " is out of range for a dim of " + std::to_string(n));
     return false;
   }
   if (!v.is(Val::Kind::Array)) return true;
@@ -31,8 +32,8 @@ ir::Value* places(BuiltinCall& k, std::string_view name) {
   if (i && i->type.dtype == DType::U64)
     return k.c.binary(OpKind::Min, i, k.c.literalInt(i, std::numeric_limits<int64_t>::max()));
   if (!i || ir::isInt(i->type.dtype)) return i;
-  k.l.error(Code::E0201, k.span,
-            "the index of `" + std::string(k.row.name) + "` must be of integers, not " + ir::toString(i->type));
+  k.context.error(Code::E0201, k.span,
+                  "the index of `" + std::string(k.row.name) + "` must be of integers, not " + ir::toString(i->type));
   return nullptr;
 }
 
@@ -50,9 +51,9 @@ bool checkAlong(BuiltinCall& k, const ir::Value* x, const ir::Value* i, int64_t 
   bool fits = x->type.rank() == i->type.rank();
   for (int64_t d = 0; fits && d < x->type.rank(); ++d) fits = d == axis || i->type.shape[d] <= x->type.shape[d];
   if (fits) return true;
-  k.l.error(Code::E0202, k.span,
-            "the index of `" + std::string(k.row.name) + "` must have the dims of " + ir::toString(x->type) +
-                " but for axis " + std::to_string(axis) + ", not " + ir::toString(i->type));
+  k.context.error(Code::E0202, k.span,
+                  "the index of `" + std::string(k.row.name) + "` must have the dims of " + ir::toString(x->type) +
+                      " but for axis " + std::to_string(axis) + ", not " + ir::toString(i->type));
   return false;
 }
 
@@ -131,7 +132,7 @@ Val oneHot(BuiltinCall& k) {
 
 /// What would have a shape that depends on run-time values.
 Val refused(BuiltinCall& k, std::string help) {
-  k.l.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
+  k.context.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
       .help(std::move(help));
   return Val::none();
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Operands.h"
 
 namespace tenc::frontend {
 
@@ -88,7 +90,7 @@ struct System {
 };
 
 std::optional<System> system(BuiltinCall& k, bool square) {
-  auto t = k.l.commonDType({k["a"], k["b"]}, k.span, k.row.name);
+  auto t = commonDType(k.context, {k["a"], k["b"]}, k.span, k.row.name);
   if (!t) return std::nullopt;
   auto a = matrix(k, "a", square, t);
   ir::Value* b = k.floats("b", t);

@@ -2,7 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/values/Evaluator.h"
 
 namespace tenc::frontend {
 
@@ -17,7 +20,7 @@ Val softmax(BuiltinCall& k) {
   if (!x) return Val::none();
   if (x->type.rank() == 0) return k.fail(Code::E0202, "`" + std::string(k.row.name) + "` needs at least one dim");
   const Val axis = k.value("axis");
-  auto axes = k.l.constAxes(&axis, x->type.rank());
+  auto axes = k.evaluator.constAxes(&axis, x->type.rank());
   if (!axes) return Val::none();
   return k.result(k.c.b.value(k.row.op, {x}, {{"axes", *axes}}));
 }
@@ -47,7 +50,7 @@ bool scaled(BuiltinCall& k, ir::Value*& y, Fit fit) {
 
 /// The trailing dims that `weight` names, or `axes`.
 std::optional<Dims> rowAxes(BuiltinCall& k, const ir::Value* x) {
-  if (k.has("axes")) return k.l.constAxes(k.args.find("axes"), x->type.rank());
+  if (k.has("axes")) return k.evaluator.constAxes(k.args.find("axes"), x->type.rank());
   int64_t n = 1;
   if (k.has("weight")) {
     ir::Value* w = k.tensor("weight", x->type.dtype);
@@ -168,7 +171,7 @@ Val normalize(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   auto eps = k.real("eps");
   if (!x || !eps || !k.checkRank(x, 1)) return Val::none();
-  auto axes = k.l.constAxes(k.args.find("axis"), x->type.rank());
+  auto axes = k.evaluator.constAxes(k.args.find("axis"), x->type.rank());
   if (!axes) return Val::none();
   ir::Compose& c = k.c;
   DType t = x->type.dtype;
@@ -178,7 +181,7 @@ Val normalize(BuiltinCall& k) {
 }
 
 Val attention(BuiltinCall& k) {
-  auto t = k.l.commonDType({k["q"], k["k"], k["v"]}, k.span, k.row.name);
+  auto t = commonDType(k.context, {k["q"], k["k"], k["v"]}, k.span, k.row.name);
   if (!t) return Val::none();
   ir::Value *q = k.tensor("q", t), *key = k.tensor("k", t), *v = k.tensor("v", t);
   auto causal = k.flag("causal");

@@ -1,7 +1,10 @@
 // Cumulative operations, sorting, searching and counting.
 #include <cmath>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/values/Evaluator.h"
 
 namespace tenc::frontend {
 
@@ -73,7 +76,7 @@ Val topk(BuiltinCall& k) {
 }
 
 Val searchsorted(BuiltinCall& k) {
-  auto dtype = k.l.commonDType({k["sorted"], k["x"]}, k.span, k.row.name);
+  auto dtype = commonDType(k.context, {k["sorted"], k["x"]}, k.span, k.row.name);
   auto right = k.flag("right");
   if (!dtype || !right) return Val::none();
   ir::Value *s = k.tensor("sorted", dtype), *x = k.tensor("x", dtype);
@@ -108,7 +111,7 @@ Val histogram(BuiltinCall& k) {
   if (*bins < 1) return k.fail(Code::E0208, "`bins` must be positive");
   const Val& range = k["range"];
   if (range.elems.size() != 2) return k.fail(Code::E0204, "`range` is a pair (lo, hi)");
-  auto lo = k.l.constFloat(range.elems[0], "`range`"), hi = k.l.constFloat(range.elems[1], "`range`");
+  auto lo = k.evaluator.constFloat(range.elems[0], "`range`"), hi = k.evaluator.constFloat(range.elems[1], "`range`");
   if (!lo || !hi) return Val::none();
   if (!(*lo < *hi)) return k.fail(Code::E0204, "`range` must go from a smaller to a larger number");
   const double width = (*hi - *lo) / static_cast<double>(*bins);

@@ -2,7 +2,12 @@
 #include <algorithm>
 #include <map>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/expressions/Operators.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
 
@@ -19,7 +24,7 @@ struct Pair {
 
 /// Operands a and b of one dtype that is no bool.
 std::optional<Pair> pair(BuiltinCall& k) {
-  auto t = k.l.commonDType({k["a"], k["b"]}, k.span, k.row.name);
+  auto t = commonDType(k.context, {k["a"], k["b"]}, k.span, k.row.name);
   if (!t) return std::nullopt;
   Pair p{k.tensor("a", t), k.tensor("b", t)};
   if (!p.a || !p.b) return std::nullopt;
@@ -35,7 +40,7 @@ Val misfit(BuiltinCall& k, const Pair& p) {
                                  " and " + ir::toString(p.b->type));
 }
 
-Val matmul(BuiltinCall& k) { return k.l.binary("@", k["a"], k["b"], k.span, k.span); }
+Val matmul(BuiltinCall& k) { return k.operators.binary("@", k["a"], k["b"], k.span, k.span); }
 
 Val dot(BuiltinCall& k) {
   auto p = pair(k);
@@ -86,17 +91,18 @@ Val tensordot(BuiltinCall& k) {
   Dims left, right;
   const Val axes = k.value("axes");
   if (axes.is(Val::Kind::Int)) {
-    auto count = k.l.constInt(axes, "`axes`");
+    auto count = k.evaluator.constInt(axes, "`axes`");
     if (!count) return Val::none();
     if (*count < 0 || *count > m || *count > n) return misfit(k, *p);
     for (int64_t i = 0; i < *count; ++i) left.push_back(m - *count + i), right.push_back(i);
   } else {
     if (axes.elems.size() != 2) return k.fail(Code::E0204, "`axes` is a number of dims or a pair of lists of axes");
-    auto a = k.l.constInts(axes.elems[0], "an axis"), b = k.l.constInts(axes.elems[1], "an axis");
+    auto a = k.evaluator.constInts(axes.elems[0], "an axis"), b = k.evaluator.constInts(axes.elems[1], "an axis");
     if (!a || !b) return Val::none();
     if (a->size() != b->size()) return k.fail(Code::E0204, "`axes` names different numbers of axes");
     for (size_t i = 0; i < a->size(); ++i) {
-      auto x = k.l.constAxis(Val::ofInt((*a)[i], axes.span), m), y = k.l.constAxis(Val::ofInt((*b)[i], axes.span), n);
+      auto x = k.evaluator.constAxis(Val::ofInt((*a)[i], axes.span), m),
+           y = k.evaluator.constAxis(Val::ofInt((*b)[i], axes.span), n);
       if (!x || !y) return Val::none();
       bool twice = std::find(left.begin(), left.end(), *x) != left.end() ||
                    std::find(right.begin(), right.end(), *y) != right.end();
@@ -122,7 +128,7 @@ std::optional<EinsumSpec> readSpec(BuiltinCall& k, const std::string& text) {
   spec.in.emplace_back();
   std::string* into = &spec.in[0];
   auto bad = [&](const std::string& why) {
-    k.l.error(Code::E0204, k["spec"].span, "bad subscripts \"" + text + "\": " + why);
+    k.context.error(Code::E0204, k["spec"].span, "bad subscripts \"" + text + "\": " + why);
     return std::nullopt;
   };
   for (size_t i = 0; i < text.size(); ++i) {
@@ -162,7 +168,7 @@ bool expandEllipsis(std::string& letters, int64_t rank, int64_t& most) {
 }
 
 Val einsum(BuiltinCall& k) {
-  auto text = k.l.constString(k["spec"], "the subscripts");
+  auto text = k.evaluator.constString(k["spec"], "the subscripts");
   if (!text) return Val::none();
   auto spec = readSpec(k, *text);
   if (!spec) return Val::none();
@@ -172,14 +178,14 @@ Val einsum(BuiltinCall& k) {
     return k.fail(Code::E0204, "the subscripts name " + std::to_string(spec->in.size()) + " operands, but " +
                                    std::to_string(given.size()) + " are given");
   }
-  auto t = k.l.commonDType(given, k.span, k.row.name);
+  auto t = commonDType(k.context, given, k.span, k.row.name);
   if (!t) return Val::none();
   if (*t == DType::Bool) return k.fail(Code::E0201, "`einsum` takes numbers, not bool");
   std::vector<ir::Value*> operands;
   std::map<char, int64_t> size;
   int64_t most = 0;
   for (size_t i = 0; i < given.size(); ++i) {
-    ir::Value* x = k.l.tensorOf(given[i], t);
+    ir::Value* x = k.tensors.tensorOf(given[i], t);
     if (!x) return Val::none();
     const auto letters =
         spec->in[i].size() - static_cast<size_t>(std::count(spec->in[i].begin(), spec->in[i].end(), '.'));

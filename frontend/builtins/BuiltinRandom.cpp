@@ -2,7 +2,9 @@
 #include <limits>
 
 #include "frontend/builtins/Builtin.h"
+#include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
 
@@ -40,7 +42,7 @@ void requireProbability(BuiltinCall& k, ir::Value* p) {
 }
 
 Val uniformNormal(BuiltinCall& k) {
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
   if (!shape || !t) return Val::none();
   if (!ir::isFloat(*t)) {
@@ -50,7 +52,7 @@ Val uniformNormal(BuiltinCall& k) {
 }
 
 Val randint(BuiltinCall& k) {
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
   if (!shape || !t) return Val::none();
   if (!ir::isInt(*t)) return k.fail(Code::E0201, "`randint` makes integers, not " + std::string(ir::name(*t)));
@@ -68,7 +70,7 @@ Val randint(BuiltinCall& k) {
     return v.is(Val::Kind::Tensor) ? v.tensor->type.dtype != *t : !fits(v.integer, *t);
   };
   const DType drawn = other(lo) || other(hi) ? DType::I64 : *t;
-  ir::Value *a = k.l.tensorOf(lo, drawn), *b = k.l.tensorOf(hi, drawn);
+  ir::Value *a = k.tensors.tensorOf(lo, drawn), *b = k.tensors.tensorOf(hi, drawn);
   if (!a || !b) return Val::none();
   if (a->type.rank() != 0 || b->type.rank() != 0 || !ir::isInt(a->type.dtype) || !ir::isInt(b->type.dtype)) {
     return k.fail(Code::E0203, "the bounds of `randint` are single integers");
@@ -92,7 +94,7 @@ Val randint(BuiltinCall& k) {
 
 Val permutation(BuiltinCall& k) {
   auto n = k.integer("n");
-  if (!n || !k.l.constShape(Val::ofPack({*n}, k.span))) return Val::none();
+  if (!n || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return Val::none();
   // The order of random keys; equal ones keep their order.
   ir::Compose& c = k.c;
   ir::Value* lo = c.b.scalarInt(DType::I64, std::numeric_limits<int64_t>::min());
@@ -103,14 +105,14 @@ Val permutation(BuiltinCall& k) {
 /// Whether `p`, where it is known, is a probability; reports.
 bool checkProbability(BuiltinCall& k) {
   if (!k["p"].isNumber()) return true;
-  auto p = k.l.constFloat(k["p"], "`p`");
+  auto p = k.evaluator.constFloat(k["p"], "`p`");
   if (p && *p >= 0 && *p <= 1) return true;
   if (p) k.fail(Code::E0204, "`p` is a probability, from 0 to 1");
   return false;
 }
 
 Val bernoulli(BuiltinCall& k) {
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   if (!checkProbability(k)) return Val::none();
   ir::Value* p = k.tensor("p", DType::F32);
   if (!shape || !p || !k.checkFloat(p)) return Val::none();

@@ -1,7 +1,9 @@
 // Reductions over axes.
 #include <cmath>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/values/Evaluator.h"
 
 namespace tenc::frontend {
 
@@ -21,7 +23,7 @@ std::optional<Reduced> operands(BuiltinCall& k) {
   Reduced r;
   r.x = k.tensor("x");
   if (!r.x) return std::nullopt;
-  auto axes = k.l.constAxes(k.args.find("axis"), r.x->type.rank());
+  auto axes = k.evaluator.constAxes(k.args.find("axis"), r.x->type.rank());
   auto keep = k.flag("keep");
   if (!axes || !keep) return std::nullopt;
   r.axes = *axes;
@@ -53,7 +55,8 @@ bool checkNotEmpty(BuiltinCall& k, const Reduced& r) {
   if (ir::Compose::count(r.x->type, r.axes) > 0 || r.x->type.size() > 0) return true;
   bool hasIdentity = ir::isFloat(r.x->type.dtype) && (k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin);
   if (hasIdentity || ir::Compose::count(r.x->type, r.axes) > 0) return true;
-  k.l.error(Code::E0202, k.span, "`" + std::string(k.row.name) + "` over an empty axis of " + ir::toString(r.x->type));
+  k.context.error(Code::E0202, k.span,
+                  "`" + std::string(k.row.name) + "` over an empty axis of " + ir::toString(r.x->type));
   return false;
 }
 

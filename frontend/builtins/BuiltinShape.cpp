@@ -1,7 +1,11 @@
 // Built-ins that move elements: reshape, transpose, concat, pad, ...
 #include <algorithm>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
 
@@ -15,15 +19,15 @@ std::string number(int64_t i) { return std::to_string(i); }
 /// The tensor `x`; literals alone are of the dtype that is declared for the result.
 ir::Value* declaredTensor(BuiltinCall& k) {
   std::vector<Val> x = {k["x"]};
-  k.l.adoptDeclared(x, k.expected);
-  ir::Value* v = k.l.tensorOf(x[0]);
-  k.l.at(k.span);
+  k.tensors.adoptDeclared(x, k.expected);
+  ir::Value* v = k.tensors.tensorOf(x[0]);
+  k.context.at(k.span);
   return v;
 }
 
 Val reshape(BuiltinCall& k) {
   ir::Value* x = declaredTensor(k);
-  auto shape = k.l.constInts(k["shape"], "a shape");
+  auto shape = k.evaluator.constInts(k["shape"], "a shape");
   if (!x || !shape) return Val::none();
   int64_t known = 1, open = -1;
   for (size_t i = 0; i < shape->size(); ++i) {
@@ -53,7 +57,8 @@ Val flatten(BuiltinCall& k) {
   if (!from || !to) return Val::none();
   int64_t rank = x->type.rank();
   if (rank == 0) return k.result(k.c.reshape(x, {1}));
-  auto lo = k.l.constAxis(Val::ofInt(*from, k.span), rank), hi = k.l.constAxis(Val::ofInt(*to, k.span), rank);
+  auto lo = k.evaluator.constAxis(Val::ofInt(*from, k.span), rank),
+       hi = k.evaluator.constAxis(Val::ofInt(*to, k.span), rank);
   if (!lo || !hi) return Val::none();
   if (*lo > *hi) return k.fail(Code::E0204, "`start` stands behind `end`");
   Dims shape(x->type.shape.begin(), x->type.shape.begin() + *lo);
@@ -67,7 +72,7 @@ Val flatten(BuiltinCall& k) {
 Val squeeze(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
-  auto axes = k.l.constAxes(k.args.find("axis"), x->type.rank());
+  auto axes = k.evaluator.constAxes(k.args.find("axis"), x->type.rank());
   if (!axes) return Val::none();
   Dims shape;
   for (int64_t i = 0; i < x->type.rank(); ++i) {
@@ -85,10 +90,10 @@ Val squeeze(BuiltinCall& k) {
 Val expandDims(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
-  auto given = k.l.constInts(k["axis"], "an axis");
+  auto given = k.evaluator.constInts(k["axis"], "an axis");
   if (!given) return Val::none();
   auto rank = x->type.rank() + static_cast<int64_t>(given->size());
-  auto axes = k.l.constAxes(k.args.find("axis"), rank);
+  auto axes = k.evaluator.constAxes(k.args.find("axis"), rank);
   if (!axes) return Val::none();
   Dims shape = x->type.shape;
   for (int64_t a : *axes) shape.insert(shape.begin() + a, 1);
@@ -97,11 +102,11 @@ Val expandDims(BuiltinCall& k) {
 
 Val permuteDims(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto given = k.l.constInts(k["axes"], "an axis");
+  auto given = k.evaluator.constInts(k["axes"], "an axis");
   if (!x || !given) return Val::none();
   Dims perm;
   for (int64_t a : *given) {
-    auto axis = k.l.constAxis(Val::ofInt(a, k["axes"].span), x->type.rank());
+    auto axis = k.evaluator.constAxis(Val::ofInt(a, k["axes"].span), x->type.rank());
     if (!axis) return Val::none();
     perm.push_back(*axis);
   }
@@ -130,15 +135,15 @@ Val transpose(BuiltinCall& k) {
 
 Val moveaxis(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto from = k.l.constInts(k["from"], "an axis"), to = k.l.constInts(k["to"], "an axis");
+  auto from = k.evaluator.constInts(k["from"], "an axis"), to = k.evaluator.constInts(k["to"], "an axis");
   if (!x || !from || !to) return Val::none();
   if (from->size() != to->size()) return k.fail(Code::E0204, "`from` and `to` differ in length");
   int64_t rank = x->type.rank();
   Dims perm(rank, -1), rest;
   std::vector<bool> moved(rank, false);
   for (size_t i = 0; i < from->size(); ++i) {
-    auto f = k.l.constAxis(Val::ofInt((*from)[i], k["from"].span), rank);
-    auto t = k.l.constAxis(Val::ofInt((*to)[i], k["to"].span), rank);
+    auto f = k.evaluator.constAxis(Val::ofInt((*from)[i], k["from"].span), rank);
+    auto t = k.evaluator.constAxis(Val::ofInt((*to)[i], k["to"].span), rank);
     if (!f || !t) return Val::none();
     if (moved[*f] || perm[*t] >= 0) return k.fail(Code::E0204, "an axis is given twice");
     moved[*f] = true;
@@ -155,7 +160,7 @@ Val moveaxis(BuiltinCall& k) {
 
 Val broadcastTo(BuiltinCall& k) {
   ir::Value* x = declaredTensor(k);
-  auto shape = k.l.constShape(k["shape"]);
+  auto shape = k.evaluator.constShape(k["shape"]);
   if (!x || !shape) return Val::none();
   auto both = ir::broadcastShapes(x->type.shape, *shape);
   if (!both || *both != *shape) {
@@ -166,13 +171,13 @@ Val broadcastTo(BuiltinCall& k) {
 
 bool checkSize(BuiltinCall& k, const Dims& shape) {
   if (ir::elementCount(shape)) return true;
-  k.l.error(Code::E0208, k.span, "the result would be too large: " + ir::toString(shape));
+  k.context.error(Code::E0208, k.span, "the result would be too large: " + ir::toString(shape));
   return false;
 }
 
 Val tile(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto times = k.l.constShape(k["times"]);
+  auto times = k.evaluator.constShape(k["times"]);
   if (!x || !times) return Val::none();
   Dims shape = x->type.shape, t = *times;
   while (t.size() < shape.size()) t.insert(t.begin(), 1);
@@ -191,7 +196,7 @@ constexpr int64_t kMostPlaces = 1 << 24;
 ir::Value* gatherPlaces(BuiltinCall& k, ir::Value* x, int64_t axis, const std::vector<int64_t>& places) {
   Val index = Val::ofPack({}, k.span);
   for (int64_t p : places) index.elems.push_back(Val::ofInt(p, k.span));
-  ir::Value* at = k.l.tensorOf(index);
+  ir::Value* at = k.tensors.tensorOf(index);
   return at ? k.c.gather(x, {at}, {axis}, axis) : nullptr;
 }
 
@@ -204,7 +209,7 @@ std::optional<int64_t> axisOrFlat(BuiltinCall& k, ir::Value*& x) {
 /// repeat with a number of copies for each element along the axis.
 Val repeatEach(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  auto times = k.l.constInts(k["n"], "`n`");
+  auto times = k.evaluator.constInts(k["n"], "`n`");
   if (!x || !times) return Val::none();
   auto axis = axisOrFlat(k, x);
   if (!axis) return Val::none();
@@ -266,19 +271,20 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
   std::vector<ir::Value*> out;
   std::vector<Val> elems = xs.elems;
   if (!xs.is(Val::Kind::Tensor) && !xs.is(Val::Kind::Tuple) && !xs.is(Val::Kind::List) && !xs.is(Val::Kind::Array)) {
-    k.l.error(Code::E0203, xs.span, "`" + std::string(k.row.name) + "` takes a tuple of tensors, not " + describe(xs));
+    k.context.error(Code::E0203, xs.span,
+                    "`" + std::string(k.row.name) + "` takes a tuple of tensors, not " + describe(xs));
     return {};
   }
   if (elems.empty()) {
-    k.l.error(Code::E0204, k.span, "`" + std::string(k.row.name) + "` needs at least one tensor");
+    k.context.error(Code::E0204, k.span, "`" + std::string(k.row.name) + "` needs at least one tensor");
     return {};
   }
-  if (!k.l.checkParts(elems.size(), xs.span)) return {};
-  k.l.adoptDeclared(elems, k.expected);
-  auto dtype = k.l.commonDType(elems, k.span, k.row.name);
+  if (!k.tensors.checkParts(elems.size(), xs.span)) return {};
+  k.tensors.adoptDeclared(elems, k.expected);
+  auto dtype = commonDType(k.context, elems, k.span, k.row.name);
   if (!dtype) return {};
   for (const Val& e : elems) {
-    ir::Value* v = k.l.tensorOf(e, dtype);
+    ir::Value* v = k.tensors.tensorOf(e, dtype);
     if (!v) return {};
     out.push_back(v);
   }
@@ -332,7 +338,7 @@ Val split(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return Val::none();
   auto axis = k.axis("axis", x->type.rank());
-  auto given = k.l.constInts(k["n"], "the parts");
+  auto given = k.evaluator.constInts(k["n"], "the parts");
   if (!axis || !given) return Val::none();
   int64_t length = x->type.shape[*axis];
   Dims sizes = *given;
@@ -379,7 +385,7 @@ Val unstack(BuiltinCall& k) {
 Val flip(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x) return Val::none();
-  auto axes = k.l.constAxes(k.args.find("axis"), x->type.rank());
+  auto axes = k.evaluator.constAxes(k.args.find("axis"), x->type.rank());
   if (!axes) return Val::none();
   return k.result(k.c.flip(x, *axes));
 }
@@ -399,21 +405,21 @@ Val roll(BuiltinCall& k) {
   if (!x) return Val::none();
   Dims shape = x->type.shape;
   if (!k.has("axis")) x = k.c.reshape(x, {x->type.size()});
-  auto axes = k.has("axis") ? k.l.constInts(k["axis"], "an axis") : Dims{0};
+  auto axes = k.has("axis") ? k.evaluator.constInts(k["axis"], "an axis") : Dims{0};
   if (!axes) return Val::none();
   const Val& n = k["n"];
   std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : std::vector<Val>{n};
   if (by.size() == 1) by.resize(axes->size(), Val(by[0]));
   if (by.size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
   for (size_t i = 0; i < axes->size(); ++i) {
-    auto axis = k.l.constAxis(Val::ofInt((*axes)[i], k.span), x->type.rank());
+    auto axis = k.evaluator.constAxis(Val::ofInt((*axes)[i], k.span), x->type.rank());
     if (!axis) return Val::none();
     if (by[i].is(Val::Kind::Tensor)) {
       const ir::Type& t = by[i].tensor->type;
       if (t.rank() != 0 || !ir::isInt(t.dtype)) return k.fail(Code::E0203, "a run-time `n` must be one integer");
       x = rolledBy(k.c, x, by[i].tensor, *axis);
     } else {
-      auto places = k.l.constInt(by[i], "`n`");
+      auto places = k.evaluator.constInt(by[i], "`n`");
       if (!places) return Val::none();
       x = k.c.roll(x, *places, *axis);
     }
@@ -434,12 +440,12 @@ Val diagonal(BuiltinCall& k) {
   auto offset = k.integer("offset");
   if (!x || !offset || !k.checkRank(x, 2)) return Val::none();
   int64_t rank = x->type.rank();
-  auto given = k.l.constInts(k.value("axes"), "an axis");
+  auto given = k.evaluator.constInts(k.value("axes"), "an axis");
   if (!given) return Val::none();
   if (given->size() != 2) return k.fail(Code::E0204, "`axes` are two");
   Dims axes;
   for (const int64_t i : *given) {
-    auto a = k.l.constAxis(Val::ofInt(i, k.span), rank);
+    auto a = k.evaluator.constAxis(Val::ofInt(i, k.span), rank);
     if (!a) return Val::none();
     axes.push_back(*a);
   }
@@ -497,7 +503,7 @@ Val pad(BuiltinCall& k) {
     }
   }
   if (*mode == "constant") {
-    ir::Value* value = k.l.tensorOf(k.value("value"), x->type.dtype);
+    ir::Value* value = k.tensors.tensorOf(k.value("value"), x->type.dtype);
     if (!value) return Val::none();
     if (value->type.rank() != 0 || value->type.dtype != x->type.dtype) {
       return k.fail(Code::E0201, "`value` must be one " + std::string(ir::name(x->type.dtype)) + ", not " +
@@ -531,7 +537,7 @@ Val meshgrid(BuiltinCall& k) {
   std::vector<ir::Value*> axes;
   Dims shape;
   for (const Val* v : k.args.rest) {
-    ir::Value* x = k.l.tensorOf(*v);
+    ir::Value* x = k.tensors.tensorOf(*v);
     if (!x) return Val::none();
     if (x->type.rank() > 1)
       return k.fail(Code::E0202, "`meshgrid` takes tensors of one dim, not " + ir::toString(x->type));

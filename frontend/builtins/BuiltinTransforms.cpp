@@ -1,7 +1,9 @@
 // What makes functions of functions, and `rev`: rows that stand only where something is called.
 #include <algorithm>
 
+#include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
 
@@ -9,7 +11,7 @@ namespace {
 
 Val rev(BuiltinCall& k) {
   Val r = k["range"];
-  if (r.is(Val::Kind::Array)) r = k.l.settle(r);
+  if (r.is(Val::Kind::Array)) r = k.tensors.settle(r);
   if (r.is(Val::Kind::Range)) {
     r.boolean = !r.boolean;
   } else if (r.is(Val::Kind::List) || r.is(Val::Kind::Tuple) || r.is(Val::Kind::Sequence) || r.is(Val::Kind::Pack)) {
@@ -38,7 +40,7 @@ Val vmap(BuiltinCall& k) {
 /// Without differentiation nothing changes.
 Val same(BuiltinCall& k) { return k[k.row.signature.positional(0)->name]; }
 
-Val later(BuiltinCall& k) { return k.l.notYet(k.callee, k.row.name); }
+Val later(BuiltinCall& k) { return k.context.notYet(k.callee, k.row.name); }
 
 constexpr BuiltinTraits kCalledOnly{.calledOnly = true};
 constexpr auto kNoOp = ir::OpKind::Count;

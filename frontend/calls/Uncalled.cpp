@@ -1,16 +1,53 @@
 // `tenc check`: functions that nobody calls are checked with dims, dtypes and devices of its own.
+#include "frontend/calls/Uncalled.h"
+
 #include <algorithm>
 #include <set>
 #include <span>
+#include <string>
+#include <utility>
+#include <vector>
 
-#include "frontend/Lowering.h"
-#include "frontend/names/Scan.h"
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/calls/Functions.h"
+#include "frontend/calls/Instances.h"
+#include "frontend/control/Flow.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Sizes.h"
+#include "frontend/names/Unit.h"
+#include "frontend/names/UnknownNames.h"
+#include "frontend/types/Aliases.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Structs.h"
+#include "frontend/types/Types.h"
+#include "frontend/types/Unifier.h"
+#include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
-using Kind = Val::Kind;
-using ir::OpKind;
 
 namespace {
+using Kind = Val::Kind;
+using ir::OpKind;
+}  // namespace
+
+void Uncalled::checkNamesOf(const FnDecl& decl) {
+  Frame own(decl.unit);
+  const FrameScope inside(context_.frames, own);
+  unknownNames_.checkNames(*decl.stmt);
+}
+
+void Uncalled::checkUnseen(const Unit& unit) {
+  for (const auto& [name, list] : unit.functions) {
+    for (const FnDecl& decl : list) {
+      if (functions_.isNamed(decl) && !functions_.isCalled(decl)) checkNamesOf(decl);
+    }
+  }
+}
+
+namespace {
+
 /// Dims for the names of a signature in order.
 constexpr int64_t kChoices[][16] = {
     // Distinct, so that dims that should differ do, and each a multiple of many others, as functions that split a dim
@@ -23,13 +60,13 @@ constexpr int64_t kChoices[][16] = {
 };
 }  // namespace
 
-struct Lowering::Samples {
+struct Samples {
   std::span<const int64_t> dims;
   size_t next = 0;
   int64_t take() { return dims[next++ % dims.size()]; }
 };
 
-bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
+bool Uncalled::sampleValue(const Ty& t, ir::Region* region, Val& v) {
   switch (t.kind) {
     case Ty::Kind::Tensor:
       if (!t.complete() || !ir::elementCount(*t.dims)) return false;
@@ -58,8 +95,8 @@ bool Lowering::sampleValue(const Ty& t, ir::Region* region, Val& v) {
   }
 }
 
-void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape) {
-  const ast::TypeExpr& t = expanded(written, g);
+void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape) {
+  const ast::TypeExpr& t = aliases_.expanded(written, g);
   using TypeKind = ast::TypeExpr::Kind;
   if (t.kind == TypeKind::Pack) {
     g.bound.try_emplace(t.path[0].text, Val::ofPack({samples.dims[0]}));
@@ -68,7 +105,7 @@ void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
   if (t.kind == TypeKind::Path && t.path.size() == 1) {
     const std::string& name = t.path[0].text;
     const ast::Generic* listed = listedGeneric(g, name);
-    const bool free = !g.bound.count(name) && typeName(t, g, true).variable;
+    const bool free = !g.bound.count(name) && types_.typeName(t, g, true).variable;
     if (listed && free && (listed->kind == "float" || listed->kind == "real" || listed->kind == "any")) {
       g.bound[name] = Val::ofDType(ir::DType::F32);
     } else if (listed && free && listed->kind == "int") {
@@ -97,29 +134,29 @@ void Lowering::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
 }
 
 /// What is wrong is reported when it is with every choice of dims: with some a window is larger than a picture.
-void Lowering::checkWithSamples(const FnDecl& decl, ir::Region& region) {
-  const size_t firstFunc = module.funcs.size(), firstReport = diags.all().size();
-  const uint64_t before = failures_;
+void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
+  const size_t firstFunc = context_.module.funcs.size(), firstReport = context_.diags.all().size();
+  const uint64_t before = context_.failures;
   size_t nextReport = firstReport;  // behind those of the first choice
   for (const auto& dims : kChoices) {
-    const size_t funcs = module.funcs.size(), reports = diags.all().size();
-    const uint64_t failures = failures_;
+    const size_t funcs = context_.module.funcs.size(), reports = context_.diags.all().size();
+    const uint64_t failures = context_.failures;
     instantiateSample(decl, {dims}, region);
-    if (&dims == &kChoices[0]) nextReport = diags.all().size();
-    if (failures_ != failures) continue;
-    diags.forget(firstReport, reports);
-    failures_ = before;
+    if (&dims == &kChoices[0]) nextReport = context_.diags.all().size();
+    if (context_.failures != failures) continue;
+    context_.diags.forget(firstReport, reports);
+    context_.failures = before;
     std::set<const ir::Func*> gone;
-    for (size_t i = firstFunc; i < funcs; ++i) gone.insert(module.funcs[i].get());
-    std::erase_if(instances_, [&](const auto& entry) { return gone.contains(entry.second->func); });
-    module.funcs.erase(module.funcs.begin() + static_cast<long>(firstFunc),
-                       module.funcs.begin() + static_cast<long>(funcs));
+    for (size_t i = firstFunc; i < funcs; ++i) gone.insert(context_.module.funcs[i].get());
+    instances_.forget(gone);
+    context_.module.funcs.erase(context_.module.funcs.begin() + static_cast<long>(firstFunc),
+                                context_.module.funcs.begin() + static_cast<long>(funcs));
     return;
   }
-  diags.forget(nextReport, diags.all().size());
+  context_.diags.forget(nextReport, context_.diags.all().size());
 }
 
-void Lowering::instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region) {
+void Uncalled::instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region) {
   const ast::Stmt& s = *decl.stmt;
   Generics g = genericsOf(decl);
   std::vector<Val> values(s.params.size());
@@ -136,11 +173,11 @@ void Lowering::instantiateSample(const FnDecl& decl, Samples samples, ir::Region
       break;
     }
     if (p.otherwise) {
-      const Val given = eval(*p.otherwise);
-      values[i] =
-          unify(*p.type, given, g, {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
+      const Val given = expressions_.eval(*p.otherwise);
+      values[i] = unifier_.unify(*p.type, given, g,
+                                 {"the default of `" + p.name.text + "`", p.otherwise->span, p.name.span, true});
       ok = !values[i].poison();
-      if (ok && !paramIsStatic(decl, p)) values[i] = materialise(values[i]);
+      if (ok && !functions_.paramIsStatic(decl, p)) values[i] = tensors_.materialise(values[i]);
       continue;
     }
     const auto bound = p.type->path.size() == 1 ? g.bound.find(p.type->path[0].text) : g.bound.end();
@@ -152,50 +189,47 @@ void Lowering::instantiateSample(const FnDecl& decl, Samples samples, ir::Region
       const std::string type = p.type->path.size() == 1 ? p.type->path[0].text : "";
       values[i] = Val::ofBool(true);
       ok = type == "bool";
-    } else if (paramIsStatic(decl, p)) {
+    } else if (functions_.paramIsStatic(decl, p)) {
       values[i] = Val::ofInt(samples.take());
       g.bound[p.name.text] = values[i];
     } else {
-      ok = sampleValue(resolve(*p.type, g), &region, values[i]);
+      ok = sampleValue(types_.resolve(*p.type, g), &region, values[i]);
     }
   }
-  if (ok && s.type && !hasOpenResult(*decl.unit->resolution, s)) ok = resultDimsBound(*s.type, g, false);
+  if (ok && s.type && !hasOpenResult(*decl.unit->resolution, s)) ok = functions_.resultDimsBound(*s.type, g, false);
   if (ok)
-    instantiate(decl, values, g, {});
-  else if (!named_.contains(&decl))
+    instances_.instantiate(decl, values, g, {});
+  else if (!functions_.isNamed(decl))
     checkNamesOf(decl);  // others were looked at by checkUnseen
 }
 
-void Lowering::checkUncalled(const Unit& unit) {
-  ir::Func* samples = module.addFunc("samples");
+void Uncalled::checkUncalled(const Unit& unit) {
+  ir::Func* samples = context_.module.addFunc("samples");
   samples->signature = "samples";
   ir::Builder builder(samples->body.get());
   Boundary boundary;
-  const BodyState outer = enterBody(&builder, &boundary);
-  ++outerRegions_;  // the samples are no calls that happen: an assertion over them says nothing
-  auto own = std::make_unique<Frame>();
-  own->unit = &unit;
-  own->scopes.emplace_back();
-  frames_.push_back(std::move(own));
+  Body body = context_.body.called(builder, boundary);
+  ++body.outerRegions;  // the samples are no calls that happen: an assertion over them says nothing
+  const Scoped inside(context_.body, body);
+  Frame own(&unit);
+  const FrameScope names(context_.frames, own);
   for (const auto& [name, decl] : unit.structs) {
     Generics g = structGenerics(decl);
     Samples dims{kChoices[0]};
     for (const ast::Field& f : decl.stmt->fields) {
       if (f.type) bindSamples(*f.type, g, dims, false);
     }
-    structWith(decl, g);
+    structs_.structWith(decl, g);
   }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
-      if (called_.count(&decl)) continue;
+      if (functions_.isCalled(decl)) continue;
       checkWithSamples(decl, *samples->body);
     }
   }
-  b().makeTyped(OpKind::Return, {}, {});
-  frames_.pop_back();
-  leaveBody(outer);
+  context_.b().makeTyped(OpKind::Return, {}, {});
   // It was only the place where sample values stood.
-  auto& funcs = module.funcs;
+  auto& funcs = context_.module.funcs;
   funcs.erase(std::find_if(funcs.begin(), funcs.end(), [&](const auto& f) { return f.get() == samples; }));
 }
 

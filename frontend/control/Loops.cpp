@@ -1,8 +1,27 @@
 // Loops: counted ones as `for`, those that may be left early and `while` as `while`, compile-time sequences unrolled.
-#include <utility>
+#include "frontend/control/Loops.h"
 
-#include "frontend/Lowering.h"
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/control/Bindings.h"
+#include "frontend/control/Branches.h"
+#include "frontend/control/Continuations.h"
+#include "frontend/control/Flow.h"
+#include "frontend/control/Regions.h"
+#include "frontend/control/Statements.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 #include "ir/build/Compose.h"
 
 namespace tenc::frontend {
@@ -12,33 +31,30 @@ using ir::DType;
 using ir::OpKind;
 }  // namespace
 
-Lowering::Flow Lowering::lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carried) {
+Flow Loops::lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carried) {
   Boundary trip = carried;
   trip.kind = Boundary::Kind::Loop;
   trip.wantsValue = false;
-  Boundary* outer = std::exchange(boundary_, &trip);
-  push();
-  if (index) bindPattern(s.pattern, *index, false, nullptr);
-  Flow f = lowerBlock(s.body, nullptr, nullptr);
-  pop();
-  boundary_ = outer;
-  return f;
+  const Scoped inside(context_.body.boundary, &trip);
+  const BlockScope names(context_.frame());
+  if (index) bindings_.bindPattern(s.pattern, *index, false, nullptr);
+  return statements_.lowerBlock(s.body, nullptr, nullptr);
 }
 
 /// What the loop walks over: a range of values that may be known at run time only, or a sequence.
-Val Lowering::sequenceOf(const ast::Stmt& s) {
+Val Loops::sequenceOf(const ast::Stmt& s) {
   if (!s.hi) {
-    Val over = eval(*s.lo);
-    if (s.by && over.is(Val::Kind::Range)) over.elems[2] = eval(*s.by);
-    return over.is(Val::Kind::Array) ? settle(over) : over;
+    Val over = expressions_.eval(*s.lo);
+    if (s.by && over.is(Val::Kind::Range)) over.elems[2] = expressions_.eval(*s.by);
+    return over.is(Val::Kind::Array) ? tensors_.settle(over) : over;
   }
-  Val by = s.by ? eval(*s.by) : Val::ofInt(1, s.span);
-  Val lo = eval(*s.lo), hi = eval(*s.hi);
+  Val by = s.by ? expressions_.eval(*s.by) : Val::ofInt(1, s.span);
+  Val lo = expressions_.eval(*s.lo), hi = expressions_.eval(*s.hi);
   if (lo.poison() || hi.poison() || by.poison()) return Val::none();
   return Val::ofRange(lo, hi, by, false, Span::cover(s.lo->span, s.hi->span));
 }
 
-Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
+Flow Loops::lowerFor(const ast::Stmt& s) {
   Flow nothing;
   nothing.value = Val::unit(s.span);
   const Val over = sequenceOf(s);
@@ -47,7 +63,7 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
     std::set<std::string> names;
     assignedNames(s.body, names);
     Boundary lost;
-    visibleVars(names, lost);
+    scopes_.visibleVars(names, lost);
     const Val unknown = Val::none();
     lowerTrip(s, &unknown, lost);
     for (Binding* v : lost.vars) v->value = Val::none();
@@ -60,41 +76,44 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
   if (over.is(Kind::Tensor)) {
     ir::Value* rows = over.tensor;
     if (rows->type.shape.empty()) {
-      fail(Code::E0203, over.span, "`for` walks over a range, a list or the rows of a tensor, not one number");
+      context_.fail(Code::E0203, over.span, "`for` walks over a range, a list or the rows of a tensor, not one number");
       return nothing;
     }
-    at(s.span);
-    const std::vector<ir::Value*> range = {b().scalarInt(DType::I64, 0), b().scalarInt(DType::I64, rows->type.shape[0]),
-                                           b().scalarInt(DType::I64, 1)};
+    context_.at(s.span);
+    const std::vector<ir::Value*> range = {context_.b().scalarInt(DType::I64, 0),
+                                           context_.b().scalarInt(DType::I64, rows->type.shape[0]),
+                                           context_.b().scalarInt(DType::I64, 1)};
     ir::Dims row(rows->type.shape.begin() + 1, rows->type.shape.end());
     return rangeLoop(s, range, [this, rows, row, &s](ir::Value* i) {
-      at(s.pattern.span);
+      context_.at(s.pattern.span);
       // Without rows the body is compiled all the same, for its errors, and never runs.
-      if (rows->type.shape[0] == 0) { return Val::ofTensor(zerosOf(rows->type.dtype, row), s.pattern.span); }
-      ir::Value* part = b().value(OpKind::DynamicSlice, {rows, i}, {{"axes", ir::Dims{0}}, {"sizes", ir::Dims{1}}});
-      return Val::ofTensor(b().value(OpKind::Reshape, {part}, {{"shape", row}}), s.pattern.span);
+      if (rows->type.shape[0] == 0) { return Val::ofTensor(tensors_.zerosOf(rows->type.dtype, row), s.pattern.span); }
+      ir::Value* part =
+          context_.b().value(OpKind::DynamicSlice, {rows, i}, {{"axes", ir::Dims{0}}, {"sizes", ir::Dims{1}}});
+      return Val::ofTensor(context_.b().value(OpKind::Reshape, {part}, {{"shape", row}}), s.pattern.span);
     });
   }
   if (!over.is(Kind::Range)) {
-    fail(Code::E0203, over.span, "`for` walks over a range, a list or the rows of a tensor, not " + describe(over));
+    context_.fail(Code::E0203, over.span,
+                  "`for` walks over a range, a list or the rows of a tensor, not " + describe(over));
     return nothing;
   }
   const bool reversed = over.boolean;
   if (over.elems[2].is(Kind::Int) && over.elems[2].integer <= 0) {
-    fail(Code::E0204, over.elems[2].span, "the step of a `for` is positive; `rev(a..b)` counts down");
+    context_.fail(Code::E0204, over.elems[2].span, "the step of a `for` is positive; `rev(a..b)` counts down");
     return nothing;
   }
   if (s.isStatic) {
-    auto lo = constInt(over.elems[0], "a bound of a static loop"),
-         hi = constInt(over.elems[1], "a bound of a static loop");
-    auto by = constInt(over.elems[2], "the step of a static loop");
+    auto lo = evaluator_.constInt(over.elems[0], "a bound of a static loop"),
+         hi = evaluator_.constInt(over.elems[1], "a bound of a static loop");
+    auto by = evaluator_.constInt(over.elems[2], "the step of a static loop");
     if (!lo || !hi || !by) return nothing;
     constexpr uint64_t kMostTrips = 100'000;
     // The distance of two i64 fits u64 only.
     const uint64_t span = *hi > *lo ? static_cast<uint64_t>(*hi) - static_cast<uint64_t>(*lo) : 0;
     const uint64_t step = static_cast<uint64_t>(*by), count = span / step + (span % step != 0 ? 1 : 0);
     if (count > kMostTrips) {
-      fail(Code::E0204, over.span, "a static loop of more than 100,000 trips");
+      context_.fail(Code::E0204, over.span, "a static loop of more than 100,000 trips");
       return nothing;
     }
     std::vector<Val> trips;
@@ -106,68 +125,68 @@ Lowering::Flow Lowering::lowerFor(const ast::Stmt& s) {
   }
   std::vector<ir::Value*> range;
   for (const Val& v : over.elems) {
-    ir::Value* t = tensorOf(v, DType::I64);
+    ir::Value* t = tensors_.tensorOf(v, DType::I64);
     if (t && (!ir::isInt(t->type.dtype) || !t->type.shape.empty())) {
-      fail(Code::E0203, v.span, "the bounds of `for` are integers, not " + describe(v));
+      context_.fail(Code::E0203, v.span, "the bounds of `for` are integers, not " + describe(v));
       t = nullptr;
     }
     if (!t) return nothing;
-    at(s.span);
-    if (t->type.dtype != DType::I64) t = b().value(OpKind::Cast, {t}, {{"dtype", DType::I64}});
+    context_.at(s.span);
+    if (t->type.dtype != DType::I64) t = context_.b().value(OpKind::Cast, {t}, {{"dtype", DType::I64}});
     range.push_back(t);
   }
   if (!over.elems[2].is(Kind::Int))  // one below 0 is as wrong as 0, which the loop looks for
-    range[2] = b().value(OpKind::Max, {range[2], b().scalarInt(DType::I64, 0)});
+    range[2] = context_.b().value(OpKind::Max, {range[2], context_.b().scalarInt(DType::I64, 0)});
   return rangeLoop(s, range, [this, range, reversed, &s](ir::Value* i) {
     if (reversed) {
-      at(s.pattern.span);
-      ir::Value* last = b().value(OpKind::Sub, {range[1], b().scalarInt(DType::I64, 1)});
-      i = b().value(OpKind::Sub, {last, b().value(OpKind::Sub, {i, range[0]})});
+      context_.at(s.pattern.span);
+      ir::Value* last = context_.b().value(OpKind::Sub, {range[1], context_.b().scalarInt(DType::I64, 1)});
+      i = context_.b().value(OpKind::Sub, {last, context_.b().value(OpKind::Sub, {i, range[0]})});
     }
     return Val::ofTensor(i, s.pattern.span);
   });
 }
 
-Lowering::Flow Lowering::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index) {
+Flow Loops::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
   if (exits.breaks || exits.returns) {
-    at(s.span);
-    const std::vector<ir::Value*> checked = {range[0], range[1], ir::Compose(b()).checkedStep(range[2])};
+    context_.at(s.span);
+    const std::vector<ir::Value*> checked = {range[0], range[1], ir::Compose(context_.b()).checkedStep(range[2])};
     return exitingLoop(s, &checked, index);
   }
   std::set<std::string> names;
   assignedNames(s.body, names);
   Boundary carried;
-  visibleVars(names, carried);
+  scopes_.visibleVars(names, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
-  std::vector<Val> after =
-      loopCarried(range[0], range[1], range[2], before, carried.names, s.span, [&](ir::Value* i, std::vector<Val> now) {
-        setValues(carried.vars, now);
-        const Val trip = index(i);
-        lowerTrip(s, &trip, carried);
-        return valuesOf(carried.vars);
-      });
+  std::vector<Val> after = regions_.loopCarried(range[0], range[1], range[2], before, carried.names, s.span,
+                                                [&](ir::Value* i, std::vector<Val> now) {
+                                                  setValues(carried.vars, now);
+                                                  const Val trip = index(i);
+                                                  lowerTrip(s, &trip, carried);
+                                                  return valuesOf(carried.vars);
+                                                });
   setValues(carried.vars, after);
   Flow f;
   f.value = Val::unit(s.span);
   return f;
 }
 
-Lowering::Flow Lowering::lowerWhile(const ast::Stmt& s) { return exitingLoop(s, nullptr, {}); }
+Flow Loops::lowerWhile(const ast::Stmt& s) { return exitingLoop(s, nullptr, {}); }
 
-Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index) {
+Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
   std::set<std::string> names;
   assignedNames(s.body, names);
   Boundary carried;
-  visibleVars(names, carried);
+  scopes_.visibleVars(names, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
   const size_t n = before.size();
   Flow flow;
   flow.value = Val::unit(s.span);
   Val result;  // zeros of the type that a `return` inside gives, once that is known
   for (int attempt = 0; attempt < 2; ++attempt) {
-    at(s.span);
+    context_.at(s.span);
     const bool carriesResult = exits.returns && attempt == 1;
     // Carried: the variables, then [i], [broke], [returned, result].
     std::vector<Val> initial = before;
@@ -179,51 +198,52 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
     };
     constexpr size_t kNone = ~size_t{0};
     const size_t at0 = range ? carry(Val::ofTensor((*range)[0]), "i") : kNone;
-    const size_t brokeAt = exits.breaks ? carry(Val::ofTensor(boolConstant(false)), "broke") : kNone;
-    const size_t returnedAt = exits.returns ? carry(Val::ofTensor(boolConstant(false)), "returned") : kNone;
+    const size_t brokeAt = exits.breaks ? carry(Val::ofTensor(context_.b().scalarInt(DType::Bool, 0)), "broke") : kNone;
+    const size_t returnedAt =
+        exits.returns ? carry(Val::ofTensor(context_.b().scalarInt(DType::Bool, 0)), "returned") : kNone;
     const size_t resultAt = carriesResult ? carry(result, "result") : kNone;
     std::vector<ir::Value*> operands;
     for (const Val& v : initial) leavesOf(v, operands);
-    ir::Op* op = b().makeTyped(OpKind::While, operands, {});
-    ir::Region* regions[2] = {b().addRegion(op), b().addRegion(op)};
+    ir::Op* op = context_.b().makeTyped(OpKind::While, operands, {});
+    ir::Region* regions[2] = {context_.b().addRegion(op), context_.b().addRegion(op)};
     std::vector<Val> arguments[2];
     for (int r = 0; r < 2; ++r) {
       for (size_t i = 0; i < initial.size(); ++i)
         arguments[r].push_back(argumentsLike(initial[i], regions[r], labels[i]));
     }
-    ++regionDepth_;
-    inRegion(regions[0], [&] {
+    std::optional<Scoped<int>> deeper(std::in_place, context_.body.regionDepth, context_.body.regionDepth + 1);
+    context_.inRegion(regions[0], [&] {
       setValues(carried.vars, arguments[0]);
       ir::Value* stop = nullptr;
       for (size_t flag : {brokeAt, returnedAt}) {
         if (flag == kNone) continue;
         ir::Value* v = arguments[0][flag].tensor;
-        stop = stop ? b().value(OpKind::Or, {stop, v}) : v;
+        stop = stop ? context_.b().value(OpKind::Or, {stop, v}) : v;
       }
       ir::Value* go = nullptr;
       auto condition = [&]() -> Val {
-        if (range) return Val::ofTensor(b().value(OpKind::Lt, {arguments[0][at0].tensor, (*range)[1]}));
+        if (range) return Val::ofTensor(context_.b().value(OpKind::Lt, {arguments[0][at0].tensor, (*range)[1]}));
         Boundary expression;
         expression.kind = Boundary::Kind::Expression;
-        Boundary* outer = std::exchange(boundary_, &expression);
-        Val c = conditionOf(*s.lo, "while");
-        boundary_ = outer;
+        const Scoped inside(context_.body.boundary, &expression);
+        Val c = branches_.conditionOf(*s.lo, "while");
         return c.poison() ? Val::ofBool(false) : c;
       };
       if (stop && !range) {
-        go = tensorOf(emitIf(
-            stop, s.span, {"the condition"}, [&] { return std::vector{Val::ofTensor(boolConstant(false))}; },
-            [&] { return std::vector{Val::ofTensor(tensorOf(condition()))}; })[0]);
+        go = tensors_.tensorOf(regions_.emitIf(
+            stop, s.span, {"the condition"},
+            [&] { return std::vector{Val::ofTensor(context_.b().scalarInt(DType::Bool, 0))}; },
+            [&] { return std::vector{Val::ofTensor(tensors_.tensorOf(condition()))}; })[0]);
       } else {
-        go = tensorOf(condition());
-        if (stop) go = b().value(OpKind::And, {go, b().value(OpKind::Not, {stop})});
+        go = tensors_.tensorOf(condition());
+        if (stop) go = context_.b().value(OpKind::And, {go, context_.b().value(OpKind::Not, {stop})});
       }
-      b().makeTyped(OpKind::Condition, {go}, {});
+      context_.b().makeTyped(OpKind::Condition, {go}, {});
     });
     std::vector<Val> after;
     Flow trip;
     Val seen;
-    inRegion(regions[1], [&] {
+    context_.inRegion(regions[1], [&] {
       setValues(carried.vars, arguments[1]);
       if (range) {
         const Val i = index(arguments[1][at0].tensor);
@@ -232,32 +252,33 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
         trip = lowerTrip(s, nullptr, carried);
       }
       after = valuesOf(carried.vars);
-      at(s.span);
+      context_.at(s.span);
       auto flag = [&](const Val& v, Exit exit) { return trip.mixed ? v : Val::ofBool(trip.exit == exit); };
       if (range)
-        after.push_back(Val::ofTensor(ir::Compose(b()).nextIndex(arguments[1][at0].tensor, (*range)[1], (*range)[2])));
+        after.push_back(
+            Val::ofTensor(ir::Compose(context_.b()).nextIndex(arguments[1][at0].tensor, (*range)[1], (*range)[2])));
       if (exits.breaks) after.push_back(flag(trip.broke, Exit::Break));
       if (exits.returns) after.push_back(flag(trip.returned, Exit::Return));
       if (trip.mixed)
-        seen = trip.result.is(Val::Kind::Unit) ? trip.result : materialise(trip.result);
+        seen = trip.result.is(Val::Kind::Unit) ? trip.result : tensors_.materialise(trip.result);
       else if (trip.exit == Exit::Return)
-        seen = materialise(trip.value);
+        seen = tensors_.materialise(trip.value);
       else
         seen = Val::unit();
       if (carriesResult) after.push_back(seen.is(Val::Kind::Unit) ? arguments[1][resultAt] : seen);
     });
-    --regionDepth_;
+    deeper.reset();
     if (exits.returns && attempt == 0 && !seen.poison() && !seen.is(Val::Kind::Unit)) {
       // Now the type of what is returned is known: once more, carrying it.
-      result = placeholder(seen);
+      result = regions_.placeholder(seen);
       op->erase();
       setValues(carried.vars, before);
       continue;
     }
-    std::vector<ir::Value*> yields = carriedYields(initial, arguments[1], after, labels, regions[1], s.span);
-    yield(regions[1], yields);
-    at(s.span);
-    std::vector<Val> results = carriedResults(op, initial, after, labels);
+    std::vector<ir::Value*> yields = regions_.carriedYields(initial, arguments[1], after, labels, regions[1], s.span);
+    regions_.yield(regions[1], yields);
+    context_.at(s.span);
+    std::vector<Val> results = regions_.carriedResults(op, initial, after, labels);
     setValues(carried.vars, std::vector<Val>(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(n)));
     // A `return` that no trip comes to leaves the loop to fall through.
     if (exits.returns && trip.mayReturn()) {
@@ -271,13 +292,13 @@ Lowering::Flow Lowering::exitingLoop(const ast::Stmt& s, const std::vector<ir::V
   return flow;
 }
 
-Lowering::Flow Lowering::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
-  ++staticLoops_;
+Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
+  const Scoped unrolling(context_.body.staticLoops, context_.body.staticLoops + 1);
   Flow f;
   f.value = Val::unit(s.span);
   if (!exitsOf(s.body).any()) {
     for (const Val& trip : trips) {
-      if (spent(s.span)) break;
+      if (context_.spent(s.span)) break;
       lowerTrip(s, &trip, {});
     }
   } else {
@@ -286,27 +307,27 @@ Lowering::Flow Lowering::unrolled(const ast::Stmt& s, const std::vector<Val>& tr
     Boundary whole;
     whole.kind = Boundary::Kind::Region;
     whole.wantsValue = false;
-    visibleVars(names, whole);
-    Boundary* outer = std::exchange(boundary_, &whole);
-    f = unrolledFrom(s, trips, 0, whole);
-    boundary_ = outer;
+    scopes_.visibleVars(names, whole);
+    {
+      const Scoped inside(context_.body.boundary, &whole);
+      f = unrolledFrom(s, trips, 0, whole);
+    }
     f.done = false;
     if (f.exit == Exit::Break) f.exit = Exit::Falls;
     f.broke = f.continued = Val::ofBool(false);
     if (!f.mayReturn()) f.mixed = false;
     if (f.exit == Exit::Falls) f.value = Val::unit(s.span);
   }
-  --staticLoops_;
   return f;
 }
 
-Lowering::Flow Lowering::unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole) {
+Flow Loops::unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole) {
   Flow f;
   f.value = Val::unit(s.span);
   f.done = true;
-  for (size_t i = from; i < trips.size() && !spent(s.span); ++i) {
+  for (size_t i = from; i < trips.size() && !context_.spent(s.span); ++i) {
     Flow trip = lowerTrip(s, &trips[i], whole);
-    if (trip.mixed) return resumeWith(trip, false, [&] { return unrolledFrom(s, trips, i + 1, whole); });
+    if (trip.mixed) return continuations_.resumeWith(trip, false, [&] { return unrolledFrom(s, trips, i + 1, whole); });
     if (trip.exit == Exit::Break || trip.exit == Exit::Return) {
       trip.done = true;
       return trip;

@@ -1,69 +1,48 @@
 // Regions: branches, placed blocks and loops as ops, with the values that cross their borders as flat lists of tensors.
-#include <algorithm>
+#include "frontend/control/Regions.h"
 
-#include "frontend/Lowering.h"
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/values/Keys.h"
+#include "frontend/values/Placement.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
 namespace {
 using ir::DType;
 using ir::OpKind;
+
 bool isPlain(const Val& v) {
   return v.isNumber() || v.is(Val::Kind::Bool) || v.is(Val::Kind::Tensor) || v.is(Val::Kind::Array);
 }
 }  // namespace
 
-void Lowering::inRegion(ir::Region* region, const std::function<void()>& f) {
-  ir::Builder inner(region);
-  inner.setLoc(builder_->loc());
-  ir::Builder* outer = builder_;
-  builder_ = &inner;
-  f();
-  builder_ = outer;
+void Regions::yield(ir::Region* region, const std::vector<ir::Value*>& values, OpKind kind) {
+  context_.inRegion(region, [&] { context_.b().makeTyped(kind, values, {}); });
 }
 
-void Lowering::yield(ir::Region* region, const std::vector<ir::Value*>& values, OpKind kind) {
-  inRegion(region, [&] { b().makeTyped(kind, values, {}); });
-}
-
-ir::Value* Lowering::zerosOf(DType t, const ir::Dims& shape) {
-  return b().broadcastTo(ir::isFloat(t) ? b().scalar(t, 0) : b().scalarInt(t, 0), shape);
-}
-
-Val Lowering::placeholder(const Val& like) {
+Val Regions::placeholder(const Val& like) {
   std::vector<ir::Value*> leaves;
   if (!leavesOf(like, leaves)) return Val::none();
-  for (ir::Value*& v : leaves) v = zerosOf(v->type.dtype, v->type.shape);
+  for (ir::Value*& v : leaves) v = tensors_.zerosOf(v->type.dtype, v->type.shape);
   return rebuild(like, leaves);
 }
 
-Val Lowering::argumentsLike(const Val& like, ir::Region* region, const std::string& name) {
-  std::vector<ir::Value*> leaves;
-  if (!leavesOf(like, leaves)) return Val::none();
-  for (ir::Value*& v : leaves) {
-    ir::Type t = v->type;
-    t.place = {};
-    v = region->addArg(t, name);
-  }
-  return rebuild(like, leaves);
-}
-
-bool Lowering::sameTypes(const Val& a, const Val& b2) {
-  if (!sameStructure(a, b2)) return false;
-  std::vector<ir::Value*> x, y;
-  if (!leavesOf(a, x) || !leavesOf(b2, y) || x.size() != y.size()) return false;
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (!x[i]->type.sameTensor(y[i]->type)) return false;
-  }
-  return true;
-}
-
-bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
+bool Regions::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
   if (a.poison() || b2.poison()) return false;
   auto differ = [&] {
-    auto d =
-        error(Code::E0209, span,
-              "the branches give " + std::string(name) + " different types: " + describe(a) + " and " + describe(b2));
+    auto d = context_.error(
+        Code::E0209, span,
+        "the branches give " + std::string(name) + " different types: " + describe(a) + " and " + describe(b2));
     if (a.span.valid()) d.label(a.span, describe(a));
     if (b2.span.valid()) d.label(b2.span, describe(b2));
     return false;
@@ -89,8 +68,8 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
     }
     bool ok = true;
     for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b2, rb}}) {
-      inRegion(region, [&] {
-        ir::Value* t = tensorOf(*v, hint);
+      context_.inRegion(region, [&] {
+        ir::Value* t = tensors_.tensorOf(*v, hint);
         ok = ok && t;
         if (t) *v = Val::ofTensor(t, v->span);
       });
@@ -109,24 +88,26 @@ bool Lowering::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::strin
   // The key of i64 is that of a number of that dtype.
   if (a.kind == b2.kind && keyOf(a) == keyOf(b2)) return true;
   if (a.kind != b2.kind || describe(a) != describe(b2)) return differ();
-  error(Code::E0209, span,
-        "only numbers, tensors and trees of them can differ between branches at run time, and " + std::string(name) +
-            " is " + describe(a))
+  context_
+      .error(Code::E0209, span,
+             "only numbers, tensors and trees of them can differ between branches at run time, and " +
+                 std::string(name) + " is " + describe(a))
       .help("branch on what is known while compiling, a `const`, `param` or dim, or print within the branches");
   return false;
 }
 
-std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names,
-                                  const BranchFn& yes, const BranchFn& no,
-                                  const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix) {
-  at(span);
-  ir::Op* op = b().makeTyped(OpKind::If, {condition}, {});
-  ir::Region* regions[2] = {b().addRegion(op), b().addRegion(op)};
+std::vector<Val> Regions::emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names,
+                                 const BranchFn& yes, const BranchFn& no,
+                                 const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix) {
+  context_.at(span);
+  ir::Op* op = context_.b().makeTyped(OpKind::If, {condition}, {});
+  ir::Region* regions[2] = {context_.b().addRegion(op), context_.b().addRegion(op)};
   std::vector<Val> values[2];
-  ++regionDepth_;
-  inRegion(regions[0], [&] { values[0] = yes(); });
-  inRegion(regions[1], [&] { values[1] = no(); });
-  --regionDepth_;
+  {
+    const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
+    context_.inRegion(regions[0], [&] { values[0] = yes(); });
+    context_.inRegion(regions[1], [&] { values[1] = no(); });
+  }
   if (fix) fix(values[0], values[1]);
   std::vector<Val> merged;
   std::vector<ir::Value*> yields[2];
@@ -158,21 +139,21 @@ std::vector<Val> Lowering::emitIf(ir::Value* condition, Span span, const std::ve
   }
   yield(regions[0], yields[0]);
   yield(regions[1], yields[1]);
-  at(span, std::move(written));
-  op->loc = b().loc();
-  at(span);
+  context_.at(span, std::move(written));
+  op->loc = context_.b().loc();
+  context_.at(span);
   return merged;
 }
 
-std::vector<Val> Lowering::emitOn(const DeviceRef& device, Span span, const BranchFn& body) {
-  at(span);
+std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const BranchFn& body) {
+  context_.at(span);
   std::vector<ir::Value*> operands;
   if (device.name.empty()) operands.push_back(device.of);
-  ir::Op* op = b().makeTyped(OpKind::On, operands, {}, {{"device", device.name}});
+  ir::Op* op = context_.b().makeTyped(OpKind::On, operands, {}, {{"device", device.name}});
   if (device.name.empty()) op->set("named", true);
-  ir::Region* region = b().addRegion(op);
+  ir::Region* region = context_.b().addRegion(op);
   std::vector<Val> values;
-  inRegion(region, [&] { values = body(); });
+  context_.inRegion(region, [&] { values = body(); });
   std::vector<Val> outside;
   std::vector<ir::Value*> yields;
   for (const Val& v : values) {
@@ -191,48 +172,49 @@ std::vector<Val> Lowering::emitOn(const DeviceRef& device, Span span, const Bran
     outside.push_back(rebuild(v, results));
   }
   yield(region, yields);
-  at(span);
+  context_.at(span);
   return outside;
 }
 
-std::vector<Val> Lowering::loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
-                                       const std::vector<std::string>& names, Span span, const LoopBody& body) {
-  at(span);
+std::vector<Val> Regions::loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
+                                      const std::vector<std::string>& names, Span span, const LoopBody& body) {
+  context_.at(span);
   std::vector<ir::Value*> operands = {lo, hi, step};
   for (const Val& v : carried) leavesOf(v, operands);
-  ir::Op* op = b().makeTyped(OpKind::For, operands, {});
-  ir::Region* region = b().addRegion(op);
+  ir::Op* op = context_.b().makeTyped(OpKind::For, operands, {});
+  ir::Region* region = context_.b().addRegion(op);
   ir::Value* index = region->addArg({DType::I64, {}, {}}, "i");
   std::vector<Val> arguments;
   for (size_t i = 0; i < carried.size(); ++i) arguments.push_back(argumentsLike(carried[i], region, names[i]));
   std::vector<Val> after;
-  ++regionDepth_;
-  inRegion(region, [&] { after = body(index, arguments); });
-  --regionDepth_;
+  {
+    const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
+    context_.inRegion(region, [&] { after = body(index, arguments); });
+  }
   std::vector<ir::Value*> yields = carriedYields(carried, arguments, after, names, region, span);
   yield(region, yields);
-  at(span);
+  context_.at(span);
   return carriedResults(op, carried, after, names);
 }
 
-std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,
-                                                std::vector<Val>& after, const std::vector<std::string>& names,
-                                                ir::Region* region, Span span) {
+std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,
+                                               std::vector<Val>& after, const std::vector<std::string>& names,
+                                               ir::Region* region, Span span) {
   std::vector<ir::Value*> yields;
   after.resize(initial.size());
   for (size_t i = 0; i < initial.size(); ++i) {
     Val& v = after[i];
     if (!v.poison() && !initial[i].poison()) {
-      inRegion(region, [&] {
+      context_.inRegion(region, [&] {
         Ty like = typeOf(initial[i]);
-        v = materialise(v, &like);
+        v = tensors_.materialise(v, &like);
       });
     }
     if (!v.poison() && !sameTypes(initial[i], v)) {
-      error(Code::E0209, span,
-            (names[i].empty() ? "this value" : "`" + names[i] + "`") +
-                " is carried by the loop and must keep its type, but it is " + describe(initial[i]) + " before and " +
-                describe(v) + " after a trip");
+      context_.error(Code::E0209, span,
+                     (names[i].empty() ? "this value" : "`" + names[i] + "`") +
+                         " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
+                         " before and " + describe(v) + " after a trip");
       v = Val::none();
     }
     leavesOf(v.poison() ? arguments[i] : v, yields);
@@ -240,8 +222,8 @@ std::vector<ir::Value*> Lowering::carriedYields(const std::vector<Val>& initial,
   return yields;
 }
 
-std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
-                                          const std::vector<std::string>& names) {
+std::vector<Val> Regions::carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
+                                         const std::vector<std::string>& names) {
   std::vector<Val> results;
   for (size_t i = 0; i < initial.size(); ++i) {
     std::vector<ir::Value*> before, outs;
@@ -257,10 +239,10 @@ std::vector<Val> Lowering::carriedResults(ir::Op* op, const std::vector<Val>& in
   return results;
 }
 
-std::vector<Val> Lowering::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
-                                   const LoopBody& body) {
+std::vector<Val> Regions::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
+                                  const LoopBody& body) {
   std::vector<std::string> names(carried.size());
-  for (Val& v : carried) v = enterAnnotation(materialise(v));
+  for (Val& v : carried) v = placement_.enterAnnotation(tensors_.materialise(v));
   return loopCarried(lo, hi, step, carried, names, span, body);
 }
 

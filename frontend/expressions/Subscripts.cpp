@@ -3,6 +3,11 @@
 #include <algorithm>
 #include <string>
 
+#include "frontend/Context.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
+
 namespace tenc::frontend {
 
 using ir::DType;
@@ -25,7 +30,7 @@ bool Subscripts::read() {
   int64_t spare = base_.rank() - used;
   if (spare < 0) {
     for (const ast::Subscript& s : e_.subscripts) {  // `x[:, None]` has had its error, and no third index
-      if (s.kind == ast::Subscript::Kind::Index && s.index && l_.eval(*s.index).poison()) return false;
+      if (s.kind == ast::Subscript::Kind::Index && s.index && evaluated(s).poison()) return false;
     }
     if (base_.rank() == 0) {
       return refuse(Code::E0205, e_.span, "this is one number, " + ir::toString(base_) + ": it has no dims to index");
@@ -60,7 +65,7 @@ std::vector<ir::OperandText> Subscripts::written() const {
 }
 
 bool Subscripts::refuse(Code code, Span span, std::string message) {
-  l_.error(code, span, std::move(message));
+  tools_.context.error(code, span, std::move(message));
   return false;
 }
 
@@ -92,13 +97,15 @@ bool Subscripts::literalsInRange(const Val& v, int64_t n) {
   return std::all_of(v.elems.begin(), v.elems.end(), [&](const Val& e) { return literalsInRange(e, n); });
 }
 
+Val Subscripts::evaluated(const ast::Subscript& s) { return known_ ? *known_ : tools_.expressions.eval(*s.index); }
+
 bool Subscripts::index(const ast::Subscript& s) {
-  Val v = l_.eval(*s.index);
+  Val v = evaluated(s);
   Step& step = add(Step::Kind::At, s.span);
   if (v.poison()) return false;
   int64_t n = base_.shape[step.dim];
   if (v.is(Val::Kind::Int)) {
-    auto i = l_.constInt(v, "an index");
+    auto i = tools_.evaluator.constInt(v, "an index");
     if (!i || !inRange(*i, n, s.span)) return false;
     step.start = *i < 0 ? *i + n : *i;
     return true;
@@ -106,17 +113,17 @@ bool Subscripts::index(const ast::Subscript& s) {
   if (v.is(Val::Kind::Float)) return refuse(Code::E0201, s.span, "an index must be an integer, not a float");
   if (v.is(Val::Kind::Array) && v.elems.empty()) v = Val::ofPack({}, v.span);
   if (!literalsInRange(v, n)) return false;
-  ir::Value* t = l_.tensorOf(v);
+  ir::Value* t = tools_.tensors.tensorOf(v);
   if (!t) return false;
   if (t->type.dtype == DType::Bool) {
-    l_.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values")
+    tools_.context.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values")
         .help(
             "keep the shape: `where(mask, x, other)`; for an update `v = where(mask, value, v)`; for places `topk` "
             "or `argsort`");
     return false;
   }
   if (!ir::isInt(t->type.dtype)) {
-    l_.error(Code::E0201, s.span, "an index must be of integers, not " + ir::toString(t->type))
+    tools_.context.error(Code::E0201, s.span, "an index must be of integers, not " + ir::toString(t->type))
         .help("convert it: `i64(...)`");
     return false;
   }
@@ -127,13 +134,14 @@ bool Subscripts::index(const ast::Subscript& s) {
 
 std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwise) {
   if (!e) return otherwise;
-  Val v = l_.eval(*e);
+  Val v = tools_.expressions.eval(*e);
   if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0) {
-    l_.error(Code::E0210, e->span, "the bounds of a slice must be known while compiling, or its length is not")
+    tools_.context
+        .error(Code::E0210, e->span, "the bounds of a slice must be known while compiling, or its length is not")
         .help("for a run-time start and a fixed length write `x[i :+ length]`");
     return std::nullopt;
   }
-  return l_.constInt(v, "a slice bound");
+  return tools_.evaluator.constInt(v, "a slice bound");
 }
 
 bool Subscripts::slice(const ast::Subscript& s) {
@@ -149,9 +157,9 @@ bool Subscripts::slice(const ast::Subscript& s) {
     int64_t least = back ? -1 : 0, most = back ? n - 1 : n;
     int64_t at = i < 0 ? i + n : i;
     if (written && (at > n || at < 0)) {
-      l_.warning(Code::W0201, written->span,
-                 "slice bound " + number(i) + " is beyond dim " + number(step.dim) + " of " + ir::toString(base_) +
-                     " and is clamped");
+      tools_.context.warning(Code::W0201, written->span,
+                             "slice bound " + number(i) + " is beyond dim " + number(step.dim) + " of " +
+                                 ir::toString(base_) + " and is clamped");
     }
     return std::clamp(at, least, most);
   };
@@ -167,8 +175,8 @@ bool Subscripts::slice(const ast::Subscript& s) {
 bool Subscripts::window(const ast::Subscript& s) {
   Step& step = add(Step::Kind::Window, s.span);
   int64_t n = base_.shape[step.dim];
-  Val start = l_.eval(*s.index);
-  auto size = l_.constInt(l_.eval(*s.size), "the length of a window");
+  Val start = tools_.expressions.eval(*s.index);
+  auto size = tools_.evaluator.constInt(tools_.expressions.eval(*s.size), "the length of a window");
   if (!size || start.poison()) return false;
   if (*size < 0 || *size > n) {
     return refuse(
@@ -177,7 +185,7 @@ bool Subscripts::window(const ast::Subscript& s) {
   }
   step.size = *size;
   if (start.is(Val::Kind::Int)) {
-    auto i = l_.constInt(start, "the start of a window");
+    auto i = tools_.evaluator.constInt(start, "the start of a window");
     if (!i) return false;
     int64_t at = *i < 0 ? *i + n : *i;
     if (at < 0 || at + *size > n) {
@@ -189,7 +197,7 @@ bool Subscripts::window(const ast::Subscript& s) {
     step.start = at;
     return true;
   }
-  step.index = l_.tensorOf(start);
+  step.index = tools_.tensors.tensorOf(start);
   if (!step.index) return false;
   if (step.index->type.rank() != 0 || !ir::isInt(step.index->type.dtype)) {
     return refuse(Code::E0203, s.span,

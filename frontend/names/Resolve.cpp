@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/builtins/Builtin.h"
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/names/Scan.h"
 #include "ir/DeviceTable.h"
 

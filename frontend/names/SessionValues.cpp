@@ -1,8 +1,22 @@
 // Values that a session keeps between its entries: parameters of `main` on the way in, results on the way out.
+#include "frontend/names/SessionValues.h"
+
 #include <cmath>
 #include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "frontend/Lowering.h"
+#include "frontend/Context.h"
+#include "frontend/calls/Arguments.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -89,20 +103,19 @@ bool printable(const Val& v) {
   using Kind = Val::Kind;
   return !v.is(Kind::Function) && !v.is(Kind::Type) && !v.is(Kind::Module) && !v.is(Kind::Range);
 }
-
 }  // namespace
 
-void Lowering::declareInputs(ir::Func& main) {
-  for (size_t i = 0; i < options.inputs.size(); ++i) {
-    const SessionInput& in = options.inputs[i];
+void SessionValues::declareInputs(ir::Func& main) {
+  for (size_t i = 0; i < context_.options.inputs.size(); ++i) {
+    const SessionInput& in = context_.options.inputs[i];
     const std::string name = std::string(kInputPrefix) + std::to_string(i);
     ir::Value* v = main.body->addArg(ir::Type{in.dtype, in.shape, {}}, in.name);
     main.paramPlaces.push_back(in.place);
-    declare({name, Span{}}, Val::ofTensor(v), false);
+    scopes_.declare({name, Span{}}, Val::ofTensor(v), false);
   }
 }
 
-std::vector<ir::Value*> Lowering::keepValues(const ast::File& file, const Val& last) {
+std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const Val& last) {
   std::vector<ir::Value*> results;
   auto keep = [&](const std::string& name, const Val& value, bool isVar) {
     const size_t before = results.size();
@@ -110,11 +123,11 @@ std::vector<ir::Value*> Lowering::keepValues(const ast::File& file, const Val& l
     if (kept.text.empty()) results.resize(before);
     kept.type = describe(value);
     if (value.is(Val::Kind::List)) kept.type = toString(typeOf(value));
-    out.kept.push_back(std::move(kept));
+    context_.out.kept.push_back(std::move(kept));
   };
   std::map<std::string, const Binding*> latest;
   std::vector<std::string> order;
-  for (const auto& [name, binding] : frame().scopes.front().names) {
+  for (const auto& [name, binding] : context_.frame().scopes.front().names) {
     if (name.starts_with(kInputPrefix)) continue;
     if (latest.emplace(name, &binding).second) order.push_back(name);
     latest[name] = &binding;
@@ -127,30 +140,31 @@ std::vector<ir::Value*> Lowering::keepValues(const ast::File& file, const Val& l
     keep(name, b.value, b.isVar);
   }
   if (!last.poison() && !last.is(Val::Kind::Unit)) {
-    const Val value = settle(last);
+    const Val value = tensors_.settle(last);
     if (printable(value)) {
       FnValue print;
       print.name = "print";
       CallArgs call;
       call.span = call.callee = last.span;
       call.args.push_back({"", value, last.span});
-      this->call(Val::ofFunction(std::make_shared<FnValue>(std::move(print)), last.span), std::move(call));
+      calls_.call(Val::ofFunction(std::make_shared<FnValue>(std::move(print)), last.span), std::move(call));
     }
     keep("", value, false);
-    if (printable(value) && out.kept.back().text.empty()) out.kept.back().type.clear();  // nothing more to say
+    if (printable(value) && context_.out.kept.back().text.empty())
+      context_.out.kept.back().type.clear();  // nothing more to say
   }
   return results;
 }
 
 /// Whether the last statement is an expression whose value is to be shown.
-bool Lowering::givesValue(const ast::File& file) {
+bool SessionValues::givesValue(const ast::File& file) {
   if (file.statements.empty() || file.statements.back()->kind != ast::Stmt::Kind::Expr) return false;
   const ast::Expr& e = *file.statements.back()->value;
   return e.kind != ast::Expr::Kind::If || e.blocks.size() > e.args.size();
 }
 
 /// Whether a value of an earlier entry was assigned to: then one of its leaves is no parameter of `main` any more.
-bool Lowering::changed(const Val& v) {
+bool SessionValues::changed(const Val& v) {
   if (v.is(Val::Kind::Tensor)) return v.tensor->op != nullptr;
   for (const Val& e : v.elems) {
     if (changed(e)) return true;

@@ -1,10 +1,42 @@
 // Trees: structs, tuples and lists of tensors, walked leaf by leaf. The leaves of a value are every tensor that it
 // holds, also those captured by a lambda or standing for a device, so that any value can cross a region or a call.
-#include "frontend/Lowering.h"
+#include "frontend/values/Trees.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace tenc::frontend {
 
+bool sameLeaves(const Val& a, const Val& b2) {
+  std::vector<ir::Value*> x, y;
+  return leavesOf(a, x) && leavesOf(b2, y) && x == y;
+}
+
+Val argumentsLike(const Val& like, ir::Region* region, const std::string& name) {
+  std::vector<ir::Value*> leaves;
+  if (!leavesOf(like, leaves)) return Val::none();
+  for (ir::Value*& v : leaves) {
+    ir::Type t = v->type;
+    t.place = {};
+    v = region->addArg(t, name);
+  }
+  return rebuild(like, leaves);
+}
+
+bool sameTypes(const Val& a, const Val& b2) {
+  if (!sameStructure(a, b2)) return false;
+  std::vector<ir::Value*> x, y;
+  if (!leavesOf(a, x) || !leavesOf(b2, y) || x.size() != y.size()) return false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!x[i]->type.sameTensor(y[i]->type)) return false;
+  }
+  return true;
+}
+
 namespace {
+
 /// Calls `f` on each tensor slot of `v`, in order.
 void eachSlot(Val& v, const std::function<void(ir::Value*&)>& f) {
   if (v.tensor) f(v.tensor);
@@ -33,14 +65,14 @@ bool hasPoison(const Val& v) {
 }
 }  // namespace
 
-bool Lowering::leavesOf(const Val& v, std::vector<ir::Value*>& leaves) {
+bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves) {
   if (hasPoison(v)) return false;
   Val copy = v;
   eachSlot(copy, [&](ir::Value*& slot) { leaves.push_back(slot); });
   return true;
 }
 
-Val Lowering::rebuild(const Val& like, const std::vector<ir::Value*>& leaves) {
+Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves) {
   Val copy = like;
   size_t next = 0;
   eachSlot(copy, [&](ir::Value*& slot) { slot = leaves[next++]; });
@@ -48,7 +80,8 @@ Val Lowering::rebuild(const Val& like, const std::vector<ir::Value*>& leaves) {
 }
 
 namespace {
-Val mapFrom(const Val& v, const Lowering::TreeFn& f, const std::string& path, bool state) {
+
+Val mapFrom(const Val& v, const TreeFn& f, const std::string& path, bool state) {
   if (!v.isTree()) return f(v, path, state);
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {
@@ -64,108 +97,11 @@ Val mapFrom(const Val& v, const Lowering::TreeFn& f, const std::string& path, bo
   }
   return r;
 }
-using Args = std::map<std::string, Val, std::less<>>;
-
-bool sameArgument(const Val& a, const Val& b2) {
-  if (a.kind != b2.kind || a.elems.size() != b2.elems.size() || a.integer != b2.integer) return false;
-  for (size_t i = 0; i < a.elems.size(); ++i) {
-    if (a.elems[i].integer != b2.elems[i].integer) return false;
-  }
-  return true;
-}
-
-bool bindArgument(const std::string& name, Val v, Args& args) {
-  const auto [it, fresh] = args.try_emplace(name, v);
-  return fresh || sameArgument(it->second, v);
-}
-
-/// Whether a field written `t` may hold a tensor of `shape`; binds the dims and the pack in it. Shapes with arithmetic
-/// are left to where the struct is made.
-bool bindShape(const ast::TypeExpr& t, const ir::Dims& shape, Args& args) {
-  using TypeKind = ast::TypeExpr::Kind;
-  size_t at = 0;
-  for (size_t i = 0; i < t.args.size(); ++i) {
-    const ast::TypeExpr& a = *t.args[i];
-    const size_t behind = t.args.size() - i - 1;
-    if (a.kind == TypeKind::Pack) {
-      if (shape.size() < at + behind) return false;
-      const size_t end = shape.size() - behind;
-      if (!bindArgument(a.path[0].text, Val::ofPack(ir::Dims(shape.begin() + at, shape.begin() + end)), args))
-        return false;
-      at = end;
-      continue;
-    }
-    if (at >= shape.size()) return false;
-    if (a.kind == TypeKind::Int) {
-      if (a.integer != shape[at]) return false;
-    } else if (a.kind != TypeKind::Path || a.path.size() != 1 || a.hasArgs ||
-               !bindArgument(a.path[0].text, Val::ofInt(shape[at]), args)) {
-      return false;
-    }
-    ++at;
-  }
-  return at == shape.size();
-}
-
-/// The same for a field that is a struct with arguments of its own.
-bool bindArguments(const ast::TypeExpr& t, const StructInfo& info, Args& args) {
-  using TypeKind = ast::TypeExpr::Kind;
-  if (t.args.size() != info.args.size()) return false;
-  for (size_t i = 0; i < t.args.size(); ++i) {
-    const ast::TypeExpr& a = *t.args[i];
-    const bool plain = a.kind == TypeKind::Pack || (a.kind == TypeKind::Path && a.path.size() == 1 && !a.hasArgs);
-    const Val& given = info.args[i].second;
-    if (!plain) return false;
-    if ((given.is(Val::Kind::Int) || given.is(Val::Kind::Pack)) && !bindArgument(a.path[0].text, given, args))
-      return false;
-  }
-  return true;
-}
 }  // namespace
 
-Val Lowering::refit(Val v) {
-  for (Val& e : v.elems) e = refit(std::move(e));
-  if (!v.is(Val::Kind::Struct) || !v.info || !v.info->decl) return v;
-  const auto& generics = v.info->decl->stmt->generics;
-  const auto& fields = v.info->decl->stmt->fields;
-  Args args;
-  Generics g = structGenerics(*v.info->decl);
-  for (size_t i = 0; i < v.elems.size(); ++i) {
-    const Val& e = v.elems[i];
-    if (!fields[i].type || !(e.isTree() || e.is(Val::Kind::Tensor))) continue;
-    const ast::TypeExpr& t = expanded(*fields[i].type, g);
-    if (t.kind != ast::TypeExpr::Kind::Path) return v;
-    const ast::Generic* listed = t.path.size() == 1 && !t.hasArgs ? listedGeneric(g, t.path[0].text) : nullptr;
-    if (listed && listed->kind == "tree") {
-      Val type;
-      type.kind = Val::Kind::Type;
-      type.type = std::make_shared<Ty>(typeOf(e));
-      const auto [it, fresh] = g.bound.try_emplace(listed->name.text, type);
-      if (!fresh && toString(*it->second.type) != toString(*type.type)) return v;
-    } else if (e.is(Val::Kind::Tensor) ? !bindShape(t, e.tensor->type.shape, args)
-                                       : !e.info || !bindArguments(t, *e.info, args)) {
-      return v;
-    }
-  }
-  for (size_t i = 0; i < generics.size(); ++i) {
-    if (g.bound.contains(generics[i].name.text)) continue;
-    const Val& old = v.info->args[i].second;
-    const auto found = args.find(generics[i].name.text);
-    g.bound[generics[i].name.text] = found == args.end() ? old : found->second;
-  }
-  // Names that are no variables of the struct are constants, which stay what they are.
-  for (const auto& [name, value] : args) {
-    if (g.bound.contains(name)) continue;
-    const auto constant = lookupGlobal(*v.info->decl->unit, name, v.span);
-    if (!constant || !sameArgument(*constant, value)) return v;
-  }
-  v.info = structInfo(*v.info->decl, g);
-  return v;
-}
+Val mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
 
-Val Lowering::mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
-
-bool Lowering::sameStructure(const Val& a, const Val& b2) {
+bool sameStructure(const Val& a, const Val& b2) {
   if (a.isTree() != b2.isTree()) return false;
   if (!a.isTree()) return true;
   if (a.kind != b2.kind || a.elems.size() != b2.elems.size()) return false;
@@ -176,7 +112,7 @@ bool Lowering::sameStructure(const Val& a, const Val& b2) {
   return true;
 }
 
-Ty Lowering::typeOf(const Val& v) {
+Ty typeOf(const Val& v) {
   Ty t;
   switch (v.kind) {
     case Val::Kind::Tensor:

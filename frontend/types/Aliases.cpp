@@ -1,6 +1,19 @@
 // Generic aliases, `type Square[N, T = f32] = T[N, N]`: a use with arguments is read as the alias's type with the
 // arguments in the places of its variables, so that variables in them are bound as if that type had been written.
-#include "frontend/Lowering.h"
+#include "frontend/types/Aliases.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Types.h"
 
 namespace tenc::frontend {
 
@@ -61,7 +74,7 @@ ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const 
 }
 }  // namespace
 
-const ast::TypeExpr& Lowering::expanded(const ast::TypeExpr& t, const Generics& g) {
+const ast::TypeExpr& Aliases::expanded(const ast::TypeExpr& t, const Generics& g) {
   if (t.kind != TypeKind::Path || t.args.empty() || t.path.size() > 2) return t;
   const std::string& first = t.path[0].text;
   const Unit* home = g.unit;
@@ -99,9 +112,10 @@ const ast::TypeExpr& Lowering::expanded(const ast::TypeExpr& t, const Generics& 
     }
   }
   if (wrong || next < t.args.size()) {
-    error(Code::E0204, t.span,
-          "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) + " type parameters, but " +
-              std::to_string(t.args.size()) + " are given")
+    context_
+        .error(Code::E0204, t.span,
+               "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) + " type parameters, but " +
+                   std::to_string(t.args.size()) + " are given")
         .note(decl.name.span, "declared here");
     known = std::make_unique<ast::TypeExpr>();
     known->op = '!';  // reported
@@ -117,9 +131,9 @@ const ast::TypeExpr& Lowering::expanded(const ast::TypeExpr& t, const Generics& 
   return expanded(*known, g);
 }
 
-Val Lowering::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
-  const Unit* home = frame().unit;
-  if (findLocal(callee.text)) return Val::unit();
+Val Aliases::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
+  const Unit* home = context_.frame().unit;
+  if (scopes_.findLocal(callee.text)) return Val::unit();
   if (auto it = home->names.find(callee.text); it != home->names.end()) home = it->second.first;
   auto alias = home->aliases.find(callee.text);
   if (alias == home->aliases.end() || alias->second->generics.empty()) return Val::unit();
@@ -128,28 +142,28 @@ Val Lowering::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
   g.unit = home;
   g.listed = &decl.generics;
   if (given.subscripts.size() > decl.generics.size()) {
-    return fail(Code::E0204, given.span,
-                "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) + " type parameters, but " +
-                    std::to_string(given.subscripts.size()) + " are given");
+    return context_.fail(Code::E0204, given.span,
+                         "`" + decl.name.text + "` has " + std::to_string(decl.generics.size()) +
+                             " type parameters, but " + std::to_string(given.subscripts.size()) + " are given");
   }
   for (size_t i = 0; i < decl.generics.size(); ++i) {
     const ast::Generic& x = decl.generics[i];
     if (i >= given.subscripts.size()) {
       if (!x.otherwise) continue;
-      if (auto v = typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+      if (auto v = types_.typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
       continue;
     }
     const ast::Subscript& s = given.subscripts[i];
     if (s.kind != ast::Subscript::Kind::Index || !s.index)
-      return fail(Code::E0203, s.span, "a type argument is expected");
-    Val v = eval(*s.index);
+      return context_.fail(Code::E0203, s.span, "a type argument is expected");
+    Val v = expressions_.eval(*s.index);
     if (v.poison()) return v;
     g.bound[x.name.text] = v;
   }
   Val v;
   v.kind = Val::Kind::Type;
   v.span = given.span;
-  v.type = std::make_shared<Ty>(resolve(*decl.type, g));
+  v.type = std::make_shared<Ty>(types_.resolve(*decl.type, g));
   return v;
 }
 

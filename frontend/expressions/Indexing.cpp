@@ -1,27 +1,171 @@
 // Indexing as in NumPy: reads and updates of x[...] as slices, windows, gathers and scatters, once the subscripts are
 // read (Subscripts.cpp).
+#include "frontend/expressions/Indexing.h"
+
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "frontend/Lowering.h"
+#include "frontend/Context.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/expressions/Operators.h"
 #include "frontend/expressions/Subscripts.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Tensors.h"
+#include "ir/Ir.h"
 #include "ir/build/Compose.h"
 
 namespace tenc::frontend {
 
+namespace {
+using ExprKind = ast::Expr::Kind;
+using Kind = Val::Kind;
 using ir::Dims;
 using ir::DType;
 using ir::OpKind;
+}  // namespace
+
+std::optional<size_t> Indexing::listIndex(const Val& list, const ast::Expr& index, const std::optional<Val>& known) {
+  if (index.subscripts.size() != 1 || index.subscripts[0].kind != ast::Subscript::Kind::Index) {
+    context_.fail(Code::E0203, index.span, "a list or tuple takes one integer as its index");
+    return std::nullopt;
+  }
+  const Val at = known ? *known : expressions_.eval(*index.subscripts[0].index);
+  if (at.is(Val::Kind::Tensor)) {
+    context_
+        .error(Code::E0111, index.subscripts[0].span,
+               "the index of a list or tuple must be known while compiling, but this is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not")
+        .help(
+            "elements may be of different types: `for i in static 0..n` and `enumerate(xs)` have an index that is "
+            "known");
+    return std::nullopt;
+  }
+  auto i = evaluator_.constInt(at, "the index of a list or tuple");
+  if (!i) return std::nullopt;
+  const auto n = static_cast<int64_t>(list.elems.size());
+  if (*i < -n || *i >= n) {
+    context_.fail(Code::E0205, index.subscripts[0].span,
+                  "index " + std::to_string(*i) + " is out of range for " + std::to_string(n) + " elements");
+    return std::nullopt;
+  }
+  return static_cast<size_t>(*i < 0 ? *i + n : *i);
+}
+
+Val Indexing::elementOf(const Val& list, const ast::Expr& e, const std::optional<Val>& index) {
+  if (e.subscripts.size() == 1 && e.subscripts[0].kind == ast::Subscript::Kind::Slice) {
+    const ast::Subscript& s = e.subscripts[0];
+    const auto n = static_cast<int64_t>(list.elems.size());
+    auto bound = [&](const ast::ExprPtr& x, int64_t otherwise) -> std::optional<int64_t> {
+      if (!x) return otherwise;
+      auto i = evaluator_.constInt(expressions_.eval(*x), "a slice bound");
+      if (!i) return std::nullopt;
+      return std::clamp(*i < 0 ? *i + n : *i, int64_t{0}, n);
+    };
+    auto lo = bound(s.lo, 0), hi = bound(s.hi, n);
+    if (s.step) return context_.fail(Code::E0203, s.span, "a slice of a list or shape takes no step");
+    if (!lo || !hi) return Val::none();
+    Val r = list;
+    r.elems.clear();
+    for (int64_t i = *lo; i < *hi; ++i) r.elems.push_back(list.elems[static_cast<size_t>(i)]);
+    return r;
+  }
+  auto i = listIndex(list, e, index);
+  return i ? list.elems[*i] : Val::none();
+}
+
+namespace {
+
+/// What all numbers, bools or texts in a nest of arrays are; nothing where they differ.
+std::optional<Val::Kind> kindOfAll(const Val& v) {
+  if (!v.is(Kind::Array)) return v.kind;
+  std::optional<Val::Kind> all;
+  for (const Val& e : v.elems) {
+    const auto kind = kindOfAll(e);
+    if (!kind || (all && *all != *kind)) return std::nullopt;
+    all = kind;
+  }
+  return all;
+}
+}  // namespace
+
+Val Indexing::knownElement(const Val& base, const ast::Expr& e, std::optional<Val>& index) {
+  if (e.subscripts.size() != 1 || e.subscripts[0].kind != ast::Subscript::Kind::Index) return Val::unit();
+  Val list = literalInts(base);
+  const bool literal = base.is(Kind::Array);
+  if (list.is(Kind::Tuple)) list.kind = Kind::Array;
+  if (const auto kind = kindOfAll(list);
+      kind != Kind::Int && kind != Kind::Float && kind != Kind::Bool && kind != Kind::String) {
+    return Val::unit();
+  }
+  const Val at = expressions_.eval(*e.subscripts[0].index);
+  if (at.poison()) return at;
+  const auto n = static_cast<Int>(list.elems.size());
+  if (at.is(Kind::Int) && at.integer >= -n && at.integer < n) {
+    Val v = list.elems[static_cast<size_t>(at.integer < 0 ? at.integer + n : at.integer)];
+    v.adopts = v.adopts && literal;
+    return v;
+  }
+  index = at;
+  return Val::unit();
+}
+
+Val Indexing::evalIndex(const ast::Expr& e) {
+  const ast::Expr& of = *e.args[0];
+  if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) &&
+      !scopes_.findLocal(of.text) && e.subscripts.size() == 1 && e.subscripts[0].index) {
+    auto i = evaluator_.constInt(expressions_.eval(*e.subscripts[0].index), "a device number");
+    if (!i) return Val::none();
+    DeviceRef d;
+    d.name = of.text + ":" + std::to_string(*i);
+    return Val::ofDevice(d, e.span);
+  }
+  Val base = expressions_.eval(of);
+  switch (base.kind) {
+    case Kind::Poison: return Val::none();
+    case Kind::List:
+    case Kind::Tuple:
+    case Kind::Pack:
+    case Kind::Sequence: return elementOf(base, e);
+    case Kind::Array:
+    case Kind::Tensor: {
+      std::optional<Val> index;
+      const Val known = knownElement(base, e, index);
+      if (!known.is(Kind::Unit)) return known;
+      base = tensors_.settle(base);
+      if (base.poison()) return base;
+      return base.is(Kind::List) ? elementOf(base, e, index) : indexExpr(base, e, index);
+    }
+    case Kind::Int:
+    case Kind::Float:
+    case Kind::Bool: {
+      using Part = ast::Subscript::Kind;
+      const bool elements = std::any_of(e.subscripts.begin(), e.subscripts.end(), [](const ast::Subscript& s) {
+        return s.kind != Part::New && s.kind != Part::Ellipsis;
+      });
+      if (elements) break;
+      base = tensors_.materialise(base);
+      return base.poison() ? base : indexExpr(base, e);
+    }
+    default: break;
+  }
+  return context_.fail(Code::E0203, e.span, describe(base) + " takes no index");
+}
 
 namespace {
 
 /// What an index expression does, in the order in which it is done: one strided slice, windows, one gather, a reshape.
 class Plan {
  public:
-  Plan(Lowering& l, const ir::Type& base, std::vector<Step> steps)
-      : l_(l), c_(l.b()), base_(base), steps_(std::move(steps)) {}
+  Plan(Context& context, const ir::Type& base, std::vector<Step> steps)
+      : context_(context), c_(context.b()), base_(base), steps_(std::move(steps)) {}
 
   /// Index operands of one dtype and shape; false when they do not broadcast.
   bool prepare(Span span) {
@@ -37,7 +181,7 @@ class Plan {
       if (s.index) {
         auto shape = ir::broadcastShapes(shape_, s.index->type.shape);
         if (!shape) {
-          l_.error(
+          context_.error(
               Code::E0202, span,
               "index tensors do not broadcast: " + ir::toString(shape_) + " and " + ir::toString(s.index->type.shape));
           return false;
@@ -54,7 +198,7 @@ class Plan {
     }
     for (const Step& s : steps_) {
       if (!gathered(s)) continue;
-      ir::Value* i = s.index ? inDType(s.index, dtype) : l_.b().scalarInt(dtype, s.start);
+      ir::Value* i = s.index ? inDType(s.index, dtype) : context_.b().scalarInt(dtype, s.start);
       indices_.push_back(c_.broadcastTo(i, shape_));
     }
     layOut();
@@ -168,8 +312,9 @@ class Plan {
       sizes.push_back(s.size);
       operands.push_back(s.index);
     }
-    return axes.empty() ? v
-                        : l_.b().value(OpKind::DynamicSlice, sameDType(operands), {{"axes", axes}, {"sizes", sizes}});
+    return axes.empty()
+               ? v
+               : context_.b().value(OpKind::DynamicSlice, sameDType(operands), {{"axes", axes}, {"sizes", sizes}});
   }
 
   ir::Value* putWindows(ir::Value* whole, ir::Value* part) {
@@ -180,7 +325,7 @@ class Plan {
       axes.push_back(s.dim);
       operands.push_back(s.index);
     }
-    return l_.b().value(OpKind::DynamicUpdate, sameDType(operands, 2), {{"axes", axes}});
+    return context_.b().value(OpKind::DynamicUpdate, sameDType(operands, 2), {{"axes", axes}});
   }
 
   /// An index in `t`, which is its own dtype or i64: a u64 beyond i64 stays out of range.
@@ -207,7 +352,8 @@ class Plan {
       steps[i] = -steps[i];
       backward.push_back(static_cast<int64_t>(i));
     }
-    return l_.b().value(OpKind::UpdateSlice, {base, c_.flip(part, backward)}, {{"starts", starts}, {"steps", steps}});
+    return context_.b().value(OpKind::UpdateSlice, {base, c_.flip(part, backward)},
+                              {{"starts", starts}, {"steps", steps}});
   }
 
   ir::Value* writeBlock(ir::Value* base, ir::Value* value) {
@@ -218,10 +364,10 @@ class Plan {
       block[s.dim] = s.size;
       if (s.kind == Step::Kind::Slice && isWhole(s)) continue;
       axes.push_back(s.dim);
-      operands.push_back(s.index ? s.index : l_.b().scalarInt(DType::I64, s.start));
+      operands.push_back(s.index ? s.index : context_.b().scalarInt(DType::I64, s.start));
     }
     operands[1] = c_.reshape(value, block);
-    return l_.b().value(OpKind::DynamicUpdate, sameDType(operands, 2), {{"axes", axes}});
+    return context_.b().value(OpKind::DynamicUpdate, sameDType(operands, 2), {{"axes", axes}});
   }
 
   ir::Value* scatter(ir::Value* base, ir::Value* value, const std::string& mode) {
@@ -232,10 +378,10 @@ class Plan {
     update.insert(update.begin() + at_, shape_.begin(), shape_.end());
     std::vector<ir::Value*> operands = {base, c_.reshape(value, update)};
     operands.insert(operands.end(), indices_.begin(), indices_.end());
-    return l_.b().value(OpKind::Scatter, operands, {{"axes", axes_}, {"at", at_}, {"mode", mode}});
+    return context_.b().value(OpKind::Scatter, operands, {{"axes", axes_}, {"at", at_}, {"mode", mode}});
   }
 
-  Lowering& l_;
+  Context& context_;
   ir::Compose c_;
   const ir::Type base_;
   std::vector<Step> steps_;
@@ -244,56 +390,54 @@ class Plan {
   std::vector<ir::Value*> indices_;
   int64_t at_ = 0;
 };
-
 }  // namespace
 
-Val indexExpr(Lowering& l, const Val& base, const ast::Expr& index) {
-  ir::Value* x = l.tensorOf(base);
+Val Indexing::indexExpr(const Val& base, const ast::Expr& index, const std::optional<Val>& known) {
+  ir::Value* x = tensors_.tensorOf(base);
   if (!x) return Val::none();
-  Subscripts s(l, x->type, index);
+  Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index, known);
   if (!s.read()) return Val::none();
-  l.at(index.span, s.written());
-  Plan plan(l, x->type, std::move(s.steps));
+  context_.at(index.span, s.written());
+  Plan plan(context_, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
   return Val::ofTensor(plan.read(x), index.span);
 }
 
-Val assignIndex(Lowering& l, const Val& base, const ast::Expr& index, const Val& value, std::string_view op,
-                Span span) {
-  ir::Value* x = l.tensorOf(base);
+Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& value, std::string_view op, Span span) {
+  ir::Value* x = tensors_.tensorOf(base);
   if (!x || value.poison()) return Val::none();
-  Subscripts s(l, x->type, index);
+  Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index);
   if (!s.read()) return Val::none();
   std::vector<ir::OperandText> written = s.written();
   written.push_back({value.span, ""});
-  l.at(span, std::move(written));
-  Plan plan(l, x->type, std::move(s.steps));
+  context_.at(span, std::move(written));
+  Plan plan(context_, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
   DType t = x->type.dtype;
   ir::Value* v = nullptr;
   if (t == DType::Bool && value.is(Val::Kind::Bool)) {
-    v = l.tensorOf(value);
+    v = tensors_.tensorOf(value);
   } else {
-    if (l.changesDType(Val::ofTensor(x, base.span), value, op, span, {})) return Val::none();
-    auto common = l.commonDType({Val::ofTensor(x, base.span), value}, span, op);
+    if (changesDType(context_, Val::ofTensor(x, base.span), value, op, span, {})) return Val::none();
+    auto common = commonDType(context_, {Val::ofTensor(x, base.span), value}, span, op);
     if (!common) return Val::none();
-    v = l.tensorOf(value, common);
+    v = tensors_.tensorOf(value, common);
     if (v && (*common != t || v->type.dtype != t)) {
-      return l.fail(Code::E0201, span,
-                    "a value of " + std::string(ir::name(v->type.dtype)) + " is assigned into a tensor of " +
-                        std::string(ir::name(t)));
+      return context_.fail(Code::E0201, span,
+                           "a value of " + std::string(ir::name(v->type.dtype)) + " is assigned into a tensor of " +
+                               std::string(ir::name(t)));
     }
   }
   if (!v) return Val::none();
   auto fits = ir::broadcastShapes(v->type.shape, plan.resultShape());
   if (!fits || *fits != plan.resultShape()) {
-    l.error(Code::E0202, span,
-            "a value of shape " + ir::toString(v->type.shape) + " does not fit the indexed part of shape " +
-                ir::toString(plan.resultShape()));
+    context_.error(Code::E0202, span,
+                   "a value of shape " + ir::toString(v->type.shape) + " does not fit the indexed part of shape " +
+                       ir::toString(plan.resultShape()));
     return Val::none();
   }
-  l.at(span);
-  ir::Compose c(l.b());
+  context_.at(span);
+  ir::Compose c(context_.b());
   std::string mode = "set";
   if (op != "=") {
     std::string_view operation = op.substr(0, op.size() - 1);
@@ -302,37 +446,13 @@ Val assignIndex(Lowering& l, const Val& base, const ast::Expr& index, const Val&
       if (operation == "-") v = c.unary(OpKind::Neg, v);
       mode = operation == "*" ? "mul" : "add";
     } else {
-      Val combined =
-          l.binary(operation, Val::ofTensor(plan.read(x), index.span), Val::ofTensor(v, value.span), span, span);
-      v = l.tensorOf(combined);
+      Val combined = operators_.binary(operation, Val::ofTensor(plan.read(x), index.span), Val::ofTensor(v, value.span),
+                                       span, span);
+      v = tensors_.tensorOf(combined);
       if (!v) return Val::none();
     }
   }
   return Val::ofTensor(plan.write(x, c.broadcastTo(v, plan.resultShape()), mode), span);
-}
-
-std::optional<Val> memberOfTensor(Lowering& l, const Val& base, std::string_view name, Span span) {
-  if (name != "shape" && name != "ndim" && name != "size" && name != "dtype" && name != "device" && name != "T") {
-    return std::nullopt;
-  }
-  if (base.isTree()) {
-    std::vector<ir::Value*> leaves;
-    if (name != "device" || !l.leavesOf(base, leaves) || leaves.empty()) return std::nullopt;
-    return Val::ofDevice({"", leaves[0]}, span);
-  }
-  if (!base.is(Val::Kind::Tensor) && !base.isNumber() && !base.is(Val::Kind::Bool) && !base.is(Val::Kind::Array)) {
-    return std::nullopt;
-  }
-  ir::Value* x = l.tensorOf(base);
-  if (!x) return Val::none();
-  if (name == "shape") return Val::ofPack(x->type.shape, span);
-  if (name == "ndim") return Val::ofInt(x->type.rank(), span);
-  if (name == "size") return Val::ofInt(x->type.size(), span);
-  if (name == "dtype") return Val::ofDType(x->type.dtype, span);
-  if (name == "device") return Val::ofDevice({"", x}, span);
-  if (x->type.rank() < 2) return Val::ofTensor(x, span);
-  l.at(span);
-  return Val::ofTensor(ir::Compose(l.b()).swapAxes(x, x->type.rank() - 2, x->type.rank() - 1), span);
 }
 
 }  // namespace tenc::frontend

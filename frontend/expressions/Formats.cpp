@@ -1,14 +1,22 @@
 // Strings with holes, and what print and assert say.
-#include <cstring>
+#include "frontend/expressions/Formats.h"
 
-#include "frontend/Lowering.h"
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Devices.h"
+#include "frontend/values/Tensors.h"
 #include "runtime/io/Io.h"
 
 namespace tenc::frontend {
 
-using ir::DType;
-
 namespace {
+using ir::DType;
 
 struct Element {
   DType dtype = DType::I64;
@@ -43,7 +51,10 @@ std::string packText(const Val& v) {
 
 class Writer {
  public:
-  explicit Writer(Lowering& l) : l(l) { parts.pieces.emplace_back(); }
+  Writer(Context& context, Tensors& tensors, Devices& devices)
+      : context_(context), tensors_(tensors), devices_(devices) {
+    parts.pieces.emplace_back();
+  }
 
   void text(std::string_view s) { parts.pieces.back() += s; }
 
@@ -66,7 +77,7 @@ class Writer {
       case Val::Kind::Int:
       case Val::Kind::Float:
       case Val::Kind::Bool: {
-        if (v.is(Val::Kind::Int) && l.settle(v).poison()) {
+        if (v.is(Val::Kind::Int) && tensors_.settle(v).poison()) {
           parts.ok = false;
           return;
         }
@@ -77,7 +88,7 @@ class Writer {
         return;
       }
       case Val::Kind::Array: {
-        Val settled = l.settle(v);
+        Val settled = tensors_.settle(v);
         if (settled.is(Val::Kind::Array))
           parts.ok = false;
         else
@@ -99,15 +110,15 @@ class Writer {
         if (v.device.of)
           operand(v.device.of, "@", v.span);
         else if (v.device.name.starts_with("$"))
-          parts.ok = !l.notYet(v.span, "printing a device variable").poison();
+          parts.ok = !context_.notYet(v.span, "printing a device variable").poison();
         else
-          text(l.actualDevice(v.device.name));
+          text(devices_.actualDevice(v.device.name));
         return;
       case Val::Kind::Tuple: sequence(v, "(", v.elems.size() == 1 ? ",)" : ")"); return;
       case Val::Kind::List:
       case Val::Kind::Sequence: sequence(v, "[", "]"); return;
       case Val::Kind::Struct: structure(v); return;
-      default: l.error(Code::E0203, v.span, describe(v) + " cannot be printed"); parts.ok = false;
+      default: context_.error(Code::E0203, v.span, describe(v) + " cannot be printed"); parts.ok = false;
     }
   }
 
@@ -144,7 +155,8 @@ class Writer {
   }
 
   void bad(Span span, std::string message) {
-    l.error(Code::E0211, span, std::move(message)).note("formats are `d`, `.Nf`, `.Ne` and `.Ng`, with a width before");
+    context_.error(Code::E0211, span, std::move(message))
+        .note("formats are `d`, `.Nf`, `.Ne` and `.Ng`, with a width before");
     parts.ok = false;
   }
 
@@ -154,32 +166,33 @@ class Writer {
     return why.empty();
   }
 
-  Lowering& l;
+  Context& context_;
+  Tensors& tensors_;
+  Devices& devices_;
 };
-
 }  // namespace
 
-Val formatString(Lowering& l, const ast::Expr& e) {
+Val Formats::formatString(const ast::Expr& e) {
   Val v;
   v.kind = Val::Kind::Format;
   v.span = e.span;
   v.pieces = &e.pieces;
   for (const ast::StringPiece& p : e.pieces) {
-    if (p.hole) v.elems.push_back(l.evalSettled(*p.hole));
+    if (p.hole) v.elems.push_back(expressions_.evalSettled(*p.hole));
   }
   // Formats are checked here, once, so that a string that nobody prints is checked too.
-  Writer w(l);
+  Writer w(context_, tensors_, devices_);
   w.holes(v);
   if (!w.parts.ok) return Val::none();
   constexpr size_t kMostText = 1 << 20;
   if (w.parts.operands.empty() && w.parts.pieces[0].size() > kMostText)
-    return l.fail(Code::E0208, e.span, "a string of more than 1 MiB");
+    return context_.fail(Code::E0208, e.span, "a string of more than 1 MiB");
   if (w.parts.operands.empty()) return Val::ofString(w.parts.pieces[0], e.span);
   return v;
 }
 
-FormatParts formatParts(Lowering& l, const std::vector<Val>& values, Span span) {
-  Writer w(l);
+FormatParts Formats::formatParts(const std::vector<Val>& values, Span span) {
+  Writer w(context_, tensors_, devices_);
   for (size_t i = 0; i < values.size(); ++i) {
     if (i) w.text(" ");
     w.value(values[i], "", values[i].span.valid() ? values[i].span : span);

@@ -1,0 +1,141 @@
+// What every part of lowering shares: diagnostics with the call chain, the place of the ops made next, the budget.
+#include "frontend/Context.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Scoped.h"
+#include "frontend/names/Frame.h"
+#include "support/Stack.h"
+
+namespace tenc::frontend {
+
+Context::Context(SourceManager& sourceManager, Diagnostics& diagnostics, const Options& opts, Lowered& lowered)
+    : sources(sourceManager), diags(diagnostics), options(opts), out(lowered), module(*lowered.module) {
+  module.defaultDevice = opts.defaultDevice;
+}
+
+void Context::inRegion(ir::Region* region, const std::function<void()>& f) {
+  ir::Builder inner(region);
+  inner.setLoc(b().loc());
+  const Scoped inside(body.builder, &inner);
+  f();
+}
+
+namespace {
+
+constexpr int64_t kMostSteps = 1'000'000;
+}  // namespace
+
+bool Context::tooDeep(Span span) {
+  if (!stackIsLow()) return false;
+  if (!std::exchange(tooDeep_, true))
+    error(Code::E0105, span, "expressions and the calls in them nest too deeply").help("bind parts with `let`");
+  return true;
+}
+
+bool Context::spent(Span span) {
+  constexpr uint64_t kMostFailures = 4096;
+  if (diags.full()) return true;                             // nobody reads more errors than that
+  if (failures > kMostFailures && !diags.ok()) return true;  // the same few, in one unrolled trip after the other
+  if (stopped) return true;
+  if (tooDeep(span)) return true;
+  if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
+  if (steps_ == kMostSteps + 1) {
+    ++steps_;  // said once
+    error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions while compiling")
+        .help("loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
+  }
+  return true;
+}
+
+void Context::at(Span s) {
+  if (!body.builder) return;
+  auto [it, fresh] = locs_.try_emplace({s.file, s.begin, s.end});
+  if (fresh) it->second = module.addLoc(s);
+  body.builder->setLoc(it->second);
+}
+
+void Context::at(Span s, std::vector<ir::OperandText> operands) {
+  at(s);
+  if (!body.builder) return;
+  // What is made there later, without operands of its own, shares the place; another op at the same text does not.
+  std::vector<ir::OperandText>& known = module.locs[body.builder->loc().index].operands;
+  if (known.empty()) known = operands;
+  if (known != operands) body.builder->setLoc(module.addLoc({s, {}, {}, std::move(operands)}));
+}
+
+namespace {
+
+std::string withoutDigits(std::string_view s) {
+  std::string r;
+  std::copy_if(s.begin(), s.end(), std::back_inserter(r), [](char c) { return c < '0' || c > '9'; });
+  return r;
+}
+}  // namespace
+
+Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
+  ++failures;
+  // The same error in a later trip of an unrolled loop, where only the numbers in it differ, is said once.
+  const std::string text = withoutDigits(message);
+  // What goes wrong inside the standard library is shown where the script calls it.
+  const Span written = span;
+  std::vector<Note> chain;
+  for (auto it = frames.rbegin(); it != frames.rend(); ++it) {
+    const Frame& f = **it;
+    if (f.signature.empty() || !f.call.valid()) continue;
+    const bool leaves = sources.inLibrary(span) && !sources.inLibrary(f.call);
+    if (leaves) chain.insert(chain.begin(), {written, "in the standard library, here"});
+    if (leaves) span = f.call;
+    chain.push_back({f.call, "in `" + f.signature + "`, called here"});
+  }
+  const auto isSame = [&](const Diagnostic& d) {
+    if (d.code != code || d.span != span || withoutDigits(d.message) != text) return false;
+    size_t notes = 0;
+    const bool calls = std::all_of(chain.begin(), chain.end(), [&](const Note& n) {
+      return notes < d.notes.size() && d.notes[notes++].span == n.span;
+    });
+    return calls && (notes == d.notes.size() || !d.notes[notes].text.starts_with("in `"));
+  };
+  const auto& all = diags.all();
+  const auto before = std::find_if(all.begin(), all.end(), isSame);
+  if (before != all.end()) message = before->message;
+  auto d = diags.report(code, span, std::move(message));
+  for (const Note& n : chain) d.note(n.span, n.text);
+  for (auto it = frames.rbegin(); it != frames.rend(); ++it) {
+    const Frame& f = **it;
+    if (f.fn && !f.call.valid() && f.signature.ends_with(']'))
+      d.note("nothing calls `" + f.fn->stmt->name.text + "`: it was checked as `" + f.signature + "`");
+  }
+  return d;
+}
+
+Diagnostics::Builder Context::warning(Code code, Span span, std::string message) {
+  auto d = error(code, span, std::move(message));
+  --failures;
+  return d;
+}
+
+Val Context::fail(Code code, Span span, std::string message) {
+  error(code, span, std::move(message));
+  return Val::none();
+}
+
+bool Context::reportTooLarge(Span span) {
+  if (module.tooLarge.what.empty()) return false;
+  fail(Code::E0208, span, std::exchange(module.tooLarge.what, {}));
+  return true;
+}
+
+Val Context::notYet(Span span, std::string_view what) {
+  const bool isName = what.find_first_of("` ") == std::string_view::npos;
+  const std::string subject = isName ? "`" + std::string(what) + "`" : std::string(what);
+  return fail(Code::E0190, span, subject + " is not supported yet");
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,66 @@
+// What every part of lowering shares.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "frontend/Body.h"
+#include "frontend/Frontend.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+struct Frame;
+
+/// One run of lowering: what it reads, what it makes, where it stands, and how it reports. Poison never causes a second
+/// error.
+class Context {
+ public:
+  Context(SourceManager& sources, Diagnostics& diags, const Options& options, Lowered& out);
+
+  SourceManager& sources;
+  Diagnostics& diags;
+  const Options& options;
+  Lowered& out;
+  ir::Module& module;
+
+  Body body;                   ///< what is lowered now
+  std::vector<Frame*> frames;  ///< the bodies on the way there, innermost last
+  int deviceConditions = 0;    ///< of `if`s around whose condition placement will know
+  uint64_t nextId = 1;         ///< of lambdas and instances
+  uint64_t failures = 0;       ///< errors, those too that are said once only
+  bool stopped = false;        ///< reported that calls do not end: nothing more is evaluated
+
+  ir::Builder& b() { return *body.builder; }
+  Frame& frame() { return *frames.back(); }
+  /// Sets the location of the ops that are made next.
+  void at(Span s);
+  /// As `at`, and notes where the operands of what is made there are written.
+  void at(Span s, std::vector<ir::OperandText> operands);
+  /// `f` with its ops at the end of `region`.
+  void inRegion(ir::Region* region, const std::function<void()>& f);
+
+  /// Reports with the call chain as notes. Returns the builder for labels, notes and helps.
+  Diagnostics::Builder error(Code code, Span span, std::string message);
+  Diagnostics::Builder warning(Code code, Span span, std::string message);
+  /// Reports and gives poison: `return fail(Code::E0203, span, "...")`.
+  Val fail(Code code, Span span, std::string message);
+  Val notYet(Span span, std::string_view what);  ///< E0190
+  /// Reports a size that overflowed since the last call (E0208); false when there was none.
+  bool reportTooLarge(Span span);
+  /// Counts one evaluation; true when the script has had as many as it may (E0105, said once).
+  bool spent(Span span);
+  /// Whether little of the stack is left; reported once, at `span`.
+  bool tooDeep(Span span);
+
+ private:
+  int64_t steps_ = 0;     ///< expressions evaluated
+  bool tooDeep_ = false;  ///< reported that little of the stack is left
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,130 @@
+// The body of the script, its tests and benches.
+#include "frontend/Script.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/calls/Uncalled.h"
+#include "frontend/control/Flow.h"
+#include "frontend/control/Regions.h"
+#include "frontend/control/Statements.h"
+#include "frontend/names/Constants.h"
+#include "frontend/names/Devices.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/SessionValues.h"
+#include "frontend/names/Unit.h"
+#include "frontend/names/Units.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+namespace {
+using StmtKind = ast::Stmt::Kind;
+using ir::OpKind;
+
+/// Drops the functions that the script, its tests and benches do not come to: those of one instance, of which `vmap`
+/// has made functions of all.
+void dropUncalled(ir::Module& module, const Lowered& out) {
+  std::map<std::string, const ir::Func*, std::less<>> byName;
+  for (const auto& f : module.funcs) byName.emplace(f->name, f.get());
+  std::set<const ir::Func*> kept;
+  std::function<void(const ir::Region&)> walk;
+  const auto keep = [&](const std::string& name) {
+    auto it = byName.find(name);
+    if (it != byName.end() && kept.insert(it->second).second) walk(*it->second->body);
+  };
+  walk = [&](const ir::Region& region) {
+    for (const auto& op : region.ops) {
+      if (op->kind == OpKind::Call) keep(op->stringAttr("callee"));
+      for (const auto& inner : op->regions) walk(*inner);
+    }
+  };
+  keep("main");
+  for (const auto& test : out.tests) keep(test.func);
+  for (const auto& bench : out.benches) keep(bench.func);
+  std::erase_if(module.funcs, [&](const auto& f) { return !kept.contains(f.get()); });
+}
+}  // namespace
+
+void Script::run(const ast::File& file) {
+  Unit& unit = units_.addScript(file);
+  ir::Func* main = context_.module.addFunc("main");
+  main->signature = "main";
+  ir::Builder builder(main->body.get());
+  Boundary boundary;
+  boundary.wantsValue = context_.options.session && sessionValues_.givesValue(file);
+  const Scoped inside(context_.body, context_.body.called(builder, boundary));
+  {
+    Frame own(&unit);
+    const FrameScope names(context_.frames, own);
+    sessionValues_.declareInputs(*main);
+    units_.collect(unit);
+    for (const auto& [name, s] : context_.options.devices) {
+      if (!unit.devices.count(name)) context_.fail(Code::E0504, {}, "the script has no device `" + name + "`");
+    }
+    units_.collectParams(unit);
+    for (const auto& [name, s] : unit.devices) devices_.deviceOf(unit, *s);
+    units_.checkDefaultDevice(unit);
+    for (const auto& [name, s] : unit.constants) constants_.constantOf(unit, *s);
+    const Flow flow = statements_.lowerFrom(file.statements, 0, nullptr, nullptr);
+    std::vector<ir::Value*> results;
+    if (context_.options.session)
+      results = sessionValues_.keepValues(file, boundary.wantsValue ? flow.value : Val::none());
+    context_.b().makeTyped(OpKind::Return, results, {});
+    for (const ir::Value* v : results) main->resultTypes.push_back(v->type);
+  }
+  int number = 0;
+  for (const auto& statement : file.statements) {
+    if (!statement) continue;
+    if (statement->kind == StmtKind::Test && context_.options.tests) lowerCase(*statement, false, number++);
+    if (statement->kind == StmtKind::Bench && context_.options.benches) lowerCase(*statement, true, number++);
+  }
+  uncalled_.checkUnseen(unit);
+  if (context_.options.checkUncalled) {
+    uncalled_.checkUncalled(unit);
+  } else if (context_.diags.ok()) {
+    dropUncalled(context_.module, context_.out);
+  }
+}
+
+void Script::lowerCase(const ast::Stmt& s, bool isBench, int number) {
+  ir::Func* func = context_.module.addFunc((isBench ? "bench." : "test.") + std::to_string(number));
+  func->span = s.span;
+  func->signature = func->name;
+  ir::Builder builder(func->body.get());
+  Boundary boundary;
+  boundary.wantsValue = isBench;
+  const Scoped inside(context_.body, context_.body.called(builder, boundary));
+  Frame own(&units_.script());
+  const FrameScope names(context_.frames, own);
+  const StatementList& body = s.body.statements;
+  if (!isBench || body.empty()) {
+    statements_.lowerBlock(s.body, nullptr, nullptr);
+  } else {
+    // Only the last statement is timed: what stands before makes its operands.
+    Tail none{&body, body.size(), nullptr, 1, false};
+    for (size_t i = 0; i + 1 < body.size(); ++i) {
+      if (body[i]) statements_.lowerStatement(*body[i], false, none, nullptr);
+    }
+    context_.at(s.span);
+    ir::Op* op = context_.b().makeTyped(OpKind::Bench, {}, {}, {{"name", s.title}});
+    ir::Region* region = context_.b().addRegion(op);
+    std::vector<ir::Value*> values;
+    context_.inRegion(region, [&] {
+      none.wanted = true;
+      Val v = body.back() ? statements_.lowerStatement(*body.back(), true, none, nullptr).value : Val::none();
+      leavesOf(tensors_.materialise(v), values);
+    });
+    regions_.yield(region, values);
+  }
+  context_.b().makeTyped(OpKind::Return, {}, {});
+  (isBench ? context_.out.benches : context_.out.tests).push_back({s.title, func->name, s.span});
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,70 @@
+// Calls: what is called, with which arguments.
+#pragma once
+#include <vector>
+
+#include "frontend/calls/Arguments.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class Names;
+class Devices;
+class Placement;
+class Conversions;
+class Expressions;
+class Members;
+class Lambdas;
+class Overloads;
+class Vmap;
+class Habits;
+class Builtins;
+
+/// Calls functions, methods, pipes, and callables made of structs and tuples.
+class Calls {
+ public:
+  Calls(Context& context, Scopes& scopes, Names& names, Devices& devices, Placement& placement,
+        Conversions& conversions, Expressions& expressions, Members& members, Lambdas& lambdas, Overloads& overloads,
+        Vmap& vmap, Habits& habits, Builtins& builtins)
+      : context_(context),
+        scopes_(scopes),
+        names_(names),
+        devices_(devices),
+        placement_(placement),
+        conversions_(conversions),
+        expressions_(expressions),
+        members_(members),
+        lambdas_(lambdas),
+        overloads_(overloads),
+        vmap_(vmap),
+        habits_(habits),
+        builtins_(builtins) {}
+
+  Val call(const Val& f, CallArgs args);
+  /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
+  Val callValue(const Val& f, std::vector<Val> args, Span span);
+  Val callExpr(const ast::Expr& e, const Ty* expected, const Val* piped);
+  Val pipe(const ast::Expr& e, const Ty* expected);
+
+ private:
+  Val callMethod(const Val& base, const ast::Expr& call, CallArgs& args);
+  Val callStruct(const Val& f, CallArgs& args);
+  CallArgs evalArguments(const ast::Expr& e);
+
+  Context& context_;
+  Scopes& scopes_;
+  Names& names_;
+  Devices& devices_;
+  Placement& placement_;
+  Conversions& conversions_;
+  Expressions& expressions_;
+  Members& members_;
+  Lambdas& lambdas_;
+  Overloads& overloads_;
+  Vmap& vmap_;
+  Habits& habits_;
+  Builtins& builtins_;
+};
+
+}  // namespace tenc::frontend

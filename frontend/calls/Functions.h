@@ -1,0 +1,63 @@
+// Calls of declared functions.
+#pragma once
+#include <set>
+#include <vector>
+
+#include "frontend/calls/Arguments.h"
+#include "frontend/names/Sizes.h"
+#include "frontend/types/Generics.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Tensors;
+class Types;
+class Aliases;
+class Unifier;
+class DimSolver;
+class Expressions;
+class Overloads;
+class Instances;
+
+/// Matches the arguments of a call with the parameters of a function.
+class Functions {
+ public:
+  Functions(Context& context, Tensors& tensors, Types& types, Aliases& aliases, Unifier& unifier, DimSolver& dimSolver,
+            Expressions& expressions, Overloads& overloads, Instances& instances)
+      : context_(context),
+        tensors_(tensors),
+        types_(types),
+        aliases_(aliases),
+        unifier_(unifier),
+        dimSolver_(dimSolver),
+        expressions_(expressions),
+        overloads_(overloads),
+        instances_(instances) {}
+
+  Val callDecl(const FnDecl& decl, CallArgs& args);
+  bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
+  bool isCalled(const FnDecl& decl) const { return called_.contains(&decl); }
+  bool isNamed(const FnDecl& decl) const { return named_.contains(&decl); }
+  /// Reports dims of the result's type that no argument has bound; `inShape` as in bindSamples.
+  bool resultDimsBound(const ast::TypeExpr& written, Generics& g, bool inShape);
+
+ private:
+  /// Arguments in the order of the parameters; defaults are null.
+  bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
+
+  Context& context_;
+  Tensors& tensors_;
+  Types& types_;
+  Aliases& aliases_;
+  Unifier& unifier_;
+  DimSolver& dimSolver_;
+  Expressions& expressions_;
+  Overloads& overloads_;
+  Instances& instances_;
+  SizeParameters sizes_;
+  std::set<const FnDecl*> called_;
+  std::set<const FnDecl*> named_;  ///< also where a wrong argument kept the body from being checked
+};
+
+}  // namespace tenc::frontend

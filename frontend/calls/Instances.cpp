@@ -1,0 +1,225 @@
+// Functions: one ir::Func per instance, that is per function and concrete argument types, dims and compile-time values.
+#include "frontend/calls/Instances.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/control/Flow.h"
+#include "frontend/control/Statements.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Devices.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
+#include "frontend/types/DimSolver.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Types.h"
+#include "frontend/types/Unifier.h"
+#include "frontend/values/Keys.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+namespace {
+using Kind = Val::Kind;
+using ir::OpKind;
+
+/// How many trees a value is made of: what tells a layer from one that it is nested in.
+size_t treesIn(const Val& v) {
+  size_t n = v.isTree() ? 1 : 0;
+  for (const Val& e : v.elems) n += treesIn(e);
+  return n;
+}
+
+bool holdsFunction(const Val& v) {
+  return v.is(Kind::Function) || std::any_of(v.elems.begin(), v.elems.end(), holdsFunction);
+}
+}  // namespace
+
+bool Instances::hasSyntaxError(Span within) {
+  const auto& all = context_.diags.all();
+  return std::any_of(all.begin(), all.end(), [&](const Diagnostic& d) {
+    return d.code == Code::E0101 && d.span.file == within.file && d.span.begin >= within.begin &&
+           d.span.begin <= within.end;
+  });
+}
+
+Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call,
+                           const std::vector<Span>& written) {
+  const ast::Stmt& s = *decl.stmt;
+  std::string key = std::to_string(reinterpret_cast<uintptr_t>(&decl));
+  bool higherOrder = false;
+  size_t trees = 0;
+  for (const Val& v : values) {
+    key += "|" + keyOf(v);
+    higherOrder = higherOrder || holdsFunction(v);
+    trees += treesIn(v);
+  }
+  for (const auto& [name, v] : g.bound) key += "|" + name + "=" + keyOf(v);
+  for (const Frame* f : context_.frames) {
+    // A layer may call the one that it is made of: that ends, as a tree has finitely many parts.
+    if (f->fn == &decl && (f->key == key || (!f->higherOrder && !higherOrder && trees >= f->trees))) {
+      return context_.fail(Code::E0109, call, "`" + s.name.text + "` calls itself; recursion is not possible");
+    }
+  }
+  auto& slot = instances_[key];
+  if (!slot) {
+    slot = std::make_unique<Instance>();
+    Frame own(decl.unit);
+    own.fn = &decl;
+    own.key = key;
+    own.call = call;
+    own.higherOrder = higherOrder;
+    own.trees = trees;
+    std::string dims;
+    for (const auto& [name, v] : g.bound) {
+      if (v.is(Kind::Int)) dims += (dims.empty() ? "" : ", ") + name + " = " + toString(v.integer);
+      if (v.is(Kind::DType)) dims += (dims.empty() ? "" : ", ") + name + " = " + std::string(ir::name(v.dtype));
+    }
+    own.signature = s.name.text + (dims.empty() ? "" : "[" + dims + "]");
+    lowerInstance(decl, *slot, values, g, own);
+  }
+  const Instance& instance = *instances_[key];
+  if (instance.failed) return Val::none();
+  std::vector<ir::Value*> operands;
+  std::vector<ir::OperandText> texts;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Span span = i < written.size() ? written[i] : Span{};
+    if (values[i].isTree()) {
+      mapLeaves(values[i], [&](const Val& leaf, const std::string& path, bool) {
+        if (leaf.tensor) texts.push_back({span, path});
+        return leaf;
+      });
+    }
+    leavesOf(values[i], operands);
+    texts.resize(operands.size(), {span, ""});
+  }
+  context_.at(call, std::move(texts));
+  ir::Op* op = context_.b().makeTyped(OpKind::Call, operands, instance.resultTypes, {{"callee", instance.func->name}});
+  std::vector<ir::Value*> results;
+  for (const auto& r : op->results) results.push_back(r.get());
+  Val r = rebuild(instance.result, results);
+  r.span = call;
+  return r;
+}
+
+void Instances::forget(const std::set<const ir::Func*>& gone) {
+  std::erase_if(instances_, [&](const auto& entry) { return gone.contains(entry.second->func); });
+}
+
+void Instances::placesOf(const Val& v, const Ty& declared, const std::string& otherwise,
+                         std::vector<std::string>& list) {
+  const std::string& place = declared.place.empty() ? otherwise : declared.place;
+  if (v.tensor) list.push_back(place);
+  // What a lambda captured, or a device stands for, is where it is: each a device variable of its own.
+  auto anywhere = [&] { list.push_back("$_" + std::to_string(unnamedPlaces_++)); };
+  if (v.device.of) anywhere();
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    Ty inner;
+    const size_t which = declared.kind == Ty::Kind::List ? 0 : i;
+    if (which < declared.elems.size()) inner = declared.elems[which];
+    if (v.info && i < v.info->pins.size() && !v.info->pins[i].empty()) inner.place = v.info->pins[i];
+    placesOf(v.elems[i], inner, place, list);
+  }
+  if (v.fn) {
+    Val function = Val::ofFunction(v.fn);
+    std::vector<ir::Value*> leaves;
+    leavesOf(function, leaves);
+    for (size_t i = 0; i < leaves.size(); ++i) anywhere();
+  }
+}
+
+void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vector<Val>& values, Generics& g,
+                              Frame& own) {
+  const ast::Stmt& s = *decl.stmt;
+  const std::string base = (decl.unit->isScript ? "" : decl.unit->name + ".") + s.name.text;
+  inst.func = context_.module.addFunc(base + "." + std::to_string(context_.nextId++));
+  ir::Func* func = inst.func;
+  func->span = s.name.span;
+  func->signature = own.signature;
+  ir::Builder body(func->body.get());
+  Boundary boundary;
+  const FrameScope names(context_.frames, own);
+  const Scoped inside(context_.body, context_.body.called(body, boundary));
+  for (const ast::Annotation& a : s.annotations) {
+    if (a.kind == ast::Annotation::Kind::Autocast) {
+      context_.notYet(a.span, "@autocast");
+    } else if (auto d = devices_.annotationDevice(a)) {
+      func->ownDevice = d->name;
+    }
+  }
+  for (const auto& [name, v] : g.bound) scopes_.declare({name, Span{}}, v, false);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const ast::FnParam& p = s.params[i];
+    Val v = argumentsLike(values[i], func->body.get(), p.name.text);
+    v.span = p.name.span;
+    Ty declared;
+    if (p.type) declared = types_.resolve(*p.type, g);
+    placesOf(v, declared, "", func->paramPlaces);
+    // A device variable is known inside by the first parameter that lives there.
+    std::vector<ir::Value*> leaves;
+    leavesOf(v, leaves);
+    for (size_t k = 0; k < leaves.size(); ++k) {
+      const std::string& place = func->paramPlaces[func->paramPlaces.size() - leaves.size() + k];
+      if (!place.starts_with('$')) continue;
+      for (auto& [name, binding] : context_.frame().scopes.back().names) {
+        if (binding.value.is(Kind::Device) && binding.value.device.name == place && !binding.value.device.of) {
+          binding.value.device.of = leaves[k];
+        }
+      }
+    }
+    scopes_.declare(p.name, v, false);
+  }
+  Ty hint;
+  if (s.type) {
+    const size_t known = context_.diags.errors();
+    hint = types_.resolve(*s.type, g);
+    if (context_.diags.errors() == known) context_.frame().result = &hint;
+  }
+  Val result;
+  if (s.bodyIsExpr || s.body.statements.empty()) {
+    result = s.value ? expressions_.eval(*s.value, context_.frame().result) : Val::unit(s.span);
+  } else {
+    result = statements_.lowerBlock(s.body, nullptr, context_.frame().result).value;
+  }
+  if (s.type && !result.poison()) {
+    const Target who{"the result of `" + s.name.text + "`", result.span.valid() ? result.span : s.name.span,
+                     s.type->span, true};
+    if (result.is(Kind::Unit) && hasSyntaxError(s.span)) {
+      result = Val::none();
+    } else if (result.is(Kind::Unit)) {
+      result = context_.fail(Code::E0207, who.span,
+                             who.what + " is declared " + std::string(context_.sources.text(s.type->span)) +
+                                 ", but the body gives no value");
+    } else {
+      result = unifier_.unify(*s.type, result, g, who);
+      if (!result.poison() && !dimSolver_.finishPending(g, who)) result = Val::none();
+      Ty type = types_.resolve(*s.type, g);
+      if (!result.poison()) result = tensors_.materialise(result, &type);
+      hint = type;
+    }
+  } else if (!result.poison()) {
+    result = tensors_.settle(result);
+  }
+  std::vector<ir::Value*> leaves;
+  inst.failed = result.poison() || !leavesOf(result, leaves);
+  if (inst.failed) leaves.clear();
+  context_.at(s.name.span, std::vector<ir::OperandText>(leaves.size(), {result.span, ""}));
+  context_.b().makeTyped(OpKind::Return, leaves, {});
+  for (ir::Value* v : leaves) {
+    inst.resultTypes.push_back(v->type);
+    inst.resultTypes.back().place = {};
+  }
+  func->resultTypes = inst.resultTypes;
+  if (!inst.failed) placesOf(result, hint, "", func->resultPlaces);
+  inst.result = std::move(result);
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,76 @@
+// Lambdas are lowered where they are called.
+#include "frontend/calls/Lambdas.h"
+
+#include <string>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/calls/Arguments.h"
+#include "frontend/control/Bindings.h"
+#include "frontend/control/Flow.h"
+#include "frontend/control/Statements.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
+#include "frontend/types/DimSolver.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Unifier.h"
+#include "frontend/values/Placement.h"
+#include "frontend/values/Tensors.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ExprKind = ast::Expr::Kind;
+using Kind = Val::Kind;
+}  // namespace
+
+Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
+  const ast::Expr& e = *f.lambda;
+  for (const CallArg& a : args.args) {
+    if (a.value.poison()) return Val::none();
+    if (!a.name.empty()) return context_.fail(Code::E0204, a.span, "a lambda takes its arguments by position");
+  }
+  if (args.args.size() != e.params.size()) {
+    return context_.fail(Code::E0204, args.span,
+                         "the lambda takes " + std::to_string(e.params.size()) +
+                             (e.params.size() == 1 ? " argument, but " : " arguments, but ") +
+                             std::to_string(args.args.size()) + (args.args.size() == 1 ? " is given" : " are given"));
+  }
+  Frame own(f.unit);
+  const FrameScope inside(context_.frames, own);
+  // Captures are where they are where the lambda is written: annotations around its call do not touch them.
+  const bool elsewhere = placement_.annotationAround() != f.writtenIn;
+  for (const auto& [name, value] : f.captures)
+    scopes_.declare({name, Span{}}, elsewhere ? placement_.keepPlace(value) : value, false);
+  const BlockScope parameters(context_.frame());
+  bool ok = true;
+  for (size_t i = 0; i < e.params.size(); ++i) {
+    Val v = args.args[i].value;
+    if (const ast::TypePtr& type = e.params[i].type) {
+      Generics g;
+      g.unit = f.unit;
+      g.locals = true;
+      const Target who{"the lambda's argument", args.args[i].span, type->span, false};
+      v = unifier_.unify(*type, v, g, who);
+      if (v.poison() || !dimSolver_.finishPending(g, who)) ok = false;
+      for (auto& [name, bound] : g.bound) scopes_.declare({name, type->span}, bound, false);
+    }
+    bindings_.bindPattern(e.params[i].pattern, v.is(Kind::Array) ? tensors_.settle(v) : v, false, nullptr);
+  }
+  Boundary body;
+  const Scoped exits(context_.body.boundary, &body);
+  Val result;
+  if (ok && e.body) {
+    if (e.body->kind == ExprKind::Block && e.body->annotations.empty()) {
+      result = statements_.lowerBlock(e.body->blocks[0], nullptr, args.expected).value;
+    } else {
+      result = expressions_.eval(*e.body, args.expected);
+    }
+  }
+  context_.at(args.span);
+  return result;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,47 @@
+// Calls of lambdas.
+#pragma once
+#include "frontend/calls/Arguments.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class Tensors;
+class Placement;
+class Unifier;
+class DimSolver;
+class Expressions;
+class Statements;
+class Bindings;
+
+/// Lowers the body of a lambda where it is called.
+class Lambdas {
+ public:
+  Lambdas(Context& context, Scopes& scopes, Tensors& tensors, Placement& placement, Unifier& unifier,
+          DimSolver& dimSolver, Expressions& expressions, Statements& statements, Bindings& bindings)
+      : context_(context),
+        scopes_(scopes),
+        tensors_(tensors),
+        placement_(placement),
+        unifier_(unifier),
+        dimSolver_(dimSolver),
+        expressions_(expressions),
+        statements_(statements),
+        bindings_(bindings) {}
+
+  Val callLambda(const FnValue& f, CallArgs& args);
+
+ private:
+  Context& context_;
+  Scopes& scopes_;
+  Tensors& tensors_;
+  Placement& placement_;
+  Unifier& unifier_;
+  DimSolver& dimSolver_;
+  Expressions& expressions_;
+  Statements& statements_;
+  Bindings& bindings_;
+};
+
+}  // namespace tenc::frontend

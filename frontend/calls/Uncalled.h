@@ -1,0 +1,62 @@
+// Functions that nobody calls.
+#pragma once
+#include "frontend/types/Generics.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class UnknownNames;
+class Tensors;
+class Types;
+class Aliases;
+class Structs;
+class Unifier;
+class Expressions;
+class Functions;
+class Instances;
+
+struct Samples;
+
+/// Checks functions that nobody calls, with dims, dtypes and devices of its own.
+class Uncalled {
+ public:
+  Uncalled(Context& context, UnknownNames& unknownNames, Tensors& tensors, Types& types, Aliases& aliases,
+           Structs& structs, Unifier& unifier, Expressions& expressions, Functions& functions, Instances& instances)
+      : context_(context),
+        unknownNames_(unknownNames),
+        tensors_(tensors),
+        types_(types),
+        aliases_(aliases),
+        structs_(structs),
+        unifier_(unifier),
+        expressions_(expressions),
+        functions_(functions),
+        instances_(instances) {}
+
+  void checkUncalled(const Unit& unit);
+  /// The names in the bodies of functions that were called with wrong arguments only: all else depends on those.
+  void checkUnseen(const Unit& unit);
+
+ private:
+  /// Resolves the names of a function that is not compiled.
+  void checkNamesOf(const FnDecl& decl);
+  void checkWithSamples(const FnDecl& decl, ir::Region& region);
+  void instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region);
+  bool sampleValue(const Ty& t, ir::Region* region, Val& v);
+  /// `inShape`: a bare name that is not listed is a dim variable there, not an unknown type.
+  void bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape);
+
+  Context& context_;
+  UnknownNames& unknownNames_;
+  Tensors& tensors_;
+  Types& types_;
+  Aliases& aliases_;
+  Structs& structs_;
+  Unifier& unifier_;
+  Expressions& expressions_;
+  Functions& functions_;
+  Instances& instances_;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,61 @@
+// Assignments as functional updates.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "frontend/names/Frame.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class UnknownNames;
+class Names;
+class Tensors;
+class Placement;
+class Unifier;
+class Operators;
+class Expressions;
+class Indexing;
+
+/// Gives variables, their fields and their elements new values.
+class Assignments {
+ public:
+  Assignments(Context& context, Scopes& scopes, UnknownNames& unknownNames, Names& names, Tensors& tensors,
+              Placement& placement, Unifier& unifier, Operators& operators, Expressions& expressions,
+              Indexing& indexing)
+      : context_(context),
+        scopes_(scopes),
+        unknownNames_(unknownNames),
+        names_(names),
+        tensors_(tensors),
+        placement_(placement),
+        unifier_(unifier),
+        operators_(operators),
+        expressions_(expressions),
+        indexing_(indexing) {}
+
+  void lowerAssign(const ast::Stmt& s);
+
+ private:
+  void assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
+  Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
+              const ast::Stmt& s);
+  void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
+  /// Where `keyword` stands right before `at`; invalid if something else does.
+  Span keywordBefore(Span at, std::string_view keyword);
+
+  Context& context_;
+  Scopes& scopes_;
+  UnknownNames& unknownNames_;
+  Names& names_;
+  Tensors& tensors_;
+  Placement& placement_;
+  Unifier& unifier_;
+  Operators& operators_;
+  Expressions& expressions_;
+  Indexing& indexing_;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,107 @@
+// `let` and `var`, with the types that they declare.
+#include "frontend/control/Bindings.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "frontend/Context.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
+#include "frontend/types/DimSolver.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Types.h"
+#include "frontend/types/Unifier.h"
+#include "frontend/values/Placement.h"
+#include "frontend/values/Tensors.h"
+
+namespace tenc::frontend {
+
+namespace {
+using StmtKind = ast::Stmt::Kind;
+}  // namespace
+
+void Bindings::lowerLet(const ast::Stmt& s) {
+  std::shared_ptr<Ty> expected;
+  if (s.type) {
+    Generics g;
+    g.unit = context_.frame().unit;
+    g.locals = true;
+    expected = std::make_shared<Ty>(types_.resolve(*s.type, g));
+  }
+  Val value = s.value ? expressions_.eval(*s.value, expected.get()) : Val::none();
+  if (value.is(Val::Kind::Unit))
+    value = context_.fail(Code::E0203, s.value->span, "this gives no value that could be bound");
+  bindLet(s, std::move(value));
+}
+
+void Bindings::bindLet(const ast::Stmt& s, Val value) {
+  std::shared_ptr<const Ty> declared;
+  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.span, "this gives no value that could be bound");
+  value = declaredValue(s, std::move(value), &declared);
+  const bool isVar = s.kind == StmtKind::Var;
+  context_.at(s.span);
+  const Val written = value;
+  value = isVar ? tensors_.materialise(value, declared.get()) : tensors_.settle(std::move(value), declared.get());
+  // A dim stays one, also among several that are bound at once.
+  const std::function<void(Val&, const Val&)> keepDims = [&](Val& v, const Val& w) {
+    if (v.is(Val::Kind::Int) && w.is(Val::Kind::Int)) v.adopts = v.dim = w.adopts && w.dim;
+    const bool parts = s.pattern.isTuple && v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
+    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepDims(v.elems[i], w.elems[i]);
+  };
+  keepDims(value, written);
+  bindPattern(s.pattern, std::move(value), isVar, declared);
+  if (isVar && !s.pattern.isTuple && s.value)
+    if (Binding* made = scopes_.findLocal(s.pattern.name.text)) made->start = s.value->span;
+}
+
+Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared) {
+  if (!s.type) return value;
+  Generics g;
+  g.unit = context_.frame().unit;
+  g.locals = true;
+  const std::string what = s.pattern.isTuple ? "the tuple" : "`" + s.pattern.name.text + "`";
+  const Target who{what, s.value ? s.value->span : s.span, s.type->span, true};
+  value = unifier_.unify(*s.type, value, g, who);
+  if (!value.poison() && !dimSolver_.finishPending(g, who)) value = Val::none();
+  Ty type = types_.resolve(*s.type, g);
+  // Dims that were bound are compile-time integers from here on.
+  for (auto& [name, bound] : g.bound) {
+    scopes_.declare({name, g.origin.count(name) ? g.origin[name] : s.type->span}, bound, false);
+  }
+  if (value.poison()) poisonDims(*s.type);
+  if (!value.poison()) value = placement_.moveToPlaces(value, type, s.type->span);
+  *declared = std::make_shared<Ty>(std::move(type));
+  return value;
+}
+
+void Bindings::poisonDims(const ast::TypeExpr& t) {
+  for (const ast::TypePtr& arg : t.args) {
+    const bool isName = arg->path.size() == 1 && arg->args.empty();
+    if (isName && !scopes_.nameExists(arg->path[0].text)) scopes_.declare(arg->path[0], Val::none(), false);
+    poisonDims(*arg);
+  }
+}
+
+void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
+  if (!p.isTuple) {
+    if (p.name.text == "_") return;
+    scopes_.declare(p.name, std::move(value), isVar, std::move(declared));
+    return;
+  }
+  if (value.is(Val::Kind::Array)) value = tensors_.settle(std::move(value));
+  const bool splits = value.is(Val::Kind::Tuple) || value.is(Val::Kind::List) || value.is(Val::Kind::Pack);
+  if (!value.poison() && (!splits || value.elems.size() != p.elements.size())) {
+    value =
+        context_.fail(Code::E0203, p.span,
+                      "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
+  }
+  for (size_t i = 0; i < p.elements.size(); ++i) {
+    bindPattern(p.elements[i], value.poison() ? Val::none() : value.elems[i], isVar, nullptr);
+  }
+}
+
+}  // namespace tenc::frontend

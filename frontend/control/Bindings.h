@@ -1,0 +1,51 @@
+// `let` and `var`.
+#pragma once
+#include <memory>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class Tensors;
+class Placement;
+class Types;
+class Unifier;
+class DimSolver;
+class Expressions;
+
+/// Binds names to values.
+class Bindings {
+ public:
+  Bindings(Context& context, Scopes& scopes, Tensors& tensors, Placement& placement, Types& types, Unifier& unifier,
+           DimSolver& dimSolver, Expressions& expressions)
+      : context_(context),
+        scopes_(scopes),
+        tensors_(tensors),
+        placement_(placement),
+        types_(types),
+        unifier_(unifier),
+        dimSolver_(dimSolver),
+        expressions_(expressions) {}
+
+  void lowerLet(const ast::Stmt& s);
+  void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared);
+
+ private:
+  void bindLet(const ast::Stmt& s, Val value);
+  Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
+  /// Declares the dims that a type would have bound had its value been well.
+  void poisonDims(const ast::TypeExpr& t);
+
+  Context& context_;
+  Scopes& scopes_;
+  Tensors& tensors_;
+  Placement& placement_;
+  Types& types_;
+  Unifier& unifier_;
+  DimSolver& dimSolver_;
+  Expressions& expressions_;
+};
+
+}  // namespace tenc::frontend

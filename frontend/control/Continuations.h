@@ -1,0 +1,39 @@
+// Exits under run-time conditions.
+#pragma once
+#include <vector>
+
+#include "frontend/control/Flow.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Statements;
+class Regions;
+
+/// What follows statements that may have left: in structured form, the rest up to a boundary (function, loop body,
+/// placed block) becomes part of the other branch. Where a boundary can be left in several ways, run-time flags say
+/// which it was.
+class Continuations {
+ public:
+  Continuations(Context& context, Statements& statements, Regions& regions)
+      : context_(context), statements_(statements), regions_(regions) {}
+
+  Flow leave(Exit exit, Val value, Span span);
+  Flow atBoundary(Flow f, const Tail& tail, const Ty* expected);
+  /// Goes on after statements that may have left: exits where the flags say so, the rest where not.
+  Flow resume(const Flow& flow, const Tail& tail, const Ty* expected);
+  Flow resumeWith(const Flow& flow, bool takesContinue, const FlowFn& rest);
+  Flow mergeAtBoundary(ir::Value* condition, Span span, const FlowFn& yes, const FlowFn& no);
+  std::vector<Val> encode(const Flow& f);
+  Flow decode(const std::vector<Val>& values);
+
+ private:
+  Flow continueWith(const Tail* tail, Flow flow, const Ty* expected);
+
+  Context& context_;
+  Statements& statements_;
+  Regions& regions_;
+};
+
+}  // namespace tenc::frontend

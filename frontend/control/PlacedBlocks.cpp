@@ -1,0 +1,67 @@
+// Statements and blocks under `@d`: one `on` op for each annotation.
+#include "frontend/control/PlacedBlocks.h"
+
+#include <iterator>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/control/Continuations.h"
+#include "frontend/control/Flow.h"
+#include "frontend/control/Regions.h"
+#include "frontend/names/Devices.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which,
+                               const std::set<std::string>& assigned, const Tail& tail, const PlacedFn& inner) {
+  if (which == annotations.size()) return inner(tail);
+  const ast::Annotation& a = annotations[which];
+  std::optional<DeviceRef> device;
+  if (a.kind == ast::Annotation::Kind::Autocast) {
+    context_.notYet(a.span, "@autocast");
+  } else {
+    device = devices_.annotationDevice(a);
+  }
+  if (!device) return lowerPlaced(annotations, which + 1, assigned, tail, inner);
+  static const StatementList kNothing;
+  Boundary region;
+  region.kind = Boundary::Kind::Region;
+  region.wantsValue = tail.wanted;
+  scopes_.visibleVars(assigned, region);
+  const std::vector<Val> before = valuesOf(region.vars);
+  auto& declared = context_.frame().scopes.back().names;
+  const size_t declaredBefore = declared.size();
+  const Scoped inside(context_.body.boundary, &region);
+  std::vector<Val> values = regions_.emitOn(*device, a.span, [&] {
+    const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), tail.wanted};
+    std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigned, none, inner));
+    // A variable that was not assigned after all does not move here.
+    for (size_t i = 0; i < region.vars.size(); ++i) {
+      if (sameLeaves(before[i], handed[i])) handed[i] = Val::unit();
+    }
+    for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end();
+         ++it) {
+      handed.push_back(it->second.value);
+    }
+    return handed;
+  });
+  for (size_t i = 0; i < region.vars.size(); ++i) {
+    if (values[i].is(Val::Kind::Unit)) values[i] = before[i];
+  }
+  size_t next = region.vars.size() + 5;
+  for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end(); ++it) {
+    it->second.value = values[next++];
+  }
+  Flow f = continuations_.decode(values);
+  f.done = false;
+  return f;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,54 @@
+// Ops with regions, and the values that cross their borders.
+#pragma once
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Tensors;
+class Placement;
+
+using BranchFn = std::function<std::vector<Val>()>;
+using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
+
+/// Branches, placed blocks and loops as ops; values cross their borders as flat lists of tensors.
+class Regions {
+ public:
+  Regions(Context& context, Tensors& tensors, Placement& placement)
+      : context_(context), tensors_(tensors), placement_(placement) {}
+
+  /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
+  std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
+                          const BranchFn& no,
+                          const std::function<void(std::vector<Val>&, std::vector<Val>&)>& fix = {});
+  /// What `body` makes, inside an `on` op.
+  std::vector<Val> emitOn(const DeviceRef& device, Span span, const BranchFn& body);
+  /// A counted loop with carried values; gives their final values (Regions.cpp). `body` gets i and the carried values.
+  std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
+                           const LoopBody& body);
+  std::vector<Val> loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
+                               const std::vector<std::string>& names, Span span, const LoopBody& body);
+  /// The values that a loop body yields, checked against the initial ones (E0209); a wrong one is poison in `after`.
+  std::vector<ir::Value*> carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,
+                                        std::vector<Val>& after, const std::vector<std::string>& names,
+                                        ir::Region* region, Span span);
+  std::vector<Val> carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
+                                  const std::vector<std::string>& names);
+  void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
+  /// Zeros of the types of `like`.
+  Val placeholder(const Val& like);
+
+ private:
+  bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
+
+  Context& context_;
+  Tensors& tensors_;
+  Placement& placement_;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,66 @@
+// Blocks and statements in order.
+#pragma once
+#include <vector>
+
+#include "frontend/control/Flow.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Tensors;
+class Types;
+class Expressions;
+class Formats;
+class Bindings;
+class Assignments;
+class Branches;
+class Continuations;
+class PlacedBlocks;
+class Loops;
+
+/// Lowers statements one after the other.
+class Statements {
+ public:
+  Statements(Context& context, Tensors& tensors, Types& types, Expressions& expressions, Formats& formats,
+             Bindings& bindings, Assignments& assignments, Branches& branches, Continuations& continuations,
+             PlacedBlocks& placedBlocks, Loops& loops)
+      : context_(context),
+        tensors_(tensors),
+        types_(types),
+        expressions_(expressions),
+        formats_(formats),
+        bindings_(bindings),
+        assignments_(assignments),
+        branches_(branches),
+        continuations_(continuations),
+        placedBlocks_(placedBlocks),
+        loops_(loops) {}
+
+  Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
+  Flow lowerFrom(const StatementList& list, size_t from, const Tail* tail, const Ty* expected);
+  Flow lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
+
+ private:
+  Flow lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
+  /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
+  /// value, in every branch that comes to it.
+  Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
+                   const Tail& tail, const Ty* expected);
+  /// False after an assertion over what is known while compiling has failed.
+  bool lowerAssert(const ast::Stmt& s);
+
+  Context& context_;
+  Tensors& tensors_;
+  Types& types_;
+  Expressions& expressions_;
+  Formats& formats_;
+  Bindings& bindings_;
+  Assignments& assignments_;
+  Branches& branches_;
+  Continuations& continuations_;
+  PlacedBlocks& placedBlocks_;
+  Loops& loops_;
+};
+
+}  // namespace tenc::frontend

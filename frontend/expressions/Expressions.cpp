@@ -1,0 +1,262 @@
+// Expressions other than calls, members and indices.
+#include "frontend/expressions/Expressions.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/Scoped.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/control/Branches.h"
+#include "frontend/control/Flow.h"
+#include "frontend/control/PlacedBlocks.h"
+#include "frontend/control/Regions.h"
+#include "frontend/control/Statements.h"
+#include "frontend/expressions/Elementwise.h"
+#include "frontend/expressions/Formats.h"
+#include "frontend/expressions/Indexing.h"
+#include "frontend/expressions/Members.h"
+#include "frontend/expressions/Operators.h"
+#include "frontend/expressions/StructLiterals.h"
+#include "frontend/habits/Habits.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Names.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/names/UnknownNames.h"
+#include "frontend/values/Placement.h"
+#include "frontend/values/Tensors.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ExprKind = ast::Expr::Kind;
+using Kind = Val::Kind;
+using ir::OpKind;
+using ir::Trait;
+}  // namespace
+
+Val Expressions::evalSettled(const ast::Expr& e, const Ty* expected) {
+  return tensors_.settle(eval(e, expected), expected);
+}
+
+namespace {
+
+/// Takes the leaves of a tree off `left`; false when there are more.
+bool takeParts(const Val& v, size_t& left) {
+  if (v.elems.empty()) return left != 0 && left-- != 0;
+  return std::all_of(v.elems.begin(), v.elems.end(), [&](const Val& e) { return takeParts(e, left); });
+}
+}  // namespace
+
+Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
+  if (context_.spent(e.span)) return Val::none();
+  if (context_.body.builder) context_.at(e.span);
+  if (context_.body.evaluated) {
+    if (auto it = context_.body.evaluated->find(&e); it != context_.body.evaluated->end()) return it->second;
+  }
+  Val v;
+  switch (e.kind) {
+    case ExprKind::Error: return Val::none();
+    case ExprKind::Name: v = evalName(e); break;
+    case ExprKind::Int:
+      if (e.overflow) return context_.fail(Code::E0212, e.span, "`" + e.text + "` does not fit in 64 bits");
+      v = Val::ofInt(static_cast<Int>(static_cast<uint64_t>(e.integer)), e.span);
+      break;
+    case ExprKind::Float: v = Val::ofFloat(e.real, e.span); break;
+    case ExprKind::Bool: v = Val::ofBool(e.boolean, e.span); break;
+    case ExprKind::Device: {
+      DeviceRef d;
+      d.name = ir::DeviceTable::normal(e.text);
+      v = Val::ofDevice(d, e.span);
+      break;
+    }
+    case ExprKind::String: v = formats_.formatString(e); break;
+    case ExprKind::Tuple: {
+      v = Val::ofTuple({}, e.span);
+      for (size_t i = 0; i < e.args.size(); ++i) {
+        const bool typed = expected && expected->kind == Ty::Kind::Tuple && i < expected->elems.size();
+        v.elems.push_back(eval(*e.args[i], typed ? &expected->elems[i] : nullptr));
+      }
+      break;
+    }
+    case ExprKind::Array: v = evalArray(e, expected); break;
+    case ExprKind::Unary: v = evalUnary(e, expected); break;
+    case ExprKind::Binary: v = evalBinary(e, expected); break;
+    case ExprKind::Member: v = evalMember(e); break;
+    case ExprKind::Call: v = calls_.callExpr(e, expected, nullptr); break;
+    case ExprKind::Index: v = indexing_.evalIndex(e); break;
+    case ExprKind::Struct: v = structLiterals_.evalStruct(e, expected); break;
+    case ExprKind::If: v = evalIf(e, expected); break;
+    case ExprKind::Block: v = evalBlockExpr(e, expected); break;
+    case ExprKind::Lambda: v = evalLambda(e); break;
+  }
+  size_t left = kMostParts;
+  if ((v.isTree() || v.is(Val::Kind::Format)) && !takeParts(v, left))
+    return context_.fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
+  const bool named = e.kind == ExprKind::Name || e.kind == ExprKind::Member || e.kind == ExprKind::Index;
+  if (named && v.is(Val::Kind::Int) && v.adopts) v.dim = true;
+  if (!v.poison()) v.span = e.span;
+  return v;
+}
+
+Val Expressions::evalName(const ast::Expr& e) {
+  if (auto v = names_.lookup(e.text, e.span)) return *v;
+  return unknownNames_.unknownName(e.text, e.span);
+}
+
+Val Expressions::evalArray(const ast::Expr& e, const Ty* expected) {
+  Val v;
+  v.kind = Kind::Array;
+  v.span = e.span;
+  Ty inner;
+  const Ty* hint = nullptr;
+  if (expected && expected->kind == Ty::Kind::List && !expected->elems.empty()) {
+    hint = &expected->elems[0];
+  } else if (expected && expected->isTensor()) {
+    inner.kind = Ty::Kind::Tensor;
+    inner.dtype = expected->dtype;
+    hint = &inner;
+  }
+  bool ok = true;
+  for (const auto& a : e.args) {
+    v.elems.push_back(eval(*a, hint));
+    ok = ok && !v.elems.back().poison();
+  }
+  return ok ? v : Val::none();
+}
+
+namespace {
+
+/// The dtype alone of a declared type: what operands of arithmetic are, whatever their shapes.
+std::optional<Ty> dtypeAlone(const Ty* expected) {
+  if (!expected || !expected->isTensor() || !expected->dtype) return std::nullopt;
+  Ty t;
+  t.kind = Ty::Kind::Tensor;
+  t.dtype = expected->dtype;
+  return t;
+}
+}  // namespace
+
+Val Expressions::evalUnary(const ast::Expr& e, const Ty* expected) {
+  if (e.text == "not") {
+    Val v = eval(*e.args[0]);
+    return v.poison() ? v : elementwise_.elementwise(OpKind::Not, {v}, e.span, e.text);
+  }
+  const std::optional<Ty> hint = dtypeAlone(expected);
+  std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};
+  if (operands[0].poison()) return operands[0];
+  tensors_.adoptDeclared(operands, expected);
+  return elementwise_.elementwise(OpKind::Neg, operands, e.span, e.text);
+}
+
+Val Expressions::evalBinary(const ast::Expr& e, const Ty* expected) {
+  if (e.text == "|>") return calls_.pipe(e, expected);
+  const bool arithmetic = std::string_view("+ - * / // % **").find(e.text) != std::string_view::npos;
+  const std::optional<Ty> hint = arithmetic ? dtypeAlone(expected) : std::nullopt;
+  std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};
+  if (e.text == "and" || e.text == "or") return shortCircuit(e, operands[0]);
+  operands.push_back(eval(*e.args[1], hint ? &*hint : nullptr));
+  if (hint) tensors_.adoptDeclared(operands, expected);
+  return operators_.binary(e.text, operands[0], operands[1], e.span, e.opSpan);
+}
+
+Val Expressions::shortCircuit(const ast::Expr& e, const Val& left) {
+  const bool isAnd = e.text == "and";
+  if (left.is(Kind::Bool)) {
+    if (left.boolean != isAnd) return Val::ofBool(!isAnd, e.span);
+    Val right = eval(*e.args[1]);
+    if (right.is(Kind::Bool) || right.poison()) return right;
+    return operators_.binary(e.text, left, right, e.span, e.opSpan);
+  }
+  const bool single =
+      left.is(Kind::Tensor) && left.tensor->type.shape.empty() && left.tensor->type.dtype == ir::DType::Bool;
+  if (!single) return operators_.binary(e.text, left, eval(*e.args[1]), e.span, e.opSpan);
+  // The right side goes into the branch that needs it. When nothing in it can fail or be seen, it comes out again.
+  ir::Op* op = context_.b().makeTyped(OpKind::If, {left.tensor}, {});
+  ir::Region* regions[2] = {context_.b().addRegion(op), context_.b().addRegion(op)};
+  ir::Region *evaluated = regions[isAnd ? 0 : 1], *decided = regions[isAnd ? 1 : 0];
+  Val right;
+  {
+    const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
+    context_.inRegion(evaluated, [&] { right = eval(*e.args[1]); });
+  }
+  bool pure = true;
+  for (const auto& o : evaluated->ops) {
+    pure = pure && !o->has(Trait::HasSideEffect) && !o->has(Trait::CanFault) && !o->has(Trait::Control);
+  }
+  const bool scalar = right.is(Kind::Bool) || (right.is(Kind::Tensor) && right.tensor->type.shape.empty() &&
+                                               right.tensor->type.dtype == ir::DType::Bool);
+  if (pure || !scalar) {
+    while (!evaluated->ops.empty()) evaluated->ops.front()->moveBefore(op);
+    op->erase();
+    context_.at(e.span);
+    return operators_.binary(e.text, left, right, e.span, e.opSpan);
+  }
+  ir::Value* value = nullptr;
+  context_.inRegion(evaluated, [&] { value = tensors_.tensorOf(right); });
+  ir::Value* constant = nullptr;
+  context_.inRegion(decided, [&] { constant = context_.b().scalarInt(ir::DType::Bool, isAnd ? 0 : 1); });
+  regions_.yield(evaluated, {value});
+  regions_.yield(decided, {constant});
+  context_.at(e.span);
+  return Val::ofTensor(op->addResult({ir::DType::Bool, {}, {}}), e.span);
+}
+
+Val Expressions::evalMember(const ast::Expr& e) {
+  if (habits_.foreignPrefix(e)) return Val::none();
+  Val base = eval(*e.args[0]);
+  return members_.fieldOf(base, e.text, e.opSpan);
+}
+
+Val Expressions::evalLambda(const ast::Expr& e) {
+  auto f = std::make_shared<FnValue>();
+  f->kind = FnValue::Kind::Lambda;
+  f->name = "|...|";
+  f->lambda = &e;
+  f->unit = context_.frame().unit;
+  f->id = context_.nextId++;
+  f->writtenIn = placement_.annotationAround();
+  if (e.body) {
+    for (const std::string& name : namesIn(*e.body)) {
+      if (Binding* local = scopes_.findLocal(name)) f->captures.emplace_back(name, local->value);
+    }
+  }
+  return Val::ofFunction(std::move(f), e.span);
+}
+
+Val Expressions::evalBlockExpr(const ast::Expr& e, const Ty* expected) {
+  if (exitsOf(e).any())
+    return context_.fail(Code::E0108, e.span, "an exit inside an expression; make the block a statement");
+  static const StatementList kNothing;
+  Boundary here;
+  here.kind = Boundary::Kind::Expression;
+  const Scoped inside(context_.body.boundary, &here);
+  std::set<std::string> assigned;
+  assignedNames(e.blocks[0], assigned);
+  const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), true};
+  Flow f = placedBlocks_.lowerPlaced(e.annotations, 0, assigned, none,
+                                     [&](const Tail& t) { return statements_.lowerBlock(e.blocks[0], &t, expected); });
+  return f.value;
+}
+
+Val Expressions::evalIf(const ast::Expr& e, const Ty* expected) {
+  if (exitsOf(e).any())
+    return context_.fail(Code::E0108, e.span, "an exit inside an expression; make the `if` a statement");
+  static const StatementList kNothing;
+  Boundary here;
+  here.kind = Boundary::Kind::Expression;
+  const Scoped inside(context_.body.boundary, &here);
+  const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), true};
+  Flow f = branches_.lowerIf(e, 0, none, expected);
+  if (e.blocks.size() == e.args.size() && !f.value.poison() && !f.value.is(Kind::Unit)) f.value = Val::unit(e.span);
+  return f.value;
+}
+
+}  // namespace tenc::frontend

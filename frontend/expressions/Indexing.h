@@ -1,0 +1,52 @@
+// Indexing, read and assigned: `x[...]`.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class Evaluator;
+class Tensors;
+class Operators;
+class Expressions;
+
+/// Elements, slices and windows of tensors, lists and tuples.
+class Indexing {
+ public:
+  Indexing(Context& context, Scopes& scopes, Evaluator& evaluator, Tensors& tensors, Operators& operators,
+           Expressions& expressions)
+      : context_(context),
+        scopes_(scopes),
+        evaluator_(evaluator),
+        tensors_(tensors),
+        operators_(operators),
+        expressions_(expressions) {}
+
+  Val evalIndex(const ast::Expr& e);
+  /// x[subscripts], for tensors (lists, tuples, shapes with one compile-time index are done by the caller).
+  /// `known`: the subscript, where it is the only one and was evaluated before.
+  Val indexExpr(const Val& base, const ast::Expr& index, const std::optional<Val>& known = {});
+  /// The tensor `base` with base[subscripts] set to `value` (op "=", or "+=" ...: read, combine, write).
+  Val assignIndex(const Val& base, const ast::Expr& index, const Val& value, std::string_view op, Span span);
+  std::optional<size_t> listIndex(const Val& list, const ast::Expr& index, const std::optional<Val>& known);
+
+ private:
+  /// `index`: the subscript, where it was evaluated before.
+  Val elementOf(const Val& list, const ast::Expr& e, const std::optional<Val>& index = {});
+  /// The element of a literal of numbers, bools or strings at an index known while compiling, itself known; unit where
+  /// there is none such. `index`: the index, if it was evaluated.
+  Val knownElement(const Val& base, const ast::Expr& e, std::optional<Val>& index);
+
+  Context& context_;
+  Scopes& scopes_;
+  Evaluator& evaluator_;
+  Tensors& tensors_;
+  Operators& operators_;
+  Expressions& expressions_;
+};
+
+}  // namespace tenc::frontend

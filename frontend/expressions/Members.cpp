@@ -1,0 +1,107 @@
+// Fields of structs, elements of tuples, names in modules, and the members that every tensor has.
+#include "frontend/expressions/Members.h"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/names/Names.h"
+#include "frontend/names/Suggest.h"
+#include "frontend/names/Unit.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+#include "ir/build/Compose.h"
+#include "syntax/Familiar.h"
+
+namespace tenc::frontend {
+
+namespace {
+using Kind = Val::Kind;
+}  // namespace
+
+Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
+  const std::string text(name);
+  switch (base.kind) {
+    case Kind::Poison: return Val::none();
+    case Kind::Module: {
+      if (auto v = names_.lookupGlobal(*base.module, name, span)) return *v;
+      std::vector<std::string> names;
+      for (const auto& [n, s] : base.module->declared) names.push_back(n);
+      for (const auto& [n, f] : base.module->functions) names.push_back(n);
+      auto d = context_.error(Code::E0206, span, "module `" + base.module->name + "` has no `" + text + "`");
+      const std::string layer = text + "_layer";
+      if (std::find(names.begin(), names.end(), layer) != names.end())
+        d.help("`" + layer + "` makes the layer; the operation stands without a prefix", {{span, layer}});
+      else if (const std::string near = nearest(name, names); !near.empty())
+        d.help("did you mean `" + near + "`?", {{span, near}});
+      else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->help.empty())
+        d.help(std::string(known->help));
+      return Val::none();
+    }
+    case Kind::Struct: {
+      std::vector<std::string> names;
+      const auto& fields = base.info->decl->stmt->fields;
+      for (size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].name.text == name) return base.elems[i];
+        names.push_back(fields[i].name.text);
+      }
+      if (auto v = memberOfTensor(base, name, span)) return *v;
+      const auto method = names_.lookupGlobal(*base.info->decl->unit, text, span);
+      auto d = context_.error(Code::E0206, span, describe(base) + " has no field `" + text + "`");
+      if (method && method->is(Kind::Function))
+        d.help("a method is called: `." + text + "(...)`, in a pipe too; as a value it is `|x| m." + text + "(x)`");
+      else if (std::string near = nearest(name, names); !near.empty())
+        d.help("did you mean `" + near + "`?", {{span, near}});
+      return Val::none();
+    }
+    case Kind::Tuple:
+    case Kind::Pack:
+      if (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0]))) {
+        const size_t i = text.size() > 6 ? base.elems.size() : std::stoul(text);
+        if (i < base.elems.size()) return base.elems[i];
+        return context_.fail(Code::E0206, span,
+                             "there are " + std::to_string(base.elems.size()) + " elements, and no element " + text);
+      }
+      break;
+    default: break;
+  }
+  Val settled = base.isNumber() || base.is(Kind::Array) || base.is(Kind::Bool) ? tensors_.materialise(base) : base;
+  if (settled.poison()) return settled;
+  if (auto v = memberOfTensor(settled, name, span)) return *v;
+  auto d = context_.error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
+  if (settled.is(Kind::Tensor))
+    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text));
+  else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())
+    d.note(std::string(known->ofTree));
+  return Val::none();
+}
+
+std::optional<Val> Members::memberOfTensor(const Val& base, std::string_view name, Span span) {
+  if (name != "shape" && name != "ndim" && name != "size" && name != "dtype" && name != "device" && name != "T") {
+    return std::nullopt;
+  }
+  if (base.isTree()) {
+    std::vector<ir::Value*> leaves;
+    if (name != "device" || !leavesOf(base, leaves) || leaves.empty()) return std::nullopt;
+    return Val::ofDevice({"", leaves[0]}, span);
+  }
+  if (!base.is(Val::Kind::Tensor) && !base.isNumber() && !base.is(Val::Kind::Bool) && !base.is(Val::Kind::Array)) {
+    return std::nullopt;
+  }
+  ir::Value* x = tensors_.tensorOf(base);
+  if (!x) return Val::none();
+  if (name == "shape") return Val::ofPack(x->type.shape, span);
+  if (name == "ndim") return Val::ofInt(x->type.rank(), span);
+  if (name == "size") return Val::ofInt(x->type.size(), span);
+  if (name == "dtype") return Val::ofDType(x->type.dtype, span);
+  if (name == "device") return Val::ofDevice({"", x}, span);
+  if (x->type.rank() < 2) return Val::ofTensor(x, span);
+  context_.at(span);
+  return Val::ofTensor(ir::Compose(context_.b()).swapAxes(x, x->type.rank() - 2, x->type.rank() - 1), span);
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,29 @@
+// Fields and members: `a.b`.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Names;
+class Tensors;
+
+/// What stands behind a dot.
+class Members {
+ public:
+  Members(Context& context, Names& names, Tensors& tensors) : context_(context), names_(names), tensors_(tensors) {}
+
+  Val fieldOf(const Val& base, std::string_view name, Span span);
+  /// .shape .ndim .size .dtype .device .T of a tensor (and .device of trees); nullopt when `name` is none of them.
+  std::optional<Val> memberOfTensor(const Val& base, std::string_view name, Span span);
+
+ private:
+  Context& context_;
+  Names& names_;
+  Tensors& tensors_;
+};
+
+}  // namespace tenc::frontend

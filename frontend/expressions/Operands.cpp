@@ -1,0 +1,136 @@
+// The dtype and shape that the operands of an op agree on.
+#include "frontend/expressions/Operands.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/values/Literals.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ir::DType;
+
+/// Whether `x += ...` or the like follows.
+bool isUpdated(const SourceManager& sources, Span x) {
+  if (!x.valid()) return false;
+  const std::string_view rest = sources.file(x.file).text().substr(x.end);
+  const size_t op = rest.find_first_not_of(' ');
+  const size_t end = op == std::string_view::npos ? op : rest.find_first_not_of("+-*/%", op);
+  return end != std::string_view::npos && end > op && rest[end] == '=';
+}
+
+bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
+}  // namespace
+
+std::optional<DType> commonDType(Context& context, const std::vector<Val>& operands, Span span,
+                                 std::string_view opName) {
+  const Val* decides = nullptr;
+  for (const Val& v : operands) {
+    if (v.poison()) return std::nullopt;
+    if (!ownDType(v)) {
+      auto d = context.error(Code::E0203, v.span.valid() ? v.span : span,
+                             "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
+      if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format)))
+        d.help("texts and numbers are put together by holes: `\"loss: {x}\"`");
+      return std::nullopt;
+    }
+    if (adoptsWholly(v)) continue;
+    const bool higher = decides && rankOf(v) > 0 && rankOf(*decides) == 0;
+    if (!decides || higher) decides = &v;
+  }
+  if (!decides) {
+    const bool real = std::any_of(operands.begin(), operands.end(), hasFloat);
+    return real ? DType::F32 : DType::I64;
+  }
+  const DType t = *ownDType(*decides);
+  for (const Val& v : operands) {
+    const DType own = *ownDType(v);
+    if (adoptsWholly(v)) {
+      if (hasFloat(v) && !ir::isFloat(t)) {
+        auto d = context.error(
+            Code::E0201, span,
+            "`" + std::string(opName) + "` has operands of " + std::string(ir::name(t)) + " and of a float literal");
+        d.label(decides->span, describe(*decides));
+        const std::string other(context.sources.text(decides->span));
+        if (isLogical(opName))
+          d.help("a number is a condition as `x != 0.0`; a bool is a number as `f32(b)`");
+        else if (isUpdated(context.sources, decides->span))
+          d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
+        else if (other.empty() || other.find('\n') != std::string::npos)
+          d.help("convert the other operand: `f32(...)`");
+        else
+          d.help("convert the other operand", {{decides->span, "f32(" + other + ")"}});
+        return std::nullopt;
+      }
+      if (t == DType::Bool) {
+        auto d = context.error(Code::E0201, span, "`" + std::string(opName) + "` has operands of bool and of a number");
+        if (isLogical(opName)) d.help("a number is a condition as `x != 0`; a bool is a number as `i64(b)`");
+        return std::nullopt;
+      }
+      continue;
+    }
+    const bool widened = rankOf(v) == 0 && rankOf(*decides) > 0 && ir::isFloat(own) && ir::isFloat(t);
+    if (own != t && !widened) {
+      auto d = context.error(Code::E0201, span,
+                             "operands of `" + std::string(opName) + "` are " +
+                                 std::string(ir::name(*ownDType(operands[0]))) + " and " +
+                                 std::string(ir::name(own == *ownDType(operands[0]) ? t : own)));
+      for (const Val& o : operands) {
+        if (o.span.valid()) d.label(o.span, describe(o));
+      }
+      const bool toFloat = ir::isFloat(t) || ir::isFloat(own);
+      // An integer becomes a float, the narrower of two floats the wider.
+      const bool both = ir::isFloat(own) && ir::isFloat(t);
+      const bool other = both ? ir::byteSize(own) > ir::byteSize(t) : ir::isFloat(own);
+      const Val& integer = other ? *decides : v;
+      if (toFloat && integer.span.valid()) {
+        const std::string name(ir::name(other ? own : t));
+        d.help("nothing is converted silently: write `" + name + "(...)`",
+               {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
+                {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
+      }
+      if (!toFloat && t != DType::Bool && own != DType::Bool && v.span.valid() && decides->span.valid()) {
+        // The narrower one is widened.
+        const bool narrow = ir::byteSize(own) < ir::byteSize(t);
+        const Span at = narrow ? v.span : decides->span;
+        const std::string name(ir::name(narrow ? t : own));
+        d.help("nothing is converted silently: write `" + name + "(...)`",
+               {{Span{at.file, at.begin, at.begin}, name + "("}, {Span{at.file, at.end, at.end}, ")"}});
+      }
+      return std::nullopt;
+    }
+  }
+  return t;
+}
+
+bool changesDType(Context& context, const Val& old, const Val& value, std::string_view op, Span span, Span declared) {
+  if (old.isTree() || value.isTree() || adoptsWholly(value) || adoptsWholly(old)) return false;
+  const auto is = ownDType(old), given = ownDType(value);
+  if (!is || !given || *is == *given) return false;
+  if (rankOf(value) == 0 && ir::isFloat(*is) && ir::isFloat(*given) && rankOf(old) > 0) return false;
+  const std::string left(ir::name(*is)), right(ir::name(*given));
+  auto d = context.error(Code::E0201, span, "`" + std::string(op) + "` updates " + left + " with " + right);
+  if (value.span.valid()) d.label(value.span, describe(value));
+  if (declared.valid()) d.note(declared, "it is " + left + " since its declaration, which may say `: " + right + "`");
+  if (*is != DType::Bool && value.span.valid()) {
+    d.help("nothing is converted silently: write `" + left + "(...)`",
+           {{Span{value.span.file, value.span.begin, value.span.begin}, left + "("},
+            {Span{value.span.file, value.span.end, value.span.end}, ")"}});
+  }
+  return true;
+}
+
+bool countable(Context& context, const ir::Dims& shape, Span span, std::string_view opName) {
+  if (ir::elementCount(shape)) return true;
+  context.fail(Code::E0208, span,
+               "`" + std::string(opName) + "` would give a tensor of shape " + ir::toString(shape) +
+                   ", which has more elements than can be counted");
+  return false;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,27 @@
+// Names and calls that people bring along from NumPy, PyTorch and Python.
+#pragma once
+#include "frontend/calls/Arguments.h"
+#include "frontend/values/Values.h"
+#include "support/Diagnostics.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+
+/// Says what TL writes in the place of what people write elsewhere.
+class Habits {
+ public:
+  Habits(Context& context, Scopes& scopes) : context_(context), scopes_(scopes) {}
+
+  bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call);
+  /// Reports `torch.zeros` and the like, where there is no such name.
+  bool foreignPrefix(const ast::Expr& member);
+  Val calledStruct(const Val& type, const CallArgs& args);
+
+ private:
+  Context& context_;
+  Scopes& scopes_;
+};
+
+}  // namespace tenc::frontend

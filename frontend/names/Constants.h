@@ -1,0 +1,30 @@
+// The values of `const` and `param`.
+#pragma once
+#include <map>
+#include <string>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Types;
+class Expressions;
+
+/// Evaluates constants and params, each once.
+class Constants {
+ public:
+  Constants(Context& context, Types& types, Expressions& expressions)
+      : context_(context), types_(types), expressions_(expressions) {}
+
+  Val constantOf(const Unit& unit, const ast::Stmt& decl);
+  Val paramOf(const ast::Stmt& decl);
+
+ private:
+  Context& context_;
+  Types& types_;
+  Expressions& expressions_;
+  std::map<std::string, Val> params_;
+};
+
+}  // namespace tenc::frontend

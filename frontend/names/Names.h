@@ -1,0 +1,44 @@
+// What names mean: locals, declarations of units, built-ins.
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class UnknownNames;
+class Constants;
+class Devices;
+class Types;
+
+/// Looks names up: in the body, in the unit, among the built-ins.
+class Names {
+ public:
+  Names(Context& context, Scopes& scopes, UnknownNames& unknownNames, Constants& constants, Devices& devices,
+        Types& types)
+      : context_(context),
+        scopes_(scopes),
+        unknownNames_(unknownNames),
+        constants_(constants),
+        devices_(devices),
+        types_(types) {}
+
+  std::optional<Val> lookup(std::string_view name, Span span);
+  /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
+  std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
+  /// `call`: the call that it is the function of, to be shown as TL writes it when there is no such function.
+  Val lookupCallee(const ast::Expr& name, const ast::Expr* call = nullptr);
+
+ private:
+  Context& context_;
+  Scopes& scopes_;
+  UnknownNames& unknownNames_;
+  Constants& constants_;
+  Devices& devices_;
+  Types& types_;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,100 @@
+// Params: given on the command line, or their defaults.
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "frontend/Context.h"
+#include "frontend/expressions/Expressions.h"
+#include "frontend/names/Constants.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+std::optional<Val> parseParam(const std::string& text, const std::string& type, Span span) {
+  char* end = nullptr;
+  if (type == "str") return Val::ofString(text, span);
+  if (type == "bool") {
+    if (text == "true" || text == "false") return Val::ofBool(text == "true", span);
+    return std::nullopt;
+  }
+  std::string digits = text;
+  digits.erase(std::remove(digits.begin(), digits.end(), '_'), digits.end());
+  if (digits.empty()) return std::nullopt;
+  errno = 0;
+  if (type == "i64") {
+    const long long v = std::strtoll(digits.c_str(), &end, 0);
+    if (*end || errno) return std::nullopt;
+    return Val::ofInt(v, span);
+  }
+  const double v = std::strtod(digits.c_str(), &end);
+  if (*end) return std::nullopt;
+  return Val::ofFloat(v, span);
+}
+}  // namespace
+
+Val Constants::paramOf(const ast::Stmt& decl) {
+  const std::string& name = decl.name.text;
+  auto& cache = params_;
+  if (auto it = cache.find(name); it != cache.end()) return it->second;
+  cache[name] = Val::none();  // a default that names its own param: see below
+  const bool plain = decl.type && decl.type->path.size() == 1 && !decl.type->hasArgs;
+  const std::string type = plain ? decl.type->path[0].text : "";
+  Val v;
+  if (!decl.type && decl.value) {
+    v = expressions_.eval(*decl.value);
+    auto d = context_.error(Code::E0504, decl.name.span, "the param `" + name + "` has no type");
+    const char* known = v.is(Val::Kind::Int)      ? "i64"
+                        : v.is(Val::Kind::Float)  ? "f32"
+                        : v.is(Val::Kind::Bool)   ? "bool"
+                        : v.is(Val::Kind::String) ? "str"
+                                                  : nullptr;
+    const uint32_t end = decl.name.span.end;
+    if (known) d.help("say what it takes", {{Span{decl.name.span.file, end, end}, std::string(": ") + known}});
+  } else if (type != "i64" && type != "f32" && type != "f64" && type != "bool" && type != "str") {
+    v = context_.fail(Code::E0504, decl.type ? decl.type->span : decl.span,
+                      std::string("a param is i64, f32, f64, bool or str") +
+                          (decl.type ? ", not " + std::string(context_.sources.text(decl.type->span)) : ""));
+  } else if (auto given = context_.options.params.find(name); given != context_.options.params.end()) {
+    const std::optional<std::string>& text = given->second;
+    auto parsed = text             ? parseParam(*text, type, decl.name.span)
+                  : type == "bool" ? std::optional(Val::ofBool(true, decl.name.span))
+                                   : std::nullopt;
+    v = parsed ? *parsed : Val::none();
+    if (!parsed) {
+      const std::string message = text ? "`" + *text + "` is no " + type + " for the param `" + name + "`"
+                                       : "`--" + name + "` needs a value: it is " + type;
+      const std::string option = "`--" + name;
+      context_.error(Code::E0504, decl.name.span, message)
+          .note("it is given as " + (type == "bool"
+                                         ? option + " true`, or " + option + "` alone, or " + option + " false`"
+                                     : type == "i64" ? option + " 3` or " + option + "=-3`: an integer of 64 bits"
+                                     : type == "str" ? option + " text`"
+                                                     : option + " 0.3` or " + option + "=-1e-3`"));
+    }
+  } else if (decl.value) {
+    const size_t known = context_.diags.errors();
+    v = expressions_.eval(*decl.value);
+    if (v.poison() && context_.diags.errors() == known) {
+      context_.fail(Code::E0109, decl.value->span, "the default of the param `" + name + "` depends on itself");
+    }
+    const bool real = type == "f32" || type == "f64";
+    if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
+    const bool fits = type == "i64"    ? v.is(Val::Kind::Int)
+                      : real           ? v.is(Val::Kind::Float)
+                      : type == "bool" ? v.is(Val::Kind::Bool)
+                                       : v.is(Val::Kind::String);
+    if (!fits && !v.poison()) {
+      v = context_.fail(Code::E0504, decl.value->span,
+                        "the param `" + name + "` is " + type + ", but its value is " + describe(v));
+    }
+  }
+  v.adopts = v.isNumber();
+  if (type == "f64") v.dtype = ir::DType::F64;
+  cache[name] = v;
+  return v;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,297 @@
+// Units: what they declare, and what they import.
+#include "frontend/names/Units.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/StdModules.h"
+#include "frontend/builtins/BuiltinNames.h"
+#include "frontend/calls/Overloads.h"
+#include "frontend/names/Constants.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Resolve.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Suggest.h"
+#include "frontend/names/Unit.h"
+#include "syntax/Familiar.h"
+#include "syntax/Parse.h"
+
+namespace tenc::frontend {
+
+namespace {
+using StmtKind = ast::Stmt::Kind;
+
+bool isDeclaration(const ast::Stmt& s) { return s.kind <= StmtKind::Bench; }
+}  // namespace
+
+bool Units::declareOnce(Unit& unit, const ast::Name& name) {
+  auto [it, fresh] = unit.declared.try_emplace(name.text, name.span);
+  if (fresh) return true;
+  context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice")
+      .note(it->second, "first declared here");
+  return false;
+}
+
+Units::Units(Context& context, Constants& constants, Overloads& overloads, bool wholeLibrary)
+    : context_(context),
+      constants_(constants),
+      overloads_(overloads),
+      library_(context.sources, context.diags),
+      wholeLibrary_(wholeLibrary) {}
+
+void Units::collect(Unit& unit, size_t from) {
+  const std::span statements = std::span(unit.file->statements).subspan(from);
+  for (const auto& statement : statements) {
+    if (!statement) continue;
+    const ast::Stmt& s = *statement;
+    const std::string& name = s.name.text;
+    switch (s.kind) {
+      case StmtKind::Const:
+        if (declareOnce(unit, s.name)) unit.constants[name] = &s;
+        break;
+      case StmtKind::Param:
+        if (declareOnce(unit, s.name)) unit.params[name] = &s;
+        break;
+      case StmtKind::Device:
+        if (declareOnce(unit, s.name)) unit.devices[name] = &s;
+        break;
+      case StmtKind::TypeAlias:
+        if (declareOnce(unit, s.name)) unit.aliases[name] = &s;
+        break;
+      case StmtKind::Struct:
+        if (declareOnce(unit, s.name)) unit.structs[name] = {&s, &unit};
+        break;
+      case StmtKind::Fn:
+        if (auto it = unit.declared.find(name); it != unit.declared.end()) {
+          context_.error(Code::E0103, s.name.span, "`" + name + "` is declared twice")
+              .note(it->second, "first declared here");
+        } else {
+          FnDecl& decl = unit.functions[name].emplace_back(FnDecl{&s, &unit, {}});
+          for (const ast::FnParam& p : s.params) {
+            if (p.type) namesInShapes(*p.type, false, decl.dims);
+          }
+          if (s.type) namesInShapes(*s.type, false, decl.dims);
+        }
+        break;
+      case StmtKind::Import: {
+        std::string path;
+        for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
+        const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span);
+        if (!imported) {
+          // One error is enough: what the import would have brought is poison.
+          if (s.names.empty() && !s.path.empty())
+            unit.evaluated[s.path.back().text] = unit.evaluated[s.path.front().text] = Val::none();
+          for (const ast::Name& n : s.names) unit.evaluated[n.text] = Val::none();
+          break;
+        }
+        if (s.names.empty()) unit.modules[s.path.back().text] = imported;
+        for (const ast::Name& n : s.names) {
+          const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
+          if (!exists) {
+            std::vector<std::string> names;
+            for (const auto& [known, at] : imported->declared) names.push_back(known);
+            for (const auto& [known, list] : imported->functions) names.push_back(known);
+            auto d = context_.error(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
+            if (isBuiltin(n.text))
+              d.help("`" + n.text + "` is built in: it needs no import");
+            else
+              suggest(d, n.text, n.span, names, nullptr);
+            unit.evaluated[n.text] = Val::none();
+            continue;
+          }
+          unit.names[n.text] = {imported, n.text};
+        }
+        break;
+      }
+      default:
+        if (!unit.isScript && !isDeclaration(s) && s.kind != StmtKind::Error) {
+          context_.fail(Code::E0108, s.span, "a module holds declarations only");
+        }
+        break;
+    }
+  }
+  resolveNames(unit, from);
+  // Functions of one name differ by the head of their first parameter, and share it with nothing else.
+  for (const auto& [name, list] : unit.functions) {
+    if (auto it = unit.declared.find(name); it != unit.declared.end()) {
+      context_.error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice")
+          .note(it->second, "first declared here");
+    }
+    std::map<std::string, Span> heads;
+    for (const FnDecl& d : list) {
+      const auto& params = d.stmt->params;
+      auto [it, fresh] =
+          heads.try_emplace(params.empty() ? "none" : overloads_.headOf(params[0].type.get(), d), d.stmt->name.span);
+      if (fresh) continue;
+      context_
+          .error(Code::E0103, d.stmt->name.span,
+                 "`" + name + "` is declared twice for the same kind of first parameter")
+          .note(it->second, "first declared here");
+    }
+  }
+  auto checkTwice = [&](auto&& list, const char* what) {
+    std::set<std::string> seen;
+    for (const auto& x : list) {
+      if (!seen.insert(x.name.text).second) {
+        context_.fail(Code::E0103, x.name.span, std::string(what) + " `" + x.name.text + "` is declared twice");
+      }
+    }
+  };
+  for (const auto& statement : statements) {
+    if (!statement) continue;
+    if (statement->kind == StmtKind::Struct) checkTwice(statement->fields, "the field");
+    if (statement->kind == StmtKind::Fn) checkTwice(statement->params, "the parameter");
+    checkTwice(statement->generics, "the type parameter");
+  }
+}
+
+void Units::resolveNames(Unit& unit, size_t from) {
+  const auto moduleAt = [&](const std::string& path) {
+    const auto found = modules_.find(path);
+    return found == modules_.end() || !found->second ? nullptr : found->second->resolution.get();
+  };
+  if (unit.resolution)
+    unit.resolution->extend(moduleAt);
+  else
+    unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
+  // Of the standard library only what is needed is there.
+  if (context_.sources.file(unit.source).isLibrary) return;
+  for (const auto& statement : std::span(unit.file->statements).subspan(from)) {
+    if (!statement || statement->kind != StmtKind::Struct) continue;
+    const std::string& name = statement->name.text;
+    std::set<std::string_view> reported;
+    for (const Use& u : unit.resolution->within(statement->span)) {
+      if (u.declaration || !u.inShape || !reported.insert(u.name).second) continue;
+      auto d = context_.error(Code::E0102, u.span, "unknown name `" + std::string(u.name) + "`");
+      std::string listed = "`struct " + name + "[";
+      for (const ast::Generic& g : statement->generics) listed += std::string(context_.sources.text(g.span)) + ", ";
+      listed += std::string(u.name) + "] { ... }`";
+      if (const ast::Stmt* variable = scriptVariable(unit.file, u.name)) {
+        d.note(variable->pattern.span, "bound by the script here; structs do not see its variables");
+        d.help("make it a `const`, or a dim of the struct: " + listed);
+      } else {
+        d.help("a dim of the struct is listed: " + listed);
+      }
+    }
+  }
+}
+
+Unit& Units::addScript(const ast::File& file) {
+  auto unit = std::make_unique<Unit>();
+  unit->isScript = true;
+  unit->source = file.source;
+  unit->file = &file;
+  return *units_.emplace_back(std::move(unit));
+}
+
+const Unit* Units::import(const std::string& name, Span span) {
+  if (auto it = modules_.find(name); it != modules_.end()) {
+    if (!it->second) context_.fail(Code::E0110, span, "module `" + name + "` imports itself");
+    if (it->second && context_.sources.file(it->second->source).isLibrary) extendLibrary();
+    return it->second;
+  }
+  std::optional<uint32_t> source;
+  // Beside the script first, then where the command line says.
+  const std::string& beside = context_.sources.file(script().source).name();
+  const size_t slash = beside.rfind('/');
+  std::vector<std::string> folders = {slash == std::string::npos ? "" : beside.substr(0, slash)};
+  folders.insert(folders.end(), context_.options.importPaths.begin(), context_.options.importPaths.end());
+  for (const std::string& folder : folders) {
+    const std::string path = (folder.empty() ? "" : folder + "/") + name + ".tl";
+    std::ifstream in(path, std::ios::binary);
+    if (!in) continue;
+    std::ostringstream text;
+    text << in.rdbuf();
+    source = context_.sources.add(path, text.str());
+    break;
+  }
+  if (!source) {
+    if (auto text = stdModule(name)) {
+      source = context_.sources.add("std/" + name + ".tl", std::string(*text));
+      context_.sources.markLibrary(*source);
+    }
+  }
+  if (!source) {
+    auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
+    d.note("it is looked for beside the script and in the standard library");
+    suggest(d, name, span, {"nn", "init", "optim", "amp", "data", "image"}, syntax::familiarName(name));
+    modules_[name] = nullptr;
+    return nullptr;
+  }
+  modules_[name] = nullptr;  // while it is being read
+  auto unit = std::make_unique<Unit>();
+  unit->name = name;
+  unit->source = *source;
+  const bool inLibrary = context_.sources.file(*source).isLibrary;
+  unit->owned =
+      inLibrary ? library_.open(*source, wholeLibrary_) : syntax::parse(context_.sources, *source, context_.diags);
+  if (!unit->owned) return nullptr;
+  unit->file = unit->owned.get();
+  {
+    Frame own(unit.get());
+    const FrameScope inside(context_.frames, own);
+    collect(*unit);
+  }
+  units_.push_back(std::move(unit));
+  return modules_[name] = units_.back().get();
+}
+
+void Units::extendLibrary() {
+  library_.extend([&](uint32_t source, std::unique_ptr<ast::File> part) {
+    const auto unit = std::find_if(units_.begin(), units_.end(), [&](const auto& u) { return u->source == source; });
+    if (unit == units_.end()) return;  // still being read: it needs no more for itself
+    auto& statements = (*unit)->owned->statements;
+    const size_t known = statements.size();
+    std::move(part->statements.begin(), part->statements.end(), std::back_inserter(statements));
+    Frame own(unit->get());
+    const FrameScope inside(context_.frames, own);
+    collect(**unit, known);
+  });
+}
+
+void Units::collectParams(const Unit& unit) {
+  for (const auto& statement : unit.file->statements) {
+    if (!statement || statement->kind != StmtKind::Param) continue;
+    const ast::Stmt& s = *statement;
+    constants_.paramOf(s);
+    context_.out.params.push_back({s.name.text, s.type ? std::string(context_.sources.text(s.type->span)) : "",
+                                   s.value ? std::string(context_.sources.text(s.value->span)) : "", s.doc});
+  }
+  for (const auto& [name, value] : context_.options.params) {
+    if (unit.params.count(name)) continue;
+    std::vector<std::string> names;
+    for (const auto& [n, s] : unit.params) names.push_back(n);
+    auto d = context_.error(Code::E0504, {}, "the script has no param `" + name + "`");
+    if (std::string near = nearest(name, names); !near.empty()) {
+      d.help("did you mean `--" + near + "`?");
+    } else {
+      std::string all;
+      for (const std::string& n : names) all += (all.empty() ? "it has `--" : ", `--") + n + "`";
+      d.note(all.empty() ? "it has none" : all);
+    }
+  }
+}
+
+void Units::checkDefaultDevice(const Unit& unit) {
+  const std::string& name = context_.options.defaultDevice;
+  if (unit.devices.contains(name) || context_.options.machine.has(ir::DeviceTable::normal(name))) return;
+  const std::string there = context_.options.machine.nearest(name);
+  context_.error(Code::E0304, {}, "there is no device `" + name + "`, which `--default-device` asks for")
+      .note(context_.options.machine.text())
+      .help("`--default-device " + there + "` creates tensors on one that is there");
+  context_.module.defaultDevice = ir::DeviceTable::kHost;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,51 @@
+// The script and the modules that it imports.
+#pragma once
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "frontend/names/Library.h"
+#include "frontend/names/Unit.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Constants;
+class Overloads;
+
+/// Reads units and collects what they declare.
+class Units {
+ public:
+  Units(Context& context, Constants& constants, Overloads& overloads, bool wholeLibrary);
+
+  Unit& addScript(const ast::File& file);
+  const Unit& script() const { return *units_.front(); }
+  /// The declarations of the unit's statements `from`..
+  void collect(Unit& unit, size_t from = 0);
+  void collectParams(const Unit& unit);
+  /// Reports a `--default-device` that is not there.
+  void checkDefaultDevice(const Unit& unit);
+  /// Whether something of a module of the standard library was left out.
+  bool libraryIsPartial() const { return library_.partial(); }
+
+ private:
+  const Unit* import(const std::string& name, Span span);
+  /// What sources that came since need of modules that were read in part.
+  void extendLibrary();
+  /// Finds what the names in a unit mean, whose statements from `from` on are new; reports dims of structs that nothing
+  /// declares (E0102).
+  void resolveNames(Unit& unit, size_t from);
+  bool declareOnce(Unit& unit, const ast::Name& name);
+
+  Context& context_;
+  Constants& constants_;
+  Overloads& overloads_;
+  Library library_;
+  const bool wholeLibrary_;  ///< all of its modules is parsed, for messages that propose what there is
+  std::list<std::unique_ptr<Unit>> units_;
+  std::map<std::string, const Unit*> modules_;
+};
+
+}  // namespace tenc::frontend

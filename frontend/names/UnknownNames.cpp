@@ -1,0 +1,150 @@
+// Names that are nowhere declared, and the names of code that is not compiled.
+#include "frontend/names/UnknownNames.h"
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "frontend/Context.h"
+#include "frontend/habits/Habits.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Scopes.h"
+#include "frontend/names/Suggest.h"
+#include "frontend/names/Unit.h"
+#include "syntax/Familiar.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+/// Whether the text stands alone between brackets or commas.
+bool isSubscript(const SourceManager& sources, Span span) {
+  const std::string_view text = sources.file(span.file).text();
+  const size_t before = text.substr(0, span.begin).find_last_not_of(" \n"),
+               after = text.find_first_not_of(" \n", span.end);
+  const auto is = [&](size_t i, std::string_view set) {
+    return i != std::string_view::npos && set.find(text[i]) != std::string_view::npos;
+  };
+  return is(before, "[,") && is(after, ",]");
+}
+
+/// Whether the file assigns a variable of this name, or a part of it, behind `at`.
+bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
+  std::set<std::string> names;
+  TreeVisitor behind;
+  behind.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind == ast::Stmt::Kind::Assign && s.target && s.target->span.begin >= at.end) assignedNames(s, names);
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) behind.visit(*s);
+  return names.contains(name);
+}
+}  // namespace
+
+Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
+  if (scopes_.lostName(name) || context_.frame().undeclared.contains(name)) return Val::none();
+  if (const FnDecl* fn = context_.frame().fn) {
+    for (const ast::Generic& g : fn->stmt->generics) {
+      if (g.name.text != name) continue;
+      context_.error(Code::E0204, span,
+                     "`" + g.name.text + "` of `" + fn->stmt->name.text + "` does not follow from the arguments");
+      return Val::none();
+    }
+  }
+  if (assigned) context_.frame().undeclared.emplace(name);
+  auto d = context_.error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
+  auto ended = context_.frame().ended.find(std::string(name));
+  if (ended != context_.frame().ended.end())
+    d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
+  const syntax::Familiar* known = syntax::familiarName(name);
+  const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
+  const Binding* local = near.empty() ? nullptr : scopes_.findLocal(near);
+  if (assigned && !(local && local->isVar)) {
+    const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+    const bool again = file != nullptr && isAssignedBehind(*file, span, std::string(name));
+    const std::string_view text = context_.sources.file(span.file).text();
+    const size_t before = text.substr(0, span.begin).find_last_not_of(' ');
+    if (before != std::string_view::npos && (text[before] == '(' || text[before] == ',')) {
+      d.help("a variable among several is bound before, with `var`");
+    } else {
+      d.help("a new name is bound with `let`, or with `var` to be assigned again",
+             {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
+    }
+  } else if (known && !known->inSubscript.empty() && isSubscript(context_.sources, span)) {
+    d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
+  } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
+    if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {
+      d.note(variable->pattern.span, "it is bound only here, further down");
+      return Val::none();
+    }
+    d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
+    const bool fixed =
+        variable->kind == ast::Stmt::Kind::Let && variable->value &&
+        (variable->value->kind == ast::Expr::Kind::Int || variable->value->kind == ast::Expr::Kind::Float);
+    d.help(fixed ? "make it a `const`, or pass it as an argument" : "pass it as an argument");
+  } else if (!call || !habits_.offerRewrite(d, *call)) {
+    suggest(d, name, span, scopes_.visibleNames(), known);
+  }
+  return Val::none();
+}
+
+namespace {
+
+/// The names that code binds: of patterns, of lambdas' parameters, of dims and types in annotations.
+struct BoundNames {
+  std::set<std::string> names;
+
+  void add(const ast::Pattern& p) {
+    if (!p.isTuple) names.insert(p.name.text);
+    for (const ast::Pattern& e : p.elements) add(e);
+  }
+  void add(const ast::TypeExpr& t) {
+    if (t.path.size() == 1) names.insert(t.path[0].text);
+    for (const auto& a : t.args) add(*a);
+  }
+  template <class Tree>
+  void addOf(const Tree& tree) {
+    TreeVisitor declared;
+    declared.onStatement = [&](const ast::Stmt& s) {
+      add(s.pattern);
+      if (s.type) add(*s.type);
+    };
+    declared.onExpression = [&](const ast::Expr& e) {
+      for (const auto& p : e.params) add(p.pattern);
+      return true;
+    };
+    declared.visit(tree);
+  }
+};
+}  // namespace
+
+void UnknownNames::checkNames(const ast::Block& block) {
+  BoundNames bound;
+  bound.addOf(block);
+  usedNames(bound.names).visit(block);
+}
+
+void UnknownNames::checkNames(const ast::Stmt& fn) {
+  BoundNames bound;
+  for (const ast::Generic& g : fn.generics) bound.names.insert(g.name.text);
+  for (const ast::FnParam& p : fn.params) {
+    bound.names.insert(p.name.text);
+    if (p.type) bound.add(*p.type);
+  }
+  bound.addOf(fn);
+  usedNames(bound.names).visit(fn);
+}
+
+TreeVisitor UnknownNames::usedNames(const std::set<std::string>& bound) {
+  TreeVisitor used;
+  used.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ast::Expr::Kind::Name && e.text != "_" && !bound.count(e.text) && !scopes_.nameExists(e.text)) {
+      unknownName(e.text, e.span);
+    }
+    return true;
+  };
+  return used;
+}
+
+}  // namespace tenc::frontend

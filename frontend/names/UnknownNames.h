@@ -1,0 +1,37 @@
+// Names that are nowhere declared, with what may have been meant.
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "frontend/names/Scan.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+class Habits;
+
+/// Reports names that are nowhere declared.
+class UnknownNames {
+ public:
+  UnknownNames(Context& context, Scopes& scopes, Habits& habits)
+      : context_(context), scopes_(scopes), habits_(habits) {}
+
+  /// Reports it with what may have been meant. `assigned`: it stands left of a `=`.
+  Val unknownName(std::string_view name, Span span, bool assigned = false, const ast::Expr* call = nullptr);
+  /// Resolves the names of code that is not compiled (E0102).
+  void checkNames(const ast::Block& block);
+  void checkNames(const ast::Stmt& fn);
+
+ private:
+  /// Reports names that are neither in scope nor in `bound`, which outlives it.
+  TreeVisitor usedNames(const std::set<std::string>& bound);
+
+  Context& context_;
+  Scopes& scopes_;
+  Habits& habits_;
+};
+
+}  // namespace tenc::frontend

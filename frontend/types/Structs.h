@@ -1,0 +1,70 @@
+// Struct types with their arguments, and values of them.
+#pragma once
+#include <functional>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "frontend/types/Generics.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Names;
+class Tensors;
+class Placement;
+class Types;
+class Aliases;
+class Unifier;
+class DimSolver;
+
+/// Struct types with their arguments, and values of them.
+class Structs {
+ public:
+  Structs(Context& context, Names& names, Tensors& tensors, Placement& placement, Types& types, Aliases& aliases,
+          Unifier& unifier, DimSolver& dimSolver)
+      : context_(context),
+        names_(names),
+        tensors_(tensors),
+        placement_(placement),
+        types_(types),
+        aliases_(aliases),
+        unifier_(unifier),
+        dimSolver_(dimSolver) {}
+
+  Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
+  Ty structWith(const StructDecl& decl, Generics& g);
+  /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
+  Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
+  /// A struct whose arguments follow from its field values (in declared order).
+  Val structOf(const StructInfo& type, std::vector<Val> fields, Span span);
+  /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]`
+  /// with rows of [4, 3] is `C[3]`. One whose leaves are not of the declared shapes keeps its arguments.
+  Val refit(Val v);
+  /// Which of `count` written arguments belong to each type parameter of a struct, as [first, last): one each, and to
+  /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
+  std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,
+                                                                       const std::function<bool(size_t)>& isDim);
+  bool isDimArgument(const ast::TypeExpr& t, Generics& g);
+  void giveDefaults(const StructDecl& decl, Generics& g);
+
+ private:
+  StructPtr structInfo(const StructDecl& decl, Generics& g);
+  bool giveArguments(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Generics& inner,
+                     Span span);
+
+  Context& context_;
+  Names& names_;
+  Tensors& tensors_;
+  Placement& placement_;
+  Types& types_;
+  Aliases& aliases_;
+  Unifier& unifier_;
+  DimSolver& dimSolver_;
+  std::vector<const StructDecl*> resolving_;  ///< structs whose fields are being read: one in itself is E0109
+  std::set<const StructDecl*> circular_;      ///< those that were found to contain themselves
+};
+
+}  // namespace tenc::frontend

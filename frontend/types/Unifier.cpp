@@ -1,0 +1,330 @@
+// Values against written types: binds dim, dtype, shape, tree, device and function variables; checks what is known.
+#include "frontend/types/Unifier.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "frontend/Context.h"
+#include "frontend/types/Aliases.h"
+#include "frontend/types/DimSolver.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Structs.h"
+#include "frontend/types/Types.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Keys.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+namespace {
+using TypeKind = ast::TypeExpr::Kind;
+using Kind = Val::Kind;
+
+bool callable(const Val& v) {
+  return v.is(Kind::Function) || v.is(Kind::Struct) || v.is(Kind::Tuple) || v.is(Kind::DType);
+}
+}  // namespace
+
+bool Unifier::checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who) {
+  bool ok = true;
+  if (kind == "float")
+    ok = ir::isFloat(v.dtype);
+  else if (kind == "int")
+    ok = ir::isInt(v.dtype);
+  else if (kind == "real")
+    ok = v.dtype != ir::DType::Bool;
+  if (!ok) {
+    context_.error(Code::E0201, who.span,
+                   who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) +
+                       "` is declared " + std::string(kind));
+  }
+  return ok;
+}
+
+Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who) {
+  const std::string& name = t.path[0].text;
+  const Code dtypeCode = who.isDeclaration ? Code::E0207 : Code::E0201;
+  auto mismatch = [&](Code code) {
+    auto d = context_.error(
+        code, who.span,
+        who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
+    if (who.declared.valid()) d.note(who.declared, "declared here");
+    return Val::none();
+  };
+  std::optional<ir::DType> declared;
+  if (head.value) declared = head.value->dtype;
+  Val r = v;
+  if (v.isNumber() || v.is(Kind::Bool)) {
+    if (!declared) {
+      Val type = Val::ofDType(v.is(Kind::Bool) ? ir::DType::Bool : v.dtype, who.span);
+      if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, type, name, who)) {
+        return g.bound[name] = Val::none();  // what it stands for elsewhere is no error of its own
+      }
+      g.bound[name] = type;
+      g.origin[name] = who.span;
+      declared = type.dtype;
+    }
+    const bool isBool = v.is(Kind::Bool);
+    if (isBool != (*declared == ir::DType::Bool)) return mismatch(dtypeCode);
+    if (v.is(Kind::Float) && !ir::isFloat(*declared)) return mismatch(dtypeCode);
+    if (!isBool && !v.adopts && v.dtype != *declared) return mismatch(dtypeCode);
+    if (!t.args.empty() && !dimSolver_.unifyDims(t.args, {}, g, who, t)) return Val::none();
+    if (isBool) return r;
+    const bool stays = *declared == ir::DType::I64 || *declared == ir::DType::F32 || *declared == ir::DType::F64;
+    if (stays) {
+      r = ir::isFloat(*declared) ? Val::ofFloat(v.is(Kind::Int) ? static_cast<double>(v.integer) : v.real, v.span, true)
+                                 : v;
+      r.dtype = *declared;
+      r.adopts = true;
+      r.dim = false;
+      r = tensors_.settle(r);
+      return r;
+    }
+    ir::Value* x = tensors_.tensorOf(v, declared);
+    return x ? Val::ofTensor(x, v.span) : Val::none();
+  }
+  if (v.is(Kind::Array) || v.is(Kind::Pack)) {
+    ir::Value* x = tensors_.tensorOf(v, declared);
+    if (!x) return Val::none();
+    r = Val::ofTensor(x, v.span);
+  }
+  if (!r.is(Kind::Tensor)) return mismatch(who.isDeclaration ? Code::E0207 : Code::E0203);
+  const ir::Type& type = r.tensor->type;
+  if (!declared) {
+    Val bound = Val::ofDType(type.dtype, who.span);
+    if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, bound, name, who)) {
+      return g.bound[name] = Val::none();
+    }
+    g.bound[name] = bound;
+    g.origin[name] = who.span;
+  } else if (*declared != type.dtype) {
+    const std::string asked(ir::name(*declared));
+    auto d = context_.error(dtypeCode, who.span,
+                            who.what + " is " + describe(r) + ", but " + std::string(context_.sources.text(t.span)) +
+                                (head.value && name != asked ? " with " + name + " = " + asked : "") + " is declared");
+    if (who.declared.valid()) d.note(who.declared, "declared here");
+    if (v.span.valid()) d.help("`" + asked + "(...)` converts");
+    return Val::none();
+  }
+  if (!dimSolver_.unifyDims(t.args, type.shape, g, who, t)) return Val::none();
+  return r;
+}
+
+bool Unifier::unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who) {
+  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  if (actual.poison()) return true;
+  auto differs = [&](const Val& known) {
+    auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
+                            who.what + " has " + describe(actual) + " where " + describe(known) + " is declared");
+    if (who.declared.valid()) d.note(who.declared, "declared here");
+    return false;
+  };
+  switch (t.kind) {
+    case TypeKind::Int:
+    case TypeKind::Binary:
+    case TypeKind::Negate: {
+      auto value = evaluator_.constInt(actual);
+      return value && dimSolver_.unifyDim(t, *value, g, who);
+    }
+    case TypeKind::Pack: {
+      auto [it, fresh] = g.bound.try_emplace(t.path[0].text, actual);
+      return fresh || keyOf(it->second) == keyOf(actual) || differs(it->second);
+    }
+    case TypeKind::Path: {
+      if (actual.is(Kind::Int)) {
+        auto value = evaluator_.constInt(actual);
+        return value && dimSolver_.unifyDim(t, *value, g, who);
+      }
+      TypeName n = types_.typeName(t, g, true);
+      if (n.variable) {
+        const std::string& name = t.path[0].text;
+        if (name == "_") return true;
+        if (const ast::Generic* listed = listedGeneric(g, name);
+            listed && actual.is(Kind::DType) && !checkKind(listed->kind, actual, name, who)) {
+          return false;
+        }
+        g.bound[name] = actual;
+        g.origin[name] = who.span;
+        return true;
+      }
+      if (!n.value || n.value->poison()) return true;
+      if (n.value->is(Kind::Type) && actual.is(Kind::Type)) {
+        const Ty wanted = types_.resolve(t, g);
+        return !wanted.complete() || toString(wanted) == toString(*actual.type) || differs(*n.value);
+      }
+      return keyOf(*n.value) == keyOf(actual) || differs(*n.value);
+    }
+    default: return true;
+  }
+}
+
+Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who) {
+  if (!v.is(Kind::Struct) || v.info->decl != &decl) {
+    auto d = context_.error(
+        who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
+        who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
+    if (who.declared.valid()) d.note(who.declared, "declared here");
+    return Val::none();
+  }
+  const auto shares = structs_.shareArguments(decl, t.args.size(), t.span,
+                                              [&](size_t i) { return structs_.isDimArgument(*t.args[i], g); });
+  if (!shares) return Val::none();
+  const auto given = [&](size_t i) { return (*shares)[i].first != (*shares)[i].second; };
+  for (size_t i = 0; i < shares->size(); ++i) {
+    const auto [first, last] = (*shares)[i];
+    const Val& actual = v.info->args[i].second;
+    if (first == last) continue;
+    if (decl.stmt->generics[i].pack && actual.is(Kind::Pack)) {
+      const auto dims = evaluator_.constInts(actual);
+      if (!dims || !dimSolver_.unifyDims(std::span(t.args).subspan(first, last - first), *dims, g, who, t))
+        return Val::none();
+    } else if (!unifyArgument(*t.args[first], actual, g, who)) {
+      return Val::none();
+    }
+  }
+  // What is left out has its default, in a type that gives the others.
+  if (!t.args.empty()) {
+    Generics own = structGenerics(decl);
+    for (size_t i = 0; i < shares->size(); ++i)
+      if (given(i)) own.bound[v.info->args[i].first] = v.info->args[i].second;
+    structs_.giveDefaults(decl, own);
+    for (size_t i = 0; i < v.info->args.size(); ++i) {
+      auto it = own.bound.find(v.info->args[i].first);
+      if (it == own.bound.end() || keyOf(it->second) == keyOf(v.info->args[i].second)) continue;
+      auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0201, who.span,
+                              who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) +
+                                  " with " + it->first + " = " + describe(it->second) + " is declared");
+      if (who.declared.valid()) d.note(who.declared, "declared here");
+      return Val::none();
+    }
+  }
+  return v;
+}
+
+Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who) {
+  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  if (v.poison() || t.op == '!') return Val::none();
+  auto mismatch = [&] {
+    auto d = context_.error(
+        who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
+        who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
+    if (who.declared.valid()) d.note(who.declared, "declared here");
+    return Val::none();
+  };
+  if (t.place && t.place->path.size() == 1 && !t.place->number && !t.place->index) {
+    const std::string& device = t.place->path[0].text;
+    if (listedGeneric(g, device) && !g.bound.count(device)) {
+      DeviceRef d;
+      d.name = "$" + device;
+      g.bound[device] = Val::ofDevice(d, who.span);
+    }
+  }
+  switch (t.kind) {
+    case TypeKind::Tuple: {
+      if (!v.is(Kind::Tuple) || v.elems.size() != t.args.size()) return mismatch();
+      Val r = v;
+      for (size_t i = 0; i < r.elems.size(); ++i) {
+        r.elems[i] = unify(*t.args[i], v.elems[i], g,
+                           {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
+        if (r.elems[i].poison()) return Val::none();
+      }
+      return r;
+    }
+    case TypeKind::List: {
+      Val r = v;
+      if (v.is(Kind::Array)) {
+        const Ty expected = types_.resolve(t, g);
+        r = tensors_.settle(v, &expected);
+        if (r.poison()) return r;
+      }
+      if (!r.is(Kind::List)) return mismatch();
+      if (!dimSolver_.unifyDim(*t.args[1], static_cast<int64_t>(r.elems.size()), g, who)) return Val::none();
+      for (Val& e : r.elems) {
+        e = unify(*t.args[0], e, g, {"an element of " + who.what, who.span, who.declared, who.isDeclaration});
+        if (e.poison()) return Val::none();
+      }
+      return r;
+    }
+    case TypeKind::ShapeOf: {
+      auto dims = evaluator_.constShape(v);
+      if (!dims) return Val::none();
+      Val pack = Val::ofPack(*dims, v.span);
+      auto [it, fresh] = g.bound.try_emplace(t.path[0].text, pack);
+      if (!fresh && evaluator_.constInts(it->second) != dims) return mismatch();
+      return pack;
+    }
+    case TypeKind::Path: break;
+    default: return context_.fail(Code::E0203, t.span, "a type is expected here");
+  }
+  const std::string& name = t.path[0].text;
+  TypeName head = types_.typeName(t, g, false);
+  if (head.variable) {
+    const std::string kind = listedGeneric(g, name) ? listedGeneric(g, name)->kind : "";
+    if (kind == "fn") {
+      if (!callable(v)) return mismatch();
+      g.bound[name] = v;
+      return v;
+    }
+    if (kind == "device") {
+      if (!v.is(Kind::Device)) return mismatch();
+      g.bound[name] = v;
+      return v;
+    }
+    if (t.hasArgs || (!kind.empty() && kind != "tree")) return unifyTensor(t, head, v, g, who);
+    if (kind.empty() && v.is(Kind::Int)) {
+      g.bound[name] = v;
+      g.bound[name].adopts = true;
+      g.origin[name] = who.span;
+      return g.bound[name];
+    }
+    if (kind.empty() && v.is(Kind::DType)) {
+      g.bound[name] = v;
+      return v;
+    }
+    Val r = tensors_.materialise(v);
+    if (r.poison()) return r;
+    if (!r.isTree() && !r.is(Kind::Tensor)) return mismatch();
+    Val bound;
+    bound.kind = Kind::Type;
+    bound.span = who.span;
+    bound.type = std::make_shared<Ty>(typeOf(r));
+    g.bound[name] = bound;
+    g.origin[name] = who.span;
+    return r;
+  }
+  if (!head.value) {
+    if (name == "str") return v.is(Kind::String) || v.is(Kind::Format) ? v : mismatch();
+    if (name == "device") return v.is(Kind::Device) ? v : mismatch();
+    if (name == "fn") return callable(v) ? v : mismatch();
+    types_.unknownType(t);
+    return Val::none();
+  }
+  switch (head.value->kind) {
+    case Kind::Poison: return Val::none();
+    case Kind::DType: return unifyTensor(t, head, v, g, who);
+    case Kind::Int: {
+      auto actual = v.is(Kind::Int) ? evaluator_.constInt(v) : std::nullopt;
+      if (!actual) return v.is(Kind::Tensor) ? (evaluator_.constInt(v, who.what), Val::none()) : mismatch();
+      return dimSolver_.unifyDim(t, *actual, g, who) ? Val::ofInt(*actual, v.span) : Val::none();
+    }
+    case Kind::Device: return v.is(Kind::Device) ? v : mismatch();
+    case Kind::Function:
+    case Kind::Struct:
+    case Kind::Tuple: return callable(v) ? v : mismatch();
+    case Kind::Type: {
+      const Ty& named = *head.value->type;
+      if (named.kind == Ty::Kind::Struct && named.elems.empty() && named.info->decl &&
+          !(g.bound.count(name) && t.path.size() == 1)) {
+        return unifyStruct(t, *named.info->decl, v, g, who);
+      }
+      return fit(named, v, who);
+    }
+    default: return mismatch();
+  }
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,49 @@
+// Values against written types.
+#pragma once
+#include <string_view>
+
+#include "frontend/types/Generics.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Evaluator;
+class Tensors;
+class Types;
+class Aliases;
+class Structs;
+class DimSolver;
+
+/// Matches values with written types: binds the variables in them, and checks what is known.
+class Unifier {
+ public:
+  Unifier(Context& context, Evaluator& evaluator, Tensors& tensors, Types& types, Aliases& aliases, Structs& structs,
+          DimSolver& dimSolver)
+      : context_(context),
+        evaluator_(evaluator),
+        tensors_(tensors),
+        types_(types),
+        aliases_(aliases),
+        structs_(structs),
+        dimSolver_(dimSolver) {}
+
+  Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
+  Val fit(const Ty& t, const Val& v, const Target& who);
+
+ private:
+  Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
+  Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
+  bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
+  bool checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who);
+
+  Context& context_;
+  Evaluator& evaluator_;
+  Tensors& tensors_;
+  Types& types_;
+  Aliases& aliases_;
+  Structs& structs_;
+  DimSolver& dimSolver_;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,209 @@
+// Compile-time values as integers, floats, shapes and axes.
+#include "frontend/values/Evaluator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+bool runTime(const Val& v) { return v.is(Val::Kind::Tensor) || v.is(Val::Kind::Format); }
+
+constexpr Int kLeast = std::numeric_limits<int64_t>::min();
+
+constexpr Int kMost = std::numeric_limits<int64_t>::max();
+}  // namespace
+
+std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) {
+  if (v.is(Val::Kind::Int)) {
+    if (v.integer < kLeast || v.integer > kMost) {
+      context_.error(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
+      return std::nullopt;
+    }
+    return static_cast<int64_t>(v.integer);
+  }
+  if (v.poison()) return std::nullopt;
+  if (runTime(v)) {
+    context_
+        .error(Code::E0111, v.span, std::string(what) + " must be known while compiling, but this is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not");
+  } else {
+    context_.error(Code::E0203, v.span, std::string(what) + " must be an integer, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
+std::optional<double> Evaluator::constFloat(const Val& v, std::string_view what) {
+  if (v.is(Val::Kind::Float)) return v.real;
+  if (v.is(Val::Kind::Int)) return static_cast<double>(v.integer);
+  if (v.poison()) return std::nullopt;
+  if (runTime(v)) {
+    context_.error(Code::E0111, v.span,
+                   std::string(what) + " must be known while compiling, but this is a run-time value");
+  } else {
+    context_.error(Code::E0203, v.span, std::string(what) + " must be a number, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
+std::optional<bool> Evaluator::constBool(const Val& v, std::string_view what) {
+  if (v.is(Val::Kind::Bool)) return v.boolean;
+  if (v.poison()) return std::nullopt;
+  if (runTime(v)) {
+    context_.error(Code::E0111, v.span,
+                   std::string(what) + " must be known while compiling, but this is a run-time value");
+  } else {
+    context_.error(Code::E0203, v.span, std::string(what) + " must be true or false, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> Evaluator::constString(const Val& v, std::string_view what) {
+  if (v.is(Val::Kind::String)) return v.text;
+  if (v.poison()) return std::nullopt;
+  if (v.is(Val::Kind::Format)) {
+    context_.error(Code::E0111, v.span,
+                   std::string(what) + " must be known while compiling, but it has run-time parts");
+  } else {
+    context_.error(Code::E0203, v.span, std::string(what) + " must be a string, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
+std::optional<ir::DType> Evaluator::constDType(const Val& v, std::string_view what) {
+  if (v.is(Val::Kind::DType)) return v.dtype;
+  if (v.is(Val::Kind::Function) && v.fn->kind == FnValue::Kind::Cast) return ir::dtypeNamed(v.fn->name);
+  if (!v.poison())
+    context_.error(Code::E0203, v.span, std::string(what) + " must be a dtype such as f32, not " + describe(v));
+  return std::nullopt;
+}
+
+Val literalInts(const Val& v) {
+  const ir::Op* op = v.is(Val::Kind::Tensor) ? v.tensor->op : nullptr;
+  const ir::Dims& shape = v.is(Val::Kind::Tensor) ? v.tensor->type.shape : ir::Dims{};
+  if (!op || op->kind != ir::OpKind::Constant || shape.empty() || shape.size() > 2) return v;
+  const auto& data = std::get<ir::Data>(*op->find("value"));
+  if (v.tensor->type.dtype != ir::DType::I64 || !data || data->size() > 64 * sizeof(int64_t)) return v;
+  std::vector<Val> rows;
+  const size_t width = static_cast<size_t>(shape.back());
+  for (size_t i = 0; width > 0 && i + width <= data->size() / sizeof(int64_t); i += width) {
+    std::vector<Val> row;
+    for (size_t j = i; j < i + width; ++j) {
+      int64_t n;
+      std::memcpy(&n, data->data() + j * sizeof n, sizeof n);
+      row.push_back(Val::ofInt(n, v.span));
+    }
+    rows.push_back(Val::ofTuple(std::move(row), v.span));
+  }
+  return shape.size() == 2 ? Val::ofTuple(std::move(rows), v.span) : rows.empty() ? v : rows[0];
+}
+
+std::optional<std::vector<int64_t>> Evaluator::constInts(const Val& given, std::string_view what) {
+  const Val v = literalInts(given);
+  std::vector<int64_t> out2;
+  if (v.is(Val::Kind::Int)) {
+    auto i = constInt(v, what);
+    if (!i) return std::nullopt;
+    out2.push_back(*i);
+    return out2;
+  }
+  if (v.is(Val::Kind::Tuple) || v.is(Val::Kind::Array) || v.is(Val::Kind::Pack) || v.is(Val::Kind::List)) {
+    for (const Val& e : v.elems) {
+      if (e.is(Val::Kind::Pack)) {
+        auto inner = constInts(e, what);
+        if (!inner) return std::nullopt;
+        out2.insert(out2.end(), inner->begin(), inner->end());
+        continue;
+      }
+      auto i = constInt(e, what);
+      if (!i) return std::nullopt;
+      out2.push_back(*i);
+    }
+    return out2;
+  }
+  if (v.poison()) return std::nullopt;
+  if (runTime(v)) {
+    context_.error(Code::E0111, v.span,
+                   std::string(what) + " must be known while compiling, but this is a run-time value");
+  } else {
+    context_.error(Code::E0203, v.span,
+                   std::string(what) + " must be an integer or a list of integers, not " + describe(v));
+  }
+  return std::nullopt;
+}
+
+std::optional<ir::Dims> Evaluator::constShape(const Val& given) {
+  const Val v = literalInts(given);
+  // Only the sizes of a shape get their own code: shapes are static.
+  const Val* size = runTime(v) ? &v : nullptr;
+  if (v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple)) {
+    for (const Val& e : v.elems) size = runTime(e) ? &e : size;
+  }
+  if (size) {
+    context_.error(Code::E0210, size->span, "a shape must be known while compiling, but this size is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not");
+    return std::nullopt;
+  }
+  auto dims = constInts(v, "a shape");
+  if (!dims) return std::nullopt;
+  for (int64_t d : *dims) {
+    if (d < 0) {
+      context_.error(Code::E0208, v.span, "a dim cannot be negative: " + ir::toString(*dims));
+      return std::nullopt;
+    }
+  }
+  if (dims->size() > ir::kMaxRank) {
+    context_.error(Code::E0208, v.span, "a tensor has at most " + std::to_string(ir::kMaxRank) + " dims");
+    return std::nullopt;
+  }
+  if (!ir::elementCount(*dims)) {
+    context_.error(Code::E0208, v.span,
+                   "a tensor of shape " + ir::toString(*dims) + " has more elements than can be counted");
+    return std::nullopt;
+  }
+  return dims;
+}
+
+std::optional<int64_t> Evaluator::constAxis(const Val& v, int64_t rank) {
+  auto axis = constInt(v, "an axis");
+  if (!axis) return std::nullopt;
+  if (*axis < -rank || *axis >= rank) {
+    context_.error(
+        Code::E0205, v.span,
+        "axis " + std::to_string(*axis) + " is out of range for a tensor of " + std::to_string(rank) + " dims");
+    return std::nullopt;
+  }
+  return *axis < 0 ? *axis + rank : *axis;
+}
+
+std::optional<std::vector<int64_t>> Evaluator::constAxes(const Val* v, int64_t rank) {
+  std::vector<int64_t> axes;
+  if (!v) {
+    for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+    return axes;
+  }
+  auto given = constInts(*v, "an axis");
+  if (!given) return std::nullopt;
+  for (int64_t a : *given) {
+    auto axis = constAxis(Val::ofInt(a, v->span), rank);
+    if (!axis) return std::nullopt;
+    if (std::find(axes.begin(), axes.end(), *axis) != axes.end()) {
+      context_.error(Code::E0204, v->span, "axis " + std::to_string(a) + " is given twice");
+      return std::nullopt;
+    }
+    axes.push_back(*axis);
+  }
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+}  // namespace tenc::frontend

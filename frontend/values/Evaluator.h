@@ -1,0 +1,40 @@
+// Values that must be known while compiling.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+
+/// Compile-time values as C++ values, and arithmetic on them. All report when a value is of the wrong kind (E0203;
+/// E0111 when it is known at run time only).
+class Evaluator {
+ public:
+  explicit Evaluator(Context& context) : context_(context) {}
+
+  std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");
+  std::optional<double> constFloat(const Val& v, std::string_view what = "this");
+  std::optional<bool> constBool(const Val& v, std::string_view what = "this");
+  std::optional<std::string> constString(const Val& v, std::string_view what = "this");
+  std::optional<ir::DType> constDType(const Val& v, std::string_view what = "this");
+  /// `ints`: an int, a tuple, an array or a shape of compile-time integers.
+  std::optional<std::vector<int64_t>> constInts(const Val& v, std::string_view what = "this");
+  /// A shape argument: like constInts, checked to be non-negative and to have a size that fits (E0208).
+  std::optional<ir::Dims> constShape(const Val& v);
+  /// An axis of a tensor of `rank`, normalised to [0, rank) (E0205).
+  std::optional<int64_t> constAxis(const Val& v, int64_t rank);
+  /// Axes, normalised, distinct and sorted; all axes when `v` is null.
+  std::optional<std::vector<int64_t>> constAxes(const Val* v, int64_t rank);
+  std::optional<Val> foldNumbers(std::string_view op, const Val& a, const Val& b2, Span span);
+  Val compareStatic(std::string_view op, const Val& a, const Val& b2, Span span);
+
+ private:
+  Context& context_;
+};
+
+}  // namespace tenc::frontend

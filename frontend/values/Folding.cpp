@@ -1,0 +1,159 @@
+// Arithmetic and comparisons of compile-time values, done exactly.
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "frontend/Context.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Numbers.h"
+#include "ir/Scalar.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+constexpr Int kLeast = std::numeric_limits<int64_t>::min();
+
+constexpr Int kMost = std::numeric_limits<uint64_t>::max();  // literals up to u64 may still adopt u64
+
+Int floorDivide(Int a, Int b) {
+  Int q = a / b;
+  if ((a % b != 0) && ((a < 0) != (b < 0))) --q;
+  return q;
+}
+
+std::optional<Int> power(Int base, Int exponent) {
+  Int r = 1;
+  for (Int i = 0; i < exponent; ++i) {
+    r *= base;
+    if (r > kMost || r < kLeast) return std::nullopt;
+    if (r == 0 || (base == 1)) break;
+    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
+  }
+  return r;
+}
+
+template <typename T>
+std::optional<bool> compared(std::string_view op, T a, T b) {
+  if (op == "==") return a == b;
+  if (op == "!=") return a != b;
+  if (op == "<") return a < b;
+  if (op == "<=") return a <= b;
+  if (op == ">") return a > b;
+  if (op == ">=") return a >= b;
+  return std::nullopt;
+}
+}  // namespace
+
+std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, const Val& b2, Span span) {
+  const bool adopts = a.adopts && b2.adopts;
+  if (a.is(Val::Kind::Int) && b2.is(Val::Kind::Int)) {
+    const Int x = a.integer, y = b2.integer;
+    const Val* typed = !a.adopts ? &a : !b2.adopts ? &b2 : nullptr;
+    if (typed) {  // what does not fit the typed one, or is of another type, is for the caller to refuse
+      const Val& other = typed == &a ? b2 : a;
+      if (other.adopts ? fitted(other.integer, typed->dtype) != other.integer : other.dtype != typed->dtype) {
+        return std::nullopt;
+      }
+    }
+    if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
+    Int r = 0;
+    if (op == "+")
+      r = x + y;
+    else if (op == "-")
+      r = x - y;
+    else if (op == "*")
+      r = x * y;
+    else if (op == "//" || op == "%") {
+      if (y == 0) return context_.fail(Code::E0212, span, "integer division by zero");
+      r = op == "//" ? floorDivide(x, y) : x - floorDivide(x, y) * y;
+    } else if (op == "**") {
+      if (y < 0)
+        return context_.fail(Code::E0212, span, "an integer to a negative power; write one of them as a float");
+      auto p = power(x, y);
+      if (!p && typed) return std::nullopt;  // computed when it runs, wrapping
+      if (!p) return context_.fail(Code::E0212, span, "the result does not fit in i64");
+      r = *p;
+    } else if (op == "/") {
+      context_.error(Code::E0201, span, "`/` needs floats, but both operands are integers")
+          .help("`//` divides integers, rounding down; a number with a point is a float: `7.0 / 2.0`");
+      return Val::none();
+    } else {
+      return std::nullopt;
+    }
+    if (typed) {  // wraps, as at run time
+      Val v = Val::ofInt(fitted(r, typed->dtype), span, false);
+      v.dtype = typed->dtype;
+      return v;
+    }
+    if (r < kLeast || r > kMost) return context_.fail(Code::E0212, span, toString(r) + " does not fit in i64");
+    Val v = Val::ofInt(r, span);
+    v.dim = a.dim || b2.dim;
+    return v;
+  }
+  // A typed operand decides: i64 with a typed f32 is for the caller to refuse.
+  ir::DType type = ir::DType::F32;
+  const Val* typed = !a.adopts ? &a : !b2.adopts ? &b2 : nullptr;
+  if (typed) {
+    if (typed->is(Val::Kind::Int)) return std::nullopt;
+    if (!a.adopts && !b2.adopts && a.dtype != b2.dtype) return std::nullopt;
+    type = typed->dtype;
+  } else if (a.dtype == ir::DType::F64 || b2.dtype == ir::DType::F64) {
+    type = ir::DType::F64;  // an f64 param
+  }
+  // What adopts the dtype of a typed operand is rounded to it first, as at run time.
+  const double x = typed ? rounded(asDouble(a), type) : asDouble(a);
+  const double y = typed ? rounded(asDouble(b2), type) : asDouble(b2);
+  if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
+  double r = 0;
+  if (op == "+")
+    r = x + y;
+  else if (op == "-")
+    r = x - y;
+  else if (op == "*")
+    r = x * y;
+  else if (op == "/")
+    r = x / y;
+  else if (op == "//")
+    r = ir::floorQuotient(x, y);
+  else if (op == "%")
+    r = ir::floorMod(x, y);
+  else if (op == "**")
+    r = std::pow(x, y);
+  else
+    return std::nullopt;
+  Val v = Val::ofFloat(adopts ? r : rounded(r, type), span, adopts);
+  v.dtype = type;
+  return v;
+}
+
+Val Evaluator::compareStatic(std::string_view op, const Val& a, const Val& b2, Span span) {
+  const bool equality = op == "==" || op == "!=";
+  std::optional<bool> same;
+  if (a.is(Val::Kind::String) && b2.is(Val::Kind::String)) same = a.text == b2.text;
+  if (auto x = a.is(Val::Kind::DType), y = b2.is(Val::Kind::DType); x && y) same = a.dtype == b2.dtype;
+  if (a.is(Val::Kind::Bool) && b2.is(Val::Kind::Bool)) {
+    if (op == "and") return Val::ofBool(a.boolean && b2.boolean, span);
+    if (op == "or") return Val::ofBool(a.boolean || b2.boolean, span);
+    same = a.boolean == b2.boolean;
+  }
+  auto shapeLike = [](const Val& v) {
+    return v.is(Val::Kind::Pack) || ((v.is(Val::Kind::Tuple) || v.is(Val::Kind::Array)) && !v.elems.empty());
+  };
+  if ((a.is(Val::Kind::Pack) || b2.is(Val::Kind::Pack)) && shapeLike(a) && shapeLike(b2)) {
+    auto x = constInts(a), y = constInts(b2);
+    if (!x || !y) return Val::none();
+    same = *x == *y;
+  }
+  if (!same || !equality) {
+    auto d = context_.error(Code::E0203, span,
+                            "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b2));
+    if (op == "+") d.help("texts are joined by holes: `\"{a}{b}\"`");
+    return Val::none();
+  }
+  return Val::ofBool(*same == (op == "=="), span);
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,14 @@
+// Compile-time numbers in the dtypes that they are of.
+#pragma once
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+/// The number that the low bits of `i` are in `to`.
+Int fitted(Int i, ir::DType to);
+/// To a float dtype; to 16 bits through f32, as everywhere.
+double rounded(double v, ir::DType t);
+/// An integer or float as a double.
+double asDouble(const Val& v);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,133 @@
+// Moves that are asked for, and ops that say what must live together.
+#include "frontend/values/Placement.h"
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ir::OpKind;
+}  // namespace
+
+Val Placement::placedAs(const Val& value, const Val& old, const std::string& name) {
+  std::vector<ir::Value*> now, before;
+  leavesOf(value, now);
+  leavesOf(old, before);
+  for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
+    if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
+    now[i] = context_.b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
+    now[i]->name = name;
+  }
+  return rebuild(value, now);
+}
+
+Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_view cause) {
+  std::function<Val(const Val&)> move = [&](const Val& x) -> Val {
+    if (x.poison()) return x;
+    if (x.isTree()) {
+      Val r = x;
+      for (size_t i = 0; i < x.elems.size(); ++i) {
+        const bool pinned = x.info && i < x.info->pins.size() && !x.info->pins[i].empty();
+        if (!pinned) r.elems[i] = move(x.elems[i]);
+        if (r.elems[i].poison()) return Val::none();
+      }
+      return r;
+    }
+    if (!x.is(Val::Kind::Tensor) && !x.isNumber() && !x.is(Val::Kind::Bool) && !x.is(Val::Kind::Array)) return x;
+    ir::Value* t = tensors_.tensorOf(x);
+    if (!t) return Val::none();
+    if (cause == "type")
+      context_.at(span, {{v.span, ""}});
+    else
+      context_.at(span);
+    std::vector<ir::Value*> operands = {t};
+    if (d.name.empty()) operands.push_back(d.of);
+    ir::Value* moved = context_.b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(cause)}});
+    return Val::ofTensor(moved, span);
+  };
+  if (v.is(Val::Kind::Function) || v.is(Val::Kind::String) || v.is(Val::Kind::Unit)) {
+    return context_.fail(Code::E0203, span, "only tensors and trees of them move, not " + describe(v));
+  }
+  return move(v);
+}
+
+ir::Op* Placement::annotationAround() {
+  if (!context_.body.builder) return nullptr;
+  ir::Op* on = context_.b().region()->parentOp;
+  while (on && on->kind != OpKind::On) on = on->parent->parentOp;
+  return on;
+}
+
+Val Placement::keepPlace(const Val& v) {
+  return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+    if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->type.dtype == ir::DType::Bool) return leaf;
+    const std::vector<ir::Value*> operands = {leaf.tensor, leaf.tensor};  // to where it is
+    ir::Value* kept =
+        context_.b().value(OpKind::To, operands, {{"device", std::string()}, {"cause", std::string("capture")}});
+    kept->name = leaf.tensor->name;
+    return Val::ofTensor(kept, leaf.span);
+  });
+}
+
+Val Placement::enterAnnotation(const Val& v) {
+  ir::Op* on = annotationAround();
+  if (!on || v.poison()) return v;
+  return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+    if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->home()->isInside(*on)) return leaf;
+    std::vector<ir::Value*> operands = {leaf.tensor};
+    operands.insert(operands.end(), on->operands().begin(), on->operands().end());
+    ir::Value* entered = context_.b().value(OpKind::To, operands,
+                                            {{"device", on->stringAttr("device")}, {"cause", std::string("enter")}});
+    return Val::ofTensor(entered, leaf.span);
+  });
+}
+
+void Placement::checkOnePlace(const Val& tree, std::string what, Span span) {
+  std::vector<ir::Value*> leaves;
+  std::vector<ir::OperandText> written;
+  std::function<void(const Val&, Span, const std::string&)> collect = [&](const Val& v, Span text,
+                                                                          const std::string& path) {
+    if (v.is(Val::Kind::Tensor)) {
+      leaves.push_back(v.tensor);
+      written.push_back({text, path});
+    }
+    for (size_t i = 0; v.isTree() && i < v.elems.size(); ++i) {
+      if (v.info && i < v.info->pins.size() && !v.info->pins[i].empty()) continue;
+      const bool top = &v == &tree;
+      const std::string step = v.is(Val::Kind::Struct) ? v.info->decl->stmt->fields[i].name.text : std::to_string(i);
+      collect(v.elems[i], top ? v.elems[i].span : text, top ? "" : path.empty() ? step : path + "." + step);
+    }
+  };
+  collect(tree, {}, "");
+  if (leaves.size() < 2) return;
+  context_.at(span, std::move(written));
+  context_.b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
+}
+
+Val Placement::moveToPlaces(const Val& v, const Ty& type, Span span) {
+  if (v.poison()) return v;
+  if (!type.place.empty()) {
+    DeviceRef d;
+    d.name = type.place;
+    return moveTo(v, d, span, "type");
+  }
+  // Pinned fields of a struct are checked where it is built; a tuple or list type may name devices inside.
+  if (!v.isTree() || v.is(Val::Kind::Struct)) return v;
+  Val r = v;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    const size_t which = type.kind == Ty::Kind::List ? 0 : i;
+    if (which < type.elems.size()) r.elems[i] = moveToPlaces(r.elems[i], type.elems[which], span);
+    if (r.elems[i].poison()) return Val::none();
+  }
+  return r;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,39 @@
+// Where values live: moves, and the marks that placement reads.
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Tensors;
+
+/// Moves that the source asks for, and ops that tell placement what must live together.
+class Placement {
+ public:
+  Placement(Context& context, Tensors& tensors) : context_(context), tensors_(tensors) {}
+
+  /// x.to(d): of a tree, every leaf that is not pinned.
+  Val moveTo(const Val& v, const DeviceRef& d, Span span, std::string_view cause);
+  /// Moves what a written type names a device for (cause "type").
+  Val moveToPlaces(const Val& v, const Ty& type, Span span);
+  /// The innermost `@d` around what is lowered now.
+  ir::Op* annotationAround();
+  /// The first value of a `var` or of a loop: what is bound outside the `@d` block around here enters it, so that the
+  /// new name is one of the block's own.
+  Val enterAnnotation(const Val& v);
+  /// The value where it lives, so that an annotation around does not move it: what a lambda captured.
+  Val keepPlace(const Val& v);
+  /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
+  void checkOnePlace(const Val& tree, std::string what, Span span);
+  /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
+  Val placedAs(const Val& value, const Val& old, const std::string& name);
+
+ private:
+  Context& context_;
+  Tensors& tensors_;
+};
+
+}  // namespace tenc::frontend

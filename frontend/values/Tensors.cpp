@@ -1,0 +1,284 @@
+// Literals and arrays made into tensors, once a dtype is known.
+#include "frontend/values/Tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/expressions/Operands.h"
+#include "frontend/values/Literals.h"
+#include "frontend/values/Placement.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+namespace {
+using ir::DType;
+using ir::OpKind;
+}  // namespace
+
+ir::Value* Tensors::zerosOf(DType t, const ir::Dims& shape) {
+  return context_.b().broadcastTo(ir::isFloat(t) ? context_.b().scalar(t, 0) : context_.b().scalarInt(t, 0), shape);
+}
+
+bool Tensors::arrayShape(const Val& v, ir::Dims& shape, std::optional<DType>& dtype, bool& allStatic, bool& anyTree) {
+  if (!v.is(Val::Kind::Array)) {
+    if (v.poison()) return false;
+    if (v.isTree() || v.is(Val::Kind::Function)) anyTree = true;
+    allStatic = allStatic && (v.isNumber() || v.is(Val::Kind::Bool));
+    if (v.is(Val::Kind::Tensor)) shape = v.tensor->type.shape;
+    return true;
+  }
+  ir::Dims inner;
+  bool first = true;
+  for (const Val& e : v.elems) {
+    ir::Dims s;
+    if (!arrayShape(e, s, dtype, allStatic, anyTree)) return false;
+    if (!first && s != inner && !anyTree) {
+      context_.error(Code::E0202, e.span,
+                     "elements of an array differ in shape: " + ir::toString(inner) + " and " + ir::toString(s));
+      return false;
+    }
+    inner = s;
+    first = false;
+  }
+  shape = {static_cast<int64_t>(v.elems.size())};
+  shape.insert(shape.end(), inner.begin(), inner.end());
+  return true;
+}
+
+namespace {
+
+void appendElements(const Val& v, DType t, std::vector<std::byte>& bytes) {
+  if (v.is(Val::Kind::Array)) {
+    for (const Val& e : v.elems) appendElements(e, t, bytes);
+    return;
+  }
+  auto put = [&](auto x) {
+    const size_t old = bytes.size();
+    bytes.resize(old + sizeof x);
+    std::memcpy(bytes.data() + old, &x, sizeof x);
+  };
+  const double real = v.is(Val::Kind::Int) ? static_cast<double>(v.integer) : v.real;
+  if (t == DType::F64) return put(real);
+  if (t == DType::F32) return put(v.is(Val::Kind::Int) ? static_cast<float>(v.integer) : static_cast<float>(v.real));
+  const uint64_t bits =
+      v.is(Val::Kind::Bool) ? (v.boolean ? 1u : 0u) : static_cast<uint64_t>(static_cast<unsigned __int128>(v.integer));
+  switch (ir::byteSize(t)) {
+    case 1: return put(static_cast<uint8_t>(bits));
+    case 2: return put(static_cast<uint16_t>(bits));
+    case 4: return put(static_cast<uint32_t>(bits));
+    default: return put(bits);
+  }
+}
+
+/// The first number that does not fit in `t`, or null.
+const Val* outOfRange(const Val& v, DType t) {
+  if (v.is(Val::Kind::Array)) {
+    for (const Val& e : v.elems) {
+      if (const Val* bad = outOfRange(e, t)) return bad;
+    }
+    return nullptr;
+  }
+  return v.is(Val::Kind::Int) && !fits(v.integer, t) ? &v : nullptr;
+}
+}  // namespace
+
+ir::Value* Tensors::constantTensor(const Val& array, DType t, const ir::Dims& shape) {
+  if (const Val* bad = outOfRange(array, t)) {
+    context_.error(Code::E0212, bad->span, toString(bad->integer) + " does not fit in " + std::string(ir::name(t)));
+    return nullptr;
+  }
+  // Half types go through f32, rounded by the conversion op.
+  const bool half = t == DType::F16 || t == DType::BF16;
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  appendElements(array, half ? DType::F32 : t, *bytes);
+  ir::Value* v = context_.b().constant({half ? DType::F32 : t, shape, {}}, bytes);
+  return half ? context_.b().value(OpKind::Cast, {v}, {{"dtype", t}}) : v;
+}
+
+void Tensors::adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always) {
+  if (!expected || !expected->isTensor() || !expected->dtype || *expected->dtype == DType::Bool) return;
+  if (!std::all_of(operands.begin(), operands.end(), adoptsWholly)) return;
+  const auto isArray = [](const Val& v) { return v.is(Val::Kind::Array); };
+  if (!always && std::none_of(operands.begin(), operands.end(), isArray)) return;
+  const bool real = std::any_of(operands.begin(), operands.end(), hasFloat);
+  if (real && !ir::isFloat(*expected->dtype)) return;
+  if (ir::Value* t = tensorOf(operands[0], expected->dtype)) operands[0] = Val::ofTensor(t, operands[0].span);
+}
+
+ir::Value* Tensors::tensorOf(const Val& v, std::optional<DType> hint) {
+  const ir::Loc outer = context_.b().loc();  // what is made of the tensor belongs to the whole
+  if (v.span.valid()) context_.at(v.span);
+  ir::Value* t = tensorHere(v, hint);
+  context_.b().setLoc(outer);
+  return t;
+}
+
+bool Tensors::checkParts(size_t count, Span span) {
+  // Each is code of its own.
+  constexpr size_t kMost = 16'384;
+  if (count <= kMost) return true;
+  context_
+      .error(Code::E0208, span, "more than 16,384 tensors cannot be joined into one; here are " + std::to_string(count))
+      .help(
+          "compute them as one tensor, with `vmap` or by arithmetic on `arange(n)`, or write them in a loop: "
+          "`var y = zeros([n])`, then `y[i] = ...`");
+  return false;
+}
+
+ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
+  switch (v.kind) {
+    case Val::Kind::Poison: return nullptr;
+    case Val::Kind::Tensor:
+      // A run-time rank-0 float takes the float dtype of an operand of higher rank.
+      if (hint && v.tensor->type.dtype != *hint && v.tensor->type.shape.empty() && ir::isFloat(*hint) &&
+          ir::isFloat(v.tensor->type.dtype)) {
+        return context_.b().value(OpKind::Cast, {v.tensor}, {{"dtype", *hint}});
+      }
+      return v.tensor;
+    case Val::Kind::Bool: return context_.b().scalarInt(DType::Bool, v.boolean);
+    case Val::Kind::Int:
+    case Val::Kind::Float: {
+      DType t = v.dtype;
+      if (hint && *hint != DType::Bool && (v.adopts || (ir::isFloat(*hint) && v.is(Val::Kind::Float)))) t = *hint;
+      if (v.is(Val::Kind::Float)) {
+        if (!ir::isFloat(t)) {
+          context_.error(Code::E0201, v.span, "a float literal cannot become " + std::string(ir::name(t)));
+          return nullptr;
+        }
+        return context_.b().scalar(t, v.real);
+      }
+      if (ir::isFloat(t)) return context_.b().scalar(t, static_cast<double>(v.integer));
+      if (!fits(v.integer, t)) {
+        context_.error(Code::E0212, v.span, toString(v.integer) + " does not fit in " + std::string(ir::name(t)));
+        return nullptr;
+      }
+      return context_.b().scalarInt(
+          t, static_cast<int64_t>(static_cast<uint64_t>(static_cast<unsigned __int128>(v.integer))));
+    }
+    case Val::Kind::Array: {
+      ir::Dims shape;
+      std::optional<DType> ignored;
+      bool allStatic = true, anyTree = false;
+      if (!arrayShape(v, shape, ignored, allStatic, anyTree)) return nullptr;
+      if (anyTree) {
+        context_.error(Code::E0203, v.span,
+                       "a tensor is expected, not " + describe(v) + " of structs, tuples or functions");
+        return nullptr;
+      }
+      if (!ir::elementCount(shape)) {
+        context_.error(Code::E0208, v.span, "an array of shape " + ir::toString(shape) + " has too many elements");
+        return nullptr;
+      }
+      std::optional<DType> t;
+      if (hint && adoptsWholly(v) && (ir::isFloat(*hint) || !hasFloat(v)) && *hint != DType::Bool) {
+        t = hint;
+      } else if (v.elems.empty()) {
+        t = hint ? hint : DType::F32;
+      } else {
+        t = commonDType(context_, v.elems, v.span, "[ ]");
+      }
+      if (!t) return nullptr;
+      if (allStatic) return constantTensor(v, *t, shape);
+      if (!checkParts(v.elems.size(), v.span)) return nullptr;
+      std::vector<ir::Value*> parts;
+      std::vector<ir::OperandText> written;
+      for (const Val& e : v.elems) {
+        parts.push_back(tensorOf(e, t));
+        if (!parts.back()) return nullptr;
+        written.push_back({e.span, ""});
+      }
+      context_.at(v.span, std::move(written));
+      for (ir::Value*& x : parts) {
+        ir::Dims row{1};
+        row.insert(row.end(), x->type.shape.begin(), x->type.shape.end());
+        x = context_.b().value(OpKind::Reshape, {x}, {{"shape", row}});
+      }
+      return context_.b().value(OpKind::Concat, parts, {{"axis", int64_t{0}}});
+    }
+    case Val::Kind::Pack: {
+      Val array = v;
+      array.kind = Val::Kind::Array;
+      return constantTensor(array, DType::I64, {static_cast<int64_t>(v.elems.size())});
+    }
+    default:
+      context_.error(Code::E0203, v.span, "a tensor or a number is expected, not " + describe(v));
+      return nullptr;
+  }
+}
+
+Val Tensors::settle(Val v, const Ty* expected) {
+  switch (v.kind) {
+    case Val::Kind::Int:
+      if (v.adopts && v.integer > std::numeric_limits<int64_t>::max()) {
+        return context_.fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
+      }
+      v.adopts = v.dim = false;
+      return v;
+    case Val::Kind::Float:
+      if (v.adopts && v.dtype == DType::F32) v.real = static_cast<double>(static_cast<float>(v.real));
+      v.adopts = false;
+      return v;
+    case Val::Kind::Array: {
+      ir::Dims shape;
+      std::optional<DType> ignored;
+      bool allStatic = true, anyTree = false;
+      const bool list = expected && expected->kind == Ty::Kind::List;
+      if (!list && !arrayShape(v, shape, ignored, allStatic, anyTree)) return Val::none();
+      if (list || anyTree) {
+        Val r = Val::ofList({}, v.span);
+        const Ty* inner = list && !expected->elems.empty() ? &expected->elems[0] : nullptr;
+        for (Val& e : v.elems) r.elems.push_back(settle(std::move(e), inner));
+        for (const Val& e : r.elems) {
+          if (e.poison()) return Val::none();
+          if (!sameStructure(r.elems[0], e) || (e.is(Val::Kind::Struct) && e.info->text != r.elems[0].info->text)) {
+            return context_.fail(Code::E0207, e.span,
+                                 "values of a list are of one type, but this is " + describe(e) + " and the first is " +
+                                     describe(r.elems[0]));
+          }
+        }
+        placement_.checkOnePlace(r, "the values of a list", v.span);
+        return r;
+      }
+      std::optional<DType> hint;
+      if (expected && expected->isTensor()) hint = expected->dtype;
+      ir::Value* t = tensorOf(v, hint);
+      return t ? Val::ofTensor(t, v.span) : Val::none();
+    }
+    case Val::Kind::Tuple: {
+      for (size_t i = 0; i < v.elems.size(); ++i) {
+        const Ty* inner =
+            expected && expected->kind == Ty::Kind::Tuple && i < expected->elems.size() ? &expected->elems[i] : nullptr;
+        v.elems[i] = settle(std::move(v.elems[i]), inner);
+      }
+      return v;
+    }
+    default: return v;
+  }
+}
+
+Val Tensors::materialise(const Val& v, const Ty* expected) {
+  if (v.isNumber() || v.is(Val::Kind::Bool)) {
+    std::optional<DType> hint;
+    if (expected && expected->isTensor()) hint = expected->dtype;
+    ir::Value* t = tensorOf(v, hint);
+    return t ? Val::ofTensor(t, v.span) : Val::none();
+  }
+  Val r = settle(v, expected);
+  if (r.isTree()) {
+    for (Val& e : r.elems) {
+      e = materialise(e);
+      if (e.poison()) return Val::none();
+    }
+  }
+  return r;
+}
+
+}  // namespace tenc::frontend

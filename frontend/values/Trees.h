@@ -1,0 +1,27 @@
+// Trees: structs, tuples and lists of tensors, walked leaf by leaf. The leaves of a value are every tensor that it
+// holds, also those captured by a lambda or standing for a device, so that any value can cross a region or a call.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+using TreeFn = std::function<Val(const Val& leaf, const std::string& path, bool state)>;
+
+/// Tensor leaves in order (settled first); false after an error.
+bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves);
+/// `like` with its tensor leaves replaced in order.
+Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves);
+/// `f` on every leaf that is no tree; path is "fc1.w". Poison if a leaf gives poison.
+Val mapLeaves(const Val& v, const TreeFn& f);
+bool sameStructure(const Val& a, const Val& b2);
+Ty typeOf(const Val& v);
+bool sameTypes(const Val& a, const Val& b2);
+bool sameLeaves(const Val& a, const Val& b2);
+/// Arguments of the region of the types of `like`.
+Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
+
+}  // namespace tenc::frontend
