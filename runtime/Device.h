@@ -1,27 +1,26 @@
-// A device with memory of its own, that works through a queue of commands: what the executor sees of virtual devices
-// and of any other accelerator. Calls return before the work is done; `wait` waits for it.
+// Devices with memory of their own, that work through queues of commands: what the runtime sees of virtual devices and
+// of any other accelerator. A Device is the machine's and serves all calls; a Stream is what one call at a time has of
+// it: memory for the buffers of one program, and a queue.
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "runtime/CallControl.h"
 #include "runtime/LoadedProgram.h"
-#include "runtime/abi/Program.h"
 
 namespace tenc::rt {
 
-/// Commands of one device are done in the order of their tickets, which begin with 1. Ticket 0 is always done.
+class Arena;
+
+/// Commands of one stream are done in the order of their tickets, which begin with 1. Ticket 0 is always done.
 using Ticket = uint64_t;
 
-/// Bytes of a buffer of this program. Loops exchange what two buffers are, so it is looked up at each step.
-struct Place {
-  abi::BufferId buffer = abi::kNoBuffer;
-  uint64_t offset = 0;
-};
-
-/// Why a device does no more work. Of several devices' stops the one with the smallest `order` is the program's.
+/// Why a stream does no more work. Of several streams' stops the one with the smallest `order` is the call's.
 struct DeviceStop {
   uint64_t order = 0;      ///< the number of the step in program order
   uint32_t site = 0;       ///< index into Program::sites
@@ -30,38 +29,70 @@ struct DeviceStop {
 };
 
 struct DeviceArg {
-  uint32_t device = 0;  ///< whose memory it is, as an index into Program::devices
-  Place at;
+  std::byte* address = nullptr;
   abi::Access access = abi::Access::Read;
 };
 
-class Device {
+/// What a stream knows of the call that uses it.
+struct StreamCall {
+  CallControl* control = nullptr;
+  Arena* host = nullptr;   ///< the memory of the call on the host
+  bool dropWaits = false;  ///< plants a bug, for tests: no command waits for another stream
+};
+
+class Stream {
  public:
-  virtual ~Device() = default;
+  virtual ~Stream() = default;
 
-  /// Lays out the memory that device `index` of the program needs. `error` says why it cannot.
-  virtual bool begin(const LoadedProgram& p, uint32_t index, std::string& error) = 0;
-  /// Waits for all work and gives the memory of the program back.
-  virtual void end() = 0;
+  /// Where a buffer of the program is; null for those of other devices.
+  virtual std::byte* address(abi::BufferId buffer) const = 0;
+  /// Between calls: what was put into buffers so far (constants) stays for all calls to come.
+  virtual void keepContents() {}
+  /// A call begins: all else that buffers hold is undefined. The stream is at rest.
+  virtual void begin(const StreamCall& call) = 0;
 
-  // ---- commands; `order` is the step's number, for DeviceStop
-  virtual void launch(const LoadedKernel& kernel, const std::vector<DeviceArg>& args, std::vector<uint64_t> scalars,
+  // ---- commands, which return before they are done; `order` is the step's number, for DeviceStop
+  virtual void launch(const LoadedKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
                       uint64_t order) = 0;
-  virtual void copy(Place to, Place from, uint64_t bytes, uint64_t order) = 0;
+  virtual void copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) = 0;
   /// The host bytes must not change before the ticket is done.
-  virtual Ticket copyIn(Place to, const void* from, uint64_t bytes, uint64_t order) = 0;
+  virtual Ticket copyIn(std::byte* to, const void* from, uint64_t bytes, uint64_t order) = 0;
   /// The host bytes are undefined before the ticket is done.
-  virtual Ticket copyOut(void* to, Place from, uint64_t bytes, uint64_t order) = 0;
-  /// From another device: after what it has been given so far, and before what it is given later.
-  virtual void receive(Place to, Device& other, Place from, uint64_t bytes, uint64_t order) = 0;
+  virtual Ticket copyOut(void* to, const std::byte* from, uint64_t bytes, uint64_t order) = 0;
+  /// From another stream: after what that has been given so far, and before what it is given later.
+  virtual void receive(std::byte* to, Stream& other, const std::byte* from, uint64_t bytes, uint64_t order) = 0;
+  /// The other half of `receive`: sends to a stream that is ready, and waits in its queue, from ticket `ready` on.
+  virtual Ticket send(Stream& to, std::byte* destination, Ticket ready, const std::byte* from, uint64_t bytes,
+                      uint64_t order) = 0;
+  /// From a stream that sends: the bytes, which the host can read, are copied on return. The queue waits meanwhile.
+  virtual void accept(std::byte* to, const void* from, uint64_t bytes, uint64_t order) = 0;
 
   virtual void wait(Ticket ticket) = 0;
   virtual bool done(Ticket ticket) const = 0;
   /// The ticket of the last command.
   virtual Ticket last() const = 0;
   virtual std::optional<DeviceStop> stopped() const = 0;
-  /// Ends the kernel that runs, and all that wait. For signal handlers.
-  virtual void interrupt() = 0;
+  /// Bytes of the planned arena up to the last that was used since `begin`; 0 where that is not known.
+  virtual uint64_t touched() const { return 0; }
+};
+
+/// What a stream is opened for.
+struct StreamSetup {
+  const LoadedProgram* program = nullptr;  ///< outlives the stream
+  uint32_t device = 0;                     ///< index into Program::devices
+  /// By buffer: where it is already, in memory that the host can write too. Null: the stream takes memory itself.
+  const std::vector<std::byte*>* addresses = nullptr;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  /// As programs call it: "cuda:0".
+  virtual const std::string& name() const = 0;
+  /// Whether kernels can work on memory of the host, so that it may be handed to streams (StreamSetup::addresses).
+  virtual bool worksOnHostMemory() const = 0;
+  /// From any thread. Null, with a sentence in `error`, when the memory cannot be had.
+  virtual std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) = 0;
 };
 
 }  // namespace tenc::rt

@@ -59,6 +59,28 @@ class Loading {
   std::string error_;
 };
 
+/// Marks the buffers that loops exchange.
+void markMoves(const abi::Block& block, std::vector<bool>& moves) {
+  const auto mark = [&](const std::vector<abi::Swap>& swaps) {
+    for (const auto& [a, b] : swaps) moves[a] = moves[b] = true;
+  };
+  for (const abi::Step& s : block) {
+    if (const auto* loop = std::get_if<abi::For>(&s.what)) {
+      mark(loop->swaps);
+      markMoves(loop->body, moves);
+    } else if (const auto* repeat = std::get_if<abi::While>(&s.what)) {
+      mark(repeat->swaps);
+      markMoves(repeat->condition, moves);
+      markMoves(repeat->body, moves);
+    } else if (const auto* branch = std::get_if<abi::If>(&s.what)) {
+      markMoves(branch->then, moves);
+      markMoves(branch->otherwise, moves);
+    } else if (const auto* bench = std::get_if<abi::Bench>(&s.what)) {
+      markMoves(bench->body, moves);
+    }
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<const LoadedProgram> LoadedProgram::load(std::shared_ptr<const abi::Program> program,
@@ -70,6 +92,8 @@ std::shared_ptr<const LoadedProgram> LoadedProgram::load(std::shared_ptr<const a
     loaded->kernels_.push_back(loading.load(k));
     loaded->scratchBytes_ = std::max(loaded->scratchBytes_, loaded->kernels_.back().scratchBytes);
   }
+  loaded->moves_.resize(loaded->program_->buffers.size());
+  markMoves(loaded->program_->steps, loaded->moves_);
   error = loading.error();
   return error.empty() ? loaded : nullptr;
 }

@@ -41,6 +41,8 @@ class LoadedProgram {
   const std::vector<LoadedKernel>& kernels() const { return kernels_; }
   /// What a thread needs for any of them.
   uint64_t scratchBytes() const { return scratchBytes_; }
+  /// Whether a loop exchanges the address of a buffer with another one's.
+  bool moves(abi::BufferId b) const { return moves_[b]; }
 
  private:
   LoadedProgram() = default;
@@ -48,6 +50,7 @@ class LoadedProgram {
   std::vector<std::shared_ptr<LoadedCode>> code_;  // by image; null for what no host kernel is in
   std::vector<LoadedKernel> kernels_;
   uint64_t scratchBytes_ = 0;
+  std::vector<bool> moves_;  // by buffer
 };
 
 }  // namespace tenc::rt

@@ -16,6 +16,8 @@ namespace tenc::abi {
 /// Changes whenever machine code of before would not run any more: the types of kernels, KernelState, the functions
 /// that kernels call, the routines and their options.
 inline constexpr uint32_t kVersion = 1;
+/// Of a program, the host among them.
+inline constexpr size_t kMostDevices = 32;
 
 /// A buffer of the plan. `device` indexes Program::devices; `offset` is in the device's arena. Loops may exchange the
 /// addresses of two buffers, so a buffer's address is looked up at each step.

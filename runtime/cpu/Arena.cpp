@@ -5,12 +5,17 @@
 #include <cstring>
 
 namespace tenc::rt {
+namespace {
+
+constexpr int kFill = 0xA5;
+
+}  // namespace
 
 Arena::~Arena() {
   if (mapping_) munmap(mapping_, mapped_);
 }
 
-bool Arena::reserve(uint64_t bytes, bool poison) {
+bool Arena::reserve(uint64_t bytes) {
   if (bytes > size_) {
     constexpr uint64_t kHuge = uint64_t{2} << 20;
     if (mapping_) munmap(mapping_, mapped_);
@@ -28,11 +33,18 @@ bool Arena::reserve(uint64_t bytes, bool poison) {
     if (huge) madvise(base_, rounded, MADV_HUGEPAGE);
     accessible_ = true;
   }
-  if (poison && size_) {
-    protect(true);
-    std::memset(base_, 0xA5, size_);
-  }
   return true;
+}
+
+void Arena::fill() {
+  protect(true);
+  if (size_) std::memset(base_, kFill, size_);
+}
+
+uint64_t Arena::touched() const {
+  uint64_t n = size_;
+  while (n > 0 && base_[n - 1] == std::byte{kFill}) --n;
+  return n;
 }
 
 void Arena::protect(bool accessible) {

@@ -39,7 +39,8 @@ void ThreadPool::claim(int thread) {
 
 void ThreadPool::run(int64_t items, int64_t grain, Work work, void* context) {
   if (items <= 0) return;
-  if (threads_ == 1 || items <= grain) return work(context, 0, 0, items);
+  if (threads_ == 1 || items <= grain || busy_.exchange(true, std::memory_order_acquire))
+    return work(context, 0, 0, items);
   if (workers_.empty()) start();
   grain_ = grain;
   work_ = work;
@@ -65,6 +66,7 @@ void ThreadPool::run(int64_t items, int64_t grain, Work work, void* context) {
     else
       pause();
   }
+  busy_.store(false, std::memory_order_release);
 }
 
 void ThreadPool::loop(int thread) {

@@ -20,7 +20,9 @@ class ThreadPool {
   int threads() const { return threads_; }
 
   /// work(context, thread, begin, end) for disjoint ranges that cover [0, items); at most `grain` items a range when
-  /// there is more than one thread. Which thread takes what is not determined: results must not depend on it.
+  /// there is more than one thread. Which thread takes what is not determined: results must not depend on it. Any
+  /// number of threads may call at the same time: while a job runs, the callers of others do all of theirs themselves,
+  /// as thread 0.
   using Work = void (*)(void* context, int thread, int64_t begin, int64_t end);
   void run(int64_t items, int64_t grain, Work work, void* context);
 
@@ -43,6 +45,7 @@ class ThreadPool {
   alignas(64) std::atomic<uint32_t> wake_{0};
   std::atomic<int> sleepers_{0};
   std::atomic<bool> quit_{false};
+  std::atomic<bool> busy_{false};  ///< a job runs
   int64_t grain_ = 1;
   Work work_ = nullptr;
   void* context_ = nullptr;

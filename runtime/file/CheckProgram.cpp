@@ -10,7 +10,6 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // of an arena
 constexpr uint64_t kMostScratch = uint64_t{1} << 32;
 constexpr uint64_t kOffsetUnit = 64;
-constexpr size_t kMostDevices = 32;
 
 class Checker {
  public:
@@ -41,7 +40,7 @@ class Checker {
 
   void memory() {
     need(!p_.devices.empty() && p_.devices[0].name == "cpu", "the first device is not the host");
-    need(p_.devices.size() <= kMostDevices, "it has too many devices");
+    need(p_.devices.size() <= abi::kMostDevices, "it has too many devices");
     for (const abi::Device& d : p_.devices) need(d.arenaBytes <= kMostBytes, "an arena is too large");
     for (const abi::Buffer& b : p_.buffers) {
       if (!need(b.device < p_.devices.size(), "a buffer is on no device")) return;

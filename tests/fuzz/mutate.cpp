@@ -91,10 +91,10 @@ struct Arguments {
 
 // ---- one input
 
-std::atomic<rt::Machine*> running{nullptr};
+std::atomic<rt::CallControl*> running{nullptr};
 
 void onAlarm(int) {
-  if (rt::Machine* machine = running.load()) machine->interrupt();
+  if (rt::CallControl* control = running.load()) control->interrupt();
 }
 
 void onTimeUsed(int) { _exit(kHangStatus); }
@@ -107,11 +107,10 @@ void setTimer(int which, int64_t milliseconds) {
 }
 
 void runFor(tool::Session& session, const tool::Executable& program, int milliseconds) {
-  rt::Machine& machine = session.machine();
-  machine.interrupted = false;
-  running = &machine;
+  session.control().reset();
+  running = &session.control();
   setTimer(ITIMER_REAL, milliseconds);
-  rt::RunOptions options;
+  rt::CallOptions options;
   options.print = [](std::string_view) {};
   options.benchRounds = 1;
   session.run(program, options);

@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "ir/Ir.h"
-#include "runtime/cpu/Arena.h"
-#include "runtime/virtual/VirtualDevice.h"
+#include "runtime/Instance.h"
+#include "runtime/Machine.h"
 #include "tools/tenc/Memory.h"
 
 namespace tenc::tool {
@@ -15,13 +15,6 @@ constexpr uint64_t kRounding = 64;
 struct Touched {
   uint64_t planned = 0, touched = 0;
 };
-
-/// One past the last byte of the host's arena that is not what it was filled with.
-uint64_t lastTouched(rt::Arena& arena) {
-  uint64_t n = arena.size();
-  while (n > 0 && arena.base()[n - 1] == std::byte{0xA5}) --n;
-  return n;
-}
 
 /// Runs a script on two virtual devices; for cpu, cuda:0 and cuda:1 what was planned and what was touched.
 std::vector<Touched> runAndMeasure(const std::string& text) {
@@ -36,27 +29,20 @@ std::vector<Touched> runAndMeasure(const std::string& text) {
   EXPECT_TRUE(program && session.diags().ok()) << text;
   if (!program) return {};
 
-  rt::MachineOptions machineOptions;
-  machineOptions.threads = 2;
-  machineOptions.virtualDevices = {"cuda:0", "cuda:1"};
-  machineOptions.poisonHost = true;
-  rt::Machine machine(machineOptions);
-  rt::RunOptions run;
-  run.print = [](std::string_view) {};
+  rt::Machine machine({.threads = 2, .devices = {{"virtual", "cuda:0"}, {"virtual", "cuda:1"}}});
   std::string error;
-  const auto loaded = rt::LoadedProgram::load({std::shared_ptr<void>(), &program->compiled.program}, error);
+  auto loaded = rt::LoadedProgram::load({std::shared_ptr<void>(), &program->compiled.program}, error);
   EXPECT_TRUE(loaded) << error;
   if (!loaded) return {};
-  const rt::RunResult result = rt::run(*loaded, machine, run);
-  EXPECT_EQ(result.end, rt::RunResult::End::Done) << result.text << text;
+  rt::CallOptions run;
+  run.print = [](std::string_view) {};
+  run.measureMemory = true;
+  const rt::CallResult result = rt::Instance::create(std::move(loaded), machine)->call(run);
+  EXPECT_EQ(result.end, rt::CallResult::End::Done) << result.text << text;
 
   std::vector<Touched> list;
-  for (const auto& d : program->compiled.memory.devices) {
-    uint64_t touched = lastTouched(machine.host());
-    for (const auto& v : machine.virtualDevices())
-      if (v->name() == d.name) touched = v->memory().highest();
-    list.push_back({d.peak, touched});
-  }
+  for (size_t i = 0; i < program->compiled.memory.devices.size(); ++i)
+    list.push_back({program->compiled.memory.devices[i].peak, result.touched[i]});
   return list;
 }
 

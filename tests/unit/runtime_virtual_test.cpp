@@ -9,9 +9,9 @@
 #include <map>
 #include <thread>
 
-#include "runtime/Executor.h"
-#include "runtime/cpu/Arena.h"
-#include "runtime/virtual/VirtualDevice.h"
+#include "runtime/Instance.h"
+#include "runtime/Machine.h"
+#include "runtime/virtual/Queue.h"
 
 namespace tenc::rt {
 namespace {
@@ -82,18 +82,25 @@ class Maker {
   std::map<std::string, abi::KernelFn> functions;  ///< of the kernels, by their names
 };
 
-RunResult runOn(const Maker& m, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
+const char* nameOf(Order order) { return order == Order::Async ? "async" : order == Order::Sync ? "sync" : "lazy"; }
+
+MachineOptions twoDevices(Order order, uint64_t capacity = 0) {
   MachineOptions options;
   options.threads = 2;
-  options.virtualDevices = {"cuda:0", "cuda:1"};
-  options.virtualOrder = order;
-  options.dropWaits = dropWaits;
-  Machine machine(options);
-  RunOptions run;
+  for (const char* name : {"cuda:0", "cuda:1"})
+    options.devices.push_back({"virtual", name, capacity, {{"order", nameOf(order)}}});
+  return options;
+}
+
+CallResult runOn(const Maker& m, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
+  Machine machine(twoDevices(order));
+  EXPECT_EQ(machine.problem(), "");
+  CallOptions run;
+  run.dropWaits = dropWaits;
   run.result = [&](size_t, const void* data) {
     if (results) results->push_back(static_cast<const float*>(data)[kCount - 1]);
   };
-  return tenc::rt::run(*m.load(), machine, run);
+  return Instance::create(m.load(), machine)->call(run);
 }
 
 /// cpu -> cuda:0, + 1, -> cuda:1, + 1, -> cpu, + 1
@@ -117,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Virtual, EveryOrder, ::testing::Values(Order::Async, Or
 
 TEST_P(EveryOrder, ValuesArriveFromDeviceToDevice) {
   std::vector<float> results;
-  EXPECT_EQ(runOn(journey(), GetParam(), &results).end, RunResult::End::Done);
+  EXPECT_EQ(runOn(journey(), GetParam(), &results).end, CallResult::End::Done);
   EXPECT_EQ(results, (std::vector<float>{4, 3}));
 }
 
@@ -125,9 +132,9 @@ TEST_P(EveryOrder, AMissingTransferIsFound) {
   for (size_t dropped : {0u, 2u, 4u}) {
     Maker m = journey();
     m.p.steps.erase(m.p.steps.begin() + static_cast<std::ptrdiff_t>(dropped));
-    const RunResult r = runOn(m, GetParam());
+    const CallResult r = runOn(m, GetParam());
     if (dropped == 4) continue;  // the host's memory is not watched: the kernel reads what is there
-    EXPECT_EQ(r.end, RunResult::End::Bug) << dropped;
+    EXPECT_EQ(r.end, CallResult::End::Bug) << dropped;
     EXPECT_NE(r.text.find("before anything was put there: a transfer is missing"), std::string::npos) << r.text;
   }
 }
@@ -138,8 +145,8 @@ TEST_P(EveryOrder, MemoryOfAnotherDeviceIsRefused) {
   m.move(host, far);
   m.launch(1, plusOneFast, far, out);
   m.result(out);
-  const RunResult r = runOn(m, GetParam());
-  EXPECT_EQ(r.end, RunResult::End::Bug);
+  const CallResult r = runOn(m, GetParam());
+  EXPECT_EQ(r.end, CallResult::End::Bug);
   EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 was given memory of another device: a transfer is missing");
 }
 
@@ -148,8 +155,8 @@ TEST_P(EveryOrder, WritesBeforeABufferAreFound) {
   const BufferId host = m.constant(1), in = m.buffer(1), out = m.buffer(1, 40);
   m.move(host, in);
   m.launch(1, underrun, in, out);
-  const RunResult r = runOn(m, GetParam());
-  EXPECT_EQ(r.end, RunResult::End::Bug);
+  const CallResult r = runOn(m, GetParam());
+  EXPECT_EQ(r.end, CallResult::End::Bug);
   EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 writes before the beginning of m2 of cuda:0 (40 bytes)");
 }
 
@@ -161,7 +168,7 @@ TEST_P(EveryOrder, MemoryThatWasTakenOverIsGone) {
   m.move(host, a);
   m.move(host, b);
   m.launch(1, plusOneFast, a, c);
-  EXPECT_EQ(runOn(m, GetParam()).end, RunResult::End::Bug);
+  EXPECT_EQ(runOn(m, GetParam()).end, CallResult::End::Bug);
 }
 
 /// Of two stops the one that comes first in the program counts, whichever device is faster.
@@ -174,8 +181,8 @@ TEST_P(EveryOrder, TheFirstStopOfTheProgramCounts) {
     m.launch(1, plusOne, a, b);
     m.launch(1, stopsAt1, b, a);
     m.launch(2, stopsAt1, c, d);
-    const RunResult r = runOn(m, GetParam());
-    EXPECT_EQ(r.end, RunResult::End::Stopped);
+    const CallResult r = runOn(m, GetParam());
+    EXPECT_EQ(r.end, CallResult::End::Stopped);
     EXPECT_EQ(r.site, 1u);
   }
 }
@@ -194,7 +201,7 @@ TEST_P(EveryOrder, TheHostWaitsForCopiesOfItsMemory) {
   m.result(host);
   m.p.kernels.back().name = "host";
   std::vector<float> results;
-  EXPECT_EQ(runOn(m, GetParam(), &results).end, RunResult::End::Done);
+  EXPECT_EQ(runOn(m, GetParam(), &results).end, CallResult::End::Done);
   EXPECT_EQ(results, (std::vector<float>{1, 1}));
 }
 
@@ -236,27 +243,53 @@ TEST(Virtual, WorkOnDifferentDevicesOverlaps) {
   m.launch(1, meet, a, b);
   m.launch(2, meet, c, d);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(runOn(m, Order::Async).end, RunResult::End::Done);
+  EXPECT_EQ(runOn(m, Order::Async).end, CallResult::End::Done);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
 TEST(Virtual, CapacityIsEnforced) {
-  MachineOptions options;
-  options.virtualDevices = {"cuda:0", "cuda:1"};
-  options.virtualBytes = 2 * kBytes - 1;
-  Machine machine(options);
-  const RunResult r = run(*journey().load(), machine, {});
-  EXPECT_EQ(r.end, RunResult::End::OutOfMemory);
+  Machine machine(twoDevices(Order::Async, 2 * kBytes - 1));
+  const CallResult r = Instance::create(journey().load(), machine)->call();
+  EXPECT_EQ(r.end, CallResult::End::OutOfMemory);
   EXPECT_EQ(r.text, "cuda:0 cannot give 8192 bytes");
 }
 
 TEST(Virtual, WhatIsTouchedIsThePlan) {
-  Machine machine({.threads = 1, .virtualDevices = {"cuda:0", "cuda:1"}});
+  Machine machine(twoDevices(Order::Async));
   const auto p = journey().load();
-  const RunResult r = run(*p, machine, {});
-  EXPECT_EQ(r.end, RunResult::End::Done);
-  for (size_t i = 0; i < 2; ++i)
-    EXPECT_EQ(machine.virtualDevices()[i]->memory().highest(), p->program().devices[i + 1].arenaBytes);
+  const CallResult r = Instance::create(p, machine)->call({.measureMemory = true});
+  EXPECT_EQ(r.end, CallResult::End::Done);
+  for (size_t i = 1; i < 3; ++i) EXPECT_EQ(r.touched[i], p->program().devices[i].arenaBytes);
+}
+
+TEST(Virtual, UnknownKindsAndSettingsAreNamed) {
+  EXPECT_EQ(Machine({.devices = {{"tpu", "tpu:0"}}}).problem(), "there is no kind of device `tpu`");
+  EXPECT_EQ(Machine({.devices = {{"virtual", "cuda:0", 0, {{"order", "odd"}}}}}).problem(),
+            "a virtual device has no setting `order=odd`");
+}
+
+/// Calls that follow each other find constants where they are put once, and nothing else of the call before.
+TEST_P(EveryOrder, CallsFollowEachOther) {
+  Maker m;
+  const BufferId start = m.constant(1), held = m.buffer(1), a = m.buffer(1), b = m.buffer(1), out = m.buffer(0);
+  m.p.constants.push_back({held, m.p.constants[0].bytes});
+  m.launch(1, plusOneFast, held, a);
+  m.launch(1, plusOneFast, a, b);
+  m.move(b, out);
+  m.result(out);
+  m.result(start);
+  Machine machine(twoDevices(GetParam()));
+  const auto instance = Instance::create(m.load(), machine);
+  for (int call = 0; call < 3; ++call) {
+    std::vector<float> results;
+    CallOptions options;
+    options.result = [&](size_t, const void* data) { results.push_back(*static_cast<const float*>(data)); };
+    EXPECT_EQ(instance->call(options).end, CallResult::End::Done);
+    EXPECT_EQ(results, (std::vector<float>{3, 1}));
+  }
+  // Dropping the kernel that makes `a` shows: what the call before left there is gone.
+  m.p.steps.erase(m.p.steps.begin());
+  EXPECT_EQ(runOn(m, GetParam()).end, CallResult::End::Bug);
 }
 
 using VirtualDeathTest = EveryOrder;
@@ -273,17 +306,13 @@ void reportFault(int, siginfo_t* info, void*) {
 
 /// Runs the program; a fault is described on standard error and ends the process.
 void runToFault(const Maker& m, Order order) {
-  MachineOptions options;
-  options.threads = 2;
-  options.virtualDevices = {"cuda:0", "cuda:1"};
-  options.virtualOrder = order;
-  Machine machine(options);
+  Machine machine(twoDevices(order));
   faulting = &machine;
   struct sigaction action{};
   action.sa_sigaction = reportFault;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGSEGV, &action, nullptr);
-  run(*m.load(), machine, {});
+  Instance::create(m.load(), machine)->call();
 }
 
 TEST_P(VirtualDeathTest, AnOverrunFaults) {

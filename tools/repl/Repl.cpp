@@ -61,10 +61,10 @@ constexpr std::string_view kKeywords[] = {
 enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Why, Time };
 
 // A signal handler has no other way to find the run.
-constinit std::atomic<rt::Machine*> running{nullptr};
+constinit std::atomic<rt::CallControl*> running{nullptr};
 
 void onInterrupt(int) {
-  if (rt::Machine* machine = running.load()) machine->interrupt();
+  if (rt::CallControl* control = running.load()) control->interrupt();
 }
 
 /// While alive, Ctrl-C ends what runs, or the line that is typed, and never the process.
@@ -371,11 +371,10 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   const std::string memory = memoryReport(*m, compiled->memory, session_);
   flushDiagnostics(session_, line_);  // warnings come before what the program prints
 
-  rt::Machine& machine = session_.machine();
-  machine.interrupted = false;
-  running = &machine;
-  rt::RunOptions options;
-  options.inputs = state_.inputData();
+  session_.control().reset();
+  running = &session_.control();
+  rt::CallOptions options;
+  for (const void* data : state_.inputData()) options.inputs.push_back({data});
   options.result = [&](size_t i, const void* data) {
     if (i >= results.size()) return;
     KeptTensor& t = results[i];

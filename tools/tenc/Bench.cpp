@@ -17,20 +17,20 @@ int benchCommand(Session& session, const CommandLine& line) {
   const frontend::Lowered lowered = lowerInput(session, *file);
   if (!lowered.module || !session.diags().ok()) return finish(session, line);
 
-  rt::RunOptions options;
+  rt::CallOptions options;
   options.benchSeconds = session.options().benchSeconds;
-  const InterruptScope interrupt(session.machine());
+  const InterruptScope interrupt(session.control());
   for (const frontend::Lowered::Case& bench : lowered.benches) {
     if (bench.title.find(line.filter) == std::string::npos) continue;
     std::unique_ptr<ir::Module> m = ir::clone(*lowered.module);
     makeMain(*m, bench.func);
-    session.machine().seed = session.machine().draws = 0;
+    session.random().seed(0);
     const std::optional<Executable> program = session.build(std::move(m));
     if (!program) return finish(session, line);
     flushDiagnostics(session, line);
-    rt::RunResult result;
+    rt::CallResult result;
     const Outcome outcome = [&] {
-      rt::RunOptions own = options;
+      rt::CallOptions own = options;
       const ProgressLine progress(line.progress, own, "bench " + bench.title);
       return session.run(*program, own, &result);
     }();

@@ -66,18 +66,6 @@ std::string_view nextPart(std::string_view& text) {
   return part;
 }
 
-/// How virtual devices do their work.
-bool parseOrder(std::string_view text, rt::Order& order) {
-  constexpr std::pair<std::string_view, rt::Order> kOrders[] = {
-      {"async", rt::Order::Async}, {"sync", rt::Order::Sync}, {"lazy", rt::Order::Lazy}};
-  for (const auto& [name, o] : kOrders) {
-    if (text != name) continue;
-    order = o;
-    return true;
-  }
-  return false;
-}
-
 template <size_t N>
 bool oneOf(std::string_view value, const std::string_view (&choices)[N]) {
   return std::find(std::begin(choices), std::end(choices), value) != std::end(choices);
@@ -110,10 +98,14 @@ constexpr Option kOptions[] = {
        std::string_view rest = count;
        count = nextPart(rest);
        c.session.virtualBytes = 0;
-       c.session.virtualOrder = rt::Order::Async;
+       constexpr std::string_view kOrders[] = {"async", "sync", "lazy"};
+       c.session.virtualOrder = "async";
        while (!rest.empty()) {
          const std::string_view part = nextPart(rest);
-         if (!parseOrder(part, c.session.virtualOrder) && !parseSize(part, c.session.virtualBytes)) return false;
+         if (oneOf(part, kOrders))
+           c.session.virtualOrder = part;
+         else if (!parseSize(part, c.session.virtualBytes))
+           return false;
        }
        return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
               c.session.virtualCuda <= kMostVirtual;

@@ -96,7 +96,7 @@ void flushDiagnostics(Session& session, const CommandLine& line) {
 
 interp::Options interpreterOptions(Session& session) {
   interp::Options options;
-  options.interrupted = &session.machine().interrupted;
+  options.interrupted = &session.control().flag();
   return options;
 }
 

@@ -10,17 +10,17 @@
 namespace tenc::tool {
 namespace {
 
-// A signal handler has no other way to find the machine.
-constinit std::atomic<rt::Machine*> runningMachine{nullptr};
+// A signal handler has no other way to find what runs.
+constinit std::atomic<rt::CallControl*> running{nullptr};
 
 void onInterrupt(int) {
-  rt::Machine* machine = runningMachine.load();
+  rt::CallControl* control = running.load();
   // A second interrupt does not wait for the step to end.
-  if (!machine || machine->interrupted.load()) {
+  if (!control || control->interrupted()) {
     eraseLine();
     _exit(130);
   }
-  machine->interrupt();
+  control->interrupt();
 }
 
 }  // namespace
@@ -32,11 +32,11 @@ void installInterruptHandler() {
   sigaction(SIGINT, &action, nullptr);
 }
 
-InterruptScope::InterruptScope(rt::Machine& machine) {
-  machine.interrupted = false;
-  runningMachine = &machine;
+InterruptScope::InterruptScope(rt::CallControl& control) {
+  control.reset();
+  running = &control;
 }
 
-InterruptScope::~InterruptScope() { runningMachine = nullptr; }
+InterruptScope::~InterruptScope() { running = nullptr; }
 
 }  // namespace tenc::tool

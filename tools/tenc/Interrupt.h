@@ -1,6 +1,6 @@
 // Ctrl-C: a running program ends at its next step; without one the process ends at once with status 130.
 #pragma once
-#include "runtime/Executor.h"
+#include "runtime/CallControl.h"
 
 namespace tenc::tool {
 
@@ -10,7 +10,7 @@ void installInterruptHandler();
 /// While alive, an interrupt asks `machine` to stop.
 class InterruptScope {
  public:
-  explicit InterruptScope(rt::Machine& machine);
+  explicit InterruptScope(rt::CallControl& control);
   ~InterruptScope();
   InterruptScope(const InterruptScope&) = delete;
 };

@@ -86,7 +86,7 @@ std::string progressText(uint64_t trip, uint64_t trips, double seconds) {
   return text + duration(seconds) + " so far";
 }
 
-ProgressLine::ProgressLine(bool wanted, rt::RunOptions& options, std::string what) : what_(std::move(what)) {
+ProgressLine::ProgressLine(bool wanted, rt::CallOptions& options, std::string what) : what_(std::move(what)) {
   if (!wanted || !terminalErases()) return;
   options.progress = &loop_;
   options.print = [this, outer = std::move(options.print)](std::string_view text) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "runtime/Executor.h"
+#include "runtime/Call.h"
 
 namespace tenc::tool {
 
@@ -18,7 +18,7 @@ class ProgressLine {
  public:
   /// `wanted` false shows nothing. `options` are the run's: what it prints goes through here from now on.
   /// `what` stands before it: "test relu clips".
-  ProgressLine(bool wanted, rt::RunOptions& options, std::string what = "");
+  ProgressLine(bool wanted, rt::CallOptions& options, std::string what = "");
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;

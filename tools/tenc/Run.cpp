@@ -28,10 +28,10 @@ int show(Session& session, const CommandLine& line, const std::string& text) {
 }
 
 Outcome runBuilt(Session& session, const CommandLine& line, const ir::Module& m, std::optional<Executable> program) {
-  const InterruptScope interrupt(session.machine());
+  const InterruptScope interrupt(session.control());
   if (session.options().interpret) return session.interpret(m, interpreterOptions(session));
   if (!program) return Outcome::CompileError;
-  rt::RunOptions options;
+  rt::CallOptions options;
   if (!line.trace.empty()) options.trace = &session.trace();
   const ProgressLine progress(line.progress, options);
   return session.run(*program, options);

@@ -75,8 +75,8 @@ int runSavedProgram(Session& session, const CommandLine& line) {
       return refuse(Code::E0320, "the program needs " + formatBytes(d.arenaBytes) + " on " + d.name + ", which has " +
                                      formatBytes(limit));
   }
-  const InterruptScope interrupt(session.machine());
-  rt::RunOptions options;
+  const InterruptScope interrupt(session.control());
+  rt::CallOptions options;
   if (!line.trace.empty()) options.trace = &session.trace();
   const Outcome outcome = [&] {
     const ProgressLine progress(line.progress, options);

@@ -91,9 +91,10 @@ rt::Machine& Session::machine() {
   if (!machine_) {
     rt::MachineOptions options;
     options.threads = options_.threads;
-    for (int i = 0; i < options_.virtualCuda; ++i) options.virtualDevices.push_back("cuda:" + std::to_string(i));
-    options.virtualBytes = options_.virtualBytes;
-    options.virtualOrder = options_.virtualOrder;
+    for (int i = 0; i < options_.virtualCuda; ++i) {
+      options.devices.push_back(
+          {"virtual", "cuda:" + std::to_string(i), options_.virtualBytes, {{"order", options_.virtualOrder}}});
+    }
     options.files = {options_.fileRoot};
     machine_ = std::make_unique<rt::Machine>(options);
     watchMachine(machine_.get());
@@ -308,26 +309,30 @@ std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& progr
   return loaded;
 }
 
-Outcome Session::run(const abi::Program& program, const rt::RunOptions& options, rt::RunResult* result) {
+Outcome Session::run(const abi::Program& program, const rt::CallOptions& options, rt::CallResult* result) {
   const auto loaded = load(program);
   if (!loaded) return Outcome::Internal;
   const Timings::Scope scope(timings_, "run");
-  rt::RunResult r = rt::run(*loaded, machine(), options);
+  rt::CallOptions own = options;
+  own.control = &control_;
+  own.random = &random_;
+  rt::CallResult r = rt::Instance::create(loaded, machine())->call(own);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;
   Outcome outcome = Outcome::Ok;
   switch (r.end) {
-    case rt::RunResult::End::Done: break;
-    case rt::RunResult::End::Interrupted: outcome = Outcome::Interrupted; break;
-    case rt::RunResult::End::OutOfMemory:
+    case rt::CallResult::End::Done: break;
+    case rt::CallResult::End::Interrupted: outcome = Outcome::Interrupted; break;
+    case rt::CallResult::End::OutOfMemory:
       diags_.report(Code::E0320, {}, r.text.empty() ? "memory could not be had" : r.text);
       outcome = Outcome::CompileError;
       break;
-    case rt::RunResult::End::Bug:
+    case rt::CallResult::End::Refused:
+    case rt::CallResult::End::Bug:
       internal_ = {"run", r.text, ""};
       outcome = Outcome::Internal;
       break;
-    case rt::RunResult::End::Stopped:
+    case rt::CallResult::End::Stopped:
       reportStop(program, r, sources_, diags_);
       outcome = Outcome::Stopped;
       break;

@@ -16,7 +16,8 @@
 #include "frontend/Frontend.h"
 #include "interp/Interp.h"
 #include "passes/Passes.h"
-#include "runtime/Executor.h"
+#include "runtime/Instance.h"
+#include "runtime/Machine.h"
 #include "support/Diagnostics.h"
 
 namespace tenc::tool {
@@ -32,10 +33,10 @@ struct SessionOptions {
   bool solveMemory = true;   ///< E0320 says which constants would make the program fit
   std::string defaultDevice = "cpu";
   int virtualCuda = 0;
-  uint64_t virtualBytes = 0;  ///< capacity of each virtual device; 0: as the host's
-  rt::Order virtualOrder = rt::Order::Async;
-  int threads = 0;         ///< 0: as many as the process may use
-  bool interpret = false;  ///< --engine=interp
+  uint64_t virtualBytes = 0;           ///< capacity of each virtual device; 0: as the host's
+  std::string virtualOrder = "async";  ///< of the work of virtual devices: async, sync, lazy
+  int threads = 0;                     ///< 0: as many as the process may use
+  bool interpret = false;              ///< --engine=interp
   bool fuse = true;
   std::string fp = "strict";
   std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
@@ -126,7 +127,7 @@ class Session {
   };
   const Copied& copied() const { return copied_; }
   /// The steps of the runs so far, under `--trace`.
-  rt::RunTrace& trace() { return trace_; }
+  rt::CallTrace& trace() { return trace_; }
   const SessionOptions& options() const { return options_; }
   SessionOptions& options() { return options_; }
   const std::optional<InternalError>& internalError() const { return internal_; }
@@ -167,10 +168,10 @@ class Session {
   std::optional<Executable> build(std::unique_ptr<ir::Module> m);
 
   /// Runs; a stop is reported (E09) at its source.
-  Outcome run(const Executable& program, const rt::RunOptions& options = {}, rt::RunResult* result = nullptr) {
+  Outcome run(const Executable& program, const rt::CallOptions& options = {}, rt::CallResult* result = nullptr) {
     return run(program.compiled.program, options, result);
   }
-  Outcome run(const abi::Program& program, const rt::RunOptions& options = {}, rt::RunResult* result = nullptr);
+  Outcome run(const abi::Program& program, const rt::CallOptions& options = {}, rt::CallResult* result = nullptr);
   /// Runs `main` of a module in the reference interpreter.
   Outcome interpret(const ir::Module& m, const interp::Options& options = {});
 
@@ -179,6 +180,10 @@ class Session {
 
   /// Made when first asked for.
   rt::Machine& machine();
+  /// Ends what runs in this session, compiled or interpreted.
+  rt::CallControl& control() { return control_; }
+  /// Of all programs of this session: draws go on from one to the next.
+  rt::RandomState& random() { return random_; }
 
  private:
   /// --provoke: true when the stage has to fail; may not return.
@@ -200,9 +205,11 @@ class Session {
   Diagnostics diags_;
   Timings timings_;
   Copied copied_;
-  rt::RunTrace trace_;
+  rt::CallTrace trace_;
   std::optional<InternalError> internal_;
   std::unique_ptr<rt::Machine> machine_;
+  rt::CallControl control_;
+  rt::RandomState random_;
   std::unique_ptr<codegen::Backend> backend_;
 };
 

@@ -27,7 +27,7 @@ Code codeOf(abi::FaultKind kind) {
   return Code::E0901;
 }
 
-std::string messageOf(const rt::RunResult& r) {
+std::string messageOf(const rt::CallResult& r) {
   const std::string& text = r.text;
   switch (r.fault) {
     case abi::FaultKind::None:
@@ -74,7 +74,7 @@ void noteCalls(Diagnostics::Builder& builder, const StopPlace& place) {
 
 }  // namespace
 
-void reportStop(const abi::Program& program, const rt::RunResult& result, SourceManager& sources, Diagnostics& diags) {
+void reportStop(const abi::Program& program, const rt::CallResult& result, SourceManager& sources, Diagnostics& diags) {
   StopPlace place;
   if (result.site < program.sites.size()) {
     const abi::FaultSite& site = program.sites[result.site];

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/Module.h"
-#include "runtime/Executor.h"
+#include "runtime/Call.h"
 #include "support/Diagnostics.h"
 
 namespace tenc::tool {
@@ -19,7 +19,7 @@ struct StopPlace {
 
 /// Reports a stop of a compiled program. The excerpts that its site names join `sources`, where those are not the files
 /// themselves.
-void reportStop(const abi::Program& program, const rt::RunResult& result, SourceManager& sources, Diagnostics& diags);
+void reportStop(const abi::Program& program, const rt::CallResult& result, SourceManager& sources, Diagnostics& diags);
 
 /// Reports a stop. What stops inside the standard library is shown where the script calls it.
 void reportStop(Code code, const std::string& message, StopPlace place, const SourceManager& sources,

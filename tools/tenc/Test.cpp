@@ -18,17 +18,17 @@ int testCommand(Session& session, const CommandLine& line) {
 
   int passed = 0, failed = 0;
   Outcome worst = Outcome::Ok;
-  const InterruptScope interrupt(session.machine());
+  const InterruptScope interrupt(session.control());
   for (const frontend::Lowered::Case& test : lowered.tests) {
     if (test.title.find(line.filter) == std::string::npos) continue;
     std::unique_ptr<ir::Module> m = ir::clone(*lowered.module);
     makeMain(*m, test.func);
-    session.machine().seed = session.machine().draws = 0;
+    session.random().seed(0);
     Outcome outcome = Outcome::CompileError;
     if (session.options().interpret) {
       if (session.place(*m) && session.checkMoves(*m)) outcome = session.interpret(*m, interpreterOptions(session));
     } else if (const std::optional<Executable> program = session.build(std::move(m))) {
-      rt::RunOptions options;
+      rt::CallOptions options;
       const ProgressLine progress(line.progress, options, "test " + test.title);
       outcome = session.run(*program, options);
     }

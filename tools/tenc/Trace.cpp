@@ -28,7 +28,7 @@ void event(std::FILE* f, bool& first, std::string_view name, const char* row, in
 
 }  // namespace
 
-bool writeTrace(const std::string& path, const Timings& timings, const rt::RunTrace& run) {
+bool writeTrace(const std::string& path, const Timings& timings, const rt::CallTrace& run) {
   const std::string beside = path + ".tmp";
   std::FILE* f = std::fopen(beside.c_str(), "w");
   if (!f) return false;

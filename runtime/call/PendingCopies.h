@@ -12,26 +12,25 @@ class PendingCopies {
  public:
   bool empty() const { return list_.empty(); }
   /// `intoHost`: the device writes the bytes; else it reads them.
-  void add(const std::byte* begin, uint64_t bytes, bool intoHost, Device& device, Ticket ticket) {
-    if (list_.size() >= kMany) std::erase_if(list_, [](const Copy& c) { return c.device->done(c.ticket); });
-    list_.push_back({begin, begin + bytes, intoHost, &device, ticket});
+  void add(const std::byte* begin, uint64_t bytes, bool intoHost, Stream& stream, Ticket ticket) {
+    if (list_.size() >= kMany) std::erase_if(list_, [](const Copy& c) { return c.stream->done(c.ticket); });
+    list_.push_back({begin, begin + bytes, intoHost, &stream, ticket});
   }
   /// Waits until the host may read (and, with `write`, change) the bytes.
   void settle(const std::byte* begin, uint64_t bytes, bool write) {
     std::erase_if(list_, [&](const Copy& c) {
       if (begin >= c.end || c.begin >= begin + bytes || !(write || c.intoHost)) return false;
-      c.device->wait(c.ticket);
+      c.stream->wait(c.ticket);
       return true;
     });
   }
-  void clear() { list_.clear(); }
 
  private:
   static constexpr size_t kMany = 64;
   struct Copy {
     const std::byte *begin, *end;
     bool intoHost;
-    Device* device;
+    Stream* stream;
     Ticket ticket;
   };
   std::vector<Copy> list_;

@@ -1,4 +1,4 @@
-#include "runtime/Format.h"
+#include "runtime/call/Format.h"
 
 #include "runtime/io/Io.h"
 

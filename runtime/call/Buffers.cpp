@@ -1,0 +1,115 @@
+#include "runtime/call/Buffers.h"
+
+#include <algorithm>
+
+#include "runtime/call/Strides.h"
+
+namespace tenc::rt {
+
+uint64_t bytesOf(const abi::TensorRef& t) {
+  uint64_t n = static_cast<uint64_t>(dtypeSize(t.dtype));
+  for (const int64_t d : t.shape) n *= static_cast<uint64_t>(d);
+  return n;
+}
+
+/// Whether the caller's memory can stand in for the tensor's buffer.
+bool Buffers::fits(const abi::TensorRef& t, const void* data, const std::vector<int64_t>& strides) const {
+  const abi::Buffer& b = p_.buffers[t.buffer];
+  const auto element = static_cast<uint64_t>(dtypeSize(t.dtype));
+  return b.device == 0 && b.bytes != 0 && t.byteOffset == 0 && b.bytes == bytesOf(t) &&
+         reinterpret_cast<uintptr_t>(data) % abi::alignmentOf(b.bytes, element) == 0 &&
+         isDense(t.shape, strides, static_cast<int>(element));
+}
+
+uint64_t Buffers::take(const std::vector<InputTensor>& inputs) {
+  uint64_t inPlace = 0;
+  std::vector<std::byte> dense;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const abi::TensorRef& t = p_.inputs[i];
+    const auto& [data, strides] = inputs[i];
+    if (fits(t, data, strides)) {
+      // Nothing writes to an input.
+      address_[t.buffer] = const_cast<std::byte*>(static_cast<const std::byte*>(data));
+      ++inPlace;
+      continue;
+    }
+    const int element = dtypeSize(t.dtype);
+    if (isDense(t.shape, strides, element)) {
+      put(t, data);
+      continue;
+    }
+    dense.resize(bytesOf(t));
+    forEachElement(t.shape, strides, element, [&](int64_t from, int64_t to) {
+      std::memcpy(dense.data() + to, static_cast<const std::byte*>(data) + from, static_cast<size_t>(element));
+    });
+    put(t, dense.data());
+  }
+  return inPlace;
+}
+
+/// Whether a result has its buffer for itself, and keeps it where it is.
+bool Buffers::mayAim(size_t result) const {
+  const abi::BufferId b = p_.results[result].buffer;
+  const auto is = [b](const auto& x) { return x.buffer == b; };
+  return !loaded_.moves(b) && std::none_of(p_.inputs.begin(), p_.inputs.end(), is) &&
+         std::none_of(p_.constants.begin(), p_.constants.end(), is) &&
+         std::count_if(p_.results.begin(), p_.results.end(), is) == 1;
+}
+
+uint64_t Buffers::aim(const std::vector<OutputTensor>& outputs) {
+  uint64_t inPlace = 0;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const abi::TensorRef& t = p_.results[i];
+    if (!fits(t, outputs[i].data, outputs[i].strides) || !mayAim(i)) continue;
+    address_[t.buffer] = static_cast<std::byte*>(outputs[i].data);
+    ++inPlace;
+  }
+  return inPlace;
+}
+
+void Buffers::give(const CallOptions& options) {
+  std::vector<std::byte> onHost;
+  for (size_t i = 0; i < p_.results.size() && (options.result || !options.outputs.empty()); ++i) {
+    const abi::TensorRef& t = p_.results[i];
+    const uint64_t bytes = bytesOf(t);
+    const std::byte* from = nullptr;
+    if (Stream* s = streamOf(t.buffer)) {
+      onHost.resize(bytes);
+      if (bytes != 0) s->wait(s->copyOut(onHost.data(), at(t), bytes, nextOrder()));
+      from = onHost.data();
+    } else {
+      from = read(t);
+    }
+    if (options.result) options.result(i, from);
+    if (options.outputs.empty() || options.outputs[i].data == from || bytes == 0) continue;
+    const auto& [data, strides] = options.outputs[i];
+    const int element = dtypeSize(t.dtype);
+    auto* to = static_cast<std::byte*>(data);
+    if (isDense(t.shape, strides, element)) {
+      std::memcpy(to, from, bytes);
+      continue;
+    }
+    forEachElement(t.shape, strides, element, [&](int64_t strided, int64_t dense) {
+      std::memcpy(to + strided, from + dense, static_cast<size_t>(element));
+    });
+  }
+}
+
+void Buffers::moveTo(abi::BufferId b, MappedTensor file) {
+  std::byte* const before = std::exchange(address_[b], file.elements());
+  mapped_.emplace(file.elements(), std::make_unique<MappedTensor>(std::move(file)));
+  mapped_.erase(before);
+}
+
+void Buffers::put(const abi::TensorRef& t, const void* from) {
+  const uint64_t bytes = bytesOf(t);
+  if (bytes == 0) return;
+  if (Stream* s = streamOf(t.buffer)) {
+    s->wait(s->copyIn(at(t), from, bytes, nextOrder()));
+    return;
+  }
+  settle(at(t), bytes, true);
+  std::memcpy(at(t), from, bytes);
+}
+
+}  // namespace tenc::rt

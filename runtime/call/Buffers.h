@@ -1,0 +1,100 @@
+// Where the buffers of a call are: in its workspace, in memory of the caller, or in pages of a file. Loops exchange
+// addresses. Before the host touches its own memory, copies that devices still make of it are waited for.
+#pragma once
+#include <cstring>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/Call.h"
+#include "runtime/call/Ending.h"
+#include "runtime/call/PendingCopies.h"
+#include "runtime/call/Workspace.h"
+
+namespace tenc::rt {
+
+/// Bytes of the elements.
+uint64_t bytesOf(const abi::TensorRef& t);
+
+class Buffers {
+ public:
+  Buffers(const LoadedProgram& program, const Workspace& workspace, const Ending& ending, bool dropWaits)
+      : loaded_(program),
+        p_(program.program()),
+        workspace_(workspace),
+        ending_(ending),
+        dropWaits_(dropWaits),
+        address_(workspace.addresses()) {}
+
+  // ---- the caller's memory
+  /// Takes the inputs; those that fit are used where they are. Returns how many.
+  uint64_t take(const std::vector<InputTensor>& inputs);
+  /// Lets results be made where the outputs are, where that is possible. Returns how many.
+  uint64_t aim(const std::vector<OutputTensor>& outputs);
+  /// Gives the results: to outputs that do not hold them already, and to `result`.
+  void give(const CallOptions& options);
+
+  // ---- addresses
+  Stream* streamOf(abi::BufferId b) const { return workspace_.stream(p_.buffers[b].device); }
+  const std::vector<std::byte*>& addresses() const { return address_; }
+  std::byte* at(abi::BufferId b) const { return address_[b]; }
+  std::byte* at(const abi::KernelArg& a) const { return address_[a.buffer] + a.byteOffset; }
+  std::byte* at(const abi::TensorRef& t) const { return address_[t.buffer] + t.byteOffset; }
+  void exchange(const std::vector<abi::Swap>& swaps) {
+    for (const auto& [a, b] : swaps) std::swap(address_[a], address_[b]);
+  }
+  /// The buffer moves to the pages of a file; if it was in such pages already, those go.
+  void moveTo(abi::BufferId b, MappedTensor file);
+
+  // ---- bytes
+  /// Before the host reads its memory, or, with `write`, changes it.
+  void settle(const std::byte* begin, uint64_t size, bool write) {
+    if (pending_.empty() || dropWaits_) return;
+    pending_.settle(begin, size, write);
+    failed_ = failed_ || ending_.aDeviceStopped();
+  }
+  /// A device stopped, which was seen when something was waited for.
+  bool failed() const { return failed_; }
+  /// A device still reads or writes memory of the host.
+  void pending(const std::byte* begin, uint64_t bytes, bool intoHost, Stream& stream, Ticket ticket) {
+    pending_.add(begin, bytes, intoHost, stream, ticket);
+  }
+  std::byte* read(const abi::TensorRef& t) {
+    settle(at(t), bytesOf(t), false);
+    return at(t);
+  }
+  template <typename T>
+  T get(abi::BufferId b) {
+    settle(address_[b], sizeof(T), false);
+    T v;
+    std::memcpy(&v, address_[b], sizeof v);
+    return v;
+  }
+  template <typename T>
+  void set(std::byte* to, T v) {
+    settle(to, sizeof v, true);
+    std::memcpy(to, &v, sizeof v);
+  }
+  /// Dense bytes into a tensor wherever it is; done on return.
+  void put(const abi::TensorRef& t, const void* from);
+  /// The number of the next command, for devices.
+  uint64_t nextOrder() { return ++order_; }
+
+ private:
+  bool fits(const abi::TensorRef& t, const void* data, const std::vector<int64_t>& strides) const;
+  bool mayAim(size_t result) const;
+
+  const LoadedProgram& loaded_;
+  const abi::Program& p_;
+  const Workspace& workspace_;
+  const Ending& ending_;
+  const bool dropWaits_;
+  std::vector<std::byte*> address_;
+  std::map<const std::byte*, std::unique_ptr<MappedTensor>> mapped_;  // files that buffers are in, by address
+  PendingCopies pending_;
+  uint64_t order_ = 0;  // steps given to devices so far
+  bool failed_ = false;
+};
+
+}  // namespace tenc::rt

@@ -1,0 +1,87 @@
+#include "runtime/call/Effects.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "runtime/call/Format.h"
+#include "runtime/call/Watch.h"
+
+namespace tenc::rt {
+
+std::string Effects::text(const abi::Text& text) {
+  for (const auto& v : text.values) buffers_.read(v.tensor);
+  return formatText(text, buffers_.addresses());
+}
+
+bool Effects::run(const abi::Print& s) {
+  if (!ending_.devicesAreWell()) return false;
+  const std::string line = text(s.text) + "\n";
+  if (options_.print)
+    options_.print(line);
+  else
+    std::fwrite(line.data(), 1, line.size(), stdout);
+  return true;
+}
+
+bool Effects::run(const abi::Assert& s) {
+  if (!ending_.devicesAreWell()) return false;
+  if (*reinterpret_cast<const uint8_t*>(buffers_.read(s.condition))) return true;
+  return ending_.stop(s.site, text(s.message));
+}
+
+bool Effects::run(const abi::Load& s) {
+  const abi::TensorRef& t = s.result;
+  std::string error;
+  const FileSource source{text(s.path), s.format, s.name};
+  if (!buffers_.streamOf(t.buffer)) {
+    buffers_.settle(buffers_.at(t), bytesOf(t), true);
+    if (t.byteOffset == 0) {
+      if (auto mapped = MappedTensor::of(source, files_, t.dtype, t.shape)) {
+        buffers_.moveTo(t.buffer, std::move(*mapped));
+        return true;
+      }
+    }
+    return loadInto(source, files_, t.dtype, t.shape, buffers_.at(t), error) || ending_.stop(s.site, error);
+  }
+  std::vector<std::byte> staging(bytesOf(t));
+  if (!loadInto(source, files_, t.dtype, t.shape, staging.data(), error)) return ending_.stop(s.site, error);
+  buffers_.put(t, staging.data());
+  return true;
+}
+
+bool Effects::run(const abi::Save& s) {
+  if (!ending_.devicesAreWell()) return false;
+  std::string error;
+  std::vector<NamedTensor> tensors;
+  for (size_t i = 0; i < s.tensors.size(); ++i) {
+    const abi::TensorRef& t = s.tensors[i];
+    tensors.push_back({i < s.names.size() ? s.names[i] : "", {t.dtype, t.shape, buffers_.read(t)}});
+  }
+  return saveTensors(text(s.path), s.format, tensors, files_, error) || ending_.stop(s.site, error);
+}
+
+uint64_t Effects::number(const abi::TensorRef& t) {
+  uint64_t n = 0;
+  std::memcpy(&n, buffers_.read(t), std::min<uint64_t>(sizeof n, bytesOf(t)));
+  return n;
+}
+
+bool Effects::run(const abi::Seed& s) {
+  random_.seed(number(s.seed), s.draws ? number(*s.draws) : 0);
+  return true;
+}
+
+bool Effects::run(const abi::RngNext& s) {
+  const auto [seed, draw] = random_.next(s.counts);
+  buffers_.set(buffers_.at(s.seed), seed);
+  buffers_.set(buffers_.at(s.draw), draw);
+  return true;
+}
+
+bool Effects::run(const abi::Time& s) {
+  if (!ending_.devicesAreWell()) return false;
+  buffers_.set(buffers_.at(s.result), seconds(Clock::now()));
+  return true;
+}
+
+}  // namespace tenc::rt

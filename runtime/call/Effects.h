@@ -1,0 +1,34 @@
+// Steps that reach out of the program: text, files, random state, clocks.
+#pragma once
+#include <string>
+
+#include "runtime/call/Buffers.h"
+
+namespace tenc::rt {
+
+/// Each function is false when the call is over.
+class Effects {
+ public:
+  Effects(const CallOptions& options, const FileAccess& files, RandomState& random, Buffers& buffers, Ending& ending)
+      : options_(options), files_(files), random_(random), buffers_(buffers), ending_(ending) {}
+
+  bool run(const abi::Print& s);
+  bool run(const abi::Assert& s);
+  bool run(const abi::Load& s);
+  bool run(const abi::Save& s);
+  bool run(const abi::Seed& s);
+  bool run(const abi::RngNext& s);
+  bool run(const abi::Time& s);
+
+ private:
+  std::string text(const abi::Text& text);
+  uint64_t number(const abi::TensorRef& t);
+
+  const CallOptions& options_;
+  const FileAccess& files_;
+  RandomState& random_;
+  Buffers& buffers_;
+  Ending& ending_;
+};
+
+}  // namespace tenc::rt

@@ -1,0 +1,71 @@
+#include "runtime/call/Launcher.h"
+
+#include <algorithm>
+
+#include "runtime/call/Watch.h"
+#include "runtime/cpu/ThreadPool.h"
+
+namespace tenc::rt {
+
+bool Launcher::launch(const abi::Launch& s) {
+  const LoadedKernel& k = program_.kernels()[s.kernel];
+  scalars_.clear();
+  if (k.call) scalars_.push_back(reinterpret_cast<uint64_t>(k.call));
+  for (const abi::BufferId b : s.scalars) scalars_.push_back(buffers_.get<uint64_t>(b));
+  if (buffers_.failed()) return ending_.devicesAreWell();
+  Stream* stream = workspace_.stream(s.device);
+  if (!stream) return onHost(k, s);
+  onDevice(*stream, k, s);
+  return true;
+}
+
+void Launcher::onDevice(Stream& stream, const LoadedKernel& k, const abi::Launch& s) {
+  deviceArgs_.clear();
+  for (const abi::KernelArg& a : s.args) deviceArgs_.push_back({buffers_.at(a), a.access});
+  stream.launch(k, deviceArgs_, scalars_, buffers_.nextOrder());
+}
+
+bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
+  const abi::Program& p = program_.program();
+  args_.clear();
+  for (const abi::KernelArg& a : s.args) {
+    buffers_.settle(buffers_.at(a.buffer), p.buffers[a.buffer].bytes, a.access != abi::Access::Read);
+    args_.push_back(buffers_.at(a));
+  }
+  abi::KernelState& state = control_.kernel(0);
+  const KernelShown shown(progress_, state);
+  __atomic_store_n(&state.fault, 0, __ATOMIC_RELAXED);
+  if (ending_.interrupted()) return false;  // before the fault word was cleared
+  if (k.items <= k.grain)
+    k.function(args_.data(), scalars_.data(), 0, k.items, &state.fault, workspace_.scratch(0));
+  else
+    onThreads(k, &state.fault);
+  const uint32_t fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
+  if (fault == 0) return true;
+  if (fault == abi::kInterruptFault) return !ending_.interrupted();
+  return ending_.stop(k.kernel->sites[fault - 1], {}, state.bad);
+}
+
+void Launcher::onThreads(const LoadedKernel& k, uint32_t* fault) {
+  static constexpr int64_t kLooksUp = 64;
+  struct Context {
+    const Launcher* self;
+    const LoadedKernel* kernel;
+    uint32_t* fault;
+  } context{this, &k, fault};
+  pool_.run(
+      k.items, k.grain,
+      [](void* c, int thread, int64_t begin, int64_t end) {
+        const auto& [self, kernel, faultWord] = *static_cast<const Context*>(c);
+        // One thread gets all items at once: it looks up now and then whether it is to stop.
+        const int64_t part = std::max(kernel->grain, (end - begin) / kLooksUp);
+        for (int64_t i = begin; i < end; i += part) {
+          if (self->control_.interrupted()) return;
+          kernel->function(self->args_.data(), self->scalars_.data(), i, std::min(i + part, end), faultWord,
+                           self->workspace_.scratch(thread));
+        }
+      },
+      &context);
+}
+
+}  // namespace tenc::rt

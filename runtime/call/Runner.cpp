@@ -1,0 +1,151 @@
+#include "runtime/call/Runner.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "runtime/Machine.h"
+#include "runtime/call/Watch.h"
+
+namespace tenc::rt {
+
+Runner::Runner(const LoadedProgram& program, Machine& machine, Workspace& workspace, const CallOptions& options,
+               CallControl& control, RandomState& random)
+    : p_(program.program()),
+      workspace_(workspace),
+      options_(options),
+      ending_(p_, workspace, control, options.dropWaits, result_),
+      buffers_(program, workspace, ending_, options.dropWaits),
+      launcher_(program, workspace, machine.pool(), control, options.progress, buffers_, ending_),
+      effects_(options, machine.options().files, random, buffers_, ending_) {}
+
+CallResult Runner::run() {
+  result_.inPlace = buffers_.take(options_.inputs) + buffers_.aim(options_.outputs);
+  if (steps(p_.steps) && ending_.devicesAreWell()) buffers_.give(options_);
+  if (!options_.print) std::fflush(stdout);
+  return std::move(result_);
+}
+
+bool Runner::steps(const abi::Block& block) {
+  for (const abi::Step& s : block) {
+    if (ending_.interrupted() || !step(s)) return false;
+    if (buffers_.failed()) return ending_.devicesAreWell();
+  }
+  return true;
+}
+
+bool Runner::step(const abi::Step& s) { return options_.trace ? traced(s) : execute(s); }
+
+bool Runner::traced(const abi::Step& s) {
+  const int64_t begin = nanoseconds();
+  const bool goesOn = execute(s);
+  if (options_.trace->events.size() < CallTrace::kMost)
+    options_.trace->events.push_back({nameOf(s, p_), deviceOf(s, p_), begin, nanoseconds()});
+  else
+    ++options_.trace->leftOut;
+  return goesOn;
+}
+
+bool Runner::execute(const abi::Step& s) {
+  if (const auto* launch = std::get_if<abi::Launch>(&s.what)) return execute(*launch);  // most steps are
+  return std::visit([this](const auto& what) { return execute(what); }, s.what);
+}
+
+bool Runner::execute(const abi::Transfer& s) {
+  Stream *from = buffers_.streamOf(s.from.buffer), *to = buffers_.streamOf(s.to.buffer);
+  std::byte *const source = buffers_.at(s.from), *const target = buffers_.at(s.to);
+  if (from == to) return execute(abi::Copy{s.to, s.from, s.bytes});
+  const uint64_t order = buffers_.nextOrder();
+  ++result_.copies;
+  result_.copiedBytes += s.bytes;
+  if (from && to) {
+    to->receive(target, *from, source, s.bytes, order);
+  } else if (to) {
+    buffers_.settle(source, s.bytes, false);
+    buffers_.pending(source, s.bytes, false, *to, to->copyIn(target, source, s.bytes, order));
+  } else {
+    buffers_.settle(target, s.bytes, true);
+    buffers_.pending(target, s.bytes, true, *from, from->copyOut(target, source, s.bytes, order));
+  }
+  return true;
+}
+
+bool Runner::execute(const abi::Copy& s) {
+  std::byte *const source = buffers_.at(s.from), *const target = buffers_.at(s.to);
+  if (Stream* stream = buffers_.streamOf(s.to.buffer)) {
+    stream->copy(target, source, s.bytes, buffers_.nextOrder());
+    return true;
+  }
+  buffers_.settle(source, s.bytes, false);
+  buffers_.settle(target, s.bytes, true);
+  std::memmove(target, source, s.bytes);
+  return true;
+}
+
+bool Runner::execute(const abi::If& s) {
+  const bool isTrue = buffers_.get<uint8_t>(s.condition) != 0;
+  if (buffers_.failed()) return ending_.devicesAreWell();
+  return steps(isTrue ? s.then : s.otherwise);
+}
+
+bool Runner::execute(const abi::While& s) {
+  TripsShown shown(options_.progress, 0);
+  for (uint64_t trip = 0;; shown.done(++trip)) {
+    if (ending_.interrupted() || !steps(s.condition)) return false;
+    const bool goesOn = buffers_.get<uint8_t>(s.goesOn) != 0;
+    if (buffers_.failed()) return ending_.devicesAreWell();
+    if (!goesOn) return true;
+    if (!steps(s.body)) return false;
+    buffers_.exchange(s.swaps);
+  }
+}
+
+bool Runner::execute(const abi::For& s) {
+  const auto lo = buffers_.get<int64_t>(s.lo), hi = buffers_.get<int64_t>(s.hi), by = buffers_.get<int64_t>(s.by);
+  if (buffers_.failed()) return ending_.devicesAreWell();
+  if (by == 0) return ending_.stop(s.site);
+  const uint64_t span = by > 0 ? (hi > lo ? static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo) : 0)
+                               : (lo > hi ? static_cast<uint64_t>(lo) - static_cast<uint64_t>(hi) : 0);
+  const uint64_t stride = by > 0 ? static_cast<uint64_t>(by) : 0 - static_cast<uint64_t>(by);
+  const uint64_t trips = span / stride + (span % stride != 0);
+  int64_t i = lo;
+  TripsShown shown(options_.progress, trips);
+  for (uint64_t t = 0; t < trips; shown.done(++t)) {
+    if (s.induction != abi::kNoBuffer) buffers_.set(buffers_.at(s.induction), i);
+    if (ending_.interrupted() || !steps(s.body)) return false;
+    buffers_.exchange(s.swaps);
+    i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
+  }
+  return true;
+}
+
+/// The mean of some runs.
+bool Runner::measure(const abi::Block& body, int repeats, double& ms) {
+  const auto start = Clock::now();
+  for (int i = 0; i < repeats; ++i)
+    if (!steps(body)) return false;
+  if (!ending_.devicesAreWell()) return false;
+  ms = (seconds(Clock::now()) - seconds(start)) / repeats * 1e3;
+  return true;
+}
+
+/// Rounds of about 20 ms or one run each, after a warm-up; the medians of the rounds' means are kept.
+bool Runner::execute(const abi::Bench& s) {
+  double ms = 0;
+  if (!measure(s.body, 1, ms) || !measure(s.body, 1, ms)) return false;
+  const double once = std::max(1e-7, ms * 1e-3);
+  const int repeats = std::clamp(static_cast<int>(0.02 / once), 1, 1000);
+  const int rounds = options_.benchRounds > 0
+                         ? options_.benchRounds
+                         : std::clamp(static_cast<int>(options_.benchSeconds / (once * repeats)), 5, 101);
+  std::vector<double> times;
+  for (int r = 0; r < rounds; ++r) {
+    if (!measure(s.body, repeats, ms)) return false;
+    times.push_back(ms);
+  }
+  std::sort(times.begin(), times.end());
+  result_.benches.push_back({s.name, times[times.size() / 2], times.front(), rounds});
+  return true;
+}
+
+}  // namespace tenc::rt

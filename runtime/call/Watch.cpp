@@ -1,0 +1,28 @@
+#include "runtime/call/Watch.h"
+
+namespace tenc::rt {
+
+std::string nameOf(const abi::Step& step, const abi::Program& p) {
+  return std::visit(
+      abi::Overloaded{
+          [&](const abi::Launch& s) { return p.kernels[s.kernel].name; },
+          [](const abi::Transfer& s) { return "transfer of " + std::to_string(s.bytes) + " bytes"; },
+          [](const abi::Copy&) { return std::string("copy"); }, [](const abi::For&) { return std::string("for"); },
+          [](const abi::While&) { return std::string("while"); }, [](const abi::If&) { return std::string("if"); },
+          [](const abi::Print&) { return std::string("print"); },
+          [](const abi::Assert&) { return std::string("assert"); },
+          [](const abi::Load&) { return std::string("load"); }, [](const abi::Save&) { return std::string("save"); },
+          [](const abi::Seed&) { return std::string("seed"); }, [](const abi::RngNext&) { return std::string("draw"); },
+          [](const abi::Time&) { return std::string("time"); }, [](const abi::Bench&) { return std::string("bench"); }},
+      step.what);
+}
+
+const std::string& deviceOf(const abi::Step& step, const abi::Program& p) {
+  uint32_t device = 0;
+  if (const auto* launch = std::get_if<abi::Launch>(&step.what)) device = launch->device;
+  if (const auto* transfer = std::get_if<abi::Transfer>(&step.what)) device = p.buffers[transfer->to.buffer].device;
+  if (const auto* copy = std::get_if<abi::Copy>(&step.what)) device = p.buffers[copy->to.buffer].device;
+  return p.devices[device].name;
+}
+
+}  // namespace tenc::rt

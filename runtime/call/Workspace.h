@@ -1,0 +1,52 @@
+// The memory of one call at a time: an arena of the host with the program's constants, streams of its devices with
+// theirs, and scratch memory. Made once and used for one call after the other.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/Device.h"
+#include "runtime/cpu/Arena.h"
+#include "runtime/cpu/Scratch.h"
+
+namespace tenc::rt {
+
+class Machine;
+
+class Workspace {
+ public:
+  /// Null, with a sentence in `error`, when memory or a device cannot be had.
+  static std::unique_ptr<Workspace> open(const LoadedProgram& program, Machine& machine, std::string& error);
+  ~Workspace();
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  /// A call begins. `call.host` is set here.
+  void begin(StreamCall call);
+  /// The call is over: all streams come to rest.
+  void end();
+  /// Fills the memory of the host with a pattern, around the constants.
+  void fill();
+  /// Bytes of each device's arena up to the last that was touched since then.
+  std::vector<uint64_t> touched() const;
+
+  /// Where each buffer is, on whichever device.
+  const std::vector<std::byte*>& addresses() const { return addresses_; }
+  /// By device of the program; null for the host.
+  Stream* stream(uint32_t device) const { return streams_[device].get(); }
+  void* scratch(int thread) const { return scratch_.of(thread); }
+
+ private:
+  Workspace(const LoadedProgram& program, Machine& machine);
+  void putConstants(bool onHostOnly);
+
+  const LoadedProgram& program_;
+  Machine& machine_;
+  std::unique_ptr<Arena> host_;
+  std::vector<std::unique_ptr<Stream>> streams_;
+  std::vector<std::byte*> addresses_;
+  Scratch scratch_;
+  CallControl setup_;  // of the copies of constants
+};
+
+}  // namespace tenc::rt
