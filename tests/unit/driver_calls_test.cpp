@@ -62,8 +62,8 @@ TEST(Calls, FromEightThreadsHaveTheBitsOfOne) {
   const auto call = [&](size_t seed) {
     const std::vector<float> x = values(kInput, seed);
     std::vector<float> out(kInput + kRows);
-    const rt::CallResult r = instance->call(
-        {.inputs = {{x.data()}, {weights.data()}}, .outputs = {{out.data()}, {out.data() + kInput}}});
+    const rt::CallResult r =
+        instance->call({.inputs = {{x.data()}, {weights.data()}}, .outputs = {{out.data()}, {out.data() + kInput}}});
     EXPECT_EQ(r.end, rt::CallResult::End::Done) << r.text;
     EXPECT_GE(r.inPlace, 2u);
     return out;
