@@ -10,7 +10,7 @@ Every NAME.mutant here is one mistake: what it is, the suite that notices it, wh
 be reached (`needs`, where there is such a thing), and, between the lines `was`, `is` and `end`, a piece of code and what
 to put in its place. The piece stands once in the sources of the compiler, whatever the file, its line or
 the blanks in it, so that a mutant outlives most changes; where it does not, `--check` says so, and its piece is to be
-brought up to date in step with the code.
+brought up to date in step with the code; so does it where the table of docs/testing.md names another suite.
 
 It is planted in a copy of the sources (the checkout stays as it is), which is built incrementally. Its own suite runs
 first, then the others until one fails. Before all that, each suite that is needed runs with nothing planted, and must
@@ -65,6 +65,8 @@ def find(mutant, texts):
 def check(mutants):
     texts = {p: p.read_text() for p in sources(ROOT)}
     wrong = [f"{m['name']}: {found}" for m in mutants if isinstance(found := find(m, texts), str)]
+    told = dict(re.findall(r"`(\w+)` \| `([\w.]+)` \|", (ROOT / "docs/testing.md").read_text()))
+    wrong += [f"{m['name']}: docs/testing.md does not say that {m['suite']} catches it" for m in mutants if told.get(m["name"]) != m["suite"]]
     print("\n".join(wrong + [f"{len(mutants) - len(wrong)} of {len(mutants)} mutants can be planted"]))
     return bool(wrong)
 
