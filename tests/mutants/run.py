@@ -99,7 +99,8 @@ def build(folder, suites):
     if not (made / "build.ninja").exists():
         steps.append(["cmake", "-S", str(folder), "-B", str(made), "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19",
                       "-DCMAKE_BUILD_TYPE=Release", "-DTENC_STATIC=ON"])
-    steps.append(["cmake", "--build", str(made), "--target", "tenc", "tenc-opt", *sorted({s[5:] for s in suites if s.startswith("unit.")})])
+    targets = {t for s in suites for t in ([s[5:]] if s.startswith("unit.") else ["tenc", "tenc-opt"])}
+    steps.append(["cmake", "--build", str(made), "--target", *sorted(targets)])
     for step in steps:
         run = subprocess.run(step, capture_output=True, text=True, env=environment)
         if run.returncode: return run.stdout[-3000:] + run.stderr[-2000:]
@@ -136,6 +137,8 @@ def caught(args, folder, mutant):
     """The suites that fail, in order, and the first one's message."""
     failed, message = [], ""
     for suite in [mutant["suite"], *(s for s in args.suites if s != mutant["suite"])]:
+        problem = build(folder, [suite])
+        if problem: return [], f"cannot be built\n{problem}"
         problem = run_suite(args, folder, suite)
         if problem is None: continue
         message = message or problem
@@ -184,18 +187,16 @@ def main():
     texts = {p: p.read_text() for p in sources(folder)}
     found, missed = 0, []
     for mutant in mutants:
-        begin, failed, message = time.time(), [], ""
+        begin, failed = time.time(), []
         where = find(mutant, texts)
-        if isinstance(where, str): problem = where
+        if isinstance(where, str): message = where
         else:
             path, match = where
             path.write_text(texts[path][:match.start()] + mutant["now"].strip() + texts[path][match.end():])
-            problem = build(folder, suites)
-            if not problem: failed, message = caught(args, folder, mutant)
+            failed, message = caught(args, folder, mutant)
             path.write_text(texts[path])  # newer than its object: the next build makes it again
-        if problem: print(f"{mutant['name']}: cannot be built\n{problem}", flush=True)
-        elif failed: print(f"{mutant['name']}: caught by {', '.join(failed)} after {time.time() - begin:.0f} s: {message}", flush=True)
-        else: print(f"{mutant['name']}: MISSED", flush=True)
+        if failed: print(f"{mutant['name']}: caught by {', '.join(failed)} after {time.time() - begin:.0f} s: {message}", flush=True)
+        else: print(f"{mutant['name']}: MISSED {message}", flush=True)
         if failed: found += 1
         else: missed.append(mutant["name"])
     print(f"{found} caught, {len(missed)} missed" + (": " + " ".join(missed) if missed else ""))

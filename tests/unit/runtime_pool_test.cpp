@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "runtime/cpu/ThreadPool.h"
@@ -25,6 +27,24 @@ TEST(ThreadPool, CoversEveryItemOnce) {
           for (auto& h : hits) ASSERT_EQ(h.load(), 1);
         }
       }
+    }
+  }
+}
+
+TEST(ThreadPool, ReturnsWhenTheSlowestThreadIsDone) {
+  for (int threads : {2, 3}) {
+    tenc::rt::ThreadPool pool(threads);
+    for (int repeat = 0; repeat < 10; ++repeat) {
+      std::atomic<int> done = 0;
+      pool.run(
+          2 * threads, 1,
+          [](void* c, int thread, int64_t begin, int64_t end) {
+            // The caller leaves it to the others to be late.
+            std::this_thread::sleep_for(std::chrono::milliseconds(thread == 0 ? 1 : 3));
+            *static_cast<std::atomic<int>*>(c) += static_cast<int>(end - begin);
+          },
+          &done);
+      ASSERT_EQ(done.load(), 2 * threads);
     }
   }
 }
