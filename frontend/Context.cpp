@@ -28,7 +28,6 @@ void Context::inRegion(ir::Region* region, const std::function<void()>& f) {
 }
 
 namespace {
-
 constexpr int64_t kMostSteps = 1'000'000;
 }  // namespace
 
@@ -41,9 +40,9 @@ bool Context::tooDeep(Span span) {
 
 bool Context::spent(Span span) {
   constexpr uint64_t kMostFailures = 4096;
-  if (diags.full()) return true;                             // nobody reads more errors than that
-  if (failures > kMostFailures && !diags.ok()) return true;  // the same few, in one unrolled trip after the other
-  if (stopped) return true;
+  if (diags.full()) return true;                              // nobody reads more errors than that
+  if (failures_ > kMostFailures && !diags.ok()) return true;  // the same few, in one unrolled trip after the other
+  if (stopped_) return true;
   if (tooDeep(span)) return true;
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
@@ -80,7 +79,7 @@ std::string withoutDigits(std::string_view s) {
 }  // namespace
 
 Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
-  ++failures;
+  ++failures_;
   // The same error in a later trip of an unrolled loop, where only the numbers in it differ, is said once.
   const std::string text = withoutDigits(message);
   // What goes wrong inside the standard library is shown where the script calls it.
@@ -117,7 +116,7 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
 
 Diagnostics::Builder Context::warning(Code code, Span span, std::string message) {
   auto d = error(code, span, std::move(message));
-  --failures;
+  --failures_;
   return d;
 }
 

@@ -31,9 +31,6 @@ class Context {
   Body body;                   ///< what is lowered now
   std::vector<Frame*> frames;  ///< the bodies on the way there, innermost last
   int deviceConditions = 0;    ///< of `if`s around whose condition placement will know
-  uint64_t nextId = 1;         ///< of lambdas and instances
-  uint64_t failures = 0;       ///< errors, those too that are said once only
-  bool stopped = false;        ///< reported that calls do not end: nothing more is evaluated
 
   ir::Builder& b() { return *body.builder; }
   Frame& frame() { return *frames.back(); }
@@ -56,8 +53,19 @@ class Context {
   bool spent(Span span);
   /// Whether little of the stack is left; reported once, at `span`.
   bool tooDeep(Span span);
+  /// Nothing more is evaluated: what was reported would be again in other words.
+  void stop() { stopped_ = true; }
+  /// Errors so far, those too that are said once only.
+  uint64_t failures() const { return failures_; }
+  /// Takes back the errors since there were so many, which their finder has dropped.
+  void forgive(uint64_t failures) { failures_ = failures; }
+  /// A number that no other lambda or instance has.
+  uint64_t freshId() { return nextId_++; }
 
  private:
+  uint64_t nextId_ = 1;
+  uint64_t failures_ = 0;
+  bool stopped_ = false;
   int64_t steps_ = 0;     ///< expressions evaluated
   bool tooDeep_ = false;  ///< reported that little of the stack is left
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;

@@ -26,10 +26,10 @@ namespace {
 const std::vector<const BuiltinRow*>& sortedRows() {
   static const std::vector<const BuiltinRow*> kRows = [] {
     std::vector<const BuiltinRow*> rows;
-    for (auto group :
-         {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), indexedBuiltins(),
-          creationBuiltins(), randomBuiltins(), productBuiltins(), linearBuiltins(), convolutionBuiltins(),
-          normalisationBuiltins(), controlBuiltins(), hostBuiltins(), fileBuiltins(), transformBuiltins()}) {
+    for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), joinBuiltins(),
+                       rearrangeBuiltins(), indexedBuiltins(), creationBuiltins(), randomBuiltins(), productBuiltins(),
+                       linearBuiltins(), convolutionBuiltins(), normalisationBuiltins(), controlBuiltins(),
+                       hostBuiltins(), fileBuiltins(), transformBuiltins()}) {
       for (const BuiltinRow& r : group) rows.push_back(&r);
     }
     std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });

@@ -111,6 +111,8 @@ std::span<const BuiltinRow> elementwiseBuiltins();
 std::span<const BuiltinRow> reductionBuiltins();
 std::span<const BuiltinRow> orderBuiltins();
 std::span<const BuiltinRow> shapeBuiltins();
+std::span<const BuiltinRow> joinBuiltins();
+std::span<const BuiltinRow> rearrangeBuiltins();
 std::span<const BuiltinRow> indexedBuiltins();
 std::span<const BuiltinRow> creationBuiltins();
 std::span<const BuiltinRow> randomBuiltins();

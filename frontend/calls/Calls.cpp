@@ -181,7 +181,7 @@ Val Calls::callValue(const Val& f, std::vector<Val> values, Span span) {
 
 Val Calls::call(const Val& f, CallArgs args) {
   if (context_.frames.size() > kDeepestCall) {
-    context_.stopped = true;  // each of the calls on the way may make further ones
+    context_.stop();  // each of the calls on the way may make further ones
     return context_.fail(Code::E0109, args.span, "calls are nested too deeply");
   }
   switch (f.kind) {

@@ -140,7 +140,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
                               Frame& own) {
   const ast::Stmt& s = *decl.stmt;
   const std::string base = (decl.unit->isScript ? "" : decl.unit->name + ".") + s.name.text;
-  inst.func = context_.module.addFunc(base + "." + std::to_string(context_.nextId++));
+  inst.func = context_.module.addFunc(base + "." + std::to_string(context_.freshId()));
   ir::Func* func = inst.func;
   func->span = s.name.span;
   func->signature = own.signature;

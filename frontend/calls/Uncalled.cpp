@@ -136,16 +136,16 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
 /// What is wrong is reported when it is with every choice of dims: with some a window is larger than a picture.
 void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
   const size_t firstFunc = context_.module.funcs.size(), firstReport = context_.diags.all().size();
-  const uint64_t before = context_.failures;
+  const uint64_t before = context_.failures();
   size_t nextReport = firstReport;  // behind those of the first choice
   for (const auto& dims : kChoices) {
     const size_t funcs = context_.module.funcs.size(), reports = context_.diags.all().size();
-    const uint64_t failures = context_.failures;
+    const uint64_t failures = context_.failures();
     instantiateSample(decl, {dims}, region);
     if (&dims == &kChoices[0]) nextReport = context_.diags.all().size();
-    if (context_.failures != failures) continue;
+    if (context_.failures() != failures) continue;
     context_.diags.forget(firstReport, reports);
-    context_.failures = before;
+    context_.forgive(before);
     std::set<const ir::Func*> gone;
     for (size_t i = firstFunc; i < funcs; ++i) gone.insert(context_.module.funcs[i].get());
     instances_.forget(gone);

@@ -221,7 +221,7 @@ Val Expressions::evalLambda(const ast::Expr& e) {
   f->name = "|...|";
   f->lambda = &e;
   f->unit = context_.frame().unit;
-  f->id = context_.nextId++;
+  f->id = context_.freshId();
   f->writtenIn = placement_.annotationAround();
   if (e.body) {
     for (const std::string& name : namesIn(*e.body)) {
