@@ -29,6 +29,7 @@ class Script {
         regions_(regions),
         uncalled_(uncalled) {}
 
+  /// Lowers all of the file into the module of the context.
   void run(const ast::File& file);
 
  private:

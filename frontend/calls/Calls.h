@@ -41,10 +41,13 @@ class Calls {
         habits_(habits),
         builtins_(builtins) {}
 
+  /// Calls any callable: a function, a dtype, a struct with a function `call`, a tuple of callables.
   Val call(const Val& f, CallArgs args);
   /// Calls any callable with positional arguments: for map, scan, reduce, fold, tabulate.
   Val callValue(const Val& f, std::vector<Val> args, Span span);
+  /// A call as written. `piped`: what stands left of `|>`, its first argument.
   Val callExpr(const ast::Expr& e, const Ty* expected, const Val* piped);
+  /// `a |> f` and `a |> f(b)`.
   Val pipe(const ast::Expr& e, const Ty* expected);
 
  private:

@@ -35,9 +35,13 @@ class Functions {
         overloads_(overloads),
         instances_(instances) {}
 
+  /// Calls one function: E0204 where arguments and parameters do not match, E0111 where a static one is of the run.
   Val callDecl(const FnDecl& decl, CallArgs& args);
+  /// Whether the parameter is known while compiling: `static`, or a size.
   bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
+  /// Whether a call of it has been lowered.
   bool isCalled(const FnDecl& decl) const { return called_.contains(&decl); }
+  /// Whether a call names it, also one with wrong arguments.
   bool isNamed(const FnDecl& decl) const { return named_.contains(&decl); }
   /// Reports dims of the result's type that no argument has bound; `inShape` as in bindSamples.
   bool resultDimsBound(const ast::TypeExpr& written, Generics& g, bool inShape);

@@ -30,6 +30,7 @@ class Lambdas {
         statements_(statements),
         bindings_(bindings) {}
 
+  /// The value of its body for these arguments; E0204 where their number differs.
   Val callLambda(const FnValue& f, CallArgs& args);
 
  private:

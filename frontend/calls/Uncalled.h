@@ -34,6 +34,7 @@ class Uncalled {
         functions_(functions),
         instances_(instances) {}
 
+  /// Checks structs and functions of the unit with sample arguments.
   void checkUncalled(const Unit& unit);
   /// The names in the bodies of functions that were called with wrong arguments only: all else depends on those.
   void checkUnseen(const Unit& unit);

@@ -22,6 +22,7 @@ class Vmap {
   Vmap(Context& context, Evaluator& evaluator, Tensors& tensors, Structs& structs, Calls& calls)
       : context_(context), evaluator_(evaluator), tensors_(tensors), structs_(structs), calls_(calls) {}
 
+  /// Calls what `vmap(f)` made.
   Val callVmap(const FnValue& f, CallArgs& args);
   Val overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args, const std::vector<bool>& mapped,
                     Span span);

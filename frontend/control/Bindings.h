@@ -29,7 +29,9 @@ class Bindings {
         dimSolver_(dimSolver),
         expressions_(expressions) {}
 
+  /// `let` or `var`.
   void lowerLet(const ast::Stmt& s);
+  /// Binds the names of a pattern to the parts of a value; E0203 where their numbers differ.
   void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared);
 
  private:

@@ -19,13 +19,19 @@ class Continuations {
   Continuations(Context& context, Statements& statements, Regions& regions)
       : context_(context), statements_(statements), regions_(regions) {}
 
+  /// An exit; E0108 inside an expression.
   Flow leave(Exit exit, Val value, Span span);
+  /// Goes on from `f` up to the boundary.
   Flow atBoundary(Flow f, const Tail& tail, const Ty* expected);
   /// Goes on after statements that may have left: exits where the flags say so, the rest where not.
   Flow resume(const Flow& flow, const Tail& tail, const Ty* expected);
+  /// The same with `rest` in place of what follows; `takesContinue`: `continue` ends here.
   Flow resumeWith(const Flow& flow, bool takesContinue, const FlowFn& rest);
+  /// Both branches up to the boundary, and one of them at run time.
   Flow mergeAtBoundary(ir::Value* condition, Span span, const FlowFn& yes, const FlowFn& no);
+  /// How a branch ended, as values that an `if` can merge: variables, value, flags, result.
   std::vector<Val> encode(const Flow& f);
+  /// The reverse of `encode`.
   Flow decode(const std::vector<Val>& values);
 
  private:

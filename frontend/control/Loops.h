@@ -37,7 +37,9 @@ class Loops {
         continuations_(continuations),
         regions_(regions) {}
 
+  /// Over a range, the rows of a tensor, or a list, which is unrolled.
   Flow lowerFor(const ast::Stmt& s);
+  /// Over a condition that is checked before every trip.
   Flow lowerWhile(const ast::Stmt& s);
 
  private:

@@ -31,14 +31,17 @@ class Regions {
   /// A counted loop with carried values; gives their final values (Regions.cpp). `body` gets i and the carried values.
   std::vector<Val> forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                            const LoopBody& body);
+  /// A counted loop; `names`: of the carried values, for messages.
   std::vector<Val> loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
                                const std::vector<std::string>& names, Span span, const LoopBody& body);
   /// The values that a loop body yields, checked against the initial ones (E0209); a wrong one is poison in `after`.
   std::vector<ir::Value*> carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,
                                         std::vector<Val>& after, const std::vector<std::string>& names,
                                         ir::Region* region, Span span);
+  /// Results of a loop, one for each leaf that it carries.
   std::vector<Val> carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
                                   const std::vector<std::string>& names);
+  /// Ends a region with these values.
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Zeros of the types of `like`.
   Val placeholder(const Val& like);

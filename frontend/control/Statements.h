@@ -37,8 +37,11 @@ class Statements {
         placedBlocks_(placedBlocks),
         loops_(loops) {}
 
+  /// A block with names of its own. `tail`: what follows it up to the boundary; `expected`: declared type of its value.
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
+  /// The statements of a list from one of them on.
   Flow lowerFrom(const StatementList& list, size_t from, const Tail* tail, const Ty* expected);
+  /// One statement, under its annotations. `last`: its value may be that of the block.
   Flow lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
 
  private:

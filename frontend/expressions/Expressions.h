@@ -49,6 +49,8 @@ class Expressions {
         calls_(calls),
         habits_(habits) {}
 
+  /// The value of an expression; poison after an error, which is reported. `expected`: its declared type, from which
+  /// literals take their dtypes.
   Val eval(const ast::Expr& e, const Ty* expected = nullptr);
   /// As `eval`, settled.
   Val evalSettled(const ast::Expr& e, const Ty* expected = nullptr);

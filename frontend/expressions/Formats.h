@@ -28,6 +28,7 @@ class Formats {
 
   /// A string literal with holes: a String when every hole is compile-time, else a Format.
   Val formatString(const ast::Expr& e);
+  /// What `print` and `assert` say for these values; not `ok` after an error.
   FormatParts formatParts(const std::vector<Val>& values, Span span);
 
  private:

@@ -19,11 +19,14 @@ class IndexPlan {
 
   /// Index operands of one dtype and shape; false when they do not broadcast.
   bool prepare(Span span);
+  /// Of the indexed part; after `prepare`.
   const ir::Dims& resultShape() const { return result_; }
 
+  /// The indexed part.
   ir::Value* read(ir::Value* base);
   /// `base` with the indexed part replaced by `value` (of resultShape), or combined with it by a scatter's `mode`.
   ir::Value* write(ir::Value* base, ir::Value* value, const std::string& mode);
+  /// Whether a write is a scatter, whose places may be listed more than once.
   bool usesScatter() const { return dynamic_ && (arrays_ || axes_.size() == base_.shape.size()); }
 
  private:

@@ -26,12 +26,15 @@ class Indexing {
         operators_(operators),
         expressions_(expressions) {}
 
+  /// `a[...]`: an element, a part, or a device by its number.
   Val evalIndex(const ast::Expr& e);
   /// x[subscripts], for tensors (lists, tuples, shapes with one compile-time index are done by the caller).
   /// `known`: the subscript, where it is the only one and was evaluated before.
   Val indexExpr(const Val& base, const ast::Expr& index, const std::optional<Val>& known = {});
   /// The tensor `base` with base[subscripts] set to `value` (op "=", or "+=" ...: read, combine, write).
   Val assignIndex(const Val& base, const ast::Expr& index, const Val& value, std::string_view op, Span span);
+  /// A place in a list or tuple; E0205 out of range, E0111 for an index of the run. `known`: the index, if it was
+  /// evaluated before.
   std::optional<size_t> listIndex(const Val& list, const ast::Expr& index, const std::optional<Val>& known);
 
  private:

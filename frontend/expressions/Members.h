@@ -16,6 +16,7 @@ class Members {
  public:
   Members(Context& context, Names& names, Tensors& tensors) : context_(context), names_(names), tensors_(tensors) {}
 
+  /// What `base.name` is; E0206 where there is no such field or member.
   Val fieldOf(const Val& base, std::string_view name, Span span);
   /// .shape .ndim .size .dtype .device .T of a tensor (and .device of trees); nullopt when `name` is none of them.
   std::optional<Val> memberOfTensor(const Val& base, std::string_view name, Span span);

@@ -14,9 +14,11 @@ class Habits {
  public:
   Habits(Context& context, Scopes& scopes) : context_(context), scopes_(scopes) {}
 
+  /// Adds the call as TL writes it, where that is known.
   bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call);
   /// Reports `torch.zeros` and the like, where there is no such name.
   bool foreignPrefix(const ast::Expr& member);
+  /// Reports a struct that is called as a constructor.
   Val calledStruct(const Val& type, const CallArgs& args);
 
  private:

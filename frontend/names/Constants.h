@@ -17,7 +17,9 @@ class Constants {
   Constants(Context& context, Types& types, Expressions& expressions)
       : context_(context), types_(types), expressions_(expressions) {}
 
+  /// The value of a `const`; E0109 when it is defined by itself, E0111 when it is of the run.
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
+  /// The value of a `param`: from the command line, or its default (E0504 where neither fits).
   Val paramOf(const ast::Stmt& decl);
 
  private:

@@ -35,8 +35,11 @@ class Devices {
   std::string actualDevice(std::string_view name) const;
   /// E0304, with the devices that are there.
   Val noDevice(std::string_view name, Span span);
+  /// What a `device` line binds: the first of its choices that is there, or what `--device` says (E0304).
   Val deviceOf(const Unit& unit, const ast::Stmt& decl);
+  /// The value as a device that is there (E0203, E0304).
   std::optional<DeviceRef> constDevice(const Val& v, std::string_view what = "this");
+  /// The device that `@d` names.
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
 
  private:

@@ -26,6 +26,7 @@ class Names {
         devices_(devices),
         types_(types) {}
 
+  /// What a name means in the body at hand; nullopt when there is none.
   std::optional<Val> lookup(std::string_view name, Span span);
   /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);

@@ -22,6 +22,7 @@ class SessionValues {
   /// Fills Lowered::kept when the script has been lowered; gives the results of `main`. `last`: the value of a last
   /// expression.
   std::vector<ir::Value*> keepValues(const ast::File& file, const Val& last);
+  /// Whether the last statement is an expression whose value is to be shown.
   static bool givesValue(const ast::File& file);
 
  private:

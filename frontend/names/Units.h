@@ -20,10 +20,13 @@ class Units {
  public:
   Units(Context& context, Constants& constants, Overloads& overloads, bool wholeLibrary);
 
+  /// The unit of the script: the first.
   Unit& addScript(const ast::File& file);
+  /// The unit of the script.
   const Unit& script() const { return *units_.front(); }
   /// The declarations of the unit's statements `from`..
   void collect(Unit& unit, size_t from = 0);
+  /// Evaluates the params of the script, and reports options that name none (E0504).
   void collectParams(const Unit& unit);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);

@@ -24,9 +24,12 @@ class DimSolver {
   DimSolver(Context& context, Scopes& scopes, Evaluator& evaluator, Types& types)
       : context_(context), scopes_(scopes), evaluator_(evaluator), types_(types) {}
 
+  /// One size against one written dim: binds a variable, or checks (E0202, E0207). A dim with several unknowns waits.
   bool unifyDim(const ast::TypeExpr& t, int64_t value, Generics& g, const Target& who);
+  /// The dims of a shape against written ones, packs among them. `whole`: the type, for messages.
   bool unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                  const ast::TypeExpr& whole);
+  /// Solves the dims that waited for others; E0202 where they do not follow.
   bool finishPending(Generics& g, const Target& who);
 
  private:

@@ -34,7 +34,9 @@ class Structs {
         unifier_(unifier),
         dimSolver_(dimSolver) {}
 
+  /// The struct with written arguments; `outer`: the variables that these may name.
   Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
+  /// The struct with the variables that are bound in `g`, and its field types; E0109 when it contains itself.
   Ty structWith(const StructDecl& decl, Generics& g);
   /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
   Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
@@ -47,7 +49,9 @@ class Structs {
   /// the shape pack, if there is one, all that are dims. Reports E0204 when that does not work out.
   std::optional<std::vector<std::pair<size_t, size_t>>> shareArguments(const StructDecl& decl, size_t count, Span span,
                                                                        const std::function<bool(size_t)>& isDim);
+  /// Whether a written type argument is a dim or a pack of dims.
   bool isDimArgument(const ast::TypeExpr& t, Generics& g);
+  /// Binds variables that have a default and no value.
   void giveDefaults(const StructDecl& decl, Generics& g);
 
  private:

@@ -31,11 +31,17 @@ class Types {
         aliases_(aliases),
         structs_(structs) {}
 
+  /// What the head of a written type means. `inShape`: a name that nothing declares is a dim variable.
   TypeName typeName(const ast::TypeExpr& t, Generics& g, bool inShape);
+  /// A written type, as far as the variables in it are bound.
   Ty resolve(const ast::TypeExpr& written, Generics& g);
+  /// A type argument as a value: Int, DType, Device, Pack or Type; nullopt while it is not known.
   std::optional<Val> typeArgument(const ast::TypeExpr& written, Generics& g);
+  /// A written dim, when all variables in it are bound. `report`: whether what is no dim is an error.
   std::optional<int64_t> dimOf(const ast::TypeExpr& t, Generics& g, bool report);
+  /// The device that a type names, "$D" for a variable, "" for none.
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
+  /// Reports a type that nothing declares (E0102).
   void unknownType(const ast::TypeExpr& t);
 
  private:

@@ -28,7 +28,10 @@ class Unifier {
         structs_(structs),
         dimSolver_(dimSolver) {}
 
+  /// The value as one of the written type, whose variables it binds: numbers adopt its dtype, arrays become tensors or
+  /// lists. Poison after an error (E0201, E0202, E0203; E0207 against a declaration).
   Val unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who);
+  /// The value as one of a type that is known.
   Val fit(const Ty& t, const Val& v, const Target& who);
 
  private:

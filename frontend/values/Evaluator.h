@@ -17,6 +17,7 @@ class Evaluator {
  public:
   explicit Evaluator(Context& context) : context_(context) {}
 
+  /// `what`: the subject of the message.
   std::optional<int64_t> constInt(const Val& v, std::string_view what = "this");
   std::optional<double> constFloat(const Val& v, std::string_view what = "this");
   std::optional<bool> constBool(const Val& v, std::string_view what = "this");
@@ -30,7 +31,9 @@ class Evaluator {
   std::optional<int64_t> constAxis(const Val& v, int64_t rank);
   /// Axes, normalised, distinct and sorted; all axes when `v` is null.
   std::optional<std::vector<int64_t>> constAxes(const Val* v, int64_t rank);
+  /// An operator on numbers known while compiling; nullopt where the run or another rule has to do it.
   std::optional<Val> foldNumbers(std::string_view op, const Val& a, const Val& b2, Span span);
+  /// An operator on bools, strings, dtypes and shapes (E0203 for what they have not).
   Val compareStatic(std::string_view op, const Val& a, const Val& b2, Span span);
 
  private:

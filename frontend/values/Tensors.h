@@ -28,6 +28,7 @@ class Tensors {
   void adoptDeclared(std::vector<Val>& operands, const Ty* expected, bool always = false);
   /// Whether so many tensors can be joined into one; reports E0208.
   bool checkParts(size_t count, Span span);
+  /// A tensor of zeros.
   ir::Value* zerosOf(ir::DType t, const ir::Dims& shape);
 
  private:
