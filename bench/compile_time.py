@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""How long tenc compiles: a program of one line, a script of realistic size, scripts of 1,250 to 10,000 lines, and one with
-many annotations of placement. No cache is used, but for the row that says so. A row is the median of `--rounds` runs, in
-milliseconds, with the compile stages that take part; `growth` is the time per line against the script of half the lines.
+"""How long tenc compiles: a program of one line, a script of realistic size, models of 80 and 800 equal layers, scripts of
+1,250 to 10,000 lines, and one with many annotations of placement. No cache is used, but for the row that says so. A row is
+the median of `--rounds` runs, in milliseconds, with the compile stages that take part; `growth` is the time per line
+against the script of half the lines, and for models the time of lowering for ten times the layers.
 
   bench/compile_time.py --tenc build/release/bin/tenc
   bench/compile_time.py --write 5000 > big.tl     only write the script of so many lines
@@ -40,6 +41,23 @@ def placed(statements=5000, annotations=500):
         else:
             out.append(f"let x{i} = x{i - 1} + {i % 7}.0")
     return "\n".join([*out, f"print(x{statements - 1})"]) + "\n"
+
+
+def layers(n):
+    """A model of n equal layers: a list in a struct, walked and indexed, and as many names."""
+    return "\n".join([
+        "struct Layer { w: f32[8, 8], b: f32[8] }",
+        "fn layer() -> Layer = Layer { w: ones([8, 8]), b: zeros([8]) }",
+        "fn call(l: Layer, x: f32[N, 8]) -> f32[N, 8] = max(x @ l.w + l.b, 0.0)",
+        f"struct Model {{ blocks: [Layer; {n}], last: Layer }}",
+        "fn call(m: Model, x: f32[N, 8]) -> f32[N, 8] {",
+        "    var y = x",
+        "    for b in m.blocks { y = b(y) }",
+        f"    for i in static 0..{n} {{ y = m.blocks[i](y) }}",
+        "    m.last(y)",
+        "}",
+        f"let m = Model {{ blocks: list({n}, |i| layer()), last: layer() }}",
+        "print(m(ones([2, 8])))"]) + "\n"
 
 
 def stages(tenc, script, *options):
@@ -103,6 +121,14 @@ def main():
         script.write_text(placed())
         found = median_stages(rounds, tenc, script, "--no-cache", "--virtual", "cuda=1")
         row("5,000 statements, 500 moves", *(found[n] for n in names))
+        print()
+        row("models, ms", *names, "growth")
+        before = None
+        for size in (80, 800):
+            script.write_text(layers(size))
+            found = median_stages(rounds, tenc, script, "--no-cache")
+            row(f"{size} equal layers", *(found[n] for n in names), found["lower"] / before if before else "")
+            before = found["lower"]
         print()
         row("large scripts, ms", *names, "growth")
         before = None

@@ -11,6 +11,7 @@
 #include "frontend/Body.h"
 #include "frontend/Frontend.h"
 #include "frontend/values/Values.h"
+#include "transforms/Batch.h"
 
 namespace tenc::frontend {
 
@@ -28,9 +29,10 @@ class Context {
   Lowered& out;
   ir::Module& module;
 
-  Body body;                   ///< what is lowered now
-  std::vector<Frame*> frames;  ///< the bodies on the way there, innermost last
-  int deviceConditions = 0;    ///< of `if`s around whose condition placement will know
+  Body body;                         ///< what is lowered now
+  std::vector<Frame*> frames;        ///< the bodies on the way there, innermost last
+  int deviceConditions = 0;          ///< of `if`s around whose condition placement will know
+  transforms::BatchedFuncs batched;  ///< what `vmap` has made, for all equal calls
 
   ir::Builder& b() { return *body.builder; }
   Frame& frame() { return *frames.back(); }
@@ -46,6 +48,12 @@ class Context {
   Diagnostics::Builder warning(Code code, Span span, std::string message);
   /// Reports and gives poison: `return fail(Code::E0203, span, "...")`.
   Val fail(Code code, Span span, std::string message);
+  /// Keeps the first expression that was lost before any error: a mistake of the compiler.
+  void noteLost(Span span) {
+    if (failures_ == 0 && !lost_.valid()) lost_ = span;
+  }
+  /// Invalid when there was none.
+  Span lost() const { return lost_; }
   Val notYet(Span span, std::string_view what);  ///< E0190
   /// Reports a size that overflowed since the last call (E0208); false when there was none.
   bool reportTooLarge(Span span);
@@ -66,6 +74,7 @@ class Context {
   uint64_t nextId_ = 1;
   uint64_t failures_ = 0;
   bool stopped_ = false;
+  Span lost_;
   int64_t steps_ = 0;     ///< expressions evaluated
   bool tooDeep_ = false;  ///< reported that little of the stack is left
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;

@@ -43,6 +43,22 @@ ir::Type withoutPlace(ir::Type t) {
 
 }  // namespace
 
+const BatchedFuncs::Variant* BatchedFuncs::find(const ir::Func& callee, int64_t n,
+                                                const std::vector<bool>& operands) const {
+  const auto it = variants_.find({&callee, n, operands});
+  return it == variants_.end() ? nullptr : &it->second;
+}
+
+const BatchedFuncs::Variant& BatchedFuncs::add(const ir::Func& callee, int64_t n, const std::vector<bool>& operands,
+                                               Variant variant) {
+  return variants_[{&callee, n, operands}] = std::move(variant);
+}
+
+void BatchedFuncs::forget(const ir::Func& gone) {
+  std::erase_if(variants_,
+                [&](const auto& entry) { return std::get<0>(entry.first) == &gone || entry.second.func == &gone; });
+}
+
 Batcher::Entry Batcher::entry(Value* lane) const {
   auto it = env_.find(lane);
   return it == env_.end() ? Entry{lane, false} : it->second;
@@ -107,7 +123,7 @@ bool Batcher::body(const ir::Region& region) {
     if (op->has(Trait::Terminator)) continue;
     b_->setLoc(op->loc);
     constexpr size_t kMostOps = 500'000;
-    if (++shared_->visited > kMostOps) return refuse(*op, "more than 500,000 operations");
+    if (++*visited_ > kMostOps) return refuse(*op, "more than 500,000 operations");
     if (!visit(*op)) return false;
   }
   return !failed_;
@@ -167,20 +183,17 @@ bool Batcher::call(const Op& op) {
   if (mask_ != nullptr) return inlined(op, *callee);
   std::vector<bool> flags;
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
-  ir::Func* variant = nullptr;
-  for (const auto& [known, f] : shared_->variants[callee]) {
-    if (known == flags) variant = f;
-  }
-  if (variant == nullptr) {
-    variant = module.addFunc(callee->name + ".vmap" + std::to_string(module.funcs.size()));
+  const BatchedFuncs::Variant* known = functions_->find(*callee, n_, flags);
+  if (known == nullptr) {
+    ir::Func* variant = module.addFunc(callee->name + ".vmap" + std::to_string(module.funcs.size()));
     variant->paramPlaces = callee->paramPlaces;
     variant->resultPlaces = callee->resultPlaces;
     variant->ownDevice = callee->ownDevice;
     variant->span = callee->span;
     variant->signature = callee->signature;
     ir::Builder at(variant->body.get());
-    Batcher inner(at, n_, fail_);
-    inner.shared_ = shared_;
+    Batcher inner(at, n_, *functions_, fail_);
+    inner.visited_ = visited_;
     for (size_t i = 0; i < flags.size(); ++i) {
       const Value* lane = callee->body->args[i].get();
       ir::Type t = lane->type;
@@ -201,13 +214,12 @@ bool Batcher::call(const Op& op) {
     }
     at.setLoc(callee->body->terminator()->loc);
     at.makeTyped(OpKind::Return, results, {});
-    shared_->variants[callee].emplace_back(flags, variant);
-    shared_->variantResults[variant] = batchedResults;
+    known = &functions_->add(*callee, n_, flags, {variant, std::move(batchedResults)});
   }
   std::vector<ir::Type> types;
-  for (const ir::Type& t : variant->resultTypes) types.push_back(withoutPlace(t));
-  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", variant->name}});
-  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), shared_->variantResults[variant][i]);
+  for (const ir::Type& t : known->func->resultTypes) types.push_back(withoutPlace(t));
+  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", known->func->name}});
+  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), known->results[i]);
   return true;
 }
 

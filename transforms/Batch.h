@@ -5,21 +5,41 @@
 // the other.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/Ir.h"
 
 namespace tenc::transforms {
 
+/// Functions over n instances that were made of functions of one: equal layers share one.
+class BatchedFuncs {
+ public:
+  struct Variant {
+    ir::Func* func = nullptr;
+    std::vector<bool> results;  ///< which results have the leading dim
+  };
+  /// Of `callee` over `n` instances, where `operands` says which have the leading dim; null when there is none yet.
+  const Variant* find(const ir::Func& callee, int64_t n, const std::vector<bool>& operands) const;
+  const Variant& add(const ir::Func& callee, int64_t n, const std::vector<bool>& operands, Variant variant);
+  /// Functions that are taken out of the module again.
+  void forget(const ir::Func& gone);
+
+ private:
+  std::map<std::tuple<const ir::Func*, int64_t, std::vector<bool>>, Variant> variants_;
+};
+
 class Batcher {
  public:
   /// Ops are made with `at`; `fail` is told what cannot be batched, once.
   using Fail = std::function<void(const ir::Op& op, std::string why)>;
-  Batcher(ir::Builder& at, int64_t n, Fail fail)
-      : b_(&at), n_(n), fail_(std::move(fail)), shared_(std::make_shared<Shared>()) {}
+  Batcher(ir::Builder& at, int64_t n, BatchedFuncs& functions, Fail fail)
+      : b_(&at), n_(n), functions_(&functions), fail_(std::move(fail)), visited_(std::make_shared<size_t>(0)) {}
 
   struct Entry {
     ir::Value* value = nullptr;
@@ -93,18 +113,13 @@ class Batcher {
 
   ir::Builder* b_;
   int64_t n_;
+  BatchedFuncs* functions_;
   Fail fail_;
   bool failed_ = false;
   std::unordered_map<const ir::Value*, Entry> env_;
-  ir::Value* anchor_ = nullptr;  ///< the first batched value: what loops carry lives where it does
-  ir::Value* mask_ = nullptr;    ///< bool [n]: the instances that are here; null for all
-  /// What a batcher shares with those of the functions that are called below.
-  struct Shared {
-    std::unordered_map<const ir::Func*, std::vector<std::pair<std::vector<bool>, ir::Func*>>> variants;
-    std::unordered_map<const ir::Func*, std::vector<bool>> variantResults;
-    size_t visited = 0;  ///< ops, those of bodies under a mask once a call
-  };
-  std::shared_ptr<Shared> shared_;
+  ir::Value* anchor_ = nullptr;      ///< the first batched value: what loops carry lives where it does
+  ir::Value* mask_ = nullptr;        ///< bool [n]: the instances that are here; null for all
+  std::shared_ptr<size_t> visited_;  ///< ops, also in functions below; those of bodies under a mask once a call
 };
 
 }  // namespace tenc::transforms

@@ -254,7 +254,7 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
     Val r = *tree;
     auto part = [](const Val& v, size_t i) { return v.isTree() ? v.elems[i] : v; };
     for (size_t i = 0; i < r.elems.size(); ++i) {
-      r.elems[i] = selectLeaves(k, part(c, i), part(a, i), part(b, i));
+      r.elems.edit()[i] = selectLeaves(k, part(c, i), part(a, i), part(b, i));
       if (r.elems[i].poison()) return Val::none();
     }
     return r;

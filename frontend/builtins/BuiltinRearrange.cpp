@@ -114,7 +114,7 @@ Val roll(BuiltinCall& k) {
   auto axes = k.has("axis") ? k.evaluator.constInts(k["axis"], "an axis") : Dims{0};
   if (!axes) return Val::none();
   const Val& n = k["n"];
-  std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : std::vector<Val>{n};
+  std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : Elements{n};
   if (by.size() == 1) by.resize(axes->size(), Val(by[0]));
   if (by.size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
   for (size_t i = 0; i < axes->size(); ++i) {

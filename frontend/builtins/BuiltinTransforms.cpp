@@ -15,7 +15,7 @@ Val rev(BuiltinCall& k) {
   if (r.is(Val::Kind::Range)) {
     r.boolean = !r.boolean;
   } else if (r.is(Val::Kind::List) || r.is(Val::Kind::Tuple) || r.is(Val::Kind::Sequence) || r.is(Val::Kind::Pack)) {
-    std::reverse(r.elems.begin(), r.elems.end());
+    std::reverse(r.elems.edit().begin(), r.elems.edit().end());
   } else if (!r.poison()) {
     return k.fail(Code::E0203, "`rev` takes a range `a..b` or a list, not " + describe(r));
   }

@@ -126,7 +126,7 @@ Val Vmap::callVmap(const FnValue& f, CallArgs& args) {
   context_.at(args.span);
   if (!several || !result.is(Kind::Tuple)) return place(result, 0);
   for (size_t i = 0; i < count; ++i) {
-    result.elems[i] = place(result.elems[i], i);
+    result.elems.edit()[i] = place(result.elems[i], i);
     if (result.elems[i].poison()) return Val::none();
   }
   return result;
@@ -166,7 +166,7 @@ Val Vmap::overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& 
   std::vector<ir::Value*> leaves;
   bool ok = !result.poison() && (result.is(Kind::Unit) || leavesOf(result, leaves));
   if (ok) {
-    transforms::Batcher batcher(context_.b(), n, [&](const ir::Op& op, const std::string& why) {
+    transforms::Batcher batcher(context_.b(), n, context_.batched, [&](const ir::Op& op, const std::string& why) {
       context_
           .error(Code::E0190, context_.module.span(op.loc).valid() ? context_.module.span(op.loc) : span,
                  "`vmap` of " + why + " is not supported yet")

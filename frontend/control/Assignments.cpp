@@ -149,14 +149,14 @@ Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Exp
         return context_.fail(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
       }
       Val r = now;
-      r.elems[index] = apply(now.elems[index], k + 1);
+      r.elems.edit()[index] = apply(now.elems[index], k + 1);
       return r.elems[index].poison() ? Val::none() : r;
     }
     if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {
       auto index = indexing_.listIndex(now, access, {});
       if (!index) return Val::none();
       Val r = now;
-      r.elems[*index] = apply(now.elems[*index], k + 1);
+      r.elems.edit()[*index] = apply(now.elems[*index], k + 1);
       return r.elems[*index].poison() ? Val::none() : r;
     }
     if (!now.is(Val::Kind::Tensor))

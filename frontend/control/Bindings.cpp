@@ -50,7 +50,7 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   const std::function<void(Val&, const Val&)> keepDims = [&](Val& v, const Val& w) {
     if (v.is(Val::Kind::Int) && w.is(Val::Kind::Int)) v.adopts = v.dim = w.adopts && w.dim;
     const bool parts = s.pattern.isTuple && v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
-    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepDims(v.elems[i], w.elems[i]);
+    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepDims(v.elems.edit()[i], w.elems[i]);
   };
   keepDims(value, written);
   bindPattern(s.pattern, std::move(value), isVar, declared);

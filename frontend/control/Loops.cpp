@@ -45,7 +45,7 @@ Flow Loops::lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carr
 Val Loops::sequenceOf(const ast::Stmt& s) {
   if (!s.hi) {
     Val over = expressions_.eval(*s.lo);
-    if (s.by && over.is(Val::Kind::Range)) over.elems[2] = expressions_.eval(*s.by);
+    if (s.by && over.is(Val::Kind::Range)) over.elems.edit()[2] = expressions_.eval(*s.by);
     return over.is(Val::Kind::Array) ? tensors_.settle(over) : over;
   }
   Val by = s.by ? expressions_.eval(*s.by) : Val::ofInt(1, s.span);

@@ -81,7 +81,7 @@ bool Regions::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string
     if (a.kind != b2.kind || a.elems.size() != b2.elems.size()) return differ();
     if (a.is(Val::Kind::Struct) && (a.info->decl != b2.info->decl || a.info->text != b2.info->text)) return differ();
     for (size_t i = 0; i < a.elems.size(); ++i) {
-      if (!agree(a.elems[i], b2.elems[i], ra, rb, name, span)) return false;
+      if (!agree(a.elems.edit()[i], b2.elems.edit()[i], ra, rb, name, span)) return false;
     }
     return true;
   }

@@ -63,7 +63,7 @@ Val adopted(Val v, const Ty* expected) {
   const bool list = expected && expected->kind == Ty::Kind::List && v.is(Val::Kind::Array);
   for (size_t i = 0; (tuple || list) && i < v.elems.size(); ++i) {
     const size_t which = list ? 0 : i;
-    if (which < expected->elems.size()) v.elems[i] = adopted(std::move(v.elems[i]), &expected->elems[which]);
+    if (which < expected->elems.size()) v.elems.edit()[i] = adopted(v.elems[i], &expected->elems[which]);
   }
   if (!v.isNumber() || !v.adopts || !expected || !expected->isTensor() || !expected->dtype) return v;
   const ir::DType t = *expected->dtype;
@@ -138,7 +138,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
           return v.isNumber() && context_.body.boundary->kind == Boundary::Kind::Region;
         };
         if (f.value.is(Val::Kind::Tuple) && !expected) {
-          for (Val& part : f.value.elems)
+          for (Val& part : f.value.elems.edit())
             if (!adopting(part)) part = tensors_.settle(std::move(part));
         } else if (!adopting(f.value)) {
           f.value = tensors_.settle(std::move(f.value), expected);

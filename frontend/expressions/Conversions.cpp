@@ -22,7 +22,7 @@ using ir::OpKind;
 
 /// The integers in an array of literals wrapped, so that they fit.
 Val wrappedArray(Val v, ir::DType to) {
-  for (Val& e : v.elems) e = wrappedArray(std::move(e), to);
+  for (size_t i = 0; i < v.elems.size(); ++i) v.elems.edit()[i] = wrappedArray(v.elems[i], to);
   if (v.is(Val::Kind::Int)) v.integer = fitted(v.integer, to);
   return v;
 }
@@ -61,7 +61,7 @@ Val Conversions::asDeclared(const Val& v, const Ty& declared) {
   if (!v.is(Val::Kind::Tuple) && !v.is(Val::Kind::List)) return r;
   for (size_t i = 0; i < r.elems.size(); ++i) {
     const size_t which = v.is(Val::Kind::List) ? 0 : i;
-    if (which < declared.elems.size()) r.elems[i] = asDeclared(v.elems[i], declared.elems[which]);
+    if (which < declared.elems.size()) r.elems.edit()[i] = asDeclared(v.elems[i], declared.elems[which]);
   }
   return r;
 }
@@ -76,7 +76,7 @@ Val Conversions::castTree(const Val& v, ir::DType to, Span span) {
                          std::any_of(v.info->args.begin(), v.info->args.end(), [&](const auto& arg) {
                            return arg.first == field->type->path[0].text && arg.second.is(Val::Kind::DType);
                          }));
-    Val& e = r.elems[i];
+    Val& e = r.elems.edit()[i];
     if (e.isTree()) {
       e = castTree(e, to, span);
     } else if (e.is(Val::Kind::Tensor) && ir::isFloat(e.tensor->type.dtype) && !state) {

@@ -100,17 +100,17 @@ Val Elementwise::overTrees(const std::vector<Val>& operands, Span span, std::str
         if (v.isTree() && !firstLeaf) firstLeaf = &v.elems[i];
       }
       if (tree) {
-        r.elems[i] = walk(inner, kept);
+        r.elems.edit()[i] = walk(inner, kept);
       } else {
         auto own = ownDType(*firstLeaf);
         if (kept || !own || !ir::isFloat(*own)) {
-          r.elems[i] = *firstLeaf;
+          r.elems.edit()[i] = *firstLeaf;
         } else {
           // A float beside a tree takes each leaf's dtype, also where the leaf is a number as well.
           for (size_t p = 0; p < parts.size(); ++p)
             if (!parts[p].isTree() && inner[p].is(Val::Kind::Tensor) && ir::isFloat(inner[p].tensor->type.dtype))
               inner[p] = Val::ofTensor(ir::Compose(context_.b()).cast(inner[p].tensor, *own), inner[p].span);
-          r.elems[i] = leaf(inner);
+          r.elems.edit()[i] = leaf(inner);
         }
       }
       if (r.elems[i].poison()) return Val::none();

@@ -46,14 +46,7 @@ Val Expressions::evalSettled(const ast::Expr& e, const Ty* expected) {
   return tensors_.settle(eval(e, expected), expected);
 }
 
-namespace {
-
-/// Takes the leaves of a tree off `left`; false when there are more.
-bool takeParts(const Val& v, size_t& left) {
-  if (v.elems.empty()) return left != 0 && left-- != 0;
-  return std::all_of(v.elems.begin(), v.elems.end(), [&](const Val& e) { return takeParts(e, left); });
-}
-}  // namespace
+namespace {}  // namespace
 
 Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
   if (context_.spent(e.span)) return Val::none();
@@ -97,12 +90,12 @@ Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Block: v = evalBlockExpr(e, expected); break;
     case ExprKind::Lambda: v = evalLambda(e); break;
   }
-  size_t left = kMostParts;
-  if ((v.isTree() || v.is(Val::Kind::Format)) && !takeParts(v, left))
+  if ((v.isTree() || v.is(Val::Kind::Format)) && v.elems.leaves() > kMostParts)
     return context_.fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
   const bool named = e.kind == ExprKind::Name || e.kind == ExprKind::Member || e.kind == ExprKind::Index;
   if (named && v.is(Val::Kind::Int) && v.adopts) v.dim = true;
   if (!v.poison()) v.span = e.span;
+  if (v.poison()) context_.noteLost(e.span);
   return v;
 }
 

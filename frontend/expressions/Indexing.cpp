@@ -72,7 +72,7 @@ Val Indexing::elementOf(const Val& list, const ast::Expr& e, const std::optional
     if (s.step) return context_.fail(Code::E0203, s.span, "a slice of a list or shape takes no step");
     if (!lo || !hi) return Val::none();
     Val r = list;
-    r.elems.clear();
+    r.elems = Elements();
     for (int64_t i = *lo; i < *hi; ++i) r.elems.push_back(list.elems[static_cast<size_t>(i)]);
     return r;
   }

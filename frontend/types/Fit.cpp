@@ -52,7 +52,7 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
       if (kind == Kind::Tuple && r.elems.size() != t.elems.size()) return mismatch();
       for (size_t i = 0; i < r.elems.size(); ++i) {
         const size_t which = kind == Kind::List ? 0 : i;
-        if (which < t.elems.size()) r.elems[i] = fit(t.elems[which], r.elems[i], who);
+        if (which < t.elems.size()) r.elems.edit()[i] = fit(t.elems[which], r.elems[i], who);
         if (r.elems[i].poison()) return Val::none();
       }
       return r;

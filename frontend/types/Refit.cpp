@@ -73,7 +73,9 @@ bool bindArguments(const ast::TypeExpr& t, const StructInfo& info, Args& args) {
 }  // namespace
 
 Val Structs::refit(Val v) {
-  for (Val& e : v.elems) e = refit(std::move(e));
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    if (v.elems[i].isTree()) v.elems.edit()[i] = refit(v.elems[i]);
+  }
   if (!v.is(Val::Kind::Struct) || !v.info || !v.info->decl) return v;
   const auto& generics = v.info->decl->stmt->generics;
   const auto& fields = v.info->decl->stmt->fields;

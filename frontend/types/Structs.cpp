@@ -38,7 +38,7 @@ bool Structs::giveArguments(const StructDecl& decl, const std::vector<ast::TypeP
       const auto v = types_.typeArgument(*args[a], outer);
       if (v && !generics[i].pack) inner.bound[generics[i].name.text] = *v;
       if (v && v->is(Val::Kind::Pack))
-        pack.elems.insert(pack.elems.end(), v->elems.begin(), v->elems.end());
+        for (const Val& dim : v->elems) pack.elems.push_back(dim);
       else if (v && v->is(Val::Kind::Int))
         pack.elems.push_back(*v);
       else

@@ -228,8 +228,8 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
       if (!v.is(Kind::Tuple) || v.elems.size() != t.args.size()) return mismatch();
       Val r = v;
       for (size_t i = 0; i < r.elems.size(); ++i) {
-        r.elems[i] = unify(*t.args[i], v.elems[i], g,
-                           {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
+        r.elems.edit()[i] = unify(*t.args[i], v.elems[i], g,
+                                  {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
         if (r.elems[i].poison()) return Val::none();
       }
       return r;
@@ -243,7 +243,7 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
       }
       if (!r.is(Kind::List)) return mismatch();
       if (!dimSolver_.unifyDim(*t.args[1], static_cast<int64_t>(r.elems.size()), g, who)) return Val::none();
-      for (Val& e : r.elems) {
+      for (Val& e : r.elems.edit()) {
         e = unify(*t.args[0], e, g, {"an element of " + who.what, who.span, who.declared, who.isDeclaration});
         if (e.poison()) return Val::none();
       }

@@ -36,7 +36,7 @@ Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_v
       Val r = x;
       for (size_t i = 0; i < x.elems.size(); ++i) {
         const bool pinned = x.info && i < x.info->pins.size() && !x.info->pins[i].empty();
-        if (!pinned) r.elems[i] = move(x.elems[i]);
+        if (!pinned) r.elems.edit()[i] = move(x.elems[i]);
         if (r.elems[i].poison()) return Val::none();
       }
       return r;
@@ -124,7 +124,7 @@ Val Placement::moveToPlaces(const Val& v, const Ty& type, Span span) {
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {
     const size_t which = type.kind == Ty::Kind::List ? 0 : i;
-    if (which < type.elems.size()) r.elems[i] = moveToPlaces(r.elems[i], type.elems[which], span);
+    if (which < type.elems.size()) r.elems.edit()[i] = moveToPlaces(r.elems[i], type.elems[which], span);
     if (r.elems[i].poison()) return Val::none();
   }
   return r;

@@ -235,7 +235,7 @@ Val Tensors::settle(Val v, const Ty* expected) {
       if (list || anyTree) {
         Val r = Val::ofList({}, v.span);
         const Ty* inner = list && !expected->elems.empty() ? &expected->elems[0] : nullptr;
-        for (Val& e : v.elems) r.elems.push_back(settle(std::move(e), inner));
+        for (const Val& e : v.elems) r.elems.push_back(settle(e, inner));
         for (const Val& e : r.elems) {
           if (e.poison()) return Val::none();
           if (!sameStructure(r.elems[0], e) || (e.is(Val::Kind::Struct) && e.info->text != r.elems[0].info->text)) {
@@ -256,7 +256,7 @@ Val Tensors::settle(Val v, const Ty* expected) {
       for (size_t i = 0; i < v.elems.size(); ++i) {
         const Ty* inner =
             expected && expected->kind == Ty::Kind::Tuple && i < expected->elems.size() ? &expected->elems[i] : nullptr;
-        v.elems[i] = settle(std::move(v.elems[i]), inner);
+        v.elems.edit()[i] = settle(v.elems[i], inner);
       }
       return v;
     }
@@ -273,7 +273,7 @@ Val Tensors::materialise(const Val& v, const Ty* expected) {
   }
   Val r = settle(v, expected);
   if (r.isTree()) {
-    for (Val& e : r.elems) {
+    for (Val& e : r.elems.edit()) {
       e = materialise(e);
       if (e.poison()) return Val::none();
     }

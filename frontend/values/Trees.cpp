@@ -41,7 +41,9 @@ namespace {
 void eachSlot(Val& v, const std::function<void(ir::Value*&)>& f) {
   if (v.tensor) f(v.tensor);
   if (v.device.of) f(v.device.of);
-  for (Val& e : v.elems) eachSlot(e, f);
+  if (!v.elems.empty()) {
+    for (Val& e : v.elems.edit()) eachSlot(e, f);
+  }
   if (v.fn && (!v.fn->captures.empty() || v.fn->receiver || !v.fn->inner.empty() || !v.fn->options.empty())) {
     auto copy = std::make_shared<FnValue>(*v.fn);
     for (auto& [name, value] : copy->captures) eachSlot(value, f);
@@ -56,6 +58,18 @@ void eachSlot(Val& v, const std::function<void(ir::Value*&)>& f) {
   }
 }
 
+/// Calls `f` on each tensor of `v`, in the order of eachSlot.
+void eachLeaf(const Val& v, const std::function<void(ir::Value*)>& f) {
+  if (v.tensor) f(v.tensor);
+  if (v.device.of) f(v.device.of);
+  for (const Val& e : v.elems) eachLeaf(e, f);
+  if (!v.fn) return;
+  for (const auto& [name, value] : v.fn->captures) eachLeaf(value, f);
+  if (v.fn->receiver) eachLeaf(*v.fn->receiver, f);
+  for (const Val& e : v.fn->inner) eachLeaf(e, f);
+  for (const auto& [name, value] : v.fn->options) eachLeaf(value, f);
+}
+
 bool hasPoison(const Val& v) {
   if (v.poison()) return true;
   for (const Val& e : v.elems) {
@@ -67,8 +81,7 @@ bool hasPoison(const Val& v) {
 
 bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves) {
   if (hasPoison(v)) return false;
-  Val copy = v;
-  eachSlot(copy, [&](ir::Value*& slot) { leaves.push_back(slot); });
+  eachLeaf(v, [&](ir::Value* leaf) { leaves.push_back(leaf); });
   return true;
 }
 
@@ -92,7 +105,7 @@ Val mapFrom(const Val& v, const TreeFn& f, const std::string& path, bool state) 
       step = field.name.text;
       inner = state || field.state;
     }
-    r.elems[i] = mapFrom(v.elems[i], f, path.empty() ? step : path + "." + step, inner);
+    r.elems.edit()[i] = mapFrom(v.elems[i], f, path.empty() ? step : path + "." + step, inner);
     if (r.elems[i].poison()) return Val::none();
   }
   return r;

@@ -56,6 +56,37 @@ Val Val::ofDevice(DeviceRef d, Span s) {
   return r;
 }
 
+Elements::Elements(std::vector<Val> parts) {
+  if (!parts.empty()) shared_ = std::make_shared<Shared>(Shared{std::move(parts), 0});
+}
+
+Elements::Elements(std::initializer_list<Val> parts) : Elements(std::vector<Val>(parts)) {}
+
+Elements::operator const std::vector<Val>&() const {
+  static const std::vector<Val> kNone;
+  return shared_ ? shared_->values : kNone;
+}
+
+std::vector<Val>& Elements::edit() {
+  if (!shared_) {
+    shared_ = std::make_shared<Shared>();
+  } else if (shared_.use_count() != 1) {
+    shared_ = std::make_shared<Shared>(Shared{shared_->values, 0});
+  }
+  shared_->leaves = 0;
+  return shared_->values;
+}
+
+void Elements::push_back(Val v) { edit().push_back(std::move(v)); }
+
+size_t Elements::leaves() const {
+  if (!shared_) return 0;
+  if (shared_->leaves == 0) {
+    for (const Val& v : shared_->values) shared_->leaves += v.elems.empty() ? 1 : v.elems.leaves();
+  }
+  return shared_->leaves;
+}
+
 Val Val::ofTensor(ir::Value* v, Span s) {
   Val r = made(Kind::Tensor, s);
   r.tensor = v;
@@ -69,19 +100,19 @@ Val Val::ofPack(const ir::Dims& dims, Span s) {
   return r;
 }
 
-Val Val::ofTuple(std::vector<Val> elems, Span s) {
+Val Val::ofTuple(Elements elems, Span s) {
   Val r = made(Kind::Tuple, s);
   r.elems = std::move(elems);
   return r;
 }
 
-Val Val::ofList(std::vector<Val> elems, Span s) {
+Val Val::ofList(Elements elems, Span s) {
   Val r = made(Kind::List, s);
   r.elems = std::move(elems);
   return r;
 }
 
-Val Val::ofStruct(StructPtr info, std::vector<Val> elems, Span s) {
+Val Val::ofStruct(StructPtr info, Elements elems, Span s) {
   Val r = made(Kind::Struct, s);
   r.info = std::move(info);
   r.elems = std::move(elems);
@@ -96,12 +127,12 @@ Val Val::ofFunction(FnPtr f, Span s) {
 
 Val Val::ofRange(Val lo, Val hi, Val by, bool reversed, Span s) {
   Val r = made(Kind::Range, s);
-  r.elems = {std::move(lo), std::move(hi), std::move(by)};
+  r.elems = std::vector<Val>{std::move(lo), std::move(hi), std::move(by)};
   r.boolean = reversed;
   return r;
 }
 
-Val Val::ofSequence(std::vector<Val> trips, Span s) {
+Val Val::ofSequence(Elements trips, Span s) {
   Val r = made(Kind::Sequence, s);
   r.elems = std::move(trips);
   return r;

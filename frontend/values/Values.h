@@ -1,5 +1,6 @@
 // What names and expressions mean while a function is lowered: compile-time values, tensors, trees, functions, types.
 #pragma once
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -53,6 +54,31 @@ struct DeviceRef {
   ir::Value* of = nullptr;  ///< a value on it: set when `name` is empty, and for device variables
 };
 
+/// The parts of a tree, an array or a shape: shared by the copies of a value, and copied when one of them is changed,
+/// so that to look up a name or a field costs the same for a number and for a model of a thousand layers.
+class Elements {
+ public:
+  Elements() = default;
+  Elements(std::vector<Val> parts);
+  Elements(std::initializer_list<Val> parts);
+  operator const std::vector<Val>&() const;
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+  const Val& operator[](size_t i) const;
+  const Val& back() const;
+  std::vector<Val>::const_iterator begin() const;
+  std::vector<Val>::const_iterator end() const;
+  /// The parts of this value alone.
+  std::vector<Val>& edit();
+  void push_back(Val v);
+  /// How many values without parts it is made of, counted once for all copies.
+  size_t leaves() const;
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;  ///< null when there are none
+};
+
 /// The most leaves of a tree: every one is a value of the IR.
 inline constexpr size_t kMostParts = 100'000;
 
@@ -92,7 +118,7 @@ struct Val {
   std::vector<ast::StringPiece> const* pieces = nullptr;  ///< Format: the written pieces
   DeviceRef device;
   ir::Value* tensor = nullptr;
-  std::vector<Val> elems;  ///< also the hole values of Format
+  Elements elems;  ///< also the hole values of Format
   StructPtr info;
   FnPtr fn;
   std::shared_ptr<const Ty> type;
@@ -121,13 +147,27 @@ struct Val {
   static Val ofDevice(DeviceRef d, Span s = {});
   static Val ofTensor(ir::Value* v, Span s = {});
   static Val ofPack(const ir::Dims& dims, Span s = {});
-  static Val ofTuple(std::vector<Val> elems, Span s = {});
-  static Val ofList(std::vector<Val> elems, Span s = {});
-  static Val ofStruct(StructPtr info, std::vector<Val> elems, Span s = {});
+  static Val ofTuple(Elements elems, Span s = {});
+  static Val ofList(Elements elems, Span s = {});
+  static Val ofStruct(StructPtr info, Elements elems, Span s = {});
   static Val ofFunction(FnPtr f, Span s = {});
   static Val ofRange(Val lo, Val hi, Val by, bool reversed, Span s = {});
-  static Val ofSequence(std::vector<Val> trips, Span s = {});
+  static Val ofSequence(Elements trips, Span s = {});
 };
+
+struct Elements::Shared {
+  std::vector<Val> values;
+  mutable size_t leaves = 0;  ///< 0: not counted
+};
+inline size_t Elements::size() const { return shared_ ? shared_->values.size() : 0; }
+inline const Val& Elements::operator[](size_t i) const { return shared_->values[i]; }
+inline const Val& Elements::back() const { return shared_->values.back(); }
+inline std::vector<Val>::const_iterator Elements::begin() const {
+  return shared_ ? shared_->values.cbegin() : std::vector<Val>::const_iterator();
+}
+inline std::vector<Val>::const_iterator Elements::end() const {
+  return shared_ ? shared_->values.cend() : std::vector<Val>::const_iterator();
+}
 
 /// A function as a compile-time value.
 struct FnValue {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "frontend/Frontend.h"
+#include "frontend/values/Values.h"
 #include "ir/Ir.h"
 
 namespace {
@@ -106,6 +107,22 @@ TEST(Lower, Trees) {
       "var m = L { w: ones([2, 3]), b: zeros([3]), n: 0 }\n"
       "m -= 0.1 * m\nm.w[0, :] += 1.0\nlet h: L[2, 3, f16] = f16(m)\n");
   refuses("struct L { w: f32[2] }\nlet m = f16(L { w: ones([2]) })\n", "E0207", 2);
+}
+
+TEST(Elements, AreSharedUntilOneIsChanged) {
+  using frontend::Val;
+  const Val layer = Val::ofTuple({Val::ofInt(1), Val::ofInt(2)});
+  Val model = Val::ofList({layer, layer, layer});
+  const Val same = model;
+  EXPECT_EQ(&same.elems[0], &model.elems[0]);
+  EXPECT_EQ(&model.elems[0].elems[0], &layer.elems[0]);
+  EXPECT_EQ(model.elems.leaves(), 6u);
+  model.elems.edit()[1] = Val::ofInt(7);
+  EXPECT_TRUE(same.elems[1].is(Val::Kind::Tuple));
+  EXPECT_TRUE(model.elems[1].is(Val::Kind::Int));
+  EXPECT_EQ(&model.elems[0].elems[0], &layer.elems[0]);  // what is in the other parts is shared on
+  EXPECT_EQ(model.elems.leaves(), 5u);
+  EXPECT_EQ(same.elems.leaves(), 6u);
 }
 
 TEST(Lower, PoisonIsQuiet) {

@@ -201,7 +201,9 @@ frontend::Lowered Session::lower(const ast::File& file, const frontend::Options&
   const Diagnostics before = diags_;
   frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
   if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
-  if (!lowered.module && diags_.ok()) internal_ = {"lower", "no module and no diagnostic", ""};
+  if (!diags_.ok()) return lowered;
+  if (!lowered.module) internal_ = {"lower", "no module and no diagnostic", ""};
+  if (!lowered.internal.empty()) internal_ = {"lower", lowered.internal, ""};
   return lowered;
 }
 
