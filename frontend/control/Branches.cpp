@@ -19,6 +19,7 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
 
 namespace tenc::frontend {
@@ -98,7 +99,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
   std::set<std::string> names;
   Exits exits;
   for (size_t i = which; i < e.blocks.size(); ++i) {
-    assignedNames(e.blocks[i], names);
+    names.merge(context_.frame().unit->resolution->assigned(e.blocks[i].span));
     const Exits x = exitsOf(e.blocks[i]);
     exits.breaks |= x.breaks;
     exits.continues |= x.continues;

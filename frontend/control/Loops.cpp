@@ -19,6 +19,7 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
@@ -60,8 +61,7 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
   const Val over = sequenceOf(s);
   if (over.poison()) {
     // The body is looked at once for its own errors, with an unknown index.
-    std::set<std::string> names;
-    assignedNames(s.body, names);
+    const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
     Boundary lost;
     scopes_.visibleVars(names, lost);
     const Val unknown = Val::none();
@@ -154,8 +154,7 @@ Flow Loops::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, 
     const std::vector<ir::Value*> checked = {range[0], range[1], ir::Compose(context_.b()).checkedStep(range[2])};
     return exitingLoop(s, &checked, index);
   }
-  std::set<std::string> names;
-  assignedNames(s.body, names);
+  const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
   Boundary carried;
   scopes_.visibleVars(names, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
@@ -176,8 +175,7 @@ Flow Loops::lowerWhile(const ast::Stmt& s) { return exitingLoop(s, nullptr, {});
 
 Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
-  std::set<std::string> names;
-  assignedNames(s.body, names);
+  const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
   Boundary carried;
   scopes_.visibleVars(names, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
@@ -302,8 +300,7 @@ Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
       lowerTrip(s, &trip, {});
     }
   } else {
-    std::set<std::string> names;
-    assignedNames(s.body, names);
+    const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
     Boundary whole;
     whole.kind = Boundary::Kind::Region;
     whole.wantsValue = false;

@@ -78,8 +78,7 @@ Flow Statements::lowerStatement(const ast::Stmt& s, bool last, const Tail& tail,
   auto plain = [&](const Tail& t) { return lowerPlain(s, last, t, expected); };
   // Annotations of declarations belong to them: `@gpu fn`.
   if (s.annotations.empty() || s.kind <= StmtKind::Bench) return plain(tail);
-  std::set<std::string> assigned;
-  assignedNames(s, assigned);
+  const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(s.span);
   return placedBlocks_.lowerPlaced(s.annotations, 0, assigned, tail, plain);
 }
 
@@ -126,8 +125,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
       if (e.kind == ExprKind::If) return branches_.lowerIf(e, 0, tail, expected);
       if (e.kind == ExprKind::Block) {
         auto block = [&](const Tail& t) { return lowerBlock(e.blocks[0], &t, expected); };
-        std::set<std::string> assigned;
-        assignedNames(e.blocks[0], assigned);
+        const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(e.blocks[0].span);
         return placedBlocks_.lowerPlaced(e.annotations, 0, assigned, tail, block);
       }
       f.value = expressions_.eval(e, expected);
@@ -188,8 +186,7 @@ Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const st
       f = branches_.lowerIf(part, 0, bind, partType);
     } else {
       auto block = [&](const Tail& t) { return lowerBlock(part.blocks[0], &t, partType); };
-      std::set<std::string> assigned;
-      assignedNames(part.blocks[0], assigned);
+      const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(part.blocks[0].span);
       f = placedBlocks_.lowerPlaced(part.annotations, 0, assigned, bind, block);
     }
   }

@@ -29,6 +29,7 @@
 #include "frontend/names/Names.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
 #include "frontend/values/Placement.h"
 #include "frontend/values/Tensors.h"
@@ -216,10 +217,8 @@ Val Expressions::evalLambda(const ast::Expr& e) {
   f->unit = context_.frame().unit;
   f->id = context_.freshId();
   f->writtenIn = placement_.annotationAround();
-  if (e.body) {
-    for (const std::string& name : namesIn(*e.body)) {
-      if (Binding* local = scopes_.findLocal(name)) f->captures.emplace_back(name, local->value);
-    }
+  for (const std::string& name : f->unit->resolution->captured(e.span)) {
+    if (Binding* local = scopes_.findLocal(name)) f->captures.emplace_back(name, local->value);
   }
   return Val::ofFunction(std::move(f), e.span);
 }
@@ -231,8 +230,7 @@ Val Expressions::evalBlockExpr(const ast::Expr& e, const Ty* expected) {
   Boundary here;
   here.kind = Boundary::Kind::Expression;
   const Scoped inside(context_.body.boundary, &here);
-  std::set<std::string> assigned;
-  assignedNames(e.blocks[0], assigned);
+  const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(e.blocks[0].span);
   const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), true};
   Flow f = placedBlocks_.lowerPlaced(e.annotations, 0, assigned, none,
                                      [&](const Tail& t) { return statements_.lowerBlock(e.blocks[0], &t, expected); });

@@ -69,7 +69,6 @@ TreeVisitor assignmentVisitor(std::set<std::string>& names) {
 }  // namespace
 
 void assignedNames(const ast::Stmt& s, std::set<std::string>& names) { assignmentVisitor(names).visit(s); }
-void assignedNames(const ast::Block& b, std::set<std::string>& names) { assignmentVisitor(names).visit(b); }
 
 namespace {
 bool binds(const ast::Pattern& p, std::string_view name) {
@@ -201,43 +200,6 @@ int waysOn(const ast::Expr& e) {
   int ways = e.blocks.size() > e.args.size() ? 0 : 1;
   for (const ast::Block& b : e.blocks) ways = std::min(ways + waysThrough(b), kMostWays);
   return ways;
-}
-
-namespace {
-void typeNames(const ast::TypeExpr& t, std::set<std::string>& names) {
-  if (!t.path.empty()) names.insert(t.path[0].text);
-  for (const auto& a : t.args) typeNames(*a, names);
-  if (t.place && !t.place->path.empty()) names.insert(t.place->path[0].text);
-}
-
-TreeVisitor nameVisitor(std::set<std::string>& names) {
-  TreeVisitor v;
-  v.onStatement = [&names](const ast::Stmt& s) {
-    if (s.type) typeNames(*s.type, names);
-    for (const auto& a : s.annotations) {
-      if (!a.path.empty()) names.insert(a.path[0].text);
-    }
-  };
-  v.onExpression = [&names](const ast::Expr& e) {
-    if (e.kind == ast::Expr::Kind::Name) names.insert(e.text);
-    // A method call may reach a local function of that name.
-    if (e.kind == ast::Expr::Kind::Member) names.insert(e.text);
-    for (const auto& p : e.params) {
-      if (p.type) typeNames(*p.type, names);
-    }
-    for (const auto& a : e.annotations) {
-      if (!a.path.empty()) names.insert(a.path[0].text);
-    }
-    return true;
-  };
-  return v;
-}
-}  // namespace
-
-std::set<std::string> namesIn(const ast::Expr& e) {
-  std::set<std::string> names;
-  nameVisitor(names).visit(e);
-  return names;
 }
 
 void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names) {

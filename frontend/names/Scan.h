@@ -26,7 +26,6 @@ struct TreeVisitor {
 
 /// Adds the names whose variables the statements assign: `v = `, `v[i] = `, `m.w += `, `(a, b) = `.
 void assignedNames(const ast::Stmt& s, std::set<std::string>& names);
-void assignedNames(const ast::Block& b, std::set<std::string>& names);
 /// The variable at the root of an assignment's target; null for a tuple or for what is no place.
 const ast::Expr* rootOf(const ast::Expr& target);
 
@@ -54,9 +53,6 @@ void operandsOf(const ast::Expr& e, const std::function<void(const ast::Expr&)>&
 /// `or`) is left out.
 const ast::Expr* firstExit(const ast::Expr& e, const std::function<bool(const ast::Expr&)>& done,
                            std::vector<const ast::Expr*>& before);
-
-/// Every name that occurs as an expression or in a type, whether bound inside or not.
-std::set<std::string> namesIn(const ast::Expr& e);
 
 /// Adds the names that stand in the shapes of a written type.
 void namesInShapes(const ast::TypeExpr& t, bool inShape, std::set<std::string, std::less<>>& names);

@@ -89,59 +89,15 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   return Val::none();
 }
 
-namespace {
+void UnknownNames::checkNames(const ast::Block& block) { unknownIn().visit(block); }
+void UnknownNames::checkNames(const ast::Stmt& fn) { unknownIn().visit(fn); }
 
-/// The names that code binds: of patterns, of lambdas' parameters, of dims and types in annotations.
-struct BoundNames {
-  std::set<std::string> names;
-
-  void add(const ast::Pattern& p) {
-    if (!p.isTuple) names.insert(p.name.text);
-    for (const ast::Pattern& e : p.elements) add(e);
-  }
-  void add(const ast::TypeExpr& t) {
-    if (t.path.size() == 1) names.insert(t.path[0].text);
-    for (const auto& a : t.args) add(*a);
-  }
-  template <class Tree>
-  void addOf(const Tree& tree) {
-    TreeVisitor declared;
-    declared.onStatement = [&](const ast::Stmt& s) {
-      add(s.pattern);
-      if (s.type) add(*s.type);
-    };
-    declared.onExpression = [&](const ast::Expr& e) {
-      for (const auto& p : e.params) add(p.pattern);
-      return true;
-    };
-    declared.visit(tree);
-  }
-};
-}  // namespace
-
-void UnknownNames::checkNames(const ast::Block& block) {
-  BoundNames bound;
-  bound.addOf(block);
-  usedNames(bound.names).visit(block);
-}
-
-void UnknownNames::checkNames(const ast::Stmt& fn) {
-  BoundNames bound;
-  for (const ast::Generic& g : fn.generics) bound.names.insert(g.name.text);
-  for (const ast::FnParam& p : fn.params) {
-    bound.names.insert(p.name.text);
-    if (p.type) bound.add(*p.type);
-  }
-  bound.addOf(fn);
-  usedNames(bound.names).visit(fn);
-}
-
-TreeVisitor UnknownNames::usedNames(const std::set<std::string>& bound) {
+TreeVisitor UnknownNames::unknownIn() {
   TreeVisitor used;
   used.onExpression = [&](const ast::Expr& e) {
-    if (e.kind == ast::Expr::Kind::Name && e.text != "_" && !bound.count(e.text) && !scopes_.nameExists(e.text)) {
-      unknownName(e.text, e.span);
-    }
+    const bool known = e.kind != ast::Expr::Kind::Name || e.text == "_" ||
+                       context_.frame().unit->resolution->definition(e.span) || scopes_.nameExists(e.text);
+    if (!known) unknownName(e.text, e.span);
     return true;
   };
   return used;

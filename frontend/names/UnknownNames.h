@@ -1,6 +1,5 @@
 // Names that are nowhere declared, with what may have been meant.
 #pragma once
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -26,8 +25,8 @@ class UnknownNames {
   void checkNames(const ast::Stmt& fn);
 
  private:
-  /// Reports names that are neither in scope nor in `bound`, which outlives it.
-  TreeVisitor usedNames(const std::set<std::string>& bound);
+  /// Reports the names that mean nothing.
+  TreeVisitor unknownIn();
 
   Context& context_;
   Scopes& scopes_;
