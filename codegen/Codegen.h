@@ -1,27 +1,16 @@
-// From fused, placed IR to a runnable Program. Target-independent; targets implement Backend.
+// From fused, placed IR to a runnable Program, with the targets of its devices (Target.h).
 #pragma once
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "codegen/KernelSet.h"
+#include "codegen/Target.h"
 #include "ir/TargetTraits.h"
 #include "runtime/abi/Program.h"
 #include "support/SourceFile.h"
 
 namespace tenc::codegen {
-
-/// A target: turns kernels into code. One implementation per target (codegen/cpu).
-class Backend {
- public:
-  virtual ~Backend() = default;
-  /// Compiles all kernels (deduplicated by the caller): appends what holds their code to `images`, and sets
-  /// `out[i]->code` for `kernels[i]`. `error` is set to an internal error's text on failure.
-  virtual void compile(const std::vector<const Kernel*>& kernels, const std::vector<abi::Kernel*>& out,
-                       std::vector<abi::CodeImage>& images, std::string& error) = 0;
-  /// Text of the target code: what = "llvm" or "asm", or "kernels" with what the target decides for each.
-  virtual std::string emit(const std::vector<const Kernel*>& kernels, std::string_view what) = 0;
-};
 
 /// The kernel of a `fused` op for a target of these traits. Every fused op has exactly one.
 Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits);
@@ -45,13 +34,20 @@ std::string print(const abi::Program& p);
 
 struct Compiled {
   abi::Program program;
-  std::vector<Kernel> kernels;  ///< for --emit=kernels
+  KernelSet kernels;  ///< those of program.kernels, without routines
   MemoryPlan memory;
   std::string error;  ///< internal error, empty when well
 };
 /// Lowers the function `func` (all calls inlined, fused) to a program: buffers planned in one arena per device with
 /// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers. `sources` are those of
-/// the module's spans: the program takes along the lines that it may stop in.
-Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources, Backend& backend);
+/// the module's spans: the program takes along the lines that it may stop in. Kernels have no code yet.
+Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources,
+                        const TargetTable& targets);
+/// Gives the program's kernels their code; sets `error` on failure.
+void compileKernels(Compiled& compiled);
+
+/// Text of the code of all kernels, target by target: a form that one of them offers, or "kernels" with what each
+/// target decides for its own.
+std::string emit(const Compiled& compiled, std::string_view form);
 
 }  // namespace tenc::codegen

@@ -170,9 +170,8 @@ struct Kernel {
   std::string error;  ///< why there is no kernel (an internal error), else empty
 };
 
-/// Text for `--emit=kernels`, and the key of kernel caches (without names).
+/// Text for `--emit=kernels`.
 std::string print(const Kernel& k);
-std::string key(const Kernel& k);
 /// All that the code of the kernel depends on, as text: kernels with the same one have the same code, in this and every
 /// other run of this compiler.
 std::string codeKey(const Kernel& k);

@@ -224,15 +224,6 @@ std::string print(const Kernel& k) {
   return std::move(out.text);
 }
 
-std::string key(const Kernel& k) {
-  Text out;
-  out << static_cast<int>(k.kind) << '\n';
-  printBody(out, k);
-  // A native kernel is its region; it is never shared.
-  if (k.kind == Kernel::Kind::Native) out << reinterpret_cast<uintptr_t>(k.native);
-  return std::move(out.text);
-}
-
 std::string codeKey(const Kernel& k) {
   Text out;
   out << static_cast<int>(k.kind) << '\n';

@@ -4,7 +4,6 @@
 
 #include "codegen/Codegen.h"
 #include "codegen/FaultSites.h"
-#include "codegen/LoopRuns.h"
 #include "codegen/PlanMemory.h"
 #include "codegen/Storage.h"
 
@@ -21,16 +20,13 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const ir::Module& m, const ir::Func& f, const SourceManager& sources, Backend& backend)
-      : m_(m), f_(f), sites_(m, sources), backend_(backend) {}
+  Lowering(const ir::Module& m, const ir::Func& f, const SourceManager& sources, const TargetTable& targets)
+      : m_(m), f_(f), sites_(m, sources), targets_(targets) {}
 
   Compiled run() {
-    collectKernels(*f_.body, 1);
+    out_.kernels = kernelsOf(m_, f_, targets_, out_.error);
     if (!out_.error.empty()) return std::move(out_);
-    KernelOf kernelOf;
-    for (const auto& [op, index] : kernelIndex_) kernelOf[op] = &out_.kernels[index];
-    // Bindings differ between ops that share a kernel only in the op, so the shared kernel serves all.
-    storage_ = std::make_unique<Storage>(m_, f_, kernelOf);
+    storage_ = std::make_unique<Storage>(m_, f_, out_.kernels);
     abi::Program& p = out_.program;
     for (const Value* v : args()) p.inputs.push_back(tensor(v));
     p.steps = region(*f_.body);
@@ -38,7 +34,7 @@ class Lowering {
       for (const Value* v : ret->operands()) p.results.push_back(tensor(v));
     }
     planBuffers();
-    compile();
+    nameKernels();
     sites_.moveInto(p);
     return std::move(out_);
   }
@@ -48,45 +44,6 @@ class Lowering {
     std::vector<const Value*> list;
     for (const auto& a : f_.body->args) list.push_back(a.get());
     return list;
-  }
-
-  /// Of a region that runs so often.
-  void collectKernels(const Region& r, double runs) {
-    for (const auto& op : r.ops) {
-      if (op->kind != OpKind::Fused) {
-        for (const auto& inner : op->regions) collectKernels(*inner, runs * regionRuns(*op));
-        continue;
-      }
-      Kernel k = buildKernel(*op, traits_.of(deviceOf(*op)));
-      k.runs = runs;
-      if (!k.error.empty()) {
-        if (out_.error.empty()) out_.error = "kernel " + k.name + ": " + k.error;
-        return;
-      }
-      auto [it, fresh] = kernelsByKey_.emplace(keyWithFaults(k), static_cast<uint32_t>(out_.kernels.size()));
-      kernelIndex_[op.get()] = it->second;
-      if (fresh)
-        out_.kernels.push_back(std::move(k));
-      else
-        out_.kernels[it->second].runs += runs;
-    }
-  }
-
-  std::string_view deviceOf(const Op& op) const {
-    if (op.results.empty() || op.result()->type.place.isFree()) return ir::DeviceTable::kHost;
-    return m_.actual(op.result()->type.place.device);
-  }
-
-  /// Kernels that may stop the program are shared only when they stop at the same places.
-  static std::string keyWithFaults(const Kernel& k) {
-    std::string text = key(k);
-    for (size_t i = 0; i < k.faults.size(); ++i) {
-      text += ' ' + std::to_string(k.faults[i].index) + ':' + std::to_string(k.faultCodes[i]);
-    }
-    for (int32_t o : k.bufferOperand) text += ' ' + std::to_string(o);
-    for (int32_t r : k.bufferResult) text += ' ' + std::to_string(r);
-    for (uint32_t s : k.scalarOperand) text += ' ' + std::to_string(s);
-    return text;
   }
 
   BufferId buffer(uint32_t storage) { return storage; }
@@ -174,7 +131,7 @@ class Lowering {
     abi::LibraryCall call;
     call.routine = op.info().mnemonic;
     abi::Launch launch;
-    launch.kernel = static_cast<uint32_t>(out_.kernels.size() + calls_.size());
+    launch.kernel = static_cast<uint32_t>(out_.kernels.kernels.size() + calls_.size());
     launch.device = storage_->deviceOf(op.result());
     auto add = [&](const Value* v, abi::Access access, std::vector<abi::TensorRef>& to) {
       to.push_back(tensor(v));
@@ -205,8 +162,9 @@ class Lowering {
   }
 
   void launch(const Op& op, abi::Block& steps) {
-    uint32_t index = kernelIndex_.at(&op);
-    const Kernel& k = out_.kernels[index];
+    const uint32_t index = out_.kernels.ofOp.at(&op);
+    const Kernel& k = out_.kernels.kernels[index];
+    const KernelNeeds& needs = out_.kernels.needs(op);
     abi::Launch s;
     s.kernel = index;
     s.device = op.results.empty() ? 0 : storage_->deviceOf(op.result());
@@ -221,10 +179,17 @@ class Lowering {
       }
       const Value* v = result >= 0 ? op.result(static_cast<size_t>(result)) : op.operand(static_cast<size_t>(operand));
       abi::KernelArg a = arg(v);
+      if (a.byteOffset % needs.argument(b).alignment != 0) {  // a view that begins between what the target can address
+        const BufferId aligned = storage_->temporary(v, op);
+        copy({aligned, 0}, a, v, steps);
+        a = {aligned, 0};
+      }
       if (result >= 0) a.access = operand >= 0 ? abi::Access::Update : abi::Access::Write;
       if (v->type.bytes() == 0) a.access = abi::Access::None;
       s.args.push_back(a);
     }
+    if (needs.sharedBytes > 0)
+      s.args.push_back({storage_->workspace(op, needs.sharedBytes, s.device), 0, abi::Access::Write});
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
     steps.push_back({std::move(s)});
   }
@@ -327,7 +292,7 @@ class Lowering {
       std::vector<uint32_t> ids;
       for (uint32_t i = 0; i < items.size(); ++i) {
         if (items[i].bytes == 0 || items[i].device != d) continue;
-        list.push_back({items[i].bytes, items[i].start, items[i].end, 0});
+        list.push_back({items[i].bytes, items[i].start, items[i].end, 0, items[i].alignment});
         ids.push_back(i);
       }
       MemoryLayout layout = planMemory(list);
@@ -342,40 +307,31 @@ class Lowering {
     }
   }
 
-  void compile() {
+  void nameKernels() {
     abi::Program& p = out_.program;
-    p.kernels.resize(out_.kernels.size());
-    std::vector<const Kernel*> kernels;
-    std::vector<abi::Kernel*> outs;
-    for (size_t i = 0; i < out_.kernels.size(); ++i) {
-      const Kernel& k = out_.kernels[i];
-      p.kernels[i].name = k.name;
-      for (size_t s = 0; s < k.faults.size(); ++s) {
-        p.kernels[i].sites.push_back(sites_.number(k.faults[s], static_cast<abi::FaultKind>(k.faultCodes[s])));
-      }
-      kernels.push_back(&k);
-      outs.push_back(&p.kernels[i]);
+    for (const Kernel& k : out_.kernels.kernels) {
+      abi::Kernel& to = p.kernels.emplace_back();
+      to.name = k.name;
+      for (size_t s = 0; s < k.faults.size(); ++s)
+        to.sites.push_back(sites_.number(k.faults[s], static_cast<abi::FaultKind>(k.faultCodes[s])));
     }
-    if (!kernels.empty()) backend_.compile(kernels, outs, p.images, out_.error);
     for (abi::Kernel& k : calls_) p.kernels.push_back(std::move(k));
   }
 
   const ir::Module& m_;
   const ir::Func& f_;
   FaultSites sites_;
-  Backend& backend_;
-  const ir::TraitsTable traits_;
+  const TargetTable& targets_;
   Compiled out_;
   std::unique_ptr<Storage> storage_;
-  std::unordered_map<const Op*, uint32_t> kernelIndex_;
-  std::unordered_map<std::string, uint32_t> kernelsByKey_;
   std::vector<abi::Kernel> calls_;  // of library routines
 };
 
 }  // namespace
 
-Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources, Backend& backend) {
-  return Lowering(m, func, sources, backend).run();
+Compiled lowerToProgram(const ir::Module& m, const ir::Func& func, const SourceManager& sources,
+                        const TargetTable& targets) {
+  return Lowering(m, func, sources, targets).run();
 }
 
 }  // namespace tenc::codegen

@@ -91,15 +91,22 @@ MemoryLayout planMemory(std::vector<MemoryItem>& items) {
   auto rounded = [](uint64_t bytes) {
     return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   };
+  // Where more than the usual alignment is wanted, the block is larger by what may be lost in front.
+  auto blockOf = [&](const MemoryItem& item) {
+    return rounded(item.bytes) + std::max(item.alignment, kAlignment) - kAlignment;
+  };
+  std::vector<uint64_t> blocks(items.size());
   for (size_t i : order) {
     MemoryItem& item = items[i];
     while (!alive.empty() && alive.top().first <= item.start) {
       const MemoryItem& dead = items[alive.top().second];
-      free.give(dead.offset, rounded(dead.bytes));
+      free.give(blocks[alive.top().second], blockOf(dead));
       live -= dead.bytes;
       alive.pop();
     }
-    item.offset = free.take(rounded(item.bytes));
+    blocks[i] = free.take(blockOf(item));
+    const uint64_t alignment = std::max(item.alignment, kAlignment);
+    item.offset = (blocks[i] + alignment - 1) / alignment * alignment;
     live += item.bytes;
     if (live > most) {
       most = live;

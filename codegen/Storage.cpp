@@ -24,7 +24,7 @@ uint64_t storedBytes(const ir::Type& t) { return std::max<uint64_t>(8, static_ca
 
 }  // namespace
 
-Storage::Storage(const ir::Module& m, const ir::Func& f, const KernelOf& kernels) : m_(m), kernels_(kernels) {
+Storage::Storage(const ir::Module& m, const ir::Func& f, const KernelSet& kernels) : m_(m), kernels_(kernels) {
   devices_.emplace_back(ir::DeviceTable::kHost);
   for (const auto& arg : f.body->args) {
     define(arg.get(), -1);
@@ -154,9 +154,8 @@ void Storage::number(const Region& r) {
 }
 
 bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
-  auto it = kernels_.find(&op);
-  if (it == kernels_.end()) return false;
-  const Kernel& k = *it->second;
+  if (op.kind != OpKind::Fused) return false;
+  const Kernel& k = kernels_.kernel(op);
   int operand = -1;
   for (size_t i = 0; i < op.operandCount(); ++i) {
     auto r = roots_.find(op.operand(i));
@@ -177,7 +176,7 @@ bool Storage::inPlace(const Op& op, const Value* from, const Value* to) const {
       if (k.bufferResult[r] < 0 || op.result(static_cast<size_t>(k.bufferResult[r])) != to) continue;
       if (r == b) return true;  // an update
 
-      return mayWriteOver(k, b, r);
+      return kernels_.needs(op).argument(b).overwritable && mayWriteOver(k, b, r);
     }
   }
   // A scalar is read by value before the kernel runs.
@@ -251,6 +250,7 @@ void Storage::finish() {
     item.value = c.lives.front().value;
     for (const Life& l : c.lives) item.end = std::max(item.end, l.end);
   }
+  align();
   for (const auto& [c, time] : written_) items_[find(c)].start = std::min(items_[find(c)].start, time);
   // Storages that are exchanged live together: either may be at either address.
   std::vector<uint32_t> group(all_.size());
@@ -267,11 +267,29 @@ void Storage::finish() {
     if (items_[i].bytes == 0) continue;
     auto [it, fresh] = hulls.emplace(leader(i), std::pair{items_[i].start, items_[i].end});
     if (fresh) continue;
+    items_[leader(i)].alignment = std::max(items_[leader(i)].alignment, items_[i].alignment);
     it->second.first = std::min(it->second.first, items_[i].start);
     it->second.second = std::max(it->second.second, items_[i].end);
   }
   for (uint32_t i = 0; i < items_.size(); ++i) {
-    if (items_[i].bytes != 0) std::tie(items_[i].start, items_[i].end) = hulls.at(leader(i));
+    if (items_[i].bytes == 0) continue;
+    std::tie(items_[i].start, items_[i].end) = hulls.at(leader(i));
+    items_[i].alignment = items_[leader(i)].alignment;
+  }
+}
+
+/// What kernels want of the memory that they are handed.
+void Storage::align() {
+  for (const auto& [op, index] : kernels_.ofOp) {
+    const Kernel& k = kernels_.kernels[index];
+    for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
+      const int32_t operand = k.bufferOperand[b], result = k.bufferResult[b];
+      if (operand < 0 && result < 0) continue;
+      const Value* v =
+          result >= 0 ? op->result(static_cast<size_t>(result)) : op->operand(static_cast<size_t>(operand));
+      Item& item = items_[classOf(v)];
+      item.alignment = std::max(item.alignment, kernels_.needs(*op).argument(b).alignment);
+    }
   }
 }
 
@@ -305,6 +323,12 @@ const Op* Storage::opAt(int64_t time) const {
 uint32_t Storage::temporary(const Value* v, const Op& at) {
   int64_t p = 2 * begin_.at(&at);
   items_.push_back({storedBytes(v->type), deviceOf(v), p - 1, p + 2, v});
+  return static_cast<uint32_t>(items_.size() - 1);
+}
+
+uint32_t Storage::workspace(const Op& fused, uint64_t bytes, uint32_t device) {
+  const int64_t p = 2 * begin_.at(&fused);
+  items_.push_back({bytes, device, p, p + 2, fused.results.empty() ? nullptr : fused.result()});
   return static_cast<uint32_t>(items_.size() - 1);
 }
 

@@ -6,12 +6,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "codegen/Kernel.h"
+#include "codegen/KernelSet.h"
 
 namespace tenc::codegen {
-
-/// What lowering knows of the kernels before memory is planned.
-using KernelOf = std::unordered_map<const ir::Op*, const Kernel*>;
 
 /// A copy that a region's end (or a loop's beginning) has to make: value into storage.
 struct ValueCopy {
@@ -21,7 +18,7 @@ struct ValueCopy {
 
 class Storage {
  public:
-  Storage(const ir::Module& m, const ir::Func& f, const KernelOf& kernels);
+  Storage(const ir::Module& m, const ir::Func& f, const KernelSet& kernels);
 
   struct Place {
     uint32_t storage;
@@ -35,6 +32,7 @@ class Storage {
     uint32_t device = 0;
     int64_t start = 0, end = 0;        ///< hull of the lives of all values in it (and of what it is exchanged with)
     const ir::Value* value = nullptr;  ///< one of them, for people
+    uint64_t alignment = 1;            ///< the most that a kernel wants of it, in bytes
   };
   /// Storages after merging; numbers as in Place. Unused ones have 0 bytes.
   const std::vector<Item>& items() const { return items_; }
@@ -55,6 +53,8 @@ class Storage {
   const std::vector<std::pair<uint32_t, uint32_t>>& swaps(const ir::Op& loop) const { return list(swaps_, &loop); }
   /// A storage of its own for a value on its way through parallel copies at `op`.
   uint32_t temporary(const ir::Value* v, const ir::Op& at);
+  /// Memory that the kernel of a fused op works in while it runs.
+  uint32_t workspace(const ir::Op& fused, uint64_t bytes, uint32_t device);
 
  private:
   struct Life {
@@ -100,9 +100,10 @@ class Storage {
   void reuse(const ir::Region& r);
   void writtenBy(uint32_t c, int64_t time);
   void finish();
+  void align();
 
   const ir::Module& m_;
-  const KernelOf& kernels_;
+  const KernelSet& kernels_;
   std::vector<std::string> devices_;
   std::unordered_map<const ir::Value*, std::pair<const ir::Value*, uint64_t>> roots_;
   std::unordered_map<const ir::Value*, uint32_t> classes_;  // of roots

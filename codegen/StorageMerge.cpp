@@ -30,7 +30,7 @@ void Storage::mergeLoops(const Region& r) {
 void Storage::mergeUpdates(const Region& r) {
   for (const auto& op : r.ops) {
     if (op->kind == OpKind::Fused) {
-      const Kernel& k = *kernels_.at(op.get());
+      const Kernel& k = kernels_.kernel(*op);
       for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
         if (k.bufferOperand[b] < 0 || k.bufferResult[b] < 0) continue;
         const Value* old = op->operand(static_cast<size_t>(k.bufferOperand[b]));

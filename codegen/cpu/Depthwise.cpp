@@ -38,19 +38,8 @@ class DepthwiseEmitter : ProductEmitter {
         rowVar_(kernel.product.depthwise->rowVar),
         threads_(threads),
         full_(level == Level::Full),
-        lanes_(registerBytes / size_),
-        epilogue_(kernel, module, name + ".epilogue", static_cast<int>(lanes_), level) {
-    // The tile, a column's weights and a row of the input are in registers together.
-    const int64_t vectors = (p_.n + lanes_ - 1) / lanes_, registers = registerBytes == 64 ? 31 : 15;
-    width_ = full_ ? Blocks::of(vectors, registerBytes == 64 ? 4 : 2).size : 1;
-    while (full_ && Blocks::of(vectors, width_).count > Blocks::of(vectors, registerBytes == 64 ? 4 : 2).count)
-      ++width_;
-    panels_ = (vectors + width_ - 1) / width_;
-    const int64_t most = std::clamp<int64_t>((registers - rows_.taps - width_) / width_, 1, full_ ? 8 : 2);
-    height_ = (rows_.places + Blocks::of(rows_.places, most).count - 1) / Blocks::of(rows_.places, most).count;
-    blocks_ = (rows_.places + height_ - 1) / height_;
-    direct_ = epilogue_.isPlainStore() && epilogue_.rowStride() >= 0;
-  }
+        plan_(DepthwisePlan::of(kernel, registerBytes, level)),
+        epilogue_(kernel, module, name + ".epilogue", static_cast<int>(plan_.lanes), level) {}
 
   EmittedProduct emit() {
     int64_t channels = p_.m;
@@ -59,12 +48,11 @@ class DepthwiseEmitter : ProductEmitter {
     constexpr double kWorth = 5e5;
     const double flop = 2.0 * static_cast<double>(p_.depth()) * static_cast<double>(rows_.places * p_.n);
     if (threads_ > 1 && channels < 4 * threads_)
-      rowTasks_ = std::clamp<int64_t>(static_cast<int64_t>(flop / kWorth), 1, blocks_);
+      rowTasks_ = std::clamp<int64_t>(static_cast<int64_t>(flop / kWorth), 1, plan_.blocks);
     EmittedProduct out;
     out.items = channels * rowTasks_;
     out.grain = std::clamp<int64_t>(static_cast<int64_t>(kWorth * static_cast<double>(rowTasks_) / flop), 1,
                                     std::max<int64_t>(1, out.items / (4 * std::max(threads_, 1))));
-    out.scratchBytes = direct_ ? 0 : static_cast<uint64_t>(height_ * width_ * lanes_ * size_);
     out.function = entry();
     widenAll();
     return out;
@@ -75,30 +63,27 @@ class DepthwiseEmitter : ProductEmitter {
   const size_t rowVar_;
   int threads_;
   bool full_;
-  int64_t lanes_;
+  DepthwisePlan plan_;
   GemmEpilogue epilogue_;
-  int64_t width_ = 1, panels_ = 1;   ///< vectors of a tile, tiles of a row; the last may have fewer
-  int64_t height_ = 1, blocks_ = 1;  ///< rows of a tile, tiles of a column; the last may have fewer
   int64_t rowTasks_ = 1;
-  bool direct_ = false;
   std::map<Tile, Function*> kernels_;
 
   // ---- what a vector of places meets
 
   int64_t firstElement(int64_t place) const { return place * columns_.stride - columns_.lo; }
   int64_t lastElement(int64_t place) const {
-    return firstElement(place + lanes_ - 1) + (columns_.taps - 1) * columns_.dilation;
+    return firstElement(place + plan_.lanes - 1) + (columns_.taps - 1) * columns_.dilation;
   }
   /// Whether all that a vector reads, in lanes of no place too, are elements.
   bool readsElements(int64_t place) const { return firstElement(place) >= 0 && lastElement(place) < columns_.extent; }
   /// Whether some tap meets padding at a place of the vector.
   bool meetsPadding(int64_t place) const {
-    return place < columns_.firstWhole() || std::min(place + lanes_, p_.n) > columns_.endWhole();
+    return place < columns_.firstWhole() || std::min(place + plan_.lanes, p_.n) > columns_.endWhole();
   }
   bool isInside(int64_t panel) const {
-    if (panel + 1 == panels_ && p_.n % (width_ * lanes_) != 0) return false;
-    for (int64_t j = 0; j < width_; ++j)
-      if (!readsElements((panel * width_ + j) * lanes_)) return false;
+    if (panel + 1 == plan_.panels && p_.n % (plan_.width * plan_.lanes) != 0) return false;
+    for (int64_t j = 0; j < plan_.width; ++j)
+      if (!readsElements((panel * plan_.width + j) * plan_.lanes)) return false;
     return true;
   }
 
@@ -106,9 +91,9 @@ class DepthwiseEmitter : ProductEmitter {
   Val inRow(Val from, int64_t step) {
     auto* i32 = b_.getInt32Ty();
     std::vector<llvm::Constant*> apart;
-    for (int64_t l = 0; l < lanes_; ++l)
+    for (int64_t l = 0; l < plan_.lanes; ++l)
       apart.push_back(llvm::ConstantInt::get(i32, static_cast<uint64_t>(l * step), true));
-    const auto lanes = static_cast<unsigned>(lanes_);
+    const auto lanes = static_cast<unsigned>(plan_.lanes);
     Val element =
         b_.CreateAdd(b_.CreateVectorSplat(lanes, b_.CreateTrunc(from, i32)), llvm::ConstantVector::get(apart));
     return b_.CreateICmpULT(
@@ -121,12 +106,12 @@ class DepthwiseEmitter : ProductEmitter {
     Val meets = nullptr;                    ///< places that meet an element; null is all
   };
   Reading reading(const Tile& t, int64_t j, Val element) {
-    const int64_t place = t.place + j * lanes_;
+    const int64_t place = t.place + j * plan_.lanes;
     Reading r;
     if (t.place == kInside || (t.place >= 0 && readsElements(place))) return r;
-    Val from = b_.CreateAdd(element, int64(j * lanes_ * columns_.stride));
+    Val from = b_.CreateAdd(element, int64(j * plan_.lanes * columns_.stride));
     r.first = inRow(from, 1);
-    if (columns_.stride == 2) r.second = inRow(b_.CreateAdd(from, int64(lanes_ - 1)), 1);
+    if (columns_.stride == 2) r.second = inRow(b_.CreateAdd(from, int64(plan_.lanes - 1)), 1);
     if (t.place == kAnywhere || meetsPadding(place))
       r.meets = columns_.stride == 1 ? r.first : inRow(from, columns_.stride);
     return r;
@@ -140,10 +125,10 @@ class DepthwiseEmitter : ProductEmitter {
   Val read(Val p, const Reading& r) {
     Val first = load(p, r.first);
     if (columns_.stride == 1) return first;
-    Val second = load(at(p, lanes_ - 1), r.second);
+    Val second = load(at(p, plan_.lanes - 1), r.second);
     std::vector<int> which;
-    for (int64_t l = 0; l < lanes_; ++l)
-      which.push_back(static_cast<int>(2 * l < lanes_ ? 2 * l : lanes_ + 2 * l - (lanes_ - 1)));
+    for (int64_t l = 0; l < plan_.lanes; ++l)
+      which.push_back(static_cast<int>(2 * l < plan_.lanes ? 2 * l : plan_.lanes + 2 * l - (plan_.lanes - 1)));
     return b_.CreateShuffleVector(first, second, which);
   }
 
@@ -196,22 +181,22 @@ class DepthwiseEmitter : ProductEmitter {
     b_.SetInsertPoint(done);
     for (int64_t i = 0; i < t.height; ++i)
       for (int64_t j = 0; j < t.width; ++j) {
-        Val to = at(f->getArg(2), i * rowStep() + j * lanes_);
+        Val to = at(f->getArg(2), i * rowStep() + j * plan_.lanes);
         Val sum = sums[static_cast<size_t>(i * t.width + j)];
-        const int64_t left = t.place < 0 ? lanes_ : std::min(lanes_, p_.n - t.place - j * lanes_);
-        if (!direct_ || left == lanes_) {
+        const int64_t left = t.place < 0 ? plan_.lanes : std::min(plan_.lanes, p_.n - t.place - j * plan_.lanes);
+        if (!plan_.direct || left == plan_.lanes) {
           b_.CreateAlignedStore(sum, to, align());
           continue;
         }
         std::vector<llvm::Constant*> bits;
-        for (int64_t l = 0; l < lanes_; ++l) bits.push_back(b_.getInt1(l < left));
+        for (int64_t l = 0; l < plan_.lanes; ++l) bits.push_back(b_.getInt1(l < left));
         b_.CreateMaskedStore(sum, to, align(), llvm::ConstantVector::get(bits));
       }
     b_.CreateRetVoid();
     b_.restoreIP(saved);
     return f;
   }
-  int64_t rowStep() const { return direct_ ? epilogue_.batchStride(rowVar_) : width_ * lanes_; }
+  int64_t rowStep() const { return plan_.direct ? epilogue_.batchStride(rowVar_) : plan_.width * plan_.lanes; }
 
   /// Adds one column of the window to all sums. Rows of the input that are padding are passed over.
   void addColumn(const Tile& t, Val weights, Val input, Val element, Val row, std::vector<Val>& sums) {
@@ -219,7 +204,7 @@ class DepthwiseEmitter : ProductEmitter {
     const Product::Sum& down = p_.sums[0];
     std::vector<Val> weight;
     for (int64_t tap = 0; tap < rows_.taps; ++tap)
-      weight.push_back(b_.CreateVectorSplat(static_cast<unsigned>(lanes_),
+      weight.push_back(b_.CreateVectorSplat(static_cast<unsigned>(plan_.lanes),
                                             b_.CreateAlignedLoad(element_, at(weights, tap * down.a), align())));
     std::vector<Reading> readings;
     for (int64_t j = 0; j < t.width; ++j) readings.push_back(reading(t, j, element));
@@ -242,7 +227,7 @@ class DepthwiseEmitter : ProductEmitter {
       }
       for (int64_t j = 0; j < t.width; ++j) {
         const Reading& r = readings[static_cast<size_t>(j)];
-        Val x = read(at(input, y * rowElements + j * lanes_ * columns_.stride), r);
+        Val x = read(at(input, y * rowElements + j * plan_.lanes * columns_.stride), r);
         for (const auto& [i, tap] : users) {
           Val& s = sums[static_cast<size_t>(i * t.width + j)];
           Val sum = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {weight[static_cast<size_t>(tap)], x, s});
@@ -274,13 +259,14 @@ class DepthwiseEmitter : ProductEmitter {
   void tile(Channel& c, Val row0, Val column0, const Tile& t) {
     Val input = bytes(c.input, b_.CreateAdd(b_.CreateMul(row0, int64(p_.b.batch[rowVar_])),
                                             b_.CreateMul(column0, int64(columns_.stride))));
-    Val to = direct_ ? bytes(c.out, b_.CreateAdd(b_.CreateMul(row0, int64(epilogue_.batchStride(rowVar_))), column0))
-                     : c.scratch;
+    Val to = plan_.direct
+                 ? bytes(c.out, b_.CreateAdd(b_.CreateMul(row0, int64(epilogue_.batchStride(rowVar_))), column0))
+                 : c.scratch;
     Val row = b_.CreateSub(b_.CreateMul(row0, int64(rows_.stride)), int64(rows_.lo));
     Val element = b_.CreateSub(b_.CreateMul(column0, int64(columns_.stride)), int64(columns_.lo));
     b_.CreateCall(microkernel(t), {c.weights, input, to, row, element});
-    if (direct_) return;
-    Val end = minimum(b_.CreateAdd(column0, int64(t.width * lanes_)), int64(p_.n));
+    if (plan_.direct) return;
+    Val end = minimum(b_.CreateAdd(column0, int64(t.width * plan_.lanes)), int64(p_.n));
     loop(int64(0), int64(t.height), 1, [&](Val i) {
       c.batch[rowVar_] = b_.CreateAdd(row0, i);
       epilogue_.call(b_, entry_, c.batch, bytes(to, b_.CreateMul(i, int64(rowStep()))), int64(rowStep()), c.m,
@@ -292,31 +278,32 @@ class DepthwiseEmitter : ProductEmitter {
   void panels(Channel& c, Val row0, int64_t height) {
     constexpr int64_t kMostApart = 3;  // tiles at the ends of a row that have code of their own
     int64_t before = 0;
-    while (before < panels_ && !isInside(before)) ++before;
+    while (before < plan_.panels && !isInside(before)) ++before;
     int64_t after = before;
-    while (after < panels_ && isInside(after)) ++after;
+    while (after < plan_.panels && isInside(after)) ++after;
     auto one = [&](int64_t panel) {
-      const int64_t place = panel * width_ * lanes_;
-      const int64_t vectors = (p_.n - place + lanes_ - 1) / lanes_;
-      tile(c, row0, int64(place), {height, std::min(width_, vectors), place});
+      const int64_t place = panel * plan_.width * plan_.lanes;
+      const int64_t vectors = (p_.n - place + plan_.lanes - 1) / plan_.lanes;
+      tile(c, row0, int64(place), {height, std::min(plan_.width, vectors), place});
     };
     auto some = [&](int64_t begin, int64_t end, int64_t place) {
       if (begin >= end) return;
-      loop(int64(begin), int64(end), 1,
-           [&](Val panel) { tile(c, row0, b_.CreateMul(panel, int64(width_ * lanes_)), {height, width_, place}); });
+      loop(int64(begin), int64(end), 1, [&](Val panel) {
+        tile(c, row0, b_.CreateMul(panel, int64(plan_.width * plan_.lanes)), {height, plan_.width, place});
+      });
     };
-    const bool apart = before + panels_ - after <= (full_ ? kMostApart : 1);
+    const bool apart = before + plan_.panels - after <= (full_ ? kMostApart : 1);
     if (apart) {
       for (int64_t i = 0; i < before; ++i) one(i);
       some(before, after, kInside);
-      for (int64_t i = after; i < panels_; ++i) one(i);
+      for (int64_t i = after; i < plan_.panels; ++i) one(i);
       return;
     }
-    const int64_t last = panels_ - 1;
+    const int64_t last = plan_.panels - 1;
     some(0, std::min(before, last), kAnywhere);
     some(before, after, kInside);
     some(std::max(before, after), last, kAnywhere);
-    if (after < panels_ || before == panels_) one(last);
+    if (after < plan_.panels || before == plan_.panels) one(last);
   }
 
   Function* entry() {
@@ -327,7 +314,7 @@ class DepthwiseEmitter : ProductEmitter {
       return at(b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, f->getArg(0), i)), offset);
     };
     Val weights = buffer(p_.a.buffer, p_.a.offset), input = buffer(p_.b.buffer, p_.b.offset);
-    Val out = direct_ ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
+    Val out = plan_.direct ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
     loop(f->getArg(2), f->getArg(3), 1, [&](Val item) {
       Val rowTask = b_.CreateSRem(item, int64(rowTasks_));
       Val rest = b_.CreateSDiv(item, int64(rowTasks_));
@@ -336,25 +323,25 @@ class DepthwiseEmitter : ProductEmitter {
       rest = b_.CreateSDiv(rest, int64(p_.m));
       c.batch.assign(p_.batch.size(), int64(0));
       Val ofWeights = b_.CreateMul(c.m, int64(p_.a.row)), ofInput = int64(0);
-      Val ofOut = direct_ ? b_.CreateMul(c.m, int64(epilogue_.rowStride())) : int64(0);
+      Val ofOut = plan_.direct ? b_.CreateMul(c.m, int64(epilogue_.rowStride())) : int64(0);
       for (size_t d = p_.batch.size(); d-- > 0;) {
         if (d == rowVar_) continue;
         c.batch[d] = b_.CreateSRem(rest, int64(p_.batch[d]));
         rest = b_.CreateSDiv(rest, int64(p_.batch[d]));
         ofWeights = b_.CreateAdd(ofWeights, b_.CreateMul(c.batch[d], int64(p_.a.batch[d])));
         ofInput = b_.CreateAdd(ofInput, b_.CreateMul(c.batch[d], int64(p_.b.batch[d])));
-        if (direct_) ofOut = b_.CreateAdd(ofOut, b_.CreateMul(c.batch[d], int64(epilogue_.batchStride(d))));
+        if (plan_.direct) ofOut = b_.CreateAdd(ofOut, b_.CreateMul(c.batch[d], int64(epilogue_.batchStride(d))));
       }
       c.weights = bytes(weights, ofWeights);
       c.input = bytes(input, ofInput);
-      c.out = direct_ ? bytes(out, ofOut) : nullptr;
+      c.out = plan_.direct ? bytes(out, ofOut) : nullptr;
       c.scratch = f->getArg(5);
-      auto bound = [&](Val task) { return b_.CreateSDiv(b_.CreateMul(task, int64(blocks_)), int64(rowTasks_)); };
+      auto bound = [&](Val task) { return b_.CreateSDiv(b_.CreateMul(task, int64(plan_.blocks)), int64(rowTasks_)); };
       Val lo = bound(rowTask), hi = bound(b_.CreateAdd(rowTask, int64(1)));
-      const int64_t left = rows_.places % height_;
-      Val whole = left ? minimum(hi, int64(blocks_ - 1)) : hi;
-      loop(lo, whole, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), height_); });
-      if (left) loop(whole, hi, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(height_)), left); });
+      const int64_t left = rows_.places % plan_.height;
+      Val whole = left ? minimum(hi, int64(plan_.blocks - 1)) : hi;
+      loop(lo, whole, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(plan_.height)), plan_.height); });
+      if (left) loop(whole, hi, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(plan_.height)), left); });
     });
     b_.CreateRetVoid();
     return f;
@@ -362,6 +349,27 @@ class DepthwiseEmitter : ProductEmitter {
 };
 
 }  // namespace
+
+DepthwisePlan DepthwisePlan::of(const Kernel& kernel, int registerBytes, Level level) {
+  const Product& p = kernel.product;
+  const ir::WindowDim& rows = p.depthwise->rows;
+  const bool full = level == Level::Full;
+  const int64_t widest = registerBytes == 64 ? 4 : 2;
+  DepthwisePlan plan;
+  plan.elementBytes = ir::byteSize(p.dtype);
+  plan.lanes = registerBytes / plan.elementBytes;
+  // The tile, a column's weights and a row of the input are in registers together.
+  const int64_t vectors = (p.n + plan.lanes - 1) / plan.lanes, registers = registerBytes == 64 ? 31 : 15;
+  plan.width = full ? Blocks::of(vectors, widest).size : 1;
+  while (full && Blocks::of(vectors, plan.width).count > Blocks::of(vectors, widest).count) ++plan.width;
+  plan.panels = (vectors + plan.width - 1) / plan.width;
+  const int64_t most = std::clamp<int64_t>((registers - rows.taps - plan.width) / plan.width, 1, full ? 8 : 2);
+  const int64_t count = Blocks::of(rows.places, most).count;
+  plan.height = (rows.places + count - 1) / count;
+  plan.blocks = (rows.places + plan.height - 1) / plan.height;
+  plan.direct = isPlainStore(kernel) && p.epilogue.stores[0].access.strides[p.batch.size()] >= 0;
+  return plan;
+}
 
 EmittedProduct emitDepthwise(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
                              int threads, Level level) {

@@ -9,6 +9,19 @@
 
 namespace tenc::codegen::cpu {
 
+/// The tiles of places that stay in registers.
+struct DepthwisePlan {
+  int64_t lanes = 16;
+  int64_t width = 1, panels = 1;   ///< vectors of a tile, tiles of a row; the last may have fewer
+  int64_t height = 1, blocks = 1;  ///< rows of a tile, tiles of a column; the last may have fewer
+  bool direct = false;             ///< tiles store straight to the result
+  int elementBytes = 4;
+
+  static DepthwisePlan of(const Kernel& kernel, int registerBytes, Level level);
+  /// Of a thread: a tile, for the epilogue.
+  uint64_t scratchBytes() const { return direct ? 0 : static_cast<uint64_t>(height * width * lanes * elementBytes); }
+};
+
 /// As emitProduct, for a product that is marked as depthwise.
 EmittedProduct emitDepthwise(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
                              int threads, Level level);

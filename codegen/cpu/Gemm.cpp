@@ -23,8 +23,6 @@ using llvm::BasicBlock;
 using llvm::Function;
 using Val = llvm::Value*;
 
-constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
-
 class GemmEmitter : ProductEmitter {
  public:
   GemmEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, const VectorUnit& unit, int threads,
@@ -32,37 +30,28 @@ class GemmEmitter : ProductEmitter {
       : ProductEmitter(kernel.product, module, name, unit.registerBytes / ir::byteSize(kernel.product.dtype)),
         level_(level),
         plan_(planGemm(kernel.product, unit, threads, level)),
+        sums_(tileStoreOf(kernel, plan_, level)),
         rim_(GemmRim::of(kernel.product, plan_, level)),
         epilogue_(kernel, module, name + ".epilogue", plan_.lanes, level) {}
 
   EmittedProduct emit() {
-    direct_ = epilogue_.isPlainStore() && !plan_.stream;
-    turned_ = level_ == Level::Full && !direct_ && !plan_.stream && epilogue_.storesAlongRows() &&
-              turnedRows() * maxWidth() * plan_.lanes * size_ <= kMostTurned;
-    if (turned_) epilogue_.turn();
-    const int64_t rowStride = direct_ ? epilogue_.rowStride() : maxWidth() * plan_.lanes;
-    tiles_.emplace(p_, m_, name_, plan_, rim_, rowStride, direct_, level_);
-    const int64_t tileRows = plan_.stream ? p_.m
-                             : turned_    ? turnedRows()
-                                          : plan_.rows.size + (plan_.rows.larger ? 1 : 0);
-    tileBytes_ = static_cast<uint64_t>(tileRows * maxWidth() * plan_.lanes * size_);
+    if (sums_.turned) epilogue_.turn();
+    const int64_t rowStride = sums_.direct ? epilogue_.rowStride() : plan_.width() * plan_.lanes;
+    tiles_.emplace(p_, m_, name_, plan_, rim_, rowStride, sums_.direct, level_);
     EmittedProduct out;
     out.function = entry();
     widenAll();
     out.items = plan_.tasks(p_);
-    out.scratchBytes = plan_.packBytes + 64 + (direct_ ? 0 : tileBytes_ + 64) + (turned_ ? tileBytes_ + 64 : 0);
     return out;
   }
 
  private:
   Level level_;
   GemmPlan plan_;
+  TileStore sums_;
   GemmRim rim_;
   GemmEpilogue epilogue_;
-  bool direct_ = false;
-  bool turned_ = false;  ///< sums of all rows of a panel are kept, and turned before the epilogue
   Function* turn_ = nullptr;
-  uint64_t tileBytes_ = 0;
   std::optional<GemmTiles> tiles_;
   // of the task being emitted
   Val a_ = nullptr, bBase_ = nullptr, out_ = nullptr, scratch_ = nullptr;
@@ -70,8 +59,6 @@ class GemmEmitter : ProductEmitter {
   std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
 
   /// Rows of the turned tile, with room for a whole vector from the last one on.
-  int64_t turnedRows() const { return (p_.m + 2 * plan_.lanes - 1) / plan_.lanes * plan_.lanes; }
-  int64_t maxWidth() const { return plan_.vectors.size + (plan_.vectors.larger ? 1 : 0); }
   Val start(const Blocks& blocks, Val i) {
     return b_.CreateAdd(b_.CreateMul(i, int64(blocks.size)), minimum(i, int64(blocks.larger)));
   }
@@ -88,19 +75,19 @@ class GemmEmitter : ProductEmitter {
       if (t.place == kAnywhere) arguments.push_back(rim_.rows ? i0 : j0);
       b_.CreateCall(tiles_->of(t), arguments);
     };
-    if (direct_) {
+    if (sums_.direct) {
       sumTo(bytes(out_, b_.CreateAdd(b_.CreateMul(i0, int64(epilogue_.rowStride())), j0)));
       return;
     }
     Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
-    if (turned_) {
-      sumTo(bytes(c, b_.CreateMul(i0, int64(maxWidth() * plan_.lanes))));
+    if (sums_.turned) {
+      sumTo(bytes(c, b_.CreateMul(i0, int64(plan_.width() * plan_.lanes))));
       return;
     }
     sumTo(c);
     Val i1 = b_.CreateAdd(i0, int64(height));
     const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
-    epilogue_.call(b_, entry_, batch_, c, int64(maxWidth() * plan_.lanes), i0, i1, j0,
+    epilogue_.call(b_, entry_, batch_, c, int64(plan_.width() * plan_.lanes), i0, i1, j0,
                    b_.CreateAdd(j0, int64(columns)));
   }
 
@@ -114,17 +101,17 @@ class GemmEmitter : ProductEmitter {
     turn_->addFnAttr(llvm::Attribute::NoInline);
     turn_->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", turn_));
-    const int64_t n = plan_.lanes, ld = maxWidth() * n;
+    const int64_t n = plan_.lanes, ld = plan_.width() * n;
     loop(turn_->getArg(2), turn_->getArg(3), n, [&](Val i) {
       loop(int64(0), turn_->getArg(4), 1, [&](Val vector) {
         Val j = b_.CreateMul(vector, int64(n));
         Val from = bytes(turn_->getArg(0), b_.CreateAdd(b_.CreateMul(i, int64(ld)), j));
-        Val to = bytes(turn_->getArg(1), b_.CreateAdd(b_.CreateMul(j, int64(turnedRows())), i));
+        Val to = bytes(turn_->getArg(1), b_.CreateAdd(b_.CreateMul(j, int64(turnedRows(p_, plan_))), i));
         Values square;
         for (int64_t k = 0; k < n; ++k) square.push_back(b_.CreateAlignedLoad(vector_, at(from, k * ld), align()));
         transposeSquare(b_, square);
         for (int64_t k = 0; k < n; ++k)
-          b_.CreateAlignedStore(square[static_cast<size_t>(k)], at(to, k * turnedRows()), align());
+          b_.CreateAlignedStore(square[static_cast<size_t>(k)], at(to, k * turnedRows(p_, plan_)), align());
       });
     });
     b_.CreateRetVoid();
@@ -136,10 +123,10 @@ class GemmEmitter : ProductEmitter {
   void turnedEpilogue(Val r0, Val r1, Val j0, int64_t width, bool tail) {
     Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
     Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
-    Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, tileBytes_ + 64);
+    Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, sums_.bytes + 64);
     b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(width)});
     const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
-    epilogue_.call(b_, entry_, batch_, bytes(turned, i0), int64(turnedRows()), i0, i1, j0,
+    epilogue_.call(b_, entry_, batch_, bytes(turned, i0), int64(turnedRows(p_, plan_)), i0, i1, j0,
                    b_.CreateAdd(j0, int64(columns)));
   }
 
@@ -191,7 +178,7 @@ class GemmEmitter : ProductEmitter {
         source = scratch_;
       }
       rowBlocks(r0, r1, j0, source, width, tail, place);
-      if (turned_) turnedEpilogue(r0, r1, j0, width, tail);
+      if (sums_.turned) turnedEpilogue(r0, r1, j0, width, tail);
     });
   }
 
@@ -217,7 +204,7 @@ class GemmEmitter : ProductEmitter {
     Val j0 = b_.CreateMul(v0, int64(plan_.lanes));
     Val last = plan_.tail ? b_.CreateSub(v1, b_.CreateZExt(b_.CreateICmpEQ(v1, int64(v.start(v.count))), i64_)) : v1;
     Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
-    const int64_t ldc = maxWidth() * plan_.lanes;
+    const int64_t ldc = plan_.width() * plan_.lanes;
     auto rows = [&](Val k, int64_t count, bool first) {
       std::vector<Val> x;
       for (int64_t i = 0; i < p_.m; ++i)
@@ -273,7 +260,7 @@ class GemmEmitter : ProductEmitter {
       return at(b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, f->getArg(0), i)), offset);
     };
     Val aBase = buffer(p_.a.buffer, p_.a.offset), bBase = buffer(p_.b.buffer, p_.b.offset);
-    Val outBase = direct_ ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
+    Val outBase = sums_.direct ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
     scratch_ = f->getArg(5);
     loop(f->getArg(2), f->getArg(3), 1, [&](Val task) {
       int64_t others = plan_.rowTasks;
@@ -290,7 +277,7 @@ class GemmEmitter : ProductEmitter {
         rest = b_.CreateSDiv(rest, int64(p_.batch[d]));
         aOffset = b_.CreateAdd(aOffset, b_.CreateMul(batch_[d], int64(p_.a.batch[d])));
         bOffset = b_.CreateAdd(bOffset, b_.CreateMul(batch_[d], int64(p_.b.batch[d])));
-        if (direct_) outOffset = b_.CreateAdd(outOffset, b_.CreateMul(batch_[d], int64(epilogue_.batchStride(d))));
+        if (sums_.direct) outOffset = b_.CreateAdd(outOffset, b_.CreateMul(batch_[d], int64(epilogue_.batchStride(d))));
       }
       trips_.clear();
       for (const Product::Edge& e : p_.edges) {
@@ -300,7 +287,7 @@ class GemmEmitter : ProductEmitter {
       }
       a_ = bytes(aBase, aOffset);
       bBase_ = bytes(bBase, bOffset);
-      if (direct_) out_ = bytes(outBase, outOffset);
+      if (sums_.direct) out_ = bytes(outBase, outOffset);
       if (plan_.stream)
         streamTask(panelTask);
       else
@@ -312,6 +299,12 @@ class GemmEmitter : ProductEmitter {
 };
 
 }  // namespace
+
+uint64_t productScratchBytes(const Kernel& kernel, const VectorUnit& unit, int threads, Level level) {
+  if (kernel.product.depthwise) return DepthwisePlan::of(kernel, unit.registerBytes, level).scratchBytes();
+  const GemmPlan plan = planGemm(kernel.product, unit, threads, level);
+  return tileStoreOf(kernel, plan, level).scratchBytes(plan);
+}
 
 EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, const VectorUnit& unit,
                            int threads, Level level) {

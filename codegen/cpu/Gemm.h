@@ -18,8 +18,10 @@ struct EmittedProduct {
   llvm::Function* function = nullptr;  ///< of type abi::KernelFn
   int64_t items = 1;                   ///< tasks
   int64_t grain = 1;
-  uint64_t scratchBytes = 0;  ///< a thread
 };
+
+/// What a thread works in.
+uint64_t productScratchBytes(const Kernel& kernel, const VectorUnit& unit, int threads, Level level);
 
 /// Adds a function `name` for the product kernel to `module`. dtypes: f32 and f64 (others are loop kernels).
 EmittedProduct emitProduct(const Kernel& kernel, llvm::Module& module, const std::string& name, const VectorUnit& unit,

@@ -19,26 +19,10 @@ constexpr unsigned kKernelArgs = 6;  // of abi::KernelFn
 GemmEpilogue::GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes, Level level)
     : kernel_(kernel), module_(module), name_(std::move(name)), lanes_(lanes), level_(level) {}
 
-bool GemmEpilogue::isPlainStore() const {
-  const Product& p = kernel_.product;
-  if (p.epilogue.stores.size() != 1) return false;
-  const Store& s = plain();
-  return s.value == p.product && s.access.terms.empty() && (s.access.strides.at(p.batch.size() + 1) == 1 || p.n == 1) &&
-         kernel_.buffers[s.access.buffer].dtype == p.dtype;
-}
-
 uint32_t GemmEpilogue::outBuffer() const { return plain().access.buffer; }
 int64_t GemmEpilogue::outOffset() const { return plain().access.offset; }
 int64_t GemmEpilogue::rowStride() const { return plain().access.strides[kernel_.product.batch.size()]; }
 int64_t GemmEpilogue::batchStride(size_t d) const { return plain().access.strides[d]; }
-
-bool GemmEpilogue::storesAlongRows() const {
-  const Product& p = kernel_.product;
-  const size_t m = p.batch.size(), n = m + 1;
-  return p.m > 1 && p.n > 1 && std::all_of(p.epilogue.stores.begin(), p.epilogue.stores.end(), [&](const Store& s) {
-           return s.access.terms.empty() && s.access.strides.at(m) == 1 && s.access.strides.at(n) != 1;
-         });
-}
 
 /// for i in [i0, i1): whole vectors of columns from j0 on, then one masked vector when columns are left. Turned, i are
 /// columns and j rows. Quick code has one body, masked unless all vectors are whole.

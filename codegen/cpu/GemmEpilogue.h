@@ -21,16 +21,12 @@ class GemmEpilogue {
  public:
   GemmEpilogue(const Kernel& kernel, llvm::Module& module, std::string name, int lanes, Level level);
 
-  /// Whether the product itself is stored, unchanged, with columns side by side: then tiles store straight to C.
-  bool isPlainStore() const;
-  // of the plain store, in elements
+  // of the plain store (isPlainStore), in elements
   uint32_t outBuffer() const;
   int64_t outOffset() const;
   int64_t rowStride() const;
   int64_t batchStride(size_t d) const;
 
-  /// Whether rows, not columns, are side by side where all results are stored.
-  bool storesAlongRows() const;
   /// From now on `call` takes a turned tile, whose rows are the product's columns; the vector runs along the product's
   /// rows.
   void turn() { turned_ = true; }

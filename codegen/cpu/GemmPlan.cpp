@@ -165,4 +165,37 @@ std::string describe(const GemmPlan& plan) {
   return text;
 }
 
+bool isPlainStore(const Kernel& kernel) {
+  const Product& p = kernel.product;
+  if (p.epilogue.stores.size() != 1) return false;
+  const Store& s = p.epilogue.stores[0];
+  return s.value == p.product && s.access.terms.empty() && (s.access.strides.at(p.batch.size() + 1) == 1 || p.n == 1) &&
+         kernel.buffers[s.access.buffer].dtype == p.dtype;
+}
+
+bool storesAlongRows(const Kernel& kernel) {
+  const Product& p = kernel.product;
+  const size_t m = p.batch.size(), n = m + 1;
+  return p.m > 1 && p.n > 1 && std::all_of(p.epilogue.stores.begin(), p.epilogue.stores.end(), [&](const Store& s) {
+           return s.access.terms.empty() && s.access.strides.at(m) == 1 && s.access.strides.at(n) != 1;
+         });
+}
+
+int64_t turnedRows(const Product& p, const GemmPlan& plan) {
+  return (p.m + 2 * plan.lanes - 1) / plan.lanes * plan.lanes;
+}
+
+TileStore tileStoreOf(const Kernel& kernel, const GemmPlan& plan, Level level) {
+  constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+  const Product& p = kernel.product;
+  const int64_t rowBytes = plan.width() * plan.lanes * ir::byteSize(p.dtype);
+  TileStore s;
+  s.direct = isPlainStore(kernel) && !plan.stream;
+  s.turned = level == Level::Full && !s.direct && !plan.stream && storesAlongRows(kernel) &&
+             turnedRows(p, plan) * rowBytes <= kMostTurned;
+  const int64_t rows = plan.stream ? p.m : s.turned ? turnedRows(p, plan) : plan.rows.size + (plan.rows.larger ? 1 : 0);
+  s.bytes = static_cast<uint64_t>(rows * rowBytes);
+  return s;
+}
+
 }  // namespace tenc::codegen::cpu

@@ -50,7 +50,27 @@ struct GemmPlan {
   bool panelsFirst = false;  ///< all of the batch goes through one panel of a common, large B before the next
   uint64_t packBytes = 0;    ///< scratch for one packed panel
   int64_t tasks(const Product& p) const;
+  int64_t width() const { return vectors.size + (vectors.larger ? 1 : 0); }  ///< of the widest panel, in vectors
 };
+
+/// Where the sums of a tile stand between their last addition and the epilogue.
+struct TileStore {
+  bool direct = false;  ///< they are the result: tiles store straight to C
+  bool turned = false;  ///< sums of all rows of a panel are kept, and turned before the epilogue
+  uint64_t bytes = 0;
+  /// Of a thread: the packed panel, the tile, and the turned tile.
+  uint64_t scratchBytes(const GemmPlan& plan) const {
+    return plan.packBytes + 64 + (direct ? 0 : bytes + 64) + (turned ? bytes + 64 : 0);
+  }
+};
+TileStore tileStoreOf(const Kernel& kernel, const GemmPlan& plan, Level level);
+/// Rows of a panel, rounded up so that whole squares of lanes can be turned.
+int64_t turnedRows(const Product& p, const GemmPlan& plan);
+
+/// Whether the epilogue stores the product itself, unchanged, with columns side by side.
+bool isPlainStore(const Kernel& kernel);
+/// Whether rows, not columns, are side by side where all results are stored.
+bool storesAlongRows(const Kernel& kernel);
 
 /// `threads`: how many tasks are worth having.
 /// Quick plans have one small tile.

@@ -57,8 +57,8 @@ bool isSelected(llvm::StringRef feature) {
   return false;
 }
 
-CpuTarget findHost() {
-  CpuTarget t;
+Processor findHost() {
+  Processor t;
   t.cpu = llvm::sys::getHostCPUName().str();
   auto features = llvm::sys::getHostCPUFeatures();
   for (const auto& f : features) {
@@ -73,13 +73,13 @@ CpuTarget findHost() {
 
 }  // namespace
 
-const CpuTarget& hostTarget() {
-  static const CpuTarget host = findHost();
+const Processor& hostProcessor() {
+  static const Processor host = findHost();
   return host;
 }
 
-std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error) {
-  if (name.empty() || name == "native") return hostTarget();
+std::optional<Processor> processorNamed(std::string_view name, std::string& error) {
+  if (name.empty() || name == "native") return hostProcessor();
   const std::string own(name);
   if (llvm::X86::parseArchX86(own, /*Only64Bit=*/true) == llvm::X86::CK_None) {
     error = "there is no x86-64 processor `" + own + "`; x86-64-v3 is AVX2, x86-64-v4 is AVX-512, native is this one";
@@ -98,10 +98,10 @@ std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error) 
   for (llvm::StringRef f : features)
     if (isSelected(f) && !host.lookup(f)) lacking += (lacking.empty() ? "" : ", ") + f.str();
   if (!lacking.empty()) {
-    error = "this machine (" + hostTarget().cpu + ") lacks what `" + own + "` has: " + lacking;
+    error = "this machine (" + hostProcessor().cpu + ") lacks what `" + own + "` has: " + lacking;
     return std::nullopt;
   }
-  CpuTarget t{own, "", unitOf(own, has), {}};
+  Processor t{own, "", unitOf(own, has), {}};
   for (llvm::StringRef f : features)
     if (isSelected(f)) t.needed.push_back(f.str());
   return t;
@@ -115,7 +115,7 @@ VectorUnit vectorUnit(const llvm::Module& module) {
   return {bytes(kRegisterBytes), bytes(kPathBytes)};
 }
 
-Compiler::Compiler(const CpuTarget& target) : vectors_(target.vectors) {
+Compiler::Compiler(const Processor& target) : vectors_(target.vectors) {
   initializeTarget();
   std::string triple = llvm::sys::getProcessTriple(), error;
   const llvm::Target* code = llvm::TargetRegistry::lookupTarget(triple, error);

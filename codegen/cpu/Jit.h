@@ -17,17 +17,17 @@
 namespace tenc::codegen::cpu {
 
 /// What code may use.
-struct CpuTarget {
+struct Processor {
   std::string cpu;
   std::string features;
   VectorUnit vectors;
   std::vector<std::string> needed;  ///< features whose instructions code may have, by LLVM's names
 };
 /// All that this machine has. Found once.
-const CpuTarget& hostTarget();
+const Processor& hostProcessor();
 /// The processor `name` ("x86-64-v3", "haswell", ...; "native" and "" are this machine), or nullopt with a sentence in
 /// `error` when it is unknown, has less than AVX2, FMA and F16C, or has what this machine lacks.
-std::optional<CpuTarget> targetNamed(std::string_view name, std::string& error);
+std::optional<Processor> processorNamed(std::string_view name, std::string& error);
 
 /// What a module's code is for. Stands in the module, as its triple does.
 VectorUnit vectorUnit(const llvm::Module& module);
@@ -38,7 +38,7 @@ using ObjectFile = llvm::SmallVector<char, 0>;
 /// Compiles modules of one context. Not thread-safe: one for each thread.
 class Compiler {
  public:
-  explicit Compiler(const CpuTarget& target);
+  explicit Compiler(const Processor& target);
   ~Compiler();
   llvm::LLVMContext& context() { return context_; }
   /// An empty module for the target.

@@ -27,20 +27,32 @@ std::vector<std::string_view> split(std::string_view list) {
   return names;
 }
 
-/// Compiles nothing: programs are printed, not run.
-class NoBackend : public tenc::codegen::Backend {
+/// Makes no code: programs are printed, not run.
+class NoCode : public tenc::codegen::Target {
  public:
-  void compile(const std::vector<const tenc::codegen::Kernel*>&, const std::vector<tenc::abi::Kernel*>&,
-               std::vector<tenc::abi::CodeImage>&, std::string&) override {}
-  std::string emit(const std::vector<const tenc::codegen::Kernel*>&, std::string_view) override { return {}; }
+  std::string_view identity() const override { return "none"; }
+  const tenc::ir::TargetTraits& traits() const override { return traits_; }
+  tenc::codegen::KernelNeeds needs(const tenc::codegen::CodeRequest&) const override { return {}; }
+  std::vector<tenc::codegen::Code> compile(std::span<const tenc::codegen::CodeRequest>,
+                                           std::vector<tenc::abi::CodeImage>&, std::string&) override {
+    return {};
+  }
+  std::span<const std::string_view> forms() const override { return {}; }
+  std::string emit(std::span<const tenc::codegen::CodeRequest>, std::string_view) override { return {}; }
+  std::string describe(const tenc::codegen::CodeRequest&) const override { return {}; }
+
+ private:
+  tenc::ir::TargetTraits traits_;
 };
 
 int lower(const tenc::ir::Module& module, const tenc::SourceManager& sources, bool kernels, bool program) {
-  NoBackend backend;
-  tenc::codegen::Compiled compiled = tenc::codegen::lowerToProgram(module, *module.main(), sources, backend);
+  NoCode target;
+  tenc::codegen::TargetTable targets;
+  for (const char* kind : {"cpu", "cuda"}) targets.set(kind, target);
+  tenc::codegen::Compiled compiled = tenc::codegen::lowerToProgram(module, *module.main(), sources, targets);
   if (!compiled.error.empty()) return std::cout << "internal error: " << compiled.error << "\n", 1;
   if (kernels) {
-    for (const auto& k : compiled.kernels) std::cout << tenc::codegen::print(k);
+    for (const auto& k : compiled.kernels.kernels) std::cout << tenc::codegen::print(k);
   }
   if (program) std::cout << tenc::codegen::print(compiled.program);
   return 0;

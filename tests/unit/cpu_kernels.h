@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "codegen/cpu/CpuBackend.h"
+#include "codegen/cpu/CpuTarget.h"
 #include "runtime/LoadedProgram.h"
 
 namespace tenc::codegen {
@@ -91,11 +91,13 @@ class CompiledKernel {
     cpu::CpuOptions options;
     if (const char* name = std::getenv("TENC_TEST_CPU")) options.target = name;
     EXPECT_EQ(cpu::targetProblem(options.target), "");
-    auto backend = cpu::makeCpuBackend(options);
+    auto target = cpu::makeCpuTarget(options);
     std::string error;
     auto program = std::make_shared<abi::Program>();
-    program->kernels.resize(1);
-    backend->compile({&k}, {&program->kernels[0]}, program->images, error);
+    const CodeRequest request{&k, codeKey(k), 1};
+    const std::vector<Code> code = target->compile({&request, 1}, program->images, error);
+    EXPECT_EQ(code.size(), 1u);
+    program->kernels.push_back({k.name, code.at(0), {}});
     EXPECT_EQ(error, "");
     code_ = rt::LoadedProgram::load(std::move(program), error);
     EXPECT_EQ(error, "");

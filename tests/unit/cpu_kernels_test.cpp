@@ -227,13 +227,12 @@ TEST(CpuKernels, EveryElementwiseOpCompiles) {
                                       : t,
                                   37));
     }
-    std::vector<const Kernel*> list;
+    std::vector<CodeRequest> requests;
     auto program = std::make_shared<abi::Program>();
-    program->kernels.resize(kernels.size());
-    std::vector<abi::Kernel*> outs;
-    for (size_t k = 0; k < kernels.size(); ++k) list.push_back(&kernels[k]), outs.push_back(&program->kernels[k]);
+    for (const Kernel& k : kernels) requests.push_back({&k, codeKey(k), 1});
     std::string error;
-    cpu::makeCpuBackend({})->compile(list, outs, program->images, error);
+    for (Code& code : cpu::makeCpuTarget({})->compile(requests, program->images, error))
+      program->kernels.push_back({"", std::move(code), {}});
     EXPECT_EQ(error, "") << info.mnemonic;
     const auto code = rt::LoadedProgram::load(std::move(program), error);
     EXPECT_EQ(error, "") << info.mnemonic;

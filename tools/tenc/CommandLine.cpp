@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "codegen/cpu/CpuBackend.h"
+#include "codegen/cpu/CpuTarget.h"
 #include "support/Text.h"
 
 namespace tenc::tool {

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "codegen/cpu/CpuBackend.h"
+#include "codegen/cpu/CpuTarget.h"
 #include "ir/Ir.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
@@ -18,14 +18,6 @@
 
 namespace tenc::tool {
 namespace {
-
-/// Stands in for a target where only the memory plan is asked for.
-class PlanOnly : public codegen::Backend {
- public:
-  void compile(const std::vector<const codegen::Kernel*>&, const std::vector<abi::Kernel*>&,
-               std::vector<abi::CodeImage>&, std::string&) override {}
-  std::string emit(const std::vector<const codegen::Kernel*>&, std::string_view) override { return {}; }
-};
 
 /// The whole of a file or of standard input, at most one byte more than a source may have.
 std::string readAll(std::FILE* file) {
@@ -124,8 +116,8 @@ codegen::CacheOptions Session::cacheOptions() {
   return cache;
 }
 
-codegen::Backend& Session::backend() {
-  if (!backend_) {
+const codegen::TargetTable& Session::targets() {
+  if (!cpu_) {
     codegen::cpu::CpuOptions options;
     options.target = options_.targetCpu;
     options.contract = options_.fp != "strict";
@@ -133,9 +125,11 @@ codegen::Backend& Session::backend() {
     options.runThreads = options_.threads > 0 ? options_.threads : rt::processorCount();
     options.compileThreads = rt::processorCount();
     options.cache = cacheOptions();
-    backend_ = codegen::cpu::makeCpuBackend(options);
+    cpu_ = codegen::cpu::makeCpuTarget(options);
+    targets_.set(ir::DeviceTable::kHost, *cpu_);
+    targets_.set("cuda", *cpu_);  // virtual devices run the host's code
   }
-  return *backend_;
+  return targets_;
 }
 
 std::optional<uint32_t> Session::addFile(const std::string& path) {
@@ -223,6 +217,7 @@ passes::Context Session::context() {
   c.diags = &diags_;
   c.sources = &sources_;
   c.machine.set("cuda", options_.virtualCuda);
+  c.traits = targets().traits();
   c.debug = options_.debugPass;
   c.fuse = options_.fuse;
   c.fp = options_.fp;
@@ -265,20 +260,19 @@ bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisation
 std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool codeToo) {
   const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
   if (provoked("codegen")) return std::nullopt;
-  PlanOnly planOnly;
-  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, codeToo ? backend() : planOnly);
+  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
+  if (compiled.error.empty()) checkMemory(m, compiled.memory);
+  if (!diags_.ok()) return std::nullopt;
+  if (codeToo && compiled.error.empty()) codegen::compileKernels(compiled);
   if (!compiled.error.empty()) {
     internal_ = {"codegen", compiled.error, ir::print(m)};
     return std::nullopt;
   }
-  checkMemory(m, compiled.memory);
-  if (!diags_.ok()) return std::nullopt;
   return compiled;
 }
 
 std::optional<codegen::MemoryPlan> Session::planMemory(const ir::Module& m) {
-  PlanOnly planOnly;
-  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, planOnly);
+  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
   if (!compiled.error.empty()) return std::nullopt;
   return std::move(compiled.memory);
 }
@@ -291,15 +285,12 @@ std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
 }
 
 std::string Session::emit(const ir::Module& m, std::string_view what) {
-  PlanOnly planOnly;
-  const codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, planOnly);
+  const codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
   if (!compiled.error.empty()) {
     internal_ = {"codegen", compiled.error, ir::print(m)};
     return {};
   }
-  std::vector<const codegen::Kernel*> kernels;
-  for (const codegen::Kernel& k : compiled.kernels) kernels.push_back(&k);
-  return backend().emit(kernels, what);
+  return codegen::emit(compiled, what);
 }
 
 std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& program) {

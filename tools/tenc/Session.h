@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "codegen/Codegen.h"
-#include "codegen/cpu/CpuBackend.h"
+#include "codegen/cpu/CpuTarget.h"
 #include "frontend/Frontend.h"
 #include "interp/Interp.h"
 #include "passes/Passes.h"
@@ -192,7 +192,8 @@ class Session {
   /// and the diagnostics stay as they are when calls do not agree on one.
   void decideBranches(const ast::File& file, const frontend::Options& options, const Diagnostics& before,
                       frontend::Lowered& lowered);
-  codegen::Backend& backend();
+  /// Made when first asked for.
+  const codegen::TargetTable& targets();
   codegen::CacheOptions cacheOptions();
   passes::Context context();
   /// Nothing after an internal error. The program has to outlive what is returned.
@@ -210,7 +211,8 @@ class Session {
   std::unique_ptr<rt::Machine> machine_;
   rt::CallControl control_;
   rt::RandomState random_;
-  std::unique_ptr<codegen::Backend> backend_;
+  std::unique_ptr<codegen::Target> cpu_;
+  codegen::TargetTable targets_;
 };
 
 /// Makes `func` the module's `main`: how a test or bench block is run.

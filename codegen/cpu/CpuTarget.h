@@ -1,11 +1,11 @@
-// The CPU target: kernels as LLVM IR, compiled in this process.
+// The CPU as a target: kernels as LLVM IR, compiled in this process.
 #pragma once
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "codegen/Codegen.h"
+#include "codegen/Target.h"
 #include "codegen/cache/ObjectCache.h"
 #include "codegen/cpu/CompileLevel.h"
 
@@ -24,6 +24,6 @@ struct CpuOptions {
 std::string targetProblem(std::string_view name);
 
 /// `options.target` has no problem.
-std::unique_ptr<Backend> makeCpuBackend(const CpuOptions& options);
+std::unique_ptr<Target> makeCpuTarget(const CpuOptions& options);
 
 }  // namespace tenc::codegen::cpu

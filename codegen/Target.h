@@ -1,0 +1,86 @@
+// A target: what makes code of kernels for a kind of device, and what memory planning, the passes and the keys of
+// kernels have to know of it before. One folder each (codegen/cpu); no other room names one.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/Kernel.h"
+#include "ir/TargetTraits.h"
+#include "runtime/abi/Program.h"
+
+namespace tenc::codegen {
+
+/// What running a kernel takes.
+struct KernelNeeds {
+  struct Argument {
+    uint64_t alignment = 1;  ///< bytes, a power of two: what its address is a multiple of
+    bool overwritable =
+        true;  ///< an output may stand in its memory, where what the kernel means allows that (InPlace.h)
+  };
+  std::vector<Argument> arguments;  ///< by Kernel::buffers; scratch buffers are none
+  uint64_t threadBytes = 0;         ///< workspace of each thread, aligned to abi::kScratchAlignment
+  uint64_t sharedBytes = 0;         ///< workspace of one run: memory of the device, handed over after the other buffers
+  int launches = 1;                 ///< how often the device is called for one run
+
+  /// Of a buffer; anything will do where the target says nothing.
+  Argument argument(size_t buffer) const { return buffer < arguments.size() ? arguments[buffer] : Argument{}; }
+};
+
+/// A kernel whose code is wanted.
+struct CodeRequest {
+  const Kernel* kernel = nullptr;
+  std::string key;  ///< codeKey(*kernel)
+  double runs = 1;  ///< how often a run of the program runs it; infinite where that is not known
+};
+
+/// How a launch finds the code: a function of an image, or a routine.
+using Code = decltype(abi::Kernel::code);
+
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  /// Tells the target, the processor, the options and the versions of what it compiles with from all others: one
+  /// identity and one kernel key have one code.
+  virtual std::string_view identity() const = 0;
+  /// What passes and the building of kernels ask about the device.
+  virtual const ir::TargetTraits& traits() const = 0;
+  /// Asked before memory is planned. A function of the request alone.
+  virtual KernelNeeds needs(const CodeRequest& request) const = 0;
+
+  /// The code of each kernel; the keys differ. Appends what holds it to `images`. On failure `error` is set to the text
+  /// of an internal error.
+  virtual std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
+                                    std::string& error) = 0;
+
+  /// The forms in which code can be printed: "llvm", "asm".
+  virtual std::span<const std::string_view> forms() const = 0;
+  /// `form` is one of forms().
+  virtual std::string emit(std::span<const CodeRequest> requests, std::string_view form) = 0;
+  /// A line about what is decided for a kernel, for people; may be empty.
+  virtual std::string describe(const CodeRequest& request) const = 0;
+};
+
+/// The target of each kind of device of a machine. Holds no targets, only knows them.
+class TargetTable {
+ public:
+  void set(std::string_view kind, Target& target) { byKind_[std::string(kind)] = &target; }
+  /// Of an actual device; null for a kind without one.
+  Target* find(std::string_view device) const {
+    const auto it = byKind_.find(ir::DeviceTable::kindOf(device));
+    return it == byKind_.end() ? nullptr : it->second;
+  }
+  ir::TraitsTable traits() const {
+    ir::TraitsTable table;
+    for (const auto& [kind, target] : byKind_) table.set(kind, target->traits());
+    return table;
+  }
+
+ private:
+  std::map<std::string, Target*, std::less<>> byKind_;
+};
+
+}  // namespace tenc::codegen
