@@ -8,7 +8,6 @@
 #include "frontend/Context.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Functions.h"
-#include "frontend/names/Unit.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
 

@@ -81,8 +81,8 @@ Val Vmap::callVmap(const FnValue& f, CallArgs& args) {
         // One number, and what is no tensor, is shared by all instances.
         if (!leaf.is(Kind::Tensor) || (leaf.tensor->type.rank() == 0 && !axis.given && v.is(Kind::Tensor))) return leaf;
         const ir::Type& t = leaf.tensor->type;
-        auto at0 = t.rank() == 0 ? std::nullopt : evaluator_.constAxis(Val::ofInt(axis.axis, a.span), t.rank());
-        if (!at0) {
+        auto at = t.rank() == 0 ? std::nullopt : evaluator_.constAxis(Val::ofInt(axis.axis, a.span), t.rank());
+        if (!at) {
           if (t.rank() == 0) {
             context_.fail(
                 Code::E0202, a.span,
@@ -91,7 +91,7 @@ Val Vmap::callVmap(const FnValue& f, CallArgs& args) {
           wrong = true;
           return Val::none();
         }
-        const int64_t length = t.shape[static_cast<size_t>(*at0)];
+        const int64_t length = t.shape[static_cast<size_t>(*at)];
         if (n >= 0 && length != n) {
           context_.fail(
               Code::E0202, a.span,
@@ -101,7 +101,7 @@ Val Vmap::callVmap(const FnValue& f, CallArgs& args) {
         }
         n = length;
         any = true;
-        return Val::ofTensor(ir::Compose(context_.b()).moveAxis(leaf.tensor, *at0, 0), a.span);
+        return Val::ofTensor(ir::Compose(context_.b()).moveAxis(leaf.tensor, *at, 0), a.span);
       });
     }
     if (wrong) return Val::none();

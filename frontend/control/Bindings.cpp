@@ -10,7 +10,6 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
-#include "frontend/names/Unit.h"
 #include "frontend/types/DimSolver.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"

@@ -37,37 +37,37 @@ Val Regions::placeholder(const Val& like) {
   return rebuild(like, leaves);
 }
 
-bool Regions::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
-  if (a.poison() || b2.poison()) return false;
+bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
+  if (a.poison() || b.poison()) return false;
   auto differ = [&] {
     auto d = context_.error(
         Code::E0209, span,
-        "the branches give " + std::string(name) + " different types: " + describe(a) + " and " + describe(b2));
+        "the branches give " + std::string(name) + " different types: " + describe(a) + " and " + describe(b));
     if (a.span.valid()) d.label(a.span, describe(a));
-    if (b2.span.valid()) d.label(b2.span, describe(b2));
+    if (b.span.valid()) d.label(b.span, describe(b));
     return false;
   };
-  if (a.is(Val::Kind::Unit) || b2.is(Val::Kind::Unit)) {
-    a = b2 = Val::unit(span);
+  if (a.is(Val::Kind::Unit) || b.is(Val::Kind::Unit)) {
+    a = b = Val::unit(span);
     return true;
   }
-  if (isPlain(a) && isPlain(b2)) {
-    const bool sameInt = a.is(Val::Kind::Int) && b2.is(Val::Kind::Int) && a.integer == b2.integer;
-    const bool sameBool = a.is(Val::Kind::Bool) && b2.is(Val::Kind::Bool) && a.boolean == b2.boolean;
+  if (isPlain(a) && isPlain(b)) {
+    const bool sameInt = a.is(Val::Kind::Int) && b.is(Val::Kind::Int) && a.integer == b.integer;
+    const bool sameBool = a.is(Val::Kind::Bool) && b.is(Val::Kind::Bool) && a.boolean == b.boolean;
     if (sameInt || sameBool) return true;
-    if (a.is(Val::Kind::Tensor) && b2.is(Val::Kind::Tensor))
-      return a.tensor->type.sameTensor(b2.tensor->type) || differ();
+    if (a.is(Val::Kind::Tensor) && b.is(Val::Kind::Tensor))
+      return a.tensor->type.sameTensor(b.tensor->type) || differ();
     std::optional<DType> hint;
     if (a.is(Val::Kind::Tensor)) hint = a.tensor->type.dtype;
-    if (b2.is(Val::Kind::Tensor)) hint = b2.tensor->type.dtype;
-    for (const Val* v : {&a, &b2}) {
+    if (b.is(Val::Kind::Tensor)) hint = b.tensor->type.dtype;
+    for (const Val* v : {&a, &b}) {
       if (!hint && v->is(Val::Kind::Float)) hint = v->dtype;
     }
-    for (const Val* v : {&a, &b2}) {
+    for (const Val* v : {&a, &b}) {
       if (hint && !ir::isFloat(*hint) && v->is(Val::Kind::Float)) return differ();
     }
     bool ok = true;
-    for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b2, rb}}) {
+    for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b, rb}}) {
       context_.inRegion(region, [&] {
         ir::Value* t = tensors_.tensorOf(*v, hint);
         ok = ok && t;
@@ -75,19 +75,19 @@ bool Regions::agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string
       });
     }
     if (!ok) return false;
-    return a.tensor->type.sameTensor(b2.tensor->type) || differ();
+    return a.tensor->type.sameTensor(b.tensor->type) || differ();
   }
-  if (a.isTree() && b2.isTree()) {
-    if (a.kind != b2.kind || a.elems.size() != b2.elems.size()) return differ();
-    if (a.is(Val::Kind::Struct) && (a.info->decl != b2.info->decl || a.info->text != b2.info->text)) return differ();
+  if (a.isTree() && b.isTree()) {
+    if (a.kind != b.kind || a.elems.size() != b.elems.size()) return differ();
+    if (a.is(Val::Kind::Struct) && (a.info->decl != b.info->decl || a.info->text != b.info->text)) return differ();
     for (size_t i = 0; i < a.elems.size(); ++i) {
-      if (!agree(a.elems.edit()[i], b2.elems.edit()[i], ra, rb, name, span)) return false;
+      if (!agree(a.elems.edit()[i], b.elems.edit()[i], ra, rb, name, span)) return false;
     }
     return true;
   }
   // The key of i64 is that of a number of that dtype.
-  if (a.kind == b2.kind && keyOf(a) == keyOf(b2)) return true;
-  if (a.kind != b2.kind || describe(a) != describe(b2)) return differ();
+  if (a.kind == b.kind && keyOf(a) == keyOf(b)) return true;
+  if (a.kind != b.kind || describe(a) != describe(b)) return differ();
   context_
       .error(Code::E0209, span,
              "only numbers, tensors and trees of them can differ between branches at run time, and " +

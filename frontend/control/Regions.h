@@ -47,7 +47,7 @@ class Regions {
   Val placeholder(const Val& like);
 
  private:
-  bool agree(Val& a, Val& b2, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
+  bool agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
 
   Context& context_;
   Tensors& tensors_;

@@ -30,9 +30,9 @@ constexpr OperatorRow kOperators[] = {
 };
 }  // namespace
 
-Val Operators::compareDevices(std::string_view op, const Val& a, const Val& b2, Span span) {
+Val Operators::compareDevices(std::string_view op, const Val& a, const Val& b, Span span) {
   if (op != "==" && op != "!=") return context_.fail(Code::E0203, span, "devices are compared with `==` and `!=` only");
-  const DeviceRef &x = a.device, &y = b2.device;
+  const DeviceRef &x = a.device, &y = b.device;
   auto known = [](const DeviceRef& d) { return !d.of && !d.name.starts_with('$'); };
   if (known(x) && known(y))
     return Val::ofBool((devices_.actualDevice(x.name) == devices_.actualDevice(y.name)) == (op == "=="), span);
@@ -54,25 +54,25 @@ Val Operators::compareDevices(std::string_view op, const Val& a, const Val& b2, 
   return Val::ofTensor(r, span);
 }
 
-Val Operators::binary(std::string_view op, const Val& a, const Val& b2, Span span, Span opSpan) {
-  if (a.poison() || b2.poison()) return Val::none();
-  if (a.isNumber() && b2.isNumber()) {
-    if (auto folded = evaluator_.foldNumbers(op, a, b2, span)) return *folded;
+Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span, Span opSpan) {
+  if (a.poison() || b.poison()) return Val::none();
+  if (a.isNumber() && b.isNumber()) {
+    if (auto folded = evaluator_.foldNumbers(op, a, b, span)) return *folded;
   }
   using Kind = Val::Kind;
-  if (a.is(Kind::Device) && b2.is(Kind::Device)) return compareDevices(op, a, b2, span);
+  if (a.is(Kind::Device) && b.is(Kind::Device)) return compareDevices(op, a, b, span);
   auto comparable = [](const Val& v) {
     return v.is(Kind::String) || v.is(Kind::DType) || v.is(Kind::Bool) || v.is(Kind::Pack);
   };
-  if ((comparable(a) && comparable(b2)) ||
-      ((a.is(Kind::Pack) || b2.is(Kind::Pack)) && !a.is(Kind::Tensor) && !b2.is(Kind::Tensor))) {
-    return evaluator_.compareStatic(op, a, b2, span);
+  if ((comparable(a) && comparable(b)) ||
+      ((a.is(Kind::Pack) || b.is(Kind::Pack)) && !a.is(Kind::Tensor) && !b.is(Kind::Tensor))) {
+    return evaluator_.compareStatic(op, a, b, span);
   }
-  context_.at(opSpan, {{a.span, ""}, {b2.span, ""}});
-  if (op == "@") return matmul(a, b2, span, opSpan);
+  context_.at(opSpan, {{a.span, ""}, {b.span, ""}});
+  if (op == "@") return matmul(a, b, span, opSpan);
   for (const OperatorRow& row : kOperators) {
     if (row.op != op) continue;
-    Val r = elementwise_.elementwise(row.kind, {a, b2}, opSpan,
+    Val r = elementwise_.elementwise(row.kind, {a, b}, opSpan,
                                      op);  // errors stand at the operator, the value is the whole
     r.span = span;
     return r;
@@ -80,14 +80,14 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b2, Span spa
   return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is no operator here");
 }
 
-Val Operators::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
-  if (a.isTree() || b2.isTree()) {
-    return context_.fail(Code::E0203, opSpan, "`@` takes tensors, not " + describe(a.isTree() ? a : b2));
+Val Operators::matmul(const Val& a, const Val& b, Span span, Span opSpan) {
+  if (a.isTree() || b.isTree()) {
+    return context_.fail(Code::E0203, opSpan, "`@` takes tensors, not " + describe(a.isTree() ? a : b));
   }
-  auto dtype = commonDType(context_, {a, b2}, opSpan, "@");
+  auto dtype = commonDType(context_, {a, b}, opSpan, "@");
   if (!dtype) return Val::none();
   ir::Value* x = tensors_.tensorOf(a, dtype);
-  ir::Value* y = tensors_.tensorOf(b2, dtype);
+  ir::Value* y = tensors_.tensorOf(b, dtype);
   if (!x || !y) return Val::none();
   context_.at(opSpan);
   const ir::Dims xs = x->type.shape, ys = y->type.shape;
@@ -104,10 +104,9 @@ Val Operators::matmul(const Val& a, const Val& b2, Span span, Span opSpan) {
     auto d = context_.error(
         Code::E0202, opSpan,
         "inner dims of `@` differ: " + std::to_string(k) + " and " + std::to_string(k2) + " in " + shapes());
-    d.label(a.span, ir::toString(x->type)).label(b2.span, ir::toString(y->type));
-    if (ys.size() > 1 && ys.back() == k && b2.span.valid())
-      d.help("the last dims of both agree: turn the right one round",
-             {{{b2.span.file, b2.span.end, b2.span.end}, ".T"}});
+    d.label(a.span, ir::toString(x->type)).label(b.span, ir::toString(y->type));
+    if (ys.size() > 1 && ys.back() == k && b.span.valid())
+      d.help("the last dims of both agree: turn the right one round", {{{b.span.file, b.span.end, b.span.end}, ".T"}});
     return Val::none();
   }
   const auto plan = ir::Compose::planProduct(xs, ys);

@@ -19,11 +19,11 @@ class Operators {
       : context_(context), devices_(devices), evaluator_(evaluator), tensors_(tensors), elementwise_(elementwise) {}
 
   /// As written in the source: +, -, *, /, //, %, @, **, ==, ..., and, or (not short-circuit).
-  Val binary(std::string_view op, const Val& a, const Val& b2, Span span, Span opSpan);
+  Val binary(std::string_view op, const Val& a, const Val& b, Span span, Span opSpan);
 
  private:
-  Val matmul(const Val& a, const Val& b2, Span span, Span opSpan);
-  Val compareDevices(std::string_view op, const Val& a, const Val& b2, Span span);
+  Val matmul(const Val& a, const Val& b, Span span, Span opSpan);
+  Val compareDevices(std::string_view op, const Val& a, const Val& b, Span span);
 
   Context& context_;
   Devices& devices_;

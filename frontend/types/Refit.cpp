@@ -15,10 +15,10 @@ namespace tenc::frontend {
 namespace {
 using Args = std::map<std::string, Val, std::less<>>;
 
-bool sameArgument(const Val& a, const Val& b2) {
-  if (a.kind != b2.kind || a.elems.size() != b2.elems.size() || a.integer != b2.integer) return false;
+bool sameArgument(const Val& a, const Val& b) {
+  if (a.kind != b.kind || a.elems.size() != b.elems.size() || a.integer != b.integer) return false;
   for (size_t i = 0; i < a.elems.size(); ++i) {
-    if (a.elems[i].integer != b2.elems[i].integer) return false;
+    if (a.elems[i].integer != b.elems[i].integer) return false;
   }
   return true;
 }

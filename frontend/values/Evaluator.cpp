@@ -109,26 +109,26 @@ Val literalInts(const Val& v) {
 
 std::optional<std::vector<int64_t>> Evaluator::constInts(const Val& given, std::string_view what) {
   const Val v = literalInts(given);
-  std::vector<int64_t> out2;
+  std::vector<int64_t> ints;
   if (v.is(Val::Kind::Int)) {
     auto i = constInt(v, what);
     if (!i) return std::nullopt;
-    out2.push_back(*i);
-    return out2;
+    ints.push_back(*i);
+    return ints;
   }
   if (v.is(Val::Kind::Tuple) || v.is(Val::Kind::Array) || v.is(Val::Kind::Pack) || v.is(Val::Kind::List)) {
     for (const Val& e : v.elems) {
       if (e.is(Val::Kind::Pack)) {
         auto inner = constInts(e, what);
         if (!inner) return std::nullopt;
-        out2.insert(out2.end(), inner->begin(), inner->end());
+        ints.insert(ints.end(), inner->begin(), inner->end());
         continue;
       }
       auto i = constInt(e, what);
       if (!i) return std::nullopt;
-      out2.push_back(*i);
+      ints.push_back(*i);
     }
-    return out2;
+    return ints;
   }
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {

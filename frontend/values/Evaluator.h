@@ -32,9 +32,9 @@ class Evaluator {
   /// Axes, normalised, distinct and sorted; all axes when `v` is null.
   std::optional<std::vector<int64_t>> constAxes(const Val* v, int64_t rank);
   /// An operator on numbers known while compiling; nullopt where the run or another rule has to do it.
-  std::optional<Val> foldNumbers(std::string_view op, const Val& a, const Val& b2, Span span);
+  std::optional<Val> foldNumbers(std::string_view op, const Val& a, const Val& b, Span span);
   /// An operator on bools, strings, dtypes and shapes (E0203 for what they have not).
-  Val compareStatic(std::string_view op, const Val& a, const Val& b2, Span span);
+  Val compareStatic(std::string_view op, const Val& a, const Val& b, Span span);
 
  private:
   Context& context_;

@@ -47,13 +47,13 @@ std::optional<bool> compared(std::string_view op, T a, T b) {
 }
 }  // namespace
 
-std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, const Val& b2, Span span) {
-  const bool adopts = a.adopts && b2.adopts;
-  if (a.is(Val::Kind::Int) && b2.is(Val::Kind::Int)) {
-    const Int x = a.integer, y = b2.integer;
-    const Val* typed = !a.adopts ? &a : !b2.adopts ? &b2 : nullptr;
+std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, const Val& b, Span span) {
+  const bool adopts = a.adopts && b.adopts;
+  if (a.is(Val::Kind::Int) && b.is(Val::Kind::Int)) {
+    const Int x = a.integer, y = b.integer;
+    const Val* typed = !a.adopts ? &a : !b.adopts ? &b : nullptr;
     if (typed) {  // what does not fit the typed one, or is of another type, is for the caller to refuse
-      const Val& other = typed == &a ? b2 : a;
+      const Val& other = typed == &a ? b : a;
       if (other.adopts ? fitted(other.integer, typed->dtype) != other.integer : other.dtype != typed->dtype) {
         return std::nullopt;
       }
@@ -90,22 +90,22 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
     }
     if (r < kLeast || r > kMost) return context_.fail(Code::E0212, span, toString(r) + " does not fit in i64");
     Val v = Val::ofInt(r, span);
-    v.dim = a.dim || b2.dim;
+    v.dim = a.dim || b.dim;
     return v;
   }
   // A typed operand decides: i64 with a typed f32 is for the caller to refuse.
   ir::DType type = ir::DType::F32;
-  const Val* typed = !a.adopts ? &a : !b2.adopts ? &b2 : nullptr;
+  const Val* typed = !a.adopts ? &a : !b.adopts ? &b : nullptr;
   if (typed) {
     if (typed->is(Val::Kind::Int)) return std::nullopt;
-    if (!a.adopts && !b2.adopts && a.dtype != b2.dtype) return std::nullopt;
+    if (!a.adopts && !b.adopts && a.dtype != b.dtype) return std::nullopt;
     type = typed->dtype;
-  } else if (a.dtype == ir::DType::F64 || b2.dtype == ir::DType::F64) {
+  } else if (a.dtype == ir::DType::F64 || b.dtype == ir::DType::F64) {
     type = ir::DType::F64;  // an f64 param
   }
   // What adopts the dtype of a typed operand is rounded to it first, as at run time.
   const double x = typed ? rounded(asDouble(a), type) : asDouble(a);
-  const double y = typed ? rounded(asDouble(b2), type) : asDouble(b2);
+  const double y = typed ? rounded(asDouble(b), type) : asDouble(b);
   if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
   double r = 0;
   if (op == "+")
@@ -129,27 +129,27 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
   return v;
 }
 
-Val Evaluator::compareStatic(std::string_view op, const Val& a, const Val& b2, Span span) {
+Val Evaluator::compareStatic(std::string_view op, const Val& a, const Val& b, Span span) {
   const bool equality = op == "==" || op == "!=";
   std::optional<bool> same;
-  if (a.is(Val::Kind::String) && b2.is(Val::Kind::String)) same = a.text == b2.text;
-  if (auto x = a.is(Val::Kind::DType), y = b2.is(Val::Kind::DType); x && y) same = a.dtype == b2.dtype;
-  if (a.is(Val::Kind::Bool) && b2.is(Val::Kind::Bool)) {
-    if (op == "and") return Val::ofBool(a.boolean && b2.boolean, span);
-    if (op == "or") return Val::ofBool(a.boolean || b2.boolean, span);
-    same = a.boolean == b2.boolean;
+  if (a.is(Val::Kind::String) && b.is(Val::Kind::String)) same = a.text == b.text;
+  if (auto x = a.is(Val::Kind::DType), y = b.is(Val::Kind::DType); x && y) same = a.dtype == b.dtype;
+  if (a.is(Val::Kind::Bool) && b.is(Val::Kind::Bool)) {
+    if (op == "and") return Val::ofBool(a.boolean && b.boolean, span);
+    if (op == "or") return Val::ofBool(a.boolean || b.boolean, span);
+    same = a.boolean == b.boolean;
   }
   auto shapeLike = [](const Val& v) {
     return v.is(Val::Kind::Pack) || ((v.is(Val::Kind::Tuple) || v.is(Val::Kind::Array)) && !v.elems.empty());
   };
-  if ((a.is(Val::Kind::Pack) || b2.is(Val::Kind::Pack)) && shapeLike(a) && shapeLike(b2)) {
-    auto x = constInts(a), y = constInts(b2);
+  if ((a.is(Val::Kind::Pack) || b.is(Val::Kind::Pack)) && shapeLike(a) && shapeLike(b)) {
+    auto x = constInts(a), y = constInts(b);
     if (!x || !y) return Val::none();
     same = *x == *y;
   }
   if (!same || !equality) {
     auto d = context_.error(Code::E0203, span,
-                            "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b2));
+                            "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b));
     if (op == "+") d.help("texts are joined by holes: `\"{a}{b}\"`");
     return Val::none();
   }

@@ -9,9 +9,9 @@
 
 namespace tenc::frontend {
 
-bool sameLeaves(const Val& a, const Val& b2) {
+bool sameLeaves(const Val& a, const Val& b) {
   std::vector<ir::Value*> x, y;
-  return leavesOf(a, x) && leavesOf(b2, y) && x == y;
+  return leavesOf(a, x) && leavesOf(b, y) && x == y;
 }
 
 Val argumentsLike(const Val& like, ir::Region* region, const std::string& name) {
@@ -25,10 +25,10 @@ Val argumentsLike(const Val& like, ir::Region* region, const std::string& name) 
   return rebuild(like, leaves);
 }
 
-bool sameTypes(const Val& a, const Val& b2) {
-  if (!sameStructure(a, b2)) return false;
+bool sameTypes(const Val& a, const Val& b) {
+  if (!sameStructure(a, b)) return false;
   std::vector<ir::Value*> x, y;
-  if (!leavesOf(a, x) || !leavesOf(b2, y) || x.size() != y.size()) return false;
+  if (!leavesOf(a, x) || !leavesOf(b, y) || x.size() != y.size()) return false;
   for (size_t i = 0; i < x.size(); ++i) {
     if (!x[i]->type.sameTensor(y[i]->type)) return false;
   }
@@ -114,13 +114,13 @@ Val mapFrom(const Val& v, const TreeFn& f, const std::string& path, bool state) 
 
 Val mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
 
-bool sameStructure(const Val& a, const Val& b2) {
-  if (a.isTree() != b2.isTree()) return false;
+bool sameStructure(const Val& a, const Val& b) {
+  if (a.isTree() != b.isTree()) return false;
   if (!a.isTree()) return true;
-  if (a.kind != b2.kind || a.elems.size() != b2.elems.size()) return false;
-  if (a.is(Val::Kind::Struct) && a.info->decl != b2.info->decl) return false;
+  if (a.kind != b.kind || a.elems.size() != b.elems.size()) return false;
+  if (a.is(Val::Kind::Struct) && a.info->decl != b.info->decl) return false;
   for (size_t i = 0; i < a.elems.size(); ++i) {
-    if (!sameStructure(a.elems[i], b2.elems[i])) return false;
+    if (!sameStructure(a.elems[i], b.elems[i])) return false;
   }
   return true;
 }

@@ -17,10 +17,10 @@ bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves);
 Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves);
 /// `f` on every leaf that is no tree; path is "fc1.w". Poison if a leaf gives poison.
 Val mapLeaves(const Val& v, const TreeFn& f);
-bool sameStructure(const Val& a, const Val& b2);
+bool sameStructure(const Val& a, const Val& b);
 Ty typeOf(const Val& v);
-bool sameTypes(const Val& a, const Val& b2);
-bool sameLeaves(const Val& a, const Val& b2);
+bool sameTypes(const Val& a, const Val& b);
+bool sameLeaves(const Val& a, const Val& b);
 /// Arguments of the region of the types of `like`.
 Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
 
