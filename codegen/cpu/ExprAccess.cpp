@@ -1,11 +1,8 @@
 // Loads and stores of expressions: contiguous, strided, by run-time indices.
-#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <limits>
-#include <set>
-#include <utility>
 
 #include "codegen/cpu/CheckedIndex.h"
 #include "codegen/cpu/ExprEmitter.h"
@@ -19,42 +16,6 @@ using llvm::Value;
 namespace {
 constexpr int64_t kNarrowElements = int64_t{1} << 30;  // positions and what may be added to them have 32 bits
 }  // namespace
-
-std::vector<bool> pastCaches(const Kernel& kernel) {
-  // The third-level cache of a core complex of Zen 4 and Zen 5. What systems report in virtual machines may be that of
-  // a whole socket.
-  constexpr int64_t kCaches = 32 << 20, kLarge = 4 << 20;
-  auto bytes = [&](uint32_t b) { return kernel.buffers[b].elements * ir::byteSize(kernel.buffers[b].dtype); };
-  std::set<std::pair<uint32_t, std::vector<int64_t>>> walks;  // a transposed operand is walked through on its own
-  std::vector<bool> written(kernel.buffers.size()), read(kernel.buffers.size());
-  for (const Stage& stage : kernel.stages) {
-    for (const Expr& e : stage.exprs) {
-      if (e.kind != Expr::Kind::Load) continue;
-      walks.emplace(e.access.buffer, e.access.strides);
-      read[e.access.buffer] = true;
-    }
-    for (const Store& s : stage.stores) written[s.access.buffer] = true;
-  }
-  int64_t walked = 0;
-  for (const auto& [buffer, strides] : walks) walked += bytes(buffer);
-  for (uint32_t b = 0; b < kernel.buffers.size(); ++b) walked += written[b] ? bytes(b) : 0;
-  std::vector<bool> past(kernel.buffers.size());
-  for (uint32_t b = 0; walked > kCaches && b < kernel.buffers.size(); ++b)
-    past[b] = kernel.buffers[b].role == Buffer::Role::Output && written[b] && !read[b] && bytes(b) >= kLarge;
-  if (std::find(past.begin(), past.end(), true) == past.end()) past.clear();
-  return past;
-}
-
-void finishPastCaches(llvm::IRBuilderBase& b, const KernelArgs& args) {
-  if (!args.pastCaches.empty()) b.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
-}
-
-Value* ExprEmitter::laneOffsets(int64_t stride, llvm::Type* element) {
-  std::vector<llvm::Constant*> values;
-  for (int i = 0; i < lanes(); ++i)
-    values.push_back(llvm::ConstantInt::get(element, static_cast<uint64_t>(stride * i), true));
-  return llvm::ConstantVector::get(values);
-}
 
 /// The index of a term: negative ones counted from the end, if they do; out of range sets the fault and gives 0. An
 /// index that is the same for all lanes is checked once for all accesses and copies between two changes of variables.
@@ -124,121 +85,6 @@ Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
   return sum;
 }
 
-bool ExprEmitter::gathers(llvm::Type* element) const {
-  return usesAvx512(*b_.GetInsertBlock()->getModule()) && element->getScalarSizeInBits() >= 32;
-}
-
-Value* ExprEmitter::gather(llvm::Type* element, Value* base, Value* index, Value* mask) {
-  auto n = static_cast<unsigned>(lanes());
-  auto* type = llvm::FixedVectorType::get(element, n);
-  Value* pointers = b_.CreateGEP(element, base, index);
-  if (gathers(element))
-    return b_.CreateMaskedGather(type, pointers, llvm::Align(element->getScalarSizeInBits() / 8), mask,
-                                 llvm::Constant::getNullValue(type));  // not poison: lanes that are off are divided too
-  // Lanes that are off read the first element.
-  if (mask != nullptr) pointers = b_.CreateSelect(mask, pointers, scalars_.splat(base));
-  Value* result = llvm::PoisonValue::get(type);
-  for (unsigned i = 0; i < n; ++i)
-    result = b_.CreateInsertElement(result, b_.CreateLoad(element, b_.CreateExtractElement(pointers, i)), i);
-  return result;
-}
-
-void ExprEmitter::scatter(Value* value, Value* base, Value* index, Value* mask) {
-  llvm::Type* element = value->getType()->getScalarType();
-  auto align = llvm::Align(element->getScalarSizeInBits() / 8);
-  b_.CreateMaskedScatter(value, b_.CreateGEP(element, base, index), align, mask);
-}
-
-namespace {
-/// How many leading lanes a constant mask has on, or 0 if it has others.
-int leadingLanes(Value* mask, int lanes) {
-  auto* c = llvm::dyn_cast<llvm::Constant>(mask);
-  if (c == nullptr) return 0;
-  int n = 0;
-  for (int i = 0; i < lanes; ++i) {
-    llvm::Constant* lane = c->getAggregateElement(static_cast<unsigned>(i));
-    if (lane == nullptr) return 0;
-    if (!lane->isOneValue()) continue;
-    if (n != i) return 0;
-    ++n;
-  }
-  return n;
-}
-
-/// Stores the first `n` lanes in pieces of 2^i. A masked store would hold up loads of what follows in memory, where the
-/// processor looks at the whole vector's range.
-void storeLeading(llvm::IRBuilderBase& b, Value* v, Value* at, llvm::Align align, int n) {
-  llvm::Type* element = v->getType()->getScalarType();
-  for (int from = 0, piece = 0; from < n; from += piece) {
-    piece = 1;
-    while (2 * piece <= n - from) piece *= 2;
-    llvm::SmallVector<int, 16> lanes;
-    for (int i = 0; i < piece; ++i) lanes.push_back(from + i);
-    Value* part = piece == 1 ? b.CreateExtractElement(v, static_cast<uint64_t>(from)) : b.CreateShuffleVector(v, lanes);
-    b.CreateAlignedStore(part, b.CreateConstGEP1_64(element, at, static_cast<uint64_t>(from)), align);
-  }
-}
-
-Value* reversed(llvm::IRBuilderBase& b, Value* v, int lanes) {
-  llvm::SmallVector<int, 16> order;
-  for (int i = lanes; i-- > 0;) order.push_back(i);
-  return b.CreateShuffleVector(v, order);
-}
-}  // namespace
-
-/// One of `step` vectors side by side in memory that hold every `step`-th element of a vector of `n` lanes: it starts
-/// with element `first`, and element i of it is lane `laneAt[i]`, or none of them (n).
-struct ExprEmitter::StridedPart {
-  int first;
-  llvm::SmallVector<int, 16> laneAt;
-  StridedPart(int n, int step, int part) : laneAt(static_cast<size_t>(n), n) {
-    // The last vector ends with the last element.
-    first = part + 1 < step ? part * n : (n - 1) * (step - 1);
-    for (int lane = (part * n + step - 1) / step; lane < n && lane * step - first < n; ++lane)
-      laneAt[static_cast<size_t>(lane * step - first)] = lane;
-  }
-  /// Which elements are lanes that are on in `mask`; null is all.
-  Value* on(llvm::IRBuilderBase& b, Value* mask) const {
-    const auto n = static_cast<unsigned>(laneAt.size());
-    if (mask == nullptr) mask = llvm::ConstantInt::getTrue(llvm::FixedVectorType::get(b.getInt1Ty(), n));
-    return b.CreateShuffleVector(mask, llvm::Constant::getNullValue(mask->getType()), laneAt);
-  }
-};
-
-/// Every `step`-th element, from vectors that lie side by side; nothing beyond the last element is read.
-Value* ExprEmitter::loadStrided(llvm::Type* element, Value* base, int step, Value* mask) {
-  const int n = lanes();
-  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(n));
-  auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
-  Value* result = nullptr;
-  for (int p = 0; p < step; ++p) {
-    const StridedPart part(n, step, p);
-    Value* from = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(part.first));
-    Value* v = mask == nullptr
-                   ? static_cast<Value*>(b_.CreateAlignedLoad(vector, from, align))
-                   : b_.CreateMaskedLoad(vector, from, align, part.on(b_, mask), llvm::Constant::getNullValue(vector));
-    llvm::SmallVector<int, 16> take(static_cast<size_t>(n));
-    for (int lane = 0; lane < n; ++lane) take[static_cast<size_t>(lane)] = lane;
-    for (int i = 0; i < n; ++i)
-      if (const int lane = part.laneAt[static_cast<size_t>(i)]; lane < n)
-        take[static_cast<size_t>(lane)] = result == nullptr ? i : n + i;
-    result = result == nullptr ? b_.CreateShuffleVector(v, take) : b_.CreateShuffleVector(result, v, take);
-  }
-  return result;
-}
-
-/// To every `step`-th element; those between are not written, and nothing beyond the last is.
-void ExprEmitter::storeStrided(Value* value, Value* base, int step, Value* mask) {
-  llvm::Type* element = value->getType()->getScalarType();
-  auto align = llvm::Align(static_cast<uint64_t>(element->getScalarSizeInBits() / 8));
-  for (int p = 0; p < step; ++p) {
-    const StridedPart part(lanes(), step, p);
-    Value* spread = b_.CreateShuffleVector(value, llvm::PoisonValue::get(value->getType()), part.laneAt);
-    b_.CreateMaskedStore(spread, b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(part.first)), align,
-                         part.on(b_, mask));
-  }
-}
-
 bool ExprEmitter::indexesNothing(const Access& a, int copy) {
   const bool nothing = std::any_of(a.terms.begin(), a.terms.end(), [](const auto& term) { return term.extent == 0; });
   Value* ignored = nullptr;
@@ -274,29 +120,24 @@ Scalar ExprEmitter::load(const Expr& e, int copy) {
   if (offsets == nullptr && (step == 0 || lanes() == 1))
     return scalars_.fromMemory(b_.CreateAlignedLoad(element, base, align), t);
 
-  auto* vector = llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes()));
   Value* m = mask();
   Value* v = nullptr;
   if (offsets == nullptr && step == 1) {
-    v = m == nullptr ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
-                     : b_.CreateMaskedLoad(vector, base, align, m, llvm::Constant::getNullValue(vector));
+    v = memory_.load(element, base, m);
   } else if (offsets == nullptr && step == -1) {
-    base = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(1 - lanes()));
-    v = m == nullptr
-            ? static_cast<Value*>(b_.CreateAlignedLoad(vector, base, align))
-            : b_.CreateMaskedLoad(vector, base, align, reversed(b_, m, lanes()), llvm::Constant::getNullValue(vector));
-    v = reversed(b_, v, lanes());
-  } else if (offsets == nullptr && step > 1 && step <= kMostStride && !(scalars_.shortCode && gathers(element))) {
-    v = loadStrided(element, base, static_cast<int>(step), m);
+    v = memory_.loadReversed(element, base, m);
+  } else if (offsets == nullptr && step > 1 && step <= kMostStride &&
+             !(scalars_.shortCode && memory_.gathers(element))) {
+    v = memory_.loadStrided(element, base, static_cast<int>(step), m);
   } else {
     llvm::Type* indexType = kernel_.buffers[a.buffer].elements < kNarrowElements ? b_.getInt32Ty() : b_.getInt64Ty();
-    Value* index = step == 0 ? nullptr : laneOffsets(step, indexType);
+    Value* index = step == 0 ? nullptr : memory_.laneOffsets(step, indexType);
     if (offsets != nullptr) {
       Value* narrow =
           b_.CreateSExtOrTrunc(offsets, llvm::FixedVectorType::get(indexType, static_cast<unsigned>(lanes())));
       index = index == nullptr ? narrow : b_.CreateAdd(index, narrow);
     }
-    v = gather(element, base, index, m);
+    v = memory_.gather(element, base, index, m);
   }
   return scalars_.fromMemory(v, t);
 }
@@ -344,29 +185,22 @@ void ExprEmitter::store(const Store& s, int copy) {
       if (past)
         written->setMetadata(llvm::LLVMContext::MD_nontemporal,
                              llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
-    } else if (int n = leadingLanes(m, lanes()); n > 0) {
-      storeLeading(b_, v, base, align, n);
     } else {
-      b_.CreateMaskedStore(v, base, align, m);
+      memory_.store(v, base, m);
     }
   } else if (offsets == nullptr && step == -1) {
-    base = b_.CreateConstGEP1_64(element, base, static_cast<uint64_t>(1 - lanes()));
-    v = reversed(b_, v, lanes());
-    if (m == nullptr) {
-      b_.CreateAlignedStore(v, base, align);
-    } else {
-      b_.CreateMaskedStore(v, base, align, reversed(b_, m, lanes()));
-    }
+    memory_.storeReversed(v, base, m);
   } else if (offsets == nullptr && step > 1 && step <= kMostStride && usesAvx512(*b_.GetInsertBlock()->getModule())) {
-    storeStrided(v, base, static_cast<int>(step), m);  // AVX2 has masked stores of some widths only, and slow ones
+    memory_.storeStrided(v, base, static_cast<int>(step),
+                         m);  // AVX2 has masked stores of some widths only, and slow ones
   } else {
     auto* i64 = b_.getInt64Ty();
-    Value* index = step == 0 ? nullptr : laneOffsets(step, i64);
+    Value* index = step == 0 ? nullptr : memory_.laneOffsets(step, i64);
     if (offsets != nullptr) {
       Value* wide = b_.CreateSExtOrTrunc(offsets, llvm::FixedVectorType::get(i64, static_cast<unsigned>(lanes())));
       index = index == nullptr ? wide : b_.CreateAdd(index, wide);
     }
-    scatter(v, base, index, m);
+    memory_.scatter(v, base, index, m);
   }
 }
 

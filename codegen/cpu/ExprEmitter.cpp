@@ -5,67 +5,11 @@
 #include <algorithm>
 #include <cassert>
 
-#include "codegen/cpu/Jit.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/SharedFunction.h"
 
 namespace tenc::codegen::cpu {
 using llvm::Value;
-
-namespace {
-
-uint64_t scratchOffset(const Kernel& kernel, size_t buffer) {
-  uint64_t offset = 0;
-  for (size_t i = 0; i < buffer; ++i) {
-    const Buffer& b = kernel.buffers[i];
-    if (b.role == Buffer::Role::Scratch)
-      offset += (static_cast<uint64_t>(b.elements) * static_cast<uint64_t>(ir::byteSize(b.dtype)) + 63) / 64 * 64;
-  }
-  return offset;
-}
-
-}  // namespace
-
-uint64_t scratchBytes(const Kernel& kernel) { return scratchOffset(kernel, kernel.buffers.size()); }
-
-void setCodeAttributes(llvm::Function& f) {
-  f.addFnAttr(llvm::Attribute::NoUnwind);
-  if (usesAvx512(*f.getParent())) {
-    f.addFnAttr("prefer-vector-width", "512");
-    f.addFnAttr("min-legal-vector-width", "512");
-  }
-}
-
-llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
-  llvm::LLVMContext& c = m.getContext();
-  auto* pointer = llvm::PointerType::get(c, 0);
-  auto* i64 = llvm::Type::getInt64Ty(c);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(c), {pointer, pointer, i64, i64, pointer, pointer}, false);
-  auto* f = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, m);
-  setCodeAttributes(*f);
-  for (unsigned i : {0u, 1u, 4u, 5u}) f->addParamAttr(i, llvm::Attribute::NoAlias);
-  return f;
-}
-
-KernelArgs loadArguments(llvm::IRBuilderBase& b, llvm::Function* function, const Kernel& kernel) {
-  KernelArgs args;
-  auto* pointer = b.getPtrTy();
-  args.fault = function->getArg(4);
-  args.scratch = function->getArg(5);
-  unsigned slot = 0;
-  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
-    if (kernel.buffers[i].role == Buffer::Role::Scratch) {
-      args.buffers.push_back(b.CreateConstInBoundsGEP1_64(b.getInt8Ty(), args.scratch, scratchOffset(kernel, i)));
-    } else {
-      args.buffers.push_back(b.CreateLoad(pointer, b.CreateConstInBoundsGEP1_64(pointer, function->getArg(0), slot++)));
-    }
-  }
-  for (size_t i = 0; i < kernel.scalars.size(); ++i) {
-    Value* at = b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), function->getArg(1), i);
-    args.scalars.push_back(b.CreateLoad(memoryType(b.getContext(), kernel.scalars[i]), at));
-  }
-  return args;
-}
 
 ExprEmitter::ExprEmitter(llvm::IRBuilderBase& b, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
                          size_t vectorVar, int lanes)
@@ -75,6 +19,7 @@ ExprEmitter::ExprEmitter(llvm::IRBuilderBase& b, const KernelArgs& args, const K
       stage_(stage),
       vectorVar_(vectorVar),
       scalars_(b, args.fault, lanes),
+      memory_(b, lanes),
       vars_(kernel.outer.size() + stage.innerLo.size() + kernel.product.batch.size() + 2),
       depends_(stage.exprs.size()),
       positions_(stage.exprs.size()),
@@ -295,7 +240,7 @@ Scalar ExprEmitter::narrowVar(size_t var, int copy) {
   auto* i32 = b_.getInt32Ty();
   if (var != vectorVar_ || lanes() == 1) return scalars_.wrap(b_.CreateTrunc(vars_[var], i32), Repr::I32);
   Value* base = b_.CreateAdd(vectorBase_, b_.getInt64(static_cast<uint64_t>(copy * lanes())));
-  return scalars_.wrap(b_.CreateAdd(scalars_.splat(b_.CreateTrunc(base, i32)), laneOffsets(1, i32)), Repr::I32);
+  return scalars_.wrap(b_.CreateAdd(scalars_.splat(b_.CreateTrunc(base, i32)), memory_.laneOffsets(1, i32)), Repr::I32);
 }
 
 std::optional<int64_t> ExprEmitter::laneStride(ExprId position) const {
@@ -362,7 +307,7 @@ Scalar ExprEmitter::compute(ExprId id, int copy) {
         return scalars_.wrap(v, Repr::I64);
       }
       Value* base = b_.CreateAdd(vectorBase_, b_.getInt64(static_cast<uint64_t>(copy * lanes())));
-      return scalars_.wrap(b_.CreateAdd(scalars_.splat(base), laneOffsets(1, b_.getInt64Ty())), Repr::I64);
+      return scalars_.wrap(b_.CreateAdd(scalars_.splat(base), memory_.laneOffsets(1, b_.getInt64Ty())), Repr::I64);
     }
     case Expr::Kind::Scalar: return scalars_.fromMemory(args_.scalars[e.index], e.dtype);
     case Expr::Kind::Load: return load(e, copy);

@@ -9,36 +9,12 @@
 #include <vector>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/KernelFunction.h"
+#include "codegen/cpu/LaneMemory.h"
 #include "codegen/cpu/LlvmScalars.h"
 #include "codegen/cpu/RandomTile.h"
 
 namespace tenc::codegen::cpu {
-
-/// The arguments of the function being emitted.
-struct KernelArgs {
-  std::vector<llvm::Value*> buffers;  ///< start of each buffer of the kernel
-  std::vector<llvm::Value*> scalars;  ///< in memory form
-  llvm::Value* fault = nullptr;
-  llvm::Value* scratch = nullptr;
-  std::vector<bool> pastCaches;  ///< of each buffer; empty: none
-};
-
-/// Loads the arguments of `function`, of type abi::KernelFn, at `b`. Scratch buffers follow each other in the thread's
-/// scratch memory.
-KernelArgs loadArguments(llvm::IRBuilderBase& b, llvm::Function* function, const Kernel& kernel);
-/// Bytes of scratch that loadArguments lays out, and of one buffer in it.
-uint64_t scratchBytes(const Kernel& kernel);
-
-/// Which buffers of a loop kernel are written past the caches: large outputs that it does not read, when it walks
-/// through more memory than caches hold. Lines of the output are then not fetched to be overwritten. Such stores are
-/// ordered by no release: the function ends with a fence (finishPastCaches).
-std::vector<bool> pastCaches(const Kernel& kernel);
-void finishPastCaches(llvm::IRBuilderBase& b, const KernelArgs& args);
-
-/// What every emitted function that holds vectors is to be compiled with.
-void setCodeAttributes(llvm::Function& f);
-/// An abi::KernelFn without body.
-llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
 
 class ExprEmitter {
  public:
@@ -124,14 +100,6 @@ class ExprEmitter {
   /// Whether vectors of the store, all lanes of them, start at multiples of their size, for buffers that start at
   /// multiples of 64 bytes.
   bool isAligned(const Access& a) const;
-  struct StridedPart;
-  llvm::Value* loadStrided(llvm::Type* element, llvm::Value* base, int step, llvm::Value* mask);
-  void storeStrided(llvm::Value* value, llvm::Value* base, int step, llvm::Value* mask);
-  /// Whether the machine has an instruction for it.
-  bool gathers(llvm::Type* element) const;
-  llvm::Value* gather(llvm::Type* element, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
-  void scatter(llvm::Value* value, llvm::Value* base, llvm::Value* index, llvm::Value* mask);
-  llvm::Value* laneOffsets(int64_t stride, llvm::Type* element);
   llvm::Value* advance(const Access& a, llvm::Value* pointer, uint64_t vars);
   int64_t stride(const Access& a, size_t var) const { return var < a.strides.size() ? a.strides[var] : 0; }
   /// Whether the stage writes the buffer.
@@ -146,6 +114,7 @@ class ExprEmitter {
   const Stage& stage_;
   size_t vectorVar_;
   LlvmScalars scalars_;
+  LaneMemory memory_;
   int copies_ = 1;
   uint64_t epoch_ = 0;  ///< counts changes of variables
   std::vector<TermIndex> checked_;

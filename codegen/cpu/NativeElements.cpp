@@ -1,0 +1,205 @@
+#include "codegen/cpu/NativeElements.h"
+
+#include "codegen/ScalarBodies.h"
+#include "codegen/cpu/CheckedIndex.h"
+#include "codegen/cpu/Loops.h"
+#include "ir/Scalar.h"
+#include "ir/Views.h"
+
+namespace tenc::codegen::cpu {
+using ir::OpKind;
+using llvm::Value;
+
+/// Where a block of `sizes` (null: single elements) stands that starts along axes[i] at operand first + i. Negative
+/// indices count from the end. One that is out of range sets the fault; a read then finds element 0, and an update
+/// goes to `aside` (null for reads). What cannot be out of range is not checked, and what is checked costs a
+/// comparison: all else stands in a block that hardly ever runs.
+Value* NativeElements::locate(const ir::Op& op, const Slot& slot, const ir::Type& t, const std::vector<int64_t>& axes,
+                              size_t first, const std::vector<int64_t>* sizes, Value* aside) {
+  struct Checked {
+    Scalar index;
+    int64_t extent, most, stride, axis;
+  };
+  std::vector<Checked> checks;
+  Value* base = slot.base;
+  Value* unusual = nullptr;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    auto axis = static_cast<size_t>(axes[i]);
+    const ir::Value* v = op.operand(first + i);
+    int64_t extent = t.shape[axis], most = extent - (sizes != nullptr ? (*sizes)[i] : 1);
+    Range range = ranges_.of(v);
+    Scalar at = index(v);
+    if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
+      at = at + static_cast<double>(extent);
+    } else if (range.least < 0 || range.most > most) {
+      checks.push_back({at, extent, most, slot.strides[axis], axes[i]});
+      Value* out = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(most))));
+      unusual = unusual == nullptr ? out : b_.CreateOr(unusual, out);
+      continue;
+    }
+    base = offset(base, t.dtype, at, slot.strides[axis]);
+  }
+  if (checks.empty()) return base;
+  Value* usual = base;
+  for (const Checked& c : checks) usual = offset(usual, t.dtype, c.index, c.stride);
+  return emitRarely(b_, unusual, {usual}, [&]() -> Values {
+    Scalar inside = s_->intConstant(Repr::I1, 1);
+    Value* mended = base;
+    for (const Checked& c : checks) {
+      const CheckedIndex checked =
+          checkIndex(*s_, c.index, {c.most + 1, c.extent, c.axis, fault(op)}, [&] { return c.index; });
+      inside = inside & logicalNot(checked.outside);
+      mended = offset(mended, t.dtype, checked.index, c.stride);
+    }
+    if (aside != nullptr) mended = b_.CreateSelect(LlvmScalars::value(inside), mended, aside);
+    return {mended};
+  })[0];
+}
+
+/// Memory of a tensor that each trip makes anew.
+Slot NativeElements::local(const ir::Op& op) {
+  const ir::Type& t = op.result()->type;
+  Value*& memory = locals_[&op];
+  if (memory == nullptr) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    memory = entry.CreateAlloca(llvm::ArrayType::get(this->memory(t.dtype), static_cast<uint64_t>(t.size())));
+  }
+  return {nullptr, memory, ir::denseStrides(t.shape)};
+}
+
+/// A tensor that holds one value everywhere.
+void NativeElements::copies(const ir::Op& op) {
+  const ir::Type& t = op.result()->type;
+  const Slot slot = local(op);
+  const Scalar v = scalar(op.operand(0));
+  emitLoop(b_, b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(t.size())), 1, {},
+           [&](Value* i, const Values&) -> Values {
+             put(slot, b_.CreateGEP(memory(t.dtype), slot.base, i), v, t.dtype);
+             return {};
+           });
+  slots_[op.result()] = slot;
+}
+
+/// A literal array that the trip writes into.
+void NativeElements::literal(const ir::Op& op) {
+  const ir::Type& t = op.result()->type;
+  const Slot slot = local(op);
+  const auto* data = std::get_if<ir::Data>(op.find("value"));
+  if (data == nullptr || *data == nullptr) return fail("a constant tensor");
+  for (int64_t i = 0; i < t.size(); ++i) {
+    auto* bits =
+        b_.getIntN(static_cast<unsigned>(8 * ir::byteSize(t.dtype)), ir::loadBits((*data)->data(), t.dtype, i));
+    Scalar v = s_->fromMemory(llvm::ConstantExpr::getBitCast(bits, memory(t.dtype)), t.dtype);
+    put(slot, b_.CreateConstGEP1_64(memory(t.dtype), slot.base, static_cast<uint64_t>(i)), v, t.dtype);
+  }
+  slots_[op.result()] = slot;
+}
+
+/// Memory for one element, where updates go that are out of range.
+Value* NativeElements::aside() {
+  if (aside_ == nullptr) {
+    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
+    aside_ = entry.CreateAlloca(b_.getInt64Ty());
+    entry.CreateStore(b_.getInt64(0), aside_);
+  }
+  return aside_;
+}
+
+Value* NativeElements::offset(Value* base, ir::DType t, Scalar at, int64_t stride) {
+  Value* steps = LlvmScalars::value(at);
+  if (stride != 1) steps = b_.CreateMul(steps, b_.getInt64(static_cast<uint64_t>(stride)));
+  return b_.CreateGEP(memory(t), base, steps);
+}
+
+void NativeElements::gather(const ir::Op& op) {
+  const ir::Value* x = op.operand(0);
+  Slot slot = slots_[x];
+  if (slot.base == nullptr) return fail("indexing of a single element");
+  const auto& axes = op.intsAttr("axes");
+  std::vector<bool> dropped(slot.strides.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (op.operand(1 + i)->type.rank() != 0) return fail("indexing with tensors");
+    auto axis = static_cast<size_t>(axes[i]);
+    if (x->type.shape[axis] == 0) return fail("indexing of an empty dim");
+    dropped[axis] = true;
+  }
+  slot.base = locate(op, slot, x->type, axes, 1, nullptr, nullptr);
+  std::vector<int64_t> strides;
+  for (size_t d = 0; d < dropped.size(); ++d)
+    if (!dropped[d]) strides.push_back(slot.strides[d]);
+  slot.strides = strides;
+  bind(op.result(), slot);
+}
+
+void NativeElements::dynamicSlice(const ir::Op& op) {
+  const ir::Value* x = op.operand(0);
+  Slot slot = slots_[x];
+  if (slot.base == nullptr) return fail("slicing of a single element");
+  const auto &axes = op.intsAttr("axes"), &sizes = op.intsAttr("sizes");
+  slot.base = locate(op, slot, x->type, axes, 1, &sizes, nullptr);
+  bind(op.result(), slot);
+}
+
+/// Stores one element, combined with what is there.
+void NativeElements::update(const Slot& slot, Value* at, ir::DType t, Scalar v, const std::string& mode) {
+  if (mode != "set") {
+    Scalar args[] = {read(slot, at, t), v};
+    v = s_->elementwise(ir::combinerNamed(mode), t, t, args, 0);
+  }
+  put(slot, at, v, t);
+}
+
+void NativeElements::scatter(const ir::Op& op) {
+  const ir::Value* x = op.operand(0);
+  Slot slot = slots_[x];
+  const auto& axes = op.intsAttr("axes");
+  if (slot.base == nullptr || axes.size() != x->type.shape.size() || op.operand(1)->type.size() != 1)
+    return fail("an update of more than one element");
+  for (int64_t axis : axes)
+    if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
+  Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
+  update(slot, at, x->type.dtype, scalar(op.operand(1)), op.stringAttr("mode"));
+  slots_[op.result()] = slot;
+}
+
+void NativeElements::dynamicUpdate(const ir::Op& op) {
+  const ir::Value* x = op.operand(0);
+  Slot slot = slots_[x];
+  if (slot.base == nullptr || op.operand(1)->type.size() != 1) return fail("an update of more than one element");
+  const auto& axes = op.intsAttr("axes");
+  for (int64_t axis : axes)
+    if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
+  Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
+  update(slot, at, x->type.dtype, scalar(op.operand(1)), "set");
+  slots_[op.result()] = slot;
+}
+
+void NativeElements::updateSlice(const ir::Op& op) {
+  const ir::Value* x = op.operand(0);
+  Slot slot = slots_[x];
+  if (slot.base == nullptr || op.operand(1)->type.size() != 1) return fail("an update of more than one element");
+  const auto& starts = op.intsAttr("starts");
+  Value* at = slot.base;
+  for (size_t d = 0; d < starts.size(); ++d)
+    at = offset(at, x->type.dtype, s_->intConstant(Repr::I64, static_cast<uint64_t>(starts[d])), slot.strides[d]);
+  update(slot, at, x->type.dtype, scalar(op.operand(1)), "set");
+  slots_[op.result()] = slot;
+}
+
+void NativeElements::view(const ir::Op& op) {
+  const ir::Value* x = op.operand(0);
+  Slot slot = slots_[x];
+  if (slot.element != nullptr) {
+    if (op.kind != OpKind::Reshape && op.result()->type.rank() > 0) return copies(op);
+    if (op.result()->type.size() != 1) return fail("a tensor of copies");
+    slots_[op.result()] = slot;
+    return;
+  }
+  ir::StridedView moved{x, 0, slot.strides};
+  if (!ir::viewThrough(op, moved)) return fail("`" + std::string(op.info().mnemonic) + "` that moves elements");
+  slot.base = b_.CreateConstGEP1_64(memory(x->type.dtype), slot.base, static_cast<uint64_t>(moved.offset));
+  slot.strides = std::move(moved.strides);
+  bind(op.result(), slot);
+}
+
+}  // namespace tenc::codegen::cpu
