@@ -1,6 +1,7 @@
 // Lowering without the tool: source text to verified IR, and the codes and lines of what is refused.
 #include <gtest/gtest.h>
 
+#include "frontend/Context.h"
 #include "frontend/Frontend.h"
 #include "frontend/values/Values.h"
 #include "ir/Ir.h"
@@ -123,6 +124,24 @@ TEST(Elements, AreSharedUntilOneIsChanged) {
   EXPECT_EQ(&model.elems[0].elems[0], &layer.elems[0]);  // what is in the other parts is shared on
   EXPECT_EQ(model.elems.leaves(), 5u);
   EXPECT_EQ(same.elems.leaves(), 6u);
+}
+
+TEST(Context, KeepsWhatIsLostBeforeAnyError) {
+  SourceManager sources;
+  Diagnostics diags;
+  const frontend::Options options;
+  frontend::Lowered out;
+  out.module = std::make_unique<ir::Module>();
+  const Span first{sources.add("test.tl", "a b c\n"), 0, 1}, second{first.file, 2, 3};
+  frontend::Context mistaken(sources, diags, options, out);
+  EXPECT_FALSE(mistaken.lost().valid());
+  mistaken.noteLost(first);
+  mistaken.noteLost(second);
+  EXPECT_EQ(mistaken.lost(), first);
+  frontend::Context told(sources, diags, options, out);
+  told.fail(Code::E0102, first, "unknown");
+  told.noteLost(second);
+  EXPECT_FALSE(told.lost().valid());
 }
 
 TEST(Lower, PoisonIsQuiet) {
