@@ -25,7 +25,7 @@ struct CallArgs {
   const Ty* expected = nullptr;  ///< declared type that the result should have: decides the dtype of creation ops
 };
 
-/// Arguments matched to a built-in's parameters by Lowering::bind.
+/// Arguments matched to a built-in's parameters by `bindArguments`.
 class BoundArgs {
  public:
   bool ok = false;
