@@ -39,6 +39,11 @@ struct CodeRequest {
 /// How a launch finds the code: a function of an image, or a routine.
 using Code = decltype(abi::Kernel::code);
 
+/// Kernels that a target was asked for: those that it compiled, and those that it had from before.
+struct CodeCounts {
+  size_t compiled = 0, kept = 0;
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -55,6 +60,8 @@ class Target {
   /// of an internal error.
   virtual std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
                                     std::string& error) = 0;
+
+  virtual CodeCounts counts() const { return {}; }
 
   /// The forms in which code can be printed: "llvm", "asm".
   virtual std::span<const std::string_view> forms() const = 0;

@@ -5,6 +5,7 @@ most. tests/unit/cache_test.cpp tests the format. Closes with `N passed, N faile
 import argparse
 import os
 import pathlib
+import re
 import signal
 import stat
 import subprocess
@@ -49,7 +50,18 @@ class Test:
         assert found == warnings and (found or not run.stderr), run.stderr
 
     def entries(self):
-        return sorted(self.folder.iterdir())
+        return sorted(self.folder.glob("*.tenc"))
+
+    def kernels(self):
+        """How many kernels a run compiles, and how many it has from the cache."""
+        run = self.run("--cache-dir", self.folder, "--time")
+        assert run.returncode == 0, run.stderr
+        found = re.search(r"^kernels: (\d+) compiled, (\d+) from the cache$", run.stderr, re.M)
+        return int(found[1]), int(found[2])
+
+    def lines(self, factors):
+        """A script with one kernel a line."""
+        self.script.write_text("".join(f"print((arange({100 + i}.0) * {f}.0).sum())\n" for i, f in enumerate(factors)))
 
     def only(self):
         assert len(self.entries()) == 1, self.entries()
@@ -72,6 +84,40 @@ def flags_and_programs_have_entries_of_their_own(t):
     t.run("--cache-dir", t.folder, "--code=full")
     t.run("--cache-dir", t.folder, "--target-cpu=x86-64-v3")
     assert len(t.entries()) == 5, t.entries()
+
+
+def a_changed_line_compiles_one_kernel(t):
+    factors = list(range(2, 202))
+    t.lines(factors)
+    assert t.kernels() == (200, 0)
+    assert t.kernels() == (0, 200)
+    factors[117] = 1000
+    t.lines(factors)
+    assert t.kernels() == (1, 199)
+    assert t.kernels() == (0, 200)
+
+
+def programs_share_kernels(t):
+    t.lines([2, 3, 4, 5])
+    t.kernels()
+    t.lines([2, 7, 4])
+    assert t.kernels() == (1, 2)
+    t.lines([2, 7, 4, 5])
+    assert t.kernels() == (0, 4)  # of two entries
+
+
+def a_lost_or_broken_index_costs_time_only(t):
+    t.lines([2, 3, 4, 5])
+    t.kernels()
+    index = t.folder / "kernels.index"
+    good = index.read_bytes()
+    broken = (None, b"", b"x" * 1000, good[:100], good[:40] + b"\xff" + good[41:], good[:72] + good[:35] + good[72:])
+    for i, bad in enumerate(broken):
+        index.unlink(missing_ok=True) if bad is None else index.write_bytes(bad)
+        t.lines([2, 3, 4, 5, 10 + i])
+        compiled, kept = t.kernels()
+        assert compiled + kept == 5 and compiled >= 1, (compiled, kept)
+        assert t.run().stdout == t.run("--no-cache").stdout
 
 
 def no_cache_leaves_nothing(t):

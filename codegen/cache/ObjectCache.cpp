@@ -2,12 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <llvm/Support/BLAKE3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -17,11 +15,11 @@
 namespace tenc::codegen {
 namespace {
 
-using Digest = std::array<uint8_t, 32>;
 constexpr std::string_view kMagic = "tenc-object-1\n\n\n";  // 16 bytes
 constexpr std::string_view kSuffix = ".tenc";
 constexpr std::string_view kTemporary = ".tmp";
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr const char* kIndex = "kernels.index";
+constexpr uint64_t kMostBytes = uint64_t{1} << 30, kMostIndexBytes = uint64_t{4} << 20;
 constexpr time_t kAbandoned = 600;  ///< seconds after which a temporary file belongs to nobody
 
 /// The fixed part in front of an entry's content.
@@ -31,12 +29,6 @@ struct Header {
   Digest checksum;  ///< of the content
   uint64_t size;    ///< of the content
 };
-
-Digest digestOf(std::string_view text) {
-  llvm::BLAKE3 hash;
-  hash.update(llvm::StringRef(text.data(), text.size()));
-  return hash.final();
-}
 
 std::string hex(const Digest& d) {
   std::string text;
@@ -132,9 +124,8 @@ bool ObjectCache::open() {
   return true;
 }
 
-std::optional<std::string> ObjectCache::load(std::string_view key) {
+std::optional<std::string> ObjectCache::load(const Digest& digest) {
   if (!open()) return std::nullopt;
-  const Digest digest = digestOf(key);
   const std::string name = fileName(digest);
   File file(::openat(directory_, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file) return std::nullopt;
@@ -157,11 +148,11 @@ std::optional<std::string> ObjectCache::load(std::string_view key) {
   return content;
 }
 
-void ObjectCache::store(std::string_view key, std::string_view content) {
-  if (!open() || content.size() > options_.limit || content.size() > kMostBytes - sizeof(Header)) return;
+bool ObjectCache::store(const Digest& key, std::string_view content) {
+  if (!open() || content.size() > options_.limit || content.size() > kMostBytes - sizeof(Header)) return false;
   Header header{};
   std::memcpy(header.magic, kMagic.data(), sizeof header.magic);
-  header.key = digestOf(key);
+  header.key = key;
   header.checksum = digestOf(content);
   header.size = content.size();
   const std::string name = fileName(header.key);
@@ -188,6 +179,30 @@ void ObjectCache::store(std::string_view key, std::string_view content) {
     warn("the cache folder " + options_.directory + " cannot be written to: " + std::strerror(error));
   // Looking through the folder takes a while: every 16th entry pays for it.
   if (done && header.key[0] % 16 == 0) evict();
+  return done;
+}
+
+std::string ObjectCache::readIndex() {
+  if (!open()) return {};
+  File file(::openat(directory_, kIndex, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status{};
+  if (!file || ::fstat(file.fd(), &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) return {};
+  std::string text(std::min(static_cast<uint64_t>(status.st_size), 2 * kMostIndexBytes), '\0');
+  return readAll(file.fd(), text.data(), text.size()) ? text : std::string();
+}
+
+void ObjectCache::appendIndex(std::string_view lines) {
+  if (!open()) return;
+  File file(::openat(directory_, kIndex, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  struct stat status{};
+  if (!file || ::fstat(file.fd(), &status) != 0) return;
+  if (static_cast<uint64_t>(status.st_size) > kMostIndexBytes) return dropIndex();
+  // One write: what several processes add does not mix. Of a write that fails half way the rest is no loss.
+  while (::write(file.fd(), lines.data(), lines.size()) < 0 && errno == EINTR) {}
+}
+
+void ObjectCache::dropIndex() {
+  if (open()) ::unlinkat(directory_, kIndex, 0);
 }
 
 void ObjectCache::evict() {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/cache/Digest.h"
+
 namespace tenc::codegen {
 
 struct CacheOptions {
@@ -26,9 +28,18 @@ class ObjectCache {
   /// Whether there is a directory that only the user can write to.
   bool open();
   /// What was stored under `key`, verified; none if there is nothing or something broken (which is removed).
-  std::optional<std::string> load(std::string_view key);
-  /// Keeps `content` under `key`, if that is possible.
-  void store(std::string_view key, std::string_view content);
+  std::optional<std::string> load(const Digest& key);
+  std::optional<std::string> load(std::string_view key) { return load(digestOf(key)); }
+  /// Keeps `content` under `key`, if that is possible, and says whether it was.
+  bool store(const Digest& key, std::string_view content);
+  bool store(std::string_view key, std::string_view content) { return store(digestOf(key), content); }
+
+  /// One file beside the entries that grows line by line, for hints: it may be lost at any time, and end in a line that
+  /// was cut short. Lines are added at once, also by several processes; where it grows too large it begins anew.
+  std::string readIndex();
+  void appendIndex(std::string_view lines);
+  void dropIndex();
+
   /// Removes the least recently used entries beyond three quarters of the limit when they exceed it, and what killed
   /// writers left. `store` does so now and then.
   void evict();

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "codegen/cache/BuildId.h"
+#include "codegen/cache/KernelCache.h"
 #include "codegen/cpu/CompileAll.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Gemm.h"
@@ -18,68 +19,27 @@
 namespace tenc::codegen::cpu {
 namespace {
 
-// Parts as bytes: their number; for each the numbers of kernels and of bytes, the kernels, the object. All numbers
-// are 64 bits of this machine.
+// What is kept of a kernel: its work items, then its code. Numbers are 64 bits of this machine.
 
-std::string writeParts(const std::vector<CompiledPart>& parts) {
-  std::string text;
-  auto put = [&](uint64_t n) { text.append(reinterpret_cast<const char*>(&n), sizeof n); };
-  put(parts.size());
-  for (const CompiledPart& p : parts) {
-    put(p.kernels.size());
-    put(p.object.size());
-    for (const CompiledKernel& k : p.kernels) {
-      put(k.index);
-      put(static_cast<uint64_t>(k.items));
-      put(static_cast<uint64_t>(k.grain));
-    }
-    text.append(p.object.data(), p.object.size());
-  }
+std::string writeKernel(const CompiledKernel& k) {
+  std::string text(reinterpret_cast<const char*>(&k.work), sizeof k.work);
+  writePiece(k.code, text);
   return text;
 }
 
-/// False when the text is not that of parts with `kernels` kernels.
-bool readParts(std::string_view text, size_t kernels, std::vector<CompiledPart>& parts) {
-  bool good = true;
-  auto get = [&]() -> uint64_t {
-    uint64_t n = 0;
-    good = good && text.size() >= sizeof n;
-    if (!good) return 0;
-    std::memcpy(&n, text.data(), sizeof n);
-    text.remove_prefix(sizeof n);
-    return n;
-  };
-  size_t found = 0;
-  for (uint64_t count = get(); good && count > 0; --count) {
-    CompiledPart& p = parts.emplace_back();
-    uint64_t n = get();
-    const uint64_t bytes = get();
-    for (; good && n > 0; --n, ++found) {
-      const uint64_t index = get();
-      const auto items = static_cast<int64_t>(get());
-      p.kernels.push_back({index, items, static_cast<int64_t>(get())});
-      good = good && index < kernels;
-    }
-    good = good && bytes <= text.size();
-    if (!good) break;
-    p.object.assign(text.begin(), text.begin() + bytes);
-    text.remove_prefix(bytes);
-  }
-  good = good && found == kernels && text.empty();
-  if (!good) parts.clear();
-  return good;
+bool readKernel(std::string_view text, CompiledKernel& k) {
+  if (text.size() < sizeof k.work) return false;
+  std::memcpy(&k.work, text.data(), sizeof k.work);
+  return readPiece(text.substr(sizeof k.work), k.code);
 }
 
 class CpuTarget : public Target {
  public:
-  explicit CpuTarget(const CpuOptions& options) : options_(options), cache_(options.cache) {
-    std::string ignored;
-    processor_ = processorNamed(options.target, ignored).value_or(hostProcessor());
-    identity_ = std::string("cpu ") + LLVM_VERSION_STRING + ' ' + processor_.cpu + ' ' + processor_.features + ' ' +
-                std::to_string(processor_.vectors.registerBytes) + (options.contract ? " contract " : " strict ") +
-                std::to_string(options.runThreads);
-    if (!options.cache.directory.empty()) build_ = buildId();
-  }
+  explicit CpuTarget(const CpuOptions& options)
+      : options_(options),
+        processor_(processorOf(options)),
+        identity_(identityOf(options, processor_)),
+        cache_(options.cache, keptIdentity(options, identity_)) {}
 
   std::string_view identity() const override { return identity_; }
 
@@ -103,33 +63,47 @@ class CpuTarget : public Target {
   std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
                             std::string& error) override {
     std::vector<Level> levels;
-    std::string key = build_ + '\0' + identity_ + '\0';
+    std::vector<std::string> keys;
     for (const CodeRequest& r : requests) {
       levels.push_back(level(r));
-      key += r.key;
-      key += name(levels.back())[0];
-      key += '\0';
+      keys.push_back(name(levels.back())[0] + r.key);
     }
-    std::vector<CompiledPart> parts;
-    bool cached = false;
-    if (!build_.empty()) {
-      if (std::optional<std::string> content = cache_.load(key)) cached = readParts(*content, requests.size(), parts);
+    KernelCache::Kernels kept = cache_.load(keys);
+    std::vector<CompiledKernel> kernels(requests.size());
+    std::vector<CodeRequest> missing;
+    std::vector<Level> missingLevels;
+    std::vector<size_t> of;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      if (kept.contents[i] && readKernel(*kept.contents[i], kernels[i])) continue;
+      missing.push_back(requests[i]);
+      missingLevels.push_back(levels[i]);
+      of.push_back(i);
     }
-    if (!cached) {
-      parts = compileAll(requests, levels, processor_, options_, error);
-      if (!error.empty()) return {};
+    std::vector<CompiledKernel> made = compileAll(missing, missingLevels, processor_, options_, error);
+    if (!error.empty()) return {};
+    for (size_t i = 0; i < made.size(); ++i) {
+      kept.contents[of[i]] = writeKernel(made[i]);
+      kernels[of[i]] = std::move(made[i]);
     }
-    std::vector<Code> codes(requests.size());
-    for (const CompiledPart& part : parts) {
-      const auto image = static_cast<uint32_t>(images.size());
-      images.push_back({"x86-64", processor_.needed, std::string(part.object.data(), part.object.size())});
-      for (const CompiledKernel& k : part.kernels)
-        codes[k.index] =
-            abi::HostCode{image, functionName(k.index), k.items, k.grain, needs(requests[k.index]).threadBytes};
+    counts_.compiled += made.size();
+    counts_.kept += requests.size() - made.size();
+
+    std::vector<CodePiece> pieces;
+    std::vector<std::string> names;
+    std::vector<Code> codes;
+    const auto image = static_cast<uint32_t>(images.size());
+    for (size_t i = 0; i < requests.size(); ++i) {
+      names.push_back(functionName(i));
+      pieces.push_back(std::move(kernels[i].code));
+      const WorkItems& work = kernels[i].work;
+      codes.push_back(abi::HostCode{image, names[i], work.items, work.grain, needs(requests[i]).threadBytes});
     }
-    if (!cached && !build_.empty()) cache_.store(key, writeParts(parts));
+    if (!pieces.empty()) images.push_back({"x86-64", processor_.needed, joinPieces(pieces, names)});
+    if (!kept.complete || !made.empty()) cache_.store(kept);
     return codes;
   }
+
+  CodeCounts counts() const override { return counts_; }
 
   std::span<const std::string_view> forms() const override {
     static constexpr std::array<std::string_view, 2> kForms = {"llvm", "asm"};
@@ -185,12 +159,27 @@ class CpuTarget : public Target {
     return options_.level.value_or(levelFor(expectedWork(*request.kernel) * request.runs));
   }
 
-  CpuOptions options_;
-  Processor processor_;
-  ir::TargetTraits traits_;
-  ObjectCache cache_;
-  std::string identity_;
-  std::string build_;  ///< empty without a cache
+  static Processor processorOf(const CpuOptions& options) {
+    std::string ignored;
+    return processorNamed(options.target, ignored).value_or(hostProcessor());
+  }
+  static std::string identityOf(const CpuOptions& options, const Processor& p) {
+    return std::string("cpu ") + LLVM_VERSION_STRING + ' ' + p.cpu + ' ' + p.features + ' ' +
+           std::to_string(p.vectors.registerBytes) + (options.contract ? " contract " : " strict ") +
+           std::to_string(options.runThreads);
+  }
+  /// Empty where nothing is to be kept: without a folder, or when this build cannot be told from others.
+  static std::string keptIdentity(const CpuOptions& options, const std::string& identity) {
+    const std::string build = options.cache.directory.empty() ? std::string() : buildId();
+    return build.empty() ? std::string() : build + '\0' + identity;
+  }
+
+  const CpuOptions options_;
+  const Processor processor_;
+  const ir::TargetTraits traits_;
+  const std::string identity_;
+  KernelCache cache_;
+  CodeCounts counts_;
 };
 
 }  // namespace

@@ -122,6 +122,7 @@ Compiler::Compiler(const Processor& target) : vectors_(target.vectors) {
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // only operations that are marked are contracted
   options.GuaranteedTailCallOpt = false;
+  options.FunctionSections = options.DataSections = true;  // so that kernels can be cut out and kept one by one
   machine_.reset(code->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
                                            llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, /*JIT=*/true));
   context_.setDiscardValueNames(true);

@@ -57,7 +57,7 @@ std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed
   return ir::print(*m);
 }
 
-void printTimings(const Timings& timings, const Session::Copied& copied) {
+void printTimings(const Timings& timings, const Session::Copied& copied, const codegen::CodeCounts& kernels) {
   double total = 0;
   std::fputs("stage              ms\n", stderr);
   for (const Timings::Entry& e : timings.entries()) {
@@ -67,6 +67,7 @@ void printTimings(const Timings& timings, const Session::Copied& copied) {
   std::fprintf(stderr, "%-14s %8.3f\n", "total", total);
   std::fprintf(stderr, "copied between devices: %llu bytes in %llu copies\n",
                static_cast<unsigned long long>(copied.bytes), static_cast<unsigned long long>(copied.copies));
+  std::fprintf(stderr, "kernels: %zu compiled, %zu from the cache\n", kernels.compiled, kernels.kept);
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     std::fprintf(stderr, "tenc: `%s` cannot be written\n", line.trace.c_str());
     if (outcome == Outcome::Ok) outcome = Outcome::CompileError;
   }
-  if (line.time) printTimings(session.timings(), session.copied());
+  if (line.time) printTimings(session.timings(), session.copied(), session.kernelCounts());
   return static_cast<int>(outcome);
 }
 

@@ -175,6 +175,9 @@ class Session {
   /// Runs `main` of a module in the reference interpreter.
   Outcome interpret(const ir::Module& m, const interp::Options& options = {});
 
+  /// Of all programs so far.
+  codegen::CodeCounts kernelCounts() const { return cpu_ ? cpu_->counts() : codegen::CodeCounts{}; }
+
   /// Target code of an optimised module: what = "llvm" or "asm".
   std::string emit(const ir::Module& m, std::string_view what);
 
