@@ -374,9 +374,11 @@ const Declaration* Resolution::builtIn(std::string_view name, bool called) const
 }
 
 const Resolution::Part* Resolution::partAt(uint32_t offset) const {
-  const auto holds = [&](const ast::Stmt* s) { return s->span.begin <= offset && offset < s->span.end; };
+  // Statements stand in the order of the text.
+  const auto before = [&](const ast::Stmt* s) { return s->span.begin <= offset; };
   for (Part& p : parts_) {
-    if (std::none_of(p.statements.begin(), p.statements.end(), holds)) continue;
+    const auto next = std::partition_point(p.statements.begin(), p.statements.end(), before);
+    if (next == p.statements.begin() || offset >= (*std::prev(next))->span.end) continue;
     if (!p.done) {
       p.done = true;
       NameWalk(*this, p).run();
