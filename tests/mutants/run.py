@@ -30,7 +30,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FOLDERS = ("support", "ir", "grammar", "syntax", "transforms", "frontend", "interp", "passes", "codegen", "runtime", "tools")
 # In order of how soon each finds something. `unit.NAME` is a suite too, where a mutant names it.
-SUITES = ["programs", "lit", "programs.unfused", "kernels", "cache", "threads", "programs.virtual", "devices", "fuzz", "numerics"]
+SUITES = ["programs", "lit", "programs.full", "programs.unfused", "kernels", "cache", "threads", "programs.virtual", "devices", "fuzz", "numerics"]
 
 
 def read(path):
@@ -81,6 +81,7 @@ def command(suite, root, binaries, fuzz_programs):
         "lit": [lit, "-q", "--filter-out=repl/|driver/", f"--param=bin={binaries}", str(tests)],
         "programs": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "run")],
         "programs.unfused": [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--no-fuse", str(tests / "run")],
+        "programs.full": [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--code=full", str(tests / "run")],
         "programs.virtual": [str(tests / "virtual_devices.py"), "--tenc", tenc, str(tests / "run")],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
