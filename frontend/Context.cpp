@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "frontend/Scoped.h"
+#include "frontend/expressions/SourceText.h"
 #include "frontend/names/Frame.h"
 #include "support/Stack.h"
 
@@ -54,10 +55,40 @@ bool Context::spent(Span span) {
 }
 
 void Context::at(Span s) {
+  if (body.builder) body.builder->setLoc(spotAt(s).loc);
+}
+
+Context::Spot& Context::spotAt(Span s) {
+  auto [it, fresh] = spots_.try_emplace({s.file, s.begin, s.end});
+  if (fresh) it->second.loc = module.addLoc(s);
+  return it->second;
+}
+
+void Context::at(const ast::Expr& e) {
   if (!body.builder) return;
-  auto [it, fresh] = locs_.try_emplace({s.file, s.begin, s.end});
-  if (fresh) it->second = module.addLoc(s);
-  body.builder->setLoc(it->second);
+  Spot& spot = spotAt(e.span);
+  body.builder->setLoc(spot.loc);
+  if (spot.text != Spot::kNoText) return;
+  spot.text = module.texts.add(sourceText(e));
+  // What is called may be evaluated as a part of the call alone.
+  if (e.kind == ast::Expr::Kind::Call) note(sourceText(*e.args[0]));
+  if (e.kind == ast::Expr::Kind::Binary && e.text == "|>") note(sourceText(*e.args[1]));
+  if (e.kind != ast::Expr::Kind::Binary) return;
+  ir::SourceText sign{e.opSpan, ir::SourceText::Kind::Operator, false, {}};
+  sign.whole = e.span;
+  note(std::move(sign));
+}
+
+ir::SourceText& Context::note(ir::SourceText text) {
+  Spot& spot = spotAt(text.span);
+  if (spot.text == Spot::kNoText) spot.text = module.texts.add(std::move(text));
+  return module.texts[spot.text];
+}
+
+void Context::noteAssignment(const ast::Stmt& s) {
+  note({s.span, ir::SourceText::Kind::Assignment, false, {}});
+  if (s.op != "=") note({s.opSpan, ir::SourceText::Kind::Update, false, {}}).whole = s.span;
+  for (const ast::Expr* e = s.target.get(); e; e = e->args.empty() ? nullptr : e->args[0].get()) note(sourceText(*e));
 }
 
 void Context::at(Span s, std::vector<ir::OperandText> operands) {

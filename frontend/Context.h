@@ -38,6 +38,12 @@ class Context {
   Frame& frame() { return *frames.back(); }
   /// Sets the location of the ops that are made next.
   void at(Span s);
+  /// The same, and notes what is written there.
+  void at(const ast::Expr& e);
+  /// What is written somewhere, for those who report errors and mend lines after lowering. Each span is noted once.
+  ir::SourceText& note(ir::SourceText text);
+  /// The same of an assignment, its sign and its target.
+  void noteAssignment(const ast::Stmt& s);
   /// As `at`, and notes where the operands of what is made there are written.
   void at(Span s, std::vector<ir::OperandText> operands);
   /// `f` with its ops at the end of `region`.
@@ -77,7 +83,13 @@ class Context {
   Span lost_;
   int64_t steps_ = 0;     ///< expressions evaluated
   bool tooDeep_ = false;  ///< reported that little of the stack is left
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, ir::Loc> locs_;
+  struct Spot {
+    static constexpr size_t kNoText = ~size_t{0};
+    ir::Loc loc;
+    size_t text = kNoText;  ///< in `module.texts`
+  };
+  Spot& spotAt(Span s);
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Spot> spots_;  ///< of the module, by span
 };
 
 }  // namespace tenc::frontend

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/Kept.h"
 #include "ir/DeviceTable.h"
 #include "ir/Module.h"
 #include "support/Diagnostics.h"
@@ -15,14 +16,6 @@
 #include "syntax/Parse.h"
 
 namespace tenc::frontend {
-
-/// A tensor kept by a session between its entries: a parameter of `main`, which the text names `__kept(i)`.
-struct SessionInput {
-  ir::DType dtype;
-  ir::Dims shape;
-  std::string place;  ///< device name as written, "cpu" for the host
-  std::string name;   ///< the source name, for people
-};
 
 /// What the compiler knows of the machine and the command line when it lowers a script.
 struct Options {
@@ -38,7 +31,7 @@ struct Options {
   bool checkUncalled = false;            ///< `tenc check`: instantiate functions that nobody calls
   std::vector<std::string> importPaths;  ///< folders for modules; std/ is built in
   bool session = false;                  ///< an entry of the REPL: see Lowered::kept
-  std::vector<SessionInput> inputs;      ///< parameters of `main`
+  std::vector<SessionValue> values;      ///< of a session: bound before the entry, their tensors parameters of `main`
   /// Conditions on devices that placement has decided, by the key of their `if`: only the branch taken is lowered.
   std::map<std::string, bool> decisions;
 };
@@ -56,13 +49,17 @@ struct Lowered {
   };
   std::vector<Param> params;  ///< for --help
   /// In a session: the top-level names of the entry in order, and "" for the value of a last expression, which is
-  /// printed too. `text` makes the value again: an expression in which `$k` stands for result k of `main`.
+  /// printed too.
   struct Kept {
     std::string name;
     bool isVar = false;
-    std::string text, type;
+    Span span;                       ///< where it is bound
+    std::optional<KeptValue> value;  ///< nothing for what is kept as its statement: functions, types, sequences
+    std::string type;                ///< for people
   };
   std::vector<Kept> kept;
+  /// The names of Options::values that were not bound: their struct is declared otherwise now, or not at all.
+  std::vector<std::string> unfit;
   /// The keys of `if`s on devices both of whose branches cannot be lowered: one has errors, or their types differ.
   std::vector<std::string> undecided;
   std::string internal;  ///< a mistake of the compiler itself: what was left out of the module without a diagnostic

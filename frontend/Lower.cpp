@@ -61,7 +61,7 @@ struct Parts {
   Constants constants{context, types, expressions};
   Devices devices{context, scopes, unknownNames, names, evaluator, expressions, members};
   Units units{context, constants, overloads, wholeLibrary};
-  SessionValues sessionValues{context, scopes, tensors, calls};
+  SessionValues sessionValues{context, scopes, units, structs, tensors, calls};
   Evaluator evaluator{context};
   Tensors tensors{context, placement};
   Placement placement{context, tensors};

@@ -63,7 +63,7 @@ void Script::run(const ast::File& file) {
   {
     Frame own(&unit);
     const FrameScope names(context_.frames, own);
-    sessionValues_.declareInputs(*main);
+    const std::vector<ir::Value*> inputs = sessionValues_.declareInputs(*main);
     units_.collect(unit);
     for (const auto& [name, s] : context_.options.devices) {
       if (!unit.devices.count(name)) context_.fail(Code::E0504, {}, "the script has no device `" + name + "`");
@@ -72,6 +72,7 @@ void Script::run(const ast::File& file) {
     for (const auto& [name, s] : unit.devices) devices_.deviceOf(unit, *s);
     units_.checkDefaultDevice(unit);
     for (const auto& [name, s] : unit.constants) constants_.constantOf(unit, *s);
+    sessionValues_.bindInputs(inputs);
     const Flow flow = statements_.lowerFrom(file.statements, 0, nullptr, nullptr);
     std::vector<ir::Value*> results;
     if (context_.options.session)
@@ -95,6 +96,7 @@ void Script::run(const ast::File& file) {
 
 void Script::lowerCase(const ast::Stmt& s, bool isBench, int number) {
   ir::Func* func = context_.module.addFunc((isBench ? "bench." : "test.") + std::to_string(number));
+  func->kind = ir::Func::Kind::Case;
   func->span = s.span;
   func->signature = func->name;
   ir::Builder builder(func->body.get());

@@ -1,17 +1,9 @@
-#include <cstdio>
-#include <cstdlib>
-
 #include "ir/Ir.h"
 #include "ir/Scalar.h"
+#include "support/InternalError.h"
 
 namespace tenc::ir {
 namespace {
-
-[[noreturn]] void internalError(OpKind kind, const std::string& what) {
-  std::fprintf(stderr, "tenc: internal error: cannot make `%s`: %s\n", std::string(opInfo(kind).mnemonic).c_str(),
-               what.c_str());
-  std::abort();
-}
 
 /// Of an op on operands of impossible sizes: at least the rank is the right one.
 Type impossibleType(const std::vector<Value*>& operands, const std::vector<Builder::NamedAttr>& attrs) {
@@ -34,7 +26,8 @@ Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAt
   if (!inferred.ok()) {
     Func* func = region_->func;
     Module* module = func != nullptr ? func->module : nullptr;
-    if (module == nullptr || (!inferred.tooLarge && !module->tooLarge.ever)) internalError(kind, inferred.error);
+    if (module == nullptr || (!inferred.tooLarge && !module->tooLarge.ever))
+      throw InternalError("cannot make `" + std::string(opInfo(kind).mnemonic) + "`: " + inferred.error);
     if (module->tooLarge.what.empty()) module->tooLarge = {true, inferred.error, loc_};
     if (inferred.types.empty()) inferred.types.push_back(impossibleType(operands, attrs));
   }

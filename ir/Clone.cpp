@@ -41,15 +41,10 @@ std::unique_ptr<Module> clone(const Module& m) {
   auto copy = std::make_unique<Module>();
   copy->devices = m.devices;
   copy->locs = m.locs;
+  copy->texts = m.texts;
   copy->defaultDevice = m.defaultDevice;
   for (const auto& f : m.funcs) {
-    Func* to = copy->addFunc(f->name);
-    to->paramPlaces = f->paramPlaces;
-    to->resultPlaces = f->resultPlaces;
-    to->ownDevice = f->ownDevice;
-    to->span = f->span;
-    to->signature = f->signature;
-    to->resultTypes = f->resultTypes;
+    Func* to = copy->addFuncLike(f->name, *f);
     ValueMap map;
     cloneInto(*f->body, *to->body, map);
   }

@@ -229,10 +229,25 @@ Module::Module() { locs.emplace_back(); }
 Func* Module::addFunc(std::string name) {
   auto func = std::make_unique<Func>();
   func->name = std::move(name);
+  func->source = func->name;
+  if (func->name == "main") func->kind = Func::Kind::Script;
   func->module = this;
   func->body = std::make_unique<Region>(nullptr, func.get());
   funcs.push_back(std::move(func));
   return funcs.back().get();
+}
+
+Func* Module::addFuncLike(std::string name, const Func& of) {
+  Func* func = addFunc(std::move(name));
+  func->source = of.source;
+  func->kind = of.kind;
+  func->paramPlaces = of.paramPlaces;
+  func->resultPlaces = of.resultPlaces;
+  func->ownDevice = of.ownDevice;
+  func->span = of.span;
+  func->signature = of.signature;
+  func->resultTypes = of.resultTypes;
+  return func;
 }
 
 Func* Module::find(std::string_view name) const {

@@ -10,8 +10,10 @@
 #include <variant>
 #include <vector>
 
+#include "ir/Causes.h"
 #include "ir/DeviceTable.h"
 #include "ir/Ops.h"
+#include "ir/SourceTexts.h"
 #include "ir/Type.h"
 #include "support/SourceFile.h"
 
@@ -26,7 +28,7 @@ class Module;
 struct Loc {
   uint32_t index = 0;
 };  ///< 0 is "unknown"
-/// Where the source writes an operand, for diagnostics that mend a line.
+/// Where the source writes an operand, for diagnostics that mend a line; Module::texts says what is written there.
 struct OperandText {
   Span span;
   std::string leaf;
@@ -150,15 +152,22 @@ class Op {
   std::vector<std::pair<std::string, Attr>> attrs_;
 };
 
-/// What a signature says of the placement of one parameter or result (see P6): "" the function's own unnamed device,
-/// a device name, or "$D" a device variable.
 struct Func {
-  std::string name;  ///< unique in the module; "main" is the script
+  enum class Kind : uint8_t {
+    Function,
+    Script,  ///< the statements of the script itself
+    Case,    ///< a `test` or `bench` block
+  };
+  std::string name;    ///< unique in the module; "main" is the script
+  std::string source;  ///< what the user calls it: "f", "nn.linear"; instances and variants of one function share it
+  Kind kind = Kind::Function;
   Module* module = nullptr;
-  std::unique_ptr<Region> body;           ///< args are the parameters, terminated by `return`
-  std::vector<std::string> paramPlaces;   ///< one per parameter
-  std::vector<std::string> resultPlaces;  ///< one per result
-  std::string ownDevice;                  ///< from `@gpu fn`, else ""
+  std::unique_ptr<Region> body;  ///< args are the parameters, terminated by `return`
+  /// What the signature says of the placement of each parameter or result (see P6): "" the function's own unnamed
+  /// device, a device name, or "$D" a device variable.
+  std::vector<std::string> paramPlaces;
+  std::vector<std::string> resultPlaces;
+  std::string ownDevice;  ///< from `@gpu fn`, else ""
   Span span;
   std::string signature;  ///< for call chains: "affine[N = 2, I = 3]"
   std::vector<Type> resultTypes;
@@ -178,6 +187,7 @@ class Module {
   std::vector<std::unique_ptr<Func>> funcs;
   std::vector<DeviceDecl> devices;
   std::vector<LocData> locs;
+  SourceTexts texts;  ///< what stands at the spans of `locs` and of their operands
   std::string defaultDevice{DeviceTable::kHost};
   /// A Builder met a size that no tensor can have. The module is not well-formed from then on, and good for no more
   /// than finding further errors.
@@ -187,7 +197,10 @@ class Module {
     Loc at;
   } tooLarge;
 
+  /// `source` is the name, and `kind` says whether that is "main", until they are set otherwise.
   Func* addFunc(std::string name);
+  /// A function without a body that declares what `of` does.
+  Func* addFuncLike(std::string name, const Func& of);
   Func* find(std::string_view name) const;
   Func* main() const { return find("main"); }
   Loc addLoc(Span span);

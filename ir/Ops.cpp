@@ -1,10 +1,10 @@
 #include "ir/Ops.h"
 
 #include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <unordered_map>
+
+#include "support/InternalError.h"
 
 namespace tenc::ir {
 namespace {
@@ -49,9 +49,7 @@ OpKind combinerNamed(std::string_view mode) {
 }
 
 void lacksRule(OpKind k, std::string_view what) {
-  std::fprintf(stderr, "tenc: internal error: `%s` has no %s\n", std::string(opInfo(k).mnemonic).c_str(),
-               std::string(what).c_str());
-  std::abort();
+  throw InternalError("`" + std::string(opInfo(k).mnemonic) + "` has no " + std::string(what));
 }
 
 }  // namespace tenc::ir

@@ -102,7 +102,7 @@ std::optional<OpKind> combinerOf(OpKind reduction);
 constexpr bool isPosition(OpKind k) { return k == OpKind::ArgMax || k == OpKind::ArgMin; }
 /// The elementwise op that attr `mode` of cumulate and scatter names: add, mul, max or min.
 OpKind combinerNamed(std::string_view mode);
-/// Ends the process with an internal error: the op has a row here, but a room lacks its rule (`what`: "scalar body").
+/// Throws an internal error: the op has a row here, but a room lacks its rule (`what`: "scalar body").
 [[noreturn]] void lacksRule(OpKind k, std::string_view what);
 
 }  // namespace tenc::ir

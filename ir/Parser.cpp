@@ -1,16 +1,20 @@
 // Reads the textual form of the IR (.tir):
 //
-//   module  = {"default_device" NAME | "device" NAME "=" NAME {"or" NAME} ["actual" NAME] | func}
+//   module  = {"default_device" NAME | "device" NAME "=" NAME {"or" NAME} ["actual" NAME] | text | func}
+//   text    = "text" span KIND [STRING] ["postfix"] ["whole" span] ["move" span] ["var" span]
 //   func    = "func" "@" NAME "(" args ")" ["->" "(" types ")"] ["places" "(" strings ")" "->" "(" strings ")"]
-//             ["device" "(" STRING ")"] ["signature" "(" STRING ")"] [loc] "{" {op} "}"
+//             ["device" "(" STRING ")"] ["signature" "(" STRING ")"] ["source" "(" STRING ")"] ["case"] [loc]
+//             "{" {op} "}"
 //   args    = [VALUE ":" type {"," VALUE ":" type}]
 //   type    = DTYPE ["[" INT {"," INT} "]"] ["@" NAME]
 //   op      = [VALUE {"," VALUE} "="] MNEMONIC [VALUE {"," VALUE}] [attrs] [":" types] {region} [loc]
 //   attrs   = "{" NAME "=" attr {"," NAME "=" attr} "}"
 //   region  = "{" ["(" args ")"] {op} "}"
-//   loc     = "loc" "(" span {"in" STRING "at" span} ")"        span = FILE ":" BEGIN ":" END | "unknown"
+//   loc     = "loc" "(" span ["of" span [STRING] {"," span [STRING]}] {"in" STRING "at" span} ")"
+//   span = FILE ":" BEGIN ":" END | "unknown"
 //
 // VALUE is %name, %name#2 or %7; elements of constants are decimal or 0x bits; `//` starts a comment.
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -368,6 +372,12 @@ class Parser {
   bool location(Loc& out) {
     std::vector<LocData> chain(1);
     if (!expect("(") || !span(chain[0].span)) return false;
+    if (accept("of")) {
+      do {
+        OperandText& operand = chain[0].operands.emplace_back();
+        if (!span(operand.span) || (peek() == '"' && !string(operand.leaf))) return false;
+      } while (accept(","));
+    }
     while (accept("in")) {
       if (!string(chain.back().callee) || !expect("at") || !span(chain.emplace_back().span)) return false;
     }
@@ -467,6 +477,11 @@ class Parser {
     f->resultPlaces.resize(f->resultTypes.size());
     if (accept("device") && (!expect("(") || !string(f->ownDevice) || !expect(")"))) return false;
     if (accept("signature") && (!expect("(") || !string(f->signature) || !expect(")"))) return false;
+    if (accept("source")) {
+      f->source.clear();
+      if (!expect("(") || !string(f->source) || !expect(")")) return false;
+    }
+    if (accept("case")) f->kind = Func::Kind::Case;
     f->span = Span{file_, static_cast<uint32_t>(begin), static_cast<uint32_t>(at_)};
     if (accept("loc") && (!expect("(") || !span(f->span) || !expect(")"))) return false;
     if (!expect("{")) return false;
@@ -491,16 +506,37 @@ class Parser {
     return true;
   }
 
+  bool sourceText() {
+    constexpr std::array kKinds = {SourceText::Kind::Other,    SourceText::Kind::Name,   SourceText::Kind::Member,
+                                   SourceText::Kind::Literal,  SourceText::Kind::Device, SourceText::Kind::Call,
+                                   SourceText::Kind::Index,    SourceText::Kind::List,   SourceText::Kind::Tuple,
+                                   SourceText::Kind::Operator, SourceText::Kind::Update, SourceText::Kind::Assignment};
+    SourceText t;
+    if (!span(t.span)) return false;
+    const auto kind = std::find_if(kKinds.begin(), kKinds.end(), [&](SourceText::Kind k) { return accept(name(k)); });
+    if (kind == kKinds.end()) return fail("expected what kind of text it is");
+    t.kind = *kind;
+    if (peek() == '"' && !string(t.name)) return false;
+    t.postfix = accept("postfix");
+    if (accept("whole") && !span(t.whole)) return false;
+    if (accept("move") && !span(t.move)) return false;
+    if (accept("var") && !span(t.variable)) return false;
+    module_->texts.add(std::move(t));
+    return true;
+  }
+
   void module() {
     while (!failed_ && peek() != '\0') {
       if (accept("func")) {
         function();
+      } else if (accept("text")) {
+        sourceText();
       } else if (accept("device")) {
         device();
       } else if (accept("default_device")) {
         nameText(module_->defaultDevice, true);
       } else {
-        fail("expected `func`, `device` or `default_device`");
+        fail("expected `func`, `device`, `default_device` or `text`");
       }
     }
   }

@@ -75,6 +75,8 @@ class Printer {
       if (!d.actual.empty()) out_ += " actual " + deviceName(d.actual);
       out_ += "\n";
     }
+    if (withSpans_)
+      for (const SourceText& t : module_->texts.all()) sourceText(t);
     for (const auto& f : module_->funcs) {
       if (!out_.empty()) out_ += "\n";
       func(*f);
@@ -94,6 +96,8 @@ class Printer {
     }
     if (!f.ownDevice.empty()) out_ += " device(" + quoted(f.ownDevice) + ")";
     if (!f.signature.empty()) out_ += " signature(" + quoted(f.signature) + ")";
+    if (f.source != f.name) out_ += " source(" + quoted(f.source) + ")";
+    if (f.kind == Func::Kind::Case) out_ += " case";
     if (withSpans_ && f.span.valid()) out_ += " loc(" + spanText(f.span) + ")";
     out_ += " {\n";
     depth_ = 1;
@@ -175,9 +179,24 @@ class Printer {
     return std::to_string(s.file) + ":" + std::to_string(s.begin) + ":" + std::to_string(s.end);
   }
 
+  void sourceText(const SourceText& t) {
+    out_ += "text " + spanText(t.span) + " " + std::string(name(t.kind));
+    if (!t.name.empty()) out_ += " " + quoted(t.name);
+    if (t.postfix) out_ += " postfix";
+    if (t.whole.valid()) out_ += " whole " + spanText(t.whole);
+    if (t.move.valid()) out_ += " move " + spanText(t.move);
+    if (t.variable.valid()) out_ += " var " + spanText(t.variable);
+    out_ += "\n";
+  }
+
   void location(Loc loc) {
     if (loc.index == 0) return;
     out_ += " loc(" + spanText(module_->span(loc));
+    const auto operand = [](const OperandText& o) {
+      return spanText(o.span) + (o.leaf.empty() ? "" : " " + quoted(o.leaf));
+    };
+    const std::vector<OperandText>& operands = module_->loc(loc).operands;
+    if (!operands.empty()) out_ += " of " + joined(operands, operand);
     for (Loc at = loc; module_->loc(at).caller.index != 0; at = module_->loc(at).caller) {
       out_ += " in " + quoted(module_->loc(at).callee) + " at " + spanText(module_->span(module_->loc(at).caller));
     }

@@ -229,6 +229,9 @@ class Verifier {
         return true;
       }
       case OpKind::Call: return call(o);
+      case OpKind::To:
+      case OpKind::Transfer:
+        return causeNamed(o.stringAttr("cause")) || fail(o, "`" + o.stringAttr("cause") + "` is no cause of a move");
       case OpKind::Print: return format(o, o.operandCount());
       case OpKind::Assert:
         if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");

@@ -72,11 +72,16 @@ class Inliner {
     }
   }
 
+  std::string sourceName(const Op& call) const {
+    const Func* callee = module_.find(call.stringAttr("callee"));
+    return callee ? callee->source : call.stringAttr("callee");
+  }
+
   bool tooMany(const Op& call) {
     if (diags_ == nullptr) return false;
     const LocData& at = module_.loc(call.loc);
     diags_->report(Code::E0105, at.span, "the calls of this program expand to more than 200,000 operations")
-        .label("with the body of `" + call.stringAttr("callee") + "`");
+        .label("with the body of `" + sourceName(call) + "`");
     return false;
   }
 
@@ -114,7 +119,7 @@ class Inliner {
       data.caller = chain(data.caller, caller, callee, chained);
     } else {
       data.caller = caller;
-      data.callee = callee.signature.empty() ? callee.name : callee.signature;
+      data.callee = callee.signature.empty() ? callee.source : callee.signature;
     }
     return chained[loc.index] = module_.addLoc(std::move(data));
   }

@@ -1,6 +1,6 @@
 #include "passes/Passes.h"
 
-#include <cstdio>
+#include "support/InternalError.h"
 
 namespace tenc::passes {
 
@@ -47,9 +47,7 @@ bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& n
     if (pass == nullptr || !pass->run(m, c)) return failed(name);
 #ifndef NDEBUG
     if (const std::string wrong = ir::verify(m); !wrong.empty()) {
-      std::fprintf(stderr, "tenc: internal error: wrong IR after pass %s: %s\n", std::string(name).c_str(),
-                   wrong.c_str());
-      return failed(name);
+      throw InternalError(std::string(name), "wrong IR after the pass: " + wrong);
     }
 #endif
   }

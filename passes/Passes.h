@@ -1,4 +1,5 @@
-// Every pass of the compiler; each is in a file of its name. A pass is a function on a module; most report nothing.
+// Every pass of the compiler; each is in a file of its name. A pass is a function on a module; most report nothing. One
+// that finds an invariant broken throws an InternalError.
 #pragma once
 #include <map>
 #include <optional>

@@ -114,24 +114,6 @@ void NearestName::consider(std::string_view candidate) {
   best_ = candidate;
 }
 
-namespace {
-bool isWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-}  // namespace
-
-bool takesPostfix(std::string_view expression) {
-  int depth = 0;
-  for (char c : expression) {
-    if (c == '(' || c == '[')
-      ++depth;
-    else if (c == ')' || c == ']')
-      --depth;
-    else if (depth == 0 && !isWord(c) && c != '.' && c != ':')
-      return false;
-    if (depth < 0) return false;
-  }
-  return depth == 0 && !expression.empty();
-}
-
 std::string formatBytes(uint64_t bytes) {
   if (bytes < 1024) return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
   static constexpr const char* kUnits[] = {"KiB", "MiB", "GiB", "TiB", "PiB"};

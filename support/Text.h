@@ -40,9 +40,6 @@ class NearestName {
   size_t distance_ = ~size_t{0};
 };
 
-/// Whether `.f(x)` may follow the text of an expression directly: names, fields, and anything in brackets.
-bool takesPostfix(std::string_view expression);
-
 /// "196 KiB", "1.5 GiB", "12 bytes".
 std::string formatBytes(uint64_t bytes);
 

@@ -123,9 +123,10 @@ struct Expr {
     Error,  ///< where a syntax error was; poison
   } kind = Kind::Error;
   Span span;
-  Span opSpan;          ///< of the operator, of the member's name
-  std::string text;     ///< Name, Member name, Unary/Binary op, Device ("cuda:1"), Float/Int as written
-  int64_t integer = 0;  ///< Int; `overflow` when it does not fit u64 (bits kept as u64 otherwise)
+  Span opSpan;           ///< of the operator, of the member's name
+  bool grouped = false;  ///< in parentheses, which `span` covers
+  std::string text;      ///< Name, Member name, Unary/Binary op, Device ("cuda:1"), Float/Int as written
+  int64_t integer = 0;   ///< Int; `overflow` when it does not fit u64 (bits kept as u64 otherwise)
   bool overflow = false;
   double real = 0;
   bool boolean = false;
@@ -205,6 +206,7 @@ struct Stmt {
   ExprPtr value;    ///< initialiser, assigned value, expression, return value, assert condition, fn body (= expr)
   ExprPtr message;  ///< assert
   ExprPtr target;   ///< Assign
+  Span keyword;     ///< `let`, `var`
   std::string op;   ///< Assign: "=", "+=", ...
   Span opSpan;
   std::vector<DevicePlace> places;

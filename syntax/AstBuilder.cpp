@@ -86,11 +86,13 @@ bool AstBuilder::fillStatement(Stmt& s, Rule* ctx) {
     case P::RuleLetStmt: {
       auto* c = static_cast<P::LetStmtContext*>(ctx);
       s.kind = Kind::Let;
+      s.keyword = span(c->LET());
       return fillBinding(s, c->pattern(), c->type(), c->expr());
     }
     case P::RuleVarStmt: {
       auto* c = static_cast<P::VarStmtContext*>(ctx);
       s.kind = Kind::Var;
+      s.keyword = span(c->VAR());
       return fillBinding(s, c->pattern(), c->type(), c->expr());
     }
     case P::RuleForStmt: s.kind = Kind::For; return fillFor(s, static_cast<P::ForStmtContext*>(ctx));

@@ -333,6 +333,7 @@ ExprPtr AstBuilder::atom(P::AtomContext* ctx) {
     if (group) {
       auto inner = expr(ctx->expr(0));
       inner->span = s;  // with the parentheses, so that a fix may put `.to(d)` behind
+      inner->grouped = true;
       return inner;
     }
     auto e = make(ctx->LPAREN() ? Expr::Kind::Tuple : Expr::Kind::Array, s);

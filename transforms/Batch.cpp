@@ -185,12 +185,8 @@ bool Batcher::call(const Op& op) {
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
   const BatchedFuncs::Variant* known = functions_->find(*callee, n_, flags);
   if (known == nullptr) {
-    ir::Func* variant = module.addFunc(callee->name + ".vmap" + std::to_string(module.funcs.size()));
-    variant->paramPlaces = callee->paramPlaces;
-    variant->resultPlaces = callee->resultPlaces;
-    variant->ownDevice = callee->ownDevice;
-    variant->span = callee->span;
-    variant->signature = callee->signature;
+    ir::Func* variant = module.addFuncLike(callee->name + ".vmap" + std::to_string(module.funcs.size()), *callee);
+    variant->resultTypes.clear();  // those of all lanes
     ir::Builder at(variant->body.get());
     Batcher inner(at, n_, *functions_, fail_);
     inner.visited_ = visited_;

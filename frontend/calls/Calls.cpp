@@ -150,7 +150,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
       return Val::none();
     }
     auto d = devices_.constDevice(device, "the argument of `.to`");
-    return d ? placement_.moveTo(base, *d, args.span, "to") : Val::none();
+    return d ? placement_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : Val::none();
   }
   if (f && (f->is(Kind::Function) || f->is(Kind::Struct) || f->is(Kind::DType) || f->poison())) {
     prepend(args, base);

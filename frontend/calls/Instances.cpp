@@ -143,6 +143,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   const std::string base = (decl.unit->isScript ? "" : decl.unit->name + ".") + s.name.text;
   inst.func = context_.module.addFunc(base + "." + std::to_string(context_.freshId()));
   ir::Func* func = inst.func;
+  func->source = base;
   func->span = s.name.span;
   func->signature = own.signature;
   ir::Builder body(func->body.get());

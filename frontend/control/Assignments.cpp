@@ -33,6 +33,7 @@ using ExprKind = ast::Expr::Kind;
 
 void Assignments::lowerAssign(const ast::Stmt& s) {
   if (!s.target || !s.value) return;
+  context_.noteAssignment(s);
   Ty hint;
   bool hinted = false;
   const ast::Expr* whole = s.target.get();
@@ -49,14 +50,6 @@ void Assignments::lowerAssign(const ast::Stmt& s) {
   if (value.is(Val::Kind::Unit))
     value = context_.fail(Code::E0203, s.value->span, "this gives no value that could be assigned");
   assignTo(*s.target, value, s.op, s);
-}
-
-Span Assignments::keywordBefore(Span at, std::string_view keyword) {
-  const std::string_view text = context_.sources.file(at.file).text().substr(0, at.begin);
-  const size_t last = text.find_last_not_of(" \t");
-  if (last == std::string_view::npos || !text.substr(0, last + 1).ends_with(keyword)) return {};
-  const size_t begin = last + 1 - keyword.size();
-  return {at.file, static_cast<uint32_t>(begin), static_cast<uint32_t>(last + 1)};
 }
 
 void Assignments::assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s) {
@@ -96,9 +89,8 @@ void Assignments::assignTo(const ast::Expr& target, const Val& value, std::strin
     auto d = context_.error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is no `var`");
     if (binding->span.valid()) {
       d.note(binding->span, "`" + root->text + "` is bound here");
-      const Span let = keywordBefore(binding->span, "let");
-      if (let.valid())
-        d.help("what is assigned again is bound with `var`", {{let, "var"}});
+      if (binding->keyword.valid())
+        d.help("what is assigned again is bound with `var`", {{binding->keyword, "var"}});
       else
         d.help("bind a variable that starts with it: `var " + root->text + " = " + root->text + "`");
     } else {

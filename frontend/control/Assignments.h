@@ -45,7 +45,6 @@ class Assignments {
               const ast::Stmt& s);
   void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
   /// Where `keyword` stands right before `at`; invalid if something else does.
-  Span keywordBefore(Span at, std::string_view keyword);
 
   Context& context_;
   Scopes& scopes_;

@@ -8,6 +8,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
+#include "frontend/expressions/SourceText.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/types/DimSolver.h"
@@ -53,8 +54,11 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   };
   keepDims(value, written);
   bindPattern(s.pattern, std::move(value), isVar, declared);
-  if (isVar && !s.pattern.isTuple && s.value)
-    if (Binding* made = scopes_.findLocal(s.pattern.name.text)) made->start = s.value->span;
+  if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.findLocal(s.pattern.name.text)) {
+    made->keyword = s.keyword;
+    if (isVar && s.value) made->start = s.value->span;
+  }
+  if (s.value && leavesDeviceOpen(s)) context_.note(sourceText(*s.value)).variable = s.span;
 }
 
 Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared) {

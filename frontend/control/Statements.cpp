@@ -204,7 +204,7 @@ bool Statements::lowerAssert(const ast::Stmt& s) {
     const Span whole = s.value->span;
     std::string inner(context_.sources.text(whole));
     auto d = context_.error(Code::E0203, whole, "`assert` takes a condition, not " + describe(condition));
-    if (inner.starts_with("(") && inner.ends_with(")"))
+    if (s.value->kind == ExprKind::Tuple)
       d.help("condition and message stand without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
     return true;
   }

@@ -51,7 +51,7 @@ namespace {}  // namespace
 
 Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
   if (context_.spent(e.span)) return Val::none();
-  if (context_.body.builder) context_.at(e.span);
+  context_.at(e);
   if (context_.body.evaluated) {
     if (auto it = context_.body.evaluated->find(&e); it != context_.body.evaluated->end()) return it->second;
   }

@@ -15,13 +15,10 @@ namespace tenc::frontend {
 namespace {
 using ir::DType;
 
-/// Whether `x += ...` or the like follows.
-bool isUpdated(const SourceManager& sources, Span x) {
-  if (!x.valid()) return false;
-  const std::string_view rest = sources.file(x.file).text().substr(x.end);
-  const size_t op = rest.find_first_not_of(' ');
-  const size_t end = op == std::string_view::npos ? op : rest.find_first_not_of("+-*/%", op);
-  return end != std::string_view::npos && end > op && rest[end] == '=';
+/// Whether `x` is what a statement `x += ...` updates, whose sign stands at `sign`.
+bool isUpdated(const ir::SourceTexts& texts, Span x, Span sign) {
+  const ir::SourceText* t = texts.find(sign);
+  return t && t->kind == ir::SourceText::Kind::Update && x.begin == t->whole.begin;
 }
 
 bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
@@ -59,7 +56,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
         const std::string other(context.sources.text(decides->span));
         if (isLogical(opName))
           d.help("a number is a condition as `x != 0.0`; a bool is a number as `f32(b)`");
-        else if (isUpdated(context.sources, decides->span))
+        else if (isUpdated(context.module.texts, decides->span, span))
           d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
         else if (other.empty() || other.find('\n') != std::string::npos)
           d.help("convert the other operand: `f32(...)`");

@@ -47,11 +47,13 @@ Val Devices::noDevice(std::string_view name, Span span) {
   NearestName near(name);
   for (const auto& [declared, decl] : context_.frame().unit->devices) near.consider(declared);
   const std::string there = context_.options.machine.nearest(name);
-  const std::string at = context_.sources.text(span).starts_with("@") ? "@" : "";
+  // Of an annotation what stands behind the `@`.
+  const ir::SourceText* text = context_.module.texts.find(span);
+  const Span device = text && text->kind == ir::SourceText::Kind::Device && text->whole.valid() ? text->whole : span;
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
-    d.help("did you mean `" + near.best() + "`?", {{span, at + near.best()}});
+    d.help("did you mean `" + near.best() + "`?", {{device, near.best()}});
   } else {
-    d.help("a device that is there", {{span, at + there}});
+    d.help("a device that is there", {{device, there}});
     d.help("or a name for it that other machines bind otherwise: `device d = " + std::string(name) +
            " or cpu`, and `--device d=" + there + "` to choose");
   }
@@ -135,6 +137,10 @@ std::optional<DeviceRef> Devices::constDevice(const Val& v, std::string_view wha
 
 std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
   if (a.path.empty()) return std::nullopt;
+  ir::SourceText text{a.span, ir::SourceText::Kind::Device, false, {}};
+  text.name = a.path[0].text + (a.number ? ":" + std::to_string(*a.number) : "");
+  text.whole = {a.span.file, a.path[0].span.begin, a.span.end};
+  context_.note(std::move(text));
   const std::string& head = a.path[0].text;
   if (a.number || a.index) {
     std::string index = a.number ? std::to_string(*a.number) : "";

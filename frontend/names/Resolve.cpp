@@ -18,9 +18,13 @@ class NameWalk {
 
   void run() {
     scopes_.emplace_back();
+    if (&part_ == &names_.parts_.front())
+      for (const Declaration* d : names_.bound_) scopes_.back()[d->name] = d;
     for (const ast::Stmt* s : part_.statements) statement(*s);
-    std::stable_sort(part_.uses.begin(), part_.uses.end(),
-                     [](const Use& a, const Use& b) { return a.span.begin < b.span.begin; });
+    // The statements of a session stand in several files.
+    std::stable_sort(part_.uses.begin(), part_.uses.end(), [](const Use& a, const Use& b) {
+      return std::pair(a.span.file, a.span.begin) < std::pair(b.span.file, b.span.begin);
+    });
   }
 
  private:
@@ -276,7 +280,12 @@ class NameWalk {
   const std::set<std::string, std::less<>>* signatureDims_ = nullptr;  ///< in a signature
 };
 
-Resolution::Resolution(const ast::File& file, const Imports& imports) : file_(file) {
+Resolution::Resolution(const ast::File& file, const Imports& imports, std::span<const SessionValue> bound)
+    : file_(file) {
+  for (const SessionValue& v : bound) {
+    const auto kind = v.isVar ? DeclarationKind::Variable : DeclarationKind::Local;
+    bound_.push_back(declare({.kind = kind, .name = v.name, .span = v.span, .home = this}));
+  }
   parts_.emplace_back();  // the script's own statements
   extend(imports);
 }
@@ -373,12 +382,20 @@ const Declaration* Resolution::builtIn(std::string_view name, bool called) const
   return known;
 }
 
-const Resolution::Part* Resolution::partAt(uint32_t offset) const {
-  // Statements stand in the order of the text.
-  const auto before = [&](const ast::Stmt* s) { return s->span.begin <= offset; };
+const Resolution::Part* Resolution::partAt(Span place) const {
+  const auto holds = [&](const ast::Stmt* s) {
+    return s->span.file == place.file && s->span.begin <= place.begin && place.begin < s->span.end;
+  };
+  const auto before = [&](const ast::Stmt* s) {
+    return std::pair(s->span.file, s->span.begin) <= std::pair(place.file, place.begin);
+  };
   for (Part& p : parts_) {
+    if (p.statements.empty()) continue;
+    // Statements stand in the order of the text, but for those that a session has kept of earlier entries.
     const auto next = std::partition_point(p.statements.begin(), p.statements.end(), before);
-    if (next == p.statements.begin() || offset >= (*std::prev(next))->span.end) continue;
+    const bool found = next != p.statements.begin() && holds(*std::prev(next));
+    const bool oneText = p.statements.front()->span.file == file_.source;
+    if (!found && (oneText || std::none_of(p.statements.begin(), p.statements.end(), holds))) continue;
     if (!p.done) {
       p.done = true;
       NameWalk(*this, p).run();
@@ -389,19 +406,22 @@ const Resolution::Part* Resolution::partAt(uint32_t offset) const {
 }
 
 std::span<const Use> Resolution::within(Span node) const {
-  const Part* part = partAt(node.begin);
+  const Part* part = partAt(node);
   if (!part) return {};
-  const auto before = [](const Use& u, uint32_t offset) { return u.span.begin < offset; };
+  const auto before = [&](const Use& u, uint32_t offset) {
+    return std::pair(u.span.file, u.span.begin) < std::pair(node.file, offset);
+  };
   const auto first = std::lower_bound(part->uses.begin(), part->uses.end(), node.begin, before);
   const auto last = std::lower_bound(first, part->uses.end(), node.end, before);
   return {first, last};
 }
 
 const Use* Resolution::at(uint32_t offset) const {
-  const Part* part = partAt(offset);
+  const Part* part = partAt({file_.source, offset, offset});
   if (!part) return nullptr;
-  const auto found = std::find_if(part->uses.begin(), part->uses.end(),
-                                  [&](const Use& u) { return u.span.begin <= offset && offset < u.span.end; });
+  const auto found = std::find_if(part->uses.begin(), part->uses.end(), [&](const Use& u) {
+    return u.span.file == file_.source && u.span.begin <= offset && offset < u.span.end;
+  });
   return found == part->uses.end() ? nullptr : &*found;
 }
 
@@ -414,7 +434,7 @@ std::vector<Use> Resolution::usesOf(const Declaration& declaration) const {
   std::vector<Use> all;
   for (const Part& p : parts_) {
     if (p.statements.empty()) continue;
-    const Part* part = partAt(p.statements[0]->span.begin);
+    const Part* part = partAt(p.statements[0]->span);
     if (!part) continue;
     std::copy_if(part->uses.begin(), part->uses.end(), std::back_inserter(all),
                  [&](const Use& u) { return u.declaration == &declaration; });
@@ -424,9 +444,10 @@ std::vector<Use> Resolution::usesOf(const Declaration& declaration) const {
 
 namespace {
 bool boundOutside(const Use& u, Span node) {
-  if (!u.declaration) return true;  // what an earlier entry of a session has bound
+  if (!u.declaration) return true;
   const Span at = u.declaration->span;
-  return u.declaration->isLocal() && !(node.begin <= at.begin && at.end <= node.end);
+  const bool inside = at.file == node.file && node.begin <= at.begin && at.end <= node.end;
+  return u.declaration->isLocal() && !inside;
 }
 }  // namespace
 

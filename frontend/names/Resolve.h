@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/Kept.h"
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
@@ -67,7 +68,8 @@ class Resolution {
  public:
   /// The names of the module at a path such as "nn"; null when there is none, which is reported elsewhere.
   using Imports = std::function<const Resolution*(const std::string& path)>;
-  explicit Resolution(const ast::File& file, const Imports& imports = {});
+  /// `bound`: names that earlier entries of a session have bound.
+  explicit Resolution(const ast::File& file, const Imports& imports = {}, std::span<const SessionValue> bound = {});
   Resolution(const Resolution&) = delete;
   /// Takes in the statements that the file was given since.
   void extend(const Imports& imports);
@@ -103,10 +105,11 @@ class Resolution {
   void declareGlobals(const Imports& imports);
   /// What the language has of that name; `called`: also what stands only where something is called.
   const Declaration* builtIn(std::string_view name, bool called) const;
-  const Part* partAt(uint32_t offset) const;
+  const Part* partAt(Span place) const;
 
   const ast::File& file_;
   size_t known_ = 0;  ///< statements of the file that are taken in
+  std::vector<const Declaration*> bound_;
   std::map<std::string, const Declaration*, std::less<>> globals_;
   // Filled as parts are asked for; what has been handed out stays where it is.
   mutable std::deque<Declaration> declarations_;

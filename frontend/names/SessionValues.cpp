@@ -1,12 +1,11 @@
 // Values that a session keeps between its entries: parameters of `main` on the way in, results on the way out.
 #include "frontend/names/SessionValues.h"
 
-#include <cmath>
-#include <cstdio>
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,8 @@
 #include "frontend/calls/Calls.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Units.h"
+#include "frontend/types/Structs.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -22,113 +23,175 @@ namespace tenc::frontend {
 
 namespace {
 
-constexpr std::string_view kInputPrefix = "__kept";
+using ValKind = Val::Kind;
+using Kind = KeptValue::Kind;
 
-std::string integerText(Int v, ir::DType t) {
-  std::string s = v < 0 ? "(-" + toString(-v) + ")" : toString(v);
-  return t == ir::DType::I64 ? s : std::string(ir::name(t)) + "(" + s + ")";
-}
-
-std::string floatText(double v, ir::DType t) {
-  std::string s;
-  if (std::isnan(v)) {
-    s = "nan";
-  } else if (std::isinf(v)) {
-    s = "inf";
-  } else {
-    char buffer[40];
-    std::snprintf(buffer, sizeof buffer, "%.17g", std::fabs(v));
-    s = buffer;
-    if (s.find_first_of(".e") == std::string::npos) s += ".0";
-  }
-  if (std::signbit(v)) s = "(-" + s + ")";
-  return t == ir::DType::F32 ? s : std::string(ir::name(t)) + "(" + s + ")";
-}
-
-/// Writes the expression that makes a value again. Its tensors become `$k`.
-class ValueText {
+/// Describes values as data; their tensors become results of `main`.
+class Keeper {
  public:
-  explicit ValueText(std::vector<ir::Value*>& leaves) : leaves_(leaves) {}
+  explicit Keeper(std::vector<ir::Value*>& results) : results_(results) {}
 
-  /// Empty when no expression makes the value: functions, types, sequences.
-  std::string of(const Val& v) {
-    using Kind = Val::Kind;
-    switch (v.kind) {
-      case Kind::Tensor: leaves_.push_back(v.tensor); return "$" + std::to_string(leaves_.size() - 1);
-      case Kind::Int: return integerText(v.integer, v.dtype);
-      case Kind::Float: return floatText(v.real, v.dtype);
-      case Kind::Bool: return v.boolean ? "true" : "false";
-      case Kind::String: return ast::quoted(v.text, true);
-      case Kind::DType: return std::string(ir::name(v.dtype));
-      case Kind::Device: return v.device.of || v.device.name.starts_with("$") ? "" : v.device.name;
-      case Kind::Pack: return elements(v, "zeros([", "]).shape");
-      case Kind::Tuple: return elements(v, "(", v.elems.empty() ? ")" : ",)");
-      case Kind::List: return elements(v, "[", "]");
-      case Kind::Struct: return fields(v);
-      default: return "";
-    }
+  /// Nothing for what is kept as its declaration: functions, types, sequences, and trees that hold one.
+  std::optional<KeptValue> keep(const Val& v) {
+    const size_t before = results_.size();
+    KeptValue kept;
+    if (describe(v, kept)) return kept;
+    results_.resize(before);
+    return std::nullopt;
   }
 
  private:
-  std::string elements(const Val& v, std::string_view open, std::string_view close) {
-    std::string s(open);
-    for (size_t i = 0; i < v.elems.size(); ++i) {
-      // A list of tensors inside another value would be stacked: the type that says otherwise stands at a name only.
-      if (i > 0) s += ", ";
-      const std::string element = of(v.elems[i]);
-      if (element.empty() || (v.kind == Val::Kind::Tuple && v.elems[i].is(Val::Kind::List))) return "";
-      s += element;
+  bool describe(const Val& v, KeptValue& kept) {
+    kept.dtype = v.dtype;
+    kept.adopts = v.adopts;
+    kept.dim = v.dim;
+    switch (v.kind) {
+      case ValKind::Tensor:
+        kept.kind = Kind::Tensor;
+        kept.tensor = results_.size();
+        results_.push_back(v.tensor);
+        return true;
+      case ValKind::Int: kept.kind = Kind::Int, kept.integer = v.integer; return true;
+      case ValKind::Float: kept.kind = Kind::Float, kept.real = v.real; return true;
+      case ValKind::Bool: kept.kind = Kind::Bool, kept.boolean = v.boolean; return true;
+      case ValKind::String: kept.kind = Kind::String, kept.text = v.text; return true;
+      case ValKind::DType: kept.kind = Kind::DType; return true;
+      case ValKind::Device:
+        kept.kind = Kind::Device;
+        kept.text = v.device.name;
+        return !v.device.of && !v.device.name.starts_with("$");
+      case ValKind::Pack: kept.kind = Kind::Shape; return elements(v, kept);
+      case ValKind::Tuple: kept.kind = Kind::Tuple; return elements(v, kept);
+      case ValKind::List: kept.kind = Kind::List; return elements(v, kept);
+      case ValKind::Struct: kept.kind = Kind::Struct; return elements(v, kept) && declaration(*v.info, kept);
+      default: return false;
     }
-    return s + std::string(close);
   }
 
-  std::string fields(const Val& v) {
-    const auto& declared = v.info->decl->stmt->fields;
-    // Several shape packs cannot be written; the fields say what they are.
-    const std::string& type = v.info->text;
-    std::string s = type.substr(0, type.find("...(") == std::string::npos ? type.size() : type.find('[')) + " { ";
-    for (size_t i = 0; i < v.elems.size() && i < declared.size(); ++i) {
-      const std::string field = of(v.elems[i]);
-      if (field.empty()) return "";
-      s += (i > 0 ? ", " : "") + declared[i].name.text + ": " + field;
-    }
-    return s + " }";
+  bool elements(const Val& v, KeptValue& kept) {
+    kept.elems.resize(v.elems.size());
+    for (size_t i = 0; i < v.elems.size(); ++i)
+      if (!describe(v.elems[i], kept.elems[i])) return false;
+    return true;
   }
 
-  std::vector<ir::Value*>& leaves_;
+  bool declaration(const StructInfo& info, KeptValue& kept) {
+    kept.text = info.decl->stmt->name.text;
+    kept.module = info.decl->unit->isScript ? "" : info.decl->unit->name;
+    for (const ast::Field& f : info.decl->stmt->fields) kept.fields.push_back(f.name.text);
+    for (const auto& [name, value] : info.args) {
+      KeptValue arg;
+      if (value.is(ValKind::Type) || !describe(value, arg)) continue;
+      kept.argNames.push_back(name);
+      kept.args.push_back(std::move(arg));
+    }
+    return true;
+  }
+
+  std::vector<ir::Value*>& results_;
 };
 
 /// Whether the value of a last expression is printed; of functions and types the tool says what they are.
 bool printable(const Val& v) {
-  using Kind = Val::Kind;
-  return !v.is(Kind::Function) && !v.is(Kind::Type) && !v.is(Kind::Module) && !v.is(Kind::Range);
+  return !v.is(ValKind::Function) && !v.is(ValKind::Type) && !v.is(ValKind::Module) && !v.is(ValKind::Range);
 }
+
 }  // namespace
 
-void SessionValues::declareInputs(ir::Func& main) {
-  for (size_t i = 0; i < context_.options.inputs.size(); ++i) {
-    const SessionInput& in = context_.options.inputs[i];
-    const std::string name = std::string(kInputPrefix) + std::to_string(i);
-    ir::Value* v = main.body->addArg(ir::Type{in.dtype, in.shape, {}}, in.name);
-    main.paramPlaces.push_back(in.place);
-    scopes_.declare({name, Span{}}, Val::ofTensor(v), false);
+std::vector<size_t> KeptValue::tensors() const {
+  if (kind == Kind::Tensor) return {tensor};
+  std::vector<size_t> all;
+  for (const KeptValue& e : elems) {
+    const std::vector<size_t> inner = e.tensors();
+    all.insert(all.end(), inner.begin(), inner.end());
   }
+  return all;
+}
+
+std::vector<ir::Value*> SessionValues::declareInputs(ir::Func& main) {
+  std::vector<ir::Value*> inputs;
+  for (const SessionValue& v : context_.options.values) {
+    for (const SessionInput& in : v.tensors) {
+      inputs.push_back(main.body->addArg(ir::Type{in.dtype, in.shape, {}}, v.name));
+      main.paramPlaces.push_back(in.place);
+    }
+  }
+  return inputs;
+}
+
+void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
+  size_t first = 0;
+  for (const SessionValue& v : context_.options.values) {
+    const size_t errors = context_.diags.all().size();
+    context_.at(v.span);
+    Val value = keptValue(v.value, {inputs.begin() + static_cast<std::ptrdiff_t>(first), v.tensors.size()}, v.span);
+    first += v.tensors.size();
+    if (value.poison()) {
+      context_.diags.forget(errors, context_.diags.all().size());
+      context_.out.unfit.push_back(v.name);
+    }
+    scopes_.declare({v.name, v.span}, std::move(value), v.isVar);
+  }
+}
+
+Val SessionValues::keptValue(const KeptValue& kept, std::span<ir::Value* const> tensors, Span span) {
+  std::vector<Val> elems;
+  for (const KeptValue& e : kept.elems) {
+    elems.push_back(keptValue(e, tensors, span));
+    if (elems.back().poison()) return Val::none();
+  }
+  Val v;
+  switch (kept.kind) {
+    case Kind::Tensor: return Val::ofTensor(tensors[kept.tensor], span);
+    case Kind::Int: v = Val::ofInt(kept.integer, span, kept.adopts); break;
+    case Kind::Float: v = Val::ofFloat(kept.real, span, kept.adopts); break;
+    case Kind::Bool: return Val::ofBool(kept.boolean, span);
+    case Kind::String: return Val::ofString(kept.text, span);
+    case Kind::DType: return Val::ofDType(kept.dtype, span);
+    case Kind::Device: return Val::ofDevice({kept.text, nullptr}, span);
+    case Kind::Shape:
+      v.kind = ValKind::Pack;
+      v.span = span;
+      v.elems = std::move(elems);
+      return v;
+    case Kind::Tuple: return Val::ofTuple(std::move(elems), span);
+    case Kind::List: return Val::ofList(std::move(elems), span);
+    case Kind::Struct: return keptStruct(kept, std::move(elems), span);
+  }
+  v.dtype = kept.dtype;
+  v.dim = kept.dim;
+  return v;
+}
+
+Val SessionValues::keptStruct(const KeptValue& kept, std::vector<Val> fields, Span span) {
+  const Unit* unit = kept.module.empty() ? &units_.script() : units_.module(kept.module);
+  if (unit == nullptr || !unit->structs.contains(kept.text)) return Val::none();
+  // It may have been declared anew since.
+  StructInfo type;
+  type.decl = &unit->structs.find(kept.text)->second;
+  const auto& declared = type.decl->stmt->fields;
+  const bool same = std::equal(declared.begin(), declared.end(), kept.fields.begin(), kept.fields.end(),
+                               [](const ast::Field& f, const std::string& name) { return f.name.text == name; });
+  if (!same) return Val::none();
+  const auto& generics = type.decl->stmt->generics;
+  for (size_t i = 0; i < kept.args.size(); ++i) {
+    const std::string& name = kept.argNames[i];
+    const auto isNamed = [&](const ast::Generic& g) { return g.name.text == name; };
+    if (std::any_of(generics.begin(), generics.end(), isNamed))
+      type.given.emplace_back(name, keptValue(kept.args[i], {}, span));
+  }
+  return structs_.structOf(type, std::move(fields), span);
 }
 
 std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const Val& last) {
   std::vector<ir::Value*> results;
-  auto keep = [&](const std::string& name, const Val& value, bool isVar) {
-    const size_t before = results.size();
-    Lowered::Kept kept{name, isVar, ValueText(results).of(value), ""};
-    if (kept.text.empty()) results.resize(before);
-    kept.type = describe(value);
-    if (value.is(Val::Kind::List)) kept.type = toString(typeOf(value));
-    context_.out.kept.push_back(std::move(kept));
+  const auto keep = [&](const std::string& name, const Val& value, bool isVar, Span span) {
+    const std::string type = value.is(ValKind::List) ? toString(typeOf(value)) : describe(value);
+    context_.out.kept.push_back({name, isVar, span, Keeper(results).keep(value), type});
   };
   std::map<std::string, const Binding*> latest;
   std::vector<std::string> order;
   for (const auto& [name, binding] : context_.frame().scopes.front().names) {
-    if (name.starts_with(kInputPrefix)) continue;
     if (latest.emplace(name, &binding).second) order.push_back(name);
     latest[name] = &binding;
   }
@@ -137,9 +200,9 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
     if (b.value.poison()) continue;
     // What came in and was not assigned to is kept already.
     if (b.span.file != file.source && !changed(b.value)) continue;
-    keep(name, b.value, b.isVar);
+    keep(name, b.value, b.isVar, b.span);
   }
-  if (!last.poison() && !last.is(Val::Kind::Unit)) {
+  if (!last.poison() && !last.is(ValKind::Unit)) {
     const Val value = tensors_.settle(last);
     if (printable(value)) {
       FnValue print;
@@ -149,8 +212,8 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
       call.args.push_back({"", value, last.span});
       calls_.call(Val::ofFunction(std::make_shared<FnValue>(std::move(print)), last.span), std::move(call));
     }
-    keep("", value, false);
-    if (printable(value) && context_.out.kept.back().text.empty())
+    keep("", value, false, last.span);
+    if (printable(value) && !context_.out.kept.back().value)
       context_.out.kept.back().type.clear();  // nothing more to say
   }
   return results;

@@ -164,6 +164,8 @@ void Units::resolveNames(Unit& unit, size_t from) {
   };
   if (unit.resolution)
     unit.resolution->extend(moduleAt);
+  else if (unit.isScript)
+    unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt, context_.options.values);
   else
     unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
   // Of the standard library only what is needed is there.

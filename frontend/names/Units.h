@@ -24,6 +24,11 @@ class Units {
   Unit& addScript(const ast::File& file);
   /// The unit of the script.
   const Unit& script() const { return *units_.front(); }
+  /// The imported module of that name, or null.
+  const Unit* module(const std::string& name) const {
+    const auto found = modules_.find(name);
+    return found == modules_.end() ? nullptr : found->second;
+  }
   /// The declarations of the unit's statements `from`..
   void collect(Unit& unit, size_t from = 0);
   /// Evaluates the params of the script, and reports options that name none (E0504).

@@ -18,15 +18,30 @@ namespace tenc::frontend {
 
 namespace {
 
-/// Whether the text stands alone between brackets or commas.
-bool isSubscript(const SourceManager& sources, Span span) {
-  const std::string_view text = sources.file(span.file).text();
-  const size_t before = text.substr(0, span.begin).find_last_not_of(" \n"),
-               after = text.find_first_not_of(" \n", span.end);
-  const auto is = [&](size_t i, std::string_view set) {
-    return i != std::string_view::npos && set.find(text[i]) != std::string_view::npos;
+/// Whether the name at `span` is a subscript by itself.
+bool isSubscript(const ast::File& file, Span span) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    for (const ast::Subscript& s : e.subscripts) found = found || (s.index && s.index->span == span);
+    return !found;
   };
-  return is(before, "[,") && is(after, ",]");
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+  return found;
+}
+
+/// Whether the name at `span` is one of several that a statement assigns.
+bool isAmongAssigned(const ast::File& file, Span span) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool several = s.kind == ast::Stmt::Kind::Assign && s.target && s.target->kind == ast::Expr::Kind::Tuple;
+    found = found || (several && s.target->span.begin <= span.begin && span.end <= s.target->span.end);
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+  return found;
 }
 
 /// Whether the file assigns a variable of this name, or a part of it, behind `at`.
@@ -63,15 +78,13 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   if (assigned && !(local && local->isVar)) {
     const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
     const bool again = file != nullptr && isAssignedBehind(*file, span, std::string(name));
-    const std::string_view text = context_.sources.file(span.file).text();
-    const size_t before = text.substr(0, span.begin).find_last_not_of(' ');
-    if (before != std::string_view::npos && (text[before] == '(' || text[before] == ',')) {
+    if (file != nullptr && isAmongAssigned(*file, span)) {
       d.help("a variable among several is bound before, with `var`");
     } else {
       d.help("a new name is bound with `let`, or with `var` to be assigned again",
              {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
     }
-  } else if (known && !known->inSubscript.empty() && isSubscript(context_.sources, span)) {
+  } else if (known && !known->inSubscript.empty() && isSubscript(*context_.frame().unit->file, span)) {
     d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
   } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
     if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {

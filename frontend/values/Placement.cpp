@@ -29,7 +29,7 @@ Val Placement::placedAs(const Val& value, const Val& old, const std::string& nam
   return rebuild(value, now);
 }
 
-Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_view cause) {
+Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device) {
   std::function<Val(const Val&)> move = [&](const Val& x) -> Val {
     if (x.poison()) return x;
     if (x.isTree()) {
@@ -44,13 +44,11 @@ Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, std::string_v
     if (!x.is(Val::Kind::Tensor) && !x.isNumber() && !x.is(Val::Kind::Bool) && !x.is(Val::Kind::Array)) return x;
     ir::Value* t = tensors_.tensorOf(x);
     if (!t) return Val::none();
-    if (cause == "type")
-      context_.at(span, {{v.span, ""}});
-    else
-      context_.at(span);
+    context_.at(span, {{v.span, ""}, {device, ""}});
     std::vector<ir::Value*> operands = {t};
     if (d.name.empty()) operands.push_back(d.of);
-    ir::Value* moved = context_.b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(cause)}});
+    ir::Value* moved =
+        context_.b().value(OpKind::To, operands, {{"device", d.name}, {"cause", std::string(ir::name(cause))}});
     return Val::ofTensor(moved, span);
   };
   if (v.is(Val::Kind::Function) || v.is(Val::Kind::String) || v.is(Val::Kind::Unit)) {
@@ -117,7 +115,7 @@ Val Placement::moveToPlaces(const Val& v, const Ty& type, Span span) {
   if (!type.place.empty()) {
     DeviceRef d;
     d.name = type.place;
-    return moveTo(v, d, span, "type");
+    return moveTo(v, d, span, ir::Cause::Type);
   }
   // Pinned fields of a struct are checked where it is built; a tuple or list type may name devices inside.
   if (!v.isTree() || v.is(Val::Kind::Struct)) return v;

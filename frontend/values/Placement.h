@@ -16,8 +16,9 @@ class Placement {
   Placement(Context& context, Tensors& tensors) : context_(context), tensors_(tensors) {}
 
   /// x.to(d): of a tree, every leaf that is not pinned.
-  Val moveTo(const Val& v, const DeviceRef& d, Span span, std::string_view cause);
-  /// Moves what a written type names a device for (cause "type").
+  /// `device`: where the source names it.
+  Val moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device = {});
+  /// Moves what a written type names a device for (cause `type`).
   Val moveToPlaces(const Val& v, const Ty& type, Span span);
   /// The innermost `@d` around what is lowered now.
   ir::Op* annotationAround();

@@ -1,6 +1,5 @@
 // First part of fusion: which values exist in memory, which are recomputed where they are used.
 #include <algorithm>
-#include <cstring>
 
 #include "ir/Views.h"
 #include "passes/fuse/FuseInternal.h"
@@ -28,7 +27,7 @@ bool isLoopProduct(const Op& op, const ir::TargetTraits& traits) {
   return op.kind == OpKind::Matmul && !ownKernel;
 }
 
-bool repeats(const Op& op) {
+bool runsOften(const Op& op) {
   return op.kind == OpKind::Fill ||
          (op.kind == OpKind::Broadcast && op.result()->type.size() != op.operand(0)->type.size());
 }
@@ -165,7 +164,7 @@ class Analysis {
     bool repeated = keep && n.repeated;
     bool reduced = (keep && n.reduced) || n.role == Role::Reduction || op.boolAttr("unrolled");
     if (n.role == Role::PassThrough) {
-      for (const Value* v : op.operands()) evaluate(v, n, repeated || repeats(op), reduced);
+      for (const Value* v : op.operands()) evaluate(v, n, repeated || runsOften(op), reduced);
     } else if (op.has(Trait::Gathers)) {
       view(op.operand(0));
       bool spread = op.kind == OpKind::DynamicSlice || op.result()->type.size() != op.operand(1)->type.size();
@@ -354,83 +353,6 @@ class Analysis {
 };
 
 }  // namespace
-
-bool isSplat(const Op& op) {
-  if (op.kind != OpKind::Constant) return false;
-  if (op.result()->type.rank() == 0) return true;
-  const ir::Data& data = std::get<ir::Data>(*op.find("value"));
-  size_t width = static_cast<size_t>(ir::byteSize(op.result()->type.dtype));
-  if (!data || data->size() < width) return true;
-  // Every element equals the one before it.
-  return std::memcmp(data->data(), data->data() + width, data->size() - width) == 0;
-}
-
-std::string_view deviceOf(const Op& op) {
-  const std::string& d = op.result()->type.place.device;
-  return d.empty() ? ir::DeviceTable::kHost : std::string_view(d);
-}
-
-bool isElsewhere(const Value& v, std::string_view device) {
-  return !v.type.place.isFree() && v.type.place.device != device;
-}
-
-Role roleOf(const Op& op) {
-  switch (op.kind) {
-    case OpKind::Constant: return isSplat(op) ? Role::PassThrough : Role::Single;
-    case OpKind::Transfer:
-    case OpKind::RngNext:
-    case OpKind::Load:
-    case OpKind::Fused: return Role::Single;
-    default: break;
-  }
-  if (op.has(Trait::Elementwise) || op.has(Trait::Piecewise) || op.has(Trait::Gathers)) return Role::Pointwise;
-  if (op.has(Trait::Structural)) return Role::PassThrough;
-  if (op.has(Trait::Creation)) return op.has(Trait::Cheap) ? Role::PassThrough : Role::Pointwise;
-  if (op.has(Trait::Scatters)) return Role::Update;
-  if (op.has(Trait::Product)) return Role::Product;
-  if (op.has(Trait::Library)) return Role::Single;
-  if (op.has(Trait::Scans)) return Role::Scan;
-  if (op.has(Trait::Reduction)) return op.boolAttr("unrolled") ? Role::Pointwise : Role::Reduction;
-  return Role::Barrier;
-}
-
-DimMap mapThrough(const Op& op, size_t operand, const DimMap& m) {
-  const ir::Dims& from = op.operand(operand)->type.shape;
-  if (from.empty()) return std::vector<int>{};
-  if (!m) return std::nullopt;
-  const ir::Dims& to = op.result()->type.shape;
-  std::vector<int> out(from.size(), -1);
-  if (op.has(Trait::Elementwise)) return m;
-  switch (op.kind) {
-    case OpKind::Broadcast: {
-      size_t lead = to.size() - from.size();
-      for (size_t d = 0; d < from.size(); ++d) out[d] = from[d] == to[lead + d] ? (*m)[lead + d] : -1;
-      return out;
-    }
-    case OpKind::Permute: {
-      const auto& perm = op.intsAttr("perm");
-      for (size_t d = 0; d < perm.size(); ++d) out[static_cast<size_t>(perm[d])] = (*m)[d];
-      return out;
-    }
-    case OpKind::Reshape: {
-      size_t d = 0;
-      for (size_t t = 0; t < to.size(); ++t) {
-        if (to[t] == 1) continue;
-        while (d < from.size() && from[d] == 1) ++d;
-        if (d == from.size() || from[d] != to[t]) return std::nullopt;
-        out[d++] = (*m)[t];
-      }
-      return out;
-    }
-    case OpKind::Gather: {
-      if (operand == 0) return std::nullopt;
-      size_t at = static_cast<size_t>(op.intAttr("at"));
-      for (size_t d = 0; d < from.size(); ++d) out[d] = (*m)[at + d];
-      return out;
-    }
-    default: return std::nullopt;
-  }
-}
 
 void analyse(Region& region, const Context& c, Nodes& nodes) { Analysis(region, c, nodes).run(); }
 

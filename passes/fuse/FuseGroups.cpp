@@ -14,12 +14,6 @@ using ir::Value;
 
 namespace {
 
-/// Where a value of a group lies: per dim its domain axis (-1: size 1), and whether it is one element a row.
-struct Member {
-  bool row = false;
-  std::vector<int> axes;
-};
-
 class Grouping {
  public:
   Grouping(Region& region, const Context& c, Nodes& nodes) : region_(region), c_(c), nodes_(nodes) {}
@@ -60,12 +54,6 @@ class Grouping {
     return &nodes_.at(v->op);
   }
 
-  static DimMap identity(size_t rank) {
-    std::vector<int> m(rank);
-    for (size_t d = 0; d < rank; ++d) m[d] = static_cast<int>(d);
-    return m;
-  }
-
   /// Collects the roots that are read below `v`, with their maps, through what is inlined.
   void collect(Value* v, const DimMap& m, Node& into, std::unordered_map<const Value*, std::vector<DimMap>>& seen) {
     Node* n = nodeOf(v);
@@ -99,40 +87,6 @@ class Grouping {
       }
       collect(op.operand(i), m, n, seen);
     }
-  }
-
-  /// The operand's map of a reduction that is unrolled: its result's point, all along the reduced axes.
-  static DimMap aroundUnrolled(const Op& op) {
-    std::vector<int> m(op.operand(0)->type.shape.size(), -2);
-    for (int64_t a : op.intsAttr("axes")) m[static_cast<size_t>(a)] = -1;
-    int next = 0;
-    for (int& d : m) {
-      if (d == -2) {
-        d = next++;
-      } else if (op.boolAttr("keep")) {
-        ++next;
-      }
-    }
-    return m;
-  }
-
-  static ir::Dims domainOf(const Op& op, const Node& n) {
-    if (op.kind == OpKind::Matmul && n.role == Role::Reduction) {
-      ir::Dims d = op.result()->type.shape;
-      d.push_back(op.operand(0)->type.shape.back());
-      return d;
-    }
-    return n.role == Role::Reduction || n.role == Role::Scan ? op.operand(0)->type.shape : op.result()->type.shape;
-  }
-
-  static std::vector<bool> reducedAxes(const Op& op, size_t rank) {
-    std::vector<bool> r(rank, false);
-    if (op.kind == OpKind::Matmul) {
-      r.back() = true;
-    } else {
-      for (int64_t a : op.intsAttr("axes")) r[static_cast<size_t>(a)] = true;
-    }
-    return r;
   }
 
   void placeSingle(Op& op, Node& n) {
@@ -221,26 +175,6 @@ class Grouping {
       Group& p = at(find(nodeOf(s.value)->group));
       p.leastConsumer = std::min(p.leastConsumer, rank);
     }
-  }
-
-  static Member memberOf(const Op& op, const Node& n, const ir::Dims& domain) {
-    Member m;
-    size_t rank = op.result()->type.shape.size();
-    if (n.role != Role::Reduction) {
-      m.axes = *identity(rank);
-      return m;
-    }
-    m.row = true;
-    auto reduced = reducedAxes(op, domain.size());
-    bool keep = op.boolAttr("keep");
-    for (size_t a = 0; a < domain.size(); ++a) {
-      if (!reduced[a]) {
-        m.axes.push_back(static_cast<int>(a));
-      } else if (keep) {
-        m.axes.push_back(-1);
-      }
-    }
-    return m;
   }
 
   static int64_t rows(const Group& g, const std::vector<bool>& reduced) {

@@ -81,6 +81,21 @@ struct Group {
   std::vector<ir::Op*> members;  ///< in order
 };
 
+/// Where a value of a group lies: per dim its domain axis (-1: size 1), and whether it is one element a row.
+struct Member {
+  bool row = false;
+  std::vector<int> axes;
+};
+/// A value whose dims are the domain's.
+DimMap identity(size_t rank);
+/// The operand's map of a reduction that is unrolled: its result's point, all along the reduced axes.
+DimMap aroundUnrolled(const ir::Op& op);
+/// What an op runs over by itself.
+ir::Dims domainOf(const ir::Op& op, const Node& n);
+/// Per axis of a domain of that rank.
+std::vector<bool> reducedAxes(const ir::Op& op, size_t rank);
+Member memberOf(const ir::Op& op, const Node& n, const ir::Dims& domain);
+
 /// Groups the roots of a region. Group numbers in nodes are resolved.
 std::vector<Group> formGroups(ir::Region& region, const Context& c, Nodes& nodes);
 
@@ -89,6 +104,8 @@ void emitGroups(ir::Region& region, std::vector<Group>& groups, Nodes& nodes);
 
 /// Makes loops over rank-0 values and single elements fused ops of kind "native".
 void formNativeLoops(ir::Region& region, const Context& c);
+/// Makes a loop that may be native one fused op.
+void wrapNativeLoop(ir::Op& loop);
 
 /// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
 void prepareReductions(ir::Region& region, const Context& c);

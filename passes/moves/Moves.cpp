@@ -177,7 +177,9 @@ class Minimiser {
     b.setLoc(asked.loc);
     ir::Type type = g.value->type;
     type.place.device = g.device;
-    g.copy = b.makeTyped(OpKind::Transfer, {source}, {type}, {{"cause", asked.stringAttr("cause")}})->result();
+    Op* copy = b.makeTyped(OpKind::Transfer, {source}, {type}, {{"cause", asked.stringAttr("cause")}});
+    if (asked.boolAttr("gradient")) copy->set("gradient", true);
+    g.copy = copy->result();
     g.copy->name = asked.result()->name;
   }
 

@@ -39,13 +39,7 @@ Instance* Shared::instantiate(ir::Func& callee, const std::string& key, Instance
   int number = ++copies[callee.name];
   std::string name = callee.name + (number == 1 ? ".placed" : ".placed" + std::to_string(number));
   while (module.find(name)) name += "_";
-  ir::Func* f = module.addFunc(name);
-  f->paramPlaces = callee.paramPlaces;
-  f->resultPlaces = callee.resultPlaces;
-  f->ownDevice = callee.ownDevice;
-  f->span = callee.span;
-  f->signature = callee.signature;
-  f->resultTypes = callee.resultTypes;
+  ir::Func* f = module.addFuncLike(name, callee);
   ir::ValueMap map;
   for (size_t i = 0; i < callee.body->args.size(); ++i) {
     const ir::Value& from = *callee.body->args[i];
@@ -150,7 +144,7 @@ bool checkDecisions(Shared& shared, const std::map<const Instance*, bool>& live)
   for (const Instance& instance : shared.instances) {
     if (const auto found = live.find(&instance); found == live.end() || !found->second) continue;
     // A function that nobody calls is somewhere by default: that decides nothing.
-    if (instance.isRoot && instance.func->name != instance.func->signature) continue;
+    if (instance.isRoot && instance.func->kind == ir::Func::Kind::Function) continue;
     for (const auto& [op, taken] : instance.decided) {
       if (shared.context.decisions) {
         const auto [known, isNew] = shared.context.decisions->try_emplace(op->stringAttr("key"), taken);

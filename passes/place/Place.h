@@ -70,8 +70,8 @@ struct ValueInfo {
 
 /// A move that one operand needs, decided by inference and carried out by rewriting.
 struct Need {
-  std::string device;       ///< "" when the operand is used where it lives
-  std::string cause;        ///< "to", "type", "@gpu", "print", "if", ...
+  std::string device;  ///< "" when the operand is used where it lives
+  ir::Cause cause = ir::Cause::To;
   ir::Op* entry = nullptr;  ///< for moves of P4 (b): the `on` at whose entry the value moves
 };
 
@@ -135,8 +135,8 @@ class Reporter {
   struct Use {
     Span span;
     bool postfix = false;
-    bool whole = true;   ///< the span is the operand's whole text, so that a mended line can be written
-    Span undo{};         ///< the `.to(d)` at the end of the text that a mended line leaves out
+    Span move{};         ///< the `.to(d)` that the text ends in
+    Span undo{};         ///< the same, where a mended line leaves it out
     std::string name{};  ///< the text in quotes when it is short
   };
   /// What a move of a value costs: bytes, and how often. Nothing when a loop's trips are not known.
@@ -166,7 +166,7 @@ class Reporter {
 
   /// "operands of `+`", by the built-in's name where the text begins with one.
   std::string subjectOf(const ir::Op& op) const;
-  /// Whether the text of the op is that of an assignment.
+  /// Whether the op is what an assignment to elements makes.
   bool isAssignment(const ir::Op& op) const;
   /// Where the source writes operand `number` of `op`, the value `v`.
   Use useOf(const ir::Op& op, const ir::Value* v, size_t number) const;
@@ -180,9 +180,11 @@ class Reporter {
   Span spanOf(const ir::Value* v) const;
   /// The text of an operation's operands and operator.
   Span extentOf(const ir::Value* v) const;
-  Span withBrackets(Span s) const;
-  Use useAt(Span span, std::string leaf) const;
-  Use guessedUse(const ir::Op& op, const ir::Value* v, size_t number) const;
+  const ir::SourceText* textAt(Span span) const;
+  /// Whether the source writes a text of that kind at the op's place.
+  bool isA(const ir::Op& op, ir::SourceText::Kind kind) const;
+  Use useAt(Span span, const std::string& leaf) const;
+  const ir::OperandText* operandOf(const ir::Op& op, const ir::Value& v, size_t number) const;
   bool isCompound(const ir::Op& op) const;
   /// "`x`" or `otherwise`.
   static std::string display(const ir::Value* v, std::string_view otherwise);
@@ -195,7 +197,7 @@ class Reporter {
   Cost costOf(const ir::Value* v) const;
   std::optional<int64_t> otherTrips(const ir::Op& op, const ir::Region& beside) const;
   bool isRepeated(const ir::Op& op) const;
-  /// Whether the text of the op is an operator alone.
+  /// Whether the source writes the op as an operator.
   bool isOperator(const ir::Op& op) const;
   /// Adds what the same operator does to the other leaves of trees.
   void addLeaves(const ir::Op& op, size_t operand, Move& move) const;
@@ -214,8 +216,6 @@ class Reporter {
   const ir::Value* variableOf(const ir::Value* v) const;
   /// Whether the expression `text` makes `v` from nothing.
   bool isMadeIn(const ir::Value* v, Span text) const;
-  /// The declaration `var v = ` of a variable without a place of its own, by its first value; invalid for any other.
-  Span statementOf(Span start) const;
   /// In a function that is called on several devices: a move to where its argument is.
   void ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, const std::string& device) const;
   void hoistHelp(Diagnostic& d, const ir::Op& op, const Move& move, const std::string& device) const;

@@ -21,7 +21,7 @@ void Inference::call(Op& op) {
     std::string place = seen(v).device;
     std::string wanted = expected(callee.paramPlaces, i, seed);
     if (mixes(v->type) && (!signaturePlace(callee.paramPlaces, i).empty() || !v->type.shape.empty())) {
-      if (!(v->type.shape.empty() && wanted == kHost)) need(op, i, wanted, "argument");
+      if (!(v->type.shape.empty() && wanted == kHost)) need(op, i, wanted, Cause::Argument);
       place = wanted;
     }
     params.push_back({place});
@@ -141,7 +141,7 @@ void Inference::returned(Op& op) {
     } else if (mixes(v->type)) {
       bool scalar = v->type.shape.empty();
       if (!(scalar && (written.empty() || wanted == kHost))) {
-        need(op, i, wanted, "result");
+        need(op, i, wanted, Cause::Result);
         place = wanted;
       }
     } else if (place != wanted) {

@@ -4,13 +4,13 @@
 namespace tenc::passes::placing {
 
 void Inference::loop(Op& op, size_t first, size_t lead) {
-  for (size_t i = 0; i < first; ++i) hostRead(op, i, "for");
+  for (size_t i = 0; i < first; ++i) hostRead(op, i, Cause::For);
   size_t n = op.results.size();
   for (size_t round = 0; round <= n; ++round) {
     if (!loopRound(op, first, lead)) break;
     in_.needs.erase(&op);
     in_.errors.erase(&op);
-    for (size_t i = 0; i < first; ++i) hostRead(op, i, "for");
+    for (size_t i = 0; i < first; ++i) hostRead(op, i, Cause::For);
   }
 }
 
@@ -28,7 +28,7 @@ bool Inference::loopRound(Op& op, size_t first, size_t lead) {
     std::string settled = start;
     if (mixes(init->type) && !isPoison(init->type.place) && !mixes(arg->type) && !isPoison(arg->type.place)) {
       settled = placeOf(arg);  // what an earlier round found
-      need(op, first + k, settled, "literal");
+      need(op, first + k, settled, Cause::Literal);
     }
     carried.push_back({outer, outer ? info(init).scope : on_});
     places.push_back(settled);
@@ -55,7 +55,7 @@ bool Inference::loopRound(Op& op, size_t first, size_t lead) {
       arg->type.place.device = places[k] = end;
       again = true;
     } else if (!mixes(arg->type) && mixes(y->type)) {
-      need(*yield, k, places[k], "literal");
+      need(*yield, k, places[k], Cause::Literal);
     } else if (!mixes(arg->type) && end != places[k]) {
       const std::string name = arg->name;
       fail(*yield, report_.assignment(*yield, y, end, name, arg, places[k], k));
@@ -73,7 +73,7 @@ void Inference::branch(Op& op) {
   std::optional<bool> known = info(op.operand(0)).constant;
   in_.taken.erase(&op);
   if (known && followsFromDevices(op.operand(0))) return takenBranch(op, *known);
-  hostRead(op, 0, "if");
+  hostRead(op, 0, Cause::If);
   for (auto& r : op.regions) region(*r);
   const Op* yields[2] = {op.regions[0]->terminator(), op.regions[1]->terminator()};
   for (const Op* y : yields) {
@@ -97,7 +97,7 @@ std::string Inference::branchPlace(Op& op, const Op* const (&yields)[2], size_t 
   if (free[0] && free[1]) return at[0].empty() ? at[1] : at[0];
   for (int b : {0, 1}) {
     if (!free[b]) continue;
-    need(*yields[b], k, at[1 - b], "literal");
+    need(*yields[b], k, at[1 - b], Cause::Literal);
     return at[1 - b];
   }
   if (at[0] == at[1]) return at[0];

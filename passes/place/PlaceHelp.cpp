@@ -121,14 +121,10 @@ std::vector<Reporter::Move> Reporter::movesTo(const Op& op, const std::vector<Op
     }
     // A value that was just moved away needs no copy: it is there without the move.
     if (value->op && value->op->kind == OpKind::To && use.span.valid() &&
-        value->op->operand(0)->type.place.device == device) {
-      const std::string_view text = shared_.context.sources->text(use.span);
-      const size_t at = text.rfind(".to(");
-      if (at != std::string_view::npos && text.find(')', at) + 1 == text.size()) {
-        use.undo = {use.span.file, use.span.begin + static_cast<uint32_t>(at), use.span.end};
-        moves.push_back({value, std::move(use), {0, 1}, 1});
-        continue;
-      }
+        value->op->operand(0)->type.place.device == device && use.move.valid()) {
+      use.undo = use.move;
+      moves.push_back({value, std::move(use), {0, 1}, 1});
+      continue;
     }
     moves.push_back({value, std::move(use), costOf(value), 1});
     if (isOperator(op)) addLeaves(op, o.number, moves.back());
@@ -188,10 +184,10 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
              : i + 1 == moves.size() ? " and "
                                      : ", ") +
             text + " (" + type + ", " + sizeText(m.cost.bytes) + ")";
-    complete = complete && m.use.span.valid() && m.use.whole;
+    complete = complete && m.use.span.valid();
     const std::string move = ".to(" + spelled(device) + ")";
     const Span at = m.use.span;
-    if (!at.valid() || !m.use.whole) continue;
+    if (!at.valid()) continue;
     if (!m.use.postfix) help.edits.push_back({{at.file, at.begin, at.begin}, "("});
     help.edits.push_back({{at.file, at.end, at.end}, (m.use.postfix ? "" : ")") + move});
   }
@@ -212,7 +208,7 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
 
 void Reporter::ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, const std::string& device) const {
   const ir::Func& f = *instance_.func;
-  if (instance_.isRoot || device != instance_.own || !shared_.context.sources) return;
+  if (instance_.isRoot || device != instance_.own) return;
   const auto& args = f.body->args;
   const auto decides = [&](const std::unique_ptr<Value>& a) {
     const bool unplaced = a->index >= f.paramPlaces.size() || f.paramPlaces[a->index].empty();
@@ -224,14 +220,10 @@ void Reporter::ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, cons
   Help help{"move it to `" + where + "`, the device of the call", {}};
   for (const Move& m : moves) {
     Span at = m.use.span;
-    if (!at.valid() || !m.use.whole) return;
+    if (!at.valid()) return;
     if (m.use.undo.valid()) at.end = m.use.undo.begin;
-    const std::string_view text = shared_.context.sources->text(at);
-    const size_t to = text.rfind(".to(");
-    if (to != std::string_view::npos && text.find(')', to) + 1 == text.size())
-      at.begin += static_cast<uint32_t>(to);
-    else
-      at.begin = at.end;
+    const ir::SourceText* text = textAt(at);
+    at.begin = text && text->move.valid() ? text->move.begin : at.end;
     if (at.begin == at.end && !m.use.postfix) return;
     help.edits.push_back({at, ".to(" + where + ")"});
   }
@@ -290,7 +282,7 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
   Help help;
   for (const Entry& e : entries) {
     const Use use = useOf(*e.user, e.value, e.number);
-    if (!use.span.valid() || !use.whole || !use.postfix) return;
+    if (!use.span.valid() || !use.postfix) return;
     help.edits.push_back({{use.span.file, use.span.end, use.span.end}, ".to(" + spelled(device) + ")"});
   }
   help.text = "cheaper: " + nameOf(root, useOf(*entries[0].user, root, entries[0].number), "what it is made of") +

@@ -1,4 +1,4 @@
-// Placement of ops and annotations: rules P1 to P4 of the language.
+// Placement of ops: rules P1 to P4 of the language.
 #include "passes/place/PlaceInfer.h"
 
 #include <algorithm>
@@ -32,23 +32,23 @@ Op* Inference::entryOf(const Value* v) {
   return best;
 }
 
-void Inference::need(const Op& op, size_t operand, std::string device, std::string cause, Op* entry) {
+void Inference::need(const Op& op, size_t operand, std::string device, Cause cause, Op* entry) {
   auto& list = in_.needs[&op];
   if (list.size() < op.operandCount()) list.resize(op.operandCount());
-  list[operand] = Need{std::move(device), std::move(cause), entry};
+  list[operand] = Need{std::move(device), cause, entry};
 }
 
 std::string Inference::use(const Op& op, size_t i) {
   const Value* v = op.operand(i);
   Seen s = seen(v);
-  if (s.entered) need(op, i, s.device, "@" + s.device, entryOf(v));
+  if (s.entered) need(op, i, s.device, Cause::Annotation, entryOf(v));
   return s.device;
 }
 
-void Inference::hostRead(const Op& op, size_t i, std::string_view cause) {
+void Inference::hostRead(const Op& op, size_t i, Cause cause) {
   const Value* v = op.operand(i);
   if (isPoison(v->type.place) || v->type.place.isFree() || placeOf(v) == kHost) return;
-  need(op, i, std::string(kHost), std::string(cause));
+  need(op, i, std::string(kHost), cause);
 }
 
 ValueInfo& Inference::set(Value* v, std::string place, Why why, const Value* from, const Op* cause) {
@@ -75,13 +75,6 @@ std::string Inference::resolve(const Op& op, const std::string& name) {
     device = kPoison;
   }
   return in_.devices[&op] = device;
-}
-
-std::string Inference::annotated(const Op& op, size_t valueOperand) {
-  const std::string& name = op.stringAttr("device");
-  if (name.empty() && op.operandCount() > valueOperand)
-    return in_.devices[&op] = deviceOfValue(op.operand(valueOperand));
-  return resolve(op, name);
 }
 
 Inference::Agreement Inference::agree(const Op& op) {
@@ -200,7 +193,7 @@ void Inference::visit(Op& op) {
     case OpKind::If: return branch(op);
     case OpKind::Call: return call(op);
     case OpKind::Return: return returned(op);
-    case OpKind::Condition: return hostRead(op, 0, "while");
+    case OpKind::Condition: return hostRead(op, 0, Cause::While);
     case OpKind::Yield: return;  // the enclosing op looks at it
     case OpKind::Bench: return bench(op);
     default: break;
@@ -222,177 +215,16 @@ void Inference::free(Op& op) {
   for (auto& r : op.results) set(r.get(), "", Why::Free);
 }
 
-void Inference::on(Op& op) {
-  // Of "the device of a value" the first value counts that is not a free one.
-  size_t like = 0;
-  while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
-  const bool inferred = op.operandCount() > like && !op.boolAttr("named");
-  std::string device;
-  if (inferred && !mixes(op.operand(like)->type))
-    device = in_.devices[&op] = seen(op.operand(like)).device;
-  else if (inferred && op.stringAttr("device").empty())
-    device = in_.devices[&op] = ambient();  // nothing but free values: as if it was made here
-  else
-    device = annotated(op, like);
-  enclosing_[&op] = on_;
-  Op* outer = on_;
-  on_ = &op;
-  // An unknown device was reported: what the region makes is poisoned by its place.
-  region(*op.regions[0]);
-  const Op* yield = op.regions[0]->terminator();
-  std::vector<std::pair<std::string, bool>> places;
-  for (size_t k = 0; k < op.results.size(); ++k) {
-    const Value* y = yield->operand(k);
-    bool assigned = info(y).assignsOuter();
-    places.emplace_back(assigned ? placeOf(y) : use(*yield, k), assigned);
-  }
-  on_ = outer;
-  for (size_t k = 0; k < op.results.size(); ++k) {
-    const Value* y = yield->operand(k);
-    Why why = places[k].second ? Why::Variable : Why::Operand;
-    ValueInfo& i = set(op.result(k), places[k].first, why, y, &op);
-    if (places[k].second) i.scope = info(y).scope;
-    i.constant = info(y).constant;
-  }
-}
-
-void Inference::to(Op& op) {
-  std::string device = annotated(op, 1);
-  const Value* v = op.operand(0);
-  Value* r = op.result();
-  // A written type inside an annotation, and `to` itself, see the value where it lives.
-  if (device == kPoison || isPoison(v->type.place)) return poison(op);
-  if (op.stringAttr("cause") == "enter") {  // the start of a `var` that is bound in this annotation
-    std::string here = use(op, 0);
-    set(r, here, here == placeOf(v) ? Why::Operand : Why::Entered, v, on_);
-    return;
-  }
-  std::string now = placeOf(v);
-  bool stays = now == device || (mixes(v->type) && device == kHost && v->type.shape.empty());
-  const std::string& cause = op.stringAttr("cause");
-  if (!stays) need(op, 0, device, cause.empty() || cause == "to" ? ".to(" + device + ")" : cause);
-  if (stays) {
-    ValueInfo& i = set(r, device, Why::Operand, v);
-    if (v->type.place.isFree()) i.why = Why::Moved, i.cause = &op;
-  } else {
-    set(r, device, Why::Moved, v, &op);
-  }
-}
-
-void Inference::checkPlace(Op& op) {
-  std::string device = resolve(op, op.stringAttr("device"));
-  std::string here = use(op, 0);
-  const Value* v = op.operand(0);
-  if (device == kPoison || here == kPoison) return poison(op);
-  if (mixes(v->type)) {
-    if (here != device) need(op, 0, device, "literal");
-  } else if (here != device) {
-    const std::string& what = op.stringAttr("what");
-    if (what.starts_with("var")) {
-      std::string name = what.size() > 4 ? what.substr(4) : "";
-      fail(op, report_.assignment(op, v, here, name, nullptr, device, 0));
-    } else {
-      std::string subject = what.empty() ? std::string("this value") : what;
-      fail(op, report_.wrongPlace(op, subject + " must be on " + device + ", the value is on " + here, {{v, here, 0}},
-                                  device));
-    }
-    // What is built is typed as declared: later uses are checked against the declaration.
-    set(op.result(), device, Why::Declared, v, &op);
-    return;
-  }
-  set(op.result(), device, Why::Operand, v, &op);
-}
-
-void Inference::samePlace(Op& op) {
-  const Value* fresh = op.operand(0);
-  const Value* old = op.operand(1);  // only its place is asked for: it does not enter
-  std::string here = use(op, 0), wanted = placeOf(old);
-  Op* scope = info(old).scope;
-  const std::string name = variableName(op, old);
-  std::string result = wanted;
-  Why why = Why::Variable;
-  const Value* from = old;
-  if (here == kPoison || wanted == kPoison) {
-    result = kPoison;
-  } else if (mixes(old->type)) {
-    result = here;  // a var that started free lives where it is first placed
-    from = fresh;
-    why = Why::Operand;
-    if (mixes(fresh->type) && here.empty()) result = wanted;
-  } else if (mixes(fresh->type)) {
-    need(op, 0, wanted, "literal");
-  } else if (here != wanted) {
-    fail(op, report_.assignment(op, fresh, here, name, old, wanted, 0));
-  }
-  set(op.result(), result, why, from, &op).scope = scope;
-  info(op.result()).constant = info(fresh).constant;
-}
-
-void Inference::decidedBranch(Op& op) {
-  const Value* condition = op.operand(0);
-  const bool follows = info(condition).constant && followsFromDevices(condition);
-  in_.decided[&op] = follows ? info(condition).constant : std::nullopt;
-}
-
-void Inference::onePlace(Op& op) {
-  std::vector<Reporter::Operand> all;
-  bool mixed = false;
-  for (size_t i = 0; i < op.operandCount(); ++i) {
-    const Value* v = op.operand(i);
-    std::string device = seen(v).device;
-    if (device == kPoison) return;
-    if (mixes(v->type)) continue;
-    mixed |= !all.empty() && all[0].device != device;
-    all.push_back({v, std::move(device), i});
-  }
-  if (!mixed) return;
-  fail(op, report_.mixed(op, op.stringAttr("what"), all));
-  for (const Reporter::Operand& o : all) {
-    apart_[o.value].push_back(&op);
-    // A leaf without a name of its own is used by way of the struct or list alone.
-    if (!hasOwnName(*o.value)) op.operand(o.number)->type.place.device = kPoison;
-  }
-}
-
-std::string Inference::variableName(const Op& op, const Value* old) {
-  const std::string& what = op.stringAttr("what");
-  if (what.starts_with("var ")) return what.substr(4);
-  return what.empty() ? old->name : what;
-}
-
-void Inference::deviceEq(Op& op) {
-  const std::string& name = op.stringAttr("device");
-  std::string a = deviceOfValue(op.operand(0));
-  std::string b = op.operandCount() > 1 ? deviceOfValue(op.operand(1)) : comparedDevice(name);
-  ValueInfo& i = set(op.result(), "", Why::Free);
-  if (a == kPoison || b == kPoison) {
-    op.result()->type.place.device = kPoison;
-    return;
-  }
-  i.constant = shared_.devices.actual(a) == shared_.devices.actual(b);
-  i.cause = &op;
-}
-
-std::string Inference::comparedDevice(const std::string& name) {
-  if (!name.starts_with("$")) return shared_.devices.normal(name);
-  auto it = in_.deviceVars.find(name.substr(1));
-  return it == in_.deviceVars.end() ? in_.own : it->second;
-}
-
-void Inference::transfer(Op& op) {
-  std::string device = placeOf(op.result());
-  set(op.result(), device, Why::Moved, op.operand(0), &op);
-}
-
 void Inference::hostEffect(Op& op) {
   const auto& formats = op.stringsAttr("formats");
   const size_t first = op.firstTextOperand();
   auto& printed = in_.printed[&op];
   printed.clear();
+  const Cause cause = ir::causeNamed(op.info().mnemonic).value();  // print, assert, save, load or seed
   for (size_t i = 0; i < op.operandCount(); ++i) {
     printed.push_back(placeOf(op.operand(i)));
     bool deviceHole = i >= first && i - first < formats.size() && formats[i - first] == "@";
-    if (!deviceHole) hostRead(op, i, op.info().mnemonic);
+    if (!deviceHole) hostRead(op, i, cause);
   }
   if (op.kind != OpKind::Assert) return;
   std::optional<bool> known = info(op.operand(0)).constant;

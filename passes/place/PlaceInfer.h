@@ -1,5 +1,5 @@
-// Private to PlaceInfer*.cpp: the walk that decides where every value lives. Ops and annotations are in PlaceInfer.cpp,
-// loops and branches in PlaceControl.cpp, calls and signatures in PlaceCalls.cpp.
+// Private to the walk that decides where every value lives. Ops are in PlaceInfer.cpp, annotations, moves and checks in
+// PlaceAnnotations.cpp, loops and branches in PlaceControl.cpp, calls and signatures in PlaceCalls.cpp.
 #pragma once
 #include <string>
 #include <unordered_map>
@@ -10,6 +10,7 @@
 
 namespace tenc::passes::placing {
 
+using ir::Cause;
 using ir::Op;
 using ir::OpKind;
 using ir::Region;
@@ -44,13 +45,13 @@ class Inference {
 
   /// The outermost `on` of the current one's device that the value enters on the way here.
   Op* entryOf(const Value* v);
-  void need(const Op& op, size_t operand, std::string device, std::string cause, Op* entry = nullptr);
+  void need(const Op& op, size_t operand, std::string device, Cause cause, Op* entry = nullptr);
 
   /// Uses operand `i` here; what lies outside the current `on` moves in (P4 b). Returns where it is then.
   std::string use(const Op& op, size_t i);
 
   /// A host read: the value is seen where it lives and moves to the host when it is elsewhere (P4 d).
-  void hostRead(const Op& op, size_t i, std::string_view cause);
+  void hostRead(const Op& op, size_t i, Cause cause);
 
   void fail(const Op& op, Diagnostic d) { in_.errors[&op].push_back(std::move(d)); }
 

@@ -98,7 +98,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
 
 void Reporter::callChain(Diagnostic& d) const {
   for (const Instance* in = &instance_; in && in->call; in = in->caller) {
-    const std::string& signature = in->func->signature.empty() ? in->func->name : in->func->signature;
+    const std::string& signature = in->func->signature.empty() ? in->func->source : in->func->signature;
     d.notes.push_back({shared_.module.span(in->call->loc), "in this call of `" + signature + "`"});
   }
 }
@@ -241,12 +241,13 @@ Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, co
   d.message = "there is no device `" + device + "`";
   d.span = spanOf(op);
   d.notes.push_back({Span{}, "`" + device + "` was looked for; " + reason});
-  if (shared_.context.sources && d.span.valid()) {
-    const size_t at = shared_.context.sources->text(d.span).rfind(device);
-    const auto begin = static_cast<uint32_t>(d.span.begin + at);
-    const auto end = static_cast<uint32_t>(begin + device.size());
-    if (at != std::string_view::npos)
-      d.helps.push_back({"a device that is there", {{{d.span.file, begin, end}, std::string(kHost)}}});
+  std::vector<Span> written = {d.span};
+  for (const ir::OperandText& o : shared_.module.loc(op.loc).operands) written.push_back(o.span);
+  for (const Span at : written) {
+    const ir::SourceText* text = textAt(at);
+    if (!text || text->kind != ir::SourceText::Kind::Device || text->name != device) continue;
+    d.helps.push_back({"a device that is there", {{text->whole.valid() ? text->whole : at, std::string(kHost)}}});
+    break;
   }
   d.helps.push_back({"a name for it that other machines bind otherwise: `device d = " + device + " or cpu`", {}});
   callChain(d);

@@ -6,6 +6,7 @@ namespace tenc::passes::placing {
 namespace {
 
 using ir::Builder;
+using ir::Cause;
 using ir::Op;
 using ir::OpKind;
 using ir::Region;
@@ -100,7 +101,7 @@ class Rewrite {
   /// A copy of its own for each use; the pass `moves` leaves one for all.
   Value* moved(Value* v, const Need& need, Op& user, size_t operand) {
     if (v->type.place.device == need.device) return v;
-    if (v->type.place.isFree() || (mixes(v->type) && need.cause == "literal")) {
+    if (v->type.place.isFree() || (mixes(v->type) && need.cause == Cause::Literal)) {
       if (Value* made = materialised(v, need, user)) return made;
     }
     Builder b(&user);
@@ -109,7 +110,7 @@ class Rewrite {
     b.setLoc(shared_.module.addLoc({span, {}, {}, {{written, ""}}}));
     ir::Type type = v->type;
     type.place.device = need.device;
-    Value* copy = b.makeTyped(OpKind::Transfer, {v}, {type}, {{"cause", need.cause}})->result();
+    Value* copy = b.makeTyped(OpKind::Transfer, {v}, {type}, {{"cause", std::string(ir::name(need.cause))}})->result();
     copy->name = v->name;
     return copy;
   }

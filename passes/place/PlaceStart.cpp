@@ -54,16 +54,6 @@ bool Reporter::isMadeIn(const Value* v, Span text) const {
   });
 }
 
-Span Reporter::statementOf(Span start) const {
-  const std::string_view file = shared_.context.sources->file(start.file).text();
-  size_t begin = start.begin;
-  while (begin > 0 && file[begin - 1] != '\n' && file[begin - 1] != ';' && file[begin - 1] != '{') --begin;
-  while (begin < start.begin && file[begin] == ' ') ++begin;
-  const std::string_view text = file.substr(begin, start.begin - begin);
-  if (!text.starts_with("var ") || text.find('@') != std::string_view::npos) return {};
-  return {start.file, static_cast<uint32_t>(begin), start.end};
-}
-
 const ir::Value* Reporter::variableOf(const Value* v) const {
   constexpr int kMostSteps = 64;
   for (int step = 0; v && step < kMostSteps; ++step) {
@@ -81,7 +71,7 @@ const ir::Value* Reporter::variableOf(const Value* v) const {
 void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, const std::string& device,
                          const std::vector<Move>& instead) const {
   const Op* assigned = at.kind == OpKind::SamePlace ? &at : variable ? assignmentTo(variable) : nullptr;
-  if (!assigned || !shared_.context.sources) return;
+  if (!assigned) return;
   const std::vector<ir::OperandText>& written = shared_.module.loc(assigned->loc).operands;
   if (written.size() < 2 || !written[1].span.valid()) return;
   const std::string& what = assigned->stringAttr("what");
@@ -97,7 +87,8 @@ void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, con
     move.cost = {move.cost.bytes + cost.bytes, cost.trips};
     made = made && isMadeIn(first, start);
   }
-  const Span statement = statementOf(start);
+  const ir::SourceText* text = textAt(start);
+  const Span statement = text ? text->variable : Span{};
   made = made && statement.valid();
   const std::optional<int64_t> once = made ? 0 : total({move}), other = total(instead);
   const bool cheaper = once && (!other || *once < *other);
@@ -110,11 +101,8 @@ void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, con
     help.text += ", where nothing has to be copied";
   } else {
     Use& use = move.use;
-    const std::string_view text = shared_.context.sources->text(use.span);
-    const size_t to = text.rfind(".to(");
-    if (to != std::string_view::npos && text.find(')', to) + 1 == text.size()) {  // it is moved already, elsewhere
-      const auto from = use.span.begin + static_cast<uint32_t>(to);
-      help.edits.push_back({{use.span.file, from, use.span.end}, ""});
+    if (use.move.valid()) {  // it is moved already, elsewhere
+      help.edits.push_back({use.move, ""});
       use.postfix = true;
     }
     if (!use.postfix) help.edits.push_back({{use.span.file, use.span.begin, use.span.begin}, "("});

@@ -1,7 +1,8 @@
 // Checks what placement promises to every later pass: no op mixes devices, only `transfer` moves, nothing is left to
-// place. A failure is an internal error, reported as such.
+// place.
 #include "ir/Loops.h"
 #include "passes/Passes.h"
+#include "support/InternalError.h"
 
 namespace tenc::passes {
 namespace {
@@ -100,11 +101,10 @@ class Checker {
 
 }  // namespace
 
-bool verifyPlaced(ir::Module& m, Context& c) {
+bool verifyPlaced(ir::Module& m, Context&) {
   std::string wrong = Checker(m).run();
   if (wrong.empty()) return true;
-  c.diags->report(Code::E0301, Span{}, "internal error: placement is wrong: " + wrong);
-  return false;
+  throw InternalError("placement is wrong: " + wrong);
 }
 
 }  // namespace tenc::passes

@@ -34,6 +34,26 @@ def report_of(stage, how, script="s.tl", text=SCRIPT):
         return done, files
 
 
+# A stage that finds an invariant broken goes the same way: here a module that is said to be placed, and is not.
+MIXED = """func @main(%x: f32[4] @cpu, %y: f32[4] @cuda:0) {
+  %z = add %x, %y : f32[4] @cpu
+  return
+}
+"""
+with tempfile.TemporaryDirectory() as folder:
+    pathlib.Path(folder, "m.tir").write_text(MIXED)
+    done, reports = run(folder, "m.tir", "--passes=verify-placed", "--virtual", "cuda=1")
+    expect(done.returncode == 70 and "error[" not in done.stderr, "status", done.returncode, done.stderr)
+    expect("internal error in `verify-placed`: placement is wrong: `add` in main" in done.stderr, done.stderr)
+    expect(len(reports) == 1 and reports[0].joinpath("m.tir").read_text() == MIXED, reports)
+
+# So does an entry of the REPL, and the session goes on.
+with tempfile.TemporaryDirectory() as folder:
+    done = subprocess.run([TENC, "--provoke", "error=fuse"], input="print(1)\nlet x = 2\n", cwd=folder, capture_output=True,
+                          text=True, timeout=60, env={"TMPDIR": folder, "PATH": "/usr/bin:/bin"})
+    expect(done.stderr.count("This is a bug in tenc") == 2, done.stderr)
+    expect(len(list(pathlib.Path(folder).glob("tenc-bug-*"))) == 2, done.stderr)
+
 for stage in ("place", "simplify", "fuse", "codegen"):
     done, files = report_of(stage, "error")
     expect(done.returncode == 70, stage, "status", done.returncode)

@@ -14,6 +14,7 @@
 #include "interp/Interp.h"
 #include "ir/Ir.h"
 #include "passes/Passes.h"
+#include "support/InternalError.h"
 
 namespace {
 
@@ -92,7 +93,10 @@ int main(int argc, char** argv) {
   auto module = tenc::ir::parse(sources, file, diags);
   context.diags = &diags;
   context.sources = &sources;
-  bool ok = module && tenc::passes::runPasses(*module, context, split(passes));
+  bool ok = module != nullptr;
+  try {
+    ok = ok && tenc::passes::runPasses(*module, context, split(passes));
+  } catch (const tenc::InternalError& error) { return std::cout << "internal error: " << error.message << "\n", 70; }
   std::cout << tenc::render(diags, sources);
   if (!ok) return 1;
   if (std::string wrong = tenc::ir::verify(*module); !wrong.empty())

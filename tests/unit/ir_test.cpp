@@ -213,6 +213,8 @@ void makeUniform(Maker& k, OpKind kind, DType t) {
     if (spec.name == "block") attrs.push_back({spec.name, int64_t{2}});
     if (spec.name == "mode")
       attrs.push_back({spec.name, std::string("max")});
+    else if (spec.name == "cause")
+      attrs.push_back({spec.name, std::string("to")});
     else if (spec.kind == "string")
       attrs.push_back({spec.name, std::string("cuda:0")});
   }
@@ -303,6 +305,13 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   Loc outer = k.m.addLoc(Span{0, 3, 9});
   k.b.setLoc(k.m.addLoc(LocData{Span{0, 20, 30}, outer, "f[N = 2]", {}}));
   k.b.make(OpKind::Add, {x, y});
+  k.b.setLoc(k.m.addLoc(LocData{Span{0, 40, 41}, {}, {}, {{Span{0, 38, 39}, "fc.w"}, {Span{}, ""}}}));
+  k.b.make(OpKind::Mul, {x, y});
+  SourceText call{Span{0, 38, 49}, SourceText::Kind::Call, true, "to"};
+  call.move = Span{0, 39, 49};
+  k.m.texts.add(call);
+  k.m.texts.add({Span{0, 40, 41}, SourceText::Kind::Update, false, {}, Span{0, 38, 50}});
+  k.main->source = "nn.f";
   k.main->ownDevice = "gpu";
   k.main->span = Span{0, 1, 2};
   k.finish();
@@ -311,6 +320,10 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   const std::string text = print(k.m, true);
   EXPECT_NE(text.find("loc(0:20:30 in \"f[N = 2]\" at 0:3:9)"), std::string::npos) << text;
   EXPECT_NE(text.find("%m.w_1#1: f32[2] @gpu"), std::string::npos) << text;
+  EXPECT_NE(text.find("text 0:38:49 call \"to\" postfix move 0:39:49\ntext 0:40:41 update whole 0:38:50\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("loc(0:40:41 of 0:38:39 \"fc.w\", unknown)"), std::string::npos) << text;
   expectRoundTrip(k.m, true);
 }
 

@@ -116,7 +116,7 @@ class PlaceTest : public ::testing::Test {
     for (const Diagnostic& d : diags_.all()) out.emplace_back(info(d.code).name);
     return out;
   }
-  /// "x cpu gpu .to(gpu)" of each transfer, in order.
+  /// "x cpu gpu to" of each transfer, in order.
   std::vector<std::string> transfers() {
     std::vector<std::string> out;
     for (const auto& f : m_.funcs) collect(*f->body, out);
@@ -180,7 +180,7 @@ TEST_F(PlaceTest, OneMoveIntoARegionBeforeItsLoop) {
     return std::vector<Value*>{};
   });
   ASSERT_TRUE(place());
-  EXPECT_EQ(transfers(), (Strings{"x cpu gpu @gpu", "acc gpu cpu print"}));
+  EXPECT_EQ(transfers(), (Strings{"x cpu gpu annotation", "acc gpu cpu print"}));
   EXPECT_EQ(body()->ops.back()->kind, OpKind::Return);
 }
 
@@ -193,7 +193,7 @@ TEST_F(PlaceTest, SameDestinationTwiceAndThereAndBackAreOneMove) {
   add(body(), c, x);
   print(body(), a);
   ASSERT_TRUE(place());
-  EXPECT_EQ(transfers(), Strings{"x cpu gpu .to(gpu)"});
+  EXPECT_EQ(transfers(), Strings{"x cpu gpu to"});
 }
 
 TEST_F(PlaceTest, HostScalarsMixAndDeviceScalarsDoNot) {
@@ -237,7 +237,7 @@ TEST_F(PlaceTest, AssignmentToAnOuterVariableInsideARegion) {
   add(body(), block->result(), v);
   ASSERT_TRUE(place()) << render(diags_, sources_);
   // The way back in finds the value where it was computed, and then nobody wants the first one on cpu.
-  EXPECT_EQ(transfers(), (Strings{"v cpu gpu @gpu", "_ gpu cpu .to(cpu)"}));
+  EXPECT_EQ(transfers(), (Strings{"v cpu gpu annotation", "_ gpu cpu to"}));
 }
 
 TEST_F(PlaceTest, RegionDoesNotMoveAnOuterVariable) {
@@ -262,7 +262,7 @@ TEST_F(PlaceTest, VariableBoundInsideARegionFromAnOuterValue) {
     return std::vector<Value*>{samePlace(r, add(r, v, v), v)};  // { var v = x; v = v + v; v }
   });
   ASSERT_TRUE(place()) << render(diags_, sources_);
-  EXPECT_EQ(transfers(), Strings{"x cpu gpu @gpu"});
+  EXPECT_EQ(transfers(), Strings{"x cpu gpu annotation"});
 }
 
 TEST_F(PlaceTest, BranchesAgree) {

@@ -1,11 +1,8 @@
 #include "tools/repl/KeptState.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
-
-#include "support/Diagnostics.h"
 
 namespace tenc::repl {
 
@@ -40,30 +37,15 @@ std::string overloadHead(const ast::Stmt& s) {
   return ir::dtypeNamed(name) ? "" : name;
 }
 
-/// Replaces each `$k` by what `part` gives for k.
-template <class F>
-std::string substitute(const std::string& text, F part) {
-  std::string out;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (inString && c == '\\' && i + 1 < text.size()) {
-      out += c;
-      out += text[++i];
-      continue;
-    }
-    if (c == '"') inString = !inString;
-    if (c != '$' || inString) {
-      out += c;
-      continue;
-    }
-    size_t k = 0;
-    while (i + 1 < text.size() && std::isdigit(static_cast<unsigned char>(text[i + 1]))) {
-      k = k * 10 + static_cast<size_t>(text[++i] - '0');
-    }
-    out += part(k);
+/// Numbers the tensors of a value anew, in the order of `tensors`, to which results are added that it has not yet.
+void takeTensors(frontend::KeptValue& v, const std::vector<KeptTensor>& results, std::vector<KeptTensor>& tensors,
+                 std::map<size_t, size_t>& numbers) {
+  if (v.kind == frontend::KeptValue::Kind::Tensor) {
+    const auto [at, isNew] = numbers.emplace(v.tensor, tensors.size());
+    if (isNew) tensors.push_back(results.at(v.tensor));
+    v.tensor = at->second;
   }
-  return out;
+  for (frontend::KeptValue& e : v.elems) takeTensors(e, results, tensors, numbers);
 }
 
 }  // namespace
@@ -79,7 +61,7 @@ std::string declarationKey(const ast::Stmt& s) {
   return key;
 }
 
-KeptState::Script::Script(KeptState& state, SourceManager& sources, ast::File& entry) {
+KeptState::Script::Script(KeptState& state, ast::File& entry) {
   file_.source = entry.source;
   auto borrow = [&](ast::StmtPtr& s) {
     origins_.push_back(&s);
@@ -93,43 +75,21 @@ KeptState::Script::Script(KeptState& state, SourceManager& sources, ast::File& e
   for (auto& s : state.declarations_) {
     if (s->kind == Kind::Import || !redeclared.count({s->name.text, overloadHead(*s)})) borrow(s);
   }
-  std::string text;
-  size_t input = 0;
-  for (const Value& v : state.values_) {
-    if (v.statement) continue;
-    text += std::string(v.isVar ? "var " : "let ") + v.name + (v.type.empty() ? "" : ": " + v.type) + " = ";
-    text += substitute(v.text, [&](size_t k) { return "__kept" + std::to_string(input + k); }) + "\n";
-    input += v.tensors.size();
-  }
-  if (!text.empty()) {
-    prelude_ = sources.add("<earlier entries>", text);
-    Diagnostics ignored;  // the text is ours; a value whose type is gone fails when it is lowered
-    auto prelude = syntax::parse(sources, prelude_, ignored);
-    size_t next = 0;
-    for (Value& v : state.values_) {
-      if (v.statement) {
-        borrow(v.statement);
-      } else if (prelude && next < prelude->statements.size()) {
-        origins_.push_back(nullptr);
-        file_.statements.push_back(std::move(prelude->statements[next++]));
-      }
-    }
-  } else {
-    for (Value& v : state.values_) borrow(v.statement);
-  }
+  for (Value& v : state.values_)
+    if (v.statement) borrow(v.statement);
   for (auto& s : entry.statements) borrow(s);
 }
 
 KeptState::Script::~Script() {
-  for (size_t i = 0; i < origins_.size(); ++i) {
-    if (origins_[i]) *origins_[i] = std::move(file_.statements[i]);
-  }
+  for (size_t i = 0; i < origins_.size(); ++i) *origins_[i] = std::move(file_.statements[i]);
 }
 
-std::vector<frontend::SessionInput> KeptState::inputs() const {
-  std::vector<frontend::SessionInput> list;
+std::vector<frontend::SessionValue> KeptState::values() const {
+  std::vector<frontend::SessionValue> list;
   for (const Value& v : values_) {
-    for (const KeptTensor& t : v.tensors) list.push_back(t.type);
+    if (v.statement) continue;
+    frontend::SessionValue& kept = list.emplace_back(frontend::SessionValue{v.name, v.isVar, v.span, v.value, {}});
+    for (const KeptTensor& t : v.tensors) kept.tensors.push_back(t.type);
   }
   return list;
 }
@@ -153,25 +113,19 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
     Value v;
     v.name = k.name;
     v.isVar = k.isVar;
+    v.span = k.span;
     v.described = k.type;
-    if (k.text.empty()) {
+    if (k.value) {
+      v.value = *k.value;
+      // A result that two names share is copied to each.
+      std::map<size_t, size_t> numbers;
+      takeTensors(v.value, results, v.tensors, numbers);
+      dropValue(k.name);
+    } else {
       const auto statement = bindings.find(k.name);
       dropValue(k.name);
       if (statement == bindings.end() || !*statement->second) continue;
       v.statement = std::move(*statement->second);
-    } else {
-      if (k.text.starts_with("[")) v.type = k.type;
-      // A result that two names share is copied to each.
-      std::map<size_t, size_t> numbers;
-      v.text = substitute(k.text, [&](size_t r) {
-        const auto [at, isNew] = numbers.emplace(r, v.tensors.size());
-        if (isNew && r < results.size()) {
-          v.tensors.push_back(results[r]);
-          v.tensors.back().type.name = k.name;
-        }
-        return "$" + std::to_string(at->second);
-      });
-      dropValue(k.name);
     }
     values_.push_back(std::move(v));
   }
@@ -191,22 +145,8 @@ void KeptState::dropValue(const std::string& name) {
   std::erase_if(values_, [&](const Value& v) { return v.name == name; });
 }
 
-std::vector<std::string> KeptState::dropBroken(const Diagnostics& diags, const SourceManager& sources,
-                                               uint32_t prelude) {
-  std::vector<std::string> broken;
-  if (prelude == Span::kNone) return broken;
-  std::vector<std::string> written;  // names in the order of the prelude's lines
-  for (const Value& v : values_) {
-    if (!v.statement) written.push_back(v.name);
-  }
-  for (const Diagnostic& d : diags.all()) {
-    if (d.span.file != prelude || d.severity() != Severity::Error) continue;
-    const uint32_t line = sources.file(prelude).position(d.span.begin).line;
-    if (line > written.size() || std::count(broken.begin(), broken.end(), written[line - 1])) continue;
-    broken.push_back(written[line - 1]);
-  }
-  for (const std::string& name : broken) dropValue(name);
-  return broken;
+void KeptState::drop(const std::vector<std::string>& names) {
+  for (const std::string& name : names) dropValue(name);
 }
 
 std::string KeptState::typeOf(std::string_view name) const {

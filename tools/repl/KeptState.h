@@ -18,35 +18,32 @@ struct KeptTensor {
   std::vector<std::byte> data;
 };
 
-/// Each entry is compiled as a script of its own: the kept declarations, `let` and `var` statements that make the kept
-/// values from the parameters of `main`, then the entry. Only an entry that ran to its end changes what is kept.
+/// Each entry is compiled as a script of its own: the kept declarations, then the entry; names with values are bound
+/// before it (frontend::Options::values). Only an entry that ran to its end changes what is kept.
 class KeptState {
  public:
   /// The script for an entry, for one compilation; the destructor gives the borrowed trees back.
   class Script {
    public:
-    Script(KeptState& state, SourceManager& sources, ast::File& entry);
+    Script(KeptState& state, ast::File& entry);
     ~Script();
     Script(const Script&) = delete;
     Script& operator=(const Script&) = delete;
     const ast::File& file() const { return file_; }
-    /// The source of the statements that make the kept values; errors there mean that a value fits no longer.
-    uint32_t prelude() const { return prelude_; }
 
    private:
     ast::File file_;
-    uint32_t prelude_ = Span::kNone;
-    std::vector<ast::StmtPtr*> origins_;  ///< where each statement came from; null: made for this script
+    std::vector<ast::StmtPtr*> origins_;  ///< where each statement came from
   };
 
-  /// Parameters of `main` for the kept values, and where their bytes are.
-  std::vector<frontend::SessionInput> inputs() const;
+  /// The kept values, and where the bytes of their tensors are.
+  std::vector<frontend::SessionValue> values() const;
   std::vector<const void*> inputData() const;
 
   /// Takes over what an entry that ran declared and computed. `results` are those of `main`.
   void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept, std::vector<KeptTensor> results);
-  /// Drops the values whose statements have errors in the prelude; gives their names.
-  std::vector<std::string> dropBroken(const Diagnostics& diags, const SourceManager& sources, uint32_t prelude);
+  /// Drops values that fit their declarations no longer.
+  void drop(const std::vector<std::string>& names);
 
   /// All names, for completion.
   std::vector<std::string> names() const;
@@ -57,15 +54,15 @@ class KeptState {
   const std::vector<ast::StmtPtr>& declarations() const { return declarations_; }
 
  private:
-  /// A name with a value: an expression over its tensors (`$0`, `$1`, ...), or, for functions and types, the statement.
+  /// A name with a value; for functions, types and sequences with the statement that binds it.
   struct Value {
     std::string name;
     bool isVar = false;
-    std::string text;
-    std::string type;       ///< written for lists only
+    Span span;  ///< where it was bound
+    frontend::KeptValue value;
     std::string described;  ///< the type as messages say it
     std::vector<KeptTensor> tensors;
-    ast::StmtPtr statement;
+    ast::StmtPtr statement;  ///< null where `value` says all
   };
   void replaceDeclaration(ast::StmtPtr statement);
   void dropValue(const std::string& name);

@@ -20,6 +20,7 @@
 #include "tools/repl/Transcript.h"
 #include "tools/repl/Why.h"
 #include "tools/tenc/Commands.h"
+#include "tools/tenc/Crash.h"
 #include "tools/tenc/Memory.h"
 #include "tools/tenc/Progress.h"
 #include "tools/tenc/TransferList.h"
@@ -294,7 +295,7 @@ void Repl::execute(std::optional<uint32_t> source, Mode mode) {
   std::fflush(stdout);
   flushDiagnostics(session_, line_);
   if (const auto& error = session_.internalError()) {
-    std::fprintf(stderr, "internal error in %s: %s\n", error->stage.c_str(), error->message.c_str());
+    std::fputs(internalErrorText(*error, writeReproducer(session_, line_.words, *error)).c_str(), stderr);
     session_.clearInternalError();
   }
   if (mode == Mode::Time) {
@@ -306,19 +307,13 @@ Outcome Repl::compileAndRun(ast::File& entry, Mode mode) {
   std::vector<std::string> dropped;
   frontend::Lowered lowered;
   while (true) {
-    session_.options().inputs = state_.inputs();
-    uint32_t prelude = 0;
-    {
-      KeptState::Script script(state_, session_.sources(), entry);
-      prelude = script.prelude();
-      lowered = session_.lower(script.file());
-    }
-    if (session_.diags().ok()) break;
+    session_.options().values = state_.values();
+    lowered = session_.lower(KeptState::Script(state_, entry).file());
+    if (lowered.unfit.empty()) break;
     // A value whose struct was declared anew may not fit any more: then it goes, and the entry is compiled again.
-    const auto broken = state_.dropBroken(session_.diags(), session_.sources(), prelude);
-    if (broken.empty()) break;
+    state_.drop(lowered.unfit);
     session_.diags().clear();
-    dropped.insert(dropped.end(), broken.begin(), broken.end());
+    dropped.insert(dropped.end(), lowered.unfit.begin(), lowered.unfit.end());
   }
   for (const std::string& name : dropped) {
     std::fprintf(stderr, "`%s` does not fit its type any more and was dropped\n", name.c_str());
@@ -361,7 +356,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   const ir::Op* end = m->main()->body->ops.back().get();
   for (size_t i = 0; i < end->operandCount(); ++i) {
     const ir::Type& t = end->operand(i)->type;
-    results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device, ""}, {}});
+    results.push_back({{t.dtype, t.shape, t.place.device.empty() ? "cpu" : t.place.device}, {}});
   }
   if (!session_.settleMoves(*m)) return Outcome::CompileError;
   const std::string transfers = printTransfers(listTransfers(*m), session_.sources());
@@ -396,13 +391,13 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     if (!name.empty()) why_[name] = std::move(reasons);
   for (auto& [name, text] : newPlaces_) places_[name] = std::move(text);
   for (const auto& k : kept) {
-    if (k.text.empty()) why_.erase(k.name);  // a function or a type
-    if (k.name.empty() && k.text.empty() && !k.type.empty()) std::printf("%s\n", k.type.c_str());
+    if (!k.value) why_.erase(k.name);  // a function or a type
+    if (k.name.empty() && !k.value && !k.type.empty()) std::printf("%s\n", k.type.c_str());
   }
   auto last = repl::Transcript::Last::Statement;
   for (const auto& k : kept) {
     if (k.name.empty()) last = repl::Transcript::Last::Shown;
-    if (k.name.empty() && k.text.empty() && !k.type.empty()) last = repl::Transcript::Last::Described;
+    if (k.name.empty() && !k.value && !k.type.empty()) last = repl::Transcript::Last::Described;
   }
   ran_.add(session_.sources(), entry, last);
   state_.commit(std::move(entry), kept, std::move(results));
@@ -415,13 +410,11 @@ void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kep
   newPlaces_.clear();
   const ir::Op* end = m.main()->body->ops.back().get();
   for (const auto& k : kept) {
-    if (k.text.empty()) continue;
+    if (!k.value) continue;
     // One leaf for each place: those of a struct mostly share one.
     repl::PlaceReasons& reasons = newWhy_[k.name];
     std::string& places = newPlaces_[k.name];
-    for (size_t at = k.text.find('$'); at != std::string::npos; at = k.text.find('$', at + 1)) {
-      const size_t leaf = static_cast<size_t>(std::atoi(k.text.c_str() + at + 1));
-      if (leaf >= end->operandCount()) continue;
+    for (const size_t leaf : k.value->tensors()) {
       const ir::Value& v = *end->operand(leaf);
       const std::string place = v.type.place.isFree() ? "" : v.type.place.device;
       if (reasons.count(place) != 0) continue;
@@ -459,12 +452,12 @@ void Repl::printType(const ir::Module& m, const std::vector<frontend::Lowered::K
     std::puts("no value");
     return;
   }
-  // All leaves of the last value stand last among the results. They are one place, or the type says none.
+  // The leaves are in one place, or the type says none.
   std::string place;
   const ir::Op* end = m.main()->body->ops.back().get();
-  const auto leaves = static_cast<size_t>(std::count(value->text.begin(), value->text.end(), '$'));
-  for (size_t i = end->operandCount() - std::min(leaves, end->operandCount()); i < end->operandCount(); ++i) {
-    const std::string& at = end->operand(i)->type.place.device;
+  const std::vector<size_t> leaves = value->value ? value->value->tensors() : std::vector<size_t>();
+  for (const size_t leaf : leaves) {
+    const std::string& at = end->operand(leaf)->type.place.device;
     if (!place.empty() && at != place) {
       place.clear();
       break;

@@ -4,6 +4,7 @@
 
 #include "ir/Ir.h"
 #include "ir/Loops.h"
+#include "tools/tenc/TransferList.h"
 
 namespace tenc::repl {
 namespace {
@@ -64,9 +65,8 @@ std::string whyPlaced(const ir::Module& m, const Value& value, const SourceManag
     const ir::Op& op = *v->op;
     if (op.kind == OpKind::Transfer) {
       const std::string& from = op.operand(0)->type.place.device;
-      return out +
-             step(m, op, sources,
-                  "moved from " + (from.empty() ? "cpu" : from) + " to " + device + " by " + op.stringAttr("cause"));
+      return out + step(m, op, sources,
+                        "moved from " + (from.empty() ? "cpu" : from) + " to " + device + " by " + tool::causeText(op));
     }
     if (op.kind == OpKind::If && !op.regions.empty()) {
       v = op.regions[0]->terminator()->operand(v->index);

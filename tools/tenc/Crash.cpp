@@ -96,9 +96,11 @@ bool writeText(const std::string& path, std::string_view text) {
   return std::fclose(file) == 0 && ok;
 }
 
-std::string baseName(const std::string& path) {
+/// The name of a copy of source `index`; texts that are no files (`<stdin>`, the entries of a session) are numbered.
+std::string copyName(const std::string& path, uint32_t index) {
   const std::string name = path.substr(path.rfind('/') + 1);
-  return name.empty() || name[0] == '<' ? "script.tl" : name;
+  const bool isFile = !name.empty() && name[0] != '<';
+  return isFile ? name : index == 0 ? "script.tl" : "script" + std::to_string(index + 1) + ".tl";
 }
 
 }  // namespace
@@ -113,7 +115,8 @@ std::string writeReproducer(Session& session, const std::vector<std::string>& wo
   ok = writeText(folder + "/error", error.stage + "\n" + error.message + "\n") && ok;
   if (!error.lastGood.empty()) ok = writeText(folder + "/last-good.tir", error.lastGood) && ok;
   for (uint32_t i = 0; i < session.sources().size(); ++i)
-    ok = writeText(folder + "/" + baseName(session.sources().file(i).name()), session.sources().file(i).text()) && ok;
+    ok =
+        writeText(folder + "/" + copyName(session.sources().file(i).name(), i), session.sources().file(i).text()) && ok;
   return ok ? folder : std::string();
 }
 

@@ -185,7 +185,7 @@ frontend::Options Session::frontendOptions() {
   o.checkUncalled = options_.checkUncalled;
   o.importPaths = options_.importPaths;
   o.session = options_.session;
-  o.inputs = options_.inputs;
+  o.values = options_.values;
   return o;
 }
 
@@ -193,12 +193,15 @@ frontend::Lowered Session::lower(const ast::File& file, const frontend::Options&
   const Timings::Scope scope(timings_, "lower");
   script_ = file.source;
   const Diagnostics before = diags_;
-  frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
-  if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
-  if (!diags_.ok()) return lowered;
-  if (!lowered.module) internal_ = {"lower", "no module and no diagnostic", ""};
-  if (!lowered.internal.empty()) internal_ = {"lower", lowered.internal, ""};
-  return lowered;
+  return guarded("lower", [&] {
+    provoke("lower");
+    frontend::Lowered lowered = frontend::lower(file, sources_, diags_, options);
+    if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
+    if (!diags_.ok()) return lowered;
+    if (!lowered.module) throw InternalError("no module and no diagnostic");
+    if (!lowered.internal.empty()) throw InternalError(lowered.internal);
+    return lowered;
+  });
 }
 
 std::unique_ptr<ir::Module> Session::parseModule(uint32_t file) {
@@ -224,23 +227,25 @@ passes::Context Session::context() {
   return c;
 }
 
-bool Session::provoked(std::string_view stage) {
+void Session::provoke(std::string_view stage) {
   if (stage == options_.provokeSignal) std::raise(SIGSEGV);
-  if (stage != options_.provokeError) return false;
-  internal_ = {std::string(stage), "provoked by --provoke", ""};
-  return true;
+  if (stage == options_.provokeError) throw InternalError("provoked by --provoke");
 }
 
 bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names) {
   passes::Context c = context();
   for (const std::string_view name : names) {
     const Timings::Scope scope(timings_, name);
-    const size_t errorsBefore = diags_.errors();
-    if (provoked(name)) return false;
-    std::string failed;
-    if (passes::runPasses(m, c, {name}, &failed)) continue;
-    if (diags_.errors() == errorsBefore) internal_ = {std::string(name), ir::verify(m), ""};
-    return false;
+    const bool done = guarded(name, [&] {
+      provoke(name);
+      if (passes::runPasses(m, c, {name})) return true;
+      if (diags_.ok()) {  // what an earlier pass has reported already is reported once
+        const std::string wrong = ir::verify(m);
+        throw InternalError("it failed without a diagnostic" + (wrong.empty() ? wrong : ": " + wrong));
+      }
+      return false;
+    });
+    if (!done) return false;
   }
   return diags_.ok();
 }
@@ -249,7 +254,7 @@ bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeli
 
 bool Session::settleMoves(ir::Module& m) {
   if (!runPasses(m, passes::movesPipeline())) return false;
-  checkTransfers(m, sources_, options_.transfers, diags_);
+  checkTransfers(m, options_.transfers, diags_);
   return diags_.ok();
 }
 
@@ -259,22 +264,25 @@ bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisation
 
 std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool codeToo) {
   const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
-  if (provoked("codegen")) return std::nullopt;
+  return guarded("codegen", [&]() -> std::optional<codegen::Compiled> {
+    provoke("codegen");
+    codegen::Compiled compiled = program(m);
+    checkMemory(m, compiled.memory);
+    if (!diags_.ok()) return std::nullopt;
+    if (codeToo) codegen::compileKernels(compiled);
+    if (!compiled.error.empty()) throw InternalError(compiled.error);
+    return compiled;
+  });
+}
+
+codegen::Compiled Session::program(const ir::Module& m) {
   codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
-  if (compiled.error.empty()) checkMemory(m, compiled.memory);
-  if (!diags_.ok()) return std::nullopt;
-  if (codeToo && compiled.error.empty()) codegen::compileKernels(compiled);
-  if (!compiled.error.empty()) {
-    internal_ = {"codegen", compiled.error, ir::print(m)};
-    return std::nullopt;
-  }
+  if (!compiled.error.empty()) throw InternalError(compiled.error);
   return compiled;
 }
 
 std::optional<codegen::MemoryPlan> Session::planMemory(const ir::Module& m) {
-  codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
-  if (!compiled.error.empty()) return std::nullopt;
-  return std::move(compiled.memory);
+  return guarded("plan", [&] { return std::optional(std::move(program(m).memory)); });
 }
 
 std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
@@ -285,12 +293,7 @@ std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
 }
 
 std::string Session::emit(const ir::Module& m, std::string_view what) {
-  const codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
-  if (!compiled.error.empty()) {
-    internal_ = {"codegen", compiled.error, ir::print(m)};
-    return {};
-  }
-  return codegen::emit(compiled, what);
+  return guarded("codegen", [&] { return codegen::emit(program(m), what); });
 }
 
 std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& program) {

@@ -19,6 +19,7 @@
 #include "runtime/Instance.h"
 #include "runtime/Machine.h"
 #include "support/Diagnostics.h"
+#include "support/InternalError.h"
 
 namespace tenc::tool {
 
@@ -52,7 +53,7 @@ struct SessionOptions {
   double benchSeconds = 1.0;
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
-  std::vector<frontend::SessionInput> inputs;  ///< REPL: parameters of `main`
+  std::vector<frontend::SessionValue> values;  ///< REPL: names that an entry finds bound
   std::string provokeError;                    ///< --provoke error=STAGE: the stage fails as if tenc were wrong
   std::string provokeSignal;                   ///< --provoke signal=STAGE: the process crashes there
 };
@@ -93,13 +94,6 @@ class Timings {
  private:
   std::vector<Entry> entries_;
   char current_[32] = "";
-};
-
-/// A stage failed without a diagnostic for the user: a bug of the compiler.
-struct InternalError {
-  std::string stage;  ///< the pass or stage
-  std::string message;
-  std::string lastGood;  ///< the module before it, as text; may be empty
 };
 
 /// How a run ended, as the tool's exit status.
@@ -189,14 +183,27 @@ class Session {
   rt::RandomState& random() { return random_; }
 
  private:
-  /// --provoke: true when the stage has to fail; may not return.
-  bool provoked(std::string_view stage);
+  /// --provoke: fails with an internal error, or crashes, when that was asked for of this stage.
+  void provoke(std::string_view stage);
+  /// What `run` gives; after an internal error, which is kept, the empty value.
+  template <class F>
+  auto guarded(std::string_view stage, F run) -> decltype(run()) {
+    try {
+      return run();
+    } catch (InternalError& error) {
+      if (error.stage.empty()) error.stage = stage;
+      internal_ = std::move(error);
+      return {};
+    }
+  }
   /// Lowers again with the branches of `if`s on devices that placement takes, where both cannot be lowered; `lowered`
   /// and the diagnostics stay as they are when calls do not agree on one.
   void decideBranches(const ast::File& file, const frontend::Options& options, const Diagnostics& before,
                       frontend::Lowered& lowered);
   /// Made when first asked for.
   const codegen::TargetTable& targets();
+  /// Of `main` of an optimised module, without its code.
+  codegen::Compiled program(const ir::Module& m);
   codegen::CacheOptions cacheOptions();
   passes::Context context();
   /// Nothing after an internal error. The program has to outlive what is returned.

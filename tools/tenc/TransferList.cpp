@@ -94,7 +94,9 @@ class Walker {
     r.to = m_.actual(op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device);
     r.toName = op.result()->type.place.isFree() ? "cpu" : op.result()->type.place.device;
     r.times = times;
-    r.why = op.stringAttr("cause");
+    r.cause = ir::causeOf(op);
+    r.gradient = op.boolAttr("gradient");
+    r.why = causeText(op);
     r.copies = r.from != r.to;
     r.inLoop = inLoop;
     // One op reached by several calls is one row.
@@ -113,9 +115,21 @@ class Walker {
   std::vector<TransferRow> rows_;
 };
 
-bool isExplicit(const TransferRow& r) { return r.why.starts_with(".to("); }
+/// Under `--transfers=deny` nothing else may move: `x.to(d)`, and its gradient.
+bool isExplicit(const TransferRow& r) { return r.cause == ir::Cause::To; }
 
 }  // namespace
+
+std::string causeText(const ir::Op& transfer) {
+  const bool gradient = transfer.boolAttr("gradient");
+  // The gradient goes back to where the move came from.
+  const std::string& device = (gradient ? transfer.operand(0) : transfer.result())->type.place.device;
+  const ir::Cause cause = ir::causeOf(transfer);
+  std::string text(name(cause));
+  if (cause == ir::Cause::To) text = ".to(" + device + ")";
+  if (cause == ir::Cause::Annotation) text = "@" + device;
+  return gradient ? "gradient of " + text : text;
+}
 
 std::vector<TransferRow> listTransfers(const ir::Module& m) {
   Walker walker(m);
@@ -123,7 +137,7 @@ std::vector<TransferRow> listTransfers(const ir::Module& m) {
   return walker.take();
 }
 
-void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags) {
+void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics& diags) {
   constexpr uint64_t kWorthAWarning = 64 << 10;
   if (policy == "allow") return;
   for (const TransferRow& r : listTransfers(m)) {
@@ -137,7 +151,8 @@ void checkTransfers(const ir::Module& m, const SourceManager& sources, const std
       const Span written = operands.empty() ? Span{} : operands[0].span;
       std::vector<Edit> edits;
       if (written.valid()) {
-        const bool bare = takesPostfix(sources.text(written));
+        const ir::SourceText* text = m.texts.find(written);
+        const bool bare = text && text->postfix;
         if (!bare) edits.push_back({{written.file, written.begin, written.begin}, "("});
         edits.push_back({{written.file, written.end, written.end}, (bare ? ".to(" : ").to(") + r.toName + ")"});
       }

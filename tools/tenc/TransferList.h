@@ -29,8 +29,10 @@ struct TransferRow {
   std::string from, to;  ///< actual devices
   std::string toName;    ///< as the script calls it
   Times times;
-  std::string why;
-  bool copies = true;  ///< false between two names of one device
+  ir::Cause cause = ir::Cause::To;
+  bool gradient = false;  ///< the way back of such a move, which the gradient takes
+  std::string why;        ///< `causeText`
+  bool copies = true;     ///< false between two names of one device
   bool inLoop = false;
   ir::Loc loc;
 };
@@ -44,6 +46,9 @@ struct Direction {
   bool unknown = false;                                    ///< there are others, whose number is not known
 };
 
+/// What asked for a transfer as the source writes it: ".to(gpu)", "@gpu", "print"; with "gradient of " for its
+/// gradient.
+std::string causeText(const ir::Op& transfer);
 /// Rows in source order; the same move reached by several calls is one row with its times added.
 std::vector<TransferRow> listTransfers(const ir::Module& m);
 /// Totals, in the order in which the directions appear.
@@ -58,6 +63,6 @@ std::string transfersAdded(const std::vector<TransferRow>& rows, const SourceMan
                            const std::string& before, std::string& error);
 /// `policy`: allow reports nothing; warn reports moves of 64 KiB or more inside loops (W0301); deny also reports every
 /// move that no `.to` asks for (E0301).
-void checkTransfers(const ir::Module& m, const SourceManager& sources, const std::string& policy, Diagnostics& diags);
+void checkTransfers(const ir::Module& m, const std::string& policy, Diagnostics& diags);
 
 }  // namespace tenc::tool

@@ -1,0 +1,51 @@
+// Values that a session keeps between its entries, as data: what one entry bound, the next one finds bound. Functions
+// and types are kept as their declarations instead.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/Type.h"
+#include "support/SourceFile.h"
+
+namespace tenc::frontend {
+
+/// A value without the elements of its tensors.
+struct KeptValue {
+  enum class Kind : uint8_t { Tensor, Int, Float, Bool, String, DType, Device, Shape, Tuple, List, Struct };
+  Kind kind = Kind::Tuple;
+  size_t tensor = 0;                  ///< Tensor: which result of `main`; on the way in, which of SessionValue::tensors
+  __int128 integer = 0;               ///< Int
+  double real = 0;                    ///< Float
+  bool boolean = false;               ///< Bool
+  ir::DType dtype = ir::DType::I64;   ///< Int, Float, DType
+  bool adopts = false;                ///< Int, Float: takes the dtype of what it meets
+  bool dim = false;                   ///< Int: so it does after a `let`
+  std::string text;                   ///< String; Device: its name; Struct: the name of its declaration
+  std::string module;                 ///< Struct: where it is declared; "" in the session itself
+  std::vector<KeptValue> elems;       ///< Shape, Tuple, List; Struct: the fields
+  std::vector<std::string> fields;    ///< Struct: their names
+  std::vector<std::string> argNames;  ///< Struct: of the arguments of its type that are no types
+  std::vector<KeptValue> args;        ///< one each
+  /// `tensor` of every leaf, in order.
+  std::vector<size_t> tensors() const;
+};
+
+/// A tensor of a kept value: a parameter of `main`.
+struct SessionInput {
+  ir::DType dtype;
+  ir::Dims shape;
+  std::string place;  ///< device name as written, "cpu" for the host
+};
+
+/// A name that the entry finds bound.
+struct SessionValue {
+  std::string name;
+  bool isVar = false;
+  Span span;  ///< where an earlier entry bound it
+  KeptValue value;
+  std::vector<SessionInput> tensors;
+};
+
+}  // namespace tenc::frontend

@@ -1,0 +1,81 @@
+#include "frontend/expressions/SourceText.h"
+
+#include <algorithm>
+
+namespace tenc::frontend {
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using TextKind = ir::SourceText::Kind;
+
+/// "x", "m.w"; empty for what is no path of names.
+std::string pathOf(const ast::Expr& e) {
+  if (e.kind == ExprKind::Name) return e.text;
+  if (e.kind != ExprKind::Member) return {};
+  const std::string base = pathOf(*e.args[0]);
+  return base.empty() ? base : base + "." + e.text;
+}
+
+TextKind kindOf(const ast::Expr& e) {
+  switch (e.kind) {
+    case ExprKind::Name: return TextKind::Name;
+    case ExprKind::Member: return TextKind::Member;
+    case ExprKind::Int:
+    case ExprKind::Float:
+    case ExprKind::Bool:
+    case ExprKind::String: return TextKind::Literal;
+    case ExprKind::Device: return TextKind::Device;
+    case ExprKind::Call: return TextKind::Call;
+    case ExprKind::Index: return TextKind::Index;
+    case ExprKind::Array: return TextKind::List;
+    case ExprKind::Tuple: return TextKind::Tuple;
+    default: return TextKind::Other;
+  }
+}
+
+bool takesPostfix(const ast::Expr& e) {
+  if (e.grouped) return true;
+  switch (e.kind) {
+    case ExprKind::Unary:
+    case ExprKind::Binary:
+    case ExprKind::String:
+    case ExprKind::Struct:
+    case ExprKind::If:
+    case ExprKind::Block:
+    case ExprKind::Lambda:
+    case ExprKind::Error: return false;
+    default: return true;
+  }
+}
+
+/// The `.to(d)` at the end of `x.to(d)`.
+Span moveIn(const ast::Expr& e) {
+  if (e.kind != ExprKind::Call || e.grouped || e.arguments.size() != 1) return {};
+  const ast::Expr& callee = *e.args[0];
+  if (callee.kind != ExprKind::Member || callee.text != "to") return {};
+  return {e.span.file, callee.args[0]->span.end, e.span.end};
+}
+
+bool namesDevice(const ast::TypeExpr& t) {
+  return t.place || std::any_of(t.args.begin(), t.args.end(), [](const ast::TypePtr& a) { return namesDevice(*a); });
+}
+
+}  // namespace
+
+ir::SourceText sourceText(const ast::Expr& e) {
+  ir::SourceText t;
+  t.span = e.span;
+  t.kind = kindOf(e);
+  t.postfix = takesPostfix(e);
+  if (t.kind == TextKind::Name || t.kind == TextKind::Member) t.name = pathOf(e);
+  if (t.kind == TextKind::Device) t.name = e.text;
+  if (t.kind == TextKind::Call && !e.args.empty()) t.name = e.args[0]->text;
+  t.move = moveIn(e);
+  return t;
+}
+
+bool leavesDeviceOpen(const ast::Stmt& var) {
+  return var.kind == ast::Stmt::Kind::Var && var.annotations.empty() && !(var.type && namesDevice(*var.type));
+}
+
+}  // namespace tenc::frontend

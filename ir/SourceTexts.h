@@ -1,0 +1,64 @@
+// What the source writes where: facts about its expressions, which travel with the IR so that no pass and no tool reads
+// the text itself to word a message or to mend a line.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "support/SourceFile.h"
+
+namespace tenc::ir {
+
+/// One piece of the source: an expression, the sign of an operator, or an assignment.
+struct SourceText {
+  enum class Kind : uint8_t {
+    Other,
+    Name,    ///< `x`
+    Member,  ///< `m.w`
+    Literal,
+    Device,      ///< `cuda:1`, also after the `@` of an annotation
+    Call,        ///< `f(x)`, `x.f()`
+    Index,       ///< `x[i]`
+    List,        ///< `[a, b]`
+    Tuple,       ///< `(a, b)`
+    Operator,    ///< the sign alone: `+`
+    Update,      ///< the sign of an assignment that updates: `+=`
+    Assignment,  ///< a whole statement `x[i] = v`
+  };
+  Span span;
+  Kind kind = Kind::Other;
+  bool postfix = false;  ///< `.f(x)` may follow it without parentheses
+  std::string name;      ///< Name, Member, Device: as written; Call: what is called, without the path before it
+  Span whole{};          ///< Operator, Update: the operation with its operands; Device: the device without the `@`
+  Span move{};           ///< Call: the `.to(d)` at its end
+  Span variable{};       ///< of the first value of a `var` that says nothing of a device: the statement
+  bool operator==(const SourceText&) const = default;
+};
+std::string_view name(SourceText::Kind kind);  ///< "name", "call", "update"
+
+/// The texts of a module by their spans.
+class SourceTexts {
+ public:
+  /// The frontend adds each span once; of two the first is found.
+  size_t add(SourceText text);
+  SourceText& operator[](size_t index) { return all_[index]; }
+  const std::vector<SourceText>& all() const { return all_; }
+  /// Null when nothing is known. Not for several threads at once: the first search makes an index.
+  const SourceText* find(Span span) const;
+  /// The first name or member of that name inside `span`; null when there is none.
+  const SourceText* named(std::string_view name, Span span) const;
+
+ private:
+  struct Hash {
+    size_t operator()(const Span& s) const {
+      return (size_t{s.file} << 56) ^ (size_t{s.begin} * 0x9e3779b97f4a7c15u) ^ s.end;
+    }
+  };
+  std::vector<SourceText> all_;
+  mutable std::unordered_map<Span, size_t, Hash> index_;
+  mutable size_t indexed_ = 0;  ///< so many of `all_` are in the index
+};
+
+}  // namespace tenc::ir
