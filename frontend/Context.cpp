@@ -48,7 +48,7 @@ bool Context::spent(Span span) {
   if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once
-    error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions while compiling")
+    error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions at compile time")
         .help("loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
   }
   return true;

@@ -15,7 +15,7 @@ inline size_t firstCarriedArg(const Op& loop) { return loop.kind == OpKind::For 
 
 /// The value of an i64 constant, also behind structural ops.
 std::optional<int64_t> constantInt(const Value* v);
-/// How often the body of a `for` runs, when that is known while compiling; nothing for other ops.
+/// How often the body of a `for` runs, when that is known at compile time; nothing for other ops.
 std::optional<int64_t> tripCount(const Op& loop);
 
 }  // namespace tenc::ir

@@ -177,12 +177,12 @@ void AstBuilder::checkPlace(Stmt& s) {
   declaration = annotatable;
   if (declaration && place_.block) {
     r_.report(Code::E0108, Span{s.span.file, s.span.begin, s.span.begin},
-              std::string("`") + word + "` may stand at the top level only")
+              std::string("`") + word + "` is allowed at the top level only")
         .label("inside a block");
     s.kind = Kind::Error;
   } else if (!s.annotations.empty()) {
     r_.report(Code::E0108, s.annotations[0].span, "this statement takes no annotation")
-        .help("an annotation stands before a statement that computes, a block or a function");
+        .help("an annotation goes before a statement that computes, a block or a function");
     s.kind = Kind::Error;
   }
 }
@@ -290,7 +290,7 @@ bool AstBuilder::fillFor(Stmt& s, P::ForStmtContext* ctx) {
   if (ctx->BY()) s.by = head(ctx->head(next++));
   s.body = body(ctx->block(), {true, true, place_.function});
   if (s.by && !s.hi && s.lo->kind != ast::Expr::Kind::Error && s.lo->kind != ast::Expr::Kind::Call) {
-    r_.report(Code::E0101, s.by->span, "`by` stands after a range").help("a step is written `for i in 0..n by 2`");
+    r_.report(Code::E0101, s.by->span, "`by` goes after a range").help("a step is written `for i in 0..n by 2`");
   }
   return ctx->pattern() && !broken(ctx->pattern());
 }

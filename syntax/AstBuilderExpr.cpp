@@ -225,7 +225,7 @@ ExprPtr AstBuilder::postfix(ExprPtr base, P::PostfixContext* ctx) {
     e->opSpan = span(member);
     e->text = std::string(r_.text(e->opSpan));
     if (member->INT() && !isNumber(e->text)) {
-      r_.report(Code::E0101, e->opSpan, "`" + e->text + "` is no place in a tuple");
+      r_.report(Code::E0101, e->opSpan, "`" + e->text + "` is not a tuple index");
       return error(whole);
     }
     e->args.push_back(std::move(base));
@@ -254,7 +254,7 @@ ExprPtr AstBuilder::structLiteral(ExprPtr callee, P::FieldsContext* ctx) {
   if (head->kind == Expr::Kind::Index) head = head->args[0].get();
   while (head->kind == Expr::Kind::Member) head = head->args[0].get();
   if (head->kind != Expr::Kind::Name && head->kind != Expr::Kind::Error) {
-    r_.report(Code::E0101, callee->span, "the fields of a struct stand after its name")
+    r_.report(Code::E0101, callee->span, "write the fields of a struct after its name")
         .label("not the name of a struct");
     return error(whole);
   }
@@ -287,7 +287,7 @@ ast::Argument AstBuilder::argument(P::ArgContext* ctx, const Expr& callee) {
   if (ctx->DOTS()) {
     a.rangeEnd = expr(ctx->expr(1));
     if (callee.kind != Expr::Kind::Name || callee.text != "rev") {
-      r_.report(Code::E0101, span(ctx->DOTS()), "a range may stand in `for` and in `rev(...)` only")
+      r_.report(Code::E0101, span(ctx->DOTS()), "a range is allowed in `for` and in `rev(...)` only")
           .help("the numbers of a range as a tensor are `arange(a, b)`");
       a.value = error(a.span);
       a.rangeEnd = nullptr;
@@ -384,7 +384,7 @@ ExprPtr AstBuilder::ifExpr(P::IfExprContext* ctx) {
   if (e->args.empty() || e->blocks.size() < e->args.size()) return error(e->span);
   if (e->blocks.size() > e->args.size() + 1) {
     r_.report(Code::E0101, e->blocks[e->args.size() + 1].span, "a second `else` follows the last one")
-        .label("which `if` this belongs to is unknown");
+        .label("it is not clear which `if` this belongs to");
     return error(e->span);
   }
   return e;

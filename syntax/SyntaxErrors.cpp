@@ -142,7 +142,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
   for (const Token* t : {before, static_cast<const Token*>(at), first}) {
     const Familiar* f = t ? foreign(*t) : nullptr;
     if (!f) continue;
-    auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->name) + "` is not a word of TL");
+    auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->name) + "` is not a TL keyword");
     reporter_.mark(span.begin);
     if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
     if (t == at && before && f->name == "as" && first->getType() == T::IMPORT) {
@@ -174,7 +174,7 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   const bool visible = c >= 0x80 || (c > ' ' && c < 0x7f);
   constexpr char kHex[] = "0123456789abcdef";
   const std::string shown = visible ? "`" + s + "`" : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
-  auto d = reporter.report(Code::E0104, at, shown + " means nothing in TL");
+  auto d = reporter.report(Code::E0104, at, shown + " has no meaning in TL");
   const Familiar* known = familiarCharacter(s);
   if (!known) return;
   if (s.front() == '\'') {  // the other end is mended too, or nothing

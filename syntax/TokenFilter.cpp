@@ -133,7 +133,7 @@ void TokenFilter::take(TokenPtr t) {
       break;
     case T::COMMA:
       if (last_ != T::COMMA) break;
-      reporter_.report(Code::E0101, reporter_.span(*t), "nothing stands between two commas");
+      reporter_.report(Code::E0101, reporter_.span(*t), "there is nothing between two commas");
       return;
     case T::NAME:
       promote("param", T::PARAM);
@@ -158,7 +158,7 @@ void TokenFilter::take(TokenPtr t) {
       const Span s = reporter_.span(*t);
       reporter_.report(Code::E0104, s, "string is not closed")
           .label("starts here")
-          .help("a string ends on its line; a line break in it is written `\\n`");
+          .help("a string ends on the line it starts on; write a line break as `\\n`");
       badStringLine_ = reporter_.line(s.begin);
       t = make(T::STRING, s.begin, s.end);
       break;
@@ -210,7 +210,7 @@ bool TokenFilter::close(const Token& t) {
     opened = closer(open_[i].type) == t.getType();
   }
   if (!opened) {
-    reporter_.report(Code::E0101, reporter_.span(t), "`" + t.getText() + "` closes nothing")
+    reporter_.report(Code::E0101, reporter_.span(t), "`" + t.getText() + "` has no opening bracket")
         .label("no bracket is open");
     return false;
   }
@@ -269,7 +269,7 @@ bool TokenFilter::afterPlaceName(const Token& t) const {
          out_.back()->getStopIndex() + 1 == t.getStartIndex();
 }
 
-/// In `1.5.3` the 3 is no place in a tuple.
+/// In `1.5.3` the 3 is not a tuple index.
 bool TokenFilter::afterNumberDot() const {
   if (last_ != T::DOT) return false;
   return typeBefore(2) == T::FLOAT || (typeBefore(2) == T::INT && typeBefore(3) != T::DOT);
@@ -281,7 +281,7 @@ void TokenFilter::splitPlaces(const Token& t) {
   const size_t begin = t.getStartIndex();
   const size_t dot = s.find('.');
   if (dot == std::string::npos || s.find_first_of("eE_") != std::string::npos) {
-    reporter_.report(Code::E0104, reporter_.span(t), "`" + s + "` is no place in a tuple");
+    reporter_.report(Code::E0104, reporter_.span(t), "`" + s + "` is not a tuple index");
     pushMade(T::INT, begin, begin + s.size());
     return;
   }
@@ -327,8 +327,8 @@ void TokenFilter::splitString(const Token& t) {
     }
     const Span brace = reporter_.span(i, i + 1);
     if (s[i] == '}') {
-      reporter_.report(Code::E0104, brace, "`}` in a string stands alone")
-          .help("a brace in a string is written twice", {{brace, "}}"}});
+      reporter_.report(Code::E0104, brace, "unmatched `}` in a string")
+          .help("double a literal brace in a string", {{brace, "}}"}});
       ++i;
       continue;
     }
@@ -339,14 +339,14 @@ void TokenFilter::splitString(const Token& t) {
     }
     if (close >= end) {
       reporter_.report(Code::E0104, brace, "`{` in a string is not closed")
-          .label("the hole starts here")
-          .help("a brace in a string is written twice; a hole `{...}` holds no quotes", {{brace, "{{"}});
+          .label("it is opened here")
+          .help("double a literal brace in a string; an expression in braces cannot contain quotes", {{brace, "{{"}});
       break;
     }
     flush(i);
     if (s.substr(i + 1, close - i - 1).find_first_not_of(" \t") == std::string_view::npos) {
-      reporter_.report(Code::E0101, reporter_.span(i, close + 1), "nothing stands in this hole")
-          .help("a hole holds an expression, `{x}`; a brace in a string is written twice");
+      reporter_.report(Code::E0101, reporter_.span(i, close + 1), "there is nothing between these braces")
+          .help("braces hold an expression, `{x}`; double a literal brace");
     } else {
       pushMade(T::HOLE_OPEN, i, i + 1);
       takeHole(i + 1, close);

@@ -58,7 +58,7 @@ def page(tenc, folder, problems):
     for signature, doc, dtypes in table(tenc):
         name = signature.split("(")[0]
         out.append(f"## {name}\n\n`{signature}`\n\n{doc}" + (f" Of {dtypes}." if dtypes else "") + "\n")
-        if doc.startswith("Refused"):
+        if doc.startswith("Rejected"):
             continue
         if name not in shown:
             problems.append(f"no example of `{name}` in tests/ops_examples.txt")

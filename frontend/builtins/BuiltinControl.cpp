@@ -25,7 +25,7 @@ class Rows {
     for (ir::Value* v : leaves_) {
       if (v->type.rank() == 0 || (length_ >= 0 && v->type.shape[0] != length_)) {
         k.context.fail(Code::E0202, k.span,
-                       "`" + std::string(k.row.name) + "` walks over leading dims of one length, but has " +
+                       "`" + std::string(k.row.name) + "` iterates over leading dims of one length, but has " +
                            ir::toString(v->type));
         length_ = -1;
         return;
@@ -33,7 +33,8 @@ class Rows {
       length_ = v->type.shape[0];
     }
     if (length_ < 0)
-      k.context.fail(Code::E0203, k.span, "`" + std::string(k.row.name) + "` walks over tensors, not " + describe(xs_));
+      k.context.fail(Code::E0203, k.span,
+                     "`" + std::string(k.row.name) + "` iterates over tensors, not " + describe(xs_));
   }
   bool ok() const { return length_ >= 0; }
   int64_t length() const { return length_; }
@@ -77,7 +78,7 @@ Val tensors(BuiltinCall& k, const Val& v) {
 Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span written) {
   if (next.poison() || before.poison() || describe(next) != describe(before)) return next;  // reported elsewhere
   k.context.at(k.span, {{written, ""}, {init, ""}});
-  Val kept = k.placement.placedAs(next, before, "the value handed on");
+  Val kept = k.placement.placedAs(next, before, "the carried value");
   k.context.at(k.span);
   return kept;
 }
@@ -301,14 +302,14 @@ Val listOrTuple(BuiltinCall& k) {
     if (i == kMostUnlike && Tuple && !elems.back().isStatic()) {
       k.context
           .error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
-          .help("values of one type stand in a list, `list(n, f)`, or along a dim of one tensor");
+          .help("values of one type form a list, `list(n, f)`, or a dim of one tensor");
       return Val::none();
     }
     if (!Tuple && describe(elems.back()) != describe(elems[0])) {
       k.context
           .error(Code::E0203, k.span,
                  "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
-          .help("unlike values stand in a tuple: `tuple(n, f)`");
+          .help("values of different types form a tuple: `tuple(n, f)`");
       return Val::none();
     }
   }
@@ -318,7 +319,7 @@ Val listOrTuple(BuiltinCall& k) {
   return made;
 }
 
-/// The values that a `for` would walk over, when they are known while compiling.
+/// The values that a `for` would walk over, when they are known at compile time.
 std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
   Val v = given.is(Val::Kind::Array) ? k.tensors.settle(given) : given;
   if (v.isTree() || v.is(Val::Kind::Sequence) || v.is(Val::Kind::Pack)) return v.elems;
@@ -343,7 +344,7 @@ std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
     return out;
   }
   if (!v.poison())
-    k.fail(Code::E0203, "`" + std::string(k.row.name) + "` walks over lists and tuples, not " + describe(v));
+    k.fail(Code::E0203, "`" + std::string(k.row.name) + "` iterates over lists and tuples, not " + describe(v));
   return std::nullopt;
 }
 
@@ -363,7 +364,7 @@ Val zip(BuiltinCall& k) {
     auto values = trips(k, *v);
     if (!values) return Val::none();
     if (!all.empty() && values->size() != all[0].size()) {
-      return k.fail(Code::E0202, "`zip` walks over " + std::to_string(all[0].size()) + " and " +
+      return k.fail(Code::E0202, "`zip` iterates over " + std::to_string(all[0].size()) + " and " +
                                      std::to_string(values->size()) + " values");
     }
     all.push_back(std::move(*values));

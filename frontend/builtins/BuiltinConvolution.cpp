@@ -322,9 +322,9 @@ constexpr BuiltinRow kRows[] = {
      "The mean of each window.", pool<Pooling::Average>},
     {"lp_pool(x, ord: number, window: ints; stride: ints = window, padding: 0, dilation: 1, ceil_mode: false)",
      "(sum of x ** ord) ** (1 / ord) of each window.", pool<Pooling::Power>},
-    {"adaptive_avg_pool(x, out: ints)", "Means of windows chosen to give `out` places.", adaptive},
+    {"adaptive_avg_pool(x, out: ints)", "Means of windows chosen to give `out` elements.", adaptive},
     {"unfold(x, window: ints; stride: 1, padding: 0, dilation: 1)",
-     "The windows of (n, c, ...) as columns: (n, c * window, places).", unfold},
+     "The windows of (n, c, ...) as columns: (n, c * window, windows).", unfold},
 };
 #undef TENC_CONV
 #undef TENC_CONV_T

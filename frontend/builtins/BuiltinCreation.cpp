@@ -223,7 +223,7 @@ Val limit(BuiltinCall& k) {
     v = Val::ofFloat(Which == Limit::Epsilon ? eps : Which == Limit::Most ? most : -most, k.span, false);
   } else {
     if (Which == Limit::Epsilon) return k.fail(Code::E0201, "`eps` is of a float dtype");
-    if (*t == DType::Bool) return k.fail(Code::E0201, "bool has no least or largest number");
+    if (*t == DType::Bool) return k.fail(Code::E0201, "bool has no smallest or largest number");
     const double end = Which == Limit::Most ? HUGE_VAL : -HUGE_VAL;
     v = Val::ofInt(saturated(end, *t), k.span, false);
   }
@@ -234,8 +234,7 @@ Val limit(BuiltinCall& k) {
 constexpr BuiltinRow kRows[] = {
     {"zeros(shape: shape; dtype: f32)", "A tensor of zeros.", constantFill<0>},
     {"ones(shape: shape; dtype: f32)", "A tensor of ones.", constantFill<1>},
-    {"empty(shape: shape; dtype: f32)", "A tensor whose elements nobody reads before they are written; zeros.",
-     constantFill<0>},
+    {"empty(shape: shape; dtype: f32)", "The same as zeros: no memory is left uninitialised.", constantFill<0>},
     {"full(shape: shape, v; dtype: dtype?)", "A tensor of copies of one value.", full},
     {"eye(n: int, m: int?; k: 0, dtype: f32)", "Ones on diagonal k, zeros elsewhere.", eye},
     {"arange(a: number, b: number?, step: number?; dtype: dtype?)",
@@ -247,7 +246,7 @@ constexpr BuiltinRow kRows[] = {
     {"tabulate(shape: shape, f)", "The value of f(i, j, ...) at every index; f is elementwise.", tabulate},
     {"eps(dtype: dtype)", "The distance from 1 to the next larger float.", limit<Limit::Epsilon>},
     {"max_value(dtype: dtype)", "The largest finite number of a dtype.", limit<Limit::Most>},
-    {"min_value(dtype: dtype)", "The least finite number of a dtype.", limit<Limit::Least>},
+    {"min_value(dtype: dtype)", "The smallest finite number of a dtype.", limit<Limit::Least>},
 };
 
 }  // namespace

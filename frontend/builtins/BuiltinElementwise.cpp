@@ -287,7 +287,7 @@ Val bitcast(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"abs(x)", "Absolute value; the least integer wraps to itself.", unary, OpKind::Abs},
+    {"abs(x)", "Absolute value; the smallest integer wraps to itself.", unary, OpKind::Abs},
     {"sign(x)", "-1, 0 or 1; NaN for NaN.", unary, OpKind::Sign},
     {"sqrt(x)", "Square root.", unary, OpKind::Sqrt},
     {"rsqrt(x)", "1 / sqrt(x).", unary, OpKind::Rsqrt},

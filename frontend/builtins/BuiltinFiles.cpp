@@ -1,4 +1,4 @@
-// Files: tensors and trees of tensors. Headers are read while compiling, elements when the program runs.
+// Files: tensors and trees of tensors. Headers are read at compile time, elements when the program runs.
 #include <filesystem>
 
 #include "frontend/Context.h"
@@ -56,7 +56,7 @@ bool fits(const Ty& want, const ir::Type& type) {
   return true;
 }
 
-/// A path as it was written: known while compiling (`source.path`), or with parts that the run fills in.
+/// A path as it was written: known at compile time (`source.path`), or with parts that the run fills in.
 struct WrittenPath {
   rt::FileSource source;
   FormatParts parts;  ///< operands only where there are such parts
@@ -78,7 +78,7 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k, Format format) {
     if (value && value->is(Val::Kind::String) && !v.is(Val::Kind::String) && !v.poison()) {
       const auto text = [&](const Val& x) { return std::string(k.context.sources.text(x.span)); };
       k.context.error(Code::E0203, v.span, "the path must be a string, not " + describe(v))
-          .help("the path stands first", {{v.span, text(*value)}, {value->span, text(v)}});
+          .help("the path comes first", {{v.span, text(*value)}, {value->span, text(v)}});
       return std::nullopt;
     }
     auto text = k.evaluator.constString(v, "the path");
@@ -90,14 +90,14 @@ std::optional<WrittenPath> writtenPath(BuiltinCall& k, Format format) {
   if (!p.parts.ok) return std::nullopt;
   for (const ir::Value* hole : p.parts.operands) {
     if (hole->type.rank() == 0) continue;
-    k.context.fail(Code::E0203, v.span, "a path has numbers in its holes, not " + ir::toString(hole->type));
+    k.context.fail(Code::E0203, v.span, "a path can contain numbers, not " + ir::toString(hole->type));
     return std::nullopt;
   }
   p.source.path = "...";
   p.source.format = formatOf(p.parts.pieces.back(), format);
   if (!p.source.format.empty()) return p;
   k.context.fail(Code::E0111, v.span,
-                 "how a path ends must be known while compiling: the ending says what the file holds");
+                 "the extension of a path must be known at compile time: it says what the file holds");
   return std::nullopt;
 }
 
@@ -114,7 +114,7 @@ std::optional<ir::Type> declaredType(BuiltinCall& k, const Ty& want) {
 Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   if (!want || !want->complete()) {
     k.context
-        .error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read while compiling")
+        .error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read at compile time")
         .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`");
     return Val::none();
   }
@@ -268,7 +268,7 @@ constexpr BuiltinRow kRows[] = {
     {"load_bytes(path)", "The bytes of a file, u8[N].", load<Format::Bytes>, OpKind::Count, kOpen},
     {"save(path, x)", "Writes a tensor: .npy, .csv, .png, .ppm, .pgm; or a tree: .safetensors, .npz.",
      save<Format::ByEnding>},
-    {"save_bytes(path, x)", "Writes u8[N] as it stands.", save<Format::Bytes>},
+    {"save_bytes(path, x)", "Writes the bytes of a u8[N].", save<Format::Bytes>},
 };
 
 }  // namespace

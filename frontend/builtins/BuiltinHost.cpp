@@ -81,9 +81,9 @@ std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter)
   if (v.is(Val::Kind::Device) && !v.device.of) return v.device;
   if (v.is(Val::Kind::Device)) {
     k.context
-        .error(Code::E0111, v.span,
-               "`" + std::string(k.row.name) +
-                   "` must be known while compiling, but it is decided later where a value lives")
+        .error(
+            Code::E0111, v.span,
+            "`" + std::string(k.row.name) + "` must be known at compile time, but where a value lives is decided later")
         .help("name the device, as in `" + std::string(k.row.name) + "(gpu)`");
   } else if (!v.poison()) {
     k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a device, not " + describe(v));
@@ -139,7 +139,7 @@ Val memoryOfDevice(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"print(...)", "Values and strings, with blanks between, and a newline.", print},
+    {"print(...)", "Values and strings, separated by blanks, and a newline.", print},
     {"text(x)", "Bytes as text, for `print`.", text},
     {"seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
     {"rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},
@@ -147,7 +147,7 @@ constexpr BuiltinRow kRows[] = {
     {"available(device: device)", "Whether the machine has a device.", available},
     {"count(kind: device)", "How many devices of a kind the machine has.", countDevices<false>},
     {"devices(kind: device)", "The devices of a kind.", countDevices<true>},
-    {"name(device: device)", "What a device is called.", nameOfDevice},
+    {"name(device: device)", "The name of a device.", nameOfDevice},
     {"memory(device: device)", "Bytes of memory of a device.", memoryOfDevice},
 };
 

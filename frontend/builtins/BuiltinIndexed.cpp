@@ -139,7 +139,7 @@ Val refused(BuiltinCall& k, std::string help) {
 
 Val refusedPlaces(BuiltinCall& k) {
   return refused(k,
-                 "keep the shape: `where(mask, x, other)`; for places `topk` or `argsort`, to count `count_nonzero`");
+                 "keep the shape: `where(mask, x, other)`; for indices `topk` or `argsort`, to count `count_nonzero`");
 }
 
 Val unique(BuiltinCall& k) {
@@ -147,16 +147,18 @@ Val unique(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"nonzero(x)", "Refused: its shape depends on run-time values.", refusedPlaces},
-    {"argwhere(x)", "Refused: its shape depends on run-time values.", refusedPlaces},
-    {"unique(x)", "Refused: its shape depends on run-time values.", unique},
-    {"masked_select(x, mask)", "Refused: its shape depends on run-time values.", refusedPlaces},
-    {"take(x, i; axis: int?)", "Elements of x at places i along an axis.", take},
-    {"take_along_axis(x, i; axis: -1)", "For each place of i the element of x at i along the axis.", takeAlong},
+    {"nonzero(x)", "Rejected: its shape depends on run-time values.", refusedPlaces},
+    {"argwhere(x)", "Rejected: its shape depends on run-time values.", refusedPlaces},
+    {"unique(x)", "Rejected: its shape depends on run-time values.", unique},
+    {"masked_select(x, mask)", "Rejected: its shape depends on run-time values.", refusedPlaces},
+    {"take(x, i; axis: int?)", "Elements of x at indices i along an axis.", take},
+    {"take_along_axis(x, i; axis: -1)", "For each element of i, the element of x at that index along the axis.",
+     takeAlong},
     {"gather(x, i; axis: -1)", "As take_along_axis.", takeAlong},
-    {"scatter(x, i, u; axis: 0, reduce: \"set\")", "x with u written, added, ... at places i along the axis.", scatter},
-    {"one_hot(i, n: int; axis: -1, dtype: bool)", "True at place i of n along a new axis; all false out of range.",
-     oneHot},
+    {"scatter(x, i, u; axis: 0, reduce: \"set\")", "x with u written, added, ... at indices i along the axis.",
+     scatter},
+    {"one_hot(i, n: int; axis: -1, dtype: bool)",
+     "True at index i of n along a new axis; all false if i is out of range.", oneHot},
 };
 
 }  // namespace

@@ -270,7 +270,7 @@ constexpr BuiltinRow kRows[] = {
     {"qr(x; mode: \"reduced\")", "(Q, R) with orthonormal columns and upper triangle; or \"complete\".", qr},
     {"eigh(x)", "(ascending eigenvalues, vectors as columns) of a symmetric matrix, from the lower triangle.", eigh},
     {"svd(x; full_matrices: true)", "(U, descending singular values, Vh).", svd},
-    {"lstsq(a, b)", "(x of least norm that minimises |a @ x - b|, the squared residuals, rank, singular values).",
+    {"lstsq(a, b)", "(x of minimum norm that minimises |a @ x - b|, the squared residuals, rank, singular values).",
      lstsq},
     {"matrix_power(x, n: int)", "A square matrix times itself n times; n may be negative.", matrixPower},
     {"matrix_norm(x; ord: number = \"fro\", keep: false)", "Norm of the last two dims.", matrixNorm},

@@ -193,7 +193,7 @@ Val attention(BuiltinCall& k) {
   };
   int64_t r = q->type.rank();
   if (r < 2 || key->type.rank() != r || v->type.rank() != r)
-    return bad("all three are (..., time, dim), with as many dims");
+    return bad("all three must be (..., time, dim), of the same rank");
   // Fewer key heads than query heads: each serves a run of query heads.
   if (r >= 3 && key->type.shape[r - 3] != q->type.shape[r - 3]) {
     int64_t heads = key->type.shape[r - 3];
@@ -208,7 +208,7 @@ Val attention(BuiltinCall& k) {
   bool fits = qs[r - 1] == ks[r - 1] && ks[r - 2] == vs[r - 2] && std::equal(qs.begin(), qs.end() - 2, ks.begin()) &&
               std::equal(qs.begin(), qs.end() - 2, vs.begin());
   if (qs[r - 1] != ks[r - 1]) return bad("queries and keys differ in their last dim");
-  if (ks[r - 2] != vs[r - 2]) return bad("there is not one value for each key");
+  if (ks[r - 2] != vs[r - 2]) return bad("keys and values must have the same length");
   if (!fits) return bad("the batch dims differ");
   ir::Value* scale = c.literal(q, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(qs[r - 1], 1))));
   if (k.has("scale")) {

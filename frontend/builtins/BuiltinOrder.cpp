@@ -147,10 +147,11 @@ constexpr BuiltinRow kRows[] = {
     {"cummin" TENC_SCAN, "Running minimum along an axis.", cumulative, OpKind::Min},
     {"logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative, OpKind::LogAddExp},
     {"sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.", sort<false>},
-    {"argsort(x; axis: -1, descending: false)", "The places, i64, that sort x; stable.", sort<true>},
-    {"topk(x; k: int, axis: -1, largest: true)", "(values, places) of the k largest, ties to the lower place.", topk},
+    {"argsort(x; axis: -1, descending: false)", "The indices, i64, that sort x; stable.", sort<true>},
+    {"topk(x; k: int, axis: -1, largest: true)", "(values, indices) of the k largest; ties go to the lower index.",
+     topk},
     {"searchsorted(sorted, x; right: false)", "Where x would be inserted into the sorted tensor.", searchsorted},
-    {"bincount(x; length: int)", "How often each of 0, 1, ..., length - 1 stands in x.", bincount},
+    {"bincount(x; length: int)", "How often each of 0, 1, ..., length - 1 occurs in x.", bincount},
     {"histogram(x; bins: int, range: number)", "Counts in equal bins of the range (lo, hi), as i64.", histogram},
 };
 #undef TENC_SCAN

@@ -141,7 +141,7 @@ std::optional<EinsumSpec> readSpec(BuiltinCall& k, const std::string& text) {
       into = &spec.out;
       ++i;
     } else if (text.compare(i, 3, "...") == 0) {
-      if (into->find('.') != std::string::npos) return bad("`...` stands twice in one operand");
+      if (into->find('.') != std::string::npos) return bad("`...` occurs twice in one operand");
       into->push_back('.');
       i += 2;
     } else if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')) {

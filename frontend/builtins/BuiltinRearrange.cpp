@@ -148,7 +148,7 @@ Val diagonal(BuiltinCall& k) {
   int64_t rank = x->type.rank();
   auto given = k.evaluator.constInts(k.value("axes"), "an axis");
   if (!given) return Val::none();
-  if (given->size() != 2) return k.fail(Code::E0204, "`axes` are two");
+  if (given->size() != 2) return k.fail(Code::E0204, "`axes` takes two axes");
   Dims axes;
   for (const int64_t i : *given) {
     auto a = k.evaluator.constAxis(Val::ofInt(i, k.span), rank);
@@ -240,7 +240,7 @@ constexpr BuiltinRow kRows[] = {
     {"tile(x, times: shape)", "Copies of x side by side along each dim.", tile},
     {"repeat(x, n: ints; axis: int?)", "Each element n times along an axis; n may be one number for each.", repeat},
     {"flip(x; axis: ints?)", "Reversed along axes, all by default.", flip},
-    {"roll(x, n; axis: ints?)", "Moved n places along an axis, round the end.", roll},
+    {"roll(x, n; axis: ints?)", "Shifted by n elements along an axis, wrapping around.", roll},
     {"tril(x; k: 0)", "The lower triangle of the last two dims, up to diagonal k.", triangle<true>},
     {"triu(x; k: 0)", "The upper triangle of the last two dims, from diagonal k.", triangle<false>},
     {"diagonal(x; offset: 0, axes: (-2, -1))", "The diagonal of two dims, as the last dim.", diagonal},

@@ -60,7 +60,7 @@ Val flatten(BuiltinCall& k) {
   auto lo = k.evaluator.constAxis(Val::ofInt(*from, k.span), rank),
        hi = k.evaluator.constAxis(Val::ofInt(*to, k.span), rank);
   if (!lo || !hi) return Val::none();
-  if (*lo > *hi) return k.fail(Code::E0204, "`start` stands behind `end`");
+  if (*lo > *hi) return k.fail(Code::E0204, "`start` is after `end`");
   Dims shape(x->type.shape.begin(), x->type.shape.begin() + *lo);
   int64_t n = 1;
   for (int64_t i = *lo; i <= *hi; ++i) n *= x->type.shape[i];
@@ -173,10 +173,10 @@ constexpr BuiltinRow kRows[] = {
     {"reshape(x, shape: shape)", "The same elements in row-major order; one dim may be -1.", reshape},
     {"flatten(x; start: 0, end: -1)", "The dims from `start` to `end` as one.", flatten},
     {"squeeze(x; axis: ints?)", "Without dims of 1.", squeeze},
-    {"expand_dims(x; axis: ints)", "With new dims of 1 at these places of the result.", expandDims},
+    {"expand_dims(x; axis: ints)", "With new dims of 1 at these positions of the result.", expandDims},
     {"permute_dims(x, axes: ints)", "Dim i of the result is dim axes[i] of x.", permuteDims},
     {"transpose(x, a: int?, b: int?)", "Dims a and b swapped; without them all dims reversed.", transpose},
-    {"moveaxis(x, from: ints, to: ints)", "Dims moved to other places, the rest in order.", moveaxis},
+    {"moveaxis(x, from: ints, to: ints)", "Dims moved to other positions, the rest in order.", moveaxis},
     {"broadcast_to(x, shape: shape)", "Repeated along dims of 1 and new leading dims.", broadcastTo},
 };
 

@@ -13,7 +13,7 @@
 namespace tenc::frontend {
 
 struct Parameter {
-  /// What a parameter takes. All but `Any` and `Device` must be known while compiling.
+  /// What a parameter takes. All but `Any` and `Device` must be known at compile time.
   enum class Kind : uint8_t { Any, Int, Ints, Shape, Number, Bool, Text, DType, Device };
   std::string_view name;
   std::string_view otherwise;  ///< the default as written; another parameter's name stands for its argument
@@ -21,7 +21,7 @@ struct Parameter {
   Kind kind = Kind::Any;
   bool optional = false;
   bool namedOnly = false;
-  /// Whether it takes integers that must be known while compiling: sizes, counts, axes, windows. An integer parameter
+  /// Whether it takes integers that must be known at compile time: sizes, counts, axes, windows. An integer parameter
   /// of a user's function that is handed on to such a one is a dim of that function.
   constexpr bool isSize() const {
     return kind == Kind::Int || kind == Kind::Ints || kind == Kind::Shape || kind == Kind::Number;

@@ -133,9 +133,10 @@ BoundArgs bindArguments(Context& context, const CallArgs& call, const Signature&
   }
   for (const Parameter& p : params) {
     if (p.optional || bound.has(p.name)) continue;
-    wrong(call.span, "`" + name + "` lacks its argument `" + std::string(p.name) + "`", [&](Diagnostics::Builder& d) {
-      if (call.args.size() == 1) misused(d, Misuse::OnlyOne);
-    });
+    wrong(call.span, "`" + name + "` is missing its argument `" + std::string(p.name) + "`",
+          [&](Diagnostics::Builder& d) {
+            if (call.args.size() == 1) misused(d, Misuse::OnlyOne);
+          });
   }
   bound.ok = ok && !poison;
   return bound;

@@ -146,7 +146,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
         d.help("a dtype converts", {{args.span, std::string(context_.sources.text(device.span)) + "(" +
                                                     std::string(context_.sources.text(member.args[0]->span)) + ")"}});
       else if (ir::DeviceTable::isKind(ir::DeviceTable::kindOf(device.text)))
-        d.help("devices stand without quotes", {{device.span, device.text}});
+        d.help("write devices without quotes", {{device.span, device.text}});
       return Val::none();
     }
     auto d = devices_.constDevice(device, "the argument of `.to`");
@@ -161,7 +161,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
   if (args.args.size() == call.arguments.size() && habits_.offerRewrite(d, call)) return Val::none();
   if (base.is(Kind::Tensor) && members_.memberOfTensor(base, name, member.opSpan))
-    d.help("it is no function: write it without parentheses");
+    d.help("it is not a function: write it without parentheses");
   else
     suggest(d, name, member.opSpan, scopes_.visibleNames(), syntax::familiarName(name));
   return Val::none();

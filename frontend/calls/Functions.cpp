@@ -73,7 +73,7 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
   }
   for (size_t i = 0; i < params.size(); ++i) {
     if (!matched[i] && !params[i].otherwise) {
-      wrong(args.span, "`" + decl.stmt->name.text + "` lacks its argument `" + params[i].name.text + "`");
+      wrong(args.span, "`" + decl.stmt->name.text + "` is missing its argument `" + params[i].name.text + "`");
     }
   }
   return ok;
@@ -179,7 +179,7 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
     if (!ir::isInt(values[i].tensor->type.dtype) || g.bound.count(name) || !mentions(*s.type, name, false)) continue;
     return context_.fail(
         Code::E0111, matched[i]->span,
-        "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known while compiling");
+        "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known at compile time");
   }
   if (s.type && !hasOpenResult(*decl.unit->resolution, s) && !resultDimsBound(*s.type, g, false)) return Val::none();
   for (size_t i = 0; i < values.size(); ++i) {
@@ -189,7 +189,7 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
       if (v.is(Kind::Tensor) || v.is(Kind::Format)) {
         return context_.fail(
             Code::E0111, matched[i] ? matched[i]->span : args.span,
-            "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known while compiling");
+            "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known at compile time");
       }
       if (v.is(Kind::Int)) v.adopts = true;  // as a dim or a param
       continue;

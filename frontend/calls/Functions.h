@@ -37,7 +37,7 @@ class Functions {
 
   /// Calls one function: E0204 where arguments and parameters do not match, E0111 where a static one is of the run.
   Val callDecl(const FnDecl& decl, CallArgs& args);
-  /// Whether the parameter is known while compiling: `static`, or a size.
+  /// Whether the parameter is known at compile time: `static`, or a size.
   bool paramIsStatic(const FnDecl& decl, const ast::FnParam& p);
   /// Whether a call of it has been lowered.
   bool isCalled(const FnDecl& decl) const { return called_.contains(&decl); }

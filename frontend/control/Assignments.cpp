@@ -47,8 +47,7 @@ void Assignments::lowerAssign(const ast::Stmt& s) {
     }
   }
   Val value = expressions_.eval(*s.value, hinted ? &hint : nullptr);
-  if (value.is(Val::Kind::Unit))
-    value = context_.fail(Code::E0203, s.value->span, "this gives no value that could be assigned");
+  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to assign");
   assignTo(*s.target, value, s.op, s);
 }
 
@@ -81,20 +80,20 @@ void Assignments::assignTo(const ast::Expr& target, const Val& value, std::strin
     if (!global) {
       unknownNames_.unknownName(root->text, root->span, root == &target && op == "=");
     } else {
-      context_.fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is no `var`");
+      context_.fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is not a `var`");
     }
     return;
   }
   if (!binding->isVar) {
-    auto d = context_.error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is no `var`");
+    auto d = context_.error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is not a `var`");
     if (binding->span.valid()) {
       d.note(binding->span, "`" + root->text + "` is bound here");
       if (binding->keyword.valid())
-        d.help("what is assigned again is bound with `var`", {{binding->keyword, "var"}});
+        d.help("a name that is assigned again is bound with `var`", {{binding->keyword, "var"}});
       else
         d.help("bind a variable that starts with it: `var " + root->text + " = " + root->text + "`");
     } else {
-      d.note("a lambda sees the names around it, and assigns to none");
+      d.note("a lambda can read the names around it, but not assign to them");
     }
     return;
   }

@@ -33,14 +33,13 @@ void Bindings::lowerLet(const ast::Stmt& s) {
     expected = std::make_shared<Ty>(types_.resolve(*s.type, g));
   }
   Val value = s.value ? expressions_.eval(*s.value, expected.get()) : Val::none();
-  if (value.is(Val::Kind::Unit))
-    value = context_.fail(Code::E0203, s.value->span, "this gives no value that could be bound");
+  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to bind");
   bindLet(s, std::move(value));
 }
 
 void Bindings::bindLet(const ast::Stmt& s, Val value) {
   std::shared_ptr<const Ty> declared;
-  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.span, "this gives no value that could be bound");
+  if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.span, "this has no value to bind");
   value = declaredValue(s, std::move(value), &declared);
   const bool isVar = s.kind == StmtKind::Var;
   context_.at(s.span);

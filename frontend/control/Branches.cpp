@@ -1,4 +1,4 @@
-// `if`: a branch that is known while compiling alone, else both, joined at the boundary when one may leave.
+// `if`: a branch that is known at compile time alone, else both, joined at the boundary when one may leave.
 #include "frontend/control/Branches.h"
 
 #include <algorithm>

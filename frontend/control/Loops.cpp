@@ -76,7 +76,8 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
   if (over.is(Kind::Tensor)) {
     ir::Value* rows = over.tensor;
     if (rows->type.shape.empty()) {
-      context_.fail(Code::E0203, over.span, "`for` walks over a range, a list or the rows of a tensor, not one number");
+      context_.fail(Code::E0203, over.span,
+                    "`for` iterates over a range, a list or the rows of a tensor, not one number");
       return nothing;
     }
     context_.at(s.span);
@@ -95,12 +96,12 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
   }
   if (!over.is(Kind::Range)) {
     context_.fail(Code::E0203, over.span,
-                  "`for` walks over a range, a list or the rows of a tensor, not " + describe(over));
+                  "`for` iterates over a range, a list or the rows of a tensor, not " + describe(over));
     return nothing;
   }
   const bool reversed = over.boolean;
   if (over.elems[2].is(Kind::Int) && over.elems[2].integer <= 0) {
-    context_.fail(Code::E0204, over.elems[2].span, "the step of a `for` is positive; `rev(a..b)` counts down");
+    context_.fail(Code::E0204, over.elems[2].span, "the step of a `for` must be positive; `rev(a..b)` counts down");
     return nothing;
   }
   if (s.isStatic) {
@@ -127,7 +128,7 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
   for (const Val& v : over.elems) {
     ir::Value* t = tensors_.tensorOf(v, DType::I64);
     if (t && (!ir::isInt(t->type.dtype) || !t->type.shape.empty())) {
-      context_.fail(Code::E0203, v.span, "the bounds of `for` are integers, not " + describe(v));
+      context_.fail(Code::E0203, v.span, "the bounds of `for` must be integers, not " + describe(v));
       t = nullptr;
     }
     if (!t) return nothing;

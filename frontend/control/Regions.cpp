@@ -92,7 +92,7 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
       .error(Code::E0209, span,
              "only numbers, tensors and trees of them can differ between branches at run time, and " +
                  std::string(name) + " is " + describe(a))
-      .help("branch on what is known while compiling, a `const`, `param` or dim, or print within the branches");
+      .help("branch on a compile-time value (a `const`, `param` or dim), or print inside the branches");
   return false;
 }
 

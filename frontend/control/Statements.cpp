@@ -205,11 +205,11 @@ bool Statements::lowerAssert(const ast::Stmt& s) {
     std::string inner(context_.sources.text(whole));
     auto d = context_.error(Code::E0203, whole, "`assert` takes a condition, not " + describe(condition));
     if (s.value->kind == ExprKind::Tuple)
-      d.help("condition and message stand without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
+      d.help("write condition and message without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
     return true;
   }
   if (!message.is(Val::Kind::String) && !message.is(Val::Kind::Format)) {
-    context_.fail(Code::E0203, s.message->span, "the message of `assert` is a string, not " + describe(message));
+    context_.fail(Code::E0203, s.message->span, "the message of `assert` must be a string, not " + describe(message));
     return true;
   }
   if (condition.is(Val::Kind::Bool)) {

@@ -50,7 +50,7 @@ class Statements {
   /// value, in every branch that comes to it.
   Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
                    const Tail& tail, const Ty* expected);
-  /// False after an assertion over what is known while compiling has failed.
+  /// False after an assertion over what is known at compile time has failed.
   bool lowerAssert(const ast::Stmt& s);
 
   Context& context_;

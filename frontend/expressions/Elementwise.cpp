@@ -210,7 +210,7 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
     if (!c) return Val::none();
     if (c->type.dtype != DType::Bool) {
       return context_.fail(Code::E0201, operands[0].span,
-                           "the condition of `where` is bool, not " + describe(operands[0]));
+                           "the condition of `where` must be bool, not " + describe(operands[0]));
     }
     values = broadcastAll(typed, *dtype, span, opName);
     if (values.empty()) return Val::none();

@@ -23,7 +23,7 @@ class Regions;
 class Calls;
 class Habits;
 
-/// Evaluates expressions: what is known while compiling stays a number, the rest becomes ops.
+/// Evaluates expressions: what is known at compile time stays a number, the rest becomes ops.
 class Expressions {
  public:
   Expressions(Context& context, Scopes& scopes, UnknownNames& unknownNames, Names& names, Tensors& tensors,

@@ -40,8 +40,8 @@ std::optional<size_t> Indexing::listIndex(const Val& list, const ast::Expr& inde
   if (at.is(Val::Kind::Tensor)) {
     context_
         .error(Code::E0111, index.subscripts[0].span,
-               "the index of a list or tuple must be known while compiling, but this is a run-time value")
-        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not")
+               "the index of a list or tuple must be known at compile time, but this is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not")
         .help(
             "elements may be of different types: `for i in static 0..n` and `enumerate(xs)` have an index that is "
             "known");
@@ -69,7 +69,7 @@ Val Indexing::elementOf(const Val& list, const ast::Expr& e, const std::optional
       return std::clamp(*i < 0 ? *i + n : *i, int64_t{0}, n);
     };
     auto lo = bound(s.lo, 0), hi = bound(s.hi, n);
-    if (s.step) return context_.fail(Code::E0203, s.span, "a slice of a list or shape takes no step");
+    if (s.step) return context_.fail(Code::E0203, s.span, "a slice of a list or shape cannot have a step");
     if (!lo || !hi) return Val::none();
     Val r = list;
     r.elems = Elements();

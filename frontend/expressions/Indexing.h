@@ -40,7 +40,7 @@ class Indexing {
  private:
   /// `index`: the subscript, where it was evaluated before.
   Val elementOf(const Val& list, const ast::Expr& e, const std::optional<Val>& index = {});
-  /// The element of a literal of numbers, bools or strings at an index known while compiling, itself known; unit where
+  /// The element of a literal of numbers, bools or strings at an index known at compile time, itself known; unit where
   /// there is none such. `index`: the index, if it was evaluated.
   Val knownElement(const Val& base, const ast::Expr& e, std::optional<Val>& index);
 

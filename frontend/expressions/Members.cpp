@@ -35,7 +35,7 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
       auto d = context_.error(Code::E0206, span, "module `" + base.module->name + "` has no `" + text + "`");
       const std::string layer = text + "_layer";
       if (std::find(names.begin(), names.end(), layer) != names.end())
-        d.help("`" + layer + "` makes the layer; the operation stands without a prefix", {{span, layer}});
+        d.help("`" + layer + "` makes the layer; the operation has no prefix", {{span, layer}});
       else if (const std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
       else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->help.empty())

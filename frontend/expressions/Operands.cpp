@@ -33,7 +33,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       auto d = context.error(Code::E0203, v.span.valid() ? v.span : span,
                              "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
       if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format)))
-        d.help("texts and numbers are put together by holes: `\"loss: {x}\"`");
+        d.help("put values into a string with braces: `\"loss: {x}\"`");
       return std::nullopt;
     }
     if (adoptsWholly(v)) continue;
@@ -55,7 +55,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
         d.label(decides->span, describe(*decides));
         const std::string other(context.sources.text(decides->span));
         if (isLogical(opName))
-          d.help("a number is a condition as `x != 0.0`; a bool is a number as `f32(b)`");
+          d.help("`x != 0.0` makes a bool of a number, `f32(b)` a number of a bool");
         else if (isUpdated(context.module.texts, decides->span, span))
           d.help("a variable keeps its dtype: one of floats starts as a float, as in `var x = 0.0`");
         else if (other.empty() || other.find('\n') != std::string::npos)
@@ -66,7 +66,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       }
       if (t == DType::Bool) {
         auto d = context.error(Code::E0201, span, "`" + std::string(opName) + "` has operands of bool and of a number");
-        if (isLogical(opName)) d.help("a number is a condition as `x != 0`; a bool is a number as `i64(b)`");
+        if (isLogical(opName)) d.help("`x != 0` makes a bool of a number, `i64(b)` a number of a bool");
         return std::nullopt;
       }
       continue;
@@ -87,7 +87,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       const Val& integer = other ? *decides : v;
       if (toFloat && integer.span.valid()) {
         const std::string name(ir::name(other ? own : t));
-        d.help("nothing is converted silently: write `" + name + "(...)`",
+        d.help("there is no implicit conversion: write `" + name + "(...)`",
                {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
                 {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
       }
@@ -96,7 +96,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
         const bool narrow = ir::byteSize(own) < ir::byteSize(t);
         const Span at = narrow ? v.span : decides->span;
         const std::string name(ir::name(narrow ? t : own));
-        d.help("nothing is converted silently: write `" + name + "(...)`",
+        d.help("there is no implicit conversion: write `" + name + "(...)`",
                {{Span{at.file, at.begin, at.begin}, name + "("}, {Span{at.file, at.end, at.end}, ")"}});
       }
       return std::nullopt;
@@ -115,7 +115,7 @@ bool changesDType(Context& context, const Val& old, const Val& value, std::strin
   if (value.span.valid()) d.label(value.span, describe(value));
   if (declared.valid()) d.note(declared, "it is " + left + " since its declaration, which may say `: " + right + "`");
   if (*is != DType::Bool && value.span.valid()) {
-    d.help("nothing is converted silently: write `" + left + "(...)`",
+    d.help("there is no implicit conversion: write `" + left + "(...)`",
            {{Span{value.span.file, value.span.begin, value.span.begin}, left + "("},
             {Span{value.span.file, value.span.end, value.span.end}, ")"}});
   }

@@ -77,7 +77,7 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
     r.span = span;
     return r;
   }
-  return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is no operator here");
+  return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is not an operator here");
 }
 
 Val Operators::matmul(const Val& a, const Val& b, Span span, Span opSpan) {
@@ -106,7 +106,8 @@ Val Operators::matmul(const Val& a, const Val& b, Span span, Span opSpan) {
         "inner dims of `@` differ: " + std::to_string(k) + " and " + std::to_string(k2) + " in " + shapes());
     d.label(a.span, ir::toString(x->type)).label(b.span, ir::toString(y->type));
     if (ys.size() > 1 && ys.back() == k && b.span.valid())
-      d.help("the last dims of both agree: turn the right one round", {{{b.span.file, b.span.end, b.span.end}, ".T"}});
+      d.help("the last dims of both agree: transpose the right operand",
+             {{{b.span.file, b.span.end, b.span.end}, ".T"}});
     return Val::none();
   }
   const auto plan = ir::Compose::planProduct(xs, ys);

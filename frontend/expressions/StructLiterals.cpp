@@ -38,7 +38,7 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
     }
   }
   if (!type.is(Kind::Type) || type.type->kind != Ty::Kind::Struct || !type.type->info) {
-    return context_.fail(Code::E0203, callee->span, "a struct is expected before `{`, not " + describe(type));
+    return context_.fail(Code::E0203, callee->span, "expected a struct before `{`, not " + describe(type));
   }
   const StructDecl& decl = *type.type->info->decl;
   const auto& declared = decl.stmt->fields;
@@ -50,12 +50,12 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
     for (size_t i = 0; i < given->subscripts.size(); ++i) {
       const ast::Subscript& s = given->subscripts[i];
       if (s.kind != ast::Subscript::Kind::Index || !s.index)
-        return context_.fail(Code::E0203, s.span, "a type argument is expected");
+        return context_.fail(Code::E0203, s.span, "expected a type argument");
       Val v = expressions_.eval(*s.index);
       if (v.poison()) return v;
       if (v.is(Kind::Tensor)) {
         return context_.fail(Code::E0111, s.span,
-                             "a type argument must be known while compiling, but this is a run-time value");
+                             "a type argument must be known at compile time, but this is a run-time value");
       }
       if (v.is(Kind::Int)) v = Val::ofInt(v.integer, v.span);  // a dim, whatever it was computed from
       if (v.is(Kind::Float) || v.is(Kind::Bool) || v.is(Kind::String) || v.is(Kind::Format))

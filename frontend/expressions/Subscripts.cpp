@@ -118,8 +118,8 @@ bool Subscripts::index(const ast::Subscript& s) {
   if (t->type.dtype == DType::Bool) {
     tools_.context.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values")
         .help(
-            "keep the shape: `where(mask, x, other)`; for an update `v = where(mask, value, v)`; for places `topk` "
-            "or `argsort`");
+            "keep the shape: `where(mask, x, other)`; for an update `v = where(mask, value, v)`; for indices `topk` or "
+            "`argsort`");
     return false;
   }
   if (!ir::isInt(t->type.dtype)) {
@@ -137,7 +137,7 @@ std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwis
   Val v = tools_.expressions.eval(*e);
   if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0) {
     tools_.context
-        .error(Code::E0210, e->span, "the bounds of a slice must be known while compiling, or its length is not")
+        .error(Code::E0210, e->span, "the bounds of a slice must be known at compile time, or its length is not")
         .help("for a run-time start and a fixed length write `x[i :+ length]`");
     return std::nullopt;
   }

@@ -69,13 +69,13 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   const syntax::Familiar* known = syntax::familiarName(name);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
   if (scopes_.nameExists(name))
-    d.help("operations stand without a prefix", {{whole, name}});
+    d.help("operations have no prefix", {{whole, name}});
   else if (layer)
     d.help("layers and losses are in a module: `nn.linear(784, 128)`, `nn.cross_entropy` after `import nn`");
   else if (known && !known->help.empty())
     d.help(std::string(known->help));
   else
-    d.help("operations stand without a prefix: `zeros([2, 3])`");
+    d.help("operations have no prefix: `zeros([2, 3])`");
   return true;
 }
 

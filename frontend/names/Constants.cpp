@@ -47,7 +47,7 @@ Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
            (x.is(Val::Kind::Device) && !x.device.of);
   };
   if (!known(v)) {
-    v = context_.fail(Code::E0111, decl.value->span, "a `const` is known while compiling; this is " + describe(v));
+    v = context_.fail(Code::E0111, decl.value->span, "a `const` is known at compile time; this is " + describe(v));
   }
   if (v.isNumber()) v.adopts = true;
   unit.evaluating.erase(name);

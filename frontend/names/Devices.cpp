@@ -54,7 +54,7 @@ Val Devices::noDevice(std::string_view name, Span span) {
     d.help("did you mean `" + near.best() + "`?", {{device, near.best()}});
   } else {
     d.help("a device that is there", {{device, there}});
-    d.help("or a name for it that other machines bind otherwise: `device d = " + std::string(name) +
+    d.help("or a name for it that other machines can bind differently: `device d = " + std::string(name) +
            " or cpu`, and `--device d=" + there + "` to choose");
   }
   return Val::none();

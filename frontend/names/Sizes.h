@@ -1,4 +1,4 @@
-// Which integer parameters of a function are sizes: known while compiling, in every call.
+// Which integer parameters of a function are sizes: known at compile time, in every call.
 #pragma once
 #include <map>
 

@@ -63,7 +63,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     for (const ast::Generic& g : fn->stmt->generics) {
       if (g.name.text != name) continue;
       context_.error(Code::E0204, span,
-                     "`" + g.name.text + "` of `" + fn->stmt->name.text + "` does not follow from the arguments");
+                     "`" + g.name.text + "` of `" + fn->stmt->name.text + "` cannot be inferred from the arguments");
       return Val::none();
     }
   }
@@ -71,7 +71,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   auto d = context_.error(Code::E0102, span, "unknown name `" + std::string(name) + "`");
   auto ended = context_.frame().ended.find(std::string(name));
   if (ended != context_.frame().ended.end())
-    d.note(ended->second, "`" + std::string(name) + "` is bound in a block that ended");
+    d.note(ended->second, "`" + std::string(name) + "` was bound in a block that has ended");
   const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
   const Binding* local = near.empty() ? nullptr : scopes_.findLocal(near);
@@ -79,16 +79,16 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
     const bool again = file != nullptr && isAssignedBehind(*file, span, std::string(name));
     if (file != nullptr && isAmongAssigned(*file, span)) {
-      d.help("a variable among several is bound before, with `var`");
+      d.help("declare each variable before, with `var`");
     } else {
-      d.help("a new name is bound with `let`, or with `var` to be assigned again",
+      d.help("bind a new name with `let`, or with `var` if it is assigned again",
              {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
     }
   } else if (known && !known->inSubscript.empty() && isSubscript(*context_.frame().unit->file, span)) {
     d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
   } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
     if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {
-      d.note(variable->pattern.span, "it is bound only here, further down");
+      d.note(variable->pattern.span, "it is bound only later, here");
       return Val::none();
     }
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");

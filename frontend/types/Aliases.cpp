@@ -155,7 +155,7 @@ Val Aliases::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
     }
     const ast::Subscript& s = given.subscripts[i];
     if (s.kind != ast::Subscript::Kind::Index || !s.index)
-      return context_.fail(Code::E0203, s.span, "a type argument is expected");
+      return context_.fail(Code::E0203, s.span, "expected a type argument");
     Val v = expressions_.eval(*s.index);
     if (v.poison()) return v;
     g.bound[x.name.text] = v;

@@ -131,7 +131,7 @@ bool DimSolver::finishPending(Generics& g, const Target& who) {
   if (pending.empty()) return true;
   context_.error(Code::E0202, who.span,
                  "the dims in `" + std::string(context_.sources.text(pending[0].dim->span)) +
-                     "` do not follow from the arguments");
+                     "` cannot be inferred from the arguments");
   return false;
 }
 
@@ -224,8 +224,7 @@ bool DimSolver::unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& d
     open += isPack(args[i]) && !known[i];
   }
   if (open > 1) {
-    context_.error(Code::E0202, who.span,
-                   "how the dims of " + who.what + " are shared among its packs does not follow");
+    context_.error(Code::E0202, who.span, "how the dims of " + who.what + " are shared among its packs is ambiguous");
     return false;
   }
   if (open ? dims.size() < fixed : dims.size() != fixed) return differs();

@@ -73,7 +73,7 @@ std::optional<std::vector<std::pair<size_t, size_t>>> Structs::shareArguments(
       context_
           .error(Code::E0204, span,
                  "which of these dims are the pack `" + pack->name.text + "` of " + name + ", and which `" +
-                     x.name.text + "`, cannot be told")
+                     x.name.text + "`, is ambiguous")
           .note(x.name.span, "declared here")
           .help("leave them out: the fields of a value say what they are");
       return std::nullopt;
@@ -213,7 +213,7 @@ Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fi
   for (const ast::Generic& x : decl.stmt->generics) {
     if (g.bound.count(x.name.text)) continue;
     auto d =
-        context_.error(Code::E0204, span, "`" + x.name.text + "` of `" + name + "` does not follow from the fields");
+        context_.error(Code::E0204, span, "`" + x.name.text + "` of `" + name + "` cannot be inferred from the fields");
     d.help("give it: `" + name + "[...] { ... }`");
     return Val::none();
   }

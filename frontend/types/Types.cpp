@@ -76,7 +76,7 @@ std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool re
       TypeName n = typeName(t, g, true);
       if (n.value && n.value->is(Val::Kind::Int)) return evaluator_.constInt(*n.value);
       if (n.value && !n.value->poison() && report) {
-        context_.error(Code::E0203, t.span, "a dim is an integer, not " + describe(*n.value));
+        context_.error(Code::E0203, t.span, "a dim must be an integer, not " + describe(*n.value));
       }
       return std::nullopt;
     }
@@ -212,7 +212,7 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
                  n.value->is(Val::Kind::Function) || (listed && listed->kind == "fn" && !n.value->poison())) {
         r.kind = Ty::Kind::Fn;
       } else if (!n.value->poison()) {
-        context_.fail(Code::E0203, t.span, "a type is expected here, not " + describe(*n.value));
+        context_.fail(Code::E0203, t.span, "expected a type here, not " + describe(*n.value));
       }
       if (r.kind == Ty::Kind::Tensor && !(n.value && n.value->is(Val::Kind::Type))) {
         ir::Dims dims;
@@ -239,7 +239,7 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
       }
       break;
     }
-    default: context_.fail(Code::E0203, t.span, "a type is expected here"); break;
+    default: context_.fail(Code::E0203, t.span, "expected a type here"); break;
   }
   if (t.place) r.place = deviceInType(t, g);
   return r;

@@ -258,7 +258,7 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
       return pack;
     }
     case TypeKind::Path: break;
-    default: return context_.fail(Code::E0203, t.span, "a type is expected here");
+    default: return context_.fail(Code::E0203, t.span, "expected a type here");
   }
   const std::string& name = t.path[0].text;
   TypeName head = types_.typeName(t, g, false);

@@ -34,8 +34,8 @@ std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) 
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
     context_
-        .error(Code::E0111, v.span, std::string(what) + " must be known while compiling, but this is a run-time value")
-        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not");
+        .error(Code::E0111, v.span, std::string(what) + " must be known at compile time, but this is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be an integer, not " + describe(v));
   }
@@ -48,7 +48,7 @@ std::optional<double> Evaluator::constFloat(const Val& v, std::string_view what)
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
     context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known while compiling, but this is a run-time value");
+                   std::string(what) + " must be known at compile time, but this is a run-time value");
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be a number, not " + describe(v));
   }
@@ -60,7 +60,7 @@ std::optional<bool> Evaluator::constBool(const Val& v, std::string_view what) {
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
     context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known while compiling, but this is a run-time value");
+                   std::string(what) + " must be known at compile time, but this is a run-time value");
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be true or false, not " + describe(v));
   }
@@ -72,7 +72,7 @@ std::optional<std::string> Evaluator::constString(const Val& v, std::string_view
   if (v.poison()) return std::nullopt;
   if (v.is(Val::Kind::Format)) {
     context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known while compiling, but it has run-time parts");
+                   std::string(what) + " must be known at compile time, but it has run-time parts");
   } else {
     context_.error(Code::E0203, v.span, std::string(what) + " must be a string, not " + describe(v));
   }
@@ -133,7 +133,7 @@ std::optional<std::vector<int64_t>> Evaluator::constInts(const Val& given, std::
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
     context_.error(Code::E0111, v.span,
-                   std::string(what) + " must be known while compiling, but this is a run-time value");
+                   std::string(what) + " must be known at compile time, but this is a run-time value");
   } else {
     context_.error(Code::E0203, v.span,
                    std::string(what) + " must be an integer or a list of integers, not " + describe(v));
@@ -149,8 +149,8 @@ std::optional<ir::Dims> Evaluator::constShape(const Val& given) {
     for (const Val& e : v.elems) size = runTime(e) ? &e : size;
   }
   if (size) {
-    context_.error(Code::E0210, size->span, "a shape must be known while compiling, but this size is a run-time value")
-        .note("literals, `const`s, `param`s, dims and arithmetic over them are known while compiling; a `var` is not");
+    context_.error(Code::E0210, size->span, "a shape must be known at compile time, but this size is a run-time value")
+        .note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
     return std::nullopt;
   }
   auto dims = constInts(v, "a shape");

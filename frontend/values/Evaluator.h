@@ -1,4 +1,4 @@
-// Values that must be known while compiling.
+// Values that must be known at compile time.
 #pragma once
 #include <optional>
 #include <string>
@@ -31,7 +31,7 @@ class Evaluator {
   std::optional<int64_t> constAxis(const Val& v, int64_t rank);
   /// Axes, normalised, distinct and sorted; all axes when `v` is null.
   std::optional<std::vector<int64_t>> constAxes(const Val* v, int64_t rank);
-  /// An operator on numbers known while compiling; nullopt where the run or another rule has to do it.
+  /// An operator on numbers known at compile time; nullopt where the run or another rule has to do it.
   std::optional<Val> foldNumbers(std::string_view op, const Val& a, const Val& b, Span span);
   /// An operator on bools, strings, dtypes and shapes (E0203 for what they have not).
   Val compareStatic(std::string_view op, const Val& a, const Val& b, Span span);

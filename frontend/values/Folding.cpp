@@ -150,7 +150,7 @@ Val Evaluator::compareStatic(std::string_view op, const Val& a, const Val& b, Sp
   if (!same || !equality) {
     auto d = context_.error(Code::E0203, span,
                             "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b));
-    if (op == "+") d.help("texts are joined by holes: `\"{a}{b}\"`");
+    if (op == "+") d.help("join strings with braces: `\"{a}{b}\"`");
     return Val::none();
   }
   return Val::ofBool(*same == (op == "=="), span);

@@ -12,7 +12,7 @@ namespace {
 using Kind = Val::Kind;
 }  // namespace
 
-/// What tells two instances apart: types of tensors, values of everything known while compiling.
+/// What tells two instances apart: types of tensors, values of everything known at compile time.
 std::string keyOf(const Val& v) {
   std::string s;
   auto parts = [&](const char* open) {

@@ -170,7 +170,7 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
       if (!arrayShape(v, shape, ignored, allStatic, anyTree)) return nullptr;
       if (anyTree) {
         context_.error(Code::E0203, v.span,
-                       "a tensor is expected, not " + describe(v) + " of structs, tuples or functions");
+                       "expected a tensor, not " + describe(v) + " of structs, tuples or functions");
         return nullptr;
       }
       if (!ir::elementCount(shape)) {
@@ -208,9 +208,7 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
       array.kind = Val::Kind::Array;
       return constantTensor(array, DType::I64, {static_cast<int64_t>(v.elems.size())});
     }
-    default:
-      context_.error(Code::E0203, v.span, "a tensor or a number is expected, not " + describe(v));
-      return nullptr;
+    default: context_.error(Code::E0203, v.span, "expected a tensor or a number, not " + describe(v)); return nullptr;
   }
 }
 

@@ -286,7 +286,7 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
     help.edits.push_back({{use.span.file, use.span.end, use.span.end}, ".to(" + spelled(device) + ")"});
   }
   help.text = "cheaper: " + nameOf(root, useOf(*entries[0].user, root, entries[0].number), "what it is made of") +
-              " does not change in the loop, and moves once when it is moved first: " + sizeText(once.bytes);
+              " does not change in the loop; moved before it, it is copied once: " + sizeText(once.bytes);
   d.helps.push_back(std::move(help));
 }
 

@@ -51,7 +51,7 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         return;
       case Why::Entered:
         d.notes.push_back(
-            {info.cause ? spanOf(*info.cause) : spanOf(v), who + place + ": what it is made of enters this block"});
+            {info.cause ? spanOf(*info.cause) : spanOf(v), who + place + ": its operands enter this block"});
         return;
       case Why::Moved:
         d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because it was moved there"});
@@ -173,7 +173,7 @@ Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std:
   const Choice* other = nullptr;
   for (const Choice& c : choices)
     if (!isSettled && &c != best && cheaper(c, *best) && (!other || cheaper(c, *other))) other = &c;
-  if (other) moveHelp(d, op, other->moves, other->device, "cheaper: copy ", "; the result is there then");
+  if (other) moveHelp(d, op, other->moves, other->device, "cheaper: copy ", "; the result then lives there");
   for (const Choice& c : choices) {
     if (&c == best || &c == other) continue;
     moveHelp(d, op, c.moves, c.device, "copy ", "");
@@ -249,7 +249,7 @@ Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, co
     d.helps.push_back({"a device that is there", {{text->whole.valid() ? text->whole : at, std::string(kHost)}}});
     break;
   }
-  d.helps.push_back({"a name for it that other machines bind otherwise: `device d = " + device + " or cpu`", {}});
+  d.helps.push_back({"a name for it that other machines can bind differently: `device d = " + device + " or cpu`", {}});
   callChain(d);
   return d;
 }

@@ -98,7 +98,7 @@ void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, con
             {}};
   if (made) {
     help.edits.push_back({{start.file, statement.begin, statement.begin}, "@" + spelled(device) + " "});
-    help.text += ", where nothing has to be copied";
+    help.text += ", so that nothing has to be copied";
   } else {
     Use& use = move.use;
     if (use.move.valid()) {  // it is moved already, elsewhere

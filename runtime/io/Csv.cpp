@@ -113,7 +113,8 @@ bool csvLoad(std::FILE* f, uint8_t dtype, const std::vector<int64_t>& shape, voi
     for (auto cell : cells) {
       double v = 0;
       if (!number(cell, v)) {
-        error = "has `" + std::string(cell.substr(0, 40)) + "` in row " + std::to_string(line) + ", which is no number";
+        error =
+            "has `" + std::string(cell.substr(0, 40)) + "` in row " + std::to_string(line) + ", which is not a number";
         return false;
       }
       if (dtype >= 4 && dtype < 12 && (v != std::trunc(v) || std::fabs(v) > 0x1p63)) {

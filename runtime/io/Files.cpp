@@ -250,11 +250,12 @@ std::string checkSave(std::string_view kind, uint8_t dtype, const std::vector<in
   if (kind == "png" || kind == "ppm") {
     const bool fits = (shape.size() == 2 || (shape.size() == 3 && shape[2] == 3)) && shape[0] > 0 && shape[1] > 0 &&
                       shape[0] < 65536 && shape[1] < 65536;
-    return fits ? "" : "a picture is [H, W] or [H, W, 3], with sides from 1 to 65,535";
+    return fits ? "" : "an image is [H, W] or [H, W, 3], with sides from 1 to 65,535";
   }
   if (kind == "pgm")
-    return shape.size() == 2 ? checkSave("ppm", dtype, shape) : "a .pgm picture is [H, W]; colours go to .ppm or .png";
-  return "`" + std::string(kind) + "` is no format that save knows";
+    return shape.size() == 2 ? checkSave("ppm", dtype, shape)
+                             : "a .pgm image is [H, W]; save colour images as .ppm or .png";
+  return "`" + std::string(kind) + "` is not a format that `save` supports";
 }
 
 namespace {

@@ -83,7 +83,7 @@ std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& e
   uint32_t prefix = 10;
   if (byte(6) != 1) {
     if (byte(6) > 3 || byte(6) == 0 || head.size() < 12) {
-      error = "has an .npy version that is not known";
+      error = "has an unknown .npy version";
       return std::nullopt;
     }
     length |= byte(10) << 16u | byte(11) << 24u;
@@ -136,7 +136,7 @@ std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& e
     }
   }
   if (!good || !sawDescr || !sawOrder || !sawShape) {
-    error = "has an .npy header that does not read";
+    error = "has an invalid .npy header";
     return std::nullopt;
   }
   const auto n = elements(h.shape);

@@ -99,7 +99,7 @@ bool readRecord(ByteSpan file, uint64_t& at, Entry& e, std::string& error) {
   readZip64(file.subspan(at + 46 + nameLength, extraLength), e.inflatedSize, e.size, local);
   at = next;
   if ((flags & 1) != 0 || (method != 0 && method != 8)) {
-    error = "has entries that are encrypted or packed otherwise than by deflate";
+    error = "has entries that are encrypted or not compressed by deflate";
     return false;
   }
   e.deflated = method == 8;
@@ -123,7 +123,7 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
   std::set<std::string> names;
   for (uint64_t i = 0; i < count; ++i) {
     Entry e;
-    if (!readRecord(file, at, e, error)) return fail("has a zip directory that does not read");
+    if (!readRecord(file, at, e, error)) return fail("has an invalid zip directory");
     if (e.name.ends_with(".npy")) e.name.resize(e.name.size() - 4);
     if (!names.insert(e.name).second) return fail("names a tensor twice");
     std::vector<std::byte> head(std::min<uint64_t>(kHeadBytes, e.inflatedSize));
@@ -131,14 +131,14 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
     if (!e.deflated)
       std::copy_n(stored.begin(), head.size(), head.begin());
     else if (!inflateInto(stored, head, false))
-      return fail("has an entry that does not inflate");
+      return fail("has an entry that cannot be decompressed");
     const auto header = npyHeader(head, e.inflatedSize, error);
     if (header) {
       e.header = *header;
     } else if (error.starts_with(kForeign)) {
       e.foreign = std::exchange(error, {});
     } else {
-      return fail("has an entry that is no .npy file");
+      return fail("has an entry that is not an .npy file");
     }
     all.push_back(std::move(e));
   }
@@ -154,7 +154,7 @@ bool npzLoad(ByteSpan file, const Entry& e, void* out, std::string& error) {
   const ByteSpan stored = file.subspan(e.begin, e.size);
   std::vector<std::byte> inflated(e.deflated ? e.inflatedSize : 0);
   if (e.deflated && !inflateInto(stored, inflated, true)) {
-    error = "has an entry that does not inflate to its size";
+    error = "has an entry whose decompressed size is wrong";
     return false;
   }
   const ByteSpan whole = e.deflated ? ByteSpan(inflated) : stored;

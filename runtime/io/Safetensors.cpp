@@ -173,7 +173,7 @@ std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string&
     } while (!r.bad && r.take(','));
     r.expect('}');
   }
-  if (r.bad || !r.atEnd()) return fail("has a .safetensors header that does not read");
+  if (r.bad || !r.atEnd()) return fail("has an invalid .safetensors header");
   // In the order of their data they follow each other without overlaps or holes, to the end of the file.
   std::vector<Entry*> order;
   for (Entry& e : all) order.push_back(&e);
@@ -186,8 +186,8 @@ std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string&
     // What is of a foreign type has elements of some other size.
     const bool fits = n && (!e->foreign.empty() ||
                             static_cast<uint64_t>(*n) * static_cast<uint64_t>(dtypeSize(e->header.dtype)) == e->size);
-    if (!fits) return fail("gives a tensor another size than its shape");
-    if (e->begin != at) return fail(e->begin < at ? "has tensors that overlap" : "has a hole between tensors");
+    if (!fits) return fail("has a tensor whose size does not fit its shape");
+    if (e->begin != at) return fail(e->begin < at ? "has tensors that overlap" : "has a gap between tensors");
     at += e->size;
     e->begin += 8 + length;
     e->header.dataOffset = e->begin;

@@ -364,7 +364,7 @@ std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
   if (format.empty()) return "";
   if (!rank0) return "a tensor takes no format: only a rank-0 value does";
   const Spec s = parseSpec(format);
-  if (!s.ok) return "`" + std::string(format) + "` is no format: `d`, `.Nf`, `.Ne`, `.Ng` with a width before";
+  if (!s.ok) return "`" + std::string(format) + "` is not a format: `d`, `.Nf`, `.Ne`, `.Ng` with a width before";
   if (s.type == 'd' && isFloat(dtype)) return "`d` is for integers, and this is " + std::string(dtypeName(dtype));
   if (s.type && dtype == 12) return "a bool takes a width only";
   return "";

@@ -91,8 +91,8 @@ TEST(Parse, RulesOfForm) {
   EXPECT_EQ(shapeOf("a < b < c"), "comparisons do not chain");
   EXPECT_EQ(shapeOf("a == not b"), "`not` needs parentheses here");
   EXPECT_EQ(shapeOf("f(1: 2)"), "a named argument starts with a name");
-  EXPECT_EQ(shapeOf("f(0..n)"), "a range may stand in `for` and in `rev(...)` only");
-  EXPECT_EQ(shapeOf("3 { a: 1 }"), "the fields of a struct stand after its name");
+  EXPECT_EQ(shapeOf("f(0..n)"), "a range is allowed in `for` and in `rev(...)` only");
+  EXPECT_EQ(shapeOf("3 { a: 1 }"), "write the fields of a struct after its name");
   EXPECT_EQ(shapeOf("\"\\q\""), "unknown escape `\\q`");
   EXPECT_FALSE(Parsed("f(x) = 1\n").diags.ok());
   EXPECT_FALSE(Parsed("break\n").diags.ok());

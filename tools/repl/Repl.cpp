@@ -242,7 +242,7 @@ void Repl::command(std::string_view text) {
       execute(session_.addFile(rest), Mode::Run);
     }
   } else {
-    std::fprintf(stderr, "%s is no command; :help lists them\n", std::string(name).c_str());
+    std::fprintf(stderr, "%s is not a command; :help lists them\n", std::string(name).c_str());
     failed_ = true;
   }
 }
@@ -423,7 +423,7 @@ void Repl::explain(const ir::Module& m, const std::vector<frontend::Lowered::Kep
       places += place.empty() ? "a number" : place + (actual == place ? "" : ", which is " + std::string(actual));
       reasons[place] = repl::whyPlaced(m, v, session_.sources(), why_);
     }
-    if (places.empty()) places = "known while compiling: on no device";
+    if (places.empty()) places = "known at compile time: on no device";
   }
 }
 

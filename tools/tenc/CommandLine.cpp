@@ -15,11 +15,11 @@ struct CommandName {
   std::string_view doc;
 };
 constexpr CommandName kCommands[] = {
-    {"check", Command::Check, "s.tl: check only, also functions that nobody calls"},
+    {"check", Command::Check, "s.tl: report all errors without running, also in functions that are never called"},
     {"test", Command::Test, "s.tl: run its `test` blocks"},
     {"bench", Command::Bench, "s.tl: time its `bench` blocks"},
     {"transfers", Command::Transfers, "s.tl: list every move between devices"},
-    {"fmt", Command::Fmt, "s.tl: lay it out anew, in place"},
+    {"fmt", Command::Fmt, "s.tl: format it in place"},
     {"devices", Command::Devices, "list the devices of this machine"},
     {"explain", Command::Explain, "E0301 or softmax: explain a diagnostic or an operation; ops: list all operations"},
     {"repl", Command::Repl, "read, run and print interactively, as `tenc` alone does"},
@@ -88,7 +88,7 @@ constexpr Option kOptions[] = {
        c.session.devices[std::string(name)] = device;
        return true;
      }},
-    {"default-device", "d", "where tensors are created that no annotation places (cpu)",
+    {"default-device", "d", "the device of tensors created without an annotation (cpu)",
      [](CommandLine& c, std::string_view v) { return c.session.defaultDevice = v, !v.empty(); }},
     {"virtual", "cuda=N[:SIZE][:async|sync|lazy]", "N virtual devices cuda:0.. on this machine, each with SIZE memory",
      [](CommandLine& c, std::string_view v) {
@@ -110,7 +110,7 @@ constexpr Option kOptions[] = {
        return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
               c.session.virtualCuda <= kMostVirtual;
      }},
-    {"memory", "d=SIZE", "refuse programs that need more than SIZE on device d; check: alone, list what is needed",
+    {"memory", "d=SIZE", "reject programs that need more than SIZE on device d; check: alone, list what is needed",
      [](CommandLine& c, std::string_view v) {
        if (v.empty()) return c.memoryReport = true;
        std::string_view device, size;
@@ -123,12 +123,12 @@ constexpr Option kOptions[] = {
        return parseInt(v.substr(0, v.size() - 1), c.session.maxMemoryPercent) && c.session.maxMemoryPercent >= 1 &&
               c.session.maxMemoryPercent <= 100;
      }},
-    {"transfers", "allow|warn|deny", "moves that no `.to` asks for (warn)",
+    {"transfers", "allow|warn|deny", "what to do about moves without a `.to` (warn)",
      [](CommandLine& c, std::string_view v) {
        constexpr std::string_view kPolicies[] = {"allow", "warn", "deny"};
        return c.session.transfers = v, oneOf(v, kPolicies);
      }},
-    {"threads", "N", "threads of the cpu (as many as the process may use)",
+    {"threads", "N", "number of CPU threads (all that the process may use)",
      [](CommandLine& c, std::string_view v) {
        constexpr int kMostThreads = 1024;
        return parseInt(v, c.session.threads) && c.session.threads >= 1 && c.session.threads <= kMostThreads;
@@ -138,9 +138,10 @@ constexpr Option kOptions[] = {
        constexpr std::string_view kRules[] = {"strict", "contract", "fast"};
        return c.session.fp = v, oneOf(v, kRules);
      }},
-    {"target-cpu", "NAME", "code for NAME, at most what this machine has: x86-64-v3, haswell, ... (native)",
+    {"target-cpu", "NAME",
+     "generate code for NAME, whose features this machine must have: x86-64-v3, haswell, ... (native)",
      [](CommandLine& c, std::string_view v) { return c.session.targetCpu = v, !v.empty(); }},
-    {"sandbox-dir", "folder", "load and save only in this folder, wherever links lead",
+    {"sandbox-dir", "folder", "restrict load and save to this folder, symbolic links included",
      [](CommandLine& c, std::string_view v) {
        const auto access = rt::FileAccess::within(std::string(v));
        if (access) c.session.fileRoot = access->root;
@@ -151,7 +152,7 @@ constexpr Option kOptions[] = {
        c.session.interpret = v == "interp";
        return v == "interp" || v == "compiled";
      }},
-    {"emit", "ast|ir|placed|fused|dot|kernels|llvm|asm", "stop there and print",
+    {"emit", "ast|ir|placed|fused|dot|kernels|llvm|asm", "print what this stage makes, and stop",
      [](CommandLine& c, std::string_view v) { return c.emit = v, oneOf(v, kEmits); }},
     {"passes", "a,b", "run these passes and print the module (with --run: run it)",
      [](CommandLine& c, std::string_view v) { return c.passes = v, true; }},
@@ -162,9 +163,9 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view) { return c.session.fuse = false, true; }},
     {"cache-dir", "folder", "where compiled code is kept (TENC_CACHE_DIR, else the user's cache folder)",
      [](CommandLine& c, std::string_view v) { return c.session.cacheDir = v, !v.empty(); }},
-    {"no-cache", "", "neither use nor keep compiled code",
+    {"no-cache", "", "do not use the cache of compiled code",
      [](CommandLine& c, std::string_view) { return c.session.cache = false, true; }},
-    {"time", "", "say where compile time and run time went",
+    {"time", "", "show where compile time and run time went",
      [](CommandLine& c, std::string_view) { return c.time = true; }},
     {"filter", "text", "test, bench: only blocks whose title contains text",
      [](CommandLine& c, std::string_view v) { return c.filter = v, true; }},
@@ -179,7 +180,7 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view v) { return c.diff = v, !v.empty(); }},
     {"json", "", "bench, transfers: one JSON object a line",
      [](CommandLine& c, std::string_view) { return c.json = true; }},
-    {"diagnostics", "text|json", "form of diagnostics (text)",
+    {"diagnostics", "text|json", "format of diagnostics (text)",
      [](CommandLine& c, std::string_view v) {
        c.jsonDiagnostics = v == "json";
        return v == "json" || v == "text";
@@ -189,13 +190,13 @@ constexpr Option kOptions[] = {
        constexpr std::string_view kChoices[] = {"auto", "always", "never"};
        return c.colour = v, oneOf(v, kChoices);
      }},
-    {"trace", "out.json", "write what happened when, for chrome://tracing and Perfetto",
+    {"trace", "out.json", "write a timeline for chrome://tracing and Perfetto",
      [](CommandLine& c, std::string_view v) { return c.trace = v, !v.empty(); }},
-    {"no-progress", "", "do not show on the terminal how far a long loop has come",
+    {"no-progress", "", "do not show the progress of long loops",
      [](CommandLine& c, std::string_view) { return c.progress = false, true; }},
     {"import-path", "folder", "look for imported modules there too",
      [](CommandLine& c, std::string_view v) { return c.session.importPaths.emplace_back(v), !v.empty(); }},
-    {"help", "", "this text; after a script, also the script's parameters",
+    {"help", "", "show this help; after a script, also its parameters",
      [](CommandLine& c, std::string_view) { return c.help = true; }},
     // Without a text here an option is not listed; docs/diagnostics.md has these.
     {"provoke", "error|signal=STAGE", "",

@@ -58,7 +58,7 @@ int fmtCommand(Session& session, const CommandLine& line) {
   }
   if (line.checkLayout) {
     if (laid == text) return 0;
-    std::printf("%s is laid out otherwise\n", line.input.c_str());
+    std::printf("%s would be reformatted\n", line.input.c_str());
     return 1;
   }
   if (line.input == "-" || line.code) {

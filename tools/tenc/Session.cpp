@@ -320,7 +320,7 @@ Outcome Session::run(const abi::Program& program, const rt::CallOptions& options
     case rt::CallResult::End::Done: break;
     case rt::CallResult::End::Interrupted: outcome = Outcome::Interrupted; break;
     case rt::CallResult::End::OutOfMemory:
-      diags_.report(Code::E0320, {}, r.text.empty() ? "memory could not be had" : r.text);
+      diags_.report(Code::E0320, {}, r.text.empty() ? "out of memory" : r.text);
       outcome = Outcome::CompileError;
       break;
     case rt::CallResult::End::Refused:
