@@ -45,7 +45,8 @@ bool Context::spent(Span span) {
   if (failures_ > kMostFailures && !diags.ok()) return true;  // the same few, in one unrolled trip after the other
   if (stopped_) return true;
   if (tooDeep(span)) return true;
-  if (steps_ <= kMostSteps && ++steps_ <= kMostSteps) return false;
+  if (steps_ <= kMostSteps) ++steps_;
+  if (steps_ <= kMostSteps) return false;
   if (steps_ == kMostSteps + 1) {
     ++steps_;  // said once
     error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions at compile time")
@@ -126,10 +127,10 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
   }
   const auto isSame = [&](const Diagnostic& d) {
     if (d.code != code || d.span != span || withoutDigits(d.message) != text) return false;
-    size_t notes = 0;
-    const bool calls = std::all_of(chain.begin(), chain.end(), [&](const Note& n) {
-      return notes < d.notes.size() && d.notes[notes++].span == n.span;
-    });
+    const size_t notes = chain.size();
+    const bool calls =
+        notes <= d.notes.size() && std::equal(chain.begin(), chain.end(), d.notes.begin(),
+                                              [](const Note& a, const Note& b) { return a.span == b.span; });
     return calls && (notes == d.notes.size() || !d.notes[notes].text.starts_with("in `"));
   };
   const auto& all = diags.all();

@@ -225,7 +225,7 @@ template <Format F>
 Val save(BuiltinCall& k) {
   auto path = writtenPath(k, F);
   if (!path) return Val::none();
-  const Val x = k.tensors.settle(k["x"]);
+  Val x = k.tensors.settle(k["x"]);
   if (x.poison()) return x;
   const std::string& format = path->source.format;
   const std::string quoted = path->atRunTime() ? "a ." + format + " file" : "`" + path->source.path + "`";

@@ -160,7 +160,7 @@ Flow Loops::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, 
   scopes_.visibleVars(names, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
   std::vector<Val> after = regions_.loopCarried(range[0], range[1], range[2], before, carried.names, s.span,
-                                                [&](ir::Value* i, std::vector<Val> now) {
+                                                [&](ir::Value* i, const std::vector<Val>& now) {
                                                   setValues(carried.vars, now);
                                                   const Val trip = index(i);
                                                   lowerTrip(s, &trip, carried);

@@ -104,7 +104,7 @@ Val Indexing::knownElement(const Val& base, const ast::Expr& e, std::optional<Va
       kind != Kind::Int && kind != Kind::Float && kind != Kind::Bool && kind != Kind::String) {
     return Val::unit();
   }
-  const Val at = expressions_.eval(*e.subscripts[0].index);
+  Val at = expressions_.eval(*e.subscripts[0].index);
   if (at.poison()) return at;
   const auto n = static_cast<Int>(list.elems.size());
   if (at.is(Kind::Int) && at.integer >= -n && at.integer < n) {
@@ -136,7 +136,7 @@ Val Indexing::evalIndex(const ast::Expr& e) {
     case Kind::Array:
     case Kind::Tensor: {
       std::optional<Val> index;
-      const Val known = knownElement(base, e, index);
+      Val known = knownElement(base, e, index);
       if (!known.is(Kind::Unit)) return known;
       base = tensors_.settle(base);
       if (base.poison()) return base;
