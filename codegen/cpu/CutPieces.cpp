@@ -70,22 +70,16 @@ struct Chunk {
   uint64_t begin, end, alignment;
 };
 
-/// The part of its section that a relocation means. Sections of constants hold those of all functions; of the others
-/// each is taken as a whole.
-Chunk chunkOf(const Object& object, const Elf64_Sym& symbol, const Elf64_Rela& r) {
+/// The part of its section that a relocation to `symbol` means. Of sections of mergeable constants, which hold those of
+/// all functions, it is one constant; others are taken whole, as nothing says how far what the address begins reaches.
+Chunk chunkOf(const Object& object, const Elf64_Sym& symbol) {
   const Elf64_Shdr& s = object.section(symbol.st_shndx);
   const Chunk whole = {symbol.st_shndx, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)};
   const bool named = ELF64_ST_TYPE(symbol.st_info) != STT_SECTION;
   if ((s.sh_flags & SHF_MERGE) != 0 && s.sh_entsize > 0 && named)
     return {symbol.st_shndx, symbol.st_value, symbol.st_value + s.sh_entsize,
             std::max<uint64_t>(s.sh_entsize, s.sh_addralign)};
-  // Constants of a whole register have no section of their size: one line each, by their place in the section. An
-  // instruction's last bytes may follow the address: up to 4.
-  constexpr uint64_t kLine = 64;
-  if (named || object.name(s) != ".rodata" || s.sh_addralign != kLine || ELF64_R_TYPE(r.r_info) != R_X86_64_PC32)
-    return whole;
-  const auto least = static_cast<uint64_t>(r.r_addend + 4), line = roundUp(least, kLine);
-  return line <= least + 4 && line + kLine <= s.sh_size ? Chunk{symbol.st_shndx, line, line + kLine, kLine} : whole;
+  return whole;
 }
 
 class Cut {
@@ -131,7 +125,7 @@ class Cut {
         to.to = CodePiece::Area::Outer;
         to.name = outer(object_.name(symbol));
       } else {
-        const Chunk target = chunkOf(object_, symbol, *r);
+        const Chunk target = chunkOf(object_, symbol);
         to.to = isCode(object_.section(target.section)) ? CodePiece::Area::Code : CodePiece::Area::Constants;
         to.addend += static_cast<int64_t>(symbol.st_value + place(target) - target.begin);
       }
