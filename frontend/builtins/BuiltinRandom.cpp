@@ -32,7 +32,7 @@ void require(BuiltinCall& k, ir::Value* condition, std::vector<std::string> piec
   k.c.b.makeTyped(OpKind::Assert, values, {}, {{"pieces", std::move(pieces)}, {"formats", std::move(formats)}});
 }
 
-/// Of a single probability that only the run knows; those of a tensor count as 0 below 0 and as 1 above 1.
+/// Checks a single probability at run time unless it is a literal; those of a tensor are clamped to 0..1.
 void requireProbability(BuiltinCall& k, ir::Value* p) {
   if (p->type.rank() != 0 || k["p"].isNumber()) return;
   ir::Compose& c = k.c;

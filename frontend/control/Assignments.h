@@ -36,7 +36,7 @@ class Assignments {
         expressions_(expressions),
         indexing_(indexing) {}
 
-  /// `target = value` and `target += value`; E0107 where the target is no `var` or part of one.
+  /// `target = value` and `target += value`; E0107 where the target is neither a `var` nor part of one.
   void lowerAssign(const ast::Stmt& s);
 
  private:

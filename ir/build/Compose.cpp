@@ -354,20 +354,20 @@ Compose::V Compose::convolution(V x, V weight, const Windows& w, int64_t groups)
 namespace {
 
 /// Weights [C, O / g, window...] as [O, C / g, window...], backwards along the window.
-Value* turnedRound(Compose& c, Value* weight, size_t n, int64_t groups) {
+Value* flippedWeights(Compose& c, Value* weight, size_t n, int64_t groups) {
   Dims ws = weight->type.shape, split = {groups, ws[0] / groups, ws[1]}, merged = {groups * ws[1], ws[0] / groups};
   split.insert(split.end(), ws.begin() + 2, ws.end());
   merged.insert(merged.end(), ws.begin() + 2, ws.end());
-  Value* turned = c.reshape(c.swapAxes(c.reshape(weight, split), 1, 2), merged);
+  Value* flipped = c.reshape(c.swapAxes(c.reshape(weight, split), 1, 2), merged);
   Dims spatial;
   for (size_t i = 0; i < n; ++i) spatial.push_back(static_cast<int64_t>(2 + i));
-  return c.flip(turned, spatial);
+  return c.flip(flipped, spatial);
 }
 
 /// A transposed convolution with strides s, as one convolution for each phase of the places: place s * q + r of the
-/// whole output is a sum over x[q - j] * w[r + s * j], so no zeros are put between elements. `turned` is what
-/// turnedRound gives. Null where that does not apply.
-Value* transposedInPhases(Compose& c, Value* x, Value* turned, const Compose::Windows& w, const Dims& outputPadding,
+/// whole output is a sum over x[q - j] * w[r + s * j], so no zeros are put between elements. `flipped` is what
+/// flippedWeights gives. Null where that does not apply.
+Value* transposedInPhases(Compose& c, Value* x, Value* flipped, const Compose::Windows& w, const Dims& outputPadding,
                           int64_t groups) {
   constexpr int64_t kMostPhases = 16;
   const size_t n = w.size.size();
@@ -381,7 +381,7 @@ Value* transposedInPhases(Compose& c, Value* x, Value* turned, const Compose::Wi
   }
   std::vector<Value*> parts;
   eachPlace(w.stride, [&](const Dims& phase) {
-    Dims starts(2, 0), sizes(turned->type.shape.begin(), turned->type.shape.begin() + 2), steps(2, 1);
+    Dims starts(2, 0), sizes(flipped->type.shape.begin(), flipped->type.shape.begin() + 2), steps(2, 1);
     Compose::Windows one{Dims(n), Dims(n, 1), Dims(n), Dims(n), w.dilation};
     for (size_t i = 0; i < n; ++i) {
       const int64_t s = w.stride[i], r = (phase[i] + w.lo[i]) % s, taps = (w.size[i] - r + s - 1) / s;
@@ -394,7 +394,7 @@ Value* transposedInPhases(Compose& c, Value* x, Value* turned, const Compose::Wi
       one.lo[i] = reach - (phase[i] + w.lo[i]) / s;
       one.hi[i] = count + reach - one.lo[i] - x->type.shape[2 + i];
     }
-    parts.push_back(c.convolution(x, c.slice(turned, starts, sizes, steps), one, groups));
+    parts.push_back(c.convolution(x, c.slice(flipped, starts, sizes, steps), one, groups));
   });
   // The phases of one dim after the other are put side by side, from the last one, which runs fastest.
   Dims starts(2, 0), sizes(parts[0]->type.shape.begin(), parts[0]->type.shape.begin() + 2);
@@ -420,9 +420,9 @@ Value* transposedInPhases(Compose& c, Value* x, Value* turned, const Compose::Wi
 }  // namespace
 
 Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const Dims& outputPadding, int64_t groups) {
-  // The adjoint: strides become zeros between the elements, and the weight is turned round.
+  // The adjoint: strides become zeros between the elements, and the weight is flipped.
   size_t n = w.size.size();
-  if (V v = transposedInPhases(*this, x, turnedRound(*this, weight, n, groups), w, outputPadding, groups)) return v;
+  if (V v = transposedInPhases(*this, x, flippedWeights(*this, weight, n, groups), w, outputPadding, groups)) return v;
   V zero = literal(x, 0);
   for (size_t i = 0; i < n; ++i) {
     auto axis = static_cast<int64_t>(2 + i);
@@ -440,7 +440,7 @@ Compose::V Compose::convolutionTranspose(V x, V weight, const Windows& w, const 
     inner.lo[i] = reach - w.lo[i];
     inner.hi[i] = reach - w.hi[i] + outputPadding[i];
   }
-  return convolution(x, turnedRound(*this, weight, n, groups), inner, groups);
+  return convolution(x, flippedWeights(*this, weight, n, groups), inner, groups);
 }
 
 // ---- creation on the device of another value

@@ -598,7 +598,7 @@ def stable_order(x, descending):
     for r, row in enumerate(flat):
         nan = [x.dtype.kind == "f" and math.isnan(v) for v in row]
         rank = lambda i: (1, 0) if nan[i] else (0, row[i])
-        if descending:  # the later of equals must not come first: sorted backwards, then turned round
+        if descending:  # the later of equals must not come first: sorted in reverse, then flipped
             places[r] = sorted(range(n - 1, -1, -1), key=rank)[::-1]
         else:
             places[r] = sorted(range(n), key=rank)

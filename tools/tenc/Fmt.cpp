@@ -1,4 +1,4 @@
-// `tenc fmt s.tl`: lays a script out anew, in place.
+// `tenc fmt s.tl`: formats a script in place.
 #include <unistd.h>
 
 #include <cstdio>
