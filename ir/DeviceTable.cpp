@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 
 namespace tenc::ir {
 namespace {
@@ -13,9 +14,24 @@ bool isNumbered(std::string_view name) {
   return std::find(std::begin(kNumbered), std::end(kNumbered), name) != std::end(kNumbered);
 }
 
+/// The number of "cuda:1"; nothing for a name of another form.
+std::optional<int> numberOf(std::string_view device) {
+  const size_t kind = DeviceTable::kindOf(device).size();
+  if (kind == device.size()) return std::nullopt;
+  int number = 0;
+  const char* end = device.data() + device.size();
+  const auto read = std::from_chars(device.data() + kind + 1, end, number);
+  if (read.ec != std::errc() || read.ptr != end || number < 0) return std::nullopt;
+  return number;
+}
+
 }  // namespace
 
 bool DeviceTable::isKind(std::string_view name) { return name == kHost || isNumbered(name); }
+
+bool DeviceTable::couldBe(std::string_view name) {
+  return isKind(name) || (isNumbered(kindOf(name)) && numberOf(name).has_value());
+}
 
 std::string DeviceTable::normal(std::string_view name) {
   return isNumbered(name) ? std::string(name) + ":0" : std::string(name);
@@ -34,12 +50,8 @@ int DeviceTable::count(std::string_view kind) const {
 bool DeviceTable::has(std::string_view device) const {
   if (device == kHost) return true;
   const std::string name = normal(device);
-  const std::string_view kind = kindOf(name);
-  if (kind.size() == name.size()) return false;
-  int index = 0;
-  const char* end = name.data() + name.size();
-  const auto read = std::from_chars(name.data() + kind.size() + 1, end, index);
-  return read.ec == std::errc() && read.ptr == end && index >= 0 && index < count(kind);
+  const std::optional<int> number = numberOf(name);
+  return number && *number < count(kindOf(name));
 }
 
 std::string DeviceTable::nearest(std::string_view device) const {

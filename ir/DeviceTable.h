@@ -16,6 +16,9 @@ class DeviceTable {
   static std::string numbered(std::string_view kind, int64_t number);
   /// Whether scripts may write the name alone for a device of that kind.
   static bool isKind(std::string_view name);
+  /// Whether a machine could have a device of that name: a kind alone or a numbered device, not a name that a script
+  /// declares.
+  static bool couldBe(std::string_view name);
   /// The kind of an actual device: what stands before the colon.
   static std::string_view kindOf(std::string_view device) { return device.substr(0, device.find(':')); }
   /// A numbered kind alone is its first device; any other name is itself.

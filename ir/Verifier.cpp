@@ -1,4 +1,5 @@
-// Whether a module is well-formed: structure, SSA dominance, types as inference gives them, control flow, attributes.
+// Whether a module is well-formed: structure, SSA dominance, types as inference gives them, control flow, attributes,
+// names of devices.
 #include <array>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,6 +30,7 @@ class Verifier {
   explicit Verifier(const Module& m) : module_(m) {}
 
   std::string run() {
+    if (!devices()) return error_;
     for (const auto& f : module_.funcs) {
       if (!functions_.emplace(f->name, f.get()).second) return "function `@" + f->name + "` is defined twice";
     }
@@ -55,6 +57,40 @@ class Verifier {
     return false;
   }
 
+  /// Whether values may be on a device of that name, or on none.
+  bool deviceKnown(std::string_view name) const {
+    return name.empty() || devices_.contains(name) || DeviceTable::couldBe(name);
+  }
+  bool devices() {
+    for (const DeviceDecl& d : module_.devices) {
+      devices_.insert(d.name);
+      if (!d.actual.empty() && !DeviceTable::couldBe(d.actual))
+        error_ = "device `" + d.name + "` is said to be `" + d.actual + "`, which no machine has";
+    }
+    if (!deviceKnown(module_.defaultDevice))
+      error_ = "the default device `" + module_.defaultDevice + "` is not declared";
+    return error_.empty();
+  }
+  bool devicesKnown(const Func& f) {
+    const auto unknown = [&](std::string_view name) { return !name.starts_with("$") && !deviceKnown(name); };
+    for (const auto& places : {f.paramPlaces, f.resultPlaces, {f.ownDevice}})
+      for (const std::string& name : places)
+        if (unknown(name)) return fail("the device `" + name + "` of its signature is not declared");
+    for (const Type& t : f.resultTypes)
+      if (!deviceKnown(t.place.device)) return fail("the device `" + t.place.device + "` of a result is not declared");
+    return true;
+  }
+  /// The devices in the types of values and in an op's attribute.
+  bool devicesKnown(const Op& o) {
+    for (const auto& r : o.results)
+      if (!deviceKnown(r->type.place.device)) return fail(o, "device `" + r->type.place.device + "` is not declared");
+    if (const Attr* named = o.find("device"); named && o.has(Trait::Placing)) {
+      const auto& name = std::get<std::string>(*named);
+      if (!name.starts_with("$") && !deviceKnown(name)) return fail(o, "device `" + name + "` is not declared");
+    }
+    return true;
+  }
+
   bool function(const Func& f) {
     func_ = &f;
     visible_.clear();
@@ -64,7 +100,7 @@ class Verifier {
     if (f.paramPlaces.size() > f.body->args.size() || f.resultPlaces.size() > f.resultTypes.size()) {
       return fail("there are more places than parameters or results");
     }
-    if (!region(*f.body, OpKind::Return)) return false;
+    if (!devicesKnown(f) || !region(*f.body, OpKind::Return)) return false;
     const Op* end = f.body->terminator();
     if (end->operandCount() != f.resultTypes.size()) return fail(*end, "the function has another number of results");
     for (size_t i = 0; i < end->operandCount(); ++i) {
@@ -84,6 +120,9 @@ class Verifier {
     for (size_t i = 0; i < r.args.size(); ++i) {
       const Value* a = r.args[i].get();
       if (a->region != &r || a->op != nullptr || a->index != i) return fail("a region argument is linked wrongly");
+      if (!deviceKnown(a->type.place.device)) {
+        return fail("device `" + a->type.place.device + "` of %" + a->name + " is not declared");
+      }
       define(a);
     }
     if (r.ops.empty() || r.ops.back()->kind != terminator) {
@@ -114,7 +153,7 @@ class Verifier {
       if (r->op != &o || r->region != nullptr || r->index != i) return fail(o, "a result is linked wrongly");
     }
     if (o.loc.index >= module_.locs.size()) return fail(o, "its location does not exist");
-    return attributes(o) && typesHold(o) && regionsHold(o) && special(o);
+    return attributes(o) && typesHold(o) && devicesKnown(o) && regionsHold(o) && special(o);
   }
 
   bool attributes(const Op& o) {
@@ -288,6 +327,7 @@ class Verifier {
   const Module& module_;
   const Func* func_ = nullptr;
   std::string error_;
+  std::unordered_set<std::string_view> devices_;  ///< that the module declares
   std::unordered_map<std::string_view, const Func*> functions_;
   std::unordered_set<const Value*> visible_;
   std::unordered_map<const Func*, std::unordered_set<const Func*>> calls_;
