@@ -68,7 +68,7 @@ bool makeControl(Maker& k, OpKind kind, DType t) {
       return true;
     }
     case OpKind::On:
-      yield(b.addRegion(b.makeTyped(kind, {}, {type}, {{"device", std::string("gpu")}})), {x});
+      yield(b.addRegion(b.makeTyped(kind, {}, {type}, {{"device", std::string("cuda:0")}})), {x});
       yield(b.addRegion(b.makeTyped(kind, {x}, {type}, {{"device", std::string()}})), {x});
       return true;
     case OpKind::Bench:
@@ -83,9 +83,9 @@ bool makeControl(Maker& k, OpKind kind, DType t) {
     case OpKind::Call: {
       Func* f = k.m.addFunc("callee");
       f->resultTypes = {type};
-      f->paramPlaces = {"gpu"};
+      f->paramPlaces = {"cuda:0"};
       f->resultPlaces = {"$D"};
-      f->ownDevice = "gpu";
+      f->ownDevice = "cuda:0";
       f->signature = "callee[N = 2]";
       Builder(f->body.get()).make(OpKind::Return, {f->body->addArg(type, "x")});
       b.makeTyped(kind, {x}, {type}, {{"callee", std::string("callee")}});
