@@ -60,7 +60,7 @@ void Context::at(Span s) {
 }
 
 Context::Spot& Context::spotAt(Span s) {
-  auto [it, fresh] = spots_.try_emplace({s.file, s.begin, s.end});
+  auto [it, fresh] = spots_.try_emplace(s);
   if (fresh) it->second.loc = module.addLoc(s);
   return it->second;
 }

@@ -2,10 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
-#include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/Body.h"
@@ -89,7 +88,12 @@ class Context {
     size_t text = kNoText;  ///< in `module.texts`
   };
   Spot& spotAt(Span s);
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Spot> spots_;  ///< of the module, by span
+  struct SpanHash {
+    size_t operator()(const Span& s) const {
+      return ((uint64_t{s.end} << 32 | s.begin) ^ uint64_t{s.file} << 52) * 0x9E3779B97F4A7C15 >> 16;
+    }
+  };
+  std::unordered_map<Span, Spot, SpanHash> spots_;  ///< of the module
 };
 
 }  // namespace tenc::frontend

@@ -50,7 +50,7 @@ ast::StmtPtr AstBuilder::statement(P::StatementContext* ctx) {
 
   Rule* inner = nullptr;
   for (auto* child : ctx->children) {
-    auto* rule = dynamic_cast<Rule*>(child);
+    auto* rule = grammar::ruleAt(child);
     if (rule && rule->getRuleIndex() != P::RuleAnnotation) inner = rule;
   }
   if (!inner) return s;  // an error was reported here: Kind::Error

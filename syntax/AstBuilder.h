@@ -6,6 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "grammar/Children.h"
 #include "grammar/TLParser.h"
 #include "syntax/Ast.h"
 #include "syntax/SyntaxErrors.h"

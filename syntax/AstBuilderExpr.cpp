@@ -160,7 +160,7 @@ ExprPtr AstBuilder::operators(Rule* ctx) {
   OperatorFold fold(*this);
   auto takeOperand = [&](Rule* operandCtx) {
     for (auto* child : operandCtx->children) {
-      auto* prefix = dynamic_cast<P::PrefixContext*>(child);
+      auto* prefix = grammar::as<P::PrefixContext>(child);
       if (!prefix) break;
       fold.prefix(prefix->getStart()->getType(), span(prefix));
     }
@@ -169,7 +169,7 @@ ExprPtr AstBuilder::operators(Rule* ctx) {
     fold.value(std::move(e), height_);
   };
   for (auto* child : ctx->children) {
-    auto* rule = dynamic_cast<Rule*>(child);
+    auto* rule = grammar::ruleAt(child);
     if (!rule) continue;
     switch (rule->getRuleIndex()) {
       case P::RuleFirst: {
@@ -196,7 +196,7 @@ ExprPtr AstBuilder::operators(Rule* ctx) {
 ExprPtr AstBuilder::operand(Rule* ctx) {
   ExprPtr e;
   for (auto* child : ctx->children) {
-    auto* rule = dynamic_cast<Rule*>(child);
+    auto* rule = grammar::ruleAt(child);
     if (!rule) continue;
     switch (rule->getRuleIndex()) {
       case P::RuleAtom: e = atom(static_cast<P::AtomContext*>(rule)); break;
@@ -313,7 +313,7 @@ ast::Subscript AstBuilder::subscript(P::SubscriptContext* ctx) {
     if (!ctx->expr().empty()) s.lo = expr(ctx->expr(0));
     int colons = 0;
     for (auto* child : tail->children) {
-      if (auto* e = dynamic_cast<P::ExprContext*>(child))
+      if (auto* e = grammar::as<P::ExprContext>(child))
         (colons == 1 ? s.hi : s.step) = expr(e);
       else
         ++colons;

@@ -113,14 +113,14 @@ ast::ExprPtr AstBuilder::stringLiteral(P::StringContext* ctx) {
     return e;
   }
   for (auto* child : ctx->children) {
-    if (auto* hole = dynamic_cast<P::ExprContext*>(child)) {
+    if (auto* hole = grammar::as<P::ExprContext>(child)) {
       ast::StringPiece piece;
       piece.hole = expr(hole);
       piece.span = piece.hole->span;
       e->pieces.push_back(std::move(piece));
       continue;
     }
-    auto* node = dynamic_cast<antlr4::tree::TerminalNode*>(child);
+    auto* node = grammar::tokenAt(child);
     if (!node) continue;
     const Span at = span(node);
     if (node->getSymbol()->getType() == P::STR_TEXT) {

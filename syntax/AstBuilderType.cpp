@@ -61,11 +61,11 @@ ast::TypePtr AstBuilder::type(P::TypeContext* ctx) {
     return t;
   };
   for (auto* child : ctx->children) {
-    if (auto* term = dynamic_cast<P::TypeTermContext*>(child)) {
+    if (auto* term = grammar::as<P::TypeTermContext>(child)) {
       auto t = typeTerm(term);
       if (!t) return nullptr;
       product = product ? combine(productOp, std::move(product), std::move(t)) : std::move(t);
-    } else if (auto* node = dynamic_cast<antlr4::tree::TerminalNode*>(child)) {
+    } else if (auto* node = grammar::tokenAt(child)) {
       switch (node->getSymbol()->getType()) {
         case P::STAR: productOp = '*'; break;
         case P::SLASHSLASH: productOp = '/'; break;

@@ -4,6 +4,7 @@
 #include <antlr4-runtime.h>
 
 #include <memory>
+#include <utility>
 
 #include "support/Text.h"
 #include "syntax/AstBuilder.h"
@@ -48,6 +49,24 @@ class BoundedParser final : public TLParser {
   bool tooDeep_ = false;
 };
 
+/// The tokens of the filter, of which ANTLR's own stream asks each for its class.
+class FilteredTokens final : public antlr4::CommonTokenStream {
+ public:
+  using CommonTokenStream::CommonTokenStream;
+
+ protected:
+  size_t fetch(size_t n) override {
+    for (size_t i = 0; i < n; ++i) {
+      if (_fetchedEOF) return i;
+      std::unique_ptr<antlr4::Token> token = _tokenSource->nextToken();
+      static_cast<antlr4::CommonToken&>(*token).setTokenIndex(_tokens.size());
+      _fetchedEOF = token->getType() == antlr4::Token::EOF;
+      _tokens.push_back(std::move(token));
+    }
+    return n;
+  }
+};
+
 }  // namespace
 
 std::unique_ptr<ast::File> parse(const SourceManager& sources, uint32_t file, Diagnostics& diags) {
@@ -74,7 +93,7 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
   if (list.empty()) return nullptr;
 
   antlr4::ListTokenSource source(std::move(list));
-  antlr4::CommonTokenStream tokens(&source);
+  FilteredTokens tokens(&source);
   BoundedParser parser(&tokens, reporter);
   SyntaxListener listener(reporter);
   auto strategy = std::make_shared<SyntaxRecovery>();

@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "grammar/Children.h"
 #include "grammar/TLParser.h"
 
 namespace tenc::syntax {
@@ -83,7 +84,7 @@ void SyntaxRecovery::syncStatements(Parser* p) {
   // The statement that was just read, if one was, and the brackets that were open where it failed.
   const Token* first = tokens->LT(1);
   if (!context->children.empty()) {
-    if (auto* rule = dynamic_cast<antlr4::ParserRuleContext*>(context->children.back())) first = rule->getStart();
+    if (auto* rule = grammar::ruleAt(context->children.back())) first = rule->getStart();
   }
   long depth = 0;
   for (size_t i = first->getTokenIndex(); i < tokens->index(); ++i) depth += bracket(tokens->get(i)->getType());
