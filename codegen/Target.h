@@ -23,7 +23,6 @@ struct KernelNeeds {
   std::vector<Argument> arguments;  ///< by Kernel::buffers; scratch buffers are none
   uint64_t threadBytes = 0;         ///< workspace of each thread, aligned to abi::kScratchAlignment
   uint64_t sharedBytes = 0;         ///< workspace of one run: memory of the device, handed over after the other buffers
-  int launches = 1;                 ///< how often the device is called for one run
 
   /// Of a buffer; anything will do where the target says nothing.
   Argument argument(size_t buffer) const { return buffer < arguments.size() ? arguments[buffer] : Argument{}; }

@@ -53,7 +53,6 @@ struct TargetTraits {
 
   // ---- attention
   struct Attention {
-    bool kept = false;                      ///< one op, for which the target has a kernel
     int64_t tileBytes = int64_t{4} << 20;   ///< of scores that exist at a time: what stays in L2 and L3
     int64_t leastRows = 256;                ///< of a block, before the batch is cut too: keys are packed a block
     int64_t halves = 512, quarters = 2048;  ///< from so many queries on masked keys are left out in two steps, in four

@@ -5,25 +5,21 @@
 #include <cstdint>
 #include <string_view>
 
-#include "codegen/Kernel.h"
-
 namespace tenc::codegen::cpu {
 
 enum class Level : uint8_t {
   Quick,  ///< short code (one vector at a time, small tiles), selected and allocated without optimisation
   Full,   ///< unrolled and tiled code, LLVM's usual code generator
 };
-std::string_view name(Level level);
-
-/// About how long one run of the kernel takes on one thread in full code, in units of a third of a nanosecond; infinite
-/// where that depends on values that are not known. A function of the kernel alone: nothing is measured.
-double expectedWork(const Kernel& kernel);
+constexpr std::string_view name(Level level) { return level == Level::Quick ? "quick" : "full"; }
 
 /// A kernel of more stages (the parts of a long concat) gets quick code: optimising takes the square of them and
 /// longer.
-constexpr size_t kMostStages = 128;
+inline constexpr size_t kMostStages = 128;
 
-/// The level for a kernel whose runs are expected to take `work` (expectedWork times the number of runs).
-Level levelFor(double work);
+/// The level for a kernel all of whose runs are expected to take `work`, in the unit of Cost.h. Optimising a kernel
+/// takes one to three milliseconds more, and makes it two to four times as fast: worth it from about half a millisecond
+/// on. Less than that here, because work is only estimated and quick code stays in the cache.
+constexpr Level levelFor(double work) { return work <= 1e6 ? Level::Quick : Level::Full; }
 
 }  // namespace tenc::codegen::cpu

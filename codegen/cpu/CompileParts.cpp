@@ -47,8 +47,7 @@ int kernelWork(const Kernel& k, RandomFunctions& random) {
 
 }  // namespace
 
-std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& kernels,
-                                              const std::vector<Level>& levels, int most) {
+std::vector<std::vector<size_t>> compileParts(std::span<const ScheduledKernel> kernels, int most) {
   struct Item {
     size_t index;
     int work;
@@ -58,15 +57,15 @@ std::vector<std::vector<size_t>> compileParts(const std::vector<const Kernel*>& 
   int total = 0;
   for (size_t i = 0; i < kernels.size(); ++i) {
     Item item{i, 0, {}};
-    item.work = kernelWork(*kernels[i], item.random);
-    if (levels[i] == Level::Quick) item.work /= kQuickShare;
+    item.work = kernelWork(*kernels[i].kernel, item.random);
+    if (kernels[i].schedule->level == Level::Quick) item.work /= kQuickShare;
     total += item.work + kRandom * static_cast<int>(item.random.size());
     items.push_back(std::move(item));
   }
   auto key = [](const Item& i) { return i.work + kRandom * static_cast<int>(i.random.size()); };
   // Each level is a module of its own, which costs about a millisecond: the kernels of full code come first and stay in
   // as few parts as have room for them.
-  auto isFull = [&](const Item& i) { return levels[i.index] == Level::Full; };
+  auto isFull = [&](const Item& i) { return kernels[i.index].schedule->level == Level::Full; };
   std::stable_sort(items.begin(), items.end(), [&](const Item& a, const Item& b) {
     return std::pair(isFull(a), key(a)) > std::pair(isFull(b), key(b));
   });

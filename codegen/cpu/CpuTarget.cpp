@@ -5,33 +5,16 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <array>
-#include <cstring>
 
 #include "codegen/cache/BuildId.h"
 #include "codegen/cache/KernelCache.h"
 #include "codegen/cpu/CompileAll.h"
-#include "codegen/cpu/ExprEmitter.h"
-#include "codegen/cpu/Gemm.h"
-#include "codegen/cpu/GemmPlan.h"
 #include "codegen/cpu/Jit.h"
+#include "codegen/cpu/KernelEmitters.h"
 #include "codegen/cpu/Schedule.h"
 
 namespace tenc::codegen::cpu {
 namespace {
-
-// What is kept of a kernel: its work items, then its code. Numbers are 64 bits of this machine.
-
-std::string writeKernel(const CompiledKernel& k) {
-  std::string text(reinterpret_cast<const char*>(&k.work), sizeof k.work);
-  writePiece(k.code, text);
-  return text;
-}
-
-bool readKernel(std::string_view text, CompiledKernel& k) {
-  if (text.size() < sizeof k.work) return false;
-  std::memcpy(&k.work, text.data(), sizeof k.work);
-  return readPiece(text.substr(sizeof k.work), k.code);
-}
 
 class CpuTarget : public Target {
  public:
@@ -54,49 +37,43 @@ class CpuTarget : public Target {
       const bool written = b.role == Buffer::Role::Output || b.role == Buffer::Role::InOut;
       needs.arguments.push_back({written ? abi::alignmentOf(static_cast<uint64_t>(b.elements) * width, width) : width});
     }
-    if (k.kind == Kernel::Kind::Loop) needs.threadBytes = scratchBytes(k);
-    if (k.kind == Kernel::Kind::Product)
-      needs.threadBytes = productScratchBytes(k, processor_.vectors, options_.runThreads, level(request));
+    needs.threadBytes = scheduleOf(request).threadBytes;
     return needs;
   }
 
   std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
                             std::string& error) override {
-    std::vector<Level> levels;
+    std::vector<Schedule> schedules;
     std::vector<std::string> keys;
     for (const CodeRequest& r : requests) {
-      levels.push_back(level(r));
-      keys.push_back(name(levels.back())[0] + r.key);
+      schedules.push_back(scheduleOf(r));
+      keys.push_back(name(schedules.back().level)[0] + r.key);
     }
     KernelCache::Kernels kept = cache_.load(keys);
-    std::vector<CompiledKernel> kernels(requests.size());
-    std::vector<CodeRequest> missing;
-    std::vector<Level> missingLevels;
+    std::vector<CodePiece> pieces(requests.size());
+    std::vector<ScheduledKernel> missing;
     std::vector<size_t> of;
     for (size_t i = 0; i < requests.size(); ++i) {
-      if (kept.contents[i] && readKernel(*kept.contents[i], kernels[i])) continue;
-      missing.push_back(requests[i]);
-      missingLevels.push_back(levels[i]);
+      if (kept.contents[i] && readPiece(*kept.contents[i], pieces[i])) continue;
+      missing.push_back({requests[i].kernel, &schedules[i]});
       of.push_back(i);
     }
-    std::vector<CompiledKernel> made = compileAll(missing, missingLevels, processor_, options_, error);
+    std::vector<CodePiece> made = compileAll(missing, processor_, options_, error);
     if (!error.empty()) return {};
     for (size_t i = 0; i < made.size(); ++i) {
-      kept.contents[of[i]] = writeKernel(made[i]);
-      kernels[of[i]] = std::move(made[i]);
+      writePiece(made[i], kept.contents[of[i]].emplace());
+      pieces[of[i]] = std::move(made[i]);
     }
     counts_.compiled += made.size();
     counts_.kept += requests.size() - made.size();
 
-    std::vector<CodePiece> pieces;
     std::vector<std::string> names;
     std::vector<Code> codes;
     const auto image = static_cast<uint32_t>(images.size());
     for (size_t i = 0; i < requests.size(); ++i) {
+      const Schedule& s = schedules[i];
       names.push_back(functionName(i));
-      pieces.push_back(std::move(kernels[i].code));
-      const WorkItems& work = kernels[i].work;
-      codes.push_back(abi::HostCode{image, names[i], work.items, work.grain, needs(requests[i]).threadBytes});
+      codes.push_back(abi::HostCode{image, names[i], s.items, s.grain, s.threadBytes});
     }
     if (!pieces.empty()) images.push_back({"x86-64", processor_.needed, joinPieces(pieces, names)});
     if (!kept.complete || !made.empty()) cache_.store(kept);
@@ -117,10 +94,11 @@ class CpuTarget : public Target {
       auto module = compiler.newModule("kernels");
       bool any = false;
       for (size_t i = 0; i < requests.size(); ++i) {
-        if (level(requests[i]) != wanted) continue;
+        const Schedule s = scheduleOf(requests[i]);
+        if (s.level != wanted) continue;
         any = true;
-        std::string error;
-        emitKernel(*requests[i].kernel, *module, functionName(i), options_, wanted, error);
+        const std::string error =
+            emitKernel({*requests[i].kernel, *module, functionName(i), wanted, options_.contract}, s);
         if (!error.empty()) return error + "\n";
       }
       if (!any) continue;
@@ -135,28 +113,20 @@ class CpuTarget : public Target {
   }
 
   std::string describe(const CodeRequest& request) const override {
-    const Level chosen = level(request);
-    return "  schedule " + scheduleOf(*request.kernel, chosen) + "\n  code " + std::string(name(chosen)) + '\n';
+    const Schedule s = scheduleOf(request);
+    return "  schedule " + cpu::describe(s) + "\n  code " + std::string(name(s.level)) + '\n';
   }
 
  private:
-  /// How a kernel runs, for people.
-  std::string scheduleOf(const Kernel& k, Level level) const {
-    switch (k.kind) {
-      case Kernel::Kind::Loop: return cpu::describe(scheduleLoops(k, level));
-      case Kernel::Kind::Product:
-        return k.product.depthwise ? "depthwise convolution"
-                                   : cpu::describe(planGemm(k.product, processor_.vectors, options_.runThreads, level));
-      case Kernel::Kind::Native: return "native loop";
-    }
-    return {};
-  }
-
-  /// Quick code contracts nothing, so it would have other bits than full code where contraction is allowed.
-  Level level(const CodeRequest& request) const {
-    if (options_.contract) return Level::Full;
-    if (request.kernel->stages.size() > kMostStages) return Level::Quick;
-    return options_.level.value_or(levelFor(expectedWork(*request.kernel) * request.runs));
+  /// The schedule of full code, or of quick code where full code is not worth compiling. Quick code contracts nothing,
+  /// so it would have other bits where contraction is allowed.
+  Schedule scheduleOf(const CodeRequest& request) const {
+    const Kernel& k = *request.kernel;
+    const Workers workers{processor_.vectors, options_.runThreads};
+    if (k.stages.size() > kMostStages && !options_.contract) return schedule(k, workers, Level::Quick);
+    Schedule full = schedule(k, workers, Level::Full);
+    const Level level = options_.contract ? Level::Full : options_.level.value_or(levelFor(full.work * request.runs));
+    return level == Level::Full ? full : schedule(k, workers, Level::Quick);
   }
 
   static Processor processorOf(const CpuOptions& options) {

@@ -71,7 +71,8 @@ struct Chunk {
 };
 
 /// The part of its section that a relocation to `symbol` means. Of sections of mergeable constants, which hold those of
-/// all functions, it is one constant; others are taken whole, as nothing says how far what the address begins reaches.
+/// all functions, it is one constant. Others are taken whole, as nothing says how far what the address begins reaches;
+/// the compiler gives larger constants sections of their own (ConstantSections.h).
 Chunk chunkOf(const Object& object, const Elf64_Sym& symbol) {
   const Elf64_Shdr& s = object.section(symbol.st_shndx);
   const Chunk whole = {symbol.st_shndx, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)};

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "codegen/cpu/CheckedIndex.h"
+#include "codegen/cpu/Cost.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/Jit.h"
-#include "codegen/cpu/LoopCost.h"
 #include "codegen/cpu/Loops.h"
 
 namespace tenc::codegen::cpu {

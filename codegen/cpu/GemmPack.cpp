@@ -12,7 +12,7 @@ namespace {
 
 class PackEmitter : ProductEmitter {
  public:
-  PackEmitter(llvm::Function* f, const Product& p, const GemmPlan& plan, int64_t width, int64_t columns)
+  PackEmitter(llvm::Function* f, const Product& p, const TiledProduct& plan, int64_t width, int64_t columns)
       : ProductEmitter(p, *f->getParent(), "", plan.lanes),
         f_(f),
         lanes_(plan.lanes),
@@ -93,8 +93,8 @@ class PackEmitter : ProductEmitter {
 
 }  // namespace
 
-llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product, const GemmPlan& plan,
-                          int64_t width, int64_t columns) {
+llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product,
+                          const TiledProduct& plan, int64_t width, int64_t columns) {
   const std::string name = prefix + ".pack" + std::to_string(width) + "x" + std::to_string(columns);
   if (llvm::Function* f = module.getFunction(name)) return f;
   auto* pointer = llvm::PointerType::get(module.getContext(), 0);

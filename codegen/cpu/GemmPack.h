@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/ProductSchedule.h"
 
 namespace llvm {
 class Module;
@@ -13,7 +13,7 @@ namespace tenc::codegen::cpu {
 
 /// `void pack(const T* b, T* panel)`: panel[k * width * lanes + j] = b[k * row + j * col] for j < columns, else 0.
 /// Made once a module and shape.
-llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product, const GemmPlan& plan,
-                          int64_t width, int64_t columns);
+llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product,
+                          const TiledProduct& plan, int64_t width, int64_t columns);
 
 }  // namespace tenc::codegen::cpu

@@ -18,7 +18,7 @@ bool isNone(Val bits) {
 
 }  // namespace
 
-GemmRim GemmRim::of(const Product& product, const GemmPlan& plan, Level level) {
+GemmRim GemmRim::of(const Product& product, const TiledProduct& plan, Level level) {
   GemmRim rim;
   for (const Product::Edge& e : product.edges) {
     if (e.var < product.batch.size()) continue;
@@ -29,14 +29,13 @@ GemmRim GemmRim::of(const Product& product, const GemmPlan& plan, Level level) {
   return rim;
 }
 
-GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const GemmPlan& plan,
-                     const GemmRim& rim, int64_t rowStride, bool direct, Level level)
+GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const TiledProduct& plan,
+                     const GemmRim& rim, int64_t rowStride, Level level)
     : ProductEmitter(product, module, name, plan.lanes),
       level_(level),
       plan_(plan),
       rim_(rim),
       rowStride_(rowStride),
-      direct_(direct),
       tripArguments_(2 * static_cast<size_t>(
                              std::count_if(product.edges.begin(), product.edges.end(),
                                            [&](const Product::Edge& e) { return e.var < product.batch.size(); }))) {}
@@ -272,7 +271,7 @@ Function* GemmTiles::of(const Tile& t) {
   auto* entry = BasicBlock::Create(c_, "entry", f);
   b_.SetInsertPoint(entry);
   masks_.clear();
-  if (direct_ && level_ == Level::Full) {
+  if (plan_.sums.direct && level_ == Level::Full) {
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j)
         b_.CreateIntrinsic(
@@ -285,7 +284,7 @@ Function* GemmTiles::of(const Tile& t) {
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < width; ++j)
       store(sum[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * rowStride_ + j * plan_.lanes),
-            direct_ && tail && j + 1 == width);
+            plan_.sums.direct && tail && j + 1 == width);
   b_.CreateRetVoid();
   return f;
 }

@@ -2,8 +2,9 @@
 #pragma once
 #include <map>
 
-#include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/CompileLevel.h"
 #include "codegen/cpu/ProductEmitter.h"
+#include "codegen/cpu/ProductSchedule.h"
 
 namespace tenc::codegen::cpu {
 
@@ -12,7 +13,7 @@ struct GemmRim {
   const Product::Edge* edge = nullptr;
   bool rows = false;  ///< the places are rows, not columns
   Rim blocks;
-  static GemmRim of(const Product& product, const GemmPlan& plan, Level level);
+  static GemmRim of(const Product& product, const TiledProduct& plan, Level level);
 };
 
 /// A part of C whose sums stand in registers: `height` rows of `width` vectors, the last of them not full when `tail`.
@@ -28,9 +29,10 @@ constexpr int64_t kInside = -1, kAnywhere = -2;
 
 class GemmTiles : public ProductEmitter {
  public:
-  /// `rowStride`: of C, in elements. `direct`: C is the result, not a tile in scratch memory that whole vectors fit in.
-  GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const GemmPlan& plan,
-            const GemmRim& rim, int64_t rowStride, bool direct, Level level);
+  /// `rowStride`: of C, in elements. C is the result where sums are direct, else a tile in scratch memory that whole
+  /// vectors fit in.
+  GemmTiles(const Product& product, llvm::Module& module, const std::string& name, const TiledProduct& plan,
+            const GemmRim& rim, int64_t rowStride, Level level);
 
   /// void tile(a, b, c, trips..., place): C[height x width vectors] = A[height x k] * B[k x width]. `trips`: for each
   /// edge of a batch dim the first and the end of its sum's trips; `place`: only of a tile that is kAnywhere.
@@ -58,10 +60,9 @@ class GemmTiles : public ProductEmitter {
   void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums);
 
   Level level_;
-  const GemmPlan& plan_;
+  const TiledProduct& plan_;
   const GemmRim& rim_;
   int64_t rowStride_;
-  bool direct_;
   size_t tripArguments_;
   std::map<Tile, llvm::Function*> made_;
   std::map<std::vector<bool>, Val> masks_;  ///< of the function being emitted

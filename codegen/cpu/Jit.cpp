@@ -1,5 +1,8 @@
 #include "codegen/cpu/Jit.h"
 
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
@@ -13,6 +16,8 @@
 #include <algorithm>
 #include <functional>
 #include <mutex>
+
+#include "codegen/cpu/ConstantSections.h"
 
 extern "C" {
 void LLVMInitializeX86TargetInfo();
@@ -123,8 +128,9 @@ Compiler::Compiler(const Processor& target) : vectors_(target.vectors) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;  // only operations that are marked are contracted
   options.GuaranteedTailCallOpt = false;
   options.FunctionSections = options.DataSections = true;  // so that kernels can be cut out and kept one by one
-  machine_.reset(code->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
-                                           llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, /*JIT=*/true));
+  machine_.reset(static_cast<llvm::LLVMTargetMachine*>(
+      code->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+                                llvm::CodeGenOptLevel::Less, /*JIT=*/true)));
   context_.setDiscardValueNames(true);
 }
 
@@ -142,8 +148,19 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
 bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
   machine_->setOptLevel(level == Level::Quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less);
   machine_->setFastISel(false);  // level None turns it on, and it would stay
+  // What addPassesToEmitFile adds, with a pass of our own before the code is written.
   llvm::legacy::PassManager passes;
-  if (machine_->addPassesToEmitFile(passes, out, nullptr, type, /*DisableVerify=*/true)) return false;
+  auto* functions = new llvm::MachineModuleInfoWrapperPass(machine_.get());
+  llvm::TargetPassConfig* config = machine_->createPassConfig(passes);
+  config->setDisableVerify(true);
+  passes.add(config);
+  passes.add(functions);
+  if (config->addISelPasses()) return false;
+  config->addMachinePasses();
+  config->setInitialized();
+  if (type == llvm::CodeGenFileType::ObjectFile) passes.add(constantSectionsPass());
+  if (machine_->addAsmPrinter(passes, out, nullptr, type, functions->getMMI().getContext())) return false;
+  passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return true;
 }

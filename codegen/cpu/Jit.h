@@ -52,7 +52,7 @@ class Compiler {
   bool run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
   llvm::LLVMContext context_;
   VectorUnit vectors_;
-  std::unique_ptr<llvm::TargetMachine> machine_;
+  std::unique_ptr<llvm::LLVMTargetMachine> machine_;
 };
 
 }  // namespace tenc::codegen::cpu

@@ -1,20 +1,13 @@
-// Loop kernels as LLVM IR. Each strategy of a schedule (Schedule.h) has an emitter in a file of its own.
+// The emitters of the strategies of loop schedules (LoopSchedule.h), each in a file of its own. LoopEmitter.cpp has the
+// loop over work items that is around them.
 #pragma once
-#include "codegen/Kernel.h"
-#include "codegen/cpu/Schedule.h"
+#include "codegen/cpu/LoopSchedule.h"
 
 namespace llvm {
-class Module;
-class Function;
 class Value;
 }  // namespace llvm
 
 namespace tenc::codegen::cpu {
-
-/// Adds the function `name`, of type abi::KernelFn over the schedule's items, to the module. `contract`: mul and add of
-/// the kernel may be fused.
-llvm::Function* emitLoopKernel(const Kernel& kernel, const LoopSchedule& schedule, llvm::Module& module,
-                               const std::string& name, bool contract);
 
 struct LoopFunction;
 

@@ -3,17 +3,17 @@
 namespace tenc::codegen::cpu {
 using llvm::Value;
 
-LoopFunction::LoopFunction(const Kernel& k, llvm::Module& m, const std::string& name, bool mayContract, bool isShort)
-    : kernel(k),
-      module(m),
-      b(m.getContext()),
-      contract(mayContract),
-      shortCode(isShort),
-      function(createKernelFunction(m, name)),
-      outer(k.outer.size()) {
-  b.SetInsertPoint(llvm::BasicBlock::Create(m.getContext(), "entry", function));
-  args = loadArguments(b, function, k);
-  args.pastCaches = pastCaches(k);
+LoopFunction::LoopFunction(const KernelToEmit& k)
+    : kernel(k.kernel),
+      module(k.module),
+      b(module.getContext()),
+      contract(k.contract),
+      shortCode(k.level == Level::Quick),
+      function(createKernelFunction(module, k.name)),
+      outer(kernel.outer.size()) {
+  b.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "entry", function));
+  args = loadArguments(b, function, kernel);
+  args.pastCaches = pastCaches(kernel);
 }
 
 Value* LoopFunction::endOf(Value* a, int64_t step, Value* most) {

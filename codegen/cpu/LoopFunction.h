@@ -9,19 +9,21 @@
 #include "codegen/Kernel.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/KernelEmitters.h"
+#include "codegen/cpu/LoopSchedule.h"
 #include "codegen/cpu/Loops.h"
-#include "codegen/cpu/Schedule.h"
 
 namespace tenc::codegen::cpu {
 
 struct LoopFunction {
   /// Makes the function, with its arguments loaded; `b` stands at the end of the entry block.
-  LoopFunction(const Kernel& kernel, llvm::Module& module, const std::string& name, bool contract, bool shortCode);
+  explicit LoopFunction(const KernelToEmit& kernel);
 
   const Kernel& kernel;
   llvm::Module& module;
   IrBuilder b;
-  bool contract, shortCode;
+  bool contract;
+  bool shortCode;  ///< one vector at a time, long pieces as functions
   llvm::Function* function;
   KernelArgs args;
   Values outer;  ///< the outer variables of the current point; null for what runs over lanes or in a loop of the item

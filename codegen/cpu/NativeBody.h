@@ -1,6 +1,6 @@
 // The emitter of native loops: the ops of a region one after the other (NativeEmitter.cpp), and control flow
 // (NativeControl.cpp): single elements become phi nodes, tensors stay where they are. Internal to them; the entry is
-// emitNativeKernel.
+// emitNativeLoop.
 #pragma once
 #include <string>
 #include <vector>

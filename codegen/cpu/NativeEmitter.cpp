@@ -1,8 +1,8 @@
-#include "codegen/cpu/NativeEmitter.h"
-
+// The ops of native loops, one after the other.
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/ExprEmitter.h"
+#include "codegen/cpu/KernelEmitters.h"
 #include "codegen/cpu/NativeBody.h"
 #include "codegen/cpu/NativePasses.h"
 #include "ir/Scalar.h"
@@ -108,14 +108,14 @@ void NativeEmitter::emitOp(const ir::Op& op) {
   }
 }
 
-std::string emitNativeKernel(const Kernel& kernel, llvm::Module& module, const std::string& name, bool contract) {
-  std::string error = NativeEmitter(kernel, module, contract).emit(name);
+std::string emitNativeLoop(const KernelToEmit& kernel) {
+  std::string error = NativeEmitter(kernel.kernel, kernel.module, kernel.contract).emit(kernel.name);
   // What is half emitted must not reach the code generator.
   if (!error.empty()) {
-    module.getFunction(name)->eraseFromParent();
+    kernel.module.getFunction(kernel.name)->eraseFromParent();
     return error;
   }
-  optimiseNative(*module.getFunction(name));
+  optimiseNative(*kernel.module.getFunction(kernel.name));
   return error;
 }
 

@@ -3,8 +3,11 @@
 #include <llvm/IR/Module.h>
 
 #include "codegen/Kernel.h"
+#include "codegen/cpu/GemmEpilogue.h"
 #include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/KernelFunction.h"
 #include "codegen/cpu/Loops.h"
+#include "codegen/cpu/ProductSchedule.h"
 
 namespace tenc::codegen::cpu {
 
@@ -37,8 +40,45 @@ class ProductEmitter {
   llvm::FixedVectorType* vector_;
   llvm::Function* entry_ = nullptr;
 
-  /// All functions of the product use whole registers, as the entry does.
-  void widenAll() const {
+  /// Where the operands begin, and the result if sums are stored straight to it: `direct` is the epilogue then.
+  struct Operands {
+    Val a, b, out;
+    const GemmEpilogue* direct;
+  };
+  /// Begins the kernel's function.
+  Operands openEntry(const GemmEpilogue* direct) {
+    entry_ = createKernelFunction(m_, name_);
+    b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", entry_));
+    auto buffer = [&](uint32_t i, int64_t offset) {
+      return at(b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, entry_->getArg(0), i)), offset);
+    };
+    Val a = buffer(p_.a.buffer, p_.a.offset), b = buffer(p_.b.buffer, p_.b.offset);
+    return {a, b, direct != nullptr ? buffer(direct->outBuffer(), direct->outOffset()) : nullptr, direct};
+  }
+
+  /// From there to a matrix of the batch, in elements.
+  struct Offsets {
+    Val a, b, out;
+  };
+  /// The indices of matrix number `number` of the batch; adds its offsets. Dim `skipped`, if any, does not count and
+  /// has index 0.
+  std::vector<Val> batchOf(Val number, Offsets& offsets, const Operands& operands, size_t skipped = ~size_t{0}) {
+    std::vector<Val> batch(p_.batch.size(), int64(0));
+    for (size_t d = p_.batch.size(); d-- > 0;) {
+      if (d == skipped) continue;
+      batch[d] = b_.CreateSRem(number, int64(p_.batch[d]));
+      number = b_.CreateSDiv(number, int64(p_.batch[d]));
+      offsets.a = b_.CreateAdd(offsets.a, b_.CreateMul(batch[d], int64(p_.a.batch[d])));
+      offsets.b = b_.CreateAdd(offsets.b, b_.CreateMul(batch[d], int64(p_.b.batch[d])));
+      if (operands.direct != nullptr)
+        offsets.out = b_.CreateAdd(offsets.out, b_.CreateMul(batch[d], int64(operands.direct->batchStride(d))));
+    }
+    return batch;
+  }
+
+  /// Ends the kernel's function. All functions of the product use whole registers, as the entry does.
+  void finish() {
+    b_.CreateRetVoid();
     for (llvm::Function& f : m_) {
       if (f.isDeclaration() || !f.getName().starts_with(name_)) continue;
       for (const char* name : {"prefer-vector-width", "min-legal-vector-width"}) {
@@ -55,6 +95,11 @@ class ProductEmitter {
   llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
   Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
   Val maximum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
+
+  /// The first thing in block `i`.
+  Val start(const Blocks& blocks, Val i) {
+    return b_.CreateAdd(b_.CreateMul(i, int64(blocks.size)), minimum(i, int64(blocks.larger)));
+  }
 
   /// The first of `lanes` lanes.
   Val tailMask(int lanes, int tail) {

@@ -1,100 +1,54 @@
-// How loop kernels run on the CPU. A kernel is a space of outer points, each of which runs the kernel's stages: inner
-// loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` chooses one of five strategies; each has an emitter.
-// `--emit=kernels` prints the choice by the name in the first column.
+// How a kernel runs on the CPU. `schedule` makes the choice once, as data: one of the forms below, with what it costs
+// and needs. Each form has an emitter that prints it as LLVM IR and decides nothing anew. `--emit=kernels` prints the
+// choice by the name in the first column.
 //
-// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter            |
-// |--------------|-------------------------------------------------------------------------------|--------------------|
-// | rows         | inner variables, a variable for each stage; a work item is a run of outer     | RowEmitter         |
-// |              | points. Softmax, layer norm and sums along rows; scans; scalar code.          |                    |
-// | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter      |
-// |              | kernels, and reductions whose rows are short or lie across memory.            |                    |
-// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter  |
-// |              | accumulators of a block of columns stand in memory, so that memory is read    |                    |
-// |              | in long runs.                                                                 |                    |
-// | transpose    | the same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter   |
-// |              | another outer variable: squares are transposed in registers.                  |                    |
-// | tile product | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | TileProductEmitter |
-// |              | accumulators in registers (codegen/TileProduct.h).                            |                    |
+// | kernel (Kernel.h) | form                  | when it is chosen                                   | emitter |
+// |-------------------|-----------------------|-----------------------------------------------------|----------------------|
+// | loop              | five strategies       | LoopSchedule.h has a table of them                  | LoopEmitter | |
+// product           | tiled product         | matrix products and convolutions, but for:          | TiledProductEmitter
+// | |                   | streamed product      | 8 rows or fewer by a matrix that caches do not hold |
+// StreamedProductEmitter | |                   | depthwise convolution | a window for each channel, over two dims |
+// DepthwiseEmitter     | | native            | native loop           | always | NativeEmitter        |
 //
-// First tile products are looked for; then the cheapest vector variable is (LoopCost.h): an inner one of each stage, or
-// an outer one for all. For an outer one, wide columns and transposes are special cases of columns. Softmax over rows
-// of 1024 is four stages with one inner variable each, whose loads are contiguous along it: the inner variables are
-// cheapest, so it is scheduled by rows. Along an axis that is not the last, the loads are contiguous along an outer
-// variable, and it is scheduled by columns.
-//
-// The order in which floats are combined is part of the result. So a schedule is a function of the kernel alone, never
-// of the machine or the number of threads, and where floats are summed it follows from shapes and strides alone.
+// The order in which floats are combined is part of the result: it is a function of the kernel alone. The machine, the
+// number of threads and the level change tiles and tasks, never that order.
 #pragma once
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <variant>
-#include <vector>
 
-#include "codegen/Kernel.h"
 #include "codegen/cpu/CompileLevel.h"
+#include "codegen/cpu/LoopSchedule.h"
+#include "codegen/cpu/ProductSchedule.h"
+#include "codegen/cpu/VectorUnit.h"
 
 namespace tenc::codegen::cpu {
 
-/// Lanes of every vector of a loop kernel, whatever the registers of the machine.
-inline constexpr int kLanes = 16;
+/// The region of the kernel as it stands, on one thread.
+struct NativeLoop {};
+inline std::string describe(const NativeLoop&) { return "native loop"; }
 
-struct RowSchedule {
-  struct InnerVector {
-    size_t var;    ///< the stage's inner variable that runs over lanes
-    int copies;    ///< vectors side by side; for reductions, accumulators
-    bool oneBody;  ///< much code, to be printed once
-    int together;  ///< copies in one body, where the others take turns
-  };
-  std::vector<std::optional<InnerVector>> stages;  ///< none: the stage is scalar
+struct Schedule {
+  std::variant<LoopSchedule, TiledProduct, StreamedProduct, DepthwiseConvolution, NativeLoop> form;
+  Level level = Level::Full;
+  int64_t items = 1;         ///< work items, which threads share
+  int64_t grain = 1;         ///< items that a thread takes at a time
+  uint64_t threadBytes = 0;  ///< memory that a thread works in, besides the operands
+  double work = 0;           ///< of a run on one thread in full code, in the unit of Cost.h; infinite where not known
 };
 
-/// The outer variable that runs over lanes, cut into blocks; a work item is one block at one value of all other outer
-/// variables.
-struct LaneBlocks {
-  size_t var;
-  int64_t size, count;  ///< of blocks, in elements
+/// What schedules may depend on besides the kernel.
+struct Workers {
+  VectorUnit vectors;
+  int threads = 1;  ///< how many tasks are worth having
 };
 
-struct ColumnSchedule {
-  LaneBlocks blocks;
-  int copies;    ///< vectors side by side
-  bool oneBody;  ///< much code, to be printed once
-};
+Schedule schedule(const Kernel& kernel, const Workers& workers, Level level);
+/// The parts of `schedule`, by kind of kernel.
+Schedule scheduleLoops(const Kernel& kernel, Level level);
+Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level level);
 
-struct WideColumnSchedule {
-  LaneBlocks blocks;
-};
-
-struct TransposeSchedule {
-  LaneBlocks blocks;
-  size_t
-      source;  ///< the outer variable along which memory of the transposed loads runs; an item has `tile` values of it
-  int64_t tile;  ///< squares of tile x tile are transposed; a multiple of the lanes
-  int copies;
-  bool oneBody;
-};
-
-struct TileProductSchedule {
-  LaneBlocks blocks;  ///< of columns
-  size_t row;         ///< the outer variable that is the row; an item has `rows` values of it
-  int64_t rows;
-  bool transposes;  ///< loads that run along the inner variable are transposed, a block of columns at a time
-  int together;     ///< rows and vectors in one body at the most, where bodies are long
-};
-
-struct LoopSchedule {
-  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, TileProductSchedule> strategy;
-  bool shortCode = false;  ///< one vector at a time, long pieces as functions
-  int64_t items = 1;       ///< work items
-  int64_t grain = 1;       ///< items that take some microseconds
-  double work = 0;         ///< of all items, in the units of LoopCost.h
-};
-
-/// `level` changes how much code there is, and never the order in which values are combined.
-LoopSchedule scheduleLoops(const Kernel& kernel, Level level);
-
-/// The strategy's name and its parameters, for people: "rows: vectors of inner 0 x 4".
-std::string describe(const LoopSchedule& schedule);
+/// The form and its parameters, for people: "rows: vectors of variable 1 x 4".
+std::string describe(const Schedule& schedule);
 
 }  // namespace tenc::codegen::cpu

@@ -3,7 +3,7 @@
 // memory, some at a time. A column's elements are combined one after the other, as elsewhere.
 #include <algorithm>
 
-#include "codegen/cpu/LoopCost.h"
+#include "codegen/cpu/Cost.h"
 #include "codegen/cpu/LoopEmitter.h"
 #include "codegen/cpu/LoopFunction.h"
 #include "codegen/cpu/StageEmitter.h"

@@ -10,8 +10,7 @@ namespace tenc::passes {
 /// output channels are to be the columns.
 ir::Value* decomposeConv(ir::Op& conv, const ir::TargetTraits& traits);
 
-/// The value that replaces the result of an `attention`. Never more
-/// than the target's tile of scores exists at a time. Null when the target has a kernel for all of it.
+/// The value that replaces the result of an `attention`. Never more than the target's tile of scores exists at a time.
 ir::Value* decomposeAttention(ir::Op& attention, const ir::TargetTraits& traits);
 
 }  // namespace tenc::passes

@@ -215,7 +215,7 @@ class Attention {
 }  // namespace
 
 ir::Value* decomposeAttention(ir::Op& attention, const ir::TargetTraits& traits) {
-  return traits.attention.kept ? nullptr : Attention(attention, traits.attention).build();
+  return Attention(attention, traits.attention).build();
 }
 
 }  // namespace tenc::passes

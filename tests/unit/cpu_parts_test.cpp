@@ -41,9 +41,11 @@ struct Shared {
 Shared share(const std::vector<int>& sizes, const std::vector<Level>& levels, int most) {
   std::vector<Kernel> kernels;
   for (int n : sizes) kernels.push_back(kernelOf(n));
-  std::vector<const Kernel*> list;
-  for (const Kernel& k : kernels) list.push_back(&k);
-  return {compileParts(list, levels, most)};
+  std::vector<Schedule> schedules(levels.size());
+  for (size_t i = 0; i < levels.size(); ++i) schedules[i].level = levels[i];
+  std::vector<ScheduledKernel> list;
+  for (size_t i = 0; i < kernels.size(); ++i) list.push_back({&kernels[i], &schedules[i]});
+  return {compileParts(list, most)};
 }
 
 TEST(CompileParts, FullCodeStaysTogetherWhereThereIsRoom) {

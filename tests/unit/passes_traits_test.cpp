@@ -50,19 +50,22 @@ class TraitsTest : public testing::Test {
   ir::TargetTraits other_;
 };
 
-TEST_F(TraitsTest, AttentionStaysWhereTheTargetHasAKernel) {
-  other().attention.kept = true;
+TEST_F(TraitsTest, ScoresOfAttentionFitTheTargetsTile) {
+  other().attention.tileBytes = 64 << 10;
+  other().attention.leastRows = 16;
   setOther();
-  const std::string text = run(R"(func @main(%q: f32[2, 5, 4] @cpu, %r: f32[2, 5, 4] @"cuda:0", %s: f32) {
-  %y = attention %q, %q, %q, %s {causal = false} : f32[2, 5, 4] @cpu
-  %z = attention %r, %r, %r, %s {causal = false} : f32[2, 5, 4] @"cuda:0"
+  const std::string text = run(R"(func @main(%q: f32[2, 64, 256, 4] @cpu, %r: f32[2, 64, 256, 4] @"cuda:0", %s: f32) {
+  %y = attention %q, %q, %q, %s {causal = false} : f32[2, 64, 256, 4] @cpu
+  %z = attention %r, %r, %r, %s {causal = false} : f32[2, 64, 256, 4] @"cuda:0"
   return %y, %z
 }
 )",
                                {"decompose"});
-  EXPECT_EQ(lines(text, {"attention", "cuda:0"}), 1u) << text;
-  EXPECT_EQ(lines(text, {"= attention", "@cpu"}), 0u) << text;
-  EXPECT_EQ(lines(text, {"= matmul", "@cpu"}), 2u) << text;
+  const auto scores = [&](std::string_view shape, std::string_view device) {
+    return lines(text, {"= matmul", shape, device});
+  };
+  EXPECT_EQ(scores("64, 256, 256]", "cuda:0"), 0u) << text;
+  EXPECT_GE(scores("256, 256]", "@cpu"), 1u) << text;
 }
 
 TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {

@@ -1,12 +1,13 @@
-#include "codegen/cpu/LoopCost.h"
+#include "codegen/cpu/Cost.h"
 
 #include <algorithm>
 
 #include "codegen/KernelShape.h"
+#include "codegen/LoopRuns.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/ScalarRandom.h"
+#include "codegen/cpu/LoopSchedule.h"
 #include "codegen/cpu/Scan.h"
-#include "codegen/cpu/Schedule.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -27,6 +28,14 @@ double perElement(double cost, int64_t extent) {
 
 /// What each element of a sum of floats is taken to cost besides its loads, whatever is computed.
 constexpr double kSumCost = 6;
+
+/// A loop that runs on known integers runs a known number of times.
+double regionWork(const ir::Region& r) {
+  constexpr double kScalarOp = 4;  // branches, latency
+  double work = 0;
+  for (const auto& op : r.ops) work += kScalarOp + (op->regions.empty() ? 0 : nativeWork(*op) * regionRuns(*op));
+  return work;
+}
 
 }  // namespace
 
@@ -92,6 +101,23 @@ int outerCopies(const Kernel& kernel, const Stage& stage) {
   if (stage.ordered) return 4;  // an index is found once for all copies
   if (stage.reductions.empty()) return elementwiseCopies(cost);
   return cost <= 2 ? 16 : cost <= 4 ? 8 : bodiesOf(cost);
+}
+
+int64_t bytesOfB(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
+
+double productWork(const Kernel& kernel) {
+  const Product& p = kernel.product;
+  constexpr double kFlops = 20;  // a unit, in whole vectors
+  const int64_t columns = (p.n + kLanes - 1) / kLanes * kLanes;
+  double points = static_cast<double>(p.m) * static_cast<double>(columns);
+  for (int64_t d : p.batch) points *= static_cast<double>(d);
+  return points * (flopsOf(p.depth(), 1) / kFlops + (stageCost(kernel, p.epilogue) + 2.0) / kLanes);
+}
+
+double nativeWork(const ir::Op& op) {
+  double work = 0;
+  for (const auto& r : op.regions) work += regionWork(*r);
+  return work;
 }
 
 }  // namespace tenc::codegen::cpu

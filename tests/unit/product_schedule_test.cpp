@@ -1,7 +1,7 @@
-// The cut of a product into tiles and tasks covers it exactly, for every shape and register width.
+// The form of a product, and its cut into tiles and tasks, which covers it exactly for every shape and register width.
 #include <gtest/gtest.h>
 
-#include "codegen/cpu/GemmPlan.h"
+#include "codegen/cpu/Schedule.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -21,28 +21,43 @@ TEST(Blocks, SizesDifferByOneAndCoverAll) {
   }
 }
 
-TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
+/// A matrix product [m, k] @ [k, n] of f32, both dense.
+Kernel productKernel(int64_t m, int64_t n, int64_t k) {
+  Kernel kernel;
+  kernel.kind = Kernel::Kind::Product;
+  Product& p = kernel.product;
+  p.m = m, p.n = n, p.k = k;
+  p.a = {0, 0, {}, k, 1};
+  p.b = {1, 0, {}, n, 1};
+  return kernel;
+}
+
+TEST(ProductSchedule, FormsCoverTheMatrixAndFitTheRegisters) {
   for (int bytes : {32, 64}) {
     for (int64_t m : {1, 2, 5, 7, 64, 257, 1000}) {
       for (int64_t n : {1, 3, 10, 16, 64, 65, 784, 4096}) {
         for (int64_t k : {1, 7, 64, 4096}) {
           for (auto [threads, level] :
                {std::pair(1, Level::Full), {2, Level::Full}, {16, Level::Full}, {2, Level::Quick}}) {
-            Product p;
-            p.m = m, p.n = n, p.k = k;
-            p.a = {0, 0, {}, k, 1};
-            p.b = {1, 0, {}, n, 1};
-            const GemmPlan g = planGemm(p, {bytes, bytes}, threads, level);
-            EXPECT_EQ(g.rows.start(g.rows.count), m);
-            EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
-            EXPECT_EQ(g.tail, n % g.lanes);
-            EXPECT_GE(g.tasks(p), 1);
-            EXPECT_LE(g.rowTasks, g.rows.count);
-            EXPECT_LE(g.panelTasks, g.vectors.count);
-            if (g.stream) continue;
-            const int64_t height = g.rows.size + (g.rows.larger ? 1 : 0),
-                          width = g.vectors.size + (g.vectors.larger ? 1 : 0);
-            EXPECT_LE(height * width + width + 1, bytes == 64 ? 32 : 16);
+            const Schedule schedule = cpu::schedule(productKernel(m, n, k), {{bytes, bytes}, threads}, level);
+            const int64_t lanes = bytes / 4;
+            EXPECT_GE(schedule.items, 1);
+            const auto* streamed = std::get_if<StreamedProduct>(&schedule.form);
+            // B is streamed where few rows use it and caches do not hold it.
+            EXPECT_EQ(streamed != nullptr, level == Level::Full && m <= 8 && k >= 8 && n >= 4 * lanes && k * n > 65536);
+            if (streamed != nullptr) {
+              EXPECT_EQ(streamed->vectors.start(streamed->vectors.count), (n + lanes - 1) / lanes);
+              EXPECT_EQ(streamed->tail, n % lanes);
+              EXPECT_EQ(schedule.items, streamed->vectors.count);
+              continue;
+            }
+            const auto& t = std::get<TiledProduct>(schedule.form);
+            EXPECT_EQ(t.rows.start(t.rows.count), m);
+            EXPECT_EQ(t.vectors.start(t.vectors.count), (n + lanes - 1) / lanes);
+            EXPECT_EQ(t.tail, n % lanes);
+            EXPECT_LE(t.rowTasks, t.rows.count);
+            EXPECT_LE(t.panelTasks, t.vectors.count);
+            EXPECT_LE(t.rows.most() * t.width() + t.width() + 1, bytes == 64 ? 32 : 16);
           }
         }
       }
@@ -50,20 +65,17 @@ TEST(GemmPlan, CoversTheMatrixAndFitsTheRegisters) {
   }
 }
 
-TEST(GemmPlan, ConvolutionsTakeTheTileOfFewestLoads) {
+TEST(ProductSchedule, ConvolutionsTakeTheTileOfFewestLoads) {
   for (const VectorUnit unit : {VectorUnit{32, 32}, {64, 32}, {64, 64}}) {
     for (int64_t m : {1, 2, 5, 7, 14, 28, 56, 64, 112}) {
       for (int64_t n : {1, 14, 64, 65, 256}) {
-        Product p;
-        p.m = m, p.n = n, p.k = 3;
-        p.sums = {{64, 256, 3 * n}};
-        p.a = {0, 0, {}, 1, 1};
-        p.b = {1, 0, {}, n, 1};
-        const GemmPlan g = planGemm(p, unit, 1, Level::Full);
-        const int64_t height = g.rows.size + (g.rows.larger ? 1 : 0),
-                      width = g.vectors.size + (g.vectors.larger ? 1 : 0);
-        EXPECT_EQ(g.rows.start(g.rows.count), m);
-        EXPECT_EQ(g.vectors.start(g.vectors.count), (n + g.lanes - 1) / g.lanes);
+        Kernel kernel = productKernel(m, n, 3);
+        kernel.product.sums = {{64, 256, 3 * n}};
+        const Schedule schedule = cpu::schedule(kernel, {unit, 1}, Level::Full);
+        const auto& t = std::get<TiledProduct>(schedule.form);
+        const int64_t height = t.rows.most(), width = t.width();
+        EXPECT_EQ(t.rows.start(t.rows.count), m);
+        EXPECT_EQ(t.vectors.start(t.vectors.count), (n + t.lanes - 1) / t.lanes);
         EXPECT_LE(height * width + width + 1, unit.registerBytes == 64 ? 32 : 16);
         if (unit.registerBytes == 32 || n != 256) continue;
         if (m == 7 || (m == 14 && unit.pathBytes == 64)) EXPECT_EQ(std::pair(height, width), std::pair(7L, 3L));
@@ -73,9 +85,8 @@ TEST(GemmPlan, ConvolutionsTakeTheTileOfFewestLoads) {
   }
 }
 
-}  // namespace
 /// Taps that meet an element, counted one by one.
-TEST(GemmPlan, BlocksAtTheRimAreThoseThatMeetPadding) {
+TEST(ProductSchedule, BlocksAtTheRimAreThoseThatMeetPadding) {
   for (int64_t stride : {1, 2, 3}) {
     for (int64_t dilation : {1, 4}) {
       for (int64_t lo : {-2, 0, 1, 5}) {
@@ -107,4 +118,5 @@ TEST(GemmPlan, BlocksAtTheRimAreThoseThatMeetPadding) {
   }
 }
 
+}  // namespace
 }  // namespace tenc::codegen::cpu

@@ -1,5 +1,4 @@
-#include "codegen/cpu/Depthwise.h"
-
+// Depthwise convolutions as LLVM IR: tiles of places in registers, one column of the window after the other.
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
 
@@ -7,10 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/GemmEpilogue.h"
-#include "codegen/cpu/GemmPlan.h"
-#include "codegen/cpu/Loops.h"
+#include "codegen/cpu/KernelEmitters.h"
 #include "codegen/cpu/ProductEmitter.h"
 
 namespace tenc::codegen::cpu {
@@ -30,42 +27,42 @@ constexpr int64_t kInside = -1, kAnywhere = -2;
 
 class DepthwiseEmitter : ProductEmitter {
  public:
-  DepthwiseEmitter(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes, int threads,
-                   Level level)
-      : ProductEmitter(kernel.product, module, name, registerBytes / ir::byteSize(kernel.product.dtype)),
-        rows_(kernel.product.depthwise->rows),
-        columns_(kernel.product.depthwise->columns),
-        rowVar_(kernel.product.depthwise->rowVar),
-        threads_(threads),
-        full_(level == Level::Full),
-        plan_(DepthwisePlan::of(kernel, registerBytes, level)),
-        epilogue_(kernel, module, name + ".epilogue", static_cast<int>(plan_.lanes), level) {}
+  DepthwiseEmitter(const KernelToEmit& k, const DepthwiseConvolution& plan)
+      : ProductEmitter(k.kernel.product, k.module, k.name, plan.lanes),
+        rows_(p_.depthwise->rows),
+        columns_(p_.depthwise->columns),
+        rowVar_(p_.depthwise->rowVar),
+        full_(k.level == Level::Full),
+        plan_(plan),
+        epilogue_(k.kernel, k.module, k.name + ".epilogue", static_cast<int>(plan.lanes), k.level) {}
 
-  EmittedProduct emit() {
-    int64_t channels = p_.m;
-    for (size_t d = 0; d < p_.batch.size(); ++d) channels *= d == rowVar_ ? 1 : p_.batch[d];
-    // Half a MFLOP is some 10 microseconds.
-    constexpr double kWorth = 5e5;
-    const double flop = 2.0 * static_cast<double>(p_.depth()) * static_cast<double>(rows_.places * p_.n);
-    if (threads_ > 1 && channels < 4 * threads_)
-      rowTasks_ = std::clamp<int64_t>(static_cast<int64_t>(flop / kWorth), 1, plan_.blocks);
-    EmittedProduct out;
-    out.items = channels * rowTasks_;
-    out.grain = std::clamp<int64_t>(static_cast<int64_t>(kWorth * static_cast<double>(rowTasks_) / flop), 1,
-                                    std::max<int64_t>(1, out.items / (4 * std::max(threads_, 1))));
-    out.function = entry();
-    widenAll();
-    return out;
+  /// The abi::KernelFn: items [begin, end), numbered batch-major, then channel, then range of blocks of rows.
+  void emit() {
+    const Operands operands = openEntry(plan_.direct ? &epilogue_ : nullptr);
+    loop(entry_->getArg(2), entry_->getArg(3), 1, [&](Val item) {
+      Val rowTask = b_.CreateSRem(item, int64(plan_.rowTasks));
+      Val rest = b_.CreateSDiv(item, int64(plan_.rowTasks));
+      Channel c;
+      c.m = b_.CreateSRem(rest, int64(p_.m));
+      rest = b_.CreateSDiv(rest, int64(p_.m));
+      Offsets offsets = {b_.CreateMul(c.m, int64(p_.a.row)), int64(0),
+                         plan_.direct ? b_.CreateMul(c.m, int64(epilogue_.rowStride())) : int64(0)};
+      c.batch = batchOf(rest, offsets, operands, rowVar_);
+      c.weights = bytes(operands.a, offsets.a);
+      c.input = bytes(operands.b, offsets.b);
+      c.out = plan_.direct ? bytes(operands.out, offsets.out) : nullptr;
+      c.scratch = entry_->getArg(5);
+      rowBlocks(c, rowTask);
+    });
+    finish();
   }
 
  private:
   const ir::WindowDim &rows_, &columns_;
   const size_t rowVar_;
-  int threads_;
   bool full_;
-  DepthwisePlan plan_;
+  const DepthwiseConvolution& plan_;
   GemmEpilogue epilogue_;
-  int64_t rowTasks_ = 1;
   std::map<Tile, Function*> kernels_;
 
   // ---- what a vector of places meets
@@ -306,74 +303,23 @@ class DepthwiseEmitter : ProductEmitter {
     if (after < plan_.panels || before == plan_.panels) one(last);
   }
 
-  Function* entry() {
-    Function* f = createKernelFunction(m_, name_);
-    entry_ = f;
-    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
-    auto buffer = [&](uint32_t i, int64_t offset) {
-      return at(b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, f->getArg(0), i)), offset);
+  /// The blocks of rows of one task of a channel.
+  void rowBlocks(Channel& c, Val rowTask) {
+    auto bound = [&](Val task) {
+      return b_.CreateSDiv(b_.CreateMul(task, int64(plan_.blocks)), int64(plan_.rowTasks));
     };
-    Val weights = buffer(p_.a.buffer, p_.a.offset), input = buffer(p_.b.buffer, p_.b.offset);
-    Val out = plan_.direct ? buffer(epilogue_.outBuffer(), epilogue_.outOffset()) : nullptr;
-    loop(f->getArg(2), f->getArg(3), 1, [&](Val item) {
-      Val rowTask = b_.CreateSRem(item, int64(rowTasks_));
-      Val rest = b_.CreateSDiv(item, int64(rowTasks_));
-      Channel c;
-      c.m = b_.CreateSRem(rest, int64(p_.m));
-      rest = b_.CreateSDiv(rest, int64(p_.m));
-      c.batch.assign(p_.batch.size(), int64(0));
-      Val ofWeights = b_.CreateMul(c.m, int64(p_.a.row)), ofInput = int64(0);
-      Val ofOut = plan_.direct ? b_.CreateMul(c.m, int64(epilogue_.rowStride())) : int64(0);
-      for (size_t d = p_.batch.size(); d-- > 0;) {
-        if (d == rowVar_) continue;
-        c.batch[d] = b_.CreateSRem(rest, int64(p_.batch[d]));
-        rest = b_.CreateSDiv(rest, int64(p_.batch[d]));
-        ofWeights = b_.CreateAdd(ofWeights, b_.CreateMul(c.batch[d], int64(p_.a.batch[d])));
-        ofInput = b_.CreateAdd(ofInput, b_.CreateMul(c.batch[d], int64(p_.b.batch[d])));
-        if (plan_.direct) ofOut = b_.CreateAdd(ofOut, b_.CreateMul(c.batch[d], int64(epilogue_.batchStride(d))));
-      }
-      c.weights = bytes(weights, ofWeights);
-      c.input = bytes(input, ofInput);
-      c.out = plan_.direct ? bytes(out, ofOut) : nullptr;
-      c.scratch = f->getArg(5);
-      auto bound = [&](Val task) { return b_.CreateSDiv(b_.CreateMul(task, int64(plan_.blocks)), int64(rowTasks_)); };
-      Val lo = bound(rowTask), hi = bound(b_.CreateAdd(rowTask, int64(1)));
-      const int64_t left = rows_.places % plan_.height;
-      Val whole = left ? minimum(hi, int64(plan_.blocks - 1)) : hi;
-      loop(lo, whole, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(plan_.height)), plan_.height); });
-      if (left) loop(whole, hi, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(plan_.height)), left); });
-    });
-    b_.CreateRetVoid();
-    return f;
+    Val lo = bound(rowTask), hi = bound(b_.CreateAdd(rowTask, int64(1)));
+    const int64_t left = rows_.places % plan_.height;
+    Val whole = left ? minimum(hi, int64(plan_.blocks - 1)) : hi;
+    loop(lo, whole, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(plan_.height)), plan_.height); });
+    if (left) loop(whole, hi, 1, [&](Val block) { panels(c, b_.CreateMul(block, int64(plan_.height)), left); });
   }
 };
 
 }  // namespace
 
-DepthwisePlan DepthwisePlan::of(const Kernel& kernel, int registerBytes, Level level) {
-  const Product& p = kernel.product;
-  const ir::WindowDim& rows = p.depthwise->rows;
-  const bool full = level == Level::Full;
-  const int64_t widest = registerBytes == 64 ? 4 : 2;
-  DepthwisePlan plan;
-  plan.elementBytes = ir::byteSize(p.dtype);
-  plan.lanes = registerBytes / plan.elementBytes;
-  // The tile, a column's weights and a row of the input are in registers together.
-  const int64_t vectors = (p.n + plan.lanes - 1) / plan.lanes, registers = registerBytes == 64 ? 31 : 15;
-  plan.width = full ? Blocks::of(vectors, widest).size : 1;
-  while (full && Blocks::of(vectors, plan.width).count > Blocks::of(vectors, widest).count) ++plan.width;
-  plan.panels = (vectors + plan.width - 1) / plan.width;
-  const int64_t most = std::clamp<int64_t>((registers - rows.taps - plan.width) / plan.width, 1, full ? 8 : 2);
-  const int64_t count = Blocks::of(rows.places, most).count;
-  plan.height = (rows.places + count - 1) / count;
-  plan.blocks = (rows.places + plan.height - 1) / plan.height;
-  plan.direct = isPlainStore(kernel) && p.epilogue.stores[0].access.strides[p.batch.size()] >= 0;
-  return plan;
-}
-
-EmittedProduct emitDepthwise(const Kernel& kernel, llvm::Module& module, const std::string& name, int registerBytes,
-                             int threads, Level level) {
-  return DepthwiseEmitter(kernel, module, name, registerBytes, threads, level).emit();
+void emitDepthwise(const KernelToEmit& kernel, const DepthwiseConvolution& convolution) {
+  DepthwiseEmitter(kernel, convolution).emit();
 }
 
 }  // namespace tenc::codegen::cpu

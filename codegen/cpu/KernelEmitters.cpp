@@ -1,0 +1,21 @@
+#include "codegen/cpu/KernelEmitters.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+struct Emitter {
+  const KernelToEmit& kernel;
+  std::string operator()(const LoopSchedule& s) const { return emitLoopKernel(kernel, s), ""; }
+  std::string operator()(const TiledProduct& p) const { return emitTiledProduct(kernel, p), ""; }
+  std::string operator()(const StreamedProduct& p) const { return emitStreamedProduct(kernel, p), ""; }
+  std::string operator()(const DepthwiseConvolution& c) const { return emitDepthwise(kernel, c), ""; }
+  std::string operator()(const NativeLoop&) const { return emitNativeLoop(kernel); }
+};
+
+}  // namespace
+
+std::string emitKernel(const KernelToEmit& kernel, const Schedule& schedule) {
+  return std::visit(Emitter{kernel}, schedule.form);
+}
+
+}  // namespace tenc::codegen::cpu

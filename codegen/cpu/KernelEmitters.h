@@ -1,0 +1,34 @@
+// From kernels to LLVM IR: an emitter for each form of a schedule (Schedule.h), in a file of its own.
+#pragma once
+#include <string>
+
+#include "codegen/Kernel.h"
+#include "codegen/cpu/Schedule.h"
+
+namespace llvm {
+class Module;
+}  // namespace llvm
+
+namespace tenc::codegen::cpu {
+
+/// What all emitters are given: they add the function `name`, of type abi::KernelFn over the schedule's items, to the
+/// module.
+struct KernelToEmit {
+  const Kernel& kernel;
+  llvm::Module& module;
+  std::string name;
+  Level level;
+  bool contract;  ///< mul and add of the kernel may be fused
+};
+
+/// Returns what is not supported, or "".
+std::string emitKernel(const KernelToEmit& kernel, const Schedule& schedule);
+
+void emitLoopKernel(const KernelToEmit& kernel, const LoopSchedule& schedule);
+void emitTiledProduct(const KernelToEmit& kernel, const TiledProduct& product);
+void emitStreamedProduct(const KernelToEmit& kernel, const StreamedProduct& product);
+void emitDepthwise(const KernelToEmit& kernel, const DepthwiseConvolution& convolution);
+/// Returns what is not supported, or "".
+std::string emitNativeLoop(const KernelToEmit& kernel);
+
+}  // namespace tenc::codegen::cpu

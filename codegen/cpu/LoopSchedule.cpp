@@ -1,0 +1,370 @@
+#include "codegen/cpu/LoopSchedule.h"
+
+#include <algorithm>
+
+#include "codegen/KernelShape.h"
+#include "codegen/ScalarBodies.h"
+#include "codegen/TileProduct.h"
+#include "codegen/cpu/Cost.h"
+#include "codegen/cpu/KernelFunction.h"
+#include "codegen/cpu/Scan.h"
+#include "codegen/cpu/Schedule.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+LaneBlocks blocksOf(const Kernel& kernel, size_t var, int64_t size) {
+  return {var, size, std::max<int64_t>(1, ceilDiv(kernel.outer[var], size))};
+}
+
+/// How many of `items`, of so much work each, make a grain.
+int64_t grainOf(double itemWork, int64_t items) {
+  return std::clamp<int64_t>(static_cast<int64_t>(kGrainWork / std::max(itemWork, 1.0)), 1,
+                             std::max<int64_t>(items, 1));
+}
+
+int64_t pointsOf(const Kernel& kernel) {
+  int64_t points = 1;
+  for (int64_t d : kernel.outer) points *= d;
+  return points;
+}
+
+bool hasSums(const Kernel& kernel) {
+  return std::any_of(kernel.stages.begin(), kernel.stages.end(), [&](const Stage& x) { return sumsFloats(kernel, x); });
+}
+
+/// Whether the stage has a say in the choice of the vector variable: where floats are summed, only the stages that do.
+bool hasSay(const Kernel& kernel, const Stage& stage) { return sumsFloats(kernel, stage) || !hasSums(kernel); }
+
+// ---- rows
+
+bool isRunning(const Kernel& kernel, const Stage& stage) {
+  return !stage.reductions.empty() && kernel.reductions[stage.reductions[0]].running;
+}
+
+int64_t innerExtent(const Stage& stage, size_t i) { return stage.innerHi[i] - stage.innerLo[i]; }
+
+/// The inner variable, numbered from 0, that is best as the vector, if any is better than scalar code.
+std::optional<size_t> bestInner(const Kernel& kernel, const Stage& stage) {
+  std::optional<size_t> choice;
+  double best = scalarChoiceCost(kernel, stage);
+  for (size_t i = 0; i < stage.innerLo.size() && !stage.ordered; ++i) {
+    const double cost = choiceCost(kernel, stage, kernel.outer.size() + i, innerExtent(stage, i));
+    if (!(isRunning(kernel, stage) ? hasChunks(kernel, stage) : cost < best)) continue;
+    best = cost;
+    choice = i;
+  }
+  return choice;
+}
+
+RowSchedule::InnerVector innerVector(const Kernel& kernel, const Stage& stage, size_t i, Level level) {
+  const bool quick = level == Level::Quick;
+  int copies = innerCopies(kernel, stage);
+  while (copies > 1 && innerExtent(stage, i) <= kLanes * copies / 2) copies /= 2;
+  // Of a scan in chunks, copies are no accumulators.
+  const bool single = quick && (stage.reductions.empty() || hasChunks(kernel, stage));
+  return {kernel.outer.size() + i, single ? 1 : copies, isLong(kernel, stage) || single,
+          quick ? 1 : bodiesOf(stageCost(kernel, stage))};
+}
+
+struct RowChoice {
+  RowSchedule schedule;
+  double cost = 0;  ///< of one outer point, for the choice of the vector variable
+  double work = 0;  ///< of one outer point
+};
+
+RowChoice rowsOf(const Kernel& kernel, Level level) {
+  RowChoice rows;
+  for (const Stage& stage : kernel.stages) {
+    const auto n = static_cast<double>(trips(stage.innerLo, stage.innerHi));
+    const std::optional<size_t> inner = bestInner(kernel, stage);
+    double choice = scalarChoiceCost(kernel, stage), work = scalarCost(kernel, stage);
+    if (inner) {
+      const size_t var = kernel.outer.size() + *inner;
+      choice = choiceCost(kernel, stage, var, innerExtent(stage, *inner));
+      work = costPerElement(kernel, stage, var, innerExtent(stage, *inner));
+      rows.schedule.stages.push_back(innerVector(kernel, stage, *inner, level));
+    } else {
+      rows.schedule.stages.push_back(std::nullopt);
+    }
+    // Reducing across lanes and starting loops costs something for each point.
+    if (hasSay(kernel, stage))
+      rows.cost +=
+          choice * n + 2 + (sumsFloats(kernel, stage) ? 12.0 : 12.0 * static_cast<double>(stage.reductions.size()));
+    rows.work += work * n + 2;
+  }
+  return rows;
+}
+
+// ---- an outer variable as the vector
+
+/// Whether `var`, an outer variable, may run over lanes around all stages.
+bool canBeOuterVector(const Kernel& kernel, size_t var) {
+  bool hasReductions = false, full = true;
+  for (const Stage& s : kernel.stages) {
+    if (hasChunks(kernel, s)) return false;
+    hasReductions = hasReductions || !s.reductions.empty();
+    full = full && coversAll(kernel, s, var);
+    for (const Store& st : s.stores) {
+      // Each lane needs elements of its own.
+      if (strideOf(st.access, var) == 0 && st.access.terms.empty()) return false;
+      if (kernel.buffers[st.access.buffer].role == Buffer::Role::Scratch) return false;
+    }
+  }
+  return !hasReductions || full;
+}
+
+struct OuterChoice {
+  size_t var;
+  double work;  ///< of one outer point
+};
+
+/// The outer variable that is best as the vector, if any costs less than `most` for each point.
+std::optional<OuterChoice> bestOuter(const Kernel& kernel, double most) {
+  auto total = [&](size_t v, auto cost, auto counts) {
+    double sum = 0;
+    for (const Stage& stage : kernel.stages)
+      if (counts(stage))
+        sum += cost(kernel, stage, v, kernel.outer[v]) * static_cast<double>(trips(stage.innerLo, stage.innerHi));
+    return sum;
+  };
+  std::optional<OuterChoice> best;
+  for (size_t v = kernel.outer.size(); v-- > 0;) {
+    if (!canBeOuterVector(kernel, v)) continue;
+    const double cost = total(v, choiceCost, [&](const Stage& s) { return hasSay(kernel, s); });
+    if (cost >= most * 0.999) continue;
+    most = cost;
+    best = OuterChoice{v, cost};
+  }
+  if (best && hasSums(kernel)) best->work = total(best->var, costPerElement, [](const Stage&) { return true; });
+  return best;
+}
+
+int columnCopies(const Kernel& kernel, size_t v, Level level) {
+  if (level == Level::Quick) return 1;  // columns side by side: each has accumulators of its own either way
+  int copies = 16;
+  bool ordered = false;
+  for (const Stage& stage : kernel.stages) {
+    copies = std::min(copies, outerCopies(kernel, stage));
+    ordered = ordered || stage.ordered;
+  }
+  const int64_t least = ordered ? 2 : 1;  // blocks
+  while (copies > 1 && kernel.outer[v] < least * copies * kLanes) copies /= 2;
+  return copies;
+}
+
+struct TransposedLoad {
+  size_t source;  ///< the outer variable along which its memory runs
+  int64_t tile;
+};
+
+/// A load of the kernel, of one elementwise stage, that is to be transposed to be read along `v`.
+std::optional<TransposedLoad> transposedLoad(const Kernel& kernel, size_t v) {
+  if (kernel.stages.size() != 1) return std::nullopt;
+  const Stage& stage = kernel.stages[0];
+  if (!stage.innerLo.empty() || kernel.outer[v] < kLanes || !coversAll(kernel, stage, v)) return std::nullopt;
+  for (const Store& st : stage.stores)
+    if (strideOf(st.access, v) != 1 || !st.access.terms.empty()) return std::nullopt;
+  std::optional<TransposedLoad> found;
+  for (size_t d = 0; d < kernel.outer.size(); ++d) {
+    if (d == v || kernel.outer[d] < kLanes || !coversAll(kernel, stage, d)) continue;
+    for (const Expr& e : stage.exprs) {
+      if (e.kind != Expr::Kind::Load || !e.access.terms.empty()) continue;
+      if (strideOf(e.access, d) != 1 || std::abs(strideOf(e.access, v)) <= 1) continue;
+      // Runs of 256 bytes both ways; the transposed square stays in the first cache.
+      found = TransposedLoad{d, kLanes * (ir::byteSize(kernel.buffers[e.access.buffer].dtype) == 8 ? 2 : 4)};
+    }
+  }
+  return found;
+}
+
+constexpr int64_t kLeastWideColumns = 256;
+
+/// Columns of an item: long runs of memory, two items at least.
+int64_t wideBlock(int64_t columns) {
+  if (columns >= 1024) return std::clamp<int64_t>(columns / 4 / kLanes * kLanes, 512, 1024);
+  return ceilDiv(columns / 2, kLanes) * kLanes;
+}
+
+/// Whether the stages reduce long rows into columns, one after the other, or use only the results.
+bool isWideColumns(const Kernel& kernel, size_t v) {
+  if (kernel.outer[v] < kLeastWideColumns || kernel.stages[0].reductions.empty()) return false;
+  int64_t rows = 0;
+  int loops = 0;
+  for (const Stage& stage : kernel.stages) {
+    for (size_t d = 0; d < kernel.outer.size(); ++d)
+      if (!coversAll(kernel, stage, d)) return false;
+    if (stage.innerLo.empty()) {
+      if (!stage.reductions.empty()) return false;
+      continue;
+    }
+    if (stage.ordered) return false;
+    ++loops;
+    rows = std::max(rows, trips(stage.innerLo, stage.innerHi));
+    for (uint32_t r : stage.reductions) {
+      const Reduction& red = kernel.reductions[r];
+      if (red.running || red.accumulator == ir::DType::Bool) return false;
+      if (red.kind == Reduction::Kind::Any || red.kind == Reduction::Kind::All) return false;
+    }
+    for (const Expr& e : stage.exprs)
+      if (e.kind == Expr::Kind::Load &&
+          (!e.access.terms.empty() || (strideOf(e.access, v) != 1 && strideOf(e.access, v) != 0)))
+        return false;
+    for (const Store& st : stage.stores)
+      if (!st.access.terms.empty() || strideOf(st.access, v) != 1) return false;
+  }
+  // Heavy code, of one stage, hides how its rows come from memory, unless they are some pages apart.
+  if (loops == 1 && stageCost(kernel, kernel.stages[0]) > 8 && kernel.outer[v] < 1024) return false;
+  return rows >= 32;
+}
+
+/// Columns, or one of its special cases.
+Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level level) {
+  Schedule s;
+  const bool quick = level == Level::Quick;
+  const int64_t extent = kernel.outer[outer.var], points = pointsOf(kernel);
+  const int copies = columnCopies(kernel, outer.var, level);
+  const bool oneBody = quick || std::any_of(kernel.stages.begin(), kernel.stages.end(),
+                                            [&](const Stage& x) { return isLong(kernel, x); });
+  const bool loops =
+      std::any_of(kernel.stages.begin(), kernel.stages.end(), [](const Stage& x) { return !x.innerLo.empty(); });
+  const int64_t unit = int64_t{kLanes} * copies;
+  const auto wanted = static_cast<int64_t>(kGrainWork / std::max(outer.work, 0.01));
+  const int64_t block = loops ? unit : std::max<int64_t>(unit, wanted / unit * unit);
+  int64_t items = extent == 0 ? 0 : points / extent;
+  double work = outer.work;  // of an item, for each element of the block
+  LaneBlocks blocks{};
+  if (std::optional<TransposedLoad> load = quick ? std::nullopt : transposedLoad(kernel, outer.var)) {
+    blocks = blocksOf(kernel, outer.var, std::max<int64_t>(2 * load->tile, block / load->tile * load->tile));
+    const int64_t values = kernel.outer[load->source];
+    items = items / values * ceilDiv(values, load->tile);
+    work *= static_cast<double>(load->tile);
+    s.form = LoopSchedule{TransposeSchedule{blocks, load->source, load->tile, copies, oneBody}};
+  } else if (!quick && isWideColumns(kernel, outer.var)) {
+    blocks = blocksOf(kernel, outer.var, wideBlock(extent));
+    s.form = LoopSchedule{WideColumnSchedule{blocks}};
+  } else {
+    blocks = blocksOf(kernel, outer.var, block);
+    s.form = LoopSchedule{ColumnSchedule{blocks, copies, oneBody}};
+  }
+  s.items = items * blocks.count;
+  s.work = outer.work * static_cast<double>(points);
+  s.grain = grainOf(work * static_cast<double>(std::min(blocks.size, extent)), s.items);
+  return s;
+}
+
+// ---- tile products
+
+/// Whether the body of a tile product is light enough to stand many times over in registers.
+bool isLight(const Kernel& kernel, const Stage& stage) {
+  if (stageCost(kernel, stage) > 16 && !sumsFloats(kernel, stage)) return false;
+  return std::none_of(stage.exprs.begin(), stage.exprs.end(), [](const Expr& e) {
+    return e.kind == Expr::Kind::Op && !ir::isFloat(e.dtype) && elementwiseCost(e.op, e.dtype) > 4;
+  });
+}
+
+constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
+
+std::optional<Schedule> scheduleTileProduct(const Kernel& kernel, Level level) {
+  const size_t inner = kernel.outer.size();
+  if (inner < 2 || !isPlainReduction(kernel) || !isLight(kernel, kernel.stages[0])) return std::nullopt;
+  const Stage& first = kernel.stages[0];
+  const int64_t k = innerExtent(first, 0);
+  int64_t widest = 4;
+  for (uint32_t r : first.reductions)
+    widest = std::max<int64_t>(widest, ir::byteSize(kernel.reductions[r].accumulator));
+  for (size_t v = inner; v-- > 0;) {
+    for (size_t u = 0; u < inner; ++u) {
+      if (u == v || kernel.outer[v] < kLanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v)) continue;
+      const std::optional<TileProduct> product = tileProductOf(kernel, u, v);
+      if (!product) continue;
+      int64_t block = kLanes * (widest > 4 ? 2 : 4);
+      while (block > kLanes && kernel.outer[v] <= block / 2) block /= 2;
+      if (product->turned && (k < kLanes / 2 || k * block * widest > kTurnedBytes)) continue;
+      // Items of some ten microseconds, so that transposing is paid many times over.
+      const double rowWork = static_cast<double>(stageCost(kernel, first) + 1) * static_cast<double>(k * block) /
+                             static_cast<double>(kLanes) * static_cast<double>(widest) / 4;
+      const int64_t rows = std::clamp<int64_t>(static_cast<int64_t>(48000 / rowWork), 1, 16) * 12;
+      const LaneBlocks blocks = blocksOf(kernel, v, block);
+      const bool quick = level == Level::Quick;
+      Schedule s;
+      // Transposing is much code; in short code such loads are gathered.
+      s.form = LoopSchedule{TileProductSchedule{blocks, u, rows, product->turned && !quick,
+                                                quick ? 1 : bodiesOf(stageCost(kernel, first))}};
+      s.items = blocks.count * ceilDiv(kernel.outer[u], rows);
+      for (size_t d = 0; d < inner; ++d)
+        if (d != u && d != v) s.items *= kernel.outer[d];
+      const double itemWork = rowWork * static_cast<double>(std::min(rows, kernel.outer[u]));
+      s.work = itemWork * static_cast<double>(s.items);
+      s.grain = grainOf(itemWork, s.items);
+      return s;
+    }
+  }
+  return std::nullopt;
+}
+
+Schedule scheduleRows(const Kernel& kernel, RowChoice rows) {
+  Schedule s;
+  s.items = pointsOf(kernel);
+  s.work = rows.work * static_cast<double>(s.items);
+  s.grain = grainOf(rows.work, s.items);
+  s.form = LoopSchedule{std::move(rows.schedule)};
+  return s;
+}
+
+}  // namespace
+
+Schedule scheduleLoops(const Kernel& kernel, Level level) {
+  auto choose = [&]() -> Schedule {
+    if (std::optional<Schedule> product = scheduleTileProduct(kernel, level)) return *std::move(product);
+    RowChoice rows = rowsOf(kernel, level);
+    if (const std::optional<OuterChoice> outer = bestOuter(kernel, rows.cost))
+      return scheduleColumns(kernel, *outer, level);
+    return scheduleRows(kernel, std::move(rows));
+  };
+  Schedule s = choose();
+  s.threadBytes = scratchBytes(kernel);
+  return s;
+}
+
+// ---- for people
+
+namespace {
+
+std::string number(int64_t n) { return std::to_string(n); }
+
+std::string text(const LaneBlocks& b) {
+  return "vectors of variable " + number(static_cast<int64_t>(b.var)) + " in " + number(b.count) + " blocks of " +
+         number(b.size);
+}
+
+std::string text(const RowSchedule& s) {
+  std::string all = "rows:";
+  for (size_t i = 0; i < s.stages.size(); ++i) {
+    all += i == 0 ? " " : ", ";
+    const auto& v = s.stages[i];
+    all += v ? "vectors of variable " + number(static_cast<int64_t>(v->var)) + " x " + number(v->copies) : "scalar";
+  }
+  return all;
+}
+
+std::string text(const ColumnSchedule& s) { return "columns: " + text(s.blocks) + ", x " + number(s.copies); }
+std::string text(const WideColumnSchedule& s) { return "wide columns: " + text(s.blocks); }
+std::string text(const TransposeSchedule& s) {
+  return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with variable " +
+         number(static_cast<int64_t>(s.source));
+}
+std::string text(const TileProductSchedule& s) {
+  return "tile product: " + text(s.blocks) + ", " + number(s.rows) + " rows of variable " +
+         number(static_cast<int64_t>(s.row)) + (s.transposes ? ", transposed" : "");
+}
+
+}  // namespace
+
+std::string describe(const LoopSchedule& schedule) {
+  return std::visit([](const auto& s) { return text(s); }, schedule.strategy);
+}
+
+}  // namespace tenc::codegen::cpu

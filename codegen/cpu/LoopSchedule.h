@@ -1,0 +1,89 @@
+// How loop kernels run on the CPU. A kernel is a space of outer points, each of which runs the kernel's stages: inner
+// loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` (Schedule.h) chooses one of five strategies; each has
+// an emitter. `--emit=kernels` prints the choice by the name in the first column.
+//
+// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter            |
+// |--------------|-------------------------------------------------------------------------------|--------------------|
+// | rows         | inner variables, a variable for each stage; a work item is a run of outer     | RowEmitter         |
+// |              | points. Softmax, layer norm and sums along rows; scans; scalar code.          |                    |
+// | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter      |
+// |              | kernels, and reductions whose rows are short or lie across memory.            |                    |
+// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter  |
+// |              | accumulators of a block of columns stand in memory, so that memory is read    |                    |
+// |              | in long runs.                                                                 |                    |
+// | transpose    | the same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter   |
+// |              | another outer variable: squares are transposed in registers.                  |                    |
+// | tile product | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | TileProductEmitter |
+// |              | accumulators in registers (codegen/TileProduct.h).                            |                    |
+//
+// First tile products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or
+// an outer one for all. For an outer one, wide columns and transposes are special cases of columns. Softmax over rows
+// of 1024 is four stages with one inner variable each, whose loads are contiguous along it: the inner variables are
+// cheapest, so it is scheduled by rows. Along an axis that is not the last, the loads are contiguous along an outer
+// variable, and it is scheduled by columns.
+//
+// Where floats are summed, the choice follows from shapes and strides alone: it decides the order of the sum.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tenc::codegen::cpu {
+
+/// Lanes of every vector of a loop kernel, whatever the registers of the machine.
+inline constexpr int kLanes = 16;
+
+struct RowSchedule {
+  struct InnerVector {
+    size_t var;    ///< the stage's inner variable that runs over lanes
+    int copies;    ///< vectors side by side; for reductions, accumulators
+    bool oneBody;  ///< much code, to be printed once
+    int together;  ///< copies in one body, where the others take turns
+  };
+  std::vector<std::optional<InnerVector>> stages;  ///< none: the stage is scalar
+};
+
+/// The outer variable that runs over lanes, cut into blocks; a work item is one block at one value of all other outer
+/// variables.
+struct LaneBlocks {
+  size_t var;
+  int64_t size, count;  ///< of blocks, in elements
+};
+
+struct ColumnSchedule {
+  LaneBlocks blocks;
+  int copies;    ///< vectors side by side
+  bool oneBody;  ///< much code, to be printed once
+};
+
+struct WideColumnSchedule {
+  LaneBlocks blocks;
+};
+
+struct TransposeSchedule {
+  LaneBlocks blocks;
+  size_t
+      source;  ///< the outer variable along which memory of the transposed loads runs; an item has `tile` values of it
+  int64_t tile;  ///< squares of tile x tile are transposed; a multiple of the lanes
+  int copies;
+  bool oneBody;
+};
+
+struct TileProductSchedule {
+  LaneBlocks blocks;  ///< of columns
+  size_t row;         ///< the outer variable that is the row; an item has `rows` values of it
+  int64_t rows;
+  bool transposes;  ///< loads that run along the inner variable are transposed, a block of columns at a time
+  int together;     ///< rows and vectors in one body at the most, where bodies are long
+};
+
+struct LoopSchedule {
+  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, TileProductSchedule> strategy;
+};
+
+std::string describe(const LoopSchedule& schedule);
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,290 @@
+#include "codegen/cpu/ProductSchedule.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/Cost.h"
+#include "codegen/cpu/Schedule.h"
+
+namespace tenc::codegen::cpu {
+
+Blocks Blocks::of(int64_t total, int64_t most) {
+  if (total == 0) return {};
+  const int64_t count = (total + most - 1) / most;
+  return {count, total / count, total % count};
+}
+
+TapRange Rim::taps(const ir::WindowDim& window, int64_t place, int64_t places) {
+  // Both bounds fall from place to place.
+  const int64_t last = std::min(place + places, window.places) - 1;
+  TapRange r = {window.firstTap(last), window.firstTap(place), window.endTap(last), window.endTap(place)};
+  if (r.allFirst >= r.allEnd) r.allFirst = r.allEnd = r.end;
+  return r;
+}
+
+Rim Rim::of(const ir::WindowDim& window, const Blocks& blocks, int64_t scale, Level level) {
+  constexpr int64_t kMostBlocks = 6, kMostTaps = 24;  // that stand one by one
+  const int64_t first = window.firstWhole(), end = window.endWhole();
+  Rim rim;
+  while (rim.before < blocks.count && blocks.start(rim.before) * scale < first) ++rim.before;
+  rim.after = rim.before;
+  while (rim.after < blocks.count && std::min(blocks.start(rim.after + 1) * scale, window.places) <= end) ++rim.after;
+  rim.fixed = level == Level::Full && rim.before + blocks.count - rim.after <= kMostBlocks;
+  int64_t apart = 0;
+  for (int64_t i = 0; rim.fixed && i < blocks.count; ++i) {
+    if (i >= rim.before && i < rim.after) continue;
+    const int64_t place = blocks.start(i) * scale;
+    const TapRange t = taps(window, place, blocks.start(i + 1) * scale - place);
+    apart += t.end - t.first - (t.allEnd - t.allFirst);
+  }
+  rim.fixed = rim.fixed && apart <= kMostTaps;
+  return rim;
+}
+
+namespace {
+
+int64_t elements(const std::vector<int64_t>& shape) {
+  int64_t n = 1;
+  for (int64_t d : shape) n *= d;
+  return n;
+}
+
+int64_t bytesOfElement(const Product& p) { return ir::byteSize(p.dtype); }
+int lanesOf(const Product& p, const Workers& workers) {
+  return static_cast<int>(workers.vectors.registerBytes / bytesOfElement(p));
+}
+
+/// A matrix product, whose B may be streamed or packed.
+bool isFlat(const Product& p) { return p.sums.empty() && p.edges.empty(); }
+bool hasUnitColumns(const Product& p) { return p.b.col == 1 || p.n == 1; }
+/// Whether all of the batch has the same B.
+bool hasCommonB(const Product& p) {
+  return std::all_of(p.b.batch.begin(), p.b.batch.end(), [](int64_t stride) { return stride == 0; });
+}
+
+/// How many tasks a matrix of the batch is cut into. A task is worth a thread's wake-up from about 2 MFLOP or 1 MiB of
+/// B on; a few tasks a thread even out a late one.
+int64_t wantedTasks(const Product& p, int threads) {
+  const double worth = std::max(flopsOf(p.depth(), p.m * p.n) / 2e6, static_cast<double>(bytesOfB(p)) / (1 << 20));
+  int64_t want = 1;
+  if (threads > 1 && worth >= 2)
+    want = std::min<int64_t>(static_cast<int64_t>(worth), worth >= 32 ? 4 * threads : 2 * threads);
+  const int64_t batch = elements(p.batch);
+  return batch >= want ? 1 : (want + batch - 1) / std::max<int64_t>(batch, 1);
+}
+
+// ---- streamed products
+
+bool isStreamed(const Product& p, const Workers& workers, Level level) {
+  return level == Level::Full && isFlat(p) && p.m <= 8 && hasUnitColumns(p) && p.k >= 8 &&
+         p.n >= 4 * lanesOf(p, workers) && bytesOfB(p) > (256 << 10);
+}
+
+Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
+  const Product& p = kernel.product;
+  StreamedProduct s;
+  s.lanes = lanesOf(p, workers);
+  s.tail = static_cast<int>(p.n % s.lanes);
+  s.rowsOfB = p.m <= 2 ? 8 : p.m <= 4 ? 4 : 2;  // broadcasts of A stay in registers
+  const int64_t vectors = (p.n + s.lanes - 1) / s.lanes;
+  const int64_t tasks = std::max<int64_t>(1, std::min<int64_t>(wantedTasks(p, workers.threads), vectors / 16));
+  s.vectors = Blocks::of(vectors, (vectors + tasks - 1) / tasks);
+  Schedule schedule;
+  schedule.items = elements(p.batch) * s.vectors.count;
+  schedule.threadBytes = static_cast<uint64_t>(p.m * s.vectors.most() * s.lanes * bytesOfElement(p));  // the sums
+  schedule.form = s;
+  return schedule;
+}
+
+// ---- tiled products
+
+/// The width of a convolution's tiles, in vectors. Its B is not packed and comes from the second-level cache once for
+/// each block of rows, so fewer, higher blocks may be worth more broadcasts of A: 7 rows are one block of 7 by 3 rather
+/// than two of 4 by 4. Where vectors take two cycles, B is the weights, and the rows, which are places, are blocks of
+/// 12 to 14, one vector is best: broadcasts of places side by side are then part of the multiplications. On Zen 4, 14
+/// by 1 is 3 % faster than 7 by 3, and with a stride of 2 in 28 rows 20 % faster than 6 by 4. On Zen 5 such a tile
+/// waits for its loads, and 7 by 3 is 1.5 times as fast.
+int64_t widthOfFewestLoads(int64_t rows, int64_t vectors, int64_t widest, int64_t accumulators, int64_t highest,
+                           bool broadcastsAreFree) {
+  constexpr int64_t kEnoughRows = 12;
+  if (broadcastsAreFree && Blocks::of(rows, highest).size >= kEnoughRows) return 1;
+  int64_t best = widest, least = 0;
+  for (int64_t width = widest; width >= 1; --width) {
+    const int64_t blocks = Blocks::of(rows, std::min(accumulators / width, highest)).count;
+    const int64_t loads = 2 * vectors * blocks + rows * Blocks::of(vectors, width).count;
+    if (width < widest && loads >= least) continue;
+    best = width;
+    least = loads;
+  }
+  return best;
+}
+
+/// A tile's height and width in registers: accumulators, one row of B and a broadcast. 32 with AVX-512, else 16.
+void cutIntoTiles(TiledProduct& t, const Product& p, const VectorUnit& unit, Level level) {
+  const bool quick = level == Level::Quick, wide = unit.registerBytes == 64;
+  const int64_t vectors = (p.n + t.lanes - 1) / t.lanes;
+  const int64_t accumulators = quick ? 4 : wide ? 24 : 12, highest = wide ? 14 : 8;
+  int64_t widest = quick ? 1 : wide ? 4 : 2;
+  if (!isFlat(p) && !quick)
+    widest = widthOfFewestLoads(p.m, vectors, widest, accumulators, highest,
+                                hasCommonB(p) && unit.pathBytes < unit.registerBytes);
+  t.vectors = Blocks::of(vectors, std::max<int64_t>(1, widest));
+  int64_t height = std::min(accumulators / std::max<int64_t>(t.width(), 1), highest);
+  // A height that divides the rows saves a second tile.
+  for (int64_t h = height; quick && h > 1; --h) {
+    if (p.m % h != 0) continue;
+    height = h;
+    break;
+  }
+  t.rows = Blocks::of(p.m, std::max<int64_t>(1, height));
+}
+
+PackB packOf(const Product& p, const VectorUnit& unit, Level level) {
+  if (!hasUnitColumns(p)) return p.b.row == 1 && level == Level::Full ? PackB::Transpose : PackB::Elements;
+  // Narrow panels read one cache line of each row of B: they gain from packing sooner.
+  const int64_t fewRows = unit.registerBytes == 64 ? 256 : 64;
+  return isFlat(p) && p.m > fewRows && bytesOfB(p) > (1 << 20) ? PackB::Rows : PackB::None;
+}
+
+void cutIntoTasks(TiledProduct& t, const Product& p, int threads) {
+  const int64_t want = wantedTasks(p, threads);
+  const bool byPanels =
+      t.pack != PackB::None ? t.vectors.count >= want || t.vectors.count >= t.rows.count : t.vectors.count >= want;
+  if (byPanels)
+    t.panelTasks = std::min(want, t.vectors.count);
+  else
+    t.rowTasks = std::min(want, t.rows.count);
+  if (byPanels && t.panelTasks < want && t.rows.count >= 2)
+    t.rowTasks = std::min<int64_t>(t.rows.count, want / t.panelTasks);
+  if (!byPanels && t.rowTasks < want && t.vectors.count >= 2)
+    t.panelTasks = std::min<int64_t>(t.vectors.count, want / t.rowTasks);
+  t.rowTasks = std::max<int64_t>(1, t.rowTasks);
+  t.panelTasks = std::max<int64_t>(1, t.panelTasks);
+  // A common B that the second-level cache does not hold, but for a panel of it.
+  if (hasCommonB(p) && elements(p.batch) >= 4 && bytesOfB(p) > (768 << 10) && t.vectors.count > 1 &&
+      t.pack == PackB::None && flopsOf(p.depth(), p.m * p.n) >= 4e6 * static_cast<double>(t.vectors.count)) {
+    t.panelsFirst = true;
+    t.panelTasks = t.vectors.count;
+  }
+}
+
+TileStore storeOf(const Kernel& kernel, const TiledProduct& t, Level level) {
+  constexpr int64_t kMostTurned = 128 << 10;  // bytes: in the second-level cache
+  const Product& p = kernel.product;
+  const int64_t rowBytes = t.width() * t.lanes * bytesOfElement(p);
+  TileStore s;
+  s.direct = isPlainStore(kernel);
+  s.turned = level == Level::Full && !s.direct && storesAlongRows(kernel) && t.turnedRows(p) * rowBytes <= kMostTurned;
+  s.bytes = static_cast<uint64_t>((s.turned ? t.turnedRows(p) : t.rows.most()) * rowBytes);
+  return s;
+}
+
+Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level) {
+  const Product& p = kernel.product;
+  const int64_t size = bytesOfElement(p);
+  TiledProduct t;
+  t.lanes = lanesOf(p, workers);
+  t.tail = static_cast<int>(p.n % t.lanes);
+  t.pack = packOf(p, workers.vectors, level);
+  cutIntoTiles(t, p, workers.vectors, level);
+  // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead, but for one
+  // line of each.
+  if (!isFlat(p) && t.width() > 1 && p.b.row * size >= 512 && bytesOfB(p) > (64 << 10)) t.prefetchRows = 8;
+  if (t.pack != PackB::None) t.packBytes = static_cast<uint64_t>(p.k * t.width() * t.lanes * size);
+  cutIntoTasks(t, p, workers.threads);
+  t.sums = storeOf(kernel, t, level);
+  Schedule schedule;
+  schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;
+  // The packed panel, the tile, and the turned tile.
+  schedule.threadBytes =
+      t.packBytes + 64 + (t.sums.direct ? 0 : t.sums.bytes + 64) + (t.sums.turned ? t.sums.bytes + 64 : 0);
+  schedule.form = t;
+  return schedule;
+}
+
+// ---- depthwise convolutions
+
+Schedule scheduleDepthwise(const Kernel& kernel, const Workers& workers, Level level) {
+  const Product& p = kernel.product;
+  const ir::WindowDim& rows = p.depthwise->rows;
+  const int threads = workers.threads;
+  const bool full = level == Level::Full, wide = workers.vectors.registerBytes == 64;
+  const int64_t widest = wide ? 4 : 2, registers = wide ? 31 : 15;
+  DepthwiseConvolution c;
+  c.lanes = lanesOf(p, workers);
+  // The tile, a column's weights and a row of the input are in registers together.
+  const int64_t vectors = (p.n + c.lanes - 1) / c.lanes;
+  c.width = full ? Blocks::of(vectors, widest).size : 1;
+  while (full && Blocks::of(vectors, c.width).count > Blocks::of(vectors, widest).count) ++c.width;
+  c.panels = (vectors + c.width - 1) / c.width;
+  const int64_t most = std::clamp<int64_t>((registers - rows.taps - c.width) / c.width, 1, full ? 8 : 2);
+  const int64_t count = Blocks::of(rows.places, most).count;
+  c.height = (rows.places + count - 1) / count;
+  c.blocks = (rows.places + c.height - 1) / c.height;
+  c.direct = isPlainStore(kernel) && p.epilogue.stores[0].access.strides[p.batch.size()] >= 0;
+
+  int64_t channels = p.m;
+  for (size_t d = 0; d < p.batch.size(); ++d) channels *= d == p.depthwise->rowVar ? 1 : p.batch[d];
+  // Half a MFLOP is some 10 microseconds.
+  constexpr double kWorth = 5e5;
+  const double flops = flopsOf(p.depth(), rows.places * p.n);
+  if (threads > 1 && channels < 4 * threads)
+    c.rowTasks = std::clamp<int64_t>(static_cast<int64_t>(flops / kWorth), 1, c.blocks);
+  Schedule schedule;
+  schedule.items = channels * c.rowTasks;
+  schedule.grain = std::clamp<int64_t>(static_cast<int64_t>(kWorth * static_cast<double>(c.rowTasks) / flops), 1,
+                                       std::max<int64_t>(1, schedule.items / (4 * std::max(threads, 1))));
+  // A tile, for the epilogue.
+  if (!c.direct) schedule.threadBytes = static_cast<uint64_t>(c.height * c.width * c.lanes * bytesOfElement(p));
+  schedule.form = c;
+  return schedule;
+}
+
+Schedule formOf(const Kernel& kernel, const Workers& workers, Level level) {
+  const Product& p = kernel.product;
+  if (p.depthwise) return scheduleDepthwise(kernel, workers, level);
+  return isStreamed(p, workers, level) ? scheduleStreamed(kernel, workers) : scheduleTiled(kernel, workers, level);
+}
+
+}  // namespace
+
+Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level level) {
+  Schedule s = formOf(kernel, workers, level);
+  s.work = productWork(kernel);
+  return s;
+}
+
+// ---- stores
+
+bool isPlainStore(const Kernel& kernel) {
+  const Product& p = kernel.product;
+  if (p.epilogue.stores.size() != 1) return false;
+  const Store& s = p.epilogue.stores[0];
+  return s.value == p.product && s.access.terms.empty() && (s.access.strides.at(p.batch.size() + 1) == 1 || p.n == 1) &&
+         kernel.buffers[s.access.buffer].dtype == p.dtype;
+}
+
+bool storesAlongRows(const Kernel& kernel) {
+  const Product& p = kernel.product;
+  const size_t m = p.batch.size(), n = m + 1;
+  return p.m > 1 && p.n > 1 && std::all_of(p.epilogue.stores.begin(), p.epilogue.stores.end(), [&](const Store& s) {
+           return s.access.terms.empty() && s.access.strides.at(m) == 1 && s.access.strides.at(n) != 1;
+         });
+}
+
+// ---- for people
+
+std::string describe(const TiledProduct& product) {
+  std::string text = "tiled product: tiles of " + std::to_string(product.rows.most()) + " x " +
+                     std::to_string(product.width()) + " vectors";
+  switch (product.pack) {
+    case PackB::None: return text;
+    case PackB::Rows: return text + ", B packed by rows";
+    case PackB::Transpose: return text + ", B packed and transposed";
+    case PackB::Elements: return text + ", B packed by elements";
+  }
+  return text;
+}
+std::string describe(const StreamedProduct&) { return "streamed product"; }
+std::string describe(const DepthwiseConvolution&) { return "depthwise convolution"; }
+
+}  // namespace tenc::codegen::cpu

@@ -1,0 +1,215 @@
+// Tiled products as LLVM IR: tasks, panels of columns, blocks of rows, and what happens to a tile's sums. The tiles
+// themselves are functions (GemmTiles.h).
+#include <llvm/IR/Module.h>
+
+#include <utility>
+#include <vector>
+
+#include "codegen/cpu/GemmEpilogue.h"
+#include "codegen/cpu/GemmPack.h"
+#include "codegen/cpu/GemmTiles.h"
+#include "codegen/cpu/KernelEmitters.h"
+#include "codegen/cpu/Transpose.h"
+
+namespace tenc::codegen::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Function;
+using Val = llvm::Value*;
+
+class TiledProductEmitter : ProductEmitter {
+ public:
+  TiledProductEmitter(const KernelToEmit& k, const TiledProduct& plan)
+      : ProductEmitter(k.kernel.product, k.module, k.name, plan.lanes),
+        plan_(plan),
+        rim_(GemmRim::of(k.kernel.product, plan, k.level)),
+        epilogue_(k.kernel, k.module, k.name + ".epilogue", plan.lanes, k.level),
+        tiles_(p_, m_, name_, plan_, rim_, plan.sums.direct ? epilogue_.rowStride() : plan.width() * plan.lanes,
+               k.level) {
+    if (plan.sums.turned) epilogue_.turn();
+  }
+
+  /// The abi::KernelFn: tasks [begin, end), numbered batch-major, then row task, then panel task, or with the panel
+  /// task as the highest digit.
+  void emit() {
+    const Operands operands = openEntry(plan_.sums.direct ? &epilogue_ : nullptr);
+    scratch_ = entry_->getArg(5);
+    loop(entry_->getArg(2), entry_->getArg(3), 1, [&](Val task) {
+      int64_t others = plan_.rowTasks;
+      for (int64_t n : p_.batch) others *= n;
+      Val panelTask =
+          plan_.panelsFirst ? b_.CreateSDiv(task, int64(others)) : b_.CreateSRem(task, int64(plan_.panelTasks));
+      Val rest = plan_.panelsFirst ? b_.CreateSRem(task, int64(others)) : b_.CreateSDiv(task, int64(plan_.panelTasks));
+      Val rowTask = b_.CreateSRem(rest, int64(plan_.rowTasks));
+      Offsets offsets = {int64(0), int64(0), int64(0)};
+      matrix_.batch = batchOf(b_.CreateSDiv(rest, int64(plan_.rowTasks)), offsets, operands);
+      trips_.clear();
+      for (const Product::Edge& e : p_.edges) {
+        if (e.var >= p_.batch.size()) continue;
+        const auto [begin, end] = tapsAt(e.window, matrix_.batch[e.var], matrix_.batch[e.var]);
+        trips_.insert(trips_.end(), {begin, end});
+      }
+      matrix_.a = bytes(operands.a, offsets.a);
+      matrix_.b = bytes(operands.b, offsets.b);
+      if (plan_.sums.direct) matrix_.out = bytes(operands.out, offsets.out);
+      emitTask(rowTask, panelTask);
+    });
+    finish();
+  }
+
+ private:
+  const TiledProduct& plan_;
+  GemmRim rim_;
+  GemmEpilogue epilogue_;
+  GemmTiles tiles_;
+  Function* turn_ = nullptr;
+  Val scratch_ = nullptr;
+  // of the task being emitted
+  struct Matrix {
+    Val a = nullptr, b = nullptr, out = nullptr;  ///< where it begins; `out` of direct sums alone
+    std::vector<Val> batch;                       ///< its indices
+  } matrix_;
+  std::vector<Val> trips_;  ///< of each edge of a batch dim: its sum runs from the first of two numbers to the second
+
+  bool packed() const { return plan_.pack != PackB::None; }
+
+  /// One tile at row `i0`, column `j0`: the microkernel and, when there is more to do than store, the epilogue.
+  void tile(Val i0, Val j0, Val panel, const Tile& t) {
+    const auto [height, width, tail, place] = t;
+    Val a = bytes(matrix_.a, b_.CreateMul(i0, int64(p_.a.row)));
+    auto sumTo = [&](Val c) {
+      std::vector<Val> arguments = {a, panel, c};
+      arguments.insert(arguments.end(), trips_.begin(), trips_.end());
+      if (t.place == kAnywhere) arguments.push_back(rim_.rows ? i0 : j0);
+      b_.CreateCall(tiles_.of(t), arguments);
+    };
+    if (plan_.sums.direct) {
+      sumTo(bytes(matrix_.out, b_.CreateAdd(b_.CreateMul(i0, int64(epilogue_.rowStride())), j0)));
+      return;
+    }
+    Val c = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
+    if (plan_.sums.turned) {
+      sumTo(bytes(c, b_.CreateMul(i0, int64(plan_.width() * plan_.lanes))));
+      return;
+    }
+    sumTo(c);
+    Val i1 = b_.CreateAdd(i0, int64(height));
+    const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
+    epilogue_.call(b_, entry_, matrix_.batch, c, int64(plan_.width() * plan_.lanes), i0, i1, j0,
+                   b_.CreateAdd(j0, int64(columns)));
+  }
+
+  /// void turn(sums, turned, i0, i1, vectors): turned[column][row] from sums[row][column], for rows [i0, i1) in
+  /// squares.
+  Function* turnFunction() {
+    if (turn_) return turn_;
+    const auto saved = b_.saveIP();
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, i64_, i64_, i64_}, false);
+    turn_ = Function::Create(type, llvm::GlobalValue::InternalLinkage, name_ + ".turn", m_);
+    turn_->addFnAttr(llvm::Attribute::NoInline);
+    turn_->addFnAttr(llvm::Attribute::NoUnwind);
+    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", turn_));
+    const int64_t n = plan_.lanes, ld = plan_.width() * n;
+    loop(turn_->getArg(2), turn_->getArg(3), n, [&](Val i) {
+      loop(int64(0), turn_->getArg(4), 1, [&](Val vector) {
+        Val j = b_.CreateMul(vector, int64(n));
+        Val from = bytes(turn_->getArg(0), b_.CreateAdd(b_.CreateMul(i, int64(ld)), j));
+        Val to = bytes(turn_->getArg(1), b_.CreateAdd(b_.CreateMul(j, int64(plan_.turnedRows(p_))), i));
+        Values square;
+        for (int64_t k = 0; k < n; ++k) square.push_back(b_.CreateAlignedLoad(vector_, at(from, k * ld), align()));
+        transposeSquare(b_, square);
+        for (int64_t k = 0; k < n; ++k)
+          b_.CreateAlignedStore(square[static_cast<size_t>(k)], at(to, k * plan_.turnedRows(p_)), align());
+      });
+    });
+    b_.CreateRetVoid();
+    b_.restoreIP(saved);
+    return turn_;
+  }
+
+  /// The epilogue of all rows of a panel whose sums have been kept.
+  void turnedEpilogue(Val r0, Val r1, Val j0, int64_t width, bool tail) {
+    Val i0 = start(plan_.rows, r0), i1 = start(plan_.rows, r1);
+    Val sums = b_.CreateConstGEP1_64(b_.getInt8Ty(), scratch_, plan_.packBytes);
+    Val turned = b_.CreateConstGEP1_64(b_.getInt8Ty(), sums, plan_.sums.bytes + 64);
+    b_.CreateCall(turnFunction(), {sums, turned, i0, i1, int64(width)});
+    const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
+    epilogue_.call(b_, entry_, matrix_.batch, bytes(turned, i0), int64(plan_.turnedRows(p_)), i0, i1, j0,
+                   b_.CreateAdd(j0, int64(columns)));
+  }
+
+  /// The parts of blocks [begin, end) that are at the rim and inside, in order: f(first, end, place).
+  template <typename F>
+  void eachPart(const Blocks& blocks, bool ofRim, int64_t begin, int64_t end, F f) {
+    if (!ofRim) return f(begin, end, kInside);
+    auto rim = [&](int64_t from, int64_t to) {
+      if (from >= to) return;
+      if (!rim_.blocks.fixed) return f(from, to, kAnywhere);
+      for (; from < to; ++from) f(from, from + 1, blocks.start(from) * (rim_.rows ? 1 : plan_.lanes));
+    };
+    rim(begin, std::min(end, rim_.blocks.before));
+    const int64_t from = std::max(begin, rim_.blocks.before), to = std::min(end, rim_.blocks.after);
+    if (from < to) f(from, to, kInside);
+    rim(std::max(begin, rim_.blocks.after), end);
+  }
+
+  /// `place`: of the panel, when columns are places.
+  void rowBlocks(Val r0, Val r1, Val j0, Val panel, int64_t width, bool tail, int64_t place) {
+    const Blocks& rows = plan_.rows;
+    auto blocks = [&](int64_t begin, int64_t end, int64_t height) {
+      eachPart(rows, rim_.edge && rim_.rows, begin, end, [&](int64_t from, int64_t to, int64_t rowPlace) {
+        Val lo = from == 0 ? r0 : maximum(r0, int64(from)), hi = to == rows.count ? r1 : minimum(r1, int64(to));
+        loop(lo, hi, 1,
+             [&](Val r) { tile(start(rows, r), j0, panel, {height, width, tail, rim_.rows ? rowPlace : place}); });
+      });
+    };
+    if (rows.larger > 0) blocks(0, rows.larger, rows.size + 1);
+    if (rows.larger < rows.count) blocks(rows.larger, rows.count, rows.size);
+  }
+
+  /// Those of panels [c0, c1) that are in [begin, end), all of one width; `tail` when the last vector is not full.
+  void panels(Val c0, Val c1, int64_t begin, int64_t end, Val r0, Val r1, int64_t width, bool tail) {
+    eachPart(plan_.vectors, rim_.edge && !rim_.rows, begin, end, [&](int64_t from, int64_t to, int64_t place) {
+      Val lo = from == 0 ? c0 : maximum(c0, int64(from));
+      panelsAt(lo, to == plan_.vectors.count ? c1 : minimum(c1, int64(to)), r0, r1, width, tail, place);
+    });
+  }
+
+  void panelsAt(Val lo, Val hi, Val r0, Val r1, int64_t width, bool tail, int64_t place) {
+    loop(lo, hi, 1, [&](Val panel) {
+      Val j0 = b_.CreateMul(start(plan_.vectors, panel), int64(plan_.lanes));
+      Val source = bytes(matrix_.b, b_.CreateMul(j0, int64(p_.b.col)));
+      if (packed()) {
+        const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
+        Function* pack = packPanel(m_, name_, p_, plan_, width, columns);
+        b_.CreateCall(pack, {source, scratch_});
+        source = scratch_;
+      }
+      rowBlocks(r0, r1, j0, source, width, tail, place);
+      if (plan_.sums.turned) turnedEpilogue(r0, r1, j0, width, tail);
+    });
+  }
+
+  void emitTask(Val rowTask, Val panelTask) {
+    const Blocks& v = plan_.vectors;
+    auto bounds = [&](Val task, int64_t count, int64_t tasks) {
+      return std::pair(b_.CreateSDiv(b_.CreateMul(task, int64(count)), int64(tasks)),
+                       b_.CreateSDiv(b_.CreateMul(b_.CreateAdd(task, int64(1)), int64(count)), int64(tasks)));
+    };
+    const auto [r0, r1] = bounds(rowTask, plan_.rows.count, plan_.rowTasks);
+    const auto [c0, c1] = bounds(panelTask, v.count, plan_.panelTasks);
+    const int64_t full = v.count - (plan_.tail ? 1 : 0);  // panels without a masked vector
+    if (v.larger > 0) panels(c0, c1, 0, std::min(v.larger, full), r0, r1, v.size + 1, false);
+    if (v.larger < full) panels(c0, c1, v.larger, full, r0, r1, v.size, false);
+    if (plan_.tail) panels(c0, c1, full, v.count, r0, r1, v.count == v.larger ? v.size + 1 : v.size, true);
+  }
+};
+
+}  // namespace
+
+void emitTiledProduct(const KernelToEmit& kernel, const TiledProduct& product) {
+  TiledProductEmitter(kernel, product).emit();
+}
+
+}  // namespace tenc::codegen::cpu
