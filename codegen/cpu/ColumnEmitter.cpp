@@ -82,12 +82,13 @@ std::vector<ColumnEmitter::RowAhead> ColumnEmitter::rowsAhead(const ExprEmitter&
   const int64_t vectors = kernel.outer[var_] / kLanes;
   for (ExprId i = 0; i < stage.exprs.size(); ++i) {
     const Access& a = stage.exprs[i].access;
-    if (stage.exprs[i].kind != Expr::Kind::Load || !exprs.isNeeded(i) || a.terms.empty() || a.strides[var_] != 0)
+    if (stage.exprs[i].kind != Expr::Kind::Load || !exprs.facts().isNeeded(i) || a.terms.empty() ||
+        a.strides[var_] != 0)
       continue;
     int64_t elements = 1;
     bool picks = true;
     for (const Access::Term& t : a.terms) {
-      picks = picks && t.extent > 0 && t.stride > 0 && exprs.isVector(t.index);
+      picks = picks && t.extent > 0 && t.stride > 0 && exprs.facts().isVector(t.index);
       elements += (t.extent - 1) * t.stride;
     }
     const int64_t bytes = ir::byteSize(kernel.buffers[a.buffer].dtype), lines = elements * bytes / kCacheLine;

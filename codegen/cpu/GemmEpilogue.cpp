@@ -72,7 +72,7 @@ void GemmEpilogue::emitFunction() {
 
   auto* element = memoryType(c, kernel_.product.dtype);
   auto body = [&](Val j, Val mask) {
-    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? ExprEmitter::kNoVar : columnVar, width);
+    ExprEmitter e(b, args, kernel_, kernel_.product.epilogue, width == 1 ? StageFacts::kNoVar : columnVar, width);
     e.scalars().shortCode = level_ == Level::Quick;
     for (size_t d = 0; d < rank; ++d) e.setVar(d, argument(kKernelArgs + 1 + d));
     e.setVar(rowVar, i);

@@ -10,7 +10,7 @@ StageEmitter::StageEmitter(LoopFunction& f, const Stage& stage, std::optional<si
     : f_(f),
       stage_(stage),
       vectorVar_(vectorVar),
-      exprs_(f.b, f.args, f.kernel, stage, vectorVar.value_or(ExprEmitter::kNoVar), vectorVar ? kLanes : 1) {
+      exprs_(f.b, f.args, f.kernel, stage, vectorVar.value_or(StageFacts::kNoVar), vectorVar ? kLanes : 1) {
   exprs_.scalars().contract = f.contract;
   exprs_.scalars().shortCode = f.shortCode;
   for (size_t r = 0; r < f.results.size(); ++r)

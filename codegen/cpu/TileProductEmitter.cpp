@@ -137,9 +137,9 @@ void TileProductEmitter::emitTile(Value* row, int64_t rows, Value* base, int cop
 /// Gives row `r` of a tile the vectors that do not depend on the row, and those that have been transposed.
 void TileProductEmitter::share(const Rows& rows, size_t r, ExprId expr, Value* base, Value* k, int copies) {
   ExprEmitter& exprs = rows[r]->exprs();
-  if (!exprs.isNeeded(expr) || !exprs.isVector(expr)) return;
+  if (!exprs.facts().isNeeded(expr) || !exprs.facts().isVector(expr)) return;
   if (r > 0) {
-    if ((exprs.dependencies(expr) >> schedule_.row & 1) != 0) return;
+    if ((exprs.facts().dependencies(expr) >> schedule_.row & 1) != 0) return;
     for (int c = 0; c < copies; ++c) exprs.setValue(expr, c, rows[0]->exprs().value(expr, c));
     return;
   }

@@ -72,7 +72,7 @@ Scalar WideColumnEmitter::load(StageEmitter& em, Value* slot, Repr repr, Value* 
 void WideColumnEmitter::bind(StageEmitter& em, Value* base, Value* mask) {
   em.exprs().setVector(base, 1, mask);
   for (uint32_t r = 0; r < results_.size(); ++r)
-    if (results_[r] != nullptr && em.exprs().readsReduced(r))
+    if (results_[r] != nullptr && em.exprs().facts().readsReduced(r))
       em.exprs().setReduced(r, {load(em, results_[r], reprOf(f_.kernel.reductions[r].result), base)});
 }
 
@@ -94,13 +94,13 @@ std::vector<WideColumnEmitter::ColumnValue> WideColumnEmitter::columnValues(Stag
   for (size_t i = 0; i < stage.innerLo.size(); ++i) inner |= uint64_t{1} << (f_.kernel.outer.size() + i);
   std::vector<char> read(stage.exprs.size());
   for (ExprId i = 0; i < stage.exprs.size(); ++i)
-    if (exprs.isNeeded(i) && (exprs.dependencies(i) & inner) != 0)
+    if (exprs.facts().isNeeded(i) && (exprs.facts().dependencies(i) & inner) != 0)
       for (ExprId a : stage.exprs[i].args) read[a] = 1;
   std::vector<ColumnValue> kept;
   for (ExprId i = 0; i < stage.exprs.size(); ++i) {
     const Expr& e = stage.exprs[i];
-    if (read[i] == 0 || e.kind != Expr::Kind::Op || !exprs.isVector(i) || (exprs.dependencies(i) & inner) != 0 ||
-        e.dtype == ir::DType::Bool)
+    if (read[i] == 0 || e.kind != Expr::Kind::Op || !exprs.facts().isVector(i) ||
+        (exprs.facts().dependencies(i) & inner) != 0 || e.dtype == ir::DType::Bool)
       continue;
     kept.push_back({i, slotFor(reprOf(e.dtype))});
   }

@@ -1,9 +1,11 @@
-// Loads and stores of expressions: contiguous, strided, by run-time indices.
+#include "codegen/cpu/AccessEmitter.h"
+
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <limits>
 
+#include "codegen/KernelShape.h"
 #include "codegen/cpu/CheckedIndex.h"
 #include "codegen/cpu/Cost.h"
 #include "codegen/cpu/ExprEmitter.h"
@@ -17,15 +19,26 @@ namespace {
 constexpr int64_t kNarrowElements = int64_t{1} << 30;  // positions and what may be added to them have 32 bits
 }  // namespace
 
-/// The index of a term: negative ones counted from the end, if they do; out of range sets the fault and gives 0. An
-/// index that is the same for all lanes is checked once for all accesses and copies between two changes of variables.
-ExprEmitter::TermIndex ExprEmitter::termIndex(const Access::Term& t, int copy, bool narrow) {
-  const bool shared = !isVector(t.index) && (!fromReduced_[t.index] || !reducedPerCopy_);
+AccessEmitter::AccessEmitter(ExprEmitter& values, const KernelArgs& args, const Kernel& kernel, const Stage& stage,
+                             const BoundVars& vars, AccessAddresses& addresses)
+    : values_(values),
+      scalars_(values.scalars()),
+      b_(values.builder()),
+      args_(args),
+      kernel_(kernel),
+      stage_(stage),
+      facts_(values.facts()),
+      vars_(vars),
+      addresses_(addresses),
+      memory_(b_, scalars_.lanes()) {}
+
+AccessEmitter::TermIndex AccessEmitter::termIndex(const Access::Term& t, int copy, bool narrow) {
+  const bool shared = values_.isOneForAllCopies(t.index);
   for (const TermIndex& c : checked_)
     if (shared && c.epoch == epoch_ && c.term->index == t.index && c.term->extent == t.extent &&
         c.term->size == t.size && c.term->fault == t.fault && c.term->fromEnd == t.fromEnd && c.narrow == narrow)
       return c;
-  TermIndex c{&t, narrow, epoch_, value(t.index, copy), nullptr};
+  TermIndex c{&t, narrow, epoch_, values_.value(t.index, copy), nullptr};
   const Scalar asked = c.index;
   const ir::DType from = stage_.exprs[t.index].dtype;
   if (!narrow) {
@@ -61,7 +74,7 @@ ExprEmitter::TermIndex ExprEmitter::termIndex(const Access::Term& t, int copy, b
   return c;
 }
 
-Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
+Value* AccessEmitter::terms(const Access& a, int copy, Value*& inRange) {
   Value* sum = nullptr;
   auto both = [&](Value* x, Value* y, auto make) -> Value* {
     if (x->getType()->isVectorTy() || y->getType()->isVectorTy()) {
@@ -73,7 +86,7 @@ Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
   // Vectors of positions in a small buffer are of 32 bits.
   const bool narrow =
       lanes() > 1 && kernel_.buffers[a.buffer].elements < kNarrowElements &&
-      std::any_of(a.terms.begin(), a.terms.end(), [&](const Access::Term& t) { return isVector(t.index); });
+      std::any_of(a.terms.begin(), a.terms.end(), [&](const Access::Term& t) { return facts_.isVector(t.index); });
   for (const auto& t : a.terms) {
     const TermIndex at = termIndex(t, copy, narrow);
     if (at.inside != nullptr)
@@ -85,32 +98,33 @@ Value* ExprEmitter::terms(const Access& a, int copy, Value*& inRange) {
   return sum;
 }
 
-bool ExprEmitter::indexesNothing(const Access& a, int copy) {
+bool AccessEmitter::indexesNothing(const Access& a, int copy) {
   const bool nothing = std::any_of(a.terms.begin(), a.terms.end(), [](const auto& term) { return term.extent == 0; });
   Value* ignored = nullptr;
   if (nothing) terms(a, copy, ignored);
   return nothing;
 }
 
-ExprEmitter::Lanes ExprEmitter::lanesOf(const Access& a, llvm::Type* element, int copy) {
+AccessEmitter::Lanes AccessEmitter::lanesOf(const Access& a, llvm::Type* element, int copy) {
   Lanes at{};
   Value* run = terms(a, copy, at.inRange);
-  at.base = address(a);
-  at.step = vectorVar_ == kNoVar ? 0 : stride(a, vectorVar_);
+  at.base = addresses_.of(a);
+  at.step = strideOf(a, facts_.vectorVar());
   if (run != nullptr && run->getType()->isVectorTy()) {
     at.offsets = run;
   } else if (run != nullptr) {
     at.base = b_.CreateGEP(element, at.base, run);
   }
   if (at.step != 0) {
-    at.base = b_.CreateGEP(element, at.base, b_.CreateMul(vectorBase_, b_.getInt64(static_cast<uint64_t>(at.step))));
+    at.base =
+        b_.CreateGEP(element, at.base, b_.CreateMul(vars_.vectorBase, b_.getInt64(static_cast<uint64_t>(at.step))));
     const auto ahead = static_cast<uint64_t>(at.step * copy * lanes());
     if (copy != 0) at.base = b_.CreateConstGEP1_64(element, at.base, ahead);
   }
   return at;
 }
 
-Scalar ExprEmitter::load(const Expr& e, int copy) {
+Scalar AccessEmitter::load(const Expr& e, int copy) {
   const Access& a = e.access;
   ir::DType t = kernel_.buffers[a.buffer].dtype;
   llvm::Type* element = memoryType(b_.getContext(), t);
@@ -142,23 +156,24 @@ Scalar ExprEmitter::load(const Expr& e, int copy) {
   return scalars_.fromMemory(v, t);
 }
 
-bool ExprEmitter::isAligned(const Access& a) const {
+bool AccessEmitter::isAligned(const Access& a) const {
+  const size_t vectorVar = facts_.vectorVar();
   auto whole = [&](int64_t elements) { return elements % lanes() == 0; };
   if (!a.terms.empty() || !whole(a.offset)) return false;
   for (size_t v = 0; v < a.strides.size(); ++v)
-    if (v != vectorVar_ && !whole(a.strides[v])) return false;
+    if (v != vectorVar && !whole(a.strides[v])) return false;
   // Vectors start where the stage's part of the variable does.
   const size_t outer = kernel_.outer.size();
-  if (vectorVar_ >= outer) return whole(stage_.innerLo[vectorVar_ - outer]);
-  return stage_.outerLo.empty() || whole(stage_.outerLo[vectorVar_]);
+  if (vectorVar >= outer) return whole(stage_.innerLo[vectorVar - outer]);
+  return stage_.outerLo.empty() || whole(stage_.outerLo[vectorVar]);
 }
 
-void ExprEmitter::store(const Store& s, int copy) {
+void AccessEmitter::store(const Store& s, int copy) {
   const Access& a = s.access;
   ir::DType t = kernel_.buffers[a.buffer].dtype;
   llvm::Type* element = memoryType(b_.getContext(), t);
   auto align = llvm::Align(static_cast<uint64_t>(ir::byteSize(t)));
-  Value* v = scalars_.toMemory(value(s.value, copy), t);
+  Value* v = scalars_.toMemory(values_.value(s.value, copy), t);
   if (indexesNothing(a, copy)) return;
   auto [base, offsets, step, inRange] = lanesOf(a, element, copy);
   if (lanes() == 1 || (offsets == nullptr && step == 0)) {
