@@ -157,6 +157,11 @@ Val Context::fail(Code code, Span span, std::string message) {
   return Val::none();
 }
 
+void Context::restate(std::vector<Diagnostic> reports) {
+  failures_ += reports.size();
+  diags.add(std::move(reports));
+}
+
 bool Context::reportTooLarge(Span span) {
   if (module.tooLarge.what.empty()) return false;
   fail(Code::E0208, span, std::exchange(module.tooLarge.what, {}));

@@ -68,16 +68,15 @@ class Context {
   bool tooDeep(Span span);
   /// Nothing more is evaluated: what was reported would be again in other words.
   void stop() { stopped_ = true; }
-  /// Errors so far, those too that are said once only.
-  uint64_t failures() const { return failures_; }
-  /// Takes back the errors since there were so many, which their finder has dropped.
-  void forgive(uint64_t failures) { failures_ = failures; }
+  /// Reports again what a trial has taken back.
+  void restate(std::vector<Diagnostic> reports);
   /// A number that no other lambda or instance has.
   uint64_t freshId() { return nextId_++; }
 
  private:
+  friend class Trial;  // takes back what was said
   uint64_t nextId_ = 1;
-  uint64_t failures_ = 0;
+  uint64_t failures_ = 0;  ///< errors so far, those too that are said once only
   bool stopped_ = false;
   Span lost_;
   int64_t steps_ = 0;     ///< expressions evaluated

@@ -13,8 +13,9 @@
 #include "frontend/calls/Instances.h"
 #include "frontend/calls/Lambdas.h"
 #include "frontend/calls/Overloads.h"
+#include "frontend/calls/Tracer.h"
+#include "frontend/calls/Transforms.h"
 #include "frontend/calls/Uncalled.h"
-#include "frontend/calls/Vmap.h"
 #include "frontend/control/Assignments.h"
 #include "frontend/control/Bindings.h"
 #include "frontend/control/Branches.h"
@@ -90,18 +91,19 @@ struct Parts {
   PlacedBlocks placedBlocks{context, scopes, devices, continuations, regions};
   Loops loops{context, scopes, evaluator, tensors, expressions, statements, bindings, branches, continuations, regions};
   Regions regions{context, tensors, placement};
-  Calls calls{context, scopes,  names,     devices, placement, conversions, expressions,
-              members, lambdas, overloads, vmap,    habits,    builtins};
+  Calls calls{context, scopes,  names,     devices,    placement, conversions, expressions,
+              members, lambdas, overloads, transforms, habits,    builtins};
   Lambdas lambdas{context, scopes, tensors, placement, unifier, dimSolver, expressions, statements, bindings};
   Overloads overloads{context, types, functions};
   Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
   Instances instances{context, scopes, devices, tensors, types, unifier, dimSolver, expressions, statements};
-  Vmap vmap{context, evaluator, tensors, structs, calls};
+  Tracer tracer{context, structs, instances};
+  Transforms transforms{{context, evaluator, tensors, structs}, tracer, calls};
   Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
                     structs, unifier,      expressions, functions, instances};
   Habits habits{context, scopes};
   Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placement,
-                     vmap, formats}};
+                     transforms, tracer, formats}};
   Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled};
 };
 

@@ -1,6 +1,8 @@
 #include "support/Diagnostics.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <tuple>
 
 namespace tenc {
@@ -51,11 +53,24 @@ Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string messa
   return Builder(list_.back());
 }
 
-void Diagnostics::forget(size_t first, size_t end) {
-  const auto from = list_.begin() + static_cast<long>(first), to = list_.begin() + static_cast<long>(end);
-  errors_ -=
-      static_cast<size_t>(std::count_if(from, to, [](const Diagnostic& d) { return d.severity() == Severity::Error; }));
-  list_.erase(from, to);
+namespace {
+size_t errorsIn(std::span<const Diagnostic> list) {
+  return static_cast<size_t>(
+      std::ranges::count_if(list, [](const Diagnostic& d) { return d.severity() == Severity::Error; }));
+}
+}  // namespace
+
+std::vector<Diagnostic> Diagnostics::take(size_t first) {
+  const auto from = list_.begin() + static_cast<long>(first);
+  std::vector<Diagnostic> taken(std::make_move_iterator(from), std::make_move_iterator(list_.end()));
+  list_.erase(from, list_.end());
+  errors_ -= errorsIn(taken);
+  return taken;
+}
+
+void Diagnostics::add(std::vector<Diagnostic> list) {
+  errors_ += errorsIn(list);
+  list_.insert(list_.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
 }
 
 void Diagnostics::clear() {

@@ -110,8 +110,10 @@ class Diagnostics {
   size_t dropped() const { return droppedCount_; }
   bool ok() const { return errors_ == 0; }
   void clear();
-  /// Takes back those from `first` to before `end` in `all`.
-  void forget(size_t first, size_t end);
+  /// Takes back those from `first` on in `all`, and gives them.
+  std::vector<Diagnostic> take(size_t first);
+  /// Adds what was taken back.
+  void add(std::vector<Diagnostic> list);
 
  private:
   std::vector<Diagnostic> list_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/build/Compose.h"
+#include "transforms/Functions.h"
 
 namespace tenc::transforms {
 
@@ -129,6 +130,38 @@ bool Batcher::body(const ir::Region& region) {
   return !failed_;
 }
 
+std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to) {
+  ir::Builder at(to.body.get());
+  b_ = &at;
+  for (size_t i = 0; i < mask.size(); ++i) {
+    const Value* lane = from.body->args[i].get();
+    ir::Type t = lane->type;
+    if (mask[i]) t.shape.insert(t.shape.begin(), n_);
+    bind(lane, {to.body->addArg(t, lane->name), mask[i]});
+  }
+  if (!body(*from.body)) return std::nullopt;
+  Values results;
+  std::vector<bool> batchedResults;
+  to.resultTypes.clear();  // those of all lanes
+  for (Value* v : from.body->terminator()->operands()) {
+    const Entry e = entry(v);
+    results.push_back(e.value);
+    batchedResults.push_back(e.batched);
+    to.resultTypes.push_back(e.value->type);
+  }
+  at.setLoc(from.body->terminator()->loc);
+  at.makeTyped(OpKind::Return, results, {});
+  return batchedResults;
+}
+
+std::optional<Batched> batch(const ir::Func& f, const std::vector<bool>& mask, int64_t n, BatchedFuncs& functions,
+                             const Batcher::Fail& fail) {
+  std::unique_ptr<ir::Func> made = freeFunc(*f.module, f.name + ".vmap");
+  auto results = Batcher(n, functions, fail).function(f, mask, *made);
+  if (!results) return std::nullopt;
+  return Batched{std::move(made), std::move(*results)};
+}
+
 bool Batcher::inside(ir::Region* region, const std::function<bool()>& f) {
   ir::Builder inner(region);
   inner.setLoc(b_->loc());
@@ -186,31 +219,14 @@ bool Batcher::call(const Op& op) {
   const BatchedFuncs::Variant* known = functions_->find(*callee, n_, flags);
   if (known == nullptr) {
     ir::Func* variant = module.addFuncLike(callee->name + ".vmap" + std::to_string(module.funcs.size()), *callee);
-    variant->resultTypes.clear();  // those of all lanes
-    ir::Builder at(variant->body.get());
-    Batcher inner(at, n_, *functions_, fail_);
+    Batcher inner(n_, *functions_, fail_);
     inner.visited_ = visited_;
-    for (size_t i = 0; i < flags.size(); ++i) {
-      const Value* lane = callee->body->args[i].get();
-      ir::Type t = lane->type;
-      if (flags[i]) t.shape.insert(t.shape.begin(), n_);
-      inner.bind(lane, {variant->body->addArg(t, lane->name), flags[i]});
-    }
-    if (!inner.body(*callee->body)) {
+    auto batchedResults = inner.function(*callee, flags, *variant);
+    if (!batchedResults) {
       failed_ = true;
       return false;
     }
-    Values results;
-    std::vector<bool> batchedResults;
-    for (Value* v : callee->body->terminator()->operands()) {
-      const Entry e = inner.entry(v);
-      results.push_back(e.value);
-      batchedResults.push_back(e.batched);
-      variant->resultTypes.push_back(e.value->type);
-    }
-    at.setLoc(callee->body->terminator()->loc);
-    at.makeTyped(OpKind::Return, results, {});
-    known = &functions_->add(*callee, n_, flags, {variant, std::move(batchedResults)});
+    known = &functions_->add(*callee, n_, flags, {variant, std::move(*batchedResults)});
   }
   std::vector<ir::Type> types;
   for (const ir::Type& t : known->func->resultTypes) types.push_back(withoutPlace(t));

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -36,11 +37,17 @@ class BatchedFuncs {
 
 class Batcher {
  public:
-  /// Ops are made with `at`; `fail` is told what cannot be batched, once.
+  /// `fail` is told what cannot be batched, once.
   using Fail = std::function<void(const ir::Op& op, std::string why)>;
-  Batcher(ir::Builder& at, int64_t n, BatchedFuncs& functions, Fail fail)
-      : b_(&at), n_(n), functions_(&functions), fail_(std::move(fail)), visited_(std::make_shared<size_t>(0)) {}
+  Batcher(int64_t n, BatchedFuncs& functions, Fail fail)
+      : n_(n), functions_(&functions), fail_(std::move(fail)), visited_(std::make_shared<size_t>(0)) {}
 
+  /// Makes the body of `to` of that of `from`; `mask` says which parameters have the leading dim. Gives the same of the
+  /// results; nothing after a failure.
+  std::optional<std::vector<bool>> function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to);
+
+ private:
+  using Values = std::vector<ir::Value*>;
   struct Entry {
     ir::Value* value = nullptr;
     bool batched = false;  ///< has the leading dim of n
@@ -54,9 +61,6 @@ class Batcher {
   bool body(const ir::Region& region);
   /// The value of a lane with its leading dim, repeated when all instances share it.
   ir::Value* batched(ir::Value* lane);
-
- private:
-  using Values = std::vector<ir::Value*>;
   bool visit(const ir::Op& op);
   bool refuse(const ir::Op& op, std::string why);
   void define(const ir::Op& op, size_t result, ir::Value* v, bool batched);
@@ -111,7 +115,7 @@ class Batcher {
   ir::Value* carriedIn(ir::Value* lane);
   bool inside(ir::Region* region, const std::function<bool()>& f);
 
-  ir::Builder* b_;
+  ir::Builder* b_ = nullptr;  ///< of the function that is made
   int64_t n_;
   BatchedFuncs* functions_;
   Fail fail_;
@@ -121,5 +125,14 @@ class Batcher {
   ir::Value* mask_ = nullptr;        ///< bool [n]: the instances that are here; null for all
   std::shared_ptr<size_t> visited_;  ///< ops, also in functions below; those of bodies under a mask once a call
 };
+
+/// A function over n instances, and which of its results have the leading dim.
+struct Batched {
+  std::unique_ptr<ir::Func> func;
+  std::vector<bool> results;
+};
+/// `f` over `n` instances, where `mask` says which parameters have the leading dim. Nothing after a failure.
+std::optional<Batched> batch(const ir::Func& f, const std::vector<bool>& mask, int64_t n, BatchedFuncs& functions,
+                             const Batcher::Fail& fail);
 
 }  // namespace tenc::transforms

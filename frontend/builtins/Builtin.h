@@ -25,7 +25,8 @@ class Placement;
 class Regions;
 class Structs;
 class Tensors;
-class Vmap;
+class Tracer;
+class Transforms;
 struct BuiltinRow;
 
 /// The parts of lowering that built-ins use.
@@ -40,7 +41,8 @@ struct BuiltinTools {
   Calls& calls;
   Devices& devices;
   Placement& placement;
-  Vmap& vmap;
+  Transforms& transforms;
+  Tracer& tracer;
   Formats& formats;
 };
 

@@ -2,6 +2,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/calls/Calls.h"
+#include "frontend/calls/Tracer.h"
 #include "frontend/control/Regions.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Placement.h"
@@ -95,26 +96,19 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
   return rebuild(ys, all);
 }
 
-/// What rows of a leading dim of 0 give: the function is compiled once, in a branch that is never taken, for its type.
+/// What rows of a leading dim of 0 give: the function is traced for its type.
 Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
-  ir::Builder& b = k.context.b();
-  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
-  Val like;
-  k.context.inRegion(b.addRegion(never), [&] { like = row(); });
-  std::vector<ir::Value*> leaves;
-  const bool typed = !like.poison() && leavesOf(like, leaves);
-  std::vector<ir::Type> types;
-  for (const ir::Value* v : leaves) types.push_back(v->type);
-  never->erase();
-  if (!typed) return Val::none();
+  const auto traced = k.tracer.trace([&](const std::vector<Val>&) { return row(); }, {}, {}, k.span);
+  if (!traced) return Val::none();
   k.context.at(k.span);
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    Dims shape = types[i].shape;
+  std::vector<ir::Value*> leaves;
+  for (const ir::Type& type : traced->func->resultTypes) {
+    Dims shape = type.shape;
     shape.insert(shape.begin(), 0);
-    const DType t = types[i].dtype;
-    leaves[i] = k.c.fillOn(xs, shape, ir::isFloat(t) ? k.c.b.scalar(t, 0) : k.c.b.scalarInt(t, 0));
+    const DType t = type.dtype;
+    leaves.push_back(k.c.fillOn(xs, shape, ir::isFloat(t) ? k.c.b.scalar(t, 0) : k.c.b.scalarInt(t, 0)));
   }
-  return rebuild(like, leaves);
+  return rebuild(traced->result, leaves);
 }
 
 /// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
@@ -177,21 +171,18 @@ std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, co
 }
 
 /// What the first trip gets; `pair`: the function gives (carry, y). One literal adopts the dtype that the function
-/// makes of it: it is compiled once, in a branch that is never taken, to see which.
+/// makes of it: it is traced to see which.
 Val startOf(BuiltinCall& k, const Rows& xs, bool pair) {
   const Val& init = k["init"];
   if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
-  ir::Builder& b = k.context.b();
-  ir::Op* never = b.makeTyped(OpKind::If, {b.scalarInt(DType::Bool, 0)}, {});
-  Val next;
-  k.context.inRegion(b.addRegion(never), [&] {
-    next = k.calls.callValue(k["f"], {init, xs.emptyRow()}, k.span);
-    if (pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2) next = Val(next.elems[0]);
-  });
-  const bool failed = next.poison();
+  const auto trip = [&](const std::vector<Val>&) {
+    const Val next = k.calls.callValue(k["f"], {init, xs.emptyRow()}, k.span);
+    return pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2 ? next.elems[0] : next;
+  };
+  const auto traced = k.tracer.trace(trip, {}, {}, k.span);
+  if (!traced) return Val::none();
+  const Val& next = traced->result;
   const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
-  never->erase();
-  if (failed) return Val::none();
   k.context.at(k.span);
   const bool adopts = t && (ir::isFloat(*t) || (ir::isInt(*t) && init.is(Val::Kind::Int)));
   ir::Value* v = k.tensors.tensorOf(init, adopts ? t : std::nullopt);

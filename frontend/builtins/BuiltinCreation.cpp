@@ -185,14 +185,14 @@ Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
   const int64_t n = shape[fixed.size()];
   const Dims line{n};
   ir::Value* all = k.c.b.value(OpKind::Iota, {}, {{"shape", line}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
-  return k.vmap.overInstances(
-      [&](std::vector<Val> index) {
-        fixed.push_back(index[0]);
-        Val v = overIndices(k, shape, fixed);
-        fixed.pop_back();
-        return v;
-      },
-      n, {k.result(all)}, {true}, k.span);
+  const auto along = overInstances(k.transforms.tools(), n, {k.result(all)}, {true}, k.span);
+  const auto row = [&](const std::vector<Val>& index) {
+    fixed.push_back(index[0]);
+    Val v = overIndices(k, shape, fixed);
+    fixed.pop_back();
+    return v;
+  };
+  return k.transforms.apply(*along, row, k.span);
 }
 
 Val tabulate(BuiltinCall& k) {

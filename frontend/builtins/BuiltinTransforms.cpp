@@ -1,8 +1,12 @@
 // What makes functions of functions, and `rev`: rows that stand only where something is called.
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/calls/Transforms.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -22,19 +26,21 @@ Val rev(BuiltinCall& k) {
   return r;
 }
 
-Val vmap(BuiltinCall& k) {
-  const Val& f = k["f"];
+/// What a transform makes of a function, with the options that are given.
+Val derived(BuiltinCall& k) {
+  const Val& f = k[k.row.signature.positional(0)->name];
   if (!f.is(Val::Kind::Function) && !f.is(Val::Kind::Struct) && !f.is(Val::Kind::Tuple) && !f.is(Val::Kind::DType)) {
-    return k.fail(Code::E0203, "`vmap` takes a function, not " + describe(f));
+    return k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a function, not " + describe(f));
   }
-  auto derived = std::make_shared<FnValue>();
-  derived->kind = FnValue::Kind::Derived;
-  derived->name = k.row.name;
-  derived->inner.push_back(f);
-  for (const char* option : {"in_axes", "out_axes"}) {
-    if (k.has(option)) derived->options.emplace_back(option, k[option]);
+  auto made = std::make_shared<FnValue>();
+  made->kind = FnValue::Kind::Derived;
+  made->name = k.row.name;
+  made->transform = transformNamed(k.row.name);
+  made->inner.push_back(f);
+  for (const Parameter& p : k.row.signature.parameters()) {
+    if (p.namedOnly && k.has(p.name)) made->options.emplace_back(p.name, k[p.name]);
   }
-  return Val::ofFunction(std::move(derived), k.span);
+  return Val::ofFunction(std::move(made), k.span);
 }
 
 /// Without differentiation nothing changes.
@@ -47,7 +53,7 @@ constexpr auto kNoOp = ir::OpKind::Count;
 
 constexpr BuiltinRow kRows[] = {
     {"rev(range)", "A range or a list from its end.", rev, kNoOp, kCalledOnly},
-    {"vmap(f; in_axes: ints?, out_axes: ints?)", "f over a dim of its arguments.", vmap, kNoOp, kCalledOnly},
+    {"vmap(f; in_axes: ints?, out_axes: ints?)", "f over a dim of its arguments.", derived, kNoOp, kCalledOnly},
     {"checkpoint(f)", "f, whose values are computed again for its gradient.", same, kNoOp, kCalledOnly},
     {"stop_gradient(x)", "x, not differentiated.", same, kNoOp, kCalledOnly},
     {"grad(f; wrt: any = 0, aux: false)", "The gradient of f.", later, kNoOp, kCalledOnly},

@@ -13,7 +13,7 @@
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Lambdas.h"
 #include "frontend/calls/Overloads.h"
-#include "frontend/calls/Vmap.h"
+#include "frontend/calls/Transforms.h"
 #include "frontend/expressions/Conversions.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Members.h"
@@ -216,7 +216,7 @@ Val Calls::call(const Val& f, CallArgs args) {
     case FnValue::Kind::Lambda: return lambdas_.callLambda(fn, args);
     case FnValue::Kind::Builtin: context_.at(args.span); return builtins_.callBuiltin(fn.name, args);
     case FnValue::Kind::Bound: prepend(args, *fn.receiver); return call(fn.inner[0], std::move(args));
-    case FnValue::Kind::Derived: return vmap_.callVmap(fn, args);
+    case FnValue::Kind::Derived: return transforms_.call(fn, args);
     case FnValue::Kind::Cast: {
       auto t = ir::dtypeNamed(fn.name);
       BoundArgs bound = bindArguments(context_, args, castSignature(*t));

@@ -17,7 +17,7 @@ class Expressions;
 class Members;
 class Lambdas;
 class Overloads;
-class Vmap;
+class Transforms;
 class Habits;
 class Builtins;
 
@@ -26,7 +26,7 @@ class Calls {
  public:
   Calls(Context& context, Scopes& scopes, Names& names, Devices& devices, Placement& placement,
         Conversions& conversions, Expressions& expressions, Members& members, Lambdas& lambdas, Overloads& overloads,
-        Vmap& vmap, Habits& habits, Builtins& builtins)
+        Transforms& transforms, Habits& habits, Builtins& builtins)
       : context_(context),
         scopes_(scopes),
         names_(names),
@@ -37,7 +37,7 @@ class Calls {
         members_(members),
         lambdas_(lambdas),
         overloads_(overloads),
-        vmap_(vmap),
+        transforms_(transforms),
         habits_(habits),
         builtins_(builtins) {}
 
@@ -65,7 +65,7 @@ class Calls {
   Members& members_;
   Lambdas& lambdas_;
   Overloads& overloads_;
-  Vmap& vmap_;
+  Transforms& transforms_;
   Habits& habits_;
   Builtins& builtins_;
 };

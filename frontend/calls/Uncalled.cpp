@@ -10,6 +10,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/Trial.h"
 #include "frontend/calls/Functions.h"
 #include "frontend/calls/Instances.h"
 #include "frontend/control/Flow.h"
@@ -135,25 +136,17 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
 
 /// What is wrong is reported when it is with every choice of dims: with some a window is larger than a picture.
 void Uncalled::checkWithSamples(const FnDecl& decl, ir::Region& region) {
-  const size_t firstFunc = context_.module.funcs.size(), firstReport = context_.diags.all().size();
-  const uint64_t before = context_.failures();
-  size_t nextReport = firstReport;  // behind those of the first choice
+  std::vector<Diagnostic> first;
   for (const auto& dims : kChoices) {
-    const size_t funcs = context_.module.funcs.size(), reports = context_.diags.all().size();
-    const uint64_t failures = context_.failures();
+    Trial trial(context_, instances_, Trial::Reports::Go);
     instantiateSample(decl, {dims}, region);
-    if (&dims == &kChoices[0]) nextReport = context_.diags.all().size();
-    if (context_.failures() != failures) continue;
-    context_.diags.forget(firstReport, reports);
-    context_.forgive(before);
-    std::set<const ir::Func*> gone;
-    for (size_t i = firstFunc; i < funcs; ++i) gone.insert(context_.module.funcs[i].get());
-    instances_.forget(gone);
-    context_.module.funcs.erase(context_.module.funcs.begin() + static_cast<long>(firstFunc),
-                                context_.module.funcs.begin() + static_cast<long>(funcs));
-    return;
+    if (!trial.failed()) {
+      trial.keep();
+      return;
+    }
+    if (&dims == &kChoices[0]) first = trial.takeReports();
   }
-  context_.diags.forget(nextReport, context_.diags.all().size());
+  context_.restate(std::move(first));
 }
 
 void Uncalled::instantiateSample(const FnDecl& decl, Samples samples, ir::Region& region) {

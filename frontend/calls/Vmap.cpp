@@ -1,7 +1,7 @@
-// vmap(f): f is lowered once, for one instance, into a region that is thrown away; Batch.cpp makes of its ops those
-// over all instances.
+// vmap(f): f is traced once, for one instance; transforms/Batch.cpp makes of its ops those over all instances.
 #include "frontend/calls/Vmap.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,9 +9,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
-#include "frontend/Scoped.h"
 #include "frontend/calls/Arguments.h"
-#include "frontend/calls/Calls.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
@@ -22,7 +20,6 @@
 namespace tenc::frontend {
 
 namespace {
-using ir::OpKind;
 using Kind = Val::Kind;
 
 /// The axis of entry i of in_axes or out_axes: one integer stands for all; `false` says that there is none.
@@ -56,132 +53,164 @@ AxisOf axisOf(Context& context, Evaluator& evaluator, const Val* given, size_t i
   r.axis = axis.value_or(0);
   return r;
 }
-}  // namespace
 
-Val Vmap::callVmap(const FnValue& f, CallArgs& args) {
-  const Val *inAxes = nullptr, *outAxes = nullptr;
-  for (const auto& [name, v] : f.options) (name == "in_axes" ? inAxes : outAxes) = &v;
+class Instanced final : public Application {
+ public:
+  Instanced(const TransformTools& tools, int64_t n, std::vector<bool> mapped, const Val* outAxes, Span span)
+      : tools_(tools), n_(n), mapped_(std::move(mapped)), outAxes_(outAxes), span_(span) {}
+
+  std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf) const override {
+    if (!mapped_[argument]) return std::nullopt;
+    ir::Type t = leaf.type;
+    t.place = {};
+    t.shape.erase(t.shape.begin());
+    return t;
+  }
+
+  std::unique_ptr<ir::Func> apply(const Traced& traced) override {
+    std::vector<bool> mask(traced.operands.size(), false);
+    std::fill_n(mask.begin(), traced.arguments, true);
+    Context& context = tools_.context;
+    auto made =
+        transforms::batch(*traced.func, mask, n_, context.batched, [&](const ir::Op& op, const std::string& why) {
+          const Span at = context.module.span(op.loc);
+          context.error(Code::E0190, at.valid() ? at : span_, "`vmap` of " + why + " is not supported yet")
+              .note(span_, "it is mapped here");
+        });
+    if (!made) return nullptr;
+    batched_ = std::move(made->results);
+    return std::move(made->func);
+  }
+
+  Val finish(const Val& like, std::vector<ir::Value*> results) override {
+    if (like.is(Kind::Unit)) return like;
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (batched_[i]) continue;
+      ir::Dims shape = results[i]->type.shape;
+      shape.insert(shape.begin(), n_);
+      results[i] = tools_.context.b().broadcastTo(results[i], shape);
+    }
+    Val whole = tools_.structs.refit(rebuild(like, results));
+    return outAxes_ ? placed(std::move(whole)) : whole;
+  }
+
+ private:
+  /// The value with the dim of the instances where `out_axes` says.
+  Val placed(Val whole) {
+    const bool several = outAxes_->is(Kind::Tuple) || outAxes_->is(Kind::Array) || outAxes_->is(Kind::List);
+    const size_t count = several && whole.is(Kind::Tuple) ? whole.elems.size() : 1;
+    auto place = [&](const Val& part, size_t i) {
+      const AxisOf axis = axisOf(tools_.context, tools_.evaluator, outAxes_, i, count, "out_axes");
+      if (!axis.ok) return Val::none();
+      return mapLeaves(part, [&](const Val& leaf, const std::string&, bool) {
+        auto to = tools_.evaluator.constAxis(Val::ofInt(axis.axis, outAxes_->span), leaf.tensor->type.rank());
+        if (!to) return Val::none();
+        return Val::ofTensor(ir::Compose(tools_.context.b()).moveAxis(leaf.tensor, 0, *to), span_);
+      });
+    };
+    if (!several || !whole.is(Kind::Tuple)) return place(whole, 0);
+    for (size_t i = 0; i < count; ++i) {
+      whole.elems.edit()[i] = place(whole.elems[i], i);
+      if (whole.elems[i].poison()) return Val::none();
+    }
+    return whole;
+  }
+
+  const TransformTools& tools_;
+  const int64_t n_;
+  const std::vector<bool> mapped_;  ///< which arguments
+  std::vector<bool> batched_;       ///< which results differ between instances
+  const Val* const outAxes_;        ///< null when there are none
+  const Span span_;
+};
+
+/// The arguments of a call of `vmap(f)`, mapped over their leading dims.
+class Mapping {
+ public:
+  Mapping(const TransformTools& tools, const Val* inAxes, const CallArgs& args)
+      : tools_(tools), inAxes_(inAxes), args_(args) {}
+
+  /// False after an error.
+  bool read() {
+    for (size_t i = 0; i < args_.args.size(); ++i) {
+      if (!add(args_.args[i], i)) return false;
+    }
+    if (n < 0) tools_.context.fail(Code::E0202, args_.span, "`vmap` has no argument to map over");
+    return n >= 0;
+  }
+
   std::vector<Val> values;
   std::vector<bool> mapped;
   int64_t n = -1;
-  for (size_t i = 0; i < args.args.size(); ++i) {
-    const CallArg& a = args.args[i];
-    if (a.value.poison()) return Val::none();
-    if (!a.name.empty())
-      return context_.fail(Code::E0204, a.span, "a function made by `vmap` takes its arguments by position");
-    Val v = a.value.isNumber() ? a.value : tensors_.settle(a.value);  // a literal goes on adopting
-    if (v.poison()) return v;
-    const AxisOf axis = axisOf(context_, evaluator_, inAxes, i, args.args.size(), "in_axes");
-    if (!axis.ok) return Val::none();
+
+ private:
+  bool add(const CallArg& a, size_t i) {
+    if (a.value.poison()) return false;
+    if (!a.name.empty()) {
+      tools_.context.fail(Code::E0204, a.span, "a function made by `vmap` takes its arguments by position");
+      return false;
+    }
+    Val v = a.value.isNumber() ? a.value : tools_.tensors.settle(a.value);  // a literal goes on adopting
+    if (v.poison()) return false;
+    const AxisOf axis = axisOf(tools_.context, tools_.evaluator, inAxes_, i, args_.args.size(), "in_axes");
+    if (!axis.ok) return false;
     const bool hasTensors = v.is(Kind::Tensor) || v.isTree();
-    bool any = false, wrong = false;
+    bool any = false;
     if (hasTensors && axis.mapped) {
-      context_.at(a.span);
+      tools_.context.at(a.span);
       v = mapLeaves(v, [&](const Val& leaf, const std::string& path, bool) {
         // One number, and what is no tensor, is shared by all instances.
         if (!leaf.is(Kind::Tensor) || (leaf.tensor->type.rank() == 0 && !axis.given && v.is(Kind::Tensor))) return leaf;
-        const ir::Type& t = leaf.tensor->type;
-        auto at = t.rank() == 0 ? std::nullopt : evaluator_.constAxis(Val::ofInt(axis.axis, a.span), t.rank());
-        if (!at) {
-          if (t.rank() == 0) {
-            context_.fail(
-                Code::E0202, a.span,
-                "`vmap` maps over a dim, and " + (path.empty() ? "this argument" : "`" + path + "`") + " has none");
-          }
-          wrong = true;
-          return Val::none();
-        }
-        const int64_t length = t.shape[static_cast<size_t>(*at)];
-        if (n >= 0 && length != n) {
-          context_.fail(
-              Code::E0202, a.span,
-              "`vmap` maps over dims of one length, not " + std::to_string(n) + " and " + std::to_string(length));
-          wrong = true;
-          return Val::none();
-        }
-        n = length;
         any = true;
-        return Val::ofTensor(ir::Compose(context_.b()).moveAxis(leaf.tensor, *at, 0), a.span);
+        return leading(leaf, path, axis.axis, a.span);
       });
+      if (v.poison()) return false;
     }
-    if (wrong) return Val::none();
     values.push_back(std::move(v));
     mapped.push_back(any);
+    return true;
   }
-  if (n < 0) return context_.fail(Code::E0202, args.span, "`vmap` has no argument to map over");
-  Val result =
-      overInstances([&](std::vector<Val> one) { return calls_.callValue(f.inner[0], std::move(one), args.span); }, n,
-                    values, mapped, args.span);
-  if (result.poison() || !outAxes) return result;
-  const bool several = outAxes->is(Kind::Tuple) || outAxes->is(Kind::Array) || outAxes->is(Kind::List);
-  const size_t count = several && result.is(Kind::Tuple) ? result.elems.size() : 1;
-  auto place = [&](const Val& part, size_t i) {
-    const AxisOf axis = axisOf(context_, evaluator_, outAxes, i, count, "out_axes");
-    if (!axis.ok) return Val::none();
-    return mapLeaves(part, [&](const Val& leaf, const std::string&, bool) {
-      auto to = evaluator_.constAxis(Val::ofInt(axis.axis, outAxes->span), leaf.tensor->type.rank());
-      return to ? Val::ofTensor(ir::Compose(context_.b()).moveAxis(leaf.tensor, 0, *to), args.span) : Val::none();
-    });
-  };
-  context_.at(args.span);
-  if (!several || !result.is(Kind::Tuple)) return place(result, 0);
-  for (size_t i = 0; i < count; ++i) {
-    result.elems.edit()[i] = place(result.elems[i], i);
-    if (result.elems[i].poison()) return Val::none();
+
+  Val leading(const Val& leaf, const std::string& path, int64_t axis, Span span) {
+    const ir::Type& t = leaf.tensor->type;
+    if (t.rank() == 0) {
+      return tools_.context.fail(
+          Code::E0202, span,
+          "`vmap` maps over a dim, and " + (path.empty() ? "this argument" : "`" + path + "`") + " has none");
+    }
+    const auto at = tools_.evaluator.constAxis(Val::ofInt(axis, span), t.rank());
+    if (!at) return Val::none();
+    const int64_t length = t.shape[static_cast<size_t>(*at)];
+    if (n >= 0 && length != n) {
+      return tools_.context.fail(
+          Code::E0202, span,
+          "`vmap` maps over dims of one length, not " + std::to_string(n) + " and " + std::to_string(length));
+    }
+    n = length;
+    return Val::ofTensor(ir::Compose(tools_.context.b()).moveAxis(leaf.tensor, *at, 0), span);
   }
-  return result;
+
+  const TransformTools& tools_;
+  const Val* const inAxes_;
+  const CallArgs& args_;
+};
+}  // namespace
+
+std::unique_ptr<Application> overInstances(const TransformTools& tools, int64_t n, std::vector<Val> args,
+                                           std::vector<bool> mapped, Span span) {
+  auto made = std::make_unique<Instanced>(tools, n, std::move(mapped), nullptr, span);
+  made->arguments = std::move(args);
+  return made;
 }
 
-Val Vmap::overInstances(const InstanceFn& f, int64_t n, const std::vector<Val>& args, const std::vector<bool>& mapped,
-                        Span span) {
-  context_.at(span);
-  ir::Op* scratch = context_.b().makeTyped(OpKind::If, {context_.b().scalarInt(ir::DType::Bool, 0)}, {});
-  ir::Region* region = context_.b().addRegion(scratch);
-  std::vector<std::pair<ir::Value*, ir::Value*>> lanes;  // of one instance, of all
-  std::vector<Val> one;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (!mapped[i]) {
-      one.push_back(args[i]);
-      continue;
-    }
-    one.push_back(structs_.refit(mapLeaves(args[i], [&](const Val& leaf, const std::string&, bool) {
-      if (!leaf.is(Kind::Tensor)) return leaf;
-      ir::Type t = leaf.tensor->type;
-      t.place = {};
-      t.shape.erase(t.shape.begin());
-      lanes.emplace_back(region->addArg(t, leaf.tensor->name), leaf.tensor);
-      return Val::ofTensor(lanes.back().first, leaf.span);
-    })));
-  }
-  Val result;
-  {
-    const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
-    context_.inRegion(region, [&] {
-      result = f(one);
-      if (result.is(Kind::Unit)) return;
-      result = tensors_.materialise(result);
-    });
-  }
-  context_.at(span);
-  std::vector<ir::Value*> leaves;
-  bool ok = !result.poison() && (result.is(Kind::Unit) || leavesOf(result, leaves));
-  if (ok) {
-    transforms::Batcher batcher(context_.b(), n, context_.batched, [&](const ir::Op& op, const std::string& why) {
-      context_
-          .error(Code::E0190, context_.module.span(op.loc).valid() ? context_.module.span(op.loc) : span,
-                 "`vmap` of " + why + " is not supported yet")
-          .note(span, "it is mapped here");
-    });
-    for (const auto& [lane, all] : lanes) batcher.bind(lane, {all, true});
-    ok = batcher.body(*region);
-    context_.at(span);
-    for (ir::Value*& v : leaves) {
-      if (ok) v = batcher.batched(v);
-    }
-  }
-  scratch->erase();
-  if (!ok) return Val::none();
-  return result.is(Kind::Unit) ? result : structs_.refit(rebuild(result, leaves));
+std::unique_ptr<Application> prepareVmap(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
+  const Val *inAxes = nullptr, *outAxes = nullptr;
+  for (const auto& [name, v] : f.options) (name == "in_axes" ? inAxes : outAxes) = &v;
+  Mapping mapping(tools, inAxes, args);
+  if (!mapping.read()) return nullptr;
+  auto made = std::make_unique<Instanced>(tools, mapping.n, std::move(mapping.mapped), outAxes, args.span);
+  made->arguments = std::move(mapping.values);
+  return made;
 }
 
 }  // namespace tenc::frontend

@@ -127,7 +127,7 @@ void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
     Val value = keptValue(v.value, {inputs.begin() + static_cast<std::ptrdiff_t>(first), v.tensors.size()}, v.span);
     first += v.tensors.size();
     if (value.poison()) {
-      context_.diags.forget(errors, context_.diags.all().size());
+      context_.diags.take(errors);
       context_.out.unfit.push_back(v.name);
     }
     scopes_.declare({v.name, v.span}, std::move(value), v.isVar);

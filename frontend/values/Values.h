@@ -17,6 +17,7 @@ namespace tenc::frontend {
 struct Val;
 struct Unit;
 struct Ty;
+struct Transform;
 
 /// Compile-time integers are exact; results that leave i64 (u64 for literals that adopt u64) are E0212. Those of a type
 /// of their own, `max_value(i32)`, keep it and wrap.
@@ -176,8 +177,7 @@ struct FnValue {
     Lambda,     ///< with what it captured
     Builtin,    ///< of ops.md, by name; also transforms before they are applied
     Bound,      ///< a method with its receiver: first argument `receiver`
-    Derived,    ///< made by a transform from `inner`: `name` is grad, vmap, checkpoint, ...; `options` its named
-                ///< arguments
+    Derived,    ///< made by `transform` from `inner`; `options` are its named arguments
     Cast,       ///< a dtype as a function
   } kind = Kind::Builtin;
   std::string name;
@@ -188,7 +188,8 @@ struct FnValue {
   uint64_t id = 0;                    ///< Lambda: unique
   const ir::Op* writtenIn = nullptr;  ///< Lambda: the innermost `@d` around it
   std::shared_ptr<const Val> receiver;
-  std::vector<Val> inner;  ///< Derived: the functions it was made from
+  const Transform* transform = nullptr;  ///< Derived
+  std::vector<Val> inner;                ///< Derived: the functions it was made from
   std::vector<std::pair<std::string, Val>> options;
 };
 

@@ -1,0 +1,52 @@
+#include "frontend/calls/Transforms.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "frontend/Context.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/calls/Vmap.h"
+#include "frontend/values/Tensors.h"
+#include "transforms/Functions.h"
+
+namespace tenc::frontend {
+
+namespace {
+constexpr Transform kTransforms[] = {
+    {"vmap", prepareVmap},
+};
+}  // namespace
+
+const Transform* transformNamed(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kTransforms), std::end(kTransforms), [&](const Transform& t) { return t.name == name; });
+  return found == std::end(kTransforms) ? nullptr : found;
+}
+
+Val Transforms::call(const FnValue& f, const CallArgs& args) {
+  const std::unique_ptr<Application> application = f.transform->prepare(tools_, f, args);
+  if (!application) return Val::none();
+  const auto inner = [&](std::vector<Val> values) {
+    return calls_.callValue(f.inner[0], std::move(values), args.span);
+  };
+  return apply(*application, inner, args.span);
+}
+
+Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
+  tools_.context.at(span);
+  const auto type = [&](size_t i, const ir::Value& leaf) { return application.parameter(i, leaf); };
+  const auto tensors = [&](std::vector<Val> values) {
+    Val v = f(std::move(values));
+    return v.is(Val::Kind::Unit) ? v : tools_.tensors.materialise(v);
+  };
+  const std::optional<Traced> traced = tracer_.trace(tensors, application.arguments, type, span);
+  if (!traced) return Val::none();
+  tools_.context.at(span);
+  const std::unique_ptr<ir::Func> made = application.apply(*traced);
+  if (!made) return Val::none();
+  std::vector<ir::Value*> results = transforms::splice(*made, traced->operands, tools_.context.b());
+  tools_.context.at(span);
+  return application.finish(traced->result, std::move(results));
+}
+
+}  // namespace tenc::frontend

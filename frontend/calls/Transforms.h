@@ -1,0 +1,72 @@
+// Functions made of functions: `vmap(f)`, called.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "frontend/calls/Arguments.h"
+#include "frontend/calls/Tracer.h"
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Evaluator;
+class Tensors;
+class Structs;
+class Calls;
+
+/// What the steps of a transform may use.
+struct TransformTools {
+  Context& context;
+  Evaluator& evaluator;
+  Tensors& tensors;
+  Structs& structs;
+};
+
+/// One call of what a transform made: its arguments are checked. A function of IR is made into another, so that
+/// transforms compose: one in a function that is traced is a part of what the next one gets.
+class Application {
+ public:
+  virtual ~Application() = default;
+
+  /// What the function is traced with, before `parameter` says otherwise.
+  std::vector<Val> arguments;
+
+  /// As `ParameterType`.
+  virtual std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf) const = 0;
+  /// The function that is called instead, with the same operands; null after an error.
+  virtual std::unique_ptr<ir::Func> apply(const Traced& traced) = 0;
+  /// The value of the call. `like`: what the function gives as it was traced; `results`: of what was made of it.
+  virtual Val finish(const Val& like, std::vector<ir::Value*> results) = 0;
+};
+
+/// A transform, by the name of its built-in.
+struct Transform {
+  std::string_view name;
+  /// Checks the arguments of a call of what `f` is; null after an error.
+  std::unique_ptr<Application> (*prepare)(const TransformTools& tools, const FnValue& f, const CallArgs& args);
+};
+
+/// The transform of that name; null for none.
+const Transform* transformNamed(std::string_view name);
+
+/// Calls what transforms make.
+class Transforms {
+ public:
+  Transforms(const TransformTools& tools, Tracer& tracer, Calls& calls)
+      : tools_(tools), tracer_(tracer), calls_(calls) {}
+
+  /// `f` is of kind Derived.
+  Val call(const FnValue& f, const CallArgs& args);
+  Val apply(Application& application, const TracedFn& f, Span span);
+  const TransformTools& tools() const { return tools_; }
+
+ private:
+  const TransformTools tools_;
+  Tracer& tracer_;
+  Calls& calls_;
+};
+
+}  // namespace tenc::frontend
