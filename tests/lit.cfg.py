@@ -28,6 +28,7 @@ def tool(*names):
     return found
 
 
+if "sanitized" in lit_config.params: config.available_features.add("sanitized")
 config.substitutions.append(("%opt", os.path.join(binaries, "tenc-opt")))
 # --param=flags=--target-cpu=x86-64-v3 runs the suites with options of the tool.
 config.substitutions.append(("%tenc", os.path.join(binaries, "tenc") + " " + lit_config.params.get("flags", "")))

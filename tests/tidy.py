@@ -5,7 +5,7 @@
 
 FOLDER is a configured and built tree (build/release): its compile_commands.json says how files are compiled, and it holds
 what is generated. All .cpp files, those that differ from a revision, or those named. A finding in a header is printed once.
-`--quick` leaves out clang-analyzer, which takes most of the time.
+`--quick` leaves out clang-analyzer, which takes most of the time. OwnDeclarations.cpp says what the plugin is for.
 
 A file that was clean is not looked at again until it, a header of ours that it includes, the rules or the tool change: what
 was clean is kept in --cache, else $XDG_CACHE_HOME/tenc-tidy or ~/.cache/tenc-tidy. With --limit the files that have
@@ -69,18 +69,28 @@ def key(path, rules):
 
 def tidy(tool, args, path, rules, deadline):
     """The findings of one file, as lines; none where it was clean before; None where no time was left."""
-    mark = args.cache / key(path, rules)
-    if mark.exists(): return "known"
+    marks = [args.cache / key(path, r) for r in rules]
+    if any(m.exists() for m in marks): return "known"
     if time.time() > deadline: return None
-    checks = ["--checks=-clang-analyzer-*"] if args.quick else []
-    run = subprocess.run([tool, "-p", str(args.build), "--quiet", *checks, path], cwd=ROOT, capture_output=True, text=True, errors="replace")
+    run = subprocess.run([tool, "-p", str(args.build), "--quiet", *args.options, path], cwd=ROOT, capture_output=True, text=True, errors="replace")
     # Headers are reached through the links under rooms/.
     found = [f"{os.path.relpath(os.path.realpath(m[1]), ROOT)}:{m[2]}:{m[3]}: {m[4]}" for m in FINDING.finditer(run.stdout)]
     if run.returncode and not found: found = [f"{path}: clang-tidy ended with {run.returncode}: {run.stderr[-400:]}"]
     if not found:
         args.cache.mkdir(parents=True, exist_ok=True)
-        mark.write_text("")
+        marks[0].write_text("")
     return found
+
+
+def options(args):
+    """What clang-tidy is told: which checks, and to look only at declarations of ours, where the plugin can be built."""
+    checks, load = ["-clang-analyzer-*"] if args.quick else [], []
+    built = subprocess.run(["cmake", "--build", str(args.build), "--target", "tidy_plugin"], capture_output=True, text=True)
+    if built.returncode: print("without the plugin, which makes it several times as fast: libclang-19-dev is not installed", flush=True)
+    else:
+        checks.append("tenc-own-declarations")
+        load = [f"--load={args.build.resolve() / 'libtidy_plugin.so'}"]
+    return load + ([f"--checks={','.join(checks)}"] if checks else [])
 
 
 def main():
@@ -98,7 +108,10 @@ def main():
         print("skipped: clang-tidy-19 is not installed")
         return SKIPPED
     version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
-    rules = hashlib.sha256(f"{version}\n{'quick' if args.quick else 'all'}\n{(ROOT / '.clang-tidy').read_text()}".encode()).hexdigest()
+    text = (ROOT / ".clang-tidy").read_text()
+    # What is clean by all checks is clean by some.
+    rules = [hashlib.sha256(f"{version}\n{which}\n{text}".encode()).hexdigest() for which in (["quick"] if args.quick else []) + ["all"]]
+    args.options = options(args)
     files, seen, known, left = sources(args), set(), 0, 0
     deadline = time.time() + args.limit
     with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:

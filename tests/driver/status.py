@@ -13,7 +13,7 @@ TENC = sys.argv[1]
 
 
 def expect(status, args, out="", err="", **kwargs):
-    run = subprocess.run([TENC, *args], capture_output=True, text=True, timeout=60, **kwargs)
+    run = subprocess.run([TENC, *args], capture_output=True, text=True, timeout=300, **kwargs)
     if run.returncode != status or out not in run.stdout or err not in run.stderr:
         sys.exit(f"tenc {args}: status {run.returncode}, not {status}\n{run.stdout}\n{run.stderr}")
 

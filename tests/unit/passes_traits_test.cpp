@@ -18,6 +18,7 @@ class TraitsTest : public testing::Test {
     auto m = ir::parse(sources_, file, diags_);
     EXPECT_TRUE(m) << render(diags_, sources_);
     if (!m) return {};
+    EXPECT_EQ(ir::verify(*m), "");
     EXPECT_TRUE(runPasses(*m, context_, passes)) << render(diags_, sources_);
     return ir::print(*m);
   }
@@ -54,13 +55,14 @@ TEST_F(TraitsTest, ScoresOfAttentionFitTheTargetsTile) {
   other().attention.tileBytes = 64 << 10;
   other().attention.leastRows = 16;
   setOther();
-  const std::string text = run(R"(func @main(%q: f32[2, 64, 256, 4] @cpu, %r: f32[2, 64, 256, 4] @"cuda:0", %s: f32) {
+  const std::string text = run(
+      R"(func @main(%q: f32[2, 64, 256, 4] @cpu, %r: f32[2, 64, 256, 4] @"cuda:0", %s: f32) -> (f32[2, 64, 256, 4] @cpu, f32[2, 64, 256, 4] @"cuda:0") {
   %y = attention %q, %q, %q, %s {causal = false} : f32[2, 64, 256, 4] @cpu
   %z = attention %r, %r, %r, %s {causal = false} : f32[2, 64, 256, 4] @"cuda:0"
   return %y, %z
 }
 )",
-                               {"decompose"});
+      {"decompose"});
   const auto scores = [&](std::string_view shape, std::string_view device) {
     return lines(text, {"= matmul", shape, device});
   };
@@ -73,7 +75,7 @@ TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {
   other().products = {ir::DType::F16, ir::DType::F32};
   setOther();
   const std::string text = run(
-      R"(func @main(%x: f16[2, 4, 34, 34] @cpu, %w: f16[8, 4, 3, 3] @cpu, %u: f16[2, 4, 34, 34] @"cuda:0", %v: f16[8, 4, 3, 3] @"cuda:0") {
+      R"(func @main(%x: f16[2, 4, 34, 34] @cpu, %w: f16[8, 4, 3, 3] @cpu, %u: f16[2, 4, 34, 34] @"cuda:0", %v: f16[8, 4, 3, 3] @"cuda:0") -> (f16[2, 8, 32, 32] @cpu, f16[2, 8, 32, 32] @"cuda:0") {
   %y = conv %x, %w {stride = [1, 1], dilation = [1, 1], groups = 1} : f16[2, 8, 32, 32] @cpu
   %z = conv %u, %v {stride = [1, 1], dilation = [1, 1], groups = 1} : f16[2, 8, 32, 32] @"cuda:0"
   return %y, %z
@@ -88,13 +90,14 @@ TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {
 TEST_F(TraitsTest, ReductionsAreCutIntoTheTargetsParts) {
   other().reductions.manyElements = int64_t{1} << 40;
   setOther();
-  const std::string text = run(R"(func @main(%x: f32[1048576] @cpu, %y: f32[1048576] @"cuda:0") {
+  const std::string text =
+      run(R"(func @main(%x: f32[1048576] @cpu, %y: f32[1048576] @"cuda:0") -> (f32 @cpu, f32 @"cuda:0") {
   %a = sum %x {axes = [0]} : f32 @cpu
   %b = sum %y {axes = [0]} : f32 @"cuda:0"
   return %a, %b
 }
 )",
-                               {"fuse"});
+          {"fuse"});
   EXPECT_EQ(lines(text, {"= sum", "@cpu"}), 2u) << text;
   EXPECT_EQ(lines(text, {"= sum", "cuda:0"}), 1u) << text;
 }
@@ -102,13 +105,14 @@ TEST_F(TraitsTest, ReductionsAreCutIntoTheTargetsParts) {
 TEST_F(TraitsTest, ProductsWithoutAKernelOfTheirOwnAreLoops) {
   other().products = {ir::DType::F64};
   setOther();
-  const std::string text = run(R"(func @main(%x: f32[16, 16] @cpu, %y: f32[16, 16] @"cuda:0") {
+  const std::string text =
+      run(R"(func @main(%x: f32[16, 16] @cpu, %y: f32[16, 16] @"cuda:0") -> (f32[16, 16] @cpu, f32[16, 16] @"cuda:0") {
   %a = matmul %x, %x : f32[16, 16] @cpu
   %b = matmul %y, %y : f32[16, 16] @"cuda:0"
   return %a, %b
 }
 )",
-                               {"fuse"});
+          {"fuse"});
   EXPECT_EQ(lines(text, {"fused %x", "kind = \"product\""}), 1u) << text;
   EXPECT_EQ(lines(text, {"fused %y", "kind = \"loop\""}), 1u) << text;
 }
@@ -116,13 +120,14 @@ TEST_F(TraitsTest, ProductsWithoutAKernelOfTheirOwnAreLoops) {
 TEST_F(TraitsTest, LongScansAreCutIntoTheTargetsBlocks) {
   other().scans.block = 1024;
   setOther();
-  const std::string text = run(R"(func @main(%x: f32[65536] @cpu, %y: f32[65536] @"cuda:0") {
+  const std::string text =
+      run(R"(func @main(%x: f32[65536] @cpu, %y: f32[65536] @"cuda:0") -> (f32[65536] @cpu, f32[65536] @"cuda:0") {
   %a = cumulate %x {axes = [0], mode = "add"} : f32[65536] @cpu
   %b = cumulate %y {axes = [0], mode = "add"} : f32[65536] @"cuda:0"
   return %a, %b
 }
 )",
-                               {"fuse"});
+          {"fuse"});
   EXPECT_EQ(lines(text, {"block = 4096", "f32[65536] @cpu"}), 1u) << text;
   EXPECT_EQ(lines(text, {"block = 1024", "f32[65536]", "cuda:0"}), 1u) << text;
 }

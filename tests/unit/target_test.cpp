@@ -63,6 +63,7 @@ class TargetTest : public testing::Test {
     c.traits = targets_.traits();
     module_ = ir::parse(sources_, sources_.add("test.tir", text), diags_);
     EXPECT_TRUE(module_) << render(diags_, sources_);
+    EXPECT_EQ(ir::verify(*module_), "");
     EXPECT_TRUE(passes::runPasses(*module_, c, passes::optimisationPipeline())) << render(diags_, sources_);
     Compiled compiled = lowerToProgram(*module_, *module_->main(), sources_, targets_);
     EXPECT_EQ(compiled.error, "");
@@ -93,9 +94,9 @@ class TargetTest : public testing::Test {
 const char* const kProducts = R"(func @main() {
   %x = iota {shape = [16, 16], dtype = f32, axis = 0} : f32[16, 16] @cpu
   %y = matmul %x, %x : f32[16, 16] @cpu
-  %u = transfer %x {to = "cuda:0"} : f32[16, 16] @"cuda:0"
+  %u = transfer %x {cause = "to"} : f32[16, 16] @"cuda:0"
   %v = matmul %u, %u : f32[16, 16] @"cuda:0"
-  %w = transfer %v {to = "cpu"} : f32[16, 16] @cpu
+  %w = transfer %v {cause = "to"} : f32[16, 16] @cpu
   %s = sum %y {axes = [0, 1]} : f32 @cpu
   %t = sum %w {axes = [0, 1]} : f32 @cpu
   print %s, %t {pieces = ["", " ", ""], formats = ["", ""]}
@@ -123,7 +124,8 @@ TEST_F(TargetTest, OneProgramHasKernelsOfBoth) {
 }
 
 TEST_F(TargetTest, EqualKernelsOfTwoTargetsAreTwo) {
-  const Compiled c = compile(R"(func @main(%x: f32[4096] @cpu, %u: f32[4096] @"cuda:0") {
+  const Compiled c =
+      compile(R"(func @main(%x: f32[4096] @cpu, %u: f32[4096] @"cuda:0") -> (f32[4096] @cpu, f32[4096] @"cuda:0") {
   %y = exp %x : f32[4096] @cpu
   %v = exp %u : f32[4096] @"cuda:0"
   return %y, %v
@@ -139,11 +141,11 @@ TEST_F(TargetTest, EqualKernelsOfTwoTargetsAreTwo) {
 TEST_F(TargetTest, MemoryIsPlannedByNeeds) {
   Compiled c = compile(R"(func @main() {
   %x = iota {shape = [4099], dtype = f32, axis = 0} : f32[4099] @cpu
-  %u = transfer %x {to = "cuda:0"} : f32[4099] @"cuda:0"
+  %u = transfer %x {cause = "to"} : f32[4099] @"cuda:0"
   %p = slice %u {starts = [1], sizes = [4096], steps = [1]} : f32[4096] @"cuda:0"
   %n = neg %p : f32[4096] @"cuda:0"
   %v = exp %n : f32[4096] @"cuda:0"
-  %w = transfer %v {to = "cpu"} : f32[4096] @cpu
+  %w = transfer %v {cause = "to"} : f32[4096] @cpu
   %s = max %w {axes = [0]} : f32 @cpu
   print %s {pieces = ["", ""], formats = [""]}
   return
