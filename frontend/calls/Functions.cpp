@@ -97,7 +97,7 @@ bool Functions::paramIsStatic(const FnDecl& decl, const ast::FnParam& p) {
 }
 
 bool Functions::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool inShape) {
-  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   if ((t.kind == TypeKind::Path && t.path.size() == 1) || t.kind == TypeKind::Pack) {
     const std::string& name = t.path[0].text;
     const ast::Generic* listed = listedGeneric(g, name);

@@ -97,7 +97,7 @@ bool Uncalled::sampleValue(const Ty& t, ir::Region* region, Val& v) {
 }
 
 void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape) {
-  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   using TypeKind = ast::TypeExpr::Kind;
   if (t.kind == TypeKind::Pack) {
     g.bound.try_emplace(t.path[0].text, Val::ofPack({samples.dims[0]}));

@@ -74,25 +74,26 @@ ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const 
 }
 }  // namespace
 
-const ast::TypeExpr& Aliases::expanded(const ast::TypeExpr& t, const Generics& g) {
-  if (t.kind != TypeKind::Path || t.args.empty() || t.path.size() > 2) return t;
+const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Generics& g) {
+  const ast::TypeExpr& t = *written;
+  if (t.kind != TypeKind::Path || t.args.empty() || t.path.size() > 2) return written;
   const std::string& first = t.path[0].text;
   const Unit* home = g.unit;
   const ast::Name* from = nullptr;
   if (t.path.size() == 2) {
     auto imported = g.unit->modules.find(first);
-    if (imported == g.unit->modules.end()) return t;
+    if (imported == g.unit->modules.end()) return written;
     home = imported->second;
     from = &t.path[0];
   } else if (g.bound.count(first) || listedGeneric(g, first)) {
-    return t;
+    return written;
   } else if (auto it = g.unit->names.find(first); it != g.unit->names.end()) {
     home = it->second.first;
   }
   auto alias = home->aliases.find(t.path.back().text);
-  if (alias == home->aliases.end() || alias->second->generics.empty()) return t;
-  auto& known = expandedAliases_[{&t, g.unit}];
-  if (known) return *known;
+  if (alias == home->aliases.end() || alias->second->generics.empty()) return written;
+  auto& known = expandedAliases_[{written, g.unit}];
+  if (known) return known.get();
   const ast::Stmt& decl = *alias->second;
   Substitution map;
   size_t next = 0;
@@ -121,14 +122,14 @@ const ast::TypeExpr& Aliases::expanded(const ast::TypeExpr& t, const Generics& g
     known->op = '!';  // reported
     known->path = {{"_", t.span}};
     known->span = t.span;
-    return *known;
+    return known.get();
   }
   known = substituted(*decl.type, map, *home, from);
   known->span = t.span;
   if (t.place && !known->place) known->place = copied(*t.place);
   // An alias of an alias; one of itself stays as it is and is an unknown type.
-  if (expandedAliases_.size() > 10'000) return *known;
-  return expanded(*known, g);
+  if (expandedAliases_.size() > 10'000) return known.get();
+  return expanded(known.get(), g);
 }
 
 Val Aliases::aliasWith(const ast::Expr& given, const ast::Expr& callee) {

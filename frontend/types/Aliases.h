@@ -19,8 +19,9 @@ class Aliases {
   Aliases(Context& context, Scopes& scopes, Types& types, Expressions& expressions)
       : context_(context), scopes_(scopes), types_(types), expressions_(expressions) {}
 
-  /// A use of a generic alias as the type that it stands for; other types as they are.
-  const ast::TypeExpr& expanded(const ast::TypeExpr& t, const Generics& g);
+  /// A use of a generic alias as the type that it stands for; other types as they are. What it returns lives as long as
+  /// the aliases and `t` do.
+  const ast::TypeExpr* expanded(const ast::TypeExpr* t, const Generics& g);
   /// `Alias[2, 3]` in an expression: the type, unit when `callee` names no generic alias (Aliases.cpp).
   Val aliasWith(const ast::Expr& given, const ast::Expr& callee);
 

@@ -84,7 +84,7 @@ Val Structs::refit(Val v) {
   for (size_t i = 0; i < v.elems.size(); ++i) {
     const Val& e = v.elems[i];
     if (!fields[i].type || !(e.isTree() || e.is(Val::Kind::Tensor))) continue;
-    const ast::TypeExpr& t = aliases_.expanded(*fields[i].type, g);
+    const ast::TypeExpr& t = *aliases_.expanded(fields[i].type.get(), g);
     if (t.kind != ast::TypeExpr::Kind::Path) return v;
     const ast::Generic* listed = t.path.size() == 1 && !t.hasArgs ? listedGeneric(g, t.path[0].text) : nullptr;
     if (listed && listed->kind == "tree") {

@@ -118,8 +118,11 @@ namespace {
 
 /// Takes the leaves of a type off `left`; false when there are more.
 bool takeParts(const Ty& t, size_t& left) {
-  if (t.elems.empty()) return left != 0 && left-- != 0;
-  return std::all_of(t.elems.begin(), t.elems.end(), [&](const Ty& e) { return takeParts(e, left); });
+  if (!t.elems.empty())
+    return std::all_of(t.elems.begin(), t.elems.end(), [&](const Ty& e) { return takeParts(e, left); });
+  if (left == 0) return false;
+  --left;
+  return true;
 }
 }  // namespace
 

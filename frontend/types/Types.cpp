@@ -118,7 +118,7 @@ std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
 }
 
 std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g) {
-  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   switch (t.kind) {
     case TypeKind::Int:
     case TypeKind::Binary:
@@ -154,7 +154,7 @@ std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g
 }
 
 Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
-  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   Ty r;
   if (t.op == '!' && t.kind == TypeKind::Path) return r;
   switch (t.kind) {

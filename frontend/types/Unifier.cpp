@@ -115,7 +115,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
 }
 
 bool Unifier::unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who) {
-  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   if (actual.poison()) return true;
   auto differs = [&](const Val& known) {
     auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,
@@ -206,7 +206,7 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
 }
 
 Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who) {
-  const ast::TypeExpr& t = aliases_.expanded(written, g);
+  const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   if (v.poison() || t.op == '!') return Val::none();
   auto mismatch = [&] {
     auto d = context_.error(

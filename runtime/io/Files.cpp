@@ -245,7 +245,7 @@ MappedTensor::~MappedTensor() {
 std::string checkSave(std::string_view kind, uint8_t dtype, const std::vector<int64_t>& shape) {
   if (kind == "npy" || kind == "npz") return dtype == 1 ? "." + std::string(kind) + " has no bf16: save f32(x)" : "";
   if (kind == "safetensors") return "";
-  if (kind == "csv") return shape.size() >= 1 && shape.size() <= 2 ? "" : "a .csv file takes a tensor of rank 1 or 2";
+  if (kind == "csv") return !shape.empty() && shape.size() <= 2 ? "" : "a .csv file takes a tensor of rank 1 or 2";
   if (kind == "bytes") return dtype == 8 && shape.size() == 1 ? "" : "bytes are u8[N]";
   if (kind == "png" || kind == "ppm") {
     const bool fits = (shape.size() == 2 || (shape.size() == 3 && shape[2] == 3)) && shape[0] > 0 && shape[1] > 0 &&
