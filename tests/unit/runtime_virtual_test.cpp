@@ -190,7 +190,7 @@ TEST_P(EveryOrder, TheFirstStopOfTheProgramCounts) {
 /// What the host overwrites is waited for before, what it reads arrives before.
 TEST_P(EveryOrder, TheHostWaitsForCopiesOfItsMemory) {
   Maker m;
-  const BufferId zero = m.constant(0), host = m.constant(1), a = m.buffer(1), b = m.buffer(1), slow = m.buffer(1),
+  const BufferId zero = m.constant(0), host = m.constant(5), a = m.buffer(1), b = m.buffer(1), slow = m.buffer(1),
                  out = m.buffer(0);
   m.move(host, a);
   for (int i = 0; i < 3; ++i) m.launch(1, plusOne, a, slow);
@@ -202,7 +202,7 @@ TEST_P(EveryOrder, TheHostWaitsForCopiesOfItsMemory) {
   m.p.kernels.back().name = "host";
   std::vector<float> results;
   EXPECT_EQ(runOn(m, GetParam(), &results).end, CallResult::End::Done);
-  EXPECT_EQ(results, (std::vector<float>{1, 1}));
+  EXPECT_EQ(results, (std::vector<float>{5, 1}));
 }
 
 TEST(Virtual, AForgottenWaitOfTheHostShows) {
