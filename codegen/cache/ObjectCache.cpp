@@ -55,27 +55,20 @@ class File {
   int fd_;
 };
 
-bool readAll(int fd, char* to, size_t bytes) {
+/// `some` reads or writes part of what is asked for, as ::read and ::write do.
+template <typename Char, typename Some>
+bool all(int fd, Char* at, size_t bytes, Some some) {
   while (bytes > 0) {
-    ssize_t n = ::read(fd, to, bytes);
+    const ssize_t n = some(fd, at, bytes);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
-    to += n;
+    at += n;
     bytes -= static_cast<size_t>(n);
   }
   return true;
 }
-
-bool writeAll(int fd, const char* from, size_t bytes) {
-  while (bytes > 0) {
-    ssize_t n = ::write(fd, from, bytes);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    from += n;
-    bytes -= static_cast<size_t>(n);
-  }
-  return true;
-}
+bool readAll(int fd, char* to, size_t bytes) { return all(fd, to, bytes, ::read); }
+bool writeAll(int fd, const char* from, size_t bytes) { return all(fd, from, bytes, ::write); }
 
 /// Makes the directory and those above it that are missing.
 bool makeDirectories(const std::string& path) {

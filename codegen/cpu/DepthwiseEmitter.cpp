@@ -114,10 +114,6 @@ class DepthwiseEmitter : ProductEmitter {
     return r;
   }
 
-  Val load(Val p, Val mask) {
-    if (!mask) return b_.CreateAlignedLoad(vector_, p, align());
-    return b_.CreateMaskedLoad(vector_, p, align(), mask, llvm::Constant::getNullValue(vector_));
-  }
   /// The elements at `p` and, with a stride of 2, at every second one from there: of two loads that end where they do.
   Val read(Val p, const Reading& r) {
     Val first = load(p, r.first);
@@ -139,55 +135,23 @@ class DepthwiseEmitter : ProductEmitter {
     const auto saved = b_.saveIP();
     std::vector<llvm::Type*> types(5, pointer_);
     types[3] = types[4] = i64_;
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
     const std::string place = t.place == kInside ? "" : t.place == kAnywhere ? "r" : "r" + std::to_string(t.place);
-    f = Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                         name_ + ".tile" + std::to_string(t.height) + "x" + std::to_string(t.width) + place, m_);
-    f->addFnAttr(llvm::Attribute::NoInline);
-    f->addFnAttr(llvm::Attribute::NoUnwind);
-    for (unsigned i = 0; i < 3; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
-    auto* before = BasicBlock::Create(c_, "entry", f);
-    auto* head = BasicBlock::Create(c_, "column", f);
-    auto* done = BasicBlock::Create(c_, "done", f);
-    b_.SetInsertPoint(before);
-    b_.CreateBr(head);
-    b_.SetInsertPoint(head);
-    auto* k = b_.CreatePHI(i64_, 2);
-    auto* weights = b_.CreatePHI(pointer_, 2);
-    auto* input = b_.CreatePHI(pointer_, 2);
-    auto* element = b_.CreatePHI(i64_, 2);
-    k->addIncoming(int64(0), before);
-    weights->addIncoming(f->getArg(0), before);
-    input->addIncoming(f->getArg(1), before);
-    element->addIncoming(f->getArg(4), before);
-    std::vector<llvm::PHINode*> kept;
-    for (int64_t i = 0; i < t.height * t.width; ++i) {
-      kept.push_back(b_.CreatePHI(vector_, 2));
-      kept.back()->addIncoming(llvm::Constant::getNullValue(vector_), before);
-    }
-    std::vector<Val> sums(kept.begin(), kept.end());
-    addColumn(t, weights, input, element, f->getArg(3), sums);
-    BasicBlock* latch = b_.GetInsertBlock();
-    for (size_t i = 0; i < kept.size(); ++i) kept[i]->addIncoming(sums[i], latch);
-    Val next = b_.CreateAdd(k, int64(1));
-    k->addIncoming(next, latch);
-    weights->addIncoming(at(weights, p_.a.col), latch);
-    input->addIncoming(at(input, p_.b.row), latch);
-    element->addIncoming(b_.CreateAdd(element, int64(columns_.dilation)), latch);
-    b_.CreateCondBr(b_.CreateICmpSLT(next, int64(p_.k)), head, done);
-    b_.SetInsertPoint(done);
+    f = createLocalFunction(m_, name_ + ".tile" + std::to_string(t.height) + "x" + std::to_string(t.width) + place,
+                            types, 3);
+    b_.SetInsertPoint(BasicBlock::Create(c_, "entry", f));
+    const std::vector<Walk> walks = {
+        {f->getArg(0), p_.a.col}, {f->getArg(1), p_.b.row}, {f->getArg(4), columns_.dilation}};
+    const Values zeros(static_cast<size_t>(t.height * t.width), llvm::Constant::getNullValue(vector_));
+    const Values sums = sumLoop(int64(0), int64(p_.k), false, walks, zeros, [&](Val, const Values& at, Values next) {
+      addColumn(t, at[0], at[1], at[2], f->getArg(3), next);
+      return next;
+    });
     for (int64_t i = 0; i < t.height; ++i)
       for (int64_t j = 0; j < t.width; ++j) {
         Val to = at(f->getArg(2), i * rowStep() + j * plan_.lanes);
         Val sum = sums[static_cast<size_t>(i * t.width + j)];
         const int64_t left = t.place < 0 ? plan_.lanes : std::min(plan_.lanes, p_.n - t.place - j * plan_.lanes);
-        if (!plan_.direct || left == plan_.lanes) {
-          b_.CreateAlignedStore(sum, to, align());
-          continue;
-        }
-        std::vector<llvm::Constant*> bits;
-        for (int64_t l = 0; l < plan_.lanes; ++l) bits.push_back(b_.getInt1(l < left));
-        b_.CreateMaskedStore(sum, to, align(), llvm::ConstantVector::get(bits));
+        store(sum, to, plan_.direct && left < plan_.lanes ? tailMask(plan_.lanes, left) : nullptr);
       }
     b_.CreateRetVoid();
     b_.restoreIP(saved);

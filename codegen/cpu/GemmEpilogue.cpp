@@ -35,10 +35,7 @@ void GemmEpilogue::emitFunction() {
   auto* i64 = b.getInt64Ty();
   std::vector<llvm::Type*> types = {b.getPtrTy(), b.getPtrTy(), i64, i64, b.getPtrTy(), b.getPtrTy(), b.getPtrTy()};
   types.insert(types.end(), rank + 5, i64);
-  auto* type = llvm::FunctionType::get(b.getVoidTy(), types, false);
-  function_ = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name_, module_);
-  function_->addFnAttr(llvm::Attribute::NoUnwind);
-  function_->addFnAttr(llvm::Attribute::NoInline);
+  function_ = createLocalFunction(module_, name_, types, 0);
   auto argument = [&](size_t i) { return function_->getArg(static_cast<unsigned>(i)); };
   const bool allWhole = !turned_ && kernel_.product.n % width == 0, oneBody = allWhole || level_ == Level::Quick;
   Val tile = argument(kKernelArgs);

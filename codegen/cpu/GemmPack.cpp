@@ -54,16 +54,8 @@ class PackEmitter : ProductEmitter {
   void row(Val k) {
     for (int64_t v = 0; v < width_; ++v) {
       const int64_t left = columns_ - v * lanes_;
-      Val x = nullptr;
-      if (left >= lanes_) {
-        x = b_.CreateAlignedLoad(vector_, source(k, int64(v * lanes_)), align());
-      } else {
-        std::vector<llvm::Constant*> bits;
-        for (int64_t i = 0; i < lanes_; ++i) bits.push_back(b_.getInt1(i < left));
-        x = b_.CreateMaskedLoad(vector_, source(k, int64(v * lanes_)), align(), llvm::ConstantVector::get(bits),
-                                llvm::Constant::getNullValue(vector_));
-      }
-      b_.CreateAlignedStore(x, target(k, int64(v * lanes_)), align());
+      Val x = load(source(k, int64(v * lanes_)), left < lanes_ ? tailMask(lanes_, left) : nullptr);
+      store(x, target(k, int64(v * lanes_)));
     }
   }
 
@@ -82,12 +74,9 @@ class PackEmitter : ProductEmitter {
   void transposed(Val k, Val j, int64_t used) {
     Values square;
     for (int64_t i = 0; i < lanes_; ++i)
-      square.push_back(
-          i < used ? static_cast<Val>(b_.CreateAlignedLoad(vector_, source(k, b_.CreateAdd(j, int64(i))), align()))
-                   : llvm::Constant::getNullValue(vector_));
+      square.push_back(i < used ? load(source(k, b_.CreateAdd(j, int64(i)))) : llvm::Constant::getNullValue(vector_));
     transposeSquare(b_, square);
-    for (int64_t i = 0; i < lanes_; ++i)
-      b_.CreateAlignedStore(square[static_cast<size_t>(i)], target(b_.CreateAdd(k, int64(i)), j), align());
+    for (int64_t i = 0; i < lanes_; ++i) store(square[static_cast<size_t>(i)], target(b_.CreateAdd(k, int64(i)), j));
   }
 };
 
@@ -98,10 +87,7 @@ llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const
   const std::string name = prefix + ".pack" + std::to_string(width) + "x" + std::to_string(columns);
   if (llvm::Function* f = module.getFunction(name)) return f;
   auto* pointer = llvm::PointerType::get(module.getContext(), 0);
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), {pointer, pointer}, false);
-  auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
-  f->addFnAttr(llvm::Attribute::NoInline);
-  f->addFnAttr(llvm::Attribute::NoUnwind);
+  llvm::Function* f = createLocalFunction(module, name, {pointer, pointer}, 0);
   PackEmitter(f, product, plan, width, columns).emit(plan.pack);
   return f;
 }

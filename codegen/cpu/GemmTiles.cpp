@@ -40,20 +40,6 @@ GemmTiles::GemmTiles(const Product& product, llvm::Module& module, const std::st
                              std::count_if(product.edges.begin(), product.edges.end(),
                                            [&](const Product::Edge& e) { return e.var < product.batch.size(); }))) {}
 
-Val GemmTiles::load(Val p, bool masked) {
-  if (!masked) return b_.CreateAlignedLoad(vector_, p, align());
-  return b_.CreateMaskedLoad(vector_, p, align(), tailMask(plan_.lanes, plan_.tail),
-                             llvm::Constant::getNullValue(vector_));
-}
-
-void GemmTiles::store(Val v, Val p, bool masked) {
-  if (masked) {
-    b_.CreateMaskedStore(v, p, align(), tailMask(plan_.lanes, plan_.tail));
-  } else {
-    b_.CreateAlignedStore(v, p, align());
-  }
-}
-
 /// The loops of the sum from number `level` on, the last of them over k; the tile's sums go through all of them in
 /// registers. Returns the sums, with the builder behind the loops.
 std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums) {
@@ -88,7 +74,6 @@ std::vector<Val> GemmTiles::sumLoops(size_t level, Val a, Val b, const Tile& t, 
 /// Trips [lo, hi) of the sum of one level, and all of the inner ones.
 std::vector<Val> GemmTiles::trips(size_t level, Val lo, Val hi, bool mayBeNone, Val a, Val b, const Tile& t,
                                   const std::vector<Val>& sums) {
-  Function* f = b_.GetInsertBlock()->getParent();
   const bool innermost = level == p_.sums.size();
   const int64_t stepA = innermost ? p_.a.col : p_.sums[level].a;
   const int64_t stepB = packed() ? t.width * plan_.lanes : innermost ? p_.b.row : p_.sums[level].b;
@@ -96,47 +81,11 @@ std::vector<Val> GemmTiles::trips(size_t level, Val lo, Val hi, bool mayBeNone, 
     a = bytes(a, b_.CreateMul(lo, int64(stepA)));
     b = bytes(b, b_.CreateMul(lo, int64(stepB)));
   }
-  BasicBlock* before = b_.GetInsertBlock();
-  auto* head = BasicBlock::Create(c_, "k", f);
-  auto* done = BasicBlock::Create(c_, "done", f);
-  if (mayBeNone)
-    b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), head, done);
-  else
-    b_.CreateBr(head);
-  b_.SetInsertPoint(head);
-  auto* k = b_.CreatePHI(i64_, 2);
-  auto* pa = b_.CreatePHI(pointer_, 2);
-  auto* pb = b_.CreatePHI(pointer_, 2);
-  k->addIncoming(lo, before);
-  pa->addIncoming(a, before);
-  pb->addIncoming(b, before);
-  std::vector<llvm::PHINode*> acc;
-  for (Val s : sums) {
-    acc.push_back(b_.CreatePHI(vector_, 2));
-    acc.back()->addIncoming(s, before);
-  }
-  std::vector<Val> next(acc.begin(), acc.end());
-  if (innermost) {
-    addOuterProduct(pa, pb, t, t.place == kAnywhere ? takenAt(k, t) : Taken(), next);
-  } else {
-    next = sumLoops(level + 1, pa, pb, t, next);
-  }
-  BasicBlock* latch = b_.GetInsertBlock();
-  for (size_t n = 0; n < acc.size(); ++n) acc[n]->addIncoming(next[n], latch);
-  Val k1 = b_.CreateAdd(k, int64(1));
-  k->addIncoming(k1, latch);
-  pa->addIncoming(at(pa, stepA), latch);
-  pb->addIncoming(at(pb, stepB), latch);
-  b_.CreateCondBr(b_.CreateICmpSLT(k1, hi), head, done);
-  b_.SetInsertPoint(done);
-  if (!mayBeNone) return next;
-  for (size_t n = 0; n < next.size(); ++n) {
-    auto* either = b_.CreatePHI(vector_, 2);
-    either->addIncoming(sums[n], before);
-    either->addIncoming(next[n], latch);
-    next[n] = either;
-  }
-  return next;
+  return sumLoop(lo, hi, mayBeNone, {{a, stepA}, {b, stepB}}, sums, [&](Val k, const Values& at, Values next) {
+    if (!innermost) return sumLoops(level + 1, at[0], at[1], t, next);
+    addOuterProduct(at[0], at[1], t, t.place == kAnywhere ? takenAt(k, t) : Taken(), next);
+    return next;
+  });
 }
 
 /// At tap `k` of a tile whose place is the last argument.
@@ -229,16 +178,11 @@ void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken,
   for (int64_t j = 0; j < width; ++j) {
     Val from = at(b, j * plan_.lanes), some = taken.column(j);
     if (isNone(some)) continue;
-    row[static_cast<size_t>(j)] =
-        some
-            ? static_cast<Val>(b_.CreateMaskedLoad(vector_, from, align(), some, llvm::Constant::getNullValue(vector_)))
-            : load(from, !packed() && tail && j + 1 == width);
+    if (some == nullptr && !packed() && tail && j + 1 == width) some = tailMask(plan_.lanes, plan_.tail);
+    row[static_cast<size_t>(j)] = load(from, some);
   }
   if (plan_.prefetchRows > 0) {
-    for (int64_t j = 0; j < width; ++j)
-      b_.CreateIntrinsic(
-          llvm::Intrinsic::prefetch, {pointer_},
-          {at(b, plan_.prefetchRows * p_.b.row + j * plan_.lanes), b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+    for (int64_t j = 0; j < width; ++j) prefetch(at(b, plan_.prefetchRows * p_.b.row + j * plan_.lanes), false, 3);
   }
   for (int64_t i = 0; i < height; ++i) {
     Val some = taken.row(i), from = at(a, i * p_.a.row);
@@ -260,23 +204,15 @@ Function* GemmTiles::of(const Tile& t) {
   const auto [height, width, tail, place] = t;
   std::vector<llvm::Type*> types(3, pointer_);
   types.resize(3 + tripArguments_ + (place == kAnywhere ? 1 : 0), i64_);
-  auto* type = llvm::FunctionType::get(b_.getVoidTy(), types, false);
   const std::string rim = place == kInside ? "" : place == kAnywhere ? "r" : "r" + std::to_string(place);
-  f = Function::Create(type, llvm::GlobalValue::InternalLinkage,
-                       name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim,
-                       m_);
-  f->addFnAttr(llvm::Attribute::NoInline);
-  f->addFnAttr(llvm::Attribute::NoUnwind);
-  for (unsigned i = 0; i < 3; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
+  f = createLocalFunction(
+      m_, name_ + ".tile" + std::to_string(height) + "x" + std::to_string(width) + (tail ? "t" : "") + rim, types, 3);
   auto* entry = BasicBlock::Create(c_, "entry", f);
   b_.SetInsertPoint(entry);
   masks_.clear();
   if (plan_.sums.direct && level_ == Level::Full) {
     for (int64_t i = 0; i < height; ++i)
-      for (int64_t j = 0; j < width; ++j)
-        b_.CreateIntrinsic(
-            llvm::Intrinsic::prefetch, {pointer_},
-            {at(f->getArg(2), i * rowStride_ + j * plan_.lanes), b_.getInt32(1), b_.getInt32(3), b_.getInt32(1)});
+      for (int64_t j = 0; j < width; ++j) prefetch(at(f->getArg(2), i * rowStride_ + j * plan_.lanes), true, 3);
   }
   const std::vector<Val> sum =
       sumLoops(0, f->getArg(0), f->getArg(1), t,
@@ -284,7 +220,7 @@ Function* GemmTiles::of(const Tile& t) {
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < width; ++j)
       store(sum[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * rowStride_ + j * plan_.lanes),
-            plan_.sums.direct && tail && j + 1 == width);
+            plan_.sums.direct && tail && j + 1 == width ? tailMask(plan_.lanes, plan_.tail) : nullptr);
   b_.CreateRetVoid();
   return f;
 }

@@ -48,8 +48,6 @@ class GemmTiles : public ProductEmitter {
   };
   bool packed() const { return plan_.pack != PackB::None; }
   int64_t placesOf(const Tile& t) const;
-  Val load(Val p, bool masked);
-  void store(Val v, Val p, bool masked);
   std::vector<Val> sumLoops(size_t level, Val a, Val b, const Tile& t, const std::vector<Val>& sums);
   std::vector<Val> trips(size_t level, Val lo, Val hi, bool mayBeNone, Val a, Val b, const Tile& t,
                          const std::vector<Val>& sums);

@@ -37,6 +37,16 @@ void setCodeAttributes(llvm::Function& f) {
   }
 }
 
+llvm::Function* createLocalFunction(llvm::Module& m, const std::string& name, llvm::ArrayRef<llvm::Type*> arguments,
+                                    unsigned apart) {
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(m.getContext()), arguments, false);
+  auto* f = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, m);
+  f->addFnAttr(llvm::Attribute::NoInline);
+  f->addFnAttr(llvm::Attribute::NoUnwind);
+  for (unsigned i = 0; i < apart; ++i) f->addParamAttr(i, llvm::Attribute::NoAlias);
+  return f;
+}
+
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name) {
   llvm::LLVMContext& c = m.getContext();
   auto* pointer = llvm::PointerType::get(c, 0);

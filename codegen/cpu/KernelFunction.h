@@ -32,6 +32,10 @@ void finishPastCaches(llvm::IRBuilderBase& b, const KernelArgs& args);
 
 /// What every emitted function that holds vectors is to be compiled with.
 void setCodeAttributes(llvm::Function& f);
+/// A function that only this module calls, always by a call. Its first `apart` arguments are addresses of memory that
+/// no other argument reaches.
+llvm::Function* createLocalFunction(llvm::Module& m, const std::string& name, llvm::ArrayRef<llvm::Type*> arguments,
+                                    unsigned apart);
 /// An abi::KernelFn without body.
 llvm::Function* createKernelFunction(llvm::Module& m, const std::string& name);
 

@@ -334,10 +334,11 @@ Schedule scheduleLoops(const Kernel& kernel, Level level) {
 namespace {
 
 std::string number(int64_t n) { return std::to_string(n); }
+/// As in the text of kernels.
+std::string loopVar(size_t v) { return "i" + std::to_string(v); }
 
 std::string text(const LaneBlocks& b) {
-  return "vectors of variable " + number(static_cast<int64_t>(b.var)) + " in " + number(b.count) + " blocks of " +
-         number(b.size);
+  return "vectors of " + loopVar(b.var) + " in " + number(b.count) + " blocks of " + number(b.size);
 }
 
 std::string text(const RowSchedule& s) {
@@ -345,7 +346,7 @@ std::string text(const RowSchedule& s) {
   for (size_t i = 0; i < s.stages.size(); ++i) {
     all += i == 0 ? " " : ", ";
     const auto& v = s.stages[i];
-    all += v ? "vectors of variable " + number(static_cast<int64_t>(v->var)) + " x " + number(v->copies) : "scalar";
+    all += v ? "vectors of " + loopVar(v->var) + " x " + number(v->copies) : "scalar";
   }
   return all;
 }
@@ -353,12 +354,11 @@ std::string text(const RowSchedule& s) {
 std::string text(const ColumnSchedule& s) { return "columns: " + text(s.blocks) + ", x " + number(s.copies); }
 std::string text(const WideColumnSchedule& s) { return "wide columns: " + text(s.blocks); }
 std::string text(const TransposeSchedule& s) {
-  return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with variable " +
-         number(static_cast<int64_t>(s.source));
+  return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with " + loopVar(s.source);
 }
 std::string text(const TileProductSchedule& s) {
-  return "tile product: " + text(s.blocks) + ", " + number(s.rows) + " rows of variable " +
-         number(static_cast<int64_t>(s.row)) + (s.transposes ? ", transposed" : "");
+  return "tile product: " + text(s.blocks) + ", " + number(s.rows) + " rows of " + loopVar(s.row) +
+         (s.transposes ? ", transposed" : "");
 }
 
 }  // namespace

@@ -16,13 +16,20 @@
 // | tile product | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | TileProductEmitter |
 // |              | accumulators in registers (codegen/TileProduct.h).                            |                    |
 //
-// First tile products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or
-// an outer one for all. For an outer one, wide columns and transposes are special cases of columns. Softmax over rows
-// of 1024 is four stages with one inner variable each, whose loads are contiguous along it: the inner variables are
-// cheapest, so it is scheduled by rows. Along an axis that is not the last, the loads are contiguous along an outer
-// variable, and it is scheduled by columns.
+// First tile products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or an
+// outer one for all. For an outer one, wide columns and transposes are special cases of columns. Where floats are
+// summed, the choice follows from shapes and strides alone: it decides the order of the sum.
 //
-// Where floats are summed, the choice follows from shapes and strides alone: it decides the order of the sum.
+// An example, `print(softmax(randn([64, 1024])))`. Its kernel has an outer variable, i0, the 64 rows, and three stages
+// with one inner variable each, i1, the 1024 elements: the maximum; exp of the differences, and their sum; the
+// quotients. All loads are contiguous along i1, so the inner variables are cheapest, and the schedule is
+//
+//   rows: vectors of i1 x 4, vectors of i1 x 4, vectors of i1 x 2
+//
+// A work item is a row. The loop of a stage takes 4 vectors of 16 elements a trip; a reduction has an accumulator for
+// each of the 4, which are joined after the loop, two by two, and then their lanes. The result is a number that the
+// next stage reads. Along an axis that is not the last, the loads are contiguous along an outer variable, and the
+// schedule is by columns: no accumulators are joined, each lane has a sum of its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>

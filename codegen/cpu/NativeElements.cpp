@@ -149,20 +149,8 @@ void NativeElements::update(const Slot& slot, Value* at, ir::DType t, Scalar v, 
   put(slot, at, v, t);
 }
 
-void NativeElements::scatter(const ir::Op& op) {
-  const ir::Value* x = op.operand(0);
-  Slot slot = slots_[x];
-  const auto& axes = op.intsAttr("axes");
-  if (slot.base == nullptr || axes.size() != x->type.shape.size() || op.operand(1)->type.size() != 1)
-    return fail("an update of more than one element");
-  for (int64_t axis : axes)
-    if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
-  Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
-  update(slot, at, x->type.dtype, scalar(op.operand(1)), op.stringAttr("mode"));
-  slots_[op.result()] = slot;
-}
-
-void NativeElements::dynamicUpdate(const ir::Op& op) {
+/// The element of `op` that the operands from number 2 on index.
+void NativeElements::updateAt(const ir::Op& op, const std::string& mode) {
   const ir::Value* x = op.operand(0);
   Slot slot = slots_[x];
   if (slot.base == nullptr || op.operand(1)->type.size() != 1) return fail("an update of more than one element");
@@ -170,9 +158,16 @@ void NativeElements::dynamicUpdate(const ir::Op& op) {
   for (int64_t axis : axes)
     if (x->type.shape[static_cast<size_t>(axis)] == 0) return fail("an update of an empty tensor");
   Value* at = locate(op, slot, x->type, axes, 2, nullptr, aside());
-  update(slot, at, x->type.dtype, scalar(op.operand(1)), "set");
+  update(slot, at, x->type.dtype, scalar(op.operand(1)), mode);
   slots_[op.result()] = slot;
 }
+
+void NativeElements::scatter(const ir::Op& op) {
+  if (op.intsAttr("axes").size() != op.operand(0)->type.shape.size()) return fail("an update of more than one element");
+  updateAt(op, op.stringAttr("mode"));
+}
+
+void NativeElements::dynamicUpdate(const ir::Op& op) { updateAt(op, "set"); }
 
 void NativeElements::updateSlice(const ir::Op& op) {
   const ir::Value* x = op.operand(0);

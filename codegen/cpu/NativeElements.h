@@ -22,6 +22,7 @@ class NativeElements : protected NativeValues {
   llvm::Value* aside();
   llvm::Value* offset(llvm::Value* base, ir::DType t, Scalar at, int64_t stride);
   void update(const Slot& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);
+  void updateAt(const ir::Op& op, const std::string& mode);
   Slot local(const ir::Op& op);
   void copies(const ir::Op& op);
 

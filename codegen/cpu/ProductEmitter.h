@@ -96,13 +96,31 @@ class ProductEmitter {
   Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }
   Val maximum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSGT(x, y), x, y); }
 
+  /// A vector at `p`; with a mask only its lanes, the others are 0.
+  Val load(Val p, Val mask = nullptr) {
+    if (mask == nullptr) return b_.CreateAlignedLoad(vector_, p, align());
+    return b_.CreateMaskedLoad(vector_, p, align(), mask, llvm::Constant::getNullValue(vector_));
+  }
+  void store(Val v, Val p, Val mask = nullptr) {
+    if (mask == nullptr)
+      b_.CreateAlignedStore(v, p, align());
+    else
+      b_.CreateMaskedStore(v, p, align(), mask);
+  }
+
+  /// `near`: 3 is the first-level cache, 2 the second.
+  void prefetch(Val p, bool write, uint32_t near) {
+    b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer_},
+                       {p, b_.getInt32(write ? 1 : 0), b_.getInt32(near), b_.getInt32(1)});
+  }
+
   /// The first thing in block `i`.
   Val start(const Blocks& blocks, Val i) {
     return b_.CreateAdd(b_.CreateMul(i, int64(blocks.size)), minimum(i, int64(blocks.larger)));
   }
 
   /// The first of `lanes` lanes.
-  Val tailMask(int lanes, int tail) {
+  Val tailMask(int64_t lanes, int64_t tail) {
     std::vector<llvm::Constant*> bits;
     for (int i = 0; i < lanes; ++i) bits.push_back(b_.getInt1(i < tail));
     return llvm::ConstantVector::get(bits);
@@ -121,6 +139,53 @@ class ProductEmitter {
     };
     Val begin = taps(last, 0, int64(0));
     return {begin, taps(first, w.extent, begin)};
+  }
+
+  /// What steps along with a sum: an address, by so many elements, or a number.
+  struct Walk {
+    Val start;
+    int64_t step;
+  };
+  /// The loop of a sum over k = lo, ..., hi - 1: body(k, where the walks are, sums) gives the next sums, which go
+  /// through it in registers. `mayBeNone`: lo < hi has to be tested.
+  template <typename F>
+  Values sumLoop(Val lo, Val hi, bool mayBeNone, const std::vector<Walk>& walks, const Values& sums, F body) {
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* head = llvm::BasicBlock::Create(c_, "k", before->getParent());
+    auto* done = llvm::BasicBlock::Create(c_, "done", before->getParent());
+    if (mayBeNone)
+      b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), head, done);
+    else
+      b_.CreateBr(head);
+    b_.SetInsertPoint(head);
+    auto carry = [&](Val start) {
+      auto* phi = b_.CreatePHI(start->getType(), 2);
+      phi->addIncoming(start, before);
+      return phi;
+    };
+    auto* k = carry(lo);
+    std::vector<llvm::PHINode*> at, kept;
+    for (const Walk& w : walks) at.push_back(carry(w.start));
+    for (Val s : sums) kept.push_back(carry(s));
+    Values next = body(k, Values(at.begin(), at.end()), Values(kept.begin(), kept.end()));
+    llvm::BasicBlock* latch = b_.GetInsertBlock();
+    for (size_t n = 0; n < kept.size(); ++n) kept[n]->addIncoming(next[n], latch);
+    Val following = b_.CreateAdd(k, int64(1));
+    k->addIncoming(following, latch);
+    for (size_t n = 0; n < at.size(); ++n) {
+      const bool address = at[n]->getType()->isPointerTy();
+      at[n]->addIncoming(address ? this->at(at[n], walks[n].step) : b_.CreateAdd(at[n], int64(walks[n].step)), latch);
+    }
+    b_.CreateCondBr(b_.CreateICmpSLT(following, hi), head, done);
+    b_.SetInsertPoint(done);
+    if (!mayBeNone) return next;
+    for (size_t n = 0; n < next.size(); ++n) {
+      auto* either = b_.CreatePHI(vector_, 2);
+      either->addIncoming(sums[n], before);
+      either->addIncoming(next[n], latch);
+      next[n] = either;
+    }
+    return next;
   }
 
   /// for (i = lo; i < hi; i += step) body(i)

@@ -48,7 +48,7 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level);
 Schedule scheduleLoops(const Kernel& kernel, Level level);
 Schedule scheduleProduct(const Kernel& kernel, const Workers& workers, Level level);
 
-/// The form and its parameters, for people: "rows: vectors of variable 1 x 4".
+/// The form and its parameters, for people: "rows: vectors of i1 x 4".
 std::string describe(const Schedule& schedule);
 
 }  // namespace tenc::codegen::cpu

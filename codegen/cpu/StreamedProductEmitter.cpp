@@ -62,26 +62,18 @@ class StreamedProductEmitter : ProductEmitter {
         Val target = bytes(c, b_.CreateSub(j, j0));
         std::vector<Val> acc;
         for (int64_t i = 0; i < p_.m; ++i)
-          acc.push_back(first ? llvm::Constant::getNullValue(vector_)
-                              : static_cast<Val>(b_.CreateAlignedLoad(vector_, at(target, i * ldc), align())));
+          acc.push_back(first ? llvm::Constant::getNullValue(vector_) : load(at(target, i * ldc)));
         for (int64_t q = 0; q < count; ++q) {
           Val from = at(source, q * p_.b.row);
-          Val y = masked
-                      ? static_cast<Val>(b_.CreateMaskedLoad(vector_, from, align(), tailMask(plan_.lanes, plan_.tail),
-                                                             llvm::Constant::getNullValue(vector_)))
-                      : b_.CreateAlignedLoad(vector_, from, align());
-          if (!masked) {
-            // The rows of the next group, on their way to L2 while this one is used.
-            b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer_},
-                               {at(source, (q + group) * p_.b.row), b_.getInt32(0), b_.getInt32(2), b_.getInt32(1)});
-          }
+          Val y = load(from, masked ? tailMask(plan_.lanes, plan_.tail) : nullptr);
+          // The rows of the next group, on their way to L2 while this one is used.
+          if (!masked) prefetch(at(source, (q + group) * p_.b.row), false, 2);
           for (int64_t i = 0; i < p_.m; ++i) {
             auto& s = acc[static_cast<size_t>(i)];
             s = b_.CreateIntrinsic(llvm::Intrinsic::fma, {vector_}, {x[static_cast<size_t>(i * count + q)], y, s});
           }
         }
-        for (int64_t i = 0; i < p_.m; ++i)
-          b_.CreateAlignedStore(acc[static_cast<size_t>(i)], at(target, i * ldc), align());
+        for (int64_t i = 0; i < p_.m; ++i) store(acc[static_cast<size_t>(i)], at(target, i * ldc));
       };
       loop(v0, last, 1, [&](Val vec) { column(vec, false); });
       if (plan_.tail) loop(last, v1, 1, [&](Val vec) { column(vec, true); });

@@ -105,10 +105,7 @@ class TiledProductEmitter : ProductEmitter {
   Function* turnFunction() {
     if (turn_) return turn_;
     const auto saved = b_.saveIP();
-    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer_, pointer_, i64_, i64_, i64_}, false);
-    turn_ = Function::Create(type, llvm::GlobalValue::InternalLinkage, name_ + ".turn", m_);
-    turn_->addFnAttr(llvm::Attribute::NoInline);
-    turn_->addFnAttr(llvm::Attribute::NoUnwind);
+    turn_ = createLocalFunction(m_, name_ + ".turn", {pointer_, pointer_, i64_, i64_, i64_}, 0);
     b_.SetInsertPoint(BasicBlock::Create(c_, "entry", turn_));
     const int64_t n = plan_.lanes, ld = plan_.width() * n;
     loop(turn_->getArg(2), turn_->getArg(3), n, [&](Val i) {
@@ -117,10 +114,9 @@ class TiledProductEmitter : ProductEmitter {
         Val from = bytes(turn_->getArg(0), b_.CreateAdd(b_.CreateMul(i, int64(ld)), j));
         Val to = bytes(turn_->getArg(1), b_.CreateAdd(b_.CreateMul(j, int64(plan_.turnedRows(p_))), i));
         Values square;
-        for (int64_t k = 0; k < n; ++k) square.push_back(b_.CreateAlignedLoad(vector_, at(from, k * ld), align()));
+        for (int64_t k = 0; k < n; ++k) square.push_back(load(at(from, k * ld)));
         transposeSquare(b_, square);
-        for (int64_t k = 0; k < n; ++k)
-          b_.CreateAlignedStore(square[static_cast<size_t>(k)], at(to, k * plan_.turnedRows(p_)), align());
+        for (int64_t k = 0; k < n; ++k) store(square[static_cast<size_t>(k)], at(to, k * plan_.turnedRows(p_)));
       });
     });
     b_.CreateRetVoid();
