@@ -1,7 +1,9 @@
 #include "codegen/ScalarBodies.h"
 
+#include <array>
 #include <cmath>
 
+#include "codegen/ScalarArithmetic.h"
 #include "codegen/ScalarMath.h"
 
 namespace tenc::codegen {
@@ -40,277 +42,178 @@ Scalar polynomial(Scalar x, std::span<const double> c) {
 
 namespace {
 
-// ---- integer division
-
-struct Quotient {
-  Scalar value;      ///< truncated
-  Scalar remainder;  ///< sign of the dividend
+/// What a body is given. Floats stand in registers as f32 or f64, integers as they are.
+struct Operands {
+  ScalarBuilder& b;
+  OpKind kind;
+  std::span<const Scalar> v;
+  DType type;  ///< of the operands (of operand 1 for `where`)
+  DType result;
+  uint32_t fault;
+  Scalar x() const { return v[0]; }
+  Scalar y() const { return v[1]; }
+  bool areFloats() const { return isFloat(v[0].repr); }
 };
 
-/// Truncated division; a divisor of 0 sets the fault and divides by 1 instead.
-Quotient divide(Scalar a, Scalar b, bool isSigned, uint32_t fault) {
-  ScalarBuilder& builder = *a.builder;
-  Scalar zero = equal(b, 0);
-  builder.setFault(zero, fault);
-  Scalar divisor = select(zero, 1.0, b);
-  // The least integer divided by -1 wraps; the instruction would trap.
-  Scalar minusOne = isSigned ? equal(divisor, -1) : builder.intConstant(Repr::I1, 0);
-  Scalar safe = isSigned ? select(minusOne, 1.0, divisor) : divisor;
-  Scalar q;
-  if (builder.dividesCheaply(b) || bitWidth(a.repr) == 64) {
-    q = builder.binary(isSigned ? BinaryInst::SDiv : BinaryInst::UDiv, a, safe);
-  } else {
-    // 32 bits and fewer are exact through f64: the quotient is never rounded up to an integer.
-    ConvertInst in = isSigned ? ConvertInst::SIntToF : ConvertInst::UIntToF;
-    ConvertInst out = isSigned ? ConvertInst::FToSInt : ConvertInst::FToUInt;
-    Scalar wideA = intToInt(a, isSigned, Repr::I32), wideB = intToInt(safe, isSigned, Repr::I32);
-    Scalar real = convert(in, wideA, Repr::F64) / convert(in, wideB, Repr::F64);
-    q = intToInt(convert(out, real, Repr::I32), isSigned, a.repr);
-  }
-  if (isSigned) q = select(minusOne, -a, q);
-  return {q, a - q * divisor};
+Scalar absolute(const Operands& o) {
+  if (o.areFloats()) return abs(o.x());
+  return ir::isSigned(o.type) ? o.b.binary(BinaryInst::SMax, o.x(), -o.x()) : o.x();
 }
 
-Scalar integerDivision(OpKind kind, Scalar a, Scalar b, bool isSigned, uint32_t fault) {
-  Quotient d = divide(a, b, isSigned, fault);
-  if (kind == OpKind::TruncDiv || (kind == OpKind::FloorDiv && !isSigned)) return d.value;
-  if (kind == OpKind::Fmod || !isSigned) return d.remainder;
-  Scalar divisor = select(equal(b, 0), 1.0, b);
-  Scalar differ = logicalNot(equal(d.remainder, 0)) & (((d.remainder ^ divisor)) < 0.0);
-  if (kind == OpKind::FloorDiv) return d.value - select(differ, 1.0, like(a, 0));
-  return d.remainder + select(differ, divisor, 0.0);
+Scalar division(const Operands& o) {
+  if (o.areFloats()) return floatDivision(o.kind, o.x(), o.y());
+  return integerDivision(o.kind, o.x(), o.y(), ir::isSigned(o.type), o.fault);
 }
 
-/// Exact remainder of truncated division, by one fused step while the quotient is small, else by the library.
-Scalar floatFmod(Scalar a, Scalar b) {
-  Scalar q = truncate(a / b);
-  Scalar r = fma(-q, b, a);
-  // q is one off where a / b was rounded up to an integer.
-  Scalar magnitude = abs(b);
-  r = select(((r < 0.0) & (a > 0.0)) | ((r > 0.0) & (a < 0.0)), r + copySign(magnitude, a), r);
-  r = select(abs(r) >= magnitude, r - copySign(magnitude, a), r);
-  r = copySign(r, a);
-  double limit = a.repr == Repr::F64 ? 0x1p52 : 0x1p23;
-  Scalar ordinary = (magnitude > (a.repr == Repr::F64 ? 0x1p-960 : 0x1p-100)) & (magnitude < like(a, INFINITY));
-  Scalar rare = logicalNot((abs(q) < limit) & ordinary);
-  if (a.repr == Repr::F64) return a.builder->libraryCall("fmod", {a, b}, rare, r);
-  return narrow(a.builder->libraryCall("fmod", {widen(a), widen(b)}, rare, widen(r)));
+Scalar power(const Operands& o) {
+  return o.areFloats() ? math::functions::pow(o.x(), o.y()) : integerPower(o.x(), o.y(), o.type, o.fault);
 }
 
-/// The greatest integer not above the exact quotient, as in NumPy: consistent with the remainder. The fused remainder
-/// tells where a / b was rounded up to an integer; a quotient too small for the type counts with its sign.
-Scalar floatFloorDiv(Scalar a, Scalar b) {
-  Scalar q = floor(a / b);
-  Scalar r = fma(-q, b, a);
-  Scalar over = ((r < 0.0) & (b > 0.0)) | ((r > 0.0) & (b < 0.0));
-  Scalar tiny = equal(q, 0) & (((a < 0.0) & (b > 0.0)) | ((a > 0.0) & (b < 0.0)));
-  Scalar exact = abs(q) < (a.repr == Repr::F64 ? 0x1p53 : 0x1p24);
-  Scalar result = select((over & exact) | tiny, q - 1.0, q);
-  return select(equal(abs(a), INFINITY) & logicalNot(equal(b, 0)), like(a, NAN), result);
+Scalar multiplyAdd(const Operands& o) {
+  if (isHalf(o.type)) return fmaToOdd(widen(o.x()), widen(o.y()), widen(o.v[2]));
+  return fma(o.x(), o.y(), o.v[2]);
 }
 
-Scalar floatDivision(OpKind kind, Scalar a, Scalar b) {
-  switch (kind) {
-    case OpKind::TruncDiv: return truncate(a / b);
-    case OpKind::FloorDiv: return floatFloorDiv(a, b);
-    case OpKind::Fmod: return floatFmod(a, b);
-    default: {
-      Scalar r = floatFmod(a, b);
-      Scalar differ = compare(Predicate::Une, r, like(r, 0)) & compare(Predicate::Une, copySign(r, b), r);
-      Scalar shifted = select(differ, r + b, r);
-      return select(equal(r, 0), copySign(like(r, 0), b), shifted);
-    }
-  }
-}
+Scalar compared(const Operands& o) { return comparison(o.kind, o.x(), o.y(), o.type); }
+Scalar maximumOrMinimum(const Operands& o) { return maxMin(o.kind, o.x(), o.y(), o.type); }
+Scalar shifted(const Operands& o) { return shift(o.kind, o.x(), o.y(), ir::isSigned(o.type)); }
 
-Scalar integerPower(Scalar a, Scalar b, DType t, uint32_t fault) {
-  Scalar wideA = intToInt(a, ir::isSigned(t), Repr::I64), wideB = intToInt(b, ir::isSigned(t), Repr::I64);
-  if (ir::isSigned(t)) a.builder->setFault(wideB < 0.0, fault);
-  Scalar all = a.builder->intConstant(Repr::I1, 1);
-  return intToInt(a.builder->libraryCall("tenc_integer_power", {wideA, wideB}, all, wideA), true, a.repr);
+template <Scalar (*function)(Scalar)>
+Scalar of(const Operands& o) {
+  return function(o.x());
 }
+template <Scalar (*function)(Scalar, Scalar)>
+Scalar ofTwo(const Operands& o) {
+  return function(o.x(), o.y());
+}
+/// Rounding of floats to whole numbers; integers are whole.
+template <Scalar (*function)(Scalar)>
+Scalar toWhole(const Operands& o) {
+  return o.areFloats() ? function(o.x()) : o.x();
+}
+Scalar ceiling(Scalar x) { return x.builder->unary(UnaryInst::Ceil, x); }
 
-Scalar shift(OpKind kind, Scalar a, Scalar b, bool isSigned) {
-  uint64_t width = static_cast<uint64_t>(bitWidth(a.repr));
-  Scalar inside = compare(Predicate::Ult, b, bits(b, width));
-  if (kind == OpKind::Shr && isSigned)
-    return a.builder->binary(BinaryInst::AShr, a, select(inside, b, bits(b, width - 1)));
-  Scalar amount = select(inside, b, 0.0);
-  BinaryInst inst = kind == OpKind::Shl ? BinaryInst::Shl : BinaryInst::LShr;
-  return select(inside, a.builder->binary(inst, a, amount), 0.0);
-}
+/// Whether f16 and bf16 results have to be rounded, because the body computes in f32.
+enum class Half : uint8_t { Rounds, Exact };
 
-Scalar nextAfter(Scalar a, Scalar b, DType t) {
-  Scalar p = storedBits(a, t);
-  uint64_t sign = uint64_t{1} << (bitWidth(p.repr) - 1);
-  Scalar away =
-      compare(Predicate::Ogt, abs(b), abs(a)) & logicalNot(compare(Predicate::Slt, p ^ storedBits(b, t), like(p, 0)));
-  Scalar isZero = equal(a, 0);
-  Scalar step = fromStoredBits(select(away, p + 1, p - 1), t);
-  Scalar leastBits = (storedBits(b, t) & sign) | uint64_t{1};
-  Scalar result = select(isZero, fromStoredBits(leastBits, t), step);
-  result = select(equal(a, b), b, result);
-  return select(compare(Predicate::Uno, a, b), a + b, result);
-}
+/// The body of an elementwise op.
+struct Body {
+  OpKind kind;
+  Half half;
+  Scalar (*emit)(const Operands&);
+  int cost = 0;  ///< roughly, in vector instructions; 0: 1 if the op is cheap (4 of f16 and bf16), else 50
+};
 
-Scalar maxMin(OpKind kind, Scalar a, Scalar b, DType t) {
-  bool isMax = kind == OpKind::Max;
-  if (t == DType::Bool) return isMax ? a | b : a & b;
-  if (isFloat(a.repr)) return a.builder->binary(isMax ? BinaryInst::FMaximum : BinaryInst::FMinimum, a, b);
-  BinaryInst inst =
-      ir::isSigned(t) ? (isMax ? BinaryInst::SMax : BinaryInst::SMin) : (isMax ? BinaryInst::UMax : BinaryInst::UMin);
-  return a.builder->binary(inst, a, b);
-}
+namespace fn = math::functions;
+constexpr Body kBodies[] = {
+    {OpKind::Neg, Half::Exact, [](const Operands& o) { return -o.x(); }},
+    {OpKind::Abs, Half::Exact, absolute},
+    {OpKind::Sign, Half::Exact, [](const Operands& o) { return sign(o.x(), o.type); }},
+    {OpKind::Square, Half::Rounds, [](const Operands& o) { return o.x() * o.x(); }},
+    {OpKind::Sqrt, Half::Rounds, of<sqrt>, 8},
+    {OpKind::Rsqrt, Half::Rounds, [](const Operands& o) { return 1.0 / sqrt(o.x()); }},
+    {OpKind::Cbrt, Half::Rounds, of<fn::cbrt>},
+    {OpKind::Exp, Half::Rounds, of<math::exp>, 14},
+    {OpKind::Exp2, Half::Rounds, of<fn::exp2>, 14},
+    {OpKind::Expm1, Half::Rounds, of<math::expm1>},
+    {OpKind::Log, Half::Rounds, of<math::log>, 24},
+    {OpKind::Log2, Half::Rounds, of<fn::log2>, 24},
+    {OpKind::Log10, Half::Rounds, of<fn::log10>},
+    {OpKind::Log1p, Half::Rounds, of<math::log1p>},
+    {OpKind::Sin, Half::Rounds, of<fn::sin>, 24},
+    {OpKind::Cos, Half::Rounds, of<fn::cos>, 24},
+    {OpKind::Tan, Half::Rounds, of<fn::tan>},
+    {OpKind::Asin, Half::Rounds, of<fn::asin>},
+    {OpKind::Acos, Half::Rounds, of<fn::acos>},
+    {OpKind::Atan, Half::Rounds, of<fn::atan>},
+    {OpKind::Sinh, Half::Rounds, of<fn::sinh>},
+    {OpKind::Cosh, Half::Rounds, of<fn::cosh>},
+    {OpKind::Tanh, Half::Rounds, of<fn::tanh>},
+    {OpKind::Asinh, Half::Rounds, of<fn::asinh>},
+    {OpKind::Acosh, Half::Rounds, of<fn::acosh>},
+    {OpKind::Atanh, Half::Rounds, of<fn::atanh>},
+    {OpKind::Erf, Half::Rounds, of<fn::erf>},
+    {OpKind::Erfc, Half::Rounds, of<fn::erfc>},
+    {OpKind::Lgamma, Half::Rounds, of<fn::lgamma>},
+    {OpKind::Digamma, Half::Rounds, of<fn::digamma>},
+    {OpKind::Floor, Half::Exact, toWhole<floor>},
+    {OpKind::Ceil, Half::Exact, toWhole<ceiling>},
+    {OpKind::Round, Half::Exact, toWhole<roundEven>},
+    {OpKind::Trunc, Half::Exact, toWhole<truncate>},
+    {OpKind::Sigmoid, Half::Rounds, of<fn::sigmoid>, 24},
+    {OpKind::Reciprocal, Half::Rounds, [](const Operands& o) { return 1.0 / o.x(); }, 8},
+    {OpKind::IsNan, Half::Exact, of<isNan>},
+    {OpKind::IsInf, Half::Exact, [](const Operands& o) { return equal(abs(o.x()), like(o.x(), INFINITY)); }},
+    {OpKind::IsFinite, Half::Exact, [](const Operands& o) { return abs(o.x()) < like(o.x(), INFINITY); }},
+    {OpKind::Not, Half::Exact, of<logicalNot>},
+    {OpKind::BitNot, Half::Exact, [](const Operands& o) { return o.x() ^ bits(o.x(), ~uint64_t{0}); }},
+    {OpKind::Popcount, Half::Exact, [](const Operands& o) { return o.b.unary(UnaryInst::Popcount, o.x()); }},
+    {OpKind::Add, Half::Rounds, [](const Operands& o) { return o.x() + o.y(); }},
+    {OpKind::Sub, Half::Rounds, [](const Operands& o) { return o.x() - o.y(); }},
+    {OpKind::Mul, Half::Rounds, [](const Operands& o) { return o.x() * o.y(); }},
+    {OpKind::Div, Half::Rounds, [](const Operands& o) { return o.x() / o.y(); }, 8},
+    {OpKind::FloorDiv, Half::Rounds, division, 50},
+    {OpKind::Mod, Half::Rounds, division, 50},
+    {OpKind::TruncDiv, Half::Rounds, division},
+    {OpKind::Fmod, Half::Rounds, division, 50},
+    {OpKind::Max, Half::Exact, maximumOrMinimum},
+    {OpKind::Min, Half::Exact, maximumOrMinimum},
+    {OpKind::Pow, Half::Rounds, power},
+    {OpKind::Atan2, Half::Rounds, ofTwo<fn::atan2>},
+    {OpKind::Hypot, Half::Rounds, ofTwo<fn::hypot>},
+    {OpKind::CopySign, Half::Exact, ofTwo<copySign>},
+    {OpKind::NextAfter, Half::Exact, [](const Operands& o) { return nextAfter(o.x(), o.y(), o.type); }},
+    {OpKind::LogAddExp, Half::Rounds, ofTwo<fn::logAddExp>},
+    {OpKind::Eq, Half::Exact, compared},
+    {OpKind::Ne, Half::Exact, compared},
+    {OpKind::Lt, Half::Exact, compared},
+    {OpKind::Le, Half::Exact, compared},
+    {OpKind::Gt, Half::Exact, compared},
+    {OpKind::Ge, Half::Exact, compared},
+    {OpKind::And, Half::Exact, [](const Operands& o) { return o.x() & o.y(); }},
+    {OpKind::Or, Half::Exact, [](const Operands& o) { return o.x() | o.y(); }},
+    {OpKind::Xor, Half::Exact, [](const Operands& o) { return o.x() ^ o.y(); }},
+    {OpKind::BitAnd, Half::Exact, [](const Operands& o) { return o.x() & o.y(); }},
+    {OpKind::BitOr, Half::Exact, [](const Operands& o) { return o.x() | o.y(); }},
+    {OpKind::BitXor, Half::Exact, [](const Operands& o) { return o.x() ^ o.y(); }},
+    {OpKind::Shl, Half::Exact, shifted},
+    {OpKind::Shr, Half::Exact, shifted},
+    {OpKind::Where, Half::Exact, [](const Operands& o) { return select(o.x(), o.y(), o.v[2]); }},
+    {OpKind::Fma, Half::Rounds, multiplyAdd},
+    {OpKind::Cast, Half::Exact, [](const Operands& o) { return emitCast(o.b, o.x(), o.type, o.result); }},
+    {OpKind::Bitcast, Half::Exact,
+     [](const Operands& o) { return fromStoredBits(storedBits(o.x(), o.type), o.result); }},
+};
 
-Scalar comparison(OpKind kind, Scalar a, Scalar b, DType t) {
-  int column = isFloat(a.repr) ? 0 : (ir::isSigned(t) ? 1 : 2);
-  using P = Predicate;
-  auto pick = [&](P onFloats, P onSigned, P onUnsigned) {
-    const P row[] = {onFloats, onSigned, onUnsigned};
-    return compare(row[column], a, b);
-  };
-  switch (kind) {
-    case OpKind::Eq: return pick(P::Oeq, P::Eq, P::Eq);
-    case OpKind::Ne: return pick(P::Une, P::Ne, P::Ne);
-    case OpKind::Lt: return pick(P::Olt, P::Slt, P::Ult);
-    case OpKind::Le: return pick(P::Ole, P::Sle, P::Ule);
-    case OpKind::Gt: return pick(P::Ogt, P::Sgt, P::Ugt);
-    default: return pick(P::Oge, P::Sge, P::Uge);
-  }
-}
+constexpr auto kBodyOf = [] {
+  std::array<const Body*, static_cast<size_t>(OpKind::Count)> bodies{};
+  for (const Body& body : kBodies) bodies[static_cast<size_t>(body.kind)] = &body;
+  return bodies;
+}();
+constexpr const Body* bodyOf(OpKind kind) { return kBodyOf[static_cast<size_t>(kind)]; }
 
-Scalar sign(Scalar x, DType t) {
-  if (ir::isUnsigned(t)) return select(equal(x, 0), 0.0, like(x, 1));
-  Scalar s = select(x > 0.0, 1.0, select(x < 0.0, -1.0, x));  // the sign of zero stays
-  return isFloat(x.repr) ? select(isNan(x), x, s) : s;
-}
-
-/// Ops on floating values, f32 or f64 in registers, before rounding to the dtype.
-Scalar floatOp(OpKind kind, std::span<const Scalar> v, DType t) {
-  Scalar x = v[0];
-  switch (kind) {
-    case OpKind::Neg: return -x;
-    case OpKind::Abs: return abs(x);
-    case OpKind::Square: return x * x;
-    case OpKind::Sqrt: return sqrt(x);
-    case OpKind::Rsqrt: return 1.0 / sqrt(x);
-    case OpKind::Reciprocal: return 1.0 / x;
-    case OpKind::Floor: return floor(x);
-    case OpKind::Ceil: return x.builder->unary(UnaryInst::Ceil, x);
-    case OpKind::Round: return roundEven(x);
-    case OpKind::Trunc: return truncate(x);
-    case OpKind::Add: return x + v[1];
-    case OpKind::Sub: return x - v[1];
-    case OpKind::Mul: return x * v[1];
-    case OpKind::Div: return x / v[1];
-    case OpKind::FloorDiv:
-    case OpKind::Mod:
-    case OpKind::TruncDiv:
-    case OpKind::Fmod: return floatDivision(kind, x, v[1]);
-    case OpKind::CopySign: return copySign(x, v[1]);
-    case OpKind::Fma:
-      if (isHalf(t)) return fmaToOdd(widen(x), widen(v[1]), widen(v[2]));
-      return fma(x, v[1], v[2]);
-    default: return math::function(kind, v);
-  }
-}
-
-Scalar intOp(ScalarBuilder& b, OpKind kind, std::span<const Scalar> v, DType t, uint32_t fault) {
-  Scalar x = v[0];
-  bool isSigned = ir::isSigned(t);
-  switch (kind) {
-    case OpKind::Neg: return -x;
-    case OpKind::Abs: return isSigned ? b.binary(BinaryInst::SMax, x, -x) : x;
-    case OpKind::Square: return x * x;
-    case OpKind::Floor:
-    case OpKind::Ceil:
-    case OpKind::Round:
-    case OpKind::Trunc: return x;
-    case OpKind::Not: return logicalNot(x);
-    case OpKind::BitNot: return x ^ bits(x, ~uint64_t{0});
-    case OpKind::Popcount: return b.unary(UnaryInst::Popcount, x);
-    case OpKind::Add: return x + v[1];
-    case OpKind::Sub: return x - v[1];
-    case OpKind::Mul: return x * v[1];
-    case OpKind::FloorDiv:
-    case OpKind::Mod:
-    case OpKind::TruncDiv:
-    case OpKind::Fmod: return integerDivision(kind, x, v[1], isSigned, fault);
-    case OpKind::Pow: return integerPower(x, v[1], t, fault);
-    case OpKind::And:
-    case OpKind::BitAnd: return x & v[1];
-    case OpKind::Or:
-    case OpKind::BitOr: return x | v[1];
-    case OpKind::Xor:
-    case OpKind::BitXor: return x ^ v[1];
-    case OpKind::Shl:
-    case OpKind::Shr: return shift(kind, x, v[1], isSigned);
-    default: ir::lacksRule(kind, "scalar body for integers");
-  }
-}
-
-/// Whether the op of 16-bit floats gives one of them, so that nothing needs rounding after it.
-bool exactInHalf(OpKind kind) {
-  switch (kind) {
-    case OpKind::Neg:
-    case OpKind::Abs:
-    case OpKind::Sign:
-    case OpKind::Floor:
-    case OpKind::Ceil:
-    case OpKind::Round:
-    case OpKind::Trunc:
-    case OpKind::Max:
-    case OpKind::Min:
-    case OpKind::CopySign:
-    case OpKind::NextAfter:
-    case OpKind::Where: return true;
-    default: return false;
-  }
-}
+#define TENC_OP(kind, mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc)       \
+  static_assert(ir::contains(traits, ir::Trait::Elementwise) == (bodyOf(OpKind::kind) != nullptr), \
+                "elementwise ops have a row in kBodies, and no others: " mnemonic);
+using ir::ShapeRule;
+using ir::Trait;
+#include "ir/Ops.def"
 
 }  // namespace
 
 Scalar emitElementwise(ScalarBuilder& b, OpKind kind, DType operand, DType result, std::span<const Scalar> v,
                        uint32_t fault) {
-  switch (kind) {
-    case OpKind::Cast: return emitCast(b, v[0], operand, result);
-    case OpKind::Bitcast: return fromStoredBits(storedBits(v[0], operand), result);
-    case OpKind::Where: return select(v[0], v[1], v[2]);
-    case OpKind::IsNan: return isNan(v[0]);
-    case OpKind::IsInf: return equal(abs(v[0]), like(v[0], INFINITY));
-    case OpKind::IsFinite: return abs(v[0]) < like(v[0], INFINITY);
-    case OpKind::Eq:
-    case OpKind::Ne:
-    case OpKind::Lt:
-    case OpKind::Le:
-    case OpKind::Gt:
-    case OpKind::Ge: return comparison(kind, v[0], v[1], operand);
-    case OpKind::Max:
-    case OpKind::Min: return maxMin(kind, v[0], v[1], operand);
-    case OpKind::Sign: return sign(v[0], operand);
-    case OpKind::NextAfter: return nextAfter(v[0], v[1], operand);
-    default: break;
-  }
-  if (!isFloat(v[0].repr)) return intOp(b, kind, v, operand, fault);
-  Scalar x = floatOp(kind, v, operand);
-  return exactInHalf(kind) ? x : roundTo(x, result);
+  const Body* body = bodyOf(kind);
+  if (body == nullptr) ir::lacksRule(kind, "scalar body");
+  const Scalar x = body->emit({b, kind, v, operand, result, fault});
+  return body->half == Half::Rounds && isFloat(v[0].repr) ? roundTo(x, result) : x;
 }
 
 int elementwiseCost(OpKind kind, DType t) {
-  const ir::OpInfo& info = ir::opInfo(kind);
-  if (kind == OpKind::Div || kind == OpKind::Sqrt || kind == OpKind::Reciprocal) return 8;
-  if (info.has(ir::Trait::Cheap) && kind != OpKind::FloorDiv && kind != OpKind::Mod && kind != OpKind::Fmod)
-    return ir::isFloat(t) && t != DType::F32 && t != DType::F64 ? 4 : 1;
-  switch (kind) {
-    case OpKind::Exp:
-    case OpKind::Exp2: return 14;
-    case OpKind::Log:
-    case OpKind::Log2:
-    case OpKind::Sigmoid:
-    case OpKind::Sin:
-    case OpKind::Cos: return 24;
-    default: return 50;
-  }
+  const Body* body = bodyOf(kind);
+  if (body != nullptr && body->cost != 0) return body->cost;
+  if (!ir::opInfo(kind).has(ir::Trait::Cheap)) return 50;
+  return ir::isFloat(t) && t != DType::F32 && t != DType::F64 ? 4 : 1;
 }
 
 }  // namespace tenc::codegen

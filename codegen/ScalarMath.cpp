@@ -336,21 +336,13 @@ Scalar rareLibrary(std::string_view name, Scalar x, Scalar result) {
 }
 }  // namespace
 
-Scalar function(ir::OpKind kind, std::span<const Scalar> v) {
-  using ir::OpKind;
-  Scalar x = v[0];
-  switch (kind) {
-    case OpKind::Exp: return exp(x);
-    case OpKind::Exp2: return exp2(x);
-    case OpKind::Expm1: return expm1(x);
-    case OpKind::Log: return log(x);
-    case OpKind::Log2: return log2(x);
-    case OpKind::Log10: return log10(x);
-    case OpKind::Log1p: return log1p(x);
-    case OpKind::Sin: return rareLibrary("sin", x, sinCos(x).sin);
-    case OpKind::Cos: return rareLibrary("cos", x, sinCos(x).cos);
-    default: return moreFunction(kind, v);
-  }
-}
+namespace functions {
 
+Scalar exp2(Scalar x) { return math::exp2(x); }
+Scalar log2(Scalar x) { return math::log2(x); }
+Scalar log10(Scalar x) { return math::log10(x); }
+Scalar sin(Scalar x) { return rareLibrary("sin", x, sinCos(x).sin); }
+Scalar cos(Scalar x) { return rareLibrary("cos", x, sinCos(x).cos); }
+
+}  // namespace functions
 }  // namespace tenc::codegen::math

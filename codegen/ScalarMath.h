@@ -1,22 +1,44 @@
 // Mathematical functions on f32 and f64 in terms of ScalarBuilder: at most 2 ULP, special values as in C99.
 #pragma once
-#include <span>
-
 #include "codegen/ScalarBuilder.h"
 #include "codegen/ScalarPairs.h"
-#include "ir/Ops.h"
 
 namespace tenc::codegen::math {
-
-/// exp, log, sin, erf, pow, ... of Ops.def on values held as F32 or F64.
-Scalar function(ir::OpKind kind, std::span<const Scalar> args);
 
 Scalar exp(Scalar x);
 Scalar expm1(Scalar x);
 Scalar log(Scalar x);
 Scalar log1p(Scalar x);
-/// The functions that are built from those above (ScalarMathMore.cpp); a part of `function`.
-Scalar moreFunction(ir::OpKind kind, std::span<const Scalar> args);
+
+/// The functions of Ops.def, on values held as F32 or F64; those above are some of them.
+namespace functions {
+Scalar exp2(Scalar x);
+Scalar log2(Scalar x);
+Scalar log10(Scalar x);
+Scalar sin(Scalar x);
+Scalar cos(Scalar x);
+Scalar tan(Scalar x);
+Scalar asin(Scalar x);
+Scalar acos(Scalar x);
+Scalar atan(Scalar x);
+Scalar sinh(Scalar x);
+Scalar cosh(Scalar x);
+Scalar tanh(Scalar x);
+Scalar asinh(Scalar x);
+Scalar acosh(Scalar x);
+Scalar atanh(Scalar x);
+Scalar erf(Scalar x);
+Scalar erfc(Scalar x);
+Scalar cbrt(Scalar x);
+Scalar lgamma(Scalar x);
+Scalar digamma(Scalar x);
+Scalar sigmoid(Scalar x);
+Scalar pow(Scalar x, Scalar y);
+Scalar atan2(Scalar y, Scalar x);
+Scalar hypot(Scalar x, Scalar y);
+Scalar logAddExp(Scalar x, Scalar y);
+}  // namespace functions
+
 /// Both at once share the reduction of the argument.
 struct SinCos {
   Scalar sin, cos;

@@ -7,8 +7,6 @@
 
 namespace tenc::codegen::math {
 namespace {
-using ir::OpKind;
-
 bool isDouble(Scalar x) { return x.repr == Repr::F64; }
 Scalar infinity(Scalar x) { return like(x, std::numeric_limits<double>::infinity()); }
 Scalar nan(Scalar x) { return like(x, std::numeric_limits<double>::quiet_NaN()); }
@@ -215,47 +213,62 @@ Scalar logAddExp(Scalar a, Scalar b) {
 /// The library's full reduction for the rare large arguments.
 Scalar tanAnywhere(Scalar x) { return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), tan(x)); }
 
-/// Functions on f64 values; `fromFloats`: these were f32, and the result becomes one.
-Scalar ofDoubles(OpKind kind, Scalar x, const Scalar* second, bool fromFloats) {
-  const Scalar y = second != nullptr ? *second : x;
-  switch (kind) {
-    case OpKind::Tan: return tanAnywhere(x);
-    case OpKind::Asin: return asin(x, !fromFloats);
-    case OpKind::Acos: return acos(x, !fromFloats);
-    case OpKind::Atan: return atan(x);
-    case OpKind::Sinh: return coshAndSinh(x).sinh;
-    case OpKind::Cosh: return coshAndSinh(x).cosh;
-    case OpKind::Asinh: return asinh(x, !fromFloats);
-    case OpKind::Acosh: return acosh(x, !fromFloats);
-    case OpKind::Atanh: return atanh(x, !fromFloats);
-    case OpKind::Erf: return erf64(x);
-    case OpKind::Erfc: return erfc64(x, !fromFloats);
-    case OpKind::Cbrt: return cbrt(x);
-    case OpKind::Pow: return fromFloats ? powOfFloats(x, y) : powOfDoubles(x, y);
-    case OpKind::Atan2: return atan2(x, y);
-    case OpKind::Hypot: return hypot(x, y, !fromFloats);
-    case OpKind::LogAddExp: return logAddExp(x, y);
-    case OpKind::Lgamma: return lgamma(x);
-    case OpKind::Digamma: return digamma(x);
-    default: ir::lacksRule(kind, "scalar body");
-  }
+/// f(x, fine) of f64 values; `fine`: the result stays an f64. Functions of f32 values are computed in f64 too.
+template <typename F>
+Scalar inDoubles(Scalar x, F f) {
+  return isDouble(x) ? f(x, true) : narrow(f(widen(x), false));
+}
+template <typename F>
+Scalar inDoubles(Scalar x, Scalar y, F f) {
+  if (isDouble(x)) return f(x, y, true);
+  const Scalar wideY = widen(y);
+  return narrow(f(widen(x), wideY, false));
 }
 
 }  // namespace
 
-Scalar moreFunction(OpKind kind, std::span<const Scalar> v) {
-  Scalar x = v[0];
-  switch (kind) {
-    case OpKind::Tanh: return tanh(x);
-    case OpKind::Sigmoid: return sigmoid(x);
-    case OpKind::Erf:
-      if (!isDouble(x)) return erf32(x);
-      break;
-    default: break;
-  }
-  if (isDouble(x)) return ofDoubles(kind, x, v.size() > 1 ? &v[1] : nullptr, false);
-  Scalar second = v.size() > 1 ? widen(v[1]) : x;
-  return narrow(ofDoubles(kind, widen(x), &second, true));
+namespace functions {
+
+Scalar tanh(Scalar x) { return math::tanh(x); }
+Scalar sigmoid(Scalar x) { return math::sigmoid(x); }
+Scalar erf(Scalar x) { return isDouble(x) ? erf64(x) : erf32(x); }
+Scalar erfc(Scalar x) { return inDoubles(x, erfc64); }
+Scalar asin(Scalar x) { return inDoubles(x, math::asin); }
+Scalar acos(Scalar x) { return inDoubles(x, math::acos); }
+Scalar asinh(Scalar x) { return inDoubles(x, math::asinh); }
+Scalar acosh(Scalar x) { return inDoubles(x, math::acosh); }
+Scalar atanh(Scalar x) { return inDoubles(x, math::atanh); }
+Scalar tan(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return tanAnywhere(v); });
+}
+Scalar atan(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return math::atan(v); });
+}
+Scalar sinh(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return coshAndSinh(v).sinh; });
+}
+Scalar cosh(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return coshAndSinh(v).cosh; });
+}
+Scalar cbrt(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return math::cbrt(v); });
+}
+Scalar lgamma(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return math::lgamma(v); });
+}
+Scalar digamma(Scalar x) {
+  return inDoubles(x, [](Scalar v, bool) { return math::digamma(v); });
+}
+Scalar pow(Scalar x, Scalar y) {
+  return inDoubles(x, y, [](Scalar v, Scalar w, bool fine) { return fine ? powOfDoubles(v, w) : powOfFloats(v, w); });
+}
+Scalar hypot(Scalar x, Scalar y) { return inDoubles(x, y, math::hypot); }
+Scalar atan2(Scalar y, Scalar x) {
+  return inDoubles(y, x, [](Scalar v, Scalar w, bool) { return math::atan2(v, w); });
+}
+Scalar logAddExp(Scalar x, Scalar y) {
+  return inDoubles(x, y, [](Scalar v, Scalar w, bool) { return math::logAddExp(v, w); });
 }
 
+}  // namespace functions
 }  // namespace tenc::codegen::math
