@@ -23,9 +23,8 @@ const std::vector<std::string_view>& movesPipeline() {
 }
 
 const std::vector<std::string_view>& optimisationPipeline() {
-  // Free tensors are placed before the first pass that asks for a device's traits, and those that it makes after it.
-  static const std::vector<std::string_view> names{"place-free", "decompose",    "simplify",   "cse",  "hoist",
-                                                   "dce",        "bind-devices", "place-free", "fuse", "dce"};
+  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse",  "hoist", "dce",
+                                                   "bind-devices", "place-free", "fuse", "dce"};
   return names;
 }
 

@@ -118,6 +118,8 @@ ir::Value* BuiltinCall::tensor(std::string_view name, std::optional<ir::DType> h
   return x;
 }
 
+Val BuiltinCall::result(ir::Value* v) const { return Val::ofTensor(ir::Compose(context.b()).asTensor(v), span); }
+
 bool BuiltinCall::checkFloat(const ir::Value* x) const {
   if (ir::isFloat(x->type.dtype)) return true;
   auto d = context.error(Code::E0201, span,

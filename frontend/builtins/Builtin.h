@@ -81,7 +81,7 @@ struct BuiltinCall : BuiltinTools {
   std::optional<std::vector<std::pair<int64_t, int64_t>>> pairs(const Val& v, size_t n, bool each) const;
   bool checkFloat(const ir::Value* x) const;
   bool checkRank(const ir::Value* x, int64_t atLeast) const;
-  Val result(ir::Value* v) const { return Val::ofTensor(v, span); }
+  Val result(ir::Value* v) const;
   Val fail(Code code, std::string message) const { return context.fail(code, span, std::move(message)); }
   Val notYet() const;
 };

@@ -160,15 +160,24 @@ Val meshgrid(BuiltinCall& k) {
   if (!indexing) return Val::none();
   if (*indexing != "xy" && *indexing != "ij") return k.fail(Code::E0204, "`indexing` is \"xy\" or \"ij\"");
   std::vector<ir::Value*> axes;
+  std::vector<ir::OperandText> written;
   Dims shape;
   for (const Val* v : k.args.rest) {
     ir::Value* x = k.tensors.tensorOf(*v);
     if (!x) return Val::none();
     if (x->type.rank() > 1)
       return k.fail(Code::E0202, "`meshgrid` takes tensors of one dim, not " + ir::toString(x->type));
-    axes.push_back(k.c.reshape(x, {x->type.size()}));
+    axes.push_back(x);
+    written.push_back({v->span, ""});
     shape.push_back(x->type.size());
   }
+  // No op has them all as operands, and yet they belong together (P2).
+  if (axes.size() > 1) {
+    k.context.at(k.span, std::move(written));
+    k.context.b().makeTyped(OpKind::OnePlace, axes, {}, {{"what", std::string("operands of `meshgrid`")}});
+    k.context.at(k.span);
+  }
+  const auto tensor = std::find_if(axes.begin(), axes.end(), [](ir::Value* x) { return x->type.rank() > 0; });
   bool swap = *indexing == "xy" && axes.size() >= 2;
   if (swap) std::swap(shape[0], shape[1]);
   std::vector<Val> out;
@@ -176,7 +185,11 @@ Val meshgrid(BuiltinCall& k) {
     size_t at = swap && i < 2 ? 1 - i : i;
     Dims line(shape.size(), 1);
     line[at] = shape[at];
-    out.push_back(k.result(k.c.broadcastTo(k.c.reshape(axes[i], line), shape)));
+    // A single number is free: its grid is where those of the others are.
+    if (axes[i]->type.rank() == 0 && tensor != axes.end())
+      out.push_back(k.result(k.c.fillOn(*tensor, shape, axes[i])));
+    else
+      out.push_back(k.result(k.c.broadcastTo(k.c.reshape(axes[i], line), shape)));
   }
   return Val::ofTuple(std::move(out), k.span);
 }

@@ -84,11 +84,11 @@ class Instanced final : public Application {
 
   Val finish(const Val& like, std::vector<ir::Value*> results) override {
     if (like.is(Kind::Unit)) return like;
+    ir::Compose c(tools_.context.b());
     for (size_t i = 0; i < results.size(); ++i) {
-      if (batched_[i]) continue;
       ir::Dims shape = results[i]->type.shape;
-      shape.insert(shape.begin(), n_);
-      results[i] = tools_.context.b().broadcastTo(results[i], shape);
+      if (!batched_[i]) shape.insert(shape.begin(), n_);
+      results[i] = c.asTensor(c.broadcastTo(results[i], shape));
     }
     Val whole = tools_.structs.refit(rebuild(like, results));
     return outAxes_ ? placed(std::move(whole)) : whole;

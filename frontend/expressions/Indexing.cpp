@@ -166,7 +166,7 @@ Val Indexing::indexExpr(const Val& base, const ast::Expr& index, const std::opti
   context_.at(index.span, s.written());
   IndexPlan plan(context_, x->type, std::move(s.steps));
   if (!plan.prepare(index.span)) return Val::none();
-  return Val::ofTensor(plan.read(x), index.span);
+  return Val::ofTensor(ir::Compose(context_.b()).asTensor(plan.read(x)), index.span);
 }
 
 Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& value, std::string_view op, Span span) {

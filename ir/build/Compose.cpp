@@ -468,4 +468,14 @@ Compose::V Compose::fillOn(V like, const Dims& shape, V value, V otherwise) {
   });
 }
 
+Compose::V Compose::asTensor(V x) {
+  V scalar = x;
+  while (!scalar->type.shape.empty() && scalar->op != nullptr &&
+         (scalar->op->kind == OpKind::Broadcast || scalar->op->kind == OpKind::Reshape))
+    scalar = scalar->op->operand(0);
+  if (scalar == x || !scalar->type.shape.empty()) return x;
+  return b.makeTyped(OpKind::Fill, {scalar}, {{x->type.dtype, x->type.shape, {}}}, {{"shape", x->type.shape}})
+      ->result();
+}
+
 }  // namespace tenc::ir

@@ -93,6 +93,10 @@ class Compose {
   /// Where `like` lives or, when that is a free value, `otherwise`.
   V fillOn(V like, const Dims& shape, V value, V otherwise = nullptr);
 
+  /// A tensor in its own right. A value of rank 0 in another shape goes where it is used; as the result of an
+  /// expression it has a place, as what `full` makes.
+  V asTensor(V x);
+
   // ---- products
   /// How NumPy's matmul of two shapes is one `matmul` op: the operands are reshaped, broadcast over the batch and
   /// multiplied, and the product is reshaped to `out`. Batch dims that the right operand lacks (or has once) are rows

@@ -183,7 +183,7 @@ bool place(ir::Module& m, Context& c) {
   std::map<const ir::Func*, bool> keep;
   for (const Instance& i : shared.instances) keep[i.func] = live[&i];
   std::erase_if(m.funcs, [&](const std::unique_ptr<ir::Func>& f) { return !keep[f.get()]; });
-  return true;
+  return placeFree(m, c);
 }
 
 }  // namespace tenc::passes

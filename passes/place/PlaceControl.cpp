@@ -4,14 +4,24 @@
 namespace tenc::passes::placing {
 
 void Inference::loop(Op& op, size_t first, size_t lead) {
-  for (size_t i = 0; i < first; ++i) hostRead(op, i, Cause::For);
-  size_t n = op.results.size();
-  for (size_t round = 0; round <= n; ++round) {
-    if (!loopRound(op, first, lead)) break;
+  const size_t mostRounds = op.results.size() + 2;
+  for (size_t round = 0; round < mostRounds; ++round) {
     in_.needs.erase(&op);
     in_.errors.erase(&op);
     for (size_t i = 0; i < first; ++i) hostRead(op, i, Cause::For);
+    if (!loopRound(op, first, lead) && !placeCarried(op, lead)) break;
   }
+}
+
+bool Inference::placeCarried(Op& op, size_t lead) {
+  bool placed = false;
+  for (size_t k = 0; k < op.results.size(); ++k) {
+    ir::Type& t = op.regions.back()->args[lead + k]->type;
+    if (t.shape.empty() || !t.place.isFree()) continue;
+    t.place.device = ambient();
+    placed = true;
+  }
+  return placed;
 }
 
 bool Inference::loopRound(Op& op, size_t first, size_t lead) {
@@ -94,7 +104,11 @@ std::string Inference::branchPlace(Op& op, const Op* const (&yields)[2], size_t 
   const Value* v[2] = {yields[0]->operand(k), yields[1]->operand(k)};
   if (at[0] == kPoison || at[1] == kPoison) return std::string(kPoison);
   bool free[2] = {mixes(v[0]->type), mixes(v[1]->type)};
-  if (free[0] && free[1]) return at[0].empty() ? at[1] : at[0];
+  if (free[0] && free[1] && v[0]->type.shape.empty()) return at[0].empty() ? at[1] : at[0];
+  if (free[0] && free[1]) {
+    for (const Op* y : yields) need(*y, k, ambient(), Cause::Literal);
+    return ambient();
+  }
   for (int b : {0, 1}) {
     if (!free[b]) continue;
     need(*yields[b], k, at[1 - b], Cause::Literal);

@@ -1,6 +1,8 @@
-// A tensor made from free values alone (a literal broadcast to a shape, a padded constant) is free until it is used.
-// Where it is used on a device other than the host it is made there, once for each device: kernels read no memory but
-// their own.
+// `place-free`: the last part of placement. A rank-0 free value in the shape that an op wants (a literal broadcast to
+// the shape of the other operand) is free, too, as long as it is made: whoever inserts it need not know where it is
+// wanted. Here each is made where it is used, once for each device. Later passes insert such values again, so it runs
+// again before fusion. It works on placed IR and leaves no free type of rank 1 or more, which `verify-placed` holds it
+// to.
 #include <algorithm>
 
 #include "ir/Loops.h"
@@ -18,76 +20,77 @@ bool isFreeTensor(const Value& v) { return v.type.place.isFree() && !v.type.shap
 
 class FreePlacer {
  public:
-  explicit FreePlacer(ir::Module& m) : m_(m) {}
-
-  /// Users come after what they use, so ops are visited last to first.
+  /// Users come after what they use, so ops are visited last to first: what a copy reads is visited after it.
   void visit(Region& r) {
     std::vector<Op*> ops;
     for (const auto& op : r.ops) ops.push_back(op.get());
     std::reverse(ops.begin(), ops.end());
     for (Op* op : ops) {
       for (auto& inner : op->regions) visit(*inner);
-      if (op->regions.empty() && op->results.size() == 1 && isFreeTensor(*op->result())) place(*op);
+      const bool any =
+          std::any_of(op->results.begin(), op->results.end(), [](const auto& v) { return isFreeTensor(*v); });
+      if (op->regions.empty() && any) place(*op);
     }
   }
 
  private:
-  bool onHost(const std::string& device) const { return m_.actual(device) == ir::DeviceTable::kHost; }
-
-  /// The device on which `user` reads its operand; empty: on the host, or nowhere yet.
-  std::string deviceOf(const Value::Use& use) const {
+  /// The device on which `user` reads its operand; empty where nothing says so.
+  static std::string deviceOf(const Value::Use& use) {
     const Op& user = *use.user;
-    const auto deviceIs = [&](const Value* v) {
-      return v->type.place.isFree() || onHost(v->type.place.device) ? std::string() : v->type.place.device;
+    const auto placeOf = [](const Value* v) {
+      const bool anywhere = v->type.shape.empty() && v->type.place.device == ir::DeviceTable::kHost;
+      return anywhere ? std::string() : v->type.place.device;
     };
-    if (user.has(ir::Trait::HostEffect) || user.kind == OpKind::Load || user.kind == OpKind::Transfer) return {};
+    if (user.has(ir::Trait::HostEffect) || user.kind == OpKind::Load || user.kind == OpKind::Transfer)
+      return std::string(ir::DeviceTable::kHost);
     if (user.kind == OpKind::Yield && user.parent->parentOp) {
       const Op& outer = *user.parent->parentOp;
-      return use.operand < outer.results.size() ? deviceIs(outer.result(use.operand)) : std::string();
+      return use.operand < outer.results.size() ? placeOf(outer.result(use.operand)) : std::string();
     }
     if (ir::isLoop(user)) {
       const size_t lead = ir::firstCarriedOperand(user);
-      return use.operand >= lead ? deviceIs(user.result(use.operand - lead)) : std::string();
+      return use.operand >= lead ? placeOf(user.result(use.operand - lead)) : std::string();
     }
     for (const auto& r : user.results)
-      if (std::string d = deviceIs(r.get()); !d.empty()) return d;
+      if (std::string d = placeOf(r.get()); !d.empty()) return d;
     for (const Value* v : user.operands())
-      if (std::string d = deviceIs(v); !d.empty()) return d;
+      if (std::string d = placeOf(v); !d.empty()) return d;
     return {};
   }
 
-  void place(Op& op) {
-    std::vector<std::pair<std::string, Value*>> made;
-    bool hostToo = false;
-    const std::vector<Value::Use> uses = op.result()->uses;
-    for (const Value::Use& use : uses) {
-      const std::string device = deviceOf(use);
-      if (device.empty()) {
-        hostToo = true;
-        continue;
-      }
-      auto known = std::find_if(made.begin(), made.end(), [&](const auto& p) { return p.first == device; });
-      if (known == made.end()) {
-        ir::Builder at(&op);
-        ir::ValueMap map;
-        Value* copy = ir::clone(op, at, map)->result();
-        copy->type.place.device = device;
-        known = made.insert(made.end(), {device, copy});
-      }
-      use.user->setOperand(use.operand, known->second);
-    }
-    if (!made.empty() && !hostToo) op.erase();
-    // What the copies read is visited later: it stands before them.
+  static void setPlaces(Op& op, const std::string& device) {
+    for (const auto& r : op.results)
+      if (isFreeTensor(*r)) r->type.place.device = device;
   }
 
-  const ir::Module& m_;
+  /// The op itself makes what the first device wants, copies of it the others.
+  static void place(Op& op) {
+    std::vector<std::pair<std::string, Op*>> made;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      if (!isFreeTensor(*op.result(i))) continue;
+      const std::vector<Value::Use> uses = op.result(i)->uses;
+      for (const Value::Use& use : uses) {
+        const std::string device = deviceOf(use);
+        if (device.empty()) continue;
+        auto known = std::find_if(made.begin(), made.end(), [&](const auto& p) { return p.first == device; });
+        if (known == made.end()) {
+          ir::Builder at(&op);
+          ir::ValueMap map;
+          known = made.insert(made.end(), {device, made.empty() ? &op : ir::clone(op, at, map)});
+        }
+        use.user->setOperand(use.operand, known->second->result(i));
+      }
+    }
+    if (made.empty()) made.emplace_back(ir::DeviceTable::kHost, &op);
+    for (const auto& [device, copy] : made) setPlaces(*copy, device);
+  }
 };
 
 }  // namespace
 
 bool placeFree(ir::Module& m, Context&) {
   for (auto& f : m.funcs)
-    if (f->body) FreePlacer(m).visit(*f->body);
+    if (f->body) FreePlacer().visit(*f->body);
   return true;
 }
 

@@ -117,6 +117,18 @@ void Inference::created(Op& op) {
   }
 }
 
+namespace {
+
+/// Whether an op of free operands makes a tensor of its own, which has a place (P1). Free values are of rank 0 (P3);
+/// one in the shape that an operation wants goes where that operation is: pass `place-free` makes it there.
+bool makesTensor(const Op& op) {
+  if (op.has(Trait::Creation)) return true;
+  if (op.kind == OpKind::Broadcast || op.kind == OpKind::Reshape) return false;
+  return std::any_of(op.results.begin(), op.results.end(), [](const auto& r) { return !r->type.shape.empty(); });
+}
+
+}  // namespace
+
 void Inference::plain(Op& op) {
   Agreement a = agree(op);
   if (a.failed) return poison(op);
@@ -125,7 +137,7 @@ void Inference::plain(Op& op) {
     for (auto& r : op.results) set(r.get(), a.device, why, a.from, on_);
     return;
   }
-  if (op.has(Trait::Creation) || op.kind == OpKind::Concat) return created(op);
+  if (makesTensor(op)) return created(op);
   for (auto& r : op.results) {
     bool onHost = r->type.shape.empty() && a.anyHostScalar;
     set(r.get(), onHost ? std::string(kHost) : std::string(), Why::Free);

@@ -118,7 +118,8 @@ class Rewrite {
   /// A free value on a device: scalars travel as kernel arguments, so nothing is transferred.
   Value* materialised(Value* v, const Need& need, Op& user) {
     Value* scalar = v;
-    while (scalar->op && scalar->op->kind == OpKind::Broadcast && !scalar->type.shape.empty())
+    while (!scalar->type.shape.empty() && scalar->op &&
+           (scalar->op->kind == OpKind::Broadcast || scalar->op->kind == OpKind::Reshape))
       scalar = scalar->op->operand(0);
     if (!scalar->type.shape.empty() || !mixes(scalar->type)) return nullptr;
     Builder b(&user);

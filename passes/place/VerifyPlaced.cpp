@@ -1,5 +1,5 @@
 // Checks what placement promises to every later pass: no op mixes devices, only `transfer` moves, nothing is left to
-// place.
+// place, and every value of rank 1 or more is on some device.
 #include "ir/Loops.h"
 #include "passes/Passes.h"
 #include "support/InternalError.h"
@@ -14,6 +14,9 @@ using ir::Trait;
 bool mixes(const ir::Type& t) {
   return t.place.isFree() || (t.shape.empty() && t.place.device == ir::DeviceTable::kHost);
 }
+
+/// Only rank-0 values are free (P3).
+bool isNowhere(const ir::Type& t) { return t.place.isFree() && !t.shape.empty(); }
 
 bool agree(const ir::Type& a, const ir::Type& b) { return mixes(a) || mixes(b) || a.place == b.place; }
 
@@ -32,7 +35,11 @@ class Checker {
   }
 
   void region(const ir::Region& r) {
+    for (const auto& arg : r.args)
+      if (isNowhere(arg->type)) fail(*r.ops.back(), "an argument of its region, a tensor, is on no device");
     for (const auto& op : r.ops) {
+      for (const auto& result : op->results)
+        if (isNowhere(result->type)) fail(*op, "makes a tensor that is on no device");
       check(*op);
       for (const auto& inner : op->regions) region(*inner);
     }

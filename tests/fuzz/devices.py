@@ -18,11 +18,29 @@ import numpy as np
 
 DEVICES = {"cpu": "cpu", "gpu": "cuda:0", "far": "cuda:1"}  # names and what they are with --virtual cuda=2
 OPERATORS = {"+": np.add, "-": np.subtract, "maximum": np.maximum, "minimum": np.minimum}
+# Tensors of a host scalar `k` alone, and what they are times k: made, as any tensor, on the device around.
+OF_SCALARS = {
+    "broadcast_to(k, [4])": (1, 1, 1, 1),
+    "tile(flatten(k), [4])": (1, 1, 1, 1),
+    "repeat(k[new], 4)": (1, 1, 1, 1),
+    "k[new][[0, 0, 0, 0]]": (1, 1, 1, 1),
+    "cumsum(tile(expand_dims(k, axis: 0), [4]))": (1, 2, 3, 4),
+    "pad(reshape(k, [1]), [(3, 0)])": (0, 0, 0, 1),
+    "sort(concat([k[new], -k[new], reshape(k, [1]), -k[new]]))": (-1, -1, 1, 1),
+    "flatten(outer(tile(k[new], [2]), [1.0, 2.0]))": (1, 2, 1, 2),
+    "meshgrid(k, tile(k[new], [4])).0[:, 0]": (1, 1, 1, 1),
+    "vmap(|x| k)(zeros([4]))": (1, 1, 1, 1),
+    "tabulate(4, |i| k)": (1, 1, 1, 1),
+    "topk(tile(k[new], [5]), k: 4).0": (1, 1, 1, 1),
+    "if k > 1.0 { broadcast_to(k, [4]) } else { tile(k[new], [4]) }": (1, 1, 1, 1),
+    "if k > 9.0 { zeros([4]) } else { k[new].repeat(4) }": (1, 1, 1, 1),
+}
 HEADER = """device gpu = cuda:0 or cpu
 device far = cuda:1 or cpu
 fn both(a: f32[N], b: f32[N]) -> f32[N] = minimum(maximum(a + b, -99.0), 99.0)
 fn on_gpu(a: f32[N] @gpu) -> f32[N] @gpu = a + 1.0
 fn ones_here(n: i64) -> f32[4] = ones([4])
+let k = sum([1.0, 2.0])
 """.splitlines()
 
 
@@ -57,7 +75,7 @@ class Model:
             v = self.names[name]
             return v.place if v.place is None or region is None or name in local else region
 
-        kind = rng.choice(["binary", "binary", "binary", "literal", "scalar", "to", "call", "on_gpu", "create", "here"])
+        kind = rng.choice(["binary", "binary", "binary", "literal", "scalar", "to", "call", "on_gpu", "create", "here", "scalars"])
         a, b = self.choose(), self.choose()
         if rng.random() < 0.75:  # mistakes are the minority
             same = [n for n in sorted(self.names) if seen(n) == seen(a)]
@@ -92,6 +110,9 @@ class Model:
             return f"minimum(on_gpu({a}), 99.0)", Value(
                 None if x is None else np.minimum(x + 1, 99), "gpu" if place == "gpu" else None
             )
+        if kind == "scalars":
+            text = rng.choice(sorted(OF_SCALARS))
+            return text, Value(3.0 * np.array(OF_SCALARS[text]), region or "cpu")
         if kind == "here":
             return "ones_here(3)", Value(np.ones(4), region or "cpu")
         n = rng.randint(-9, 9)
