@@ -1,6 +1,7 @@
 # Writes OUTPUT, a C++ file with the texts of the modules named in MODULES (a list of .tl files) as string literals.
 function(tenc_embed_std output)
   set(rows "")
+  set(names "")
   foreach(path ${ARGN})
     get_filename_component(name ${path} NAME_WE)
     file(READ ${path} text)
@@ -13,6 +14,7 @@ function(tenc_embed_std output)
       string(APPEND pieces "    R\"tl_source(${piece})tl_source\"\n")
       math(EXPR at "${at} + 8000")
     endwhile()
+    string(APPEND names "    \"${name}\",\n")
     string(APPEND rows "    {\"${name}\",\n${pieces}    },\n")
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
   endforeach()
@@ -31,6 +33,12 @@ std::optional<std::string_view> stdModule(std::string_view name) {
     if (module == name) return text;
   }
   return std::nullopt;
+}
+
+std::span<const std::string_view> stdModuleNames() {
+  static constexpr std::string_view kNames[] = {
+@names@  };
+  return kNames;
 }
 
 }  // namespace tenc::frontend

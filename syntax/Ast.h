@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/SourceFile.h"
@@ -141,11 +142,14 @@ struct Expr {
   ExprPtr body;  ///< Lambda
 };
 
+/// A name listed in brackets: `N`, `...S`, `T: float = f32`.
 struct Generic {
+  /// What it stands for; Open: for what stands at its place, a dim, a dtype, a type.
+  enum class Kind : uint8_t { Open, Real, Float, Int, Any, Tree, Device, Fn } kind = Kind::Open;
   bool pack = false;
   Name name;
-  std::string kind;
   TypePtr otherwise;
+  bool isDType() const { return kind >= Kind::Real && kind <= Kind::Any; }
   Span span;
 };
 struct Field {
@@ -217,6 +221,14 @@ struct Stmt {
   Block body;               ///< fn, for, while, test, bench
   std::string title;        ///< test, bench
 };
+
+inline constexpr Generic::Kind kGenericKinds[] = {Generic::Kind::Real, Generic::Kind::Float, Generic::Kind::Int,
+                                                  Generic::Kind::Any,  Generic::Kind::Tree,  Generic::Kind::Device,
+                                                  Generic::Kind::Fn};
+/// As written: "float"; empty for Open.
+std::string_view name(Generic::Kind kind);
+/// The kind that is written so.
+std::optional<Generic::Kind> kindNamed(std::string_view name);
 
 struct File {
   uint32_t source = 0;

@@ -81,6 +81,7 @@ class AstBuilder {
   ast::TypePtr typeTerm(P::TypeTermContext* ctx);
   ast::TypePtr typeArg(P::TypeArgContext* ctx);
   std::vector<ast::Generic> generics(P::GenericsContext* ctx);
+  ast::Generic::Kind genericKind(const ast::Name& written);
   ast::Annotation annotation(P::AnnotationContext* ctx);
   ast::Annotation placement(P::PlacementContext* ctx);
   ast::DevicePlace devicePlace(P::PlaceContext* ctx);

@@ -1,6 +1,7 @@
 // Names, patterns, types and annotations.
 #include <utility>
 
+#include "support/Text.h"
 #include "syntax/AstBuilder.h"
 
 namespace tenc::syntax {
@@ -159,12 +160,24 @@ std::vector<ast::Generic> AstBuilder::generics(P::GenericsContext* ctx) {
     made.span = span(g);
     made.pack = g->ELLIPSIS() != nullptr;
     made.name = declaredName(g->NAME(0));
-    if (g->FN()) made.kind = "fn";
-    if (g->DEVICE()) made.kind = "device";
-    if (g->NAME().size() > 1) made.kind = name(g->NAME(1)).text;
+    if (g->FN()) made.kind = ast::Generic::Kind::Fn;
+    if (g->DEVICE()) made.kind = ast::Generic::Kind::Device;
+    if (g->NAME().size() > 1) made.kind = genericKind(name(g->NAME(1)));
     if (g->type()) made.otherwise = type(g->type());
   }
   return list;
+}
+
+ast::Generic::Kind AstBuilder::genericKind(const ast::Name& written) {
+  if (const auto kind = ast::kindNamed(written.text)) return *kind;
+  NearestName nearest(written.text);
+  for (const auto kind : ast::kGenericKinds) nearest.consider(ast::name(kind));
+  auto d = r_.report(Code::E0101, written.span, "there is no kind of variables `" + written.text + "`");
+  if (nearest.best().empty())
+    d.help("the kinds are `real`, `float`, `int` and `any` for dtypes, `tree`, `device` and `fn`; a dim has none");
+  else
+    d.help("did you mean `" + nearest.best() + "`?", {{written.span, nearest.best()}});
+  return ast::Generic::Kind::Any;
 }
 
 ast::Annotation AstBuilder::annotation(P::AnnotationContext* ctx) {

@@ -5,6 +5,17 @@
 
 namespace tenc::ast {
 
+std::string_view name(Generic::Kind kind) {
+  constexpr std::string_view kNames[] = {"", "real", "float", "int", "any", "tree", "device", "fn"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::optional<Generic::Kind> kindNamed(std::string_view written) {
+  for (const Generic::Kind kind : kGenericKinds)
+    if (name(kind) == written) return kind;
+  return std::nullopt;
+}
+
 namespace {
 
 std::string joined(const std::vector<Name>& path) {
@@ -108,7 +119,8 @@ class Printer {
 
   void generics(const Stmt& s) {
     for (const Generic& g : s.generics) {
-      line("generic " + std::string(g.pack ? "..." : "") + g.name.text + (g.kind.empty() ? "" : ": " + g.kind));
+      line("generic " + std::string(g.pack ? "..." : "") + g.name.text +
+           (g.kind == Generic::Kind::Open ? "" : ": " + std::string(name(g.kind))));
       const Indent indent(*this);
       type(g.otherwise);
     }

@@ -101,7 +101,7 @@ bool Functions::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool 
   if ((t.kind == TypeKind::Path && t.path.size() == 1) || t.kind == TypeKind::Pack) {
     const std::string& name = t.path[0].text;
     const ast::Generic* listed = listedGeneric(g, name);
-    const bool dim = inShape && !t.hasArgs && name != "_" && (!listed || listed->kind.empty());
+    const bool dim = inShape && !t.hasArgs && name != "_" && (!listed || listed->kind == ast::Generic::Kind::Open);
     if (dim && types_.typeName(t, g, true).variable) {
       if (t.kind == TypeKind::Pack)
         context_.fail(Code::E0102, t.span, "the shape `" + name + "` of the result is not bound by any argument");

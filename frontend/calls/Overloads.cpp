@@ -18,43 +18,51 @@ using Kind = Val::Kind;
 using TypeKind = ast::TypeExpr::Kind;
 }  // namespace
 
-std::string Overloads::headOf(const ast::TypeExpr* t, const FnDecl& decl) {
-  if (!t) return "any";
+Overloads::Head Overloads::headOf(const ast::TypeExpr* t, const FnDecl& decl) {
+  if (!t) return {HeadKind::Any};
   switch (t->kind) {
-    case TypeKind::Tuple: return "tuple";
-    case TypeKind::List: return "list";
-    case TypeKind::ShapeOf: return "shape";
+    case TypeKind::Tuple: return {HeadKind::Tuple};
+    case TypeKind::List: return {HeadKind::List};
+    case TypeKind::ShapeOf: return {HeadKind::Shape};
     case TypeKind::Path: break;
-    default: return "any";
+    default: return {HeadKind::Any};
   }
-  const std::string& name = t->path[0].text;
-  for (const ast::Generic& g : decl.stmt->generics) {
-    if (g.name.text != name) continue;
-    if (g.kind == "tree") return "any";
-    if (g.kind == "fn") return "fn";
-    if (g.kind == "device") return "device";
-    return t->hasArgs || !g.kind.empty() ? "tensor" : "int";
-  }
-  if (t->path.size() == 1 && ir::dtypeNamed(name)) return "tensor";
-  if (name == "str") return "string";
-  if (name == "fn") return "fn";
-  if (name == "device") return "device";
   Generics g;
   g.unit = decl.unit;
-  TypeName n = types_.typeName(*t, g, false);
-  if (n.value && n.value->is(Kind::Type)) {
-    const Ty& type = *n.value->type;
-    if (type.kind == Ty::Kind::Struct) return "struct:" + std::to_string(reinterpret_cast<uintptr_t>(type.info->decl));
-    if (type.kind == Ty::Kind::Tuple) return "tuple";
-    if (type.kind == Ty::Kind::List) return "list";
-    return "tensor";
+  g.listed = &decl.stmt->generics;
+  const TypeName n = types_.typeName(*t, g, false);
+  if (const ast::Generic* listed = n.variable ? listedGeneric(g, t->path[0].text) : nullptr) {
+    switch (listed->kind) {
+      case ast::Generic::Kind::Tree: return {HeadKind::Any};
+      case ast::Generic::Kind::Fn: return {HeadKind::Function};
+      case ast::Generic::Kind::Device: return {HeadKind::Device};
+      case ast::Generic::Kind::Open: return {t->hasArgs ? HeadKind::Tensor : HeadKind::Integer};
+      default: return {HeadKind::Tensor};
+    }
   }
-  return "any";
+  if (!n.value) {
+    switch (builtInType(t->path[0].text)) {
+      case Ty::Kind::String: return {HeadKind::String};
+      case Ty::Kind::Fn: return {HeadKind::Function};
+      case Ty::Kind::Device: return {HeadKind::Device};
+      default: return {HeadKind::Any};
+    }
+  }
+  if (n.value->is(Kind::DType)) return {HeadKind::Tensor};
+  if (!n.value->is(Kind::Type)) return {HeadKind::Any};
+  const Ty& type = *n.value->type;
+  switch (type.kind) {
+    case Ty::Kind::Struct: return {HeadKind::Struct, type.info->decl};
+    case Ty::Kind::Tuple: return {HeadKind::Tuple};
+    case Ty::Kind::List: return {HeadKind::List};
+    default: return {HeadKind::Tensor};
+  }
 }
 
-int Overloads::headMatch(const std::string& declared, const Val& v) {
-  if (declared == "any" || v.poison()) return 1;
-  if (declared == "shape" && !v.is(Kind::Pack)) {  // integers written out
+int Overloads::headMatch(const Head& declared, const Val& v) {
+  const HeadKind head = declared.kind;
+  if (head == HeadKind::Any || v.poison()) return 1;
+  if (head == HeadKind::Shape && !v.is(Kind::Pack)) {  // integers written out
     const Val list = literalInts(v);
     return !list.elems.empty() &&
            std::all_of(list.elems.begin(), list.elems.end(), [](const Val& e) { return e.is(Kind::Int); });
@@ -62,19 +70,19 @@ int Overloads::headMatch(const std::string& declared, const Val& v) {
   switch (v.kind) {
     case Kind::Tensor:
     case Kind::Float:
-    case Kind::Bool: return declared == "tensor" ? 2 : 0;
-    case Kind::Int: return declared == "int" ? 3 : declared == "tensor" ? 2 : 0;
-    case Kind::Array: return declared == "tensor" || declared == "list" ? 2 : 0;
-    case Kind::Pack: return declared == "shape" || declared == "tensor" ? 2 : 0;
-    case Kind::Tuple: return declared == "tuple" ? 2 : declared == "fn" ? 1 : 0;
-    case Kind::List: return declared == "list" ? 2 : 0;
+    case Kind::Bool: return head == HeadKind::Tensor ? 2 : 0;
+    case Kind::Int: return head == HeadKind::Integer ? 3 : head == HeadKind::Tensor ? 2 : 0;
+    case Kind::Array: return head == HeadKind::Tensor || head == HeadKind::List ? 2 : 0;
+    case Kind::Pack: return head == HeadKind::Shape || head == HeadKind::Tensor ? 2 : 0;
+    case Kind::Tuple: return head == HeadKind::Tuple ? 2 : head == HeadKind::Function ? 1 : 0;
+    case Kind::List: return head == HeadKind::List ? 2 : 0;
     case Kind::Struct:
-      if (declared == "struct:" + std::to_string(reinterpret_cast<uintptr_t>(v.info->decl))) return 2;
-      return declared == "fn" ? 1 : 0;
-    case Kind::Function: return declared == "fn" ? 2 : 0;
-    case Kind::Device: return declared == "device" ? 2 : 0;
+      if (head == HeadKind::Struct && declared.type == v.info->decl) return 2;
+      return head == HeadKind::Function ? 1 : 0;
+    case Kind::Function: return head == HeadKind::Function ? 2 : 0;
+    case Kind::Device: return head == HeadKind::Device ? 2 : 0;
     case Kind::String:
-    case Kind::Format: return declared == "string" ? 2 : 0;
+    case Kind::Format: return head == HeadKind::String ? 2 : 0;
     default: return 0;
   }
 }

@@ -15,6 +15,14 @@ class Functions;
 /// Chooses among functions of one name by the head of their first parameter.
 class Overloads {
  public:
+  /// What tells overloads apart: the type of the first parameter, without its arguments.
+  enum class HeadKind : uint8_t { None, Any, Integer, Tensor, Tuple, List, Shape, Function, Device, String, Struct };
+  struct Head {
+    HeadKind kind;
+    const StructDecl* type = nullptr;  ///< Struct
+    auto operator<=>(const Head&) const = default;
+  };
+
   Overloads(Context& context, Types& types, Functions& functions)
       : context_(context), types_(types), functions_(functions) {}
 
@@ -22,13 +30,12 @@ class Overloads {
   Val callOverloads(const FnValue& f, CallArgs& args);
   /// The one that takes `first` best, null for none; `first` is null in a call without arguments.
   const FnDecl* pickOverload(const std::vector<const FnDecl*>& overloads, const Val* first);
-  /// What tells overloads apart: "int", "tensor", "struct:...", "any", ...
-  std::string headOf(const ast::TypeExpr* t, const FnDecl& decl);
+  Head headOf(const ast::TypeExpr* t, const FnDecl& decl);
   /// As written, for notes.
   std::string signatureText(const FnDecl& decl) const;
 
  private:
-  int headMatch(const std::string& declared, const Val& v);
+  static int headMatch(const Head& declared, const Val& v);
 
   Context& context_;
   Types& types_;

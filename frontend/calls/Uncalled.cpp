@@ -99,6 +99,7 @@ bool Uncalled::sampleValue(const Ty& t, ir::Region* region, Val& v) {
 void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& samples, bool inShape) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   using TypeKind = ast::TypeExpr::Kind;
+  using GenericKind = ast::Generic::Kind;
   if (t.kind == TypeKind::Pack) {
     g.bound.try_emplace(t.path[0].text, Val::ofPack({samples.dims[0]}));
     return;
@@ -107,15 +108,16 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
     const std::string& name = t.path[0].text;
     const ast::Generic* listed = listedGeneric(g, name);
     const bool free = !g.bound.count(name) && types_.typeName(t, g, true).variable;
-    if (listed && free && (listed->kind == "float" || listed->kind == "real" || listed->kind == "any")) {
+    if (listed && free && listed->isDType() && listed->kind != GenericKind::Int) {
       g.bound[name] = Val::ofDType(ir::DType::F32);
-    } else if (listed && free && listed->kind == "int") {
+    } else if (listed && free && listed->kind == GenericKind::Int) {
       g.bound[name] = Val::ofDType(ir::DType::I64);
-    } else if (listed && free && listed->kind == "device") {
+    } else if (listed && free && listed->kind == GenericKind::Device) {
       DeviceRef d;
       d.name = "$" + name;
       g.bound[name] = Val::ofDevice(d);
-    } else if (free && (listed ? listed->kind.empty() && !t.hasArgs : inShape || (g.dims && g.dims->contains(name)))) {
+    } else if (free && (listed ? listed->kind == GenericKind::Open && !t.hasArgs
+                               : inShape || (g.dims && g.dims->contains(name)))) {
       g.bound[name] = Val::ofInt(samples.take());
       g.origin[name] = t.span;
     }

@@ -100,6 +100,8 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
   Exits exits;
   for (size_t i = which; i < e.blocks.size(); ++i) {
     names.merge(context_.frame().unit->resolution->assigned(e.blocks[i].span));
+    // The condition of an `else if` is a part of the branch.
+    if (i > which && i < e.args.size()) names.merge(context_.frame().unit->resolution->assigned(e.args[i]->span));
     const Exits x = exitsOf(e.blocks[i]);
     exits.breaks |= x.breaks;
     exits.continues |= x.continues;

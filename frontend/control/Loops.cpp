@@ -176,7 +176,22 @@ Flow Loops::lowerWhile(const ast::Stmt& s) { return exitingLoop(s, nullptr, {});
 
 Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
-  const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
+  std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
+  auto condition = [&]() -> Val {
+    Boundary expression;
+    expression.kind = Boundary::Kind::Expression;
+    const Scoped inside(context_.body.boundary, &expression);
+    Val c = branches_.conditionOf(*s.lo, "while");
+    return c.poison() ? Val::ofBool(false) : c;
+  };
+  // The region of a condition hands nothing on: one that assigns is evaluated before the loop and behind each trip.
+  Val first;
+  if (!range) {
+    std::set<std::string> inCondition = context_.frame().unit->resolution->assigned(s.lo->span);
+    if (!inCondition.empty()) first = condition();
+    names.merge(inCondition);
+  }
+  const bool assigningCondition = !first.poison();
   Boundary carried;
   scopes_.visibleVars(names, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
@@ -201,6 +216,7 @@ Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range
     const size_t returnedAt =
         exits.returns ? carry(Val::ofTensor(context_.b().scalarInt(DType::Bool, 0)), "returned") : kNone;
     const size_t resultAt = carriesResult ? carry(result, "result") : kNone;
+    const size_t goesOnAt = assigningCondition ? carry(Val::ofTensor(tensors_.tensorOf(first)), "goes on") : kNone;
     std::vector<ir::Value*> operands;
     for (const Val& v : initial) leavesOf(v, operands);
     ir::Op* op = context_.b().makeTyped(OpKind::While, operands, {});
@@ -220,21 +236,16 @@ Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range
         stop = stop ? context_.b().value(OpKind::Or, {stop, v}) : v;
       }
       ir::Value* go = nullptr;
-      auto condition = [&]() -> Val {
-        if (range) return Val::ofTensor(context_.b().value(OpKind::Lt, {arguments[0][at0].tensor, (*range)[1]}));
-        Boundary expression;
-        expression.kind = Boundary::Kind::Expression;
-        const Scoped inside(context_.body.boundary, &expression);
-        Val c = branches_.conditionOf(*s.lo, "while");
-        return c.poison() ? Val::ofBool(false) : c;
-      };
-      if (stop && !range) {
+      if (assigningCondition) {
+        go = arguments[0][goesOnAt].tensor;
+      } else if (stop && !range) {
         go = tensors_.tensorOf(regions_.emitIf(
             stop, s.span, {"the condition"},
             [&] { return std::vector{Val::ofTensor(context_.b().scalarInt(DType::Bool, 0))}; },
             [&] { return std::vector{Val::ofTensor(tensors_.tensorOf(condition()))}; })[0]);
       } else {
-        go = tensors_.tensorOf(condition());
+        go = range ? context_.b().value(OpKind::Lt, {arguments[0][at0].tensor, (*range)[1]})
+                   : tensors_.tensorOf(condition());
         if (stop) go = context_.b().value(OpKind::And, {go, context_.b().value(OpKind::Not, {stop})});
       }
       context_.b().makeTyped(OpKind::Condition, {go}, {});
@@ -250,9 +261,14 @@ Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range
       } else {
         trip = lowerTrip(s, nullptr, carried);
       }
+      auto flag = [&](const Val& v, Exit exit) { return trip.mixed ? v : Val::ofBool(trip.exit == exit); };
+      Val goesOn;
+      if (assigningCondition) {
+        goesOn =
+            conditionBehind(s, {flag(trip.broke, Exit::Break), flag(trip.returned, Exit::Return)}, carried, condition);
+      }
       after = valuesOf(carried.vars);
       context_.at(s.span);
-      auto flag = [&](const Val& v, Exit exit) { return trip.mixed ? v : Val::ofBool(trip.exit == exit); };
       if (range)
         after.push_back(
             Val::ofTensor(ir::Compose(context_.b()).nextIndex(arguments[1][at0].tensor, (*range)[1], (*range)[2])));
@@ -265,6 +281,7 @@ Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range
       else
         seen = Val::unit();
       if (carriesResult) after.push_back(seen.is(Val::Kind::Unit) ? arguments[1][resultAt] : seen);
+      if (assigningCondition) after.push_back(goesOn);
     });
     deeper.reset();
     if (exits.returns && attempt == 0 && !seen.poison() && !seen.is(Val::Kind::Unit)) {
@@ -289,6 +306,32 @@ Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range
     break;
   }
   return flow;
+}
+
+Val Loops::conditionBehind(const ast::Stmt& s, const std::vector<Val>& left, const Boundary& carried,
+                           const std::function<Val()>& condition) {
+  ir::Value* stop = nullptr;
+  for (const Val& v : left) {
+    if (v.is(Val::Kind::Bool) && v.boolean) return Val::ofBool(false);
+    if (!v.is(Val::Kind::Tensor)) continue;
+    stop = stop ? context_.b().value(OpKind::Or, {stop, v.tensor}) : v.tensor;
+  }
+  if (!stop) return condition();
+  const std::vector<Val> before = valuesOf(carried.vars);
+  std::vector<std::string> labels;
+  for (const std::string& n : carried.names) labels.push_back("`" + n + "`");
+  labels.push_back("the condition");
+  const auto branch = [&](bool stopped) {
+    setValues(carried.vars, before);
+    Val goesOn = stopped ? Val::ofBool(false) : condition();
+    std::vector<Val> values = valuesOf(carried.vars);
+    values.push_back(std::move(goesOn));
+    return values;
+  };
+  const std::vector<Val> merged =
+      regions_.emitIf(stop, s.span, labels, [&] { return branch(true); }, [&] { return branch(false); });
+  setValues(carried.vars, merged);
+  return merged.back();
 }
 
 Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {

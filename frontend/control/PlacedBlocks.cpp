@@ -15,6 +15,7 @@
 #include "frontend/names/Devices.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/values/Keys.h"
 #include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
@@ -44,7 +45,7 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
     std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigned, none, inner));
     // A variable that was not assigned after all does not move here.
     for (size_t i = 0; i < region.vars.size(); ++i) {
-      if (sameLeaves(before[i], handed[i])) handed[i] = Val::unit();
+      if (sameLeaves(before[i], handed[i]) && !changedConstant(before[i], handed[i])) handed[i] = Val::unit();
     }
     for (auto it = std::next(declared.begin(), static_cast<std::ptrdiff_t>(declaredBefore)); it != declared.end();
          ++it) {

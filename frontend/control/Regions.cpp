@@ -217,6 +217,15 @@ std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, 
                          " before and " + describe(v) + " after a trip");
       v = Val::none();
     }
+    if (const Val* changed = v.poison() ? nullptr : changedConstant(initial[i], v)) {
+      const std::string name = names[i].empty() ? "this value" : "`" + names[i] + "`";
+      context_
+          .error(Code::E0209, changed->span.valid() ? changed->span : span,
+                 "only numbers, tensors and trees of them change in a loop at run time, and " +
+                     (changed == &v ? name + " is " : "what changes in " + name + " is ") + describe(*changed))
+          .help("a loop that is unrolled may change it: `for i in static 0..4`");
+      v = Val::none();
+    }
     leavesOf(v.poison() ? arguments[i] : v, yields);
   }
   return yields;

@@ -172,6 +172,9 @@ Val Expressions::shortCircuit(const ast::Expr& e, const Val& left) {
   const bool single =
       left.is(Kind::Tensor) && left.tensor->type.shape.empty() && left.tensor->type.dtype == ir::DType::Bool;
   if (!single) return operators_.binary(e.text, left, eval(*e.args[1]), e.span, e.opSpan);
+  Boundary assigned;
+  scopes_.visibleVars(context_.frame().unit->resolution->assigned(e.args[1]->span), assigned);
+  const std::vector<Val> before = valuesOf(assigned.vars);
   // The right side goes into the branch that needs it. When nothing in it can fail or be seen, it comes out again.
   ir::Op* op = context_.b().makeTyped(OpKind::If, {left.tensor}, {});
   ir::Region* regions[2] = {context_.b().addRegion(op), context_.b().addRegion(op)};
@@ -187,6 +190,10 @@ Val Expressions::shortCircuit(const ast::Expr& e, const Val& left) {
   }
   const bool scalar = right.is(Kind::Bool) || (right.is(Kind::Tensor) && right.tensor->type.shape.empty() &&
                                                right.tensor->type.dtype == ir::DType::Bool);
+  if (scalar && !assigned.vars.empty()) {
+    op->erase();
+    return shortCircuitAssigning(e, left, assigned, before);
+  }
   if (pure || !scalar) {
     while (!evaluated->ops.empty()) evaluated->ops.front()->moveBefore(op);
     op->erase();
@@ -201,6 +208,24 @@ Val Expressions::shortCircuit(const ast::Expr& e, const Val& left) {
   regions_.yield(decided, {constant});
   context_.at(e.span);
   return Val::ofTensor(op->addResult({ir::DType::Bool, {}, {}}), e.span);
+}
+
+Val Expressions::shortCircuitAssigning(const ast::Expr& e, const Val& left, const Boundary& assigned,
+                                       const std::vector<Val>& before) {
+  const bool isAnd = e.text == "and";
+  std::vector<std::string> labels;
+  for (const std::string& n : assigned.names) labels.push_back("`" + n + "`");
+  const auto branch = [&](bool taken) {
+    setValues(assigned.vars, before);
+    Val value = taken == isAnd ? eval(*e.args[1]) : Val::ofBool(!isAnd, e.span);
+    std::vector<Val> values = valuesOf(assigned.vars);
+    values.push_back(std::move(value));
+    return values;
+  };
+  const std::vector<Val> merged =
+      regions_.emitIf(left.tensor, e.span, labels, [&] { return branch(true); }, [&] { return branch(false); });
+  setValues(assigned.vars, merged);
+  return merged.back();
 }
 
 Val Expressions::evalMember(const ast::Expr& e) {

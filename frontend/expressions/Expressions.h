@@ -4,6 +4,7 @@
 
 namespace tenc::frontend {
 
+struct Boundary;
 class Context;
 class Scopes;
 class UnknownNames;
@@ -61,6 +62,9 @@ class Expressions {
   Val evalUnary(const ast::Expr& e, const Ty* expected);
   Val evalBinary(const ast::Expr& e, const Ty* expected);
   Val shortCircuit(const ast::Expr& e, const Val& left);
+  /// The same where the right side assigns variables, which have other values behind it if it was evaluated.
+  Val shortCircuitAssigning(const ast::Expr& e, const Val& left, const Boundary& assigned,
+                            const std::vector<Val>& before);
   Val evalMember(const ast::Expr& e);
   Val evalLambda(const ast::Expr& e);
   Val evalBlockExpr(const ast::Expr& e, const Ty* expected);

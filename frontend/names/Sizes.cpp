@@ -98,8 +98,9 @@ bool SizeParameters::inCall(const Resolution& names, const ast::Expr& call, bool
 }
 
 bool hasOpenResult(const Resolution& names, const ast::Stmt& fn) {
-  bool found = std::any_of(fn.generics.begin(), fn.generics.end(),
-                           [](const ast::Generic& g) { return g.kind == "fn" || g.kind == "tree"; });
+  bool found = std::any_of(fn.generics.begin(), fn.generics.end(), [](const ast::Generic& g) {
+    return g.kind == ast::Generic::Kind::Fn || g.kind == ast::Generic::Kind::Tree;
+  });
   for (const ast::FnParam& p : fn.params) found = found || !p.type;
   const auto uses = names.within(fn.span);
   return found || std::any_of(uses.begin(), uses.end(), [](const Use& u) {

@@ -129,11 +129,12 @@ void Units::collect(Unit& unit, size_t from) {
       context_.error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice")
           .note(it->second, "first declared here");
     }
-    std::map<std::string, Span> heads;
+    std::map<Overloads::Head, Span> heads;
     for (const FnDecl& d : list) {
       const auto& params = d.stmt->params;
-      auto [it, fresh] =
-          heads.try_emplace(params.empty() ? "none" : overloads_.headOf(params[0].type.get(), d), d.stmt->name.span);
+      auto [it, fresh] = heads.try_emplace(
+          params.empty() ? Overloads::Head{Overloads::HeadKind::None} : overloads_.headOf(params[0].type.get(), d),
+          d.stmt->name.span);
       if (fresh) continue;
       context_
           .error(Code::E0103, d.stmt->name.span,
@@ -228,7 +229,8 @@ const Unit* Units::import(const std::string& name, Span span) {
   if (!source) {
     auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
     d.note("it is looked for beside the script and in the standard library");
-    suggest(d, name, span, {"nn", "init", "optim", "amp", "data", "image"}, syntax::familiarName(name));
+    suggest(d, name, span, std::vector<std::string>(stdModuleNames().begin(), stdModuleNames().end()),
+            syntax::familiarName(name));
     modules_[name] = nullptr;
     return nullptr;
   }

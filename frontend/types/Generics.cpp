@@ -16,6 +16,12 @@ Generics genericsOf(const FnDecl& decl) {
   return g;
 }
 
+Ty::Kind builtInType(std::string_view name) {
+  if (name == "str") return Ty::Kind::String;
+  if (name == "device") return Ty::Kind::Device;
+  return name == "fn" ? Ty::Kind::Fn : Ty::Kind::Unknown;
+}
+
 const ast::Generic* listedGeneric(const Generics& g, std::string_view name) {
   if (!g.listed) return nullptr;
   for (const ast::Generic& x : *g.listed) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/values/Values.h"
@@ -51,6 +52,8 @@ struct NamedDim {
   Span origin;
 };
 
+/// A type that the language names by a word and that is no dtype: `str`, `device`, `fn`; Unknown for any other word.
+Ty::Kind builtInType(std::string_view name);
 const ast::Generic* listedGeneric(const Generics& g, std::string_view name);
 Generics structGenerics(const StructDecl& decl);
 /// Which struct, without arguments and fields.

@@ -87,7 +87,7 @@ Val Structs::refit(Val v) {
     const ast::TypeExpr& t = *aliases_.expanded(fields[i].type.get(), g);
     if (t.kind != ast::TypeExpr::Kind::Path) return v;
     const ast::Generic* listed = t.path.size() == 1 && !t.hasArgs ? listedGeneric(g, t.path[0].text) : nullptr;
-    if (listed && listed->kind == "tree") {
+    if (listed && listed->kind == ast::Generic::Kind::Tree) {
       Val type;
       type.kind = Val::Kind::Type;
       type.type = std::make_shared<Ty>(typeOf(e));

@@ -54,7 +54,7 @@ bool Structs::isDimArgument(const ast::TypeExpr& t, Generics& g) {
     return true;
   if (t.kind != TypeKind::Path || t.hasArgs) return false;
   if (const ast::Generic* listed = listedGeneric(g, t.path[0].text); listed && !g.bound.count(t.path[0].text))
-    return listed->kind.empty();
+    return listed->kind == ast::Generic::Kind::Open;
   const TypeName n = types_.typeName(t, g, true);
   return n.variable || !n.value || n.value->is(Val::Kind::Int) || n.value->is(Val::Kind::Pack);
 }
@@ -69,7 +69,7 @@ std::optional<std::vector<std::pair<size_t, size_t>>> Structs::shareArguments(
   size_t next = 0;
   for (const ast::Generic& x : generics) {
     const size_t first = next;
-    if (packGiven && !x.otherwise && (x.pack || x.kind.empty())) {
+    if (packGiven && !x.otherwise && (x.pack || x.kind == ast::Generic::Kind::Open)) {
       context_
           .error(Code::E0204, span,
                  "which of these dims are the pack `" + pack->name.text + "` of " + name + ", and which `" +

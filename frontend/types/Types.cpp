@@ -24,6 +24,7 @@ namespace tenc::frontend {
 
 namespace {
 using TypeKind = ast::TypeExpr::Kind;
+using GenericKind = ast::Generic::Kind;
 }  // namespace
 
 TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
@@ -176,22 +177,16 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
       TypeName n = typeName(t, g, false);
       if (n.variable) {
         const ast::Generic* listed = listedGeneric(g, name);
-        const std::string kind = listed ? listed->kind : "";
-        if (kind == "fn")
+        const GenericKind kind = listed ? listed->kind : GenericKind::Open;
+        if (kind == GenericKind::Fn)
           r.kind = Ty::Kind::Fn;
-        else if (kind == "device")
+        else if (kind == GenericKind::Device)
           r.kind = Ty::Kind::Device;
-        else if (t.hasArgs || (!kind.empty() && kind != "tree"))
+        else if (t.hasArgs || (listed && listed->isDType()))
           r.kind = Ty::Kind::Tensor;
       } else if (!n.value) {
-        if (name == "str")
-          r.kind = Ty::Kind::String;
-        else if (name == "device")
-          r.kind = Ty::Kind::Device;
-        else if (name == "fn")
-          r.kind = Ty::Kind::Fn;
-        else if (!listedGeneric(g, name))
-          unknownType(t);
+        r.kind = builtInType(name);
+        if (r.kind == Ty::Kind::Unknown && !listedGeneric(g, name)) unknownType(t);
         break;
       } else if (n.value->is(Val::Kind::DType)) {
         r.kind = Ty::Kind::Tensor;
@@ -209,7 +204,8 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
       } else if (n.value->is(Val::Kind::Device)) {
         r.kind = Ty::Kind::Device;
       } else if (const ast::Generic* listed = listedGeneric(g, name);
-                 n.value->is(Val::Kind::Function) || (listed && listed->kind == "fn" && !n.value->poison())) {
+                 n.value->is(Val::Kind::Function) ||
+                 (listed && listed->kind == GenericKind::Fn && !n.value->poison())) {
         r.kind = Ty::Kind::Fn;
       } else if (!n.value->poison()) {
         context_.fail(Code::E0203, t.span, "expected a type here, not " + describe(*n.value));

@@ -23,24 +23,25 @@ namespace tenc::frontend {
 namespace {
 using TypeKind = ast::TypeExpr::Kind;
 using Kind = Val::Kind;
+using GenericKind = ast::Generic::Kind;
 
 bool callable(const Val& v) {
   return v.is(Kind::Function) || v.is(Kind::Struct) || v.is(Kind::Tuple) || v.is(Kind::DType);
 }
 }  // namespace
 
-bool Unifier::checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who) {
+bool Unifier::checkKind(GenericKind kind, const Val& v, std::string_view name, const Target& who) {
   bool ok = true;
-  if (kind == "float")
+  if (kind == GenericKind::Float)
     ok = ir::isFloat(v.dtype);
-  else if (kind == "int")
+  else if (kind == GenericKind::Int)
     ok = ir::isInt(v.dtype);
-  else if (kind == "real")
+  else if (kind == GenericKind::Real)
     ok = v.dtype != ir::DType::Bool;
   if (!ok) {
     context_.error(Code::E0201, who.span,
                    who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) +
-                       "` is declared " + std::string(kind));
+                       "` is declared " + std::string(ast::name(kind)));
   }
   return ok;
 }
@@ -263,25 +264,26 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
   const std::string& name = t.path[0].text;
   TypeName head = types_.typeName(t, g, false);
   if (head.variable) {
-    const std::string kind = listedGeneric(g, name) ? listedGeneric(g, name)->kind : "";
-    if (kind == "fn") {
+    const ast::Generic* listed = listedGeneric(g, name);
+    const GenericKind kind = listed ? listed->kind : GenericKind::Open;
+    if (kind == GenericKind::Fn) {
       if (!callable(v)) return mismatch();
       g.bound[name] = v;
       return v;
     }
-    if (kind == "device") {
+    if (kind == GenericKind::Device) {
       if (!v.is(Kind::Device)) return mismatch();
       g.bound[name] = v;
       return v;
     }
-    if (t.hasArgs || (!kind.empty() && kind != "tree")) return unifyTensor(t, head, v, g, who);
-    if (kind.empty() && v.is(Kind::Int)) {
+    if (t.hasArgs || (listed && listed->isDType())) return unifyTensor(t, head, v, g, who);
+    if (kind == GenericKind::Open && v.is(Kind::Int)) {
       g.bound[name] = v;
       g.bound[name].adopts = true;
       g.origin[name] = who.span;
       return g.bound[name];
     }
-    if (kind.empty() && v.is(Kind::DType)) {
+    if (kind == GenericKind::Open && v.is(Kind::DType)) {
       g.bound[name] = v;
       return v;
     }
@@ -297,11 +299,12 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
     return r;
   }
   if (!head.value) {
-    if (name == "str") return v.is(Kind::String) || v.is(Kind::Format) ? v : mismatch();
-    if (name == "device") return v.is(Kind::Device) ? v : mismatch();
-    if (name == "fn") return callable(v) ? v : mismatch();
-    types_.unknownType(t);
-    return Val::none();
+    switch (builtInType(name)) {
+      case Ty::Kind::String: return v.is(Kind::String) || v.is(Kind::Format) ? v : mismatch();
+      case Ty::Kind::Device: return v.is(Kind::Device) ? v : mismatch();
+      case Ty::Kind::Fn: return callable(v) ? v : mismatch();
+      default: types_.unknownType(t); return Val::none();
+    }
   }
   switch (head.value->kind) {
     case Kind::Poison: return Val::none();

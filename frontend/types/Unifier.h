@@ -38,7 +38,7 @@ class Unifier {
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);
-  bool checkKind(std::string_view kind, const Val& v, std::string_view name, const Target& who);
+  bool checkKind(ast::Generic::Kind kind, const Val& v, std::string_view name, const Target& who);
 
   Context& context_;
   Evaluator& evaluator_;

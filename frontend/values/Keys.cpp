@@ -62,4 +62,14 @@ std::string keyOf(const Val& v) {
   return s;
 }
 
+const Val* changedConstant(const Val& before, const Val& after) {
+  if (before.poison() || after.poison() || after.is(Kind::Tensor)) return nullptr;
+  if (!after.isTree() || after.kind != before.kind || after.elems.size() != before.elems.size())
+    return keyOf(before) == keyOf(after) ? nullptr : &after;
+  for (size_t i = 0; i < after.elems.size(); ++i) {
+    if (const Val* changed = changedConstant(before.elems[i], after.elems[i])) return changed;
+  }
+  return nullptr;
+}
+
 }  // namespace tenc::frontend

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops and operands, the same
-under `vmap`.
+"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops and operands, conditions
+that assign variables, the same under `vmap`.
 
     python exits.py --tenc PATH [--count 60] [--first 0] [--keep DIR]
 
@@ -8,6 +8,7 @@ Each program holds some functions of one integer, on rank-0 values or on vectors
 The other random programs compare engines, which share the lowering of control flow; here Python says what is right.
 Closes with `N passed, N failed`."""
 import random
+import re
 import sys
 import tempfile
 
@@ -16,6 +17,12 @@ import numpy as np
 import harness
 
 FUNCTIONS, ARGUMENTS = 8, range(-2, 9)
+
+
+def walrus(block):
+    """`{ x = 1; c }` as an expression of Python."""
+    *assigned, value = block[1].strip().split("; ")
+    return "(" + ", ".join(f"({a.replace(' = ', ' := ', 1)})" for a in assigned) + f", {value})[-1]"
 
 
 class Function:
@@ -32,7 +39,8 @@ class Function:
         self.both(1, "return x - y" if vector else "return x * 100 + y")
         self.tl.append("}")
 
-    def python(self, text): return text.replace("arange(", "np.arange(").replace("sum(", "np.sum(")
+    def python(self, text):
+        return re.sub(r"\{([^{}]*)\}", walrus, text.replace("arange(", "np.arange(").replace("sum(", "np.sum("))
     def both(self, depth, text):
         self.tl.append("    " * depth + text)
         self.py.append("    " * depth + self.python(text))
@@ -41,6 +49,13 @@ class Function:
         v, w, r = self.r.choice(self.names), self.r.choice(self.names), self.r
         return r.choice([v, f"{v} + {r.randint(1, 5)}", f"({v} * {r.randint(2, 4)} + {w}) % 61", f"{v} - {w}", f"{v} + a"])
     def condition(self):
+        """Some assign a variable on the way, on the right of `and` and `or` only where that is evaluated."""
+        r, plain = self.r, self.comparison()
+        if r.random() < 0.75: return plain
+        block = f"{{ {r.choice(['x', 'y'])} = ({self.value()}) % 97; {self.comparison()} }}"
+        return r.choice([block, f"{plain} {r.choice(['and', 'or'])} {block}"])
+
+    def comparison(self):
         v, r = self.r.choice(self.names), self.r
         return r.choice([f"sum({v}) % {r.randint(2, 4)} == {r.randint(0, 1)}", f"sum({v}) > {r.randint(-5, 60)}", f"a < {r.randint(0, 6)}"])
 
@@ -115,8 +130,11 @@ class Function:
         else:
             n = r.randint(1, 4)
             self.both(depth, "x = x % 53")
-            self.tl += ["    " * depth + f"var {i} = 0", "    " * depth + f"while {i} < {n} {{", "    " * (depth + 1) + f"{i} += 1"]
-            self.py += ["    " * depth + f"{i} = 0", "    " * depth + f"while {i} < {n}:", "    " * (depth + 1) + f"{i} += 1"]
+            c, step = f"{i} < {n}", [f"{i} += 1"]
+            if r.random() < 0.4: c, step = f"{{ {i} = {i} + 1; {r.choice(['x', 'y'])} = ({self.value()}) % 97; {i} <= {n} }}", []
+            self.tl += ["    " * depth + f"var {i} = 0", "    " * depth + f"while {c} {{"]
+            self.py += ["    " * depth + f"{i} = 0", "    " * depth + f"while {self.python(c)}:"]
+            for line in step: self.both(depth + 1, line)
         self.block(depth + 1, level + 1, True, 3)
         self.tl.append("    " * depth + "}")
 

@@ -37,6 +37,8 @@ std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& word
 
 /// Whether `--name` is an option of the tool, so that no script may have a parameter of that name.
 bool isOption(std::string_view name);
+/// The option that was meant by `--name`, which is none; empty where none is near.
+std::string nearestOption(std::string_view name);
 
 std::string usage();
 /// How one command is used, with the options that it alone takes.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "ir/Ir.h"
+#include "support/Text.h"
 #include "syntax/Ast.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
@@ -22,6 +23,24 @@ void checkParamNames(const ast::File& tree, Diagnostics& diags) {
     diags.report(Code::E0504, s->name.span, "--" + s->name.text + " is an option of tenc")
         .label("a parameter needs another name");
   }
+}
+
+/// Parameters that the script has not, and that are near to options of the tool.
+void checkMisspeltOptions(const ast::File& tree, Session& session) {
+  std::erase_if(session.options().params, [&](const auto& given) {
+    const std::string& name = given.first;
+    const auto isParam = [](const ast::StmtPtr& s) { return s && s->kind == ast::Stmt::Kind::Param; };
+    NearestName param(name);
+    for (const ast::StmtPtr& s : tree.statements) {
+      if (isParam(s)) param.consider(s->name.text);
+    }
+    const std::string option = nearestOption(name);
+    if (!param.best().empty() || option.empty()) return false;
+    session.diags()
+        .report(Code::E0504, {}, "there is no option `--" + name + "`, and the script has no param of that name")
+        .help("did you mean `--" + option + "`?");
+    return true;
+  });
 }
 
 bool wantsColour(const CommandLine& line) {
@@ -80,6 +99,7 @@ frontend::Lowered lowerInput(Session& session, uint32_t file) {
   const std::unique_ptr<ast::File> tree = session.parse(file);
   if (!tree) return {};
   checkParamNames(*tree, session.diags());
+  checkMisspeltOptions(*tree, session);
   return session.lower(*tree);
 }
 

@@ -84,8 +84,7 @@ int main(int argc, char** argv) {
   Session session(line->session);
   if (line->help) {
     if (line->command == Command::Run && (!line->input.empty() || line->code)) return scriptHelp(session, *line);
-    const bool asked = line->command != Command::Run && line->command != Command::Repl;
-    std::fputs((asked ? usage(line->command) : usage()).c_str(), stdout);
+    std::fputs(usage(line->command).c_str(), stdout);  // of no command: all
     return 0;
   }
   if (!line->crashReport.empty()) return reportCrash(session, *line);
