@@ -72,7 +72,7 @@ ast::TypePtr AstBuilder::type(P::TypeContext* ctx) {
         case P::SLASHSLASH: productOp = '/'; break;
         case P::PLUS:
         case P::MINUS:
-          sum = sum ? combine(sumOp, std::move(sum), std::move(product)) : std::move(product);
+          sum = sum ? combine(sumOp, std::move(sum), std::exchange(product, nullptr)) : std::exchange(product, nullptr);
           sumOp = node->getSymbol()->getType() == P::PLUS ? '+' : '-';
           break;
         default: break;
