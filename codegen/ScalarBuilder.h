@@ -52,8 +52,6 @@ enum class BinaryInst : uint8_t {
   Mul,
   SDiv,
   UDiv,
-  SRem,
-  URem,
   And,
   Or,
   Xor,

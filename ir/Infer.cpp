@@ -128,7 +128,6 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
       }
       return inferElementwise(c, rule);
     case ShapeRule::SameBool:
-    case ShapeRule::SameShape: return inferElementwise(c, rule);
     case ShapeRule::Select: return inferSelect(c);
     case ShapeRule::Cast: return c.result(c.dtype("dtype"), c.operand(0).shape);
     case ShapeRule::Bitcast: return inferBitcast(c);

@@ -7,6 +7,7 @@
 namespace tenc::ir {
 
 enum class Trait : uint32_t {
+  None = 0,
   Elementwise = 1u << 0,    ///< result[i] depends on operand[i] alone; all operands have the result's shape
   Commutative = 1u << 1,    ///< operands 0 and 1 may be swapped
   Structural = 1u << 2,     ///< an index map from result to operands; moves elements, computes nothing
@@ -47,7 +48,6 @@ enum class ShapeRule : uint8_t {
   Same,         ///< all operands of one type; the result is of that type
   SameBool,     ///< all operands of one type; bool of that shape (comparisons, isnan)
   Select,       ///< (bool, T, T)
-  SameShape,    ///< operand 0 gives the type, the others only the shape (shifts: same type too)
   Cast,         ///< attr dtype
   Bitcast,      ///< attr dtype, same width
   Reduce,       ///< attr axes, keep; the operand's dtype

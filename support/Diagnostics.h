@@ -29,16 +29,16 @@ Code codeNamed(std::string_view name);
 
 struct Label {
   Span span;
-  std::string text;
-};  ///< text may be empty
+  std::string text;  ///< may be empty
+};
 struct Note {
-  Span span;
+  Span span;  ///< may be invalid
   std::string text;
-};  ///< span may be invalid
+};
 struct Edit {
-  Span span;
+  Span span;  ///< an empty one inserts
   std::string replacement;
-};  ///< an empty span inserts
+};
 /// What would mend it; shown as the mended line when there are edits.
 struct Help {
   std::string text;

@@ -138,8 +138,6 @@ Scalar LlvmScalars::binary(BinaryInst op, Scalar a, Scalar b) {
       case BinaryInst::Mul: return b_.CreateMul(x, y);
       case BinaryInst::SDiv: return b_.CreateSDiv(x, y);
       case BinaryInst::UDiv: return b_.CreateUDiv(x, y);
-      case BinaryInst::SRem: return b_.CreateSRem(x, y);
-      case BinaryInst::URem: return b_.CreateURem(x, y);
       case BinaryInst::And: return b_.CreateAnd(x, y);
       case BinaryInst::Or: return b_.CreateOr(x, y);
       case BinaryInst::Xor: return b_.CreateXor(x, y);

@@ -2,13 +2,13 @@
 // and needs. Each form has an emitter that prints it as LLVM IR and decides nothing anew. `--emit=kernels` prints the
 // choice by the name in the first column.
 //
-// | kernel (Kernel.h) | form                  | when it is chosen                                   | emitter |
-// |-------------------|-----------------------|-----------------------------------------------------|----------------------|
-// | loop              | five strategies       | LoopSchedule.h has a table of them                  | LoopEmitter | |
-// product           | tiled product         | matrix products and convolutions, but for:          | TiledProductEmitter
-// | |                   | streamed product      | 8 rows or fewer by a matrix that caches do not hold |
-// StreamedProductEmitter | |                   | depthwise convolution | a window for each channel, over two dims |
-// DepthwiseEmitter     | | native            | native loop           | always | NativeEmitter        |
+// | kernel  | form                  | when it is chosen                                   | emitter                |
+// |---------|-----------------------|-----------------------------------------------------|------------------------|
+// | loop    | five strategies       | LoopSchedule.h has a table of them                  | LoopEmitter            |
+// | product | tiled product         | matrix products and convolutions, but for:          | TiledProductEmitter    |
+// |         | streamed product      | 8 rows or fewer by a matrix that caches do not hold | StreamedProductEmitter |
+// |         | depthwise convolution | a window for each channel, over two dims            | DepthwiseEmitter       |
+// | native  | native loop           | always                                              | NativeEmitter          |
 //
 // The order in which floats are combined is part of the result: it is a function of the kernel alone. The machine, the
 // number of threads and the level change tiles and tasks, never that order.

@@ -1,4 +1,4 @@
-// Parts of the fusion pass; internal to passes/Fuse*.cpp. See Fuse.cpp for the whole.
+// Parts of the fusion pass; internal to passes/fuse/*.cpp. See Fuse.cpp for the whole.
 #pragma once
 #include <optional>
 #include <unordered_map>
