@@ -110,8 +110,9 @@ void Storage::number(const Region& r) {
         alias(op.result(), source, static_cast<uint64_t>(view->offset * ir::byteSize(source->type.dtype)));
       } else if (op.kind == OpKind::Transfer && has(source) &&
                  storedBytes(source->type) == storedBytes(op.result()->type) &&
-                 m_.actual(op.result()->type.place.isFree() ? ir::DeviceTable::kHost : std::string_view(op.result()->type.place.device)) ==
-                     devices_[deviceOf(source)]) {
+                 m_.actual(op.result()->type.place.isFree()
+                               ? ir::DeviceTable::kHost
+                               : std::string_view(op.result()->type.place.device)) == devices_[deviceOf(source)]) {
         alias(op.result(), source, 0);
       } else {
         for (const auto& res : op.results) define(res.get(), 2 * p);

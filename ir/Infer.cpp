@@ -127,7 +127,7 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
         if (std::string bad = checkAxes(c.ints("axes"), c.operand(0).rank()); !bad.empty()) return c.fail(bad);
       }
       return inferElementwise(c, rule);
-    case ShapeRule::SameBool:
+    case ShapeRule::SameBool: return inferElementwise(c, rule);
     case ShapeRule::Select: return inferSelect(c);
     case ShapeRule::Cast: return c.result(c.dtype("dtype"), c.operand(0).shape);
     case ShapeRule::Bitcast: return inferBitcast(c);

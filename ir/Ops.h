@@ -22,7 +22,7 @@ enum class Trait : uint32_t {
   Control = 1u << 11,       ///< has regions that run
   Terminator = 1u << 12,
   CanFault = 1u << 13,        ///< may stop the program (index, division); still pure otherwise
-  Differentiable = 1u << 14,  ///< has a gradient rule
+  Differentiable = 1u << 14,  ///< has a rule in the table of derivatives (transforms/Tangents.cpp)
   Placing = 1u << 15,         ///< removed or made by placement
   Random = 1u << 16,          ///< bits from the counter-based generator
   BoolOk = 1u << 17,          ///< accepts bool operands

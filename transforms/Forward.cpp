@@ -1,0 +1,156 @@
+// Forward mode: tangents are computed beside the values, through every kind of loop and branch.
+#include <utility>
+
+#include "ir/Loops.h"
+#include "transforms/Derivatives.h"
+#include "transforms/Tangents.h"
+
+namespace tenc::transforms {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Value;
+
+namespace {
+
+class ForwardMode : public Walk {
+ public:
+  ForwardMode(std::shared_ptr<const Activity> activity, ir::Builder& at, DerivedFuncs& derived)
+      : Walk(std::move(activity), at, at), derived_(derived) {}
+
+  bool run(const ir::Func& f, ir::Func& made) {
+    for (const auto& v : f.body->args) addArg(*made.body, v.get());
+    for (const auto& v : f.body->args) addTangentArg(*made.body, v.get());
+    if (!body(*f.body)) return false;
+    const Op& end = *f.body->terminator();
+    Values results = valuesAndTangents(end.operands());
+    for (const Value* v : results) made.resultTypes.push_back(withoutPlace(v->type));
+    p_->setLoc(end.loc);
+    p_->makeTyped(OpKind::Return, results, {});
+    return true;
+  }
+  Obstacle obstacle() { return std::move(obstacle_); }
+
+ private:
+  Values valuesAndTangents(const Values& values) {
+    Values all = primalsOf(values);
+    for (Value* v : activeTangents(values)) all.push_back(v);
+    return all;
+  }
+
+  /// The op's results and then tangents of the active ones, of types that are known when its regions are made.
+  void addResults(const Op& op, Op& made) {
+    for (const auto& v : op.results) define(v.get(), made.addResult(withoutPlace(v->type), v->name));
+    for (const auto& v : op.results) {
+      if (isActive(v.get())) defineTangent(v.get(), made.addResult(withoutPlace(v->type)));
+    }
+  }
+
+  /// The region with its yield, where `targets` say which of the yielded values have tangents.
+  bool regionOf(const ir::Region& from, ir::Region* to, const std::vector<const Value*>& targets) {
+    return inside(to, to, [&] {
+      if (!body(from)) return false;
+      const Op& end = *from.terminator();
+      Values yields = primalsOf(end.operands());
+      for (size_t i = 0; i < targets.size(); ++i) {
+        if (isActive(targets[i])) yields.push_back(wholeTangent(end.operand(i)));
+      }
+      p_->makeTyped(end.kind, yields, {});
+      return true;
+    });
+  }
+
+  bool loop(const Op& op) override {
+    const size_t first = ir::firstCarriedOperand(op), firstArg = ir::firstCarriedArg(op);
+    const auto carriedOf = [&](const ir::Region& r) {
+      std::vector<const Value*> carried;
+      for (size_t i = firstArg; i < r.args.size(); ++i) carried.push_back(r.args[i].get());
+      return carried;
+    };
+    const auto carried = carriedOf(*op.regions.back());
+    Values operands = primalsOf(op.operands());
+    for (size_t i = 0; i < carried.size(); ++i) {
+      if (isActive(carried[i])) operands.push_back(wholeTangent(op.operand(first + i)));
+    }
+    Op* made = p_->makeTyped(op.kind, operands, {});
+    for (const auto& from : op.regions) {
+      ir::Region* to = p_->addRegion(made);
+      for (const auto& v : from->args) addArg(*to, v.get());
+      for (const Value* v : carriedOf(*from)) addTangentArg(*to, v);
+      const bool test = from->terminator()->kind == OpKind::Condition;
+      if (!regionOf(*from, to, test ? std::vector<const Value*>{} : carried)) return false;
+    }
+    addResults(op, *made);
+    return true;
+  }
+
+  bool branch(const Op& op) override { return regions(op, p_->makeTyped(OpKind::If, {primalOf(op.operand(0))}, {})); }
+
+  bool placed(const Op& op) override {
+    Op* made = p_->makeTyped(OpKind::On, primalsOf(op.operands()), {});
+    for (const auto& [name, value] : op.attrs()) made->set(name, value);
+    return regions(op, made);
+  }
+
+  bool regions(const Op& op, Op* made) {
+    std::vector<const Value*> results;
+    for (const auto& v : op.results) results.push_back(v.get());
+    for (const auto& from : op.regions) {
+      if (!regionOf(*from, p_->addRegion(made), results)) return false;
+    }
+    addResults(op, *made);
+    return true;
+  }
+
+  bool placing(const Op& op) override {
+    Op* made = copy(op);
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      Value* t = tangentOf(op.operand(i));
+      if (t == nullptr) continue;
+      Values operands(made->operands());
+      operands[0] = t;
+      Op* moved = p_->makeTyped(op.kind, operands, {withoutPlace(op.result()->type)});
+      for (const auto& [name, value] : op.attrs()) moved->set(name, value);
+      defineTangent(op.result(i), moved->result());
+    }
+    return true;
+  }
+
+  bool call(const Op& op) override {
+    ir::Func* callee = module().find(op.stringAttr("callee"));
+    std::vector<bool> arguments;
+    for (const Value* v : op.operands()) arguments.push_back(isActive(v));
+    const ForwardFunc* derived = derived_.forward(*callee, arguments, obstacle_);
+    if (derived == nullptr) return false;
+    Op* made = p_->makeTyped(OpKind::Call, valuesAndTangents(op.operands()), derived->func->resultTypes,
+                             {{"callee", derived->func->name}});
+    const size_t n = op.results.size();
+    size_t next = n;
+    for (size_t i = 0; i < n; ++i) define(op.result(i), made->result(i));
+    for (size_t i = 0; i < n; ++i) {
+      if (derived->results[i]) defineTangent(op.result(i), made->result(next++));
+    }
+    return true;
+  }
+
+  DerivedFuncs& derived_;
+};
+
+}  // namespace
+
+const ForwardFunc* DerivedFuncs::forward(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
+  const Key key{&f, arguments};
+  if (const auto it = forward_.find(key); it != forward_.end()) return &it->second;
+  ir::Func* made = f.module->addFuncLike(f.name + ".jvp" + std::to_string(f.module->funcs.size()), f);
+  made->resultTypes.clear();
+  ir::Builder at(made->body.get());
+  const auto activity = Activity::of(f, arguments, activity_);
+  ForwardMode mode(activity, at, *this);
+  if (!mode.run(f, *made)) {
+    if (obstacle.op == nullptr) obstacle = mode.obstacle();
+    return nullptr;
+  }
+  return &(forward_[key] = {made, activity->results()});
+}
+
+}  // namespace tenc::transforms

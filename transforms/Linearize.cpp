@@ -1,0 +1,343 @@
+// Reverse mode, first half: values on their way, and beside them a function that is linear in tangents. While both are
+// made, linear ops name values of the way freely; at the end what they name is handed over, region by region: out of an
+// `on` or `if` as further results, out of a loop as one tensor with an entry for each trip, out of the function as
+// residuals.
+#include <algorithm>
+#include <utility>
+
+#include "ir/Loops.h"
+#include "support/InternalError.h"
+#include "transforms/Derivatives.h"
+#include "transforms/Tangents.h"
+
+namespace tenc::transforms {
+
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+using ir::OpKind;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+/// Takes ops out of linear code whose results nobody reads, so that nothing is kept for them.
+void dropUnused(ir::Region& r) {
+  for (auto it = r.ops.end(); it != r.ops.begin();) {
+    Op& op = **--it;
+    if (op.has(Trait::Terminator)) continue;
+    for (const auto& inner : op.regions) dropUnused(*inner);
+    const bool used = std::any_of(op.results.begin(), op.results.end(), [](const auto& v) { return !v->unused(); });
+    if (used) continue;
+    ++it;
+    op.erase();
+  }
+}
+
+class Linearizer : public Walk {
+ public:
+  Linearizer(std::shared_ptr<const Activity> activity, ir::Builder& forward, ir::Builder& linear, DerivedFuncs& derived)
+      : Walk(std::move(activity), forward, linear), derived_(derived) {}
+
+  bool run(const ir::Func& f, LinearizedFunc& made) {
+    for (const auto& v : f.body->args) addArg(*made.forward->body, v.get());
+    for (const auto& v : f.body->args) addTangentArg(*made.linear->body, v.get());
+    if (!body(*f.body)) return false;
+    const Op& end = *f.body->terminator();
+    p_->setLoc(end.loc);
+    t_->setLoc(end.loc);
+    Op* forwardEnd = p_->makeTyped(OpKind::Return, primalsOf(end.operands()), {});
+    t_->makeTyped(OpKind::Return, activeTangents(end.operands()), {});
+    dropUnused(*made.linear->body);
+    handOver(*made.forward->body);
+    residuals(made, *forwardEnd);
+    for (const Value* v : forwardEnd->operands()) made.forward->resultTypes.push_back(withoutPlace(v->type));
+    for (const Value* v : made.linear->body->terminator()->operands())
+      made.linear->resultTypes.push_back(withoutPlace(v->type));
+    return true;
+  }
+  Obstacle obstacle() { return std::move(obstacle_); }
+
+ private:
+  bool placing(const Op& op) override {
+    copy(op);
+    if (Value* t = tangentOf(op.operand(0))) defineTangent(op.result(), t);
+    return true;
+  }
+
+  /// Linear code needs no region: each of its ops runs where its operands live.
+  bool placed(const Op& op) override {
+    Op* made = p_->makeTyped(OpKind::On, primalsOf(op.operands()), {});
+    for (const auto& [name, value] : op.attrs()) made->set(name, value);
+    const ir::Region& from = *op.regions[0];
+    ir::Region* to = p_->addRegion(made);
+    ir::Builder inner(to);
+    ir::Builder* outer = std::exchange(p_, &inner);
+    const bool ok = body(from);
+    if (ok) p_->makeTyped(OpKind::Yield, primalsOf(from.terminator()->operands()), {});
+    p_ = outer;
+    if (!ok) return false;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      define(op.result(i), made->addResult(withoutPlace(op.result(i)->type), op.result(i)->name));
+      if (Value* t = tangentOf(from.terminator()->operand(i))) defineTangent(op.result(i), t);
+    }
+    return true;
+  }
+
+  bool branch(const Op& op) override {
+    Value* condition = primalOf(op.operand(0));
+    Op* forward = p_->makeTyped(OpKind::If, {condition}, {});
+    Op* linear = t_->makeTyped(OpKind::If, {condition}, {});
+    linearOf_[forward] = linear;
+    for (const auto& from : op.regions) {
+      const bool ok = inside(p_->addRegion(forward), t_->addRegion(linear), [&] {
+        if (!body(*from)) return false;
+        const Op& end = *from->terminator();
+        p_->makeTyped(OpKind::Yield, primalsOf(end.operands()), {});
+        Values tangents;
+        for (size_t i = 0; i < op.results.size(); ++i) {
+          if (isActive(op.result(i))) tangents.push_back(wholeTangent(end.operand(i)));
+        }
+        t_->makeTyped(OpKind::Yield, tangents, {});
+        return true;
+      });
+      if (!ok) return false;
+    }
+    addResults(op, *forward, *linear);
+    return true;
+  }
+
+  bool loop(const Op& op) override {
+    const size_t first = ir::firstCarriedOperand(op), firstArg = ir::firstCarriedArg(op);
+    const ir::Region& from = *op.regions.back();
+    const std::optional<int64_t> trips = ir::tripCount(op);
+    if (!trips) return refuse({&op, true, op.kind == OpKind::While ? "a `while`" : "a loop of unknown length"});
+    Op* forward = p_->makeTyped(OpKind::For, primalsOf(op.operands()), {});
+    Values operands = {t_->scalarInt(DType::I64, 0), t_->scalarInt(DType::I64, *trips), t_->scalarInt(DType::I64, 1)};
+    for (size_t i = firstArg; i < from.args.size(); ++i) {
+      if (isActive(from.args[i].get())) operands.push_back(wholeTangent(op.operand(first + i - firstArg)));
+    }
+    Op* linear = t_->makeTyped(OpKind::For, operands, {});
+    linearOf_[forward] = linear;
+    ir::Region *primal = p_->addRegion(forward), *tangent = t_->addRegion(linear);
+    for (const auto& v : from.args) addArg(*primal, v.get());
+    tangent->addArg({DType::I64, {}, {}}, "trip");
+    for (size_t i = firstArg; i < from.args.size(); ++i) addTangentArg(*tangent, from.args[i].get());
+    const bool ok = inside(primal, tangent, [&] {
+      if (!body(from)) return false;
+      const Op& end = *from.terminator();
+      p_->makeTyped(OpKind::Yield, primalsOf(end.operands()), {});
+      Values tangents;
+      for (size_t i = 0; i < end.operandCount(); ++i) {
+        if (isActive(from.args[firstArg + i].get())) tangents.push_back(wholeTangent(end.operand(i)));
+      }
+      t_->makeTyped(OpKind::Yield, tangents, {});
+      return true;
+    });
+    if (!ok) return false;
+    addResults(op, *forward, *linear);
+    return true;
+  }
+
+  bool call(const Op& op) override {
+    ir::Func* callee = module().find(op.stringAttr("callee"));
+    std::vector<bool> arguments;
+    for (const Value* v : op.operands()) arguments.push_back(isActive(v));
+    const LinearizedFunc* derived = derived_.linearized(*callee, arguments, obstacle_);
+    if (derived == nullptr) return false;
+    Op* forward = p_->makeTyped(OpKind::Call, primalsOf(op.operands()), derived->forward->resultTypes,
+                                {{"callee", derived->forward->name}});
+    Values operands;
+    for (const LinearizedFunc::Residual& r : derived->residuals)
+      operands.push_back(r.argument ? forward->operand(r.index) : forward->result(r.index));
+    for (Value* v : activeTangents(op.operands())) operands.push_back(v);
+    Op* linear =
+        t_->makeTyped(OpKind::Call, operands, derived->linear->resultTypes, {{"callee", derived->linear->name}});
+    linear->set("linear.residuals", static_cast<int64_t>(derived->residuals.size()));
+    size_t next = 0;
+    for (size_t i = 0; i < op.results.size(); ++i) {
+      define(op.result(i), forward->result(i));
+      if (derived->results[i]) defineTangent(op.result(i), linear->result(next++));
+    }
+    return true;
+  }
+
+  void addResults(const Op& op, Op& forward, Op& linear) {
+    for (const auto& v : op.results) {
+      define(v.get(), forward.addResult(withoutPlace(v->type), v->name));
+      if (isActive(v.get())) defineTangent(v.get(), linear.addResult(withoutPlace(v->type)));
+    }
+  }
+
+  // ---- handing over what linear code reads
+
+  /// Uses of the value by linear code, while `op` is the forward op that it is defined in.
+  static std::vector<Value::Use> usesOutside(const Value& v, const Op& op) {
+    std::vector<Value::Use> uses;
+    for (const Value::Use& use : v.uses) {
+      if (!use.user->parent->isInside(op)) uses.push_back(use);
+    }
+    return uses;
+  }
+
+  /// Makes what is defined in regions of the forward function, and read by linear code, visible to it.
+  void handOver(ir::Region& region) {
+    std::vector<Op*> ops;
+    for (const auto& op : region.ops) ops.push_back(op.get());
+    for (Op* op : ops) {
+      for (size_t r = 0; r < op->regions.size(); ++r) {
+        handOver(*op->regions[r]);
+        ir::Region& inner = *op->regions[r];
+        Values defined;
+        for (const auto& v : inner.args) defined.push_back(v.get());
+        for (const auto& one : inner.ops) {
+          for (const auto& v : one->results) defined.push_back(v.get());
+        }
+        for (Value* v : defined) handOverValue(*op, r, *v);
+      }
+    }
+  }
+
+  void handOverValue(Op& op, size_t r, Value& v) {
+    std::vector<Value::Use> uses = usesOutside(v, op);
+    if (uses.empty()) return;
+    if (v.op != nullptr && v.op->kind == OpKind::Constant) return remake(v, uses);
+    switch (op.kind) {
+      case OpKind::On: return redirect(uses, yielded(op, 0, v));
+      case OpKind::If: {
+        Value* result = yielded(op, r, v);
+        // Nobody reads what the other branch gives; it lives where this one does.
+        ir::Builder other(op.regions[1 - r]->terminator());
+        ir::Compose c(other);
+        Value* none = c.broadcastTo(c.literal(&v, 0), v.type.shape);
+        op.regions[1 - r]->terminator()->addOperand(none);
+        return redirect(uses, result);
+      }
+      case OpKind::For: return stack(op, v, uses);
+      default:
+        throw InternalError("linear code reads a value in a region of `" + std::string(op.info().mnemonic) + "`");
+    }
+  }
+
+  static void redirect(const std::vector<Value::Use>& uses, Value* to) {
+    for (const Value::Use& use : uses) use.user->setOperand(use.operand, to);
+  }
+
+  /// A constant is made anew before each op that reads it.
+  static void remake(Value& v, const std::vector<Value::Use>& uses) {
+    for (const Value::Use& use : uses) {
+      ir::Builder at(use.user);
+      at.setLoc(v.op->loc);
+      ir::ValueMap none;
+      use.user->setOperand(use.operand, ir::clone(*v.op, at, none)->result());
+    }
+  }
+
+  static Value* yielded(Op& op, size_t r, Value& v) {
+    op.regions[r]->terminator()->addOperand(&v);
+    return op.addResult(withoutPlace(v.type), v.name);
+  }
+
+  /// Keeps the value of every trip in one tensor, which the linear loop reads at the same trip.
+  void stack(Op& loop, Value& v, const std::vector<Value::Use>& uses) {
+    Op& linear = *linearOf_.at(&loop);
+    ir::Region &body = *loop.regions[0], &reader = *linear.regions[0];
+    Value* trip = reader.args[0].get();
+    const int64_t lo = *ir::constantInt(loop.operand(0)), step = *ir::constantInt(loop.operand(2));
+    ir::Builder read(reader.ops.front().get());
+    read.setLoc(loop.loc);
+    ir::Compose r(read);
+    if (&v == body.args[0].get()) {
+      Value* index = step == 1 ? trip : r.mul(trip, read.scalarInt(DType::I64, step));
+      return redirect(uses, lo == 0 ? index : r.add(index, read.scalarInt(DType::I64, lo)));
+    }
+    const int64_t trips = *ir::tripCount(loop);
+    ir::Builder before(&loop);
+    before.setLoc(loop.loc);
+    Dims shape = v.type.shape, row = shape;
+    shape.insert(shape.begin(), trips);
+    row.insert(row.begin(), 1);
+    ir::Compose outside(before);
+    Value* buffer =
+        before.makeTyped(OpKind::Fill, {outside.literal(&v, 0)}, {{v.type.dtype, shape, {}}}, {{"shape", shape}})
+            ->result();
+    loop.addOperand(buffer);
+    Value* carried = body.addArg({v.type.dtype, shape, {}}, v.name);
+    ir::Builder write(body.terminator());
+    write.setLoc(loop.loc);
+    ir::Compose w(write);
+    Value* at = body.args[0].get();
+    if (lo != 0) at = w.sub(at, write.scalarInt(DType::I64, lo));
+    if (step != 1) at = w.binary(OpKind::FloorDiv, at, write.scalarInt(DType::I64, step));
+    body.terminator()->addOperand(
+        write.value(OpKind::DynamicUpdate, {carried, w.reshape(&v, row), at}, {{"axes", Dims{0}}}));
+    Value* all = loop.addResult({v.type.dtype, shape, {}}, v.name);
+    Value* one = read.value(OpKind::DynamicSlice, {all, trip}, {{"axes", Dims{0}}, {"sizes", Dims{1}}});
+    redirect(uses, r.reshape(one, v.type.shape));
+  }
+
+  /// What is read of the function itself becomes arguments of the linear one.
+  static void residuals(LinearizedFunc& made, Op& forwardEnd) {
+    const ir::Region& forward = *made.forward->body;
+    Values defined;
+    for (const auto& v : forward.args) defined.push_back(v.get());
+    for (const auto& op : forward.ops) {
+      for (const auto& v : op->results) defined.push_back(v.get());
+    }
+    ir::Region& linear = *made.linear->body;
+    const size_t tangents = linear.args.size();
+    for (Value* v : defined) {
+      std::vector<Value::Use> uses;
+      for (const Value::Use& use : v->uses) {
+        if (use.user->func() == made.linear) uses.push_back(use);
+      }
+      if (uses.empty()) continue;
+      if (v->op != nullptr && v->op->kind == OpKind::Constant) {
+        remake(*v, uses);
+        continue;
+      }
+      Value* arg = linear.addArg(withoutPlace(v->type), v->name);
+      redirect(uses, arg);
+      if (v->op == nullptr) {
+        made.residuals.push_back({true, v->index});
+        continue;
+      }
+      const auto& given = forwardEnd.operands();
+      const auto known = std::find(given.begin(), given.end(), v);
+      made.residuals.push_back({false, static_cast<size_t>(known - given.begin())});
+      if (known == given.end()) forwardEnd.addOperand(v);
+    }
+    // Residuals come before tangents.
+    std::rotate(linear.args.begin(), linear.args.begin() + static_cast<std::ptrdiff_t>(tangents), linear.args.end());
+    for (size_t i = 0; i < linear.args.size(); ++i) linear.args[i]->index = static_cast<uint32_t>(i);
+  }
+
+  DerivedFuncs& derived_;
+  std::unordered_map<const Op*, Op*> linearOf_;  ///< of a forward `for` or `if`
+};
+
+}  // namespace
+
+const LinearizedFunc* DerivedFuncs::linearized(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
+  const Key key{&f, arguments};
+  if (const auto it = linearized_.find(key); it != linearized_.end()) return &it->second;
+  const std::string number = std::to_string(f.module->funcs.size());
+  LinearizedFunc made;
+  made.forward = f.module->addFuncLike(f.name + ".forward" + number, f);
+  made.linear = f.module->addFuncLike(f.name + ".linear" + number, f);
+  made.forward->resultTypes.clear();
+  made.linear->resultTypes.clear();
+  made.linear->paramPlaces.clear();
+  made.linear->resultPlaces.clear();
+  ir::Builder forward(made.forward->body.get()), linear(made.linear->body.get());
+  const auto activity = Activity::of(f, arguments, activity_);
+  made.results = activity->results();
+  Linearizer linearizer(activity, forward, linear, *this);
+  if (!linearizer.run(f, made)) {
+    if (obstacle.op == nullptr) obstacle = linearizer.obstacle();
+    return nullptr;
+  }
+  return &(linearized_[key] = std::move(made));
+}
+
+}  // namespace tenc::transforms

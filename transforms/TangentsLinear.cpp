@@ -1,0 +1,189 @@
+// Derivatives of linear algebra. The formulas are those of Giles 2008, "Collected Matrix Derivative Results for Forward
+// and Reverse Mode Algorithmic Differentiation"; of the eigenvalue and singular value decompositions they hold where
+// the values differ from each other.
+#include <limits>
+
+#include "transforms/TangentRules.h"
+
+namespace tenc::transforms::rules {
+
+using ir::Compose;
+using ir::Dims;
+using ir::DType;
+using ir::OpKind;
+using V = ir::Value*;
+
+namespace {
+
+V transposed(Compose& c, V m) { return c.swapAxes(m, m->type.rank() - 2, m->type.rank() - 1); }
+
+int64_t rowsOf(V m) { return m->type.shape[m->type.shape.size() - 2]; }
+int64_t columnsOf(V m) { return m->type.shape.back(); }
+
+V solveTriangularBy(Compose& c, V a, V b, bool lower, bool unit = false) {
+  return c.b.value(OpKind::SolveTriangular, {a, b}, {{"lower", lower}, {"unit", unit}});
+}
+
+/// The triangle of a tangent, on or below (or above) diagonal k; which elements that are is found from primal values.
+V triangle(TangentCall& c, V m, int64_t k, bool lower) {
+  const Dims matrix = {rowsOf(m), columnsOf(m)};
+  V row = c.p.iotaOn(c.x(), matrix, DType::I64, 0), column = c.p.iotaOn(c.x(), matrix, DType::I64, 1);
+  V edge = c.p.binary(OpKind::Add, row, c.p.b.scalarInt(DType::I64, k));
+  return c.t.where(c.p.binary(lower ? OpKind::Le : OpKind::Ge, column, edge), m, c.t.literal(m, 0));
+}
+
+/// The lower triangle, with the diagonal halved.
+V halvedLower(TangentCall& c, V m) {
+  return c.t.binary(OpKind::Mul, c.t.add(triangle(c, m, 0, true), triangle(c, m, -1, true)), 0.5);
+}
+
+/// The symmetric matrix of a lower triangle.
+V symmetric(TangentCall& c, V m) { return c.t.add(triangle(c, m, 0, true), transposed(c.t, triangle(c, m, -1, true))); }
+
+/// [..., n] as [..., n, 1] or [..., 1, n].
+V asColumn(Compose& c, V v) { return c.expandDims(v, v->type.rank()); }
+V asRow(Compose& c, V v) { return c.expandDims(v, v->type.rank() - 1); }
+
+/// 1 / m off the diagonal, 0 on it, of [..., n, n].
+V reciprocalOffDiagonal(Compose& c, V m) {
+  const Dims matrix = {rowsOf(m), columnsOf(m)};
+  V diagonal = c.binary(OpKind::Eq, c.iotaOn(m, matrix, DType::I64, 0), c.iotaOn(m, matrix, DType::I64, 1));
+  V safe = c.where(diagonal, c.literal(m, 1), m);
+  return c.where(diagonal, c.literal(m, 0), c.unary(OpKind::Reciprocal, safe));
+}
+
+/// The Moore-Penrose inverse from a decomposition, with the cut-off of `lstsq`: eps max(m, n) of the largest value.
+V pseudoInverse(Compose& c, V a) {
+  ir::Op* svd = c.b.make(OpKind::Svd, {a}, {{"full", false}});
+  V s = svd->result(1);
+  const double eps =
+      a->type.dtype == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  V least = c.binary(OpKind::Mul, c.reduce(OpKind::ReduceMax, s, {s->type.rank() - 1}, true),
+                     eps * static_cast<double>(std::max(rowsOf(a), columnsOf(a))));
+  V used = c.binary(OpKind::Gt, s, least);
+  V inverse = c.where(used, c.unary(OpKind::Reciprocal, c.where(used, s, c.literal(s, 1))), c.literal(s, 0));
+  return c.matmul(c.mul(transposed(c, svd->result(2)), asRow(c, inverse)), transposed(c, svd->result(0)));
+}
+
+}  // namespace
+
+/// -y dx y.
+void inverse(TangentCall& c) { c.add(c.t.unary(OpKind::Neg, c.t.matmul(c.t.matmul(c.y(), c.dx()), c.y()))); }
+
+/// a dx = db - da x.
+void solve(TangentCall& c) {
+  V right = c.dx(1);
+  if (c.dx(0) != nullptr) {
+    V part = c.t.unary(OpKind::Neg, c.t.matmul(c.dx(0), c.y()));
+    right = right == nullptr ? part : c.t.add(right, part);
+  }
+  c.add(c.same(c.t, {c.x(0), right}));
+}
+
+void solveTriangular(TangentCall& c) {
+  const bool lower = c.op.boolAttr("lower"), unit = c.op.boolAttr("unit");
+  V right = c.dx(1);
+  if (c.dx(0) != nullptr) {
+    V da = triangle(c, c.dx(0), unit ? (lower ? -1 : 1) : 0, lower);
+    V part = c.t.unary(OpKind::Neg, c.t.matmul(da, c.y()));
+    right = right == nullptr ? part : c.t.add(right, part);
+  }
+  c.add(c.same(c.t, {c.x(0), right}));
+}
+
+/// L Phi(inv(L) dA inv(L)T), Phi: the lower triangle with half the diagonal (Murray 2016).
+void cholesky(TangentCall& c) {
+  V left = solveTriangularBy(c.t, c.y(), symmetric(c, c.dx()), true);
+  V both = solveTriangularBy(c.t, c.y(), transposed(c.t, left), true);
+  c.add(c.t.matmul(c.y(), halvedLower(c, both)));
+}
+
+/// Determinants are differentiated as a whole (det, slogdet); single pivots have no use.
+void pivots(TangentCall& c) { c.refusal = "the pivots of an elimination"; }
+
+void qr(TangentCall& c) {
+  V q = c.y(0), r = c.y(1), dx = c.dx();
+  const int64_t m = rowsOf(c.x()), n = columnsOf(c.x());
+  if (columnsOf(q) > std::min(m, n)) {
+    c.refusal = "a complete QR of a matrix with more rows than columns";
+    return;
+  }
+  const int64_t last = dx->type.rank() - 1, k = std::min(m, n);
+  // Of a wide matrix the first columns decide Q.
+  V square = c.p.sliceAxis(r, last, 0, k), dSquare = c.t.sliceAxis(dx, last, 0, k);
+  // dSquare inv(square), from inv(squareT) dSquareT.
+  V b = transposed(c.t, solveTriangularBy(c.t, transposed(c.p, square), transposed(c.t, dSquare), true));
+  V w = c.t.matmul(transposed(c.p, q), b);
+  V strict = triangle(c, w, -1, true);
+  V skew = c.t.sub(strict, transposed(c.t, strict));
+  V dq = c.t.add(c.t.matmul(q, c.t.sub(skew, w)), b);
+  c.add(dq, 0);
+  // R = QT A where Q is square, and QT dA less the turn of Q in general.
+  V dr = c.t.sub(c.t.matmul(transposed(c.p, q), dx), c.t.matmul(c.t.matmul(transposed(c.p, q), dq), r));
+  c.add(triangle(c, dr, 0, false), 1);
+}
+
+/// w' = diag(VT dA V), V' = V (F * VT dA V) with F = 1 / (w_j - w_i).
+void eigh(TangentCall& c) {
+  V w = c.y(0), v = c.y(1);
+  V inner = c.t.matmul(c.t.matmul(transposed(c.p, v), symmetric(c, c.dx())), v);
+  c.add(c.t.diagonal(inner, 0), 0);
+  V f = reciprocalOffDiagonal(c.p, c.p.sub(asRow(c.p, w), asColumn(c.p, w)));
+  c.add(c.t.matmul(v, c.t.mul(f, inner)), 1);
+}
+
+void svd(TangentCall& c) {
+  V u = c.y(0), s = c.y(1), vt = c.y(2), dx = c.dx();
+  const int64_t m = rowsOf(c.x()), n = columnsOf(c.x());
+  if (m != n && c.op.boolAttr("full")) {
+    c.refusal = "a full singular value decomposition of a matrix that is not square";
+    return;
+  }
+  V ut = transposed(c.p, u), v = transposed(c.p, vt);
+  V inner = c.t.matmul(c.t.matmul(ut, dx), v);
+  c.add(c.t.diagonal(inner, 0), 1);
+  V row = asRow(c.p, s), column = asColumn(c.p, s);
+  // 1 / (s_j^2 - s_i^2), as a product so that close values keep their digits.
+  V f = reciprocalOffDiagonal(c.p, c.p.mul(c.p.add(row, column), c.p.sub(row, column)));
+  auto turned = [&](V part) { return c.t.mul(f, c.t.add(part, transposed(c.t, part))); };
+  V du = c.t.matmul(u, turned(c.t.mul(row, inner)));
+  V dv = c.t.matmul(v, turned(c.t.mul(column, inner)));
+  if (m > n) {
+    V image = c.t.matmul(dx, v);
+    du = c.t.add(du, c.t.div(c.t.sub(image, c.t.matmul(u, c.t.matmul(ut, image))), row));
+  }
+  if (n > m) {
+    V image = c.t.matmul(transposed(c.t, dx), u);
+    dv = c.t.add(dv, c.t.div(c.t.sub(image, c.t.matmul(v, c.t.matmul(vt, image))), row));
+  }
+  c.add(du, 0);
+  c.add(transposed(c.t, dv), 2);
+}
+
+void singularValues(TangentCall& c) {
+  ir::Op* whole = c.p.b.make(OpKind::Svd, {c.x()}, {{"full", false}});
+  V ut = transposed(c.p, whole->result(0)), v = transposed(c.p, whole->result(2));
+  c.add(c.t.diagonal(c.t.matmul(c.t.matmul(ut, c.dx()), v), 0));
+}
+
+/// Golub and Pereyra 1973, of matrices whose rank does not change: with P the pseudoinverse and r = b - a x,
+/// x' = P (db - da x) + P PT daT r + (1 - P a) daT PT x.
+void lstsq(TangentCall& c) {
+  V a = c.x(0), b = c.x(1), x = c.y();
+  V inverse = pseudoInverse(c.p, a);
+  V da = c.dx(0), right = c.dx(1);
+  if (da != nullptr) {
+    V part = c.t.unary(OpKind::Neg, c.t.matmul(da, x));
+    right = right == nullptr ? part : c.t.add(right, part);
+  }
+  V result = c.t.matmul(inverse, right);
+  if (da != nullptr) {
+    V inverseT = transposed(c.p, inverse), residual = c.p.sub(b, c.p.matmul(a, x)), dat = transposed(c.t, da);
+    result = c.t.add(result, c.t.matmul(inverse, c.t.matmul(inverseT, c.t.matmul(dat, residual))));
+    V part = c.t.matmul(dat, c.p.matmul(inverseT, x));
+    result = c.t.add(result, c.t.sub(part, c.t.matmul(inverse, c.t.matmul(a, part))));
+  }
+  c.add(result, 0);
+}
+
+}  // namespace tenc::transforms::rules

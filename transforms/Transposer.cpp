@@ -1,0 +1,271 @@
+// Reverse mode, second half: the transpose of a linear function. What is no tangent is computed as it stands; then the
+// ops on tangents are gone through from the last to the first, and each hands the cotangent of its result to its
+// operands. Loops run backwards, branches on the same condition.
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "ir/Loops.h"
+#include "support/InternalError.h"
+#include "transforms/Derivatives.h"
+#include "transforms/Transpose.h"
+
+namespace tenc::transforms {
+
+using ir::Dims;
+using ir::DType;
+using ir::Op;
+using ir::OpKind;
+using ir::Trait;
+using ir::Value;
+
+namespace {
+
+using Values = std::vector<Value*>;
+
+/// Which values of a linear function are tangents.
+class Tangents {
+ public:
+  Tangents(const ir::Func& f, size_t residuals) {
+    for (size_t i = residuals; i < f.body->args.size(); ++i) all_.insert(f.body->args[i].get());
+    region(*f.body);
+  }
+  bool contains(const Value* v) const { return all_.contains(v); }
+  /// Whether the op computes tangents.
+  bool computes(const Op& op) const { return ops_.contains(&op); }
+
+ private:
+  void region(const ir::Region& r) {
+    for (const auto& op : r.ops) visit(*op);
+  }
+  void visit(const Op& op) {
+    const auto isTangent = [&](const Value* v) { return contains(v); };
+    bool any = std::any_of(op.operands().begin(), op.operands().end(), isTangent);
+    for (const auto& r : op.regions) {
+      const Values captures = capturesOf(*r);
+      any = any || std::any_of(captures.begin(), captures.end(), isTangent);
+    }
+    if (!any) return;
+    ops_.insert(&op);
+    for (const auto& r : op.regions) {
+      for (size_t i = ir::isLoop(op) ? ir::firstCarriedArg(op) : 0; i < r->args.size(); ++i)
+        all_.insert(r->args[i].get());
+      region(*r);
+    }
+    for (const auto& v : op.results) all_.insert(v.get());
+  }
+
+  std::unordered_set<const Value*> all_;
+  std::unordered_set<const Op*> ops_;
+};
+
+class Transposer {
+ public:
+  Transposer(const Tangents& tangents, ir::Builder& at, DerivedFuncs& derived)
+      : tangents_(tangents), b_(&at), derived_(derived) {}
+
+  void define(const Value* v, Value* copy) { values_[v] = copy; }
+  void give(const Value* v, Value* part) {
+    if (!tangents_.contains(v)) return;
+    Value*& sum = cotangents_[v];
+    sum = sum == nullptr ? part : ir::Compose(*b_).add(sum, part);
+  }
+  /// Null: zero.
+  Value* cotangent(const Value* v) const {
+    const auto it = cotangents_.find(v);
+    return it == cotangents_.end() ? nullptr : it->second;
+  }
+  /// Zeros of v's type, on the device of `like`.
+  Value* zeros(const Value* v, Value* like) {
+    ir::Compose c(*b_);
+    Value* zero = b_->scalar(v->type.dtype, 0);
+    return v->type.rank() == 0 ? zero : c.fillOn(like, v->type.shape, zero);
+  }
+
+  /// What is no tangent is made in order; what is, is handed back from the end.
+  void region(const ir::Region& r) {
+    for (const auto& op : r.ops) {
+      if (op->has(Trait::Terminator) || tangents_.computes(*op)) continue;
+      b_->setLoc(op->loc);
+      ir::Op* made = ir::clone(*op, *b_, values_);
+      for (size_t i = 0; i < op->results.size(); ++i) define(op->result(i), made->result(i));
+    }
+    for (auto it = r.ops.rbegin(); it != r.ops.rend(); ++it) {
+      if (!(*it)->has(Trait::Terminator) && tangents_.computes(**it)) back(**it);
+    }
+  }
+
+ private:
+  void back(const Op& op) {
+    const bool asked =
+        std::any_of(op.results.begin(), op.results.end(), [&](const auto& v) { return cotangent(v.get()) != nullptr; });
+    if (!asked) return;
+    b_->setLoc(op.loc);
+    switch (op.kind) {
+      case OpKind::For: return loop(op);
+      case OpKind::If: return branch(op);
+      case OpKind::Call: return call(op);
+      default: break;
+    }
+    const TransposeRule rule = transposeRule(op.kind);
+    if (rule == nullptr) throw InternalError("`" + std::string(op.info().mnemonic) + "` has no transpose");
+    ir::Compose c(*b_);
+    TransposeCall t{op, c, {}, cotangent(op.result()), [&](size_t k, Value* part) { give(op.operand(k), part); }};
+    for (Value* v : op.operands()) t.in.push_back(tangents_.contains(v) ? nullptr : valueOf(v));
+    rule(t);
+  }
+
+  Value* valueOf(Value* v) const {
+    const auto it = values_.find(v);
+    if (it == values_.end()) throw InternalError("a transpose reads a value that it does not have");
+    return it->second;
+  }
+
+  Value* anyCotangent(const Op& op) const {
+    for (const auto& v : op.results) {
+      if (Value* ct = cotangent(v.get())) return ct;
+    }
+    return nullptr;
+  }
+
+  /// The tangents that a region reads and that are made outside.
+  Values capturedTangents(const ir::Region& r) const {
+    Values all;
+    for (Value* v : capturesOf(r)) {
+      if (tangents_.contains(v)) all.push_back(v);
+    }
+    return all;
+  }
+
+  Transposer within(ir::Builder& at) const {
+    Transposer inner(tangents_, at, derived_);
+    inner.values_ = values_;
+    return inner;
+  }
+
+  void loop(const Op& op) {
+    const ir::Region& from = *op.regions[0];
+    const Values captures = capturedTangents(from);
+    Value* like = anyCotangent(op);
+    const int64_t trips = *ir::tripCount(op);
+    Values operands = {b_->scalarInt(DType::I64, 0), b_->scalarInt(DType::I64, trips), b_->scalarInt(DType::I64, 1)};
+    for (const auto& v : op.results) {
+      Value* ct = cotangent(v.get());
+      operands.push_back(ct != nullptr ? ct : zeros(v.get(), like));
+    }
+    for (const Value* v : captures) operands.push_back(zeros(v, like));
+    Op* made = b_->makeTyped(OpKind::For, operands, {});
+    ir::Region* to = b_->addRegion(made);
+    Value* back = to->addArg({DType::I64, {}, {}}, "back");
+    for (size_t i = 3; i < operands.size(); ++i) to->addArg(withoutPlace(operands[i]->type));
+    ir::Builder at(to);
+    at.setLoc(op.loc);
+    Transposer inner = within(at);
+    inner.define(from.args[0].get(), ir::Compose(at).sub(at.scalarInt(DType::I64, trips - 1), back));
+    const Op& end = *from.terminator();
+    const size_t n = op.results.size();
+    for (size_t i = 0; i < n; ++i) inner.give(end.operand(i), to->args[1 + i].get());
+    inner.region(from);
+    Values yields;
+    for (size_t i = 0; i < n; ++i) {
+      const Value* arg = from.args[1 + i].get();
+      Value* ct = inner.cotangent(arg);
+      yields.push_back(ct != nullptr ? ct : inner.zeros(arg, to->args[1].get()));
+    }
+    for (size_t i = 0; i < captures.size(); ++i) {
+      Value *sum = to->args[1 + n + i].get(), *ct = inner.cotangent(captures[i]);
+      yields.push_back(ct != nullptr ? ir::Compose(at).add(sum, ct) : sum);
+    }
+    at.makeTyped(OpKind::Yield, yields, {});
+    for (size_t i = 3; i < operands.size(); ++i) made->addResult(withoutPlace(operands[i]->type));
+    for (size_t i = 0; i < n; ++i) give(op.operand(3 + i), made->result(i));
+    for (size_t i = 0; i < captures.size(); ++i) give(captures[i], made->result(n + i));
+  }
+
+  void branch(const Op& op) {
+    Values captures = capturedTangents(*op.regions[0]);
+    for (Value* v : capturedTangents(*op.regions[1])) {
+      if (std::find(captures.begin(), captures.end(), v) == captures.end()) captures.push_back(v);
+    }
+    if (captures.empty()) return;
+    Value* like = anyCotangent(op);
+    Op* made = b_->makeTyped(OpKind::If, {valueOf(op.operand(0))}, {});
+    for (const auto& from : op.regions) {
+      ir::Builder at(b_->addRegion(made));
+      at.setLoc(op.loc);
+      Transposer inner = within(at);
+      const Op& end = *from->terminator();
+      for (size_t i = 0; i < op.results.size(); ++i) {
+        if (Value* ct = cotangent(op.result(i))) inner.give(end.operand(i), ct);
+      }
+      inner.region(*from);
+      Values yields;
+      for (const Value* v : captures) {
+        Value* ct = inner.cotangent(v);
+        yields.push_back(ct != nullptr ? ct : inner.zeros(v, like));
+      }
+      at.makeTyped(OpKind::Yield, yields, {});
+    }
+    for (size_t i = 0; i < captures.size(); ++i) give(captures[i], made->addResult(withoutPlace(captures[i]->type)));
+  }
+
+  void call(const Op& op) {
+    ir::Func* callee = op.func()->module->find(op.stringAttr("callee"));
+    const auto residuals = static_cast<size_t>(op.intAttr("linear.residuals"));
+    std::vector<bool> asked;
+    for (const auto& v : op.results) asked.push_back(cotangent(v.get()) != nullptr);
+    ir::Func* transposed = derived_.transposed(*callee, residuals, asked);
+    Values operands;
+    for (size_t i = 0; i < residuals; ++i) operands.push_back(valueOf(op.operand(i)));
+    for (const auto& v : op.results) {
+      if (Value* ct = cotangent(v.get())) operands.push_back(ct);
+    }
+    Op* made = b_->makeTyped(OpKind::Call, operands, transposed->resultTypes, {{"callee", transposed->name}});
+    for (size_t i = 0; i < made->results.size(); ++i) give(op.operand(residuals + i), made->result(i));
+  }
+
+  const Tangents& tangents_;
+  ir::Builder* b_;
+  DerivedFuncs& derived_;
+  ir::ValueMap values_;  ///< what is no tangent, as made here
+  std::unordered_map<const Value*, Value*> cotangents_;
+};
+
+}  // namespace
+
+ir::Func* DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results) {
+  const Key key{&linear, results};
+  if (const auto it = transposed_.find(key); it != transposed_.end()) return it->second;
+  const std::string number = std::to_string(linear.module->funcs.size());
+  ir::Func* made = linear.module->addFuncLike(linear.name + ".back" + number, linear);
+  made->resultTypes.clear();
+  made->paramPlaces.clear();
+  made->resultPlaces.clear();
+  ir::Builder at(made->body.get());
+  const Tangents tangents(linear, residuals);
+  Transposer transposer(tangents, at, *this);
+  for (size_t i = 0; i < residuals; ++i) {
+    const Value* v = linear.body->args[i].get();
+    transposer.define(v, made->body->addArg(withoutPlace(v->type), v->name));
+  }
+  const Op& end = *linear.body->terminator();
+  Value* like = nullptr;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i]) continue;
+    like = made->body->addArg(withoutPlace(end.operand(i)->type));
+    transposer.give(end.operand(i), like);
+  }
+  transposer.region(*linear.body);
+  at.setLoc(end.loc);
+  Values given;
+  for (size_t i = residuals; i < linear.body->args.size(); ++i) {
+    const Value* v = linear.body->args[i].get();
+    Value* ct = transposer.cotangent(v);
+    given.push_back(ct != nullptr ? ct : transposer.zeros(v, like));
+    made->resultTypes.push_back(withoutPlace(v->type));
+  }
+  at.makeTyped(OpKind::Return, given, {});
+  return transposed_[key] = made;
+}
+
+}  // namespace tenc::transforms

@@ -1,0 +1,74 @@
+// What forward and reverse mode share: a walk over a function that makes its ops anew, and ops on tangents beside them.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "transforms/Activity.h"
+
+namespace tenc::transforms {
+
+/// Told of an op that cannot be differentiated, once: E0403 where `inReverse`, else E0190 with what it is.
+struct Obstacle {
+  const ir::Op* op = nullptr;
+  bool inReverse = false;  ///< only reverse mode cannot: a loop whose trips are not known
+  std::string why;
+};
+
+class Walk {
+ public:
+  using Values = std::vector<ir::Value*>;
+  virtual ~Walk() = default;
+
+ protected:
+  /// Primal ops are made at `primal`, those on tangents at `tangent`; the same builder in forward mode.
+  Walk(std::shared_ptr<const Activity> activity, ir::Builder& primal, ir::Builder& tangent)
+      : activity_(std::move(activity)), p_(&primal), t_(&tangent) {}
+
+  /// The ops of a region, but not its terminator. False after an obstacle.
+  bool body(const ir::Region& region);
+  ir::Value* primalOf(ir::Value* v) const;
+  Values primalsOf(const Values& values) const;
+  /// Null: zero.
+  ir::Value* tangentOf(const ir::Value* v) const;
+  /// Zeros where there is none.
+  ir::Value* wholeTangent(ir::Value* v);
+  /// Tangents of those that are active, zeros where they have none.
+  Values activeTangents(const Values& values);
+  void define(const ir::Value* original, ir::Value* primal) { primal_[original] = primal; }
+  void defineTangent(const ir::Value* original, ir::Value* tangent) { tangent_[original] = tangent; }
+  bool isActive(const ir::Value* v) const { return activity_->contains(v); }
+  bool refuse(Obstacle o);
+  /// An argument of a new region for `v` of the original one; and one for its tangent, if it is active.
+  void addArg(ir::Region& region, const ir::Value* v);
+  void addTangentArg(ir::Region& region, const ir::Value* v);
+  /// With builders that stand at the end of these regions.
+  bool inside(ir::Region* primal, ir::Region* tangent, const std::function<bool()>& f);
+  ir::Op* copy(const ir::Op& op);
+  ir::Module& module() const { return *p_->region()->func->module; }
+
+  virtual bool loop(const ir::Op& op) = 0;
+  virtual bool branch(const ir::Op& op) = 0;
+  virtual bool placed(const ir::Op& op) = 0;
+  virtual bool call(const ir::Op& op) = 0;
+  /// `to` and its kin, which compute nothing.
+  virtual bool placing(const ir::Op& op) = 0;
+
+  std::shared_ptr<const Activity> activity_;
+  ir::Builder* p_;
+  ir::Builder* t_;
+  Obstacle obstacle_;
+
+ private:
+  bool visit(const ir::Op& op);
+  bool single(const ir::Op& op);
+
+  ir::ValueMap primal_;
+  std::unordered_map<const ir::Value*, ir::Value*> tangent_;
+};
+
+ir::Type withoutPlace(ir::Type t);
+
+}  // namespace tenc::transforms
