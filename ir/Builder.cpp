@@ -34,6 +34,8 @@ Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAt
   return makeTyped(kind, std::move(operands), std::move(inferred.types), std::move(attrs));
 }
 
+// Operands are lists written at the call, or moved here: nothing is copied.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Op* Builder::makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Type> results,
                        std::vector<NamedAttr> attrs) {
   auto op = std::make_unique<Op>(kind);

@@ -206,8 +206,8 @@ void TokenFilter::open(Token& t) {
 /// False when the bracket closes nothing and is dropped.
 bool TokenFilter::close(const Token& t) {
   bool opened = false;
-  for (size_t i = open_.size(); i-- > 0 && open_[i].type != T::HOLE_OPEN && !opened;) {
-    opened = closer(open_[i].type) == t.getType();
+  for (size_t i = open_.size(); i > 0 && open_[i - 1].type != T::HOLE_OPEN && !opened; --i) {
+    opened = closer(open_[i - 1].type) == t.getType();
   }
   if (!opened) {
     reporter_.report(Code::E0101, reporter_.span(t), "`" + t.getText() + "` has no opening bracket")

@@ -197,7 +197,7 @@ class Grouping {
       if (reduced && *reduced != axes) return false;
       reduced = axes;
     }
-    if (reduced && rows(g, *reduced) < g.traits->fewRows && g.domain.size() > 0 && !(reduction && g.reduced)) {
+    if (reduced && rows(g, *reduced) < g.traits->fewRows && !g.domain.empty() && !(reduction && g.reduced)) {
       int64_t size = ir::elementCount(domain).value_or(0);
       if (size > g.traits->largeDomain) return false;
     }
