@@ -184,7 +184,7 @@ bool readPiece(std::string_view from, CodePiece& p) {
     const uint64_t size = number();
     good = good && size <= from.size();
     if (!good) return;
-    to.assign(from.data(), size);
+    to.assign(from, 0, size);
     from.remove_prefix(size);
   };
   text(p.code);

@@ -66,7 +66,7 @@ Scalar NativeValues::index(const ir::Value* v) {
   return emitCast(*s_, at, v->type.dtype, ir::DType::I64);
 }
 
-void NativeValues::bind(const ir::Value* result, Slot slot) {
+void NativeValues::bind(const ir::Value* result, const Slot& slot) {
   slots_[result] = slot.element == nullptr && result->type.rank() == 0 ? loaded(slot, result->type) : slot;
 }
 

@@ -41,7 +41,7 @@ class NativeValues {
   Slot loaded(const Slot& slot, const ir::Type& t) { return element(read(slot, slot.base, t.dtype)); }
   void put(const Slot& slot, llvm::Value* at, Scalar v, ir::DType t);
   uint32_t fault(const ir::Op& op) const;
-  void bind(const ir::Value* result, Slot slot);
+  void bind(const ir::Value* result, const Slot& slot);
 
   const Kernel& kernel_;
   llvm::Module& module_;

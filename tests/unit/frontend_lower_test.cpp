@@ -14,7 +14,7 @@ struct Result {
   std::vector<std::pair<std::string, uint32_t>> errors;  // code, line
 };
 
-Result lowered(const std::string& text, frontend::Options options = {}) {
+Result lowered(const std::string& text, const frontend::Options& options = {}) {
   SourceManager sources;
   Diagnostics diags;
   const uint32_t id = sources.add("test.tl", text);

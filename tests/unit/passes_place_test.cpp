@@ -62,7 +62,7 @@ class PlaceTest : public ::testing::Test {
     at(inner).makeTyped(OpKind::Yield, yields, {});
     return op;
   }
-  Op* forLoop(Region* r, std::vector<Value*> carried,
+  Op* forLoop(Region* r, const std::vector<Value*>& carried,
               const std::function<std::vector<Value*>(Region*, std::vector<Value*>)>& body) {
     std::vector<Value*> operands = {at(r).scalarInt(DType::I64, 0), at(r).scalarInt(DType::I64, 3),
                                     at(r).scalarInt(DType::I64, 1)};
@@ -76,14 +76,14 @@ class PlaceTest : public ::testing::Test {
     at(inner).makeTyped(OpKind::Yield, body(inner, args), {});
     return op;
   }
-  void print(Region* r, Value* v, std::string format = {}) {
+  void print(Region* r, Value* v, const std::string& format = {}) {
     at(r).makeTyped(OpKind::Print, {v}, {},
                     {{"pieces", std::vector<std::string>{"", ""}}, {"formats", std::vector<std::string>{format}}});
   }
   Op* call(Region* r, Func* f, std::vector<Value*> args) {
     return at(r).makeTyped(OpKind::Call, std::move(args), f->resultTypes, {{"callee", f->name}});
   }
-  Func* function(std::string name, std::vector<std::string> params, std::string result,
+  Func* function(const std::string& name, const std::vector<std::string>& params, std::string result,
                  const std::function<Value*(Region*, std::vector<Value*>)>& body) {
     Func* f = m_.addFunc(name);
     f->signature = name;
@@ -337,7 +337,7 @@ TEST_F(PlaceTest, DeviceVariables) {
 }
 
 TEST_F(PlaceTest, CallWithoutPlacedArgumentsRunsWhereItStands) {
-  Func* make = function("make", {}, "", [&](Region* r, std::vector<Value*>) { return ones(r); });
+  Func* make = function("make", {}, "", [&](Region* r, const std::vector<Value*>&) { return ones(r); });
   Op* block = on(body(), "gpu", [&](Region* r) { return std::vector<Value*>{call(r, make, {})->result()}; });
   print(body(), block->result());
   ASSERT_TRUE(place());

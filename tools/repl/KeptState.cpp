@@ -103,7 +103,7 @@ std::vector<const void*> KeptState::inputData() const {
 }
 
 void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
-                       std::vector<KeptTensor> results) {
+                       const std::vector<KeptTensor>& results) {
   std::map<std::string, ast::StmtPtr*> bindings;  // the last statement of the entry that binds the name alone
   for (auto& s : entry.statements) {
     if ((s->kind == Kind::Let || s->kind == Kind::Var) && !s->pattern.isTuple) bindings[s->pattern.name.text] = &s;

@@ -41,7 +41,8 @@ class KeptState {
   std::vector<const void*> inputData() const;
 
   /// Takes over what an entry that ran declared and computed. `results` are those of `main`.
-  void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept, std::vector<KeptTensor> results);
+  void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
+              const std::vector<KeptTensor>& results);
   /// Drops values that fit their declarations no longer.
   void drop(const std::vector<std::string>& names);
 

@@ -400,7 +400,7 @@ Outcome Repl::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     if (k.name.empty() && !k.value && !k.type.empty()) last = repl::Transcript::Last::Described;
   }
   ran_.add(session_.sources(), entry, last);
-  state_.commit(std::move(entry), kept, std::move(results));
+  state_.commit(std::move(entry), kept, results);
   return Outcome::Ok;
 }
 

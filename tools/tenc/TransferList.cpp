@@ -26,7 +26,7 @@ std::string symbolOf(const ir::Value* v) {
 /// How often the body of a `for` runs.
 Times timesOf(const ir::Op& loop) {
   if (const auto trips = ir::tripCount(loop)) return {*trips, "", true};
-  const Times unknown{1, "", false};
+  Times unknown{1, "", false};
   const auto lo = ir::constantInt(loop.operand(0)), hi = ir::constantInt(loop.operand(1));
   const auto step = ir::constantInt(loop.operand(2));
   const std::string from = lo ? std::to_string(*lo) : symbolOf(loop.operand(0));
