@@ -27,6 +27,7 @@ class Lowering {
     out_.kernels = kernelsOf(m_, f_, targets_, out_.error);
     if (!out_.error.empty()) return std::move(out_);
     storage_ = std::make_unique<Storage>(m_, f_, out_.kernels);
+    parameters_.resize(out_.kernels.kernels.size());
     abi::Program& p = out_.program;
     for (const Value* v : args()) p.inputs.push_back(tensor(v));
     p.steps = region(*f_.body);
@@ -59,6 +60,7 @@ class Lowering {
     t.buffer = p.storage;
     t.byteOffset = p.byteOffset;
     using ir::DType;
+    static_assert(abi::kMostDims == ir::kMaxRank);
     static_assert(abi::dtype::F16 == uint8_t(DType::F16) && abi::dtype::BF16 == uint8_t(DType::BF16) &&
                   abi::dtype::F32 == uint8_t(DType::F32) && abi::dtype::F64 == uint8_t(DType::F64));
     t.dtype = static_cast<uint8_t>(v->type.dtype);
@@ -167,6 +169,7 @@ class Lowering {
     const KernelNeeds& needs = out_.kernels.needs(op);
     abi::Launch s;
     s.kernel = index;
+    std::vector<abi::Parameter> parameters;
     s.device = op.results.empty() ? 0 : storage_->deviceOf(op.result());
     for (size_t b = 0; b < k.bufferOperand.size(); ++b) {
       int32_t operand = k.bufferOperand[b];
@@ -187,9 +190,13 @@ class Lowering {
       if (result >= 0) a.access = operand >= 0 ? abi::Access::Update : abi::Access::Write;
       if (v->type.bytes() == 0) a.access = abi::Access::None;
       s.args.push_back(a);
+      parameters.push_back({static_cast<uint64_t>(v->type.bytes()), needs.argument(b).alignment, a.access});
     }
-    if (needs.sharedBytes > 0)
+    if (needs.sharedBytes > 0) {
       s.args.push_back({storage_->workspace(op, needs.sharedBytes, s.device), 0, abi::Access::Write});
+      parameters.push_back({needs.sharedBytes, 1, abi::Access::Write});
+    }
+    parameters_[index] = std::move(parameters);
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));
     steps.push_back({std::move(s)});
   }
@@ -314,6 +321,8 @@ class Lowering {
       to.name = k.name;
       for (size_t s = 0; s < k.faults.size(); ++s)
         to.sites.push_back(sites_.number(k.faults[s], static_cast<abi::FaultKind>(k.faultCodes[s])));
+      to.parameters = std::move(parameters_[p.kernels.size() - 1]);
+      to.scalars = static_cast<uint32_t>(k.scalarOperand.size());
     }
     for (abi::Kernel& k : calls_) p.kernels.push_back(std::move(k));
   }
@@ -324,7 +333,8 @@ class Lowering {
   const TargetTable& targets_;
   Compiled out_;
   std::unique_ptr<Storage> storage_;
-  std::vector<abi::Kernel> calls_;  // of library routines
+  std::vector<abi::Kernel> calls_;                       // of library routines
+  std::vector<std::vector<abi::Parameter>> parameters_;  // of compiled kernels, as they are launched
 };
 
 }  // namespace

@@ -34,9 +34,10 @@ rt::TensorView viewOf(const Tensor& t) { return {static_cast<uint8_t>(t.type.dty
 /// State of the whole run; each call of a function has a Frame of its own.
 struct Machine {
   Machine(const ir::Module& m, const Options& o)
-      : module(m), options(o), seed(o.seed), start(std::chrono::steady_clock::now()) {}
+      : module(m), options(o), files({o.fileRoot}), seed(o.seed), start(std::chrono::steady_clock::now()) {}
   const ir::Module& module;
   const Options& options;
+  rt::FileReader files;
   uint64_t seed, draws = 0;
   std::optional<Stop> stop;
   std::chrono::steady_clock::time_point start;
@@ -305,8 +306,8 @@ class Frame {
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!rt::loadInto({pathOf(op), op.stringAttr("format"), op.stringAttr("name")}, {m_.options.fileRoot},
-                      static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
+    if (!m_.files.load({pathOf(op), op.stringAttr("format"), op.stringAttr("name")},
+                       static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
     return true;

@@ -82,8 +82,8 @@ struct CallResult {
     Done,
     Stopped,      ///< by a fault of the program: `fault`, `site`, `text`, `bad`
     Interrupted,  ///< by the control
-    OutOfMemory,  ///< before the first step; `text` says what is lacking
-    Refused,      ///< before the first step: the options do not fit the program; `text`
+    OutOfMemory,  ///< `text` says what is lacking; mostly before the first step
+    Refused,      ///< before the first step: options or devices do not fit the program; `text`
     Bug           ///< what a checked device found, an error of the compiler: `text`
   } end = End::Done;
   abi::FaultKind fault = abi::FaultKind::None;

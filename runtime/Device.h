@@ -28,6 +28,9 @@ struct DeviceStop {
   abi::BadIndex bad = {};  ///< of an index
 };
 
+/// The beginning of what is said of a kernel that reports a fault which it does not have.
+inline constexpr const char* kUnknownFault = "an unknown fault of kernel ";
+
 struct DeviceArg {
   std::byte* address = nullptr;
   abi::Access access = abi::Access::Read;
@@ -91,6 +94,8 @@ class Device {
   virtual const std::string& name() const = 0;
   /// Whether kernels can work on memory of the host, so that it may be handed to streams (StreamSetup::addresses).
   virtual bool worksOnHostMemory() const = 0;
+  /// Whether its streams can run this kernel: code for the host, for a device, or a routine.
+  virtual bool canRun(const abi::Kernel& kernel) const = 0;
   /// From any thread. Null, with a sentence in `error`, when the memory cannot be had.
   virtual std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) = 0;
 };

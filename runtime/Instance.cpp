@@ -1,6 +1,7 @@
 #include "runtime/Instance.h"
 
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "runtime/Machine.h"
@@ -8,13 +9,6 @@
 
 namespace tenc::rt {
 namespace {
-
-CallResult endedBefore(CallResult::End end, std::string text) {
-  CallResult r;
-  r.end = end;
-  r.text = std::move(text);
-  return r;
-}
 
 /// Why the options do not fit the program; empty when they do.
 std::string problemOf(const CallOptions& options, const abi::Program& p) {
@@ -44,7 +38,7 @@ struct Instance::Shared {
   std::mutex mutex;
   std::vector<std::unique_ptr<Workspace>> idle;  // one for each call that ran at the same time as others
 
-  std::unique_ptr<Workspace> takeWorkspace(std::string& error) {
+  std::unique_ptr<Workspace> takeWorkspace(CallResult& ended) {
     {
       const std::lock_guard lock(mutex);
       if (!idle.empty()) {
@@ -53,8 +47,9 @@ struct Instance::Shared {
         return workspace;
       }
     }
-    return Workspace::open(*program, machine, error);
+    return Workspace::open(*program, machine, ended);
   }
+  CallResult run(Workspace& workspace, const CallOptions& options);
   void giveBack(std::unique_ptr<Workspace> workspace) {
     const std::lock_guard lock(mutex);
     idle.push_back(std::move(workspace));
@@ -74,20 +69,41 @@ const abi::Program& Instance::program() const { return shared_->program->program
 RandomState& Instance::random() { return shared_->random; }
 
 CallResult Instance::call(const CallOptions& options) {
-  if (std::string problem = problemOf(options, program()); !problem.empty())
-    return endedBefore(CallResult::End::Refused, std::move(problem));
-  std::string error;
-  std::unique_ptr<Workspace> workspace = shared_->takeWorkspace(error);
-  if (!workspace) return endedBefore(CallResult::End::OutOfMemory, std::move(error));
+  CallResult ended;
+  if (ended.text = problemOf(options, program()); !ended.text.empty()) {
+    ended.end = CallResult::End::Refused;
+    return ended;
+  }
+  try {
+    std::unique_ptr<Workspace> workspace = shared_->takeWorkspace(ended);
+    if (!workspace) return ended;
+    ended = shared_->run(*workspace, options);
+    shared_->giveBack(std::move(workspace));
+  } catch (const std::bad_alloc&) {
+    ended = {};
+    ended.end = CallResult::End::OutOfMemory;
+    ended.text = "the system has no more memory for the run";
+  }
+  return ended;
+}
+
+CallResult Instance::Shared::run(Workspace& workspace, const CallOptions& options) {
   CallControl own;
   CallControl& control = options.control ? *options.control : own;
-  RandomState& random = options.random ? *options.random : shared_->random;
-  if (options.measureMemory) workspace->fill();
-  workspace->begin({&control, nullptr, options.dropWaits});
-  CallResult result = Runner(*shared_->program, shared_->machine, *workspace, options, control, random).run();
-  workspace->end();
-  if (options.measureMemory) result.touched = workspace->touched();
-  shared_->giveBack(std::move(workspace));
+  RandomState& state = options.random ? *options.random : random;
+  if (options.measureMemory) workspace.fill();
+  workspace.begin({&control, nullptr, options.dropWaits});
+  Runner runner(*program, machine, workspace, options, control, state);
+  CallResult result;
+  {
+    // However the run ends, devices come to rest before what they may still read goes: mapped files, `own`.
+    struct Rest {
+      Workspace& workspace;
+      ~Rest() { workspace.end(); }
+    } const rest{workspace};
+    result = runner.run();
+  }
+  if (options.measureMemory) result.touched = workspace.touched();
   return result;
 }
 

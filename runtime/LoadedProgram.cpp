@@ -59,24 +59,27 @@ class Loading {
   std::string error_;
 };
 
-/// Marks the buffers that loops exchange.
-void markMoves(const abi::Block& block, std::vector<bool>& moves) {
+/// Marks the buffers that loops exchange, and notes what is launched on devices.
+void look(const abi::Block& block, std::vector<bool>& moves, std::set<std::pair<uint32_t, uint32_t>>& launches) {
   const auto mark = [&](const std::vector<abi::Swap>& swaps) {
     for (const auto& [a, b] : swaps) moves[a] = moves[b] = true;
   };
+  const auto inside = [&](const abi::Block& inner) { look(inner, moves, launches); };
   for (const abi::Step& s : block) {
-    if (const auto* loop = std::get_if<abi::For>(&s.what)) {
+    if (const auto* launch = std::get_if<abi::Launch>(&s.what)) {
+      if (launch->device != 0) launches.emplace(launch->device, launch->kernel);
+    } else if (const auto* loop = std::get_if<abi::For>(&s.what)) {
       mark(loop->swaps);
-      markMoves(loop->body, moves);
+      inside(loop->body);
     } else if (const auto* repeat = std::get_if<abi::While>(&s.what)) {
       mark(repeat->swaps);
-      markMoves(repeat->condition, moves);
-      markMoves(repeat->body, moves);
+      inside(repeat->condition);
+      inside(repeat->body);
     } else if (const auto* branch = std::get_if<abi::If>(&s.what)) {
-      markMoves(branch->then, moves);
-      markMoves(branch->otherwise, moves);
+      inside(branch->then);
+      inside(branch->otherwise);
     } else if (const auto* bench = std::get_if<abi::Bench>(&s.what)) {
-      markMoves(bench->body, moves);
+      inside(bench->body);
     }
   }
 }
@@ -93,7 +96,7 @@ std::shared_ptr<const LoadedProgram> LoadedProgram::load(std::shared_ptr<const a
     loaded->scratchBytes_ = std::max(loaded->scratchBytes_, loaded->kernels_.back().scratchBytes);
   }
   loaded->moves_.resize(loaded->program_->buffers.size());
-  markMoves(loaded->program_->steps, loaded->moves_);
+  look(loaded->program_->steps, loaded->moves_, loaded->launches_);
   error = loading.error();
   return error.empty() ? loaded : nullptr;
 }

@@ -2,8 +2,10 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/abi/Program.h"
@@ -43,6 +45,8 @@ class LoadedProgram {
   uint64_t scratchBytes() const { return scratchBytes_; }
   /// Whether a loop exchanges the address of a buffer with another one's.
   bool moves(abi::BufferId b) const { return moves_[b]; }
+  /// Each device but the host with each kernel that is launched on it, by their numbers in the program.
+  const std::set<std::pair<uint32_t, uint32_t>>& launches() const { return launches_; }
 
  private:
   LoadedProgram() = default;
@@ -51,6 +55,7 @@ class LoadedProgram {
   std::vector<LoadedKernel> kernels_;
   uint64_t scratchBytes_ = 0;
   std::vector<bool> moves_;  // by buffer
+  std::set<std::pair<uint32_t, uint32_t>> launches_;
 };
 
 }  // namespace tenc::rt

@@ -90,6 +90,7 @@ std::unique_ptr<Arena> Machine::takeArena(uint64_t bytes) {
     } else {
       arena = std::make_unique<Arena>();
       memory_->known.push_back(std::make_unique<HostMemory>(*arena, memory_->book));
+      memory_->idle.reserve(memory_->known.size());  // giving back takes no memory
     }
   }
   if (arena->reserve(bytes)) return arena;

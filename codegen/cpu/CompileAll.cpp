@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Module.h>
 
+#include <system_error>
 #include <thread>
 
 #include "codegen/cpu/CompileParts.h"
@@ -41,8 +42,14 @@ std::vector<CodePiece> compileAll(std::span<const ScheduledKernel> kernels, cons
     }
   };
   std::vector<std::thread> threads;
-  for (size_t p = 1; p < lists.size(); ++p) threads.emplace_back([&, p] { work(p); });
+  size_t started = 1;
+  try {
+    for (; started < lists.size(); ++started) threads.emplace_back([&, p = started] { work(p); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: this one does the rest.
+  }
   if (!lists.empty()) work(0);
+  for (size_t p = started; p < lists.size(); ++p) work(p);
   for (std::thread& t : threads) t.join();
   for (std::string& e : errors)
     if (error.empty()) error = std::move(e);

@@ -128,18 +128,21 @@ Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
 }
 
 /// One tensor of a file; `want` may be null.
-Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
+Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, const Ty* want) {
   if (path.atRunTime()) return loadLater(k, path, want);
   const rt::FileSource& source = path.source;
   std::string error;
   const std::string quoted = "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`,");
-  auto header = rt::readHeader(source, {k.context.options.fileRoot}, error);
+  auto header = files.header(source, error);
   ir::Type type;
   if (header) {
     type.dtype = static_cast<DType>(header->dtype);
     type.shape = header->shape;
     // Text has no dtype of its own: the declared one is read.
     if (source.format == "csv" && want && want->dtype) type.dtype = *want->dtype;
+    const ir::Dims flat = {type.shape.empty() ? 1 : *ir::elementCount(type.shape)};
+    if (source.format == "csv" && want && want->dims && want->dims->size() == 1 && rt::fitsCsv(type.shape, flat))
+      type.shape = flat;
     if (want && !fits(*want, type)) {
       return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
     }
@@ -164,8 +167,8 @@ Val loadTensor(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
 }
 
 /// A tree leaf by leaf; leaves are named `fc1.w`, `blocks.0.w`.
-Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
-  if (want.isTensor()) return loadTensor(k, path, &want);
+Val loadTree(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, const Ty& want) {
+  if (want.isTensor()) return loadTensor(k, files, path, &want);
   auto inner = [&](const std::string& step) {
     WrittenPath p = path;
     p.source.name += (p.source.name.empty() ? "" : ".") + step;
@@ -182,7 +185,7 @@ Val loadTree(BuiltinCall& k, const WrittenPath& path, const Ty& want) {
     if (want.kind == Ty::Kind::Struct) step = want.info->decl->stmt->fields[i].name.text;
     const Ty& part = want.elems[want.kind == Ty::Kind::List ? 0 : i];
     // A pinned field is made where its type says.
-    auto load = [&] { return std::vector<Val>{loadTree(k, inner(step), part)}; };
+    auto load = [&] { return std::vector<Val>{loadTree(k, files, inner(step), part)}; };
     elems.push_back(part.place.empty() ? load()[0] : k.regions.emitOn({part.place, nullptr}, k.span, load)[0]);
     if (elems.back().poison()) return Val::none();
   }
@@ -213,12 +216,13 @@ Val load(BuiltinCall& k) {
   if (!source.name.empty() && !rt::holdsNames(source.format)) {
     return k.fail(Code::E0502, quoted + " holds one tensor, without a name; .safetensors and .npz files have names");
   }
-  if (!tree) return loadTensor(k, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
+  rt::FileReader files({k.context.options.fileRoot});
+  if (!tree) return loadTensor(k, files, *path, k.expected && k.expected->isTensor() ? k.expected : nullptr);
   if (!rt::holdsNames(source.format)) {
     return k.fail(Code::E0502,
                   quoted + " holds one tensor, not " + toString(*k.expected) + "; a tree is loaded from .safetensors");
   }
-  return loadTree(k, *path, *k.expected);
+  return loadTree(k, files, *path, *k.expected);
 }
 
 template <Format F>

@@ -31,8 +31,11 @@ inline constexpr BufferId kNoBuffer = ~0u;
 
 /// The dtype codes that the runtime itself looks at; all codes are those of ir::DType.
 namespace dtype {
-inline constexpr uint8_t F16 = 0, BF16 = 1, F32 = 2, F64 = 3, Bool = 12;
+inline constexpr uint8_t F16 = 0, BF16 = 1, F32 = 2, F64 = 3, I64 = 7, U8 = 8, Bool = 12;
 }
+
+/// No tensor has more dims.
+inline constexpr size_t kMostDims = 16;
 
 /// A typed view for host effects and library calls: a dtype code, dense row-major.
 struct TensorRef {
@@ -76,14 +79,24 @@ struct DeviceCode {
 /// those of kLibraryFaults, in order.
 struct LibraryCall {
   std::string routine;
-  std::vector<TensorRef> operands, results;  ///< dtypes and shapes; where they are, each launch says
+  std::vector<TensorRef> operands, results;  ///< dtypes and shapes; each launch says where they are
   std::vector<std::pair<std::string, int64_t>> options;
+};
+
+/// What compiled code does with an argument: it touches no more than the first `bytes` bytes, and relies on an address
+/// that is a multiple of `alignment`.
+struct Parameter {
+  uint64_t bytes = 0, alignment = 1;
+  Access access = Access::Read;
 };
 
 struct Kernel {
   std::string name;  ///< for people and profiles
   std::variant<HostCode, DeviceCode, LibraryCall> code;
   std::vector<uint32_t> sites{};  ///< index into Program::sites of each fault of the kernel
+  /// Of compiled code, one for each argument of a launch; a routine's follow from its call.
+  std::vector<Parameter> parameters{};
+  uint32_t scalars = 0;  ///< how many compiled code takes
 };
 
 /// Machine code of one or more kernels: a relocatable ELF object for the host, whatever its driver loads for a device.

@@ -16,7 +16,7 @@ uint64_t bytesOf(const abi::TensorRef& t) {
 bool Buffers::fits(const abi::TensorRef& t, const void* data, const std::vector<int64_t>& strides) const {
   const abi::Buffer& b = p_.buffers[t.buffer];
   const auto element = static_cast<uint64_t>(dtypeSize(t.dtype));
-  return b.device == 0 && b.bytes != 0 && t.byteOffset == 0 && b.bytes == bytesOf(t) &&
+  return b.device == 0 && b.bytes != 0 && isWhole(t) &&
          reinterpret_cast<uintptr_t>(data) % abi::alignmentOf(b.bytes, element) == 0 &&
          isDense(t.shape, strides, static_cast<int>(element));
 }

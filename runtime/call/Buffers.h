@@ -44,6 +44,8 @@ class Buffers {
   void exchange(const std::vector<abi::Swap>& swaps) {
     for (const auto& [a, b] : swaps) std::swap(address_[a], address_[b]);
   }
+  /// Whether the tensor takes up all of its buffer, so that other memory can stand in for that.
+  bool isWhole(const abi::TensorRef& t) const { return t.byteOffset == 0 && p_.buffers[t.buffer].bytes == bytesOf(t); }
   /// The buffer moves to the pages of a file; if it was in such pages already, those go.
   void moveTo(abi::BufferId b, MappedTensor file);
 

@@ -35,16 +35,16 @@ bool Effects::run(const abi::Load& s) {
   const FileSource source{text(s.path), s.format, s.name};
   if (!buffers_.streamOf(t.buffer)) {
     buffers_.settle(buffers_.at(t), bytesOf(t), true);
-    if (t.byteOffset == 0) {
-      if (auto mapped = MappedTensor::of(source, files_, t.dtype, t.shape)) {
+    if (buffers_.isWhole(t)) {
+      if (auto mapped = reader_.map(source, t.dtype, t.shape)) {
         buffers_.moveTo(t.buffer, std::move(*mapped));
         return true;
       }
     }
-    return loadInto(source, files_, t.dtype, t.shape, buffers_.at(t), error) || ending_.stop(s.site, error);
+    return reader_.load(source, t.dtype, t.shape, buffers_.at(t), error) || ending_.stop(s.site, error);
   }
   std::vector<std::byte> staging(bytesOf(t));
-  if (!loadInto(source, files_, t.dtype, t.shape, staging.data(), error)) return ending_.stop(s.site, error);
+  if (!reader_.load(source, t.dtype, t.shape, staging.data(), error)) return ending_.stop(s.site, error);
   buffers_.put(t, staging.data());
   return true;
 }

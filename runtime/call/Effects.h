@@ -10,7 +10,7 @@ namespace tenc::rt {
 class Effects {
  public:
   Effects(const CallOptions& options, const FileAccess& files, RandomState& random, Buffers& buffers, Ending& ending)
-      : options_(options), files_(files), random_(random), buffers_(buffers), ending_(ending) {}
+      : options_(options), files_(files), reader_(files), random_(random), buffers_(buffers), ending_(ending) {}
 
   bool run(const abi::Print& s);
   bool run(const abi::Assert& s);
@@ -26,6 +26,7 @@ class Effects {
 
   const CallOptions& options_;
   const FileAccess& files_;
+  FileReader reader_;
   RandomState& random_;
   Buffers& buffers_;
   Ending& ending_;

@@ -14,9 +14,7 @@ bool Ending::devicesAreWell() {
   if (p_.devices.size() > 1 && interrupted()) return false;
   if (!first) return true;
   if (first->bug.empty()) return set(first->site, {}, first->bad);
-  result_.end = CallResult::End::Bug;
-  result_.text = first->bug;
-  return false;
+  return bug(first->bug);
 }
 
 bool Ending::aDeviceStopped() const {

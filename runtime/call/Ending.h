@@ -23,6 +23,12 @@ class Ending {
   bool stop(uint32_t site, std::string text = {}, abi::BadIndex bad = {}) {
     return devicesAreWell() && set(site, std::move(text), bad);
   }
+  /// An error of the compiler, or of whoever wrote the program.
+  bool bug(std::string text) {
+    result_.end = CallResult::End::Bug;
+    result_.text = std::move(text);
+    return false;
+  }
   /// Waits for all devices. The stop that comes first in program order ends the call: all that comes before it was
   /// done.
   bool devicesAreWell();

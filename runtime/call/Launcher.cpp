@@ -43,6 +43,7 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   const uint32_t fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
   if (fault == 0) return true;
   if (fault == abi::kInterruptFault) return !ending_.interrupted();
+  if (fault > k.kernel->sites.size()) return ending_.bug(kUnknownFault + k.kernel->name);
   return ending_.stop(k.kernel->sites[fault - 1], {}, state.bad);
 }
 

@@ -1,30 +1,55 @@
 #include "runtime/call/Workspace.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/Machine.h"
+#include "runtime/library/Library.h"
 
 namespace tenc::rt {
 
 Workspace::Workspace(const LoadedProgram& program, Machine& machine)
     : program_(program), machine_(machine), scratch_(machine.threads(), program.scratchBytes()) {}
 
-std::unique_ptr<Workspace> Workspace::open(const LoadedProgram& program, Machine& machine, std::string& error) {
+namespace {
+
+/// Why the machine cannot run the program's kernels; empty when it can.
+std::string problemOf(const LoadedProgram& program, const Machine& machine) {
   const abi::Program& p = program.program();
-  const auto fail = [&](std::string why) {
-    error = std::move(why);
+  if (p.devices.empty() || p.devices.size() > abi::kMostDevices) return "it has too many devices";
+  for (uint32_t i = 1; i < p.devices.size(); ++i)
+    if (!machine.device(p.devices[i].name)) return p.devices[i].name + " is not available";
+  for (const auto& [device, kernel] : program.launches())
+    if (!machine.device(p.devices[device].name)->canRun(p.kernels[kernel]))
+      return p.devices[device].name + " cannot run the code of kernel " + p.kernels[kernel].name;
+  return {};
+}
+
+}  // namespace
+
+std::unique_ptr<Workspace> Workspace::open(const LoadedProgram& program, Machine& machine, CallResult& ended) {
+  const abi::Program& p = program.program();
+  const auto fail = [&](CallResult::End end, std::string why) {
+    ended.end = end;
+    ended.text = std::move(why);
     return nullptr;
   };
-  if (p.devices.empty() || p.devices.size() > abi::kMostDevices) return fail("it has too many devices");
+  if (std::string why = problemOf(program, machine); !why.empty())
+    return fail(CallResult::End::Refused, std::move(why));
   std::unique_ptr<Workspace> w(new Workspace(program, machine));
   w->host_ = machine.takeArena(p.devices[0].arenaBytes);
-  if (!w->host_) return fail("cpu cannot give " + std::to_string(p.devices[0].arenaBytes) + " bytes");
+  if (!w->host_)
+    return fail(CallResult::End::OutOfMemory, "cpu cannot give " + std::to_string(p.devices[0].arenaBytes) + " bytes");
+  const bool matrices = std::any_of(program.kernels().begin(), program.kernels().end(), [](const LoadedKernel& k) {
+    return k.call != nullptr && library::isOnMatrices(*k.call);
+  });
+  if (matrices && !library::reserveMatrices(machine.threads()))
+    return fail(CallResult::End::OutOfMemory, "cpu has no memory for linear algebra to work in");
   w->streams_.emplace_back();
   for (uint32_t i = 1; i < p.devices.size(); ++i) {
-    Device* device = machine.device(p.devices[i].name);
-    if (!device) return fail(p.devices[i].name + " is not available");
-    auto stream = device->open({&program, i}, error);
-    if (!stream) return nullptr;
+    std::string error;
+    auto stream = machine.device(p.devices[i].name)->open({&program, i}, error);
+    if (!stream) return fail(CallResult::End::OutOfMemory, std::move(error));
     w->streams_.push_back(std::move(stream));
   }
   for (abi::BufferId b = 0; b < p.buffers.size(); ++b) {

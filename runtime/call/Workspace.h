@@ -2,9 +2,9 @@
 // theirs, and scratch memory. Made once and used for one call after the other.
 #pragma once
 #include <memory>
-#include <string>
 #include <vector>
 
+#include "runtime/Call.h"
 #include "runtime/Device.h"
 #include "runtime/cpu/Arena.h"
 #include "runtime/cpu/Scratch.h"
@@ -15,8 +15,8 @@ class Machine;
 
 class Workspace {
  public:
-  /// Null, with a sentence in `error`, when memory or a device cannot be had.
-  static std::unique_ptr<Workspace> open(const LoadedProgram& program, Machine& machine, std::string& error);
+  /// Null, with how the call ends in `ended`, when memory cannot be had, or a device that runs the program's kernels.
+  static std::unique_ptr<Workspace> open(const LoadedProgram& program, Machine& machine, CallResult& ended);
   ~Workspace();
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;

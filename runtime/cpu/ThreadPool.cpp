@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "runtime/Threads.h"
 
@@ -24,7 +25,12 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::start() {
   const WithoutSignals guard;
-  for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
+  started_ = true;
+  try {
+    for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
+  } catch (const std::system_error&) {
+    // The system gives no more: those that run take the parts of the others.
+  }
 }
 
 void ThreadPool::claim(int thread) {
@@ -41,7 +47,7 @@ void ThreadPool::run(int64_t items, int64_t grain, Work work, void* context) {
   if (items <= 0) return;
   if (threads_ == 1 || items <= grain || busy_.exchange(true, std::memory_order_acquire))
     return work(context, 0, 0, items);
-  if (workers_.empty()) start();
+  if (!started_) start();
   grain_ = grain;
   work_ = work;
   context_ = context;

@@ -12,7 +12,8 @@ namespace tenc::rt {
 
 class ThreadPool {
  public:
-  /// `threads` counts the caller; workers are started at the first job that can use them.
+  /// `threads` counts the caller; workers are started at the first job that can use them, fewer where the system gives
+  /// no more.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -35,6 +36,7 @@ class ThreadPool {
   void start();
 
   int threads_;
+  bool started_ = false;
   std::vector<std::thread> workers_;
   alignas(64) std::atomic<uint64_t> state_{0};
   struct alignas(64) Part {

@@ -3,6 +3,7 @@
 
 #include "runtime/file/ProgramFile.h"
 #include "runtime/io/Io.h"
+#include "runtime/library/Library.h"
 
 namespace tenc::rt {
 namespace {
@@ -10,6 +11,22 @@ namespace {
 constexpr uint64_t kMostBytes = uint64_t{1} << 46;  // of an arena
 constexpr uint64_t kMostScratch = uint64_t{1} << 32;
 constexpr uint64_t kOffsetUnit = 64;
+constexpr uint32_t kMostLines = uint32_t{1} << 24;  // of a source
+
+/// Of a well-formed tensor.
+uint64_t bytesOf(const abi::TensorRef& t) {
+  auto bytes = static_cast<uint64_t>(dtypeSize(t.dtype));
+  for (const int64_t d : t.shape) bytes *= static_cast<uint64_t>(d);
+  return bytes;
+}
+
+constexpr size_t kLongestName = 64;
+
+/// Whether a name can stand in messages.
+bool isName(const std::string& text) {
+  return !text.empty() && text.size() <= kLongestName &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
 
 class Checker {
  public:
@@ -20,12 +37,14 @@ class Checker {
     if (!problem_.empty()) return problem_;  // all that follows looks up buffers
     for (const abi::FaultSite& s : p_.sites) site(s);
     for (const abi::Kernel& k : p_.kernels) kernel(k);
+    if (!problem_.empty()) return problem_;  // launches are held against kernels
     written_.resize(p_.buffers.size());
     block(p_.steps);
     for (const abi::Constant& c : p_.constants) {
       need(isBuffer(c.buffer) && c.bytes.size() <= p_.buffers[c.buffer].bytes, "a constant is larger than its buffer");
       unwritten(c.buffer);
     }
+    constantsAreAlone();
     for (const abi::TensorRef& t : p_.inputs) tensor(t), unwritten(t.buffer);
     for (const abi::TensorRef& t : p_.results) tensor(t);
     return problem_;
@@ -37,11 +56,17 @@ class Checker {
     if (!holds && problem_.empty()) problem_ = problem;
     return holds;
   }
+  void fail(std::string problem) {
+    if (problem_.empty()) problem_ = std::move(problem);
+  }
 
   void memory() {
     need(!p_.devices.empty() && p_.devices[0].name == "cpu", "the first device is not the host");
     need(p_.devices.size() <= abi::kMostDevices, "it has too many devices");
-    for (const abi::Device& d : p_.devices) need(d.arenaBytes <= kMostBytes, "an arena is too large");
+    for (const abi::Device& d : p_.devices) {
+      need(d.arenaBytes <= kMostBytes, "an arena is too large");
+      need(isName(d.name), "a device has no name");
+    }
     for (const abi::Buffer& b : p_.buffers) {
       if (!need(b.device < p_.devices.size(), "a buffer is on no device")) return;
       const uint64_t arena = p_.devices[b.device].arenaBytes;
@@ -50,12 +75,37 @@ class Checker {
     }
   }
 
+  /// What a constant holds is put there once, before all calls.
+  void constantsAreAlone() {
+    std::vector<bool> isConstant(p_.buffers.size());
+    std::vector<abi::BufferId> byPlace;
+    for (const abi::Constant& c : p_.constants) {
+      if (!isBuffer(c.buffer) || !need(!isConstant[c.buffer], "a buffer has two constants")) return;
+      isConstant[c.buffer] = true;
+    }
+    for (abi::BufferId b = 0; b < p_.buffers.size(); ++b)
+      if (p_.buffers[b].bytes != 0) byPlace.push_back(b);
+    std::sort(byPlace.begin(), byPlace.end(), [this](abi::BufferId a, abi::BufferId b) {
+      const abi::Buffer &x = p_.buffers[a], &y = p_.buffers[b];
+      return x.device != y.device ? x.device < y.device : x.offset < y.offset;
+    });
+    uint32_t device = 0;
+    uint64_t end = 0, constantEnd = 0;  // of what begins before
+    for (const abi::BufferId b : byPlace) {
+      const abi::Buffer& x = p_.buffers[b];
+      if (x.device != device) device = x.device, end = constantEnd = 0;
+      need(x.offset >= (isConstant[b] ? end : constantEnd), "a constant shares its memory");
+      end = std::max(end, x.offset + x.bytes);
+      if (isConstant[b]) constantEnd = std::max(constantEnd, x.offset + x.bytes);
+    }
+  }
+
   void range(const abi::SourceRange& r) {
     if (r.excerpt == abi::kNoExcerpt) return;
     if (!need(r.excerpt < p_.excerpts.size(), "a range is of no excerpt")) return;
     const abi::Excerpt& e = p_.excerpts[r.excerpt];
     need(r.begin <= r.end && r.end <= e.text.size(), "a range is outside of its excerpt");
-    need(e.firstLine >= 1, "an excerpt has no line");
+    need(e.firstLine >= 1 && e.firstLine <= kMostLines, "an excerpt has no line");
   }
   void site(const abi::FaultSite& s) {
     need(static_cast<uint8_t>(s.kind) < abi::kFaultKinds, "a fault is of no kind");
@@ -68,7 +118,15 @@ class Checker {
 
   void kernel(const abi::Kernel& k) {
     for (const uint32_t s : k.sites) siteNumber(s);
+    for (const abi::Parameter& x : k.parameters) {
+      isAccess(x.access);
+      need((x.access == abi::Access::None) == (x.bytes == 0), "a kernel uses an argument of no bytes");
+      need(x.alignment > 0 && kOffsetUnit % x.alignment == 0, "an argument of a kernel has no alignment");
+    }
     std::visit([this](const auto& code) { check(code); }, k.code);
+  }
+  void isAccess(abi::Access a) {
+    need(static_cast<uint8_t>(a) <= static_cast<uint8_t>(abi::Access::None), "an argument has no access");
   }
   void image(uint32_t i) { need(i == abi::kNoImage || i < p_.images.size(), "a kernel is in no image"); }
   void check(const abi::HostCode& c) {
@@ -82,7 +140,10 @@ class Checker {
   }
   void check(const abi::LibraryCall& c) {
     for (const auto* list : {&c.operands, &c.results})
-      for (const abi::TensorRef& t : *list) tensor(t);
+      for (const abi::TensorRef& t : *list)
+        if (!type(t)) return;
+    if (!need(isName(c.routine), "a routine has no name")) return;
+    if (const std::string why = library::problemOf(c); !why.empty()) fail("the routine `" + c.routine + "` " + why);
   }
 
   // ---- operands
@@ -101,20 +162,24 @@ class Checker {
   void scalar(abi::BufferId b, uint64_t bytes = abi::kScalarBytes) {
     if (isHost(b)) need(p_.buffers[b].bytes >= bytes, "a scalar has too few bytes");
   }
-  void tensor(const abi::TensorRef& t) {
-    if (!need(t.dtype <= abi::dtype::Bool, "a tensor has no dtype")) return;
+  /// Dtype and shape, wherever the elements are.
+  bool type(const abi::TensorRef& t) {
+    constexpr uint64_t kMostOfNone = uint64_t{1} << 62;  // the other dims of a tensor without elements
+    if (!need(t.dtype <= abi::dtype::Bool, "a tensor has no dtype")) return false;
+    if (!need(t.shape.size() <= abi::kMostDims, "a tensor has too many dims")) return false;
+    const bool empty = std::find(t.shape.begin(), t.shape.end(), 0) != t.shape.end();
     uint64_t bytes = static_cast<uint64_t>(dtypeSize(t.dtype));
-    bool empty = false;
     for (const int64_t d : t.shape) {
-      if (!need(d >= 0, "a dim is negative")) return;
-      empty = empty || d == 0;
-    }
-    for (const int64_t d : t.shape) {
-      if (empty) break;
-      if (!need(static_cast<uint64_t>(d) <= kMostBytes / bytes, "a tensor is too large")) return;
+      if (!need(d >= 0, "a dim is negative")) return false;
+      if (d == 0) continue;
+      if (!need(static_cast<uint64_t>(d) <= (empty ? kMostOfNone : kMostBytes) / bytes, "a tensor is too large"))
+        return false;
       bytes *= static_cast<uint64_t>(d);
     }
-    part({t.buffer, t.byteOffset}, empty ? 0 : bytes);
+    return true;
+  }
+  void tensor(const abi::TensorRef& t) {
+    if (type(t)) part({t.buffer, t.byteOffset}, bytesOf(t));
   }
   void hostTensor(const abi::TensorRef& t) {
     tensor(t);
@@ -153,20 +218,43 @@ class Checker {
 
   void step(const abi::Launch& s) {
     if (!need(s.kernel < p_.kernels.size() && s.device < p_.devices.size(), "a launch has no kernel or device")) return;
-    const auto& code = p_.kernels[s.kernel].code;
-    need(s.device != 0 || !std::holds_alternative<abi::DeviceCode>(code), "the host cannot run a kernel");
-    if (const auto* call = std::get_if<abi::LibraryCall>(&code))
-      need(s.args.size() == call->operands.size() + call->results.size(), "a routine has other arguments");
-    for (const abi::KernelArg& a : s.args) {
-      need(static_cast<uint8_t>(a.access) <= static_cast<uint8_t>(abi::Access::None), "an argument has no access");
-      part(a, 0);
-      if (a.access == abi::Access::Write || a.access == abi::Access::Update) writes(a.buffer);
-      if (isBuffer(a.buffer) && a.access != abi::Access::None)
-        need(p_.buffers[a.buffer].device == s.device, "a kernel is given memory of another device");
+    const abi::Kernel& k = p_.kernels[s.kernel];
+    need(s.device != 0 || !std::holds_alternative<abi::DeviceCode>(k.code), "the host cannot run a kernel");
+    if (const auto* call = std::get_if<abi::LibraryCall>(&k.code)) {
+      arguments(s, parametersOf(*call));
+      need(s.scalars.empty(), "a routine is given scalars");
+    } else {
+      arguments(s, k.parameters);
+      need(s.scalars.size() == k.scalars, "a kernel is given another number of scalars");
     }
     for (const abi::BufferId b : s.scalars) scalar(b);
   }
+  static std::vector<abi::Parameter> parametersOf(const abi::LibraryCall& call) {
+    std::vector<abi::Parameter> list;
+    const auto add = [&](const abi::TensorRef& t, abi::Access access) {
+      const uint64_t bytes = bytesOf(t);
+      list.push_back({bytes, static_cast<uint64_t>(dtypeSize(t.dtype)), bytes == 0 ? abi::Access::None : access});
+    };
+    for (const abi::TensorRef& t : call.operands) add(t, abi::Access::Read);
+    for (const abi::TensorRef& t : call.results) add(t, abi::Access::Write);
+    return list;
+  }
+  void arguments(const abi::Launch& s, const std::vector<abi::Parameter>& parameters) {
+    if (!need(s.args.size() == parameters.size(), "a kernel is given another number of arguments")) return;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const abi::KernelArg& a = s.args[i];
+      const abi::Parameter& x = parameters[i];
+      part(a, x.bytes);
+      if (!isBuffer(a.buffer)) return;
+      need(a.access == x.access, "a kernel uses an argument in another way");
+      need(a.byteOffset % x.alignment == 0, "an argument of a kernel is not aligned");
+      if (x.access == abi::Access::None) continue;
+      need(p_.buffers[a.buffer].device == s.device, "a kernel is given memory of another device");
+      if (x.access != abi::Access::Read) writes(a.buffer);
+    }
+  }
   void moves(const abi::KernelArg& to, const abi::KernelArg& from, uint64_t bytes) {
+    need(bytes > 0, "nothing is copied");
     part(to, bytes);
     part(from, bytes);
     writes(to.buffer);
@@ -210,6 +298,7 @@ class Checker {
   void step(const abi::Save& s) {
     text(s.path);
     for (const abi::TensorRef& t : s.tensors) hostTensor(t);
+    need(s.names.empty() || s.names.size() == s.tensors.size(), "a file is saved without names");
     siteNumber(s.site);
   }
   void step(const abi::Seed& s) {

@@ -1,5 +1,5 @@
-// The fields of a program, in the order of the file: one list for reading and for writing. An archive takes the fields
-// of a struct as arguments of a call; it is constant or not as the struct is.
+// The fields of a program, in the order of the file: one list for reading, writing and whatever else visits them. An
+// archive takes the fields of a struct as arguments of a call; it is constant or not as the struct is.
 #pragma once
 #include <concepts>
 #include <type_traits>
@@ -21,7 +21,8 @@ void fields(auto& a, Of<abi::KernelArg> auto& x) { a(x.buffer, x.byteOffset, x.a
 void fields(auto& a, Of<abi::HostCode> auto& x) { a(x.image, x.symbol, x.items, x.grain, x.scratchBytes); }
 void fields(auto& a, Of<abi::DeviceCode> auto& x) { a(x.image, x.symbol, x.grid, x.group, x.sharedBytes); }
 void fields(auto& a, Of<abi::LibraryCall> auto& x) { a(x.routine, x.operands, x.results, x.options); }
-void fields(auto& a, Of<abi::Kernel> auto& x) { a(x.name, x.code, x.sites); }
+void fields(auto& a, Of<abi::Parameter> auto& x) { a(x.bytes, x.alignment, x.access); }
+void fields(auto& a, Of<abi::Kernel> auto& x) { a(x.name, x.code, x.sites, x.parameters, x.scalars); }
 void fields(auto& a, Of<abi::CodeImage> auto& x) { a(x.architecture, x.features, x.bytes); }
 
 void fields(auto& a, Of<abi::Launch> auto& x) { a(x.kernel, x.device, x.args, x.scalars); }
@@ -45,8 +46,12 @@ void fields(auto& a, Of<abi::Step> auto& x) { a(x.what); }
 void fields(auto& a, Of<abi::Device> auto& x) { a(x.name, x.arenaBytes); }
 void fields(auto& a, Of<abi::Buffer> auto& x) { a(x.device, x.offset, x.bytes); }
 void fields(auto& a, Of<abi::Constant> auto& x) { a(x.buffer, x.bytes); }
-void fields(auto& a, Of<abi::Program> auto& x) {
-  a(x.devices, x.buffers, x.images, x.kernels, x.steps, x.constants, x.inputs, x.results, x.sites, x.excerpts);
+
+/// The first part of a file: machine code and what it promises. Nobody can check that it keeps it.
+void codeFields(auto& a, Of<abi::Program> auto& x) { a(x.images, x.kernels); }
+/// The second part: what is done with it, all of which problemOf checks.
+void planFields(auto& a, Of<abi::Program> auto& x) {
+  a(x.devices, x.buffers, x.steps, x.constants, x.inputs, x.results, x.sites, x.excerpts);
 }
 
 }  // namespace tenc::rt

@@ -1,6 +1,7 @@
 #include "runtime/file/ProgramFile.h"
 
 #include "runtime/file/Archive.h"
+#include "runtime/file/Checksum.h"
 #include "runtime/file/Fields.h"
 
 namespace tenc::rt {
@@ -8,30 +9,25 @@ namespace {
 
 // The line ends and the high bit show what was sent as text.
 constexpr std::string_view kMagic("\x89TLP\r\n\x1a\n", 8);
-constexpr size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
+constexpr size_t kHeaderBytes = 8 + 4 + 4 + 2 * (8 + 8);
 
-/// FNV-1a over words of eight bytes, mixed so that every bit counts.
-uint64_t checksum(std::string_view bytes) {
-  constexpr uint64_t kPrime = 0x100000001b3, kOffset = 0xcbf29ce484222325;
-  uint64_t sum = kOffset ^ bytes.size();
-  for (; !bytes.empty(); bytes.remove_prefix(std::min<size_t>(8, bytes.size()))) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes.data(), std::min<size_t>(8, bytes.size()));
-    sum = (sum ^ word) * kPrime;
-    sum ^= sum >> 29;
-  }
-  return sum;
-}
+/// One of the two parts of a file, as the header describes it.
+struct Part {
+  uint64_t size = 0, sum = 0;
+};
+
+Part partOf(std::string_view bytes) { return {bytes.size(), checksum(bytes)}; }
 
 }  // namespace
 
 std::string writeProgram(const abi::Program& program) {
-  Writer content;
-  content(program);
-  const std::string payload = content.take();
-  Writer header;
-  header(kProgramFileVersion, abi::kVersion, uint64_t{payload.size()}, checksum(payload));
-  return std::string(kMagic) + header.take() + payload;
+  Writer code, plan, header;
+  codeFields(code, program);
+  planFields(plan, program);
+  const std::string codeBytes = code.take(), planBytes = plan.take();
+  const Part codePart = partOf(codeBytes), planPart = partOf(planBytes);
+  header(kProgramFileVersion, abi::kVersion, codePart.size, codePart.sum, planPart.size, planPart.sum);
+  return std::string(kMagic) + header.take() + codeBytes + planBytes;
 }
 
 std::shared_ptr<const abi::Program> readProgram(std::string_view bytes, std::string& error) {
@@ -43,19 +39,24 @@ std::shared_ptr<const abi::Program> readProgram(std::string_view bytes, std::str
   if (bytes.size() < kHeaderBytes) return fail("it is cut short");
   const std::string_view payload = bytes.substr(kHeaderBytes);
   uint32_t version = 0, interface = 0;
-  uint64_t size = 0, sum = 0;
+  Part code, plan;
   Reader header(bytes.substr(kMagic.size()));
-  header(version, interface, size, sum);
+  header(version, interface, code.size, code.sum, plan.size, plan.sum);
   if (version != kProgramFileVersion || interface != abi::kVersion)
     return fail("it was made by another version of tenc (format " + std::to_string(version) + "." +
                 std::to_string(interface) + "; this one reads " + std::to_string(kProgramFileVersion) + "." +
                 std::to_string(abi::kVersion) + "): compile the script again");
-  if (size != payload.size()) return fail(size > payload.size() ? "it is cut short" : "it has bytes behind its end");
-  if (sum != checksum(payload)) return fail("it is damaged: its checksum is wrong");
+  if (code.size > payload.size() || plan.size > payload.size() - code.size) return fail("it is cut short");
+  if (code.size + plan.size != payload.size()) return fail("it has bytes behind its end");
+  const std::string_view codeBytes = payload.substr(0, code.size), planBytes = payload.substr(code.size);
+  if (code.sum != checksum(codeBytes)) return fail("it is damaged: the checksum of its machine code is wrong");
+  if (plan.sum != checksum(planBytes)) return fail("it is damaged: its checksum is wrong");
   auto program = std::make_shared<abi::Program>();
-  Reader content(payload);
-  content(*program);
-  if (!content.good() || !content.atEnd()) return fail("it is damaged");
+  Reader first(codeBytes), second(planBytes);
+  codeFields(first, *program);
+  planFields(second, *program);
+  for (const Reader& r : {first, second})
+    if (!r.good() || !r.atEnd()) return fail("it is damaged: its parts are not where they should be");
   if (std::string problem = problemOf(*program); !problem.empty()) return fail("it is damaged: " + problem);
   return program;
 }

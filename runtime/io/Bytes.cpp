@@ -14,11 +14,11 @@ constexpr uint64_t kMapped = uint64_t{1} << 22;
 
 }  // namespace
 
-std::optional<Bytes> Bytes::of(std::FILE* f) {
+std::optional<Bytes> Bytes::of(std::FILE* f, bool mayMap) {
   const auto size = fileSize(f);
   if (!size) return std::nullopt;
   Bytes b;
-  if (*size >= kMapped) {
+  if (mayMap && *size >= kMapped) {
     b.mapped_ = mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
     if (b.mapped_ == MAP_FAILED) {
       b.mapped_ = nullptr;

@@ -10,11 +10,11 @@ namespace tenc::rt::format {
 
 using ByteSpan = std::span<const std::byte>;
 
-/// Small files are read; large ones are mapped, not copied.
+/// Small files are read; large ones may be mapped and not copied.
 class Bytes {
  public:
-  /// nullopt when the file cannot be read.
-  static std::optional<Bytes> of(std::FILE* f);
+  /// nullopt when the file cannot be read. What is not mapped stays as it is, whatever happens to the file meanwhile.
+  static std::optional<Bytes> of(std::FILE* f, bool mayMap = true);
   Bytes(Bytes&& other) noexcept;
   Bytes& operator=(Bytes&& other) noexcept;
   ~Bytes();

@@ -1,30 +1,26 @@
 // Comma-separated numbers: one row a line, an optional first line of column names.
-#include <charconv>
-#include <cmath>
-#include <cstring>
+#include <algorithm>
 
+#include "runtime/io/Decimal.h"
 #include "runtime/io/Formats.h"
 
 namespace tenc::rt::format {
 namespace {
 
 bool readAll(std::FILE* f, std::string& text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";  // of byte order, which UTF-8 does not need
   const auto size = fileSize(f);
   if (!size) return false;
   text.resize(*size);
-  return std::fseek(f, 0, SEEK_SET) == 0 && std::fread(text.data(), 1, *size, f) == *size;
+  if (std::fseek(f, 0, SEEK_SET) != 0 || std::fread(text.data(), 1, *size, f) != *size) return false;
+  if (text.starts_with(kMark)) text.erase(0, kMark.size());
+  return true;
 }
 
 std::string_view trimmed(std::string_view s) {
   while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
   while (!s.empty() && (s.back() == ' ' || s.back() == '\t' || s.back() == '\r')) s.remove_suffix(1);
   return s;
-}
-
-bool number(std::string_view cell, double& v) {
-  if (!cell.empty() && cell.front() == '+') cell.remove_prefix(1);
-  const auto r = std::from_chars(cell.data(), cell.data() + cell.size(), v);
-  return r.ec == std::errc() && r.ptr == cell.data() + cell.size();
 }
 
 /// Calls row(cells) for each line that is not blank; stops when it returns false.
@@ -47,11 +43,9 @@ void eachRow(std::string_view text, F row) {
   }
 }
 
+/// A cell that is empty says nothing of what its row is.
 bool isHeading(const std::vector<std::string_view>& cells) {
-  double v;
-  for (auto c : cells)
-    if (!number(c, v)) return true;
-  return false;
+  return std::any_of(cells.begin(), cells.end(), [](std::string_view c) { return !c.empty() && !Decimal::of(c); });
 }
 
 }  // namespace
@@ -91,42 +85,23 @@ bool csvLoad(std::FILE* f, uint8_t dtype, const std::vector<int64_t>& shape, voi
   const int64_t n = *elements(shape);
   auto* bytes = static_cast<std::byte*>(out);
   const int size = dtypeSize(dtype);
-  auto store = [&](double v) {
-    std::byte* p = bytes + at * size;
-    auto put = [&](auto x) { std::memcpy(p, &x, sizeof x); };
-    switch (dtype) {
-      case 0: put(floatToHalf(static_cast<float>(v))); break;
-      case 1: put(floatToBfloat(static_cast<float>(v))); break;
-      case 2: put(static_cast<float>(v)); break;
-      case 3: put(v); break;
-      case 12: put(static_cast<uint8_t>(v != 0)); break;
-      default: {
-        // Integer columns hold integers; wider than 2^53 they are read from the text below.
-        const uint64_t wrapped = v < 0 ? static_cast<uint64_t>(static_cast<int64_t>(v)) : static_cast<uint64_t>(v);
-        std::memcpy(p, &wrapped, static_cast<size_t>(size));
-      }
-    }
-    ++at;
-  };
   eachRow(text, [&](const std::vector<std::string_view>& cells) {
     if (++line == 1 && isHeading(cells)) return true;
     for (auto cell : cells) {
-      double v = 0;
-      if (!number(cell, v)) {
-        error =
-            "has `" + std::string(cell.substr(0, 40)) + "` in row " + std::to_string(line) + ", which is not a number";
+      const auto says = [&](std::string_view what) {
+        error = "has " + (cell.empty() ? "an empty cell" : "`" + std::string(cell.substr(0, 40)) + "`") + " in row " +
+                std::to_string(line) + ", which is " + std::string(what);
         return false;
-      }
-      if (dtype >= 4 && dtype < 12 && (v != std::trunc(v) || std::fabs(v) > 0x1p63)) {
-        error = "has `" + std::string(cell.substr(0, 40)) + "` in row " + std::to_string(line) + ", which is no " +
-                std::string(dtypeName(dtype));
-        return false;
-      }
+      };
       if (at == n) {
         error = "has more elements than its declared type";
         return false;
       }
-      store(v);
+      switch (parseElement(cell, dtype, bytes + at++ * size)) {
+        case Parsed::Stored: break;
+        case Parsed::NoNumber: return says("not a number");
+        case Parsed::NoValue: return says("no " + std::string(dtypeName(dtype)));
+      }
     }
     return true;
   });

@@ -41,7 +41,8 @@ bool csvSave(std::FILE* f, const TensorView& t);
 
 bool ppmSave(std::FILE* f, const TensorView& t);
 std::optional<FileHeader> pngHeader(ByteSpan file, std::string& error);
-/// Pixels as u8: [H, W] grey, or [H, W, 2, 3 or 4] with alpha and colour as the file has them; 16 bits become 8.
+/// Pixels as u8: [H, W] grey, or [H, W, 2, 3 or 4] with alpha and colour as the file has them; 1, 2 and 4 bits become
+/// 8, and 16 bits the nearest 8. `file` is what the header was read from.
 bool pngLoad(ByteSpan file, const FileHeader& header, void* out, std::string& error);
 bool pngSave(std::FILE* f, const TensorView& t, std::string& error);
 /// Pixels of a picture as bytes, [H, W] or [H, W, 3].

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,29 +59,47 @@ struct FileAccess {
 struct FileSource {
   std::string path, format, name;
 };
-/// `error` gets path and reason.
-std::optional<FileHeader> readHeader(const FileSource& source, const FileAccess& access, std::string& error);
-/// Reads into `out` (sized by the caller to the header's elements), in row-major order of the host's bytes.
-bool loadInto(const FileSource& source, const FileAccess& access, uint8_t dtype, const std::vector<int64_t>& shape,
-              void* out, std::string& error);
 
 /// The elements of a large file where they are: pages of the file, copied only when they are written to.
 class MappedTensor {
  public:
-  /// nullopt when the elements are few, packed, in another order, or not aligned to 64 bytes; errors are loadInto's.
-  static std::optional<MappedTensor> of(const FileSource& source, const FileAccess& access, uint8_t dtype,
-                                        const std::vector<int64_t>& shape);
   MappedTensor(MappedTensor&& other) noexcept;
   MappedTensor& operator=(MappedTensor&&) = delete;
   ~MappedTensor();
   std::byte* elements() const { return elements_; }
 
  private:
+  friend class FileReader;
   MappedTensor() = default;
   void* base_ = nullptr;
   uint64_t length_ = 0;
   std::byte* elements_ = nullptr;
 };
+
+/// Reads tensors of files. The last file stays open with what its header says, for as long as it is not changed or
+/// replaced, so that a file of many tensors is looked through once. Where something fails `error` gets path and reason.
+class FileReader {
+ public:
+  explicit FileReader(FileAccess access);
+  ~FileReader();
+  FileReader(const FileReader&) = delete;
+  FileReader& operator=(const FileReader&) = delete;
+
+  std::optional<FileHeader> header(const FileSource& source, std::string& error);
+  /// Reads into `out` (sized by the caller to the declared elements), in row-major order of the host's bytes.
+  bool load(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& error);
+  /// nullopt when the elements are few, packed, in another order, or not aligned to 64 bytes; errors are `load`'s.
+  std::optional<MappedTensor> map(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape);
+
+ private:
+  struct Opened;
+  /// The file, and the header of its tensor; null where something is wrong.
+  const FileHeader* find(const FileSource& source, std::string& error);
+  std::unique_ptr<Opened> opened_;
+  const FileAccess access_;
+};
+/// Whether a .csv file of one row or one column can stand for a tensor of rank 1, and others for what they are.
+bool fitsCsv(const std::vector<int64_t>& rowsAndColumns, const std::vector<int64_t>& shape);
 
 struct NamedTensor {
   std::string name;
@@ -88,10 +107,13 @@ struct NamedTensor {
 };
 /// Whether files of this format hold several tensors with names.
 bool holdsNames(std::string_view format);
-/// `format`: as above, "ppm" and "pgm". Writes beside `path` and renames. Pictures: [H, W] or [H, W, 3], u8 as is,
-/// floats 0..1 scaled, other integers scaled from their least to their largest value.
+/// `format`: as above, "ppm" and "pgm". Writes beside the file that `path` leads to, through symbolic links, and
+/// renames; an old file's mode stays. What is there and no regular file is an error. Pictures: [H, W] or [H, W, 3], u8
+/// as is, floats 0..1 scaled, other integers scaled from their least to their largest value.
 bool saveTensors(const std::string& path, std::string_view format, std::span<const NamedTensor> tensors,
                  const FileAccess& access, std::string& error);
+/// For signal handlers that end the process: removes the temporary files of saves that run.
+void removePartFiles() noexcept;
 /// Whether `save` can write this type in this format; "" when it can, else why not.
 std::string checkSave(std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape);
 

@@ -13,9 +13,11 @@ namespace tenc::rt::format {
 namespace {
 
 constexpr size_t kMostEntries = 100'000;
-constexpr size_t kHeadBytes = 10'012;   // an .npy header and what stands before it
-constexpr uint64_t kMostRatio = 1'032;  // deflate cannot do better: a larger claim is false
-constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50;
+constexpr size_t kHeadBytes = 10'012;      // an .npy header and what stands before it
+constexpr uint64_t kMostRatio = 1'032;     // deflate cannot do better: a larger claim is false
+constexpr uint64_t kManyEntries = 0xffff;  // too many for 16 bits
+constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
+                   kLocator64 = 0x07064b50;
 
 template <class T>
 T get(ByteSpan s, uint64_t at) {
@@ -72,7 +74,7 @@ bool findDirectory(ByteSpan file, uint64_t& at, uint64_t& count) {
     if (get<uint32_t>(file, p) == kEnd && p + 22 + get<uint16_t>(file, p + 20) == file.size()) {
       count = get<uint16_t>(file, p + 10);
       at = get<uint32_t>(file, p + 16);
-      if ((count == 0xffff || at == 0xffffffffu) && p >= 20 && get<uint32_t>(file, p - 20) == 0x07064b50) {
+      if ((count == 0xffff || at == 0xffffffffu) && p >= 20 && get<uint32_t>(file, p - 20) == kLocator64) {
         const auto end64 = get<uint64_t>(file, p - 12);
         count = get<uint64_t>(file, end64 + 32);
         at = get<uint64_t>(file, end64 + 48);
@@ -135,6 +137,9 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
     const auto header = npyHeader(head, e.inflatedSize, error);
     if (header) {
       e.header = *header;
+      const auto elementBytes = static_cast<uint64_t>(dtypeSize(header->dtype));
+      if (e.inflatedSize != header->dataOffset + static_cast<uint64_t>(*elements(header->shape)) * elementBytes)
+        return fail("has an entry that is longer than its header says");
     } else if (error.starts_with(kForeign)) {
       e.foreign = std::exchange(error, {});
     } else {
@@ -182,8 +187,13 @@ bool npzSave(std::FILE* f, std::span<const NamedTensor> tensors, std::string& er
     const uint64_t data =
         static_cast<uint64_t>(*elements(t.view.shape)) * static_cast<uint64_t>(dtypeSize(t.view.dtype));
     const uint64_t size = header.size() + data;
-    if (at + size + name.size() + 30 > 0xfffffffeu || tensors.size() > 0xfffe || name.size() > 0xffff) {
+    if (at + size + name.size() + 30 > 0xfffffffeu) {
       error = "would pass 4 GiB: save .safetensors";
+      return false;
+    }
+    if (tensors.size() > kMostEntries || name.size() > 0xffff) {
+      error = tensors.size() > kMostEntries ? "would have more than 100,000 entries: save .safetensors"
+                                            : "would have a name of more than 65,535 bytes";
       return false;
     }
     uLong crc = crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size()));
@@ -215,14 +225,25 @@ bool npzSave(std::FILE* f, std::span<const NamedTensor> tensors, std::string& er
     at += local.size() + size;
   }
   std::string end;
+  if (tensors.size() >= kManyEntries) {  // counted in a record of its own, and in one that says where that is
+    put(end, kEnd64, 4);
+    for (const auto& [v, n] : {std::pair<uint64_t, int>{44, 8},
+                               {45, 2},
+                               {45, 2},
+                               {0, 4},
+                               {0, 4},
+                               {tensors.size(), 8},
+                               {tensors.size(), 8},
+                               {directory.size(), 8},
+                               {at, 8}})
+      put(end, v, n);
+    put(end, kLocator64, 4);
+    for (const auto& [v, n] : {std::pair<uint64_t, int>{0, 4}, {at + directory.size(), 8}, {1, 4}}) put(end, v, n);
+  }
+  const uint64_t count = std::min<uint64_t>(tensors.size(), kManyEntries);
   put(end, kEnd, 4);
-  for (const auto& [v, n] : {std::pair<uint64_t, int>{0, 2},
-                             {0, 2},
-                             {tensors.size(), 2},
-                             {tensors.size(), 2},
-                             {directory.size(), 4},
-                             {at, 4},
-                             {0, 2}})
+  for (const auto& [v, n] :
+       {std::pair<uint64_t, int>{0, 2}, {0, 2}, {count, 2}, {count, 2}, {directory.size(), 4}, {at, 4}, {0, 2}})
     put(end, v, n);
   return std::fwrite(directory.data(), 1, directory.size(), f) == directory.size() &&
          std::fwrite(end.data(), 1, end.size(), f) == end.size();

@@ -73,39 +73,103 @@ namespace {
 
 constexpr uint64_t kMostRatio = 1'032;  // of deflate
 
-/// Reads what the picture is; the caller frees the image.
-bool beginPng(png_image& image, ByteSpan file, std::string& error) {
-  std::memset(&image, 0, sizeof image);
-  image.version = PNG_IMAGE_VERSION;
-  if (png_image_begin_read_from_memory(&image, file.data(), file.size()) == 0) {
-    error = std::string("is not a .png file that can be read (") + image.message + ")";
-    return false;
+/// Reads one picture from memory. Pixels are as the file has them, whatever it says of their gamma and colours.
+/// libpng leaves its functions by longjmp on an error: no function that calls one has an object with a destructor.
+class PngReader {
+ public:
+  explicit PngReader(ByteSpan file) : rest_(file), fileSize_(file.size()) {
+    png_ = png_create_read_struct(PNG_LIBPNG_VER_STRING, this, onError, [](png_structp, png_const_charp) {});
+    if (png_) info_ = png_create_info_struct(png_);
   }
-  image.format &= PNG_FORMAT_FLAG_COLOR | PNG_FORMAT_FLAG_ALPHA;
-  const uint64_t size = uint64_t{image.width} * image.height;
-  if (image.width < 65536 && image.height < 65536 && size / (8 * kMostRatio) <= file.size()) return true;
-  error = "claims " + std::to_string(image.width) + " x " + std::to_string(image.height) + " pixels";
-  png_image_free(&image);
-  return false;
-}
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+
+  uint32_t width() const { return png_get_image_width(png_, info_); }
+  uint32_t height() const { return png_get_image_height(png_, info_); }
+  /// One for grey, three for colours, one more with alpha.
+  int channels() const {
+    const int type = png_get_color_type(png_, info_);
+    const bool alpha = (type & PNG_COLOR_MASK_ALPHA) != 0 || png_get_valid(png_, info_, PNG_INFO_tRNS) != 0;
+    return ((type & PNG_COLOR_MASK_COLOR) != 0 ? 3 : 1) + (alpha ? 1 : 0);
+  }
+  const char* message() const { return message_; }
+
+  /// Reads what the picture is. False where it is none, or claims more pixels than the file can hold.
+  bool begin() {
+    if (!info_) return false;
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_set_read_fn(png_, this, onRead);
+    png_set_user_limits(png_, kMostSide, kMostSide);
+    png_read_info(png_, info_);
+    const uint64_t size = uint64_t{width()} * height();
+    if (size / (8 * kMostRatio) > fileSize_) png_error(png_, "it claims more pixels than it can hold");
+    return true;
+  }
+
+  /// Reads height() rows of width() * channels() bytes.
+  bool pixels(png_bytep out) {
+    const size_t row = size_t{width()} * static_cast<size_t>(channels());
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_set_expand(png_);
+    png_set_scale_16(png_);
+    const int passes = png_set_interlace_handling(png_);
+    png_read_update_info(png_, info_);
+    if (png_get_rowbytes(png_, info_) != row) png_error(png_, "it has rows of another size");
+    for (int pass = 0; pass < passes; ++pass)
+      for (uint32_t y = 0; y < height(); ++y) png_read_row(png_, out + y * row, nullptr);
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kMostSide = 65535;
+
+  [[noreturn]] static void onError(png_structp png, png_const_charp text) {
+    auto* self = static_cast<PngReader*>(png_get_error_ptr(png));
+    std::strncpy(self->message_, text, sizeof self->message_ - 1);
+    png_longjmp(png, 1);
+  }
+  static void onRead(png_structp png, png_bytep to, size_t size) {
+    auto* self = static_cast<PngReader*>(png_get_io_ptr(png));
+    if (size > self->rest_.size()) png_error(png, "it is cut off");
+    std::memcpy(to, self->rest_.data(), size);
+    self->rest_ = self->rest_.subspan(size);
+  }
+
+  ByteSpan rest_;
+  const size_t fileSize_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  char message_[96] = "libpng has no memory";
+};
 
 }  // namespace
 
 std::optional<FileHeader> pngHeader(ByteSpan file, std::string& error) {
-  png_image image;
-  if (!beginPng(image, file, error)) return std::nullopt;
-  FileHeader h{8, {image.height, image.width}, 0, false, false};
-  if (const int channels = PNG_IMAGE_SAMPLE_CHANNELS(image.format); channels > 1) h.shape.push_back(channels);
-  png_image_free(&image);
+  PngReader png(file);
+  if (!png.begin()) {
+    error = std::string("is not a .png file that can be read (") + png.message() + ")";
+    return std::nullopt;
+  }
+  FileHeader h{8, {png.height(), png.width()}, 0, false, false};
+  if (png.channels() > 1) h.shape.push_back(png.channels());
   return h;
 }
 
-bool pngLoad(ByteSpan file, const FileHeader&, void* out, std::string& error) {
-  png_image image;
-  if (!beginPng(image, file, error)) return false;
-  if (png_image_finish_read(&image, nullptr, out, 0, nullptr) != 0) return true;
-  error = std::string("is a damaged .png file (") + image.message + ")";
-  png_image_free(&image);
+bool pngLoad(ByteSpan file, const FileHeader& header, void* out, std::string& error) {
+  PngReader png(file);
+  if (!png.begin()) {
+    error = std::string("is not a .png file that can be read (") + png.message() + ")";
+    return false;
+  }
+  // The size is that of `out`, whatever the bytes say now.
+  const int channels = header.shape.size() > 2 ? static_cast<int>(header.shape[2]) : 1;
+  if (png.height() != header.shape[0] || png.width() != header.shape[1] || png.channels() != channels) {
+    error = "changed while it was read";
+    return false;
+  }
+  if (png.pixels(static_cast<png_bytep>(out))) return true;
+  error = std::string("is a damaged .png file (") + png.message() + ")";
   return false;
 }
 

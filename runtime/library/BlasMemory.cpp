@@ -1,8 +1,15 @@
 // OpenBLAS built for one thread looks for free memory without a lock, so that calls on two threads may be given the
-// same piece. The linker hands its calls to these functions (`--wrap`, runtime/CMakeLists.txt), which take one; memory
-// is held during a call only, so the lock is short. Its own flavours with threads lock, but split matrices, and results
-// then depend on how.
+// same piece, and where the system has no more it asks for ever. The linker hands its calls to these functions
+// (`--wrap`, runtime/CMakeLists.txt): they take a lock, which is held for a short time, and let only as many calls have
+// memory as there are pieces that were had before (reserveMatrices). Its own flavours with threads lock, but split
+// matrices, and results then depend on how.
+#include <sys/mman.h>
+
+#include <condition_variable>
 #include <mutex>
+#include <vector>
+
+#include "runtime/library/Library.h"
 
 extern "C" {
 // NOLINTBEGIN(bugprone-reserved-identifier): the names that the linker gives
@@ -14,18 +21,63 @@ void __wrap_blas_memory_free(void* buffer);
 }
 
 namespace {
-/// Constant initialised, and of no state that a result depends on: OpenBLAS's table of memory is one for the process.
+
+constexpr size_t kPieceBytes = size_t{128} << 20;  // of address space; what is not used takes no memory
+
+/// Of no state that a result depends on: OpenBLAS's table of memory is one for the process.
 constinit std::mutex memoryLock;
+std::condition_variable& pieceIsFree() {
+  static std::condition_variable signal;
+  return signal;
+}
+constinit int pieces = 0;  // that OpenBLAS has; 0: nobody asked before, and calls take what they need
+constinit int held = 0;
+thread_local int heldHere = 0;
+
+/// Whether the system has address space for one more.
+bool canMap() {
+  void* p = mmap(nullptr, kPieceBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return false;
+  munmap(p, kPieceBytes);
+  return true;
+}
+
 }  // namespace
+
+namespace tenc::rt::library {
+
+bool reserveMatrices(int threads) {
+  const std::lock_guard lock(memoryLock);
+  std::vector<void*> taken;
+  // Those that are held now are pieces too.
+  while (held + static_cast<int>(taken.size()) < threads) {
+    if (held + static_cast<int>(taken.size()) >= pieces) {
+      if (!canMap()) break;
+      ++pieces;
+    }
+    taken.push_back(__real_blas_memory_alloc(0));
+  }
+  for (void* p : taken) __real_blas_memory_free(p);
+  return pieces > 0;
+}
+
+}  // namespace tenc::rt::library
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 void* __wrap_blas_memory_alloc(int position) {
-  const std::lock_guard lock(memoryLock);
+  std::unique_lock lock(memoryLock);
+  // Who holds a piece already would wait for itself.
+  pieceIsFree().wait(lock, [] { return pieces == 0 || held < pieces || heldHere > 0; });
+  ++held, ++heldHere;
   return __real_blas_memory_alloc(position);
 }
 
 void __wrap_blas_memory_free(void* buffer) {
-  const std::lock_guard lock(memoryLock);
-  __real_blas_memory_free(buffer);
+  {
+    const std::lock_guard lock(memoryLock);
+    --held, --heldHere;
+    __real_blas_memory_free(buffer);
+  }
+  pieceIsFree().notify_one();
 }
 // NOLINTEND(bugprone-reserved-identifier)

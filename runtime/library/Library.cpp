@@ -23,6 +23,12 @@ const Routine* find(std::string_view name) {
   return nullptr;
 }
 
+bool isOnMatrices(const Call& call) {
+  for (const Routine& r : sortRoutines())
+    if (r.name == call.routine) return false;
+  return true;
+}
+
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch) {
   const Call& call = *reinterpret_cast<const Call*>(scalars[0]);

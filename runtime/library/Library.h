@@ -43,9 +43,19 @@ std::span<const Routine> sortRoutines();
 std::span<const Routine> factorisationRoutines();
 std::span<const Routine> spectralRoutines();
 
-/// The kernel of every call; scalar 0 is the call's address.
+/// Why a call cannot be made, as what follows the routine's name in a sentence; empty when it fits a routine in
+/// operands, results and options. Each tensor alone is well-formed.
+std::string problemOf(const Call& call);
+
+/// The kernel of every call of which problemOf says nothing; scalar 0 is the call's address.
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch);
+
+/// Makes sure that linear algebra has memory to work in: for so many threads at the same time, or as many as the system
+/// lets; others wait for these. False when there is none.
+bool reserveMatrices(int threads);
+/// Whether a routine needs that.
+bool isOnMatrices(const Call& call);
 
 /// How the kernel of a call is shared out.
 struct Task {

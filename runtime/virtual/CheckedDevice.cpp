@@ -278,6 +278,7 @@ class CheckedDevice : public Device {
       : inner_(std::move(inner)), order_(order), book_(book) {}
   const std::string& name() const override { return inner_->name(); }
   bool worksOnHostMemory() const override { return false; }  // it needs memory of its own
+  bool canRun(const abi::Kernel& kernel) const override { return inner_->canRun(kernel); }
   std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
     StreamSetup own = setup;
     std::unique_ptr<GuardedPages> pages;

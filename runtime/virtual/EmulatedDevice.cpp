@@ -111,8 +111,13 @@ class EmulatedStream : public Stream {
         &context);
     const uint32_t fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
     if (fault == 0 || fault == abi::kInterruptFault) return;
+    const std::vector<uint32_t>& sites = kernel.kernel->sites;
     const std::lock_guard lock(mutex_);
-    if (!stop_) stop_ = DeviceStop{order, kernel.kernel->sites[fault - 1], {}, state.bad};
+    if (stop_) return;
+    if (fault > sites.size())
+      stop_ = DeviceStop{order, 0, std::string(kUnknownFault) + kernel.kernel->name};
+    else
+      stop_ = DeviceStop{order, sites[fault - 1], {}, state.bad};
   }
 
   const std::string& name_;
@@ -133,6 +138,9 @@ class EmulatedDevice : public Device {
       : name_(std::move(name)), options_(options), pool_(options.threads) {}
   const std::string& name() const override { return name_; }
   bool worksOnHostMemory() const override { return true; }
+  bool canRun(const abi::Kernel& kernel) const override {
+    return !std::holds_alternative<abi::DeviceCode>(kernel.code);
+  }
   std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
     const uint64_t needed = setup.program->program().devices[setup.device].arenaBytes;
     auto stream = std::make_unique<EmulatedStream>(name_, pool_, options_.order, setup);

@@ -1,5 +1,7 @@
 #include "runtime/virtual/Queue.h"
 
+#include <system_error>
+
 #include "runtime/Threads.h"
 
 namespace tenc::rt {
@@ -18,16 +20,23 @@ Queue::~Queue() {
   if (thread_.joinable()) thread_.join();
 }
 
-Ticket Queue::push(std::function<void()> work) {
-  if (order_ == Order::Sync) {
-    work();
-    const std::lock_guard lock(mutex_);
-    return done_ = ++last_;
-  }
-  std::unique_lock lock(mutex_);
-  if (order_ == Order::Async && !thread_.joinable()) {
-    const WithoutSignals guard;
+void Queue::start() {
+  const WithoutSignals guard;
+  try {
     thread_ = std::thread([this] { loop(); });
+  } catch (const std::system_error&) {  // the system gives no more: the caller's thread does the work
+    order_ = Order::Sync;
+  }
+}
+
+Ticket Queue::push(std::function<void()> work) {
+  std::unique_lock lock(mutex_);
+  if (order_ == Order::Async && !thread_.joinable()) start();
+  if (order_ == Order::Sync) {
+    lock.unlock();
+    work();
+    lock.lock();
+    return done_ = ++last_;
   }
   if (order_ == Order::Async) {
     finished_.wait(lock, [this] { return work_.size() < kMostPending; });

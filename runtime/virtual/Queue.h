@@ -25,7 +25,7 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Adds a command; waits while very many are pending.
+  /// Adds a command, from one thread at a time; waits while very many are pending.
   Ticket push(std::function<void()> work);
   /// From the host, or from a command of another queue that was pushed later.
   void wait(Ticket ticket);
@@ -33,10 +33,11 @@ class Queue {
   Ticket last() const;
 
  private:
+  void start();
   void loop();
   void runFirst(std::unique_lock<std::mutex>& lock);
 
-  const Order order_;
+  Order order_;  // Sync also where no thread could be started
   mutable std::mutex mutex_;
   std::condition_variable pushed_, finished_;
   std::deque<std::function<void()>> work_;

@@ -1,5 +1,5 @@
 # RUN: %python %s %tenc
-"""Ctrl-C: status 130 soon, whatever tenc does at that moment, and no temporary file."""
+"""Ctrl-C: status 130 soon, whatever tenc does at that moment, and no temporary file. SIGTERM and SIGHUP likewise."""
 import os
 import pathlib
 import signal
@@ -10,6 +10,7 @@ import time
 
 TENC = sys.argv[1]
 LONG_COMPILE = "var s = randn([3])\n" + "for i in static 0..90000 { s = s + 1.5 }\n" * 3 + "print(s)\n"
+SAVES = 'let x = ones([3000000])\nfor i in 0..1000000000 { save("x.npy", x) }'
 CASES = {
     "compiling": (LONG_COMPILE, []),
     "a loop": ("var v = ones([64])\nwhile sum(v) > 0.0 { v = softmax(v) }\nprint(v)", []),
@@ -17,25 +18,29 @@ CASES = {
     "one large kernel": ("print(sum(randn([100000, 100000])))", []),
     "one large kernel, one thread": ("print(sum(randn([100000, 100000])))", ["--threads", "1"]),
     "the interpreter": ("var x = ones([])\nwhile x > 0.0 { x = x * 1.0 }", ["--engine=interp"]),
+    "files, SIGTERM": (SAVES, [], signal.SIGTERM),
+    "files, SIGHUP": (SAVES, [], signal.SIGHUP),
+    "files, the interpreter, SIGTERM": (SAVES, ["--engine=interp"], signal.SIGTERM),
     "files": ('let x = ones([1000])\nfor i in 0..1000000000 { save("x.npy", x) }', []),
 }
 
 
 def main():
-    for name, (script, options) in CASES.items():
+    for name, (script, options, *other) in CASES.items():
+        sent_signal = other[0] if other else signal.SIGINT
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "s.tl").write_text(script)
             process = subprocess.Popen([TENC, "s.tl", *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             time.sleep(1.0)
             if process.poll() is not None: sys.exit(f"{name}: has ended by itself: {process.communicate()}")
-            process.send_signal(signal.SIGINT)
+            process.send_signal(sent_signal)
             sent = time.time()
             try:
                 process.communicate(timeout=20)
             except subprocess.TimeoutExpired:
                 process.kill()
                 sys.exit(f"{name}: goes on after an interrupt")
-            if process.returncode != 130: sys.exit(f"{name}: status {process.returncode}, not 130")
+            if process.returncode != 128 + sent_signal: sys.exit(f"{name}: status {process.returncode}, not {128 + sent_signal}")
             left = sorted(set(os.listdir(folder)) - {"s.tl", "x.npy"})
             if left: sys.exit(f"{name}: leaves {left}")
 

@@ -1,7 +1,7 @@
-// tenc-mutate: broken variants of the repository's own programs, modules and data files. None may crash the compiler,
-// find it in an internal error, or keep it busy for more than some seconds.
+// tenc-mutate: broken variants of the repository's own programs, modules, data files and compiled programs. None may
+// crash the compiler, find it in an internal error, or keep it busy for more than some seconds.
 //
-//   tenc-mutate --root REPOSITORY [--kind tl|tir|npy|npz|safetensors|csv|png] [--count N] [--first SEED]
+//   tenc-mutate --root REPOSITORY [--kind tl|tir|npy|npz|safetensors|csv|png|tlp] [--count N] [--first SEED]
 //               [--workers N] [--limit SECONDS] [--keep FOLDER] [--check FILE...]
 //
 // A seed makes the same input every time. What fails is written to the folder `--keep`; `--check` runs given files as
@@ -27,9 +27,12 @@
 #include <thread>
 
 #include "ir/Ir.h"
+#include "runtime/file/ProgramFile.h"
 #include "syntax/Ast.h"
 #include "tests/fuzz/Containers.h"
 #include "tests/fuzz/Mutator.h"
+#include "tests/fuzz/Programs.h"
+#include "tools/tenc/Saved.h"
 #include "tools/tenc/Session.h"
 
 namespace {
@@ -42,6 +45,9 @@ constexpr int kRunMilliseconds = 100;
 constexpr int kHangStatus = 99;
 constexpr size_t kMostRendered = size_t{4} << 20;
 constexpr size_t kLargestSeedInput = 64 << 10;
+
+/// Compiled programs, made of those in tests/run. Only where they are asked for: compiling them takes some seconds.
+constexpr std::string_view kCompiled = "tlp";
 
 struct Kind {
   const char* name;
@@ -80,6 +86,7 @@ const Kind kKinds[] = {
      1,
      {"print(load(\"in.png\"))", "let x: u8[H, W] = load(\"in.png\")\nprint(sum(x))",
       "let x: u8[H, W, C] = load(\"in.png\")\nsave(\"out.png\", x)"}},
+    {kCompiled.data(), false, 0},
 };
 
 struct Arguments {
@@ -106,14 +113,16 @@ void setTimer(int which, int64_t milliseconds) {
   setitimer(which, &t, nullptr);
 }
 
-void runFor(tool::Session& session, const tool::Executable& program, int milliseconds) {
+/// Calls run(options) and interrupts it after a while.
+template <typename Run>
+void runFor(tool::Session& session, int milliseconds, Run run) {
   session.control().reset();
   running = &session.control();
   setTimer(ITIMER_REAL, milliseconds);
   rt::CallOptions options;
   options.print = [](std::string_view) {};
   options.benchRounds = 1;
-  session.run(program, options);
+  run(options);
   setTimer(ITIMER_REAL, 0);
   running = nullptr;
 }
@@ -157,7 +166,8 @@ Outcome compileAndRun(const std::string& text, bool module, fuzz::Mutator& choos
     const bool writes = text.find("save") != std::string::npos && text.find('/') != std::string::npos;
     accepted = compiled.has_value();
     if (!compiled || !code || writes || !m->main()->body->args.empty()) return;
-    runFor(session, tool::Executable{std::move(m), std::move(*compiled)}, kRunMilliseconds);
+    const tool::Executable program{std::move(m), std::move(*compiled)};
+    runFor(session, kRunMilliseconds, [&](const rt::CallOptions& run) { session.run(program, run); });
   };
   body();
   if (session.internalError())
@@ -170,11 +180,39 @@ Outcome compileAndRun(const std::string& text, bool module, fuzz::Mutator& choos
   return {{}, accepted};
 }
 
+/// Reads a compiled program as `tenc` does and runs it for a moment. Each must run or be refused with a code.
+Outcome readAndRun(const std::string& path, fuzz::Mutator& choose) {
+  tool::SessionOptions options;
+  options.threads = 2;
+  options.memory["cpu"] = options.memory["cuda:0"] = options.memory["cuda:1"] = kMemory;
+  options.virtualCuda = 2;
+  constexpr const char* kOrders[] = {"async", "sync", "lazy"};
+  options.virtualOrder = kOrders[choose.below(std::size(kOrders))];
+  options.fileRoot = fs::canonical(".");
+  tool::Session session(options);
+  const auto program = tool::readSavedProgram(session, path);
+  tool::Outcome end = tool::Outcome::CompileError;
+  if (program) {
+    runFor(session, kRunMilliseconds,
+           [&](const rt::CallOptions& run) { end = tool::runSavedProgram(session, path, *program, run); });
+  }
+  const std::string shown = tenc::render(session.diags(), session.sources());
+  renderJson(session.diags(), session.sources());
+  if (session.internalError()) return {"internal error: " + session.internalError()->message};
+  const bool failed = end == tool::Outcome::CompileError || end == tool::Outcome::Stopped;
+  if (failed && shown.find("error[E") == std::string::npos) return {"it ends without saying why"};
+  return {{}, program != nullptr};
+}
+
 void writeFile(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 Outcome runInput(const Kind& kind, const std::string& input, uint64_t seed) {
   static const fuzz::Corpus kNone;
   fuzz::Mutator choose(kNone, seed ^ 0x9e3779b97f4a7c15u);
+  if (kind.name == kCompiled) {
+    writeFile("in.tlp", input);
+    return readAndRun("in.tlp", choose);
+  }
   if (kind.scripts.empty()) return compileAndRun(input, kind.name == std::string_view("tir"), choose);
   writeFile(std::string("in.") + kind.name, input);
   return compileAndRun(kind.scripts[choose.below(kind.scripts.size())], false, choose);
@@ -195,6 +233,30 @@ void addExamples(const std::string& page, fuzz::Corpus& corpus) {
     corpus.add(page.substr(from + 1, to - from - 1), true);
     at = to + 3;
   }
+}
+
+/// Programs of tests/run, compiled as quickly as can be.
+fuzz::Corpus compiledPrograms(const std::string& root) {
+  constexpr size_t kMost = 24;
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(fs::path(root) / "tests" / "run"))
+    if (entry.path().extension() == ".tl") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  fuzz::Corpus corpus;
+  for (size_t i = 0; i < paths.size(); i += paths.size() / kMost + 1) {
+    tool::SessionOptions options;
+    options.virtualCuda = 2;
+    options.codeLevel = codegen::cpu::Level::Quick;
+    tool::Session session(options);
+    const auto file = session.addText(paths[i].filename(), readFile(paths[i]));
+    const auto tree = file ? session.parse(*file) : nullptr;
+    if (!tree) continue;
+    auto module = session.lower(*tree).module;
+    if (!module || !module->main() || !session.diags().ok() || !module->main()->body->args.empty()) continue;
+    if (const auto built = session.build(std::move(module)))
+      corpus.add(rt::writeProgram(built->compiled.program), false);
+  }
+  return corpus;
 }
 
 std::map<std::string, fuzz::Corpus> readCorpora(const std::string& root) {
@@ -262,6 +324,10 @@ Input makeInput(const Arguments& a, const std::map<std::string, fuzz::Corpus>& c
     }
   }
   fuzz::Mutator mutator(corpora.at(kind->name), seed * 0x2545f4914f6cdd1du + 1);
+  if (kind->name == kCompiled) {
+    const auto& files = corpora.at(kind->name).inputs;
+    return {kind, fuzz::changedProgram(files[mutator.below(files.size())], mutator)};
+  }
   Input input{kind, kind->text ? mutator.text() : mutator.bytes()};
   if (!kind->text && mutator.chance(0.7)) fuzz::mend(kind->name, input.data, mutator);
   return input;
@@ -325,7 +391,8 @@ std::string ending(int status) {
 }
 
 int runAll(const Arguments& a) {
-  const auto corpora = readCorpora(a.root);
+  auto corpora = readCorpora(a.root);
+  if (a.kind == kCompiled) corpora[a.kind] = compiledPrograms(a.root);
   const std::string scratch = (fs::temp_directory_path() / "tenc-mutate-XXXXXX").string();
   std::string folder = scratch;
   if (!mkdtemp(folder.data())) return 2;

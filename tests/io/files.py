@@ -9,12 +9,14 @@ import io
 import json
 import os
 import pathlib
+import stat
 import struct
 import subprocess
 import sys
 import tempfile
 import zipfile
 import zlib
+from fractions import Fraction
 
 import numpy as np
 
@@ -138,6 +140,175 @@ def pictures():
     refused(bytes(huge), "huge.png", "a picture that claims 10 GB", "u8[60000, 60000, 3]")
 
 
+def png(width, height, bits, colour, rows, *chunks, interlaced=0):
+    """A picture of raw rows; what libpng reads is held against what is written here."""
+    def chunk(kind, data):
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, interlaced)) +
+            b"".join(chunk(k, d) for k, d in chunks) + chunk(b"IDAT", zlib.compress(b"".join(b"\0" + r for r in rows))) +
+            chunk(b"IEND", b""))
+
+
+def pixels_as_they_are():
+    """Neither a gamma nor a profile changes a pixel; 16 bits become the nearest 8, fewer bits are spread."""
+    rng = np.random.default_rng(1)
+    gammas = [(), ((b"gAMA", struct.pack(">I", 100_000)),), ((b"gAMA", struct.pack(">I", 20_000)),), ((b"sRGB", b"\0"),)]
+    for chunks in gammas:
+        for colour, channels in ((0, 1), (2, 3), (4, 2), (6, 4)):
+            for bits in (8, 16):
+                x = rng.integers(0, 2**bits, (6, 5, channels)).astype(f">u{bits // 8}")
+                want = np.rint(x / 257).astype(np.uint8) if bits == 16 else x.astype(np.uint8)
+                pathlib.Path("g.png").write_bytes(png(5, 6, bits, colour, [row.tobytes() for row in x], *chunks))
+                np.save("g.npy", want[..., 0] if channels == 1 else want)
+                agree('let p = load("g.png")\nprint(p.shape == load("g.npy").shape, all(p == load("g.npy")))\n',
+                      "true true\n", f"pixels of colour type {colour}, {bits} bits, {chunks}")
+    for bits in (1, 2, 4):
+        x = rng.integers(0, 2**bits, (4, 8))
+        packed = [np.packbits(np.unpackbits(row.astype(np.uint8)[:, None], axis=1)[:, -bits:].ravel()).tobytes() for row in x]
+        pathlib.Path("g.png").write_bytes(png(8, 4, bits, 0, packed, *gammas[1]))
+        np.save("g.npy", (x * 255 // (2**bits - 1)).astype(np.uint8))
+        agree('print(all(load("g.png") == load("g.npy")))\n', "true\n", f"pixels of {bits} bits")
+    palette = rng.integers(0, 256, (4, 3)).astype(np.uint8)
+    pathlib.Path("g.png").write_bytes(png(4, 1, 8, 3, [bytes([3, 0, 2, 1])], (b"PLTE", palette.tobytes()), (b"tRNS", b"\7")))
+    want = np.concatenate([palette[[3, 0, 2, 1]], np.array([[255], [7], [255], [255]], np.uint8)], axis=1)[None]
+    np.save("g.npy", want)
+    agree('print(all(load("g.png") == load("g.npy")))\n', "true\n", "a palette with alpha")
+
+
+FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
+
+
+def value_of(bits, kind):
+    """The exact value of the bits of a float that is neither negative nor infinite."""
+    exponents, fraction = FLOATS[kind]
+    bias, e, m = 2**(exponents - 1) - 1, bits >> fraction, bits & 2**fraction - 1
+    return Fraction(m + (2**fraction if e else 0)) * Fraction(2)**(max(e, 1) - bias - fraction)
+
+
+def nearest(value, kind):
+    """The bits of the float nearest to an exact value of at least 0, ties to even."""
+    exponents, fraction = FLOATS[kind]
+    low, high = 0, (2**exponents - 1) << fraction  # infinity: as far as the next power of two would be
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if value_of(middle, kind) <= value else (low, middle)
+    below, above = value_of(low, kind), value_of(high, kind)
+    if value - below != above - value: return low if value - below < above - value else high
+    return low if low % 2 == 0 else high
+
+
+def decimal(value):
+    """All digits of a fraction whose denominator is a power of two."""
+    n = value.denominator.bit_length() - 1
+    digits = str(value.numerator * 5**n).rjust(n + 1, "0")
+    return (digits[:-n] or "0") + "." + digits[-n:] if n else digits
+
+
+def numbers_of_csv():
+    rng = np.random.default_rng(2)
+    for kind, (exponents, fraction) in FLOATS.items():
+        texts = ["0", "0.1", "-0", "1e400", "-1e400", "1e-400", "65519.99", "65520", "3.4028235e38", "3.4028236e38", "1e-45",
+                 "5e-324", "inf", "+1.5", "-2.5E-3", ".5", "5.", "16777217", "9007199254740993"]
+        top = (2**exponents - 1) << fraction
+        for bits in [0, 1, 2, top - 1, *map(int, rng.integers(0, top - 1, 30))]:
+            half = (value_of(bits, kind) + value_of(bits + 1, kind)) / 2
+            tie = decimal(half)
+            texts += [tie, tie + ("" if "." in tie else ".") + "0" * 30 + "1", decimal(half * (1 - Fraction(1, 2**80)))]
+        pathlib.Path("n.csv").write_text("\n".join(texts) + "\n")
+        want = []
+        for t in texts:
+            negative = t.startswith("-")
+            bits = top if t == "inf" else nearest(Fraction(t.lstrip("+-")), kind)
+            want.append(bits | negative << (exponents + fraction))
+        done = run(f'let x: {kind}[{len(texts)}] = load_csv("n.csv")\nsave("n.safetensors", x)\n')
+        width = (1 + exponents + fraction) // 8
+        got = list(np.frombuffer(pathlib.Path("n.safetensors").read_bytes()[-width * len(texts):], f"<u{width}").tolist()) \
+            if done.returncode == 0 else done.stderr
+        wrong = [(t, hex(g), hex(w)) for t, g, w in zip(texts, got, want) if g != w] if isinstance(got, list) else got
+        expect(not wrong, f"csv as {kind}: {wrong}")
+    for kind in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"):
+        info = np.iinfo(numpy_type(kind))
+        good = [info.min, info.max, 0, "1e2", "1.0", "+7", "100e-2", "-0", "120.000"]
+        pathlib.Path("n.csv").write_text("\n".join(map(str, good)) + "\n")
+        agree(f'let x: {kind}[{len(good)}] = load_csv("n.csv")\nfor i in 0..{len(good)} {{ print(x[i]) }}\n',
+              "\n".join(str(int(float(g)) if isinstance(g, str) else g) for g in good) + "\n", f"csv as {kind}")
+        for bad in (info.min - 1, info.max + 1, "0.5", "1e400", "nan", "1e-400"):
+            pathlib.Path("n.csv").write_text(f"1\n{bad}\n")
+            done = run(f'let x: {kind}[2] = load_csv("n.csv")\nprint(x)\n')
+            expect(done.returncode == 3 and f"`{bad}` in row 2, which is no {kind}" in done.stderr,
+                   f"csv: {bad} as {kind}: {done.returncode} {done.stderr[:200]}")
+
+
+def rows_of_csv():
+    for text, script, printed, what in [
+            ("\ufeff1,2\n3,4\n", 'let x: i64[2, 2] = load_csv("r.csv")\nprint(x[0, 0], x[1, 1])', "1 4\n", "a byte order mark"),
+            ("\ufeffa,b\n3,4\n", 'let x = load_csv("r.csv")\nprint(x.shape)', "[1, 2]\n", "a mark before names"),
+            (",a\n0,5\n", 'let x = load_csv("r.csv")\nprint(x)', "f32[1, 2] @cpu\n[[0. 5.]]\n", "a name that is empty"),
+            ("1\n2\n3\n", 'let x: f32[3] = load_csv("r.csv")\nprint(x)', "f32[3] @cpu\n[1. 2. 3.]\n", "a column of rank 1"),
+            ("1,2,3\n", 'let x: f32[N] = load("r.csv")\nprint(x)', "f32[3] @cpu\n[1. 2. 3.]\n", "a row of rank 1"),
+            ("7\n", 'let x: u8[N] = load("r.csv")\nprint(x)', "u8[1] @cpu\n[7]\n", "a number of rank 1"),
+            ("1\n2\n", 'let x = load_csv("r.csv")\nprint(x.shape)', "[2, 1]\n", "a column"),
+            ("0\n1e-400\nnan\n", 'let x: bool[3] = load_csv("r.csv")\nprint(x)', "bool[3] @cpu\n[False  True  True]\n", "bool")]:
+        pathlib.Path("r.csv").write_text(text, encoding="utf-8")
+        agree(script + "\n", printed, "csv: " + what)
+    for text, declared, said in [("1,,3\n4,5,6\n", "f32[2, 3]", "an empty cell in row 1"),
+                                 ("1,2\n3,\n", "f32[2, 2]", "an empty cell in row 2"), ("1,2\n3,4\n", "f32[4]", "f32[4]")]:
+        pathlib.Path("r.csv").write_text(text)
+        done = run(f'let x: {declared} = load_csv("r.csv")\nprint(x)\n')
+        expect(done.returncode in (1, 3) and said in done.stderr, f"csv: {said}: {done.returncode} {done.stderr[:200]}")
+    for kind in ("i64", "u64"):
+        x = np.array([np.iinfo(numpy_type(kind)).max, 2**53 + 1], numpy_type(kind))
+        np.save("r.npy", x)
+        agree(f'save("r.csv", load("r.npy"))\n', "", "csv out")
+        agree(f'let x: {kind}[2] = load_csv("r.csv")\nprint(all(x == load("r.npy")))\n', "true\n", f"csv there and back, {kind}")
+
+
+def destinations():
+    """What stands where a file is saved."""
+    os.mkfifo("pipe.npy")
+    for engine in ("compiled", "interp"):
+        for path, kept in (("/dev/null", stat.S_ISCHR), ("pipe.npy", stat.S_ISFIFO)):
+            done = run(f'save_bytes("{path}", u8([1, 2]))\n', "--engine", engine)
+            expect(done.returncode == 3 and f"`{path}` is not a regular file" in done.stderr, f"save to {path}: {done.stderr[:200]}")
+            expect(kept(os.stat(path).st_mode), f"{path} is no more what it was")
+        for mode in (0o600, 0o644, 0o640):
+            np.save("mode.npy", np.ones(3))
+            os.chmod("mode.npy", mode)
+            run('save("mode.npy", zeros([2]))\n', "--engine", engine)
+            expect(stat.S_IMODE(os.stat("mode.npy").st_mode) == mode and np.load("mode.npy").shape == (2,), f"mode {mode:o}")
+        os.makedirs("deep/er", exist_ok=True)
+        for link, to in (("deep/link.npy", "er/file.npy"), ("deep/er/file.npy", "../last.npy")):
+            if os.path.lexists(link): os.remove(link)
+            os.symlink(to, link)
+        for there in (False, True):
+            if os.path.exists("deep/last.npy") and not there: os.remove("deep/last.npy")
+            done = run('save("deep/link.npy", ones([5]))\n', "--engine", engine)
+            expect(done.returncode == 0 and os.path.islink("deep/link.npy") and os.path.islink("deep/er/file.npy") and
+                   np.load("deep/last.npy").shape == (5,), f"a link to {'a file' if there else 'nothing'}: {done.stderr[:200]}")
+        if os.path.lexists("loop.npy"): os.remove("loop.npy")
+        os.symlink("loop.npy", "loop.npy")
+        done = run('save("loop.npy", ones([5]))\n', "--engine", engine)
+        expect(done.returncode == 3 and "E0904" in done.stderr, f"a link to itself: {done.stderr[:200]}")
+
+
+def many_leaves():
+    """A tree is loaded in time in proportion to its leaves."""
+    count = 4000
+    x = {str(i): np.float32(i) for i in range(count)}
+    np.savez("many.npz", **x)
+    offsets = {str(i): {"dtype": "F32", "shape": [], "data_offsets": [4 * i, 4 * i + 4]} for i in range(count)}
+    pathlib.Path("many.safetensors").write_bytes(safetensors(offsets, np.arange(count, dtype=np.float32).tobytes()))
+    for ending in ("npz", "safetensors"):
+        begin = os.times().children_user
+        done = run(f'let t: [f32; {count}] = load("many.{ending}")\nprint(t[0], t[{count - 1}])\n')
+        expect(done.returncode == 0 and done.stdout == f"0.0 {count - 1}.0\n", f"{count} leaves: {done.stderr[:200]}")
+        used = os.times().children_user - begin
+        expect(used < 10, f"{count} leaves of .{ending} take {used:.1f} s")
+    done = run(f'let t: [f32; {count}] = load("many.npz")\nsave("again.npz", t)\n')
+    again = np.load("again.npz")
+    expect(len(again.files) == count and again[str(count - 1)] == count - 1, f"{count} entries saved: {done.stderr[:200]}")
+
+
 def npy_attacks():
     head = lambda text, version=1: b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I",
                                                                                     len(text)) + text
@@ -192,6 +363,10 @@ def npz_attacks():
     claim = bomb.getvalue().replace(b"(1,)", b"(4000000000,)")[:128]
     refused(archive([("v.npy", claim + b"\0" * 10_000_000)]), "a.npz", "npz: fewer elements than claimed",
             "f32[4000000000]")
+    small = io.BytesIO()
+    np.save(small, np.zeros(2, np.float32))
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+        refused(archive([("v.npy", small.getvalue() + b"\0" * 1_000_000)], method), "a.npz", "npz: more than its shape")
     at = good.index(b"PK\1\2")
     lies = bytearray(good)
     lies[at + 24:at + 28] = struct.pack("<I", 0xfffffff0)
@@ -239,7 +414,8 @@ def sandbox():
 def main():
     with tempfile.TemporaryDirectory(prefix="tenc-files-") as folder:
         os.chdir(folder)
-        for part in (npy_round_trips, named_round_trips, pictures, npy_attacks, safetensors_attacks, npz_attacks, sandbox):
+        for part in (npy_round_trips, named_round_trips, pictures, pixels_as_they_are, numbers_of_csv,
+                     rows_of_csv, destinations, many_leaves, npy_attacks, safetensors_attacks, npz_attacks, sandbox):
             part()
         left = [str(p) for p in pathlib.Path(".").rglob("*.part")]
         expect(not left, f"left behind: {left}")

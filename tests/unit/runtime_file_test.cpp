@@ -9,6 +9,7 @@ namespace tenc::rt {
 namespace {
 
 abi::TensorRef scalar(abi::BufferId b) { return {b, 0, abi::dtype::F64, {}, "cpu"}; }
+abi::TensorRef floats(abi::BufferId b) { return {b, 0, abi::dtype::F32, {2, 3}, "cpu"}; }
 
 /// One step of each kind, one kernel of each kind of code.
 abi::Program sample() {
@@ -20,10 +21,9 @@ abi::Program sample() {
   p.images = {{"x86-64", {"avx2"}, std::string("\x7f\0ELF", 5)}};
   p.excerpts = {{"a.tl", 7, true, "let x = y / 0"}};
   p.sites = {{abi::FaultKind::Division, {0, 8, 13, 7, 9}, {{{0, 0, 3, 7, 1}, "f[N = 2]"}, {}}}};
-  p.kernels = {
-      {"add", abi::HostCode{0, "kernel0", 4, 2, 64}, {0}},
-      {"sort", abi::LibraryCall{"sort", {{8, 0, abi::dtype::F32, {2, 3}, "cpu"}}, {scalar(1)}, {{"k", -1}}}, {}},
-      {"mul", abi::DeviceCode{0, "mul", {2, 1, 1}, {32, 1, 1}, 16}, {}}};
+  p.kernels = {{"add", abi::HostCode{0, "kernel0", 4, 2, 64}, {0}, {{256, 8, abi::Access::Update}}, 1},
+               {"sort", abi::LibraryCall{"sort", {floats(8)}, {floats(8)}, {{"descending", 1}}}, {}},
+               {"mul", abi::DeviceCode{0, "mul", {2, 1, 1}, {32, 1, 1}, 16}, {}, {{128, 64, abi::Access::Write}}}};
   p.constants = {{0, "12345678"}};
   p.inputs = {scalar(1)};
   p.results = {scalar(2)};
@@ -40,7 +40,9 @@ abi::Program sample() {
              {abi::Load{text, "npy", "", {8, 0, abi::dtype::F32, {4}, "cpu"}, 0}},
              {abi::Save{text, "npz", {scalar(2)}, {"a"}, 0}},
              {abi::Seed{scalar(1), scalar(2)}},
-             {abi::RngNext{scalar(5), scalar(6), false}}};
+             {abi::RngNext{scalar(5), scalar(6), false}},
+             {abi::Launch{1, 0, {{8, 0}, {8, 128, abi::Access::Write}}, {}}},
+             {abi::Launch{2, 1, {{9, 0, abi::Access::Write}}, {}}}};
   return p;
 }
 
@@ -53,7 +55,7 @@ TEST(ProgramFile, WhatIsReadIsWhatWasWritten) {
   ASSERT_TRUE(read) << error;
   EXPECT_EQ(writeProgram(*read), bytes);
   EXPECT_EQ(read->sites[0].calls[0].callee, "f[N = 2]");
-  EXPECT_EQ(std::get<abi::LibraryCall>(read->kernels[1].code).options[0].second, -1);
+  EXPECT_EQ(std::get<abi::LibraryCall>(read->kernels[1].code).options[0].second, 1);
 }
 
 TEST(ProgramFile, DamageIsRefused) {
@@ -102,6 +104,41 @@ TEST(ProgramFile, NumbersThatNameNothingAreRefused) {
   refused([](auto& p) { p.sites[0].at.end = 99; }, "outside of its excerpt");
   refused([](auto& p) { p.constants[0].buffer = 8; }, "writes to a constant");
   refused([](auto& p) { std::get<abi::HostCode>(p.kernels[0].code).grain = 0; }, "items of a kernel");
+  refused([](auto& p) { p.results[0].shape.assign(17, 1); }, "too many dims");
+  refused([](auto& p) { p.results[0].shape = {0, int64_t{1} << 62, int64_t{1} << 62}; }, "too large");
+  refused([](auto& p) { p.devices[1].name = "gpu\n"; }, "no name");
+  refused([](auto& p) { p.excerpts[0].firstLine = ~0u; }, "no line");
+  refused([](auto& p) { p.buffers[7].offset = 0; }, "a constant shares its memory");
+  refused([](auto& p) { p.constants.push_back(p.constants[0]); }, "two constants");
+}
+
+abi::Launch& launch(abi::Program& p, size_t step) { return std::get<abi::Launch>(p.steps[step].what); }
+abi::LibraryCall& sortCall(abi::Program& p) { return std::get<abi::LibraryCall>(p.kernels[1].code); }
+
+TEST(ProgramFile, KernelsAreGivenWhatTheyRelyOn) {
+  refused([](auto& p) { launch(p, 0).args[0].byteOffset = 8; }, "outside of its buffer");
+  refused([](auto& p) { launch(p, 0).args[0].buffer = 1; }, "outside of its buffer");
+  refused([](auto& p) { launch(p, 0).args[0].access = abi::Access::Read; }, "in another way");
+  refused([](auto& p) { launch(p, 0).args.push_back(launch(p, 0).args[0]); }, "another number of arguments");
+  refused([](auto& p) { launch(p, 0).scalars.clear(); }, "another number of scalars");
+  refused([](auto& p) { launch(p, 11).args[0].byteOffset = 32; }, "not aligned");
+  refused([](auto& p) { launch(p, 11).args[0].buffer = 8; }, "memory of another device");
+  refused([](auto& p) { launch(p, 11).device = 0; }, "the host cannot run a kernel");
+}
+
+TEST(ProgramFile, CallsOfRoutinesFitThem) {
+  refused([](auto& p) { sortCall(p).routine = "shuffle"; }, "the routine `shuffle` there is no routine of that name");
+  refused([](auto& p) { sortCall(p).options = {{"k", 1}}; }, "an option that it does not have");
+  refused([](auto& p) { sortCall(p).options[0].second = 2; }, "neither 0 nor 1");
+  refused([](auto& p) { sortCall(p).results[0].shape = {6}; }, "has other results");
+  refused([](auto& p) { sortCall(p).results[0].dtype = abi::dtype::F64; }, "has other results");
+  refused([](auto& p) { sortCall(p).operands.clear(); }, "another number of operands");
+  refused([](auto& p) { sortCall(p).operands[0].shape.clear(); }, "takes rows");
+  refused([](auto& p) { launch(p, 10).args[1].byteOffset = 2; }, "not aligned");
+  refused([](auto& p) { launch(p, 10).args[1].byteOffset = 240; }, "outside of its buffer");
+  refused([](auto& p) { sortCall(p) = {"topk", {floats(8)}, {floats(8), floats(8)}, {{"k", 4}}}; }, "more elements");
+  refused([](auto& p) { sortCall(p) = {"solve", {floats(8), floats(8)}, {floats(8)}, {}}; }, "square");
+  refused([](auto& p) { sortCall(p) = {"eigh", {{8, 0, abi::dtype::I64, {3, 3}, ""}}, {}, {}}; }, "f32 and f64");
 }
 
 TEST(ProgramFile, DeepNestsAreRefused) {
@@ -112,6 +149,16 @@ TEST(ProgramFile, DeepNestsAreRefused) {
   }
   std::string error;
   EXPECT_FALSE(readProgram(writeProgram(p), error));
+}
+
+/// Whoever mends the checksum of the plan alone cannot change machine code.
+TEST(ProgramFile, MachineCodeHasItsOwnChecksum) {
+  std::string bytes = writeProgram(sample()), error;
+  const size_t code = bytes.find("ELF");
+  ASSERT_NE(code, std::string::npos);
+  bytes[code] = 'e';
+  EXPECT_FALSE(readProgram(bytes, error));
+  EXPECT_EQ(error, "it is damaged: the checksum of its machine code is wrong");
 }
 
 TEST(ProgramFile, AProcessorThatLacksFeaturesIsNamed) {

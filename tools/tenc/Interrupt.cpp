@@ -5,6 +5,7 @@
 #include <atomic>
 #include <csignal>
 
+#include "runtime/io/Io.h"
 #include "tools/tenc/Progress.h"
 
 namespace tenc::tool {
@@ -13,13 +14,16 @@ namespace {
 // A signal handler has no other way to find what runs.
 constinit std::atomic<rt::CallControl*> running{nullptr};
 
-void onInterrupt(int) {
+void onEnd(int signal) {
+  eraseLine();
+  rt::removePartFiles();
+  _exit(128 + signal);
+}
+
+void onInterrupt(int signal) {
   rt::CallControl* control = running.load();
   // A second interrupt does not wait for the step to end.
-  if (!control || control->interrupted()) {
-    eraseLine();
-    _exit(130);
-  }
+  if (!control || control->interrupted()) onEnd(signal);
   control->interrupt();
 }
 
@@ -27,9 +31,13 @@ void onInterrupt(int) {
 
 void installInterruptHandler() {
   findTerminal();
-  struct sigaction action{};
+  struct sigaction action{}, before{};
   action.sa_handler = onInterrupt;
   sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = onEnd;
+  sigaction(SIGTERM, &action, nullptr);
+  // `nohup` has it ignored.
+  if (sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
 
 InterruptScope::InterruptScope(rt::CallControl& control) {

@@ -1,13 +1,14 @@
-// Ctrl-C: a running program ends at its next step; without one the process ends at once with status 130.
+// Ctrl-C: a running program ends at its next step; without one, and at a second Ctrl-C, the process ends at once with
+// status 130. SIGTERM and SIGHUP end it at once with 143 and 129. No temporary files of `save` are left.
 #pragma once
 #include "runtime/CallControl.h"
 
 namespace tenc::tool {
 
-/// Installs the handler; call once at the start of the process.
+/// Installs the handlers; call once at the start of the process.
 void installInterruptHandler();
 
-/// While alive, an interrupt asks `machine` to stop.
+/// While alive, a signal interrupts the call of `control`.
 class InterruptScope {
  public:
   explicit InterruptScope(rt::CallControl& control);

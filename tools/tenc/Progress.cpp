@@ -97,7 +97,11 @@ ProgressLine::ProgressLine(bool wanted, rt::CallOptions& options, std::string wh
     std::fwrite(text.data(), 1, text.size(), stdout);
     if (stood) std::fflush(stdout);  // before the line stands there again
   };
-  thread_ = std::thread([this] { watch(); });
+  try {
+    thread_ = std::thread([this] { watch(); });
+  } catch (const std::system_error&) {
+    // Without a thread nothing is shown.
+  }
 }
 
 ProgressLine::~ProgressLine() {

@@ -61,7 +61,7 @@ int runPassesOnly(Session& session, const CommandLine& line, std::unique_ptr<ir:
 }  // namespace
 
 int runCommand(Session& session, const CommandLine& line) {
-  if (isSavedProgram(line.input)) return runSavedProgram(session, line);
+  if (isSavedProgram(line.input)) return runSavedCommand(session, line);
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
 

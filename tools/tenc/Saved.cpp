@@ -55,32 +55,53 @@ int saveProgram(Session& session, const CommandLine& line, const abi::Program& p
   return finish(session, line);
 }
 
-int runSavedProgram(Session& session, const CommandLine& line) {
-  const auto refuse = [&](Code code, std::string why) {
-    session.diags().report(code, {}, std::move(why));
-    return finish(session, line);
-  };
+std::shared_ptr<const abi::Program> readSavedProgram(Session& session, const std::string& path) {
   std::string bytes, error;
   std::shared_ptr<const abi::Program> program;
-  if (readWhole(line.input, bytes, error)) program = rt::readProgram(bytes, error);
+  if (readWhole(path, bytes, error)) program = rt::readProgram(bytes, error);
   if (program && error.empty()) error = rt::processorProblem(*program);
-  if (!error.empty()) return refuse(Code::E0501, "cannot read " + line.input + ": " + error);
+  if (error.empty()) return program;
+  session.diags().report(Code::E0501, {}, "cannot read " + path + ": " + error);
+  return nullptr;
+}
+
+Outcome runSavedProgram(Session& session, const std::string& path, const abi::Program& program,
+                        const rt::CallOptions& options) {
+  const auto refuse = [&](Code code, std::string why) {
+    session.diags().report(code, {}, std::move(why));
+    return Outcome::CompileError;
+  };
   if (!session.options().params.empty())
-    return refuse(Code::E0504, "--" + session.options().params.begin()->first + ": the parameters of " + line.input +
+    return refuse(Code::E0504, "--" + session.options().params.begin()->first + ": the parameters of " + path +
                                    " were set when it was compiled");
-  if (!program->inputs.empty()) return refuse(Code::E0108, "`main` takes arguments, so it cannot be run");
-  for (const abi::Device& d : program->devices) {
+  if (!program.inputs.empty()) return refuse(Code::E0108, "`main` takes arguments, so it cannot be run");
+  for (size_t i = 0; i < program.devices.size(); ++i) {
+    const abi::Device& d = program.devices[i];
+    if (i > 0 && !session.machine().device(d.name))
+      return refuse(Code::E0304, "there is no device `" + d.name + "`, which " + path + " was compiled for");
     const uint64_t limit = session.capacity(d.name);
     if (d.arenaBytes > limit)
       return refuse(Code::E0320, "the program needs " + formatBytes(d.arenaBytes) + " on " + d.name + ", which has " +
                                      formatBytes(limit));
   }
+  const Outcome outcome = session.run(program, options);
+  // Anybody may have written the file: what is wrong with it is no error of tenc.
+  if (const auto wrong = session.internalError()) {
+    session.clearInternalError();
+    return refuse(Code::E0501, "cannot run " + path + ": " + wrong->message);
+  }
+  return outcome;
+}
+
+int runSavedCommand(Session& session, const CommandLine& line) {
+  const auto program = readSavedProgram(session, line.input);
+  if (!program) return finish(session, line);
   const InterruptScope interrupt(session.control());
   rt::CallOptions options;
   if (!line.trace.empty()) options.trace = &session.trace();
   const Outcome outcome = [&] {
     const ProgressLine progress(line.progress, options);
-    return session.run(*program, options);
+    return runSavedProgram(session, line.input, *program, options);
   }();
   return finish(session, line, outcome);
 }

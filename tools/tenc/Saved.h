@@ -1,5 +1,8 @@
 // Compiled programs in files.
 #pragma once
+#include <memory>
+#include <string>
+
 #include "tools/tenc/Commands.h"
 
 namespace tenc::tool {
@@ -8,7 +11,13 @@ namespace tenc::tool {
 bool isSavedProgram(const std::string& path);
 /// `--emit=program`: writes to `line.output`. Gives the exit status.
 int saveProgram(Session& session, const CommandLine& line, const abi::Program& program);
-/// `tenc FILE.tlp`: reads the program, refuses one that does not fit this machine, and runs it.
-int runSavedProgram(Session& session, const CommandLine& line);
+/// `tenc FILE.tlp`. Gives the exit status.
+int runSavedCommand(Session& session, const CommandLine& line);
+
+/// The program in a file; null after a diagnostic (E0501).
+std::shared_ptr<const abi::Program> readSavedProgram(Session& session, const std::string& path);
+/// Runs it; refuses one that does not fit this machine or is wrong in itself. `path` is for messages.
+Outcome runSavedProgram(Session& session, const std::string& path, const abi::Program& program,
+                        const rt::CallOptions& options);
 
 }  // namespace tenc::tool

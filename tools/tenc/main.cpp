@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "tools/repl/Repl.h"
 #include "tools/tenc/Commands.h"
@@ -38,7 +39,7 @@ int scriptHelp(Session& session, const CommandLine& line) {
   return finish(session, line);
 }
 
-int dispatch(Session& session, const CommandLine& line) {
+int runCommandOf(Session& session, const CommandLine& line) {
   switch (line.command) {
     case Command::Run: return runCommand(session, line);
     case Command::Repl: return repl(session, line);
@@ -51,6 +52,17 @@ int dispatch(Session& session, const CommandLine& line) {
     case Command::Fmt: return fmtCommand(session, line);
   }
   return static_cast<int>(Outcome::Usage);
+}
+
+/// The status of the command, also where it ends for want of memory.
+int dispatch(Session& session, const CommandLine& line) {
+  try {
+    return runCommandOf(session, line);
+  } catch (const std::bad_alloc&) {
+    session.diags().report(tenc::Code::E0320, {}, "the system has no more memory for tenc");
+    flushDiagnostics(session, line);
+  }
+  return static_cast<int>(Outcome::CompileError);
 }
 
 /// What the program printed is lost when the output is full or closed: then no run was a success.

@@ -1,0 +1,251 @@
+// Reading: files of one tensor, and those of many with names.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <utility>
+
+#include "runtime/io/Container.h"
+#include "runtime/io/Paths.h"
+
+namespace tenc::rt {
+
+namespace {
+
+format::File openRead(const std::string& path, const FileAccess& access, std::string& error) {
+  // Without O_NONBLOCK a pipe would be waited for.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) {
+    error = "`" + path + "`: " + std::strerror(errno);
+    return nullptr;
+  }
+  if (!isWithin(descriptor, access)) {
+    close(descriptor);
+    error = outside(path, access);
+    return nullptr;
+  }
+  format::File f(fdopen(descriptor, "rb"));
+  if (!f || !format::fileSize(f.get())) {
+    error = "`" + path + "` is not a regular file";
+    f.reset();
+  }
+  return f;
+}
+
+/// What tells a file from all others, and what it was from what it is.
+struct Version {
+  dev_t device;
+  ino_t inode;
+  off_t size;
+  timespec modified, changed;
+
+  explicit Version(const struct stat& s)
+      : device(s.st_dev), inode(s.st_ino), size(s.st_size), modified(s.st_mtim), changed(s.st_ctim) {}
+  bool operator==(const Version& other) const {
+    const auto same = [](const timespec& a, const timespec& b) {
+      return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+    };
+    return device == other.device && inode == other.inode && size == other.size && same(modified, other.modified) &&
+           same(changed, other.changed);
+  }
+};
+
+}  // namespace
+
+/// An open file, its bytes where its format is parsed in memory, and the tensors in it.
+struct FileReader::Opened {
+  std::string path, format;
+  format::File file;
+  std::optional<Version> version;
+  std::optional<format::Bytes> bytes;
+  std::vector<format::Entry> entries;              ///< of a format without names one
+  std::unordered_map<std::string, size_t> byName;  ///< of a format with names
+  const format::Entry* chosen = nullptr;
+
+  bool parse(std::string& reason);
+  bool choose(const std::string& name, std::string& reason);
+  bool loadElements(uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& reason) const;
+};
+
+bool FileReader::Opened::parse(std::string& reason) {
+  std::optional<FileHeader> header;
+  if (format == "csv") {
+    header = format::csvHeader(file.get(), reason);
+  } else if (format == "bytes") {
+    header = FileHeader{8, {static_cast<int64_t>(*format::fileSize(file.get()))}, 0, false, false};
+  } else if (format == "npy" || format == "png" || holdsNames(format)) {
+    bytes = format::Bytes::of(file.get(), format != "png");
+    if (!bytes) return reason = "cannot be read", false;
+    const format::ByteSpan all = bytes->span();
+    if (holdsNames(format)) {
+      auto found = format == "npz" ? format::npzEntries(all, reason) : format::safetensorsEntries(all, reason);
+      if (!found) return false;
+      entries = std::move(*found);
+      byName.reserve(entries.size());
+      for (size_t i = 0; i < entries.size(); ++i) byName.emplace(entries[i].name, i);
+      return true;
+    }
+    header = format == "npy" ? format::npyHeader(all, all.size(), reason) : format::pngHeader(all, reason);
+  } else {
+    reason = "is in a format that cannot be read (" + format + ")";
+  }
+  if (header) entries.emplace_back().header = *header;
+  return header.has_value();
+}
+
+/// The tensor of a name, or the only one.
+bool FileReader::Opened::choose(const std::string& name, std::string& reason) {
+  constexpr size_t kMostNamed = 8;
+  chosen = nullptr;
+  if (!holdsNames(format) || (name.empty() && entries.size() == 1)) {
+    chosen = &entries[0];
+  } else if (const auto found = byName.find(name); !name.empty() && found != byName.end()) {
+    chosen = &entries[found->second];
+  }
+  if (chosen) {
+    if (!chosen->foreign.empty()) reason = chosen->foreign + " in `" + chosen->name + "`";
+    return chosen->foreign.empty();
+  }
+  std::string names;
+  for (size_t i = 0; i < std::min(entries.size(), kMostNamed); ++i) names += (i ? ", `" : "`") + entries[i].name + "`";
+  if (entries.size() > kMostNamed) names += " and " + std::to_string(entries.size() - kMostNamed) + " more";
+  reason = (name.empty() ? "holds " + std::to_string(entries.size()) + " tensors, so a `name` is needed"
+                         : "holds no tensor `" + name + "`") +
+           (entries.empty() ? "" : "; there are " + names);
+  return false;
+}
+
+namespace {
+
+/// bools are 0 or 1 whatever the file says.
+void cleanBools(uint8_t dtype, void* out, uint64_t n) {
+  auto* bytes = static_cast<unsigned char*>(out);
+  for (uint64_t i = 0; dtype == 12 && i < n; ++i) bytes[i] = bytes[i] != 0;
+}
+
+}  // namespace
+
+bool FileReader::Opened::loadElements(uint8_t dtype, const std::vector<int64_t>& shape, void* out,
+                                      std::string& reason) const {
+  const FileHeader& h = chosen->header;
+  if (format == "npy") return format::npyLoad(bytes->span(), h, out, reason);
+  if (format == "npz") return format::npzLoad(bytes->span(), *chosen, out, reason);
+  if (format == "png") return format::pngLoad(bytes->span(), h, out, reason);
+  if (format == "csv") return format::csvLoad(file.get(), dtype, shape, out, reason);
+  if (format == "safetensors") {
+    if (chosen->size > 0) std::memcpy(out, bytes->span().data() + chosen->begin, chosen->size);
+    cleanBools(dtype, out, chosen->size);
+    return true;
+  }
+  const auto n = static_cast<size_t>(shape[0]);
+  if (std::fseek(file.get(), 0, SEEK_SET) == 0 && std::fread(out, 1, n, file.get()) == n) return true;
+  reason = "cannot be read to its end";
+  return false;
+}
+
+namespace {
+
+std::string typeText(uint8_t dtype, const std::vector<int64_t>& shape) {
+  std::string s = std::string(dtypeName(dtype)) + "[";
+  for (size_t d = 0; d < shape.size(); ++d) s += (d ? ", " : "") + std::to_string(shape[d]);
+  return s + "]";
+}
+
+/// The path, and the tensor in it where that was asked for.
+std::string quoted(const FileSource& source) {
+  return "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`");
+}
+
+}  // namespace
+
+bool fitsCsv(const std::vector<int64_t>& found, const std::vector<int64_t>& shape) {
+  if (shape.size() != 1) return found == shape;
+  return (found[0] == 1 || found[1] == 1) && found[0] * found[1] == shape[0];
+}
+
+FileReader::FileReader(FileAccess access) : access_(std::move(access)) {}
+FileReader::~FileReader() = default;
+
+const FileHeader* FileReader::find(const FileSource& source, std::string& error) {
+  struct stat now{};
+  const std::string_view form = formatOf(source.path, source.format);
+  if (!opened_ || opened_->path != source.path || opened_->format != form || stat(source.path.c_str(), &now) != 0 ||
+      opened_->version != Version(now)) {
+    opened_.reset();
+    auto fresh = std::make_unique<Opened>();
+    fresh->path = source.path;
+    fresh->format = form;
+    fresh->file = openRead(source.path, access_, error);
+    if (!fresh->file) return nullptr;
+    if (fstat(fileno(fresh->file.get()), &now) == 0) fresh->version.emplace(now);
+    if (std::string reason; !fresh->parse(reason)) {
+      error = "`" + source.path + "` " + reason;
+      return nullptr;
+    }
+    opened_ = std::move(fresh);
+  }
+  if (std::string reason; !opened_->choose(source.name, reason)) {
+    error = "`" + source.path + "` " + reason;
+    return nullptr;
+  }
+  return &opened_->chosen->header;
+}
+
+std::optional<FileHeader> FileReader::header(const FileSource& source, std::string& error) {
+  const FileHeader* h = find(source, error);
+  return h ? std::optional(*h) : std::nullopt;
+}
+
+bool FileReader::load(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape, void* out,
+                      std::string& error) {
+  const FileHeader* h = find(source, error);
+  if (!h) return false;
+  const bool isCsv = opened_->format == "csv";  // text has no dtype of its own
+  if (isCsv ? !fitsCsv(h->shape, shape) : h->shape != shape || h->dtype != dtype) {
+    error = quoted(source) + " holds " + typeText(isCsv ? dtype : h->dtype, h->shape) + ", and " +
+            typeText(dtype, shape) + " is declared";
+    return false;
+  }
+  std::string reason;
+  if (opened_->loadElements(dtype, shape, out, reason)) return true;
+  error = "`" + source.path + "` " + reason;
+  return false;
+}
+
+std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dtype,
+                                            const std::vector<int64_t>& shape) {
+  constexpr uint64_t kLarge = uint64_t{1} << 22, kAlignment = 64;
+  const std::string_view form = formatOf(source.path, source.format);
+  if ((form != "npy" && form != "safetensors") || dtype == 12) return std::nullopt;
+  const auto count = format::elements(shape);
+  if (!count || static_cast<uint64_t>(*count) * static_cast<uint64_t>(dtypeSize(dtype)) < kLarge) return std::nullopt;
+  std::string ignored;
+  const FileHeader* h = find(source, ignored);
+  if (!h) return std::nullopt;
+  const bool plain = !h->swap && (!h->fortran || h->shape.size() < 2) && h->dataOffset % kAlignment == 0;
+  if (!plain || h->dtype != dtype || h->shape != shape) return std::nullopt;
+  const uint64_t size = opened_->bytes->span().size();
+  MappedTensor t;
+  t.base_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(opened_->file.get()), 0);
+  if (t.base_ == MAP_FAILED) {
+    t.base_ = nullptr;
+    return std::nullopt;
+  }
+  t.length_ = size;
+  t.elements_ = static_cast<std::byte*>(t.base_) + h->dataOffset;
+  return t;
+}
+
+MappedTensor::MappedTensor(MappedTensor&& other) noexcept
+    : base_(std::exchange(other.base_, nullptr)), length_(other.length_), elements_(other.elements_) {}
+
+MappedTensor::~MappedTensor() {
+  if (base_) munmap(base_, length_);
+}
+
+}  // namespace tenc::rt
