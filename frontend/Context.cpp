@@ -28,10 +28,6 @@ void Context::inRegion(ir::Region* region, const std::function<void()>& f) {
   f();
 }
 
-namespace {
-constexpr int64_t kMostSteps = 1'000'000;
-}  // namespace
-
 bool Context::tooDeep(Span span) {
   if (!stackIsLow()) return false;
   if (!std::exchange(tooDeep_, true))
@@ -152,13 +148,20 @@ Diagnostics::Builder Context::warning(Code code, Span span, std::string message)
   return d;
 }
 
-Val Context::fail(Code code, Span span, std::string message) {
-  error(code, span, std::move(message));
-  return Val::none();
+Val Context::fail(Code code, Span span, std::string message) { return error(code, span, std::move(message)); }
+
+Val Context::lost() const {
+  if (!diags.ok() || body.builder == nullptr) return diags.given("a value came to nothing");
+  const Span at = module.span(body.builder->loc());
+  if (!at.valid()) return diags.given("a value came to nothing");
+  const LineColumn place = sources.file(at.file).position(at.begin);
+  return diags.given("what is at " + sources.file(at.file).name() + ":" + std::to_string(place.line) + ":" +
+                     std::to_string(place.column) + " came to nothing");
 }
 
 void Context::restate(std::vector<Diagnostic> reports) {
   failures_ += reports.size();
+  if (steps_ == kMostSteps) steps_ += 2;  // the reports say that there are no more
   diags.add(std::move(reports));
 }
 

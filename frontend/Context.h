@@ -53,12 +53,8 @@ class Context {
   Diagnostics::Builder warning(Code code, Span span, std::string message);
   /// Reports and gives poison: `return fail(Code::E0203, span, "...")`.
   Val fail(Code code, Span span, std::string message);
-  /// Keeps the first expression that was lost before any error: a mistake of the compiler.
-  void noteLost(Span span) {
-    if (failures_ == 0 && !lost_.valid()) lost_ = span;
-  }
-  /// Invalid when there was none.
-  Span lost() const { return lost_; }
+  /// What came to nothing for an error that was reported elsewhere. There must have been one: an InternalError.
+  Val lost() const;
   Val notYet(Span span, std::string_view what);  ///< E0190
   /// Reports a size that overflowed since the last call (E0208); false when there was none.
   bool reportTooLarge(Span span);
@@ -78,7 +74,7 @@ class Context {
   uint64_t nextId_ = 1;
   uint64_t failures_ = 0;  ///< errors so far, those too that are said once only
   bool stopped_ = false;
-  Span lost_;
+  static constexpr int64_t kMostSteps = 1'000'000;
   int64_t steps_ = 0;     ///< expressions evaluated
   bool tooDeep_ = false;  ///< reported that little of the stack is left
   struct Spot {

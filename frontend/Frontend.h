@@ -62,7 +62,6 @@ struct Lowered {
   std::vector<std::string> unfit;
   /// The keys of `if`s on devices both of whose branches cannot be lowered: one has errors, or their types differ.
   std::vector<std::string> undecided;
-  std::string internal;  ///< a mistake of the compiler itself: what was left out of the module without a diagnostic
 };
 Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags, const Options& options);
 

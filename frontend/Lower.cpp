@@ -131,11 +131,6 @@ Lowered lower(const ast::File& file, SourceManager& sources, Diagnostics& diags,
       continue;
     }
     dropLibraryEdits(sources, diags);
-    if (const Span lost = parts.context.lost(); lost.valid()) {
-      const LineColumn at = sources.file(lost.file).position(lost.begin);
-      out.internal = "the expression at " + sources.file(lost.file).name() + ":" + std::to_string(at.line) + ":" +
-                     std::to_string(at.column) + " came to nothing, and no error says why";
-    }
     parts.context.reportTooLarge(out.module->span(out.module->tooLarge.at));
     if (out.module->tooLarge.ever) out.module.reset();
     return out;

@@ -73,10 +73,10 @@ void Script::run(const ast::File& file) {
     units_.checkDefaultDevice(unit);
     for (const auto& [name, s] : unit.constants) constants_.constantOf(unit, *s);
     sessionValues_.bindInputs(inputs);
+    if (!context_.out.unfit.empty()) return;
     const Flow flow = statements_.lowerFrom(file.statements, 0, nullptr, nullptr);
     std::vector<ir::Value*> results;
-    if (context_.options.session)
-      results = sessionValues_.keepValues(file, boundary.wantsValue ? flow.value : Val::none());
+    if (context_.options.session) results = sessionValues_.keepValues(file, boundary.wantsValue ? flow.value : Val());
     context_.b().makeTyped(OpKind::Return, results, {});
     for (const ir::Value* v : results) main->resultTypes.push_back(v->type);
   }
@@ -120,7 +120,7 @@ void Script::lowerCase(const ast::Stmt& s, bool isBench, int number) {
     std::vector<ir::Value*> values;
     context_.inRegion(region, [&] {
       none.wanted = true;
-      Val v = body.back() ? statements_.lowerStatement(*body.back(), true, none, nullptr).value : Val::none();
+      Val v = body.back() ? statements_.lowerStatement(*body.back(), true, none, nullptr).value : context_.lost();
       leavesOf(tensors_.materialise(v), values);
     });
     regions_.yield(region, values);

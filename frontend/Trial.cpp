@@ -1,5 +1,6 @@
 #include "frontend/Trial.h"
 
+#include <algorithm>
 #include <set>
 
 #include "frontend/Context.h"
@@ -33,6 +34,7 @@ Trial::~Trial() {
   context_.failures_ = said_.failures;
   context_.stopped_ = said_.stopped;
   context_.tooDeep_ = said_.tooDeep;
+  context_.steps_ = std::min(context_.steps_, Context::kMostSteps);  // that there are no more is said again
   context_.module.tooLarge = said_.tooLarge;
 }
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <tuple>
 
+#include "support/InternalError.h"
+
 namespace tenc {
 namespace {
 
@@ -35,14 +37,14 @@ Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string messa
   for (const Diagnostic& d : list_) {
     if (d.code == code && d.span == span && d.message == message) {
       dropped_ = {};
-      return Builder(dropped_);
+      return {dropped_, info(code).severity};
     }
   }
   if (list_.size() >= kMostKept) {
     ++droppedCount_;
     if (info(code).severity == Severity::Error) ++errors_;
     dropped_ = {};
-    return Builder(dropped_);
+    return {dropped_, info(code).severity};
   }
   Diagnostic d{};
   d.code = code;
@@ -50,7 +52,17 @@ Diagnostics::Builder Diagnostics::report(Code code, Span span, std::string messa
   d.message = std::move(message);
   if (d.severity() == Severity::Error) ++errors_;
   list_.push_back(std::move(d));
-  return Builder(list_.back());
+  return {list_.back(), info(code).severity};
+}
+
+Diagnostics::Builder::operator ErrorGiven() const {
+  if (severity_ != Severity::Error) throw InternalError("a warning stands for no error");
+  return {};
+}
+
+ErrorGiven Diagnostics::given(std::string_view what) const {
+  if (errors_ == 0) throw InternalError(std::string(what) + ", and no error says why");
+  return {};
 }
 
 namespace {

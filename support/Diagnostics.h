@@ -58,12 +58,19 @@ struct Diagnostic {
   Severity severity() const { return info(code).severity; }
 };
 
+/// Proof that an error was reported, which only the engine gives: what stands for a value that had an error is made of
+/// it.
+class ErrorGiven {
+ private:
+  friend class Diagnostics;
+  ErrorGiven() = default;
+};
+
 /// Collects diagnostics. Nothing is printed here: `render` and `renderJson` make text of what was collected.
 class Diagnostics {
  public:
   class Builder {
    public:
-    explicit Builder(Diagnostic& d) : d_(&d) {}
     Builder& label(std::string text) {
       d_->label = std::move(text);
       return *this;
@@ -93,8 +100,14 @@ class Diagnostics {
       return *this;
     }
 
+    /// Not of a warning.
+    operator ErrorGiven() const;  // NOLINT(google-explicit-constructor)
+
    private:
+    friend class Diagnostics;
+    Builder(Diagnostic& d, Severity severity) : d_(&d), severity_(severity) {}
     Diagnostic* d_;
+    Severity severity_;
   };
 
   /// Reports once: the same code at the same span with the same message is recorded a single time.
@@ -109,6 +122,9 @@ class Diagnostics {
   /// How many were only counted.
   size_t dropped() const { return droppedCount_; }
   bool ok() const { return errors_ == 0; }
+  /// Proof for who stands behind an error that somebody else reported. Throws an InternalError when there was none:
+  /// `what` says what is missing.
+  ErrorGiven given(std::string_view what) const;
   void clear();
   /// Takes back those from `first` on in `all`, and gives them.
   std::vector<Diagnostic> take(size_t first);

@@ -87,7 +87,7 @@ Val Builtins::callBuiltin(std::string_view name, CallArgs& args) {
   if (const Parameter* first = row->signature.positional(0); first && first->kind == Parameter::Kind::Device)
     readAsDevice(args, first->name);
   BoundArgs bound = bindArguments(tools_.context, args, row->signature);
-  if (!bound.ok) return Val::none();
+  if (!bound.ok) return tools_.context.lost();
   std::vector<ir::OperandText> written;
   for (const CallArg& a : args.args) {
     const auto isWritten = [&](const Val& e) {
@@ -102,7 +102,7 @@ Val Builtins::callBuiltin(std::string_view name, CallArgs& args) {
   tools_.context.at(args.span, std::move(written));
   BuiltinCall call{tools_, *row, bound, args.span, args.callee, args.expected, ir::Compose(tools_.context.b())};
   Val result = row->handler(call);
-  return tools_.context.reportTooLarge(args.span) ? Val::none() : result;
+  return tools_.context.reportTooLarge(args.span) ? tools_.context.lost() : result;
 }
 
 std::optional<Val> builtinConstant(std::string_view name, Span span) {
@@ -154,7 +154,7 @@ ir::Value* BuiltinCall::floats(std::string_view name, std::optional<ir::DType> h
 Val BuiltinCall::value(std::string_view name) const {
   if (const Val* given = args.find(name)) return *given;
   const Parameter* p = row.signature.find(name);
-  if (!p || p->otherwise.empty()) return Val::none();
+  if (!p || p->otherwise.empty()) return {};
   const auto literal = defaultValue(*p, span);
   return literal ? *literal : value(p->otherwise);
 }

@@ -84,6 +84,8 @@ struct BuiltinCall : BuiltinTools {
   Val result(ir::Value* v) const;
   Val fail(Code code, std::string message) const { return context.fail(code, span, std::move(message)); }
   Val notYet() const;
+  /// Poison after an error that was reported elsewhere.
+  Val lost() const { return context.lost(); }
 };
 
 using BuiltinHandler = Val (*)(BuiltinCall&);

@@ -71,7 +71,7 @@ class Rows {
 Val tensors(BuiltinCall& k, const Val& v) {
   return mapLeaves(k.tensors.settle(v), [&](const Val& leaf, const std::string&, bool) {
     ir::Value* t = k.tensors.tensorOf(leaf);
-    return t ? Val::ofTensor(t, leaf.span.valid() ? leaf.span : k.span) : Val::none();
+    return t ? Val::ofTensor(t, leaf.span.valid() ? leaf.span : k.span) : k.lost();
   });
 }
 
@@ -87,9 +87,9 @@ Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span
 /// `ys` with row i of every leaf set.
 Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
   std::vector<ir::Value*> all, parts;
-  if (!leavesOf(ys, all) || !leavesOf(row, parts)) return Val::none();
+  if (!leavesOf(ys, all) || !leavesOf(row, parts)) return k.lost();
   ir::Compose c(k.context.b());
-  if (all.size() != parts.size()) return Val::none();
+  if (all.size() != parts.size()) return k.lost();
   for (size_t n = 0; n < all.size(); ++n) {
     all[n] = k.context.b().value(OpKind::DynamicUpdate, {all[n], c.expandDims(parts[n], 0), i}, {{"axes", Dims{0}}});
   }
@@ -99,7 +99,7 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
 /// What rows of a leading dim of 0 give: the function is traced for its type.
 Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
   const auto traced = k.tracer.trace([&](const std::vector<Val>&) { return row(); }, {}, {}, k.span);
-  if (!traced) return Val::none();
+  if (!traced) return k.lost();
   k.context.at(k.span);
   std::vector<ir::Value*> leaves;
   for (const ir::Type& type : traced->func->resultTypes) {
@@ -114,7 +114,7 @@ Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
 /// Room for n rows like `row`, the first of which is `row`. A row that is free so far is taken to be where `xs` is.
 Val room(BuiltinCall& k, const Val& row, int64_t n, ir::Value* xs) {
   std::vector<ir::Value*> leaves;
-  if (!leavesOf(row, leaves)) return Val::none();
+  if (!leavesOf(row, leaves)) return k.lost();
   ir::Compose c(k.context.b());
   for (ir::Value*& v : leaves) {
     Dims shape = v->type.shape;
@@ -138,7 +138,7 @@ LoopRange rangeOf(BuiltinCall& k, int64_t from, int64_t to) {
 
 Val map(BuiltinCall& k) {
   Rows xs(k, "xs");
-  if (!xs.ok()) return Val::none();
+  if (!xs.ok()) return k.lost();
   if (xs.length() == 0) {
     return emptyRows(k, xs.anchor(), [&] { return tensors(k, k.calls.callValue(k["f"], {xs.emptyRow()}, k.span)); });
   }
@@ -151,10 +151,10 @@ Val map(BuiltinCall& k) {
   auto out =
       k.regions.forLoop(lo, hi, step, {ys}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
         Val y = tensors(k, k.calls.callValue(k["f"], {xs.at(i)}, k.span));
-        if (y.poison()) return {Val::none()};
+        if (y.poison()) return {k.lost()};
         return {setRow(k, carried[0], y, i)};
       });
-  return out.empty() ? Val::none() : k.structs.refit(out[0]);
+  return out.empty() ? k.lost() : k.structs.refit(out[0]);
 }
 
 /// (carry, y) of one trip; reports when f gives no pair.
@@ -180,29 +180,29 @@ Val startOf(BuiltinCall& k, const Rows& xs, bool pair) {
     return pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2 ? next.elems[0] : next;
   };
   const auto traced = k.tracer.trace(trip, {}, {}, k.span);
-  if (!traced) return Val::none();
+  if (!traced) return k.lost();
   const Val& next = traced->result;
   const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;
   k.context.at(k.span);
   const bool adopts = t && (ir::isFloat(*t) || (ir::isInt(*t) && init.is(Val::Kind::Int)));
   ir::Value* v = k.tensors.tensorOf(init, adopts ? t : std::nullopt);
-  return v ? Val::ofTensor(v, init.span) : Val::none();
+  return v ? Val::ofTensor(v, init.span) : k.lost();
 }
 
 Val scan(BuiltinCall& k) {
   Rows xs(k, "xs");
   Val init = startOf(k, xs, /*pair=*/true);
-  if (!xs.ok() || init.poison()) return Val::none();
+  if (!xs.ok() || init.poison()) return k.lost();
   if (xs.length() == 0) {
     Val ys = emptyRows(k, xs.anchor(), [&] {
       auto step = scanStep(k, init, xs.emptyRow());
-      return step ? step->second : Val::none();
+      return step ? step->second : k.lost();
     });
     return ys.poison() ? ys : Val::ofTuple({init, ys}, k.span);
   }
   const Span start = k["init"].span;
   auto first = scanStep(k, init, xs.at(k.context.b().scalarInt(DType::I64, 0)));
-  if (!first) return Val::none();
+  if (!first) return k.lost();
   if (const std::string before = toString(typeOf(init)), after = toString(typeOf(first->first)); before != after) {
     return k.fail(Code::E0209, "what `scan` carries must keep its type, but it is " + before + " before and " + after +
                                    " after a trip");
@@ -216,25 +216,25 @@ Val scan(BuiltinCall& k) {
   auto out = k.regions.forLoop(lo, hi, step, {first->first, ys}, k.span,
                                [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
                                  auto next = scanStep(k, carried[0], xs.at(i));
-                                 if (!next) return {Val::none(), Val::none()};
+                                 if (!next) return {k.lost(), k.lost()};
                                  Val carry = handedOn(k, next->first, carried[0], start, next->first.span);
                                  return {carry, setRow(k, carried[1], next->second, i)};
                                });
-  if (out.size() != 2 || out[0].poison() || out[1].poison()) return Val::none();
+  if (out.size() != 2 || out[0].poison() || out[1].poison()) return k.lost();
   return Val::ofTuple({out[0], k.structs.refit(out[1])}, k.span);
 }
 
 Val reduce(BuiltinCall& k) {
   Rows xs(k, "xs");
   Val init = startOf(k, xs, /*pair=*/false);
-  if (!xs.ok() || init.poison()) return Val::none();
+  if (!xs.ok() || init.poison()) return k.lost();
   auto [lo, hi, step] = rangeOf(k, 0, xs.length());
   auto out =
       k.regions.forLoop(lo, hi, step, {init}, k.span, [&](ir::Value* i, std::vector<Val> carried) -> std::vector<Val> {
         Val next = tensors(k, k.calls.callValue(k["f"], {carried[0], xs.at(i)}, k.span));
         return {handedOn(k, next, carried[0], k["init"].span, next.span)};
       });
-  return out.empty() ? Val::none() : out[0];
+  return out.empty() ? k.lost() : out[0];
 }
 
 Val fold(BuiltinCall& k) {
@@ -242,9 +242,9 @@ Val fold(BuiltinCall& k) {
   Val seen = mapLeaves(k.tensors.settle(k["tree"]), [&](const Val& leaf, const std::string&, bool state) {
     if (state) return leaf;
     sum = k.calls.callValue(k["f"], {sum, leaf}, k.span);
-    return sum.poison() ? Val::none() : leaf;
+    return sum.poison() ? k.lost() : leaf;
   });
-  return seen.poison() ? Val::none() : sum;
+  return seen.poison() ? k.lost() : sum;
 }
 
 /// The leaves of a tree in order, with whether each is a `state` one.
@@ -280,7 +280,7 @@ Val mapLeaves(BuiltinCall& k) {
 template <bool Tuple>
 Val listOrTuple(BuiltinCall& k) {
   auto n = k.integer("n");
-  if (!n) return Val::none();
+  if (!n) return k.lost();
   constexpr int64_t kMost = 100'000;
   if (*n < 0 || *n > kMost) {
     return k.fail(Code::E0208, "a " + std::string(k.row.name) + " of " + std::to_string(*n) + " values");
@@ -289,19 +289,19 @@ Val listOrTuple(BuiltinCall& k) {
   std::vector<Val> elems;
   for (int64_t i = 0; i < *n; ++i) {
     elems.push_back(k.tensors.settle(k.calls.callValue(k["f"], {Val::ofInt(i, k.span)}, k.span)));
-    if (elems.back().poison()) return Val::none();
+    if (elems.back().poison()) return elems.back();
     if (i == kMostUnlike && Tuple && !elems.back().isStatic()) {
-      k.context
-          .error(Code::E0208, k.span, "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
-          .help("values of one type form a list, `list(n, f)`, or a dim of one tensor");
-      return Val::none();
+      return Val(k.context
+                     .error(Code::E0208, k.span,
+                            "a tuple of more than 16,384 tensors or structs; here are " + std::to_string(*n))
+                     .help("values of one type form a list, `list(n, f)`, or a dim of one tensor"));
     }
     if (!Tuple && describe(elems.back()) != describe(elems[0])) {
-      k.context
-          .error(Code::E0203, k.span,
-                 "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
-          .help("values of different types form a tuple: `tuple(n, f)`");
-      return Val::none();
+      return Val(
+          k.context
+              .error(Code::E0203, k.span,
+                     "values of a list are of one type, not " + describe(elems[0]) + " and " + describe(elems.back()))
+              .help("values of different types form a tuple: `tuple(n, f)`"));
     }
   }
   if (Tuple) return Val::ofTuple(std::move(elems), k.span);
@@ -341,7 +341,7 @@ std::optional<std::vector<Val>> trips(BuiltinCall& k, const Val& given) {
 
 Val enumerate(BuiltinCall& k) {
   auto values = trips(k, k["xs"]);
-  if (!values) return Val::none();
+  if (!values) return k.lost();
   std::vector<Val> out;
   for (size_t i = 0; i < values->size(); ++i) {
     out.push_back(Val::ofTuple({Val::ofInt(static_cast<Int>(i), k.span), (*values)[i]}, k.span));
@@ -353,7 +353,7 @@ Val zip(BuiltinCall& k) {
   std::vector<std::vector<Val>> all;
   for (const Val* v : k.args.rest) {
     auto values = trips(k, *v);
-    if (!values) return Val::none();
+    if (!values) return k.lost();
     if (!all.empty() && values->size() != all[0].size()) {
       return k.fail(Code::E0202, "`zip` iterates over " + std::to_string(all[0].size()) + " and " +
                                      std::to_string(values->size()) + " values");

@@ -132,7 +132,7 @@ Val misfit(BuiltinCall& k, const Convolution& v, int64_t taken) {
 template <size_t N>
 Val convolution(BuiltinCall& k) {
   auto v = readOperands(k, N);
-  if (!v) return Val::none();
+  if (!v) return k.lost();
   const Dims &xs = v->x->type.shape, &ws = v->weight->type.shape;
   if (v->groups < 1 || xs[1] % v->groups || ws[0] % v->groups || ws[1] != xs[1] / v->groups) {
     const bool possible = v->groups >= 1 && v->groups <= xs[1];
@@ -140,23 +140,23 @@ Val convolution(BuiltinCall& k) {
   }
   Windows w;
   w.size.assign(ws.begin() + 2, ws.end());
-  if (!readWindows(k, v->x->type, w)) return Val::none();
+  if (!readWindows(k, v->x->type, w)) return k.lost();
   return finish(k, *v, k.c.convolution(v->x, v->weight, w, v->groups));
 }
 
 template <size_t N>
 Val convolutionTranspose(BuiltinCall& k) {
   auto v = readOperands(k, N);
-  if (!v) return Val::none();
+  if (!v) return k.lost();
   const Dims &xs = v->x->type.shape, &ws = v->weight->type.shape;
   if (v->groups < 1 || xs[1] != ws[0] || xs[1] % v->groups) return misfit(k, *v, ws[0]);
   Windows w;
   w.size.assign(ws.begin() + 2, ws.end());
   auto stride = k.perDim("stride", N), dilation = k.perDim("dilation", N), extra = k.perDim("output_padding", N);
   auto padding = k.pairs(k.value("padding"), N, true);
-  if (!stride || !dilation || !extra || !padding) return Val::none();
+  if (!stride || !dilation || !extra || !padding) return k.lost();
   w.stride = *stride, w.dilation = *dilation;
-  if (!k.inReach(w.size, "window", k.span)) return Val::none();
+  if (!k.inReach(w.size, "window", k.span)) return k.lost();
   for (size_t i = 0; i < N; ++i) {
     if (xs[2 + i] > kMostExtent)
       return k.fail(Code::E0208, "a length of " + std::to_string(xs[2 + i]) + " is too large");
@@ -201,17 +201,17 @@ enum class Pooling : uint8_t { Largest, Average, Power };
 template <Pooling Kind>
 Val pool(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   constexpr bool average = Kind == Pooling::Average, power = Kind == Pooling::Power;
-  if ((average || power) && !k.checkFloat(x)) return Val::none();
+  if ((average || power) && !k.checkFloat(x)) return k.lost();
   if (x->type.dtype == DType::Bool) return k.fail(Code::E0201, "`max_pool` takes numbers, not bool");
   auto window = poolWindow(k, x);
   auto ceilMode = k.flag("ceil_mode"), withPad = average ? k.flag("count_include_pad") : true;
   auto ord = power ? k.real("ord") : 0;
-  if (!window || !ceilMode || !withPad || !ord) return Val::none();
+  if (!window || !ceilMode || !withPad || !ord) return k.lost();
   Windows w;
   w.size = *window;
-  if (!readWindows(k, x->type, w, *ceilMode) || tooManyPlaces(k, w)) return Val::none();
+  if (!readWindows(k, x->type, w, *ceilMode) || tooManyPlaces(k, w)) return k.lost();
   ir::Compose& c = k.c;
   Dims extra(w.size.size(), 0);
   if (*ceilMode) extra = ceilExtra(x->type, w);
@@ -247,12 +247,12 @@ Val pool(BuiltinCall& k) {
 Val adaptive(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   auto out = x ? k.evaluator.constInts(k["out"], "`out`") : std::nullopt;
-  if (!out) return Val::none();
+  if (!out) return k.lost();
   if (k["out"].is(Val::Kind::Int)) {
-    if (!k.checkRank(x, 3)) return Val::none();
+    if (!k.checkRank(x, 3)) return k.lost();
     out->assign(x->type.shape.size() - 2, (*out)[0]);
   }
-  if (!k.checkRank(x, static_cast<int64_t>(out->size()))) return Val::none();
+  if (!k.checkRank(x, static_cast<int64_t>(out->size()))) return k.lost();
   size_t first = x->type.shape.size() - out->size();
   for (size_t i = 0; i < out->size(); ++i) {
     auto axis = static_cast<int64_t>(first + i);
@@ -274,16 +274,16 @@ Val adaptive(BuiltinCall& k) {
 
 Val unfold(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x || !k.checkRank(x, 3)) return Val::none();
+  if (!x || !k.checkRank(x, 3)) return k.lost();
   auto window = poolWindow(k, x);
-  if (!window) return Val::none();
+  if (!window) return k.lost();
   if (window->size() + 2 != x->type.shape.size()) {
     return k.fail(Code::E0202, "`unfold` takes (batch, channels, " + std::to_string(window->size()) + " dims), not " +
                                    ir::toString(x->type));
   }
   Windows w;
   w.size = *window;
-  if (!readWindows(k, x->type, w) || tooManyPlaces(k, w)) return Val::none();
+  if (!readWindows(k, x->type, w) || tooManyPlaces(k, w)) return k.lost();
   // (batch, channels, places..., window...) to (batch, channels * window, places)
   ir::Value* v = k.c.unfold(x, w, k.c.literal(x, 0));
   auto n = static_cast<int64_t>(w.size.size());

@@ -33,24 +33,24 @@ template <int Value>
 Val constantFill(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
-  if (!shape || !t) return Val::none();
+  if (!shape || !t) return k.lost();
   return k.result(fill(k.c, number(k.c, *t, Value), *shape));
 }
 
 Val full(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
-  if (!shape) return Val::none();
+  if (!shape) return k.lost();
   const Val& v = k["v"];
   std::optional<DType> hint;
   if (k.has("dtype")) {
     hint = k.evaluator.constDType(k["dtype"], "`dtype`");
-    if (!hint) return Val::none();
+    if (!hint) return k.lost();
   } else if (k.expected && k.expected->isTensor()) {
     hint = k.expected->dtype;
   }
   if (hint && v.is(Val::Kind::Float) && !ir::isFloat(*hint)) hint.reset();
   ir::Value* x = k.tensors.tensorOf(v, hint);
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   if (x->type.rank() != 0) return k.fail(Code::E0203, "`full` repeats one value, not " + ir::toString(x->type));
   if (k.has("dtype")) x = k.c.cast(x, *k.evaluator.constDType(k["dtype"]));
   return k.result(fill(k.c, x, *shape));
@@ -61,9 +61,9 @@ Val eye(BuiltinCall& k) {
   auto m = k.has("m") ? k.integer("m") : n;
   auto offset = k.integer("k");
   auto t = k.dtype();
-  if (!n || !m || !offset || !t) return Val::none();
+  if (!n || !m || !offset || !t) return k.lost();
   auto shape = k.evaluator.constShape(Val::ofPack({*n, *m}, k.span));
-  if (!shape) return Val::none();
+  if (!shape) return k.lost();
   auto iota = [&](int64_t axis) {
     return k.c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", axis}});
   };
@@ -89,18 +89,18 @@ Val arange(BuiltinCall& k) {
     if (v->isNumber() && !v->adopts && (v->is(Val::Kind::Float) || integers)) own = v->dtype;
   }
   auto t = k.dtype(own);
-  if (!t) return Val::none();
+  if (!t) return k.lost();
   if (*t == DType::Bool) return k.fail(Code::E0201, "`arange` makes numbers, not bool");
   if (integers) {
     auto lo = k.evaluator.constInt(a, "`a`"), hi = k.evaluator.constInt(b, "`b`"),
          by = k.evaluator.constInt(step, "`step`");
-    if (!lo || !hi || !by) return Val::none();
+    if (!lo || !hi || !by) return k.lost();
     if (*by == 0) return k.fail(Code::E0204, "`step` cannot be 0");
     Int distance = *by > 0 ? Int{*hi} - *lo : Int{*lo} - *hi, stride = *by > 0 ? Int{*by} : -Int{*by};
     Int n = distance <= 0 ? 0 : (distance + stride - 1) / stride;
     auto shape = k.evaluator.constShape(
         Val::ofPack({static_cast<int64_t>(std::min<Int>(n, std::numeric_limits<int64_t>::max()))}, k.span));
-    if (!shape) return Val::none();
+    if (!shape) return k.lost();
     ir::Compose& c = k.c;
     ir::Value* v = c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
     if (*by != 1) v = c.mul(v, c.b.scalarInt(DType::I64, *by));
@@ -109,12 +109,12 @@ Val arange(BuiltinCall& k) {
   }
   auto lo = k.evaluator.constFloat(a, "`a`"), hi = k.evaluator.constFloat(b, "`b`"),
        by = k.evaluator.constFloat(step, "`step`");
-  if (!lo || !hi || !by) return Val::none();
+  if (!lo || !hi || !by) return k.lost();
   double length = std::ceil((*hi - *lo) / *by);
   if (*by == 0 || !std::isfinite(length) || length > 4e18)
     return k.fail(Code::E0204, "`arange` from these numbers has no end");
   int64_t n = length > 0 ? static_cast<int64_t>(length) : 0;
-  if (!k.evaluator.constShape(Val::ofPack({n}, k.span))) return Val::none();
+  if (!k.evaluator.constShape(Val::ofPack({n}, k.span))) return k.lost();
   return k.result(k.c.cast(ramp(k.c, n, k.c.b.scalar(DType::F64, *lo), k.c.b.scalar(DType::F64, *by)), *t));
 }
 
@@ -123,7 +123,7 @@ Val linspace(BuiltinCall& k) {
   auto endpoint = k.flag("endpoint");
   auto t = k.dtype();
   ir::Value *a = k.tensor("a", DType::F64), *b = k.tensor("b", DType::F64);
-  if (!n || !endpoint || !t || !a || !b || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return Val::none();
+  if (!n || !endpoint || !t || !a || !b || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return k.lost();
   if (a->type.rank() != 0 || b->type.rank() != 0)
     return k.fail(Code::E0203, "`linspace` goes from one number to another");
   if (*t == DType::Bool) return k.fail(Code::E0201, "`linspace` makes numbers, not bool");
@@ -146,14 +146,14 @@ Val filledLike(BuiltinCall& k, ValueOf valueOf) {
   std::optional<DType> t;
   if (k.has("dtype")) {
     t = k.evaluator.constDType(k["dtype"], "`dtype`");
-    if (!t) return Val::none();
+    if (!t) return k.lost();
   }
   return mapLeaves(k["x"], [&](const Val& leaf, const std::string&, bool) {
     ir::Value* x = k.tensors.tensorOf(leaf);
-    if (!x) return Val::none();
+    if (!x) return k.lost();
     DType own = t.value_or(x->type.dtype);
     ir::Value* v = valueOf(own);
-    if (!v) return Val::none();
+    if (!v) return k.lost();
     if (x->type.rank() == 0) return k.result(v);
     return k.result(k.c.fillOn(x, x->type.shape, v));
   });
@@ -180,7 +180,7 @@ Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
     Val v = k.calls.callValue(k["f"], fixed, k.span);
     if (v.poison()) return v;
     ir::Value* x = k.tensors.tensorOf(v, k.expected && k.expected->isTensor() ? k.expected->dtype : std::nullopt);
-    return x ? k.result(x) : Val::none();
+    return x ? k.result(x) : k.lost();
   }
   const int64_t n = shape[fixed.size()];
   const Dims line{n};
@@ -197,7 +197,7 @@ Val overIndices(BuiltinCall& k, const Dims& shape, std::vector<Val>& fixed) {
 
 Val tabulate(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
-  if (!shape) return Val::none();
+  if (!shape) return k.lost();
   // One instance of `f` for each index: a vmap over the places of every dim, the last one innermost.
   std::vector<Val> fixed;
   Val v = overIndices(k, *shape, fixed);
@@ -213,7 +213,7 @@ enum class Limit : uint8_t { Epsilon, Most, Least };
 template <Limit Which>
 Val limit(BuiltinCall& k) {
   auto t = k.evaluator.constDType(k["dtype"], "the argument");
-  if (!t) return Val::none();
+  if (!t) return k.lost();
   Val v;
   if (ir::isFloat(*t)) {
     // eps is the distance from 1 to the next larger float.

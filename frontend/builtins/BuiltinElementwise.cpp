@@ -132,9 +132,9 @@ Val power(BuiltinCall& k) { return k.operators.binary("**", k["a"], k["b"], k.sp
 template <class F>
 Val composed(BuiltinCall& k, bool floatsOnly, F f) {
   return k.elementwise.elementwiseBy(declared(k, {"x"}), k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
-    if (floatsOnly && !k.checkFloat(v[0])) return Val::none();
+    if (floatsOnly && !k.checkFloat(v[0])) return k.lost();
     ir::Value* made = f(v[0]);
-    return made ? k.result(made) : Val::none();
+    return made ? k.result(made) : k.lost();
   });
 }
 
@@ -192,7 +192,7 @@ Val leakyRelu(BuiltinCall& k) { return activationWith<&ir::Compose::leakyRelu>(k
 
 Val gelu(BuiltinCall& k) {
   auto form = k.string("approximate");
-  if (!form) return Val::none();
+  if (!form) return k.lost();
   if (*form != "none" && *form != "tanh") return k.fail(Code::E0204, "`approximate` is \"none\" or \"tanh\"");
   return composed(k, true, [&](ir::Value* x) { return k.c.b.value(OpKind::Gelu, {x}, {{"tanh", *form == "tanh"}}); });
 }
@@ -229,7 +229,7 @@ Val clamp(BuiltinCall& k) {
 Val lerp(BuiltinCall& k) {
   return k.elementwise.elementwiseBy(
       {k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
-        if (!k.checkFloat(v[0])) return Val::none();
+        if (!k.checkFloat(v[0])) return k.lost();
         ir::Compose& c = k.c;
         ir::Value *a = v[0], *b = v[1], *t = v[2], *far = c.sub(b, a);
         ir::Value* fromA = c.add(a, c.mul(t, far));
@@ -255,12 +255,12 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
     auto part = [](const Val& v, size_t i) { return v.isTree() ? v.elems[i] : v; };
     for (size_t i = 0; i < r.elems.size(); ++i) {
       r.elems.edit()[i] = selectLeaves(k, part(c, i), part(a, i), part(b, i));
-      if (r.elems[i].poison()) return Val::none();
+      if (r.elems[i].poison()) return r.elems[i];
     }
     return r;
   }
   ir::Value* condition = k.tensors.tensorOf(c);
-  if (!condition) return Val::none();
+  if (!condition) return k.lost();
   if (condition->type.dtype != DType::Bool) {
     if (k["c"].isTree()) return a;
     return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(condition->type));
@@ -270,7 +270,7 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
 
 Val where(BuiltinCall& k) {
   const Val& c = k["c"];
-  if (c.poison() || k["a"].poison() || k["b"].poison()) return Val::none();
+  if (c.poison() || k["a"].poison() || k["b"].poison()) return k.lost();
   const std::vector<Val> choices = declared(k, {"a", "b"}, true);
   return selectLeaves(k, c, choices[0], choices[1]);
 }
@@ -278,7 +278,7 @@ Val where(BuiltinCall& k) {
 Val bitcast(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto t = k.evaluator.constDType(k["dtype"], "`dtype`");
-  if (!x || !t) return Val::none();
+  if (!x || !t) return k.lost();
   if (*t == DType::Bool || x->type.dtype == DType::Bool || ir::byteSize(*t) != ir::byteSize(x->type.dtype)) {
     return k.fail(Code::E0201, "`bitcast` needs dtypes of the same width, not " + std::string(ir::name(x->type.dtype)) +
                                    " and " + std::string(ir::name(*t)));

@@ -113,13 +113,13 @@ std::optional<ir::Type> declaredType(BuiltinCall& k, const Ty& want) {
 /// A tensor of a file whose name the run makes: the declared type is checked when it is read.
 Val loadLater(BuiltinCall& k, const WrittenPath& path, const Ty* want) {
   if (!want || !want->complete()) {
-    k.context
-        .error(Code::E0111, k["path"].span, "the path has run-time parts, so the shape cannot be read at compile time")
-        .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`");
-    return Val::none();
+    return Val(k.context
+                   .error(Code::E0111, k["path"].span,
+                          "the path has run-time parts, so the shape cannot be read at compile time")
+                   .help("declare the whole type: `let x: f32[64, 3] = " + std::string(k.row.name) + "(...)`"));
   }
   const auto type = declaredType(k, *want);
-  if (!type) return Val::none();
+  if (!type) return k.lost();
   ir::Op* op =
       k.context.b().makeTyped(OpKind::Load, path.parts.operands, {*type},
                               {{"path", path.source.path}, {"format", path.source.format}, {"name", path.source.name}});
@@ -148,7 +148,7 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
     }
   } else if (want && want->complete() && writtenBefore(k.context.module, source.path)) {
     const auto declared = declaredType(k, *want);  // checked when it is read
-    if (!declared) return Val::none();
+    if (!declared) return k.lost();
     type = *declared;
   } else {
     std::error_code unknown;  // a path may be too long to ask for
@@ -158,7 +158,7 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
       d.help(
           "the script itself writes this file: declare the whole type, without open dims, and it is checked when it is "
           "read");
-    return Val::none();
+    return d;
   }
   return k.result(k.context.b()
                       .makeTyped(OpKind::Load, {}, {type},
@@ -187,7 +187,7 @@ Val loadTree(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, con
     // A pinned field is made where its type says.
     auto load = [&] { return std::vector<Val>{loadTree(k, files, inner(step), part)}; };
     elems.push_back(part.place.empty() ? load()[0] : k.regions.emitOn({part.place, nullptr}, k.span, load)[0]);
-    if (elems.back().poison()) return Val::none();
+    if (elems.back().poison()) return elems.back();
   }
   switch (want.kind) {
     case Ty::Kind::Struct: {
@@ -203,12 +203,12 @@ Val loadTree(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, con
 template <Format F>
 Val load(BuiltinCall& k) {
   auto path = writtenPath(k, F);
-  if (!path) return Val::none();
+  if (!path) return k.lost();
   rt::FileSource& source = path->source;
   const std::string quoted = path->atRunTime() ? "a ." + source.format + " file" : "`" + source.path + "`";
   if (k.has("name")) {
     auto name = k.string("name");
-    if (!name) return Val::none();
+    if (!name) return k.lost();
     source.name = *name;
   }
   const bool tree = k.expected && (k.expected->kind == Ty::Kind::Struct || k.expected->kind == Ty::Kind::Tuple ||
@@ -228,7 +228,7 @@ Val load(BuiltinCall& k) {
 template <Format F>
 Val save(BuiltinCall& k) {
   auto path = writtenPath(k, F);
-  if (!path) return Val::none();
+  if (!path) return k.lost();
   Val x = k.tensors.settle(k["x"]);
   if (x.poison()) return x;
   const std::string& format = path->source.format;
@@ -242,7 +242,7 @@ Val save(BuiltinCall& k) {
   bool good = true;
   Val done = mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
     ir::Value* t = k.tensors.tensorOf(leaf);
-    if (!t) return Val::none();
+    if (!t) return k.lost();
     std::string why = rt::checkSave(format, static_cast<uint8_t>(t->type.dtype), t->type.shape);
     if (!why.empty() && good) {
       k.fail(Code::E0503, "cannot write " + ir::toString(t->type) + (name.empty() ? "" : ", `" + name + "`,") + " to " +
@@ -253,7 +253,7 @@ Val save(BuiltinCall& k) {
     paths.push_back(name.empty() ? "tensor" : name);
     return leaf;
   });
-  if (!good || done.poison()) return Val::none();
+  if (!good || done.poison()) return k.lost();
   tensors.insert(tensors.end(), path->parts.operands.begin(), path->parts.operands.end());
   ir::Op* op = k.c.b.make(OpKind::Save, tensors, {{"path", path->source.path}, {"format", format}});
   path->describe(*op);

@@ -17,7 +17,7 @@ Val print(BuiltinCall& k) {
   std::vector<Val> values;
   for (const Val* v : k.args.rest) values.push_back(*v);
   FormatParts parts = k.formats.formatParts(values, k.span);
-  if (!parts.ok) return Val::none();
+  if (!parts.ok) return k.lost();
   k.context.at(k.span, parts.written);
   k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
   return Val::unit(k.span);
@@ -27,7 +27,7 @@ Val print(BuiltinCall& k) {
 
 Val seed(BuiltinCall& k) {
   ir::Value* s = k.tensor("n", DType::U64);
-  if (!s) return Val::none();
+  if (!s) return k.lost();
   const bool isState = s->type.shape == Dims{2} && s->type.dtype == DType::U64;
   if (!ir::isInt(s->type.dtype) || (!isState && s->type.rank() != 0)) {
     return k.fail(Code::E0201, "`seed` takes an integer, or the u64[2] of `rng_state()`, not " + ir::toString(s->type));
@@ -53,7 +53,7 @@ Val rngState(BuiltinCall& k) {
 /// A string whose text is known only at run time: one hole, written as bytes.
 Val text(BuiltinCall& k) {
   ir::Value* x = k.tensor("x", DType::U8);
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   if (x->type.dtype != DType::U8 || x->type.rank() != 1) {
     return k.fail(Code::E0201, "`text` takes u8[N], not " + ir::toString(x->type));
   }
@@ -94,7 +94,7 @@ std::optional<DeviceRef> deviceNamed(BuiltinCall& k, std::string_view parameter)
 Val available(BuiltinCall& k) {
   if (k["device"].is(Val::Kind::Device) && k["device"].device.of) return Val::ofBool(true, k.span);  // a value is there
   auto d = deviceNamed(k, "device");
-  return d ? Val::ofBool(k.devices.deviceAvailable(d->name), k.span) : Val::none();
+  return d ? Val::ofBool(k.devices.deviceAvailable(d->name), k.span) : k.lost();
 }
 
 /// "cuda" of `cuda`, `cuda:0`; "cpu" of `cpu`.
@@ -108,7 +108,7 @@ std::optional<std::string> kindOf(BuiltinCall& k) {
 template <bool Listed>
 Val countDevices(BuiltinCall& k) {
   auto kind = kindOf(k);
-  if (!kind) return Val::none();
+  if (!kind) return k.lost();
   const int64_t n = k.context.options.machine.count(*kind);
   if (!Listed) return Val::ofInt(n, k.span);
   std::vector<Val> all;
@@ -128,13 +128,13 @@ std::optional<std::string> presentDevice(BuiltinCall& k) {
 
 Val nameOfDevice(BuiltinCall& k) {
   const auto actual = presentDevice(k);
-  if (!actual) return Val::none();
+  if (!actual) return k.lost();
   return Val::ofString(k.context.options.deviceName ? k.context.options.deviceName(*actual) : *actual, k.span);
 }
 
 Val memoryOfDevice(BuiltinCall& k) {
   const auto actual = presentDevice(k);
-  if (!actual) return Val::none();
+  if (!actual) return k.lost();
   return Val::ofInt(k.context.options.deviceMemory ? k.context.options.deviceMemory(*actual) : 0, k.span);
 }
 

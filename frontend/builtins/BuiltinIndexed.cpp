@@ -39,10 +39,10 @@ ir::Value* places(BuiltinCall& k, std::string_view name) {
 
 Val take(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
-  if (!x || !i) return Val::none();
+  if (!x || !i) return k.lost();
   if (!k.has("axis") && x->type.rank() != 1) x = k.c.reshape(x, {x->type.size()});
   auto axis = k.axis("axis", x->type.rank());
-  if (!axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
+  if (!axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return k.lost();
   return k.result(k.c.gather(x, {i}, {*axis}, *axis));
 }
 
@@ -59,9 +59,9 @@ bool checkAlong(BuiltinCall& k, const ir::Value* x, const ir::Value* i, int64_t 
 
 Val takeAlong(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
-  if (!x || !i || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !i || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   // Dims of 1 repeat, as in NumPy.
   if (i->type.rank() == x->type.rank()) {
     Dims wide = i->type.shape;
@@ -70,20 +70,20 @@ Val takeAlong(BuiltinCall& k) {
     }
     i = k.c.broadcastTo(i, wide);
   }
-  if (!checkAlong(k, x, i, *axis) || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
+  if (!checkAlong(k, x, i, *axis) || !checkPlaces(k, k["i"], x->type.shape[*axis])) return k.lost();
   return k.result(k.c.takeAlong(x, i, *axis));
 }
 
 Val scatter(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
   auto mode = k.string("reduce");
-  if (!x || !i || !mode || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !i || !mode || !k.checkRank(x, 1)) return k.lost();
   if (*mode != "set" && *mode != "add" && *mode != "mul" && *mode != "max" && *mode != "min") {
     return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\" or \"min\"");
   }
   ir::Value* u = k.tensor("u", x->type.dtype);
   auto axis = k.axis("axis", x->type.rank());
-  if (!u || !axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return Val::none();
+  if (!u || !axis || !checkPlaces(k, k["i"], x->type.shape[*axis])) return k.lost();
   if (u->type.dtype != x->type.dtype || (x->type.dtype == DType::Bool && *mode != "set")) {
     return k.fail(Code::E0201,
                   "`scatter` with \"" + *mode + "\" of " + ir::toString(u->type) + " into " + ir::toString(x->type));
@@ -92,7 +92,7 @@ Val scatter(BuiltinCall& k) {
   Dims axes = {*axis}, updates;
   int64_t at = *axis;
   if (i->type.rank() == x->type.rank() && x->type.rank() > 1) {
-    if (!checkAlong(k, x, i, *axis)) return Val::none();
+    if (!checkAlong(k, x, i, *axis)) return k.lost();
     indices = k.c.alongIndices(k.c.cast(i, DType::I64), *axis);
     axes = ir::Compose::allAxes(x->type);
     at = 0;
@@ -116,11 +116,11 @@ Val scatter(BuiltinCall& k) {
 Val oneHot(BuiltinCall& k) {
   ir::Value* i = places(k, "i");
   auto n = k.integer("n");
-  if (!i || !n) return Val::none();
+  if (!i || !n) return k.lost();
   if (*n < 0) return k.fail(Code::E0208, "`n` cannot be negative");
   auto axis = k.axis("axis", i->type.rank() + 1);
   auto t = k.dtype();
-  if (!axis || !t) return Val::none();
+  if (!axis || !t) return k.lost();
   Dims line(static_cast<size_t>(i->type.rank()) + 1, 1);
   line[*axis] = *n;
   // Of u8 the class numbers from 256 on would be 0, 1, ... again.
@@ -132,9 +132,9 @@ Val oneHot(BuiltinCall& k) {
 
 /// What would have a shape that depends on run-time values.
 Val refused(BuiltinCall& k, std::string help) {
-  k.context.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
-      .help(std::move(help));
-  return Val::none();
+  return Val(
+      k.context.error(Code::E0210, k.span, "the shape of `" + std::string(k.row.name) + "` depends on run-time values")
+          .help(std::move(help)));
 }
 
 Val refusedPlaces(BuiltinCall& k) {

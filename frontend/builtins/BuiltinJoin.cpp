@@ -65,18 +65,18 @@ std::vector<ir::Value*> parts(BuiltinCall& k) {
 
 Val concat(BuiltinCall& k) {
   if (ir::Value* rows = rowsOf(k)) {
-    if (!k.checkRank(rows, 2)) return Val::none();
+    if (!k.checkRank(rows, 2)) return k.lost();
     auto axis = k.axis("axis", rows->type.rank() - 1);
-    if (!axis) return Val::none();
+    if (!axis) return k.lost();
     Dims joined(rows->type.shape.begin() + 1, rows->type.shape.end());
     joined[*axis] *= rows->type.shape[0];
     return k.result(k.c.reshape(firstDimAt(k, rows, *axis), joined));
   }
   std::vector<ir::Value*> xs = parts(k);
-  if (xs.empty()) return Val::none();
-  if (!k.checkRank(xs[0], 1)) return Val::none();
+  if (xs.empty()) return k.lost();
+  if (!k.checkRank(xs[0], 1)) return k.lost();
   auto axis = k.axis("axis", xs[0]->type.rank());
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   for (ir::Value* x : xs) {
     Dims a = xs[0]->type.shape, b = x->type.shape;
     if (a.size() == b.size()) a[*axis] = b[*axis] = 0;
@@ -92,12 +92,12 @@ Val concat(BuiltinCall& k) {
 Val stack(BuiltinCall& k) {
   if (ir::Value* rows = rowsOf(k)) {
     auto axis = k.axis("axis", rows->type.rank());
-    return axis ? k.result(firstDimAt(k, rows, *axis)) : Val::none();
+    return axis ? k.result(firstDimAt(k, rows, *axis)) : k.lost();
   }
   std::vector<ir::Value*> xs = parts(k);
-  if (xs.empty()) return Val::none();
+  if (xs.empty()) return k.lost();
   auto axis = k.axis("axis", xs[0]->type.rank() + 1);
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   for (ir::Value* x : xs) {
     if (x->type.shape == xs[0]->type.shape) continue;
     return k.fail(Code::E0202, "`stack` needs tensors of one shape, not " + ir::toString(xs[0]->type) + " and " +
@@ -108,10 +108,10 @@ Val stack(BuiltinCall& k) {
 
 Val split(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
   auto given = k.evaluator.constInts(k["n"], "the parts");
-  if (!axis || !given) return Val::none();
+  if (!axis || !given) return k.lost();
   int64_t length = x->type.shape[*axis];
   Dims sizes = *given;
   if (k["n"].is(Val::Kind::Int)) {
@@ -120,7 +120,7 @@ Val split(BuiltinCall& k) {
       return k.fail(Code::E0202, "dim " + std::to_string(*axis) + " of " + ir::toString(x->type) +
                                      " does not split in " + std::to_string(n) + " equal parts");
     }
-    if (!checkCount(k, n)) return Val::none();
+    if (!checkCount(k, n)) return k.lost();
     sizes.assign(n, length / n);
   }
   int64_t total = 0;
@@ -134,7 +134,7 @@ Val split(BuiltinCall& k) {
                                    " elements of dim " + std::to_string(*axis));
   }
   std::vector<Val> out;
-  if (!checkCount(k, static_cast<int64_t>(sizes.size()))) return Val::none();
+  if (!checkCount(k, static_cast<int64_t>(sizes.size()))) return k.lost();
   int64_t at = 0;
   for (int64_t s : sizes) {
     out.push_back(k.result(k.c.sliceAxis(x, *axis, at, s)));
@@ -145,9 +145,9 @@ Val split(BuiltinCall& k) {
 
 Val unstack(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
-  if (!axis || !checkCount(k, x->type.shape[*axis])) return Val::none();
+  if (!axis || !checkCount(k, x->type.shape[*axis])) return k.lost();
   std::vector<Val> out;
   for (int64_t i = 0; i < x->type.shape[*axis]; ++i) {
     out.push_back(k.result(k.c.squeeze(k.c.sliceAxis(x, *axis, i, 1), *axis)));
@@ -157,14 +157,14 @@ Val unstack(BuiltinCall& k) {
 
 Val meshgrid(BuiltinCall& k) {
   auto indexing = k.string("indexing");
-  if (!indexing) return Val::none();
+  if (!indexing) return k.lost();
   if (*indexing != "xy" && *indexing != "ij") return k.fail(Code::E0204, "`indexing` is \"xy\" or \"ij\"");
   std::vector<ir::Value*> axes;
   std::vector<ir::OperandText> written;
   Dims shape;
   for (const Val* v : k.args.rest) {
     ir::Value* x = k.tensors.tensorOf(*v);
-    if (!x) return Val::none();
+    if (!x) return k.lost();
     if (x->type.rank() > 1)
       return k.fail(Code::E0202, "`meshgrid` takes tensors of one dim, not " + ir::toString(x->type));
     axes.push_back(x);

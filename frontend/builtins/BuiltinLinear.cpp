@@ -59,7 +59,7 @@ ir::Value* smallDet(ir::Compose& c, const Matrix& a) {
 template <bool Log>
 Val det(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
-  if (!a) return Val::none();
+  if (!a) return k.lost();
   if (!Log && a->n >= 1 && a->n <= 3 && a->x->type.dtype == DType::F32)
     return narrowed(k, k.c.binary(OpKind::Add, smallDet(k.c, *a), 0.0), a->dtype);
   ir::Op* lu = k.c.b.make(OpKind::Pivots, {a->x});
@@ -78,7 +78,7 @@ Val det(BuiltinCall& k) {
 
 Val inverse(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
-  if (!a) return Val::none();
+  if (!a) return k.lost();
   return narrowed(k, k.c.b.value(OpKind::Inverse, {a->x}), a->dtype);
 }
 
@@ -121,20 +121,20 @@ Val columnsOf(BuiltinCall& k, const System& s, ir::Value* x) {
 
 Val solve(BuiltinCall& k) {
   auto s = system(k, true);
-  if (!s) return Val::none();
+  if (!s) return k.lost();
   return columnsOf(k, *s, k.c.b.value(OpKind::Solve, {s->a, s->b}));
 }
 
 Val solveTriangular(BuiltinCall& k) {
   auto s = system(k, true);
   auto lower = k.flag("lower"), unit = k.flag("unit");
-  if (!s || !lower || !unit) return Val::none();
+  if (!s || !lower || !unit) return k.lost();
   return columnsOf(k, *s, k.c.b.value(OpKind::SolveTriangular, {s->a, s->b}, {{"lower", *lower}, {"unit", *unit}}));
 }
 
 Val lstsq(BuiltinCall& k) {
   auto s = system(k, false);
-  if (!s) return Val::none();
+  if (!s) return k.lost();
   ir::Op* op = k.c.b.make(OpKind::Lstsq, {s->a, s->b});
   ir::Value* x = op->result(0);
   ir::Value* rest = k.c.sub(k.c.matmul(s->a, x), s->b);
@@ -147,7 +147,7 @@ Val lstsq(BuiltinCall& k) {
 Val cholesky(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
   auto upper = k.flag("upper");
-  if (!a || !upper) return Val::none();
+  if (!a || !upper) return k.lost();
   const int64_t r = a->x->type.rank();
   ir::Value* l = k.c.b.value(OpKind::Cholesky, {*upper ? k.c.swapAxes(a->x, r - 1, r - 2) : a->x});
   return narrowed(k, *upper ? k.c.swapAxes(l, r - 1, r - 2) : l, a->dtype);
@@ -163,7 +163,7 @@ Val results(BuiltinCall& k, ir::Op* op, DType t) {
 Val qr(BuiltinCall& k) {
   auto a = matrix(k, "x", false);
   auto mode = k.string("mode");
-  if (!a || !mode) return Val::none();
+  if (!a || !mode) return k.lost();
   if (*mode != "reduced" && *mode != "complete") {
     return k.fail(Code::E0204, "`qr` has modes \"reduced\" and \"complete\", not \"" + *mode + "\"");
   }
@@ -172,20 +172,20 @@ Val qr(BuiltinCall& k) {
 
 Val eigh(BuiltinCall& k) {
   auto a = matrix(k, "x", true);
-  return a ? results(k, k.c.b.make(OpKind::Eigh, {a->x}), a->dtype) : Val::none();
+  return a ? results(k, k.c.b.make(OpKind::Eigh, {a->x}), a->dtype) : k.lost();
 }
 
 Val svd(BuiltinCall& k) {
   auto a = matrix(k, "x", false);
   auto full = k.flag("full_matrices");
-  if (!a || !full) return Val::none();
+  if (!a || !full) return k.lost();
   return results(k, k.c.b.make(OpKind::Svd, {a->x}, {{"full", *full}}), a->dtype);
 }
 
 Val trace(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto offset = k.integer("offset");
-  if (!x || !offset || !k.checkRank(x, 2)) return Val::none();
+  if (!x || !offset || !k.checkRank(x, 2)) return k.lost();
   ir::Value* d = k.c.diagonal(x, *offset);
   return k.result(k.c.reduce(OpKind::Sum, d, {d->type.rank() - 1}, false));
 }
@@ -193,7 +193,7 @@ Val trace(BuiltinCall& k) {
 Val matrixPower(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto n = k.integer("n");
-  if (!x || !n || !k.checkRank(x, 2)) return Val::none();
+  if (!x || !n || !k.checkRank(x, 2)) return k.lost();
   const Dims& s = x->type.shape;
   if (s.back() != s[s.size() - 2] || x->type.dtype == DType::Bool) {
     return k.fail(Code::E0202, "`matrix_power` takes square matrices of numbers, not " + ir::toString(x->type));
@@ -207,7 +207,7 @@ Val matrixPower(BuiltinCall& k) {
   const DType t = x->type.dtype;
   if (*n < 0) {
     auto a = matrix(k, "x", true);
-    if (!a) return Val::none();
+    if (!a) return k.lost();
     x = c.b.value(OpKind::Inverse, {a->x});
   }
   ir::Value* result = nullptr;
@@ -222,7 +222,7 @@ Val matrixPower(BuiltinCall& k) {
 Val matrixNorm(BuiltinCall& k) {
   auto a = matrix(k, "x", false);
   auto keep = k.flag("keep");
-  if (!a || !keep) return Val::none();
+  if (!a || !keep) return k.lost();
   ir::Compose& c = k.c;
   const int64_t r = a->x->type.rank();
   auto done = [&](ir::Value* v) {  // of the batch's shape
@@ -233,11 +233,11 @@ Val matrixNorm(BuiltinCall& k) {
   double order = 0;
   if (!k.value("ord").is(Val::Kind::String)) {
     auto number = k.real("ord");
-    if (!number) return Val::none();
+    if (!number) return k.lost();
     order = *number;
   } else {
     auto text = k.string("ord");
-    if (!text) return Val::none();
+    if (!text) return k.lost();
     name = *text;
   }
   if (name == "fro") {

@@ -17,11 +17,11 @@ namespace {
 
 Val softmax(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   if (x->type.rank() == 0) return k.fail(Code::E0202, "`" + std::string(k.row.name) + "` needs at least one dim");
   const Val axis = k.value("axis");
   auto axes = k.evaluator.constAxes(&axis, x->type.rank());
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   return k.result(k.c.b.value(k.row.op, {x}, {{"axes", *axes}}));
 }
 
@@ -83,25 +83,25 @@ auto fitRows(BuiltinCall& k, const ir::Type& x, const Dims& axes) {
 Val layerNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   auto eps = k.real("eps");
-  if (!x || !eps) return Val::none();
+  if (!x || !eps) return k.lost();
   auto axes = rowAxes(k, x);
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   ir::Value* y = k.c.b.value(OpKind::LayerNorm, {x}, {{"axes", *axes}, {"eps", *eps}});
-  return scaled(k, y, fitRows(k, x->type, *axes)) ? k.result(y) : Val::none();
+  return scaled(k, y, fitRows(k, x->type, *axes)) ? k.result(y) : k.lost();
 }
 
 Val rmsNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   auto eps = k.real("eps");
-  if (!x || !eps) return Val::none();
+  if (!x || !eps) return k.lost();
   auto axes = rowAxes(k, x);
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   ir::Compose& c = k.c;
   DType t = x->type.dtype;
   ir::Value* wide = ir::byteSize(t) == 2 ? c.cast(x, DType::F32) : x;
   ir::Value* mean = c.reduce(OpKind::Mean, c.unary(OpKind::Square, wide), *axes, true);
   ir::Value* y = c.cast(c.mul(wide, c.unary(OpKind::Rsqrt, c.binary(OpKind::Add, mean, *eps))), t);
-  return scaled(k, y, fitRows(k, x->type, *axes)) ? k.result(y) : Val::none();
+  return scaled(k, y, fitRows(k, x->type, *axes)) ? k.result(y) : k.lost();
 }
 
 /// One value a channel, on axis 1.
@@ -117,9 +117,9 @@ auto fitChannels(BuiltinCall& k, const ir::Type& x) {
 Val batchNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   auto eps = k.real("eps");
-  if (!x || !eps || !k.checkRank(x, 2)) return Val::none();
+  if (!x || !eps || !k.checkRank(x, 2)) return k.lost();
   ir::Value *mean = k.tensor("mean", x->type.dtype), *variance = k.tensor("variance", x->type.dtype);
-  if (!mean || !variance) return Val::none();
+  if (!mean || !variance) return k.lost();
   auto fit = fitChannels(k, x->type);
   for (ir::Value** v : {&mean, &variance}) {
     if ((*v)->type.dtype != x->type.dtype) {
@@ -135,12 +135,12 @@ Val batchNorm(BuiltinCall& k) {
   }
   ir::Compose& c = k.c;
   ir::Value* y = c.mul(c.sub(x, mean), c.unary(OpKind::Rsqrt, c.binary(OpKind::Add, variance, *eps)));
-  return scaled(k, y, fit) ? k.result(y) : Val::none();
+  return scaled(k, y, fit) ? k.result(y) : k.lost();
 }
 
 Val inGroups(BuiltinCall& k, ir::Value* x, std::optional<int64_t> groups) {
   auto eps = k.real("eps");
-  if (!eps || !groups) return Val::none();
+  if (!eps || !groups) return k.lost();
   const Dims& s = x->type.shape;
   if (*groups < 1 || s[1] % *groups != 0) {
     return k.fail(Code::E0202,
@@ -152,27 +152,27 @@ Val inGroups(BuiltinCall& k, ir::Value* x, std::optional<int64_t> groups) {
   for (size_t i = 2; i < split.size(); ++i) axes.push_back(static_cast<int64_t>(i));
   ir::Value* y = k.c.b.value(OpKind::LayerNorm, {k.c.reshape(x, split)}, {{"axes", axes}, {"eps", *eps}});
   y = k.c.reshape(y, s);
-  return scaled(k, y, fitChannels(k, x->type)) ? k.result(y) : Val::none();
+  return scaled(k, y, fitChannels(k, x->type)) ? k.result(y) : k.lost();
 }
 
 Val groupNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  if (!x || !k.checkRank(x, 2)) return Val::none();
+  if (!x || !k.checkRank(x, 2)) return k.lost();
   return inGroups(k, x, k.integer("groups"));
 }
 
 Val instanceNorm(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  if (!x || !k.checkRank(x, 3)) return Val::none();
+  if (!x || !k.checkRank(x, 3)) return k.lost();
   return inGroups(k, x, x->type.shape[1]);
 }
 
 Val normalize(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   auto eps = k.real("eps");
-  if (!x || !eps || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !eps || !k.checkRank(x, 1)) return k.lost();
   auto axes = k.evaluator.constAxes(k.args.find("axis"), x->type.rank());
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   ir::Compose& c = k.c;
   DType t = x->type.dtype;
   ir::Value* wide = ir::byteSize(t) == 2 ? c.cast(x, DType::F32) : x;
@@ -182,10 +182,10 @@ Val normalize(BuiltinCall& k) {
 
 Val attention(BuiltinCall& k) {
   auto t = commonDType(k.context, {k["q"], k["k"], k["v"]}, k.span, k.row.name);
-  if (!t) return Val::none();
+  if (!t) return k.lost();
   ir::Value *q = k.tensor("q", t), *key = k.tensor("k", t), *v = k.tensor("v", t);
   auto causal = k.flag("causal");
-  if (!q || !key || !v || !causal || !k.checkFloat(q)) return Val::none();
+  if (!q || !key || !v || !causal || !k.checkFloat(q)) return k.lost();
   ir::Compose& c = k.c;
   auto bad = [&](const std::string& why) {
     return k.fail(Code::E0202, "`attention` of " + ir::toString(q->type) + ", " + ir::toString(key->type) + " and " +
@@ -213,13 +213,13 @@ Val attention(BuiltinCall& k) {
   ir::Value* scale = c.literal(q, 1 / std::sqrt(static_cast<double>(std::max<int64_t>(qs[r - 1], 1))));
   if (k.has("scale")) {
     scale = k.tensor("scale", t);
-    if (!scale) return Val::none();
+    if (!scale) return k.lost();
     if (scale->type.rank() != 0 || scale->type.dtype != *t) return k.fail(Code::E0203, "`scale` is one number");
   }
   std::vector<ir::Value*> operands = {q, key, v, scale};
   if (k.has("mask")) {
     ir::Value* mask = k.tensor("mask", t);
-    if (!mask) return Val::none();
+    if (!mask) return k.lost();
     Dims scores = qs;
     scores[r - 1] = ks[r - 2];
     auto shape = ir::broadcastShapes(mask->type.shape, scores);

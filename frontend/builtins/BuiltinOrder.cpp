@@ -16,15 +16,15 @@ namespace {
 
 Val cumulative(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !k.checkRank(x, 1)) return k.lost();
   if (!k.has("axis") && x->type.rank() != 1) {
     return k.fail(Code::E0204, "`" + std::string(k.row.name) + "` needs its `axis` for a tensor of several dims");
   }
   auto axis = k.axis("axis", x->type.rank());
   auto reverse = k.flag("reverse"), exclusive = k.flag("exclusive");
-  if (!axis || !reverse || !exclusive) return Val::none();
+  if (!axis || !reverse || !exclusive) return k.lost();
   OpKind op = k.row.op;
-  if (op == OpKind::LogAddExp && !k.checkFloat(x)) return Val::none();
+  if (op == OpKind::LogAddExp && !k.checkFloat(x)) return k.lost();
   DType t = x->type.dtype;
   ir::Compose& c = k.c;
   if (op == OpKind::Add || op == OpKind::Mul) x = c.widen(x);
@@ -54,9 +54,9 @@ template <bool Places>
 Val sort(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto descending = k.flag("descending");
-  if (!x || !descending || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !descending || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   return k.result(Places ? k.c.argsort(x, *axis, *descending) : k.c.sort(x, *axis, *descending));
 }
 
@@ -64,9 +64,9 @@ Val topk(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto count = k.integer("k");
   auto largest = k.flag("largest");
-  if (!x || !count || !largest || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !count || !largest || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   int64_t n = x->type.shape[*axis];
   if (*count < 0 || *count > n) {
     return k.fail(Code::E0205, "`topk` of " + std::to_string(*count) + " out of " + std::to_string(n) + " elements");
@@ -78,9 +78,9 @@ Val topk(BuiltinCall& k) {
 Val searchsorted(BuiltinCall& k) {
   auto dtype = commonDType(k.context, {k["sorted"], k["x"]}, k.span, k.row.name);
   auto right = k.flag("right");
-  if (!dtype || !right) return Val::none();
+  if (!dtype || !right) return k.lost();
   ir::Value *s = k.tensor("sorted", dtype), *x = k.tensor("x", dtype);
-  if (!s || !x) return Val::none();
+  if (!s || !x) return k.lost();
   if (s->type.rank() != 1)
     return k.fail(Code::E0202, "`searchsorted` looks in a tensor of one dim, not " + ir::toString(s->type));
   return k.result(k.c.searchSorted(s, x, *right));
@@ -98,7 +98,7 @@ ir::Value* countPlaces(BuiltinCall& k, ir::Value* places, ir::Value* weights, in
 Val bincount(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto n = k.integer("length");
-  if (!x || !n) return Val::none();
+  if (!x || !n) return k.lost();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
   if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
   return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
@@ -107,12 +107,12 @@ Val bincount(BuiltinCall& k) {
 Val histogram(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto bins = k.integer("bins");
-  if (!x || !bins) return Val::none();
+  if (!x || !bins) return k.lost();
   if (*bins < 1) return k.fail(Code::E0208, "`bins` must be positive");
   const Val& range = k["range"];
   if (range.elems.size() != 2) return k.fail(Code::E0204, "`range` is a pair (lo, hi)");
   auto lo = k.evaluator.constFloat(range.elems[0], "`range`"), hi = k.evaluator.constFloat(range.elems[1], "`range`");
-  if (!lo || !hi) return Val::none();
+  if (!lo || !hi) return k.lost();
   if (!(*lo < *hi)) return k.fail(Code::E0204, "`range` must go from a smaller to a larger number");
   const double width = (*hi - *lo) / static_cast<double>(*bins);
   if (!std::isfinite(*lo) || !std::isfinite(*hi) || !std::isfinite(width))

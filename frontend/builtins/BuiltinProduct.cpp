@@ -44,7 +44,7 @@ Val matmul(BuiltinCall& k) { return k.operators.binary("@", k["a"], k["b"], k.sp
 
 Val dot(BuiltinCall& k) {
   auto p = pair(k);
-  if (!p) return Val::none();
+  if (!p) return k.lost();
   int64_t m = p->a->type.rank(), n = p->b->type.rank();
   if (m == 0 || n == 0) return k.result(k.c.mul(p->a, p->b));
   int64_t axis = std::max<int64_t>(n - 2, 0);
@@ -54,7 +54,7 @@ Val dot(BuiltinCall& k) {
 
 Val outer(BuiltinCall& k) {
   auto p = pair(k);
-  if (!p) return Val::none();
+  if (!p) return k.lost();
   return k.result(k.c.mul(k.c.reshape(p->a, {p->a->type.size(), 1}), k.c.reshape(p->b, {1, p->b->type.size()})));
 }
 
@@ -80,30 +80,30 @@ std::optional<Vectors> vectors(BuiltinCall& k) {
 
 Val vecdot(BuiltinCall& k) {
   const auto v = vectors(k);
-  if (!v) return Val::none();
+  if (!v) return k.lost();
   return k.result(k.c.cast(k.c.reduce(OpKind::Sum, k.c.mul(v->a, v->b), {v->axis}, false), v->a->type.dtype));
 }
 
 Val tensordot(BuiltinCall& k) {
   auto p = pair(k);
-  if (!p) return Val::none();
+  if (!p) return k.lost();
   int64_t m = p->a->type.rank(), n = p->b->type.rank();
   Dims left, right;
   const Val axes = k.value("axes");
   if (axes.is(Val::Kind::Int)) {
     auto count = k.evaluator.constInt(axes, "`axes`");
-    if (!count) return Val::none();
+    if (!count) return k.lost();
     if (*count < 0 || *count > m || *count > n) return misfit(k, *p);
     for (int64_t i = 0; i < *count; ++i) left.push_back(m - *count + i), right.push_back(i);
   } else {
     if (axes.elems.size() != 2) return k.fail(Code::E0204, "`axes` is a number of dims or a pair of lists of axes");
     auto a = k.evaluator.constInts(axes.elems[0], "an axis"), b = k.evaluator.constInts(axes.elems[1], "an axis");
-    if (!a || !b) return Val::none();
+    if (!a || !b) return k.lost();
     if (a->size() != b->size()) return k.fail(Code::E0204, "`axes` names different numbers of axes");
     for (size_t i = 0; i < a->size(); ++i) {
       auto x = k.evaluator.constAxis(Val::ofInt((*a)[i], axes.span), m),
            y = k.evaluator.constAxis(Val::ofInt((*b)[i], axes.span), n);
-      if (!x || !y) return Val::none();
+      if (!x || !y) return k.lost();
       bool twice = std::find(left.begin(), left.end(), *x) != left.end() ||
                    std::find(right.begin(), right.end(), *y) != right.end();
       if (twice) return k.fail(Code::E0204, "`axes` names an axis twice");
@@ -169,9 +169,9 @@ bool expandEllipsis(std::string& letters, int64_t rank, int64_t& most) {
 
 Val einsum(BuiltinCall& k) {
   auto text = k.evaluator.constString(k["spec"], "the subscripts");
-  if (!text) return Val::none();
+  if (!text) return k.lost();
   auto spec = readSpec(k, *text);
-  if (!spec) return Val::none();
+  if (!spec) return k.lost();
   std::vector<Val> given;
   for (const Val* v : k.args.rest) given.push_back(*v);
   if (given.size() != spec->in.size()) {
@@ -179,14 +179,14 @@ Val einsum(BuiltinCall& k) {
                                    std::to_string(given.size()) + " are given");
   }
   auto t = commonDType(k.context, given, k.span, k.row.name);
-  if (!t) return Val::none();
+  if (!t) return k.lost();
   if (*t == DType::Bool) return k.fail(Code::E0201, "`einsum` takes numbers, not bool");
   std::vector<ir::Value*> operands;
   std::map<char, int64_t> size;
   int64_t most = 0;
   for (size_t i = 0; i < given.size(); ++i) {
     ir::Value* x = k.tensors.tensorOf(given[i], t);
-    if (!x) return Val::none();
+    if (!x) return k.lost();
     const auto letters =
         spec->in[i].size() - static_cast<size_t>(std::count(spec->in[i].begin(), spec->in[i].end(), '.'));
     if (!expandEllipsis(spec->in[i], x->type.rank(), most)) {
@@ -249,7 +249,7 @@ Val einsum(BuiltinCall& k) {
 
 Val cross(BuiltinCall& k) {
   const auto v = vectors(k);
-  if (!v) return Val::none();
+  if (!v) return k.lost();
   if (v->shape()[static_cast<size_t>(v->axis)] != 3)
     return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + ir::toString(v->shape()));
   return k.result(k.c.cross(v->a, v->b, v->axis));

@@ -44,7 +44,7 @@ void requireProbability(BuiltinCall& k, ir::Value* p) {
 Val uniformNormal(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
-  if (!shape || !t) return Val::none();
+  if (!shape || !t) return k.lost();
   if (!ir::isFloat(*t)) {
     return k.fail(Code::E0201, "`" + std::string(k.row.name) + "` makes floats, not " + std::string(ir::name(*t)));
   }
@@ -54,7 +54,7 @@ Val uniformNormal(BuiltinCall& k) {
 Val randint(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
   auto t = k.dtype();
-  if (!shape || !t) return Val::none();
+  if (!shape || !t) return k.lost();
   if (!ir::isInt(*t)) return k.fail(Code::E0201, "`randint` makes integers, not " + std::string(ir::name(*t)));
   const Val &lo = k["lo"], &hi = k["hi"];
   if (lo.is(Val::Kind::Int) && hi.is(Val::Kind::Int) && lo.integer >= hi.integer) {
@@ -71,7 +71,7 @@ Val randint(BuiltinCall& k) {
   };
   const DType drawn = other(lo) || other(hi) ? DType::I64 : *t;
   ir::Value *a = k.tensors.tensorOf(lo, drawn), *b = k.tensors.tensorOf(hi, drawn);
-  if (!a || !b) return Val::none();
+  if (!a || !b) return k.lost();
   if (a->type.rank() != 0 || b->type.rank() != 0 || !ir::isInt(a->type.dtype) || !ir::isInt(b->type.dtype)) {
     return k.fail(Code::E0203, "the bounds of `randint` are single integers");
   }
@@ -94,7 +94,7 @@ Val randint(BuiltinCall& k) {
 
 Val permutation(BuiltinCall& k) {
   auto n = k.integer("n");
-  if (!n || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return Val::none();
+  if (!n || !k.evaluator.constShape(Val::ofPack({*n}, k.span))) return k.lost();
   // The order of random keys; equal ones keep their order.
   ir::Compose& c = k.c;
   ir::Value* lo = c.b.scalarInt(DType::I64, std::numeric_limits<int64_t>::min());
@@ -113,9 +113,9 @@ bool checkProbability(BuiltinCall& k) {
 
 Val bernoulli(BuiltinCall& k) {
   auto shape = k.evaluator.constShape(k["shape"]);
-  if (!checkProbability(k)) return Val::none();
+  if (!checkProbability(k)) return k.lost();
   ir::Value* p = k.tensor("p", DType::F32);
-  if (!shape || !p || !k.checkFloat(p)) return Val::none();
+  if (!shape || !p || !k.checkFloat(p)) return k.lost();
   auto both = ir::broadcastShapes(p->type.shape, *shape);
   if (!both || *both != *shape) {
     return k.fail(Code::E0202,
@@ -128,9 +128,9 @@ Val bernoulli(BuiltinCall& k) {
 
 Val categorical(BuiltinCall& k) {
   ir::Value* x = k.floats("logits");
-  if (!x || !k.checkRank(x, 1)) return Val::none();
+  if (!x || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   if (x->type.shape[*axis] == 0) return k.fail(Code::E0202, "`categorical` needs at least one class");
   // The largest of logits plus Gumbel noise is distributed as softmax(logits).
   ir::Compose& c = k.c;
@@ -142,10 +142,10 @@ Val categorical(BuiltinCall& k) {
 
 Val dropout(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
-  if (!x) return Val::none();
-  if (!checkProbability(k)) return Val::none();
+  if (!x) return k.lost();
+  if (!checkProbability(k)) return k.lost();
   ir::Value* p = k.tensor("p", DType::F32);
-  if (!p || !k.checkFloat(p)) return Val::none();
+  if (!p || !k.checkFloat(p)) return k.lost();
   if (p->type.rank() != 0) return k.fail(Code::E0203, "`p` is one probability, not " + ir::toString(p->type));
   requireProbability(k, p);
   ir::Compose& c = k.c;

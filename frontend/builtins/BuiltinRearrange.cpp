@@ -22,14 +22,14 @@ bool checkSize(BuiltinCall& k, const Dims& shape) {
 Val tile(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto times = k.evaluator.constShape(k["times"]);
-  if (!x || !times) return Val::none();
+  if (!x || !times) return k.lost();
   Dims shape = x->type.shape, t = *times;
   while (t.size() < shape.size()) t.insert(t.begin(), 1);
   while (shape.size() < t.size()) shape.insert(shape.begin(), 1);
   for (size_t i = 0; i < t.size(); ++i) {
     if (__builtin_mul_overflow(shape[i], t[i], &shape[i])) return k.fail(Code::E0208, "the result would be too large");
   }
-  if (!checkSize(k, shape)) return Val::none();
+  if (!checkSize(k, shape)) return k.lost();
   return k.result(k.c.tile(x, t));
 }
 
@@ -54,9 +54,9 @@ std::optional<int64_t> axisOrFlat(BuiltinCall& k, ir::Value*& x) {
 Val repeatEach(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto times = k.evaluator.constInts(k["n"], "`n`");
-  if (!x || !times) return Val::none();
+  if (!x || !times) return k.lost();
   auto axis = axisOrFlat(k, x);
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   if (static_cast<int64_t>(times->size()) != x->type.shape[*axis]) {
     return k.fail(Code::E0202, "`repeat` has " + std::to_string(static_cast<int64_t>(times->size())) +
                                    " numbers of copies for " + std::to_string(x->type.shape[*axis]) + " elements");
@@ -70,29 +70,29 @@ Val repeatEach(BuiltinCall& k) {
     places.insert(places.end(), static_cast<size_t>((*times)[i]), static_cast<int64_t>(i));
   }
   x = gatherPlaces(k, x, *axis, places);
-  return x ? k.result(x) : Val::none();
+  return x ? k.result(x) : k.lost();
 }
 
 Val repeat(BuiltinCall& k) {
   if (!k["n"].is(Val::Kind::Int)) return repeatEach(k);
   ir::Value* x = k.tensor("x");
   auto n = k.integer("n");
-  if (!x || !n) return Val::none();
+  if (!x || !n) return k.lost();
   if (*n < 0) return k.fail(Code::E0208, "a tensor cannot be repeated " + std::to_string(*n) + " times");
   auto axis = axisOrFlat(k, x);
-  if (!axis) return Val::none();
+  if (!axis) return k.lost();
   Dims shape = x->type.shape;
   if (__builtin_mul_overflow(shape[*axis], *n, &shape[*axis]))
     return k.fail(Code::E0208, "the result would be too large");
-  if (!checkSize(k, shape)) return Val::none();
+  if (!checkSize(k, shape)) return k.lost();
   return k.result(k.c.repeat(x, *n, *axis));
 }
 
 Val flip(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   auto axes = k.evaluator.constAxes(k.args.find("axis"), x->type.rank());
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   return k.result(k.c.flip(x, *axes));
 }
 
@@ -108,25 +108,25 @@ ir::Value* rolledBy(ir::Compose& c, ir::Value* x, ir::Value* n, int64_t axis) {
 
 Val roll(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   Dims shape = x->type.shape;
   if (!k.has("axis")) x = k.c.reshape(x, {x->type.size()});
   auto axes = k.has("axis") ? k.evaluator.constInts(k["axis"], "an axis") : Dims{0};
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   const Val& n = k["n"];
   std::vector<Val> by = n.is(Val::Kind::Tuple) || n.is(Val::Kind::Array) ? n.elems : Elements{n};
   if (by.size() == 1) by.resize(axes->size(), Val(by[0]));
   if (by.size() != axes->size()) return k.fail(Code::E0204, "`n` and `axis` differ in length");
   for (size_t i = 0; i < axes->size(); ++i) {
     auto axis = k.evaluator.constAxis(Val::ofInt((*axes)[i], k.span), x->type.rank());
-    if (!axis) return Val::none();
+    if (!axis) return k.lost();
     if (by[i].is(Val::Kind::Tensor)) {
       const ir::Type& t = by[i].tensor->type;
       if (t.rank() != 0 || !ir::isInt(t.dtype)) return k.fail(Code::E0203, "a run-time `n` must be one integer");
       x = rolledBy(k.c, x, by[i].tensor, *axis);
     } else {
       auto places = k.evaluator.constInt(by[i], "`n`");
-      if (!places) return Val::none();
+      if (!places) return k.lost();
       x = k.c.roll(x, *places, *axis);
     }
   }
@@ -137,22 +137,22 @@ template <bool Lower>
 Val triangle(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto diagonal = k.integer("k");
-  if (!x || !diagonal || !k.checkRank(x, 2)) return Val::none();
+  if (!x || !diagonal || !k.checkRank(x, 2)) return k.lost();
   return k.result(k.c.triangle(x, *diagonal, Lower));
 }
 
 Val diagonal(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto offset = k.integer("offset");
-  if (!x || !offset || !k.checkRank(x, 2)) return Val::none();
+  if (!x || !offset || !k.checkRank(x, 2)) return k.lost();
   int64_t rank = x->type.rank();
   auto given = k.evaluator.constInts(k.value("axes"), "an axis");
-  if (!given) return Val::none();
+  if (!given) return k.lost();
   if (given->size() != 2) return k.fail(Code::E0204, "`axes` takes two axes");
   Dims axes;
   for (const int64_t i : *given) {
     auto a = k.evaluator.constAxis(Val::ofInt(i, k.span), rank);
-    if (!a) return Val::none();
+    if (!a) return k.lost();
     axes.push_back(*a);
   }
   if (axes[0] == axes[1]) return k.fail(Code::E0204, "`axes` must differ");
@@ -167,7 +167,7 @@ Val diagonal(BuiltinCall& k) {
 Val diag(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto offset = k.integer("k");
-  if (!x || !offset || !k.inReach({*offset}, "k", k.span)) return Val::none();
+  if (!x || !offset || !k.inReach({*offset}, "k", k.span)) return k.lost();
   if (x->type.rank() == 1) return k.result(k.c.diagonalMatrix(x, *offset));
   if (x->type.rank() == 2) return k.result(k.c.diagonal(x, *offset));
   return k.fail(Code::E0202, "`diag` takes one or two dims, not " + ir::toString(x->type));
@@ -195,9 +195,9 @@ bool padPlaces(const std::string& mode, int64_t n, int64_t lo, int64_t hi, std::
 Val pad(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto mode = k.string("mode");
-  if (!x || !mode) return Val::none();
+  if (!x || !mode) return k.lost();
   auto widths = k.pairs(k["widths"], x->type.shape.size(), false);
-  if (!widths) return Val::none();
+  if (!widths) return k.lost();
   Dims lo, hi;
   for (size_t i = 0; i < widths->size(); ++i) {
     auto [l, h] = (*widths)[i];
@@ -210,7 +210,7 @@ Val pad(BuiltinCall& k) {
   }
   if (*mode == "constant") {
     ir::Value* value = k.tensors.tensorOf(k.value("value"), x->type.dtype);
-    if (!value) return Val::none();
+    if (!value) return k.lost();
     if (value->type.rank() != 0 || value->type.dtype != x->type.dtype) {
       return k.fail(Code::E0201, "`value` must be one " + std::string(ir::name(x->type.dtype)) + ", not " +
                                      ir::toString(value->type));
@@ -231,7 +231,7 @@ Val pad(BuiltinCall& k) {
     // Elements that come again and again are gathered: joined, each turn would be code of its own.
     const bool joined = *mode == "edge" || lo[i] + hi[i] <= 16 * x->type.shape[i];
     x = joined ? k.c.takeStatic(x, axis, places) : gatherPlaces(k, x, axis, places);
-    if (!x) return Val::none();
+    if (!x) return k.lost();
   }
   return k.result(x);
 }

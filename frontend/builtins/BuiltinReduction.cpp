@@ -65,14 +65,14 @@ Val reduce(BuiltinCall& k) {
     if (auto folded = foldShape(k)) return *folded;
   }
   auto r = operands(k);
-  if (!r) return Val::none();
-  if ((k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin) && !checkNotEmpty(k, *r)) return Val::none();
+  if (!r) return k.lost();
+  if ((k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin) && !checkNotEmpty(k, *r)) return k.lost();
   return k.result(k.c.reduce(k.row.op, r->x, r->axes, r->keep));
 }
 
 Val reduceFloats(BuiltinCall& k) {
   auto r = operands(k);
-  if (!r || !k.checkFloat(r->x)) return Val::none();
+  if (!r || !k.checkFloat(r->x)) return k.lost();
   return k.result(k.c.reduce(k.row.op, r->x, r->axes, r->keep));
 }
 
@@ -84,21 +84,21 @@ ir::Value* nonzero(BuiltinCall& k, ir::Value* x) {
 Val anyAll(BuiltinCall& k) {
   if (k["x"].is(Val::Kind::Bool)) return k["x"];
   auto r = operands(k);
-  if (!r) return Val::none();
+  if (!r) return k.lost();
   return k.result(k.c.reduce(k.row.op, nonzero(k, r->x), r->axes, r->keep));
 }
 
 Val place(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto keep = k.flag("keep");
-  if (!x || !keep) return Val::none();
+  if (!x || !keep) return k.lost();
   Reduced r{x, ir::Compose::allAxes(x->type), *keep};
   if (k.has("axis")) {
     auto axis = k.axis("axis", x->type.rank());
-    if (!axis) return Val::none();
+    if (!axis) return k.lost();
     r.axes = {*axis};
   }
-  if (!checkNotEmpty(k, r)) return Val::none();
+  if (!checkNotEmpty(k, r)) return k.lost();
   return k.result(k.c.reduce(k.row.op, x, r.axes, r.keep));
 }
 
@@ -112,7 +112,7 @@ template <bool Root>
 Val spread(BuiltinCall& k) {
   auto r = operands(k);
   auto correction = k.real("correction");
-  if (!r || !correction || !k.checkFloat(r->x)) return Val::none();
+  if (!r || !correction || !k.checkFloat(r->x)) return k.lost();
   if (!Root) return k.result(variance(k, *r, *correction));
   // Of f16 the variance may be too large where its root is not.
   const DType t = r->x->type.dtype;
@@ -122,7 +122,7 @@ Val spread(BuiltinCall& k) {
 
 Val median(BuiltinCall& k) {
   auto r = operands(k);
-  if (!r || !k.checkFloat(r->x)) return Val::none();
+  if (!r || !k.checkFloat(r->x)) return k.lost();
   if (r->axes.empty()) return k.result(r->x);
   // The reduced dims become one, last.
   ir::Compose& c = k.c;
@@ -155,14 +155,14 @@ Val median(BuiltinCall& k) {
 
 Val countNonzero(BuiltinCall& k) {
   auto r = operands(k);
-  if (!r) return Val::none();
+  if (!r) return k.lost();
   return k.result(k.c.reduce(OpKind::Sum, k.c.cast(nonzero(k, r->x), DType::I64), r->axes, r->keep));
 }
 
 Val norm(BuiltinCall& k) {
   auto r = operands(k);
   auto ord = k.real("ord");
-  if (!r || !ord || !k.checkFloat(r->x)) return Val::none();
+  if (!r || !ord || !k.checkFloat(r->x)) return k.lost();
   ir::Compose& c = k.c;
   DType t = r->x->type.dtype;
   ir::Value* x = ir::byteSize(t) == 2 ? c.cast(r->x, DType::F32) : r->x;

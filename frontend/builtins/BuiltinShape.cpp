@@ -28,7 +28,7 @@ ir::Value* declaredTensor(BuiltinCall& k) {
 Val reshape(BuiltinCall& k) {
   ir::Value* x = declaredTensor(k);
   auto shape = k.evaluator.constInts(k["shape"], "a shape");
-  if (!x || !shape) return Val::none();
+  if (!x || !shape) return k.lost();
   int64_t known = 1, open = -1;
   for (size_t i = 0; i < shape->size(); ++i) {
     int64_t d = (*shape)[i];
@@ -52,14 +52,14 @@ Val reshape(BuiltinCall& k) {
 
 Val flatten(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   auto from = k.integer("start"), to = k.integer("end");
-  if (!from || !to) return Val::none();
+  if (!from || !to) return k.lost();
   int64_t rank = x->type.rank();
   if (rank == 0) return k.result(k.c.reshape(x, {1}));
   auto lo = k.evaluator.constAxis(Val::ofInt(*from, k.span), rank),
        hi = k.evaluator.constAxis(Val::ofInt(*to, k.span), rank);
-  if (!lo || !hi) return Val::none();
+  if (!lo || !hi) return k.lost();
   if (*lo > *hi) return k.fail(Code::E0204, "`start` is after `end`");
   Dims shape(x->type.shape.begin(), x->type.shape.begin() + *lo);
   int64_t n = 1;
@@ -71,9 +71,9 @@ Val flatten(BuiltinCall& k) {
 
 Val squeeze(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   auto axes = k.evaluator.constAxes(k.args.find("axis"), x->type.rank());
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   Dims shape;
   for (int64_t i = 0; i < x->type.rank(); ++i) {
     bool named = std::find(axes->begin(), axes->end(), i) != axes->end();
@@ -89,12 +89,12 @@ Val squeeze(BuiltinCall& k) {
 
 Val expandDims(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   auto given = k.evaluator.constInts(k["axis"], "an axis");
-  if (!given) return Val::none();
+  if (!given) return k.lost();
   auto rank = x->type.rank() + static_cast<int64_t>(given->size());
   auto axes = k.evaluator.constAxes(k.args.find("axis"), rank);
-  if (!axes) return Val::none();
+  if (!axes) return k.lost();
   Dims shape = x->type.shape;
   for (int64_t a : *axes) shape.insert(shape.begin() + a, 1);
   return k.result(k.c.reshape(x, shape));
@@ -103,11 +103,11 @@ Val expandDims(BuiltinCall& k) {
 Val permuteDims(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto given = k.evaluator.constInts(k["axes"], "an axis");
-  if (!x || !given) return Val::none();
+  if (!x || !given) return k.lost();
   Dims perm;
   for (int64_t a : *given) {
     auto axis = k.evaluator.constAxis(Val::ofInt(a, k["axes"].span), x->type.rank());
-    if (!axis) return Val::none();
+    if (!axis) return k.lost();
     perm.push_back(*axis);
   }
   Dims sorted = perm;
@@ -121,7 +121,7 @@ Val permuteDims(BuiltinCall& k) {
 
 Val transpose(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
-  if (!x) return Val::none();
+  if (!x) return k.lost();
   if (!k.has("a") && !k.has("b")) {
     Dims perm = ir::Compose::allAxes(x->type);
     std::reverse(perm.begin(), perm.end());
@@ -129,14 +129,14 @@ Val transpose(BuiltinCall& k) {
   }
   if (!k.has("a") || !k.has("b")) return k.fail(Code::E0204, "`transpose` swaps two dims, `a` and `b`");
   auto a = k.axis("a", x->type.rank()), b = k.axis("b", x->type.rank());
-  if (!a || !b) return Val::none();
+  if (!a || !b) return k.lost();
   return k.result(k.c.swapAxes(x, *a, *b));
 }
 
 Val moveaxis(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto from = k.evaluator.constInts(k["from"], "an axis"), to = k.evaluator.constInts(k["to"], "an axis");
-  if (!x || !from || !to) return Val::none();
+  if (!x || !from || !to) return k.lost();
   if (from->size() != to->size()) return k.fail(Code::E0204, "`from` and `to` differ in length");
   int64_t rank = x->type.rank();
   Dims perm(rank, -1), rest;
@@ -144,7 +144,7 @@ Val moveaxis(BuiltinCall& k) {
   for (size_t i = 0; i < from->size(); ++i) {
     auto f = k.evaluator.constAxis(Val::ofInt((*from)[i], k["from"].span), rank);
     auto t = k.evaluator.constAxis(Val::ofInt((*to)[i], k["to"].span), rank);
-    if (!f || !t) return Val::none();
+    if (!f || !t) return k.lost();
     if (moved[*f] || perm[*t] >= 0) return k.fail(Code::E0204, "an axis is given twice");
     moved[*f] = true;
     perm[*t] = *f;
@@ -161,7 +161,7 @@ Val moveaxis(BuiltinCall& k) {
 Val broadcastTo(BuiltinCall& k) {
   ir::Value* x = declaredTensor(k);
   auto shape = k.evaluator.constShape(k["shape"]);
-  if (!x || !shape) return Val::none();
+  if (!x || !shape) return k.lost();
   auto both = ir::broadcastShapes(x->type.shape, *shape);
   if (!both || *both != *shape) {
     return k.fail(Code::E0202, ir::toString(x->type) + " does not broadcast to " + ir::toString(*shape));

@@ -28,9 +28,9 @@ const Val* BoundArgs::find(std::string_view name) const {
 }
 
 const Val& BoundArgs::operator[](std::string_view name) const {
-  static const Val kPoison;
+  static const Val kNone;
   const Val* v = find(name);
-  return v ? *v : kPoison;
+  return v ? *v : kNone;
 }
 
 BoundArgs bindArguments(Context& context, const CallArgs& call, const Signature& signature) {

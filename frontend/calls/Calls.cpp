@@ -45,10 +45,10 @@ CallArgs Calls::evalArguments(const ast::Expr& e) {
     CallArg arg;
     if (a.name) arg.name = a.name->text;
     arg.span = a.span;
-    arg.value = a.value ? expressions_.eval(*a.value) : Val::none();
+    arg.value = a.value ? expressions_.eval(*a.value) : context_.lost();
     if (a.rangeEnd) {
       Val hi = expressions_.eval(*a.rangeEnd);
-      arg.value = arg.value.poison() || hi.poison() ? Val::none()
+      arg.value = arg.value.poison() || hi.poison() ? context_.lost()
                                                     : Val::ofRange(arg.value, hi, Val::ofInt(1, a.span), false, a.span);
     }
     args.args.push_back(std::move(arg));
@@ -71,7 +71,7 @@ Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
   if (callee.kind == ExprKind::Member) {
     if (habits_.foreignPrefix(callee)) {
       evalArguments(e);
-      return Val::none();
+      return context_.lost();
     }
     Val base = expressions_.eval(*callee.args[0]);
     CallArgs args = evalArguments(e);
@@ -137,7 +137,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (name == "to" && (!f || f->fn == nullptr || f->fn->kind == FnValue::Kind::Builtin)) {
     readAsDevice(args, "device");
     BoundArgs bound = bindArguments(context_, args, kMove);
-    if (!bound.ok) return Val::none();
+    if (!bound.ok) return context_.lost();
     Val device = bound["device"];
     if (device.is(Kind::DType) || device.is(Kind::String)) {
       auto d =
@@ -147,24 +147,24 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
                                                     std::string(context_.sources.text(member.args[0]->span)) + ")"}});
       else if (ir::DeviceTable::isKind(ir::DeviceTable::kindOf(device.text)))
         d.help("write devices without quotes", {{device.span, device.text}});
-      return Val::none();
+      return d;
     }
     auto d = devices_.constDevice(device, "the argument of `.to`");
-    return d ? placement_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : Val::none();
+    return d ? placement_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : context_.lost();
   }
   if (f && (f->is(Kind::Function) || f->is(Kind::Struct) || f->is(Kind::DType) || f->poison())) {
     prepend(args, base);
     return this->call(*f, args);
   }
-  if (scopes_.lostName(name)) return Val::none();
+  if (scopes_.lostName(name)) return context_.lost();
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
-  if (args.args.size() == call.arguments.size() && habits_.offerRewrite(d, call)) return Val::none();
+  if (args.args.size() == call.arguments.size() && habits_.offerRewrite(d, call)) return context_.lost();
   if (base.is(Kind::Tensor) && members_.memberOfTensor(base, name, member.opSpan))
     d.help("it is not a function: write it without parentheses");
   else
     suggest(d, name, member.opSpan, scopes_.visibleNames(), syntax::familiarName(name));
-  return Val::none();
+  return d;
 }
 
 Val Calls::callValue(const Val& f, std::vector<Val> values, Span span) {
@@ -185,10 +185,11 @@ Val Calls::call(const Val& f, CallArgs args) {
     return context_.fail(Code::E0109, args.span, "calls are nested too deeply");
   }
   switch (f.kind) {
-    case Kind::Poison: return Val::none();
+    case Kind::None:
+    case Kind::Poison: return context_.lost();
     case Kind::DType: {
       BoundArgs bound = bindArguments(context_, args, castSignature(f.dtype));
-      return bound.ok ? conversions_.cast(bound["x"], f.dtype, args.span) : Val::none();
+      return bound.ok ? conversions_.cast(bound["x"], f.dtype, args.span) : context_.lost();
     }
     case Kind::Struct: return callStruct(f, args);
     case Kind::Tuple:
@@ -220,10 +221,10 @@ Val Calls::call(const Val& f, CallArgs args) {
     case FnValue::Kind::Cast: {
       auto t = ir::dtypeNamed(fn.name);
       BoundArgs bound = bindArguments(context_, args, castSignature(*t));
-      return bound.ok ? conversions_.cast(bound["x"], *t, args.span) : Val::none();
+      return bound.ok ? conversions_.cast(bound["x"], *t, args.span) : context_.lost();
     }
   }
-  return Val::none();
+  return context_.lost();
 }
 
 Val Calls::callStruct(const Val& f, CallArgs& args) {

@@ -122,9 +122,9 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
   const ast::Stmt& s = *decl.stmt;
   named_.insert(&decl);
   std::vector<const CallArg*> matched;
-  if (!matchArguments(decl, args, matched)) return Val::none();
+  if (!matchArguments(decl, args, matched)) return context_.lost();
   for (const CallArg& a : args.args) {
-    if (a.value.poison()) return Val::none();
+    if (a.value.poison()) return a.value;
   }
   Generics g = genericsOf(decl);
   std::vector<Val> values(s.params.size());
@@ -166,13 +166,13 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
     ok = !v.poison();
     if (ok) bindParam(i, v, s.params[i].otherwise->span);
   }
-  if (!ok) return Val::none();
+  if (!ok) return context_.lost();
   for (const ast::Generic& x : s.generics) {
     if (!x.otherwise || g.bound.count(x.name.text)) continue;
     if (auto v = types_.typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
   }
   if (!dimSolver_.finishPending(g, {"a call of `" + s.name.text + "`", args.span, s.name.span, false}))
-    return Val::none();
+    return context_.lost();
   for (size_t i = 0; s.type && i < values.size(); ++i) {
     const std::string& name = s.params[i].name.text;
     if (!matched[i] || !values[i].is(Kind::Tensor) || !values[i].tensor->type.shape.empty()) continue;
@@ -181,7 +181,8 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
         Code::E0111, matched[i]->span,
         "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known at compile time");
   }
-  if (s.type && !hasOpenResult(*decl.unit->resolution, s) && !resultDimsBound(*s.type, g, false)) return Val::none();
+  if (s.type && !hasOpenResult(*decl.unit->resolution, s) && !resultDimsBound(*s.type, g, false))
+    return context_.lost();
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     Val& v = values[i];
@@ -204,7 +205,7 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
     Ty hint;
     if (p.type && !v.is(Kind::Function)) hint = types_.resolve(*p.type, g);
     v = tensors_.materialise(v, &hint);
-    if (v.poison()) return Val::none();
+    if (v.poison()) return v;
   }
   std::vector<Span> written;
   for (const CallArg* a : matched) written.push_back(a ? a->span : Span{});

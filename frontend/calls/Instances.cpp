@@ -54,18 +54,22 @@ bool Instances::hasSyntaxError(Span within) {
 Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call,
                            const std::vector<Span>& written) {
   const ast::Stmt& s = *decl.stmt;
-  std::string key = std::to_string(reinterpret_cast<uintptr_t>(&decl));
+  Key key;
+  key.add(static_cast<const void*>(&decl));
   bool higherOrder = false;
   size_t trees = 0;
   for (const Val& v : values) {
-    key += "|" + keyOf(v);
+    key.add(v);
     higherOrder = higherOrder || holdsFunction(v);
     trees += treesIn(v);
   }
-  for (const auto& [name, v] : g.bound) key += "|" + name + "=" + keyOf(v);
+  for (const auto& [name, v] : g.bound) {
+    key.add(std::string_view(name));
+    key.add(v);
+  }
   for (const Frame* f : context_.frames) {
     // A layer may call the one that it is made of: that ends, as a tree has finitely many parts.
-    if (f->fn == &decl && (f->key == key || (!f->higherOrder && !higherOrder && trees >= f->trees))) {
+    if (f->fn == &decl && (*f->key == key || (!f->higherOrder && !higherOrder && trees >= f->trees))) {
       return context_.fail(Code::E0109, call, "`" + s.name.text + "` calls itself; recursion is not possible");
     }
   }
@@ -74,7 +78,7 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
     slot = std::make_unique<Instance>();
     Frame own(decl.unit);
     own.fn = &decl;
-    own.key = key;
+    own.key = &key;
     own.call = call;
     own.higherOrder = higherOrder;
     own.trees = trees;
@@ -87,7 +91,7 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
     lowerInstance(decl, *slot, values, g, own);
   }
   const Instance& instance = *instances_[key];
-  if (instance.failed) return Val::none();
+  if (instance.failed) return context_.lost();
   std::vector<ir::Value*> operands;
   std::vector<ir::OperandText> texts;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -195,14 +199,14 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
     const Target who{"the result of `" + s.name.text + "`", result.span.valid() ? result.span : s.name.span,
                      s.type->span, true};
     if (result.is(Kind::Unit) && hasSyntaxError(s.span)) {
-      result = Val::none();
+      result = context_.lost();
     } else if (result.is(Kind::Unit)) {
       result = context_.fail(Code::E0207, who.span,
                              who.what + " is declared " + std::string(context_.sources.text(s.type->span)) +
                                  ", but the body gives no value");
     } else {
       result = unifier_.unify(*s.type, result, g, who);
-      if (!result.poison() && !dimSolver_.finishPending(g, who)) result = Val::none();
+      if (!result.poison() && !dimSolver_.finishPending(g, who)) result = context_.lost();
       Ty type = types_.resolve(*s.type, g);
       if (!result.poison()) result = tensors_.materialise(result, &type);
       hint = type;

@@ -8,6 +8,7 @@
 
 #include "frontend/names/Frame.h"
 #include "frontend/types/Generics.h"
+#include "frontend/values/Keys.h"
 #include "frontend/values/Values.h"
 
 namespace tenc::frontend {
@@ -66,7 +67,7 @@ class Instances {
   DimSolver& dimSolver_;
   Expressions& expressions_;
   Statements& statements_;
-  std::unordered_map<std::string, std::unique_ptr<Instance>> instances_;
+  std::unordered_map<Key, std::unique_ptr<Instance>, Key::Hash> instances_;
   int unnamedPlaces_ = 0;
 };
 

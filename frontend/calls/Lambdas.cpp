@@ -28,7 +28,7 @@ using Kind = Val::Kind;
 Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
   const ast::Expr& e = *f.lambda;
   for (const CallArg& a : args.args) {
-    if (a.value.poison()) return Val::none();
+    if (a.value.poison()) return a.value;
     if (!a.name.empty()) return context_.fail(Code::E0204, a.span, "a lambda takes its arguments by position");
   }
   if (args.args.size() != e.params.size()) {

@@ -119,7 +119,7 @@ Val Overloads::callOverloads(const FnValue& f, CallArgs& args) {
   auto d = context_.error(Code::E0203, args.callee,
                           "no function `" + f.name + "` takes " + (first ? describe(*first) : "no argument"));
   for (const FnDecl* o : f.overloads) d.note(o->stmt->name.span, "there is " + signatureText(*o));
-  return Val::none();
+  return d;
 }
 
 std::string Overloads::signatureText(const FnDecl& decl) const {

@@ -25,7 +25,7 @@ const Transform* transformNamed(std::string_view name) {
 
 Val Transforms::call(const FnValue& f, const CallArgs& args) {
   const std::unique_ptr<Application> application = f.transform->prepare(tools_, f, args);
-  if (!application) return Val::none();
+  if (!application) return tools_.context.lost();
   const auto inner = [&](std::vector<Val> values) {
     return calls_.callValue(f.inner[0], std::move(values), args.span);
   };
@@ -40,10 +40,10 @@ Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
     return v.is(Val::Kind::Unit) ? v : tools_.tensors.materialise(v);
   };
   const std::optional<Traced> traced = tracer_.trace(tensors, application.arguments, type, span);
-  if (!traced) return Val::none();
+  if (!traced) return tools_.context.lost();
   tools_.context.at(span);
   const std::unique_ptr<ir::Func> made = application.apply(*traced);
-  if (!made) return Val::none();
+  if (!made) return tools_.context.lost();
   std::vector<ir::Value*> results = transforms::splice(*made, traced->operands, tools_.context.b());
   tools_.context.at(span);
   return application.finish(traced->result, std::move(results));

@@ -101,17 +101,17 @@ class Instanced final : public Application {
     const size_t count = several && whole.is(Kind::Tuple) ? whole.elems.size() : 1;
     auto place = [&](const Val& part, size_t i) {
       const AxisOf axis = axisOf(tools_.context, tools_.evaluator, outAxes_, i, count, "out_axes");
-      if (!axis.ok) return Val::none();
+      if (!axis.ok) return tools_.context.lost();
       return mapLeaves(part, [&](const Val& leaf, const std::string&, bool) {
         auto to = tools_.evaluator.constAxis(Val::ofInt(axis.axis, outAxes_->span), leaf.tensor->type.rank());
-        if (!to) return Val::none();
+        if (!to) return tools_.context.lost();
         return Val::ofTensor(ir::Compose(tools_.context.b()).moveAxis(leaf.tensor, 0, *to), span_);
       });
     };
     if (!several || !whole.is(Kind::Tuple)) return place(whole, 0);
     for (size_t i = 0; i < count; ++i) {
       whole.elems.edit()[i] = place(whole.elems[i], i);
-      if (whole.elems[i].poison()) return Val::none();
+      if (whole.elems[i].poison()) return whole.elems[i];
     }
     return whole;
   }
@@ -179,7 +179,7 @@ class Mapping {
           "`vmap` maps over a dim, and " + (path.empty() ? "this argument" : "`" + path + "`") + " has none");
     }
     const auto at = tools_.evaluator.constAxis(Val::ofInt(axis, span), t.rank());
-    if (!at) return Val::none();
+    if (!at) return tools_.context.lost();
     const int64_t length = t.shape[static_cast<size_t>(*at)];
     if (n >= 0 && length != n) {
       return tools_.context.fail(

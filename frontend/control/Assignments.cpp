@@ -31,8 +31,8 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 }  // namespace
 
-void Assignments::lowerAssign(const ast::Stmt& s) {
-  if (!s.target || !s.value) return;
+Outcome Assignments::lowerAssign(const ast::Stmt& s) {
+  if (!s.target || !s.value) return Outcome::dropped(context_.lost());
   context_.noteAssignment(s);
   Ty hint;
   bool hinted = false;
@@ -48,10 +48,10 @@ void Assignments::lowerAssign(const ast::Stmt& s) {
   }
   Val value = expressions_.eval(*s.value, hinted ? &hint : nullptr);
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to assign");
-  assignTo(*s.target, value, s.op, s);
+  return assignTo(*s.target, value, s.op, s);
 }
 
-void Assignments::assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s) {
+Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s) {
   if (target.kind == ExprKind::Tuple) {
     Val v = tensors_.settle(value);
     const bool splits = v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
@@ -59,30 +59,28 @@ void Assignments::assignTo(const ast::Expr& target, const Val& value, std::strin
       v = context_.fail(Code::E0203, s.span,
                         "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
     }
+    Outcome all = Outcome::lowered();
     for (size_t i = 0; i < target.args.size(); ++i) {
       const ast::Expr& part = *target.args[i];
       if (part.kind == ExprKind::Name && part.text == "_") continue;
-      assignTo(part, v.poison() ? Val::none() : v.elems[i], op, s);
+      const Outcome one = assignTo(part, v.poison() ? context_.lost() : v.elems[i], op, s);
+      if (one.isDropped()) all = one;
     }
-    return;
+    return all;
   }
   const ast::Expr* root = rootOf(target);
   if (!root) {
     // The parser has reported what is no place at all.
-    if (context_.diags.ok())
-      context_.fail(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
-    return;
+    if (!context_.diags.ok()) return Outcome::dropped(context_.lost());
+    return context_.error(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
   }
-  if (root->text == "_") return;
+  if (root->text == "_") return Outcome::lowered();
   Binding* binding = scopes_.findLocal(root->text);
   if (!binding) {
     auto global = names_.lookupGlobal(*context_.frame().unit, root->text, root->span);
-    if (!global) {
-      unknownNames_.unknownName(root->text, root->span, root == &target && op == "=");
-    } else {
-      context_.fail(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is not a `var`");
-    }
-    return;
+    if (!global)
+      return Outcome::dropped(unknownNames_.unknownName(root->text, root->span, root == &target && op == "="));
+    return context_.error(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is not a `var`");
   }
   if (!binding->isVar) {
     auto d = context_.error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is not a `var`");
@@ -95,12 +93,13 @@ void Assignments::assignTo(const ast::Expr& target, const Val& value, std::strin
     } else {
       d.note("a lambda can read the names around it, but not assign to them");
     }
-    return;
+    return d;
   }
-  if (binding->value.poison()) return;
-  Val next = value.poison() ? Val::none() : updated(binding->value, target, *root, value, op, s);
-  if (next.poison()) return;  // keeps its old value: one error is enough
+  if (binding->value.poison()) return Outcome::dropped(binding->value);
+  Val next = value.poison() ? context_.lost() : updated(binding->value, target, *root, value, op, s);
+  if (next.poison()) return Outcome::dropped(next);  // keeps its old value: one error is enough
   setVar(*binding, root->text, std::move(next), s.span, op == "=" ? value.span : Span{});
+  return Outcome::lowered();
 }
 
 Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value,
@@ -109,7 +108,7 @@ Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Exp
   std::vector<const ast::Expr*> path;
   for (const ast::Expr* e = &target; e != &root; e = e->args[0].get()) path.insert(path.begin(), e);
   std::function<Val(const Val&, size_t)> apply = [&](const Val& now, size_t k) -> Val {
-    if (now.poison()) return Val::none();
+    if (now.poison()) return now;
     if (k == path.size()) {
       if (op == "=") {
         if (path.empty()) return value;
@@ -121,7 +120,7 @@ Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Exp
       left.span = target.span;
       const Binding* var = scopes_.findLocal(root.text);
       if (changesDType(context_, left, value, op, s.opSpan, path.empty() && var ? var->span : Span{}))
-        return Val::none();
+        return context_.lost();
       return operators_.binary(op.substr(0, op.size() - 1), left, value, s.span, s.opSpan);
     }
     const ast::Expr& access = *path[k];
@@ -141,20 +140,20 @@ Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Exp
       }
       Val r = now;
       r.elems.edit()[index] = apply(now.elems[index], k + 1);
-      return r.elems[index].poison() ? Val::none() : r;
+      return r.elems[index].poison() ? context_.lost() : r;
     }
     if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {
       auto index = indexing_.listIndex(now, access, {});
-      if (!index) return Val::none();
+      if (!index) return context_.lost();
       Val r = now;
       r.elems.edit()[*index] = apply(now.elems[*index], k + 1);
-      return r.elems[*index].poison() ? Val::none() : r;
+      return r.elems[*index].poison() ? context_.lost() : r;
     }
     if (!now.is(Val::Kind::Tensor))
       return context_.fail(Code::E0203, access.span, describe(now) + " has no elements to assign");
     if (k + 1 == path.size()) return indexing_.assignIndex(now, access, value, op, s.span);
     Val inner = apply(indexing_.indexExpr(now, access, {}), k + 1);
-    return inner.poison() ? Val::none() : indexing_.assignIndex(now, access, inner, "=", s.span);
+    return inner.poison() ? context_.lost() : indexing_.assignIndex(now, access, inner, "=", s.span);
   };
   return apply(old, 0);
 }

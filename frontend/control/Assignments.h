@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "frontend/control/Flow.h"
 #include "frontend/names/Frame.h"
 #include "frontend/values/Values.h"
 
@@ -37,14 +38,13 @@ class Assignments {
         indexing_(indexing) {}
 
   /// `target = value` and `target += value`; E0107 where the target is neither a `var` nor part of one.
-  void lowerAssign(const ast::Stmt& s);
+  Outcome lowerAssign(const ast::Stmt& s);
 
  private:
-  void assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
+  Outcome assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
   Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
               const ast::Stmt& s);
   void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
-  /// Where `keyword` stands right before `at`; invalid if something else does.
 
   Context& context_;
   Scopes& scopes_;

@@ -32,7 +32,7 @@ void Bindings::lowerLet(const ast::Stmt& s) {
     g.locals = true;
     expected = std::make_shared<Ty>(types_.resolve(*s.type, g));
   }
-  Val value = s.value ? expressions_.eval(*s.value, expected.get()) : Val::none();
+  Val value = s.value ? expressions_.eval(*s.value, expected.get()) : context_.lost();
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to bind");
   bindLet(s, std::move(value));
 }
@@ -68,7 +68,7 @@ Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const
   const std::string what = s.pattern.isTuple ? "the tuple" : "`" + s.pattern.name.text + "`";
   const Target who{what, s.value ? s.value->span : s.span, s.type->span, true};
   value = unifier_.unify(*s.type, value, g, who);
-  if (!value.poison() && !dimSolver_.finishPending(g, who)) value = Val::none();
+  if (!value.poison() && !dimSolver_.finishPending(g, who)) value = context_.lost();
   Ty type = types_.resolve(*s.type, g);
   // Dims that were bound are compile-time integers from here on.
   for (auto& [name, bound] : g.bound) {
@@ -83,7 +83,7 @@ Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const
 void Bindings::poisonDims(const ast::TypeExpr& t) {
   for (const ast::TypePtr& arg : t.args) {
     const bool isName = arg->path.size() == 1 && arg->args.empty();
-    if (isName && !scopes_.nameExists(arg->path[0].text)) scopes_.declare(arg->path[0], Val::none(), false);
+    if (isName && !scopes_.nameExists(arg->path[0].text)) scopes_.declare(arg->path[0], context_.lost(), false);
     poisonDims(*arg);
   }
 }
@@ -102,7 +102,7 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
                       "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
   }
   for (size_t i = 0; i < p.elements.size(); ++i) {
-    bindPattern(p.elements[i], value.poison() ? Val::none() : value.elems[i], isVar, nullptr);
+    bindPattern(p.elements[i], value.poison() ? context_.lost() : value.elems[i], isVar, nullptr);
   }
 }
 

@@ -45,12 +45,12 @@ Val Branches::conditionOf(const ast::Expr& e, std::string_view what) {
     auto d = context_.error(Code::E0203, e.span,
                             "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
     if (c.tensor->type.dtype == DType::Bool) d.help("`any(...)` or `all(...)` makes one of it");
-    return Val::none();
+    return d;
   }
   auto d = context_.error(Code::E0203, e.span,
                           "the condition of `" + std::string(what) + "` is one bool, not " + describe(c));
   if (c.isNumber()) d.help("compare it: `" + std::string(context_.sources.text(e.span)) + " != 0`");
-  return Val::none();
+  return d;
 }
 
 std::string Branches::decisionKey(Span condition) {
@@ -116,9 +116,9 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
       const Scoped inside(context_.body.boundary, &inner);
       statements_.lowerBlock(e.blocks[i], nullptr, nullptr);
     }
-    for (Binding* v : lost.vars) v->value = Val::none();
+    for (Binding* v : lost.vars) v->value = context_.lost();
     Flow f;
-    f.value = Val::none();
+    f.value = context_.lost();
     return f;
   }
   const bool onDevices = comparesDevices(condition.tensor);
@@ -163,8 +163,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
     f.value = merged.back();
     return f;
   }
-  if (context_.body.boundary->kind == Boundary::Kind::Expression)
-    return continuations_.leave(Exit::Return, Val::none(), e.span);
+  if (context_.body.boundary->kind == Boundary::Kind::Expression) return continuations_.leave(Exit::Return, {}, e.span);
   return lowerExitingIf(e, which, condition.tensor, names, tail, expected);
 }
 

@@ -178,9 +178,8 @@ Flow Continuations::leave(Exit exit, Val value, Span span) {
   f.exit = exit;
   f.value = std::move(value);
   if (context_.body.boundary->kind == Boundary::Kind::Expression) {
-    context_.error(Code::E0108, span, "an exit inside an expression; make the `if` a statement of its own");
+    f.value = context_.error(Code::E0108, span, "an exit inside an expression; make the `if` a statement of its own");
     f.exit = Exit::Falls;
-    f.value = Val::none();
   }
   return f;
 }

@@ -4,8 +4,16 @@
 #include <vector>
 
 #include "frontend/names/Frame.h"
+#include "support/InternalError.h"
 
 namespace tenc::frontend {
+
+Outcome Outcome::dropped(const Val& poison) {
+  if (!poison.is(Val::Kind::Poison)) throw InternalError("a statement was dropped, and no error says why");
+  Outcome o;
+  o.dropped_ = true;
+  return o;
+}
 
 std::vector<Val> valuesOf(const std::vector<Binding*>& vars) {
   std::vector<Val> values;

@@ -24,6 +24,21 @@ struct Flow {
   bool mayReturn() const { return mixed ? !(returned.is(Val::Kind::Bool) && !returned.boolean) : exit == Exit::Return; }
   bool mayFall() const { return mixed ? falls : exit == Exit::Falls; }
 };
+/// What became of a statement without a value: it was lowered, or dropped for an error that was reported.
+class Outcome {
+ public:
+  static Outcome lowered() { return {}; }
+  Outcome(ErrorGiven) : dropped_(true) {}                                     // NOLINT(google-explicit-constructor)
+  Outcome(const Diagnostics::Builder& error) : Outcome(ErrorGiven(error)) {}  // NOLINT(google-explicit-constructor)
+  /// Dropped for this value, which is poison; an InternalError for any other.
+  static Outcome dropped(const Val& poison);
+  bool isDropped() const { return dropped_; }
+
+ private:
+  Outcome() = default;
+  bool dropped_ = false;
+};
+
 /// What encloses statements and takes their exits: an exit under a run-time condition goes on in the branches of the
 /// `if` up to here, where the branches merge.
 struct Boundary {

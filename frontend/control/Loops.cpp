@@ -51,7 +51,7 @@ Val Loops::sequenceOf(const ast::Stmt& s) {
   }
   Val by = s.by ? expressions_.eval(*s.by) : Val::ofInt(1, s.span);
   Val lo = expressions_.eval(*s.lo), hi = expressions_.eval(*s.hi);
-  if (lo.poison() || hi.poison() || by.poison()) return Val::none();
+  if (lo.poison() || hi.poison() || by.poison()) return context_.lost();
   return Val::ofRange(lo, hi, by, false, Span::cover(s.lo->span, s.hi->span));
 }
 
@@ -64,9 +64,9 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
     const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
     Boundary lost;
     scopes_.visibleVars(names, lost);
-    const Val unknown = Val::none();
+    const Val unknown = context_.lost();
     lowerTrip(s, &unknown, lost);
-    for (Binding* v : lost.vars) v->value = Val::none();
+    for (Binding* v : lost.vars) v->value = context_.lost();
     return nothing;
   }
   using Kind = Val::Kind;

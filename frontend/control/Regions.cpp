@@ -32,7 +32,7 @@ void Regions::yield(ir::Region* region, const std::vector<ir::Value*>& values, O
 
 Val Regions::placeholder(const Val& like) {
   std::vector<ir::Value*> leaves;
-  if (!leavesOf(like, leaves)) return Val::none();
+  if (!leavesOf(like, leaves)) return context_.lost();
   for (ir::Value*& v : leaves) v = tensors_.zerosOf(v->type.dtype, v->type.shape);
   return rebuild(like, leaves);
 }
@@ -86,7 +86,7 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
     return true;
   }
   // The key of i64 is that of a number of that dtype.
-  if (a.kind == b.kind && keyOf(a) == keyOf(b)) return true;
+  if (a.kind == b.kind && sameKey(a, b)) return true;
   if (a.kind != b.kind || describe(a) != describe(b)) return differ();
   context_
       .error(Code::E0209, span,
@@ -116,7 +116,7 @@ std::vector<Val> Regions::emitIf(ir::Value* condition, Span span, const std::vec
     Val &a = values[0][i], &c = values[1][i];
     const std::string name = i < names.size() ? names[i] : "it";
     if (!agree(a, c, regions[0], regions[1], name, span)) {
-      merged.push_back(Val::none());
+      merged.push_back(context_.lost());
       continue;
     }
     std::vector<ir::Value*> x, y, results;
@@ -159,7 +159,7 @@ std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const Branc
   for (const Val& v : values) {
     std::vector<ir::Value*> leaves, results;
     if (!leavesOf(v, leaves)) {
-      outside.push_back(Val::none());
+      outside.push_back(context_.lost());
       continue;
     }
     for (ir::Value* leaf : leaves) {
@@ -211,20 +211,18 @@ std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, 
       });
     }
     if (!v.poison() && !sameTypes(initial[i], v)) {
-      context_.error(Code::E0209, span,
-                     (names[i].empty() ? "this value" : "`" + names[i] + "`") +
-                         " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
-                         " before and " + describe(v) + " after a trip");
-      v = Val::none();
+      v = context_.error(Code::E0209, span,
+                         (names[i].empty() ? "this value" : "`" + names[i] + "`") +
+                             " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
+                             " before and " + describe(v) + " after a trip");
     }
     if (const Val* changed = v.poison() ? nullptr : changedConstant(initial[i], v)) {
       const std::string name = names[i].empty() ? "this value" : "`" + names[i] + "`";
-      context_
-          .error(Code::E0209, changed->span.valid() ? changed->span : span,
-                 "only numbers, tensors and trees of them change in a loop at run time, and " +
-                     (changed == &v ? name + " is " : "what changes in " + name + " is ") + describe(*changed))
-          .help("a loop that is unrolled may change it: `for i in static 0..4`");
-      v = Val::none();
+      v = context_
+              .error(Code::E0209, changed->span.valid() ? changed->span : span,
+                     "only numbers, tensors and trees of them change in a loop at run time, and " +
+                         (changed == &v ? name + " is " : "what changes in " + name + " is ") + describe(*changed))
+              .help("a loop that is unrolled may change it: `for i in static 0..4`");
     }
     leavesOf(v.poison() ? arguments[i] : v, yields);
   }
@@ -243,7 +241,7 @@ std::vector<Val> Regions::carriedResults(ir::Op* op, const std::vector<Val>& ini
       outs.push_back(op->addResult(t));
       outs.back()->name = names[i];
     }
-    results.push_back(after[i].poison() || initial[i].poison() ? Val::none() : rebuild(initial[i], outs));
+    results.push_back(after[i].poison() || initial[i].poison() ? context_.lost() : rebuild(initial[i], outs));
   }
   return results;
 }

@@ -104,6 +104,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
     case StmtKind::Let:
     case StmtKind::Var: bindings_.lowerLet(s); return f;
     case StmtKind::Assign: assignments_.lowerAssign(s); return f;
+    case StmtKind::Error: Outcome::dropped(context_.lost()); return f;  // the parser said why
     case StmtKind::For: return loops_.lowerFor(s);
     case StmtKind::While: return loops_.lowerWhile(s);
     case StmtKind::Break:
@@ -115,11 +116,14 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
           s.value ? tensors_.settle(adopted(expressions_.eval(*s.value, wanted), wanted), wanted) : Val::unit(s.span);
       return continuations_.leave(Exit::Return, std::move(v), s.span);
     }
-    case StmtKind::Assert:
+    case StmtKind::Assert: {
+      bool holds = true;
+      lowerAssert(s, holds);
       // What a function asks of its dims is not so: the rest of it would say that again in other words.
-      if (!lowerAssert(s) && context_.body.boundary->kind == Boundary::Kind::Function)
-        return continuations_.leave(Exit::Return, Val::none(), s.span);
+      if (!holds && context_.body.boundary->kind == Boundary::Kind::Function)
+        return continuations_.leave(Exit::Return, context_.lost(), s.span);
       return f;
+    }
     case StmtKind::Expr: {
       const ast::Expr& e = *s.value;
       if (e.kind == ExprKind::If) return branches_.lowerIf(e, 0, tail, expected);
@@ -195,39 +199,38 @@ Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const st
   return then(f.value, tail);
 }
 
-bool Statements::lowerAssert(const ast::Stmt& s) {
-  if (!s.value) return true;
+Outcome Statements::lowerAssert(const ast::Stmt& s, bool& holds) {
+  if (!s.value) return Outcome::dropped(context_.lost());
   Val condition = expressions_.eval(*s.value);
   Val message = s.message ? expressions_.eval(*s.message) : Val::ofString("");
-  if (condition.poison() || message.poison()) return true;
+  if (condition.poison() || message.poison()) return Outcome::dropped(condition.poison() ? condition : message);
   if (condition.is(Val::Kind::Tuple) && condition.elems.size() == 2 && !s.message) {
     const Span whole = s.value->span;
     std::string inner(context_.sources.text(whole));
     auto d = context_.error(Code::E0203, whole, "`assert` takes a condition, not " + describe(condition));
     if (s.value->kind == ExprKind::Tuple)
       d.help("write condition and message without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
-    return true;
+    return d;
   }
   if (!message.is(Val::Kind::String) && !message.is(Val::Kind::Format)) {
-    context_.fail(Code::E0203, s.message->span, "the message of `assert` must be a string, not " + describe(message));
-    return true;
+    return context_.error(Code::E0203, s.message->span,
+                          "the message of `assert` must be a string, not " + describe(message));
   }
   if (condition.is(Val::Kind::Bool)) {
-    if (condition.boolean) return true;
+    if (condition.boolean) return Outcome::lowered();
     const std::string text = message.is(Val::Kind::String) ? message.text : "";
     // A condition over the dims of a function is a part of its signature. Elsewhere it is the run that stops, behind
     // what the script did before; and in a branch that may not be taken the run decides.
     const bool signature = context_.frame().fn && s.value->kind != ast::Expr::Kind::Bool;
     if (signature && context_.body.regionDepth == 0 && context_.body.outerRegions == 0) {
-      context_.error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
-      return false;
+      holds = false;
+      return context_.error(Code::E0212, s.value->span, "assertion failed" + (text.empty() ? "" : ": " + text));
     }
   }
   ir::Value* c = tensors_.tensorOf(condition);
-  if (!c) return true;
+  if (!c) return Outcome::dropped(context_.lost());
   if (c->type.dtype != ir::DType::Bool) {
-    context_.fail(Code::E0203, s.value->span, "`assert` takes bools, not " + describe(condition));
-    return true;
+    return context_.error(Code::E0203, s.value->span, "`assert` takes bools, not " + describe(condition));
   }
   context_.at(s.value->span);
   if (!c->type.shape.empty()) {
@@ -236,14 +239,14 @@ bool Statements::lowerAssert(const ast::Stmt& s) {
     c = context_.b().value(OpKind::All, {c}, {{"axes", axes}});
   }
   FormatParts parts = formats_.formatParts({message}, s.span);
-  if (!parts.ok) return true;
+  if (!parts.ok) return Outcome::dropped(context_.lost());
   std::vector<ir::Value*> operands = {c};
   operands.insert(operands.end(), parts.operands.begin(), parts.operands.end());
   std::vector<ir::OperandText> written = {{s.value->span, ""}};
   written.insert(written.end(), parts.written.begin(), parts.written.end());
   context_.at(s.value->span, std::move(written));
   context_.b().makeTyped(OpKind::Assert, operands, {}, {{"pieces", parts.pieces}, {"formats", parts.formats}});
-  return true;
+  return Outcome::lowered();
 }
 
 }  // namespace tenc::frontend

@@ -50,8 +50,8 @@ class Statements {
   /// value, in every branch that comes to it.
   Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
                    const Tail& tail, const Ty* expected);
-  /// False after an assertion over what is known at compile time has failed.
-  bool lowerAssert(const ast::Stmt& s);
+  /// `holds` becomes false when an assertion over what is known at compile time has failed.
+  Outcome lowerAssert(const ast::Stmt& s, bool& holds);
 
   Context& context_;
   Tensors& tensors_;

@@ -29,7 +29,7 @@ Val wrappedArray(Val v, ir::DType to) {
 }  // namespace
 
 Val Conversions::cast(const Val& v, ir::DType to, Span span) {
-  if (v.poison()) return Val::none();
+  if (v.poison()) return v;
   if (v.isNumber() || v.is(Val::Kind::Bool)) {
     const double real = v.is(Val::Kind::Bool) ? (v.boolean ? 1 : 0) : asDouble(v);
     if (ir::isFloat(to)) {
@@ -47,7 +47,7 @@ Val Conversions::cast(const Val& v, ir::DType to, Span span) {
   if (v.isTree()) return castTree(v, to, span);
   ir::Value* x =
       v.is(Val::Kind::Array) ? tensors_.tensorOf(ir::isInt(to) ? wrappedArray(v, to) : v, to) : tensors_.tensorOf(v);
-  if (!x) return Val::none();
+  if (!x) return context_.lost();
   context_.at(span);
   if (x->type.dtype != to) x = context_.b().value(OpKind::Cast, {x}, {{"dtype", to}});
   return Val::ofTensor(x, span);
@@ -82,7 +82,7 @@ Val Conversions::castTree(const Val& v, ir::DType to, Span span) {
     } else if (e.is(Val::Kind::Tensor) && ir::isFloat(e.tensor->type.dtype) && !state) {
       e = cast(e, to, span);
     }
-    if (e.poison()) return Val::none();
+    if (e.poison()) return e;
     e.span = span;
   }
   if (!v.is(Val::Kind::Struct)) return r;
@@ -114,7 +114,7 @@ Val Conversions::castTree(const Val& v, ir::DType to, Span span) {
     d.note(type->span, "declared here");
     d.help("a dtype variable lets it follow: `struct " + name + "[T: float = " + std::string(ir::name(*written)) +
            "] { " + fields[i].name.text + ": T[...] }`");
-    return Val::none();
+    return d;
   }
   if (!stacked) return structs_.makeStruct(*v.info->decl, g, std::move(r.elems), span);
   const Val made = structs_.makeStruct(*v.info->decl, g, std::move(row), span);

@@ -70,13 +70,13 @@ Val Elementwise::overTrees(const std::vector<Val>& operands, Span span, std::str
                            const std::function<Val(const std::vector<Val>&)>& leaf) {
   const Val* like = nullptr;
   for (const Val& v : operands) {
-    if (v.poison()) return Val::none();
+    if (v.poison()) return v;
     if (!v.isTree()) continue;
     if (!like) like = &v;
     if (!sameStructure(*like, v)) {
       auto d = context_.error(Code::E0203, span, "`" + std::string(opName) + "` takes trees of one structure");
       d.label(like->span, describe(*like)).label(v.span, describe(v));
-      return Val::none();
+      return d;
     }
   }
   for (const Val& v : operands) {
@@ -113,7 +113,7 @@ Val Elementwise::overTrees(const std::vector<Val>& operands, Span span, std::str
           r.elems.edit()[i] = leaf(inner);
         }
       }
-      if (r.elems[i].poison()) return Val::none();
+      if (r.elems[i].poison()) return r.elems[i];
     }
     return r;
   };
@@ -128,7 +128,7 @@ Val Elementwise::elementwiseBy(const std::vector<Val>& operands, Span span, std:
                      [&](const std::vector<Val>& parts) { return elementwiseBy(parts, span, opName, f); });
   }
   std::vector<ir::Value*> values = together(operands, span, opName);
-  if (values.empty()) return Val::none();
+  if (values.empty()) return context_.lost();
   Val r = f(values);
   r.span = span;
   return r;
@@ -167,7 +167,7 @@ std::optional<Val> foldUnary(OpKind kind, const std::vector<Val>& operands, Span
 
 Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span span, std::string_view opName) {
   for (const Val& v : operands) {
-    if (v.poison()) return Val::none();
+    if (v.poison()) return v;
   }
   if (std::any_of(operands.begin(), operands.end(), [](const Val& v) { return v.isTree(); })) {
     return overTrees(operands, span, opName,
@@ -178,7 +178,7 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
   const bool select = kind == OpKind::Where;
   std::vector<Val> typed(operands.begin() + (select ? 1 : 0), operands.end());
   auto dtype = commonDType(context_, typed, span, opName);
-  if (!dtype) return Val::none();
+  if (!dtype) return context_.lost();
   if (info.has(Trait::FloatOnly) && std::all_of(typed.begin(), typed.end(), adoptsWholly)) {
     dtype = DType::F32;
     if (opName == "/" && !std::any_of(typed.begin(), typed.end(), hasFloat)) dtype = DType::I64;
@@ -196,7 +196,7 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
              {{Span{at.file, at.begin, at.begin}, "f32("}, {Span{at.file, at.end, at.end}, ")"}});
     }
     if (opName == "/") d.help("`//` divides integers, rounding down; `f32(x)` converts");
-    return Val::none();
+    return Val(d);
   };
   if (info.has(Trait::FloatOnly) && !ir::isFloat(*dtype)) return refuse("floats");
   if (info.has(Trait::BoolOnly) && *dtype != DType::Bool) return refuse("bools");
@@ -207,26 +207,26 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
   std::vector<ir::Value*> values;
   if (select) {
     ir::Value* c = tensors_.tensorOf(operands[0]);
-    if (!c) return Val::none();
+    if (!c) return context_.lost();
     if (c->type.dtype != DType::Bool) {
       return context_.fail(Code::E0201, operands[0].span,
                            "the condition of `where` must be bool, not " + describe(operands[0]));
     }
     values = broadcastAll(typed, *dtype, span, opName);
-    if (values.empty()) return Val::none();
+    if (values.empty()) return context_.lost();
     auto shape = ir::broadcastShapes(c->type.shape, values[0]->type.shape);
     if (!shape) {
       return context_.fail(Code::E0202, span,
                            "shapes do not broadcast: " + ir::toString(c->type.shape) + " and " +
                                ir::toString(values[0]->type.shape) + " in `where`");
     }
-    if (!countable(context_, *shape, span, opName)) return Val::none();
+    if (!countable(context_, *shape, span, opName)) return context_.lost();
     context_.at(span);
     for (ir::Value*& v : values) v = context_.b().broadcastTo(v, *shape);
     values.insert(values.begin(), context_.b().broadcastTo(c, *shape));
   } else {
     values = broadcastAll(typed, *dtype, span, opName);
-    if (values.empty()) return Val::none();
+    if (values.empty()) return context_.lost();
   }
   return make(kind, values, {}, span);
 }

@@ -50,14 +50,14 @@ Val Expressions::evalSettled(const ast::Expr& e, const Ty* expected) {
 namespace {}  // namespace
 
 Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
-  if (context_.spent(e.span)) return Val::none();
+  if (context_.spent(e.span)) return context_.lost();
   context_.at(e);
   if (context_.body.evaluated) {
     if (auto it = context_.body.evaluated->find(&e); it != context_.body.evaluated->end()) return it->second;
   }
   Val v;
   switch (e.kind) {
-    case ExprKind::Error: return Val::none();
+    case ExprKind::Error: return context_.lost();
     case ExprKind::Name: v = evalName(e); break;
     case ExprKind::Int:
       if (e.overflow) return context_.fail(Code::E0212, e.span, "`" + e.text + "` does not fit in 64 bits");
@@ -96,7 +96,7 @@ Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
   const bool named = e.kind == ExprKind::Name || e.kind == ExprKind::Member || e.kind == ExprKind::Index;
   if (named && v.is(Val::Kind::Int) && v.adopts) v.dim = true;
   if (!v.poison()) v.span = e.span;
-  if (v.poison()) context_.noteLost(e.span);
+  if (v.is(Kind::None)) return context_.lost();
   return v;
 }
 
@@ -123,7 +123,7 @@ Val Expressions::evalArray(const ast::Expr& e, const Ty* expected) {
     v.elems.push_back(eval(*a, hint));
     ok = ok && !v.elems.back().poison();
   }
-  return ok ? v : Val::none();
+  return ok ? v : context_.lost();
 }
 
 namespace {
@@ -229,7 +229,7 @@ Val Expressions::shortCircuitAssigning(const ast::Expr& e, const Val& left, cons
 }
 
 Val Expressions::evalMember(const ast::Expr& e) {
-  if (habits_.foreignPrefix(e)) return Val::none();
+  if (habits_.foreignPrefix(e)) return context_.lost();
   Val base = eval(*e.args[0]);
   return members_.fieldOf(base, e.text, e.opSpan);
 }

@@ -67,6 +67,7 @@ class Writer {
 
   void value(const Val& v, const std::string& format, Span formatSpan) {
     switch (v.kind) {
+      case Val::Kind::None:
       case Val::Kind::Poison: parts.ok = false; return;
       case Val::Kind::Tensor:
         if ((format == rt::kTextFormat && v.tensor->type.dtype == DType::U8 && v.tensor->type.rank() == 1) ||
@@ -183,7 +184,7 @@ Val Formats::formatString(const ast::Expr& e) {
   // Formats are checked here, once, so that a string that nobody prints is checked too.
   Writer w(context_, tensors_, devices_);
   w.holes(v);
-  if (!w.parts.ok) return Val::none();
+  if (!w.parts.ok) return context_.lost();
   constexpr size_t kMostText = 1 << 20;
   if (w.parts.operands.empty() && w.parts.pieces[0].size() > kMostText)
     return context_.fail(Code::E0208, e.span, "a string of more than 1 MiB");

@@ -70,14 +70,14 @@ Val Indexing::elementOf(const Val& list, const ast::Expr& e, const std::optional
     };
     auto lo = bound(s.lo, 0), hi = bound(s.hi, n);
     if (s.step) return context_.fail(Code::E0203, s.span, "a slice of a list or shape cannot have a step");
-    if (!lo || !hi) return Val::none();
+    if (!lo || !hi) return context_.lost();
     Val r = list;
     r.elems = Elements();
     for (int64_t i = *lo; i < *hi; ++i) r.elems.push_back(list.elems[static_cast<size_t>(i)]);
     return r;
   }
   auto i = listIndex(list, e, index);
-  return i ? list.elems[*i] : Val::none();
+  return i ? list.elems[*i] : context_.lost();
 }
 
 namespace {
@@ -121,14 +121,15 @@ Val Indexing::evalIndex(const ast::Expr& e) {
   if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) &&
       !scopes_.findLocal(of.text) && e.subscripts.size() == 1 && e.subscripts[0].index) {
     auto i = evaluator_.constInt(expressions_.eval(*e.subscripts[0].index), "a device number");
-    if (!i) return Val::none();
+    if (!i) return context_.lost();
     DeviceRef d;
     d.name = of.text + ":" + std::to_string(*i);
     return Val::ofDevice(d, e.span);
   }
   Val base = expressions_.eval(of);
   switch (base.kind) {
-    case Kind::Poison: return Val::none();
+    case Kind::None:
+    case Kind::Poison: return context_.lost();
     case Kind::List:
     case Kind::Tuple:
     case Kind::Pack:
@@ -160,33 +161,33 @@ Val Indexing::evalIndex(const ast::Expr& e) {
 
 Val Indexing::indexExpr(const Val& base, const ast::Expr& index, const std::optional<Val>& known) {
   ir::Value* x = tensors_.tensorOf(base);
-  if (!x) return Val::none();
+  if (!x) return context_.lost();
   Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index, known);
-  if (!s.read()) return Val::none();
+  if (!s.read()) return context_.lost();
   context_.at(index.span, s.written());
   IndexPlan plan(context_, x->type, std::move(s.steps));
-  if (!plan.prepare(index.span)) return Val::none();
+  if (!plan.prepare(index.span)) return context_.lost();
   return Val::ofTensor(ir::Compose(context_.b()).asTensor(plan.read(x)), index.span);
 }
 
 Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& value, std::string_view op, Span span) {
   ir::Value* x = tensors_.tensorOf(base);
-  if (!x || value.poison()) return Val::none();
+  if (!x || value.poison()) return context_.lost();
   Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index);
-  if (!s.read()) return Val::none();
+  if (!s.read()) return context_.lost();
   std::vector<ir::OperandText> written = s.written();
   written.push_back({value.span, ""});
   context_.at(span, std::move(written));
   IndexPlan plan(context_, x->type, std::move(s.steps));
-  if (!plan.prepare(index.span)) return Val::none();
+  if (!plan.prepare(index.span)) return context_.lost();
   DType t = x->type.dtype;
   ir::Value* v = nullptr;
   if (t == DType::Bool && value.is(Val::Kind::Bool)) {
     v = tensors_.tensorOf(value);
   } else {
-    if (changesDType(context_, Val::ofTensor(x, base.span), value, op, span, {})) return Val::none();
+    if (changesDType(context_, Val::ofTensor(x, base.span), value, op, span, {})) return context_.lost();
     auto common = commonDType(context_, {Val::ofTensor(x, base.span), value}, span, op);
-    if (!common) return Val::none();
+    if (!common) return context_.lost();
     v = tensors_.tensorOf(value, common);
     if (v && (*common != t || v->type.dtype != t)) {
       return context_.fail(Code::E0201, span,
@@ -194,13 +195,12 @@ Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& va
                                std::string(ir::name(t)));
     }
   }
-  if (!v) return Val::none();
+  if (!v) return context_.lost();
   auto fits = ir::broadcastShapes(v->type.shape, plan.resultShape());
   if (!fits || *fits != plan.resultShape()) {
-    context_.error(Code::E0202, span,
-                   "a value of shape " + ir::toString(v->type.shape) + " does not fit the indexed part of shape " +
-                       ir::toString(plan.resultShape()));
-    return Val::none();
+    return Val(context_.error(Code::E0202, span,
+                              "a value of shape " + ir::toString(v->type.shape) +
+                                  " does not fit the indexed part of shape " + ir::toString(plan.resultShape())));
   }
   context_.at(span);
   ir::Compose c(context_.b());
@@ -215,7 +215,7 @@ Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& va
       Val combined = operators_.binary(operation, Val::ofTensor(plan.read(x), index.span), Val::ofTensor(v, value.span),
                                        span, span);
       v = tensors_.tensorOf(combined);
-      if (!v) return Val::none();
+      if (!v) return context_.lost();
     }
   }
   return Val::ofTensor(plan.write(x, c.broadcastTo(v, plan.resultShape()), mode), span);

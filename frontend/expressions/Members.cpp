@@ -26,7 +26,8 @@ using Kind = Val::Kind;
 Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
   const std::string text(name);
   switch (base.kind) {
-    case Kind::Poison: return Val::none();
+    case Kind::None:
+    case Kind::Poison: return context_.lost();
     case Kind::Module: {
       if (auto v = names_.lookupGlobal(*base.module, name, span)) return *v;
       std::vector<std::string> names;
@@ -40,7 +41,7 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
         d.help("did you mean `" + near + "`?", {{span, near}});
       else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->help.empty())
         d.help(std::string(known->help));
-      return Val::none();
+      return d;
     }
     case Kind::Struct: {
       std::vector<std::string> names;
@@ -56,7 +57,7 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
         d.help("a method is called: `." + text + "(...)`, in a pipe too; as a value it is `|x| m." + text + "(x)`");
       else if (std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
-      return Val::none();
+      return d;
     }
     case Kind::Tuple:
     case Kind::Pack:
@@ -77,7 +78,7 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
     suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text));
   else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())
     d.note(std::string(known->ofTree));
-  return Val::none();
+  return d;
 }
 
 std::optional<Val> Members::memberOfTensor(const Val& base, std::string_view name, Span span) {
@@ -93,7 +94,7 @@ std::optional<Val> Members::memberOfTensor(const Val& base, std::string_view nam
     return std::nullopt;
   }
   ir::Value* x = tensors_.tensorOf(base);
-  if (!x) return Val::none();
+  if (!x) return context_.lost();
   if (name == "shape") return Val::ofPack(x->type.shape, span);
   if (name == "ndim") return Val::ofInt(x->type.rank(), span);
   if (name == "size") return Val::ofInt(x->type.size(), span);

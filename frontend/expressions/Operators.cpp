@@ -55,7 +55,7 @@ Val Operators::compareDevices(std::string_view op, const Val& a, const Val& b, S
 }
 
 Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span, Span opSpan) {
-  if (a.poison() || b.poison()) return Val::none();
+  if (a.poison() || b.poison()) return context_.lost();
   if (a.isNumber() && b.isNumber()) {
     if (auto folded = evaluator_.foldNumbers(op, a, b, span)) return *folded;
   }
@@ -85,17 +85,16 @@ Val Operators::matmul(const Val& a, const Val& b, Span span, Span opSpan) {
     return context_.fail(Code::E0203, opSpan, "`@` takes tensors, not " + describe(a.isTree() ? a : b));
   }
   auto dtype = commonDType(context_, {a, b}, opSpan, "@");
-  if (!dtype) return Val::none();
+  if (!dtype) return context_.lost();
   ir::Value* x = tensors_.tensorOf(a, dtype);
   ir::Value* y = tensors_.tensorOf(b, dtype);
-  if (!x || !y) return Val::none();
+  if (!x || !y) return context_.lost();
   context_.at(opSpan);
   const ir::Dims xs = x->type.shape, ys = y->type.shape;
   auto shapes = [&] { return ir::toString(x->type) + " @ " + ir::toString(y->type); };
   if (xs.empty() || ys.empty()) {
-    context_.error(Code::E0202, opSpan, "`@` needs operands of at least one dim: " + shapes())
-        .help("a product with a single number is `*`");
-    return Val::none();
+    return Val(context_.error(Code::E0202, opSpan, "`@` needs operands of at least one dim: " + shapes())
+                   .help("a product with a single number is `*`"));
   }
   if (*dtype == ir::DType::Bool)
     return context_.fail(Code::E0201, opSpan, "`@` needs numbers, but both operands are bool");
@@ -108,15 +107,12 @@ Val Operators::matmul(const Val& a, const Val& b, Span span, Span opSpan) {
     if (ys.size() > 1 && ys.back() == k && b.span.valid())
       d.help("the last dims of both agree: transpose the right operand",
              {{{b.span.file, b.span.end, b.span.end}, ".T"}});
-    return Val::none();
+    return d;
   }
   const auto plan = ir::Compose::planProduct(xs, ys);
-  if (!plan) {
-    context_.error(Code::E0202, opSpan, "batch dims of `@` do not broadcast: " + shapes());
-    return Val::none();
-  }
+  if (!plan) { return Val(context_.error(Code::E0202, opSpan, "batch dims of `@` do not broadcast: " + shapes())); }
   for (const ir::Dims& shape : {plan->out, plan->spread(plan->left), plan->spread(plan->right)}) {
-    if (!countable(context_, shape, opSpan, "@")) return Val::none();
+    if (!countable(context_, shape, opSpan, "@")) return context_.lost();
   }
   return Val::ofTensor(ir::Compose(context_.b()).matmul(x, y), span);
 }

@@ -66,7 +66,7 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
     const auto shares = structs_.shareArguments(decl, arguments.size(), given->span, [&](size_t i) {
       return arguments[i].is(Kind::Int) || arguments[i].is(Kind::Pack);
     });
-    if (!shares) return Val::none();
+    if (!shares) return context_.lost();
     for (size_t i = 0; i < shares->size(); ++i) {
       const auto [first, last] = (*shares)[i];
       const ast::Generic& generic = decl.stmt->generics[i];
@@ -75,7 +75,7 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
         std::vector<Val> dims(arguments.begin() + static_cast<std::ptrdiff_t>(first),
                               arguments.begin() + static_cast<std::ptrdiff_t>(last));
         const auto pack = evaluator_.constInts(Val::ofTuple(std::move(dims), given->span), "a shape pack");
-        if (!pack) return Val::none();
+        if (!pack) return context_.lost();
         g.bound[generic.name.text] = Val::ofPack(*pack, given->span);
       } else {
         g.bound[generic.name.text] = arguments[first];
@@ -112,7 +112,7 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
     seen[i] = true;
     Ty hint;
     if (declared[i].type) hint = types_.resolve(*declared[i].type, g);
-    fields[i] = init.value ? expressions_.eval(*init.value, &hint) : Val::none();
+    fields[i] = init.value ? expressions_.eval(*init.value, &hint) : context_.lost();
     ok = ok && !fields[i].poison();
   }
   for (size_t i = 0; ok && i < declared.size(); ++i) {
@@ -120,7 +120,7 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
     context_.fail(Code::E0204, e.span, "the field `" + declared[i].name.text + "` of `" + name + "` is missing");
     ok = false;
   }
-  return ok ? structs_.makeStruct(decl, g, std::move(fields), e.span) : Val::none();
+  return ok ? structs_.makeStruct(decl, g, std::move(fields), e.span) : context_.lost();
 }
 
 }  // namespace tenc::frontend

@@ -98,7 +98,7 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
     d.help("`" + name + "` makes one", {{args.callee, name}});
     break;
   }
-  return Val::none();
+  return d;
 }
 
 }  // namespace tenc::frontend

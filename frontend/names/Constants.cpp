@@ -18,8 +18,8 @@ Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
   if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) return it->second;
   if (!unit.evaluating.insert(name).second) {
-    unit.evaluated[name] = Val::none();
-    return context_.fail(Code::E0109, decl.name.span, "the constant `" + name + "` is defined by itself");
+    return unit.evaluated[name] =
+               context_.fail(Code::E0109, decl.name.span, "the constant `" + name + "` is defined by itself");
   }
   Val v;
   {
@@ -29,7 +29,7 @@ Val Constants::constantOf(const Unit& unit, const ast::Stmt& decl) {
     Generics g;
     g.unit = &unit;
     if (decl.type) expected = types_.resolve(*decl.type, g);
-    v = decl.value ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr) : Val::none();
+    v = decl.value ? expressions_.eval(*decl.value, decl.type ? &expected : nullptr) : context_.lost();
     if (v.isNumber() && decl.type && expected.isTensor() && expected.dtype) {
       const bool real = ir::isFloat(*expected.dtype);
       if (v.is(Val::Kind::Float) && !real) {

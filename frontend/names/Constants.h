@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "frontend/values/Values.h"
 
@@ -27,6 +28,7 @@ class Constants {
   Types& types_;
   Expressions& expressions_;
   std::map<std::string, Val> params_;
+  std::vector<const ast::Stmt*> evaluating_;  ///< params whose defaults are, the innermost last
 };
 
 }  // namespace tenc::frontend

@@ -57,26 +57,29 @@ Val Devices::noDevice(std::string_view name, Span span) {
     d.help("or a name for it that other machines can bind differently: `device d = " + std::string(name) +
            " or cpu`, and `--device d=" + there + "` to choose");
   }
-  return Val::none();
+  return d;
 }
 
 Val Devices::deviceOf(const Unit& unit, const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
-  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) return it->second;
+  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) {
+    if (!it->second.is(Val::Kind::None)) return it->second;
+    return context_.fail(Code::E0109, decl.span, "the device `" + name + "` is defined by itself");
+  }
   Val& result = unit.evaluated[name];
   std::vector<std::string> choices;
   for (const ast::DevicePlace& p : decl.places) {
     std::string choice = choiceName(p);
     if (p.index) {
       auto i = evaluator_.constInt(expressions_.eval(*p.index), "a device number");
-      if (!i) return result = Val::none();
+      if (!i) return result = context_.lost();
       choice = p.name.text + ":" + std::to_string(*i);
       if (p.indexEnd) return result = context_.notYet(p.span, "a mesh of devices");
     }
     // A choice may be the name of another device line.
     if (auto other = unit.devices.find(choice); other != unit.devices.end() && other->second != &decl) {
       Val v = deviceOf(unit, *other->second);
-      if (v.poison()) return result = Val::none();
+      if (v.poison()) return result = context_.lost();
       choice = v.device.name;
     }
     choices.push_back(choice);
@@ -92,7 +95,7 @@ Val Devices::deviceOf(const Unit& unit, const ast::Stmt& decl) {
               "there is no device `" + choices[0] + "`, which `--device " + name + "=" + given->second + "` asks for")
           .note(context_.options.machine.text())
           .help("`--device " + name + "=cpu` binds it to one that is there, and without `--device` the script chooses");
-      return result = Val::none();
+      return result = context_.lost();
     }
   }
   auto chosen = std::find_if(choices.begin(), choices.end(), [&](const auto& c) { return deviceAvailable(c); });
@@ -107,7 +110,7 @@ Val Devices::deviceOf(const Unit& unit, const ast::Stmt& decl) {
       d.help("a fallback makes the script run on any machine", {{Span{last.file, last.end, last.end}, " or cpu"}});
     }
     d.help("or `--device " + name + "=cpu` binds it to another for one run");
-    return result = Val::none();
+    return result = context_.lost();
   }
   DeviceRef device;
   if (!fallback) {

@@ -14,6 +14,8 @@
 
 namespace tenc::frontend {
 
+class Key;
+
 /// A name in a scope.
 struct Binding {
   Val value;
@@ -49,7 +51,8 @@ struct Frame {
 
   const Unit* unit;
   const FnDecl* fn = nullptr;
-  std::string key, signature;
+  const Key* key = nullptr;  ///< of the instance, where `fn` is given
+  std::string signature;
   Span call;
   bool higherOrder = false;    ///< has a function among its arguments
   size_t trees = 0;            ///< that its arguments are made of

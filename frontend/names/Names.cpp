@@ -83,7 +83,7 @@ std::optional<Val> Names::lookupGlobal(const Unit& unit, std::string_view name, 
     return lookupGlobal(*it->second.first, it->second.second, span);
   }
   // What a failed import would have brought.
-  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end() && it->second.poison()) return Val::none();
+  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end() && it->second.poison()) return it->second;
   return std::nullopt;
 }
 

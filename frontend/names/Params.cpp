@@ -38,13 +38,20 @@ std::optional<Val> parseParam(const std::string& text, const std::string& type, 
 Val Constants::paramOf(const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
   auto& cache = params_;
-  if (auto it = cache.find(name); it != cache.end()) return it->second;
-  cache[name] = Val::none();  // a default that names its own param: see below
+  if (auto it = cache.find(name); it != cache.end()) {
+    if (!it->second.is(Val::Kind::None)) return it->second;
+    const ast::Stmt& inner = *evaluating_.back();
+    return context_.fail(Code::E0109, inner.value->span,
+                         "the default of the param `" + inner.name.text + "` depends on itself");
+  }
+  cache[name] = {};
   const bool plain = decl.type && decl.type->path.size() == 1 && !decl.type->hasArgs;
   const std::string type = plain ? decl.type->path[0].text : "";
   Val v;
   if (!decl.type && decl.value) {
+    evaluating_.push_back(&decl);
     v = expressions_.eval(*decl.value);
+    evaluating_.pop_back();
     auto d = context_.error(Code::E0504, decl.name.span, "the param `" + name + "` has no type");
     const char* known = v.is(Val::Kind::Int)      ? "i64"
                         : v.is(Val::Kind::Float)  ? "f32"
@@ -62,24 +69,22 @@ Val Constants::paramOf(const ast::Stmt& decl) {
     auto parsed = text             ? parseParam(*text, type, decl.name.span)
                   : type == "bool" ? std::optional(Val::ofBool(true, decl.name.span))
                                    : std::nullopt;
-    v = parsed ? *parsed : Val::none();
+    if (parsed) v = *parsed;
     if (!parsed) {
       const std::string message = text ? "`" + *text + "` is no " + type + " for the param `" + name + "`"
                                        : "`--" + name + "` needs a value: it is " + type;
       const std::string option = "`--" + name;
-      context_.error(Code::E0504, decl.name.span, message)
-          .note("it is given as " + (type == "bool"
-                                         ? option + " true`, or " + option + "` alone, or " + option + " false`"
-                                     : type == "i64" ? option + " 3` or " + option + "=-3`: an integer of 64 bits"
-                                     : type == "str" ? option + " text`"
-                                                     : option + " 0.3` or " + option + "=-1e-3`"));
+      v = context_.error(Code::E0504, decl.name.span, message)
+              .note("it is given as " + (type == "bool"
+                                             ? option + " true`, or " + option + "` alone, or " + option + " false`"
+                                         : type == "i64" ? option + " 3` or " + option + "=-3`: an integer of 64 bits"
+                                         : type == "str" ? option + " text`"
+                                                         : option + " 0.3` or " + option + "=-1e-3`"));
     }
   } else if (decl.value) {
-    const size_t known = context_.diags.errors();
+    evaluating_.push_back(&decl);
     v = expressions_.eval(*decl.value);
-    if (v.poison() && context_.diags.errors() == known) {
-      context_.fail(Code::E0109, decl.value->span, "the default of the param `" + name + "` depends on itself");
-    }
+    evaluating_.pop_back();
     const bool real = type == "f32" || type == "f64";
     if (real && v.is(Val::Kind::Int)) v = Val::ofFloat(static_cast<double>(v.integer), v.span);
     const bool fits = type == "i64"    ? v.is(Val::Kind::Int)

@@ -138,7 +138,7 @@ Val SessionValues::keptValue(const KeptValue& kept, std::span<ir::Value* const> 
   std::vector<Val> elems;
   for (const KeptValue& e : kept.elems) {
     elems.push_back(keptValue(e, tensors, span));
-    if (elems.back().poison()) return Val::none();
+    if (elems.back().poison()) return elems.back();
   }
   Val v;
   switch (kept.kind) {
@@ -165,14 +165,14 @@ Val SessionValues::keptValue(const KeptValue& kept, std::span<ir::Value* const> 
 
 Val SessionValues::keptStruct(const KeptValue& kept, std::vector<Val> fields, Span span) {
   const Unit* unit = kept.module.empty() ? &units_.script() : units_.module(kept.module);
-  if (unit == nullptr || !unit->structs.contains(kept.text)) return Val::none();
+  if (unit == nullptr || !unit->structs.contains(kept.text)) return {};
   // It may have been declared anew since.
   StructInfo type;
   type.decl = &unit->structs.find(kept.text)->second;
   const auto& declared = type.decl->stmt->fields;
   const bool same = std::equal(declared.begin(), declared.end(), kept.fields.begin(), kept.fields.end(),
                                [](const ast::Field& f, const std::string& name) { return f.name.text == name; });
-  if (!same) return Val::none();
+  if (!same) return {};
   const auto& generics = type.decl->stmt->generics;
   for (size_t i = 0; i < kept.args.size(); ++i) {
     const std::string& name = kept.argNames[i];

@@ -92,8 +92,8 @@ void Units::collect(Unit& unit, size_t from) {
         if (!imported) {
           // One error is enough: what the import would have brought is poison.
           if (s.names.empty() && !s.path.empty())
-            unit.evaluated[s.path.back().text] = unit.evaluated[s.path.front().text] = Val::none();
-          for (const ast::Name& n : s.names) unit.evaluated[n.text] = Val::none();
+            unit.evaluated[s.path.back().text] = unit.evaluated[s.path.front().text] = context_.lost();
+          for (const ast::Name& n : s.names) unit.evaluated[n.text] = context_.lost();
           break;
         }
         if (s.names.empty()) unit.modules[s.path.back().text] = imported;
@@ -108,7 +108,7 @@ void Units::collect(Unit& unit, size_t from) {
               d.help("`" + n.text + "` is built in: it needs no import");
             else
               suggest(d, n.text, n.span, names, nullptr);
-            unit.evaluated[n.text] = Val::none();
+            unit.evaluated[n.text] = context_.lost();
             continue;
           }
           unit.names[n.text] = {imported, n.text};

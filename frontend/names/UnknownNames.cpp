@@ -58,13 +58,13 @@ bool isAssignedBehind(const ast::File& file, Span at, const std::string& name) {
 }  // namespace
 
 Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, const ast::Expr* call) {
-  if (scopes_.lostName(name) || context_.frame().undeclared.contains(name)) return Val::none();
+  if (scopes_.lostName(name) || context_.frame().undeclared.contains(name)) return context_.lost();
   if (const FnDecl* fn = context_.frame().fn) {
     for (const ast::Generic& g : fn->stmt->generics) {
       if (g.name.text != name) continue;
-      context_.error(Code::E0204, span,
-                     "`" + g.name.text + "` of `" + fn->stmt->name.text + "` cannot be inferred from the arguments");
-      return Val::none();
+      return Val(context_.error(
+          Code::E0204, span,
+          "`" + g.name.text + "` of `" + fn->stmt->name.text + "` cannot be inferred from the arguments"));
     }
   }
   if (assigned) context_.frame().undeclared.emplace(name);
@@ -89,7 +89,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   } else if (const ast::Stmt* variable = scriptVariable(context_.frame().unit->file, name)) {
     if (!context_.frame().fn && variable->pattern.span.begin > span.begin) {
       d.note(variable->pattern.span, "it is bound only later, here");
-      return Val::none();
+      return d;
     }
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
     const bool fixed =
@@ -99,7 +99,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   } else if (!call || !habits_.offerRewrite(d, *call)) {
     suggest(d, name, span, scopes_.visibleNames(), known);
   }
-  return Val::none();
+  return d;
 }
 
 void UnknownNames::checkNames(const ast::Block& block) { unknownIn().visit(block); }

@@ -11,13 +11,13 @@ using Kind = Val::Kind;
 }  // namespace
 
 Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
-  if (v.poison()) return Val::none();
+  if (v.poison()) return v;
   Val r = v;
   auto mismatch = [&] {
     const Code code = who.inRegion ? Code::E0209 : who.isDeclaration ? Code::E0207 : Code::E0202;
     auto d = context_.error(code, who.span, who.what + " is " + toString(t) + ", but this is " + describe(r));
     if (who.declared.valid()) d.note(who.declared, "its type comes from here");
-    return Val::none();
+    return Val(d);
   };
   switch (t.kind) {
     case Ty::Kind::Tensor: {
@@ -53,7 +53,7 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
       for (size_t i = 0; i < r.elems.size(); ++i) {
         const size_t which = kind == Kind::List ? 0 : i;
         if (which < t.elems.size()) r.elems.edit()[i] = fit(t.elems[which], r.elems[i], who);
-        if (r.elems[i].poison()) return Val::none();
+        if (r.elems[i].poison()) return r.elems[i];
       }
       return r;
     }

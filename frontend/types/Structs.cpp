@@ -185,7 +185,7 @@ StructPtr Structs::structInfo(const StructDecl& decl, Generics& g) {
   const bool several = std::count_if(generics.begin(), generics.end(), [](const auto& x) { return x.pack; }) > 1;
   for (const ast::Generic& x : generics) {
     auto it = g.bound.find(x.name.text);
-    Val v = it == g.bound.end() ? Val::none() : it->second;
+    Val v = it == g.bound.end() ? Val() : it->second;
     const std::string argument = x.pack && several ? "...(" + argumentText(v) + ")" : argumentText(v);
     text += (text.empty() || argument.empty() ? "" : ", ") + argument;
     info->args.emplace_back(x.name.text, std::move(v));
@@ -210,22 +210,22 @@ Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fi
       ok = ok && !fields[i].poison();
     }
   }
-  if (!ok) return Val::none();
+  if (!ok) return context_.lost();
   giveDefaults(decl, g);
-  if (!dimSolver_.finishPending(g, {"`" + name + "`", span, decl.stmt->name.span, true})) return Val::none();
+  if (!dimSolver_.finishPending(g, {"`" + name + "`", span, decl.stmt->name.span, true})) return context_.lost();
   for (const ast::Generic& x : decl.stmt->generics) {
     if (g.bound.count(x.name.text)) continue;
     auto d =
         context_.error(Code::E0204, span, "`" + x.name.text + "` of `" + name + "` cannot be inferred from the fields");
     d.help("give it: `" + name + "[...] { ... }`");
-    return Val::none();
+    return d;
   }
   StructPtr info = structInfo(decl, g);
   for (size_t i = 0; i < fields.size(); ++i) {
     Ty like;
     if (declared[i].type) like = types_.resolve(*declared[i].type, g);
     fields[i] = tensors_.materialise(fields[i], &like);
-    if (fields[i].poison()) return Val::none();
+    if (fields[i].poison()) return fields[i];
     if (info->pins[i].empty()) continue;
     std::vector<ir::Value*> leaves;
     leavesOf(fields[i], leaves);

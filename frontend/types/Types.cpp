@@ -32,7 +32,7 @@ TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
   if (t.path.size() > 1) {
     auto imported = g.unit->modules.find(name);
     if (imported == g.unit->modules.end()) {
-      if (names_.lookupGlobal(*g.unit, name, t.span)) return {false, Val::none()};  // an import that failed
+      if (names_.lookupGlobal(*g.unit, name, t.span)) return {false, context_.lost()};  // an import that failed
       return {false, unknownNames_.unknownName(name, t.path[0].span)};
     }
     auto v = names_.lookupGlobal(*imported->second, t.path[1].text, t.span);
@@ -65,7 +65,7 @@ TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
     d.name = ir::DeviceTable::normal(name);
     return {false, Val::ofDevice(d, t.span)};
   }
-  if (!inShape && g.unit->file && g.unit->file->lost.count(name)) return {false, Val::none()};
+  if (!inShape && g.unit->file && g.unit->file->lost.count(name)) return {false, context_.lost()};
   if (g.open && (inShape || (g.dims && g.dims->contains(name)))) return {true, std::nullopt};
   return {false, std::nullopt};
 }

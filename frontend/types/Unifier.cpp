@@ -54,7 +54,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
         code, who.span,
         who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
-    return Val::none();
+    return Val(d);
   };
   std::optional<ir::DType> declared;
   if (head.value) declared = head.value->dtype;
@@ -63,7 +63,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
     if (!declared) {
       Val type = Val::ofDType(v.is(Kind::Bool) ? ir::DType::Bool : v.dtype, who.span);
       if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, type, name, who)) {
-        return g.bound[name] = Val::none();  // what it stands for elsewhere is no error of its own
+        return g.bound[name] = context_.lost();  // what it stands for elsewhere is no error of its own
       }
       g.bound[name] = type;
       g.origin[name] = who.span;
@@ -73,7 +73,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
     if (isBool != (*declared == ir::DType::Bool)) return mismatch(dtypeCode);
     if (v.is(Kind::Float) && !ir::isFloat(*declared)) return mismatch(dtypeCode);
     if (!isBool && !v.adopts && v.dtype != *declared) return mismatch(dtypeCode);
-    if (!t.args.empty() && !dimSolver_.unifyDims(t.args, {}, g, who, t)) return Val::none();
+    if (!t.args.empty() && !dimSolver_.unifyDims(t.args, {}, g, who, t)) return context_.lost();
     if (isBool) return r;
     const bool stays = *declared == ir::DType::I64 || *declared == ir::DType::F32 || *declared == ir::DType::F64;
     if (stays) {
@@ -86,11 +86,11 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
       return r;
     }
     ir::Value* x = tensors_.tensorOf(v, declared);
-    return x ? Val::ofTensor(x, v.span) : Val::none();
+    return x ? Val::ofTensor(x, v.span) : context_.lost();
   }
   if (v.is(Kind::Array) || v.is(Kind::Pack)) {
     ir::Value* x = tensors_.tensorOf(v, declared);
-    if (!x) return Val::none();
+    if (!x) return context_.lost();
     r = Val::ofTensor(x, v.span);
   }
   if (!r.is(Kind::Tensor)) return mismatch(who.isDeclaration ? Code::E0207 : Code::E0203);
@@ -98,7 +98,7 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
   if (!declared) {
     Val bound = Val::ofDType(type.dtype, who.span);
     if (const ast::Generic* listed = listedGeneric(g, name); listed && !checkKind(listed->kind, bound, name, who)) {
-      return g.bound[name] = Val::none();
+      return g.bound[name] = context_.lost();
     }
     g.bound[name] = bound;
     g.origin[name] = who.span;
@@ -109,9 +109,9 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
                                 (head.value && name != asked ? " with " + name + " = " + asked : "") + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
     if (v.span.valid()) d.help("`" + asked + "(...)` converts");
-    return Val::none();
+    return d;
   }
-  if (!dimSolver_.unifyDims(t.args, type.shape, g, who, t)) return Val::none();
+  if (!dimSolver_.unifyDims(t.args, type.shape, g, who, t)) return context_.lost();
   return r;
 }
 
@@ -133,7 +133,7 @@ bool Unifier::unifyArgument(const ast::TypeExpr& written, const Val& actual, Gen
     }
     case TypeKind::Pack: {
       auto [it, fresh] = g.bound.try_emplace(t.path[0].text, actual);
-      return fresh || keyOf(it->second) == keyOf(actual) || differs(it->second);
+      return fresh || sameKey(it->second, actual) || differs(it->second);
     }
     case TypeKind::Path: {
       if (actual.is(Kind::Int)) {
@@ -157,7 +157,7 @@ bool Unifier::unifyArgument(const ast::TypeExpr& written, const Val& actual, Gen
         const Ty wanted = types_.resolve(t, g);
         return !wanted.complete() || toString(wanted) == toString(*actual.type) || differs(*n.value);
       }
-      return keyOf(*n.value) == keyOf(actual) || differs(*n.value);
+      return sameKey(*n.value, actual) || differs(*n.value);
     }
     default: return true;
   }
@@ -169,11 +169,11 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
         who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
         who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
-    return Val::none();
+    return d;
   }
   const auto shares = structs_.shareArguments(decl, t.args.size(), t.span,
                                               [&](size_t i) { return structs_.isDimArgument(*t.args[i], g); });
-  if (!shares) return Val::none();
+  if (!shares) return context_.lost();
   const auto given = [&](size_t i) { return (*shares)[i].first != (*shares)[i].second; };
   for (size_t i = 0; i < shares->size(); ++i) {
     const auto [first, last] = (*shares)[i];
@@ -182,9 +182,9 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
     if (decl.stmt->generics[i].pack && actual.is(Kind::Pack)) {
       const auto dims = evaluator_.constInts(actual);
       if (!dims || !dimSolver_.unifyDims(std::span(t.args).subspan(first, last - first), *dims, g, who, t))
-        return Val::none();
+        return context_.lost();
     } else if (!unifyArgument(*t.args[first], actual, g, who)) {
-      return Val::none();
+      return context_.lost();
     }
   }
   // What is left out has its default, in a type that gives the others.
@@ -195,12 +195,12 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
     structs_.giveDefaults(decl, own);
     for (size_t i = 0; i < v.info->args.size(); ++i) {
       auto it = own.bound.find(v.info->args[i].first);
-      if (it == own.bound.end() || keyOf(it->second) == keyOf(v.info->args[i].second)) continue;
+      if (it == own.bound.end() || sameKey(it->second, v.info->args[i].second)) continue;
       auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0201, who.span,
                               who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) +
                                   " with " + it->first + " = " + describe(it->second) + " is declared");
       if (who.declared.valid()) d.note(who.declared, "declared here");
-      return Val::none();
+      return d;
     }
   }
   return v;
@@ -208,13 +208,13 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
 
 Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
-  if (v.poison() || t.op == '!') return Val::none();
+  if (v.poison() || t.op == '!') return context_.lost();
   auto mismatch = [&] {
     auto d = context_.error(
         who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
         who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
-    return Val::none();
+    return Val(d);
   };
   if (t.place && t.place->path.size() == 1 && !t.place->number && !t.place->index) {
     const std::string& device = t.place->path[0].text;
@@ -231,7 +231,7 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
       for (size_t i = 0; i < r.elems.size(); ++i) {
         r.elems.edit()[i] = unify(*t.args[i], v.elems[i], g,
                                   {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
-        if (r.elems[i].poison()) return Val::none();
+        if (r.elems[i].poison()) return r.elems[i];
       }
       return r;
     }
@@ -243,16 +243,16 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
         if (r.poison()) return r;
       }
       if (!r.is(Kind::List)) return mismatch();
-      if (!dimSolver_.unifyDim(*t.args[1], static_cast<int64_t>(r.elems.size()), g, who)) return Val::none();
+      if (!dimSolver_.unifyDim(*t.args[1], static_cast<int64_t>(r.elems.size()), g, who)) return context_.lost();
       for (Val& e : r.elems.edit()) {
         e = unify(*t.args[0], e, g, {"an element of " + who.what, who.span, who.declared, who.isDeclaration});
-        if (e.poison()) return Val::none();
+        if (e.poison()) return e;
       }
       return r;
     }
     case TypeKind::ShapeOf: {
       auto dims = evaluator_.constShape(v);
-      if (!dims) return Val::none();
+      if (!dims) return context_.lost();
       Val pack = Val::ofPack(*dims, v.span);
       auto [it, fresh] = g.bound.try_emplace(t.path[0].text, pack);
       if (!fresh && evaluator_.constInts(it->second) != dims) return mismatch();
@@ -303,16 +303,17 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
       case Ty::Kind::String: return v.is(Kind::String) || v.is(Kind::Format) ? v : mismatch();
       case Ty::Kind::Device: return v.is(Kind::Device) ? v : mismatch();
       case Ty::Kind::Fn: return callable(v) ? v : mismatch();
-      default: types_.unknownType(t); return Val::none();
+      default: types_.unknownType(t); return context_.lost();
     }
   }
   switch (head.value->kind) {
-    case Kind::Poison: return Val::none();
+    case Kind::None:
+    case Kind::Poison: return context_.lost();
     case Kind::DType: return unifyTensor(t, head, v, g, who);
     case Kind::Int: {
       auto actual = v.is(Kind::Int) ? evaluator_.constInt(v) : std::nullopt;
-      if (!actual) return v.is(Kind::Tensor) ? (evaluator_.constInt(v, who.what), Val::none()) : mismatch();
-      return dimSolver_.unifyDim(t, *actual, g, who) ? Val::ofInt(*actual, v.span) : Val::none();
+      if (!actual) return v.is(Kind::Tensor) ? (evaluator_.constInt(v, who.what), context_.lost()) : mismatch();
+      return dimSolver_.unifyDim(t, *actual, g, who) ? Val::ofInt(*actual, v.span) : context_.lost();
     }
     case Kind::Device: return v.is(Kind::Device) ? v : mismatch();
     case Kind::Function:

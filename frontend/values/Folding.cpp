@@ -77,9 +77,8 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
       if (!p) return context_.fail(Code::E0212, span, "the result does not fit in i64");
       r = *p;
     } else if (op == "/") {
-      context_.error(Code::E0201, span, "`/` needs floats, but both operands are integers")
-          .help("`//` divides integers, rounding down; a number with a point is a float: `7.0 / 2.0`");
-      return Val::none();
+      return Val(context_.error(Code::E0201, span, "`/` needs floats, but both operands are integers")
+                     .help("`//` divides integers, rounding down; a number with a point is a float: `7.0 / 2.0`"));
     } else {
       return std::nullopt;
     }
@@ -144,14 +143,14 @@ Val Evaluator::compareStatic(std::string_view op, const Val& a, const Val& b, Sp
   };
   if ((a.is(Val::Kind::Pack) || b.is(Val::Kind::Pack)) && shapeLike(a) && shapeLike(b)) {
     auto x = constInts(a), y = constInts(b);
-    if (!x || !y) return Val::none();
+    if (!x || !y) return context_.lost();
     same = *x == *y;
   }
   if (!same || !equality) {
     auto d = context_.error(Code::E0203, span,
                             "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b));
     if (op == "+") d.help("join strings with braces: `\"{a}{b}\"`");
-    return Val::none();
+    return d;
   }
   return Val::ofBool(*same == (op == "=="), span);
 }

@@ -1,10 +1,9 @@
-// What tells two instances of a function apart.
 #include "frontend/values/Keys.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstring>
 #include <string>
-
-#include "frontend/names/Unit.h"
 
 namespace tenc::frontend {
 
@@ -12,60 +11,97 @@ namespace {
 using Kind = Val::Kind;
 }  // namespace
 
-/// What tells two instances apart: types of tensors, values of everything known at compile time.
-std::string keyOf(const Val& v) {
-  std::string s;
-  auto parts = [&](const char* open) {
-    s += open;
-    for (const Val& e : v.elems) s += keyOf(e) + ",";
-    s += ")";
-  };
-  switch (v.kind) {
-    case Kind::Poison: return "!";
-    case Kind::Unit: return "()";
-    case Kind::Int: return "#" + toString(v.integer) + (v.adopts ? "" : "i");
-    case Kind::Float:
-      return "#" + std::to_string(std::bit_cast<uint64_t>(v.real)) + (v.adopts ? "" : std::string(ir::name(v.dtype)));
-    case Kind::Bool: return v.boolean ? "true" : "false";
-    case Kind::String: return "\"" + v.text + "\"";
-    case Kind::DType: return std::string(ir::name(v.dtype));
-    case Kind::Device: return "@" + v.device.name + (v.device.of ? "&" : "");
-    case Kind::Tensor: {
-      ir::Type t = v.tensor->type;
-      t.place = {};
-      return ir::toString(t);
-    }
-    case Kind::Format: parts("format("); return s + std::to_string(reinterpret_cast<uintptr_t>(v.pieces));
-    case Kind::Array: parts("array("); return s;
-    case Kind::Tuple: parts("("); return s;
-    case Kind::List: parts("list("); return s;
-    case Kind::Struct:
-      s = v.info->text + std::to_string(reinterpret_cast<uintptr_t>(v.info->decl));
-      parts("(");
-      return s;
-    case Kind::Pack: parts("pack("); return s;
-    case Kind::Range: parts(v.boolean ? "rev(" : "range("); return s;
-    case Kind::Sequence: parts("seq("); return s;
-    case Kind::Type: return "type " + toString(*v.type);
-    case Kind::Module: return "module " + v.module->name;
-    case Kind::Function: {
-      const FnValue& f = *v.fn;
-      s = "fn " + f.name + ":" + std::to_string(f.id);
-      for (const FnDecl* d : f.overloads) s += ":" + std::to_string(reinterpret_cast<uintptr_t>(d));
-      for (const auto& [name, value] : f.captures) s += ";" + keyOf(value);
-      if (f.receiver) s += ";" + keyOf(*f.receiver);
-      for (const Val& e : f.inner) s += ";" + keyOf(e);
-      for (const auto& [name, value] : f.options) s += ";" + name + "=" + keyOf(value);
-      return s;
-    }
-  }
-  return s;
+size_t Key::Hash::operator()(const Key& k) const {
+  uint64_t h = k.words_.size();
+  for (const uint64_t w : k.words_) h = std::rotl((h ^ w) * 0x9E3779B97F4A7C15, 29);
+  return h;
 }
+
+void Key::add(std::string_view text) {
+  add(uint64_t{text.size()});
+  for (size_t i = 0; i < text.size(); i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, text.data() + i, std::min(sizeof word, text.size() - i));
+    add(word);
+  }
+}
+
+template <class List>
+void Key::addAll(const List& values) {
+  add(uint64_t{values.size()});
+  for (const Val& v : values) add(v);
+}
+
+void Key::add(const FnValue& f) {
+  add(std::string_view(f.name));
+  add(f.id);
+  add(uint64_t{f.overloads.size()});
+  for (const FnDecl* d : f.overloads) add(static_cast<const void*>(d));
+  add(uint64_t{f.captures.size()});
+  for (const auto& [name, value] : f.captures) add(value);
+  add(uint64_t{f.receiver != nullptr});
+  if (f.receiver) add(*f.receiver);
+  addAll(f.inner);
+  for (const auto& [name, value] : f.options) {
+    add(std::string_view(name));
+    add(value);
+  }
+}
+
+void Key::add(const Val& v) {
+  add(static_cast<uint64_t>(v.kind));
+  switch (v.kind) {
+    case Kind::None:
+    case Kind::Poison:
+    case Kind::Unit: return;
+    case Kind::Int:
+      add(static_cast<uint64_t>(v.integer));
+      add(static_cast<uint64_t>(v.integer >> 64));
+      add(uint64_t{v.adopts});
+      return;
+    case Kind::Float:
+      add(std::bit_cast<uint64_t>(v.real));
+      add(v.adopts ? ~uint64_t{0} : static_cast<uint64_t>(v.dtype));
+      return;
+    case Kind::Bool: add(uint64_t{v.boolean}); return;
+    case Kind::String: add(std::string_view(v.text)); return;
+    case Kind::DType: add(static_cast<uint64_t>(v.dtype)); return;
+    case Kind::Device:
+      add(std::string_view(v.device.name));
+      add(uint64_t{v.device.of != nullptr});
+      return;
+    case Kind::Tensor:
+      add(static_cast<uint64_t>(v.tensor->type.dtype));
+      add(uint64_t{v.tensor->type.shape.size()});
+      for (const int64_t d : v.tensor->type.shape) add(static_cast<uint64_t>(d));
+      return;
+    case Kind::Format:
+      add(static_cast<const void*>(v.pieces));
+      addAll(v.elems);
+      return;
+    case Kind::Struct:
+      add(static_cast<const void*>(v.info->decl));
+      add(std::string_view(v.info->text));
+      addAll(v.elems);
+      return;
+    case Kind::Range: add(uint64_t{v.boolean}); [[fallthrough]];
+    case Kind::Array:
+    case Kind::Tuple:
+    case Kind::List:
+    case Kind::Pack:
+    case Kind::Sequence: addAll(v.elems); return;
+    case Kind::Type: add(std::string_view(toString(*v.type))); return;
+    case Kind::Module: add(static_cast<const void*>(v.module)); return;
+    case Kind::Function: add(*v.fn); return;
+  }
+}
+
+bool sameKey(const Val& a, const Val& b) { return Key(a) == Key(b); }
 
 const Val* changedConstant(const Val& before, const Val& after) {
   if (before.poison() || after.poison() || after.is(Kind::Tensor)) return nullptr;
   if (!after.isTree() || after.kind != before.kind || after.elems.size() != before.elems.size())
-    return keyOf(before) == keyOf(after) ? nullptr : &after;
+    return sameKey(before, after) ? nullptr : &after;
   for (size_t i = 0; i < after.elems.size(); ++i) {
     if (const Val* changed = changedConstant(before.elems[i], after.elems[i])) return changed;
   }

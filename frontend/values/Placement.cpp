@@ -37,13 +37,13 @@ Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cau
       for (size_t i = 0; i < x.elems.size(); ++i) {
         const bool pinned = x.info && i < x.info->pins.size() && !x.info->pins[i].empty();
         if (!pinned) r.elems.edit()[i] = move(x.elems[i]);
-        if (r.elems[i].poison()) return Val::none();
+        if (r.elems[i].poison()) return r.elems[i];
       }
       return r;
     }
     if (!x.is(Val::Kind::Tensor) && !x.isNumber() && !x.is(Val::Kind::Bool) && !x.is(Val::Kind::Array)) return x;
     ir::Value* t = tensors_.tensorOf(x);
-    if (!t) return Val::none();
+    if (!t) return context_.lost();
     context_.at(span, {{v.span, ""}, {device, ""}});
     std::vector<ir::Value*> operands = {t};
     if (d.name.empty()) operands.push_back(d.of);
@@ -123,7 +123,7 @@ Val Placement::moveToPlaces(const Val& v, const Ty& type, Span span) {
   for (size_t i = 0; i < r.elems.size(); ++i) {
     const size_t which = type.kind == Ty::Kind::List ? 0 : i;
     if (which < type.elems.size()) r.elems.edit()[i] = moveToPlaces(r.elems[i], type.elems[which], span);
-    if (r.elems[i].poison()) return Val::none();
+    if (r.elems[i].poison()) return r.elems[i];
   }
   return r;
 }

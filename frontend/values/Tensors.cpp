@@ -135,6 +135,7 @@ bool Tensors::checkParts(size_t count, Span span) {
 
 ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
   switch (v.kind) {
+    case Val::Kind::None:
     case Val::Kind::Poison: return nullptr;
     case Val::Kind::Tensor:
       // A run-time rank-0 float takes the float dtype of an operand of higher rank.
@@ -229,13 +230,13 @@ Val Tensors::settle(Val v, const Ty* expected) {
       std::optional<DType> ignored;
       bool allStatic = true, anyTree = false;
       const bool list = expected && expected->kind == Ty::Kind::List;
-      if (!list && !arrayShape(v, shape, ignored, allStatic, anyTree)) return Val::none();
+      if (!list && !arrayShape(v, shape, ignored, allStatic, anyTree)) return context_.lost();
       if (list || anyTree) {
         Val r = Val::ofList({}, v.span);
         const Ty* inner = list && !expected->elems.empty() ? &expected->elems[0] : nullptr;
         for (const Val& e : v.elems) r.elems.push_back(settle(e, inner));
         for (const Val& e : r.elems) {
-          if (e.poison()) return Val::none();
+          if (e.poison()) return e;
           if (!sameStructure(r.elems[0], e) || (e.is(Val::Kind::Struct) && e.info->text != r.elems[0].info->text)) {
             return context_.fail(Code::E0207, e.span,
                                  "values of a list are of one type, but this is " + describe(e) + " and the first is " +
@@ -248,7 +249,7 @@ Val Tensors::settle(Val v, const Ty* expected) {
       std::optional<DType> hint;
       if (expected && expected->isTensor()) hint = expected->dtype;
       ir::Value* t = tensorOf(v, hint);
-      return t ? Val::ofTensor(t, v.span) : Val::none();
+      return t ? Val::ofTensor(t, v.span) : context_.lost();
     }
     case Val::Kind::Tuple: {
       for (size_t i = 0; i < v.elems.size(); ++i) {
@@ -267,13 +268,13 @@ Val Tensors::materialise(const Val& v, const Ty* expected) {
     std::optional<DType> hint;
     if (expected && expected->isTensor()) hint = expected->dtype;
     ir::Value* t = tensorOf(v, hint);
-    return t ? Val::ofTensor(t, v.span) : Val::none();
+    return t ? Val::ofTensor(t, v.span) : context_.lost();
   }
   Val r = settle(v, expected);
   if (r.isTree()) {
     for (Val& e : r.elems.edit()) {
       e = materialise(e);
-      if (e.poison()) return Val::none();
+      if (e.poison()) return e;
     }
   }
   return r;

@@ -16,7 +16,7 @@ bool sameLeaves(const Val& a, const Val& b) {
 
 Val argumentsLike(const Val& like, ir::Region* region, const std::string& name) {
   std::vector<ir::Value*> leaves;
-  if (!leavesOf(like, leaves)) return Val::none();
+  if (!leavesOf(like, leaves)) return like;
   for (ir::Value*& v : leaves) {
     ir::Type t = v->type;
     t.place = {};
@@ -106,7 +106,7 @@ Val mapFrom(const Val& v, const TreeFn& f, const std::string& path, bool state) 
       inner = state || field.state;
     }
     r.elems.edit()[i] = mapFrom(v.elems[i], f, path.empty() ? step : path + "." + step, inner);
-    if (r.elems[i].poison()) return Val::none();
+    if (r.elems[i].poison()) return r.elems[i];
   }
   return r;
 }

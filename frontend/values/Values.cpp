@@ -219,6 +219,7 @@ std::string elementsText(const Val& v) {
 
 std::string describe(const Val& v) {
   switch (v.kind) {
+    case Val::Kind::None:
     case Val::Kind::Poison: return "an erroneous value";
     case Val::Kind::Unit: return "no value";
     case Val::Kind::Int: return v.adopts ? "the integer " + toString(v.integer) : std::string(ir::name(v.dtype));

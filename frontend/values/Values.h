@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "ir/Module.h"
+#include "support/Diagnostics.h"
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
@@ -85,7 +86,8 @@ inline constexpr size_t kMostParts = 100'000;
 
 struct Val {
   enum class Kind : uint8_t {
-    Poison,  ///< had an error; causes no other
+    None,    ///< no value yet: that of no expression
+    Poison,  ///< had an error, which was reported; causes no other
     Unit,    ///< no value: a statement, a function without result
     Int,     ///< compile-time integer: `integer`, `dtype`, `adopts`
     Float,   ///< compile-time float: `real`, `dtype`, `adopts`
@@ -105,7 +107,7 @@ struct Val {
     Range,     ///< lo, hi, by, reversed: `elems` has 3 (Int or Tensor), `boolean` is reversed
     Sequence,  ///< enumerate(..), zip(..), devices(..): `elems` are the values of the trips
     Module,    ///< an imported unit
-  } kind = Kind::Poison;
+  } kind = Kind::None;
   Span span;  ///< where it was written, for diagnostics
 
   Int integer = 0;
@@ -126,7 +128,7 @@ struct Val {
   const Unit* module = nullptr;
 
   bool is(Kind k) const { return kind == k; }
-  bool poison() const { return kind == Kind::Poison; }
+  bool poison() const { return kind == Kind::Poison || kind == Kind::None; }
   bool isNumber() const { return kind == Kind::Int || kind == Kind::Float; }
   bool isTree() const { return kind == Kind::Tuple || kind == Kind::List || kind == Kind::Struct; }
   /// Known while compiling and no tensor: number, bool, string, dtype, device name.
@@ -134,7 +136,10 @@ struct Val {
     return isNumber() || kind == Kind::Bool || kind == Kind::String || kind == Kind::DType || kind == Kind::Pack;
   }
 
-  static Val none() { return {}; }  ///< poison
+  Val() = default;
+  /// Poison, which there is only where an error was reported.
+  Val(ErrorGiven) : kind(Kind::Poison) {}                             // NOLINT(google-explicit-constructor)
+  Val(const Diagnostics::Builder& error) : Val(ErrorGiven(error)) {}  // NOLINT(google-explicit-constructor)
   static Val unit(Span s = {});
   /// Whether integer arithmetic on it may be done exactly: what has a narrower type, or may wrap, is left to the run.
   bool foldsExactly() const {

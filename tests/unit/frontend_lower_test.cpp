@@ -3,8 +3,10 @@
 
 #include "frontend/Context.h"
 #include "frontend/Frontend.h"
+#include "frontend/values/Keys.h"
 #include "frontend/values/Values.h"
 #include "ir/Ir.h"
+#include "support/InternalError.h"
 
 namespace {
 using namespace tenc;
@@ -126,22 +128,33 @@ TEST(Elements, AreSharedUntilOneIsChanged) {
   EXPECT_EQ(same.elems.leaves(), 6u);
 }
 
-TEST(Context, KeepsWhatIsLostBeforeAnyError) {
+TEST(Key, TellsValuesApart) {
+  using frontend::sameKey;
+  using frontend::Val;
+  const auto pair = [](Val a, Val b) { return Val::ofTuple({std::move(a), std::move(b)}); };
+  EXPECT_TRUE(sameKey(pair(Val::ofInt(1), Val::ofString("ab")), pair(Val::ofInt(1), Val::ofString("ab"))));
+  EXPECT_FALSE(sameKey(pair(Val::ofString("a"), Val::ofString("bc")), pair(Val::ofString("ab"), Val::ofString("c"))));
+  EXPECT_FALSE(sameKey(Val::ofInt(3), Val::ofInt(3, {}, false)));
+  EXPECT_FALSE(
+      sameKey(Val::ofTuple({pair(Val::ofInt(1), Val::ofInt(2))}), pair(Val::ofTuple({Val::ofInt(1)}), Val::ofInt(2))));
+}
+
+TEST(Context, NothingIsLostBeforeAnError) {
   SourceManager sources;
   Diagnostics diags;
   const frontend::Options options;
   frontend::Lowered out;
   out.module = std::make_unique<ir::Module>();
-  const Span first{sources.add("test.tl", "a b c\n"), 0, 1}, second{first.file, 2, 3};
-  frontend::Context mistaken(sources, diags, options, out);
-  EXPECT_FALSE(mistaken.lost().valid());
-  mistaken.noteLost(first);
-  mistaken.noteLost(second);
-  EXPECT_EQ(mistaken.lost(), first);
-  frontend::Context told(sources, diags, options, out);
-  told.fail(Code::E0102, first, "unknown");
-  told.noteLost(second);
-  EXPECT_FALSE(told.lost().valid());
+  frontend::Context context(sources, diags, options, out);
+  const Span span{sources.add("test.tl", "a\n"), 0, 1};
+  EXPECT_THROW(context.lost(), InternalError);
+  EXPECT_TRUE(context.fail(Code::E0102, span, "unknown").is(frontend::Val::Kind::Poison));
+  EXPECT_TRUE(context.lost().is(frontend::Val::Kind::Poison));
+}
+
+TEST(Context, AWarningIsNoErrorThatStandsForAValue) {
+  Diagnostics diags;
+  EXPECT_THROW(frontend::Val(diags.report(Code::W0201, {}, "unused")), InternalError);
 }
 
 TEST(Lower, PoisonIsQuiet) {

@@ -199,7 +199,6 @@ frontend::Lowered Session::lower(const ast::File& file, const frontend::Options&
     if (!lowered.undecided.empty()) decideBranches(file, options, before, lowered);
     if (!diags_.ok()) return lowered;
     if (!lowered.module) throw InternalError("no module and no diagnostic");
-    if (!lowered.internal.empty()) throw InternalError(lowered.internal);
     return lowered;
   });
 }
