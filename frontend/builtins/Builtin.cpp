@@ -182,7 +182,7 @@ std::optional<int64_t> BuiltinCall::axis(std::string_view name, int64_t rank) co
 
 std::optional<ir::DType> BuiltinCall::dtype() const {
   if (has("dtype")) return evaluator.constDType(args["dtype"], "`dtype`");
-  if (expected && expected->isTensor() && expected->dtype) return *expected->dtype;
+  if (expected && expected->isTensor() && expected->dtype) return expected->dtype;
   return evaluator.constDType(value("dtype"), "`dtype`");
 }
 
@@ -207,7 +207,7 @@ std::optional<ir::Dims> BuiltinCall::perDim(std::string_view name, size_t n) con
   if (!ints) return std::nullopt;
   if (!inReach(*ints, name, v.span)) return std::nullopt;
   if (v.is(Val::Kind::Int)) return ir::Dims(n, (*ints)[0]);
-  if (ints->size() == n) return *ints;
+  if (ints->size() == n) return ints;
   context.error(Code::E0204, v.span,
                 "`" + std::string(name) + "` has " + std::to_string(ints->size()) + " integers for " +
                     std::to_string(n) + " dims");

@@ -96,8 +96,9 @@ void Buffers::give(const CallOptions& options) {
 }
 
 void Buffers::moveTo(abi::BufferId b, MappedTensor file) {
-  std::byte* const before = std::exchange(address_[b], file.elements());
-  mapped_.emplace(file.elements(), std::make_unique<MappedTensor>(std::move(file)));
+  std::byte* const elements = file.elements();
+  std::byte* const before = std::exchange(address_[b], elements);
+  mapped_.emplace(elements, std::make_unique<MappedTensor>(std::move(file)));
   mapped_.erase(before);
 }
 

@@ -247,7 +247,7 @@ TEST(CpuKernels, EveryElementwiseOpCompiles) {
   }
 }
 
-double best(CompiledKernel& k, std::vector<void*> buffers, std::vector<uint64_t> scalars = {}) {
+double best(CompiledKernel& k, const std::vector<void*>& buffers, const std::vector<uint64_t>& scalars = {}) {
   double least = 1e9;
   for (int i = 0; i < 15; ++i) {
     auto from = std::chrono::steady_clock::now();
