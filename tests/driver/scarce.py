@@ -1,0 +1,31 @@
+# RUN: %python %s %tenc
+"""Little memory and few threads: the same results, or E0320; never a crash, and no wait without an end."""
+import resource
+import signal
+import subprocess
+import sys
+
+TENC = sys.argv[1]
+CASES = [
+    ("let a = randn([200, 200])\nprint(sum(a @ a) < 1e9)", "64"),
+    ("let a = randn([300, 300])\nprint(sum(inv(a)) < 1e9)", "8"),
+    ("let (u, s, v) = svd(randn([4, 100, 100]))\nprint(sum(s) < 1e9)", "8"),
+]
+
+
+def main():
+    plenty, scarce = 0, 0
+    for script, threads in CASES:
+        for megabytes in (200, 300, 400, 700, 1500):
+            limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+            run = subprocess.run([TENC, "-e", script, "--threads", threads], capture_output=True, text=True, preexec_fn=limit,
+                                 timeout=120)
+            good = run.returncode == 0 and run.stdout == "true\n"
+            refused = run.returncode == 1 and "error[E0320]" in run.stderr
+            plenty, scarce = plenty + good, scarce + refused
+            if not good and not refused:
+                sys.exit(f"{megabytes} MB, {threads} threads: {run.returncode}\n{script}\n{run.stdout}{run.stderr[-600:]}")
+    if not plenty or not scarce: sys.exit(f"{plenty} runs, {scarce} refused: the limits show nothing")
+
+
+main()
