@@ -206,10 +206,11 @@ Outcome Statements::lowerAssert(const ast::Stmt& s, bool& holds) {
   if (condition.poison() || message.poison()) return Outcome::dropped(condition.poison() ? condition : message);
   if (condition.is(Val::Kind::Tuple) && condition.elems.size() == 2 && !s.message) {
     const Span whole = s.value->span;
-    std::string inner(context_.sources.text(whole));
     auto d = context_.error(Code::E0203, whole, "`assert` takes a condition, not " + describe(condition));
     if (s.value->kind == ExprKind::Tuple)
-      d.help("write condition and message without parentheses", {{whole, " " + inner.substr(1, inner.size() - 2)}});
+      d.help("write condition and message without parentheses",
+             {{whole,
+               " " + std::string(context_.sources.text(Span::cover(s.value->args[0]->span, s.value->args[1]->span)))}});
     return d;
   }
   if (!message.is(Val::Kind::String) && !message.is(Val::Kind::Format)) {

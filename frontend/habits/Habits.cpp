@@ -27,14 +27,15 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call) {
   WrittenCall written;
   written.method = callee.kind == ExprKind::Member;
   written.name = callee.text;
-  if (written.method) written.operands.push_back(context_.sources.text(callee.args[0]->span));
+  const auto operand = [&](const ast::Expr& e) {
+    written.operands.push_back(operandOf(e, context_.sources.text(e.span)));
+  };
+  if (written.method) operand(*callee.args[0]);
   for (const ast::Argument& a : call.arguments) {
     if (a.name || a.rangeEnd || !a.value) return false;
-    written.operands.push_back(context_.sources.text(a.value->span));
+    operand(*a.value);
   }
-  const std::string_view text = context_.sources.file(call.span.file).text();
-  written.before = text.substr(0, call.span.begin);
-  written.after = text.substr(call.span.end);
+  if (const ast::File* file = context_.frame().unit->file) written.beside = besideOf(*file, call);
   if (written.method && ir::DeviceTable::isKind(written.name) && written.operands.size() == 1) {
     d.help("a value is moved with `.to`",
            {{Span{call.span.file, callee.opSpan.begin, call.span.end}, "to(" + std::string(written.name) + ")"}});
@@ -81,9 +82,10 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
 
 Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   auto d = context_.error(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
-  const std::string_view written = context_.sources.text(args.callee);
+  if (!type.type || !type.type->info) return d;
+  const StructDecl& decl = *type.type->info->decl;
   std::string snake;
-  for (const char c : written) {
+  for (const char c : decl.stmt->name.text) {
     const auto u = static_cast<unsigned char>(c);
     if (std::isupper(u) && !snake.empty() && snake.back() != '_' &&
         !std::isupper(static_cast<unsigned char>(snake.back())))
@@ -91,8 +93,7 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
     snake += static_cast<char>(std::tolower(u));
   }
   std::vector<std::string> there;
-  const Unit& unit = type.type && type.type->info ? *type.type->info->decl->unit : *context_.frame().unit;
-  for (const auto& [n, f] : unit.functions) there.push_back(n);
+  for (const auto& [n, f] : decl.unit->functions) there.push_back(n);
   for (const std::string& name : {snake, snake + "_layer"}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});

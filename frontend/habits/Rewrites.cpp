@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "frontend/names/Scan.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -9,44 +10,44 @@ namespace tenc::frontend {
 namespace {
 
 using syntax::FamiliarCall;
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
 
-constexpr std::string_view kBlank = " \t\n\r";
-constexpr std::string_view kOperators = " +-*/%<>=@|.,:";
-
-/// Whether an operator stands in the text outside its brackets.
-bool compound(std::string_view text) {
-  int depth = 0;
-  for (const char c : text) {
-    if (c == '(' || c == '[' || c == '{') ++depth;
-    if (c == ')' || c == ']' || c == '}') --depth;
-    if (depth == 0 && c != '.' && kOperators.find(c) != std::string_view::npos) return true;
-  }
-  return text.starts_with('|');
+/// Whether the parts of `e` are operands of something that binds tighter than operators, as a receiver does.
+bool bindsFirst(const ast::Expr& e) {
+  return e.kind == ExprKind::Member || e.kind == ExprKind::Call || e.kind == ExprKind::Index ||
+         e.kind == ExprKind::Struct;
 }
 
-char lastOf(std::string_view before, std::string_view skipped) {
-  const size_t i = before.find_last_not_of(skipped);
-  return i == std::string_view::npos ? '\n' : before[i];
-}
-
-char firstOf(std::string_view after, std::string_view skipped) {
-  const size_t i = after.find_first_not_of(skipped);
-  return i == std::string_view::npos ? '\n' : after[i];
-}
-
-bool isStatement(const WrittenCall& call) {
-  const char before = lastOf(call.before, " \t"), after = firstOf(call.after, " \t");
-  return (before == '\n' || before == '{' || before == ';') && (after == '\n' || after == '}' || after == ';');
-}
-
-/// Whether nothing beside the call binds tighter than an operator of it would.
-bool standsAlone(const WrittenCall& call) {
-  constexpr std::string_view kBefore = "=(,[{:;\n", kAfter = "),]};\n";
-  return kBefore.find(lastOf(call.before, " \t")) != std::string_view::npos &&
-         kAfter.find(firstOf(call.after, " \t")) != std::string_view::npos;
+bool contains(const std::vector<ast::ExprPtr>& parts, const ast::Expr& e) {
+  return std::any_of(parts.begin(), parts.end(), [&](const ast::ExprPtr& p) { return p.get() == &e; });
 }
 
 }  // namespace
+
+Beside besideOf(const ast::File& file, const ast::Expr& call) {
+  Beside found = Beside::Nothing;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (s.kind == StmtKind::Expr && s.value.get() == &call) found = Beside::Statement;
+    if (s.kind == StmtKind::For && s.lo.get() == &call && !s.hi) found = Beside::Range;
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool operation = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary;
+    const bool first = bindsFirst(e) && !e.args.empty() && e.args[0].get() == &call;
+    if (first || (operation && contains(e.args, call))) found = Beside::Operator;
+    return true;
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+  return found;
+}
+
+WrittenOperand operandOf(const ast::Expr& e, std::string_view text) {
+  const bool compound = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary || e.kind == ExprKind::Lambda ||
+                        e.kind == ExprKind::If || e.kind == ExprKind::Struct;
+  return {text, compound && !e.grouped};
+}
 
 std::optional<std::string> rewritten(const WrittenCall& call) {
   const auto fits = [&](const FamiliarCall& r) {
@@ -56,11 +57,8 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
   const auto calls = syntax::familiarCalls(call.name);
   const auto r = std::find_if(calls.begin(), calls.end(), fits);
   if (r == calls.end()) return std::nullopt;
-  if (r->place == FamiliarCall::Place::Statement && !isStatement(call)) return std::nullopt;
-  if (r->place == FamiliarCall::Place::Range) {
-    const size_t end = call.before.find_last_not_of(kBlank);
-    if (end == std::string_view::npos || !call.before.substr(0, end + 1).ends_with("in")) return std::nullopt;
-  }
+  if (r->place == FamiliarCall::Place::Statement && call.beside != Beside::Statement) return std::nullopt;
+  if (r->place == FamiliarCall::Place::Range && call.beside != Beside::Range) return std::nullopt;
   std::string text;
   for (size_t i = 0; i < r->pattern.size(); ++i) {
     const char c = r->pattern[i];
@@ -68,13 +66,13 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
       text += c;
       continue;
     }
-    const std::string_view operand = call.operands[static_cast<size_t>(r->pattern[++i] - '1')];
-    const bool wrap = c == '$' && compound(operand);
-    text += wrap ? "(" + std::string(operand) + ")" : std::string(operand);
+    const WrittenOperand& operand = call.operands[static_cast<size_t>(r->pattern[++i] - '1')];
+    const bool wrap = c == '$' && operand.compound;
+    text += wrap ? "(" + std::string(operand.text) + ")" : std::string(operand.text);
   }
   const bool open = r->place == FamiliarCall::Place::Expression && r->pattern.find(' ') != std::string_view::npos &&
                     r->pattern.find('(') == std::string_view::npos;
-  return open && !standsAlone(call) ? "(" + text + ")" : text;
+  return open && call.beside == Beside::Operator ? "(" + text + ")" : text;
 }
 
 }  // namespace tenc::frontend

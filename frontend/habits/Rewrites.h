@@ -6,14 +6,31 @@
 #include <string_view>
 #include <vector>
 
+#include "syntax/Ast.h"
+
 namespace tenc::frontend {
 
-/// A call as it stands in the source.
+/// Beside what a call stands.
+enum class Beside : uint8_t {
+  Operator,   ///< something binds it tighter than an operator in its place would be bound
+  Nothing,    ///< an operator may stand in its place
+  Statement,  ///< the same, and it is a whole statement
+  Range,      ///< the same, and it is what a `for` walks over
+};
+Beside besideOf(const ast::File& file, const ast::Expr& call);
+
+struct WrittenOperand {
+  std::string_view text;
+  bool compound = false;  ///< needs parentheses beside an operator
+};
+WrittenOperand operandOf(const ast::Expr& e, std::string_view text);
+
+/// A call as it is written.
 struct WrittenCall {
   std::string_view name;
-  bool method = false;                     ///< x.name(...): x is the first of `operands`
-  std::vector<std::string_view> operands;  ///< their texts
-  std::string_view before, after;          ///< the source before and behind the call
+  bool method = false;  ///< x.name(...): x is the first of `operands`
+  std::vector<WrittenOperand> operands;
+  Beside beside = Beside::Operator;
 };
 
 /// The text to put in place of the call; nullopt when there is none that fits where it stands.

@@ -60,12 +60,51 @@ Val Devices::noDevice(std::string_view name, Span span) {
   return d;
 }
 
+namespace {
+
+/// The device line that a choice of `line` names; null for none.
+const ast::Stmt* lineNamed(const Unit& unit, const ast::Stmt& line, const ast::DevicePlace& p) {
+  const auto found = p.number || p.index ? unit.devices.end() : unit.devices.find(p.name.text);
+  return found == unit.devices.end() || found->second == &line ? nullptr : found->second;
+}
+}  // namespace
+
 Val Devices::deviceOf(const Unit& unit, const ast::Stmt& decl) {
-  const std::string& name = decl.name.text;
-  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end()) {
-    if (!it->second.is(Val::Kind::None)) return it->second;
-    return context_.fail(Code::E0109, decl.span, "the device `" + name + "` is defined by itself");
+  if (const auto known = unit.evaluated.find(decl.name.text); known != unit.evaluated.end()) {
+    return known->second.is(Val::Kind::None) ? madeOfItself(decl) : known->second;
   }
+  // The lines that it names come first, without recursion: thousands of them may hang together.
+  std::vector<const ast::Stmt*> open = {&decl};
+  while (!open.empty()) {
+    const ast::Stmt& line = *open.back();
+    const std::string& name = line.name.text;
+    const size_t before = open.size();
+    if (!unit.evaluated.contains(name) && unit.evaluating.insert(name).second) {
+      for (const ast::DevicePlace& p : line.places) {
+        const ast::Stmt* other = lineNamed(unit, line, p);
+        if (!other || unit.evaluated.contains(other->name.text)) continue;
+        if (unit.evaluating.contains(other->name.text)) {
+          unit.evaluated[other->name.text] = madeOfItself(*other);
+          unit.evaluated[name] = context_.lost();
+        } else {
+          open.push_back(other);
+        }
+      }
+    }
+    if (open.size() > before) continue;
+    open.pop_back();
+    unit.evaluating.erase(name);
+    if (!unit.evaluated.contains(name)) lineValue(unit, line);
+  }
+  return unit.evaluated.find(decl.name.text)->second;
+}
+
+Val Devices::madeOfItself(const ast::Stmt& line) {
+  return context_.fail(Code::E0109, line.span, "the device `" + line.name.text + "` is defined by itself");
+}
+
+Val Devices::lineValue(const Unit& unit, const ast::Stmt& decl) {
+  const std::string& name = decl.name.text;
   Val& result = unit.evaluated[name];
   std::vector<std::string> choices;
   for (const ast::DevicePlace& p : decl.places) {
@@ -76,11 +115,11 @@ Val Devices::deviceOf(const Unit& unit, const ast::Stmt& decl) {
       choice = p.name.text + ":" + std::to_string(*i);
       if (p.indexEnd) return result = context_.notYet(p.span, "a mesh of devices");
     }
-    // A choice may be the name of another device line.
-    if (auto other = unit.devices.find(choice); other != unit.devices.end() && other->second != &decl) {
-      Val v = deviceOf(unit, *other->second);
-      if (v.poison()) return result = context_.lost();
-      choice = v.device.name;
+    if (const ast::Stmt* other = lineNamed(unit, decl, p)) {
+      const auto known = unit.evaluated.find(other->name.text);
+      if (known == unit.evaluated.end() || known->second.is(Val::Kind::None)) return result = madeOfItself(decl);
+      if (known->second.poison()) return result = context_.lost();
+      choice = known->second.device.name;
     }
     choices.push_back(choice);
   }

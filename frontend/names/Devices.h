@@ -43,6 +43,10 @@ class Devices {
   std::optional<DeviceRef> annotationDevice(const ast::Annotation& a);
 
  private:
+  /// The same when the lines that it names are known.
+  Val lineValue(const Unit& unit, const ast::Stmt& decl);
+  Val madeOfItself(const ast::Stmt& line);
+
   Context& context_;
   Scopes& scopes_;
   UnknownNames& unknownNames_;

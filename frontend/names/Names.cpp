@@ -1,11 +1,14 @@
 // What names mean: locals first, then what the unit declares, then what is built in.
 #include "frontend/names/Names.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/BuiltinNames.h"
@@ -63,13 +66,8 @@ std::optional<Val> Names::lookupGlobal(const Unit& unit, std::string_view name, 
     return v;
   }
   if (auto it = unit.aliases.find(name); it != unit.aliases.end()) {
-    Val v;
-    v.kind = Val::Kind::Type;
+    Val v = aliasValue(unit, *it->second);
     v.span = span;
-    Generics g;
-    g.unit = &unit;
-    g.listed = &it->second->generics;
-    v.type = std::make_shared<Ty>(types_.resolve(*it->second->type, g));
     return v;
   }
   if (auto it = unit.modules.find(name); it != unit.modules.end()) {
@@ -85,6 +83,57 @@ std::optional<Val> Names::lookupGlobal(const Unit& unit, std::string_view name, 
   // What a failed import would have brought.
   if (auto it = unit.evaluated.find(name); it != unit.evaluated.end() && it->second.poison()) return it->second;
   return std::nullopt;
+}
+
+namespace {
+
+/// Takes the parts of a type off `left`; false when there are more.
+bool takeParts(const Ty& t, size_t& left) {
+  if (left == 0) return false;
+  --left;
+  return std::all_of(t.elems.begin(), t.elems.end(), [&](const Ty& e) { return takeParts(e, left); });
+}
+}  // namespace
+
+Val Names::aliasValue(const Unit& unit, const ast::Stmt& alias) {
+  const auto read = [&](const ast::Stmt& a) {
+    Generics g;
+    g.unit = &unit;
+    g.listed = &a.generics;
+    Val v;
+    v.kind = Val::Kind::Type;
+    v.type = std::make_shared<Ty>(types_.resolve(*a.type, g));
+    // One that is made of two of another doubles with each step.
+    size_t left = 2 * kMostParts;
+    if (takeParts(*v.type, left)) return v;
+    return context_.fail(Code::E0208, a.name.span,
+                         "the type `" + a.name.text + "` has more than " + std::to_string(kMostParts) + " parts");
+  };
+  if (!alias.generics.empty()) return unit.evaluated.contains(alias.name.text) ? context_.lost() : read(alias);
+  // What it is made of comes first, without recursion: thousands of them may hang together.
+  std::vector<const ast::Stmt*> open = {&alias};
+  std::set<const ast::Stmt*> done;
+  const auto known = [&](const ast::Stmt& a) { return done.contains(&a) || unit.evaluated.contains(a.name.text); };
+  Val last;
+  while (!open.empty()) {
+    const ast::Stmt& a = *open.back();
+    const size_t before = open.size();
+    if (!known(a)) {
+      for (const ast::Stmt* part : unit.aliasesIn(a)) {
+        if (part->generics.empty() && !known(*part)) open.push_back(part);
+      }
+    }
+    if (open.size() > before) continue;
+    open.pop_back();
+    if (known(a)) continue;
+    const size_t errors = context_.diags.errors();
+    last = read(a);
+    done.insert(&a);
+    // What had an error says so each time, as it may be one that is taken back; but for a type without end.
+    if (context_.diags.errors() == errors || last.poison()) unit.evaluated[a.name.text] = last;
+  }
+  const auto kept = unit.evaluated.find(alias.name.text);
+  return kept == unit.evaluated.end() ? last : kept->second;
 }
 
 namespace {

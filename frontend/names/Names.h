@@ -34,6 +34,8 @@ class Names {
   Val lookupCallee(const ast::Expr& name, const ast::Expr* call = nullptr);
 
  private:
+  Val aliasValue(const Unit& unit, const ast::Stmt& alias);
+
   Context& context_;
   Scopes& scopes_;
   UnknownNames& unknownNames_;

@@ -28,6 +28,9 @@ struct Unit {
   mutable std::set<std::string, std::less<>> evaluating;
   std::map<std::string, Span, std::less<>> declared;  ///< for E0103
   std::unique_ptr<Resolution> resolution;             ///< what the names in the file mean
+
+  /// The aliases of this unit of which one of them is made.
+  std::vector<const ast::Stmt*> aliasesIn(const ast::Stmt& alias) const;
 };
 
 }  // namespace tenc::frontend

@@ -171,6 +171,7 @@ void Units::resolveNames(Unit& unit, size_t from) {
     unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
   // Of the standard library only what is needed is there.
   if (context_.sources.file(unit.source).isLibrary) return;
+  checkAliases(unit);
   for (const auto& statement : std::span(unit.file->statements).subspan(from)) {
     if (!statement || statement->kind != StmtKind::Struct) continue;
     const std::string& name = statement->name.text;
@@ -186,6 +187,50 @@ void Units::resolveNames(Unit& unit, size_t from) {
         d.help("make it a `const`, or a dim of the struct: " + listed);
       } else {
         d.help("a dim of the struct is listed: " + listed);
+      }
+    }
+  }
+}
+
+std::vector<const ast::Stmt*> Unit::aliasesIn(const ast::Stmt& alias) const {
+  std::vector<const ast::Stmt*> found;
+  for (const Use& u : resolution->within(alias.span)) {
+    const Declaration* d = u.declaration;
+    const bool own = d && d->kind == Declaration::Kind::Alias && d->home == resolution.get();
+    if (own && aliases.contains(d->name) && aliases.find(d->name)->second == d->statement)
+      found.push_back(d->statement);
+  }
+  return found;
+}
+
+void Units::checkAliases(const Unit& unit) {
+  struct Step {
+    const ast::Stmt* alias;
+    std::vector<const ast::Stmt*> parts;
+    size_t next = 0;
+  };
+  std::set<const ast::Stmt*> seen;
+  for (const auto& [name, first] : unit.aliases) {
+    if (!seen.insert(first).second) continue;
+    std::vector<Step> way;
+    way.push_back({first, unit.aliasesIn(*first)});
+    std::set<const ast::Stmt*> open = {first};
+    while (!way.empty()) {
+      Step& top = way.back();
+      if (top.next == top.parts.size()) {
+        open.erase(top.alias);
+        way.pop_back();
+        continue;
+      }
+      const ast::Stmt* part = top.parts[top.next++];
+      if (open.contains(part)) {
+        if (!unit.evaluated.contains(part->name.text))
+          unit.evaluated[part->name.text] =
+              context_.fail(Code::E0109, part->name.span, "the type `" + part->name.text + "` is made of itself");
+        for (auto s = way.rbegin(); s->alias != part; ++s) unit.evaluated[s->alias->name.text] = context_.lost();
+      } else if (seen.insert(part).second) {
+        open.insert(part);
+        way.push_back({part, unit.aliasesIn(*part)});
       }
     }
   }

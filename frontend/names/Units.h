@@ -45,6 +45,8 @@ class Units {
   /// Finds what the names in a unit mean, whose statements from `from` on are new; reports dims of structs that nothing
   /// declares (E0102).
   void resolveNames(Unit& unit, size_t from);
+  /// Reports aliases that are made of themselves (E0109); they mean nothing.
+  void checkAliases(const Unit& unit);
   bool declareOnce(Unit& unit, const ast::Name& name);
 
   Context& context_;

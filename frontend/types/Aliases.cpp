@@ -92,6 +92,7 @@ const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Gener
   }
   auto alias = home->aliases.find(t.path.back().text);
   if (alias == home->aliases.end() || alias->second->generics.empty()) return written;
+  if (home->evaluated.contains(alias->first)) return written;  // it is made of itself: reported
   auto& known = expandedAliases_[{written, g.unit}];
   if (known) return known.get();
   const ast::Stmt& decl = *alias->second;
@@ -127,9 +128,7 @@ const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Gener
   known = substituted(*decl.type, map, *home, from);
   known->span = t.span;
   if (t.place && !known->place) known->place = copied(*t.place);
-  // An alias of an alias; one of itself stays as it is and is an unknown type.
-  if (expandedAliases_.size() > 10'000) return known.get();
-  return expanded(known.get(), g);
+  return expanded(known.get(), g);  // an alias of an alias
 }
 
 Val Aliases::aliasWith(const ast::Expr& given, const ast::Expr& callee) {

@@ -27,7 +27,8 @@ bool isPack(const ast::TypePtr& t) { return t->kind == TypeKind::Pack; }
 void DimSolver::namedDims(const ast::TypeExpr& t, Generics& g, std::vector<NamedDim>& named) {
   for (const auto& part : t.args) namedDims(*part, g, named);
   if (t.kind != TypeKind::Path || !t.args.empty()) return;
-  const std::string written(context_.sources.text(t.span));
+  std::string written;
+  for (const ast::Name& n : t.path) written += (written.empty() ? "" : ".") + n.text;
   const auto same = [&](const NamedDim& d) { return d.name == written; };
   if (std::any_of(named.begin(), named.end(), same)) return;
   const auto value = types_.dimOf(t, g, false);

@@ -157,6 +157,7 @@ std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g
 Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   Ty r;
+  if (context_.tooDeep(t.span)) return r;
   if (t.op == '!' && t.kind == TypeKind::Path) return r;
   switch (t.kind) {
     case TypeKind::Tuple:
