@@ -7,32 +7,32 @@ namespace tenc::codegen {
 namespace {
 
 /// What one target is asked for.
-struct Order {
+struct TargetRequests {
   Target* target;
   std::vector<CodeRequest> requests;
   std::vector<size_t> codes;  ///< by request: an index into KernelSet::codes
 };
 
-std::vector<Order> ordersOf(const KernelSet& set) {
-  std::vector<Order> orders;
+std::vector<TargetRequests> requestsByTarget(const KernelSet& set) {
+  std::vector<TargetRequests> all;
   for (size_t i = 0; i < set.codes.size(); ++i) {
     const KernelCode& code = set.codes[i];
-    auto order = std::find_if(orders.begin(), orders.end(), [&](const Order& o) { return o.target == code.target; });
-    if (order == orders.end()) order = orders.insert(orders.end(), {code.target, {}, {}});
-    order->requests.push_back(code.request);
-    order->codes.push_back(i);
+    auto of = std::find_if(all.begin(), all.end(), [&](const TargetRequests& r) { return r.target == code.target; });
+    if (of == all.end()) of = all.insert(all.end(), {code.target, {}, {}});
+    of->requests.push_back(code.request);
+    of->codes.push_back(i);
   }
-  return orders;
+  return all;
 }
 
 }  // namespace
 
 void compileKernels(Compiled& c) {
   std::vector<Code> codes(c.kernels.codes.size());
-  for (const Order& order : ordersOf(c.kernels)) {
-    std::vector<Code> made = order.target->compile(order.requests, c.program.images, c.error);
+  for (const TargetRequests& of : requestsByTarget(c.kernels)) {
+    std::vector<Code> made = of.target->compile(of.requests, c.program.images, c.error);
     if (!c.error.empty()) return;
-    for (size_t i = 0; i < made.size(); ++i) codes[order.codes[i]] = std::move(made[i]);
+    for (size_t i = 0; i < made.size(); ++i) codes[of.codes[i]] = std::move(made[i]);
   }
   for (size_t i = 0; i < c.kernels.kernels.size(); ++i) c.program.kernels[i].code = codes[c.kernels.codeOf[i]];
 }
@@ -46,9 +46,9 @@ std::string emit(const Compiled& c, std::string_view form) {
     }
     return text;
   }
-  for (const Order& order : ordersOf(c.kernels)) {
-    const auto forms = order.target->forms();
-    if (std::find(forms.begin(), forms.end(), form) != forms.end()) text += order.target->emit(order.requests, form);
+  for (const TargetRequests& of : requestsByTarget(c.kernels)) {
+    const auto forms = of.target->forms();
+    if (std::find(forms.begin(), forms.end(), form) != forms.end()) text += of.target->emit(of.requests, form);
   }
   return text;
 }

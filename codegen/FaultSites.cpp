@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/Quote.h"
+
 namespace tenc::codegen {
 namespace {
 
@@ -27,11 +29,10 @@ abi::SourceRange FaultSites::range(ir::Loc loc) {
   const Span span = m_.span(loc);
   if (!fresh || !span.valid() || span.file >= sources_.size()) return r;
   const SourceFile& file = sources_.file(span.file);
-  const auto size = static_cast<uint32_t>(file.text().size());
-  const uint32_t begin = std::min(span.begin, size), end = std::clamp(span.end, begin, size);
+  const auto [number, begin, end] = within(file, span);
   const LineColumn from = file.position(begin);
   const uint32_t lastLine = std::min(file.position(end).line, from.line + kMostLines);
-  r.excerpt = excerpt(span.file, from.line, lastLine);
+  r.excerpt = excerpt(number, from.line, lastLine);
   const auto length = static_cast<uint32_t>(excerpts_[r.excerpt].text.size());
   r.begin = std::min(begin - file.lineStart(from.line), length);
   r.end = std::min(end - file.lineStart(from.line), length);
@@ -44,9 +45,7 @@ uint32_t FaultSites::excerpt(uint32_t file, uint32_t firstLine, uint32_t lastLin
   auto [it, fresh] = excerptNumbers_.try_emplace({file, firstLine, lastLine}, static_cast<uint32_t>(excerpts_.size()));
   if (!fresh) return it->second;
   const SourceFile& f = sources_.file(file);
-  const uint32_t begin = f.lineStart(firstLine);
-  const auto end = static_cast<uint32_t>(f.lineStart(lastLine) + f.line(lastLine).size());
-  excerpts_.push_back({f.name(), firstLine, f.isLibrary, std::string(f.text().substr(begin, end - begin))});
+  excerpts_.push_back({f.name(), firstLine, f.isLibrary, linesOf(f, firstLine, lastLine)});
   return it->second;
 }
 

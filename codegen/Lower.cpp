@@ -48,15 +48,15 @@ class Lowering {
   }
 
   BufferId buffer(uint32_t storage) { return storage; }
-  BufferId buffer(const Value* v) { return storage_->place(v).storage; }
+  BufferId buffer(const Value* v) { return storage_->slot(v).storage; }
   abi::KernelArg arg(const Value* v) {
-    auto p = storage_->place(v);
+    auto p = storage_->slot(v);
     return {p.storage, p.byteOffset};
   }
 
   abi::TensorRef tensor(const Value* v) {
     abi::TensorRef t;
-    auto p = storage_->place(v);
+    auto p = storage_->slot(v);
     t.buffer = p.storage;
     t.byteOffset = p.byteOffset;
     using ir::DType;
@@ -87,7 +87,7 @@ class Lowering {
     for (const ValueCopy& c : copies) {
       bool overwritten = false;
       for (const ValueCopy& other : copies) {
-        overwritten = overwritten || (&other != &c && other.to == storage_->place(c.from).storage);
+        overwritten = overwritten || (&other != &c && other.to == storage_->slot(c.from).storage);
       }
       if (!overwritten) continue;
       BufferId t = storage_->temporary(c.from, at);

@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kForever = int64_t{1} << 60;
 
 /// Whether what is in the op's regions may run more than once.
-bool repeats(const Op& op) { return ir::isLoop(op) || op.kind == OpKind::Bench; }
+bool runsItsRegionsOften(const Op& op) { return ir::isLoop(op) || op.kind == OpKind::Bench; }
 
 uint64_t storedBytes(const ir::Type& t) { return std::max<uint64_t>(8, static_cast<uint64_t>(t.bytes())); }
 
@@ -143,7 +143,7 @@ void Storage::number(const Region& r) {
       Life& l = all_[classes_.at(op.regions[0]->args[0].get())].lives[0];  // the induction variable
       l.end = std::max(l.end, 2 * e);
     }
-    if (repeats(op)) {
+    if (runsItsRegionsOften(op)) {
       // Values from outside that are read inside stay until the last trip is over.
       for (size_t i = 0; i < firstInside; ++i) {
         Life& l = all_[i].lives[0];
@@ -294,7 +294,7 @@ void Storage::align() {
   }
 }
 
-Storage::Place Storage::place(const Value* v) const { return {classOf(v), roots_.at(v).second}; }
+Storage::Slot Storage::slot(const Value* v) const { return {classOf(v), roots_.at(v).second}; }
 
 bool Storage::copiesFirst(const Op& op, uint32_t operand, uint32_t result) const {
   const Value* old = op.operand(operand);

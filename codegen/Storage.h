@@ -20,11 +20,12 @@ class Storage {
  public:
   Storage(const ir::Module& m, const ir::Func& f, const KernelSet& kernels);
 
-  struct Place {
+  struct Slot {
     uint32_t storage;
     uint64_t byteOffset;
   };
-  Place place(const ir::Value* v) const;
+  /// Where a value is: a storage, and how far into it.
+  Slot slot(const ir::Value* v) const;
   bool has(const ir::Value* v) const { return roots_.count(v) != 0; }
 
   struct Item {
@@ -34,7 +35,7 @@ class Storage {
     const ir::Value* value = nullptr;  ///< one of them, for people
     uint64_t alignment = 1;            ///< the most that a kernel wants of it, in bytes
   };
-  /// Storages after merging; numbers as in Place. Unused ones have 0 bytes.
+  /// Storages after merging; numbers as in Slot. Unused ones have 0 bytes.
   const std::vector<Item>& items() const { return items_; }
   uint32_t deviceCount() const { return static_cast<uint32_t>(devices_.size()); }
   const std::vector<std::string>& devices() const { return devices_; }

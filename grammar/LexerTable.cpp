@@ -22,19 +22,19 @@ constexpr size_t kSymbols = 128;  // of ByteStream
 constexpr size_t kMostCalls = 8;  // of fragments in fragments
 
 /// A place in the lexer's network: the token rule that was chosen, the state, and where the called fragments go on.
-using Place = std::tuple<size_t, ATNState*, std::vector<ATNState*>>;
+using Configuration = std::tuple<size_t, ATNState*, std::vector<ATNState*>>;
 struct ByNumber {
-  static auto key(const Place& p) {
+  static auto key(const Configuration& p) {
     std::vector<size_t> numbers{std::get<0>(p), std::get<1>(p)->stateNumber};
     for (const ATNState* s : std::get<2>(p)) numbers.push_back(s->stateNumber);
     return numbers;
   }
-  bool operator()(const Place& a, const Place& b) const { return key(a) < key(b); }
+  bool operator()(const Configuration& a, const Configuration& b) const { return key(a) < key(b); }
 };
-using Places = std::set<Place, ByNumber>;
+using Configurations = std::set<Configuration, ByNumber>;
 
 /// Adds `p` and all that follows without reading.
-void close(const Place& p, Places& to) {
+void close(const Configuration& p, Configurations& to) {
   if (!to.insert(p).second) return;
   const auto& [token, state, calls] = p;
   if (state->getStateType() == ATNState::RULE_STOP) {
@@ -61,7 +61,7 @@ void close(const Place& p, Places& to) {
 }
 
 /// The token that ends here: of those that match, the one that the grammar names first. 0 is none.
-size_t accepted(const Places& places) {
+size_t accepted(const Configurations& places) {
   for (const auto& [token, state, calls] : places)
     if (state->getStateType() == ATNState::RULE_STOP && calls.empty()) return token;
   return 0;
@@ -73,17 +73,17 @@ struct Automaton {
 };
 
 Automaton build(const atn::ATN& net) {
-  Places start;
+  Configurations start;
   for (const Transition* t : net.modeToStartState.at(0)->transitions)
     close({net.ruleToTokenType.at(t->target->ruleIndex), t->target, {}}, start);
-  std::map<Places, size_t> numbers{{Places{}, 0}, {start, 1}};
-  std::vector<Places> states{{}, start};
+  std::map<Configurations, size_t> numbers{{Configurations{}, 0}, {start, 1}};
+  std::vector<Configurations> states{{}, start};
   Automaton a;
   for (size_t s = 0; s < states.size(); ++s) {
     a.token.push_back(accepted(states[s]));
     auto& row = a.next.emplace_back();
     for (size_t symbol = 0; symbol < kSymbols; ++symbol) {
-      Places to;
+      Configurations to;
       for (const auto& [token, state, calls] : states[s])
         for (const Transition* t : state->transitions)
           if (t->matches(symbol, Lexer::MIN_CHAR_VALUE, Lexer::MAX_CHAR_VALUE)) close({token, t->target, calls}, to);

@@ -1,3 +1,4 @@
+// The table of passes, the standard order (Passes.h says why it is this one) and how a pass is run.
 #include "passes/Passes.h"
 
 #include "support/InternalError.h"

@@ -1,5 +1,28 @@
-// Every pass of the compiler; each is in a file of its name. A pass is a function on a module; most report nothing. One
-// that finds an invariant broken throws an InternalError.
+// Every pass of the compiler: functions from a module to a better one in the same form of IR. The standard order, what
+// each needs before it and what holds after it:
+//
+//   place          the frontend's IR: no value has a place, annotations are ops. After it every value of rank 1 or more
+//                  has one, functions are specialised per device, every copy is a `transfer`. Reports E03.
+//   verify-placed  changes nothing: holds everything so far and later to what placement promised.
+//   inline         one function is left of each entry point, so that what follows sees whole programs.
+//   dce, moves     one transfer per value and destination. Here the moves are settled, and `tenc transfers` lists them:
+//                  before equal values are merged, so that each still has the name that the script gives it.
+//   decompose      ops with the trait `Decomposed` become others. Before simplification, which mends what rules leave.
+//   simplify       literals, identities that keep the bits, chains of index maps, branches that are decided.
+//   cse, hoist     equal pure ops are one; what a loop does not change is computed in front of it. After
+//   simplification,
+//                  which makes equal things look equal.
+//   dce            what these left unused.
+//   bind-devices   names of devices become the devices of this machine. After the checks and the list, which go by
+//   name;
+//                  before fusion, which groups by actual device.
+//   place-free     literals that passes have broadcast since placement are made where they are used.
+//   fuse, dce      groups of ops, a kernel each. The ops stay inside, so the interpreter can run every stage.
+//
+// Passes keep the results of a program to the bit, except that `decompose` and `fuse` fix the order of sums by the
+// traits of the op's device, the same on every machine of one target. They keep effects and faults, their order and the
+// locations that are reported. A pass that finds an invariant broken throws an InternalError; only placement, the
+// binding of devices and limits of size report to the user.
 #pragma once
 #include <map>
 #include <optional>

@@ -22,21 +22,21 @@ std::vector<ast::StmtPtr> AstBuilder::statements(P::StatementsContext* ctx) {
 
 ast::Block AstBuilder::block(P::BlockContext* ctx) {
   Level level(*this);
-  const Place outer = std::exchange(place_, {true, place_.loop, place_.function});
+  const Allowed outer = std::exchange(allowed_, {true, allowed_.loop, allowed_.function});
   ast::Block b;
   if (ctx) {
     b.span = span(ctx);
     b.statements = statements(ctx->statements());
     b.close = ctx->RBRACE() ? span(ctx->RBRACE()) : Span{b.span.file, b.span.end, b.span.end};
   }
-  place_ = outer;
+  allowed_ = outer;
   return b;
 }
 
-ast::Block AstBuilder::body(P::BlockContext* ctx, Place place) {
-  const Place outer = std::exchange(place_, place);
+ast::Block AstBuilder::body(P::BlockContext* ctx, Allowed inside) {
+  const Allowed outer = std::exchange(allowed_, inside);
   ast::Block b = block(ctx);
-  place_ = outer;
+  allowed_ = outer;
   return b;
 }
 
@@ -100,7 +100,7 @@ bool AstBuilder::fillStatement(Stmt& s, Rule* ctx) {
       auto* c = static_cast<P::WhileStmtContext*>(ctx);
       s.kind = Kind::While;
       s.lo = head(c->head());
-      s.body = body(c->block(), {true, true, place_.function});
+      s.body = body(c->block(), {true, true, allowed_.function});
       return true;
     }
     case P::RuleJumpStmt:
@@ -148,7 +148,7 @@ void AstBuilder::checkPlace(Stmt& s) {
     case Kind::Test: word = "test"; break;
     case Kind::Bench: word = "bench"; break;
     case Kind::Fn:
-      if (!place_.block) return;
+      if (!allowed_.block) return;
       r_.report(Code::E0108, s.name.span, "a function is declared at the top level only")
           .label("declared inside a block")
           .help("bind a lambda instead: `let f = |x| x + 1`");
@@ -156,7 +156,7 @@ void AstBuilder::checkPlace(Stmt& s) {
       return;
     case Kind::Break:
     case Kind::Continue:
-      if (!place_.loop) {
+      if (!allowed_.loop) {
         if (!r_.blockLost()) {
           r_.report(Code::E0108, s.span,
                     std::string("`") + (s.kind == Kind::Break ? "break" : "continue") + "` outside a loop");
@@ -167,7 +167,7 @@ void AstBuilder::checkPlace(Stmt& s) {
       annotatable = false;
       break;
     case Kind::Return:
-      if (!place_.function) {
+      if (!allowed_.function) {
         if (!r_.blockLost()) r_.report(Code::E0108, s.span, "`return` outside a function");
         s.kind = Kind::Error;
       }
@@ -175,7 +175,7 @@ void AstBuilder::checkPlace(Stmt& s) {
     default: return;
   }
   declaration = annotatable;
-  if (declaration && place_.block) {
+  if (declaration && allowed_.block) {
     r_.report(Code::E0108, Span{s.span.file, s.span.begin, s.span.begin},
               std::string("`") + word + "` is allowed at the top level only")
         .label("inside a block");
@@ -248,14 +248,14 @@ bool AstBuilder::fillFn(Stmt& s, P::FnDeclContext* ctx) {
   const Span whole = span(ctx);
   Rule* const inner = ctx->block() ? static_cast<Rule*>(ctx->block()) : ctx->expr();
   if (!inner) return false;
-  const Place outer = std::exchange(place_, {true, false, true});
+  const Allowed outer = std::exchange(allowed_, {true, false, true});
   if (ctx->block()) {
     s.body = block(ctx->block());
   } else {
     s.bodyIsExpr = true;
     s.value = expr(ctx->expr());
   }
-  place_ = outer;
+  allowed_ = outer;
   const uint32_t start = span(inner).begin;
   return !s.name.text.empty() && !ctx->exception &&
          !r_.hasProblem(Span{whole.file, whole.begin, start == 0 ? 0 : start - 1});
@@ -288,7 +288,7 @@ bool AstBuilder::fillFor(Stmt& s, P::ForStmtContext* ctx) {
   s.lo = head(ctx->head(next++));
   if (ctx->DOTS()) s.hi = head(ctx->head(next++));
   if (ctx->BY()) s.by = head(ctx->head(next++));
-  s.body = body(ctx->block(), {true, true, place_.function});
+  s.body = body(ctx->block(), {true, true, allowed_.function});
   if (s.by && !s.hi && s.lo->kind != ast::Expr::Kind::Error && s.lo->kind != ast::Expr::Kind::Call) {
     r_.report(Code::E0101, s.by->span, "`by` goes after a range").help("a step is written `for i in 0..n by 2`");
   }

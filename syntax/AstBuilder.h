@@ -32,7 +32,7 @@ class AstBuilder {
   friend class OperatorFold;
 
   /// Which statements may stand where we are.
-  struct Place {
+  struct Allowed {
     bool block = false;
     bool loop = false;
     bool function = false;
@@ -54,7 +54,7 @@ class AstBuilder {
   // Statements and declarations: AstBuilder.cpp
   std::vector<ast::StmtPtr> statements(P::StatementsContext* ctx);
   ast::Block block(P::BlockContext* ctx);
-  ast::Block body(P::BlockContext* ctx, Place place);
+  ast::Block body(P::BlockContext* ctx, Allowed inside);
   ast::StmtPtr statement(P::StatementContext* ctx);
   bool fillStatement(ast::Stmt& s, Rule* ctx);
   void lose(const ast::Stmt& s);
@@ -121,7 +121,7 @@ class AstBuilder {
 
   SyntaxReporter& r_;
   std::unordered_map<size_t, std::string> docs_;
-  Place place_;
+  Allowed allowed_;
   uint32_t height_ = 0;  ///< of the highest tree built in the current Level
   bool reportedHeight_ = false;
   std::set<std::string, std::less<>> lost_;

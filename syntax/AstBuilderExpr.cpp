@@ -398,9 +398,9 @@ ExprPtr AstBuilder::lambda(P::LambdaContext* ctx) {
     if (p->pattern()) param.pattern = pattern(p->pattern());
     if (p->type()) param.type = type(p->type());
   }
-  const Place outer = std::exchange(place_, {true, false, true});
+  const Allowed outer = std::exchange(allowed_, {true, false, true});
   e->body = expr(ctx->expr());
-  place_ = outer;
+  allowed_ = outer;
   return e;
 }
 

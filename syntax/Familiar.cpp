@@ -8,8 +8,8 @@ namespace {
 
 constexpr auto kMethod = FamiliarCall::Form::Method;
 constexpr auto kFunction = FamiliarCall::Form::Function;
-constexpr auto kStatement = FamiliarCall::Place::Statement;
-constexpr auto kRange = FamiliarCall::Place::Range;
+constexpr auto kStatement = FamiliarCall::Position::Statement;
+constexpr auto kRange = FamiliarCall::Position::Range;
 
 constexpr std::string_view kNoPrefix = "operations have no prefix: `zeros([2, 3])`";
 constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0]]`";
@@ -37,9 +37,9 @@ constexpr Familiar kNames[] = {
     {.name = "nn", .help = "the module is imported first: `import nn`", .layer = true},
     {.name = "range",
      .help = "a range is written `0..n`",
-     .calls = {{{.operands = 1, .pattern = "0..$1", .form = kFunction, .place = kRange},
-                {.operands = 2, .pattern = "$1..$2", .form = kFunction, .place = kRange},
-                {.operands = 3, .pattern = "$1..$2 by $3", .form = kFunction, .place = kRange}}}},
+     .calls = {{{.operands = 1, .pattern = "0..$1", .form = kFunction, .position = kRange},
+                {.operands = 2, .pattern = "$1..$2", .form = kFunction, .position = kRange},
+                {.operands = 3, .pattern = "$1..$2 by $3", .form = kFunction, .position = kRange}}}},
     {.name = "len",
      .help = "the length of the first dim is `x.shape[0]`",
      .calls = {{{.operands = 1, .pattern = "$1.shape[0]", .form = kFunction}}},
@@ -174,28 +174,28 @@ constexpr Familiar kNames[] = {
     {.name = "grad", .help = kGradients},
     {.name = "add_",
      .help = kInPlace,
-     .calls = {{{.operands = 2, .pattern = "#1 += #2", .form = kMethod, .place = kStatement}}}},
+     .calls = {{{.operands = 2, .pattern = "#1 += #2", .form = kMethod, .position = kStatement}}}},
     {.name = "sub_",
      .help = kInPlace,
-     .calls = {{{.operands = 2, .pattern = "#1 -= #2", .form = kMethod, .place = kStatement}}}},
+     .calls = {{{.operands = 2, .pattern = "#1 -= #2", .form = kMethod, .position = kStatement}}}},
     {.name = "mul_",
      .help = kInPlace,
-     .calls = {{{.operands = 2, .pattern = "#1 *= #2", .form = kMethod, .place = kStatement}}}},
+     .calls = {{{.operands = 2, .pattern = "#1 *= #2", .form = kMethod, .position = kStatement}}}},
     {.name = "div_",
      .help = kInPlace,
-     .calls = {{{.operands = 2, .pattern = "#1 /= #2", .form = kMethod, .place = kStatement}}}},
+     .calls = {{{.operands = 2, .pattern = "#1 /= #2", .form = kMethod, .position = kStatement}}}},
     {.name = "copy_",
      .help = kInPlace,
-     .calls = {{{.operands = 2, .pattern = "#1 = #2", .form = kMethod, .place = kStatement}}}},
+     .calls = {{{.operands = 2, .pattern = "#1 = #2", .form = kMethod, .position = kStatement}}}},
     {.name = "zero_",
      .help = kInPlace,
-     .calls = {{{.operands = 1, .pattern = "#1 = zeros_like(#1)", .form = kMethod, .place = kStatement}}}},
+     .calls = {{{.operands = 1, .pattern = "#1 = zeros_like(#1)", .form = kMethod, .position = kStatement}}}},
     {.name = "fill_",
      .help = kInPlace,
      .calls = {{{.operands = 2,
                  .pattern = "#1 = full_like(#1, #2)",
                  .form = kMethod,
-                 .place = kStatement,
+                 .position = kStatement,
                  .example = "var v = ones([2, 3])\nv.fill_(2.0)\n"}}}},
     {.name = "forward",
      .help = "a layer is called: `m(x)` is its `call`",
@@ -228,7 +228,7 @@ constexpr Familiar kNames[] = {
      .calls = {{{.operands = 2,
                  .pattern = "#1 = concat((#1, #2))",
                  .form = kMethod,
-                 .place = kStatement,
+                 .position = kStatement,
                  .example =
                      "var v = ones([2, 3])\nlet y = ones([1, 3])\nfor i in static 0..2 {\n  v.append(y)\n}\n"}}}},
     {.name = "size",

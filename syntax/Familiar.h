@@ -12,11 +12,11 @@ namespace tenc::syntax {
 /// A whole call and its text in TL: `$1` is the first operand, in parentheses where it needs them, `#1` as it is.
 struct FamiliarCall {
   enum class Form : uint8_t { Any, Method, Function };
-  enum class Place : uint8_t { Expression, Statement, Range };
+  enum class Position : uint8_t { Expression, Statement, Range };
   size_t operands = 0;  ///< with the receiver of a method
   std::string_view pattern;
   Form form = Form::Any;
-  Place place = Place::Expression;
+  Position position = Position::Expression;
   std::string_view example{};  ///< a script that holds the call, where one of tensors would be no example
 };
 

@@ -57,8 +57,8 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
   const auto calls = syntax::familiarCalls(call.name);
   const auto r = std::find_if(calls.begin(), calls.end(), fits);
   if (r == calls.end()) return std::nullopt;
-  if (r->place == FamiliarCall::Place::Statement && call.beside != Beside::Statement) return std::nullopt;
-  if (r->place == FamiliarCall::Place::Range && call.beside != Beside::Range) return std::nullopt;
+  if (r->position == FamiliarCall::Position::Statement && call.beside != Beside::Statement) return std::nullopt;
+  if (r->position == FamiliarCall::Position::Range && call.beside != Beside::Range) return std::nullopt;
   std::string text;
   for (size_t i = 0; i < r->pattern.size(); ++i) {
     const char c = r->pattern[i];
@@ -70,8 +70,8 @@ std::optional<std::string> rewritten(const WrittenCall& call) {
     const bool wrap = c == '$' && operand.compound;
     text += wrap ? "(" + std::string(operand.text) + ")" : std::string(operand.text);
   }
-  const bool open = r->place == FamiliarCall::Place::Expression && r->pattern.find(' ') != std::string_view::npos &&
-                    r->pattern.find('(') == std::string_view::npos;
+  const bool open = r->position == FamiliarCall::Position::Expression &&
+                    r->pattern.find(' ') != std::string_view::npos && r->pattern.find('(') == std::string_view::npos;
   return open && call.beside == Beside::Operator ? "(" + text + ")" : text;
 }
 

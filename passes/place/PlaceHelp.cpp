@@ -4,6 +4,7 @@
 
 #include "ir/Loops.h"
 #include "passes/place/Place.h"
+#include "support/Quote.h"
 #include "support/Text.h"
 
 namespace tenc::passes::placing {
@@ -159,7 +160,7 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
     help.text = std::string(lead.starts_with("cheaper") ? "cheaper: " : "") + "leave out ";
     for (size_t i = 0; i < moves.size(); ++i) {
       const Span undo = moves[i].use.undo;
-      help.text += (i == 0 ? "`" : ", `") + std::string(shared_.context.sources->text(undo)) + "`";
+      help.text += (i == 0 ? "" : ", ") + quote(*shared_.context.sources, undo);
       help.edits.push_back({undo, ""});
     }
     help.text += moves.size() == 1 ? ": the value is on " + device + " without it"
@@ -176,9 +177,8 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
     bytes += m.cost.bytes;
     trips = trips && m.cost.trips ? std::optional(std::max(*trips, *m.cost.trips)) : std::nullopt;
     const bool tree = m.leaves > 1;
-    const std::string text = tree && m.use.span.valid()
-                                 ? "`" + std::string(shared_.context.sources->text(m.use.span)) + "`"
-                                 : nameOf(m.value, m.use, "this value");
+    const std::string text =
+        tree && m.use.span.valid() ? quote(*shared_.context.sources, m.use.span) : nameOf(m.value, m.use, "this value");
     const std::string type = tree ? std::to_string(m.leaves) + " tensors" : typeText(m.value);
     what += (i == 0                  ? ""
              : i + 1 == moves.size() ? " and "

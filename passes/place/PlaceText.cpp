@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "passes/place/Place.h"
+#include "support/Quote.h"
 
 namespace tenc::passes::placing {
 namespace {
@@ -107,10 +108,9 @@ Reporter::Use Reporter::useAt(Span span, const std::string& leaf) const {
   use.postfix = known && known->postfix;
   if (known) use.move = known->move;
   if (!shared_.context.sources) return use;
-  const std::string_view text = shared_.context.sources->text(span);
-  constexpr size_t kLongestName = 32;
-  if (text.size() <= kLongestName && text.find('\n') == std::string_view::npos && (leaf.empty() || use.postfix))
-    use.name = "`" + std::string(text) + (leaf.empty() ? "" : "." + leaf) + "`";
+  if (!isQuotable(*shared_.context.sources, span) || !(leaf.empty() || use.postfix)) return use;
+  use.name = quote(*shared_.context.sources, span);
+  if (!leaf.empty()) use.name.insert(use.name.size() - 1, "." + leaf);
   return use;
 }
 

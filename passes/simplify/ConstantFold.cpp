@@ -12,40 +12,39 @@ using namespace tenc::ir;
 
 Scalar boolScalar(bool v) { return scalarOf(DType::Bool, v ? 1 : 0); }
 
-/// Results of float arithmetic; the bits of a new NaN are the target's affair.
-std::optional<Scalar> rounded(DType t, double value) {
-  if (std::isnan(value)) return std::nullopt;
-  return scalarFromFloat(t, value);
-}
+/// Float operands, in double: for narrower dtypes +, -, *, / and sqrt rounded twice are rounded right (double has more
+/// than twice their precision and two bits).
+struct Floats {
+  Floats(DType dtype, const std::vector<Scalar>& x) : t(dtype), a(x[0].f), b(x.size() > 1 ? x[1].f : 0) {}
 
-/// In double: for narrower dtypes +, -, *, / and sqrt rounded twice are rounded right (double has more than twice their
-/// precision and two bits).
-std::optional<Scalar> evaluateFloat(OpKind kind, DType t, const std::vector<Scalar>& x) {
-  const double a = x[0].f;
-  const double b = x.size() > 1 ? x[1].f : 0;
-  const bool unordered = std::isnan(a) || std::isnan(b);
-  switch (kind) {
-    case OpKind::Neg: return rounded(t, -a);
-    case OpKind::Abs: return rounded(t, std::fabs(a));
-    case OpKind::Square: return rounded(t, a * a);
-    case OpKind::Sqrt: return rounded(t, std::sqrt(a));
-    case OpKind::Floor: return rounded(t, std::floor(a));
-    case OpKind::Ceil: return rounded(t, std::ceil(a));
-    case OpKind::Round: return rounded(t, std::nearbyint(a));
-    case OpKind::Trunc: return rounded(t, std::trunc(a));
-    case OpKind::Add: return rounded(t, a + b);
-    case OpKind::Sub: return rounded(t, a - b);
-    case OpKind::Mul: return rounded(t, a * b);
-    case OpKind::Div: return rounded(t, a / b);
-    // IEEE 754-2019 maximum and minimum: NaN if either is, -0 below +0.
-    case OpKind::Max: return rounded(t, unordered ? a + b : a == b ? (std::signbit(a) ? b : a) : std::max(a, b));
-    case OpKind::Min: return rounded(t, unordered ? a + b : a == b ? (std::signbit(a) ? a : b) : std::min(a, b));
-    case OpKind::IsNan: return boolScalar(std::isnan(a));
-    case OpKind::IsInf: return boolScalar(std::isinf(a));
-    case OpKind::IsFinite: return boolScalar(std::isfinite(a));
-    default: return std::nullopt;
+  /// The bits of a new NaN are the target's affair.
+  std::optional<Scalar> result(double value) const {
+    if (std::isnan(value)) return std::nullopt;
+    return scalarFromFloat(t, value);
   }
-}
+  bool negative() const { return std::signbit(a); }
+  /// As maximum and minimum of IEEE 754-2019 compare: -0 is below +0. NaN gives NaN.
+  bool less() const { return a < b || (a == b && std::signbit(a) && !std::signbit(b)); }
+  bool unordered() const { return std::isnan(a) || std::isnan(b); }
+
+  std::optional<Scalar> other(OpKind kind) const {
+    switch (kind) {
+      case OpKind::Sqrt: return result(std::sqrt(a));
+      case OpKind::Floor: return result(std::floor(a));
+      case OpKind::Ceil: return result(std::ceil(a));
+      case OpKind::Round: return result(std::nearbyint(a));
+      case OpKind::Trunc: return result(std::trunc(a));
+      case OpKind::Div: return result(a / b);
+      case OpKind::IsNan: return boolScalar(std::isnan(a));
+      case OpKind::IsInf: return boolScalar(std::isinf(a));
+      case OpKind::IsFinite: return boolScalar(std::isfinite(a));
+      default: return std::nullopt;
+    }
+  }
+
+  DType t;
+  double a, b;
+};
 
 /// Quotient and remainder by rounding toward minus infinity (`floor`) or zero; nullopt for a divisor of 0.
 struct Division {
@@ -78,53 +77,75 @@ std::optional<Scalar> evaluateShift(OpKind kind, DType t, const Scalar& a, const
   return scalarOf(t, by >= width ? 0 : a.u >> by);
 }
 
-/// Integers and bools on their 64-bit extension; the result wraps to the width.
-std::optional<Scalar> evaluateInt(OpKind kind, DType t, const std::vector<Scalar>& x) {
-  const bool isSignedType = isSigned(t);
-  const uint64_t a = isSignedType ? static_cast<uint64_t>(x[0].i) : x[0].u;
-  const uint64_t b = x.size() < 2 ? 0 : isSignedType ? static_cast<uint64_t>(x[1].i) : x[1].u;
-  const auto wrapped = [&](uint64_t bits) {
+/// Integers and bools on their 64-bit extension; results wrap to the width.
+struct Integers {
+  Integers(DType dtype, const std::vector<Scalar>& operands)
+      : t(dtype), x(operands), a(bitsAt(0)), b(operands.size() > 1 ? bitsAt(1) : 0) {}
+
+  Scalar result(uint64_t bits) const {
     Scalar s;
     s.dtype = t;
     s.i = static_cast<int64_t>(bits);
     s.u = bits;
     return scalarOf(t, bitsOf(s));
-  };
-  const bool less = x.size() > 1 && (isSignedType ? x[0].i < x[1].i : x[0].u < x[1].u);
-  switch (kind) {
-    case OpKind::Neg: return wrapped(0 - a);
-    case OpKind::Abs: return wrapped(isSignedType && x[0].i < 0 ? 0 - a : a);
-    case OpKind::Sign: return wrapped(isSignedType && x[0].i < 0 ? ~uint64_t{0} : a != 0);
-    case OpKind::Square: return wrapped(a * a);
-    case OpKind::Floor:
-    case OpKind::Ceil:
-    case OpKind::Round:
-    case OpKind::Trunc: return x[0];
-    case OpKind::Not: return boolScalar(a == 0);
-    case OpKind::BitNot: return wrapped(~a);
-    case OpKind::Popcount: return wrapped(static_cast<uint64_t>(std::popcount(bitsOf(x[0]))));
-    case OpKind::Add: return wrapped(a + b);
-    case OpKind::Sub: return wrapped(a - b);
-    case OpKind::Mul: return wrapped(a * b);
-    case OpKind::Max: return less ? x[1] : x[0];
-    case OpKind::Min: return less ? x[0] : x[1];
-    case OpKind::And:
-    case OpKind::BitAnd: return wrapped(a & b);
-    case OpKind::Or:
-    case OpKind::BitOr: return wrapped(a | b);
-    case OpKind::Xor:
-    case OpKind::BitXor: return wrapped(a ^ b);
-    case OpKind::Shl:
-    case OpKind::Shr: return evaluateShift(kind, t, x[0], x[1]);
-    case OpKind::FloorDiv:
-    case OpKind::TruncDiv:
-    case OpKind::Mod:
-    case OpKind::Fmod: {
-      const auto d = divide(x[0], x[1], kind == OpKind::FloorDiv || kind == OpKind::Mod);
-      if (!d) return std::nullopt;
-      return wrapped(kind == OpKind::FloorDiv || kind == OpKind::TruncDiv ? d->quotient : d->remainder);
+  }
+  bool negative() const { return isSigned(t) && x[0].i < 0; }
+  bool less() const { return isSigned(t) ? x[0].i < x[1].i : x[0].u < x[1].u; }
+  static bool unordered() { return false; }
+
+  std::optional<Scalar> other(OpKind kind) const {
+    switch (kind) {
+      case OpKind::Sign: return result(negative() ? ~uint64_t{0} : a != 0);
+      case OpKind::Floor:
+      case OpKind::Ceil:
+      case OpKind::Round:
+      case OpKind::Trunc: return x[0];
+      case OpKind::Not: return boolScalar(a == 0);
+      case OpKind::BitNot: return result(~a);
+      case OpKind::Popcount: return result(static_cast<uint64_t>(std::popcount(bitsOf(x[0]))));
+      case OpKind::And:
+      case OpKind::BitAnd: return result(a & b);
+      case OpKind::Or:
+      case OpKind::BitOr: return result(a | b);
+      case OpKind::Xor:
+      case OpKind::BitXor: return result(a ^ b);
+      case OpKind::Shl:
+      case OpKind::Shr: return evaluateShift(kind, t, x[0], x[1]);
+      case OpKind::FloorDiv:
+      case OpKind::TruncDiv:
+      case OpKind::Mod:
+      case OpKind::Fmod: {
+        const auto d = divide(x[0], x[1], kind == OpKind::FloorDiv || kind == OpKind::Mod);
+        if (!d) return std::nullopt;
+        return result(kind == OpKind::FloorDiv || kind == OpKind::TruncDiv ? d->quotient : d->remainder);
+      }
+      default: return std::nullopt;
     }
-    default: return std::nullopt;
+  }
+
+  DType t;
+  const std::vector<Scalar>& x;
+  uint64_t a, b;
+
+ private:
+  uint64_t bitsAt(size_t i) const { return isSigned(t) ? static_cast<uint64_t>(x[i].i) : x[i].u; }
+};
+
+/// What integers and floats both have; the rest is `other`.
+template <class Numbers>
+std::optional<Scalar> evaluateOn(OpKind kind, const Numbers& n) {
+  switch (kind) {
+    case OpKind::Neg: return n.result(-n.a);
+    case OpKind::Abs: return n.result(n.negative() ? -n.a : n.a);
+    case OpKind::Square: return n.result(n.a * n.a);
+    case OpKind::Add: return n.result(n.a + n.b);
+    case OpKind::Sub: return n.result(n.a - n.b);
+    case OpKind::Mul: return n.result(n.a * n.b);
+    case OpKind::Max:
+    case OpKind::Min:
+      if (n.unordered()) return std::nullopt;
+      return n.result(n.less() == (kind == OpKind::Max) ? n.b : n.a);
+    default: return n.other(kind);
   }
 }
 
@@ -168,7 +189,7 @@ std::optional<Scalar> evaluate(const Op& op, const std::vector<Scalar>& x) {
                         : isSigned(t) ? compare(op.kind, x[0].i, x[1].i)
                                       : compare(op.kind, x[0].u, x[1].u);
   if (compared) return compared;
-  return isFloat(t) ? evaluateFloat(op.kind, t, x) : evaluateInt(op.kind, t, x);
+  return isFloat(t) ? evaluateOn(op.kind, Floats(t, x)) : evaluateOn(op.kind, Integers(t, x));
 }
 
 Value* foldConstants(Op& op, Builder& b) {

@@ -1,3 +1,5 @@
+// Identities of arithmetic, comparisons, selections and casts that keep every bit, NaN and -0 included; of integers
+// also those that hold modulo the width. Called by Simplify.cpp for one op at a time.
 #include <cmath>
 #include <utility>
 

@@ -1,3 +1,5 @@
+// Chains of ops that only move elements become shorter: two of a kind are one, and what moves nothing goes. Called by
+// Simplify.cpp for one op at a time.
 #include <algorithm>
 #include <numeric>
 

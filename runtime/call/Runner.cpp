@@ -120,12 +120,12 @@ bool Runner::execute(const abi::For& s) {
 }
 
 /// The mean of some runs.
-bool Runner::measure(const abi::Block& body, int repeats, double& ms) {
+bool Runner::measure(const abi::Block& body, int runs, double& ms) {
   const auto start = Clock::now();
-  for (int i = 0; i < repeats; ++i)
+  for (int i = 0; i < runs; ++i)
     if (!steps(body)) return false;
   if (!ending_.devicesAreWell()) return false;
-  ms = (seconds(Clock::now()) - seconds(start)) / repeats * 1e3;
+  ms = (seconds(Clock::now()) - seconds(start)) / runs * 1e3;
   return true;
 }
 
@@ -134,13 +134,13 @@ bool Runner::execute(const abi::Bench& s) {
   double ms = 0;
   if (!measure(s.body, 1, ms) || !measure(s.body, 1, ms)) return false;
   const double once = std::max(1e-7, ms * 1e-3);
-  const int repeats = std::clamp(static_cast<int>(0.02 / once), 1, 1000);
+  const int runs = std::clamp(static_cast<int>(0.02 / once), 1, 1000);
   const int rounds = options_.benchRounds > 0
                          ? options_.benchRounds
-                         : std::clamp(static_cast<int>(options_.benchSeconds / (once * repeats)), 5, 101);
+                         : std::clamp(static_cast<int>(options_.benchSeconds / (once * runs)), 5, 101);
   std::vector<double> times;
   for (int r = 0; r < rounds; ++r) {
-    if (!measure(s.body, repeats, ms)) return false;
+    if (!measure(s.body, runs, ms)) return false;
     times.push_back(ms);
   }
   std::sort(times.begin(), times.end());

@@ -33,7 +33,7 @@ class Runner {
   bool execute(const Effect& s) {
     return effects_.run(s);
   }
-  bool measure(const abi::Block& body, int repeats, double& ms);
+  bool measure(const abi::Block& body, int runs, double& ms);
 
   const abi::Program& p_;
   Workspace& workspace_;

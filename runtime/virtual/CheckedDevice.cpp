@@ -25,14 +25,14 @@ class CheckedStream : public Stream, public AddressOwner {
  public:
   /// `pages` is null where the inner stream has memory of its own.
   CheckedStream(const std::string& name, std::unique_ptr<GuardedPages> pages, std::unique_ptr<Stream> inner,
-                const StreamSetup& setup, Order order, AddressBook& book)
+                const StreamSetup& setup, QueueMode mode, AddressBook& book)
       : name_(name),
         pages_(std::move(pages)),
         inner_(std::move(inner)),
         buffers_(setup.program->program(), setup.device, addressesOf(setup)),
-        order_(order),
+        mode_(mode),
         book_(book),
-        queue_(order) {
+        queue_(mode) {
     book_.add(this);
   }
   ~CheckedStream() override {
@@ -98,7 +98,7 @@ class CheckedStream : public Stream, public AddressOwner {
   std::unique_ptr<GuardedPages> pages_;
   std::unique_ptr<Stream> inner_;
   BufferStates buffers_;
-  const Order order_;
+  const QueueMode mode_;
   AddressBook& book_;
   StreamCall call_;
   mutable std::mutex mutex_;
@@ -176,7 +176,7 @@ void CheckedStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg
         numbers = std::vector(scalars.begin(), scalars.end()), order] {
     enter(work);
     // With threads of their own devices work while the host does.
-    const bool closesHost = pages_ && order_ != Order::Async;
+    const bool closesHost = pages_ && mode_ != QueueMode::Async;
     if (closesHost) call_.host->protect(false);
     inner_->launch(kernel, own, numbers, order);
     inner_->wait(inner_->last());
@@ -274,8 +274,8 @@ bool CheckedStream::describe(const void* address, char* text, size_t size) const
 
 class CheckedDevice : public Device {
  public:
-  CheckedDevice(std::unique_ptr<Device> inner, Order order, AddressBook& book)
-      : inner_(std::move(inner)), order_(order), book_(book) {}
+  CheckedDevice(std::unique_ptr<Device> inner, QueueMode mode, AddressBook& book)
+      : inner_(std::move(inner)), mode_(mode), book_(book) {}
   const std::string& name() const override { return inner_->name(); }
   bool worksOnHostMemory() const override { return false; }  // it needs memory of its own
   bool canRun(const abi::Kernel& kernel) const override { return inner_->canRun(kernel); }
@@ -292,19 +292,19 @@ class CheckedDevice : public Device {
     }
     auto stream = inner_->open(own, error);
     if (!stream) return nullptr;
-    return std::make_unique<CheckedStream>(name(), std::move(pages), std::move(stream), setup, order_, book_);
+    return std::make_unique<CheckedStream>(name(), std::move(pages), std::move(stream), setup, mode_, book_);
   }
 
  private:
   std::unique_ptr<Device> inner_;
-  const Order order_;
+  const QueueMode mode_;
   AddressBook& book_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> makeCheckedDevice(std::unique_ptr<Device> inner, Order order, AddressBook& book) {
-  return std::make_unique<CheckedDevice>(std::move(inner), order, book);
+std::unique_ptr<Device> makeCheckedDevice(std::unique_ptr<Device> inner, QueueMode mode, AddressBook& book) {
+  return std::make_unique<CheckedDevice>(std::move(inner), mode, book);
 }
 
 }  // namespace tenc::rt

@@ -10,8 +10,8 @@
 
 namespace tenc::rt {
 
-/// Each command is given to `inner` in the order that the queue of `order` gives, and waited for. What is found is told
-/// as a DeviceStop with a `bug`. Streams enter themselves in `book`, which outlives the device.
-std::unique_ptr<Device> makeCheckedDevice(std::unique_ptr<Device> inner, Order order, AddressBook& book);
+/// Each command is given to `inner` in the order that the queue gives in that mode, and waited for. What is found is
+/// told as a DeviceStop with a `bug`. Streams enter themselves in `book`, which outlives the device.
+std::unique_ptr<Device> makeCheckedDevice(std::unique_ptr<Device> inner, QueueMode mode, AddressBook& book);
 
 }  // namespace tenc::rt

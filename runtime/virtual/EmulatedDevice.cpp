@@ -13,12 +13,12 @@ namespace {
 
 class EmulatedStream : public Stream {
  public:
-  EmulatedStream(const std::string& name, ThreadPool& pool, Order order, const StreamSetup& setup)
+  EmulatedStream(const std::string& name, ThreadPool& pool, QueueMode mode, const StreamSetup& setup)
       : name_(name),
         device_(setup.device),
         pool_(pool),
         scratch_(pool.threads(), setup.program->scratchBytes()),
-        queue_(order) {}
+        queue_(mode) {}
 
   /// False when there is no memory.
   bool layOut(const StreamSetup& setup) {
@@ -143,7 +143,7 @@ class EmulatedDevice : public Device {
   }
   std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
     const uint64_t needed = setup.program->program().devices[setup.device].arenaBytes;
-    auto stream = std::make_unique<EmulatedStream>(name_, pool_, options_.order, setup);
+    auto stream = std::make_unique<EmulatedStream>(name_, pool_, options_.mode, setup);
     if ((options_.capacity == 0 || needed <= options_.capacity) && stream->layOut(setup)) return stream;
     error = name_ + " cannot give " + std::to_string(needed) + " bytes";
     return nullptr;

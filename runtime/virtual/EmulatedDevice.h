@@ -9,9 +9,9 @@
 namespace tenc::rt {
 
 struct EmulationOptions {
-  uint64_t capacity = 0;       ///< bytes; 0: as the host gives
-  int threads = 1;             ///< for kernels
-  Order order = Order::Async;  ///< of the work in its queues
+  uint64_t capacity = 0;              ///< bytes; 0: as the host gives
+  int threads = 1;                    ///< for kernels
+  QueueMode mode = QueueMode::Async;  ///< of the work in its queues
 };
 
 std::unique_ptr<Device> makeEmulatedDevice(std::string name, const EmulationOptions& options);

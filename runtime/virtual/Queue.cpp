@@ -25,20 +25,20 @@ void Queue::start() {
   try {
     thread_ = std::thread([this] { loop(); });
   } catch (const std::system_error&) {  // the system gives no more: the caller's thread does the work
-    order_ = Order::Sync;
+    mode_ = QueueMode::Sync;
   }
 }
 
 Ticket Queue::push(std::function<void()> work) {
   std::unique_lock lock(mutex_);
-  if (order_ == Order::Async && !thread_.joinable()) start();
-  if (order_ == Order::Sync) {
+  if (mode_ == QueueMode::Async && !thread_.joinable()) start();
+  if (mode_ == QueueMode::Sync) {
     lock.unlock();
     work();
     lock.lock();
     return done_ = ++last_;
   }
-  if (order_ == Order::Async) {
+  if (mode_ == QueueMode::Async) {
     finished_.wait(lock, [this] { return work_.size() < kMostPending; });
   } else if (work_.size() >= kMostPending) {
     runFirst(lock);
@@ -52,7 +52,7 @@ Ticket Queue::push(std::function<void()> work) {
 
 void Queue::wait(Ticket ticket) {
   std::unique_lock lock(mutex_);
-  if (order_ == Order::Lazy) {
+  if (mode_ == QueueMode::Lazy) {
     while (done_ < ticket && !work_.empty()) runFirst(lock);
     return;
   }

@@ -12,7 +12,7 @@
 namespace tenc::rt {
 
 /// How a virtual device does its work. The results are the same; what a forgotten wait shows differs.
-enum class Order : uint8_t {
+enum class QueueMode : uint8_t {
   Async,  ///< a thread for each device: work overlaps as it does on GPUs
   Sync,   ///< each command before the call returns
   Lazy,   ///< no command before somebody waits for it: a forgotten wait shows every time
@@ -20,7 +20,7 @@ enum class Order : uint8_t {
 
 class Queue {
  public:
-  explicit Queue(Order order) : order_(order) {}
+  explicit Queue(QueueMode mode) : mode_(mode) {}
   ~Queue();
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
@@ -37,7 +37,7 @@ class Queue {
   void loop();
   void runFirst(std::unique_lock<std::mutex>& lock);
 
-  Order order_;  // Sync also where no thread could be started
+  QueueMode mode_;  // Sync also where no thread could be started
   mutable std::mutex mutex_;
   std::condition_variable pushed_, finished_;
   std::deque<std::function<void()>> work_;

@@ -8,11 +8,11 @@
 namespace tenc::rt {
 namespace {
 
-bool readOrder(std::string_view text, Order& order) {
-  constexpr std::pair<std::string_view, Order> kNames[] = {
-      {"async", Order::Async}, {"sync", Order::Sync}, {"lazy", Order::Lazy}};
+bool readMode(std::string_view text, QueueMode& mode) {
+  constexpr std::pair<std::string_view, QueueMode> kNames[] = {
+      {"async", QueueMode::Async}, {"sync", QueueMode::Sync}, {"lazy", QueueMode::Lazy}};
   for (const auto& [name, value] : kNames)
-    if (name == text) return order = value, true;
+    if (name == text) return mode = value, true;
   return false;
 }
 
@@ -20,18 +20,18 @@ bool readOrder(std::string_view text, Order& order) {
 
 std::unique_ptr<Device> makeVirtualDevice(const DeviceSpec& spec, const DeviceSurroundings& surroundings,
                                           std::string& error) {
-  Order order = Order::Async;
+  QueueMode mode = QueueMode::Async;
   for (const auto& [name, value] : spec.settings) {
-    if (name == "order" && readOrder(value, order)) continue;
+    if (name == "order" && readMode(value, mode)) continue;
     error = "a virtual device has no setting `" + name + "=" + value + "`";
     return nullptr;
   }
   EmulationOptions options;
   options.capacity = spec.capacity;
-  options.threads = order == Order::Async ? std::max(1, surroundings.threads / std::max(1, surroundings.devices))
-                                          : surroundings.threads;
-  options.order = Order::Sync;  // the checks have a queue
-  return makeCheckedDevice(makeEmulatedDevice(spec.name, options), order, *surroundings.addresses);
+  options.threads = mode == QueueMode::Async ? std::max(1, surroundings.threads / std::max(1, surroundings.devices))
+                                             : surroundings.threads;
+  options.mode = QueueMode::Sync;  // the checks have a queue
+  return makeCheckedDevice(makeEmulatedDevice(spec.name, options), mode, *surroundings.addresses);
 }
 
 }  // namespace tenc::rt

@@ -82,18 +82,18 @@ class Maker {
   std::map<std::string, abi::KernelFn> functions;  ///< of the kernels, by their names
 };
 
-const char* nameOf(Order order) { return order == Order::Async ? "async" : order == Order::Sync ? "sync" : "lazy"; }
+const char* nameOf(QueueMode mode) { return mode == QueueMode::Async ? "async" : mode == QueueMode::Sync ? "sync" : "lazy"; }
 
-MachineOptions twoDevices(Order order, uint64_t capacity = 0) {
+MachineOptions twoDevices(QueueMode mode, uint64_t capacity = 0) {
   MachineOptions options;
   options.threads = 2;
   for (const char* name : {"cuda:0", "cuda:1"})
-    options.devices.push_back({"virtual", name, capacity, {{"order", nameOf(order)}}});
+    options.devices.push_back({"virtual", name, capacity, {{"order", nameOf(mode)}}});
   return options;
 }
 
-CallResult runOn(const Maker& m, Order order, std::vector<float>* results = nullptr, bool dropWaits = false) {
-  Machine machine(twoDevices(order));
+CallResult runOn(const Maker& m, QueueMode mode, std::vector<float>* results = nullptr, bool dropWaits = false) {
+  Machine machine(twoDevices(mode));
   EXPECT_EQ(machine.problem(), "");
   CallOptions run;
   run.dropWaits = dropWaits;
@@ -119,16 +119,16 @@ Maker journey() {
   return m;
 }
 
-class EveryOrder : public ::testing::TestWithParam<Order> {};
-INSTANTIATE_TEST_SUITE_P(Virtual, EveryOrder, ::testing::Values(Order::Async, Order::Sync, Order::Lazy));
+class EveryQueueMode : public ::testing::TestWithParam<QueueMode> {};
+INSTANTIATE_TEST_SUITE_P(Virtual, EveryQueueMode, ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
 
-TEST_P(EveryOrder, ValuesArriveFromDeviceToDevice) {
+TEST_P(EveryQueueMode, ValuesArriveFromDeviceToDevice) {
   std::vector<float> results;
   EXPECT_EQ(runOn(journey(), GetParam(), &results).end, CallResult::End::Done);
   EXPECT_EQ(results, (std::vector<float>{4, 3}));
 }
 
-TEST_P(EveryOrder, AMissingTransferIsFound) {
+TEST_P(EveryQueueMode, AMissingTransferIsFound) {
   for (size_t dropped : {0u, 2u, 4u}) {
     Maker m = journey();
     m.p.steps.erase(m.p.steps.begin() + static_cast<std::ptrdiff_t>(dropped));
@@ -139,7 +139,7 @@ TEST_P(EveryOrder, AMissingTransferIsFound) {
   }
 }
 
-TEST_P(EveryOrder, MemoryOfAnotherDeviceIsRefused) {
+TEST_P(EveryQueueMode, MemoryOfAnotherDeviceIsRefused) {
   Maker m;
   const BufferId host = m.constant(1), far = m.buffer(2), out = m.buffer(1);
   m.move(host, far);
@@ -150,7 +150,7 @@ TEST_P(EveryOrder, MemoryOfAnotherDeviceIsRefused) {
   EXPECT_EQ(r.text, "kernel kernel0 on cuda:0 was given memory of another device: a transfer is missing");
 }
 
-TEST_P(EveryOrder, WritesBeforeABufferAreFound) {
+TEST_P(EveryQueueMode, WritesBeforeABufferAreFound) {
   Maker m;
   const BufferId host = m.constant(1), in = m.buffer(1), out = m.buffer(1, 40);
   m.move(host, in);
@@ -161,7 +161,7 @@ TEST_P(EveryOrder, WritesBeforeABufferAreFound) {
 }
 
 /// Memory that the plan gives to another value holds nothing any more, also where the bytes are still there.
-TEST_P(EveryOrder, MemoryThatWasTakenOverIsGone) {
+TEST_P(EveryQueueMode, MemoryThatWasTakenOverIsGone) {
   Maker m;
   const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(1);
   m.p.buffers[b].offset = m.p.buffers[a].offset + kBytes / 2;  // a mistake of the plan
@@ -172,7 +172,7 @@ TEST_P(EveryOrder, MemoryThatWasTakenOverIsGone) {
 }
 
 /// Of two stops the one that comes first in the program counts, whichever device is faster.
-TEST_P(EveryOrder, TheFirstStopOfTheProgramCounts) {
+TEST_P(EveryQueueMode, TheFirstStopOfTheProgramCounts) {
   for (int repeat = 0; repeat < 20; ++repeat) {
     Maker m;
     const BufferId host = m.constant(1), a = m.buffer(1), b = m.buffer(1), c = m.buffer(2), d = m.buffer(2);
@@ -188,7 +188,7 @@ TEST_P(EveryOrder, TheFirstStopOfTheProgramCounts) {
 }
 
 /// What the host overwrites is waited for before, what it reads arrives before.
-TEST_P(EveryOrder, TheHostWaitsForCopiesOfItsMemory) {
+TEST_P(EveryQueueMode, TheHostWaitsForCopiesOfItsMemory) {
   Maker m;
   const BufferId zero = m.constant(0), host = m.constant(5), a = m.buffer(1), b = m.buffer(1), slow = m.buffer(1),
                  out = m.buffer(0);
@@ -213,9 +213,9 @@ TEST(Virtual, AForgottenWaitOfTheHostShows) {
   m.move(b, c);
   m.launch(0, plusOneFast, c, d);
   m.result(d);
-  for (const Order order : {Order::Async, Order::Lazy}) {
+  for (const QueueMode mode : {QueueMode::Async, QueueMode::Lazy}) {
     std::vector<float> results;
-    runOn(m, order, &results, /*dropWaits=*/true);
+    runOn(m, mode, &results, /*dropWaits=*/true);
     ASSERT_EQ(results.size(), 1u);
     EXPECT_TRUE(std::isnan(results[0]));
   }
@@ -223,7 +223,7 @@ TEST(Virtual, AForgottenWaitOfTheHostShows) {
 
 TEST(Virtual, AForgottenWaitOfADeviceShows) {
   std::vector<float> results;
-  runOn(journey(), Order::Lazy, &results, /*dropWaits=*/true);
+  runOn(journey(), QueueMode::Lazy, &results, /*dropWaits=*/true);
   ASSERT_EQ(results.size(), 2u);
   EXPECT_TRUE(std::isnan(results[1]));
 }
@@ -243,19 +243,19 @@ TEST(Virtual, WorkOnDifferentDevicesOverlaps) {
   m.launch(1, meet, a, b);
   m.launch(2, meet, c, d);
   const auto start = std::chrono::steady_clock::now();
-  EXPECT_EQ(runOn(m, Order::Async).end, CallResult::End::Done);
+  EXPECT_EQ(runOn(m, QueueMode::Async).end, CallResult::End::Done);
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
 }
 
 TEST(Virtual, CapacityIsEnforced) {
-  Machine machine(twoDevices(Order::Async, 2 * kBytes - 1));
+  Machine machine(twoDevices(QueueMode::Async, 2 * kBytes - 1));
   const CallResult r = Instance::create(journey().load(), machine)->call();
   EXPECT_EQ(r.end, CallResult::End::OutOfMemory);
   EXPECT_EQ(r.text, "cuda:0 cannot give 8192 bytes");
 }
 
 TEST(Virtual, WhatIsTouchedIsThePlan) {
-  Machine machine(twoDevices(Order::Async));
+  Machine machine(twoDevices(QueueMode::Async));
   const auto p = journey().load();
   const CallResult r = Instance::create(p, machine)->call({.measureMemory = true});
   EXPECT_EQ(r.end, CallResult::End::Done);
@@ -269,7 +269,7 @@ TEST(Virtual, UnknownKindsAndSettingsAreNamed) {
 }
 
 /// Calls that follow each other find constants where they are put once, and nothing else of the call before.
-TEST_P(EveryOrder, CallsFollowEachOther) {
+TEST_P(EveryQueueMode, CallsFollowEachOther) {
   Maker m;
   const BufferId start = m.constant(1), held = m.buffer(1), a = m.buffer(1), b = m.buffer(1), out = m.buffer(0);
   m.p.constants.push_back({held, m.p.constants[0].bytes});
@@ -292,8 +292,8 @@ TEST_P(EveryOrder, CallsFollowEachOther) {
   EXPECT_EQ(runOn(m, GetParam()).end, CallResult::End::Bug);
 }
 
-using VirtualDeathTest = EveryOrder;
-INSTANTIATE_TEST_SUITE_P(Virtual, VirtualDeathTest, ::testing::Values(Order::Async, Order::Sync, Order::Lazy));
+using VirtualDeathTest = EveryQueueMode;
+INSTANTIATE_TEST_SUITE_P(Virtual, VirtualDeathTest, ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
 
 Machine* faulting = nullptr;
 
@@ -305,8 +305,8 @@ void reportFault(int, siginfo_t* info, void*) {
 }
 
 /// Runs the program; a fault is described on standard error and ends the process.
-void runToFault(const Maker& m, Order order) {
-  Machine machine(twoDevices(order));
+void runToFault(const Maker& m, QueueMode mode) {
+  Machine machine(twoDevices(mode));
   faulting = &machine;
   struct sigaction action{};
   action.sa_sigaction = reportFault;
@@ -331,7 +331,7 @@ void keepAddress(void* const* b, const uint64_t*, int64_t, int64_t, uint32_t*, v
 
 TEST_P(VirtualDeathTest, AStrayAddressFaults) {
   for (const uint32_t owner : {0u, 2u}) {
-    if (owner == 0 && GetParam() == Order::Async) continue;
+    if (owner == 0 && GetParam() == QueueMode::Async) continue;
     Maker m;
     const BufferId host = m.constant(1), far = m.buffer(2), a = m.buffer(1), b = m.buffer(1), out = m.buffer(owner);
     m.move(host, a);

@@ -6,6 +6,7 @@
 #include "frontend/StdModules.h"
 #include "ir/Ir.h"
 #include "support/Diagnostics.h"
+#include "support/Quote.h"
 
 namespace tenc::repl {
 
@@ -81,7 +82,7 @@ std::string Names::documentation(const std::string& path) {
   const std::string in = dot == std::string::npos ? "" : path.substr(0, dot);
   std::string text;
   for (const ast::Stmt* s : declarations(in, path.substr(dot == std::string::npos ? 0 : dot + 1))) {
-    text += heading(sources_.text(s->span), *s) + "\n";
+    text += heading(excerpt(sources_, s->span), *s) + "\n";
     for (size_t begin = 0; begin < s->doc.size();) {
       const size_t end = std::min(s->doc.find('\n', begin), s->doc.size());
       std::string_view line = std::string_view(s->doc).substr(begin, end - begin);
