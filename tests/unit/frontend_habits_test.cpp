@@ -179,7 +179,7 @@ TEST(Habits, PrefixesAreLeftOut) {
 
 std::string scriptOf(std::string_view name, const FamiliarCall& call) {
   if (!call.example.empty()) return std::string(call.example);
-  const bool statement = call.place == FamiliarCall::Position::Statement;
+  const bool statement = call.position == FamiliarCall::Position::Statement;
   const std::string first = statement ? "v" : "x";
   const std::string operands[] = {first, "y", "y"};
   std::string text;
@@ -188,7 +188,7 @@ std::string scriptOf(std::string_view name, const FamiliarCall& call) {
   text = std::string(name) + "(" + text + ")";
   if (method) text = first + "." + text;
   const std::string bound = "let x = ones([2, 3])\nlet y = ones([2, 3])\nvar v = ones([2, 3])\n";
-  if (call.place == FamiliarCall::Position::Range)
+  if (call.position == FamiliarCall::Position::Range)
     return "for i in " + replaced(replaced(text, "x", "1"), "y", "5") + " { print(i) }\n";
   return bound + (statement ? text + "\n" : "let r = " + text + "\n");
 }

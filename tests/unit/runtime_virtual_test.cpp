@@ -82,7 +82,9 @@ class Maker {
   std::map<std::string, abi::KernelFn> functions;  ///< of the kernels, by their names
 };
 
-const char* nameOf(QueueMode mode) { return mode == QueueMode::Async ? "async" : mode == QueueMode::Sync ? "sync" : "lazy"; }
+const char* nameOf(QueueMode mode) {
+  return mode == QueueMode::Async ? "async" : mode == QueueMode::Sync ? "sync" : "lazy";
+}
 
 MachineOptions twoDevices(QueueMode mode, uint64_t capacity = 0) {
   MachineOptions options;
@@ -120,7 +122,8 @@ Maker journey() {
 }
 
 class EveryQueueMode : public ::testing::TestWithParam<QueueMode> {};
-INSTANTIATE_TEST_SUITE_P(Virtual, EveryQueueMode, ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
+INSTANTIATE_TEST_SUITE_P(Virtual, EveryQueueMode,
+                         ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
 
 TEST_P(EveryQueueMode, ValuesArriveFromDeviceToDevice) {
   std::vector<float> results;
@@ -293,7 +296,8 @@ TEST_P(EveryQueueMode, CallsFollowEachOther) {
 }
 
 using VirtualDeathTest = EveryQueueMode;
-INSTANTIATE_TEST_SUITE_P(Virtual, VirtualDeathTest, ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
+INSTANTIATE_TEST_SUITE_P(Virtual, VirtualDeathTest,
+                         ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
 
 Machine* faulting = nullptr;
 
