@@ -19,18 +19,13 @@ MOST_LINES = 800
 ROOMS = ("support", "grammar", "syntax", "ir", "transforms", "frontend", "passes", "interp", "codegen", "runtime", "tools", "std", "tests", "bench")
 SOURCES = {".cpp", ".h", ".def", ".g4", ".tl", ".py"}
 INCLUDE = re.compile(r'^\s*#\s*include "([^"]+)"', re.M)
-<<<<<<< HEAD
-# Facts about the source reach a pass as data, and the tree tells the frontend. The first two show a piece of the text to
-# the user; the library's modules are cut into declarations, of which only those that are needed are parsed.
-SOURCE_TEXT = ("passes/place/PlaceStart.cpp", "passes/place/PlaceText.cpp", "frontend/names/Library.cpp")
-=======
 # Facts about the source reach these as data; support/Quote.h shows a piece of it to the user. The parser of the IR reads
-# what it parses, and tools read whole files.
-WITHOUT_SOURCE = ("passes/", "transforms/", "ir/", "interp/", "codegen/", "runtime/", "tools/")
+# what it parses, and tools read whole files. In the frontend the tree tells; the library's modules are cut into
+# declarations, of which only those that are needed are parsed.
+WITHOUT_SOURCE = ("passes/", "transforms/", "ir/", "interp/", "codegen/", "runtime/", "tools/", "frontend/")
 SOURCE_PIECE = re.compile(r"\bsources\w*(\(\))?(\.|->)text\(")
 SOURCE_FILE = re.compile(r"(\bfile\([^()]*\)|\bf|\bfile)\.text\(\)")
-IR_PARSER = "ir/Parser.cpp"
->>>>>>> 94a2170 (One word for one thing: slots, positions, queue modes; passes have an overview; stages behind the frontend read no source text; one ladder folds constants)
+PARSED = ("ir/Parser.cpp", "frontend/names/Library.cpp")
 TARGETS = ("codegen/cuda/", "runtime/cuda/", "tools/", "tests/", "bench/", "ir/DeviceTable.cpp")
 
 
@@ -123,14 +118,10 @@ def main():
             problems += forbidden(name, text, built, private)
             if "dynamic_cast" in code and not name.startswith("tests/"):
                 problems.append(f"{name} has a dynamic_cast: a variant, a virtual function or an enum says what a thing is")
-<<<<<<< HEAD
-            if name.startswith(("passes/", "frontend/")) and re.search(r"\bfile\([^()]*\)\.text\(\)", code) and name not in SOURCE_TEXT:
-                problems.append(f"{name} reads the text of a source file: what is decided there is decided by the tree, or by data")
-=======
-            reads = SOURCE_PIECE.search(code) or (SOURCE_FILE.search(code) and not name.startswith("tools/"))
-            if name.startswith(WITHOUT_SOURCE) and reads and name != IR_PARSER:
+            piece = SOURCE_PIECE.search(code) and not name.startswith("frontend/")  # which quotes what it refuses
+            reads = piece or (SOURCE_FILE.search(code) and not name.startswith("tools/"))
+            if name.startswith(WITHOUT_SOURCE) and reads and name not in PARSED:
                 problems.append(f"{name} reads the text of the source: what it decides by reaches it as data")
->>>>>>> 94a2170 (One word for one thing: slots, positions, queue modes; passes have an overview; stages behind the frontend read no source text; one ladder folds constants)
             if not name.startswith(TARGETS) and re.search("cuda", code, re.I):
                 problems.append(f"{name} names CUDA: only targets, tools and the table of devices do")
     checked += len(built)
