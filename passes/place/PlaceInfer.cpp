@@ -145,6 +145,19 @@ void Inference::plain(Op& op) {
   foldBool(op);
 }
 
+void Inference::fused(Op& op) {
+  plain(op);
+  std::string device = op.results.empty() ? std::string() : placeOf(op.result());
+  if (device.empty()) device = ambient();
+  Region& body = *op.regions[0];
+  for (size_t i = 0; i < body.args.size(); ++i) {
+    const Value* v = op.operand(i);
+    const bool scalar = v->type.shape.empty() && mixes(v->type);
+    set(body.args[i].get(), scalar ? placeOf(v) : device, Why::Argument, v, &op);
+  }
+  region(body);
+}
+
 void Inference::foldBool(Op& op) {
   auto known = [&](size_t i) { return op.operandCount() > i ? info(op.operand(i)).constant : std::nullopt; };
   auto a = known(0), b = known(1);
@@ -208,6 +221,7 @@ void Inference::visit(Op& op) {
     case OpKind::Condition: return hostRead(op, 0, Cause::While);
     case OpKind::Yield: return;  // the enclosing op looks at it
     case OpKind::Bench: return bench(op);
+    case OpKind::Fused: return fused(op);
     default: break;
   }
   if (op.has(Trait::HostEffect)) return hostEffect(op);

@@ -82,6 +82,9 @@ class Inference {
   /// An op that runs where its operands live (P2).
   void plain(Op& op);
 
+  /// A kernel of IR that was read as text: what it holds runs where it does.
+  void fused(Op& op);
+
   /// Bools that follow from device comparisons are compile-time values.
   void foldBool(Op& op);
 
