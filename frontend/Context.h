@@ -83,11 +83,6 @@ class Context {
     size_t text = kNoText;  ///< in `module.texts`
   };
   Spot& spotAt(Span s);
-  struct SpanHash {
-    size_t operator()(const Span& s) const {
-      return ((uint64_t{s.end} << 32 | s.begin) ^ uint64_t{s.file} << 52) * 0x9E3779B97F4A7C15 >> 16;
-    }
-  };
   std::unordered_map<Span, Spot, SpanHash> spots_;  ///< of the module
 };
 

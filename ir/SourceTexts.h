@@ -2,10 +2,10 @@
 // the text itself to word a message or to mend a line.
 #pragma once
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
 
 #include "support/SourceFile.h"
 
@@ -44,20 +44,15 @@ class SourceTexts {
   /// The frontend adds each span once; of two the first is found.
   size_t add(SourceText text);
   SourceText& operator[](size_t index) { return all_[index]; }
-  const std::vector<SourceText>& all() const { return all_; }
+  const std::deque<SourceText>& all() const { return all_; }
   /// Null when nothing is known. Not for several threads at once: the first search makes an index.
   const SourceText* find(Span span) const;
   /// The first name or member of that name inside `span`; null when there is none.
   const SourceText* named(std::string_view name, Span span) const;
 
  private:
-  struct Hash {
-    size_t operator()(const Span& s) const {
-      return (size_t{s.file} << 56) ^ (size_t{s.begin} * 0x9e3779b97f4a7c15u) ^ s.end;
-    }
-  };
-  std::vector<SourceText> all_;
-  mutable std::unordered_map<Span, size_t, Hash> index_;
+  std::deque<SourceText> all_;
+  mutable std::unordered_map<Span, size_t, SpanHash> index_;
   mutable size_t indexed_ = 0;  ///< so many of `all_` are in the index
 };
 
