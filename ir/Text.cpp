@@ -112,7 +112,7 @@ std::optional<uint64_t> elementBits(DType t, std::string_view text) {
   const auto u = parsed<uint64_t>(text);
   if (!u) return std::nullopt;
   s.u = *u;
-  return bitsOf(s) == *u ? std::optional(*u) : std::nullopt;
+  return bitsOf(s) == *u ? u : std::nullopt;
 }
 
 bool isNameChar(char c) {

@@ -25,7 +25,7 @@ std::unique_ptr<Token> TableLexer::nextToken() {
       end = at + 1;
     }
     stream_.seek(end);  // every character is a token at least
-    const int channel = grammar::kLexerChannel[type];
+    const auto channel = grammar::kLexerChannel[type];
     if (channel >= 0) return make(type, begin, end, static_cast<size_t>(channel));
   }
 }

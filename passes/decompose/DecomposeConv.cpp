@@ -113,7 +113,8 @@ class Convolution {
   /// The part of a vector register that columns fill, over all registers of a row of them.
   double filled(int64_t columns) const {
     const int64_t lanes = traits_.vectorBytes / byteSize(x_->type.dtype);
-    return static_cast<double>(columns) / static_cast<double>((columns + lanes - 1) / lanes * lanes);
+    const int64_t registers = (columns + lanes - 1) / lanes;
+    return static_cast<double>(columns) / static_cast<double>(registers * lanes);
   }
 
   /// Places side by side are vectors only when the window moves by one.

@@ -3,6 +3,7 @@
 
 namespace tenc::rt::library::lapack {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the arguments of the macros are types.
 extern "C" {
 #define TENC_LAPACK(T, p)                                                                                              \
   void p##getrf_(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);                            \
@@ -25,6 +26,7 @@ TENC_LAPACK(float, s)
 TENC_LAPACK(double, d)
 #undef TENC_LAPACK
 }
+// NOLINTEND(bugprone-macro-parentheses)
 
 /// The routines of one precision.
 template <class T>

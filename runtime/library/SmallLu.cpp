@@ -213,6 +213,7 @@ HWY_ATTR void triangular(const Triangle<T>& t, const T* b, T* x, T* work, int64_
   packRows(work, x, t.n, m);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument of the macro is a type.
 #define TENC_FOR(T)                                                                                                \
   void pivotsOf(const T* a, T* found, T* sign, T* work, int64_t n) { pivots(a, found, sign, work, n); }            \
   bool solveOf(const T* a, const T* b, T* x, T* work, int64_t n, int64_t m) { return solve(a, b, x, work, n, m); } \
@@ -220,6 +221,7 @@ HWY_ATTR void triangular(const Triangle<T>& t, const T* b, T* x, T* work, int64_
 TENC_FOR(float)
 TENC_FOR(double)
 #undef TENC_FOR
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace HWY_NAMESPACE
 }  // namespace tenc::rt::library
@@ -228,6 +230,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tenc::rt::library {
 
+// NOLINTBEGIN(bugprone-macro-parentheses): the argument of the macro is a type.
 #define TENC_FOR(T)                                                                                           \
   void smallPivots(const T* a, T* pivots, T* sign, T* work, int64_t n, Vectors v) {                           \
     wideVectors(v) ? N_AVX3::pivotsOf(a, pivots, sign, work, n) : N_AVX2::pivotsOf(a, pivots, sign, work, n); \
@@ -241,6 +244,7 @@ namespace tenc::rt::library {
 TENC_FOR(float)
 TENC_FOR(double)
 #undef TENC_FOR
+// NOLINTEND(bugprone-macro-parentheses)
 
 }  // namespace tenc::rt::library
 #endif  // HWY_ONCE

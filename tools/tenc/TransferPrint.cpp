@@ -61,11 +61,17 @@ std::optional<std::map<std::string, std::string>> flatObject(std::string_view li
   const auto skip = [&] {
     while (at < line.size() && (line[at] == ' ' || line[at] == '\t' || line[at] == '\r')) ++at;
   };
-  const auto eat = [&](char c) { return skip(), at < line.size() && line[at] == c && ++at; };
+  const auto eat = [&](char c) {
+    skip();
+    if (at == line.size() || line[at] != c) return false;
+    ++at;
+    return true;
+  };
   const auto text = [&](std::string& out) {
     if (!eat('"')) return false;
     for (; at < line.size() && line[at] != '"'; ++at) {
-      if (line[at] == '\\' && ++at == line.size()) return false;
+      if (line[at] == '\\') ++at;
+      if (at == line.size()) return false;
       out += line[at];  // an escape stands for itself here: texts are only compared with each other
     }
     return eat('"');
