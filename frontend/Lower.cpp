@@ -67,7 +67,7 @@ struct Parts {
   Tensors tensors{context, placement};
   Placement placement{context, tensors};
   Types types{context, scopes, unknownNames, names, devices, evaluator, aliases, structs};
-  Aliases aliases{context, scopes, types, expressions};
+  Aliases aliases{context, types, expressions};
   Structs structs{context, names, tensors, placement, types, aliases, unifier, dimSolver};
   Unifier unifier{context, evaluator, tensors, types, aliases, structs, dimSolver};
   DimSolver dimSolver{context, scopes, evaluator, types};
@@ -78,7 +78,7 @@ struct Parts {
                           elementwise, operators, members,      indexing, structLiterals, formats,
                           statements,  branches,  placedBlocks, regions,  calls,          habits};
   Members members{context, names, tensors};
-  Indexing indexing{context, scopes, evaluator, tensors, operators, expressions};
+  Indexing indexing{context, evaluator, tensors, operators, expressions};
   StructLiterals structLiterals{context, evaluator, types, aliases, structs, expressions};
   Formats formats{context, devices, tensors, expressions};
   Statements statements{context,     tensors,  types,         expressions,  formats, bindings,

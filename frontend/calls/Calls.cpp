@@ -118,7 +118,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (base.is(Kind::Tuple) && !name.empty() && std::isdigit(static_cast<unsigned char>(name[0]))) {
     return this->call(members_.fieldOf(base, name, member.opSpan), args);
   }
-  auto f = names_.lookup(name, member.opSpan);
+  auto f = names_.lookup(member.opSpan);
   if (f && f->is(Kind::Function) && f->fn->kind == FnValue::Kind::Overloads && base.is(Kind::Struct) &&
       !overloads_.pickOverload(f->fn->overloads, &base)) {
     f = std::nullopt;  // the module of the struct may have it
@@ -229,7 +229,7 @@ Val Calls::call(const Val& f, CallArgs args) {
 
 Val Calls::callStruct(const Val& f, CallArgs& args) {
   prepend(args, f);
-  auto scoped = names_.lookup("call", args.callee);
+  auto scoped = names_.lookupGlobal(*context_.frame().unit, "call", args.callee);
   if (scoped && scoped->is(Kind::Function) && scoped->fn->kind == FnValue::Kind::Overloads &&
       overloads_.pickOverload(scoped->fn->overloads, &f)) {
     return call(*scoped, args);

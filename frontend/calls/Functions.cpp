@@ -153,10 +153,12 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
     if (matched[i]) continue;
     // A default is read where the function is declared; it sees what the arguments have bound.
     Frame own(decl.unit);
-    for (const auto& [name, v] : g.bound) {
+    for (const Declaration* d : decl.unit->resolution->signatureOf(s)) {
+      const auto bound = g.bound.find(d->name);
+      if (bound == g.bound.end()) continue;
       Binding binding;
-      binding.value = v;
-      own.scopes.back().add(name, std::move(binding));
+      binding.value = bound->second;
+      own.bind(d->name, d->span, std::move(binding));
     }
     Val v;
     {

@@ -161,7 +161,9 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
       func->ownDevice = d->name;
     }
   }
-  for (const auto& [name, v] : g.bound) scopes_.declare({name, Span{}}, v, false);
+  for (const Declaration* d : decl.unit->resolution->signatureOf(s)) {
+    if (const auto bound = g.bound.find(d->name); bound != g.bound.end()) scopes_.bind(*d, bound->second);
+  }
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     Val v = argumentsLike(values[i], func->body.get(), p.name.text);

@@ -12,6 +12,7 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/types/DimSolver.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Unifier.h"
@@ -41,8 +42,13 @@ Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
   const FrameScope inside(context_.frames, own);
   // Captures are where they are where the lambda is written: annotations around its call do not touch them.
   const bool elsewhere = placement_.annotationAround() != f.writtenIn;
-  for (const auto& [name, value] : f.captures)
-    scopes_.declare({name, Span{}}, elsewhere ? placement_.keepPlace(value) : value, false);
+  auto capture = f.captures.begin();
+  for (const Declaration* d : f.unit->resolution->captured(e.span)) {
+    if (capture == f.captures.end()) break;
+    if (capture->first != d->name) continue;  // had no value where the lambda is written
+    const Val& value = capture++->second;
+    scopes_.bind(*d, elsewhere ? placement_.keepPlace(value) : value);
+  }
   const BlockScope parameters(context_.frame());
   bool ok = true;
   for (size_t i = 0; i < e.params.size(); ++i) {
@@ -54,7 +60,7 @@ Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
       const Target who{"the lambda's argument", args.args[i].span, type->span, false};
       v = unifier_.unify(*type, v, g, who);
       if (v.poison() || !dimSolver_.finishPending(g, who)) ok = false;
-      for (auto& [name, bound] : g.bound) scopes_.declare({name, type->span}, bound, false);
+      scopes_.bindDims(type->span, g);
     }
     bindings_.bindPattern(e.params[i].pattern, v.is(Kind::Array) ? tensors_.settle(v) : v, false, nullptr);
   }

@@ -107,7 +107,7 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
   if (t.kind == TypeKind::Path && t.path.size() == 1) {
     const std::string& name = t.path[0].text;
     const ast::Generic* listed = listedGeneric(g, name);
-    const bool free = !g.bound.count(name) && types_.typeName(t, g, true).variable;
+    const bool free = !g.bound.count(name) && types_.typeName(t, g, inShape).variable;
     if (listed && free && listed->isDType() && listed->kind != GenericKind::Int) {
       g.bound[name] = Val::ofDType(ir::DType::F32);
     } else if (listed && free && listed->kind == GenericKind::Int) {
@@ -116,8 +116,7 @@ void Uncalled::bindSamples(const ast::TypeExpr& written, Generics& g, Samples& s
       DeviceRef d;
       d.name = "$" + name;
       g.bound[name] = Val::ofDevice(d);
-    } else if (free && (listed ? listed->kind == GenericKind::Open && !t.hasArgs
-                               : inShape || (g.dims && g.dims->contains(name)))) {
+    } else if (free && (!listed || (listed->kind == GenericKind::Open && !t.hasArgs))) {
       g.bound[name] = Val::ofInt(samples.take());
       g.origin[name] = t.span;
     }

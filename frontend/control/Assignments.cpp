@@ -39,7 +39,7 @@ Outcome Assignments::lowerAssign(const ast::Stmt& s) {
   const ast::Expr* whole = s.target.get();
   while (whole->kind == ExprKind::Index) whole = whole->args[0].get();
   if (whole->kind == ExprKind::Name) {
-    if (Binding* binding = scopes_.findLocal(whole->text); binding && !binding->value.poison()) {
+    if (Binding* binding = scopes_.find(whole->span); binding && !binding->value.poison()) {
       hint = typeOf(binding->value);
       // A shape that differs is reported against the variable, not against what makes the value.
       if (hint.isTensor()) hint.dims = std::nullopt;
@@ -75,11 +75,12 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, std::st
     return context_.error(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
   }
   if (root->text == "_") return Outcome::lowered();
-  Binding* binding = scopes_.findLocal(root->text);
+  Binding* binding = scopes_.find(root->span);
   if (!binding) {
-    auto global = names_.lookupGlobal(*context_.frame().unit, root->text, root->span);
+    auto global = names_.lookup(root->span);
     if (!global)
       return Outcome::dropped(unknownNames_.unknownName(root->text, root->span, root == &target && op == "="));
+    if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
     return context_.error(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is not a `var`");
   }
   if (!binding->isVar) {
@@ -118,7 +119,7 @@ Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Exp
       }
       Val left = now;
       left.span = target.span;
-      const Binding* var = scopes_.findLocal(root.text);
+      const Binding* var = scopes_.find(root.span);
       if (changesDType(context_, left, value, op, s.opSpan, path.empty() && var ? var->span : Span{}))
         return context_.lost();
       return operators_.binary(op.substr(0, op.size() - 1), left, value, s.span, s.opSpan);

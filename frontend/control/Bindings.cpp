@@ -11,6 +11,7 @@
 #include "frontend/expressions/SourceText.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Unit.h"
 #include "frontend/types/DimSolver.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
@@ -53,7 +54,7 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   };
   keepDims(value, written);
   bindPattern(s.pattern, std::move(value), isVar, declared);
-  if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.findLocal(s.pattern.name.text)) {
+  if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.declaredAt(s.pattern.name.span)) {
     made->keyword = s.keyword;
     if (isVar && s.value) made->start = s.value->span;
   }
@@ -71,21 +72,15 @@ Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const
   if (!value.poison() && !dimSolver_.finishPending(g, who)) value = context_.lost();
   Ty type = types_.resolve(*s.type, g);
   // Dims that were bound are compile-time integers from here on.
-  for (auto& [name, bound] : g.bound) {
-    scopes_.declare({name, g.origin.count(name) ? g.origin[name] : s.type->span}, bound, false);
+  if (value.poison()) {
+    // What could not be inferred causes no errors of its own.
+    for (const Declaration* d : context_.frame().unit->resolution->dimsIn(s.type->span))
+      g.bound.try_emplace(d->name, context_.lost());
   }
-  if (value.poison()) poisonDims(*s.type);
+  scopes_.bindDims(s.type->span, g);
   if (!value.poison()) value = placement_.moveToPlaces(value, type, s.type->span);
   *declared = std::make_shared<Ty>(std::move(type));
   return value;
-}
-
-void Bindings::poisonDims(const ast::TypeExpr& t) {
-  for (const ast::TypePtr& arg : t.args) {
-    const bool isName = arg->path.size() == 1 && arg->args.empty();
-    if (isName && !scopes_.nameExists(arg->path[0].text)) scopes_.declare(arg->path[0], context_.lost(), false);
-    poisonDims(*arg);
-  }
 }
 
 void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared) {

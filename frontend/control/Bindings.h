@@ -37,8 +37,6 @@ class Bindings {
  private:
   void bindLet(const ast::Stmt& s, Val value);
   Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
-  /// Declares the dims that a type would have bound had its value been well.
-  void poisonDims(const ast::TypeExpr& t);
 
   Context& context_;
   Scopes& scopes_;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -96,12 +96,12 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
     return lowerIf(e, which + 1, tail, expected);
   }
   const bool hasElse = e.blocks.size() > e.args.size();
-  std::set<std::string> names;
+  std::vector<Span> assigning;
   Exits exits;
   for (size_t i = which; i < e.blocks.size(); ++i) {
-    names.merge(context_.frame().unit->resolution->assigned(e.blocks[i].span));
+    assigning.push_back(e.blocks[i].span);
     // The condition of an `else if` is a part of the branch.
-    if (i > which && i < e.args.size()) names.merge(context_.frame().unit->resolution->assigned(e.args[i]->span));
+    if (i > which && i < e.args.size()) assigning.push_back(e.args[i]->span);
     const Exits x = exitsOf(e.blocks[i]);
     exits.breaks |= x.breaks;
     exits.continues |= x.continues;
@@ -110,7 +110,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
   if (condition.poison()) {
     // Both branches are looked at for their own errors; what they assign is not known afterwards.
     Boundary lost;
-    scopes_.visibleVars(names, lost);
+    scopes_.assignedIn(assigning, lost);
     for (size_t i = which; i < e.blocks.size(); ++i) {
       Boundary inner = *context_.body.boundary;
       const Scoped inside(context_.body.boundary, &inner);
@@ -140,7 +140,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
     Boundary local;
     local.kind = Boundary::Kind::Region;
     local.wantsValue = tail.wanted;
-    scopes_.visibleVars(names, local);
+    scopes_.assignedIn(assigning, local);
     const std::vector<Val> before = valuesOf(local.vars);
     std::vector<std::string> labels;
     for (const std::string& n : local.names) labels.push_back("`" + n + "`");
@@ -164,11 +164,11 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
     return f;
   }
   if (context_.body.boundary->kind == Boundary::Kind::Expression) return continuations_.leave(Exit::Return, {}, e.span);
-  return lowerExitingIf(e, which, condition.tensor, names, tail, expected);
+  return lowerExitingIf(e, which, condition.tensor, assigning, tail, expected);
 }
 
-Flow Branches::lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition,
-                              const std::set<std::string>& assigned, const Tail& tail, const Ty* expected) {
+Flow Branches::lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition, std::span<const Span> assigning,
+                              const Tail& tail, const Ty* expected) {
   constexpr int kMostCopies = 4;
   // The branches go on with what follows, each with its own names.
   auto merge = [&](const Tail& rest) {
@@ -190,7 +190,7 @@ Flow Branches::lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condi
   Boundary region;
   region.kind = Boundary::Kind::Region;
   region.wantsValue = tail.wanted;
-  scopes_.visibleVars(assigned, region);
+  scopes_.assignedIn(assigning, region);
   const Scoped inside(context_.body.boundary, &region);
   Flow f = merge({&kNothing, 0, nullptr, context_.frame().scopes.size(), tail.wanted});
   f.done = false;

@@ -1,7 +1,7 @@
 // `if`, with and without exits.
 #pragma once
 #include <map>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -39,7 +39,7 @@ class Branches {
  private:
   /// An `if` with exits: what follows is part of each branch that comes to it while it is few, else flags say at run
   /// time whether to go on.
-  Flow lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition, const std::set<std::string>& assigned,
+  Flow lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condition, std::span<const Span> assigning,
                       const Tail& tail, const Ty* expected);
   /// What tells an `if` on devices from others, in each instance of a function.
   std::string decisionKey(Span condition);

@@ -2,7 +2,6 @@
 #include "frontend/control/Loops.h"
 
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,9 +60,8 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
   const Val over = sequenceOf(s);
   if (over.poison()) {
     // The body is looked at once for its own errors, with an unknown index.
-    const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
     Boundary lost;
-    scopes_.visibleVars(names, lost);
+    scopes_.assignedIn(s.body.span, lost);
     const Val unknown = context_.lost();
     lowerTrip(s, &unknown, lost);
     for (Binding* v : lost.vars) v->value = context_.lost();
@@ -155,9 +153,8 @@ Flow Loops::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, 
     const std::vector<ir::Value*> checked = {range[0], range[1], ir::Compose(context_.b()).checkedStep(range[2])};
     return exitingLoop(s, &checked, index);
   }
-  const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
   Boundary carried;
-  scopes_.visibleVars(names, carried);
+  scopes_.assignedIn(s.body.span, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
   std::vector<Val> after = regions_.loopCarried(range[0], range[1], range[2], before, carried.names, s.span,
                                                 [&](ir::Value* i, const std::vector<Val>& now) {
@@ -176,7 +173,7 @@ Flow Loops::lowerWhile(const ast::Stmt& s) { return exitingLoop(s, nullptr, {});
 
 Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
-  std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
+  std::vector<Span> assigning = {s.body.span};
   auto condition = [&]() -> Val {
     Boundary expression;
     expression.kind = Boundary::Kind::Expression;
@@ -187,13 +184,12 @@ Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range
   // The region of a condition hands nothing on: one that assigns is evaluated before the loop and behind each trip.
   Val first;
   if (!range) {
-    std::set<std::string> inCondition = context_.frame().unit->resolution->assigned(s.lo->span);
-    if (!inCondition.empty()) first = condition();
-    names.merge(inCondition);
+    if (!context_.frame().unit->resolution->assigned(s.lo->span).empty()) first = condition();
+    assigning.push_back(s.lo->span);
   }
   const bool assigningCondition = !first.poison();
   Boundary carried;
-  scopes_.visibleVars(names, carried);
+  scopes_.assignedIn(assigning, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
   const size_t n = before.size();
   Flow flow;
@@ -344,11 +340,10 @@ Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
       lowerTrip(s, &trip, {});
     }
   } else {
-    const std::set<std::string> names = context_.frame().unit->resolution->assigned(s.body.span);
     Boundary whole;
     whole.kind = Boundary::Kind::Region;
     whole.wantsValue = false;
-    scopes_.visibleVars(names, whole);
+    scopes_.assignedIn(s.body.span, whole);
     {
       const Scoped inside(context_.body.boundary, &whole);
       f = unrolledFrom(s, trips, 0, whole);

@@ -3,7 +3,6 @@
 
 #include <iterator>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -20,8 +19,8 @@
 
 namespace tenc::frontend {
 
-Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which,
-                               const std::set<std::string>& assigned, const Tail& tail, const PlacedFn& inner) {
+Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which, Span assigning,
+                               const Tail& tail, const PlacedFn& inner) {
   if (which == annotations.size()) return inner(tail);
   const ast::Annotation& a = annotations[which];
   std::optional<DeviceRef> device;
@@ -30,19 +29,19 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
   } else {
     device = devices_.annotationDevice(a);
   }
-  if (!device) return lowerPlaced(annotations, which + 1, assigned, tail, inner);
+  if (!device) return lowerPlaced(annotations, which + 1, assigning, tail, inner);
   static const StatementList kNothing;
   Boundary region;
   region.kind = Boundary::Kind::Region;
   region.wantsValue = tail.wanted;
-  scopes_.visibleVars(assigned, region);
+  scopes_.assignedIn(assigning, region);
   const std::vector<Val> before = valuesOf(region.vars);
   auto& declared = context_.frame().scopes.back().names;
   const size_t declaredBefore = declared.size();
   const Scoped inside(context_.body.boundary, &region);
   std::vector<Val> values = regions_.emitOn(*device, a.span, [&] {
     const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), tail.wanted};
-    std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigned, none, inner));
+    std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigning, none, inner));
     // A variable that was not assigned after all does not move here.
     for (size_t i = 0; i < region.vars.size(); ++i) {
       if (sameLeaves(before[i], handed[i]) && !changedConstant(before[i], handed[i])) handed[i] = Val::unit();

@@ -1,6 +1,5 @@
 // Statements and blocks under `@d`.
 #pragma once
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,8 +21,8 @@ class PlacedBlocks {
       : context_(context), scopes_(scopes), devices_(devices), continuations_(continuations), regions_(regions) {}
 
   /// What `inner` lowers, inside one `on` op for each annotation.
-  Flow lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which, const std::set<std::string>& assigned,
-                   const Tail& tail, const PlacedFn& inner);
+  Flow lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which, Span assigning, const Tail& tail,
+                   const PlacedFn& inner);
 
  private:
   Context& context_;

@@ -2,7 +2,6 @@
 #include "frontend/control/Statements.h"
 
 #include <functional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,8 +77,7 @@ Flow Statements::lowerStatement(const ast::Stmt& s, bool last, const Tail& tail,
   auto plain = [&](const Tail& t) { return lowerPlain(s, last, t, expected); };
   // Annotations of declarations belong to them: `@gpu fn`.
   if (s.annotations.empty() || s.kind <= StmtKind::Bench) return plain(tail);
-  const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(s.span);
-  return placedBlocks_.lowerPlaced(s.annotations, 0, assigned, tail, plain);
+  return placedBlocks_.lowerPlaced(s.annotations, 0, s.span, tail, plain);
 }
 
 Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected) {
@@ -129,8 +127,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
       if (e.kind == ExprKind::If) return branches_.lowerIf(e, 0, tail, expected);
       if (e.kind == ExprKind::Block) {
         auto block = [&](const Tail& t) { return lowerBlock(e.blocks[0], &t, expected); };
-        const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(e.blocks[0].span);
-        return placedBlocks_.lowerPlaced(e.annotations, 0, assigned, tail, block);
+        return placedBlocks_.lowerPlaced(e.annotations, 0, e.blocks[0].span, tail, block);
       }
       f.value = expressions_.eval(e, expected);
       if (tail.wanted) {
@@ -190,8 +187,7 @@ Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const st
       f = branches_.lowerIf(part, 0, bind, partType);
     } else {
       auto block = [&](const Tail& t) { return lowerBlock(part.blocks[0], &t, partType); };
-      const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(part.blocks[0].span);
-      f = placedBlocks_.lowerPlaced(part.annotations, 0, assigned, bind, block);
+      f = placedBlocks_.lowerPlaced(part.annotations, 0, part.blocks[0].span, bind, block);
     }
   }
   if (f.done || f.exit != Exit::Falls) return f;

@@ -101,7 +101,7 @@ Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
 }
 
 Val Expressions::evalName(const ast::Expr& e) {
-  if (auto v = names_.lookup(e.text, e.span)) return *v;
+  if (auto v = names_.lookup(e.span)) return *v;
   return unknownNames_.unknownName(e.text, e.span);
 }
 
@@ -173,7 +173,7 @@ Val Expressions::shortCircuit(const ast::Expr& e, const Val& left) {
       left.is(Kind::Tensor) && left.tensor->type.shape.empty() && left.tensor->type.dtype == ir::DType::Bool;
   if (!single) return operators_.binary(e.text, left, eval(*e.args[1]), e.span, e.opSpan);
   Boundary assigned;
-  scopes_.visibleVars(context_.frame().unit->resolution->assigned(e.args[1]->span), assigned);
+  scopes_.assignedIn(e.args[1]->span, assigned);
   const std::vector<Val> before = valuesOf(assigned.vars);
   // The right side goes into the branch that needs it. When nothing in it can fail or be seen, it comes out again.
   ir::Op* op = context_.b().makeTyped(OpKind::If, {left.tensor}, {});
@@ -242,8 +242,8 @@ Val Expressions::evalLambda(const ast::Expr& e) {
   f->unit = context_.frame().unit;
   f->id = context_.freshId();
   f->writtenIn = placement_.annotationAround();
-  for (const std::string& name : f->unit->resolution->captured(e.span)) {
-    if (Binding* local = scopes_.findLocal(name)) f->captures.emplace_back(name, local->value);
+  for (const Declaration* d : f->unit->resolution->captured(e.span)) {
+    if (Binding* local = scopes_.declaredAt(d->span)) f->captures.emplace_back(d->name, local->value);
   }
   return Val::ofFunction(std::move(f), e.span);
 }
@@ -255,9 +255,8 @@ Val Expressions::evalBlockExpr(const ast::Expr& e, const Ty* expected) {
   Boundary here;
   here.kind = Boundary::Kind::Expression;
   const Scoped inside(context_.body.boundary, &here);
-  const std::set<std::string> assigned = context_.frame().unit->resolution->assigned(e.blocks[0].span);
   const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), true};
-  Flow f = placedBlocks_.lowerPlaced(e.annotations, 0, assigned, none,
+  Flow f = placedBlocks_.lowerPlaced(e.annotations, 0, e.blocks[0].span, none,
                                      [&](const Tail& t) { return statements_.lowerBlock(e.blocks[0], &t, expected); });
   return f.value;
 }

@@ -15,7 +15,8 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/expressions/Operators.h"
 #include "frontend/expressions/Subscripts.h"
-#include "frontend/names/Scopes.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 #include "ir/Ir.h"
@@ -118,8 +119,9 @@ Val Indexing::knownElement(const Val& base, const ast::Expr& e, std::optional<Va
 
 Val Indexing::evalIndex(const ast::Expr& e) {
   const ast::Expr& of = *e.args[0];
-  if (of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text) &&
-      !scopes_.findLocal(of.text) && e.subscripts.size() == 1 && e.subscripts[0].index) {
+  const bool kind = of.kind == ExprKind::Name && of.text != ir::DeviceTable::kHost && ir::DeviceTable::isKind(of.text);
+  const Declaration* named = kind ? context_.frame().unit->resolution->definition(of.span) : nullptr;
+  if (named && named->kind == Declaration::Kind::Language && e.subscripts.size() == 1 && e.subscripts[0].index) {
     auto i = evaluator_.constInt(expressions_.eval(*e.subscripts[0].index), "a device number");
     if (!i) return context_.lost();
     DeviceRef d;

@@ -8,7 +8,6 @@
 namespace tenc::frontend {
 
 class Context;
-class Scopes;
 class Evaluator;
 class Tensors;
 class Operators;
@@ -17,14 +16,8 @@ class Expressions;
 /// Elements, slices and windows of tensors, lists and tuples.
 class Indexing {
  public:
-  Indexing(Context& context, Scopes& scopes, Evaluator& evaluator, Tensors& tensors, Operators& operators,
-           Expressions& expressions)
-      : context_(context),
-        scopes_(scopes),
-        evaluator_(evaluator),
-        tensors_(tensors),
-        operators_(operators),
-        expressions_(expressions) {}
+  Indexing(Context& context, Evaluator& evaluator, Tensors& tensors, Operators& operators, Expressions& expressions)
+      : context_(context), evaluator_(evaluator), tensors_(tensors), operators_(operators), expressions_(expressions) {}
 
   /// `a[...]`: an element, a part, or a device by its number.
   Val evalIndex(const ast::Expr& e);
@@ -45,7 +38,6 @@ class Indexing {
   Val knownElement(const Val& base, const ast::Expr& e, std::optional<Val>& index);
 
   Context& context_;
-  Scopes& scopes_;
   Evaluator& evaluator_;
   Tensors& tensors_;
   Operators& operators_;

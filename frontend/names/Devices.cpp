@@ -64,8 +64,8 @@ namespace {
 
 /// The device line that a choice of `line` names; null for none.
 const ast::Stmt* lineNamed(const Unit& unit, const ast::Stmt& line, const ast::DevicePlace& p) {
-  const auto found = p.number || p.index ? unit.devices.end() : unit.devices.find(p.name.text);
-  return found == unit.devices.end() || found->second == &line ? nullptr : found->second;
+  const Declaration* d = p.number || p.index ? nullptr : unit.resolution->definition(p.name.span);
+  return d && d->kind == Declaration::Kind::Device && d->statement != &line ? d->statement : nullptr;
 }
 }  // namespace
 
@@ -200,7 +200,7 @@ std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
     d.name = head;
     return constDevice(Val::ofDevice(d, a.span));
   }
-  auto v = names_.lookup(head, a.path[0].span);
+  auto v = names_.lookup(a.path[0].span);
   if (!v) {
     const syntax::Familiar* known = syntax::familiarName(head);
     if (known && !known->help.empty() && !scopes_.lostName(head))

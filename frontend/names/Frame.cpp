@@ -2,15 +2,33 @@
 #include "frontend/names/Frame.h"
 
 #include <iterator>
+#include <utility>
 
 namespace tenc::frontend {
 
-BlockScope::~BlockScope() {
-  for (const auto& [name, binding] : frame_.scopes.back().names) {
-    if (binding.span.valid()) frame_.ended[name] = binding.span;
-  }
-  frame_.scopes.pop_back();
+Binding& Frame::bind(std::string name, Span declared, Binding binding) {
+  Scope& scope = scopes.back();
+  Binding& made = scope.names.emplace_back(std::move(name), std::move(binding)).second;
+  made.declaration = declared;
+  Binding*& now = bindings_[placeOf(declared)];
+  scope.before.push_back(std::exchange(now, &made));
+  return made;
 }
+
+void Frame::endBlock() {
+  Scope& scope = scopes.back();
+  // The other way round: one declaration may have been bound twice.
+  auto before = scope.before.rbegin();
+  for (auto it = scope.names.rbegin(); it != scope.names.rend(); ++it, ++before) {
+    bindings_[placeOf(it->second.declaration)] = *before;
+  }
+  for (const auto& [name, binding] : scope.names) {
+    if (binding.span.valid()) ended[name] = binding.span;
+  }
+  scopes.pop_back();
+}
+
+BlockScope::~BlockScope() { frame_.endBlock(); }
 
 HiddenScopes::HiddenScopes(Frame& frame, size_t depth) : frame_(frame) {
   auto first = frame.scopes.begin();

@@ -19,7 +19,8 @@ class Key;
 /// A name in a scope.
 struct Binding {
   Val value;
-  Span span;  ///< of the declaration, for notes
+  Span span;           ///< of the declaration, for notes; invalid for what a call has bound
+  Span declaration{};  ///< of the declared name
   bool isVar = false;
   int regionDepth = 0;                 ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
@@ -30,20 +31,8 @@ struct Binding {
 struct Scope {
   Scope() = default;
   Scope(const Scope&) = delete;
-  std::list<std::pair<std::string, Binding>> names;  ///< later ones shadow earlier ones; addresses are stable
-  Binding& add(std::string name, Binding binding) {
-    auto& [own, kept] = names.emplace_back(std::move(name), std::move(binding));
-    latest_[own] = &kept;
-    return kept;
-  }
-  /// The last of that name, or null.
-  Binding* find(std::string_view name) {
-    auto it = latest_.find(name);
-    return it == latest_.end() ? nullptr : it->second;
-  }
-
- private:
-  std::unordered_map<std::string_view, Binding*> latest_;  ///< names are those of the list
+  std::list<std::pair<std::string, Binding>> names;  ///< in order; addresses are stable
+  std::vector<Binding*> before;  ///< for each of `names`: what its declaration was bound to around the block, or null
 };
 /// A body being lowered: the script, a function instance, or an inlined lambda.
 struct Frame {
@@ -60,6 +49,21 @@ struct Frame {
   std::list<Scope> scopes;
   std::map<std::string, Span> ended;              ///< names of blocks that ended, for notes
   std::set<std::string, std::less<>> undeclared;  ///< names that were assigned and are none: reported once
+
+  /// Binds the name declared at `declared`, in the innermost block. A declaration may be compiled again inside of what
+  /// it has bound: the trips of an unrolled loop go on in the branches of the one before.
+  Binding& bind(std::string name, Span declared, Binding binding);
+  /// What the name declared there is bound to now; null for none.
+  Binding* bound(Span declared) const {
+    const auto found = bindings_.find(placeOf(declared));
+    return found == bindings_.end() ? nullptr : found->second;
+  }
+
+ private:
+  friend class BlockScope;
+  static uint64_t placeOf(Span declared) { return (uint64_t{declared.file} << 32) | declared.begin; }
+  void endBlock();
+  std::unordered_map<uint64_t, Binding*> bindings_;  ///< by declaration
 };
 
 /// Enters a body: its names are looked up first, and errors name it in their call chain.

@@ -23,66 +23,88 @@
 
 namespace tenc::frontend {
 
+namespace {
+
+Val builtinFunction(const std::string& name, Span span) {
+  auto f = std::make_shared<FnValue>();
+  f->kind = FnValue::Kind::Builtin;
+  f->name = name;
+  return Val::ofFunction(std::move(f), span);
+}
+
+/// A dtype, a kind of devices, a constant of the language; nullopt for words that stand in types only.
+std::optional<Val> languageValue(const std::string& name, Span span) {
+  if (auto v = builtinConstant(name, span)) return v;
+  if (auto t = ir::dtypeNamed(name)) return Val::ofDType(*t, span);
+  if (!ir::DeviceTable::isKind(name)) return std::nullopt;
+  return Val::ofDevice({ir::DeviceTable::normal(name), nullptr}, span);
+}
+
+Val typeValue(std::shared_ptr<const Ty> type, Span span) {
+  Val v;
+  v.kind = Val::Kind::Type;
+  v.span = span;
+  v.type = std::move(type);
+  return v;
+}
+}  // namespace
+
 Val Names::lookupCallee(const ast::Expr& name, const ast::Expr* call) {
-  auto v = lookup(name.text, name.span);
-  if (v) return *v;
-  if (isTransform(name.text)) {
-    auto f = std::make_shared<FnValue>();
-    f->kind = FnValue::Kind::Builtin;
-    f->name = name.text;
-    return Val::ofFunction(std::move(f), name.span);
-  }
-  return unknownNames_.unknownName(name.text, name.span, false, call);
+  auto v = lookup(name.span);
+  return v ? *v : unknownNames_.unknownName(name.text, name.span, false, call);
+}
+
+std::optional<Val> Names::lookup(Span use) {
+  const Declaration* d = context_.frame().unit->resolution->definition(use);
+  return d ? valueOf(*d, use) : std::nullopt;
 }
 
 std::optional<Val> Names::lookupGlobal(const Unit& unit, std::string_view name, Span span) {
-  if (auto it = unit.constants.find(name); it != unit.constants.end()) {
-    Val v = constants_.constantOf(unit, *it->second);
+  const Declaration* d = unit.resolution->global(name);
+  return d ? valueOf(*d, span) : std::nullopt;
+}
+
+std::optional<Val> Names::valueOf(const Declaration& d, Span span) {
+  using Kind = Declaration::Kind;
+  if (d.isLocal()) {
+    Binding* local = scopes_.declaredAt(d.span);
+    if (!local) return std::nullopt;
+    Val v = local->value;
     v.span = span;
     return v;
   }
-  if (auto it = unit.params.find(name); it != unit.params.end()) {
-    Val v = constants_.paramOf(*it->second);
-    v.span = span;
-    return v;
-  }
-  if (auto it = unit.devices.find(name); it != unit.devices.end()) {
-    Val v = devices_.deviceOf(unit, *it->second);
-    v.span = span;
-    return v;
-  }
-  if (auto it = unit.functions.find(name); it != unit.functions.end()) {
-    auto f = std::make_shared<FnValue>();
-    f->kind = FnValue::Kind::Overloads;
-    f->name = std::string(name);
-    for (const FnDecl& d : it->second) f->overloads.push_back(&d);
-    return Val::ofFunction(std::move(f), span);
-  }
-  if (auto it = unit.structs.find(name); it != unit.structs.end()) {
-    Val v;
-    v.kind = Val::Kind::Type;
-    v.span = span;
-    v.type = structType(it->second);
-    return v;
-  }
-  if (auto it = unit.aliases.find(name); it != unit.aliases.end()) {
-    Val v = aliasValue(unit, *it->second);
-    v.span = span;
-    return v;
-  }
-  if (auto it = unit.modules.find(name); it != unit.modules.end()) {
+  if (d.kind == Kind::Lost) return context_.lost();
+  if (d.kind == Kind::Builtin) return builtinFunction(d.name, span);
+  if (d.kind == Kind::Language) return languageValue(d.name, span);
+  Val v = unitValue(d, span);
+  v.span = span;
+  return v;
+}
+
+Val Names::unitValue(const Declaration& d, Span span) {
+  using Kind = Declaration::Kind;
+  if (d.kind == Kind::Module) {
     Val v;
     v.kind = Val::Kind::Module;
-    v.span = span;
-    v.module = it->second;
+    v.module = d.home->unit;
     return v;
   }
-  if (auto it = unit.names.find(name); it != unit.names.end()) {
-    return lookupGlobal(*it->second.first, it->second.second, span);
+  const Unit& unit = *d.home->unit;
+  switch (d.kind) {
+    case Kind::Constant: return constants_.constantOf(unit, *d.statement);
+    case Kind::Param: return constants_.paramOf(*d.statement);
+    case Kind::Device: return devices_.deviceOf(unit, *d.statement);
+    case Kind::Struct: return typeValue(structType(unit.structs.find(d.name)->second), span);
+    case Kind::Alias: return aliasValue(unit, *d.statement);
+    case Kind::Functions: {
+      auto f = std::make_shared<FnValue>();
+      f->kind = FnValue::Kind::Overloads;
+      f->name = d.name;
+      for (const FnDecl& fn : unit.functions.find(d.name)->second) f->overloads.push_back(&fn);
+      return Val::ofFunction(std::move(f), span);
+    }
+    default: return context_.lost();
   }
-  // What a failed import would have brought.
-  if (auto it = unit.evaluated.find(name); it != unit.evaluated.end() && it->second.poison()) return it->second;
-  return std::nullopt;
 }
 
 namespace {
@@ -134,34 +156,6 @@ Val Names::aliasValue(const Unit& unit, const ast::Stmt& alias) {
   }
   const auto kept = unit.evaluated.find(alias.name.text);
   return kept == unit.evaluated.end() ? last : kept->second;
-}
-
-namespace {
-
-Val deviceValue(std::string name, Span span) {
-  DeviceRef d;
-  d.name = std::move(name);
-  return Val::ofDevice(std::move(d), span);
-}
-}  // namespace
-
-std::optional<Val> Names::lookup(std::string_view name, Span span) {
-  if (Binding* local = scopes_.findLocal(name)) {
-    Val v = local->value;
-    v.span = span;
-    return v;
-  }
-  if (auto v = lookupGlobal(*context_.frame().unit, name, span)) return v;
-  if (auto v = builtinConstant(name, span)) return v;
-  if (auto t = ir::dtypeNamed(name)) return Val::ofDType(*t, span);
-  if (ir::DeviceTable::isKind(name)) return deviceValue(ir::DeviceTable::normal(name), span);
-  if (isBuiltin(name)) {
-    auto f = std::make_shared<FnValue>();
-    f->kind = FnValue::Kind::Builtin;
-    f->name = std::string(name);
-    return Val::ofFunction(std::move(f), span);
-  }
-  return std::nullopt;
 }
 
 }  // namespace tenc::frontend

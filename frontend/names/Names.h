@@ -8,6 +8,7 @@
 namespace tenc::frontend {
 
 class Context;
+struct Declaration;
 class Scopes;
 class UnknownNames;
 class Constants;
@@ -26,14 +27,17 @@ class Names {
         devices_(devices),
         types_(types) {}
 
-  /// What a name means in the body at hand; nullopt when there is none.
-  std::optional<Val> lookup(std::string_view name, Span span);
-  /// Consts, params, devices, functions, structs, imports of a unit; nullopt when there is none of that name.
+  /// What the name that is written at `use` means in the body at hand; nullopt when nothing declares it.
+  std::optional<Val> lookup(Span use);
+  /// What a unit declares under that name, for names that the tree does not hold; nullopt when there is none.
   std::optional<Val> lookupGlobal(const Unit& unit, std::string_view name, Span span);
+  /// What a declaration stands for, used at `span`; nullopt for a local without a value here.
+  std::optional<Val> valueOf(const Declaration& declaration, Span span);
   /// `call`: the call that it is the function of, to be shown as TL writes it when there is no such function.
   Val lookupCallee(const ast::Expr& name, const ast::Expr* call = nullptr);
 
  private:
+  Val unitValue(const Declaration& declaration, Span span);
   Val aliasValue(const Unit& unit, const ast::Stmt& alias);
 
   Context& context_;

@@ -1,6 +1,7 @@
 #include "frontend/names/Resolve.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "frontend/builtins/Builtin.h"
 #include "frontend/builtins/BuiltinNames.h"
@@ -20,18 +21,22 @@ class NameWalk {
     scopes_.emplace_back();
     if (&part_ == &names_.parts_.front())
       for (const Declaration* d : names_.bound_) scopes_.back()[d->name] = d;
-    for (const ast::Stmt* s : part_.statements) statement(*s);
+    const auto place = [](const Use& u) { return std::pair(u.span.file, u.span.begin); };
+    for (const ast::Stmt* s : part_.statements) {
+      const auto first = static_cast<std::ptrdiff_t>(part_.uses.size());
+      statement(*s);  // reads what is assigned before the target
+      const std::ranges::subrange uses(part_.uses.begin() + first, part_.uses.end());
+      if (!std::ranges::is_sorted(uses, {}, place)) std::ranges::stable_sort(uses, {}, place);
+    }
     // The statements of a session stand in several files.
-    std::stable_sort(part_.uses.begin(), part_.uses.end(), [](const Use& a, const Use& b) {
-      return std::pair(a.span.file, a.span.begin) < std::pair(b.span.file, b.span.begin);
-    });
+    if (!std::ranges::is_sorted(part_.uses, {}, place)) std::ranges::stable_sort(part_.uses, {}, place);
   }
 
  private:
   using StmtKind = ast::Stmt::Kind;
   using ExprKind = ast::Expr::Kind;
   using TypeKind = ast::TypeExpr::Kind;
-  using Scope = std::map<std::string, const Declaration*, std::less<>>;
+  using Scope = std::unordered_map<std::string_view, const Declaration*>;  ///< by the names of the declarations
 
   // ---- scopes
   template <class F>
@@ -42,8 +47,10 @@ class NameWalk {
   }
   void bind(DeclarationKind kind, const ast::Name& name, const ast::Stmt* s = nullptr) {
     if (name.text == "_") return;
-    scopes_.back()[name.text] =
+    const Declaration* d =
         names_.declare({.kind = kind, .name = name.text, .span = name.span, .statement = s, .home = &names_});
+    scopes_.back()[d->name] = d;
+    if (kind == DeclarationKind::Dim) part_.dims.push_back(d);
   }
   void bind(DeclarationKind kind, const ast::Pattern& p, const ast::Stmt* s = nullptr) {
     if (!p.isTuple && !p.name.text.empty()) bind(kind, p.name, s);
@@ -67,42 +74,68 @@ class NameWalk {
   }
 
   // ---- types
-  /// What a name in a type means. Functions are no types, so that a dim may have the name of one.
-  const Declaration* typeNamed(std::string_view name, bool inShape) const {
-    if (const Declaration* d = local(name); d && (inShape || d->kind != DeclarationKind::Parameter)) return d;
-    if (const Declaration* d = names_.global(name); d && d->kind != DeclarationKind::Functions) return d;
+  /// Where in a type a name stands: as a type, as an argument of a struct or alias, as a dim of a tensor.
+  enum class InType : uint8_t { Type, Argument, Dim };
+
+  /// What a name in a type means. Functions and modules are no types, and types and devices no dims, so that a dim may
+  /// have the name of one.
+  const Declaration* typeNamed(std::string_view name, InType where) const {
+    const Declaration* d = local(name);
+    if (d && (where != InType::Type || (d->kind != DeclarationKind::Parameter && d->kind != DeclarationKind::Dim)))
+      return d;
+    if (const Declaration* outer = outerTypeNamed(name, where)) return outer;
+    return d && d->kind == DeclarationKind::Dim ? d : nullptr;  // `n: N`
+  }
+  const Declaration* outerTypeNamed(std::string_view name, InType where) const {
+    if (const Declaration* d = names_.global(name)) {
+      const bool value = d->kind == DeclarationKind::Constant || d->kind == DeclarationKind::Param;
+      const bool type = d->kind != DeclarationKind::Functions && d->kind != DeclarationKind::Module;
+      if (value || d->kind == DeclarationKind::Lost || (type && where != InType::Dim)) return d;
+    }
+    if (where == InType::Dim) return nullptr;
     if (ir::dtypeNamed(name) || ir::DeviceTable::isKind(name)) return names_.builtIn(name, false);
-    if (!inShape && (name == "str" || name == "fn" || name == "device")) return names_.builtIn(name, false);
+    if (where == InType::Type && (name == "str" || name == "fn" || name == "device"))
+      return names_.builtIn(name, false);
     return nullptr;
   }
-  void typeName(const ast::Name& name, bool inShape) {
-    if (name.text == "_") return;
-    const Declaration* d = typeNamed(name.text, inShape);
-    const bool dim = inShape || (signatureDims_ && signatureDims_->contains(name.text));
-    if (!d && dim && bindsDims_) return bind(DeclarationKind::Dim, name);
-    use(name, d).inShape = inShape;
-  }
-  void type(const ast::TypePtr& t, bool inShape = false) {
-    if (t) type(*t, inShape);
-  }
-  void type(const ast::TypeExpr& t, bool inShape) {
-    if (t.path.size() == 1) {
-      const bool shape = inShape || t.kind == TypeKind::Pack || t.kind == TypeKind::ShapeOf;
-      typeName(t.path[0], shape);
-    } else if (t.path.size() > 1) {
-      qualified(t.path);
+  const Declaration* typeName(const ast::Name& name, InType where) {
+    if (name.text == "_") return nullptr;
+    const Declaration* d = typeNamed(name.text, where);
+    const bool dim = where != InType::Type || (signatureDims_ && signatureDims_->contains(name.text));
+    if (!d && dim && bindsDims_) {
+      bind(DeclarationKind::Dim, name);
+      d = part_.dims.back();
     }
+    use(name, d).inShape = where != InType::Type;
+    return d;
+  }
+  void type(const ast::TypePtr& t, InType where = InType::Type) {
+    if (t) type(*t, where);
+  }
+  void type(const ast::TypeExpr& t, InType where) {
+    const Declaration* head = nullptr;
+    if (t.path.size() == 1) {
+      const bool shape = t.kind == TypeKind::Pack || t.kind == TypeKind::ShapeOf;
+      head = typeName(t.path[0], shape ? InType::Dim : where);
+    } else if (t.path.size() > 1) {
+      head = qualified(t.path);
+    }
+    const bool named = head && (head->kind == DeclarationKind::Struct || head->kind == DeclarationKind::Alias);
     for (size_t i = 0; i < t.args.size(); ++i) {
       const bool element = t.kind == TypeKind::Tuple || (t.kind == TypeKind::List && i == 0);
-      type(t.args[i], inShape || !element);
+      const bool term = t.kind == TypeKind::Binary || t.kind == TypeKind::Negate;
+      type(t.args[i], element ? where : named ? InType::Argument : term && where != InType::Type ? where : InType::Dim);
     }
     if (t.place) annotation(*t.place);
   }
   /// nn.Linear
-  void qualified(const std::vector<ast::Name>& path) {
+  const Declaration* qualified(const std::vector<ast::Name>& path) {
     const Declaration* d = names_.global(path[0].text);
     use(path[0], d);
-    if (d && d->kind == DeclarationKind::Module && d->home) use(path[1], d->home->global(path[1].text));
+    if (!d || d->kind != DeclarationKind::Module || !d->home) return nullptr;
+    const Declaration* member = d->home->global(path[1].text);
+    use(path[1], member);
+    return member;
   }
   void annotation(const ast::Annotation& a) {
     if (a.kind == ast::Annotation::Kind::Place && !a.path.empty() && !a.number) use(a.path[0], lookup(a.path[0].text));
@@ -200,6 +233,9 @@ class NameWalk {
       case StmtKind::Bench: return block(s.body);
       case StmtKind::Device:
         for (const ast::DevicePlace& p : s.places) {
+          // A choice may be the name of another device line.
+          const Declaration* d = p.number || p.index ? nullptr : names_.global(p.name.text);
+          if (d && d->kind == DeclarationKind::Device) use(p.name, d);
           expression(p.index);
           expression(p.indexEnd);
         }
@@ -263,6 +299,12 @@ class NameWalk {
       type(s.type);
     });
     signatureDims_ = nullptr;
+    for (const Scope* scope : {&parameters, &scopes_.back()}) {
+      const auto first = static_cast<std::ptrdiff_t>(part_.signature.size());
+      for (const auto& [name, d] : *scope) part_.signature.push_back(d);
+      std::ranges::sort(part_.signature.begin() + first, part_.signature.end(), {},
+                        [](const Declaration* d) { return std::string_view(d->name); });
+    }
     for (const ast::FnParam& p : s.params) expression(p.otherwise);
     scopes_.push_back(std::move(parameters));
     if (s.bodyIsExpr)
@@ -299,10 +341,18 @@ void Resolution::extend(const Imports& imports) {
       parts_.push_back({.statements = {s}});
     else
       parts_.front().statements.push_back(s);
+    Part& part = s->kind <= ast::Stmt::Kind::Bench ? parts_.back() : parts_.front();
+    places_.push_back({s->span.file, s->span.begin, s->span.end, &part});
   }
+  // In the order of the text already, but for what a session has kept and what is read later of a library.
+  const auto place = [](const Place& p) { return std::pair(p.file, p.begin); };
+  if (!std::ranges::is_sorted(places_, {}, place)) std::ranges::sort(places_, {}, place);
   for (Part& p : parts_) {  // a name that meant nothing may mean something now
     p.done = false;
     p.uses.clear();
+    p.dims.clear();
+    p.signature.clear();
+    p.next = 0;
   }
 }
 
@@ -344,7 +394,9 @@ void Resolution::declareGlobals(const Imports& imports) {
         std::string path;
         for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
         const Resolution* module = imports ? imports(path) : nullptr;
+        if (module) imported_.push_back(module);
         if (s.names.empty()) add(module ? DeclarationKind::Module : DeclarationKind::Lost, s.path.back(), &s, module);
+        if (s.names.empty() && !module) add(DeclarationKind::Lost, s.path.front(), &s, nullptr);
         for (const ast::Name& n : s.names) {
           const Declaration* d = module ? module->global(n.text) : nullptr;
           if (d)
@@ -368,39 +420,52 @@ const Declaration* Resolution::global(std::string_view name) const {
 }
 
 const Declaration* Resolution::builtIn(std::string_view name, bool called) const {
+  if (const auto known = builtIns_.find(name); known != builtIns_.end()) {
+    const BuiltinRow* row = known->second->builtin;
+    return row && row->traits.calledOnly && !called ? nullptr : known->second;
+  }
   const BuiltinRow* row = builtinRow(name);
   if (row && row->traits.calledOnly && !called) row = nullptr;
   const bool language = builtinConstant(name, {}) || ir::dtypeNamed(name) || ir::DeviceTable::isKind(name) ||
                         name == "str" || name == "fn" || name == "device";
   if (!row && !language) return nullptr;
-  const Declaration*& known = builtIns_[std::string(name)];
-  if (!known) {
-    known = declare({.kind = language ? DeclarationKind::Language : DeclarationKind::Builtin,
-                     .name = std::string(name),
-                     .builtin = language ? nullptr : row});
-  }
-  return known;
+  return builtIns_[std::string(name)] =
+             declare({.kind = language ? DeclarationKind::Language : DeclarationKind::Builtin,
+                      .name = std::string(name),
+                      .builtin = language ? nullptr : row});
 }
 
-const Resolution::Part* Resolution::partAt(Span place) const {
-  const auto holds = [&](const ast::Stmt* s) {
-    return s->span.file == place.file && s->span.begin <= place.begin && place.begin < s->span.end;
+Resolution::Part* Resolution::partAt(Span place) const {
+  const auto holds = [&](size_t i) {
+    const Place& p = places_[i];
+    return p.file == place.file && p.begin <= place.begin && place.begin < p.end;
   };
-  const auto before = [&](const ast::Stmt* s) {
-    return std::pair(s->span.file, s->span.begin) <= std::pair(place.file, place.begin);
-  };
-  for (Part& p : parts_) {
-    if (p.statements.empty()) continue;
-    // Statements stand in the order of the text, but for those that a session has kept of earlier entries.
-    const auto next = std::partition_point(p.statements.begin(), p.statements.end(), before);
-    const bool found = next != p.statements.begin() && holds(*std::prev(next));
-    const bool oneText = p.statements.front()->span.file == file_.source;
-    if (!found && (oneText || std::none_of(p.statements.begin(), p.statements.end(), holds))) continue;
-    if (!p.done) {
-      p.done = true;
-      NameWalk(*this, p).run();
-    }
-    return &p;
+  // Most are asked for in order.
+  size_t at = last_;
+  if (at < places_.size() && !holds(at) && ++at < places_.size() && !holds(at)) at = places_.size();
+  if (at >= places_.size()) {
+    const auto next = std::ranges::upper_bound(places_, std::pair(place.file, place.begin), {},
+                                               [](const Place& p) { return std::pair(p.file, p.begin); });
+    if (next == places_.begin()) return nullptr;
+    at = static_cast<size_t>(next - places_.begin()) - 1;
+    if (!holds(at)) return nullptr;
+  }
+  last_ = at;
+  Part& part = *places_[at].part;
+  if (!part.done) {
+    part.done = true;
+    NameWalk(*this, part).run();
+  }
+  return &part;
+}
+
+const Resolution* Resolution::home(Span place) const {
+  if (place.file == file_.source) return this;
+  const auto after =
+      std::partition_point(places_.begin(), places_.end(), [&](const Place& p) { return p.file <= place.file; });
+  if (after != places_.begin() && std::prev(after)->file == place.file) return this;
+  for (const Resolution* module : imported_) {
+    if (const Resolution* found = module->home(place)) return found;
   }
   return nullptr;
 }
@@ -426,8 +491,16 @@ const Use* Resolution::at(uint32_t offset) const {
 }
 
 const Declaration* Resolution::definition(Span use) const {
-  const auto uses = within(use);
-  return uses.empty() || uses.front().span != use ? nullptr : uses.front().declaration;
+  const Resolution* names = home(use);
+  Part* part = names ? names->partAt(use) : nullptr;
+  if (!part) return nullptr;
+  const auto found = [&] { return part->next < part->uses.size() && part->uses[part->next].span == use; };
+  if (!found()) {
+    const auto at = std::ranges::lower_bound(part->uses, std::pair(use.file, use.begin), {},
+                                             [](const Use& u) { return std::pair(u.span.file, u.span.begin); });
+    part->next = static_cast<size_t>(at - part->uses.begin());
+  }
+  return found() ? part->uses[part->next++].declaration : nullptr;
 }
 
 std::vector<Use> Resolution::usesOf(const Declaration& declaration) const {
@@ -442,27 +515,43 @@ std::vector<Use> Resolution::usesOf(const Declaration& declaration) const {
   return all;
 }
 
-namespace {
-bool boundOutside(const Use& u, Span node) {
-  if (!u.declaration) return true;
-  const Span at = u.declaration->span;
-  const bool inside = at.file == node.file && node.begin <= at.begin && at.end <= node.end;
-  return u.declaration->isLocal() && !inside;
-}
-}  // namespace
-
-std::set<std::string> Resolution::captured(Span node) const {
-  std::set<std::string> found;
-  for (const Use& u : within(node))
-    if (boundOutside(u, node)) found.emplace(u.name);
+template <class Wanted>
+Declarations Resolution::outer(Span node, const Wanted& wanted) const {
+  Declarations found;
+  for (const Use& u : within(node)) {
+    if (!u.declaration || !u.declaration->isLocal() || !wanted(u)) continue;
+    const Span at = u.declaration->span;
+    const bool inside = at.file == node.file && node.begin <= at.begin && at.end <= node.end;
+    if (!inside) found.push_back(u.declaration);
+  }
+  std::ranges::sort(found, {},
+                    [](const Declaration* d) { return std::pair(std::string_view(d->name), d->span.begin); });
+  const auto repeated = std::ranges::unique(found);
+  found.erase(repeated.begin(), repeated.end());
   return found;
 }
 
-std::set<std::string> Resolution::assigned(Span node) const {
-  std::set<std::string> found;
-  for (const Use& u : within(node))
-    if (u.assigned && boundOutside(u, node)) found.emplace(u.name);
+Declarations Resolution::captured(Span node) const {
+  return outer(node, [](const Use&) { return true; });
+}
+
+Declarations Resolution::assigned(Span node) const {
+  return outer(node, [](const Use& u) { return u.assigned; });
+}
+
+std::vector<const Declaration*> Resolution::dimsIn(Span node) const {
+  const Part* part = partAt(node);
+  if (!part) return {};
+  std::vector<const Declaration*> found;
+  std::copy_if(part->dims.begin(), part->dims.end(), std::back_inserter(found), [&](const Declaration* d) {
+    return d->span.file == node.file && node.begin <= d->span.begin && d->span.end <= node.end;
+  });
   return found;
+}
+
+std::span<const Declaration* const> Resolution::signatureOf(const ast::Stmt& fn) const {
+  const Part* part = partAt(fn.span);
+  return part ? std::span<const Declaration* const>(part->signature) : std::span<const Declaration* const>();
 }
 
 bool Resolution::mentions(Span node, Span declared) const {

@@ -7,7 +7,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +19,7 @@ namespace tenc::frontend {
 
 class Resolution;
 struct BuiltinRow;
+struct Unit;
 
 /// What a name may stand for.
 struct Declaration {
@@ -50,6 +50,8 @@ struct Declaration {
   /// Bound in a body or signature, not in the scope of a file.
   bool isLocal() const { return kind <= Kind::Dim; }
 };
+/// Declarations in the order of their names, of which each is there once.
+using Declarations = std::vector<const Declaration*>;
 
 /// One place where a name is used.
 struct Use {
@@ -74,11 +76,13 @@ class Resolution {
   /// Takes in the statements that the file was given since.
   void extend(const Imports& imports);
 
+  const Unit* unit = nullptr;  ///< what the file was read for; null where nothing is compiled
+
   /// A const, param, device, struct, alias, import or the functions of that name; null for none.
   const Declaration* global(std::string_view name) const;
   /// The use at a place in the text; null where no name is used.
   const Use* at(uint32_t offset) const;
-  /// What the name written at `use` means; null for what is unknown or no use.
+  /// What the name written at `use` means, in this file or in one that it imports; null for what is unknown or no use.
   const Declaration* definition(Span use) const;
   /// The uses inside a function, test, bench, declaration or the script's own statements, in the order of the text.
   std::span<const Use> within(Span node) const;
@@ -87,9 +91,13 @@ class Resolution {
 
   // ---- what the compiler asks of a piece of code
   /// Locals that it uses and does not bind itself: what a lambda captures.
-  std::set<std::string> captured(Span node) const;
+  Declarations captured(Span node) const;
   /// Variables from outside that it assigns.
-  std::set<std::string> assigned(Span node) const;
+  Declarations assigned(Span node) const;
+  /// The dims that the types in it bind, in the order of the text.
+  std::vector<const Declaration*> dimsIn(Span node) const;
+  /// What the signature of a function declares: its parameters, then what is listed and the dims in its types.
+  std::span<const Declaration* const> signatureOf(const ast::Stmt& fn) const;
   /// Whether a use in it means `declared`, a declaration's own name.
   bool mentions(Span node, Span declared) const;
 
@@ -100,12 +108,23 @@ class Resolution {
     std::vector<const ast::Stmt*> statements;
     bool done = false;
     std::vector<Use> uses{};
+    std::vector<const Declaration*> dims{};
+    std::vector<const Declaration*> signature{};  ///< of a function: parameters, what is listed, and dims
+    size_t next = 0;  ///< the use behind the one that was asked for last: most are asked for in order
+  };
+  /// Where a statement stands, and the part that it belongs to.
+  struct Place {
+    uint32_t file, begin, end;
+    Part* part;
   };
   const Declaration* declare(Declaration d) const;
   void declareGlobals(const Imports& imports);
   /// What the language has of that name; `called`: also what stands only where something is called.
   const Declaration* builtIn(std::string_view name, bool called) const;
-  const Part* partAt(Span place) const;
+  Part* partAt(Span place) const;
+  const Resolution* home(Span place) const;
+  template <class Wanted>
+  Declarations outer(Span node, const Wanted& wanted) const;
 
   const ast::File& file_;
   size_t known_ = 0;  ///< statements of the file that are taken in
@@ -114,6 +133,9 @@ class Resolution {
   // Filled as parts are asked for; what has been handed out stays where it is.
   mutable std::deque<Declaration> declarations_;
   mutable std::deque<Part> parts_;
+  mutable size_t last_ = 0;                  ///< of `places_`: where the last place was
+  std::vector<Place> places_;                ///< of all statements, in the order of the text
+  std::vector<const Resolution*> imported_;  ///< modules
   mutable std::map<std::string, const Declaration*, std::less<>> builtIns_;
 };
 

@@ -1,8 +1,9 @@
 // Names in the blocks of a body.
 #include "frontend/names/Scopes.h"
 
+#include <map>
 #include <memory>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,25 +14,42 @@
 #include "frontend/control/Flow.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Unit.h"
+#include "frontend/types/Generics.h"
 #include "frontend/values/Placement.h"
 #include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
-void Scopes::visibleVars(const std::set<std::string>& names, Boundary& into) {
-  for (const std::string& n : names) {
-    Binding* binding = findLocal(n);
-    if (binding && binding->isVar && !binding->value.poison()) {
-      into.vars.push_back(binding);
-      into.names.push_back(n);
+void Scopes::assignedIn(Span node, Boundary& into) { assignedIn(std::span(&node, 1), into); }
+
+void Scopes::assignedIn(std::span<const Span> nodes, Boundary& into) {
+  std::map<std::string_view, Binding*> vars;  // only one of a name is seen from a place
+  for (const Span node : nodes) {
+    for (const Declaration* d : context_.frame().unit->resolution->assigned(node)) {
+      Binding* binding = context_.frame().bound(d->span);
+      if (binding && binding->isVar && !binding->value.poison()) vars.emplace(d->name, binding);
     }
+  }
+  for (const auto& [name, binding] : vars) {
+    into.vars.push_back(binding);
+    into.names.emplace_back(name);
   }
 }
 
-Binding* Scopes::findLocal(std::string_view name) {
+Binding* Scopes::find(Span use) {
+  if (context_.frames.empty()) return nullptr;
+  const Declaration* d = context_.frame().unit->resolution->definition(use);
+  return d && d->isLocal() ? context_.frame().bound(d->span) : nullptr;
+}
+
+Binding* Scopes::declaredAt(Span declaration) { return context_.frame().bound(declaration); }
+
+Binding* Scopes::named(std::string_view name) {
   if (context_.frames.empty()) return nullptr;
   for (auto scope = context_.frame().scopes.rbegin(); scope != context_.frame().scopes.rend(); ++scope) {
-    if (Binding* found = scope->find(name)) return found;
+    for (auto it = scope->names.rbegin(); it != scope->names.rend(); ++it) {
+      if (it->first == name) return &it->second;
+    }
   }
   return nullptr;
 }
@@ -56,11 +74,26 @@ Binding& Scopes::declare(const ast::Name& name, Val value, bool isVar, std::shar
   binding.isVar = isVar;
   binding.regionDepth = context_.body.regionDepth;
   binding.declared = std::move(declared);
-  return context_.frame().scopes.back().add(name.text, std::move(binding));
+  return context_.frame().bind(name.text, name.span, std::move(binding));
+}
+
+Binding& Scopes::bind(const Declaration& declaration, Val value) {
+  Binding& made = declare({declaration.name, declaration.span}, std::move(value), false);
+  made.span = {};
+  return made;
+}
+
+void Scopes::bindDims(Span node, const Generics& bound) {
+  for (const Declaration* d : context_.frame().unit->resolution->dimsIn(node)) {
+    const auto value = bound.bound.find(d->name);
+    if (value == bound.bound.end()) continue;
+    Binding& made = declare({d->name, d->span}, value->second, false);
+    if (const auto origin = bound.origin.find(d->name); origin != bound.origin.end()) made.span = origin->second;
+  }
 }
 
 bool Scopes::nameExists(std::string_view name) {
-  if (findLocal(name)) return true;
+  if (named(name)) return true;
   const Unit& u = *context_.frame().unit;
   return u.declared.count(name) || u.functions.count(name) || u.modules.count(name) || u.names.count(name) ||
          u.evaluated.count(name) || builtinConstant(name, {}) || ir::dtypeNamed(name) ||

@@ -1,7 +1,7 @@
 // The names that the body at hand sees.
 #pragma once
 #include <memory>
-#include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,24 +14,35 @@ namespace tenc::frontend {
 class Context;
 class Placement;
 struct Boundary;
+struct Declaration;
+struct Generics;
 
 /// Looks up and declares names in the blocks of the body that is lowered.
 class Scopes {
  public:
   Scopes(Context& context, Placement& placement) : context_(context), placement_(placement) {}
 
-  /// The innermost local of that name, or null.
-  Binding* findLocal(std::string_view name);
+  /// What the local that is named at `use` is bound to; null for what is no local, or has no value.
+  Binding* find(Span use);
+  /// What a local that is declared there is bound to, or null.
+  Binding* declaredAt(Span declaration);
+  /// The innermost local of that name, or null: for messages about names that stand nowhere in the tree.
+  Binding* named(std::string_view name);
   /// Adds a local to the innermost block; names the tensors in its value that have no name yet.
   Binding& declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared = nullptr);
+  /// Adds what a call has bound to a declaration of the function or lambda: no place of the caller's is its own.
+  Binding& bind(const Declaration& declaration, Val value);
+  /// Adds what the types in the code at `node` have bound to their dims; the place where each was bound is in `origin`.
+  void bindDims(Span node, const Generics& bound);
   /// Whether a statement with a syntax error may have declared it: then its absence is no error of its own.
   bool lostName(std::string_view name);
   /// Whether the name means anything here.
   bool nameExists(std::string_view name);
   /// Every name that could stand here, for suggestions.
   std::vector<std::string> visibleNames();
-  /// Variables in scope among `names`.
-  void visibleVars(const std::set<std::string>& names, Boundary& into);
+  /// The variables that the code at `node` assigns and that stand around it.
+  void assignedIn(Span node, Boundary& into);
+  void assignedIn(std::span<const Span> nodes, Boundary& into);
 
  private:
   Context& context_;

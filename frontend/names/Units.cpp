@@ -78,11 +78,7 @@ void Units::collect(Unit& unit, size_t from) {
           context_.error(Code::E0103, s.name.span, "`" + name + "` is declared twice")
               .note(it->second, "first declared here");
         } else {
-          FnDecl& decl = unit.functions[name].emplace_back(FnDecl{&s, &unit, {}});
-          for (const ast::FnParam& p : s.params) {
-            if (p.type) namesInShapes(*p.type, false, decl.dims);
-          }
-          if (s.type) namesInShapes(*s.type, false, decl.dims);
+          unit.functions[name].push_back({&s, &unit});
         }
         break;
       case StmtKind::Import: {
@@ -169,6 +165,7 @@ void Units::resolveNames(Unit& unit, size_t from) {
     unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt, context_.options.values);
   else
     unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
+  unit.resolution->unit = &unit;
   // Of the standard library only what is needed is there.
   if (context_.sources.file(unit.source).isLibrary) return;
   checkAliases(unit);

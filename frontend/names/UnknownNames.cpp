@@ -74,7 +74,7 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
     d.note(ended->second, "`" + std::string(name) + "` was bound in a block that has ended");
   const syntax::Familiar* known = syntax::familiarName(name);
   const std::string near = assigned ? nearest(name, scopes_.visibleNames()) : "";
-  const Binding* local = near.empty() ? nullptr : scopes_.findLocal(near);
+  const Binding* local = near.empty() ? nullptr : scopes_.named(near);
   if (assigned && !(local && local->isVar)) {
     const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
     const bool again = file != nullptr && isAssignedBehind(*file, span, std::string(name));
@@ -108,8 +108,8 @@ void UnknownNames::checkNames(const ast::Stmt& fn) { unknownIn().visit(fn); }
 TreeVisitor UnknownNames::unknownIn() {
   TreeVisitor used;
   used.onExpression = [&](const ast::Expr& e) {
-    const bool known = e.kind != ast::Expr::Kind::Name || e.text == "_" ||
-                       context_.frame().unit->resolution->definition(e.span) || scopes_.nameExists(e.text);
+    const bool known =
+        e.kind != ast::Expr::Kind::Name || e.text == "_" || context_.frame().unit->resolution->definition(e.span);
     if (!known) unknownName(e.text, e.span);
     return true;
   };

@@ -10,7 +10,6 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/names/Frame.h"
-#include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
@@ -21,7 +20,7 @@ namespace {
 using TypeKind = ast::TypeExpr::Kind;
 using Substitution = std::map<std::string, std::vector<const ast::TypeExpr*>, std::less<>>;
 
-ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const Unit& home, const ast::Name* from);
+ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map);
 
 /// An annotation copied; only names and numbers stand in types.
 ast::Annotation copied(const ast::Annotation& a) {
@@ -33,12 +32,10 @@ ast::Annotation copied(const ast::Annotation& a) {
   return r;
 }
 
-ast::TypePtr copyOf(const ast::TypeExpr& t) {
-  static const Unit kNowhere;
-  return substituted(t, {}, kNowhere, nullptr);
-}
+ast::TypePtr copyOf(const ast::TypeExpr& t) { return substituted(t, {}); }
 
-ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const Unit& home, const ast::Name* from) {
+/// The names keep their places in the text, by which it is known what they mean.
+ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map) {
   const bool name = t.kind == TypeKind::Path && t.path.size() == 1;
   auto it = name ? map.find(t.path[0].text) : map.end();
   if (it != map.end() && it->second.size() == 1 && !t.hasArgs) {
@@ -49,18 +46,12 @@ ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const 
   auto r = std::make_unique<ast::TypeExpr>();
   r->kind = t.kind;
   r->path = t.path;
-  if (it != map.end() && it->second.size() == 1) {
-    r->path = it->second[0]->path;  // a dtype variable with dims
-  } else if (name && from &&
-             (home.structs.count(t.path[0].text) || home.aliases.count(t.path[0].text) ||
-              home.constants.count(t.path[0].text))) {
-    r->path.insert(r->path.begin(), *from);
-  }
+  if (it != map.end() && it->second.size() == 1) r->path = it->second[0]->path;  // a dtype variable with dims
   r->hasArgs = t.hasArgs;
   for (const ast::TypePtr& a : t.args) {
     auto pack = a->kind == TypeKind::Pack ? map.find(a->path[0].text) : map.end();
     if (pack == map.end()) {
-      r->args.push_back(substituted(*a, map, home, from));
+      r->args.push_back(substituted(*a, map));
       continue;
     }
     for (const ast::TypeExpr* e : pack->second) r->args.push_back(copyOf(*e));
@@ -76,26 +67,13 @@ ast::TypePtr substituted(const ast::TypeExpr& t, const Substitution& map, const 
 
 const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Generics& g) {
   const ast::TypeExpr& t = *written;
-  if (t.kind != TypeKind::Path || t.args.empty() || t.path.size() > 2) return written;
-  const std::string& first = t.path[0].text;
-  const Unit* home = g.unit;
-  const ast::Name* from = nullptr;
-  if (t.path.size() == 2) {
-    auto imported = g.unit->modules.find(first);
-    if (imported == g.unit->modules.end()) return written;
-    home = imported->second;
-    from = &t.path[0];
-  } else if (g.bound.count(first) || listedGeneric(g, first)) {
-    return written;
-  } else if (auto it = g.unit->names.find(first); it != g.unit->names.end()) {
-    home = it->second.first;
-  }
-  auto alias = home->aliases.find(t.path.back().text);
-  if (alias == home->aliases.end() || alias->second->generics.empty()) return written;
-  if (home->evaluated.contains(alias->first)) return written;  // it is made of itself: reported
+  if (t.kind != TypeKind::Path || t.args.empty()) return written;
+  const Declaration* alias = g.unit->resolution->definition(t.path.back().span);
+  if (!alias || alias->kind != Declaration::Kind::Alias || alias->statement->generics.empty()) return written;
+  if (alias->home->unit->evaluated.contains(alias->name)) return written;  // it is made of itself: reported
   auto& known = expandedAliases_[{written, g.unit}];
   if (known) return known.get();
-  const ast::Stmt& decl = *alias->second;
+  const ast::Stmt& decl = *alias->statement;
   Substitution map;
   size_t next = 0;
   bool wrong = false;
@@ -125,21 +103,19 @@ const ast::TypeExpr* Aliases::expanded(const ast::TypeExpr* written, const Gener
     known->span = t.span;
     return known.get();
   }
-  known = substituted(*decl.type, map, *home, from);
+  known = substituted(*decl.type, map);
   known->span = t.span;
   if (t.place && !known->place) known->place = copied(*t.place);
   return expanded(known.get(), g);  // an alias of an alias
 }
 
 Val Aliases::aliasWith(const ast::Expr& given, const ast::Expr& callee) {
-  const Unit* home = context_.frame().unit;
-  if (scopes_.findLocal(callee.text)) return Val::unit();
-  if (auto it = home->names.find(callee.text); it != home->names.end()) home = it->second.first;
-  auto alias = home->aliases.find(callee.text);
-  if (alias == home->aliases.end() || alias->second->generics.empty()) return Val::unit();
-  const ast::Stmt& decl = *alias->second;
+  const Span named = callee.kind == ast::Expr::Kind::Member ? callee.opSpan : callee.span;
+  const Declaration* alias = context_.frame().unit->resolution->definition(named);
+  if (!alias || alias->kind != Declaration::Kind::Alias || alias->statement->generics.empty()) return Val::unit();
+  const ast::Stmt& decl = *alias->statement;
   Generics g;
-  g.unit = home;
+  g.unit = alias->home->unit;
   g.listed = &decl.generics;
   if (given.subscripts.size() > decl.generics.size()) {
     return context_.fail(Code::E0204, given.span,

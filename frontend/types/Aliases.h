@@ -9,15 +9,14 @@
 namespace tenc::frontend {
 
 class Context;
-class Scopes;
 class Types;
 class Expressions;
 
 /// Reads a use of a generic alias as the type that it stands for.
 class Aliases {
  public:
-  Aliases(Context& context, Scopes& scopes, Types& types, Expressions& expressions)
-      : context_(context), scopes_(scopes), types_(types), expressions_(expressions) {}
+  Aliases(Context& context, Types& types, Expressions& expressions)
+      : context_(context), types_(types), expressions_(expressions) {}
 
   /// A use of a generic alias as the type that it stands for; other types as they are. What it returns lives as long as
   /// the aliases and `t` do.
@@ -27,7 +26,6 @@ class Aliases {
 
  private:
   Context& context_;
-  Scopes& scopes_;
   Types& types_;
   Expressions& expressions_;
   std::map<std::pair<const ast::TypeExpr*, const Unit*>, ast::TypePtr> expandedAliases_;

@@ -150,7 +150,7 @@ bool DimSolver::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& di
       values += (values.empty() ? " with " : ", ") + n.name + " = " + std::to_string(n.value);
     }
     for (const auto& t : args) {
-      const auto known = isPack(t) ? packDims(t->path[0].text, g) : std::nullopt;
+      const auto known = isPack(t) ? packDims(t->path[0], g) : std::nullopt;
       if (known && values.find("..." + t->path[0].text + " = ") == std::string::npos)
         values += (values.empty() ? " with ..." : ", ...") + t->path[0].text + " = " + ir::toString(*known);
     }
@@ -187,7 +187,7 @@ bool DimSolver::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& di
   for (size_t i = 0; ok && i < back; ++i) ok = dim(*args[front + 1 + i], dims[dims.size() - back + i]);
   ir::Dims inner(dims.begin() + static_cast<std::ptrdiff_t>(front), dims.end() - static_cast<std::ptrdiff_t>(back));
   const std::string& name = (*pack)->path[0].text;
-  const auto expected = packDims(name, g);
+  const auto expected = packDims((*pack)->path[0], g);
   if (!expected) {
     if (g.bound.count(name)) return false;  // what it stands for had an error
     g.bound[name] = Val::ofPack(inner, who.span);
@@ -205,11 +205,11 @@ bool DimSolver::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& di
   return ok;
 }
 
-std::optional<ir::Dims> DimSolver::packDims(const std::string& name, Generics& g) {
-  auto known = g.bound.find(name);
+std::optional<ir::Dims> DimSolver::packDims(const ast::Name& pack, Generics& g) {
+  auto known = g.bound.find(pack.text);
   if (known == g.bound.end() && g.locals) {
-    if (Binding* local = scopes_.findLocal(name); local && local->value.is(Kind::Pack)) {
-      known = g.bound.emplace(name, local->value).first;
+    if (Binding* local = scopes_.find(pack.span); local && local->value.is(Kind::Pack)) {
+      known = g.bound.emplace(pack.text, local->value).first;
     }
   }
   return known == g.bound.end() ? std::nullopt : evaluator_.constInts(known->second);
@@ -220,7 +220,7 @@ bool DimSolver::unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& d
   std::vector<std::optional<ir::Dims>> known(args.size());
   size_t fixed = 0, open = 0;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (isPack(args[i])) known[i] = packDims(args[i]->path[0].text, g);
+    if (isPack(args[i])) known[i] = packDims(args[i]->path[0], g);
     fixed += !isPack(args[i]) ? 1 : known[i] ? known[i]->size() : 0;
     open += isPack(args[i]) && !known[i];
   }

@@ -37,7 +37,7 @@ class DimSolver {
   bool unifyPacks(std::span<const ast::TypePtr> args, const ir::Dims& dims, Generics& g, const Target& who,
                   const std::function<bool()>& differs);
   /// What the pack of that name stands for, if it is bound.
-  std::optional<ir::Dims> packDims(const std::string& name, Generics& g);
+  std::optional<ir::Dims> packDims(const ast::Name& pack, Generics& g);
   void namedDims(const ast::TypeExpr& t, Generics& g, std::vector<NamedDim>& named);
   /// Says where the names in a dim or type have their values from.
   void noteDims(Diagnostics::Builder& d, const ast::TypeExpr& t, Generics& g);

@@ -12,7 +12,6 @@ Generics genericsOf(const FnDecl& decl) {
   Generics g;
   g.unit = decl.unit;
   g.listed = &decl.stmt->generics;
-  g.dims = &decl.dims;
   return g;
 }
 

@@ -2,7 +2,6 @@
 #pragma once
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +14,6 @@ namespace tenc::frontend {
 struct Generics {
   const Unit* unit = nullptr;
   const std::vector<ast::Generic>* listed = nullptr;
-  const std::set<std::string, std::less<>>* dims = nullptr;  ///< FnDecl::dims
   std::map<std::string, Val, std::less<>> bound;
   std::map<std::string, Span, std::less<>> origin;  ///< where each was bound, for notes
   bool locals = false;                              ///< also see local names (types of `let`)

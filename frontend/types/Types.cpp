@@ -28,46 +28,23 @@ using GenericKind = ast::Generic::Kind;
 }  // namespace
 
 TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
-  const std::string& name = t.path[0].text;
+  const ast::Name& head = t.path[0];
+  const std::string& name = head.text;
+  const Declaration* d = g.unit->resolution->definition(head.span);
   if (t.path.size() > 1) {
-    auto imported = g.unit->modules.find(name);
-    if (imported == g.unit->modules.end()) {
-      if (names_.lookupGlobal(*g.unit, name, t.span)) return {false, context_.lost()};  // an import that failed
-      return {false, unknownNames_.unknownName(name, t.path[0].span)};
-    }
-    auto v = names_.lookupGlobal(*imported->second, t.path[1].text, t.span);
-    if (!v) {
-      return {false,
-              context_.fail(Code::E0206, t.path[1].span, "module `" + name + "` has no `" + t.path[1].text + "`")};
-    }
-    return {false, v};
+    if (!d) return {false, unknownNames_.unknownName(name, head.span)};
+    if (d->kind != Declaration::Kind::Module) return {false, context_.lost()};  // an import that failed, or an error
+    const ast::Name& member = t.path[1];
+    if (auto v = names_.lookupGlobal(*d->home->unit, member.text, t.span)) return {false, v};
+    return {false, context_.fail(Code::E0206, member.span, "module `" + name + "` has no `" + member.text + "`")};
   }
+  if (!d) return {g.open && inShape, std::nullopt};
+  if (!d->isLocal()) return {false, names_.valueOf(*d, t.span)};
   if (auto it = g.bound.find(name); it != g.bound.end()) return {false, it->second};
-  if (listedGeneric(g, name)) return {true, std::nullopt};
-  if (g.locals) {
-    if (Binding* local = scopes_.findLocal(name)) {
-      const Val& v = local->value;
-      if (v.isStatic() || v.is(Val::Kind::Type) || v.is(Val::Kind::Device) || v.poison()) return {false, v};
-    }
-  }
-  const bool declaresType = g.unit->structs.count(name) || g.unit->aliases.count(name) || g.unit->names.count(name);
-  const bool declaresValue = g.unit->constants.count(name) || g.unit->params.count(name) || g.unit->devices.count(name);
-  if (declaresValue || (declaresType && !inShape) || (inShape && g.unit->names.count(name))) {
-    auto v = names_.lookupGlobal(*g.unit, name, t.span);
-    if (v && (!inShape || v->is(Val::Kind::Int) || v->poison())) return {false, v};
-  }
-  if (declaresType && inShape && !g.unit->names.count(name)) {
-    if (auto v = names_.lookupGlobal(*g.unit, name, t.span)) return {false, v};
-  }
-  if (auto dtype = ir::dtypeNamed(name)) return {false, Val::ofDType(*dtype, t.span)};
-  if (ir::DeviceTable::isKind(name)) {
-    DeviceRef d;
-    d.name = ir::DeviceTable::normal(name);
-    return {false, Val::ofDevice(d, t.span)};
-  }
-  if (!inShape && g.unit->file && g.unit->file->lost.count(name)) return {false, context_.lost()};
-  if (g.open && (inShape || (g.dims && g.dims->contains(name)))) return {true, std::nullopt};
-  return {false, std::nullopt};
+  if (Binding* local = g.locals ? scopes_.declaredAt(d->span) : nullptr) return {false, local->value};
+  using Kind = Declaration::Kind;
+  const bool variable = d->kind == Kind::Generic || d->kind == Kind::Dim || d->kind == Kind::Parameter;
+  return {variable, std::nullopt};
 }
 
 std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool report) {
@@ -100,22 +77,22 @@ std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool re
 std::string Types::deviceInType(const ast::TypeExpr& t, Generics& g) {
   if (!t.place) return "";
   const ast::Annotation& a = *t.place;
-  if (a.path.size() == 1 && !a.number && !a.index) {
-    const std::string& name = a.path[0].text;
-    if (auto it = g.bound.find(name); it != g.bound.end()) {
-      return it->second.is(Val::Kind::Device) ? it->second.device.name : "";
-    }
-    if (listedGeneric(g, name)) return "$" + name;
+  const bool named = a.path.size() == 1 && !a.number && !a.index;
+  const Declaration* d = named ? g.unit->resolution->definition(a.path[0].span) : nullptr;
+  if (d && d->kind == Declaration::Kind::Generic) {
+    const auto bound = g.bound.find(d->name);
+    if (bound == g.bound.end()) return "$" + d->name;
+    return bound->second.is(Val::Kind::Device) ? bound->second.device.name : "";
   }
   // Other names are those of the unit in whose scope the type is read.
   if (g.unit != context_.frame().unit && !g.locals) {
     Frame own(g.unit);
     const FrameScope inside(context_.frames, own);
-    auto d = devices_.annotationDevice(a);
-    return d ? d->name : "";
+    const auto device = devices_.annotationDevice(a);
+    return device ? device->name : "";
   }
-  auto d = devices_.annotationDevice(a);
-  return d ? d->name : "";
+  const auto device = devices_.annotationDevice(a);
+  return device ? device->name : "";
 }
 
 std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g) {
@@ -218,7 +195,7 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
           if (a->kind == TypeKind::Pack) {
             auto it = g.bound.find(a->path[0].text);
             if (it == g.bound.end() && g.locals) {
-              if (Binding* local = scopes_.findLocal(a->path[0].text); local && local->value.is(Val::Kind::Pack)) {
+              if (Binding* local = scopes_.find(a->path[0].span); local && local->value.is(Val::Kind::Pack)) {
                 for (const Val& d : local->value.elems) dims.push_back(static_cast<int64_t>(d.integer));
                 continue;
               }

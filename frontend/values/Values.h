@@ -4,7 +4,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,7 +43,6 @@ using StructPtr = std::shared_ptr<const StructInfo>;
 struct FnDecl {
   const ast::Stmt* stmt = nullptr;
   const Unit* unit = nullptr;
-  std::set<std::string, std::less<>> dims;  ///< names that stand in the shapes of its signature
 };
 
 struct FnValue;

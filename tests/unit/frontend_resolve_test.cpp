@@ -62,6 +62,13 @@ class Script {
 
 using Kind = Declaration::Kind;
 
+std::vector<std::string> namesOf(const Declarations& declarations) {
+  std::vector<std::string> names;
+  for (const Declaration* d : declarations) names.push_back(d->name);
+  return names;
+}
+using Names = std::vector<std::string>;
+
 TEST(Resolve, InnerBindingsShadowOuterOnes) {
   const Script s("let x = 1\nlet x = x + 1\nfor i in 0..x { let x = i\n  print(x) }\nprint(x)\n");
   EXPECT_EQ(s.declaredAt("x", 3), 1);  // the value of the second `let` sees the first
@@ -97,7 +104,29 @@ TEST(Resolve, SignaturesBindDims) {
   EXPECT_EQ(s.declaredAt("M", 2), 1);
   EXPECT_EQ(s.kind("n", 2), Kind::Parameter);
   EXPECT_EQ(s.declaredAt("P", 2), 1);
-  EXPECT_EQ(s.declaredAt("Q", 1), -1);  // binds
+  EXPECT_EQ(s.declaredAt("Q", 1), 1);  // where it is bound
+}
+
+TEST(Resolve, WhatASignatureDeclares) {
+  const Script s("const B = 4\nfn f[D](x: f32[D, B, M], n: i64) -> f32[M, n] = x\nlet y: f32[P, B] = ones([3, 4])\n");
+  const auto declared = s.names().signatureOf(s.statement(1));
+  EXPECT_EQ(namesOf({declared.begin(), declared.end()}), (Names{"n", "x", "D", "M"}));
+  EXPECT_EQ(namesOf(s.names().dimsIn(s.statement(2).span)), Names{"P"});
+  EXPECT_TRUE(s.names().dimsIn(s.statement(0).span).empty());
+}
+
+/// Only constants, params and dims stand in shapes: anything else may share its name with a dim.
+TEST(Resolve, DimsCalledAsOtherThings) {
+  const Script s(
+      "struct S[N] { w: f32[N] }\ndevice gpu = cpu\nfn list(x: f32[cpu, gpu, S, list, f32]) -> f32[cpu, S] = x\n"
+      "fn f(m: S[f32], x: S[gpu]) = m\n");
+  EXPECT_EQ(s.kind("cpu", 3), Kind::Dim);
+  EXPECT_EQ(s.kind("S", 3), Kind::Dim);
+  EXPECT_EQ(s.kind("gpu", 2), Kind::Dim);
+  EXPECT_EQ(s.kind("list", 2), Kind::Dim);
+  EXPECT_EQ(s.kind("f32", 3), Kind::Dim);
+  EXPECT_EQ(s.kind("S", 4), Kind::Struct);
+  EXPECT_EQ(s.kind("gpu", 3), Kind::Device);
 }
 
 TEST(Resolve, FieldsBindNothing) {
@@ -149,14 +178,14 @@ TEST(Resolve, ModulesBringTheirNames) {
 
 TEST(Resolve, LambdasCaptureWhatTheyUse) {
   const Script s("let a = 1\nlet b = 2\nlet f = |x: f32[N]| { let c = x + a\n  (|b| c + b + N) }\n");
-  EXPECT_EQ(s.names().captured(s.statement(2).value->span), std::set<std::string>{"a"});
+  EXPECT_EQ(namesOf(s.names().captured(s.statement(2).value->span)), Names{"a"});
   const ast::Expr& inner = *s.statement(2).value->body->blocks[0].statements[1]->value;
-  EXPECT_EQ(s.names().captured(inner.span), (std::set<std::string>{"N", "c"}));
+  EXPECT_EQ(namesOf(s.names().captured(inner.span)), (Names{"N", "c"}));
 }
 
 TEST(Resolve, AssignmentsOfOuterVariables) {
   const Script s("var a = 1\nvar b = ones([2])\nfor i in 0..3 {\n  var a = i\n  a += 1\n  b[a] = 2.0\n}\n");
-  EXPECT_EQ(s.names().assigned(s.statement(2).body.span), std::set<std::string>{"b"});
+  EXPECT_EQ(namesOf(s.names().assigned(s.statement(2).body.span)), Names{"b"});
   EXPECT_EQ(s.kind("b", 2), Kind::Variable);
 }
 
