@@ -47,7 +47,7 @@ constexpr size_t kMostRendered = size_t{4} << 20;
 constexpr size_t kLargestSeedInput = 64 << 10;
 
 /// Compiled programs, made of those in tests/run. Only where they are asked for: compiling them takes some seconds.
-constexpr std::string_view kCompiled = "tlp";
+constexpr char kCompiled[] = "tlp";
 
 struct Kind {
   const char* name;
@@ -86,7 +86,7 @@ const Kind kKinds[] = {
      1,
      {"print(load(\"in.png\"))", "let x: u8[H, W] = load(\"in.png\")\nprint(sum(x))",
       "let x: u8[H, W, C] = load(\"in.png\")\nsave(\"out.png\", x)"}},
-    {kCompiled.data(), false, 0},
+    {kCompiled, false, 0},
 };
 
 struct Arguments {
@@ -209,7 +209,7 @@ void writeFile(const std::string& path, const std::string& text) { std::ofstream
 Outcome runInput(const Kind& kind, const std::string& input, uint64_t seed) {
   static const fuzz::Corpus kNone;
   fuzz::Mutator choose(kNone, seed ^ 0x9e3779b97f4a7c15u);
-  if (kind.name == kCompiled) {
+  if (kind.name == std::string_view(kCompiled)) {
     writeFile("in.tlp", input);
     return readAndRun("in.tlp", choose);
   }
@@ -324,7 +324,7 @@ Input makeInput(const Arguments& a, const std::map<std::string, fuzz::Corpus>& c
     }
   }
   fuzz::Mutator mutator(corpora.at(kind->name), seed * 0x2545f4914f6cdd1du + 1);
-  if (kind->name == kCompiled) {
+  if (kind->name == std::string_view(kCompiled)) {
     const auto& files = corpora.at(kind->name).inputs;
     return {kind, fuzz::changedProgram(files[mutator.below(files.size())], mutator)};
   }
