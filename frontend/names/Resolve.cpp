@@ -442,7 +442,10 @@ Resolution::Part* Resolution::partAt(Span place) const {
   };
   // Most are asked for in order.
   size_t at = last_;
-  if (at < places_.size() && !holds(at) && ++at < places_.size() && !holds(at)) at = places_.size();
+  if (at < places_.size() && !holds(at)) {
+    ++at;
+    if (at < places_.size() && !holds(at)) at = places_.size();
+  }
   if (at >= places_.size()) {
     const auto next = std::ranges::upper_bound(places_, std::pair(place.file, place.begin), {},
                                                [](const Place& p) { return std::pair(p.file, p.begin); });
