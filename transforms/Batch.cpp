@@ -37,11 +37,6 @@ void collectOuter(const ir::Region& region, std::vector<const Value*>& used) {
   }
 }
 
-ir::Type withoutPlace(ir::Type t) {
-  t.place = {};
-  return t;
-}
-
 }  // namespace
 
 const BatchedFuncs::Variant* BatchedFuncs::find(const ir::Func& callee, int64_t n,

@@ -104,15 +104,13 @@ class ForwardMode : public Walk {
 
   bool placing(const Op& op) override {
     Op* made = copy(op);
-    for (size_t i = 0; i < op.results.size(); ++i) {
-      Value* t = tangentOf(op.operand(i));
-      if (t == nullptr) continue;
-      Values operands(made->operands());
-      operands[0] = t;
-      Op* moved = p_->makeTyped(op.kind, operands, {withoutPlace(op.result()->type)});
-      for (const auto& [name, value] : op.attrs()) moved->set(name, value);
-      defineTangent(op.result(i), moved->result());
-    }
+    Value* t = tangentOf(op.operand(0));
+    if (t == nullptr) return true;
+    Values operands(made->operands());
+    operands[0] = t;
+    Op* moved = p_->makeTyped(op.kind, operands, {withoutPlace(op.result()->type)});
+    for (const auto& [name, value] : op.attrs()) moved->set(name, value);
+    defineTangent(op.result(), moved->result());
     return true;
   }
 

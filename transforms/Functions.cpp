@@ -9,6 +9,11 @@ using ir::Op;
 using ir::OpKind;
 using ir::Value;
 
+ir::Type withoutPlace(ir::Type t) {
+  t.place = {};
+  return t;
+}
+
 std::unique_ptr<ir::Func> freeFunc(ir::Module& module, std::string name) {
   auto func = std::make_unique<ir::Func>();
   func->name = func->source = std::move(name);

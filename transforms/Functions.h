@@ -8,6 +8,9 @@
 
 namespace tenc::transforms {
 
+/// The type of a value that is not placed yet.
+ir::Type withoutPlace(ir::Type t);
+
 /// An empty function without parameters that may call those of the module.
 std::unique_ptr<ir::Func> freeFunc(ir::Module& module, std::string name);
 

@@ -63,8 +63,8 @@ void scatter(TangentCall& c) {
   }
   V zero = c.number(0);
   if (mode == "mul") {
-    // Places that no zero reaches divide by the factor; the product of the others is found without a division by
-    // leaving one factor out at a time where there is one zero.
+    // The product of the others is that of all factors that are not zero, divided by the own one if it is none of them.
+    // It is 0 where another factor is zero.
     V isZero = c.p.binary(OpKind::Eq, c.x(1), zero);
     V ones = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.number(1));
     V factors = scatterLike(c, c.p, ones, c.p.where(isZero, c.number(1), c.x(1)), "mul");

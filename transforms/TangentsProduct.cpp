@@ -1,4 +1,5 @@
 // Derivatives of matrix products, convolutions and attention.
+#include "ir/TargetTraits.h"
 #include "transforms/TangentRules.h"
 
 namespace tenc::transforms::rules {
@@ -17,10 +18,9 @@ void bilinear(TangentCall& c) {
 
 /// Scores, their softmax and the product with v, each by its own rule.
 void attention(TangentCall& c) {
-  const DType t = c.in[0]->type.dtype;
-  const bool narrow = t == DType::F16 || t == DType::BF16;
-  auto wideP = [&](V v) { return narrow ? c.p.cast(v, DType::F32) : v; };
-  auto wideT = [&](V v) { return v != nullptr && narrow ? c.t.cast(v, DType::F32) : v; };
+  const DType wide = ir::accumulatorOf(c.in[0]->type.dtype);
+  auto wideP = [&](V v) { return c.p.cast(v, wide); };
+  auto wideT = [&](V v) { return v != nullptr ? c.t.cast(v, wide) : v; };
   V q = wideP(c.x(0)), k = wideP(c.x(1)), v = wideP(c.x(2)), scale = wideP(c.x(3));
   V dq = wideT(c.dx(0)), dk = wideT(c.dx(1)), dv = wideT(c.dx(2)), dScale = wideT(c.dx(3));
   V mask = c.in.size() > 4 ? c.x(4) : nullptr;

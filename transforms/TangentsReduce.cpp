@@ -1,6 +1,7 @@
 // Derivatives of reductions, scans and of what is made of them.
-#include <cmath>
+#include <algorithm>
 
+#include "ir/TargetTraits.h"
 #include "transforms/TangentRules.h"
 
 namespace tenc::transforms::rules {
@@ -52,18 +53,14 @@ V sumLike(TangentCall& c, V x) {
   return c.t.reshape(c.t.reduce(OpKind::Sum, x, c.op.intsAttr("axes"), true), c.out[0]->type.shape);
 }
 
-/// f16 and bf16 are computed in f32, as the ops themselves are.
-bool isNarrow(DType t) { return t == DType::F16 || t == DType::BF16; }
-
-/// Runs a rule of one operand and one result in f32 where the op's dtype is narrower, and rounds its result once.
+/// Runs a rule of one operand and one result in the dtype that the op is computed in, and rounds its result once.
 template <class F>
 void inComputeType(TangentCall& c, F rule) {
-  const DType t = c.in[0]->type.dtype;
-  if (!isNarrow(t)) return c.add(rule(c.x(), c.y(), c.dx()));
-  c.add(c.t.cast(rule(c.p.cast(c.x(), DType::F32), c.p.cast(c.y(), DType::F32), c.t.cast(c.dx(), DType::F32)), t));
+  const DType t = c.in[0]->type.dtype, wide = ir::accumulatorOf(t);
+  c.add(c.t.cast(rule(c.p.cast(c.x(), wide), c.p.cast(c.y(), wide), c.t.cast(c.dx(), wide)), t));
 }
 
-/// 1 where the element is the first of its row that equals the row's extremum, by place: [rows, n] of bools.
+/// Whether the element is the first of its row that equals the row's extremum: [rows, n] of bools.
 V firstChosen(TangentCall& c, const Rows& rows, bool largest) {
   V x = rows.of(c.p, c.x());
   V place = c.p.reduce(largest ? OpKind::ArgMax : OpKind::ArgMin, x, {rows.last()}, true);
@@ -117,8 +114,8 @@ void cumulate(TangentCall& c) {
     V before = c.p.cumulate(mode, x, axis, false, true);
     V exceeds = c.p.binary(mode == "max" ? OpKind::Gt : OpKind::Lt, x, before);
     V places = c.p.iotaOn(x, x->type.shape, DType::I64, axis);
-    V taken =
-        c.p.where(c.p.binary(OpKind::Or, exceeds, c.p.unary(OpKind::IsNan, x)), places, c.p.literalInt(places, 0));
+    V firstNan = c.p.binary(OpKind::Gt, c.p.unary(OpKind::IsNan, x), c.p.unary(OpKind::IsNan, before));
+    V taken = c.p.where(c.p.binary(OpKind::Or, exceeds, firstNan), places, c.p.literalInt(places, 0));
     V last = c.p.cumulate("max", taken, axis, false, false);
     result = c.t.gather(dx, c.p.alongIndices(last, axis), Compose::allAxes(dx->type), 0);
   }

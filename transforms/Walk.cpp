@@ -14,11 +14,6 @@ using ir::OpKind;
 using ir::Trait;
 using ir::Value;
 
-ir::Type withoutPlace(ir::Type t) {
-  t.place = {};
-  return t;
-}
-
 Value* Walk::primalOf(Value* v) const {
   const auto it = primal_.find(v);
   if (it == primal_.end()) throw InternalError("differentiation met a value that it has not seen");

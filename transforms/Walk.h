@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transforms/Activity.h"
+#include "transforms/Functions.h"
 
 namespace tenc::transforms {
 
@@ -68,7 +69,5 @@ class Walk {
   ir::ValueMap primal_;
   std::unordered_map<const ir::Value*, ir::Value*> tangent_;
 };
-
-ir::Type withoutPlace(ir::Type t);
 
 }  // namespace tenc::transforms

@@ -221,6 +221,22 @@ TEST(Derivatives, EveryRuleHasACase) {
   }
 }
 
+TEST(Derivatives, RunningMaximumFollowsTheFirstNan) {
+  auto m = parse(R"(func @f(%x: f64[4]) -> (f64[4]) {
+  %y = cumulate %x {axes = [0], mode = "max"} : f64[4]
+  return %y
+})");
+  ASSERT_NE(m, nullptr);
+  transforms::DerivedFuncs derived;
+  transforms::Obstacle obstacle;
+  const transforms::ForwardFunc* jvp = derived.forward(*m->find("f"), {true}, obstacle);
+  ASSERT_NE(jvp, nullptr);
+  const ir::Type t{DType::F64, {4}, {}};
+  const double nan = std::nan("");
+  const auto results = call(*m, *jvp->func, {Numbers::of(t, {1, nan, nan, 5}), Numbers::of(t, {1, 2, 3, 4})});
+  EXPECT_EQ(Numbers::values(results[1]), (std::vector<double>{1, 2, 2, 2}));
+}
+
 TEST(Derivatives, ReverseModeNeedsKnownTrips) {
   auto m = parse(R"(func @f(%x: f64, %n: i64) -> (f64) {
   %lo = constant {value = [0]} : i64
