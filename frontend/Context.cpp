@@ -56,9 +56,9 @@ void Context::at(Span s) {
 }
 
 Context::Spot& Context::spotAt(Span s) {
-  auto [it, fresh] = spots_.try_emplace(s);
-  if (fresh) it->second.loc = module.addLoc(s);
-  return it->second;
+  const auto [spot, fresh] = spots_.add(s);
+  if (fresh) spot->loc = module.addLoc(s);
+  return *spot;
 }
 
 void Context::at(const ast::Expr& e) {

@@ -4,12 +4,12 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "frontend/Body.h"
 #include "frontend/Frontend.h"
 #include "frontend/values/Values.h"
+#include "support/SpanMap.h"
 #include "transforms/Batch.h"
 
 namespace tenc::frontend {
@@ -83,7 +83,7 @@ class Context {
     size_t text = kNoText;  ///< in `module.texts`
   };
   Spot& spotAt(Span s);
-  std::unordered_map<Span, Spot, SpanHash> spots_;  ///< of the module
+  SpanMap<Spot> spots_;  ///< of the module
 };
 
 }  // namespace tenc::frontend

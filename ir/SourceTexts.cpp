@@ -18,9 +18,11 @@ size_t SourceTexts::add(SourceText text) {
 
 const SourceText* SourceTexts::find(Span span) const {
   if (!span.valid()) return nullptr;
-  for (; indexed_ < all_.size(); ++indexed_) index_.try_emplace(all_[indexed_].span, indexed_);
-  const auto it = index_.find(span);
-  return it == index_.end() ? nullptr : &all_[it->second];
+  for (; indexed_ < all_.size(); ++indexed_) {
+    if (const auto [number, fresh] = index_.add(all_[indexed_].span); fresh) *number = indexed_;
+  }
+  const size_t* number = index_.find(span);
+  return number ? &all_[*number] : nullptr;
 }
 
 const SourceText* SourceTexts::named(std::string_view name, Span span) const {

@@ -5,9 +5,9 @@
 #include <deque>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 
 #include "support/SourceFile.h"
+#include "support/SpanMap.h"
 
 namespace tenc::ir {
 
@@ -52,7 +52,7 @@ class SourceTexts {
 
  private:
   std::deque<SourceText> all_;
-  mutable std::unordered_map<Span, size_t, SpanHash> index_;
+  mutable SpanMap<size_t> index_;
   mutable size_t indexed_ = 0;  ///< so many of `all_` are in the index
 };
 

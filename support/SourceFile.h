@@ -20,12 +20,6 @@ struct Span {
   static Span cover(Span a, Span b);
 };
 
-/// For tables of spans. Tables are filled in the order of the source, so neighbours there are neighbours in the table,
-/// which caches like better than an even spread.
-struct SpanHash {
-  size_t operator()(const Span& s) const { return (size_t{s.file} << 40) + size_t{s.begin} * 8 + (s.end - s.begin); }
-};
-
 /// A position for people: both count from 1; `column` counts code points, as editors do.
 struct LineColumn {
   uint32_t line = 1;

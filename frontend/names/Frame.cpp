@@ -10,7 +10,7 @@ Binding& Frame::bind(std::string name, Span declared, Binding binding) {
   Scope& scope = scopes.back();
   Binding& made = scope.names.emplace_back(std::move(name), std::move(binding)).second;
   made.declaration = declared;
-  Binding*& now = bindings_[placeOf(declared)];
+  Binding*& now = *bindings_.add(beginOf(declared)).first;
   scope.before.push_back(std::exchange(now, &made));
   return made;
 }
@@ -20,7 +20,7 @@ void Frame::endBlock() {
   // The other way round: one declaration may have been bound twice.
   auto before = scope.before.rbegin();
   for (auto it = scope.names.rbegin(); it != scope.names.rend(); ++it, ++before) {
-    bindings_[placeOf(it->second.declaration)] = *before;
+    *bindings_.find(beginOf(it->second.declaration)) = *before;
   }
   for (const auto& [name, binding] : scope.names) {
     if (binding.span.valid()) ended[name] = binding.span;

@@ -6,11 +6,11 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "frontend/values/Values.h"
+#include "support/SpanMap.h"
 
 namespace tenc::frontend {
 
@@ -55,15 +55,15 @@ struct Frame {
   Binding& bind(std::string name, Span declared, Binding binding);
   /// What the name declared there is bound to now; null for none.
   Binding* bound(Span declared) const {
-    const auto found = bindings_.find(placeOf(declared));
-    return found == bindings_.end() ? nullptr : found->second;
+    Binding* const* found = bindings_.find(beginOf(declared));
+    return found ? *found : nullptr;
   }
 
  private:
   friend class BlockScope;
-  static uint64_t placeOf(Span declared) { return (uint64_t{declared.file} << 32) | declared.begin; }
+  static Span beginOf(Span declared) { return {declared.file, declared.begin, declared.begin}; }
   void endBlock();
-  std::unordered_map<uint64_t, Binding*> bindings_;  ///< by declaration
+  SpanMap<Binding*> bindings_;  ///< by declaration
 };
 
 /// Enters a body: its names are looked up first, and errors name it in their call chain.
