@@ -9,8 +9,8 @@
 
 namespace tenc {
 
-/// A table of spans that only grows. Tables are filled and asked in about the order of the text, so the entries stand in
-/// the order in which they came and the hash keeps neighbours together: a look-up seldom misses the cache.
+/// A table of spans that only grows. Tables are filled and asked in about the order of the text, so the entries stand
+/// in the order in which they came and the hash keeps neighbours together: a look-up seldom misses the cache.
 template <class T>
 class SpanMap {
  public:
