@@ -14,16 +14,16 @@ const T* get(const Attr* a) {
   return a != nullptr ? std::get_if<T>(a) : nullptr;
 }
 
-/// The place of a result: that of the operands. A rank-0 value on the cpu mixes with values on other devices (P3), so
-/// it decides last; free values never do.
-Placement placeOf(std::span<const Type* const> operands) {
-  const Type* weak = nullptr;
+/// The place of a result: that of the operands. Free values decide nothing, and rank-0 values on the host, which mix
+/// with values on any device (P3), decide only where a rank-0 result is: a tensor that is made of them alone is free.
+Placement placeOf(std::span<const Type* const> operands, const Dims& shape) {
+  Placement scalars;
   for (const Type* t : operands) {
     if (t->place.isFree()) continue;
     if (!(t->shape.empty() && t->place.device == DeviceTable::kHost)) return t->place;
-    if (weak == nullptr) weak = t;
+    if (shape.empty()) scalars = t->place;
   }
-  return weak != nullptr ? weak->place : Placement{};
+  return scalars;
 }
 
 Inferred sameTypes(const InferContext& c, size_t from) {
@@ -194,7 +194,8 @@ const std::string& InferContext::string(std::string_view name) const {
 }
 
 Inferred InferContext::tooLarge(DType t, Dims shape, const std::string& what) const {
-  return {{Type{t, std::move(shape), placeOf(operands)}}, op() + " " + what, true};
+  Placement place = placeOf(operands, shape);
+  return {{Type{t, std::move(shape), std::move(place)}}, op() + " " + what, true};
 }
 
 Inferred InferContext::result(DType t, Dims shape) const {
@@ -210,7 +211,8 @@ Inferred InferContext::result(DType t, Dims shape) const {
   if (!count || *count > kMostBytes / byteSize(t)) {
     return tooLarge(t, shape, "would make a tensor of shape " + toString(shape) + ", whose size overflows");
   }
-  return {{Type{t, std::move(shape), placeOf(operands)}}, {}, false};
+  Placement place = placeOf(operands, shape);
+  return {{Type{t, std::move(shape), std::move(place)}}, {}, false};
 }
 
 bool acceptsDType(OpKind kind, DType t) {

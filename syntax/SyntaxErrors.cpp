@@ -34,10 +34,9 @@ bool SyntaxReporter::hasProblem(Span s) const {
 }
 
 bool SyntaxReporter::lineHasProblem(size_t offset, bool anywhere) const {
-  const size_t start = offset == 0 ? 0 : text().rfind('\n', offset - 1) + 1;  // npos + 1 is 0
-  const size_t last = anywhere ? std::min(text().find('\n', offset), text().size()) : offset;
-  const auto first = std::lower_bound(problems_.begin(), problems_.end(), start);
-  return first != problems_.end() && *first <= last;
+  const uint32_t own = line(offset);
+  const auto first = std::lower_bound(problems_.begin(), problems_.end(), source_.lineStart(own));
+  return first != problems_.end() && (anywhere ? line(*first) == own : *first <= offset);
 }
 
 namespace {

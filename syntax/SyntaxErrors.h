@@ -22,7 +22,8 @@ class SyntaxReporter {
   Span span(const antlr4::Token& t) const;
   std::string_view text() const { return source_.text(); }
   std::string_view text(Span s) const { return text().substr(s.begin, s.end - s.begin); }
-  uint32_t line(size_t offset) const { return source_.position(static_cast<uint32_t>(offset)).line; }
+  LineColumn position(size_t offset) const { return source_.position(static_cast<uint32_t>(offset)); }
+  uint32_t line(size_t offset) const { return position(offset).line; }
 
   Diagnostics::Builder report(Code code, Span at, std::string message);
   /// Marks a place as wrong without a report of its own.

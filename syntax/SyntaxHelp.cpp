@@ -37,6 +37,11 @@ class Helper {
   bool may(size_t type) const { return expected_.contains(static_cast<ssize_t>(type)); }
   bool prior(size_t type) const { return p_.before && p_.before->getType() == type; }
   bool starts(size_t type) const { return p_.first && p_.first->getType() == type; }
+  /// The `n`th token from the error on, which is the first; null behind the last.
+  const Token* ahead(ssize_t n) const {
+    const Token* t = at_ == Token::EOF ? nullptr : p_.parser.getTokenStream()->LT(n);
+    return t != nullptr && t->getType() != Token::EOF ? t : nullptr;
+  }
   const Token* next() const { return at_ == Token::EOF ? nullptr : p_.parser.getTokenStream()->LT(2); }
   bool next(size_t type) const { return next() && next()->getType() == type; }
   /// The token `n` before the error; null where there is none.
@@ -49,7 +54,6 @@ class Helper {
   Span span(const Token& t) const { return p_.reporter.span(t); }
   static Span before(Span s) { return {s.file, s.begin, s.begin}; }
   static Span behind(Span s) { return {s.file, s.end, s.end}; }
-  std::string_view text() const { return p_.reporter.text(); }
 
   bool say(Form form, std::vector<Edit> edits = {}) { return say(std::string(formHelp(form)), std::move(edits)); }
   bool say(std::string help, std::vector<Edit> edits = {}) {
@@ -57,30 +61,30 @@ class Helper {
     return true;
   }
 
-  size_t lineStart(size_t offset) const { return offset == 0 ? 0 : text().rfind('\n', offset - 1) + 1; }
-  size_t lineEnd(size_t offset) const { return std::min(text().find('\n', offset), text().size()); }
   Span position(size_t offset) const { return p_.reporter.span(offset, offset); }
+  LineColumn place(const Token& t) const { return p_.reporter.position(t.getStartIndex()); }
 
-  /// Whether nothing but a comment stands behind the token on its line.
+  /// Whether no token but the end of the statement stands behind the token on its line.
   bool endsLine() const {
-    const size_t i = text().find_first_not_of(" \t\r", span().end);
-    return i == std::string_view::npos || text()[i] == '\n' || text()[i] == '#';
+    ssize_t n = 2;
+    while (ahead(n) && ahead(n)->getType() == T::NL) ++n;
+    return !ahead(n) || place(*ahead(n)).line > place(p_.at).line;
   }
 
-  size_t indent(size_t start) const {
-    const size_t i = text().find_first_not_of(" \t", start);
-    return i == std::string_view::npos ? 0 : i - start;
-  }
-
-  /// The end of the lines below that stand further right than the line of `offset`: a block of Python.
-  size_t indentedEnd(size_t offset) const {
-    const size_t own = indent(lineStart(offset));
-    size_t end = lineEnd(offset);
-    for (size_t line = end + 1; line < text().size(); line = lineEnd(line) + 1) {
-      const size_t stop = lineEnd(line);
-      if (text().substr(line, stop - line).find_first_not_of(" \t\r") == std::string_view::npos) continue;
-      if (indent(line) <= own) break;
-      end = stop;
+  /// Where the last token ends of those on the line of the error, or, with `block`, of the lines below that stand
+  /// further right than that line as well: a block of Python.
+  size_t lastEnd(bool block) const {
+    uint32_t line = place(p_.at).line;
+    const Token* first = &p_.at;
+    for (size_t n = 1; back(n) && place(*back(n)).line == line; ++n) first = back(n);
+    const uint32_t own = place(*first).column;
+    size_t end = span().end;
+    for (ssize_t n = 2; const Token* t = ahead(n); ++n) {
+      if (t->getType() == T::NL) continue;
+      const LineColumn at = place(*t);
+      if (at.line > line && (!block || at.column <= own)) break;
+      line = at.line;
+      end = span(*t).end;
     }
     return end;
   }
@@ -109,13 +113,13 @@ class Helper {
       return say(Form::ResultBehindColon, {{span(), " ->"}});
     if (at_ == T::COLON && endsLine()) {
       p_.reporter.loseBlock();
-      return say(Form::Block, {{span(), " {"}, {position(indentedEnd(span().begin)), " }"}});
+      return say(Form::Block, {{span(), " {"}, {position(lastEnd(true)), " }"}});
     }
     if (at_ == T::COLON && may(T::ASSIGN)) return say(Form::FunctionValue, {{span(), " ="}});
     if (at_ == T::COLON || word == "then")
-      return say(Form::Block, {{span(), at_ == T::COLON ? " {" : "{"}, {position(lineEnd(span().end)), " }"}});
+      return say(Form::Block, {{span(), at_ == T::COLON ? " {" : "{"}, {position(lastEnd(false)), " }"}});
     if (at_ == T::NAME && !starts(T::FN))
-      return say(Form::Block, {{before(span()), "{ "}, {position(lineEnd(span().end)), " }"}});
+      return say(Form::Block, {{before(span()), "{ "}, {position(lastEnd(false)), " }"}});
     return false;
   }
 

@@ -370,14 +370,14 @@ Val zip(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"map(f, xs)", "f of every row of xs, stacked.", map},
-    {"scan(f, init, xs)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
-    {"reduce(f, init, xs)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
+    {"map(f, xs: tensors)", "f of every row of xs, stacked.", map},
+    {"scan(f, init, xs: tensors)", "(last, ys) of (carry, y) = f(carry, x) over the rows of xs.", scan},
+    {"reduce(f, init, xs: tensors)", "The last of carry = f(carry, x) over the rows of xs.", reduce},
     {"fold(f, init, tree)", "The last of sum = f(sum, leaf) over the leaves of a tree.", fold},
     {"map_leaves(f, tree, ...)", "A tree of f of the leaves of one or more trees.", mapLeaves},
     {"list(n: int, f)", "f(0), ..., f(n - 1) of one type.", listOrTuple<false>},
     {"tuple(n: int, f)", "f(0), ..., f(n - 1) of any types.", listOrTuple<true>},
-    {"enumerate(xs)", "Pairs (i, x) with compile-time i.", enumerate},
+    {"enumerate(xs: tensors)", "Pairs (i, x) with compile-time i.", enumerate},
     {"zip(...)", "Tuples of the values of several lists.", zip},
 };
 

@@ -195,8 +195,8 @@ Val meshgrid(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"concat(xs; axis: 0)", "Tensors joined along an axis.", concat},
-    {"stack(xs; axis: 0)", "Tensors joined along a new axis.", stack},
+    {"concat(xs: tensors; axis: 0)", "Tensors joined along an axis.", concat},
+    {"stack(xs: tensors; axis: 0)", "Tensors joined along a new axis.", stack},
     {"split(x, n: ints; axis: 0)", "A tuple of n equal parts, or of parts of the sizes given.", split},
     {"unstack(x; axis: 0)", "A tuple of the slices along an axis.", unstack},
     {"meshgrid(...; indexing: \"xy\")", "Coordinates of a grid from its axes, a tuple.", meshgrid},

@@ -13,8 +13,9 @@
 namespace tenc::frontend {
 
 struct Parameter {
-  /// What a parameter takes. All but `Any` and `Device` must be known at compile time.
-  enum class Kind : uint8_t { Any, Int, Ints, Shape, Number, Bool, Text, DType, Device };
+  /// What a parameter takes. All but `Any`, `Tensors` (several in a list or tuple) and `Device` must be known at
+  /// compile time.
+  enum class Kind : uint8_t { Any, Tensors, Int, Ints, Shape, Number, Bool, Text, DType, Device };
   std::string_view name;
   std::string_view otherwise;  ///< the default as written; another parameter's name stands for its argument
   std::string_view kindText;   ///< the kind as written, "" where the default tells it
@@ -29,11 +30,10 @@ struct Parameter {
 };
 
 /// "sum(x; axis: ints?, keep: false)". A parameter is `name`, `name: kind`, `name: default` or `name: kind = default`;
-/// kinds are int, ints, shape, number, bool, str, dtype, device and any (the kind of what says nothing else). `?`
-/// behind the name or the kind says that it may be left out, as a default does; those behind `;` are given by name
-/// only, and
-/// `...` takes any number of further arguments. A default is a number, a string, true, false, a dtype, a tuple of
-/// integers, or the name of another parameter.
+/// kinds are int, ints, shape, number, bool, str, dtype, device, tensors and any (the kind of what says nothing else).
+/// `?` behind the name or the kind says that it may be left out, as a default does; those behind `;` are given by name
+/// only, and `...` takes any number of further arguments. A default is a number, a string, true, false, a dtype, a
+/// tuple of integers, or the name of another parameter.
 class Signature {
  public:
   static constexpr size_t kMost = 8;
@@ -88,9 +88,10 @@ struct KindName {
   Parameter::Kind kind;
 };
 inline constexpr KindName kKinds[] = {
-    {"any", Parameter::Kind::Any},       {"int", Parameter::Kind::Int},     {"ints", Parameter::Kind::Ints},
-    {"shape", Parameter::Kind::Shape},   {"bool", Parameter::Kind::Bool},   {"str", Parameter::Kind::Text},
-    {"number", Parameter::Kind::Number}, {"dtype", Parameter::Kind::DType}, {"device", Parameter::Kind::Device},
+    {"any", Parameter::Kind::Any},         {"int", Parameter::Kind::Int},       {"ints", Parameter::Kind::Ints},
+    {"shape", Parameter::Kind::Shape},     {"bool", Parameter::Kind::Bool},     {"str", Parameter::Kind::Text},
+    {"dtype", Parameter::Kind::DType},     {"number", Parameter::Kind::Number}, {"device", Parameter::Kind::Device},
+    {"tensors", Parameter::Kind::Tensors},
 };
 constexpr const KindName* kindNamed(std::string_view s) {
   for (const KindName& k : kKinds) {

@@ -18,6 +18,28 @@ namespace tenc::frontend {
 
 namespace {
 using Kind = Val::Kind;
+
+/// Whether argument `i` is one of the values that `p` takes in brackets: a size of `zeros(2, 3)`, a tensor of
+/// `concat(a, b)`.
+bool isSpreadOut(const CallArgs& call, size_t i, const Parameter& p) {
+  if (i >= call.args.size() || !call.args[i].name.empty()) return false;
+  const Val& v = call.args[i].value;
+  if (p.kind == Parameter::Kind::Shape) return v.is(Kind::Int);
+  return p.kind == Parameter::Kind::Tensors && (v.is(Kind::Tensor) || v.is(Kind::Array));
+}
+
+/// The help for the arguments from `first` on that should be one.
+void addBrackets(Diagnostics::Builder& d, const CallArgs& call, size_t first, const Parameter& p,
+                 const Signature& signature) {
+  size_t last = first;
+  while (isSpreadOut(call, last + 1, p)) ++last;
+  const Span from = call.args[first].span, to = call.args[last].span;
+  const bool tuple = p.kind == Parameter::Kind::Tensors;
+  if (tuple && from.begin < call.callee.begin)  // x.concat(y)
+    return void(d.help("write a tuple: `" + std::string(signature.name()) + "((a, b))`"));
+  d.help(tuple ? "write a tuple" : "write the numbers in brackets",
+         {{{from.file, from.begin, from.begin}, tuple ? "(" : "["}, {{to.file, to.end, to.end}, tuple ? ")" : "]"}});
+}
 }  // namespace
 
 const Val* BoundArgs::find(std::string_view name) const {
@@ -64,41 +86,17 @@ BoundArgs bindArguments(Context& context, const CallArgs& call, const Signature&
       } else if (signature.variadic()) {
         bound.rest.push_back(&a.value);
       } else {
-        // zeros(2, 3), x.reshape(2, 3)
-        const auto isInt = [&](size_t i) { return call.args[i].name.empty() && call.args[i].value.is(Val::Kind::Int); };
-        const std::string_view before = position > 0 ? params[position - 1].name : "";
-        const bool times = before == "times";
-        const bool sizes = (before == "shape" || times) && isInt(position - 1) && a.value.is(Val::Kind::Int);
-        // concat(a, b)
-        const auto isTensor = [&](size_t i) {
-          const Val& v = call.args[i].value;
-          return call.args[i].name.empty() && (v.is(Val::Kind::Tensor) || v.is(Val::Kind::Array));
-        };
-        const bool parts =
-            before == "xs" && isTensor(position - 1) && (a.value.is(Val::Kind::Tensor) || a.value.is(Val::Kind::Array));
-        if (sizes || parts) {
-          const std::string what = parts   ? "the tensors of `" + name + "` are"
-                                   : times ? "the numbers of copies of `" + name + "` are"
-                                           : "the shape of `" + name + "` is";
-          wrong(a.span, what + " one argument", [&](Diagnostics::Builder& d) {
-            size_t last = position;
-            while (last + 1 < call.args.size() && (parts ? isTensor(last + 1) : isInt(last + 1))) ++last;
-            const Span from = call.args[position - 1].span, to = call.args[last].span;
-            if (parts && from.begin < call.callee.begin)  // x.concat(y)
-              return void(d.help("write a tuple: `" + name + "((a, b))`"));
-            d.help(parts   ? "write a tuple"
-                   : times ? "write them in brackets"
-                           : "write the sizes in brackets",
-                   {{{from.file, from.begin, from.begin}, parts ? "(" : "["},
-                    {{to.file, to.end, to.end}, parts ? ")" : "]"}});
-          });
+        const Parameter* before = position > 0 ? &params[position - 1] : nullptr;
+        if (before != nullptr && isSpreadOut(call, position - 1, *before) && isSpreadOut(call, position, *before)) {
+          wrong(a.span, "`" + name + "` takes its `" + std::string(before->name) + "` as one argument",
+                [&](Diagnostics::Builder& d) { addBrackets(d, call, position - 1, *before, signature); });
           continue;
         }
         // A dtype without a name is meant for `dtype:`, anything else for the first option.
         const bool dtype = a.value.is(Val::Kind::DType) ||
                            (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
         auto option = std::find_if(params.begin(), params.end(), [&](const Parameter& x) {
-          return x.namedOnly && !bound.has(x.name) && dtype == (x.name == "dtype");
+          return x.namedOnly && !bound.has(x.name) && dtype == (x.kind == Parameter::Kind::DType);
         });
         if (option == params.end()) {
           wrong(a.span, "`" + name + "` is given too many arguments",

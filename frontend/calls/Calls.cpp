@@ -17,6 +17,7 @@
 #include "frontend/expressions/Conversions.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Members.h"
+#include "frontend/expressions/SourceText.h"
 #include "frontend/habits/Habits.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Names.h"
@@ -149,6 +150,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
         d.help("write devices without quotes", {{device.span, device.text}});
       return d;
     }
+    if (!call.grouped) context_.note(sourceText(call)).move = {call.span.file, member.args[0]->span.end, call.span.end};
     auto d = devices_.constDevice(device, "the argument of `.to`");
     return d ? placement_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : context_.lost();
   }

@@ -181,7 +181,7 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
   if (!dtype) return context_.lost();
   if (info.has(Trait::FloatOnly) && std::all_of(typed.begin(), typed.end(), adoptsWholly)) {
     dtype = DType::F32;
-    if (opName == "/" && !std::any_of(typed.begin(), typed.end(), hasFloat)) dtype = DType::I64;
+    if (kind == OpKind::Div && !std::any_of(typed.begin(), typed.end(), hasFloat)) dtype = DType::I64;
   }
   auto refuse = [&](std::string_view needs) {
     auto d = context_.error(
@@ -190,12 +190,12 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
     for (const Val& o : typed) {
       if (o.span.valid()) d.label(o.span, describe(o));
     }
-    if (needs == "floats" && typed.size() == 1 && typed[0].span.valid()) {
+    if (info.has(Trait::FloatOnly) && typed.size() == 1 && typed[0].span.valid()) {
       const Span at = typed[0].span;
       d.help("convert the operand",
              {{Span{at.file, at.begin, at.begin}, "f32("}, {Span{at.file, at.end, at.end}, ")"}});
     }
-    if (opName == "/") d.help("`//` divides integers, rounding down; `f32(x)` converts");
+    if (kind == OpKind::Div) d.help("`//` divides integers, rounding down; `f32(x)` converts");
     return Val(d);
   };
   if (info.has(Trait::FloatOnly) && !ir::isFloat(*dtype)) return refuse("floats");

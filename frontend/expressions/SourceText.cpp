@@ -48,14 +48,6 @@ bool takesPostfix(const ast::Expr& e) {
   }
 }
 
-/// The `.to(d)` at the end of `x.to(d)`.
-Span moveIn(const ast::Expr& e) {
-  if (e.kind != ExprKind::Call || e.grouped || e.arguments.size() != 1) return {};
-  const ast::Expr& callee = *e.args[0];
-  if (callee.kind != ExprKind::Member || callee.text != "to") return {};
-  return {e.span.file, callee.args[0]->span.end, e.span.end};
-}
-
 bool namesDevice(const ast::TypeExpr& t) {
   return t.place || std::any_of(t.args.begin(), t.args.end(), [](const ast::TypePtr& a) { return namesDevice(*a); });
 }
@@ -70,7 +62,6 @@ ir::SourceText sourceText(const ast::Expr& e) {
   if (t.kind == TextKind::Name || t.kind == TextKind::Member) t.name = pathOf(e);
   if (t.kind == TextKind::Device) t.name = e.text;
   if (t.kind == TextKind::Call && !e.args.empty()) t.name = e.args[0]->text;
-  t.move = moveIn(e);
   return t;
 }
 

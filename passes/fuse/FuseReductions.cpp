@@ -158,7 +158,9 @@ class LastDimPart {
     if (op && op->kind == OpKind::Broadcast) {
       Value* from = op->operand(0);
       ir::Dims inner = from->type.shape;
-      if (inner.empty()) return b_.value(OpKind::Broadcast, {from}, {{"shape", shape}});
+      if (inner.empty())
+        return b_.makeTyped(OpKind::Broadcast, {from}, {{v->type.dtype, shape, v->type.place}}, {{"shape", shape}})
+            ->result();
       Value* part = inner.back() == 1 ? from : slice(from);
       inner.pop_back();
       return b_.broadcastTo(reshaped(b_, part, inner), shape);

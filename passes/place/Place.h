@@ -114,6 +114,11 @@ void infer(Shared& shared, Instance& instance);
 /// Inserts transfers and removes placing ops. Only after inference of everything without errors.
 void rewrite(Shared& shared, Instance& instance);
 
+/// Whether `inner` is a part of `outer`, or all of it.
+inline bool covers(Span outer, Span inner) {
+  return inner.valid() && inner.file == outer.file && inner.begin >= outer.begin && inner.end <= outer.end;
+}
+
 inline bool isPoison(const ir::Placement& p) { return p.device == kPoison; }
 /// Free, or a rank-0 value on the host: mixes with everything (P3).
 inline bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == kHost); }
@@ -150,9 +155,14 @@ class Reporter {
     Cost cost;
     int leaves;  ///< of a tree that moves as one
   };
+  /// A device on which operands may meet, and what has to move for it.
+  struct Choice {
+    std::string device;
+    std::vector<Move> moves;
+  };
 
-  /// E0301: `what` is "operands of `@`"; the operands are to move to `fixed`, when that is given.
-  Diagnostic mixed(const ir::Op& op, const std::string& what, const std::vector<Operand>& operands,
+  /// E0301: operands on different devices; they are to move to `fixed`, when that is given.
+  Diagnostic apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,
                    const std::string& fixed = {}) const;
   /// E0302: operand `number` of `op`, a value on `actual`, assigned to a `var` on `expected`.
   Diagnostic assignment(const ir::Op& op, const ir::Value* value, const std::string& actual,
@@ -206,8 +216,19 @@ class Reporter {
   std::string spelled(const std::string& device) const;
   /// Where the result of `op` has to be, by the signature or the variable that it goes to; "" when nothing asks.
   std::string wantedPlace(const ir::Op& op) const;
+  /// Labels each of the operands, or names them in the label of the op where their texts are not apart.
+  void labelOperands(Diagnostic& d, const std::vector<Operand>& operands, const std::vector<Use>& uses) const;
+  /// Why each of the operands is where it is.
+  void noteOperands(Diagnostic& d, const ir::Op& op, const std::vector<Operand>& operands,
+                    const std::vector<Use>& uses) const;
+  /// The moves that bring all operands together, by where they may meet.
+  std::vector<Choice> choicesOf(const ir::Op& op, const std::vector<Operand>& operands,
+                                const std::vector<Operand>& firsts, const std::string& fixed) const;
+  /// The choice that mends the error as most want it: where the work was meant to be done, away from the host, and of
+  /// several the one with the least to copy.
+  static const Choice& bestOf(const std::vector<Choice>& choices, const std::string& wanted);
   void moveHelp(Diagnostic& d, const ir::Op& op, const std::vector<Move>& moves, const std::string& device,
-                std::string_view lead, std::string_view end) const;
+                bool cheaper = false) const;
   /// The variable could start on `device`, instead of the moves `instead`. `at` is the error's op, `variable` the value
   /// that a loop carries, where `at` is no assignment to it.
   void startHelp(Diagnostic& d, const ir::Op& at, const ir::Value* variable, const std::string& device,

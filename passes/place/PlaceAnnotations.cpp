@@ -76,14 +76,9 @@ void Inference::checkPlace(Op& op) {
     if (here != device) need(op, 0, device, Cause::Literal);
   } else if (here != device) {
     const std::string& what = op.stringAttr("what");
-    if (what.starts_with("var")) {
-      std::string name = what.size() > 4 ? what.substr(4) : "";
-      fail(op, report_.assignment(op, v, here, name, nullptr, device, 0));
-    } else {
-      std::string subject = what.empty() ? std::string("this value") : what;
-      fail(op, report_.wrongPlace(op, subject + " must be on " + device + ", the value is on " + here, {{v, here, 0}},
-                                  device));
-    }
+    const std::string subject = what.empty() ? "this value" : what;
+    fail(op, report_.wrongPlace(op, subject + " must be on " + device + ", the value is on " + here, {{v, here, 0}},
+                                device));
     // What is built is typed as declared: later uses are checked against the declaration.
     set(op.result(), device, Why::Declared, v, &op);
     return;
@@ -124,17 +119,17 @@ void Inference::decidedBranch(Op& op) {
 
 void Inference::onePlace(Op& op) {
   std::vector<Reporter::Operand> all;
-  bool mixed = false;
+  bool apart = false;
   for (size_t i = 0; i < op.operandCount(); ++i) {
     const Value* v = op.operand(i);
     std::string device = seen(v).device;
     if (device == kPoison) return;
     if (mixes(v->type)) continue;
-    mixed |= !all.empty() && all[0].device != device;
+    apart |= !all.empty() && all[0].device != device;
     all.push_back({v, std::move(device), i});
   }
-  if (!mixed) return;
-  fail(op, report_.mixed(op, op.stringAttr("what"), all));
+  if (!apart) return;
+  fail(op, report_.apart(op, op.stringAttr("what") + " are on different devices", all));
   for (const Reporter::Operand& o : all) {
     apart_[o.value].push_back(&op);
     // A leaf without a name of its own is used by way of the struct or list alone.
@@ -144,7 +139,6 @@ void Inference::onePlace(Op& op) {
 
 std::string Inference::variableName(const Op& op, const Value* old) {
   const std::string& what = op.stringAttr("what");
-  if (what.starts_with("var ")) return what.substr(4);
   return what.empty() ? old->name : what;
 }
 

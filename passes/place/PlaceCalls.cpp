@@ -98,7 +98,7 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
     } else if (!agreed) {
       std::string rule = name.empty() ? "arguments of `" + sourceName(op) + "`"
                                       : "arguments of `" + sourceName(op) + "` for the device variable `" + name + "`";
-      fail(op, report_.mixed(op, rule, list));
+      fail(op, report_.apart(op, rule + " are on different devices", list));
       ok = false;
     } else if (name.empty()) {
       seed.own = list[0].device;

@@ -15,8 +15,6 @@ using ir::OpKind;
 using ir::Region;
 using ir::Value;
 
-bool isLoop(const Op* op) { return op && (op->kind == OpKind::For || op->kind == OpKind::While); }
-
 std::string typeText(const Value* v) {
   ir::Type t = v->type;
   t.place = {};
@@ -55,7 +53,7 @@ std::string Reporter::wantedPlace(const Op& op) const {
 std::optional<int64_t> Reporter::otherTrips(const Op& op, const Region& beside) const {
   int64_t sum = 0;
   for (const auto& o : beside.ops) {
-    if (!isLoop(o.get())) continue;
+    if (!ir::isLoop(*o)) continue;
     for (const auto& inner : o->regions.back()->ops) {
       const bool same = inner->kind == op.kind && spanOf(op).valid() && spanOf(*inner) == spanOf(op) &&
                         inner->results.size() == 1 && inner->result()->type.sameTensor(op.results[0]->type);
@@ -79,7 +77,7 @@ Reporter::Cost Reporter::costOf(const Value* v) const {
   const Region* region = v->home();
   while (region) {
     const Op* parent = region->parentOp;
-    if (isLoop(parent)) {
+    if (parent && ir::isLoop(*parent)) {
       const auto trips = ir::tripCount(*parent);
       cost.trips = cost.trips && trips ? std::optional(*cost.trips * *trips) : std::nullopt;
     }
@@ -101,7 +99,7 @@ bool Reporter::isRepeated(const Op& op) const {
   const Op* at = &op;
   for (const Instance* in = &instance_; in && at; at = in->call, in = in->caller)
     for (const Op* o = at; o; o = o->parent->parentOp)
-      if (o != at && isLoop(o)) return true;
+      if (o != at && ir::isLoop(*o)) return true;
   return false;
 }
 
@@ -154,10 +152,11 @@ std::optional<int64_t> Reporter::total(const std::vector<Move>& moves) {
 }
 
 void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& moves, const std::string& device,
-                        std::string_view lead, std::string_view end) const {
+                        bool cheaper) const {
+  const std::string lead = cheaper ? "cheaper: " : "";
   Help help;
   if (std::all_of(moves.begin(), moves.end(), [](const Move& m) { return m.use.undo.valid(); })) {
-    help.text = std::string(lead.starts_with("cheaper") ? "cheaper: " : "") + "leave out ";
+    help.text = lead + "leave out ";
     for (size_t i = 0; i < moves.size(); ++i) {
       const Span undo = moves[i].use.undo;
       help.text += (i == 0 ? "" : ", ") + quote(*shared_.context.sources, undo);
@@ -191,14 +190,14 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
     if (!m.use.postfix) help.edits.push_back({{at.file, at.begin, at.begin}, "("});
     help.edits.push_back({{at.file, at.end, at.end}, (m.use.postfix ? "" : ")") + move});
   }
-  help.text = std::string(lead) + what + " to " + device;
+  help.text = lead + "copy " + what + " to " + device;
   if (!trips)
     help.text += ", in every trip of the loop";
   else if (*trips > 1)
     help.text += ", " + std::to_string(*trips) + " times: " + sizeText(total(moves).value_or(bytes * *trips));
   else if (isRepeated(op))
     help.text += ", once, before the loop";
-  help.text += end;
+  if (cheaper) help.text += "; the result then lives there";
   if (!complete) {
     help.edits.clear();
     help.text += " with `.to(" + spelled(device) + ")`";
@@ -236,7 +235,7 @@ void Reporter::ownDeviceHelp(Diagnostic& d, const std::vector<Move>& moves, cons
 void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const std::string& device) const {
   if (move.leaves > 1 || (move.cost.trips && *move.cost.trips <= 1) || !move.value->op) return;
   const Op* loop = move.value->op->parent->parentOp;
-  while (loop && !isLoop(loop)) loop = loop->kind == OpKind::On ? nullptr : loop->parent->parentOp;
+  while (loop && !ir::isLoop(*loop)) loop = loop->kind == OpKind::On ? nullptr : loop->parent->parentOp;
   if (!loop) return;
   constexpr size_t kMostSteps = 64;
   struct Entry {

@@ -80,7 +80,7 @@ std::string Inference::resolve(const Op& op, const std::string& name) {
 Inference::Agreement Inference::agree(const Op& op) {
   Agreement a;
   std::vector<Reporter::Operand> all;
-  bool mixed = false;
+  bool apart = false;
   for (size_t i = 0; i < op.operandCount(); ++i) {
     const Value* v = op.operand(i);
     std::string device = use(op, i);
@@ -97,13 +97,14 @@ Inference::Agreement Inference::agree(const Op& op) {
       a.device = device;
       a.from = v;
     } else if (a.device != device) {
-      mixed = true;
+      apart = true;
     }
   }
   // What is assigned to elements of a variable goes where the variable is.
   const bool assigns = op.has(Trait::Scatters) && report_.isAssignment(op);
-  if (mixed && !a.failed) fail(op, report_.mixed(op, report_.subjectOf(op), all, assigns ? all[0].device : ""));
-  a.failed |= mixed;
+  if (apart && !a.failed)
+    fail(op, report_.apart(op, report_.subjectOf(op) + " are on different devices", all, assigns ? all[0].device : ""));
+  a.failed |= apart;
   return a;
 }
 

@@ -7,14 +7,7 @@
 namespace tenc::passes::placing {
 namespace {
 
-/// The device that mends the error as most want it: where the work was meant to be done, away from the host, and of
-/// several the one with the least to copy.
-struct Choice {
-  std::string device;
-  std::vector<Reporter::Move> moves;
-};
-
-bool cheaper(const Choice& a, const Choice& b) {
+bool cheaper(const Reporter::Choice& a, const Reporter::Choice& b) {
   const auto x = Reporter::total(a.moves), y = Reporter::total(b.moves);
   if (x && y) return *x < *y;
   int64_t p = 0, q = 0;
@@ -103,12 +96,64 @@ void Reporter::callChain(Diagnostic& d) const {
   }
 }
 
-Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std::vector<Operand>& operands,
+void Reporter::labelOperands(Diagnostic& d, const std::vector<Operand>& operands, const std::vector<Use>& uses) const {
+  // Two leaves of one tree share their text.
+  bool distinct = true;
+  for (size_t i = 0; i < uses.size(); ++i) {
+    distinct = distinct && uses[i].span.valid();
+    for (size_t j = 0; j < i; ++j) distinct = distinct && uses[i].span != uses[j].span;
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (distinct) {
+      d.labels.push_back({uses[i].span, "on " + operands[i].device});
+      continue;
+    }
+    const std::string otherwise = "operand " + std::to_string(operands[i].number + 1);
+    d.label +=
+        (d.label.empty() ? "" : ", ") + nameOf(operands[i].value, uses[i], otherwise) + " on " + operands[i].device;
+  }
+}
+
+void Reporter::noteOperands(Diagnostic& d, const ir::Op& op, const std::vector<Operand>& operands,
+                            const std::vector<Use>& uses) const {
+  const auto needs = instance_.needs.find(&op);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Operand& o = operands[i];
+    const std::string who = nameOf(o.value, uses[i], "this value");
+    const bool known = needs != instance_.needs.end() && o.number < needs->second.size();
+    if (const ir::Op* entered = known ? needs->second[o.number].entry : nullptr)
+      d.notes.push_back({spanOf(*entered), who + " is on " + o.device + ": it enters this block"});
+    else
+      provenance(d, o.value, o.device, who);
+  }
+}
+
+std::vector<Reporter::Choice> Reporter::choicesOf(const ir::Op& op, const std::vector<Operand>& operands,
+                                                  const std::vector<Operand>& firsts, const std::string& fixed) const {
+  std::vector<Choice> choices;
+  for (const Operand& f : firsts) {
+    // The variable of `v += x` keeps its device.
+    if (fixed.empty() ? isCompound(op) && f.number != 0 : f.device != fixed) continue;
+    choices.push_back({f.device, movesTo(op, operands, f.device)});
+  }
+  if (choices.empty()) choices.push_back({fixed, movesTo(op, operands, fixed)});
+  return choices;
+}
+
+const Reporter::Choice& Reporter::bestOf(const std::vector<Choice>& choices, const std::string& wanted) {
+  const Choice* best = &choices[0];
+  for (const Choice& c : choices) {
+    if (!wanted.empty() && c.device == wanted) return c;
+    if (best->device == kHost ? c.device != kHost : c.device != kHost && cheaper(c, *best)) best = &c;
+  }
+  return *best;
+}
+
+Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,
                            const std::string& fixed) const {
   Diagnostic d{};
   d.code = Code::E0301;
-  d.message =
-      what + (what.starts_with("the branches") ? " give values on different devices" : " are on different devices");
+  d.message = std::move(message);
   d.span = spanOf(op);
   // One operand of each device is enough: a call may have many.
   std::vector<Operand> firsts;
@@ -118,65 +163,29 @@ Diagnostic Reporter::mixed(const ir::Op& op, const std::string& what, const std:
   }
   std::vector<Use> uses;
   for (const Operand& o : firsts) uses.push_back(useOf(op, o.value, o.number));
-  // Two leaves of one tree share their text.
-  bool apart = true;
-  for (size_t i = 0; i < uses.size(); ++i) {
-    apart = apart && uses[i].span.valid();
-    for (size_t j = 0; j < i; ++j) apart = apart && uses[i].span != uses[j].span;
-  }
-  if (apart) {
-    for (size_t i = 0; i < firsts.size(); ++i) d.labels.push_back({uses[i].span, "on " + firsts[i].device});
-  } else {
-    for (size_t i = 0; i < firsts.size(); ++i) {
-      const std::string otherwise = "operand " + std::to_string(firsts[i].number + 1);
-      d.label +=
-          (d.label.empty() ? "" : ", ") + nameOf(firsts[i].value, uses[i], otherwise) + " on " + firsts[i].device;
-    }
-  }
-  for (size_t i = 0; i < firsts.size(); ++i) {
-    const std::string who = nameOf(firsts[i].value, uses[i], "this value");
-    const auto needs = instance_.needs.find(&op);
-    const bool known = needs != instance_.needs.end() && firsts[i].number < needs->second.size();
-    const ir::Op* entered = known ? needs->second[firsts[i].number].entry : nullptr;
-    if (entered)
-      d.notes.push_back({spanOf(*entered), who + " is on " + firsts[i].device + ": it enters this block"});
-    else
-      provenance(d, firsts[i].value, firsts[i].device, who);
-  }
+  labelOperands(d, firsts, uses);
+  noteOperands(d, op, firsts, uses);
 
-  // The variable of `v += x` keeps its device.
-  std::vector<Choice> choices;
-  for (const Operand& f : firsts) {
-    if (fixed.empty() ? isCompound(op) && f.number != 0 : f.device != fixed) continue;
-    choices.push_back({f.device, movesTo(op, operands, f.device)});
-  }
-  if (choices.empty()) choices.push_back({fixed, movesTo(op, operands, fixed)});
-  const Choice* best = nullptr;
+  const std::vector<Choice> choices = choicesOf(op, operands, firsts, fixed);
   const std::string wanted = wantedPlace(op);
-  for (const Choice& c : choices)
-    if (!wanted.empty() && c.device == wanted) best = &c;
-  const bool isSettled = best != nullptr;  // moving the other operand would be the next error
-  for (const Choice& c : choices) {
-    if (isSettled) break;
-    const bool better = best && (best->device == kHost ? c.device != kHost : c.device != kHost && cheaper(c, *best));
-    if (!best || better) best = &c;
-  }
-  moveHelp(d, op, best->moves, best->device, "copy ", "");
-  if (best->moves.size() == 1) hoistHelp(d, op, best->moves[0], best->device);
+  const Choice& best = bestOf(choices, wanted);
+  moveHelp(d, op, best.moves, best.device);
+  if (best.moves.size() == 1) hoistHelp(d, op, best.moves[0], best.device);
   for (const Operand& f : firsts) {
     const Operand& partner = firsts[&f == &firsts[0] ? 1 : 0];
     const ir::Value* variable = f.device == partner.device ? nullptr : variableOf(f.value);
     if (!variable || (f.device != kHost && (partner.device == kHost || variableOf(partner.value)))) continue;
-    startHelp(d, op, variable, partner.device, best->moves);
+    startHelp(d, op, variable, partner.device, best.moves);
     break;
   }
+  const bool isSettled = !wanted.empty() && best.device == wanted;  // moving the other operand would be the next error
   const Choice* other = nullptr;
   for (const Choice& c : choices)
-    if (!isSettled && &c != best && cheaper(c, *best) && (!other || cheaper(c, *other))) other = &c;
-  if (other) moveHelp(d, op, other->moves, other->device, "cheaper: copy ", "; the result then lives there");
+    if (!isSettled && &c != &best && cheaper(c, best) && (!other || cheaper(c, *other))) other = &c;
+  if (other) moveHelp(d, op, other->moves, other->device, true);
   for (const Choice& c : choices) {
-    if (&c == best || &c == other) continue;
-    moveHelp(d, op, c.moves, c.device, "copy ", "");
+    if (&c == &best || &c == other) continue;
+    moveHelp(d, op, c.moves, c.device);
     d.helps.back().alternative = true;
   }
   callChain(d);
@@ -201,7 +210,7 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   provenance(d, value, actual, nameOf(value, use, "this value"));
   if (old) provenance(d, old, expected, name);
   const std::vector<Move> moves = movesTo(op, {operand}, expected);
-  moveHelp(d, op, moves, expected, "copy ", "");
+  moveHelp(d, op, moves, expected);
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
   if (old && (isName || op.kind == ir::OpKind::SamePlace)) {
     startHelp(d, op, old, actual, moves);
@@ -228,7 +237,7 @@ Diagnostic Reporter::wrongPlace(const ir::Op& op, std::string message, const std
   }
   provenance(d, operand.value, operand.device, name);
   const std::vector<Move> moves = movesTo(op, leaves, expected);
-  moveHelp(d, op, moves, expected, "copy ", "");
+  moveHelp(d, op, moves, expected);
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
   ownDeviceHelp(d, moves, expected);
   callChain(d);

@@ -40,10 +40,6 @@ const Value* firstValue(const Value* v) {
   }
 }
 
-bool covers(Span outer, Span inner) {
-  return inner.valid() && inner.file == outer.file && outer.begin <= inner.begin && inner.end <= outer.end;
-}
-
 }  // namespace
 
 bool Reporter::isMadeIn(const Value* v, Span text) const {

@@ -6,15 +6,7 @@
 #include "support/Quote.h"
 
 namespace tenc::passes::placing {
-namespace {
-
 using Kind = ir::SourceText::Kind;
-
-bool covers(Span outer, Span inner) {
-  return inner.valid() && inner.file == outer.file && inner.begin >= outer.begin && inner.end <= outer.end;
-}
-
-}  // namespace
 
 std::string sourceName(const ir::Op& op) {
   using ir::OpKind;

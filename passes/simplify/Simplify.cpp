@@ -107,6 +107,9 @@ class Simplifier {
     if (with == nullptr) with = simplifyGather(op, b);
     if (with == nullptr) with = simplifyProducts(op, b);
     if (with == nullptr) return;
+    // What a rule has just made of free values alone is made where the old value was.
+    if (with->unused() && with->type.place.isFree() && !with->type.shape.empty())
+      with->type.place = op.result()->type.place;
     const auto firstMade = before == op.parent->ops.end() ? op.parent->ops.begin() : std::next(before);
     if (replace(op.result(), with)) {
       for (auto it = firstMade; it != op.self; ++it) push(it->get());
