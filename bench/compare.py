@@ -5,8 +5,10 @@
 
 Rounds are interleaved, old and new in turn, each first in every second round. `ratio` is the median over rounds of old
 divided by new: above 1 the new build is faster; `spread` is the range of its middle half, so a ratio within it of 1 is
-noise. A workload whose results are not the same bits in both builds is marked, and so is one that a build refuses."""
+noise. A workload whose results are not the same bits in both builds is marked, and so is one that a build refuses. `same
+code` means that both builds make as many of each instruction for it: what differs then is the machine or the runtime."""
 import argparse
+import collections
 import filecmp
 import json
 import math
@@ -35,6 +37,13 @@ def results(tenc, script, folder, threads):
     files = sorted(pathlib.Path(folder).glob("tenc*.npy"))
     own = pathlib.Path(tempfile.mkdtemp(dir=folder))
     return [f.rename(own / f.name) for f in files]
+
+
+def instructions(tenc, script, folder):
+    """How many of each instruction the script's kernels have; none where library routines do all the work."""
+    out = subprocess.run([tenc, script, "--emit=asm", "--dir", folder], capture_output=True, text=True, check=True).stdout
+    lines = (line.split() for line in out.splitlines())
+    return collections.Counter(w[0] for w in lines if w and not w[0].startswith((".", "#")) and not w[0].endswith(":"))
 
 
 def bench_ms(tenc, script, folder, threads):
@@ -68,8 +77,10 @@ def run_rows(args, names):
             try:
                 files = [results(t, script, folder, args.threads) for t in (args.old, args.new)]
                 same = all(filecmp.cmp(a, b, shallow=False) for a, b in zip(*files)) and len(files[0]) == len(files[1])
+                code = [instructions(t, script, folder) for t in (args.old, args.new)]
+                remark = ("" if same else "OTHER BITS ") + ("same code" if code[0] == code[1] else "")
                 call = lambda tenc: lambda: bench_ms(tenc, script, folder, args.threads)
-                ratios.append(show(name, interleaved(args.rounds, call(args.old), call(args.new)), "" if same else "OTHER BITS"))
+                ratios.append(show(name, interleaved(args.rounds, call(args.old), call(args.new)), remark))
             except subprocess.CalledProcessError as e: print(f"{name:<36}{e.cmd[0]} refuses it: {str(e.stderr)[:200]}")
     return ratios
 
