@@ -23,6 +23,8 @@ class AstBuilder {
       : r_(reporter), docs_(std::move(docs)) {}
 
   std::vector<ast::StmtPtr> file(TLParser::FileContext* ctx);
+  /// The next one of the file; null for null.
+  ast::StmtPtr statement(TLParser::StatementContext* ctx);
   /// What statements with errors in their form would have declared.
   std::set<std::string, std::less<>> takeLost() { return std::move(lost_); }
 
@@ -55,7 +57,6 @@ class AstBuilder {
   std::vector<ast::StmtPtr> statements(P::StatementsContext* ctx);
   ast::Block block(P::BlockContext* ctx);
   ast::Block body(P::BlockContext* ctx, Allowed inside);
-  ast::StmtPtr statement(P::StatementContext* ctx);
   bool fillStatement(ast::Stmt& s, Rule* ctx);
   void lose(const ast::Stmt& s);
   void checkPlace(ast::Stmt& s);

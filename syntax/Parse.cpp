@@ -1,10 +1,12 @@
-// frontend::parse: bytes to tokens, tokens to ANTLR's tree, that to ours.
+// syntax::parse: bytes to tokens, tokens to ANTLR's tree, that to ours.
 #include "syntax/Parse.h"
 
 #include <antlr4-runtime.h>
 
 #include <memory>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "support/Text.h"
 #include "syntax/AstBuilder.h"
@@ -25,8 +27,6 @@ class BoundedParser final : public TLParser {
  public:
   BoundedParser(antlr4::TokenStream* stream, SyntaxReporter& reporter) : TLParser(stream), reporter_(reporter) {}
 
-  bool tooDeep() const { return tooDeep_; }
-
   void enterRule(antlr4::ParserRuleContext* ctx, size_t state, size_t rule) override {
     TLParser::enterRule(ctx, state, rule);
     if (rule != RuleLambda && rule != RuleIfExpr) return;
@@ -36,17 +36,13 @@ class BoundedParser final : public TLParser {
       depth += index == RuleLambda || index == RuleIfExpr;
     }
     if (depth <= kMaxNesting) return;
-    if (!tooDeep_) {
-      reporter_.report(Code::E0105, reporter_.span(*getCurrentToken()),
-                       "lambdas or conditions nest deeper than " + std::to_string(kMaxNesting));
-    }
-    tooDeep_ = true;
+    reporter_.report(Code::E0105, reporter_.span(*getCurrentToken()),
+                     "lambdas or conditions nest deeper than " + std::to_string(kMaxNesting));
     throw ParseCancellationException();
   }
 
  private:
   SyntaxReporter& reporter_;
-  bool tooDeep_ = false;
 };
 
 /// The tokens of the filter, of which ANTLR's own stream asks each for its class.
@@ -66,6 +62,26 @@ class FilteredTokens final : public antlr4::CommonTokenStream {
     return n;
   }
 };
+
+using Statements = std::vector<ast::StmtPtr>;
+
+/// The statements of a file without syntax errors; nothing after the first error. ANTLR's tree of a statement is gone
+/// before that of the next one is made: all at once would take some hundred bytes for every byte of the source.
+std::optional<Statements> parseQuickly(BoundedParser& parser, FilteredTokens& tokens, AstBuilder& builder) {
+  Statements list;
+  try {
+    while (tokens.LA(1) != antlr4::Token::EOF) {
+      if (tokens.LA(1) == TLParser::NL) {
+        tokens.consume();
+        continue;
+      }
+      list.push_back(builder.statement(parser.statement()));
+      parser.getTreeTracker().reset();
+      if (const size_t next = tokens.LA(1); next != TLParser::NL && next != antlr4::Token::EOF) return std::nullopt;
+    }
+  } catch (ParseCancellationException&) { return std::nullopt; }
+  return list;
+}
 
 }  // namespace
 
@@ -95,28 +111,35 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
   antlr4::ListTokenSource source(std::move(list));
   FilteredTokens tokens(&source);
   BoundedParser parser(&tokens, reporter);
-  SyntaxListener listener(reporter);
   auto strategy = std::make_shared<SyntaxRecovery>();
   parser.removeErrorListeners();
   parser.setErrorHandler(strategy);
+  auto docs = filter.takeDocs();
+  auto result = std::make_unique<ast::File>();
+  result->source = file;
+  {
+    const size_t before = diags.all().size();
+    SyntaxReporter quickReporter = reporter;  // what it remembers of a part of the file is of no use to the next pass
+    AstBuilder builder(quickReporter, docs);
+    if (auto statements = parseQuickly(parser, tokens, builder)) {
+      result->statements = std::move(*statements);
+      result->lost = builder.takeLost();
+      return result;
+    }
+    diags.take(before);
+  }
+
+  TLParser::init();  // the network of the grammar, which only error messages and recovery look at
+  tokens.seek(0);
+  parser.reset();
+  SyntaxListener listener(reporter);
+  parser.addErrorListener(&listener);
+  strategy->quick = false;
   TLParser::FileContext* tree = nullptr;
   try {
     tree = parser.file();
-  } catch (ParseCancellationException&) {}
-  if (!tree && !parser.tooDeep()) {
-    TLParser::init();  // the network of the grammar, which only error messages and recovery look at
-    tokens.seek(0);
-    parser.reset();
-    parser.addErrorListener(&listener);
-    strategy->quick = false;
-    try {
-      tree = parser.file();
-    } catch (ParseCancellationException&) {}
-  }
-  if (!tree) return nullptr;
-  auto result = std::make_unique<ast::File>();
-  result->source = file;
-  AstBuilder builder(reporter, filter.takeDocs());
+  } catch (ParseCancellationException&) { return nullptr; }
+  AstBuilder builder(reporter, std::move(docs));
   result->statements = builder.file(tree);
   result->lost = builder.takeLost();
   result->lost.merge(strategy->lost);
