@@ -7,11 +7,11 @@
 
 namespace tenc::syntax {
 
-/// Two passes. The quick one takes statement by statement, looks at nothing but the grammar, and stops at the first error by throwing ANTLR's
-/// ParseCancellationException: checks before every loop cost half of a cold parse. Only a script with an error is
-/// parsed again, with recovery: the rules unwind to the nearest list of statements, the rest of the statement is
-/// skipped, and parsing goes on behind it. Brackets are balanced by the token filter, so the end of a statement is
-/// always known.
+/// Two passes. The quick one takes statement by statement, looks at nothing but the grammar, and stops at the first
+/// error by throwing ANTLR's ParseCancellationException: checks before every loop cost half of a cold parse. Only a
+/// script with an error is parsed again, with recovery: the rules unwind to the nearest list of statements, the rest of
+/// the statement is skipped, and parsing goes on behind it. Brackets are balanced by the token filter, so the end of a
+/// statement is always known.
 class SyntaxRecovery final : public antlr4::DefaultErrorStrategy {
  public:
   bool quick = true;
