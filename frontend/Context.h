@@ -11,6 +11,7 @@
 #include "frontend/values/Values.h"
 #include "support/SpanMap.h"
 #include "transforms/Batch.h"
+#include "transforms/Derivatives.h"
 
 namespace tenc::frontend {
 
@@ -32,6 +33,7 @@ class Context {
   std::vector<Frame*> frames;        ///< the bodies on the way there, innermost last
   int deviceConditions = 0;          ///< of `if`s around whose condition placement will know
   transforms::BatchedFuncs batched;  ///< what `vmap` has made, for all equal calls
+  transforms::DerivedFuncs derived;  ///< the same of derivatives
 
   ir::Builder& b() { return *body.builder; }
   Frame& frame() { return *frames.back(); }

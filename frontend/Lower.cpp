@@ -13,6 +13,7 @@
 #include "frontend/calls/Instances.h"
 #include "frontend/calls/Lambdas.h"
 #include "frontend/calls/Overloads.h"
+#include "frontend/calls/Parameters.h"
 #include "frontend/calls/Tracer.h"
 #include "frontend/calls/Transforms.h"
 #include "frontend/calls/Uncalled.h"
@@ -98,7 +99,8 @@ struct Parts {
   Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
   Instances instances{context, scopes, devices, tensors, types, unifier, dimSolver, expressions, statements};
   Tracer tracer{context, structs, instances};
-  Transforms transforms{{context, evaluator, tensors, structs}, tracer, calls};
+  Parameters parameters{context, names, overloads};
+  Transforms transforms{{context, evaluator, tensors, structs, parameters}, tracer, calls};
   Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
                     structs, unifier,      expressions, functions, instances};
   Habits habits{context, scopes};

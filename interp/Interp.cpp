@@ -123,6 +123,7 @@ class Frame {
       }
       case OpKind::To:
       case OpKind::CheckPlace:
+      case OpKind::StopGradient:
       case OpKind::SamePlace:
       case OpKind::Transfer: define(op.result(), take(op, 0)); return true;
       case OpKind::OnePlace:

@@ -2,7 +2,9 @@
 // yet; what they make is lowered, placed and fused like written code.
 #pragma once
 #include <map>
+#include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,7 +21,7 @@ struct ForwardFunc {
 
 /// Reverse mode, first half: `forward` takes f's arguments and gives f's results and what the second half keeps of its
 /// way (residuals); `linear` takes the residuals and tangents of the active arguments, and gives those of the active
-/// results. It is linear in them, and only its transpose runs.
+/// results. It is linear in them and in no module: only its transpose runs.
 struct LinearizedFunc {
   /// Where a residual comes from: argument or result `index` of `forward`.
   struct Residual {
@@ -32,6 +34,12 @@ struct LinearizedFunc {
   std::vector<bool> results;  ///< which of f's results have a tangent
 };
 
+/// The transpose of a linear function.
+struct TransposedFunc {
+  ir::Func* func = nullptr;
+  std::vector<bool> reached;  ///< which of the linear function's tangents a cotangent comes to; of the others it is 0
+};
+
 /// Derived functions, made once for each function and choice of arguments: equal layers share one.
 class DerivedFuncs {
  public:
@@ -40,15 +48,52 @@ class DerivedFuncs {
   const LinearizedFunc* linearized(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle);
   /// The transpose of a linear function, whose first `residuals` arguments are none of its tangents: takes those and
   /// the cotangents of the results named by `results`, and gives those of all other arguments.
-  ir::Func* transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results);
+  const TransposedFunc& transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results);
+  /// The linear function that a call in another one names.
+  ir::Func& linear(const std::string& name) const { return *linears_.at(name); }
   Activity::Known& activity() { return activity_; }
+  /// Functions that are taken out of the module again.
+  void forget(const ir::Func& gone);
 
  private:
   using Key = std::pair<const ir::Func*, std::vector<bool>>;
   std::map<Key, ForwardFunc> forward_;
   std::map<Key, LinearizedFunc> linearized_;
-  std::map<Key, ir::Func*> transposed_;
+  std::map<Key, TransposedFunc> transposed_;
+  std::map<std::string, std::unique_ptr<ir::Func>> linears_;
   Activity::Known activity_;
 };
+
+// ---- of functions in no module, which are not kept
+
+/// Fills `made` with forward mode of `f`; which results have a tangent, or nothing after an obstacle.
+std::optional<std::vector<bool>> forwardMode(const ir::Func& f, const std::vector<bool>& arguments, ir::Func& made,
+                                             DerivedFuncs& derived, Obstacle& obstacle);
+/// Fills the two functions of `made`. False after an obstacle.
+bool linearize(const ir::Func& f, const std::vector<bool>& arguments, LinearizedFunc& made, DerivedFuncs& derived,
+               Obstacle& obstacle);
+/// Fills `made` with the transpose; which tangents are reached.
+std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results, ir::Func& made,
+                            DerivedFuncs& derived);
+
+/// f with its vector-Jacobian product: takes f's arguments and the cotangents of the results named by `results`, or
+/// with `ones` those are 1; gives f's results and the cotangents of the arguments named by `arguments`.
+struct Pullback {
+  std::unique_ptr<ir::Func> func;
+  std::vector<bool> active;   ///< which results depend on the arguments by a differentiable path
+  std::vector<bool> reached;  ///< which arguments get a cotangent; of the others it is 0
+};
+std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arguments,
+                                 const std::vector<bool>& results, bool ones, DerivedFuncs& derived,
+                                 Obstacle& obstacle);
+
+/// f with its Jacobian-vector product: takes f's arguments and tangents of those named by `arguments`; gives f's
+/// results and the tangents of those named by `active`.
+struct Pushforward {
+  std::unique_ptr<ir::Func> func;
+  std::vector<bool> active;
+};
+std::optional<Pushforward> pushforward(const ir::Func& f, const std::vector<bool>& arguments, DerivedFuncs& derived,
+                                       Obstacle& obstacle);
 
 }  // namespace tenc::transforms

@@ -3,6 +3,7 @@
 
 #include "ir/Loops.h"
 #include "transforms/Derivatives.h"
+#include "transforms/Functions.h"
 #include "transforms/Tangents.h"
 
 namespace tenc::transforms {
@@ -136,19 +137,41 @@ class ForwardMode : public Walk {
 
 }  // namespace
 
+std::optional<std::vector<bool>> forwardMode(const ir::Func& f, const std::vector<bool>& arguments, ir::Func& made,
+                                             DerivedFuncs& derived, Obstacle& obstacle) {
+  ir::Builder at(made.body.get());
+  const auto activity = Activity::of(f, arguments, derived.activity());
+  ForwardMode mode(activity, at, derived);
+  if (mode.run(f, made)) return activity->results();
+  if (obstacle.op == nullptr) obstacle = mode.obstacle();
+  return std::nullopt;
+}
+
 const ForwardFunc* DerivedFuncs::forward(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
   const Key key{&f, arguments};
   if (const auto it = forward_.find(key); it != forward_.end()) return &it->second;
   ir::Func* made = f.module->addFuncLike(f.name + ".jvp" + std::to_string(f.module->funcs.size()), f);
   made->resultTypes.clear();
-  ir::Builder at(made->body.get());
-  const auto activity = Activity::of(f, arguments, activity_);
-  ForwardMode mode(activity, at, *this);
-  if (!mode.run(f, *made)) {
-    if (obstacle.op == nullptr) obstacle = mode.obstacle();
+  auto results = forwardMode(f, arguments, *made, *this, obstacle);
+  if (!results) {
+    removeFunc(*made);
     return nullptr;
   }
-  return &(forward_[key] = {made, activity->results()});
+  made->paramPlaces.resize(f.body->args.size());
+  made->paramPlaces.resize(made->body->args.size(), kAnywhere);
+  made->resultPlaces.resize(f.resultTypes.size());
+  made->resultPlaces.resize(made->resultTypes.size(), kAnywhere);
+  return &(forward_[key] = {made, std::move(*results)});
+}
+
+std::optional<Pushforward> pushforward(const ir::Func& f, const std::vector<bool>& arguments, DerivedFuncs& derived,
+                                       Obstacle& obstacle) {
+  Pushforward made{freeFunc(*f.module, f.name + ".jvp"), {}};
+  auto active = forwardMode(f, arguments, *made.func, derived, obstacle);
+  if (!active) return std::nullopt;
+  made.active = std::move(*active);
+  derived.forget(f);
+  return made;
 }
 
 }  // namespace tenc::transforms

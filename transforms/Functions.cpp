@@ -22,6 +22,10 @@ std::unique_ptr<ir::Func> freeFunc(ir::Module& module, std::string name) {
   return func;
 }
 
+void removeFunc(const ir::Func& f) {
+  std::erase_if(f.module->funcs, [&](const auto& known) { return known.get() == &f; });
+}
+
 namespace {
 
 class Closure {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/Causes.h"
 #include "ir/Loops.h"
 #include "support/InternalError.h"
 #include "transforms/Derivatives.h"
@@ -61,22 +62,62 @@ class Linearizer : public Walk {
  private:
   bool placing(const Op& op) override {
     copy(op);
-    if (Value* t = tangentOf(op.operand(0))) defineTangent(op.result(), t);
+    Value* t = tangentOf(op.operand(0));
+    if (t == nullptr) return true;
+    if (op.kind == OpKind::To) t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("cause"));
+    defineTangent(op.result(), t);
     return true;
   }
 
-  /// Linear code needs no region: each of its ops runs where its operands live.
+  /// The tangent of a value that moves: its transpose goes back to where the value came from.
+  Value* wayBack(Value* tangent, Value* home, const std::string& cause) {
+    return t_
+        ->makeTyped(OpKind::To, {tangent, home}, {withoutPlace(tangent->type)},
+                    {{"device", std::string()}, {"cause", cause}, {"gradient", true}})
+        ->result();
+  }
+
+  /// Whether the region reads the value as operands that enter it (P4 b) and not where it lives.
+  static bool enters(const Value& v, const Op& on) {
+    return std::all_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
+      const Op& user = *use.user;
+      if (&user == &on || !user.parent->isInside(on)) return true;
+      return !user.has(Trait::Placing) && !user.has(Trait::HostEffect) && !user.has(Trait::Terminator) &&
+             !ir::isLoop(user) && user.kind != OpKind::If;
+    });
+  }
+
+  /// Linear code needs no region: each of its ops runs where its operands live. What enters the region is a value of
+  /// its own in there, which linear code reads; its cotangent is summed there and goes back once.
   bool placed(const Op& op) override {
     Op* made = p_->makeTyped(OpKind::On, primalsOf(op.operands()), {});
     for (const auto& [name, value] : op.attrs()) made->set(name, value);
     const ir::Region& from = *op.regions[0];
     ir::Region* to = p_->addRegion(made);
     ir::Builder inner(to);
+    inner.setLoc(op.loc);
     ir::Builder* outer = std::exchange(p_, &inner);
+    std::vector<std::pair<Value*, Value*>> outside, outsideTangents;
+    for (Value* v : capturesOf(from)) {
+      if ((v->op != nullptr && v->op->kind == OpKind::Constant) || !enters(*v, op)) continue;
+      Value* primal = primalOf(v);
+      outside.emplace_back(v, primal);
+      Value* entered = p_->makeTyped(OpKind::To, {primal}, {withoutPlace(v->type)},
+                                     {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::Enter))}})
+                           ->result();
+      entered->name = v->name;
+      define(v, entered);
+      Value* t = tangentOf(v);
+      if (t == nullptr) continue;
+      outsideTangents.emplace_back(v, t);
+      defineTangent(v, wayBack(t, primal, std::string(ir::name(ir::Cause::Annotation))));
+    }
     const bool ok = body(from);
     if (ok) p_->makeTyped(OpKind::Yield, primalsOf(from.terminator()->operands()), {});
     p_ = outer;
     if (!ok) return false;
+    for (const auto& [v, primal] : outside) define(v, primal);
+    for (const auto& [v, t] : outsideTangents) defineTangent(v, t);
     for (size_t i = 0; i < op.results.size(); ++i) {
       define(op.result(i), made->addResult(withoutPlace(op.result(i)->type), op.result(i)->name));
       if (Value* t = tangentOf(from.terminator()->operand(i))) defineTangent(op.result(i), t);
@@ -258,10 +299,8 @@ class Linearizer : public Walk {
     shape.insert(shape.begin(), trips);
     row.insert(row.begin(), 1);
     ir::Compose outside(before);
-    Value* buffer =
-        before.makeTyped(OpKind::Fill, {outside.literal(&v, 0)}, {{v.type.dtype, shape, {}}}, {{"shape", shape}})
-            ->result();
-    loop.addOperand(buffer);
+    // Without a place: it lives where what is written into it does.
+    loop.addOperand(outside.broadcastTo(outside.literal(&v, 0), shape));
     Value* carried = body.addArg({v.type.dtype, shape, {}}, v.name);
     ir::Builder write(body.terminator());
     write.setLoc(loop.loc);
@@ -318,25 +357,38 @@ class Linearizer : public Walk {
 
 }  // namespace
 
+bool linearize(const ir::Func& f, const std::vector<bool>& arguments, LinearizedFunc& made, DerivedFuncs& derived,
+               Obstacle& obstacle) {
+  ir::Builder forward(made.forward->body.get()), linear(made.linear->body.get());
+  const auto activity = Activity::of(f, arguments, derived.activity());
+  made.results = activity->results();
+  Linearizer linearizer(activity, forward, linear, derived);
+  if (linearizer.run(f, made)) return true;
+  if (obstacle.op == nullptr) obstacle = linearizer.obstacle();
+  return false;
+}
+
 const LinearizedFunc* DerivedFuncs::linearized(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
   const Key key{&f, arguments};
   if (const auto it = linearized_.find(key); it != linearized_.end()) return &it->second;
   const std::string number = std::to_string(f.module->funcs.size());
   LinearizedFunc made;
   made.forward = f.module->addFuncLike(f.name + ".forward" + number, f);
-  made.linear = f.module->addFuncLike(f.name + ".linear" + number, f);
   made.forward->resultTypes.clear();
-  made.linear->resultTypes.clear();
-  made.linear->paramPlaces.clear();
-  made.linear->resultPlaces.clear();
-  ir::Builder forward(made.forward->body.get()), linear(made.linear->body.get());
-  const auto activity = Activity::of(f, arguments, activity_);
-  made.results = activity->results();
-  Linearizer linearizer(activity, forward, linear, *this);
-  if (!linearizer.run(f, made)) {
-    if (obstacle.op == nullptr) obstacle = linearizer.obstacle();
+  auto linear = freeFunc(*f.module, f.name + ".linear" + number);
+  linear->source = f.source;
+  linear->span = f.span;
+  linear->signature = f.signature;
+  made.linear = linear.get();
+  if (!linearize(f, arguments, made, *this, obstacle)) {
+    linear.reset();
+    removeFunc(*made.forward);
     return nullptr;
   }
+  linears_[linear->name] = std::move(linear);
+  // Residuals are where the body leaves them.
+  made.forward->resultPlaces.resize(f.resultTypes.size());
+  made.forward->resultPlaces.resize(made.forward->resultTypes.size(), kAnywhere);
   return &(linearized_[key] = std::move(made));
 }
 

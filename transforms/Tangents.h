@@ -28,8 +28,8 @@ struct TangentCall {
   V dx(size_t i = 0) const { return tangents[i]; }
   /// A literal of operand 0's dtype.
   V number(double v) const { return p.literal(in[0], v); }
-  /// Zeros like operand k, where it lives.
-  V zeros(size_t k) const { return t.fillOn(in[k], in[k]->type.shape, t.literal(in[k], 0)); }
+  /// Zeros like operand k, where they are used.
+  V zeros(size_t k) const { return t.broadcastTo(t.literal(in[k], 0), in[k]->type.shape); }
   /// The tangent of operand k, zeros where there is none.
   V whole(size_t k) const { return tangents[k] != nullptr ? tangents[k] : zeros(k); }
   /// Adds a part to the tangent of a result; null adds nothing.

@@ -169,6 +169,13 @@ void dynamicUpdate(TransposeCall& t) {
   t.give(1, t.c.slice(part, Dims(block.size(), 0), block, Dims(block.size(), 1)));
 }
 
+/// Back to where the value came from, operand 1 of a move in linear code.
+void move(TransposeCall& t) {
+  std::vector<ir::Builder::NamedAttr> attrs;
+  for (const auto& [name, value] : t.op.attrs()) attrs.push_back({name, value});
+  t.give(0, t.c.b.value(OpKind::To, {t.ct, t.in[1]}, attrs));
+}
+
 // ---- products
 
 void matmul(TransposeCall& t) {
@@ -244,6 +251,7 @@ constexpr Row kRows[] = {
     {OpKind::DynamicSlice, dynamicSlice},
     {OpKind::UpdateSlice, updateSlice},
     {OpKind::DynamicUpdate, dynamicUpdate},
+    {OpKind::To, move},
     {OpKind::Matmul, matmul},
     {OpKind::Conv, conv},
     {OpKind::Solve, solve},

@@ -8,6 +8,7 @@
 #include "ir/Loops.h"
 #include "support/InternalError.h"
 #include "transforms/Derivatives.h"
+#include "transforms/Functions.h"
 #include "transforms/Transpose.h"
 
 namespace tenc::transforms {
@@ -75,12 +76,8 @@ class Transposer {
     const auto it = cotangents_.find(v);
     return it == cotangents_.end() ? nullptr : it->second;
   }
-  /// Zeros of v's type, on the device of `like`.
-  Value* zeros(const Value* v, Value* like) {
-    ir::Compose c(*b_);
-    Value* zero = b_->scalar(v->type.dtype, 0);
-    return v->type.rank() == 0 ? zero : c.fillOn(like, v->type.shape, zero);
-  }
+  /// Zeros of v's type, which live where they are used.
+  Value* zeros(const Value* v) { return b_->broadcastTo(b_->scalar(v->type.dtype, 0), v->type.shape); }
 
   /// What is no tangent is made in order; what is, is handed back from the end.
   void region(const ir::Region& r) {
@@ -121,13 +118,6 @@ class Transposer {
     return it->second;
   }
 
-  Value* anyCotangent(const Op& op) const {
-    for (const auto& v : op.results) {
-      if (Value* ct = cotangent(v.get())) return ct;
-    }
-    return nullptr;
-  }
-
   /// The tangents that a region reads and that are made outside.
   Values capturedTangents(const ir::Region& r) const {
     Values all;
@@ -146,14 +136,13 @@ class Transposer {
   void loop(const Op& op) {
     const ir::Region& from = *op.regions[0];
     const Values captures = capturedTangents(from);
-    Value* like = anyCotangent(op);
     const int64_t trips = *ir::tripCount(op);
     Values operands = {b_->scalarInt(DType::I64, 0), b_->scalarInt(DType::I64, trips), b_->scalarInt(DType::I64, 1)};
     for (const auto& v : op.results) {
       Value* ct = cotangent(v.get());
-      operands.push_back(ct != nullptr ? ct : zeros(v.get(), like));
+      operands.push_back(ct != nullptr ? ct : zeros(v.get()));
     }
-    for (const Value* v : captures) operands.push_back(zeros(v, like));
+    for (const Value* v : captures) operands.push_back(zeros(v));
     Op* made = b_->makeTyped(OpKind::For, operands, {});
     ir::Region* to = b_->addRegion(made);
     Value* back = to->addArg({DType::I64, {}, {}}, "back");
@@ -170,7 +159,7 @@ class Transposer {
     for (size_t i = 0; i < n; ++i) {
       const Value* arg = from.args[1 + i].get();
       Value* ct = inner.cotangent(arg);
-      yields.push_back(ct != nullptr ? ct : inner.zeros(arg, to->args[1].get()));
+      yields.push_back(ct != nullptr ? ct : inner.zeros(arg));
     }
     for (size_t i = 0; i < captures.size(); ++i) {
       Value *sum = to->args[1 + n + i].get(), *ct = inner.cotangent(captures[i]);
@@ -188,7 +177,6 @@ class Transposer {
       if (std::find(captures.begin(), captures.end(), v) == captures.end()) captures.push_back(v);
     }
     if (captures.empty()) return;
-    Value* like = anyCotangent(op);
     Op* made = b_->makeTyped(OpKind::If, {valueOf(op.operand(0))}, {});
     for (const auto& from : op.regions) {
       ir::Builder at(b_->addRegion(made));
@@ -202,7 +190,7 @@ class Transposer {
       Values yields;
       for (const Value* v : captures) {
         Value* ct = inner.cotangent(v);
-        yields.push_back(ct != nullptr ? ct : inner.zeros(v, like));
+        yields.push_back(ct != nullptr ? ct : inner.zeros(v));
       }
       at.makeTyped(OpKind::Yield, yields, {});
     }
@@ -210,18 +198,20 @@ class Transposer {
   }
 
   void call(const Op& op) {
-    ir::Func* callee = op.func()->module->find(op.stringAttr("callee"));
+    ir::Func& callee = derived_.linear(op.stringAttr("callee"));
     const auto residuals = static_cast<size_t>(op.intAttr("linear.residuals"));
     std::vector<bool> asked;
     for (const auto& v : op.results) asked.push_back(cotangent(v.get()) != nullptr);
-    ir::Func* transposed = derived_.transposed(*callee, residuals, asked);
+    const TransposedFunc& transposed = derived_.transposed(callee, residuals, asked);
     Values operands;
     for (size_t i = 0; i < residuals; ++i) operands.push_back(valueOf(op.operand(i)));
     for (const auto& v : op.results) {
       if (Value* ct = cotangent(v.get())) operands.push_back(ct);
     }
-    Op* made = b_->makeTyped(OpKind::Call, operands, transposed->resultTypes, {{"callee", transposed->name}});
-    for (size_t i = 0; i < made->results.size(); ++i) give(op.operand(residuals + i), made->result(i));
+    Op* made = b_->makeTyped(OpKind::Call, operands, transposed.func->resultTypes, {{"callee", transposed.func->name}});
+    for (size_t i = 0; i < made->results.size(); ++i) {
+      if (transposed.reached[i]) give(op.operand(residuals + i), made->result(i));
+    }
   }
 
   const Tangents& tangents_;
@@ -233,39 +223,120 @@ class Transposer {
 
 }  // namespace
 
-ir::Func* DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results) {
-  const Key key{&linear, results};
-  if (const auto it = transposed_.find(key); it != transposed_.end()) return it->second;
-  const std::string number = std::to_string(linear.module->funcs.size());
-  ir::Func* made = linear.module->addFuncLike(linear.name + ".back" + number, linear);
-  made->resultTypes.clear();
-  made->paramPlaces.clear();
-  made->resultPlaces.clear();
-  ir::Builder at(made->body.get());
+std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results, ir::Func& made,
+                            DerivedFuncs& derived) {
+  ir::Builder at(made.body.get());
   const Tangents tangents(linear, residuals);
-  Transposer transposer(tangents, at, *this);
+  Transposer transposer(tangents, at, derived);
   for (size_t i = 0; i < residuals; ++i) {
     const Value* v = linear.body->args[i].get();
-    transposer.define(v, made->body->addArg(withoutPlace(v->type), v->name));
+    transposer.define(v, made.body->addArg(withoutPlace(v->type), v->name));
   }
   const Op& end = *linear.body->terminator();
-  Value* like = nullptr;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (!results[i]) continue;
-    like = made->body->addArg(withoutPlace(end.operand(i)->type));
-    transposer.give(end.operand(i), like);
+    if (results[i]) transposer.give(end.operand(i), made.body->addArg(withoutPlace(end.operand(i)->type)));
   }
   transposer.region(*linear.body);
   at.setLoc(end.loc);
   Values given;
+  std::vector<bool> reached;
+  made.resultTypes.clear();
   for (size_t i = residuals; i < linear.body->args.size(); ++i) {
     const Value* v = linear.body->args[i].get();
     Value* ct = transposer.cotangent(v);
-    given.push_back(ct != nullptr ? ct : transposer.zeros(v, like));
-    made->resultTypes.push_back(withoutPlace(v->type));
+    reached.push_back(ct != nullptr);
+    given.push_back(ct != nullptr ? ct : transposer.zeros(v));
+    made.resultTypes.push_back(withoutPlace(v->type));
   }
   at.makeTyped(OpKind::Return, given, {});
-  return transposed_[key] = made;
+  return reached;
+}
+
+const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results) {
+  const Key key{&linear, results};
+  if (const auto it = transposed_.find(key); it != transposed_.end()) return it->second;
+  const std::string number = std::to_string(linear.module->funcs.size());
+  ir::Func* made = linear.module->addFuncLike(linear.name + ".back" + number, linear);
+  std::vector<bool> reached = transpose(linear, residuals, results, *made, *this);
+  made->paramPlaces.assign(made->body->args.size(), kAnywhere);
+  made->resultPlaces.assign(made->resultTypes.size(), kAnywhere);
+  return transposed_[key] = {made, std::move(reached)};
+}
+
+std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arguments,
+                                 const std::vector<bool>& results, bool ones, DerivedFuncs& derived,
+                                 Obstacle& obstacle) {
+  const auto forward = freeFunc(*f.module, f.name + ".forward"), linear = freeFunc(*f.module, f.name + ".linear");
+  LinearizedFunc halves;
+  halves.forward = forward.get();
+  halves.linear = linear.get();
+  if (!linearize(f, arguments, halves, derived, obstacle)) return std::nullopt;
+  Pullback made{freeFunc(*f.module, f.name + ".vjp"), halves.results, std::vector<bool>(f.body->args.size(), false)};
+  // Of the linear function's results, which are those that are active, the ones that are asked for.
+  std::vector<bool> asked;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (halves.results[i]) asked.push_back(results[i]);
+  }
+  const auto back = freeFunc(*f.module, f.name + ".back");
+  const bool any = std::find(asked.begin(), asked.end(), true) != asked.end();
+  const std::vector<bool> reached =
+      any ? transpose(*linear, halves.residuals.size(), asked, *back, derived) : std::vector<bool>();
+
+  ir::Region& body = *made.func->body;
+  Values values, cotangents;
+  for (const auto& v : f.body->args) values.push_back(body.addArg(withoutPlace(v->type), v->name));
+  const Op& end = *f.body->terminator();
+  for (size_t i = 0; i < results.size() && !ones; ++i) {
+    if (!results[i]) continue;
+    Value* ct = body.addArg(withoutPlace(end.operand(i)->type));
+    if (halves.results[i]) cotangents.push_back(ct);
+  }
+  ir::Builder at(&body);
+  at.setLoc(end.loc);
+  ir::Compose c(at);
+  Values kept = splice(*forward, values, at);
+  for (size_t i = 0; i < results.size() && ones; ++i) {
+    if (results[i] && halves.results[i])
+      cotangents.push_back(c.fillOn(kept[i], kept[i]->type.shape, c.literal(kept[i], 1)));
+  }
+  Values given(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(end.operandCount()));
+  Values gradients;
+  if (any) {
+    Values operands;
+    for (const LinearizedFunc::Residual& r : halves.residuals)
+      operands.push_back(r.argument ? values[r.index] : kept[r.index]);
+    operands.insert(operands.end(), cotangents.begin(), cotangents.end());
+    gradients = splice(*back, operands, at);
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if (!arguments[i]) continue;
+    made.reached[i] = any && reached[next];
+    if (made.reached[i]) {
+      given.push_back(gradients[next]);
+    } else {
+      Value* zero = at.scalar(values[i]->type.dtype, 0);
+      given.push_back(values[i]->type.rank() == 0 ? zero : c.fillOn(values[i], values[i]->type.shape, zero));
+    }
+    ++next;
+  }
+  for (const Value* v : given) made.func->resultTypes.push_back(withoutPlace(v->type));
+  at.makeTyped(OpKind::Return, given, {});
+  derived.forget(f);
+  return made;
+}
+
+void DerivedFuncs::forget(const ir::Func& gone) {
+  const auto isOf = [](const ir::Func* f) { return [f](const auto& entry) { return entry.first.first == f; }; };
+  std::erase_if(forward_, [&](const auto& e) { return e.first.first == &gone || e.second.func == &gone; });
+  std::erase_if(linearized_, [&](const auto& e) {
+    if (e.first.first != &gone && e.second.forward != &gone) return false;
+    std::erase_if(transposed_, isOf(e.second.linear));
+    linears_.erase(e.second.linear->name);
+    return true;
+  });
+  std::erase_if(transposed_, [&](const auto& e) { return e.second.func == &gone; });
+  std::erase_if(activity_, isOf(&gone));
 }
 
 }  // namespace tenc::transforms

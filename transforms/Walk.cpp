@@ -35,8 +35,7 @@ Value* Walk::wholeTangent(Value* v) {
   if (Value* t = tangentOf(v)) return t;
   ir::Compose c(*t_);
   Value* primal = primalOf(v);
-  Value* zero = c.literal(primal, 0);
-  return primal->type.rank() == 0 ? zero : c.fillOn(primal, primal->type.shape, zero);
+  return c.broadcastTo(c.literal(primal, 0), primal->type.shape);
 }
 
 Walk::Values Walk::activeTangents(const Values& values) {
@@ -106,6 +105,19 @@ bool Walk::visit(const Op& op) {
   }
 }
 
+namespace {
+
+/// The number that a tensor of equal elements is made of; any other value as it is.
+Value* scalarBehind(Value* v) {
+  Value* scalar = v;
+  while (!scalar->type.shape.empty() && scalar->op != nullptr &&
+         (scalar->op->kind == OpKind::Broadcast || scalar->op->kind == OpKind::Reshape))
+    scalar = scalar->op->operand(0);
+  return scalar->type.shape.empty() ? scalar : v;
+}
+
+}  // namespace
+
 bool Walk::single(const Op& op) {
   Op* made = copy(op);
   const bool active =
@@ -113,6 +125,10 @@ bool Walk::single(const Op& op) {
   if (!active) return true;
   ir::Compose p(*p_), t(*t_);
   TangentCall c{op, p, t, primalsOf(op.operands()), {}, {}, Values(op.results.size()), {}};
+  if (op.has(Trait::Elementwise)) {
+    // A number in the shape of the others stays a number: what follows from it alone has no place of its own.
+    for (Value*& v : c.in) v = scalarBehind(v);
+  }
   for (const auto& v : made->results) c.out.push_back(v.get());
   for (const Value* v : op.operands()) c.tangents.push_back(tangentOf(v));
   if (std::all_of(c.tangents.begin(), c.tangents.end(), [](const Value* v) { return v == nullptr; })) return true;

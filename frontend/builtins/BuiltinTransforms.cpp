@@ -8,6 +8,7 @@
 #include "frontend/builtins/Builtin.h"
 #include "frontend/calls/Transforms.h"
 #include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -46,6 +47,14 @@ Val derived(BuiltinCall& k) {
 /// Without differentiation nothing changes.
 Val same(BuiltinCall& k) { return k[k.row.signature.positional(0)->name]; }
 
+Val stopped(BuiltinCall& k) {
+  const Val x = k["x"].is(Val::Kind::Array) ? k.tensors.settle(k["x"]) : k["x"];
+  return mapLeaves(x, [&](const Val& leaf, const std::string&, bool) {
+    if (!leaf.is(Val::Kind::Tensor)) return leaf;
+    return Val::ofTensor(k.c.unary(ir::OpKind::StopGradient, leaf.tensor), k.span);
+  });
+}
+
 Val later(BuiltinCall& k) { return k.context.notYet(k.callee, k.row.name); }
 
 constexpr BuiltinTraits kCalledOnly{.calledOnly = true};
@@ -55,11 +64,12 @@ constexpr BuiltinRow kRows[] = {
     {"rev(range)", "A range or a list from its end.", rev, kNoOp, kCalledOnly},
     {"vmap(f; in_axes: ints?, out_axes: ints?)", "f over a dim of its arguments.", derived, kNoOp, kCalledOnly},
     {"checkpoint(f)", "f, whose values are computed again for its gradient.", same, kNoOp, kCalledOnly},
-    {"stop_gradient(x)", "x, not differentiated.", same, kNoOp, kCalledOnly},
-    {"grad(f; wrt: any = 0, aux: false)", "The gradient of f.", later, kNoOp, kCalledOnly},
-    {"value_and_grad(f; wrt: any = 0, aux: false)", "The value and the gradient of f.", later, kNoOp, kCalledOnly},
-    {"vjp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian from the left.", later, kNoOp, kCalledOnly},
-    {"jvp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian.", later, kNoOp, kCalledOnly},
+    {"stop_gradient(x)", "x, which no derivative goes through.", stopped, ir::OpKind::StopGradient, kCalledOnly},
+    {"grad(f; wrt: any = 0, aux: false)", "The gradient of f.", derived, kNoOp, kCalledOnly},
+    {"value_and_grad(f; wrt: any = 0, aux: false)", "The value and the gradient of f.", derived, kNoOp, kCalledOnly},
+    {"vjp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian from the left.", derived, kNoOp,
+     kCalledOnly},
+    {"jvp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian.", derived, kNoOp, kCalledOnly},
     {"custom_vjp(f, forward, backward)", "f with a derivative of its own.", later, kNoOp, kCalledOnly},
 };
 

@@ -87,6 +87,11 @@ Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
   }
   Val f = callee.kind == ExprKind::Name ? names_.lookupCallee(callee, piped ? nullptr : &e) : expressions_.eval(callee);
   CallArgs args = evalArguments(e);
+  if (piped && f.is(Kind::Function) && f.fn->kind == FnValue::Kind::Builtin && transformNamed(f.fn->name) != nullptr) {
+    // `x |> grad(f)`: what the transform makes takes x.
+    const Val made = call(f, std::move(args));
+    return made.poison() ? made : callValue(made, {*piped}, e.span);
+  }
   args.expected = expected;
   if (piped) prepend(args, *piped);
   return call(f, std::move(args));

@@ -115,7 +115,10 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
 }
 
 void Instances::forget(const std::set<const ir::Func*>& gone) {
-  for (const ir::Func* f : gone) context_.batched.forget(*f);
+  for (const ir::Func* f : gone) {
+    context_.batched.forget(*f);
+    context_.derived.forget(*f);
+  }
   std::erase_if(instances_, [&](const auto& entry) { return gone.contains(entry.second->func); });
 }
 

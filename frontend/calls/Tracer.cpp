@@ -20,8 +20,9 @@ std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& a
   std::vector<Val> own;
   for (size_t i = 0; i < args.size(); ++i) {
     bool changed = false;
-    Val v = mapLeaves(args[i], [&](const Val& leaf, const std::string&, bool) {
-      const std::optional<ir::Type> as = leaf.is(Val::Kind::Tensor) ? type(i, *leaf.tensor) : std::optional<ir::Type>();
+    Val v = mapLeaves(args[i], [&](const Val& leaf, const std::string&, bool state) {
+      std::optional<ir::Type> as;
+      if (leaf.is(Val::Kind::Tensor)) as = type(i, *leaf.tensor, state);
       if (!as) return leaf;
       changed = true;
       traced.operands.push_back(leaf.tensor);

@@ -17,7 +17,8 @@ class Instances;
 /// What a function of the script gives for these arguments.
 using TracedFn = std::function<Val(std::vector<Val>)>;
 /// The type that a function is traced with for a tensor of argument `i`; nothing where it gets the value itself.
-using ParameterType = std::function<std::optional<ir::Type>(size_t i, const ir::Value& leaf)>;
+/// `state`: it is in a `state` field.
+using ParameterType = std::function<std::optional<ir::Type>(size_t i, const ir::Value& leaf, bool state)>;
 
 /// A function of the script for arguments of some types.
 struct Traced {

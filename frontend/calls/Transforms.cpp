@@ -5,6 +5,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/calls/Calls.h"
+#include "frontend/calls/Gradients.h"
 #include "frontend/calls/Vmap.h"
 #include "frontend/values/Tensors.h"
 #include "transforms/Functions.h"
@@ -13,7 +14,8 @@ namespace tenc::frontend {
 
 namespace {
 constexpr Transform kTransforms[] = {
-    {"vmap", prepareVmap},
+    {"vmap", prepareVmap}, {"grad", prepareGrad}, {"value_and_grad", prepareValueAndGrad},
+    {"vjp", prepareVjp},   {"jvp", prepareJvp},
 };
 }  // namespace
 
@@ -27,14 +29,20 @@ Val Transforms::call(const FnValue& f, const CallArgs& args) {
   const std::unique_ptr<Application> application = f.transform->prepare(tools_, f, args);
   if (!application) return tools_.context.lost();
   const auto inner = [&](std::vector<Val> values) {
-    return calls_.callValue(f.inner[0], std::move(values), args.span);
+    CallArgs given;
+    given.span = given.callee = args.span;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Span at = values[i].span.valid() ? values[i].span : args.span;
+      given.args.push_back({i < application->names.size() ? application->names[i] : "", std::move(values[i]), at});
+    }
+    return calls_.call(f.inner[0], std::move(given));
   };
   return apply(*application, inner, args.span);
 }
 
 Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
   tools_.context.at(span);
-  const auto type = [&](size_t i, const ir::Value& leaf) { return application.parameter(i, leaf); };
+  const auto type = [&](size_t i, const ir::Value& leaf, bool state) { return application.parameter(i, leaf, state); };
   const auto tensors = [&](std::vector<Val> values) {
     Val v = f(std::move(values));
     return v.is(Val::Kind::Unit) ? v : tools_.tensors.materialise(v);

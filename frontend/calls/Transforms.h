@@ -1,7 +1,8 @@
-// Functions made of functions: `vmap(f)`, called.
+// Functions made of functions: `vmap(f)` and `grad(f)`, called.
 #pragma once
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -16,6 +17,7 @@ class Evaluator;
 class Tensors;
 class Structs;
 class Calls;
+class Parameters;
 
 /// What the steps of a transform may use.
 struct TransformTools {
@@ -23,6 +25,7 @@ struct TransformTools {
   Evaluator& evaluator;
   Tensors& tensors;
   Structs& structs;
+  Parameters& parameters;
 };
 
 /// One call of what a transform made: its arguments are checked. A function of IR is made into another, so that
@@ -33,9 +36,11 @@ class Application {
 
   /// What the function is traced with, before `parameter` says otherwise.
   std::vector<Val> arguments;
+  /// The names of arguments that are given by name, "" of the others; empty where all are positional.
+  std::vector<std::string> names;
 
   /// As `ParameterType`.
-  virtual std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf) const = 0;
+  virtual std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool state) const = 0;
   /// The function that is called instead, with the same operands; null after an error.
   virtual std::unique_ptr<ir::Func> apply(const Traced& traced) = 0;
   /// The value of the call. `like`: what the function gives as it was traced; `results`: of what was made of it.

@@ -59,7 +59,7 @@ class Instanced final : public Application {
   Instanced(const TransformTools& tools, int64_t n, std::vector<bool> mapped, const Val* outAxes, Span span)
       : tools_(tools), n_(n), mapped_(std::move(mapped)), outAxes_(outAxes), span_(span) {}
 
-  std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf) const override {
+  std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool) const override {
     if (!mapped_[argument]) return std::nullopt;
     ir::Type t = leaf.type;
     t.place = {};

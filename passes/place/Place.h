@@ -73,6 +73,7 @@ struct Need {
   std::string device;  ///< "" when the operand is used where it lives
   ir::Cause cause = ir::Cause::To;
   ir::Op* entry = nullptr;  ///< for moves of P4 (b): the `on` at whose entry the value moves
+  bool gradient = false;    ///< the way back of such a move
 };
 
 /// One placed version of a function: the function's own device, its device variables and where its parameters live.

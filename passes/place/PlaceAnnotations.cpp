@@ -58,7 +58,10 @@ void Inference::to(Op& op) {
   }
   std::string now = placeOf(v);
   bool stays = now == device || (mixes(v->type) && device == kHost && v->type.shape.empty());
-  if (!stays) need(op, 0, device, cause);
+  if (!stays) {
+    need(op, 0, device, cause);
+    in_.needs[&op][0].gradient = op.boolAttr("gradient");
+  }
   if (stays) {
     ValueInfo& i = set(r, device, Why::Operand, v);
     if (v->type.place.isFree()) i.why = Why::Moved, i.cause = &op;

@@ -6,6 +6,11 @@
 
 namespace tenc::passes::placing {
 
+namespace {
+/// Of a parameter: its argument is where it is; of a result: it is where the body leaves it.
+bool isAnywhere(const std::string& written) { return written == "$"; }
+}  // namespace
+
 void Inference::call(Op& op) {
   in_.callees.erase(&op);
   auto it = shared_.templates.find(op.stringAttr("callee"));
@@ -20,7 +25,8 @@ void Inference::call(Op& op) {
     const Value* v = op.operand(i);
     std::string place = seen(v).device;
     std::string wanted = expected(callee.paramPlaces, i, seed);
-    if (mixes(v->type) && (!signaturePlace(callee.paramPlaces, i).empty() || !v->type.shape.empty())) {
+    const std::string written = signaturePlace(callee.paramPlaces, i);
+    if (mixes(v->type) && ((!written.empty() && !isAnywhere(written)) || !v->type.shape.empty())) {
       if (!(v->type.shape.empty() && wanted == kHost)) need(op, i, wanted, Cause::Argument);
       place = wanted;
     }
@@ -61,6 +67,7 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
   if (fixedOwn) seed.own = shared_.devices.normal(callee.ownDevice);
   std::map<std::string, std::vector<Reporter::Operand>> groups;  // "" is the function's own device
   std::map<std::pair<std::string, std::string>, std::vector<Reporter::Operand>> wrong;  // of a parameter and its device
+  std::string first;           // the device of the first argument that may be anywhere
   std::set<std::string> lost;  // groups with an argument that has had an error
   bool ok = true;
   for (size_t i = 0; i < op.operandCount(); ++i) {
@@ -72,7 +79,9 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
       continue;
     }
     if (mixes(v->type)) continue;
-    if (wants.empty() && !fixedOwn) {
+    if (isAnywhere(wants)) {
+      if (first.empty()) first = place;
+    } else if (wants.empty() && !fixedOwn) {
       groups[""].push_back({v, place, i});
     } else if (wants.starts_with("$")) {
       groups[wants.substr(1)].push_back({v, place, i});
@@ -107,10 +116,11 @@ bool Inference::bindDevices(Op& op, const ir::Func& callee, Instance& seed) {
     }
   }
   if (seed.own.empty() && callee.ownDevice.starts_with("$")) seed.own = seed.deviceVars[callee.ownDevice.substr(1)];
+  if (seed.own.empty()) seed.own = first;
   if (seed.own.empty()) seed.own = ambient();
   for (const auto& places : {callee.paramPlaces, callee.resultPlaces})
     for (const std::string& p : places)
-      if (p.starts_with("$")) seed.deviceVars.try_emplace(p.substr(1), ambient());
+      if (p.starts_with("$") && !isAnywhere(p)) seed.deviceVars.try_emplace(p.substr(1), ambient());
   return ok && seed.own != kPoison;
 }
 
@@ -140,11 +150,11 @@ void Inference::returned(Op& op) {
       // Nothing to check.
     } else if (mixes(v->type)) {
       bool scalar = v->type.shape.empty();
-      if (!(scalar && (written.empty() || wanted == kHost))) {
+      if (!(scalar && (written.empty() || isAnywhere(written) || wanted == kHost))) {
         need(op, i, wanted, Cause::Result);
         place = wanted;
       }
-    } else if (place != wanted) {
+    } else if (place != wanted && !isAnywhere(written)) {
       std::string subject = "the result of `" + in_.func->signature + "`";
       std::string rule = written.empty() ? " belongs on " + wanted + ", the function's own device, but is on "
                                          : " is declared on " + wanted + " but is on ";

@@ -124,7 +124,7 @@ namespace {
 /// one in the shape that an operation wants goes where that operation is: pass `place-free` makes it there.
 bool makesTensor(const Op& op) {
   if (op.has(Trait::Creation)) return true;
-  if (op.kind == OpKind::Broadcast || op.kind == OpKind::Reshape) return false;
+  if (op.kind == OpKind::Broadcast || op.kind == OpKind::Reshape || op.kind == OpKind::StopGradient) return false;
   return std::any_of(op.results.begin(), op.results.end(), [](const auto& r) { return !r->type.shape.empty(); });
 }
 

@@ -44,7 +44,8 @@ class Rewrite {
       case OpKind::On: region(*op.regions[0]); return dissolve(op, *op.regions[0]);
       case OpKind::To:
       case OpKind::CheckPlace:
-      case OpKind::SamePlace: return replace(op, op.operand(0));
+      case OpKind::SamePlace:
+      case OpKind::StopGradient: return replace(op, op.operand(0));
       case OpKind::OnePlace:
       case OpKind::DecidedBranch: return op.erase();
       case OpKind::DeviceEq: return replaceByBool(op, *in_.info[op.result()].constant);
@@ -110,9 +111,10 @@ class Rewrite {
     b.setLoc(shared_.module.addLoc({span, {}, {}, {{written, ""}}}));
     ir::Type type = v->type;
     type.place.device = need.device;
-    Value* copy = b.makeTyped(OpKind::Transfer, {v}, {type}, {{"cause", std::string(ir::name(need.cause))}})->result();
-    copy->name = v->name;
-    return copy;
+    Op* copy = b.makeTyped(OpKind::Transfer, {v}, {type}, {{"cause", std::string(ir::name(need.cause))}});
+    if (need.gradient) copy->set("gradient", true);
+    copy->result()->name = v->name;
+    return copy->result();
   }
 
   /// A free value on a device: scalars travel as kernel arguments, so nothing is transferred.

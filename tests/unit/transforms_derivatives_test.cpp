@@ -147,7 +147,8 @@ void check(ir::Module& m, ir::Func& f, transforms::DerivedFuncs& derived, Draw d
   const transforms::LinearizedFunc* lin = derived.linearized(f, all, obstacle);
   ASSERT_NE(lin, nullptr) << obstacle.why;
   ir::Func* back =
-      derived.transposed(*lin->linear, lin->residuals.size(), std::vector<bool>(lin->linear->resultTypes.size(), true));
+      derived.transposed(*lin->linear, lin->residuals.size(), std::vector<bool>(lin->linear->resultTypes.size(), true))
+          .func;
   ASSERT_EQ(ir::verify(m), "");
 
   std::vector<interp::Tensor> both = x;

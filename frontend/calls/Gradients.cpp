@@ -1,0 +1,497 @@
+// Derivatives of functions of the script: f is traced once, transforms/ makes of it the function with its gradient or
+// with a derivative in one direction, and this file says what the call takes and gives.
+#include "frontend/calls/Gradients.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/calls/Arguments.h"
+#include "frontend/calls/Parameters.h"
+#include "frontend/types/Structs.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+#include "ir/build/Compose.h"
+#include "transforms/Derivatives.h"
+
+namespace tenc::frontend {
+
+namespace {
+using Kind = Val::Kind;
+
+enum class Form : uint8_t { Grad, ValueAndGrad, Vjp, Jvp };
+
+constexpr std::string_view nameOf(Form f) {
+  constexpr std::string_view kNames[] = {"grad", "value_and_grad", "vjp", "jvp"};
+  return kNames[static_cast<size_t>(f)];
+}
+
+/// Integers, bools and `state` have no derivative: their gradient is 0.
+bool isDifferentiable(const ir::Type& t, bool state) { return ir::isFloat(t.dtype) && !state; }
+
+/// What one call differentiates, and by what.
+struct Asked {
+  Form form;
+  Parameters::List f;              ///< what is differentiated
+  std::vector<size_t> by;          ///< arguments, in the order of `wrt`
+  bool tuple = false;              ///< `wrt` is a tuple, and so is the gradient
+  bool aux = false;                ///< f gives `(loss, more)`
+  std::optional<Val> direction;    ///< of vjp and jvp
+  std::vector<std::string> names;  ///< of the arguments, for messages
+  Span span;                       ///< of the call
+
+  std::string function() const { return f.name.empty() ? "the function" : "`" + f.name + "`"; }
+  bool isBy(size_t argument) const { return std::find(by.begin(), by.end(), argument) != by.end(); }
+};
+
+class Derivative final : public Application {
+ public:
+  Derivative(const TransformTools& tools, Asked asked, std::vector<Val> given)
+      : tools_(tools), asked_(std::move(asked)) {
+    arguments = std::move(given);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!asked_.isBy(i)) continue;
+      mapLeaves(arguments[i], [&](const Val& leaf, const std::string& path, bool state) {
+        if (leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state))
+          leaves_.push_back({i, path.empty() ? asked_.names[i] : asked_.names[i] + "." + path});
+        return leaf;
+      });
+    }
+  }
+
+  std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool state) const override {
+    if (!asked_.isBy(argument) || !isDifferentiable(leaf.type, state)) return std::nullopt;
+    ir::Type t = leaf.type;
+    t.place = {};
+    return t;
+  }
+
+  std::unique_ptr<ir::Func> apply(const Traced& traced) override {
+    const Val* result = differentiated(traced.result);
+    if (result == nullptr) return nullptr;
+    std::vector<bool> by(traced.operands.size(), false);
+    std::fill_n(by.begin(), traced.arguments, true);
+    transforms::Obstacle obstacle;
+    if (asked_.form == Form::Jvp) {
+      std::vector<ir::Value*> directions;
+      if (!directionOfArguments(directions)) return nullptr;
+      auto made = transforms::pushforward(*traced.func, by, tools_.context.derived, obstacle);
+      if (!made) return refuse(obstacle);
+      active_ = made->active;
+      if (!checkPaths(*traced.func, active_, {})) return nullptr;
+      return bound(std::move(made->func), by.size(), directions);
+    }
+    std::vector<bool> asked = asFlags(*result);
+    asked.resize(traced.func->resultTypes.size(), false);
+    std::vector<ir::Value*> directions;
+    if (asked_.direction && !directionLike(*result, *asked_.direction, false, directions)) return nullptr;
+    auto made = transforms::pullback(*traced.func, by, asked, !asked_.direction, tools_.context.derived, obstacle);
+    if (!made) return refuse(obstacle);
+    if (!checkPaths(*traced.func, asked, made->reached)) return nullptr;
+    return bound(std::move(made->func), by.size(), directions);
+  }
+
+  Val finish(const Val& like, std::vector<ir::Value*> results) override {
+    std::vector<ir::Value*> own;
+    leavesOf(like, own);
+    const auto behind = results.begin() + static_cast<std::ptrdiff_t>(own.size());
+    const Val value = rebuild(like, {results.begin(), behind});
+    const std::vector<ir::Value*> derivatives(behind, results.end());
+    if (asked_.form == Form::Jvp) {
+      Val change = tangent(value, derivatives);
+      if (!asked_.aux) return Val::ofTuple({value, std::move(change)}, asked_.span);
+      return Val::ofTuple({value, change.elems[0]}, asked_.span);
+    }
+    Val g = gradient(derivatives);
+    if (asked_.form != Form::Grad) return Val::ofTuple({value, std::move(g)}, asked_.span);
+    return asked_.aux ? Val::ofTuple({std::move(g), value.elems[1]}, asked_.span) : g;
+  }
+
+ private:
+  struct Leaf {
+    size_t argument;
+    std::string name;  ///< "m.fc1.w"
+  };
+
+  // ---- what f gives
+
+  /// The part of the result that is differentiated; null after E0401.
+  const Val* differentiated(const Val& result) {
+    if (asked_.aux && !(result.is(Kind::Tuple) && result.elems.size() == 2)) {
+      wrongResult(result,
+                  "with `aux: true` " + asked_.function() + " gives a pair `(loss, more)`, not " + described(result));
+      return nullptr;
+    }
+    const Val& v = asked_.aux ? result.elems[0] : result;
+    const bool one = v.is(Kind::Tensor) && v.tensor->type.shape.empty() && ir::isFloat(v.tensor->type.dtype);
+    if (one || ((asked_.form == Form::Vjp || asked_.form == Form::Jvp) && hasFloats(v))) return &v;
+    const bool directed = asked_.form == Form::Vjp || asked_.form == Form::Jvp;
+    wrongResult(v, "`" + std::string(nameOf(asked_.form)) + "` differentiates " + (directed ? "floats" : "one float") +
+                       ", and " + asked_.function() + " gives " + described(v));
+    return nullptr;
+  }
+
+  static std::string described(const Val& v) { return v.is(Kind::Unit) ? "nothing" : describe(v); }
+
+  static bool hasFloats(const Val& v) {
+    const std::vector<bool> flags = asFlags(v);
+    return std::find(flags.begin(), flags.end(), true) != flags.end();
+  }
+
+  void wrongResult(const Val& result, std::string message) {
+    auto d = tools_.context.error(Code::E0401, asked_.span, std::move(message));
+    if (asked_.f.span.valid()) d.label(asked_.f.span, "gives " + described(result));
+    const bool pair = result.is(Kind::Tuple) && result.elems.size() == 2 && !asked_.aux;
+    if (pair)
+      d.help("`" + std::string(nameOf(asked_.form)) + "(f, aux: true)` differentiates the first of a pair alone");
+    if (result.is(Kind::Tensor) && ir::isFloat(result.tensor->type.dtype))
+      d.help("`sum` or `mean` makes one float of it; `ad.jacobian` gives the derivative of each element");
+  }
+
+  /// Which of the tensors of a value are differentiable, in the order of `leavesOf`.
+  static std::vector<bool> asFlags(const Val& v) {
+    std::vector<bool> flags;
+    mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
+      std::vector<ir::Value*> tensors;
+      leavesOf(leaf, tensors);
+      const bool counts = leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state);
+      flags.insert(flags.end(), tensors.size(), counts);
+      return leaf;
+    });
+    return flags;
+  }
+
+  // ---- directions
+
+  bool wrongDirection(Code code, const Val& given, const std::string& message) {
+    tools_.context.error(code, given.span.valid() ? given.span : asked_.span, message);
+    return false;
+  }
+
+  /// The tensors of a direction, for the differentiable leaves of a value of its type.
+  bool directionLike(const Val& like, const Val& given, bool state, std::vector<ir::Value*>& leaves) {
+    const std::string of = "the direction of `" + std::string(nameOf(asked_.form)) + "`";
+    if (!like.isTree()) {
+      if (!like.is(Kind::Tensor) || !isDifferentiable(like.tensor->type, state)) return true;
+      if (!given.is(Kind::Tensor) && !given.is(Kind::Array) && !given.is(Kind::Float))
+        return wrongDirection(Code::E0203, given, of + " must be " + describe(like) + ", not " + describe(given));
+      ir::Value* v = tools_.tensors.tensorOf(given, like.tensor->type.dtype);
+      if (v == nullptr) return false;
+      const ir::Type &wanted = like.tensor->type, &is = v->type;
+      if (wanted.sameTensor(is)) return leaves.push_back(v), true;
+      return wrongDirection(wanted.dtype != is.dtype ? Code::E0201 : Code::E0202, given,
+                            of + " must be " + describe(like) + ", not " + describe(Val::ofTensor(v)));
+    }
+    Val tree = given.is(Kind::Array) ? tools_.tensors.settle(given) : given;
+    if (tree.poison()) return false;
+    const bool fits = tree.kind == like.kind && tree.elems.size() == like.elems.size() &&
+                      (!like.is(Kind::Struct) || tree.info->decl == like.info->decl);
+    if (!fits) return wrongDirection(Code::E0203, given, of + " must be " + describe(like) + ", not " + describe(tree));
+    for (size_t i = 0; i < like.elems.size(); ++i) {
+      const bool inner = state || (like.is(Kind::Struct) && like.info->decl->stmt->fields[i].state);
+      if (!directionLike(like.elems[i], tree.elems[i], inner, leaves)) return false;
+    }
+    return true;
+  }
+
+  /// In the order of the arguments.
+  bool directionOfArguments(std::vector<ir::Value*>& leaves) {
+    const Val& given = *asked_.direction;
+    if (asked_.tuple && !(given.is(Kind::Tuple) && given.elems.size() == asked_.by.size())) {
+      return wrongDirection(Code::E0203, given,
+                            "the direction of `jvp` must be a tuple of " + std::to_string(asked_.by.size()) +
+                                ", as `wrt` is, not " + describe(given));
+    }
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto found = std::find(asked_.by.begin(), asked_.by.end(), i);
+      if (found == asked_.by.end()) continue;
+      const Val& part = asked_.tuple ? given.elems[static_cast<size_t>(found - asked_.by.begin())] : given;
+      if (!directionLike(arguments[i], part, false, leaves)) return false;
+    }
+    return true;
+  }
+
+  // ---- paths
+
+  std::nullptr_t refuse(const transforms::Obstacle& o) {
+    Context& context = tools_.context;
+    const Span at = context.module.span(o.op->loc), span = at.valid() ? at : asked_.span;
+    if (o.inReverse) {
+      context
+          .error(Code::E0403, span,
+                 "the gradient goes through " + o.why + " backwards, and how many trips that makes is not known")
+          .note(asked_.span, "it is differentiated here")
+          .help("loop a known number of times, with an `if` inside; `jvp` goes through any loop");
+    } else {
+      context.error(Code::E0190, span, "the derivative of " + o.why + " is not supported yet")
+          .note(asked_.span, "it is differentiated here");
+    }
+    return nullptr;
+  }
+
+  /// E0402 for an argument that no path reaches; W0401 for a part of one. `reached` of the leaves: those that are known
+  /// to be, which spares looking.
+  bool checkPaths(const ir::Func& f, const std::vector<bool>& results, const std::vector<bool>& reached) {
+    transforms::DerivedFuncs& derived = tools_.context.derived;
+    const auto hasPath = [&](size_t leaf) {
+      if (leaf < reached.size() && reached[leaf]) return true;
+      std::vector<bool> one(f.body->args.size(), false);
+      one[leaf] = true;
+      const std::vector<bool> active = transforms::Activity::of(f, one, derived.activity())->results();
+      for (size_t i = 0; i < active.size(); ++i) {
+        if (active[i] && i < results.size() && results[i]) return true;
+      }
+      return false;
+    };
+    std::vector<size_t> without;
+    std::vector<bool> any(arguments.size(), false);
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      if (hasPath(i))
+        any[leaves_[i].argument] = true;
+      else
+        without.push_back(i);
+    }
+    derived.forget(f);
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!asked_.isBy(i) || any[i]) continue;
+      auto d = tools_.context.error(
+          Code::E0402, asked_.span,
+          "what " + asked_.function() + " gives does not depend on " + named(i) + " by a differentiable path");
+      if (asked_.f.span.valid()) d.label(asked_.f.span, "differentiated by " + named(i));
+      d.note("conversions to integers and bools, comparisons and `stop_gradient` are no paths");
+      return false;
+    }
+    if (!without.empty() && asked_.form != Form::Jvp) {
+      std::string which;
+      for (size_t i : without) which += (which.empty() ? "`" : ", `") + leaves_[i].name + "`";
+      tools_.context.warning(Code::W0401, asked_.span, "nothing reaches " + which + ": its gradient is zero");
+    }
+    return true;
+  }
+
+  std::string named(size_t argument) const { return "`" + asked_.names[argument] + "`"; }
+
+  // ---- the function that is called, and its results
+
+  /// With the directions for its last parameters.
+  static std::unique_ptr<ir::Func> bound(std::unique_ptr<ir::Func> f, size_t first,
+                                         const std::vector<ir::Value*>& last) {
+    for (size_t i = 0; i < last.size(); ++i) f->body->args[first + i]->replaceAllUsesWith(last[i]);
+    return f;
+  }
+
+  ir::Value* zerosLike(ir::Value* v) {
+    ir::Compose c(tools_.context.b());
+    return c.fillOn(v, v->type.shape, c.b.scalar(v->type.dtype, 0));
+  }
+
+  /// Of the type of the argument: what has no derivative has 0.
+  Val gradient(const std::vector<ir::Value*>& derivatives) {
+    std::vector<Val> parts(asked_.by.size());
+    size_t next = 0;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto found = std::find(asked_.by.begin(), asked_.by.end(), i);
+      if (found == asked_.by.end()) continue;
+      parts[static_cast<size_t>(found - asked_.by.begin())] =
+          mapLeaves(arguments[i], [&](const Val& leaf, const std::string&, bool state) {
+            if (leaf.is(Kind::Int)) return Val::ofInt(0, leaf.span, leaf.adopts);
+            if (leaf.is(Kind::Bool)) return Val::ofBool(false, leaf.span);
+            if (!leaf.is(Kind::Tensor)) return leaf;
+            if (!isDifferentiable(leaf.tensor->type, state)) return Val::ofTensor(zerosLike(leaf.tensor), asked_.span);
+            return Val::ofTensor(derivatives[next++], asked_.span);
+          });
+    }
+    return asked_.tuple ? Val::ofTuple(Elements(std::move(parts)), asked_.span) : parts[0];
+  }
+
+  /// How the value changes: tangents of its tensors, 0 of those that do not depend on the arguments.
+  Val tangent(const Val& value, const std::vector<ir::Value*>& derivatives) {
+    std::vector<ir::Value*> leaves;
+    leavesOf(value, leaves);
+    size_t next = 0;
+    for (size_t i = 0; i < leaves.size(); ++i) leaves[i] = active_[i] ? derivatives[next++] : zerosLike(leaves[i]);
+    return rebuild(value, leaves);
+  }
+
+  const TransformTools& tools_;
+  const Asked asked_;
+  std::vector<Leaf> leaves_;  ///< the first parameters of the traced function
+  std::vector<bool> active_;  ///< of jvp: which results have a tangent
+};
+
+// ---- reading a call
+
+/// Finds what `wrt` names among the arguments of a call.
+class Reader {
+ public:
+  Reader(const TransformTools& tools, const FnValue& f, const CallArgs& args, Form form)
+      : tools_(tools), options_(f.options), args_(args) {
+    asked.form = form;
+    asked.span = args.span;
+    asked.f = tools.parameters.of(f.inner[0], args);
+  }
+
+  /// False after an error.
+  bool read() {
+    if (!readDirection()) return false;
+    for (const CallArg& a : args_.args) {
+      if (a.value.poison()) return false;
+      positions_.push_back(positionOf(a));
+      names.push_back(a.name);
+      values.push_back(a.value);
+      const size_t p = positions_.back();
+      asked.names.push_back(p < asked.f.names.size() && !asked.f.names[p].empty() ? asked.f.names[p]
+                                                                                  : "argument " + std::to_string(p));
+    }
+    if (const Val* aux = option("aux")) {
+      const auto flag = tools_.evaluator.constBool(*aux, "`aux`");
+      if (!flag) return false;
+      asked.aux = *flag;
+    }
+    const Val* wrt = option("wrt");
+    if (wrt == nullptr) return add(Val::ofInt(0, args_.span));
+    asked.tuple = wrt->is(Kind::Tuple) || wrt->is(Kind::Array) || wrt->is(Kind::List);
+    if (!asked.tuple) return add(*wrt);
+    return std::all_of(wrt->elems.begin(), wrt->elems.end(), [&](const Val& one) { return add(one); });
+  }
+
+  Asked asked;
+  std::vector<Val> values;
+  std::vector<std::string> names;
+
+ private:
+  const Val* option(std::string_view name) const {
+    const auto found = std::find_if(options_.begin(), options_.end(), [&](const auto& o) { return o.first == name; });
+    return found == options_.end() ? nullptr : &found->second;
+  }
+
+  bool readDirection() {
+    if (asked.form != Form::Vjp && asked.form != Form::Jvp) return true;
+    if (args_.args.size() < 2) {
+      tools_.context.fail(Code::E0204, args_.span,
+                          "a function made by `" + std::string(nameOf(asked.form)) + "` takes the arguments of " +
+                              asked.function() + " and then the direction");
+      return false;
+    }
+    asked.direction = args_.args.back().value;
+    args_.args.pop_back();
+    return !asked.direction->poison();
+  }
+
+  /// Which parameter an argument is for.
+  size_t positionOf(const CallArg& a) const {
+    const auto& known = asked.f.names;
+    if (!a.name.empty()) return static_cast<size_t>(std::find(known.begin(), known.end(), a.name) - known.begin());
+    size_t p = 0;
+    while (std::find(positions_.begin(), positions_.end(), p) != positions_.end()) ++p;
+    return p;
+  }
+
+  ErrorGiven wrong(const Val& wrt, const std::string& message) {
+    auto d = tools_.context.error(Code::E0404, args_.span, message);
+    if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
+    if (wrt.is(Kind::String)) {
+      std::string all;
+      for (const std::string& n : asked.f.names) all += (all.empty() ? "`" : ", `") + n + "`";
+      if (!all.empty()) d.note("its parameters are " + all);
+    }
+    return d;
+  }
+
+  /// Adds the argument that one entry of `wrt` names.
+  bool add(const Val& wrt) {
+    const std::string of = " of " + asked.function();
+    size_t p = 0;
+    if (wrt.is(Kind::String)) {
+      const auto& known = asked.f.names;
+      p = static_cast<size_t>(std::find(known.begin(), known.end(), wrt.text) - known.begin());
+      if (p == known.size()) return wrong(wrt, "`wrt` names `" + wrt.text + "`, which is no parameter" + of), false;
+    } else {
+      const auto index = tools_.evaluator.constInt(wrt, "`wrt`");
+      if (!index) return false;
+      if (*index < 0 || static_cast<size_t>(*index) >= std::max(args_.args.size(), asked.f.names.size()))
+        return wrong(wrt, "`wrt` names parameter " + std::to_string(*index) + ", which" + of + " there is none"), false;
+      p = static_cast<size_t>(*index);
+    }
+    const auto found = std::find(positions_.begin(), positions_.end(), p);
+    if (found == positions_.end())
+      return wrong(wrt, "`wrt` names a parameter" + of + " that this call gives no argument for"), false;
+    const auto argument = static_cast<size_t>(found - positions_.begin());
+    if (asked.isBy(argument)) return wrong(wrt, "`wrt` names `" + asked.names[argument] + "` twice"), false;
+    asked.by.push_back(argument);
+    return makeDifferentiable(values[argument], p, wrt);
+  }
+
+  /// Float literals become tensors of the dtype that the parameter names.
+  bool makeDifferentiable(Val& v, size_t position, const Val& wrt) {
+    const Span span = v.span.valid() ? v.span : args_.span;
+    const auto& types = asked.f.types;
+    const ast::TypeExpr* type = position < types.size() ? types[position] : nullptr;
+    std::optional<ir::DType> hint;
+    if (type != nullptr && type->kind == ast::TypeExpr::Kind::Path && type->path.size() == 1)
+      hint = ir::dtypeNamed(type->path[0].text);
+    if (v.is(Kind::Int)) {
+      auto d =
+          tools_.context.error(Code::E0404, args_.span,
+                               "`" + nameAt(position) + "` is " + describe(v) + ", and integers have no derivative");
+      d.label(span, "an integer");
+      if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
+      if (v.adopts && !v.dim && (!hint || ir::isFloat(*hint)))
+        d.help("write a float", {{span, toString(v.integer) + ".0"}});
+      return false;
+    }
+    if (v.is(Kind::Array)) v = tools_.tensors.settle(v);
+    if (v.poison()) return false;
+    v = mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+      if (!leaf.is(Kind::Float)) return leaf;
+      ir::Value* t = tools_.tensors.tensorOf(leaf, hint);
+      return t != nullptr ? Val::ofTensor(t, leaf.span) : Val(tools_.context.lost());
+    });
+    if (v.poison()) return false;
+    bool any = false;
+    mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
+      any = any || (leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state));
+      return leaf;
+    });
+    if (!any) wrong(wrt, "`" + nameAt(position) + "` is " + describe(v) + ", which has no floats to differentiate by");
+    return any;
+  }
+
+  std::string nameAt(size_t position) const {
+    return position < asked.f.names.size() ? asked.f.names[position] : "argument " + std::to_string(position);
+  }
+
+  const TransformTools& tools_;
+  const std::vector<std::pair<std::string, Val>>& options_;
+  CallArgs args_;
+  std::vector<size_t> positions_;  ///< of the parameters that the arguments are for
+};
+
+std::unique_ptr<Application> prepare(const TransformTools& tools, const FnValue& f, const CallArgs& args, Form form) {
+  tools.context.at(args.span);
+  Reader reader(tools, f, args, form);
+  if (!reader.read()) return nullptr;
+  auto made = std::make_unique<Derivative>(tools, std::move(reader.asked), std::move(reader.values));
+  made->names = std::move(reader.names);
+  return made;
+}
+}  // namespace
+
+std::unique_ptr<Application> prepareGrad(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
+  return prepare(tools, f, args, Form::Grad);
+}
+std::unique_ptr<Application> prepareValueAndGrad(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
+  return prepare(tools, f, args, Form::ValueAndGrad);
+}
+std::unique_ptr<Application> prepareVjp(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
+  return prepare(tools, f, args, Form::Vjp);
+}
+std::unique_ptr<Application> prepareJvp(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
+  return prepare(tools, f, args, Form::Jvp);
+}
+
+}  // namespace tenc::frontend
