@@ -125,18 +125,18 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
     return this->call(members_.fieldOf(base, name, member.opSpan), args);
   }
   auto f = names_.lookup(member.opSpan);
-  if (f && f->is(Kind::Function) && f->fn->kind == FnValue::Kind::Overloads && base.is(Kind::Struct) &&
-      !overloads_.pickOverload(f->fn->overloads, &base)) {
-    f = std::nullopt;  // the module of the struct may have it
-  }
-  if (f && f->is(Kind::Function) && f->fn->kind == FnValue::Kind::Builtin && base.is(Kind::Struct)) {
-    // A function of the struct's module that takes it is meant before a built-in, so that a new built-in breaks
-    // nothing.
-    const auto own = base.info->decl->unit->functions.find(name);
-    if (own != base.info->decl->unit->functions.end()) {
-      std::vector<const FnDecl*> overloads;
-      for (const FnDecl& d : own->second) overloads.push_back(&d);
-      if (overloads_.pickOverload(overloads, &base)) f = std::nullopt;
+  if (f && f->is(Kind::Function) && base.is(Kind::Struct)) {
+    std::vector<const FnDecl*> own;
+    if (const auto it = base.info->decl->unit->functions.find(name); it != base.info->decl->unit->functions.end()) {
+      for (const FnDecl& d : it->second) own.push_back(&d);
+    }
+    // The module of the struct may have it; what it has for this struct is meant before what takes anything. Its
+    // functions are meant before built-ins too, so that a new built-in breaks nothing.
+    const bool overloads = f->fn->kind == FnValue::Kind::Overloads;
+    if ((overloads && (!overloads_.pickOverload(f->fn->overloads, &base) ||
+                       (!overloads_.ofStruct(f->fn->overloads, base) && overloads_.ofStruct(own, base)))) ||
+        (f->fn->kind == FnValue::Kind::Builtin && overloads_.pickOverload(own, &base))) {
+      f = std::nullopt;
     }
   }
   if (!f && base.is(Kind::Struct)) f = names_.lookupGlobal(*base.info->decl->unit, name, member.opSpan);

@@ -67,22 +67,23 @@ int Overloads::headMatch(const Head& declared, const Val& v) {
     return !list.elems.empty() &&
            std::all_of(list.elems.begin(), list.elems.end(), [](const Val& e) { return e.is(Kind::Int); });
   }
+  // 1: taken like anything else; 2: a struct as what is called; 3: its own kind; 4: an integer as a dim.
   switch (v.kind) {
     case Kind::Tensor:
     case Kind::Float:
-    case Kind::Bool: return head == HeadKind::Tensor ? 2 : 0;
-    case Kind::Int: return head == HeadKind::Integer ? 3 : head == HeadKind::Tensor ? 2 : 0;
-    case Kind::Array: return head == HeadKind::Tensor || head == HeadKind::List ? 2 : 0;
-    case Kind::Pack: return head == HeadKind::Shape || head == HeadKind::Tensor ? 2 : 0;
-    case Kind::Tuple: return head == HeadKind::Tuple ? 2 : head == HeadKind::Function ? 1 : 0;
-    case Kind::List: return head == HeadKind::List ? 2 : 0;
+    case Kind::Bool: return head == HeadKind::Tensor ? 3 : 0;
+    case Kind::Int: return head == HeadKind::Integer ? 4 : head == HeadKind::Tensor ? 3 : 0;
+    case Kind::Array: return head == HeadKind::Tensor || head == HeadKind::List ? 3 : 0;
+    case Kind::Pack: return head == HeadKind::Shape || head == HeadKind::Tensor ? 3 : 0;
+    case Kind::Tuple: return head == HeadKind::Tuple ? 3 : head == HeadKind::Function ? 1 : 0;
+    case Kind::List: return head == HeadKind::List ? 3 : 0;
     case Kind::Struct:
-      if (head == HeadKind::Struct && declared.type == v.info->decl) return 2;
-      return head == HeadKind::Function ? 1 : 0;
-    case Kind::Function: return head == HeadKind::Function ? 2 : 0;
-    case Kind::Device: return head == HeadKind::Device ? 2 : 0;
+      if (head == HeadKind::Struct && declared.type == v.info->decl) return 3;
+      return head == HeadKind::Function ? 2 : 0;
+    case Kind::Function: return head == HeadKind::Function ? 3 : 0;
+    case Kind::Device: return head == HeadKind::Device ? 3 : 0;
     case Kind::String:
-    case Kind::Format: return head == HeadKind::String ? 2 : 0;
+    case Kind::Format: return head == HeadKind::String ? 3 : 0;
     default: return 0;
   }
 }
@@ -103,6 +104,14 @@ const FnDecl* Overloads::pickOverload(const std::vector<const FnDecl*>& overload
     }
   }
   return best;
+}
+
+const FnDecl* Overloads::ofStruct(const std::vector<const FnDecl*>& overloads, const Val& v) {
+  for (const FnDecl* d : overloads) {
+    const auto& params = d->stmt->params;
+    if (!params.empty() && headOf(params[0].type.get(), *d) == Head{HeadKind::Struct, v.info->decl}) return d;
+  }
+  return nullptr;
 }
 
 Val Overloads::callOverloads(const FnValue& f, CallArgs& args) {

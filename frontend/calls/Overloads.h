@@ -30,6 +30,8 @@ class Overloads {
   Val callOverloads(const FnValue& f, CallArgs& args);
   /// The one that takes `first` best, null for none; `first` is null in a call without arguments.
   const FnDecl* pickOverload(const std::vector<const FnDecl*>& overloads, const Val* first);
+  /// The one whose first parameter is written as the struct that `v` is; null for none.
+  const FnDecl* ofStruct(const std::vector<const FnDecl*>& overloads, const Val& v);
   Head headOf(const ast::TypeExpr* t, const FnDecl& decl);
   /// As written, for notes.
   std::string signatureText(const FnDecl& decl) const;

@@ -77,7 +77,7 @@ class Keeper {
 
   bool declaration(const StructInfo& info, KeptValue& kept) {
     kept.text = info.decl->stmt->name.text;
-    kept.module = info.decl->unit->isScript ? "" : info.decl->unit->name;
+    kept.module = info.decl->unit->isScript ? "" : info.decl->unit->key;
     for (const ast::Field& f : info.decl->stmt->fields) kept.fields.push_back(f.name.text);
     for (const auto& [name, value] : info.args) {
       KeptValue arg;

@@ -15,6 +15,7 @@ namespace tenc::frontend {
 /// A script or module: its tree and its declarations, found before anything is lowered so that order does not matter.
 struct Unit {
   std::string name;  ///< "" for the script, "nn" for a module
+  std::string key;   ///< which module it is, also where a script has one of the name of the library's
   uint32_t source = 0;
   const ast::File* file = nullptr;
   std::unique_ptr<ast::File> owned;

@@ -84,7 +84,7 @@ void Units::collect(Unit& unit, size_t from) {
       case StmtKind::Import: {
         std::string path;
         for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
-        const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span);
+        const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span, inLibrary(unit));
         if (!imported) {
           // One error is enough: what the import would have brought is poison.
           if (s.names.empty() && !s.path.empty())
@@ -154,9 +154,14 @@ void Units::collect(Unit& unit, size_t from) {
   }
 }
 
+namespace {
+/// Modules of the standard library import each other, whatever files stand beside the script; no path is spelled so.
+std::string libraryKey(const std::string& name) { return ":" + name; }
+}  // namespace
+
 void Units::resolveNames(Unit& unit, size_t from) {
   const auto moduleAt = [&](const std::string& path) {
-    const auto found = modules_.find(path);
+    const auto found = modules_.find(inLibrary(unit) ? libraryKey(path) : path);
     return found == modules_.end() || !found->second ? nullptr : found->second->resolution.get();
   };
   if (unit.resolution)
@@ -167,7 +172,7 @@ void Units::resolveNames(Unit& unit, size_t from) {
     unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
   unit.resolution->unit = &unit;
   // Of the standard library only what is needed is there.
-  if (context_.sources.file(unit.source).isLibrary) return;
+  if (inLibrary(unit)) return;
   checkAliases(unit);
   for (const auto& statement : std::span(unit.file->statements).subspan(from)) {
     if (!statement || statement->kind != StmtKind::Struct) continue;
@@ -241,13 +246,50 @@ Unit& Units::addScript(const ast::File& file) {
   return *units_.emplace_back(std::move(unit));
 }
 
-const Unit* Units::import(const std::string& name, Span span) {
-  if (auto it = modules_.find(name); it != modules_.end()) {
+const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
+  const std::string key = byLibrary ? libraryKey(name) : name;
+  if (auto it = modules_.find(key); it != modules_.end()) {
     if (!it->second) context_.fail(Code::E0110, span, "module `" + name + "` imports itself");
-    if (it->second && context_.sources.file(it->second->source).isLibrary) extendLibrary();
+    if (it->second && inLibrary(*it->second)) extendLibrary();
     return it->second;
   }
   std::optional<uint32_t> source;
+  if (byLibrary) {
+    if (const auto text = stdModule(name)) {
+      source = context_.sources.add("std/" + name + ".tl", std::string(*text));
+      context_.sources.markLibrary(*source);
+    }
+  } else {
+    source = findBeside(name);
+    if (!source && stdModule(name)) return modules_[name] = import(name, span, true);
+  }
+  if (!source) {
+    auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
+    d.note("it is looked for beside the script and in the standard library");
+    suggest(d, name, span, std::vector<std::string>(stdModuleNames().begin(), stdModuleNames().end()),
+            syntax::familiarName(name));
+    modules_[key] = nullptr;
+    return nullptr;
+  }
+  modules_[key] = nullptr;  // while it is being read
+  auto unit = std::make_unique<Unit>();
+  unit->name = name;
+  unit->key = key;
+  unit->source = *source;
+  unit->owned = inLibrary(*unit) ? library_.open(*source, wholeLibrary_)
+                                 : syntax::parse(context_.sources, *source, context_.diags);
+  if (!unit->owned) return nullptr;
+  unit->file = unit->owned.get();
+  {
+    Frame own(unit.get());
+    const FrameScope inside(context_.frames, own);
+    collect(*unit);
+  }
+  units_.push_back(std::move(unit));
+  return modules_[key] = units_.back().get();
+}
+
+std::optional<uint32_t> Units::findBeside(const std::string& name) {
   // Beside the script first, then where the command line says.
   const std::string& beside = context_.sources.file(script().source).name();
   const size_t slash = beside.rfind('/');
@@ -259,40 +301,12 @@ const Unit* Units::import(const std::string& name, Span span) {
     if (!in) continue;
     std::ostringstream text;
     text << in.rdbuf();
-    source = context_.sources.add(path, text.str());
-    break;
+    return context_.sources.add(path, text.str());
   }
-  if (!source) {
-    if (auto text = stdModule(name)) {
-      source = context_.sources.add("std/" + name + ".tl", std::string(*text));
-      context_.sources.markLibrary(*source);
-    }
-  }
-  if (!source) {
-    auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
-    d.note("it is looked for beside the script and in the standard library");
-    suggest(d, name, span, std::vector<std::string>(stdModuleNames().begin(), stdModuleNames().end()),
-            syntax::familiarName(name));
-    modules_[name] = nullptr;
-    return nullptr;
-  }
-  modules_[name] = nullptr;  // while it is being read
-  auto unit = std::make_unique<Unit>();
-  unit->name = name;
-  unit->source = *source;
-  const bool inLibrary = context_.sources.file(*source).isLibrary;
-  unit->owned =
-      inLibrary ? library_.open(*source, wholeLibrary_) : syntax::parse(context_.sources, *source, context_.diags);
-  if (!unit->owned) return nullptr;
-  unit->file = unit->owned.get();
-  {
-    Frame own(unit.get());
-    const FrameScope inside(context_.frames, own);
-    collect(*unit);
-  }
-  units_.push_back(std::move(unit));
-  return modules_[name] = units_.back().get();
+  return std::nullopt;
 }
+
+bool Units::inLibrary(const Unit& unit) const { return context_.sources.file(unit.source).isLibrary; }
 
 void Units::extendLibrary() {
   library_.extend([&](uint32_t source, std::unique_ptr<ast::File> part) {

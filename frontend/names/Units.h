@@ -24,9 +24,9 @@ class Units {
   Unit& addScript(const ast::File& file);
   /// The unit of the script.
   const Unit& script() const { return *units_.front(); }
-  /// The imported module of that name, or null.
-  const Unit* module(const std::string& name) const {
-    const auto found = modules_.find(name);
+  /// The imported module with that `Unit::key`, or null.
+  const Unit* module(const std::string& key) const {
+    const auto found = modules_.find(key);
     return found == modules_.end() ? nullptr : found->second;
   }
   /// The declarations of the unit's statements `from`..
@@ -39,7 +39,11 @@ class Units {
   bool libraryIsPartial() const { return library_.partial(); }
 
  private:
-  const Unit* import(const std::string& name, Span span);
+  /// `byLibrary`: a module of the standard library asks for it.
+  const Unit* import(const std::string& name, Span span, bool byLibrary);
+  /// The module's file beside the script or in a folder of `--import-path`.
+  std::optional<uint32_t> findBeside(const std::string& name);
+  bool inLibrary(const Unit& unit) const;
   /// What sources that came since need of modules that were read in part.
   void extendLibrary();
   /// Finds what the names in a unit mean, whose statements from `from` on are new; reports dims of structs that nothing
@@ -55,7 +59,7 @@ class Units {
   Library library_;
   const bool wholeLibrary_;  ///< all of its modules is parsed, for messages that propose what there is
   std::list<std::unique_ptr<Unit>> units_;
-  std::map<std::string, const Unit*> modules_;
+  std::map<std::string, const Unit*> modules_;  ///< by key; those of the library that a script imports by name too
 };
 
 }  // namespace tenc::frontend

@@ -214,10 +214,242 @@ fn scales(good: bool[N]) -> f32[N, 2] {
     seen
 }"""
 
+# ---- losses
+
+RNG = np.random.default_rng(11)
+
+
+def some(*shape):
+    return np.round(RNG.normal(size=shape), 4)
+
+
+X, CLASSES, WEIGHT = some(4, 5), np.array([3, 0, 4, 1]), np.round(RNG.uniform(0.5, 2, 5), 3)
+PROBABILITIES = np.round(np.abs(some(4, 5)) / 3, 4)
+IMAGES, PICTURE_CLASSES = some(2, 3, 4), np.array([[0, 2, 1, -100], [1, 1, -100, 2]])
+A, B, C = some(3, 6), some(3, 6), some(3, 6)
+P, TARGET, SIGNS = np.round(RNG.uniform(0.02, 0.98, (3, 6)), 4), np.round(RNG.uniform(size=(3, 6)), 4), np.where(some(3, 6) > 0, 1.0, -1.0)
+WEIGHTS = np.round(RNG.uniform(0.5, 2, 6), 3)
+LOSSES = "import nn\n" + "\n".join(f"let {name}: {numpy_programs.NAMES[v.dtype.name]}{list(v.shape)} = {v.tolist()}" for name, v in (
+    ("x", X), ("classes", CLASSES), ("weight", WEIGHT), ("some", PROBABILITIES), ("images", IMAGES), ("where_not", PICTURE_CLASSES),
+    ("a", A), ("b", B), ("c", C), ("p", P), ("target", TARGET), ("signs", SIGNS), ("weights", WEIGHTS)))
+
+
+def losses():
+    F = torch.nn.functional
+    t = torch.tensor
+    x, classes, weight, some_p, a, b, c, p, target, signs, weights = map(t, (X, CLASSES, WEIGHT, PROBABILITIES, A, B, C, P, TARGET, SIGNS, WEIGHTS))
+    images, where_not = t(IMAGES), t(PICTURE_CLASSES)
+    log_p, log_target = torch.log_softmax(a, 1), torch.log_softmax(b, 1)
+    cases = []
+    for reduction in ("mean", "sum", "none"):
+        r = f', reduction: "{reduction}"'
+
+        def add(code, value):
+            cases.append((code[:-1] + r + ")", value.numpy()))
+
+        for options in ({}, {"label_smoothing": 0.1}, {"weight": weight}, {"weight": weight, "label_smoothing": 0.2}, {"ignore_index": 4}, {"ignore_index": 3, "weight": weight, "label_smoothing": 0.3}):
+            said = "".join(f", {dict(label_smoothing='smoothing').get(k, k)}: {'weight' if k == 'weight' else v}" for k, v in options.items())
+            add(f"nn.cross_entropy(x, classes{said})", F.cross_entropy(x, classes, reduction=reduction, **options))
+            if "ignore_index" not in options:
+                add(f"nn.cross_entropy(x, some{said})", F.cross_entropy(x, some_p, reduction=reduction, **options))
+            if "label_smoothing" not in options:
+                add(f"nn.nll_loss(log_softmax(x), classes{said})", F.nll_loss(torch.log_softmax(x, 1), classes, reduction=reduction, **options))
+        add("nn.cross_entropy(images, where_not, axis: 1)", F.cross_entropy(images, where_not, reduction=reduction))
+        add("nn.cross_entropy(images, where_not, axis: 1, weight: weight[0:3], smoothing: 0.1)", F.cross_entropy(images, where_not, weight=weight[0:3], label_smoothing=0.1, reduction=reduction))
+        add("nn.bce(p, target)", F.binary_cross_entropy(p, target, reduction=reduction))
+        add("nn.bce(p, target, weight: weights)", F.binary_cross_entropy(p, target, weights, reduction=reduction))
+        add("nn.bce_with_logits(a, target)", F.binary_cross_entropy_with_logits(a, target, reduction=reduction))
+        add("nn.bce_with_logits(40.0 * a, target, weight: weights, pos_weight: 2.0 * weights)", F.binary_cross_entropy_with_logits(40.0 * a, target, weights, pos_weight=2.0 * weights, reduction=reduction))
+        add("nn.mse(a, b)", F.mse_loss(a, b, reduction=reduction))
+        add("nn.l1(a, b)", F.l1_loss(a, b, reduction=reduction))
+        add("nn.huber(a, b)", F.huber_loss(a, b, reduction=reduction))
+        add("nn.huber(a, b, delta: 0.4)", F.huber_loss(a, b, delta=0.4, reduction=reduction))
+        add("nn.smooth_l1(a, b)", F.smooth_l1_loss(a, b, reduction=reduction))
+        add("nn.smooth_l1(a, b, beta: 0.4)", F.smooth_l1_loss(a, b, beta=0.4, reduction=reduction))
+        add("nn.kl_div(log_softmax(a), maximum(target - 0.2, 0.0))", F.kl_div(log_p, torch.clamp(target - 0.2, min=0), reduction=reduction))
+        add("nn.kl_div(log_softmax(a), log_softmax(b), log_target: true)", F.kl_div(log_p, log_target, log_target=True, reduction=reduction))
+        add("nn.hinge(a, signs)", F.hinge_embedding_loss(a, signs, reduction=reduction))
+        add("nn.hinge(a, signs, margin: 0.5)", F.hinge_embedding_loss(a, signs, margin=0.5, reduction=reduction))
+        add("nn.triplet_margin(a, b, c)", F.triplet_margin_loss(a, b, c, reduction=reduction))
+        add("nn.triplet_margin(a, b, c, margin: 4.0, p: 1.0, swap: true, eps: 1e-3)", F.triplet_margin_loss(a, b, c, margin=4.0, p=1, swap=True, eps=1e-3, reduction=reduction))
+    cases.append(('nn.kl_div(log_softmax(a), target, reduction: "batchmean")', F.kl_div(log_p, target, reduction="batchmean").numpy()))
+    cases += [("nn.cosine_similarity(a, b)", F.cosine_similarity(a, b, dim=1).numpy()), ("nn.cosine_similarity(a, b, axis: 0)", F.cosine_similarity(a, b, dim=0).numpy())]
+    return PRINTED, cases
+
+
+# ---- layers: parameters and inputs from a formula
+
+def fill(shape, seed, scale=1.0, offset=0.0):
+    i = np.arange(np.prod(shape), dtype=np.float64)
+    return (offset + scale * np.sin(i * i * 0.37 + seed)).reshape(shape)
+
+
+FILL = """import nn
+## Numbers that look random and are the same everywhere.
+fn fill(shape: [...S], seed: f64, scale: f64 = 1.0, offset: f64 = 0.0) -> f64[...S] {
+    let i = arange(zeros(shape).size, dtype: f64)
+    reshape(offset + scale * sin(i * i * 0.37 + seed), shape)
+}"""
+
+
+def filled(module, start=1.0):
+    """A module of torch in f64, whose parameters are `fill`ed with the seeds start, start + 1, ..."""
+    module = module.double()
+    with torch.no_grad():
+        for k, p in enumerate(module.parameters()):
+            p.copy_(torch.tensor(fill(tuple(p.shape), start + k, 0.5)))
+    return module
+
+
+def layers():
+    N = torch.nn
+    t = lambda *shape, seed=0.5: torch.tensor(fill(shape, seed))
+    w = lambda shape, seed=1.0: f"fill({list(shape)}, {seed}, scale: 0.5)"
+    cases = []
+
+    def add(code, module, *inputs):
+        with torch.no_grad(): cases.append((code, filled(module)(*inputs).numpy()))
+
+    x = "fill([3, 6], 0.5)"
+    add(f"nn.Linear {{ w: {w([4, 6])}.T, b: {w([4], 2.0)} }}({x})", N.Linear(6, 4), t(3, 6))
+    add(f"nn.Projection {{ w: {w([4, 6])}.T }}({x})", N.Linear(6, 4, bias=False), t(3, 6))
+    add(f"nn.Embedding {{ w: {w([5, 3])} }}([[4, 0], [1, 1]])", N.Embedding(5, 3), torch.tensor([[4, 0], [1, 1]]))
+    for eps in (1e-5, 1e-2):
+        e = int(eps * 1e15 + 0.5)
+        add(f"nn.LayerNorm[6, f64, {e}] {{ weight: {w([6])}, bias: {w([6], 2.0)} }}({x})", N.LayerNorm(6, eps=eps), t(3, 6))
+        add(f"nn.LayerNormScale[6, f64, {e}] {{ weight: {w([6])} }}({x})", N.LayerNorm(6, eps=eps, bias=False), t(3, 6))
+        add(f"nn.LayerNormPlain[6, {e}] {{ }}({x})", N.LayerNorm(6, eps=eps, elementwise_affine=False), t(3, 6))
+        add(f"nn.RmsNorm[6, f64, {e}] {{ weight: {w([6])} }}({x})", N.RMSNorm(6, eps=eps), t(3, 6))
+        add(f"nn.GroupNorm[2, 4, f64, {e}] {{ weight: {w([4])}, bias: {w([4], 2.0)} }}(fill([2, 4, 3], 0.5))", N.GroupNorm(2, 4, eps=eps), t(2, 4, 3))
+        add(f"nn.GroupNormPlain[2, 4, {e}] {{ }}(fill([2, 4, 3], 0.5))", N.GroupNorm(2, 4, eps=eps, affine=False), t(2, 4, 3))
+    add(f"nn.LayerNormOver {{ weight: {w([2, 3])}, bias: {w([2, 3], 2.0)} }}(fill([2, 2, 3], 0.5))", N.LayerNorm([2, 3]), t(2, 2, 3))
+    add(f"nn.Conv1d[4, 6, 3, 2, 1, 2, 2, f64] {{ w: {w([6, 2, 3])}, b: {w([6], 2.0)} }}(fill([2, 4, 9], 0.5))", N.Conv1d(4, 6, 3, 2, 1, 2, 2), t(2, 4, 9))
+    add(f"nn.Conv2d[4, 2, 3, 2, 1, 1, 2, f64] {{ w: {w([2, 2, 3, 3])}, b: {w([2], 2.0)} }}(fill([1, 4, 5, 5], 0.5))", N.Conv2d(4, 2, 3, 2, 1, 1, 2), t(1, 4, 5, 5))
+    add(f"nn.Conv2dPlain[2, 2, 3, 1, 0, 2, 1, f64] {{ w: {w([2, 2, 3, 3])} }}(fill([1, 2, 6, 6], 0.5))", N.Conv2d(2, 2, 3, dilation=2, bias=False), t(1, 2, 6, 6))
+    add(f"nn.Conv3d[2, 2, 2, 2, 1, 1, 1, f64] {{ w: {w([2, 2, 2, 2, 2])}, b: {w([2], 2.0)} }}(fill([1, 2, 3, 3, 3], 0.5))", N.Conv3d(2, 2, 2, 2, 1), t(1, 2, 3, 3, 3))
+    add(f"nn.ConvTranspose2d[4, 2, 3, 2, 1, 1, 1, 2, f64] {{ w: {w([4, 1, 3, 3])}, b: {w([2], 2.0)} }}(fill([1, 4, 2, 2], 0.5))", N.ConvTranspose2d(4, 2, 3, 2, 1, 1, 2), t(1, 4, 2, 2))
+    add(f"nn.ConvTranspose2dPlain[2, 2, 2, 2, 0, 0, 1, 1, f64] {{ w: {w([2, 2, 2, 2])} }}(fill([1, 2, 2, 2], 0.5))", N.ConvTranspose2d(2, 2, 2, 2, bias=False), t(1, 2, 2, 2))
+    add(f"nn.Prelu {{ slope: {w([4])} }}(fill([2, 4, 3], 0.5))", N.PReLU(4), t(2, 4, 3))
+    add(f"nn.glu({x})", N.GLU(), t(3, 6))
+    add("nn.pixel_shuffle(fill([1, 4, 2, 3], 0.5), 2)", N.PixelShuffle(2), t(1, 4, 2, 3))
+    return PRINTED, cases
+
+
+def batch_norm():
+    """Three batches in training, then one in use."""
+    cases = []
+    for options, said in (({}, "100000, 10000000000"), ({"momentum": 0.25, "eps": 1e-2}, "250000, 10000000000000")):
+        for affine in (True, False):
+            m = filled(torch.nn.BatchNorm1d(4, affine=affine, **options))
+            with torch.no_grad():
+                for k in range(3): y = m(torch.tensor(fill((3, 4, 2), 0.5 + k, 2.0, 1.0)))
+                m.eval()
+                z = m(torch.tensor(fill((3, 4, 2), 0.5)))
+            weights = "weight: fill([4], 1.0, scale: 0.5), bias: fill([4], 2.0, scale: 0.5), " if affine else ""
+            start = f"nn.BatchNorm{'' if affine else 'Plain'}[4, f64, {said}] {{ {weights}mean: f64([0.0, 0.0, 0.0, 0.0]), variance: f64([1.0, 1.0, 1.0, 1.0]) }}"
+            cases += [(f"three({start}).0", y.numpy()), (f"three({start}).1.mean", m.running_mean.numpy()), (f"three({start}).1.variance", m.running_var.numpy()),
+                      (f"three({start}).1(fill([3, 4, 2], 0.5))", z.numpy())]
+    return PRINTED, cases
+
+
+BATCH_NORM = FILL + """
+## The last outputs of a tuple of the layer and nothing else, and the layer, after three batches.
+fn three[M: tree](m: M) {
+    var (layers, y) = ((m, |x| x), fill([3, 4, 2], 0.0))
+    for k in 0..3 {
+        let (next, kept) = nn.train(layers, fill([3, 4, 2], 0.5 + f64(k), scale: 2.0, offset: 1.0))
+        layers.0 = kept.0
+        y = next
+    }
+    (y, layers.0)
+}"""
+
+
+def recurrent():
+    cases = []
+    for name, gates in (("RNN", 1), ("LSTM", 4), ("GRU", 3)):
+        struct = name.title() if name != "RNN" else "Rnn"
+
+        def layer(start, i):
+            return (f"nn.{struct} {{ x: fill([{gates * 4}, {i}], {start}, scale: 0.5).T, h: fill([{gates * 4}, 4], {start + 1}, scale: 0.5).T, "
+                    f"bx: fill([{gates * 4}], {start + 2}, scale: 0.5), bh: fill([{gates * 4}], {start + 3}, scale: 0.5) }}")
+
+        x, xt = "fill([2, 5, 3], 0.5)", torch.tensor(fill((2, 5, 3), 0.5))
+        begun = lambda k: torch.tensor(fill((k, 2, 4), 0.25))
+        cells = torch.tensor(fill((2, 2, 4), 0.75))
+        one, both, two = (filled(getattr(torch.nn, name)(3, 4, batch_first=True, **o)) for o in ({}, {"bidirectional": True}, {"num_layers": 2}))
+        with torch.no_grad():
+            cases.append((f"{layer(1.0, 3)}({x})", one(xt)[0].numpy()))
+            pair = "({0}, {1})" if name == "LSTM" else "{0}"
+            h = [f"fill([2, 2, 4], 0.25)[{k}]" for k in (0, 1)]
+            c = [f"fill([2, 2, 4], 0.75)[{k}]" for k in (0, 1)]
+            states = [pair.format(h[k], c[k]) for k in (0, 1)]
+            given = (begun(2), cells) if name == "LSTM" else begun(2)
+            first = (begun(1), torch.tensor(fill((2, 2, 4), 0.75))[:1]) if name == "LSTM" else torch.tensor(fill((2, 2, 4), 0.25))[:1]
+            if name == "LSTM": first = (torch.tensor(fill((2, 2, 4), 0.25))[:1], first[1])
+            y, last = one(xt, first)
+            at = ".1.0" if name == "LSTM" else ".1"
+            cases += [(f"nn.run({layer(1.0, 3)}, {x}, {states[0]}).0", y.numpy()),
+                      (f"nn.run({layer(1.0, 3)}, {x}, {states[0]}){at}", (last[0] if name == "LSTM" else last)[0].numpy())]
+            if name == "LSTM": cases.append((f"nn.run({layer(1.0, 3)}, {x}, {states[0]}).1.1", last[1][0].numpy()))
+            twins = f"nn.Bidirectional {{ forward: {layer(1.0, 3)}, backward: {layer(5.0, 3)} }}"
+            y, last = both(xt, given)
+            cases += [(f"{twins}({x})", both(xt)[0].numpy()), (f"nn.run({twins}, {x}, ({states[0]}, {states[1]})).0", y.numpy()),
+                      (f"nn.run({twins}, {x}, ({states[0]}, {states[1]})).1.1{'.0' if name == 'LSTM' else ''}", (last[0] if name == "LSTM" else last)[1].numpy())]
+            tower = f"({layer(1.0, 3)}, {layer(5.0, 4)})"
+            y, last = two(xt, given)
+            cases += [(f"{tower}({x})", two(xt)[0].numpy()), (f"nn.run({tower}, {x}, ({states[0]}, {states[1]})).0", y.numpy()),
+                      (f"nn.run({tower}, {x}, ({states[0]}, {states[1]})).1.0{'.0' if name == 'LSTM' else ''}", (last[0] if name == "LSTM" else last)[0].numpy())]
+    return PRINTED, cases
+
+
+def heads():
+    """PyTorch has the weights of queries, keys and values in one tensor where they are of one width."""
+    cases = []
+    x, memory = torch.tensor(fill((2, 3, 8), 0.5)), torch.tensor(fill((2, 4, 8), 0.75))
+    may = fill((3, 3), 0.3) > -0.5
+    seen = torch.tensor(~may)
+    for bias in (True, False):
+        m = filled(torch.nn.MultiheadAttention(8, 2, bias=bias, batch_first=True))
+        rows = lambda k: f"fill([24, 8], 1.0, scale: 0.5)[{8 * k}:{8 * k + 8}].T"
+        if bias:
+            part = lambda k: f"nn.Linear {{ w: {rows(k)}, b: fill([24], 2.0, scale: 0.5)[{8 * k}:{8 * k + 8}] }}"
+            out = "nn.Linear { w: fill([8, 8], 3.0, scale: 0.5).T, b: fill([8], 4.0, scale: 0.5) }"
+        else:
+            part = lambda k: f"nn.Projection {{ w: {rows(k)} }}"
+            out = "nn.Projection { w: fill([8, 8], 2.0, scale: 0.5).T }"
+        made = f"nn.MultiHeadAttention{'' if bias else 'Plain'}[8, 2, f64] {{ q: {part(0)}, k: {part(1)}, v: {part(2)}, out: {out} }}"
+        y = "fill([2, 3, 8], 0.5)"
+        causal = torch.triu(torch.ones(3, 3, dtype=torch.bool), 1)
+        with torch.no_grad():
+            cases += [(f"{made}({y})", m(x, x, x)[0].numpy()), (f"{made}({y}, causal: true)", m(x, x, x, attn_mask=causal)[0].numpy()),
+                      (f"{made}({y}, mask: fill([3, 3], 0.3) > -0.5)", m(x, x, x, attn_mask=seen)[0].numpy()),
+                      (f"{made}({y}, mask: fill([3, 3], 0.3))", m(x, x, x, attn_mask=torch.tensor(fill((3, 3), 0.3)))[0].numpy()),
+                      (f"nn.attend({made}, {y}, fill([2, 4, 8], 0.75))", m(x, memory, memory)[0].numpy())]
+    m = filled(torch.nn.MultiheadAttention(8, 2, kdim=3, vdim=5, batch_first=True))
+    keys, values = torch.tensor(fill((2, 4, 3), 0.75)), torch.tensor(fill((2, 4, 5), 0.25))
+    bias = lambda k: f"b: fill([24], 4.0, scale: 0.5)[{8 * k}:{8 * k + 8}]"
+    made = (f"nn.MultiHeadAttention[8, 2, f64, 3, 5] {{ q: nn.Linear {{ w: fill([8, 8], 1.0, scale: 0.5).T, {bias(0)} }}, k: nn.Linear {{ w: fill([8, 3], 2.0, scale: 0.5).T, {bias(1)} }}, "
+            f"v: nn.Linear {{ w: fill([8, 5], 3.0, scale: 0.5).T, {bias(2)} }}, out: nn.Linear {{ w: fill([8, 8], 5.0, scale: 0.5).T, b: fill([8], 6.0, scale: 0.5) }} }}")
+    with torch.no_grad(): cases.append((f"nn.attend3({made}, fill([2, 3, 8], 0.5), fill([2, 4, 3], 0.75), fill([2, 4, 5], 0.25))", m(x, keys, values)[0].numpy()))
+    for first in (True, False):
+        m = filled(torch.nn.TransformerEncoderLayer(8, 2, 12, 0.0, "gelu", batch_first=True, norm_first=first))
+        linear = lambda k, i, o: f"nn.Linear {{ w: fill([{o}, {i}], {k}.0, scale: 0.5).T, b: fill([{o}], {k + 1}.0, scale: 0.5) }}"
+        part = lambda k: f"nn.Linear {{ w: fill([24, 8], 1.0, scale: 0.5)[{8 * k}:{8 * k + 8}].T, b: fill([24], 2.0, scale: 0.5)[{8 * k}:{8 * k + 8}] }}"
+        norm = lambda k: f"nn.LayerNorm {{ weight: fill([8], {k}.0, scale: 0.5), bias: fill([8], {k + 1}.0, scale: 0.5) }}"
+        made = (f"nn.TransformerBlock[8, 2, f64, 12, {0 if first else 1}] {{ norm1: {norm(9)}, attention: nn.MultiHeadAttention[8, 2, f64] {{ q: {part(0)}, k: {part(1)}, v: {part(2)}, "
+                f"out: {linear(3, 8, 8)} }}, norm2: {norm(11)}, up: {linear(5, 8, 12)}, down: {linear(7, 12, 8)} }}")
+        with torch.no_grad():
+            cases += [(f"{made}(fill([2, 3, 8], 0.5))", m(x).numpy()), (f"nn.train(({made}, |y| y), fill([2, 3, 8], 0.5)).0", m(x).numpy()),
+                      (f"{made}(fill([2, 3, 8], 0.5), mask: fill([3, 3], 0.3) > -0.5)", m(x, src_mask=seen).numpy())]
+    return PRINTED, cases
+
+
 PROGRAMS = {
     **{f"optim_{name}": (OPTIMISERS, lambda name=name: optimisers(name)) for name in OPTIONS},
     "optim_lion": (OPTIMISERS, optim_lion), "optim_f32": (OPTIMISERS, optim_f32),
     "schedules": (SCHEDULES, schedules), "clipping": (CLIPPING, clipping), "scaler": (AMP, amp),
+    "losses": (LOSSES, losses), "layers": (FILL, layers), "batch_norm": (BATCH_NORM, batch_norm), "recurrent": (FILL, recurrent), "heads": (FILL, heads),
 }
 
 for name in sys.argv[1:] or PROGRAMS:
