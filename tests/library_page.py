@@ -11,7 +11,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/library.md"
-MODULES = ("nn", "losses", "init", "optim", "amp", "data", "image")
+MODULES = ("nn", "init", "optim", "amp", "data", "image")
 HEAD = """# The standard library
 
 What the modules in `std/` declare, from their texts; made by `tests/library_page.py --update`. `import nn` makes
