@@ -240,7 +240,7 @@ Val reduce(BuiltinCall& k) {
 Val fold(BuiltinCall& k) {
   Val sum = k["init"];
   Val seen = mapLeaves(k.tensors.settle(k["tree"]), [&](const Val& leaf, const std::string&, bool state) {
-    if (state) return leaf;
+    if (state || leaf.is(Val::Kind::Function)) return leaf;
     sum = k.calls.callValue(k["f"], {sum, leaf}, k.span);
     return sum.poison() ? k.lost() : leaf;
   });
@@ -273,7 +273,9 @@ Val mapLeaves(BuiltinCall& k) {
     std::vector<Val> args = {leaf};
     for (auto& o : others) args.push_back(o[n]);
     ++n;
-    return state ? leaf : k.tensors.settle(k.calls.callValue(k["f"], std::move(args), k.span));
+    // A function among layers is no leaf.
+    if (state || leaf.is(Val::Kind::Function)) return leaf;
+    return k.tensors.settle(k.calls.callValue(k["f"], std::move(args), k.span));
   });
 }
 

@@ -149,6 +149,7 @@ Val filledLike(BuiltinCall& k, ValueOf valueOf) {
     if (!t) return k.lost();
   }
   return mapLeaves(k["x"], [&](const Val& leaf, const std::string&, bool) {
+    if (k["x"].isTree() && leaf.is(Val::Kind::Function)) return leaf;
     ir::Value* x = k.tensors.tensorOf(leaf);
     if (!x) return k.lost();
     DType own = t.value_or(x->type.dtype);

@@ -259,6 +259,8 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
     }
     return r;
   }
+  // A function among layers is in both.
+  if (a.is(Val::Kind::Function) && b.is(Val::Kind::Function) && k["a"].isTree()) return b;
   ir::Value* condition = k.tensors.tensorOf(c);
   if (!condition) return k.lost();
   if (condition->type.dtype != DType::Bool) {

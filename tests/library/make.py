@@ -112,6 +112,21 @@ def optimisers(name):
     return PRINTED, out
 
 
+def optim_lbfgs():
+    """With `max_iter=1` a step of torch is one iteration, as here."""
+    cases = []
+    for options, history in (({}, 100), ({"lr": 0.5}, 100), ({"lr": 0.1}, 3), ({"lr": 0.2, "tolerance_grad": 2.0}, 100), ({"lr": 0.2, "tolerance_change": 5.0}, 100)):
+        a, b = (torch.tensor(v, requires_grad=True) for v in (START[:6].reshape(2, 3), START[6:]))
+        optimiser, seen = torch.optim.LBFGS([a, b], max_iter=1, history_size=history, **{"lr": 1.0, **options}), []
+        for g in torch.tensor(GRADIENTS):
+            a.grad, b.grad = g[:6].reshape(2, 3).clone(), g[6:].clone()
+            optimiser.step(lambda: torch.zeros(()))
+            seen.append(torch.cat((a.detach().flatten(), b.detach())))
+        said = "" if history == 100 else f", history: {history}"
+        cases.append((f"ten(m, optim.lbfgs(m{said}), |s, m, g| optim.step(s, m, g{written(options)}))", torch.stack(seen).numpy()))
+    return PRINTED, cases
+
+
 def optim_lion():
     return PRINTED, [
         ("ten(m, optim.lion(m), |s, m, g| optim.step(s, m, g))", lion(1e-4, (0.9, 0.99), 0.0)),
@@ -445,11 +460,104 @@ def heads():
     return PRINTED, cases
 
 
+# ---- derivatives and whole trainings
+
+AD = FILL.replace("import nn", "import ad") + """
+struct M { w: f64[2, 2], n: i64, b: f64[3], state k: f64 }
+let m = M { w: fill([2, 2], 1.0), n: 3, b: fill([3], 2.0), k: 4.0 }
+fn wide(x: f64[3]) -> f64[2, 4] = stack((concat((sin(x), square(x[0:1]))), exp(concat((x[0:1] * x[1:2], x)))))
+fn tall(x: f64[2, 3]) -> f64[2] = tanh(x @ fill([3], 0.5)) * x[0, 0]
+fn number(x: f64[3]) -> f64 = sum(exp(x)) * x[0] * x[1] + sum(x ** 3)
+fn of_model(m: M) -> f64 = sum(exp(m.w)) * sum(m.b ** 2)"""
+
+
+def ad():
+    x, y, v = (torch.tensor(fill(shape, seed)) for shape, seed in (((3,), 0.5), ((2, 3), 0.75), ((3,), 0.25)))
+    w, b = torch.tensor(fill((2, 2), 1.0)), torch.tensor(fill((3,), 2.0))
+    wide = lambda x: torch.stack((torch.cat((torch.sin(x), x[0:1] ** 2)), torch.exp(torch.cat((x[0:1] * x[1:2], x)))))
+    tall = lambda x: torch.tanh(x @ torch.tensor(fill((3,), 0.5))) * x[0, 0]
+    number = lambda x: torch.exp(x).sum() * x[0] * x[1] + (x ** 3).sum()
+    flat = lambda v: torch.exp(v[:4]).sum() * (v[4:] ** 2).sum()
+    all_of = torch.cat((w.flatten(), b))
+    return PRINTED, [
+        ("ad.jacobian(wide)(fill([3], 0.5))", torch.func.jacrev(wide)(x).numpy()), ("ad.jacobian(tall)(fill([2, 3], 0.75))", torch.func.jacrev(tall)(y).numpy()),
+        ("ad.jacobian(number)(fill([3], 0.5))", torch.func.grad(number)(x).numpy()), ("ad.hessian(number)(fill([3], 0.5))", torch.func.hessian(number)(x).numpy()),
+        ("ad.hvp(number)(fill([3], 0.5), fill([3], 0.25))", (torch.func.hessian(number)(x) @ v).numpy()),
+        ("ad.ravel(m)", all_of.numpy()), ("ad.ravel(ad.unravel(2.0 * ad.ravel(m), like: m))", 2.0 * all_of.numpy()),
+        ("ad.unravel(2.0 * ad.ravel(m), like: m).n", np.int64(3)), ("ad.unravel(2.0 * ad.ravel(m), like: m).k", np.float64(4.0)),
+        ("ad.hessian(|v| of_model(ad.unravel(v, like: m)))(ad.ravel(m))", torch.func.hessian(flat)(all_of).numpy()),
+        ("ad.ravel(ad.hvp(of_model)(m, m))", (torch.func.hessian(flat)(all_of) @ all_of).numpy())]
+
+
+TRAINING = FILL.replace("import nn", "import nn\nimport optim") + """
+## A network with batch norm, the loss of a batch of it and what it keeps.
+let net = (nn.Linear { w: fill([6, 4], 1.0, scale: 0.5).T, b: fill([6], 2.0, scale: 0.5) },
+    nn.BatchNorm[6, f64] { weight: fill([6], 3.0, scale: 0.5), bias: fill([6], 4.0, scale: 0.5), mean: fill([6], 0.0, scale: 0.0), variance: fill([6], 0.0, scale: 0.0, offset: 1.0) },
+    relu, nn.Linear { w: fill([3, 6], 5.0, scale: 0.5).T, b: fill([3], 6.0, scale: 0.5) })
+fn loss[M: tree](m: M, x: f64[B, 4], y: i64[B]) {
+    let (out, kept) = nn.train(m, x)
+    (nn.cross_entropy(out, y, smoothing: 0.1), kept)
+}
+fn classes[M: tree](m: M) -> f64[10] {
+    var (m, s, seen) = (m, optim.adamw(m), zeros([10], dtype: f64))
+    for i in 0..10 {
+        let ((l, kept), g) = value_and_grad(loss, aux: true)(m, fill([8, 4], 0.5 + f64(i)), arange(8) % 3)
+        (m, s) = optim.step(s, kept, optim.clip_norm(g, 0.5), lr: optim.one_cycle(i, total: 10, peak: 0.1))
+        seen[i] = l
+    }
+    seen
+}
+## An lstm that predicts the mean of what it reads.
+struct Reader { lstm: nn.Lstm[3, 4, f64], out: nn.Linear[4, 3, f64] }
+fn call(m: Reader, x: f64[B, L, 3]) -> f64[B, 3] = m.out(m.lstm(x)[:, -1])
+let reader = Reader {
+    lstm: nn.Lstm { x: fill([16, 3], 1.0, scale: 0.5).T, h: fill([16, 4], 2.0, scale: 0.5).T, bx: fill([16], 3.0, scale: 0.5), bh: fill([16], 4.0, scale: 0.5) },
+    out: nn.Linear { w: fill([3, 4], 5.0, scale: 0.5).T, b: fill([3], 6.0, scale: 0.5) },
+}
+fn means(m: Reader) -> f64[10] {
+    var (m, s, seen) = (m, optim.sgd(m), zeros([10], dtype: f64))
+    for i in 0..10 {
+        let x = fill([5, 6, 3], 0.5 + f64(i))
+        let (l, g) = value_and_grad(|m| nn.mse(m(x), mean(x, axis: 1)))(m)
+        (m, s) = optim.step(s, m, g, lr: 0.1, momentum: 0.9, nesterov: true)
+        seen[i] = l
+    }
+    seen
+}"""
+
+
+def training():
+    """The losses of ten steps."""
+    N = torch.nn
+    net = filled(N.Sequential(N.Linear(4, 6), N.BatchNorm1d(6), N.ReLU(), N.Linear(6, 3)))
+    optimiser = torch.optim.AdamW(net.parameters())
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 0.1, 10, cycle_momentum=False)
+    first = []
+    for i in range(10):
+        loss = N.functional.cross_entropy(net(torch.tensor(fill((8, 4), 0.5 + i))), torch.arange(8) % 3, label_smoothing=0.1)
+        optimiser.zero_grad()
+        loss.backward()
+        N.utils.clip_grad_norm_(net.parameters(), 0.5)
+        optimiser.step()
+        if i < 9: schedule.step()
+        first.append(loss.item())
+    lstm, out = filled(N.LSTM(3, 4, batch_first=True)), filled(N.Linear(4, 3), 5.0)
+    optimiser, second = torch.optim.SGD([*lstm.parameters(), *out.parameters()], 0.1, 0.9, nesterov=True), []
+    for i in range(10):
+        x = torch.tensor(fill((5, 6, 3), 0.5 + i))
+        loss = N.functional.mse_loss(out(lstm(x)[0][:, -1]), x.mean(1))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        second.append(loss.item())
+    return PRINTED, [("classes(net)", np.array(first)), ("means(reader)", np.array(second))]
+
+
 PROGRAMS = {
     **{f"optim_{name}": (OPTIMISERS, lambda name=name: optimisers(name)) for name in OPTIONS},
-    "optim_lion": (OPTIMISERS, optim_lion), "optim_f32": (OPTIMISERS, optim_f32),
+    "optim_lion": (OPTIMISERS, optim_lion), "optim_lbfgs": (OPTIMISERS, optim_lbfgs), "optim_f32": (OPTIMISERS, optim_f32),
     "schedules": (SCHEDULES, schedules), "clipping": (CLIPPING, clipping), "scaler": (AMP, amp),
-    "losses": (LOSSES, losses), "layers": (FILL, layers), "batch_norm": (BATCH_NORM, batch_norm), "recurrent": (FILL, recurrent), "heads": (FILL, heads),
+    "losses": (LOSSES, losses), "layers": (FILL, layers), "batch_norm": (BATCH_NORM, batch_norm), "recurrent": (FILL, recurrent), "heads": (FILL, heads), "derivatives": (AD, ad), "training": (TRAINING, training),
 }
 
 for name in sys.argv[1:] or PROGRAMS:
