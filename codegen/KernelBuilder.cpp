@@ -71,7 +71,7 @@ std::string nameOf(const ir::Region& region) {
   return name.empty() ? "copy" : name;
 }
 
-void bindBuffers(Group& g, const ir::Op* update) {
+void bindBuffers(KernelBuild& g, const ir::Op* update) {
   Kernel& k = g.kernel;
   const ir::Region& region = *g.fused.regions[0];
   const ir::Value* old = update ? update->operand(0) : nullptr;
@@ -136,7 +136,7 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   Kernel k;
   const ir::Region& region = *fused.regions[0];
   k.name = nameOf(region);
-  Group g{fused, traits, k, {}, {}, {}, {}, {}, nullptr, 0, {}};
+  KernelBuild g{fused, traits, k, {}, {}, {}, {}, {}, nullptr, 0, {}};
   const std::string& kind = fused.stringAttr("kind");
   if (kind == "native") {
     buildNative(fused, k);
@@ -170,97 +170,6 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   }
   if (k.error.empty()) collapseLoops(k);
   return k;
-}
-
-/// scatter, dynamic_update and update_slice in place: only the updated elements are written.
-void buildUpdate(Group& g) {
-  Kernel& k = g.kernel;
-  const ir::Op& op = *g.fused.regions[0]->terminator()->operand(0)->op;
-  const ir::Value* old = op.operand(0);
-  const ir::Value* update = op.operand(1);
-  Space& s = g.space;
-  s.domain = update->type.shape;
-  s.reduced.assign(s.domain.size(), false);
-  size_t at = 0;
-  size_t indexRank = 0;
-  if (op.kind == OpKind::Scatter) {
-    at = static_cast<size_t>(op.intAttr("at"));
-    indexRank = op.operand(2)->type.shape.size();
-    for (size_t i = 0; i < indexRank; ++i) s.reduced[at + i] = true;
-  }
-  s.factors.clear();
-  for (int64_t n : s.domain) s.factors.push_back({n});
-  s.number();
-  std::vector<VarRange> box;
-  for (int64_t n : s.outer) box.push_back({0, n, n});
-  for (int64_t n : s.inner) box.push_back({0, n, n});
-  Index identity;
-  for (size_t a = 0; a < s.domain.size(); ++a) identity.dims.push_back(s.along(a));
-  StageBuilder b(g, box, false);
-  b.refinable = false;
-  std::vector<Affine> target(old->type.shape.size());
-  // Faults of the operands come before that of an index, as they do one after the other.
-  Index where;
-  for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(identity.dims[at + i]);
-  std::vector<ExprId> indices;
-  for (size_t i = 2; i < op.operandCount(); ++i) {
-    indices.push_back(b.value(op.operand(i), where));
-    if (b.stopped()) return;
-  }
-  ExprId e = b.value(update, identity);
-  if (b.stopped()) return;
-  if (op.kind == OpKind::UpdateSlice) {
-    const auto& starts = op.intsAttr("starts");
-    const auto& steps = op.intsAttr("steps");
-    for (size_t d = 0; d < target.size(); ++d) {
-      target[d] = identity.dims[d].scaled(steps.empty() ? 1 : steps[d]);
-      target[d].offset += starts[d];
-    }
-  } else {
-    uint32_t number = b.fault(op, static_cast<uint8_t>(abi::FaultKind::Index));
-    const auto& axes = op.intsAttr("axes");
-    if (op.kind == OpKind::DynamicUpdate) {
-      target = identity.dims;
-      for (size_t i = 0; i < axes.size(); ++i) {
-        size_t axis = static_cast<size_t>(axes[i]);
-        int64_t size = old->type.shape[axis];
-        target[axis].add(b.term(indices[i], size - update->type.shape[axis] + 1, size, number, axis));
-      }
-    } else {
-      std::vector<bool> indexed(target.size(), false);
-      for (size_t i = 0; i < axes.size(); ++i) {
-        size_t axis = static_cast<size_t>(axes[i]);
-        target[axis] = b.term(indices[i], old->type.shape[axis], old->type.shape[axis], number, axis);
-        for (Access::Term& t : target[axis].terms) t.fromEnd = !op.boolAttr("from_start");
-        indexed[axis] = true;
-      }
-      size_t next = 0;
-      for (size_t d = 0; d < target.size(); ++d) {
-        if (indexed[d]) continue;
-        if (next == at) next += indexRank;
-        target[d] = identity.dims[next++];
-      }
-    }
-  }
-  uint32_t buffer = g.buffers.at(old);
-  Affine position = linearise(Index{target, std::nullopt}, old->type.shape);
-  const std::string& mode = op.stringAttr("mode");
-  if (op.kind == OpKind::Scatter && mode != "set") {
-    Expr load;
-    load.kind = Expr::Kind::Load;
-    load.dtype = old->type.dtype;
-    load.access = b.access(buffer, position);
-    ExprId before = b.add(std::move(load));
-    e = b.op(ir::combinerNamed(mode), old->type.dtype, {before, e});
-  }
-  b.stage.stores.push_back({b.access(buffer, position), e});
-  b.stage.ordered = op.kind == OpKind::Scatter;
-  b.stage.outerLo.assign(s.outer.size(), 0);
-  b.stage.outerHi = s.outer;
-  b.stage.innerLo.assign(s.inner.size(), 0);
-  b.stage.innerHi = s.inner;
-  k.outer = s.outer;
-  k.stages.push_back(std::move(b.stage));
 }
 
 }  // namespace tenc::codegen

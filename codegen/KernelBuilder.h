@@ -31,8 +31,8 @@ struct Space {
   void refine(const Refinement& r);
 };
 
-/// What all stages of one kernel share.
-struct Group {
+/// A fused op on its way to a kernel: what all stages share.
+struct KernelBuild {
   const ir::Op& fused;
   const ir::TargetTraits& traits;
   Kernel& kernel;
@@ -47,54 +47,70 @@ struct Group {
   Index scanStart = {};
 };
 
-/// Builds the expression graph of one stage.
-class StageBuilder {
+/// The expressions of one stage. Equal operations are one.
+class ExprGraph {
  public:
-  /// `ranges`: the box. `split`: whether piecewise ops may ask for a smaller box.
-  StageBuilder(Group& group, std::vector<VarRange> ranges, bool split);
+  /// `ranges`: the box.
+  ExprGraph(KernelBuild& build, std::vector<VarRange> ranges) : build_(build), ranges_(std::move(ranges)) {}
 
-  /// The expression of `v` at `index`; meaningless once failed() or a wish is set.
-  ExprId value(const ir::Value* v, const Index& index);
+  ExprId add(Expr e);
   ExprId cast(ExprId e, ir::DType to);
   ExprId constant(ir::DType t, uint64_t bits);
   ExprId affine(const Affine& a);
   ExprId op(ir::OpKind kind, ir::DType t, std::vector<ExprId> args);
-  ExprId add(Expr e);
+  ExprId load(uint32_t buffer, const Affine& position, ir::DType t);
   Access access(uint32_t buffer, const Affine& position);
-  /// The position in `v`, a strided view of a region argument, of element `index`; nullopt when it is no view.
-  std::optional<Affine> viewPosition(const ir::Value* v, const std::vector<Affine>& index, uint32_t& buffer);
-  std::vector<Affine> dims(const Index& index, std::span<const int64_t> shape);
-  uint32_t fault(const ir::Op& op, uint8_t kind);
-
   /// A run-time index as a checked term.
   Affine term(ExprId index, int64_t extent, int64_t size, uint32_t faultNumber, size_t axis);
-  bool failed() const { return !group_.kernel.error.empty(); }
-  bool stopped() const { return failed() || refinement || cut; }
+  uint32_t fault(const ir::Op& op, uint8_t kind);
+  bool failed() const { return !build_.kernel.error.empty(); }
   void fail(std::string why);
 
   Stage stage;
+
+ protected:
+  KernelBuild& build_;
+  const std::vector<VarRange> ranges_;
+
+ private:
+  /// The expression as an affine function of loop variables, if it is sums and multiples of them.
+  std::optional<Affine> affineOf(ExprId index, int depth = 0) const;
+
+  std::unordered_map<uint64_t, std::vector<ExprId>> constants_;
+  std::map<std::tuple<ir::OpKind, ir::DType, std::vector<ExprId>>, ExprId> ops_;
+};
+
+/// Builds the expressions of one stage on demand, from the values that it stores backwards.
+class StageBuilder : public ExprGraph {
+ public:
+  /// `split`: whether piecewise ops may ask for a smaller box.
+  StageBuilder(KernelBuild& build, std::vector<VarRange> ranges, bool split)
+      : ExprGraph(build, std::move(ranges)), split_(split) {}
+
+  /// The expression of `v` at `index`; meaningless once failed() or a wish is set.
+  ExprId value(const ir::Value* v, const Index& index);
+  /// The position in `v`, a strided view of a region argument, of element `index`; nullopt when it is no view.
+  std::optional<Affine> viewPosition(const ir::Value* v, const std::vector<Affine>& index, uint32_t& buffer);
+  std::vector<Affine> dims(const Index& index, std::span<const int64_t> shape);
+  bool stopped() const { return failed() || refinement || cut; }
+
   std::optional<Refinement> refinement;  ///< the space must be refined and the kernel built anew
-  struct Cut {
+  struct BoxCut {
     size_t var;
     int64_t at;
   };
-  std::optional<Cut> cut;  ///< the box must be cut at `at` along `var`
-  bool refinable = true;   ///< otherwise indices that are not affine become divisions
+  std::optional<BoxCut> cut;  ///< the box must be cut at `at` along `var`
+  bool refinable = true;      ///< otherwise indices that are not affine become divisions
 
  private:
   ExprId compute(const ir::Value* v, const Index& index);
-  ExprId load(uint32_t buffer, const Affine& position, ir::DType t);
+  /// What is in memory or in a scalar, and what an earlier stage has reduced; nullopt for what is to be computed.
+  std::optional<ExprId> available(const ir::Value* v, const Index& index);
   /// Element `index` of `v`, a strided view of a region argument.
   ExprId loadView(const ir::Value* v, const std::vector<Affine>& index);
   ExprId elementwise(const ir::Op& op, const Index& index);
   ExprId piecewise(const ir::Op& op, const Index& index);
-  /// One of the pieces that lie side by side along a dim, and where it begins there.
-  struct Piece {
-    int64_t start;
-    ExprId value;
-  };
-  /// The piece in which `index` lies; a tree, so that many pieces do not nest deeply.
-  ExprId pieceAt(ExprId index, ir::DType type, std::span<const Piece> pieces);
+  ExprId concat(const ir::Op& op, const std::vector<Affine>& at);
   ExprId unrolled(const ir::Op& op, const Index& index);
   ExprId gather(const ir::Op& op, const Index& index);
   ExprId running(const ir::Op& op);
@@ -102,26 +118,18 @@ class StageBuilder {
   ExprId random(const ir::Op& op, const Index& index);
   enum class Side { Below, Inside, Above, Mixed };
   Side sideOf(const Affine& a, int64_t lo, int64_t hi);
-  ExprId within(const Affine& a, int64_t lo, int64_t hi);
-  /// The expression as an affine function of loop variables, if it is sums and multiples of them.
-  std::optional<Affine> affineOf(ExprId index, int depth = 0) const;
-  Affine clamped(const Affine& a, int64_t size);
 
-  Group& group_;
-  std::vector<VarRange> ranges_;
-  bool split_;
+  const bool split_;
   std::unordered_map<const ir::Value*, std::vector<std::pair<Index, ExprId>>> memo_;
-  std::unordered_map<uint64_t, std::vector<ExprId>> constants_;
-  std::map<std::tuple<ir::OpKind, ir::DType, std::vector<ExprId>>, ExprId> ops_;
 };
 
 /// Merges adjacent loops that all accesses walk as one, and drops loops of one trip.
 void collapseLoops(Kernel& k);
 
 /// The parts of buildKernel. Each sets kernel.error on failure.
-void buildLoop(Group& g);
-void buildScan(Group& g, const ir::Op& scan);
-void buildUpdate(Group& g);
-void buildProduct(Group& g);
+void buildLoop(KernelBuild& g);
+void buildScan(KernelBuild& g, const ir::Op& scan);
+void buildUpdate(KernelBuild& g);
+void buildProduct(KernelBuild& g);
 
 }  // namespace tenc::codegen

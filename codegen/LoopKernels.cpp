@@ -18,7 +18,7 @@ constexpr size_t kMostBoxes = 4096;
 
 class LoopBuilder {
  public:
-  explicit LoopBuilder(Group& g) : g_(g), k_(g.kernel), region_(*g.fused.regions[0]) {}
+  explicit LoopBuilder(KernelBuild& g) : g_(g), k_(g.kernel), region_(*g.fused.regions[0]) {}
 
   void build() {
     findDomain();
@@ -310,7 +310,7 @@ class LoopBuilder {
     }
   }
 
-  Group& g_;
+  KernelBuild& g_;
   Kernel& k_;
   const ir::Region& region_;
   std::vector<const ir::Op*> reductions_;
@@ -322,6 +322,6 @@ class LoopBuilder {
 
 }  // namespace
 
-void buildLoop(Group& g) { LoopBuilder(g).build(); }
+void buildLoop(KernelBuild& g) { LoopBuilder(g).build(); }
 
 }  // namespace tenc::codegen

@@ -61,8 +61,9 @@ class Lowering {
     t.byteOffset = p.byteOffset;
     using ir::DType;
     static_assert(abi::kMostDims == ir::kMaxRank);
-    static_assert(abi::dtype::F16 == uint8_t(DType::F16) && abi::dtype::BF16 == uint8_t(DType::BF16) &&
-                  abi::dtype::F32 == uint8_t(DType::F32) && abi::dtype::F64 == uint8_t(DType::F64));
+    static_assert(abi::dtype::kCount == ir::kDTypeCount && abi::dtype::F64 == uint8_t(DType::F64) &&
+                  abi::dtype::BF16 == uint8_t(DType::BF16) && abi::dtype::I64 == uint8_t(DType::I64) &&
+                  abi::dtype::U64 == uint8_t(DType::U64) && abi::dtype::Bool == uint8_t(DType::Bool));
     t.dtype = static_cast<uint8_t>(v->type.dtype);
     t.shape = v->type.shape;
     t.device =

@@ -20,7 +20,7 @@ const ir::Op* findProduct(const ir::Region& region) {
 using Views = std::array<ir::StridedView, 2>;
 
 /// The axes of the result are the loop variables (batch..., m, n), in this order.
-void planMatmul(Group& g, const ir::Op& op, const Views& v) {
+void planMatmul(KernelBuild& g, const ir::Op& op, const Views& v) {
   Product& p = g.kernel.product;
   const ir::Dims& shape = op.result()->type.shape;
   const size_t rank = shape.size() - 2;
@@ -42,7 +42,7 @@ void planMatmul(Group& g, const ir::Op& op, const Views& v) {
 /// Direct convolution: for each image, group and all but the last spatial dim a product that sums over channels and
 /// window, read where they stand. Its rows are output channels and its columns places side by side, or, with weights
 /// laid out for it, the other way round.
-void planConv(Group& g, const ir::Op& op, const Views& v) {
+void planConv(KernelBuild& g, const ir::Op& op, const Views& v) {
   Product& p = g.kernel.product;
   const ir::Dims& out = op.result()->type.shape;
   const ir::Dims& ws = op.operand(1)->type.shape;
@@ -120,7 +120,7 @@ void planConv(Group& g, const ir::Op& op, const Views& v) {
 }  // namespace
 
 /// Operands are strided views of region arguments.
-void buildProduct(Group& g) {
+void buildProduct(KernelBuild& g) {
   Kernel& k = g.kernel;
   const ir::Region& region = *g.fused.regions[0];
   const ir::Op* op = findProduct(region);

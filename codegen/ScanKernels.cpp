@@ -11,7 +11,7 @@ constexpr int kMostRefinements = 64;
 
 class ScanBuilder {
  public:
-  ScanBuilder(Group& g, const ir::Op& scan)
+  ScanBuilder(KernelBuild& g, const ir::Op& scan)
       : g_(g),
         k_(g.kernel),
         scan_(scan),
@@ -155,7 +155,7 @@ class ScanBuilder {
     return r;
   }
 
-  Group& g_;
+  KernelBuild& g_;
   Kernel& k_;
   const ir::Op& scan_;
   const ir::Dims shape_;
@@ -167,6 +167,6 @@ class ScanBuilder {
 
 }  // namespace
 
-void buildScan(Group& g, const ir::Op& scan) { ScanBuilder(g, scan).build(); }
+void buildScan(KernelBuild& g, const ir::Op& scan) { ScanBuilder(g, scan).build(); }
 
 }  // namespace tenc::codegen

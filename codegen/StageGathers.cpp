@@ -7,12 +7,12 @@ namespace tenc::codegen {
 
 std::optional<Affine> StageBuilder::viewPosition(const ir::Value* v, const std::vector<Affine>& index,
                                                  uint32_t& buffer) {
-  auto view = ir::stridedView(v, [&](const ir::Value* x) { return group_.buffers.count(x) != 0; });
+  auto view = ir::stridedView(v, [&](const ir::Value* x) { return build_.buffers.count(x) != 0; });
   if (!view) {
     fail("an operand of a gather or product is no view of a buffer");
     return std::nullopt;
   }
-  buffer = group_.buffers.at(view->base);
+  buffer = build_.buffers.at(view->base);
   Affine position = Affine::constant(view->offset);
   for (size_t d = 0; d < index.size(); ++d) position.add(index[d], view->strides[d]);
   return position;

@@ -8,6 +8,41 @@ namespace tenc::codegen {
 using ir::DType;
 using ir::OpKind;
 
+namespace {
+
+/// Whether an index is in [lo, hi).
+ExprId within(ExprGraph& g, const Affine& a, int64_t lo, int64_t hi) {
+  ExprId e = g.affine(a);
+  ExprId above = g.op(OpKind::Ge, DType::Bool, {e, g.constant(DType::I64, static_cast<uint64_t>(lo))});
+  ExprId below = g.op(OpKind::Lt, DType::Bool, {e, g.constant(DType::I64, static_cast<uint64_t>(hi))});
+  return g.op(OpKind::And, DType::Bool, {above, below});
+}
+
+/// An index, forced into [0, size).
+Affine clamped(ExprGraph& g, const Affine& a, int64_t size) {
+  ExprId e = g.op(OpKind::Max, DType::I64, {g.affine(a), g.constant(DType::I64, 0)});
+  e = g.op(OpKind::Min, DType::I64, {e, g.constant(DType::I64, static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)))});
+  return g.term(e, -1, 0, 0, 0);
+}
+
+/// One of the pieces that lie side by side along a dim, and where it begins there.
+struct Piece {
+  int64_t start;
+  ExprId value;
+};
+
+/// The piece in which `index` lies; a tree, so that many pieces do not nest deeply.
+ExprId pieceAt(ExprGraph& g, ExprId index, DType type, std::span<const Piece> pieces) {
+  if (pieces.size() == 1) return pieces[0].value;
+  const size_t half = pieces.size() / 2;
+  ExprId first =
+      g.op(OpKind::Lt, DType::Bool, {index, g.constant(DType::I64, static_cast<uint64_t>(pieces[half].start))});
+  ExprId low = pieceAt(g, index, type, pieces.first(half));
+  return g.op(OpKind::Where, type, {first, low, pieceAt(g, index, type, pieces.subspan(half))});
+}
+
+}  // namespace
+
 StageBuilder::Side StageBuilder::sideOf(const Affine& a, int64_t lo, int64_t hi) {
   if (a.terms.empty()) {
     auto [least, largest] = bounds(a, ranges_);
@@ -28,7 +63,7 @@ StageBuilder::Side StageBuilder::sideOf(const Affine& a, int64_t lo, int64_t hi)
         int64_t c = a.coef[var];
         int64_t bound = least < lo ? lo : hi;
         int64_t at = c > 0 ? (bound - a.offset + c - 1) / c : (a.offset - bound) / -c + 1;
-        if (at > ranges_[var].lo && at < ranges_[var].hi) cut = Cut{var, at};
+        if (at > ranges_[var].lo && at < ranges_[var].hi) cut = BoxCut{var, at};
         if (cut) return Side::Mixed;
       }
     }
@@ -36,25 +71,30 @@ StageBuilder::Side StageBuilder::sideOf(const Affine& a, int64_t lo, int64_t hi)
   return Side::Mixed;
 }
 
-ExprId StageBuilder::within(const Affine& a, int64_t lo, int64_t hi) {
-  ExprId e = affine(a);
-  ExprId above = op(OpKind::Ge, DType::Bool, {e, constant(DType::I64, static_cast<uint64_t>(lo))});
-  ExprId below = op(OpKind::Lt, DType::Bool, {e, constant(DType::I64, static_cast<uint64_t>(hi))});
-  return op(OpKind::And, DType::Bool, {above, below});
-}
-
-Affine StageBuilder::clamped(const Affine& a, int64_t size) {
-  ExprId e = op(OpKind::Max, DType::I64, {affine(a), constant(DType::I64, 0)});
-  e = op(OpKind::Min, DType::I64, {e, constant(DType::I64, static_cast<uint64_t>(std::max<int64_t>(size - 1, 0)))});
-  return term(e, -1, 0, 0, 0);
-}
-
-ExprId StageBuilder::pieceAt(ExprId index, DType type, std::span<const Piece> pieces) {
-  if (pieces.size() == 1) return pieces[0].value;
-  const size_t half = pieces.size() / 2;
-  ExprId first = op(OpKind::Lt, DType::Bool, {index, constant(DType::I64, static_cast<uint64_t>(pieces[half].start))});
-  ExprId low = pieceAt(index, type, pieces.first(half));
-  return op(OpKind::Where, type, {first, low, pieceAt(index, type, pieces.subspan(half))});
+ExprId StageBuilder::concat(const ir::Op& o, const std::vector<Affine>& at) {
+  const DType t = o.result()->type.dtype;
+  size_t axis = static_cast<size_t>(o.intAttr("axis"));
+  int64_t start = 0;
+  std::vector<Piece> mixed;
+  for (const ir::Value* part : o.operands()) {
+    int64_t size = part->type.shape[axis];
+    if (size == 0) continue;
+    Side side = sideOf(at[axis], start, start + size);
+    if (cut) return 0;
+    if (side == Side::Inside || side == Side::Mixed) {
+      Index inside{at, std::nullopt};
+      inside.dims[axis].offset -= start;
+      if (side == Side::Mixed) inside.dims[axis] = clamped(*this, inside.dims[axis], size);
+      ExprId e = value(part, inside);
+      if (stopped()) return 0;
+      if (side == Side::Inside) return e;
+      mixed.push_back({start, e});
+    }
+    start += size;
+  }
+  if (!mixed.empty()) return pieceAt(*this, affine(at[axis]), t, mixed);
+  fail("a concat without elements");
+  return 0;
 }
 
 /// Pad, concat and update_slice: one operand or another, by where the element lies. The box is cut so that it is one of
@@ -63,30 +103,7 @@ ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
   auto at = dims(index, o.result()->type.shape);
   if (stopped()) return 0;
   DType t = o.result()->type.dtype;
-  if (o.kind == OpKind::Concat) {
-    size_t axis = static_cast<size_t>(o.intAttr("axis"));
-    int64_t start = 0;
-    std::vector<Piece> mixed;
-    for (const ir::Value* part : o.operands()) {
-      int64_t size = part->type.shape[axis];
-      if (size == 0) continue;
-      Side side = sideOf(at[axis], start, start + size);
-      if (cut) return 0;
-      if (side == Side::Inside || side == Side::Mixed) {
-        Index inside{at, std::nullopt};
-        inside.dims[axis].offset -= start;
-        if (side == Side::Mixed) inside.dims[axis] = clamped(inside.dims[axis], size);
-        ExprId e = value(part, inside);
-        if (stopped()) return 0;
-        if (side == Side::Inside) return e;
-        mixed.push_back({start, e});
-      }
-      start += size;
-    }
-    if (!mixed.empty()) return pieceAt(affine(at[axis]), t, mixed);
-    fail("a concat without elements");
-    return 0;
-  }
+  if (o.kind == OpKind::Concat) return concat(o, at);
   const ir::Value* inner = o.kind == OpKind::Pad ? o.operand(0) : o.operand(1);
   const auto& starts = o.intsAttr(o.kind == OpKind::Pad ? "lo" : "starts");
   static const std::vector<int64_t> kNone;
@@ -107,9 +124,9 @@ ExprId StageBuilder::piecewise(const ir::Op& o, const Index& index) {
     outside = side == Side::Below || side == Side::Above;
     a.offset -= starts[d];
     if (side == Side::Mixed) {
-      ExprId c = within(at[d], starts[d], starts[d] + size);
+      ExprId c = within(*this, at[d], starts[d], starts[d] + size);
       condition = condition == kNoExpr ? c : op(OpKind::And, DType::Bool, {condition, c});
-      a = clamped(a, size);
+      a = clamped(*this, a, size);
     }
     inside.dims.push_back(std::move(a));
   }

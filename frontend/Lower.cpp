@@ -47,7 +47,7 @@
 #include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
 #include "frontend/values/Evaluator.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -57,7 +57,7 @@ namespace {
 struct Parts {
   Context context;
   const bool wholeLibrary;
-  Scopes scopes{context, placement};
+  Scopes scopes{context, placing};
   UnknownNames unknownNames{context, scopes, habits};
   Names names{context, scopes, unknownNames, constants, devices, types};
   Constants constants{context, types, expressions};
@@ -65,17 +65,17 @@ struct Parts {
   Units units{context, constants, overloads, wholeLibrary};
   SessionValues sessionValues{context, scopes, units, structs, tensors, calls};
   Evaluator evaluator{context};
-  Tensors tensors{context, placement};
-  Placement placement{context, tensors};
+  Tensors tensors{context, placing};
+  PlacingOps placing{context, tensors};
   Types types{context, scopes, unknownNames, names, devices, evaluator, aliases, structs};
   Aliases aliases{context, types, expressions};
-  Structs structs{context, names, tensors, placement, types, aliases, unifier, dimSolver};
+  Structs structs{context, names, tensors, placing, types, aliases, unifier, dimSolver};
   Unifier unifier{context, evaluator, tensors, types, aliases, structs, dimSolver};
   DimSolver dimSolver{context, scopes, evaluator, types};
   Elementwise elementwise{context, tensors};
   Operators operators{context, devices, evaluator, tensors, elementwise};
   Conversions conversions{context, tensors, types, structs};
-  Expressions expressions{context,     scopes,    unknownNames, names,    tensors,        placement,
+  Expressions expressions{context,     scopes,    unknownNames, names,    tensors,        placing,
                           elementwise, operators, members,      indexing, structLiterals, formats,
                           statements,  branches,  placedBlocks, regions,  calls,          habits};
   Members members{context, names, tensors};
@@ -84,17 +84,17 @@ struct Parts {
   Formats formats{context, devices, tensors, expressions};
   Statements statements{context,     tensors,  types,         expressions,  formats, bindings,
                         assignments, branches, continuations, placedBlocks, loops};
-  Bindings bindings{context, scopes, tensors, placement, types, unifier, dimSolver, expressions};
-  Assignments assignments{context,   scopes,  unknownNames, names,       tensors,
-                          placement, unifier, operators,    expressions, indexing};
+  Bindings bindings{context, scopes, tensors, placing, types, unifier, dimSolver, expressions};
+  Assignments assignments{context, scopes,  unknownNames, names,       tensors,
+                          placing, unifier, operators,    expressions, indexing};
   Branches branches{context, scopes, unknownNames, expressions, statements, continuations, regions};
   Continuations continuations{context, statements, regions};
   PlacedBlocks placedBlocks{context, scopes, devices, continuations, regions};
   Loops loops{context, scopes, evaluator, tensors, expressions, statements, bindings, branches, continuations, regions};
-  Regions regions{context, tensors, placement};
-  Calls calls{context, scopes,  names,     devices,    placement, conversions, expressions,
-              members, lambdas, overloads, transforms, habits,    builtins};
-  Lambdas lambdas{context, scopes, tensors, placement, unifier, dimSolver, expressions, statements, bindings};
+  Regions regions{context, tensors, placing};
+  Calls calls{context, scopes,  names,     devices,    placing, conversions, expressions,
+              members, lambdas, overloads, transforms, habits,  builtins};
+  Lambdas lambdas{context, scopes, tensors, placing, unifier, dimSolver, expressions, statements, bindings};
   Overloads overloads{context, types, functions};
   Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
   Instances instances{context, scopes, devices, tensors, types, unifier, dimSolver, expressions, statements};
@@ -104,7 +104,7 @@ struct Parts {
   Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
                     structs, unifier,      expressions, functions, instances};
   Habits habits{context, scopes};
-  Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placement,
+  Builtins builtins{{context, evaluator, tensors, elementwise, operators, structs, regions, calls, devices, placing,
                      transforms, tracer, formats}};
   Script script{context, constants, devices, units, sessionValues, tensors, statements, regions, uncalled};
 };

@@ -31,9 +31,9 @@ int64_t wrappingSum(int64_t a, int64_t b) {
 
 rt::TensorView viewOf(const Tensor& t) { return {static_cast<uint8_t>(t.type.dtype), t.type.shape, t.data->data()}; }
 
-/// State of the whole run; each call of a function has a Frame of its own.
-struct Machine {
-  Machine(const ir::Module& m, const Options& o)
+/// State of the whole run; each call of a function has an Activation of its own.
+struct RunState {
+  RunState(const ir::Module& m, const Options& o)
       : module(m), options(o), files({o.fileRoot}), seed(o.seed), start(std::chrono::steady_clock::now()) {}
   const ir::Module& module;
   const Options& options;
@@ -43,9 +43,9 @@ struct Machine {
   std::chrono::steady_clock::time_point start;
 };
 
-class Frame {
+class Activation {
  public:
-  explicit Frame(Machine& machine) : m_(machine) {}
+  explicit Activation(RunState& state) : run_(state) {}
 
   /// The returned values; empty after a stop.
   std::vector<Tensor> call(const ir::Func& f, std::vector<Tensor> arguments) {
@@ -89,7 +89,7 @@ class Frame {
   }
 
   bool fail(const Op& op, Code code, std::string message) {
-    if (!m_.stop) m_.stop = Stop{code, std::move(message), op.loc, {}};
+    if (!run_.stop) run_.stop = Stop{code, std::move(message), op.loc, {}};
     return false;
   }
 
@@ -105,7 +105,7 @@ class Frame {
   }
 
   bool run(const Op& op) {
-    if (m_.options.interrupted != nullptr && m_.options.interrupted->load(std::memory_order_relaxed))
+    if (run_.options.interrupted != nullptr && run_.options.interrupted->load(std::memory_order_relaxed))
       return fail(op, Code::E0901, "interrupted");
     switch (op.kind) {
       case OpKind::For: return forLoop(op);
@@ -115,10 +115,10 @@ class Frame {
       case OpKind::Bench: return results(op, region(*op.regions[0]));
       case OpKind::Fused: bind(*op.regions[0], takeAll(op)); return results(op, region(*op.regions[0]));
       case OpKind::Call: {
-        const ir::Func* callee = m_.module.find(op.stringAttr("callee"));
+        const ir::Func* callee = run_.module.find(op.stringAttr("callee"));
         if (!callee) return fail(op, Code::E0190, "call of an unknown function");
-        if (results(op, Frame(m_).call(*callee, takeAll(op)))) return true;
-        if (m_.stop) m_.stop->callers.emplace_back(op.loc, callee->signature);
+        if (results(op, Activation(run_).call(*callee, takeAll(op)))) return true;
+        if (run_.stop) run_.stop->callers.emplace_back(op.loc, callee->signature);
         return false;
       }
       case OpKind::To:
@@ -134,16 +134,16 @@ class Frame {
       case OpKind::Load: return loadFile(op);
       case OpKind::Save: return saveFile(op);
       case OpKind::Seed:
-        m_.seed = static_cast<uint64_t>(at(get(op, 0), 0).i);
-        m_.draws = op.operandCount() > 1 ? static_cast<uint64_t>(at(get(op, 1), 0).i) : 0;
+        run_.seed = static_cast<uint64_t>(at(get(op, 0), 0).i);
+        run_.draws = op.operandCount() > 1 ? static_cast<uint64_t>(at(get(op, 1), 0).i) : 0;
         return true;
       case OpKind::RngNext:
-        define(op.result(0), scalar(DType::U64, {0, static_cast<int64_t>(m_.seed)}));
-        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(m_.draws)}));
-        if (!op.boolAttr("peek")) ++m_.draws;
+        define(op.result(0), scalar(DType::U64, {0, static_cast<int64_t>(run_.seed)}));
+        define(op.result(1), scalar(DType::U64, {0, static_cast<int64_t>(run_.draws)}));
+        if (!op.boolAttr("peek")) ++run_.draws;
         return true;
       case OpKind::Time: {
-        std::chrono::duration<double> since = std::chrono::steady_clock::now() - m_.start;
+        std::chrono::duration<double> since = std::chrono::steady_clock::now() - run_.start;
         define(op.result(), scalar(DType::F64, {since.count(), 0}));
         return true;
       }
@@ -152,7 +152,7 @@ class Frame {
   }
 
   bool results(const Op& op, Values values) {
-    if (m_.stop) return false;
+    if (run_.stop) return false;
     for (size_t i = 0; i < op.results.size(); ++i) define(op.result(i), std::move(values[i]));
     return true;
   }
@@ -226,7 +226,7 @@ class Frame {
       carried.insert(carried.begin(), scalar(DType::I64, {0, i}));
       bind(body, std::move(carried));
       carried = region(body);
-      if (m_.stop) return false;
+      if (run_.stop) return false;
     }
     return results(op, std::move(carried));
   }
@@ -236,23 +236,25 @@ class Frame {
     for (;;) {
       bind(*op.regions[0], carried);
       Values condition = region(*op.regions[0]);
-      if (m_.stop) return false;
+      if (run_.stop) return false;
       if (!at(condition[0], 0).i) return results(op, std::move(carried));
       bind(*op.regions[1], std::move(carried));
       carried = region(*op.regions[1]);
-      if (m_.stop) return false;
+      if (run_.stop) return false;
     }
   }
 
   // ---- devices
 
-  std::string actualOf(const ir::Placement& p) { return p.isFree() ? "cpu" : std::string(m_.module.actual(p.device)); }
+  std::string actualOf(const ir::Placement& p) {
+    return p.isFree() ? "cpu" : std::string(run_.module.actual(p.device));
+  }
 
   /// Before placement only the default device is known.
   bool deviceEq(const Op& op) {
     std::string a = actualOf(op.operand(0)->type.place);
     std::string b = op.operandCount() > 1 ? actualOf(op.operand(1)->type.place)
-                                          : std::string(m_.module.actual(op.stringAttr("device")));
+                                          : std::string(run_.module.actual(op.stringAttr("device")));
     define(op.result(), scalar(DType::Bool, {0, a == b}));
     return true;
   }
@@ -260,8 +262,8 @@ class Frame {
   // ---- effects
 
   void emit(const std::string& text) {
-    if (m_.options.print)
-      m_.options.print(text);
+    if (run_.options.print)
+      run_.options.print(text);
     else
       std::fwrite(text.data(), 1, text.size(), stdout);
   }
@@ -307,8 +309,8 @@ class Frame {
   bool loadFile(const Op& op) {
     Tensor out = allocate(op.result()->type);
     std::string error;
-    if (!m_.files.load({pathOf(op), op.stringAttr("format"), op.stringAttr("name")},
-                       static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
+    if (!run_.files.load({pathOf(op), op.stringAttr("format"), op.stringAttr("name")},
+                         static_cast<uint8_t>(out.type.dtype), out.type.shape, out.data->data(), error))
       return fail(op, Code::E0904, error);
     define(op.result(), std::move(out));
     return true;
@@ -321,21 +323,21 @@ class Frame {
     for (size_t i = 0; i < op.firstTextOperand(); ++i) {
       tensors.push_back({i < names.size() ? names[i] : "", viewOf(get(op, i))});
     }
-    if (rt::saveTensors(pathOf(op), op.stringAttr("format"), tensors, {m_.options.fileRoot}, error)) return true;
+    if (rt::saveTensors(pathOf(op), op.stringAttr("format"), tensors, {run_.options.fileRoot}, error)) return true;
     return fail(op, Code::E0904, error);
   }
 
-  Machine& m_;
+  RunState& run_;
   std::unordered_map<const Value*, Tensor> env_;
 };
 
 }  // namespace
 
 Result run(const ir::Module& m, const ir::Func& f, const Options& options) {
-  Machine machine(m, options);
+  RunState state(m, options);
   Result result;
-  result.values = Frame(machine).call(f, options.arguments);
-  result.stop = std::move(machine.stop);
+  result.values = Activation(state).call(f, options.arguments);
+  result.stop = std::move(state.stop);
   if (result.stop) result.values.clear();
   return result;
 }

@@ -40,6 +40,7 @@ Op* Builder::makeTyped(OpKind kind, std::vector<Value*> operands, std::vector<Ty
                        std::vector<NamedAttr> attrs) {
   auto op = std::make_unique<Op>(kind);
   op->loc = loc_;
+  if (region_->func != nullptr && region_->func->module != nullptr) op->origin = region_->func->module->pass;
   op->parent = region_;
   op->addOperands(operands);
   for (NamedAttr& a : attrs) op->set(a.name, std::move(a.value));

@@ -18,6 +18,7 @@ Op* clone(const Op& op, Builder& at, ValueMap& map) {
   for (Value* v : op.operands()) operands.push_back(mapped(v, map));
   Op* copy = at.makeTyped(op.kind, std::move(operands), {});
   copy->loc = op.loc;
+  copy->origin = op.origin;
   for (const auto& [name, value] : op.attrs()) copy->set(name, value);
   for (const auto& r : op.results) map[r.get()] = copy->addResult(r->type, r->name);
   for (const auto& region : op.regions) {

@@ -257,6 +257,11 @@ Func* Module::find(std::string_view name) const {
   return nullptr;
 }
 
+std::string madeBy(const Op& op) {
+  const std::string pass = op.origin;
+  return pass.empty() ? pass : " (made by `" + pass + "`)";
+}
+
 Loc Module::addLoc(Span span) { return addLoc(LocData{span, {}, {}, {}}); }
 
 Loc Module::addLoc(LocData data) {

@@ -93,7 +93,8 @@ class Region {
 class Op {
  public:
   OpKind kind;
-  bool mark = false;  ///< of the pass that runs; means nothing between passes
+  bool mark = false;        ///< of the pass that runs; means nothing between passes
+  const char* origin = "";  ///< the pass that made it, for messages about bugs; empty: it stands for the source
   Loc loc;
   Region* parent = nullptr;
   std::vector<std::unique_ptr<Value>> results;
@@ -189,6 +190,7 @@ class Module {
   std::vector<LocData> locs;
   SourceTexts texts;  ///< what stands at the spans of `locs` and of their operands
   std::string defaultDevice{DeviceTable::kHost};
+  const char* pass = "";  ///< the one that runs now: the origin of all that a Builder makes
   /// A Builder met a size that no tensor can have. The module is not well-formed from then on, and good for no more
   /// than finding further errors.
   struct TooLarge {
@@ -210,6 +212,9 @@ class Module {
   /// The actual device of a name ("gpu" -> "cuda:0"); a name that is no DeviceDecl is itself.
   std::string_view actual(std::string_view device) const;
 };
+
+/// " (made by `decompose`)", for messages about bugs; empty for what stands for the source.
+std::string madeBy(const Op& op);
 
 /// Makes ops at an insertion point and infers their result types. Shapes and dtypes must already be right: a failed
 /// inference here is an internal error (frontends check first with `infer`). Only a size that overflows is not: it is

@@ -49,7 +49,7 @@ class Verifier {
     if (!op.results.empty()) {
       where += "%" + (op.result()->name.empty() ? std::string("_") : op.result()->name) + " = ";
     }
-    error_ = where + std::string(op.info().mnemonic) + ": " + what;
+    error_ = where + std::string(op.info().mnemonic) + madeBy(op) + ": " + what;
     return false;
   }
   bool fail(const std::string& what) {

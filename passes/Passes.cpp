@@ -34,6 +34,27 @@ const ir::TargetTraits& Context::traitsOf(const ir::Op& op) const {
   return traits.of(op.func()->module->actual(op.result()->type.place.device));
 }
 
+namespace {
+
+/// While a pass runs, the module knows its name.
+class Running {
+ public:
+  Running(ir::Module& m, std::string_view pass) : module_(m) { module_.pass = pass.data(); }  // of a literal
+  ~Running() { module_.pass = ""; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  ir::Module& module_;
+};
+
+bool run(const PassInfo& pass, ir::Module& m, Context& c) {
+  const Running running(m, pass.name);
+  return pass.run(m, c);
+}
+
+}  // namespace
+
 bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& names, std::string* failedPass) {
   const auto failed = [&](std::string_view name) {
     if (failedPass != nullptr) *failedPass = name;
@@ -44,7 +65,7 @@ bool runPasses(ir::Module& m, Context& c, const std::vector<std::string_view>& n
     for (const PassInfo& p : allPasses()) {
       if (p.name == name) pass = &p;
     }
-    if (pass == nullptr || !pass->run(m, c)) return failed(name);
+    if (pass == nullptr || !run(*pass, m, c)) return failed(name);
 #ifndef NDEBUG
     if (const std::string wrong = ir::verify(m); !wrong.empty()) {
       throw InternalError(std::string(name), "wrong IR after the pass: " + wrong);

@@ -1,28 +1,36 @@
-// Every pass of the compiler: functions from a module to a better one in the same form of IR. The standard order, what
-// each needs before it and what holds after it:
+// Every pass of the compiler: functions that change a module in place. The forms of IR are
 //
-//   place          the frontend's IR: no value has a place, annotations are ops. After it every value of rank 1 or more
-//                  has one, functions are specialised per device, every copy is a `transfer`. Reports E03.
-//   verify-placed  changes nothing: holds everything so far and later to what placement promised.
-//   inline         one function is left of each entry point, so that what follows sees whole programs.
+//   unplaced   what the frontend makes: no value has a place; annotations, requests to move and checks are ops with the
+//              trait `Placing`; a function stands for all devices that it is called on.
+//   placed     every tensor of rank 1 or more has a device, a name of the script; only `transfer` copies between
+//              devices; no op has operands on two of them. Functions are specialised per device.
+//   one body   placed, and each entry point is one function without calls.
+//   bound      one body, and devices are those of this machine.
+//   fused      bound, and what kernels compute stands in `fused` ops, one kernel each.
+//
+// The standard order; a pass of which no form is said takes and gives one body:
+//
+//   place          unplaced to placed. Reports E03.
+//   verify-placed  changes nothing: holds placed IR, and any later form, to what it promises.
+//   inline         placed to one body, so that what follows sees whole programs.
 //   dce, moves     one transfer per value and destination. Here the moves are settled, and `tenc transfers` lists them:
 //                  before equal values are merged, so that each still has the name that the script gives it.
 //   decompose      ops with the trait `Decomposed` become others. Before simplification, which mends what rules leave.
 //   simplify       literals, identities that keep the bits, chains of index maps, branches that are decided.
 //   cse, hoist     equal pure ops are one; what a loop does not change is computed in front of it. After
-//   simplification,
-//                  which makes equal things look equal.
+//                  simplification, which makes equal things look equal.
 //   dce            what these left unused.
-//   bind-devices   names of devices become the devices of this machine. After the checks and the list, which go by
-//   name;
-//                  before fusion, which groups by actual device.
-//   place-free     literals that passes have broadcast since placement are made where they are used.
-//   fuse, dce      groups of ops, a kernel each. The ops stay inside, so the interpreter can run every stage.
+//   bind-devices   one body to bound. After the checks and the list, which go by name; before fusion, which groups by
+//                  actual device.
+//   place-free     tensors of free values, such as literals that passes have broadcast, are made where they are used.
+//                  Takes and gives any form but unplaced; `place` ends with it, too.
+//   fuse           bound to fused. The ops stay inside, so the interpreter can run every form.
+//   dce            what fusion left unused. Takes and gives any form.
 //
 // Passes keep the results of a program to the bit, except that `decompose` and `fuse` fix the order of sums by the
 // traits of the op's device, the same on every machine of one target. They keep effects and faults, their order and the
-// locations that are reported. A pass that finds an invariant broken throws an InternalError; only placement, the
-// binding of devices and limits of size report to the user.
+// locations that are reported. What a pass makes has its name (`ir::Op::origin`). A pass that finds an invariant broken
+// throws an InternalError; only placement, the binding of devices and limits of size report to the user.
 #pragma once
 #include <map>
 #include <optional>
@@ -53,6 +61,11 @@ struct Context {
   /// Of what runs the op: the device of its results. Ops that are nowhere run on the host.
   const ir::TargetTraits& traitsOf(const ir::Op& op) const;
 };
+
+/// Whether values of that type stand beside values on any device (P3): free ones, and rank-0 values on the host.
+inline bool mixes(const ir::Type& t) {
+  return t.place.isFree() || (t.shape.empty() && t.place.device == ir::DeviceTable::kHost);
+}
 
 #define TENC_PASS(function, name, doc) bool function(ir::Module& m, Context& c);
 #include "passes/Passes.def"

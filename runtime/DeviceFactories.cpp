@@ -5,21 +5,19 @@
 namespace tenc::rt {
 namespace {
 
-using Factory = std::unique_ptr<Device> (*)(const DeviceSpec&, const DeviceSurroundings&, std::string&);
-
-struct Kind {
+struct Factory {
   std::string_view name;
-  Factory make;
+  std::unique_ptr<Device> (*make)(const DeviceSpec&, const DeviceSurroundings&, std::string&);
 };
 
-constexpr Kind kKinds[] = {{"virtual", makeVirtualDevice}};
+constexpr Factory kFactories[] = {{"virtual", makeVirtualDevice}};
 
 }  // namespace
 
 std::unique_ptr<Device> makeDevice(const DeviceSpec& spec, const DeviceSurroundings& surroundings, std::string& error) {
-  for (const Kind& k : kKinds)
-    if (k.name == spec.kind) return k.make(spec, surroundings, error);
-  error = "there is no kind of device `" + spec.kind + "`";
+  for (const Factory& f : kFactories)
+    if (f.name == spec.factory) return f.make(spec, surroundings, error);
+  error = "nothing makes devices by the name of `" + spec.factory + "`";
   return nullptr;
 }
 

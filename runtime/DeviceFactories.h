@@ -1,4 +1,4 @@
-// How devices come into being: the one place of the runtime that names their kinds.
+// How devices come into being: the one place of the runtime that names what makes them.
 #pragma once
 #include <memory>
 #include <string>
@@ -15,7 +15,7 @@ struct DeviceSurroundings {
   int devices = 1;  ///< how many devices share them
 };
 
-/// Null, with a sentence in `error`, when there is no such kind, or no such setting of it.
+/// Null, with a sentence in `error`, when there is no such factory, or it has no such setting.
 std::unique_ptr<Device> makeDevice(const DeviceSpec& spec, const DeviceSurroundings& surroundings, std::string& error);
 
 }  // namespace tenc::rt

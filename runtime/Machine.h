@@ -16,10 +16,10 @@ class ThreadPool;
 
 /// A device that a machine shall have.
 struct DeviceSpec {
-  std::string kind;       ///< which factory makes it (DeviceFactories.cpp): "virtual"
-  std::string name;       ///< as programs call it: "cuda:0"
-  uint64_t capacity = 0;  ///< bytes; 0: as many as it has
-  std::vector<std::pair<std::string, std::string>> settings{};  ///< of its kind: {"order", "lazy"}
+  std::string factory;                                          ///< what makes it (DeviceFactories.cpp): "virtual"
+  std::string name;                                             ///< as programs call it: "cuda:0"
+  uint64_t capacity = 0;                                        ///< bytes; 0: as many as it has
+  std::vector<std::pair<std::string, std::string>> settings{};  ///< for the factory: {"order", "lazy"}
 };
 
 struct MachineOptions {
@@ -31,7 +31,7 @@ struct MachineOptions {
 /// Thread-safe, but for its construction and destruction. Outlives the instances on it.
 class Machine {
  public:
-  /// A device of an unknown kind or setting is left out; `problem` says so.
+  /// A device of an unknown factory or setting is left out; `problem` says so.
   explicit Machine(const MachineOptions& options = {});
   ~Machine();
   Machine(const Machine&) = delete;

@@ -18,7 +18,8 @@ Span Span::cover(Span a, Span b) {
   return {a.file, std::min(a.begin, b.begin), std::max(a.end, b.end)};
 }
 
-SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(name)), text_(std::move(text)) {
+SourceFile::SourceFile(std::string name, std::string text, uint32_t firstLine)
+    : name_(std::move(name)), text_(std::move(text)), firstLine_(firstLine) {
   starts_.push_back(0);
   uint32_t points = 0;
   for (size_t i = 0; i < text_.size(); ++i) {
@@ -33,8 +34,8 @@ SourceFile::SourceFile(std::string name, std::string text) : name_(std::move(nam
 LineColumn SourceFile::position(uint32_t offset) const {
   offset = std::min(offset, static_cast<uint32_t>(text_.size()));
   auto next = std::upper_bound(starts_.begin(), starts_.end(), offset);
-  const auto line = static_cast<uint32_t>(next - starts_.begin());
-  return {line, codePoints(offset) - codePoints(starts_[line - 1]) + 1};
+  const auto index = static_cast<uint32_t>(next - starts_.begin()) - 1;
+  return {firstLine_ + index, codePoints(offset) - codePoints(starts_[index]) + 1};
 }
 
 uint32_t SourceFile::codePoints(uint32_t offset) const {
@@ -45,14 +46,14 @@ uint32_t SourceFile::codePoints(uint32_t offset) const {
 }
 
 std::string_view SourceFile::line(uint32_t line) const {
-  const uint32_t begin = starts_[line - 1];
-  uint32_t end = line < starts_.size() ? starts_[line] - 1 : static_cast<uint32_t>(text_.size());
+  const uint32_t begin = lineStart(line);
+  uint32_t end = line < lastLine() ? lineStart(line + 1) - 1 : static_cast<uint32_t>(text_.size());
   if (end > begin && text_[end - 1] == '\r') --end;
   return std::string_view(text_).substr(begin, end - begin);
 }
 
-uint32_t SourceManager::add(std::string name, std::string text) {
-  files_.push_back(std::make_unique<SourceFile>(std::move(name), std::move(text)));
+uint32_t SourceManager::add(std::string name, std::string text, uint32_t firstLine) {
+  files_.push_back(std::make_unique<SourceFile>(std::move(name), std::move(text), firstLine));
   return static_cast<uint32_t>(files_.size() - 1);
 }
 

@@ -28,20 +28,24 @@ struct LineColumn {
 
 class SourceFile {
  public:
-  SourceFile(std::string name, std::string text);
+  /// `firstLine`: the number of the first line, where the text is a part of a file.
+  SourceFile(std::string name, std::string text, uint32_t firstLine = 1);
   const std::string& name() const { return name_; }
   std::string_view text() const { return text_; }
   /// A part of the standard library, which no user can mend.
   bool isLibrary = false;
   LineColumn position(uint32_t offset) const;
-  /// The text of line `line` (from 1) without its newline.
+  uint32_t firstLine() const { return firstLine_; }
+  uint32_t lastLine() const { return firstLine_ + static_cast<uint32_t>(starts_.size()) - 1; }
+  /// The text of a line without its newline.
   std::string_view line(uint32_t line) const;
-  uint32_t lineCount() const { return static_cast<uint32_t>(starts_.size()); }
-  uint32_t lineStart(uint32_t line) const { return starts_[line - 1]; }
+  /// Where a line starts in the text.
+  uint32_t lineStart(uint32_t line) const { return starts_[line - firstLine_]; }
 
  private:
   std::string name_;
   std::string text_;
+  uint32_t firstLine_;
   /// Code points before a byte.
   uint32_t codePoints(uint32_t offset) const;
   std::vector<uint32_t> starts_;
@@ -51,7 +55,7 @@ class SourceFile {
 /// Owns the texts of one session. Files are never removed, so spans stay valid.
 class SourceManager {
  public:
-  uint32_t add(std::string name, std::string text);
+  uint32_t add(std::string name, std::string text, uint32_t firstLine = 1);
   const SourceFile& file(uint32_t id) const { return *files_[id]; }
   void markLibrary(uint32_t id) { files_[id]->isLibrary = true; }
   bool inLibrary(Span s) const { return s.valid() && file(s.file).isLibrary; }

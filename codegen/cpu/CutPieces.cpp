@@ -83,9 +83,9 @@ Chunk chunkOf(const Object& object, const Elf64_Sym& symbol) {
   return whole;
 }
 
-class Cut {
+class PieceCutter {
  public:
-  Cut(const Object& object, const Elf64_Sym& function) : object_(object) {
+  PieceCutter(const Object& object, const Elf64_Sym& function) : object_(object) {
     const Elf64_Shdr& s = object.section(function.st_shndx);
     const uint64_t at = place({function.st_shndx, 0, s.sh_size, std::max<uint64_t>(s.sh_addralign, 1)});
     piece_.entry = at + function.st_value;
@@ -162,7 +162,7 @@ std::vector<CodePiece> cutPieces(std::string_view object, std::span<const std::s
     const auto found = exported.find(name);
     if (found == exported.end()) error = "a kernel has no code";
     if (!error.empty()) return {};
-    pieces.push_back(Cut(whole, *found->second).take());
+    pieces.push_back(PieceCutter(whole, *found->second).take());
   }
   return pieces;
 }

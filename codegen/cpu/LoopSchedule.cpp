@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "codegen/ImplicitProduct.h"
 #include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
-#include "codegen/TileProduct.h"
 #include "codegen/cpu/Cost.h"
 #include "codegen/cpu/KernelFunction.h"
 #include "codegen/cpu/Scan.h"
@@ -255,9 +255,9 @@ Schedule scheduleColumns(const Kernel& kernel, const OuterChoice& outer, Level l
   return s;
 }
 
-// ---- tile products
+// ---- implicit products
 
-/// Whether the body of a tile product is light enough to stand many times over in registers.
+/// Whether the body of an implicit product is light enough to stand many times over in registers.
 bool isLight(const Kernel& kernel, const Stage& stage) {
   if (stageCost(kernel, stage) > 16 && !sumsFloats(kernel, stage)) return false;
   return std::none_of(stage.exprs.begin(), stage.exprs.end(), [](const Expr& e) {
@@ -267,7 +267,7 @@ bool isLight(const Kernel& kernel, const Stage& stage) {
 
 constexpr int64_t kTurnedBytes = 64 << 10;  // on the stack, and in the second-level cache
 
-std::optional<Schedule> scheduleTileProduct(const Kernel& kernel, Level level) {
+std::optional<Schedule> scheduleImplicitProduct(const Kernel& kernel, Level level) {
   const size_t inner = kernel.outer.size();
   if (inner < 2 || !isPlainReduction(kernel) || !isLight(kernel, kernel.stages[0])) return std::nullopt;
   const Stage& first = kernel.stages[0];
@@ -278,7 +278,7 @@ std::optional<Schedule> scheduleTileProduct(const Kernel& kernel, Level level) {
   for (size_t v = inner; v-- > 0;) {
     for (size_t u = 0; u < inner; ++u) {
       if (u == v || kernel.outer[v] < kLanes / 2 || kernel.outer[u] < 4 || !canBeOuterVector(kernel, v)) continue;
-      const std::optional<TileProduct> product = tileProductOf(kernel, u, v);
+      const std::optional<ImplicitProduct> product = implicitProductOf(kernel, u, v);
       if (!product) continue;
       int64_t block = kLanes * (widest > 4 ? 2 : 4);
       while (block > kLanes && kernel.outer[v] <= block / 2) block /= 2;
@@ -291,8 +291,8 @@ std::optional<Schedule> scheduleTileProduct(const Kernel& kernel, Level level) {
       const bool quick = level == Level::Quick;
       Schedule s;
       // Transposing is much code; in short code such loads are gathered.
-      s.form = LoopSchedule{TileProductSchedule{blocks, u, rows, product->turned && !quick,
-                                                quick ? 1 : bodiesOf(stageCost(kernel, first))}};
+      s.form = LoopSchedule{ImplicitProductSchedule{blocks, u, rows, product->turned && !quick,
+                                                    quick ? 1 : bodiesOf(stageCost(kernel, first))}};
       s.items = blocks.count * ceilDiv(kernel.outer[u], rows);
       for (size_t d = 0; d < inner; ++d)
         if (d != u && d != v) s.items *= kernel.outer[d];
@@ -318,7 +318,7 @@ Schedule scheduleRows(const Kernel& kernel, RowChoice rows) {
 
 Schedule scheduleLoops(const Kernel& kernel, Level level) {
   auto choose = [&]() -> Schedule {
-    if (std::optional<Schedule> product = scheduleTileProduct(kernel, level)) return *std::move(product);
+    if (std::optional<Schedule> product = scheduleImplicitProduct(kernel, level)) return *std::move(product);
     RowChoice rows = rowsOf(kernel, level);
     if (const std::optional<OuterChoice> outer = bestOuter(kernel, rows.cost))
       return scheduleColumns(kernel, *outer, level);
@@ -356,8 +356,8 @@ std::string text(const WideColumnSchedule& s) { return "wide columns: " + text(s
 std::string text(const TransposeSchedule& s) {
   return "transpose: " + text(s.blocks) + ", squares of " + number(s.tile) + " with " + loopVar(s.source);
 }
-std::string text(const TileProductSchedule& s) {
-  return "tile product: " + text(s.blocks) + ", " + number(s.rows) + " rows of " + loopVar(s.row) +
+std::string text(const ImplicitProductSchedule& s) {
+  return "implicit product: " + text(s.blocks) + ", " + number(s.rows) + " rows of " + loopVar(s.row) +
          (s.transposes ? ", transposed" : "");
 }
 

@@ -2,21 +2,21 @@
 // loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` (Schedule.h) chooses one of five strategies; each has
 // an emitter. `--emit=kernels` prints the choice by the name in the first column.
 //
-// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter            |
-// |--------------|-------------------------------------------------------------------------------|--------------------|
-// | rows         | inner variables, a variable for each stage; a work item is a run of outer     | RowEmitter         |
-// |              | points. Softmax, layer norm and sums along rows; scans; scalar code.          |                    |
-// | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter      |
-// |              | kernels, and reductions whose rows are short or lie across memory.            |                    |
-// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter  |
-// |              | accumulators of a block of columns stand in memory, so that memory is read    |                    |
-// |              | in long runs.                                                                 |                    |
-// | transpose    | the same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter   |
-// |              | another outer variable: squares are transposed in registers.                  |                    |
-// | tile product | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | TileProductEmitter |
-// |              | accumulators in registers (codegen/TileProduct.h).                            |                    |
+// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter |
+// |--------------|-------------------------------------------------------------------------------|------------------------|
+// | rows         | inner variables, a variable for each stage; a work item is a run of outer     | RowEmitter | | |
+// points. Softmax, layer norm and sums along rows; scans; scalar code.          |                        | | columns |
+// one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter          | | | kernels,
+// and reductions whose rows are short or lie across memory.            |                        | | wide columns | the
+// same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter      | |              |
+// accumulators of a block of columns stand in memory, so that memory is read    |                        | | | in long
+// runs.                                                                 |                        | | transpose    | the
+// same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter       | |              |
+// another outer variable: squares are transposed in registers.                  |                        | | product |
+// the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | ImplicitProductEmitter | | |
+// accumulators in registers (codegen/ImplicitProduct.h).                        |                        |
 //
-// First tile products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or an
+// First products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or an
 // outer one for all. For an outer one, wide columns and transposes are special cases of columns. Where floats are
 // summed, the choice follows from shapes and strides alone: it decides the order of the sum.
 //
@@ -79,7 +79,7 @@ struct TransposeSchedule {
   bool oneBody;
 };
 
-struct TileProductSchedule {
+struct ImplicitProductSchedule {
   LaneBlocks blocks;  ///< of columns
   size_t row;         ///< the outer variable that is the row; an item has `rows` values of it
   int64_t rows;
@@ -88,7 +88,7 @@ struct TileProductSchedule {
 };
 
 struct LoopSchedule {
-  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, TileProductSchedule> strategy;
+  std::variant<RowSchedule, ColumnSchedule, WideColumnSchedule, TransposeSchedule, ImplicitProductSchedule> strategy;
 };
 
 std::string describe(const LoopSchedule& schedule);

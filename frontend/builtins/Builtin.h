@@ -21,7 +21,7 @@ class Elementwise;
 class Evaluator;
 class Formats;
 class Operators;
-class Placement;
+class PlacingOps;
 class Regions;
 class Structs;
 class Tensors;
@@ -40,7 +40,7 @@ struct BuiltinTools {
   Regions& regions;
   Calls& calls;
   Devices& devices;
-  Placement& placement;
+  PlacingOps& placing;
   Transforms& transforms;
   Tracer& tracer;
   Formats& formats;

@@ -5,7 +5,7 @@
 #include "frontend/calls/Tracer.h"
 #include "frontend/control/Regions.h"
 #include "frontend/types/Structs.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -79,7 +79,7 @@ Val tensors(BuiltinCall& k, const Val& v) {
 Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span written) {
   if (next.poison() || before.poison() || describe(next) != describe(before)) return next;  // reported elsewhere
   k.context.at(k.span, {{written, ""}, {init, ""}});
-  Val kept = k.placement.placedAs(next, before, "the carried value");
+  Val kept = k.placing.placedAs(next, before, "the carried value");
   k.context.at(k.span);
   return kept;
 }
@@ -308,7 +308,7 @@ Val listOrTuple(BuiltinCall& k) {
   }
   if (Tuple) return Val::ofTuple(std::move(elems), k.span);
   Val made = Val::ofList(std::move(elems), k.span);
-  k.placement.checkOnePlace(made, "the values of a list", k.span);
+  k.placing.checkOnePlace(made, "the values of a list", k.span);
   return made;
 }
 

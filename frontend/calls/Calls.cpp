@@ -24,7 +24,7 @@
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
@@ -157,7 +157,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
     }
     if (!call.grouped) context_.note(sourceText(call)).move = {call.span.file, member.args[0]->span.end, call.span.end};
     auto d = devices_.constDevice(device, "the argument of `.to`");
-    return d ? placement_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : context_.lost();
+    return d ? placing_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : context_.lost();
   }
   if (f && (f->is(Kind::Function) || f->is(Kind::Struct) || f->is(Kind::DType) || f->poison())) {
     prepend(args, base);

@@ -11,7 +11,7 @@ class Context;
 class Scopes;
 class Names;
 class Devices;
-class Placement;
+class PlacingOps;
 class Conversions;
 class Expressions;
 class Members;
@@ -24,14 +24,14 @@ class Builtins;
 /// Calls functions, methods, pipes, and callables made of structs and tuples.
 class Calls {
  public:
-  Calls(Context& context, Scopes& scopes, Names& names, Devices& devices, Placement& placement,
-        Conversions& conversions, Expressions& expressions, Members& members, Lambdas& lambdas, Overloads& overloads,
-        Transforms& transforms, Habits& habits, Builtins& builtins)
+  Calls(Context& context, Scopes& scopes, Names& names, Devices& devices, PlacingOps& placing, Conversions& conversions,
+        Expressions& expressions, Members& members, Lambdas& lambdas, Overloads& overloads, Transforms& transforms,
+        Habits& habits, Builtins& builtins)
       : context_(context),
         scopes_(scopes),
         names_(names),
         devices_(devices),
-        placement_(placement),
+        placing_(placing),
         conversions_(conversions),
         expressions_(expressions),
         members_(members),
@@ -59,7 +59,7 @@ class Calls {
   Scopes& scopes_;
   Names& names_;
   Devices& devices_;
-  Placement& placement_;
+  PlacingOps& placing_;
   Conversions& conversions_;
   Expressions& expressions_;
   Members& members_;

@@ -16,7 +16,7 @@
 #include "frontend/types/DimSolver.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Unifier.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -41,13 +41,13 @@ Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
   Frame own(f.unit);
   const FrameScope inside(context_.frames, own);
   // Captures are where they are where the lambda is written: annotations around its call do not touch them.
-  const bool elsewhere = placement_.annotationAround() != f.writtenIn;
+  const bool elsewhere = placing_.annotationAround() != f.writtenIn;
   auto capture = f.captures.begin();
   for (const Declaration* d : f.unit->resolution->captured(e.span)) {
     if (capture == f.captures.end()) break;
     if (capture->first != d->name) continue;  // had no value where the lambda is written
     const Val& value = capture++->second;
-    scopes_.bind(*d, elsewhere ? placement_.keepPlace(value) : value);
+    scopes_.bind(*d, elsewhere ? placing_.keepPlace(value) : value);
   }
   const BlockScope parameters(context_.frame());
   bool ok = true;

@@ -8,7 +8,7 @@ namespace tenc::frontend {
 class Context;
 class Scopes;
 class Tensors;
-class Placement;
+class PlacingOps;
 class Unifier;
 class DimSolver;
 class Expressions;
@@ -18,12 +18,12 @@ class Bindings;
 /// Lowers the body of a lambda where it is called.
 class Lambdas {
  public:
-  Lambdas(Context& context, Scopes& scopes, Tensors& tensors, Placement& placement, Unifier& unifier,
+  Lambdas(Context& context, Scopes& scopes, Tensors& tensors, PlacingOps& placing, Unifier& unifier,
           DimSolver& dimSolver, Expressions& expressions, Statements& statements, Bindings& bindings)
       : context_(context),
         scopes_(scopes),
         tensors_(tensors),
-        placement_(placement),
+        placing_(placing),
         unifier_(unifier),
         dimSolver_(dimSolver),
         expressions_(expressions),
@@ -37,7 +37,7 @@ class Lambdas {
   Context& context_;
   Scopes& scopes_;
   Tensors& tensors_;
-  Placement& placement_;
+  PlacingOps& placing_;
   Unifier& unifier_;
   DimSolver& dimSolver_;
   Expressions& expressions_;

@@ -21,7 +21,7 @@
 #include "frontend/names/UnknownNames.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Unifier.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -176,7 +176,7 @@ void Assignments::setVar(Binding& binding, const std::string& name, Val value, S
   }
   if (value.poison()) return;
   context_.at(span, {{written, ""}, {binding.start, ""}});
-  binding.value = placement_.placedAs(value, old, name);
+  binding.value = placing_.placedAs(value, old, name);
 }
 
 }  // namespace tenc::frontend

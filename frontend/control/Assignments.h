@@ -14,7 +14,7 @@ class Scopes;
 class UnknownNames;
 class Names;
 class Tensors;
-class Placement;
+class PlacingOps;
 class Unifier;
 class Operators;
 class Expressions;
@@ -24,14 +24,13 @@ class Indexing;
 class Assignments {
  public:
   Assignments(Context& context, Scopes& scopes, UnknownNames& unknownNames, Names& names, Tensors& tensors,
-              Placement& placement, Unifier& unifier, Operators& operators, Expressions& expressions,
-              Indexing& indexing)
+              PlacingOps& placing, Unifier& unifier, Operators& operators, Expressions& expressions, Indexing& indexing)
       : context_(context),
         scopes_(scopes),
         unknownNames_(unknownNames),
         names_(names),
         tensors_(tensors),
-        placement_(placement),
+        placing_(placing),
         unifier_(unifier),
         operators_(operators),
         expressions_(expressions),
@@ -51,7 +50,7 @@ class Assignments {
   UnknownNames& unknownNames_;
   Names& names_;
   Tensors& tensors_;
-  Placement& placement_;
+  PlacingOps& placing_;
   Unifier& unifier_;
   Operators& operators_;
   Expressions& expressions_;

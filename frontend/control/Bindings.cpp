@@ -16,7 +16,7 @@
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -78,7 +78,7 @@ Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const
       g.bound.try_emplace(d->name, context_.lost());
   }
   scopes_.bindDims(s.type->span, g);
-  if (!value.poison()) value = placement_.moveToPlaces(value, type, s.type->span);
+  if (!value.poison()) value = placing_.moveToPlaces(value, type, s.type->span);
   *declared = std::make_shared<Ty>(std::move(type));
   return value;
 }

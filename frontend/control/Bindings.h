@@ -9,7 +9,7 @@ namespace tenc::frontend {
 class Context;
 class Scopes;
 class Tensors;
-class Placement;
+class PlacingOps;
 class Types;
 class Unifier;
 class DimSolver;
@@ -18,12 +18,12 @@ class Expressions;
 /// Binds names to values.
 class Bindings {
  public:
-  Bindings(Context& context, Scopes& scopes, Tensors& tensors, Placement& placement, Types& types, Unifier& unifier,
+  Bindings(Context& context, Scopes& scopes, Tensors& tensors, PlacingOps& placing, Types& types, Unifier& unifier,
            DimSolver& dimSolver, Expressions& expressions)
       : context_(context),
         scopes_(scopes),
         tensors_(tensors),
-        placement_(placement),
+        placing_(placing),
         types_(types),
         unifier_(unifier),
         dimSolver_(dimSolver),
@@ -41,7 +41,7 @@ class Bindings {
   Context& context_;
   Scopes& scopes_;
   Tensors& tensors_;
-  Placement& placement_;
+  PlacingOps& placing_;
   Types& types_;
   Unifier& unifier_;
   DimSolver& dimSolver_;

@@ -45,11 +45,10 @@ class Loops {
  private:
   Val sequenceOf(const ast::Stmt& s);
   Flow rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index);
-  /// Any loop as `while`: `range` is null for a `while`, else lo, hi, step, i64 tensors.
+  /// A loop as `while` (ExitingLoop.cpp).
+  class Exiting;
+  /// `range` is null for a `while`, else lo, hi, step, i64 tensors.
   Flow exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index);
-  /// The condition of a `while` behind a trip: false where one of `left` says that the trip has left the loop.
-  Val conditionBehind(const ast::Stmt& s, const std::vector<Val>& left, const Boundary& carried,
-                      const std::function<Val()>& condition);
   Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips);
   Flow unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole);
   /// The body once, up to its own boundary; `index` is bound to the loop's pattern.

@@ -11,7 +11,7 @@
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
 #include "frontend/values/Keys.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -249,7 +249,7 @@ std::vector<Val> Regions::carriedResults(ir::Op* op, const std::vector<Val>& ini
 std::vector<Val> Regions::forLoop(ir::Value* lo, ir::Value* hi, ir::Value* step, std::vector<Val> carried, Span span,
                                   const LoopBody& body) {
   std::vector<std::string> names(carried.size());
-  for (Val& v : carried) v = placement_.enterAnnotation(tensors_.materialise(v));
+  for (Val& v : carried) v = placing_.enterAnnotation(tensors_.materialise(v));
   return loopCarried(lo, hi, step, carried, names, span, body);
 }
 

@@ -11,7 +11,7 @@ namespace tenc::frontend {
 
 class Context;
 class Tensors;
-class Placement;
+class PlacingOps;
 
 using BranchFn = std::function<std::vector<Val>()>;
 using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
@@ -19,8 +19,8 @@ using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> c
 /// Branches, placed blocks and loops as ops; values cross their borders as flat lists of tensors.
 class Regions {
  public:
-  Regions(Context& context, Tensors& tensors, Placement& placement)
-      : context_(context), tensors_(tensors), placement_(placement) {}
+  Regions(Context& context, Tensors& tensors, PlacingOps& placing)
+      : context_(context), tensors_(tensors), placing_(placing) {}
 
   /// An `if` op; both functions give values of the same number; result: their merge. `names` for messages.
   std::vector<Val> emitIf(ir::Value* condition, Span span, const std::vector<std::string>& names, const BranchFn& yes,
@@ -51,7 +51,7 @@ class Regions {
 
   Context& context_;
   Tensors& tensors_;
-  Placement& placement_;
+  PlacingOps& placing_;
 };
 
 }  // namespace tenc::frontend

@@ -31,7 +31,7 @@
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/names/UnknownNames.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 
 namespace tenc::frontend {
@@ -241,7 +241,7 @@ Val Expressions::evalLambda(const ast::Expr& e) {
   f->lambda = &e;
   f->unit = context_.frame().unit;
   f->id = context_.freshId();
-  f->writtenIn = placement_.annotationAround();
+  f->writtenIn = placing_.annotationAround();
   for (const Declaration* d : f->unit->resolution->captured(e.span)) {
     if (Binding* local = scopes_.declaredAt(d->span)) f->captures.emplace_back(d->name, local->value);
   }

@@ -10,7 +10,7 @@ class Scopes;
 class UnknownNames;
 class Names;
 class Tensors;
-class Placement;
+class PlacingOps;
 class Elementwise;
 class Operators;
 class Members;
@@ -28,15 +28,15 @@ class Habits;
 class Expressions {
  public:
   Expressions(Context& context, Scopes& scopes, UnknownNames& unknownNames, Names& names, Tensors& tensors,
-              Placement& placement, Elementwise& elementwise, Operators& operators, Members& members,
-              Indexing& indexing, StructLiterals& structLiterals, Formats& formats, Statements& statements,
-              Branches& branches, PlacedBlocks& placedBlocks, Regions& regions, Calls& calls, Habits& habits)
+              PlacingOps& placing, Elementwise& elementwise, Operators& operators, Members& members, Indexing& indexing,
+              StructLiterals& structLiterals, Formats& formats, Statements& statements, Branches& branches,
+              PlacedBlocks& placedBlocks, Regions& regions, Calls& calls, Habits& habits)
       : context_(context),
         scopes_(scopes),
         unknownNames_(unknownNames),
         names_(names),
         tensors_(tensors),
-        placement_(placement),
+        placing_(placing),
         elementwise_(elementwise),
         operators_(operators),
         members_(members),
@@ -75,7 +75,7 @@ class Expressions {
   UnknownNames& unknownNames_;
   Names& names_;
   Tensors& tensors_;
-  Placement& placement_;
+  PlacingOps& placing_;
   Elementwise& elementwise_;
   Operators& operators_;
   Members& members_;

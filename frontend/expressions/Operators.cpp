@@ -10,6 +10,7 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/names/Devices.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "ir/build/Compose.h"
 
@@ -17,17 +18,6 @@ namespace tenc::frontend {
 
 namespace {
 using ir::OpKind;
-
-struct OperatorRow {
-  std::string_view op;
-  OpKind kind;
-};
-
-constexpr OperatorRow kOperators[] = {
-    {"+", OpKind::Add}, {"-", OpKind::Sub},  {"*", OpKind::Mul}, {"/", OpKind::Div},   {"//", OpKind::FloorDiv},
-    {"%", OpKind::Mod}, {"**", OpKind::Pow}, {"==", OpKind::Eq}, {"!=", OpKind::Ne},   {"<", OpKind::Lt},
-    {"<=", OpKind::Le}, {">", OpKind::Gt},   {">=", OpKind::Ge}, {"and", OpKind::And}, {"or", OpKind::Or},
-};
 }  // namespace
 
 Val Operators::compareDevices(std::string_view op, const Val& a, const Val& b, Span span) {
@@ -70,14 +60,11 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
   }
   context_.at(opSpan, {{a.span, ""}, {b.span, ""}});
   if (op == "@") return matmul(a, b, span, opSpan);
-  for (const OperatorRow& row : kOperators) {
-    if (row.op != op) continue;
-    Val r = elementwise_.elementwise(row.kind, {a, b}, opSpan,
-                                     op);  // errors stand at the operator, the value is the whole
-    r.span = span;
-    return r;
-  }
-  return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is not an operator here");
+  const std::optional<OpKind> kind = operatorNamed(op);
+  if (!kind) return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is not an operator here");
+  Val r = elementwise_.elementwise(*kind, {a, b}, opSpan, op);  // errors stand at the operator, the value is the whole
+  r.span = span;
+  return r;
 }
 
 Val Operators::matmul(const Val& a, const Val& b, Span span, Span opSpan) {

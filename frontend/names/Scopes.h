@@ -12,7 +12,7 @@
 namespace tenc::frontend {
 
 class Context;
-class Placement;
+class PlacingOps;
 struct Boundary;
 struct Declaration;
 struct Generics;
@@ -20,7 +20,7 @@ struct Generics;
 /// Looks up and declares names in the blocks of the body that is lowered.
 class Scopes {
  public:
-  Scopes(Context& context, Placement& placement) : context_(context), placement_(placement) {}
+  Scopes(Context& context, PlacingOps& placing) : context_(context), placing_(placing) {}
 
   /// What the local that is named at `use` is bound to; null for what is no local, or has no value.
   Binding* find(Span use);
@@ -46,7 +46,7 @@ class Scopes {
 
  private:
   Context& context_;
-  Placement& placement_;
+  PlacingOps& placing_;
 };
 
 }  // namespace tenc::frontend

@@ -51,6 +51,76 @@ Units::Units(Context& context, Constants& constants, Overloads& overloads, bool 
       library_(context.sources, context.diags),
       wholeLibrary_(wholeLibrary) {}
 
+void Units::collectImport(Unit& unit, const ast::Stmt& s) {
+  std::string path;
+  for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
+  const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span, inLibrary(unit));
+  if (!imported) {
+    // One error is enough: what the import would have brought is poison.
+    if (s.names.empty() && !s.path.empty())
+      unit.evaluated[s.path.back().text] = unit.evaluated[s.path.front().text] = context_.lost();
+    for (const ast::Name& n : s.names) unit.evaluated[n.text] = context_.lost();
+    return;
+  }
+  if (s.names.empty()) unit.modules[s.path.back().text] = imported;
+  for (const ast::Name& n : s.names) {
+    const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
+    if (!exists) {
+      std::vector<std::string> names;
+      for (const auto& [known, at] : imported->declared) names.push_back(known);
+      for (const auto& [known, list] : imported->functions) names.push_back(known);
+      auto d = context_.error(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
+      if (isBuiltin(n.text))
+        d.help("`" + n.text + "` is built in: it needs no import");
+      else
+        suggest(d, n.text, n.span, names, nullptr);
+      unit.evaluated[n.text] = context_.lost();
+      continue;
+    }
+    unit.names[n.text] = {imported, n.text};
+  }
+}
+
+/// Functions of one name differ by the head of their first parameter, and share it with nothing else.
+void Units::checkHeads(const Unit& unit) {
+  for (const auto& [name, list] : unit.functions) {
+    if (auto it = unit.declared.find(name); it != unit.declared.end()) {
+      context_.error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice")
+          .note(it->second, "first declared here");
+    }
+    std::map<Overloads::Head, Span> heads;
+    for (const FnDecl& d : list) {
+      const auto& params = d.stmt->params;
+      auto [it, fresh] = heads.try_emplace(
+          params.empty() ? Overloads::Head{Overloads::HeadKind::None} : overloads_.headOf(params[0].type.get(), d),
+          d.stmt->name.span);
+      if (fresh) continue;
+      context_
+          .error(Code::E0103, d.stmt->name.span,
+                 "`" + name + "` is declared twice for the same kind of first parameter")
+          .note(it->second, "first declared here");
+    }
+  }
+}
+
+/// Fields, parameters and type parameters of one declaration have names of their own.
+void Units::checkTwice(std::span<const ast::StmtPtr> statements) {
+  auto check = [&](auto&& list, const char* what) {
+    std::set<std::string> seen;
+    for (const auto& x : list) {
+      if (!seen.insert(x.name.text).second) {
+        context_.fail(Code::E0103, x.name.span, std::string(what) + " `" + x.name.text + "` is declared twice");
+      }
+    }
+  };
+  for (const auto& statement : statements) {
+    if (!statement) continue;
+    if (statement->kind == StmtKind::Struct) check(statement->fields, "the field");
+    if (statement->kind == StmtKind::Fn) check(statement->params, "the parameter");
+    check(statement->generics, "the type parameter");
+  }
+}
+
 void Units::collect(Unit& unit, size_t from) {
   const std::span statements = std::span(unit.file->statements).subspan(from);
   for (const auto& statement : statements) {
@@ -81,36 +151,7 @@ void Units::collect(Unit& unit, size_t from) {
           unit.functions[name].push_back({&s, &unit});
         }
         break;
-      case StmtKind::Import: {
-        std::string path;
-        for (const ast::Name& p : s.path) path += (path.empty() ? "" : "/") + p.text;
-        const Unit* imported = s.path.empty() ? nullptr : import(path, s.path.back().span, inLibrary(unit));
-        if (!imported) {
-          // One error is enough: what the import would have brought is poison.
-          if (s.names.empty() && !s.path.empty())
-            unit.evaluated[s.path.back().text] = unit.evaluated[s.path.front().text] = context_.lost();
-          for (const ast::Name& n : s.names) unit.evaluated[n.text] = context_.lost();
-          break;
-        }
-        if (s.names.empty()) unit.modules[s.path.back().text] = imported;
-        for (const ast::Name& n : s.names) {
-          const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
-          if (!exists) {
-            std::vector<std::string> names;
-            for (const auto& [known, at] : imported->declared) names.push_back(known);
-            for (const auto& [known, list] : imported->functions) names.push_back(known);
-            auto d = context_.error(Code::E0102, n.span, "module `" + path + "` has no `" + n.text + "`");
-            if (isBuiltin(n.text))
-              d.help("`" + n.text + "` is built in: it needs no import");
-            else
-              suggest(d, n.text, n.span, names, nullptr);
-            unit.evaluated[n.text] = context_.lost();
-            continue;
-          }
-          unit.names[n.text] = {imported, n.text};
-        }
-        break;
-      }
+      case StmtKind::Import: collectImport(unit, s); break;
       default:
         if (!unit.isScript && !isDeclaration(s) && s.kind != StmtKind::Error) {
           context_.fail(Code::E0108, s.span, "a module holds declarations only");
@@ -119,39 +160,8 @@ void Units::collect(Unit& unit, size_t from) {
     }
   }
   resolveNames(unit, from);
-  // Functions of one name differ by the head of their first parameter, and share it with nothing else.
-  for (const auto& [name, list] : unit.functions) {
-    if (auto it = unit.declared.find(name); it != unit.declared.end()) {
-      context_.error(Code::E0103, list[0].stmt->name.span, "`" + name + "` is declared twice")
-          .note(it->second, "first declared here");
-    }
-    std::map<Overloads::Head, Span> heads;
-    for (const FnDecl& d : list) {
-      const auto& params = d.stmt->params;
-      auto [it, fresh] = heads.try_emplace(
-          params.empty() ? Overloads::Head{Overloads::HeadKind::None} : overloads_.headOf(params[0].type.get(), d),
-          d.stmt->name.span);
-      if (fresh) continue;
-      context_
-          .error(Code::E0103, d.stmt->name.span,
-                 "`" + name + "` is declared twice for the same kind of first parameter")
-          .note(it->second, "first declared here");
-    }
-  }
-  auto checkTwice = [&](auto&& list, const char* what) {
-    std::set<std::string> seen;
-    for (const auto& x : list) {
-      if (!seen.insert(x.name.text).second) {
-        context_.fail(Code::E0103, x.name.span, std::string(what) + " `" + x.name.text + "` is declared twice");
-      }
-    }
-  };
-  for (const auto& statement : statements) {
-    if (!statement) continue;
-    if (statement->kind == StmtKind::Struct) checkTwice(statement->fields, "the field");
-    if (statement->kind == StmtKind::Fn) checkTwice(statement->params, "the parameter");
-    checkTwice(statement->generics, "the type parameter");
-  }
+  checkHeads(unit);
+  checkTwice(statements);
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <list>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "frontend/names/Library.h"
@@ -51,6 +52,9 @@ class Units {
   void resolveNames(Unit& unit, size_t from);
   /// Reports aliases that are made of themselves (E0109); they mean nothing.
   void checkAliases(const Unit& unit);
+  void collectImport(Unit& unit, const ast::Stmt& s);
+  void checkHeads(const Unit& unit);
+  void checkTwice(std::span<const ast::StmtPtr> statements);
   bool declareOnce(Unit& unit, const ast::Name& name);
 
   Context& context_;

@@ -14,7 +14,7 @@
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -238,7 +238,7 @@ Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fi
     fields[i] = rebuild(fields[i], leaves);
   }
   Val made = Val::ofStruct(info, std::move(fields), span);
-  placement_.checkOnePlace(made, "the fields of `" + name + "`", span);
+  placing_.checkOnePlace(made, "the fields of `" + name + "`", span);
   return made;
 }
 

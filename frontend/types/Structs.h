@@ -14,7 +14,7 @@ namespace tenc::frontend {
 class Context;
 class Names;
 class Tensors;
-class Placement;
+class PlacingOps;
 class Types;
 class Aliases;
 class Unifier;
@@ -23,12 +23,12 @@ class DimSolver;
 /// Struct types with their arguments, and values of them.
 class Structs {
  public:
-  Structs(Context& context, Names& names, Tensors& tensors, Placement& placement, Types& types, Aliases& aliases,
+  Structs(Context& context, Names& names, Tensors& tensors, PlacingOps& placing, Types& types, Aliases& aliases,
           Unifier& unifier, DimSolver& dimSolver)
       : context_(context),
         names_(names),
         tensors_(tensors),
-        placement_(placement),
+        placing_(placing),
         types_(types),
         aliases_(aliases),
         unifier_(unifier),
@@ -62,7 +62,7 @@ class Structs {
   Context& context_;
   Names& names_;
   Tensors& tensors_;
-  Placement& placement_;
+  PlacingOps& placing_;
   Types& types_;
   Aliases& aliases_;
   Unifier& unifier_;

@@ -206,16 +206,17 @@ Val Unifier::unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const V
   return v;
 }
 
+Val Unifier::mismatch(const ast::TypeExpr& t, const Val& v, const Target& who) {
+  auto d = context_.error(
+      who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
+      who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
+  if (who.declared.valid()) d.note(who.declared, "declared here");
+  return d;
+}
+
 Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, const Target& who) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   if (v.poison() || t.op == '!') return context_.lost();
-  auto mismatch = [&] {
-    auto d = context_.error(
-        who.isDeclaration ? Code::E0207 : Code::E0203, who.span,
-        who.what + " is " + describe(v) + ", but " + std::string(context_.sources.text(t.span)) + " is declared");
-    if (who.declared.valid()) d.note(who.declared, "declared here");
-    return Val(d);
-  };
   if (t.place && t.place->path.size() == 1 && !t.place->number && !t.place->index) {
     const std::string& device = t.place->path[0].text;
     if (listedGeneric(g, device) && !g.bound.count(device)) {
@@ -225,84 +226,90 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
     }
   }
   switch (t.kind) {
-    case TypeKind::Tuple: {
-      if (!v.is(Kind::Tuple) || v.elems.size() != t.args.size()) return mismatch();
-      Val r = v;
-      for (size_t i = 0; i < r.elems.size(); ++i) {
-        r.elems.edit()[i] = unify(*t.args[i], v.elems[i], g,
-                                  {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
-        if (r.elems[i].poison()) return r.elems[i];
-      }
-      return r;
-    }
-    case TypeKind::List: {
-      Val r = v;
-      if (v.is(Kind::Array)) {
-        const Ty expected = types_.resolve(t, g);
-        r = tensors_.settle(v, &expected);
-        if (r.poison()) return r;
-      }
-      if (!r.is(Kind::List)) return mismatch();
-      if (!dimSolver_.unifyDim(*t.args[1], static_cast<int64_t>(r.elems.size()), g, who)) return context_.lost();
-      for (Val& e : r.elems.edit()) {
-        e = unify(*t.args[0], e, g, {"an element of " + who.what, who.span, who.declared, who.isDeclaration});
-        if (e.poison()) return e;
-      }
-      return r;
-    }
-    case TypeKind::ShapeOf: {
-      auto dims = evaluator_.constShape(v);
-      if (!dims) return context_.lost();
-      Val pack = Val::ofPack(*dims, v.span);
-      auto [it, fresh] = g.bound.try_emplace(t.path[0].text, pack);
-      if (!fresh && evaluator_.constInts(it->second) != dims) return mismatch();
-      return pack;
-    }
-    case TypeKind::Path: break;
+    case TypeKind::Tuple: return unifyTuple(t, v, g, who);
+    case TypeKind::List: return unifyList(t, v, g, who);
+    case TypeKind::ShapeOf: return unifyShape(t, v, g, who);
+    case TypeKind::Path: return unifyName(t, v, g, who);
     default: return context_.fail(Code::E0203, t.span, "expected a type here");
   }
-  const std::string& name = t.path[0].text;
-  TypeName head = types_.typeName(t, g, false);
-  if (head.variable) {
-    const ast::Generic* listed = listedGeneric(g, name);
-    const GenericKind kind = listed ? listed->kind : GenericKind::Open;
-    if (kind == GenericKind::Fn) {
-      if (!callable(v)) return mismatch();
-      g.bound[name] = v;
-      return v;
-    }
-    if (kind == GenericKind::Device) {
-      if (!v.is(Kind::Device)) return mismatch();
-      g.bound[name] = v;
-      return v;
-    }
-    if (t.hasArgs || (listed && listed->isDType())) return unifyTensor(t, head, v, g, who);
-    if (kind == GenericKind::Open && v.is(Kind::Int)) {
-      g.bound[name] = v;
-      g.bound[name].adopts = true;
-      g.origin[name] = who.span;
-      return g.bound[name];
-    }
-    if (kind == GenericKind::Open && v.is(Kind::DType)) {
-      g.bound[name] = v;
-      return v;
-    }
-    Val r = tensors_.materialise(v);
-    if (r.poison()) return r;
-    if (!r.isTree() && !r.is(Kind::Tensor)) return mismatch();
-    Val bound;
-    bound.kind = Kind::Type;
-    bound.span = who.span;
-    bound.type = std::make_shared<Ty>(typeOf(r));
-    g.bound[name] = bound;
-    g.origin[name] = who.span;
-    return r;
+}
+
+Val Unifier::unifyTuple(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who) {
+  if (!v.is(Kind::Tuple) || v.elems.size() != t.args.size()) return mismatch(t, v, who);
+  Val r = v;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    r.elems.edit()[i] = unify(*t.args[i], v.elems[i], g,
+                              {who.what + "." + std::to_string(i), who.span, who.declared, who.isDeclaration});
+    if (r.elems[i].poison()) return r.elems[i];
   }
+  return r;
+}
+
+Val Unifier::unifyList(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who) {
+  Val r = v;
+  if (v.is(Kind::Array)) {
+    const Ty expected = types_.resolve(t, g);
+    r = tensors_.settle(v, &expected);
+    if (r.poison()) return r;
+  }
+  if (!r.is(Kind::List)) return mismatch(t, v, who);
+  if (!dimSolver_.unifyDim(*t.args[1], static_cast<int64_t>(r.elems.size()), g, who)) return context_.lost();
+  for (Val& e : r.elems.edit()) {
+    e = unify(*t.args[0], e, g, {"an element of " + who.what, who.span, who.declared, who.isDeclaration});
+    if (e.poison()) return e;
+  }
+  return r;
+}
+
+Val Unifier::unifyShape(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who) {
+  auto dims = evaluator_.constShape(v);
+  if (!dims) return context_.lost();
+  Val pack = Val::ofPack(*dims, v.span);
+  auto [it, fresh] = g.bound.try_emplace(t.path[0].text, pack);
+  if (!fresh && evaluator_.constInts(it->second) != dims) return mismatch(t, v, who);
+  return pack;
+}
+
+/// A type variable that is bound here.
+Val Unifier::unifyVariable(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who) {
+  const std::string& name = t.path[0].text;
+  const ast::Generic* listed = listedGeneric(g, name);
+  const GenericKind kind = listed ? listed->kind : GenericKind::Open;
+  if (kind == GenericKind::Fn || kind == GenericKind::Device) {
+    if (!(kind == GenericKind::Fn ? callable(v) : v.is(Kind::Device))) return mismatch(t, v, who);
+    return g.bound[name] = v;
+  }
+  if (t.hasArgs || (listed && listed->isDType())) return unifyTensor(t, head, v, g, who);
+  if (kind == GenericKind::Open && v.is(Kind::Int)) {
+    g.bound[name] = v;
+    g.bound[name].adopts = true;
+    g.origin[name] = who.span;
+    return g.bound[name];
+  }
+  if (kind == GenericKind::Open && v.is(Kind::DType)) return g.bound[name] = v;
+  Val r = tensors_.materialise(v);
+  if (r.poison()) return r;
+  if (!r.isTree() && !r.is(Kind::Tensor)) return mismatch(t, v, who);
+  Val bound;
+  bound.kind = Kind::Type;
+  bound.span = who.span;
+  bound.type = std::make_shared<Ty>(typeOf(r));
+  g.bound[name] = bound;
+  g.origin[name] = who.span;
+  return r;
+}
+
+/// What a name means: a variable, a type of the language, or what is known of it.
+Val Unifier::unifyName(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who) {
+  const std::string& name = t.path[0].text;
+  const TypeName head = types_.typeName(t, g, false);
+  const auto when = [&](bool fits) { return fits ? v : mismatch(t, v, who); };
+  if (head.variable) return unifyVariable(t, head, v, g, who);
   if (!head.value) {
     switch (builtInType(name)) {
-      case Ty::Kind::String: return v.is(Kind::String) || v.is(Kind::Format) ? v : mismatch();
-      case Ty::Kind::Device: return v.is(Kind::Device) ? v : mismatch();
-      case Ty::Kind::Fn: return callable(v) ? v : mismatch();
+      case Ty::Kind::String: return when(v.is(Kind::String) || v.is(Kind::Format));
+      case Ty::Kind::Device: return when(v.is(Kind::Device));
+      case Ty::Kind::Fn: return when(callable(v));
       default: types_.unknownType(t); return context_.lost();
     }
   }
@@ -312,13 +319,17 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
     case Kind::DType: return unifyTensor(t, head, v, g, who);
     case Kind::Int: {
       auto actual = v.is(Kind::Int) ? evaluator_.constInt(v) : std::nullopt;
-      if (!actual) return v.is(Kind::Tensor) ? (evaluator_.constInt(v, who.what), context_.lost()) : mismatch();
+      if (!actual && !v.is(Kind::Tensor)) return mismatch(t, v, who);
+      if (!actual) {
+        evaluator_.constInt(v, who.what);  // says why it is none
+        return context_.lost();
+      }
       return dimSolver_.unifyDim(t, *actual, g, who) ? Val::ofInt(*actual, v.span) : context_.lost();
     }
-    case Kind::Device: return v.is(Kind::Device) ? v : mismatch();
+    case Kind::Device: return when(v.is(Kind::Device));
     case Kind::Function:
     case Kind::Struct:
-    case Kind::Tuple: return callable(v) ? v : mismatch();
+    case Kind::Tuple: return when(callable(v));
     case Kind::Type: {
       const Ty& named = *head.value->type;
       if (named.kind == Ty::Kind::Struct && named.elems.empty() && named.info->decl &&
@@ -327,7 +338,7 @@ Val Unifier::unify(const ast::TypeExpr& written, const Val& v, Generics& g, cons
       }
       return fit(named, v, who);
     }
-    default: return mismatch();
+    default: return mismatch(t, v, who);
   }
 }
 

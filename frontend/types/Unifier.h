@@ -35,6 +35,14 @@ class Unifier {
   Val fit(const Ty& t, const Val& v, const Target& who);
 
  private:
+  /// E0203, or E0207 against a declaration: another kind of value than declared.
+  Val mismatch(const ast::TypeExpr& t, const Val& v, const Target& who);
+  // By the kind of the written type.
+  Val unifyTuple(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unifyList(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unifyShape(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unifyName(const ast::TypeExpr& t, const Val& v, Generics& g, const Target& who);
+  Val unifyVariable(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val& v, Generics& g, const Target& who);
   Val unifyStruct(const ast::TypeExpr& t, const StructDecl& decl, const Val& v, Generics& g, const Target& who);
   bool unifyArgument(const ast::TypeExpr& written, const Val& actual, Generics& g, const Target& who);

@@ -13,6 +13,7 @@
 namespace tenc::frontend {
 
 namespace {
+using ir::OpKind;
 
 constexpr Int kLeast = std::numeric_limits<int64_t>::min();
 
@@ -35,20 +36,42 @@ std::optional<Int> power(Int base, Int exponent) {
   return r;
 }
 
+Int floorQuotient(Int a, Int b) { return floorDivide(a, b); }
+double floorQuotient(double a, double b) { return ir::floorQuotient(a, b); }
+Int floorMod(Int a, Int b) { return a - floorDivide(a, b) * b; }
+double floorMod(double a, double b) { return ir::floorMod(a, b); }
+
 template <typename T>
-std::optional<bool> compared(std::string_view op, T a, T b) {
-  if (op == "==") return a == b;
-  if (op == "!=") return a != b;
-  if (op == "<") return a < b;
-  if (op == "<=") return a <= b;
-  if (op == ">") return a > b;
-  if (op == ">=") return a >= b;
-  return std::nullopt;
+std::optional<bool> compared(OpKind kind, T a, T b) {
+  switch (kind) {
+    case OpKind::Eq: return a == b;
+    case OpKind::Ne: return a != b;
+    case OpKind::Lt: return a < b;
+    case OpKind::Le: return a <= b;
+    case OpKind::Gt: return a > b;
+    case OpKind::Ge: return a >= b;
+    default: return std::nullopt;
+  }
+}
+
+/// What integers and floats have in common; an integer is not divided by 0.
+template <typename T>
+std::optional<T> computed(OpKind kind, T a, T b) {
+  switch (kind) {
+    case OpKind::Add: return a + b;
+    case OpKind::Sub: return a - b;
+    case OpKind::Mul: return a * b;
+    case OpKind::FloorDiv: return floorQuotient(a, b);
+    case OpKind::Mod: return floorMod(a, b);
+    default: return std::nullopt;
+  }
 }
 }  // namespace
 
 std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, const Val& b, Span span) {
   const bool adopts = a.adopts && b.adopts;
+  const std::optional<OpKind> kind = operatorNamed(op);
+  if (!kind) return std::nullopt;
   if (a.is(Val::Kind::Int) && b.is(Val::Kind::Int)) {
     const Int x = a.integer, y = b.integer;
     const Val* typed = !a.adopts ? &a : !b.adopts ? &b : nullptr;
@@ -58,30 +81,19 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
         return std::nullopt;
       }
     }
-    if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
-    Int r = 0;
-    if (op == "+")
-      r = x + y;
-    else if (op == "-")
-      r = x - y;
-    else if (op == "*")
-      r = x * y;
-    else if (op == "//" || op == "%") {
-      if (y == 0) return context_.fail(Code::E0212, span, "integer division by zero");
-      r = op == "//" ? floorDivide(x, y) : x - floorDivide(x, y) * y;
-    } else if (op == "**") {
-      if (y < 0)
-        return context_.fail(Code::E0212, span, "an integer to a negative power; write one of them as a float");
-      auto p = power(x, y);
-      if (!p && typed) return std::nullopt;  // computed when it runs, wrapping
-      if (!p) return context_.fail(Code::E0212, span, "the result does not fit in i64");
-      r = *p;
-    } else if (op == "/") {
+    if (auto c = compared(*kind, x, y)) return Val::ofBool(*c, span);
+    const bool divides = kind == OpKind::FloorDiv || kind == OpKind::Mod;
+    if (divides && y == 0) return context_.fail(Code::E0212, span, "integer division by zero");
+    if (kind == OpKind::Div)
       return Val(context_.error(Code::E0201, span, "`/` needs floats, but both operands are integers")
                      .help("`//` divides integers, rounding down; a number with a point is a float: `7.0 / 2.0`"));
-    } else {
-      return std::nullopt;
-    }
+    if (kind == OpKind::Pow && y < 0)
+      return context_.fail(Code::E0212, span, "an integer to a negative power; write one of them as a float");
+    const std::optional<Int> result = kind == OpKind::Pow ? power(x, y) : computed(*kind, x, y);
+    if (!result && kind == OpKind::Pow && !typed)
+      return context_.fail(Code::E0212, span, "the result does not fit in i64");
+    if (!result) return std::nullopt;  // a power of a typed number is computed when it runs, wrapping
+    const Int r = *result;
     if (typed) {  // wraps, as at run time
       Val v = Val::ofInt(fitted(r, typed->dtype), span, false);
       v.dtype = typed->dtype;
@@ -105,24 +117,12 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
   // What adopts the dtype of a typed operand is rounded to it first, as at run time.
   const double x = typed ? rounded(asDouble(a), type) : asDouble(a);
   const double y = typed ? rounded(asDouble(b), type) : asDouble(b);
-  if (auto c = compared(op, x, y)) return Val::ofBool(*c, span);
-  double r = 0;
-  if (op == "+")
-    r = x + y;
-  else if (op == "-")
-    r = x - y;
-  else if (op == "*")
-    r = x * y;
-  else if (op == "/")
-    r = x / y;
-  else if (op == "//")
-    r = ir::floorQuotient(x, y);
-  else if (op == "%")
-    r = ir::floorMod(x, y);
-  else if (op == "**")
-    r = std::pow(x, y);
-  else
-    return std::nullopt;
+  if (auto c = compared(*kind, x, y)) return Val::ofBool(*c, span);
+  const std::optional<double> result = kind == OpKind::Div   ? x / y
+                                       : kind == OpKind::Pow ? std::pow(x, y)
+                                                             : computed(*kind, x, y);
+  if (!result) return std::nullopt;
+  const double r = *result;
   Val v = Val::ofFloat(adopts ? r : rounded(r, type), span, adopts);
   v.dtype = type;
   return v;

@@ -5,6 +5,27 @@
 namespace tenc::frontend {
 
 namespace {
+using ir::OpKind;
+
+struct OperatorRow {
+  std::string_view op;
+  OpKind kind;
+};
+
+constexpr OperatorRow kOperators[] = {
+    {"+", OpKind::Add}, {"-", OpKind::Sub},  {"*", OpKind::Mul}, {"/", OpKind::Div},   {"//", OpKind::FloorDiv},
+    {"%", OpKind::Mod}, {"**", OpKind::Pow}, {"==", OpKind::Eq}, {"!=", OpKind::Ne},   {"<", OpKind::Lt},
+    {"<=", OpKind::Le}, {">", OpKind::Gt},   {">=", OpKind::Ge}, {"and", OpKind::And}, {"or", OpKind::Or},
+};
+}  // namespace
+
+std::optional<OpKind> operatorNamed(std::string_view op) {
+  for (const OperatorRow& row : kOperators)
+    if (row.op == op) return row.kind;
+  return std::nullopt;
+}
+
+namespace {
 /// An integer as the low bits of `to`.
 int64_t wrapped(Int i, ir::DType to) {
   const int unused = 64 - 8 * ir::byteSize(to);

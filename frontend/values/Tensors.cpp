@@ -13,7 +13,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
 #include "frontend/values/Literals.h"
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
@@ -243,7 +243,7 @@ Val Tensors::settle(Val v, const Ty* expected) {
                                      describe(r.elems[0]));
           }
         }
-        placement_.checkOnePlace(r, "the values of a list", v.span);
+        placing_.checkOnePlace(r, "the values of a list", v.span);
         return r;
       }
       std::optional<DType> hint;

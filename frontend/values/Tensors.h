@@ -8,12 +8,12 @@
 namespace tenc::frontend {
 
 class Context;
-class Placement;
+class PlacingOps;
 
 /// Makes literals, arrays and numbers into tensors, once a dtype is known.
 class Tensors {
  public:
-  Tensors(Context& context, Placement& placement) : context_(context), placement_(placement) {}
+  Tensors(Context& context, PlacingOps& placing) : context_(context), placing_(placing) {}
 
   /// The value as a tensor: numbers become rank-0 constants (of `hint` when they adopt and it is given), arrays are
   /// stacked. Null after poison or an error (E0203).
@@ -37,7 +37,7 @@ class Tensors {
   bool arrayShape(const Val& v, ir::Dims& shape, std::optional<ir::DType>& dtype, bool& allStatic, bool& anyTree);
 
   Context& context_;
-  Placement& placement_;
+  PlacingOps& placing_;
 };
 
 }  // namespace tenc::frontend

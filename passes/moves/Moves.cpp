@@ -25,7 +25,7 @@ Value* definition(Value* v) {
 }
 
 /// All moves of one definition to one destination, and where the one that stays will stand.
-struct Group {
+struct MoveSet {
   Value* value;
   std::string device;
   std::vector<Op*> moves;  ///< in program order
@@ -43,21 +43,21 @@ class Minimiser {
     if (all_.empty()) return;
     int next = 0;
     number(*f.body, next);
-    std::vector<Group> groups = grouped();
-    for (Group& g : groups) choosePosition(g);
-    std::stable_sort(groups.begin(), groups.end(),
-                     [&](const Group& a, const Group& b) { return order_[a.before] < order_[b.before]; });
-    std::unordered_map<const Value*, std::vector<Group*>> made;
-    std::unordered_map<const Op*, Group*> groupOf;
-    for (Group& g : groups)
-      for (const Op* op : g.moves) groupOf[op] = &g;
-    for (Group& g : groups) {
-      Value* source = sourceOf(g, made[g.value], groupOf);
+    std::vector<MoveSet> sets = moveSets();
+    for (MoveSet& g : sets) choosePosition(g);
+    std::stable_sort(sets.begin(), sets.end(),
+                     [&](const MoveSet& a, const MoveSet& b) { return order_[a.before] < order_[b.before]; });
+    std::unordered_map<const Value*, std::vector<MoveSet*>> made;
+    std::unordered_map<const Op*, MoveSet*> setOf;
+    for (MoveSet& g : sets)
+      for (const Op* op : g.moves) setOf[op] = &g;
+    for (MoveSet& g : sets) {
+      Value* source = sourceOf(g, made[g.value], setOf);
       make(g, source);
       made[g.value].push_back(&g);
     }
     for (Op* op : all_) {
-      op->result()->uses.empty() ? void() : op->result()->replaceAllUsesWith(replacement(op, groupOf));
+      op->result()->uses.empty() ? void() : op->result()->replaceAllUsesWith(replacement(op, setOf));
     }
     // Chains are taken apart from their ends.
     for (auto it = all_.rbegin(); it != all_.rend(); ++it) (*it)->erase();
@@ -83,8 +83,8 @@ class Minimiser {
     }
   }
 
-  std::vector<Group> grouped() {
-    std::vector<Group> groups;
+  std::vector<MoveSet> moveSets() {
+    std::vector<MoveSet> sets;
     std::unordered_map<const Value*, std::vector<size_t>> byValue;
     for (Op* op : all_) {
       Value* value = definition(op->operand(0));
@@ -92,21 +92,21 @@ class Minimiser {
       if (value->type.place.device == device) continue;  // there and back
       std::vector<size_t>& known = byValue[value];
       auto found = std::find_if(known.begin(), known.end(), [&](size_t i) {
-        return groups[i].device == device && benchOf(groups[i].moves[0]) == benchOf(op);
+        return sets[i].device == device && benchOf(sets[i].moves[0]) == benchOf(op);
       });
       if (found == known.end()) {
-        found = known.insert(known.end(), groups.size());
-        groups.push_back({value, device, {}, {}, nullptr, nullptr});
+        found = known.insert(known.end(), sets.size());
+        sets.push_back({value, device, {}, {}, nullptr, nullptr});
       }
-      groups[*found].moves.push_back(op);
+      sets[*found].moves.push_back(op);
     }
     // What a copy that comes back is used for, the value is used for; a copy that nobody uses is no move.
-    for (Group& g : groups)
+    for (MoveSet& g : sets)
       for (const Op* op : g.moves)
         for (const Value::Use& use : op->result()->uses)
           if (!isMove(use.user)) g.users.push_back(use.user);
-    std::erase_if(groups, [](const Group& g) { return g.users.empty(); });
-    return groups;
+    std::erase_if(sets, [](const MoveSet& g) { return g.users.empty(); });
+    return sets;
   }
 
   Op* benchOf(const Op* op) const {
@@ -122,7 +122,7 @@ class Minimiser {
 
   /// One place that serves every request: the innermost region around them all, before its first op that needs a copy,
   /// and outside of the loops in which the value does not change.
-  void choosePosition(Group& g) {
+  void choosePosition(MoveSet& g) {
     const Region* region = g.moves[0]->parent;
     for (Op* move : g.moves)
       while (!within(region, move)) region = region->parentOp->parent;
@@ -145,7 +145,7 @@ class Minimiser {
   }
 
   /// Whether the value itself is kept until `time` anyway, so that a later copy lives shorter at no cost.
-  bool staysAlive(const Group& g, int time) {
+  bool staysAlive(const MoveSet& g, int time) {
     if (!g.value->op || g.value->op->kind == OpKind::Constant) return true;
     return std::any_of(g.value->uses.begin(), g.value->uses.end(),
                        [&](const Value::Use& use) { return !isMove(use.user) && order_[use.user] >= time; });
@@ -153,25 +153,25 @@ class Minimiser {
 
   /// What the move copies: a copy that is on the same device under another name already, the copy that the script
   /// moves on from, else the value itself.
-  Value* sourceOf(const Group& g, const std::vector<Group*>& made,
-                  const std::unordered_map<const Op*, Group*>& groupOf) {
+  Value* sourceOf(const MoveSet& g, const std::vector<MoveSet*>& made,
+                  const std::unordered_map<const Op*, MoveSet*>& setOf) {
     const std::string_view actual = module_.actual(g.device);
-    const auto reaches = [&](const Group& from) {
+    const auto reaches = [&](const MoveSet& from) {
       return from.before == g.before || within(from.before->parent, g.before) != nullptr;
     };
     if (module_.actual(g.value->type.place.device) == actual) return g.value;
-    for (Group* other : made)
+    for (MoveSet* other : made)
       if (reaches(*other) && module_.actual(other->device) == actual) return other->copy;
-    const Group* chained = nullptr;
+    const MoveSet* chained = nullptr;
     for (const Op* move : g.moves) {
-      auto from = groupOf.find(move->operand(0)->op);
-      if (from == groupOf.end() || (chained && chained != from->second)) return g.value;
+      auto from = setOf.find(move->operand(0)->op);
+      if (from == setOf.end() || (chained && chained != from->second)) return g.value;
       chained = from->second;
     }
     return chained && chained->copy && reaches(*chained) ? chained->copy : g.value;
   }
 
-  void make(Group& g, Value* source) {
+  void make(MoveSet& g, Value* source) {
     const Op& asked = *g.moves[0];
     ir::Builder b(g.before);
     b.setLoc(asked.loc);
@@ -183,9 +183,9 @@ class Minimiser {
     g.copy->name = asked.result()->name;
   }
 
-  static Value* replacement(const Op* move, const std::unordered_map<const Op*, Group*>& groupOf) {
-    auto it = groupOf.find(move);
-    return it == groupOf.end() ? definition(move->operand(0)) : it->second->copy;
+  static Value* replacement(const Op* move, const std::unordered_map<const Op*, MoveSet*>& setOf) {
+    auto it = setOf.find(move);
+    return it == setOf.end() ? definition(move->operand(0)) : it->second->copy;
   }
 
   ir::Module& module_;

@@ -8,24 +8,24 @@
 namespace tenc::passes {
 namespace placing {
 
-const ir::DeviceDecl* Devices::declaration(std::string_view name) const {
+const ir::DeviceDecl* DeviceNames::declaration(std::string_view name) const {
   for (const ir::DeviceDecl& d : module_.devices)
     if (d.name == name) return &d;
   return nullptr;
 }
 
-std::string Devices::normal(std::string_view name) const {
+std::string DeviceNames::normal(std::string_view name) const {
   const ir::DeviceDecl* d = declaration(name);
   if (!d || d->choices.size() != 1) return d ? std::string(name) : ir::DeviceTable::normal(name);
   return ir::DeviceTable::normal(d->actual.empty() ? d->choices[0] : d->actual);
 }
 
-std::string Devices::actual(std::string_view name) const {
+std::string DeviceNames::actual(std::string_view name) const {
   if (name.empty()) return std::string(kHost);
   return ir::DeviceTable::normal(module_.actual(name));
 }
 
-std::string Devices::whyUnavailable(std::string_view name) const {
+std::string DeviceNames::whyUnavailable(std::string_view name) const {
   return machine_.has(actual(name)) ? "" : machine_.text();
 }
 
@@ -164,7 +164,7 @@ bool checkDecisions(Shared& shared, const std::map<const Instance*, bool>& live)
 
 bool place(ir::Module& m, Context& c) {
   using namespace placing;
-  Shared shared{m, c, Devices(m, c.machine), {}, {}, {}, {}};
+  Shared shared{m, c, DeviceNames(m, c.machine), {}, {}, {}, {}};
   std::vector<ir::Func*> roots = entryPoints(m);
   for (const auto& f : m.funcs) shared.templates[f->name] = f.get();
   for (ir::Func* f : roots) inferEntryPoint(shared, *f);

@@ -25,9 +25,9 @@ inline constexpr std::string_view kHost = ir::DeviceTable::kHost;
 inline bool hasOwnName(const ir::Value& v) { return !v.name.empty() && v.name.find('.') == std::string::npos; }
 
 /// Names of devices as the checks see them. A device with a fallback is its own device; `device d = cuda:0` is not.
-class Devices {
+class DeviceNames {
  public:
-  Devices(const ir::Module& m, const ir::DeviceTable& machine) : module_(m), machine_(machine) {}
+  DeviceNames(const ir::Module& m, const ir::DeviceTable& machine) : module_(m), machine_(machine) {}
   /// The name that checks compare: a kind alone is its first device, a declaration without fallback is what it stands
   /// for.
   std::string normal(std::string_view name) const;
@@ -99,7 +99,7 @@ struct Instance {
 struct Shared {
   ir::Module& module;
   Context& context;
-  Devices devices;
+  DeviceNames devices;
   std::deque<Instance> instances;
   std::map<std::string, Instance*> byKey;
   std::unordered_map<std::string, ir::Func*> templates;
@@ -121,9 +121,6 @@ inline bool covers(Span outer, Span inner) {
 }
 
 inline bool isPoison(const ir::Placement& p) { return p.device == kPoison; }
-/// Free, or a rank-0 value on the host: mixes with everything (P3).
-inline bool mixes(const ir::Type& t) { return t.place.isFree() || (t.shape.empty() && t.place.device == kHost); }
-
 /// The device that a place written in a signature ("", "gpu", "$D") stands for in an instance.
 std::string expectedPlace(const Shared& shared, const Instance& instance, const std::string& written);
 

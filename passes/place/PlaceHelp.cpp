@@ -238,12 +238,12 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
   while (loop && !ir::isLoop(*loop)) loop = loop->kind == OpKind::On ? nullptr : loop->parent->parentOp;
   if (!loop) return;
   constexpr size_t kMostSteps = 64;
-  struct Entry {
+  struct LoopInput {
     const Op* user;
     const Value* value;
     size_t number;
   };
-  std::vector<Entry> entries;
+  std::vector<LoopInput> inputs;
   std::unordered_set<const Op*> slice = {&op};
   std::vector<const Value*> work = {move.value};
   std::unordered_set<const Value*> seen = {move.value};
@@ -260,15 +260,15 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
       const Value* o = from->operand(i);
       if (mixes(o->type)) continue;
       if (!o->home()->isInside(*loop)) {
-        entries.push_back({from, o, i});
+        inputs.push_back({from, o, i});
       } else if (seen.insert(o).second) {
         work.push_back(o);
       }
     }
   }
-  if (entries.empty()) return;
-  const Value* root = entries[0].value;
-  for (const Entry& e : entries)
+  if (inputs.empty()) return;
+  const Value* root = inputs[0].value;
+  for (const LoopInput& e : inputs)
     if (e.value != root) return;
   for (const Value* v : seen)
     for (const Value::Use& use : v->uses)
@@ -279,12 +279,12 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
     return;
   std::vector<Move> moves;
   Help help;
-  for (const Entry& e : entries) {
+  for (const LoopInput& e : inputs) {
     const Use use = useOf(*e.user, e.value, e.number);
     if (!use.span.valid() || !use.postfix) return;
     help.edits.push_back({{use.span.file, use.span.end, use.span.end}, ".to(" + spelled(device) + ")"});
   }
-  help.text = "cheaper: " + nameOf(root, useOf(*entries[0].user, root, entries[0].number), "what it is made of") +
+  help.text = "cheaper: " + nameOf(root, useOf(*inputs[0].user, root, inputs[0].number), "what it is made of") +
               " does not change in the loop; moved before it, it is copied once: " + sizeText(once.bytes);
   d.helps.push_back(std::move(help));
 }

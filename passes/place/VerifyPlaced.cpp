@@ -11,10 +11,6 @@ using ir::Op;
 using ir::OpKind;
 using ir::Trait;
 
-bool mixes(const ir::Type& t) {
-  return t.place.isFree() || (t.shape.empty() && t.place.device == ir::DeviceTable::kHost);
-}
-
 /// Only rank-0 values are free (P3).
 bool isNowhere(const ir::Type& t) { return t.place.isFree() && !t.shape.empty(); }
 
@@ -31,7 +27,7 @@ class Checker {
 
  private:
   void fail(const Op& op, const std::string& what) {
-    if (wrong_.empty()) wrong_ = "`" + std::string(op.info().mnemonic) + "` in " + op.func()->name + ": " + what;
+    if (wrong_.empty()) wrong_ = "`" + std::string(op.info().mnemonic) + "` in " + op.func()->name + madeBy(op) + ": " + what;
   }
 
   void region(const ir::Region& r) {

@@ -7,6 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "runtime/abi/DType.h"
+
 namespace tenc::abi {
 
 /// A compiled kernel of the host. `buffers[i]` is the start of argument i (byte offsets applied), aligned as
@@ -28,11 +30,6 @@ inline constexpr uint64_t kScalarBytes = 8;
 
 using BufferId = uint32_t;
 inline constexpr BufferId kNoBuffer = ~0u;
-
-/// The dtype codes that the runtime itself looks at; all codes are those of ir::DType.
-namespace dtype {
-inline constexpr uint8_t F16 = 0, BF16 = 1, F32 = 2, F64 = 3, I64 = 7, U8 = 8, Bool = 12;
-}
 
 /// No tensor has more dims.
 inline constexpr size_t kMostDims = 16;

@@ -42,7 +42,7 @@ int64_t integerPower(int64_t base, int64_t exponent) {
 using Unary = double (*)(double);
 using Binary = double (*)(double, double);
 
-struct Entry {
+struct HostFunction {
   std::string_view name;
   void* address;
 };
@@ -53,7 +53,7 @@ void* of(Binary f) { return reinterpret_cast<void*>(f); }
 }  // namespace
 
 void* hostFunction(std::string_view name) {
-  const Entry entries[] = {
+  const HostFunction entries[] = {
       {"tenc_lgamma", of(&logGamma)},
       {"tenc_digamma", of(&digamma)},
       {"tenc_integer_power", reinterpret_cast<void*>(&integerPower)},
@@ -65,7 +65,7 @@ void* hostFunction(std::string_view name) {
       {"memset", reinterpret_cast<void*>(&std::memset)},
       {"memmove", reinterpret_cast<void*>(&std::memmove)},
   };
-  for (const Entry& e : entries)
+  for (const HostFunction& e : entries)
     if (e.name == name) return e.address;
   return nullptr;
 }

@@ -16,12 +16,12 @@ namespace tenc::rt {
 namespace {
 
 /// All of a mapping that is protected alike.
-enum class Area : uint8_t { Code, Constants, Data };
-constexpr size_t kAreas = 3;
+enum class Segment : uint8_t { Code, Constants, Data };
+constexpr size_t kSegments = 3;
 
-Area areaOf(const Elf64_Shdr& s) {
-  if (s.sh_flags & SHF_EXECINSTR) return Area::Code;
-  return s.sh_flags & SHF_WRITE ? Area::Data : Area::Constants;
+Segment segmentOf(const Elf64_Shdr& s) {
+  if (s.sh_flags & SHF_EXECINSTR) return Segment::Code;
+  return s.sh_flags & SHF_WRITE ? Segment::Data : Segment::Constants;
 }
 
 size_t roundUp(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -89,7 +89,7 @@ class Loader {
     size_t outer = 0;
     for (const Elf64_Sym& s : symbols_) outer += s.st_shndx == SHN_UNDEF;
     const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    size_t sizes[kAreas] = {outer * kStub, outer * kSlot, 0};
+    size_t sizes[kSegments] = {outer * kStub, outer * kSlot, 0};
     std::vector<size_t> offsets(sections_.size());
     for (size_t i = 0; i < sections_.size(); ++i) {
       const Elf64_Shdr& s = sections_[i];
@@ -97,26 +97,26 @@ class Loader {
       const size_t align = std::max<size_t>(s.sh_addralign, 1);
       if (align > page || (s.sh_flags & SHF_TLS) || s.sh_size > (size_t{1} << 30)) return "a section cannot be placed";
       if (s.sh_type != SHT_NOBITS && bytes(s).size() != s.sh_size) return kCut;
-      size_t& size = sizes[static_cast<size_t>(areaOf(s))];
+      size_t& size = sizes[static_cast<size_t>(segmentOf(s))];
       offsets[i] = roundUp(size, align);
       size = offsets[i] + s.sh_size;
     }
-    char* starts[kAreas];
+    char* starts[kSegments];
     for (size_t& size : sizes) code_.size_ += size = roundUp(size, page);
     if (code_.size_ == 0) return {};
     void* p = mmap(nullptr, code_.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return "no memory for code";
     char* at = code_.base_ = static_cast<char*>(p);
-    for (size_t i = 0; i < kAreas; at += sizes[i++]) starts[i] = at;
-    stub_ = starts[static_cast<size_t>(Area::Code)];
-    slot_ = starts[static_cast<size_t>(Area::Constants)];
+    for (size_t i = 0; i < kSegments; at += sizes[i++]) starts[i] = at;
+    stub_ = starts[static_cast<size_t>(Segment::Code)];
+    slot_ = starts[static_cast<size_t>(Segment::Constants)];
     codeEnd_ = starts[1];
     constantsEnd_ = starts[2];
     places_.resize(sections_.size());
     for (size_t i = 0; i < sections_.size(); ++i) {
       const Elf64_Shdr& s = sections_[i];
       if (!(s.sh_flags & SHF_ALLOC) || s.sh_size == 0) continue;
-      places_[i] = starts[static_cast<size_t>(areaOf(s))] + offsets[i];
+      places_[i] = starts[static_cast<size_t>(segmentOf(s))] + offsets[i];
       if (s.sh_type != SHT_NOBITS) std::memcpy(places_[i], bytes(s).data(), s.sh_size);
     }
     return {};

@@ -12,11 +12,11 @@ constexpr std::string_view kMagic("\x89TLP\r\n\x1a\n", 8);
 constexpr size_t kHeaderBytes = 8 + 4 + 4 + 2 * (8 + 8);
 
 /// One of the two parts of a file, as the header describes it.
-struct Part {
+struct Section {
   uint64_t size = 0, sum = 0;
 };
 
-Part partOf(std::string_view bytes) { return {bytes.size(), checksum(bytes)}; }
+Section sectionOf(std::string_view bytes) { return {bytes.size(), checksum(bytes)}; }
 
 }  // namespace
 
@@ -25,8 +25,8 @@ std::string writeProgram(const abi::Program& program) {
   codeFields(code, program);
   planFields(plan, program);
   const std::string codeBytes = code.take(), planBytes = plan.take();
-  const Part codePart = partOf(codeBytes), planPart = partOf(planBytes);
-  header(kProgramFileVersion, abi::kVersion, codePart.size, codePart.sum, planPart.size, planPart.sum);
+  const Section codeSection = sectionOf(codeBytes), planSection = sectionOf(planBytes);
+  header(kProgramFileVersion, abi::kVersion, codeSection.size, codeSection.sum, planSection.size, planSection.sum);
   return std::string(kMagic) + header.take() + codeBytes + planBytes;
 }
 
@@ -39,7 +39,7 @@ std::shared_ptr<const abi::Program> readProgram(std::string_view bytes, std::str
   if (bytes.size() < kHeaderBytes) return fail("it is cut short");
   const std::string_view payload = bytes.substr(kHeaderBytes);
   uint32_t version = 0, interface = 0;
-  Part code, plan;
+  Section code, plan;
   Reader header(bytes.substr(kMagic.size()));
   header(version, interface, code.size, code.sum, plan.size, plan.sum);
   if (version != kProgramFileVersion || interface != abi::kVersion)

@@ -1,3 +1,5 @@
+#include "runtime/abi/DType.h"
+
 #include <array>
 #include <bit>
 
@@ -5,14 +7,11 @@
 
 namespace tenc::rt {
 
-int dtypeSize(uint8_t dtype) {
-  static constexpr std::array<uint8_t, 13> kSizes = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
-  return kSizes[dtype];
-}
+int dtypeSize(uint8_t dtype) { return abi::dtype::kBytes[dtype]; }
 
 std::string_view dtypeName(uint8_t dtype) {
-  static constexpr std::array<std::string_view, 13> kNames = {"f16", "bf16", "f32", "f64", "i8",  "i16", "i32",
-                                                              "i64", "u8",   "u16", "u32", "u64", "bool"};
+  static constexpr std::array<std::string_view, abi::dtype::kCount> kNames = {
+      "f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"};
   return kNames[dtype];
 }
 

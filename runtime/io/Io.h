@@ -12,7 +12,7 @@
 
 namespace tenc::rt {
 
-/// dtype codes are those of ir::DType: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool = 0..12.
+/// Dtypes are codes of runtime/abi/DType.h.
 int dtypeSize(uint8_t dtype);
 std::string_view dtypeName(uint8_t dtype);
 

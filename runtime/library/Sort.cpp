@@ -11,10 +11,10 @@
 namespace tenc::rt::library {
 namespace {
 
-// dtype codes as in ir::DType: f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool.
-constexpr int kBytes[] = {2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8, 1};
-
-Element kindOf(uint8_t dtype) { return dtype <= 3 ? Element::Float : dtype <= 7 ? Element::Signed : Element::Unsigned; }
+Element kindOf(uint8_t dtype) {
+  if (dtype <= abi::dtype::F64) return Element::Float;
+  return dtype <= abi::dtype::I64 ? Element::Signed : Element::Unsigned;
+}
 
 double sortCost(double n) { return n * (1.0 + 0.3 * std::log2(std::max(2.0, n))); }
 
@@ -92,7 +92,7 @@ void widen(uint8_t dtype, const void* row, uint32_t* wide, size_t n) {
 void narrow(uint8_t dtype, const uint32_t* wide, void* out, size_t n) {
   for (size_t i = 0; i < n; ++i) {
     const uint32_t w = wide[i];
-    if (kBytes[dtype] == 1) {
+    if (abi::dtype::kBytes[dtype] == 1) {
       static_cast<uint8_t*>(out)[i] = static_cast<uint8_t>(w);
     } else if (dtype == abi::dtype::BF16) {
       static_cast<uint16_t*>(out)[i] = static_cast<uint16_t>(w >> 16);
@@ -112,7 +112,7 @@ const std::byte* rowOf(void* const* buffers, const abi::TensorRef& t, int64_t it
 Plan planSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1));
-  const size_t scratch = kBytes[x.dtype] < 4 ? 2 * 4 * n : 0;
+  const size_t scratch = abi::dtype::kBytes[x.dtype] < 4 ? 2 * 4 * n : 0;
   return {batch(x, 1), sortCost(static_cast<double>(n)), scratch};
 }
 
@@ -120,7 +120,7 @@ Failure runSort(const Call& call, void* const* buffers, int64_t item, void* scra
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1));
   const bool descending = option(call, "descending") != 0;
-  const int width = kBytes[x.dtype];
+  const int width = abi::dtype::kBytes[x.dtype];
   const void* row = rowOf(buffers, x, item, width);
   void* out = static_cast<std::byte*>(buffers[1]) + item * dim(x, 1) * width;
   if (width == 8) {
@@ -149,12 +149,12 @@ uint64_t stableKey(uint64_t bits, Element kind, bool descending) {
 }
 
 /// Places fit into 32 bits, and so do keys.
-bool packs(uint8_t dtype, size_t n) { return kBytes[dtype] < 8 && n <= uint64_t{1} << 32; }
+bool packs(uint8_t dtype, size_t n) { return abi::dtype::kBytes[dtype] < 8 && n <= uint64_t{1} << 32; }
 
 Plan planArgSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1));
-  size_t scratch = kBytes[x.dtype] < 4 ? 4 * n : 0;
+  size_t scratch = abi::dtype::kBytes[x.dtype] < 4 ? 4 * n : 0;
   if (!packs(x.dtype, n)) scratch = (sizeof(KeyPlace) + 4) * n;
   return {batch(x, 1), 2 * sortCost(static_cast<double>(n)), scratch};
 }
@@ -163,10 +163,10 @@ Plan planArgSort(const Call& call) {
 void wideKeys(uint8_t dtype, const void* row, KeyPlace* pairs, size_t n, bool descending) {
   for (size_t i = 0; i < n; ++i) {
     uint64_t bits = 0;
-    if (kBytes[dtype] == 8) {
+    if (abi::dtype::kBytes[dtype] == 8) {
       bits = stableKey(static_cast<const uint64_t*>(row)[i], kindOf(dtype), descending);
     } else {
-      uint32_t x = kBytes[dtype] == 4                ? static_cast<const uint32_t*>(row)[i]
+      uint32_t x = abi::dtype::kBytes[dtype] == 4    ? static_cast<const uint32_t*>(row)[i]
                    : kindOf(dtype) == Element::Float ? widenedFloat(dtype, static_cast<const uint16_t*>(row)[i])
                                                      : widened(dtype, row, i);
       uint64_t pair;
@@ -181,11 +181,11 @@ Failure runArgSort(const Call& call, void* const* buffers, int64_t item, void* s
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1));
   const bool descending = option(call, "descending") != 0;
-  const void* row = rowOf(buffers, x, item, kBytes[x.dtype]);
+  const void* row = rowOf(buffers, x, item, abi::dtype::kBytes[x.dtype]);
   auto* places = static_cast<uint64_t*>(buffers[1]) + item * dim(x, 1);
   if (packs(x.dtype, n)) {
     const auto* wide = static_cast<const uint32_t*>(row);
-    if (kBytes[x.dtype] < 4) {
+    if (abi::dtype::kBytes[x.dtype] < 4) {
       widen(x.dtype, row, static_cast<uint32_t*>(scratch), n);
       wide = static_cast<uint32_t*>(scratch);
     }
@@ -257,7 +257,7 @@ Failure runTopK(const Call& call, void* const* buffers, int64_t item, void* scra
   const auto n = static_cast<size_t>(dim(x, 1)), k = static_cast<size_t>(option(call, "k"));
   if (k == 0) return Failure::None;
   const bool descending = option(call, "largest") != 0;
-  const int width = kBytes[x.dtype];
+  const int width = abi::dtype::kBytes[x.dtype];
   const std::byte* row = rowOf(buffers, x, item, width);
   auto* values = static_cast<std::byte*>(buffers[1]) + item * static_cast<int64_t>(k) * width;
   auto* places = static_cast<uint64_t*>(buffers[2]) + item * static_cast<int64_t>(k);

@@ -266,7 +266,7 @@ TEST(Virtual, WhatIsTouchedIsThePlan) {
 }
 
 TEST(Virtual, UnknownKindsAndSettingsAreNamed) {
-  EXPECT_EQ(Machine({.devices = {{"tpu", "tpu:0"}}}).problem(), "there is no kind of device `tpu`");
+  EXPECT_EQ(Machine({.devices = {{"tpu", "tpu:0"}}}).problem(), "nothing makes devices by the name of `tpu`");
   EXPECT_EQ(Machine({.devices = {{"virtual", "cuda:0", 0, {{"order", "odd"}}}}}).problem(),
             "a virtual device has no setting `order=odd`");
 }

@@ -16,7 +16,7 @@ Span spanOf(const SourceManager& sources, std::string_view what, int nth = 0) {
 
 TEST(SourceFile, PositionsCountCodePoints) {
   const SourceFile file("a.tl", "x\n\xC3\xA4\xE2\x82\xACy\r\nlast");
-  EXPECT_EQ(file.lineCount(), 3u);
+  EXPECT_EQ(file.lastLine(), 3u);
   EXPECT_EQ(file.position(7).line, 2u);
   EXPECT_EQ(file.position(7).column, 3u);
   EXPECT_EQ(file.line(2), "\xC3\xA4\xE2\x82\xACy");
@@ -25,9 +25,16 @@ TEST(SourceFile, PositionsCountCodePoints) {
 
 TEST(SourceFile, EmptyTextHasOneLine) {
   const SourceFile file("a.tl", "");
-  EXPECT_EQ(file.lineCount(), 1u);
+  EXPECT_EQ(file.lastLine(), 1u);
   EXPECT_EQ(file.line(1), "");
   EXPECT_EQ(file.position(0).column, 1u);
+}
+
+TEST(SourceFile, APartOfAFileKeepsItsLineNumbers) {
+  const SourceFile file("a.tl", "x\ny", 4'000'000'000);
+  EXPECT_EQ(file.position(2).line, 4'000'000'001u);
+  EXPECT_EQ(file.lastLine(), 4'000'000'001u);
+  EXPECT_EQ(file.line(4'000'000'001u), "y");
 }
 
 TEST(Diagnostics, ReportsOnceAndCountsErrors) {

@@ -33,25 +33,6 @@ using repl::KeptState;
 using repl::KeptTensor;
 using repl::LineEditor;
 
-struct ReplCommand {
-  std::string_view name, argument, doc;
-};
-constexpr std::array kCommands = {
-    ReplCommand{":help", "", "this list"},
-    ReplCommand{":type", "ENTRY", "the type and place of a value, without running"},
-    ReplCommand{":ir", "ENTRY", "the placed IR"},
-    ReplCommand{":transfers", "[ENTRY]", "the moves between devices, of this entry or of the last one that ran"},
-    ReplCommand{":memory", "[ENTRY]",
-                "what is alive at the peak of each device, in this entry or in the last one that ran"},
-    ReplCommand{":why", "ENTRY", "where a value lives, and which lines made it so, without running"},
-    ReplCommand{":time", "ENTRY", "runs, and says where the time went"},
-    ReplCommand{":devices", "", "the devices of this machine"},
-    ReplCommand{":doc", "NAME", "what an operation, or a function such as nn.linear, does and how it is called"},
-    ReplCommand{":save", "FILE", "writes the entries that ran without an error, as a script"},
-    ReplCommand{":load", "FILE", "runs a file as one entry"},
-    ReplCommand{":quit", "", "ends the session, as Ctrl-D does"},
-};
-
 constexpr std::string_view kKeywords[] = {
     "let",      "var",    "const", "fn",    "struct", "type",     "for",   "in",     "by",     "while",
     "if",       "else",   "and",   "or",    "not",    "true",     "false", "import", "return", "break",
@@ -115,8 +96,24 @@ class Repl {
   int run();
 
  private:
+  /// A word that begins with a colon.
+  struct Command {
+    std::string_view name, argument, doc;
+    bool takesEntry;  ///< which may have several lines
+    void (*run)(Repl& repl, const std::string& argument);
+    std::string_view shortName{};
+  };
+  static const Command kCommands[];
+  static const Command* commandNamed(std::string_view name);
+
   bool readEntry(std::string& entry);
   void command(std::string_view text);
+  void help() const;
+  void load(const std::string& path);
+  /// Runs an entry in that mode; without one prints `last`, what the mode gave for the last that ran.
+  void inspect(Mode mode, const std::string& entry, const std::string& last);
+  /// Whether there is an entry behind the command; says so if not.
+  bool needsEntry(std::string_view command, const std::string& entry);
   void execute(std::optional<uint32_t> source, Mode mode);
   Outcome compileAndRun(ast::File& entry, Mode mode);
   Outcome runModule(std::unique_ptr<ir::Module> m, ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept);
@@ -184,67 +181,85 @@ bool Repl::readEntry(std::string& entry) {
   }
 }
 
+const Repl::Command Repl::kCommands[] = {
+    {":help", "", "this list", false, [](Repl& r, const std::string&) { r.help(); }, ":h"},
+    {":type", "ENTRY", "the type and place of a value, without running", true,
+     [](Repl& r, const std::string& e) {
+       if (r.needsEntry(":type", e)) r.execute(r.addEntry(e), Mode::Type);
+     }},
+    {":ir", "ENTRY", "the placed IR", true,
+     [](Repl& r, const std::string& e) {
+       if (r.needsEntry(":ir", e)) r.execute(r.addEntry(e), Mode::Ir);
+     }},
+    {":transfers", "[ENTRY]", "the moves between devices, of this entry or of the last one that ran", true,
+     [](Repl& r, const std::string& e) { r.inspect(Mode::Transfers, e, r.lastTransfers_); }},
+    {":memory", "[ENTRY]", "what is alive at the peak of each device, in this entry or in the last one that ran", true,
+     [](Repl& r, const std::string& e) { r.inspect(Mode::Memory, e, r.lastMemory_); }},
+    {":why", "ENTRY", "where a value lives, and which lines made it so, without running", true,
+     [](Repl& r, const std::string& e) { r.why(e); }},
+    {":time", "ENTRY", "runs, and says where the time went", true,
+     [](Repl& r, const std::string& e) {
+       if (r.needsEntry(":time", e)) r.execute(r.addEntry(e), Mode::Time);
+     }},
+    {":devices", "", "the devices of this machine", false,
+     [](Repl& r, const std::string&) { devicesCommand(r.session_); }},
+    {":doc", "NAME", "what an operation, or a function such as nn.linear, does and how it is called", false,
+     [](Repl& r, const std::string& name) { r.document(name); }},
+    {":save", "FILE", "writes the entries that ran without an error, as a script", false,
+     [](Repl& r, const std::string& path) { r.save(path); }},
+    {":load", "FILE", "runs a file as one entry", false, [](Repl& r, const std::string& path) { r.load(path); }},
+    {":quit", "", "ends the session, as Ctrl-D does", false, [](Repl& r, const std::string&) { r.quit_ = true; }, ":q"},
+};
+
+const Repl::Command* Repl::commandNamed(std::string_view name) {
+  const auto* found = std::ranges::find_if(
+      kCommands, [&](const Command& c) { return c.name == name || (!c.shortName.empty() && c.shortName == name); });
+  return found == std::end(kCommands) ? nullptr : found;
+}
+
 void Repl::command(std::string_view text) {
   const size_t blank = std::min(text.find_first_of(" \t\n"), text.size());
   const std::string_view name = text.substr(0, blank);
   std::string rest(trimmed(text.substr(blank)));
-  // An entry behind a command may have several lines too.
+  const Command* command = commandNamed(name);
+  if (!command) {
+    std::fprintf(stderr, "%s is not a command; :help lists them\n", std::string(name).c_str());
+    failed_ = true;
+    return;
+  }
   std::string more;
-  const bool takesEntry = name == ":type" || name == ":ir" || name == ":why" || name == ":transfers" ||
-                          name == ":memory" || name == ":time";
-  while (takesEntry && !rest.empty() && !syntax::isComplete(rest)) {
+  while (command->takesEntry && !rest.empty() && !syntax::isComplete(rest)) {
     if (editor_.read("  ... ", more) != LineEditor::Got::Line) break;
     rest += "\n" + more;
   }
-  auto needsEntry = [&] {
-    if (!rest.empty()) return true;
-    std::fprintf(stderr, "%s needs an entry: %s x + 1\n", std::string(name).c_str(), std::string(name).c_str());
-    failed_ = true;
-    return false;
-  };
-  if (name == ":quit" || name == ":q") {
-    quit_ = true;
-  } else if (name == ":help" || name == ":h") {
-    for (const ReplCommand& c : kCommands) {
-      std::printf("%-20s %s\n", (std::string(c.name) + " " + std::string(c.argument)).c_str(),
-                  std::string(c.doc).c_str());
-    }
-    std::puts("Anything else is TL: its names are kept, and the value of a last expression is printed.");
-  } else if (name == ":type") {
-    if (needsEntry()) execute(addEntry(rest), Mode::Type);
-  } else if (name == ":ir") {
-    if (needsEntry()) execute(addEntry(rest), Mode::Ir);
-  } else if (name == ":time") {
-    if (needsEntry()) execute(addEntry(rest), Mode::Time);
-  } else if (name == ":transfers") {
-    if (!rest.empty())
-      execute(addEntry(rest), Mode::Transfers);
-    else
-      std::fputs(lastTransfers_.empty() ? "no entry has run yet\n" : lastTransfers_.c_str(), stdout);
-  } else if (name == ":memory") {
-    if (!rest.empty())
-      execute(addEntry(rest), Mode::Memory);
-    else
-      std::fputs(lastMemory_.empty() ? "no entry has run yet\n" : lastMemory_.c_str(), stdout);
-  } else if (name == ":why") {
-    why(rest);
-  } else if (name == ":devices") {
-    devicesCommand(session_);
-  } else if (name == ":doc") {
-    document(rest);
-  } else if (name == ":save") {
-    save(rest);
-  } else if (name == ":load") {
-    if (rest.empty()) {
-      std::fputs(":load needs a file\n", stderr);
-      failed_ = true;
-    } else {
-      execute(session_.addFile(rest), Mode::Run);
-    }
-  } else {
-    std::fprintf(stderr, "%s is not a command; :help lists them\n", std::string(name).c_str());
-    failed_ = true;
+  command->run(*this, rest);
+}
+
+void Repl::help() const {
+  for (const Command& c : kCommands) {
+    std::printf("%-20s %s\n", (std::string(c.name) + " " + std::string(c.argument)).c_str(),
+                std::string(c.doc).c_str());
   }
+  std::puts("Anything else is TL: its names are kept, and the value of a last expression is printed.");
+}
+
+void Repl::load(const std::string& path) {
+  if (!path.empty()) return execute(session_.addFile(path), Mode::Run);
+  std::fputs(":load needs a file\n", stderr);
+  failed_ = true;
+}
+
+void Repl::inspect(Mode mode, const std::string& entry, const std::string& last) {
+  if (!entry.empty()) return execute(addEntry(entry), mode);
+  std::fputs(last.empty() ? "no entry has run yet\n" : last.c_str(), stdout);
+}
+
+bool Repl::needsEntry(std::string_view command, const std::string& entry) {
+  if (!entry.empty()) return true;
+  const std::string name(command);
+  std::fprintf(stderr, "%s needs an entry: %s x + 1\n", name.c_str(), name.c_str());
+  failed_ = true;
+  return false;
 }
 
 void Repl::document(const std::string& name) {
@@ -492,7 +507,7 @@ std::vector<std::string> Repl::complete(std::string_view typed) {
   if (typed.starts_with(":load ") || typed.starts_with(":save ")) {
     found = filesLike(word);
   } else if (word.starts_with(":")) {
-    for (const ReplCommand& c : kCommands) add(c.name);
+    for (const Command& c : kCommands) add(c.name);
   } else if (dot != std::string_view::npos) {
     const std::string base(word.substr(0, dot + 1));
     for (const std::string& m : names_.members(base.substr(0, dot))) add(base + m);

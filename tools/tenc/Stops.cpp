@@ -8,7 +8,6 @@ namespace tenc::tool {
 namespace {
 
 constexpr size_t kMostCallers = 16;
-constexpr uint32_t kMostLines = uint32_t{1} << 24;  // as many as a source can have
 
 Code codeOf(abi::FaultKind kind) {
   switch (kind) {
@@ -48,7 +47,7 @@ std::string messageOf(const rt::CallResult& r) {
 
 /// Whether the lines of an excerpt stand in the file where it says.
 bool quotes(const abi::Excerpt& e, const SourceFile& file) {
-  if (e.file != file.name() || e.firstLine < 1 || e.firstLine > file.lineCount()) return false;
+  if (e.file != file.name() || e.firstLine < file.firstLine() || e.firstLine > file.lastLine()) return false;
   return file.text().substr(file.lineStart(e.firstLine)).starts_with(e.text);
 }
 
@@ -60,11 +59,9 @@ Span spanOf(const abi::Program& program, const abi::SourceRange& r, SourceManage
     const uint32_t start = sources.file(f).lineStart(e.firstLine);
     return {f, start + r.begin, start + r.end};
   }
-  // Empty lines stand for what is not there, so that the others keep their numbers.
-  const uint32_t before = std::min(e.firstLine, kMostLines) - 1;
-  const uint32_t f = sources.add(e.file, std::string(before, '\n') + e.text);
+  const uint32_t f = sources.add(e.file, e.text, e.firstLine);
   if (e.isLibrary) sources.markLibrary(f);
-  return {f, before + r.begin, before + r.end};
+  return {f, r.begin, r.end};
 }
 
 void noteCalls(Diagnostics::Builder& builder, const StopPlace& place) {

@@ -1,4 +1,4 @@
-#include "codegen/TileProduct.h"
+#include "codegen/ImplicitProduct.h"
 
 #include <cstdlib>
 
@@ -38,10 +38,10 @@ bool isPlainReduction(const Kernel& kernel) {
   return restUsesResults(kernel);
 }
 
-std::optional<TileProduct> tileProductOf(const Kernel& kernel, size_t row, size_t column) {
+std::optional<ImplicitProduct> implicitProductOf(const Kernel& kernel, size_t row, size_t column) {
   const Stage& first = kernel.stages[0];
   const size_t inner = kernel.outer.size();
-  TileProduct product{row, column};
+  ImplicitProduct product{row, column};
   bool ofRows = false, ofColumns = false;
   for (const Expr& e : first.exprs) {
     if (e.kind != Expr::Kind::Load) continue;

@@ -1,5 +1,5 @@
 // Moves that are asked for, and ops that say what must live together.
-#include "frontend/values/Placement.h"
+#include "frontend/values/PlacingOps.h"
 
 #include <functional>
 #include <string>
@@ -17,7 +17,7 @@ namespace {
 using ir::OpKind;
 }  // namespace
 
-Val Placement::placedAs(const Val& value, const Val& old, const std::string& name) {
+Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& name) {
   std::vector<ir::Value*> now, before;
   leavesOf(value, now);
   leavesOf(old, before);
@@ -29,7 +29,7 @@ Val Placement::placedAs(const Val& value, const Val& old, const std::string& nam
   return rebuild(value, now);
 }
 
-Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device) {
+Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device) {
   std::function<Val(const Val&)> move = [&](const Val& x) -> Val {
     if (x.poison()) return x;
     if (x.isTree()) {
@@ -57,14 +57,14 @@ Val Placement::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cau
   return move(v);
 }
 
-ir::Op* Placement::annotationAround() {
+ir::Op* PlacingOps::annotationAround() {
   if (!context_.body.builder) return nullptr;
   ir::Op* on = context_.b().region()->parentOp;
   while (on && on->kind != OpKind::On) on = on->parent->parentOp;
   return on;
 }
 
-Val Placement::keepPlace(const Val& v) {
+Val PlacingOps::keepPlace(const Val& v) {
   return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
     if (!leaf.is(Val::Kind::Tensor) || leaf.tensor->type.dtype == ir::DType::Bool) return leaf;
     const std::vector<ir::Value*> operands = {leaf.tensor, leaf.tensor};  // to where it is
@@ -75,7 +75,7 @@ Val Placement::keepPlace(const Val& v) {
   });
 }
 
-Val Placement::enterAnnotation(const Val& v) {
+Val PlacingOps::enterAnnotation(const Val& v) {
   ir::Op* on = annotationAround();
   if (!on || v.poison()) return v;
   return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
@@ -88,7 +88,7 @@ Val Placement::enterAnnotation(const Val& v) {
   });
 }
 
-void Placement::checkOnePlace(const Val& tree, std::string what, Span span) {
+void PlacingOps::checkOnePlace(const Val& tree, std::string what, Span span) {
   std::vector<ir::Value*> leaves;
   std::vector<ir::OperandText> written;
   std::function<void(const Val&, Span, const std::string&)> collect = [&](const Val& v, Span text,
@@ -110,7 +110,7 @@ void Placement::checkOnePlace(const Val& tree, std::string what, Span span) {
   context_.b().makeTyped(OpKind::OnePlace, leaves, {}, {{"what", std::move(what)}});
 }
 
-Val Placement::moveToPlaces(const Val& v, const Ty& type, Span span) {
+Val PlacingOps::moveToPlaces(const Val& v, const Ty& type, Span span) {
   if (v.poison()) return v;
   if (!type.place.empty()) {
     DeviceRef d;

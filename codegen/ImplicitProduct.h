@@ -7,7 +7,7 @@
 
 namespace tenc::codegen {
 
-struct TileProduct {
+struct ImplicitProduct {
   size_t row, column;   ///< outer loop variables: i and j
   bool turned = false;  ///< some load walks memory along k and has to be transposed to be read along j
 };
@@ -16,8 +16,8 @@ struct TileProduct {
 /// index, and the other stages only use its results.
 bool isPlainReduction(const Kernel& kernel);
 
-/// The plain reduction as a tile product over these outer variables: some loads vary with the row alone and some with
+/// The plain reduction as a product over these outer variables: some loads vary with the row alone and some with
 /// the column alone, and results are stored side by side along columns.
-std::optional<TileProduct> tileProductOf(const Kernel& kernel, size_t row, size_t column);
+std::optional<ImplicitProduct> implicitProductOf(const Kernel& kernel, size_t row, size_t column);
 
 }  // namespace tenc::codegen

@@ -11,9 +11,9 @@ class Context;
 class Tensors;
 
 /// Moves that the source asks for, and ops that tell placement what must live together.
-class Placement {
+class PlacingOps {
  public:
-  Placement(Context& context, Tensors& tensors) : context_(context), tensors_(tensors) {}
+  PlacingOps(Context& context, Tensors& tensors) : context_(context), tensors_(tensors) {}
 
   /// x.to(d): of a tree, every leaf that is not pinned.
   /// `device`: where the source names it.

@@ -1,4 +1,4 @@
-// Tile products: tiles of rows x columns whose accumulators stay in registers.
+// Implicit products: tiles of rows x columns whose accumulators stay in registers.
 #include <algorithm>
 #include <memory>
 
@@ -18,7 +18,7 @@ struct TileShape {
   int64_t rows, vectors;
 };
 
-TileShape tileShape(const LoopFunction& f, const TileProductSchedule& schedule) {
+TileShape tileShape(const LoopFunction& f, const ImplicitProductSchedule& schedule) {
   const Stage& stage = f.kernel.stages[0];
   int64_t vectors = schedule.blocks.size / kLanes, bytes = 4;
   for (uint32_t r : stage.reductions)
@@ -35,9 +35,9 @@ TileShape tileShape(const LoopFunction& f, const TileProductSchedule& schedule) 
   return {rows, vectors};
 }
 
-class TileProductEmitter {
+class ImplicitProductEmitter {
  public:
-  TileProductEmitter(LoopFunction& f, const TileProductSchedule& schedule, LoopFunction::Range columns)
+  ImplicitProductEmitter(LoopFunction& f, const ImplicitProductSchedule& schedule, LoopFunction::Range columns)
       : f_(f),
         schedule_(schedule),
         stage_(f.kernel.stages[0]),
@@ -57,14 +57,14 @@ class TileProductEmitter {
   void share(const Rows& rows, size_t r, ExprId expr, Value* base, Value* k, int copies);
 
   LoopFunction& f_;
-  const TileProductSchedule& schedule_;
+  const ImplicitProductSchedule& schedule_;
   const Stage& stage_;
   size_t inner_;  ///< the variable that is summed over
   LoopFunction::Range columns_;
   TransposedLoads loads_;
 };
 
-void TileProductEmitter::emit(Value* first, Value* end) {
+void ImplicitProductEmitter::emit(Value* first, Value* end) {
   IrBuilder& b = f_.b;
   const bool fullLanes = f_.fullLanes(schedule_.blocks);
   f_.outer[schedule_.row] = first;
@@ -94,7 +94,7 @@ void TileProductEmitter::emit(Value* first, Value* end) {
                  });
 }
 
-void TileProductEmitter::emitTile(Value* row, int64_t rows, Value* base, int copies, Value* mask) {
+void ImplicitProductEmitter::emitTile(Value* row, int64_t rows, Value* base, int copies, Value* mask) {
   IrBuilder& b = f_.b;
   f_.forgetResults();
   Rows ems;
@@ -135,7 +135,7 @@ void TileProductEmitter::emitTile(Value* row, int64_t rows, Value* base, int cop
 }
 
 /// Gives row `r` of a tile the vectors that do not depend on the row, and those that have been transposed.
-void TileProductEmitter::share(const Rows& rows, size_t r, ExprId expr, Value* base, Value* k, int copies) {
+void ImplicitProductEmitter::share(const Rows& rows, size_t r, ExprId expr, Value* base, Value* k, int copies) {
   ExprEmitter& exprs = rows[r]->exprs();
   if (!exprs.facts().isNeeded(expr) || !exprs.facts().isVector(expr)) return;
   if (r > 0) {
@@ -150,12 +150,12 @@ void TileProductEmitter::share(const Rows& rows, size_t r, ExprId expr, Value* b
 
 }  // namespace
 
-void emitItem(LoopFunction& f, const TileProductSchedule& schedule, Value* item) {
+void emitItem(LoopFunction& f, const ImplicitProductSchedule& schedule, Value* item) {
   const LoopFunction::Range columns =
       f.bindItem(item, schedule.blocks, LoopFunction::Strip{schedule.row, schedule.rows});
   Value* first = f.outer[schedule.row];
   Value* end = f.endOf(first, schedule.rows, f.i64(f.kernel.outer[schedule.row]));
-  TileProductEmitter(f, schedule, columns).emit(first, end);
+  ImplicitProductEmitter(f, schedule, columns).emit(first, end);
 }
 
 }  // namespace tenc::codegen::cpu
