@@ -48,6 +48,9 @@ class Loader {
       if (s.sh_link >= sections_.size() || !readAll(s.sh_offset, s.sh_size / sizeof(Elf64_Sym), symbols_)) return kCut;
       names_ = bytes(sections_[s.sh_link]);
     }
+    for (const Elf64_Sym& s : symbols_)
+      if (s.st_shndx < sections_.size() && s.st_value > sections_[s.st_shndx].sh_size)
+        return "`" + nameOf(s) + "` is outside of its section";
     if (std::string problem = place(); !problem.empty()) return problem;
     for (const Elf64_Shdr& s : sections_) {
       if (s.sh_type != SHT_RELA) continue;

@@ -41,6 +41,7 @@ struct Pivots {
     copyMatrix<T>(call, buffers, 0, item, w.a);
     int info = 0;
     lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
+    if (info < 0) return Failure::Impossible;  // a singular matrix has pivots, too
     T* pivots = part<T>(call, buffers, 1, item, 1);
     T sign = 1;
     for (int i = 0; i < n; ++i) {
@@ -84,10 +85,10 @@ struct Inverse {
     copyMatrix<T>(call, buffers, 0, item, a);
     int info = 0;
     lapack::Routines<T>::getrf(&n, &n, a, &n, w.pivots, &info);
-    if (info > 0) return Failure::Singular;
+    if (info != 0) return failureOf(info, Failure::Singular);
     const int length = n * kBlock;
     lapack::Routines<T>::getri(&n, a, &n, w.pivots, w.work, &length, &info);
-    return info > 0 ? Failure::Singular : Failure::None;
+    return failureOf(info, Failure::Singular);
   }
 };
 
@@ -127,10 +128,10 @@ struct Solve {
     transpose(part<T>(call, buffers, 1, item, 2), w.b, n, k);
     int info = 0;
     lapack::Routines<T>::getrf(&n, &n, w.a, &n, w.pivots, &info);
-    if (info > 0) return Failure::Singular;
+    if (info != 0) return failureOf(info, Failure::Singular);
     if (k > 0) lapack::Routines<T>::getrs("T", &n, &k, w.a, &n, w.pivots, w.b, &n, &info);
     transpose(w.b, part<T>(call, buffers, 2, item, 2), k, n);
-    return Failure::None;
+    return failureOf(info, Failure::Impossible);
   }
 };
 
@@ -185,15 +186,16 @@ struct Cholesky {
     const int n = columns(call.operands[0]);
     if (n == 0) return Failure::None;
     T* const work = static_cast<T*>(scratch);
-    bool definite = false;
     if (n > kMostSmall) {
       T* a = part<T>(call, buffers, 1, item, 2);
       copyMatrix<T>(call, buffers, 0, item, a);
       for (int64_t i = 0; i < n; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T{0});
       int info = 0;
       lapack::Routines<T>::potrf("U", &n, a, &n, &info);
-      definite = info == 0;
-    } else if (item < groups(call)) {
+      return failureOf(info, Failure::NotPositiveDefinite);
+    }
+    bool definite = false;
+    if (item < groups(call)) {
       item *= kGroup<T>;
       definite = smallCholeskyGroup(part<T>(call, buffers, 0, item, 2), part<T>(call, buffers, 1, item, 2), work, n);
     } else {
@@ -243,13 +245,14 @@ struct Qr {
     int info = 0;
     copyMatrix<T>(call, buffers, 0, item, w.a);
     lapack::Routines<T>::gelqf(&n, &m, w.a, &n, w.tau, w.work, &length, &info);
+    if (info != 0) return Failure::Impossible;
     for (int64_t i = 0; i < k; ++i)
       for (int64_t j = 0; j < n; ++j) r[i * n + j] = i < least && j >= i ? w.a[i * n + j] : T{0};
     // The reflectors are the rows of a k x m matrix with leading dim k.
     for (int64_t c = 0; c < m; ++c)
       for (int64_t i = 0; i < k; ++i) q[c * k + i] = i < least ? w.a[c * n + i] : T{0};
     lapack::Routines<T>::orglq(&k, &m, &least, q, &k, w.tau, w.work, &length, &info);
-    return Failure::None;
+    return failureOf(info, Failure::Impossible);
   }
 };
 

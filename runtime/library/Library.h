@@ -26,8 +26,15 @@ struct Plan {
   size_t scratchBytes = 0;  ///< per thread, aligned to 64
 };
 
-/// Why an item has no result; numbers as in abi::kLibraryFaults, from 1 on.
-enum class Failure : uint8_t { None, Singular, NotPositiveDefinite, NotFinite, NoConvergence };
+/// Why an item has no result; numbers as in abi::kLibraryFaults, from 1 on. No fault stands for `Impossible`, so that
+/// it is reported as a bug: LAPACK says that an argument is wrong.
+enum class Failure : uint8_t { None, Singular, NotPositiveDefinite, NotFinite, NoConvergence, Impossible };
+
+/// What the status of a LAPACK routine means, of which a positive one is `failed`; a negative one says that an argument
+/// is wrong.
+constexpr Failure failureOf(int info, Failure failed) {
+  return info == 0 ? Failure::None : info > 0 ? failed : Failure::Impossible;
+}
 
 struct Routine {
   std::string_view name;

@@ -43,7 +43,7 @@ struct Eigh {
     int info = 0;
     lapack::Routines<T>::syevd("V", "L", &n, w.a, &n, part<T>(call, buffers, 1, item, 1), w.work, &w.length, w.iwork,
                                &w.integers, &info);
-    if (info != 0) return Failure::NoConvergence;
+    if (info != 0) return failureOf(info, Failure::NoConvergence);
     transpose(w.a, part<T>(call, buffers, 2, item, 2), n, n);
     return Failure::None;
   }
@@ -114,7 +114,7 @@ struct Svd {
     T* s = part<T>(call, buffers, vectors ? 2 : 1, item, 1);
     lapack::Routines<T>::gesdd(job, &m, &n, w.a, &m, s, w.u, &w.uRows, w.vt, &w.vtRows, w.work, &w.length, w.iwork,
                                &info);
-    if (info != 0) return Failure::NoConvergence;
+    if (info != 0) return failureOf(info, Failure::NoConvergence);
     if (vectors) {
       transpose(w.u, part<T>(call, buffers, 1, item, 2), *job == 'A' ? m : least, m);
       transpose(w.vt, part<T>(call, buffers, 3, item, 2), n, w.vtRows);
@@ -178,7 +178,7 @@ struct Lstsq {
     int info = 0, found = 0;
     lapack::Routines<T>::gelsd(&m, &n, &sides, w.a, &m, w.b, &w.ldb, part<T>(call, buffers, 4, item, 1), &rcond, &found,
                                w.work, &w.length, w.iwork, &info);
-    if (info != 0) return Failure::NoConvergence;
+    if (info != 0) return failureOf(info, Failure::NoConvergence);
     *rank = found;
     for (int64_t i = 0; i < n; ++i)
       for (int64_t j = 0; j < k; ++j) x[i * k + j] = w.b[j * w.ldb + i];

@@ -88,7 +88,13 @@ class CheckedStream : public Stream, public AddressOwner {
   }
   bool reads(BufferId b, std::string_view what, uint64_t order);
   void writes(BufferId b, Work& work);
-  void enter(const Work& work);
+  /// Does something with the buffers of the work, whose pages are open meanwhile.
+  template <class Do>
+  void during(const Work& work, uint64_t order, std::string_view what, const Do& something) {
+    if (enter(work, order, what)) something();
+    leave(work, order, what);
+  }
+  bool enter(const Work& work, uint64_t order, std::string_view what);
   void leave(const Work& work, uint64_t order, std::string_view what);
   /// Waits for the inner stream, and takes over why it stopped.
   void settle();
@@ -122,19 +128,25 @@ void CheckedStream::writes(BufferId b, Work& work) {
   for (const BufferId e : buffers_.take(b)) work.ended.push_back(e);
 }
 
-void CheckedStream::enter(const Work& work) {
-  if (!pages_) return;
+bool CheckedStream::enter(const Work& work, uint64_t order, std::string_view what) {
+  if (!pages_) return true;
   for (const BufferId b : work.ended) pages_->discard(b);
-  for (const BufferId b : work.buffers) pages_->open(b);
+  for (const BufferId b : work.buffers) {
+    if (pages_->open(b)) continue;
+    stop({order, 0, "the pages of " + nameOf(b) + " cannot be opened for " + std::string(what)});
+    return false;
+  }
   for (const BufferId b : work.fresh) pages_->poison(b);
+  return true;
 }
 
 void CheckedStream::leave(const Work& work, uint64_t order, std::string_view what) {
   settle();
   if (!pages_) return;
   for (const BufferId b : work.buffers) {
-    if (!pages_->intact(b)) stop({order, 0, std::string(what) + " writes before the beginning of " + nameOf(b)});
-    pages_->close(b);
+    if (!isStopped_ && !pages_->intact(b))
+      stop({order, 0, std::string(what) + " writes before the beginning of " + nameOf(b)});
+    if (!pages_->close(b)) stop({order, 0, "the pages of " + nameOf(b) + " cannot be closed"});
   }
 }
 
@@ -174,14 +186,14 @@ void CheckedStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg
   }
   push([this, &kernel, what, work = std::move(work), own = std::vector(args.begin(), args.end()),
         numbers = std::vector(scalars.begin(), scalars.end()), order] {
-    enter(work);
-    // With threads of their own devices work while the host does.
-    const bool closesHost = pages_ && mode_ != QueueMode::Async;
-    if (closesHost) call_.host->protect(false);
-    inner_->launch(kernel, own, numbers, order);
-    inner_->wait(inner_->last());
-    if (closesHost) call_.host->protect(true);
-    leave(work, order, what);
+    during(work, order, what, [&] {
+      // With threads of their own devices work while the host does.
+      const bool closesHost = pages_ && mode_ != QueueMode::Async;
+      if (closesHost) call_.host->protect(false);
+      inner_->launch(kernel, own, numbers, order);
+      inner_->wait(inner_->last());
+      if (closesHost) call_.host->protect(true);
+    });
   });
 }
 
@@ -192,9 +204,7 @@ void CheckedStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, u
   if (target != source) work.buffers.push_back(target);
   writes(target, work);
   push([this, work = std::move(work), to, from, bytes, order] {
-    enter(work);
-    inner_->copy(to, from, bytes, order);
-    leave(work, order, "a copy");
+    during(work, order, "a copy", [&] { inner_->copy(to, from, bytes, order); });
   });
 }
 
@@ -202,9 +212,7 @@ Ticket CheckedStream::copyIn(std::byte* to, const void* from, uint64_t bytes, ui
   Work work{{buffers_.at(to)}};
   writes(work.buffers[0], work);
   return push([this, work = std::move(work), to, from, bytes, order] {
-    enter(work);
-    inner_->copyIn(to, from, bytes, order);
-    leave(work, order, "a transfer");
+    during(work, order, "a transfer", [&] { inner_->copyIn(to, from, bytes, order); });
   });
 }
 
@@ -214,9 +222,7 @@ Ticket CheckedStream::copyOut(void* to, const std::byte* from, uint64_t bytes, u
   std::memset(to, kPoison, bytes);  // what the host must not see
   return push([this, source, to, from, bytes, order] {
     const Work work{{source}};
-    enter(work);
-    inner_->copyOut(to, from, bytes, order);
-    leave(work, order, "a transfer");
+    during(work, order, "a transfer", [&] { inner_->copyOut(to, from, bytes, order); });
   });
 }
 
@@ -224,9 +230,9 @@ void CheckedStream::receive(std::byte* to, Stream& other, const std::byte* from,
   Work work{{buffers_.at(to)}};
   writes(work.buffers[0], work);
   const Ticket ready = push([this, work = std::move(work), to, bytes, order] {
-    enter(work);
-    if (pages_) std::memset(to, kPoison, bytes);
-    leave(work, order, "a transfer");
+    during(work, order, "a transfer", [&] {
+      if (pages_) std::memset(to, kPoison, bytes);
+    });
   });
   const Ticket copied = other.send(*this, to, call_.dropWaits ? 0 : ready, from, bytes, order);
   if (!call_.dropWaits) queue_.push([&other, copied] { other.wait(copied); });
@@ -239,23 +245,18 @@ Ticket CheckedStream::send(Stream& to, std::byte* destination, Ticket ready, con
   return push([this, &to, destination, ready, source, from, bytes, order] {
     to.wait(ready);
     const Work work{{source}};
-    enter(work);
-    if (pages_) {
-      to.accept(destination, from, bytes, order);
-    } else {
+    during(work, order, "a transfer", [&] {
+      if (pages_) return to.accept(destination, from, bytes, order);
       std::vector<std::byte> staging(bytes);
       inner_->wait(inner_->copyOut(staging.data(), from, bytes, order));
       to.accept(destination, staging.data(), bytes, order);
-    }
-    leave(work, order, "a transfer");
+    });
   });
 }
 
 void CheckedStream::accept(std::byte* to, const void* from, uint64_t bytes, uint64_t order) {
   const Work work{{buffers_.at(to)}};
-  enter(work);
-  inner_->accept(to, from, bytes, order);
-  leave(work, order, "a transfer");
+  during(work, order, "a transfer", [&] { inner_->accept(to, from, bytes, order); });
 }
 
 bool CheckedStream::describe(const void* address, char* text, size_t size) const {

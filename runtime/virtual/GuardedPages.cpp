@@ -49,9 +49,11 @@ GuardedPages::~GuardedPages() {
   if (base_) munmap(base_, size_);
 }
 
-void GuardedPages::open(abi::BufferId b) { mprotect(slots_[b].pages, slots_[b].mapped, PROT_READ | PROT_WRITE); }
+bool GuardedPages::open(abi::BufferId b) {
+  return mprotect(slots_[b].pages, slots_[b].mapped, PROT_READ | PROT_WRITE) == 0;
+}
 
-void GuardedPages::close(abi::BufferId b) { mprotect(slots_[b].pages, slots_[b].mapped, PROT_NONE); }
+bool GuardedPages::close(abi::BufferId b) { return mprotect(slots_[b].pages, slots_[b].mapped, PROT_NONE) == 0; }
 
 void GuardedPages::poison(abi::BufferId b) { std::memset(slots_[b].pages, kPoison, slots_[b].mapped); }
 

@@ -31,8 +31,9 @@ class GuardedPages {
   /// By buffer; null for those of other devices and without bytes.
   const std::vector<std::byte*>& addresses() const { return addresses_; }
 
-  void open(abi::BufferId b);
-  void close(abi::BufferId b);
+  /// False when the system cannot change the protection of so many places.
+  [[nodiscard]] bool open(abi::BufferId b);
+  [[nodiscard]] bool close(abi::BufferId b);
   /// Fills all of the pages of an open buffer with poison.
   void poison(abi::BufferId b);
   /// Whether what stands before the first byte in its pages is still poison. The buffer is open.

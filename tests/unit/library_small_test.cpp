@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "runtime/library/Library.h"
 #include "runtime/library/SmallMatrix.h"
 
 namespace {
@@ -15,6 +16,13 @@ namespace {
 using namespace tenc::rt::library;
 
 constexpr int64_t kSizes[] = {1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 48, 63, 64};
+
+TEST(Status, OfAWrongArgumentIsNoFault) {
+  EXPECT_EQ(failureOf(0, Failure::Singular), Failure::None);
+  EXPECT_EQ(failureOf(3, Failure::Singular), Failure::Singular);
+  EXPECT_EQ(failureOf(-3, Failure::Singular), Failure::Impossible);
+  EXPECT_GT(static_cast<size_t>(Failure::Impossible), std::size(tenc::abi::kLibraryFaults));
+}
 
 template <class T>
 std::vector<T> randoms(int64_t count, uint32_t seed) {

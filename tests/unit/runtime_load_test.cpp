@@ -13,7 +13,8 @@ namespace {
 void append(std::string& to, const auto& value) { to.append(reinterpret_cast<const char*>(&value), sizeof value); }
 
 /// `remainder(x) = helper(x, 3.0)`, where the 3.0 is a constant of its own section.
-std::string objectThatCalls(const std::string& helper, uint32_t call = R_X86_64_PLT32) {
+/// `at` is where `remainder` begins in its section.
+std::string objectThatCalls(const std::string& helper, uint32_t call = R_X86_64_PLT32, uint64_t at = 0) {
   const std::string code("\xF2\x0F\x10\x0D\0\0\0\0\xE9\0\0\0\0", 13);  // movsd xmm1, [rip + 3.0]; jmp helper
   const std::string names = std::string("\0remainder\0", 11) + helper + '\0';
   const double three = 3;
@@ -24,7 +25,7 @@ std::string objectThatCalls(const std::string& helper, uint32_t call = R_X86_64_
   append(symbols, Elf64_Sym{});
   append(symbols, Elf64_Sym{0, ELF64_ST_INFO(STB_LOCAL, STT_SECTION), 0, 2, 0, 0});
   append(symbols, Elf64_Sym{11, ELF64_ST_INFO(STB_GLOBAL, STT_NOTYPE), 0, SHN_UNDEF, 0, 0});
-  append(symbols, Elf64_Sym{1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, 0, code.size()});
+  append(symbols, Elf64_Sym{1, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, 1, at, code.size()});
 
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -66,6 +67,14 @@ TEST(LoadedCode, RefusesWhatItDoesNotKnow) {
   EXPECT_NE(error.find("`nobody`"), std::string::npos);
   EXPECT_EQ(LoadedCode::load(objectThatCalls("fmod", R_X86_64_TPOFF32), error), nullptr);
   EXPECT_NE(error.find("relocation"), std::string::npos);
+}
+
+TEST(LoadedCode, RefusesSymbolsOutsideOfTheirSections) {
+  for (const uint64_t at : {uint64_t{14}, uint64_t{1} << 20, ~uint64_t{0}}) {
+    std::string error;
+    EXPECT_EQ(LoadedCode::load(objectThatCalls("fmod", R_X86_64_PLT32, at), error), nullptr) << at;
+    EXPECT_EQ(error, "`remainder` is outside of its section");
+  }
 }
 
 TEST(LoadedCode, RefusesWhatIsCutShort) {

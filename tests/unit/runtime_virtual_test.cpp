@@ -1,6 +1,7 @@
 // Virtual devices: what a GPU would not forgive is found, the results are those of the cpu in every order of work, and
 // a forgotten wait shows. Programs are made by hand, their kernels are plain functions.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <cmath>
@@ -11,6 +12,7 @@
 
 #include "runtime/Instance.h"
 #include "runtime/Machine.h"
+#include "runtime/virtual/GuardedPages.h"
 #include "runtime/virtual/Queue.h"
 
 namespace tenc::rt {
@@ -124,6 +126,40 @@ Maker journey() {
 class EveryQueueMode : public ::testing::TestWithParam<QueueMode> {};
 INSTANTIATE_TEST_SUITE_P(Virtual, EveryQueueMode,
                          ::testing::Values(QueueMode::Async, QueueMode::Sync, QueueMode::Lazy));
+
+/// What a library reports that says of itself that it was called wrongly: no site stands for that.
+void impossible(void* const*, const uint64_t*, int64_t, int64_t, uint32_t* fault, void*) {
+  abi::reportLeast(reinterpret_cast<abi::KernelState*>(fault), std::size(abi::kLibraryFaults) + 1, 0, 0, -1, 0);
+}
+
+TEST_P(EveryQueueMode, AStatusThatNoSiteStandsForIsABug) {
+  for (const uint32_t device : {0u, 1u}) {
+    Maker m;
+    const BufferId start = m.constant(1), a = m.buffer(1), b = m.buffer(device);
+    m.move(start, a);
+    m.launch(device, impossible, device == 0 ? start : a, b);
+    const CallResult r = runOn(m, GetParam());
+    EXPECT_EQ(r.end, CallResult::End::Bug) << device;
+    EXPECT_NE(r.text.find("an unknown fault of kernel"), std::string::npos) << r.text;
+  }
+}
+
+TEST(GuardedPages, AProtectionThatTheSystemRefusesIsNoticed) {
+  abi::Program p;
+  p.devices.resize(2);
+  p.buffers.push_back({.device = 1, .offset = 0, .bytes = uint64_t{1} << 20});
+  GuardedPages pages;
+  ASSERT_TRUE(pages.map(p, 1));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_DATA, &before), 0);
+  const rlimit none{1, before.rlim_max};  // of memory that may be written
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &none), 0);
+  const bool opened = pages.open(0);
+  ASSERT_EQ(setrlimit(RLIMIT_DATA, &before), 0);
+  EXPECT_FALSE(opened);
+  EXPECT_TRUE(pages.open(0));
+  EXPECT_TRUE(pages.close(0));
+}
 
 TEST_P(EveryQueueMode, ValuesArriveFromDeviceToDevice) {
   std::vector<float> results;
