@@ -1,5 +1,7 @@
 #include "codegen/cpu/CompileAll.h"
 
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Function.h>
 #include <llvm/IR/Module.h>
 
 #include <system_error>
@@ -9,6 +11,16 @@
 #include "codegen/cpu/KernelEmitters.h"
 
 namespace tenc::codegen::cpu {
+namespace {
+
+/// A function whose only block does not end.
+void addMalformedFunction(llvm::Module& module) {
+  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), false);
+  auto* function = llvm::Function::Create(type, llvm::Function::ExternalLinkage, "malformed", module);
+  llvm::BasicBlock::Create(module.getContext(), "", function);
+}
+
+}  // namespace
 
 std::string functionName(size_t i) { return "kernel" + std::to_string(i); }
 
@@ -27,13 +39,14 @@ std::vector<CodePiece> compileAll(std::span<const ScheduledKernel> kernels, cons
       wrong = emitKernel({*kernel, *module, names.back(), level, options.contract}, *schedule);
       if (!wrong.empty()) return;
     }
+    if (options.malformed) addMalformedFunction(*module);
     const ObjectFile object = compiler.compile(*module, level, wrong);
     if (!wrong.empty()) return;
     std::vector<CodePiece> pieces = cutPieces({object.data(), object.size()}, names, wrong);
     for (size_t n = 0; n < pieces.size(); ++n) compiled[some[n]] = std::move(pieces[n]);
   };
   auto work = [&](size_t p) {
-    Compiler compiler(processor);
+    Compiler compiler(processor, Compiler::kVerifies || options.malformed);
     for (Level level : {Level::Full, Level::Quick}) {
       std::vector<size_t> some;
       for (size_t i : lists[p])

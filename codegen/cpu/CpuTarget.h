@@ -18,6 +18,7 @@ struct CpuOptions {
   int compileThreads = 2;        ///< threads that compile, when there are kernels enough
   int runThreads = 2;            ///< threads that will run kernels (for the division of products into tasks)
   CacheOptions cache{};          ///< of compiled code
+  bool malformed = false;        ///< LLVM IR is made wrong, to see what becomes of that
 };
 
 /// Why no code can be made for the processor `name` (--target-cpu) and run here, as a sentence; empty when it can.

@@ -120,7 +120,7 @@ VectorUnit vectorUnit(const llvm::Module& module) {
   return {bytes(kRegisterBytes), bytes(kPathBytes)};
 }
 
-Compiler::Compiler(const Processor& target) : vectors_(target.vectors) {
+Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vectors), verifies_(verifies) {
   initializeTarget();
   std::string triple = llvm::sys::getProcessTriple(), error;
   const llvm::Target* code = llvm::TargetRegistry::lookupTarget(triple, error);
@@ -166,10 +166,12 @@ bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& o
 }
 
 ObjectFile Compiler::compile(llvm::Module& module, Level level, std::string& error) {
-#ifndef NDEBUG
-  llvm::raw_string_ostream problems(error);
-  if (llvm::verifyModule(module, &problems)) return {};
-#endif
+  std::string problem;
+  llvm::raw_string_ostream problems(problem);
+  if (verifies_ && llvm::verifyModule(module, &problems)) {
+    error = "LLVM's verifier refuses its IR: " + problem;
+    return {};
+  }
   ObjectFile object;
   llvm::raw_svector_ostream out(object);
   if (!run(module, level, out, llvm::CodeGenFileType::ObjectFile))

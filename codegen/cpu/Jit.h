@@ -38,7 +38,13 @@ using ObjectFile = llvm::SmallVector<char, 0>;
 /// Compiles modules of one context. Not thread-safe: one for each thread.
 class Compiler {
  public:
-  explicit Compiler(const Processor& target);
+#ifdef NDEBUG
+  static constexpr bool kVerifies = false;  // it takes time
+#else
+  static constexpr bool kVerifies = true;
+#endif
+  /// `verifies`: whether LLVM's verifier looks at modules first.
+  explicit Compiler(const Processor& target, bool verifies = kVerifies);
   ~Compiler();
   llvm::LLVMContext& context() { return context_; }
   /// An empty module for the target.
@@ -52,6 +58,7 @@ class Compiler {
   bool run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type);
   llvm::LLVMContext context_;
   VectorUnit vectors_;
+  const bool verifies_;
   std::unique_ptr<llvm::LLVMTargetMachine> machine_;
 };
 

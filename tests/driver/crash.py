@@ -47,6 +47,14 @@ with tempfile.TemporaryDirectory() as folder:
     expect("internal error in `verify-placed`: placement is wrong: `add` in main" in done.stderr, done.stderr)
     expect(len(reports) == 1 and reports[0].joinpath("m.tir").read_text() == MIXED, reports)
 
+# So does LLVM IR that LLVM's verifier refuses.
+with tempfile.TemporaryDirectory() as folder:
+    pathlib.Path(folder, "s.tl").write_text(SCRIPT)
+    done, reports = run(folder, "s.tl", "--provoke", "error=llvm", "--no-cache")
+    expect(done.returncode == 70 and done.stdout == "", "status", done.returncode, done.stdout)
+    expect("internal error in `codegen`: LLVM's verifier refuses its IR: " in done.stderr, done.stderr)
+    expect(len(reports) == 1 and reports[0].joinpath("s.tl").read_text() == SCRIPT, reports)
+
 # So does an entry of the REPL, and the session goes on.
 with tempfile.TemporaryDirectory() as folder:
     done = subprocess.run([TENC, "--provoke", "error=fuse"], input="print(1)\nlet x = 2\n", cwd=folder, capture_output=True,

@@ -119,6 +119,7 @@ codegen::CacheOptions Session::cacheOptions() {
 const codegen::TargetTable& Session::targets() {
   if (!cpu_) {
     codegen::cpu::CpuOptions options;
+    options.malformed = options_.provokeError == "llvm";
     options.target = options_.targetCpu;
     options.contract = options_.fp != "strict";
     options.level = options_.codeLevel;

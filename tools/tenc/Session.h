@@ -54,8 +54,8 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionValue> values;  ///< REPL: names that an entry finds bound
-  std::string provokeError;                    ///< --provoke error=STAGE: the stage fails as if tenc were wrong
-  std::string provokeSignal;                   ///< --provoke signal=STAGE: the process crashes there
+  std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong; llvm: its IR is
+  std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
 };
 
 /// Wall time of each stage, in the order in which they ran.
