@@ -101,7 +101,7 @@ ExprId StageBuilder::compute(const ir::Value* v, const Index& index) {
     case OpKind::UpdateSlice: return piecewise(o, index);
     case OpKind::Gather: return gather(o, index);
     case OpKind::DynamicSlice: return dynamicSlice(o, index);
-    default: fail("no kernel form for " + std::string(o.info().mnemonic)); return 0;
+    default: fail("no kernel form for " + std::string(o.info().mnemonic) + madeBy(o)); return 0;
   }
 }
 
@@ -159,7 +159,7 @@ ExprId StageBuilder::unrolled(const ir::Op& o, const Index& index) {
   DType accumulator = sums ? ir::accumulatorOf(result) : result;
   const std::optional<OpKind> combine = ir::combinerOf(o.kind);
   if (!combine) {
-    fail("no unrolled form for reduction " + std::string(o.info().mnemonic));
+    fail("no unrolled form for reduction " + std::string(o.info().mnemonic) + madeBy(o));
     return 0;
   }
   std::vector<bool> isReduced(shape.size(), false);

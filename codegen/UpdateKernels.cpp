@@ -6,6 +6,51 @@ namespace tenc::codegen {
 
 using ir::OpKind;
 
+namespace {
+
+/// Where element `point` of the update goes, by the indices at run time. Of a scatter, `rank` dims from `at` on are
+/// those of its indices.
+std::vector<Affine> targetOf(StageBuilder& b, const ir::Op& op, const Index& point, const std::vector<ExprId>& indices,
+                             size_t at, size_t rank) {
+  const ir::Dims &old = op.operand(0)->type.shape, &update = op.operand(1)->type.shape;
+  std::vector<Affine> target(old.size());
+  if (op.kind == OpKind::UpdateSlice) {
+    const auto& starts = op.intsAttr("starts");
+    const auto& steps = op.intsAttr("steps");
+    for (size_t d = 0; d < target.size(); ++d) {
+      target[d] = point.dims[d].scaled(steps.empty() ? 1 : steps[d]);
+      target[d].offset += starts[d];
+    }
+    return target;
+  }
+  const uint32_t number = b.fault(op, static_cast<uint8_t>(abi::FaultKind::Index));
+  const auto& axes = op.intsAttr("axes");
+  if (op.kind == OpKind::DynamicUpdate) {
+    target = point.dims;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto axis = static_cast<size_t>(axes[i]);
+      target[axis].add(b.term(indices[i], old[axis] - update[axis] + 1, old[axis], number, axis));
+    }
+    return target;
+  }
+  std::vector<bool> indexed(target.size(), false);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const auto axis = static_cast<size_t>(axes[i]);
+    target[axis] = b.term(indices[i], old[axis], old[axis], number, axis);
+    for (Access::Term& t : target[axis].terms) t.fromEnd = !op.boolAttr("from_start");
+    indexed[axis] = true;
+  }
+  size_t next = 0;
+  for (size_t d = 0; d < target.size(); ++d) {
+    if (indexed[d]) continue;
+    if (next == at) next += rank;
+    target[d] = point.dims[next++];
+  }
+  return target;
+}
+
+}  // namespace
+
 /// scatter, dynamic_update and update_slice in place: only the updated elements are written.
 void buildUpdate(KernelBuild& g) {
   Kernel& k = g.kernel;
@@ -32,7 +77,6 @@ void buildUpdate(KernelBuild& g) {
   for (size_t a = 0; a < s.domain.size(); ++a) identity.dims.push_back(s.along(a));
   StageBuilder b(g, box, false);
   b.refinable = false;
-  std::vector<Affine> target(old->type.shape.size());
   // Faults of the operands come before that of an index, as they do one after the other.
   Index where;
   for (size_t i = 0; i < indexRank; ++i) where.dims.push_back(identity.dims[at + i]);
@@ -43,48 +87,12 @@ void buildUpdate(KernelBuild& g) {
   }
   ExprId e = b.value(update, identity);
   if (b.stopped()) return;
-  if (op.kind == OpKind::UpdateSlice) {
-    const auto& starts = op.intsAttr("starts");
-    const auto& steps = op.intsAttr("steps");
-    for (size_t d = 0; d < target.size(); ++d) {
-      target[d] = identity.dims[d].scaled(steps.empty() ? 1 : steps[d]);
-      target[d].offset += starts[d];
-    }
-  } else {
-    uint32_t number = b.fault(op, static_cast<uint8_t>(abi::FaultKind::Index));
-    const auto& axes = op.intsAttr("axes");
-    if (op.kind == OpKind::DynamicUpdate) {
-      target = identity.dims;
-      for (size_t i = 0; i < axes.size(); ++i) {
-        size_t axis = static_cast<size_t>(axes[i]);
-        int64_t size = old->type.shape[axis];
-        target[axis].add(b.term(indices[i], size - update->type.shape[axis] + 1, size, number, axis));
-      }
-    } else {
-      std::vector<bool> indexed(target.size(), false);
-      for (size_t i = 0; i < axes.size(); ++i) {
-        size_t axis = static_cast<size_t>(axes[i]);
-        target[axis] = b.term(indices[i], old->type.shape[axis], old->type.shape[axis], number, axis);
-        for (Access::Term& t : target[axis].terms) t.fromEnd = !op.boolAttr("from_start");
-        indexed[axis] = true;
-      }
-      size_t next = 0;
-      for (size_t d = 0; d < target.size(); ++d) {
-        if (indexed[d]) continue;
-        if (next == at) next += indexRank;
-        target[d] = identity.dims[next++];
-      }
-    }
-  }
+  const std::vector<Affine> target = targetOf(b, op, identity, indices, at, indexRank);
   uint32_t buffer = g.buffers.at(old);
   Affine position = linearise(Index{target, std::nullopt}, old->type.shape);
   const std::string& mode = op.stringAttr("mode");
   if (op.kind == OpKind::Scatter && mode != "set") {
-    Expr load;
-    load.kind = Expr::Kind::Load;
-    load.dtype = old->type.dtype;
-    load.access = b.access(buffer, position);
-    ExprId before = b.add(std::move(load));
+    const ExprId before = b.load(buffer, position, old->type.dtype);
     e = b.op(ir::combinerNamed(mode), old->type.dtype, {before, e});
   }
   b.stage.stores.push_back({b.access(buffer, position), e});

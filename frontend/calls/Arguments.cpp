@@ -2,7 +2,6 @@
 #include "frontend/calls/Arguments.h"
 
 #include <algorithm>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,89 +54,116 @@ const Val& BoundArgs::operator[](std::string_view name) const {
   return v ? *v : kNone;
 }
 
-BoundArgs bindArguments(Context& context, const CallArgs& call, const Signature& signature) {
-  const std::span<const Parameter> params = signature.parameters();
-  const std::string name(signature.name());
-  BoundArgs bound;
-  bool ok = true, poison = false;
-  using Help = std::function<void(Diagnostics::Builder&)>;
-  auto wrong = [&](Span span, std::string message, const Help& help = {}) {
-    if (ok) {
-      auto d = context.error(Code::E0204, span, std::move(message));
-      d.note("it is called as " + signature.text());
-      if (help) help(d);
+namespace {
+/// One call of a built-in against its signature. The first error is the one that is reported.
+class Binder {
+ public:
+  Binder(Context& context, const CallArgs& call, const Signature& signature)
+      : context_(context),
+        call_(call),
+        signature_(signature),
+        parameters_(signature.parameters()),
+        name_(signature.name()) {}
+
+  BoundArgs bind() {
+    for (const CallArg& a : call_.args) {
+      poison_ |= a.value.poison();
+      if (a.name.empty())
+        positional(a);
+      else
+        named(a);
     }
-    ok = false;
-  };
-  using Misuse = syntax::FamiliarMisuse::Kind;
-  const auto misused = [&](Diagnostics::Builder& d, Misuse kind) {
-    if (const std::string_view known = syntax::familiarMisuse(name, kind); !known.empty()) d.help(std::string(known));
-  };
-  size_t position = 0;
-  for (const CallArg& a : call.args) {
-    if (a.value.poison()) poison = true;
-    if (a.name.empty()) {
-      while (position < params.size() && !params[position].namedOnly && bound.has(params[position].name)) {
-        ++position;
-      }
-      if (position < params.size() && !params[position].namedOnly) {
-        bound.named.emplace_back(params[position].name, &a.value);
-        ++position;
-      } else if (signature.variadic()) {
-        bound.rest.push_back(&a.value);
-      } else {
-        const Parameter* before = position > 0 ? &params[position - 1] : nullptr;
-        if (before != nullptr && isSpreadOut(call, position - 1, *before) && isSpreadOut(call, position, *before)) {
-          wrong(a.span, "`" + name + "` takes its `" + std::string(before->name) + "` as one argument",
-                [&](Diagnostics::Builder& d) { addBrackets(d, call, position - 1, *before, signature); });
-          continue;
-        }
-        // A dtype without a name is meant for `dtype:`, anything else for the first option.
-        const bool dtype = a.value.is(Val::Kind::DType) ||
-                           (a.value.is(Val::Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
-        auto option = std::find_if(params.begin(), params.end(), [&](const Parameter& x) {
-          return x.namedOnly && !bound.has(x.name) && dtype == (x.kind == Parameter::Kind::DType);
-        });
-        if (option == params.end()) {
-          wrong(a.span, "`" + name + "` is given too many arguments",
-                [&](Diagnostics::Builder& d) { misused(d, Misuse::TooMany); });
-        } else {
-          wrong(a.span, "`" + name + "` takes its option `" + std::string(option->name) + "` by name",
-                [&](Diagnostics::Builder& d) {
-                  // What a pipe or a method's receiver gives stands outside of the parentheses.
-                  if (a.span.begin > call.callee.end)
-                    d.help("write its name",
-                           {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
-                  if (a.value.is(Val::Kind::Int)) misused(d, Misuse::UnnamedInt);
-                });
-        }
-      }
-      continue;
+    for (const Parameter& p : parameters_) {
+      if (p.optional || bound_.has(p.name)) continue;
+      wrong(call_.span, quoted() + " is missing its argument `" + std::string(p.name) + "`",
+            [&](Diagnostics::Builder& d) {
+              if (call_.args.size() == 1) misused(d, Misuse::OnlyOne);
+            });
     }
-    auto p = std::find_if(params.begin(), params.end(), [&](const Parameter& x) { return x.name == a.name; });
-    if (p == params.end()) {
-      std::vector<std::string> names;
-      for (const Parameter& x : params)
-        if (!bound.has(x.name)) names.emplace_back(x.name);
-      wrong(a.span, "`" + name + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
-        const Span at{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
-        suggest(d, a.name, at, names, syntax::familiarOption(a.name));
-      });
-    } else if (bound.has(a.name)) {
-      wrong(a.span, "`" + a.name + "` is given twice");
-    } else {
-      bound.named.emplace_back(a.name, &a.value);
-    }
+    bound_.ok = ok_ && !poison_;
+    return std::move(bound_);
   }
-  for (const Parameter& p : params) {
-    if (p.optional || bound.has(p.name)) continue;
-    wrong(call.span, "`" + name + "` is missing its argument `" + std::string(p.name) + "`",
+
+ private:
+  using Misuse = syntax::FamiliarMisuse::Kind;
+
+  std::string quoted() const { return "`" + name_ + "`"; }
+
+  template <class Help>
+  void wrong(Span span, std::string message, const Help& help) {
+    if (!std::exchange(ok_, false)) return;
+    auto d = context_.error(Code::E0204, span, std::move(message));
+    d.note("it is called as " + signature_.text());
+    help(d);
+  }
+  void misused(Diagnostics::Builder& d, Misuse kind) const {
+    if (const std::string_view known = syntax::familiarMisuse(name_, kind); !known.empty()) d.help(std::string(known));
+  }
+
+  void positional(const CallArg& a) {
+    const auto open = [&] { return next_ < parameters_.size() && !parameters_[next_].namedOnly; };
+    while (open() && bound_.has(parameters_[next_].name)) ++next_;
+    if (open())
+      bound_.named.emplace_back(parameters_[next_++].name, &a.value);
+    else if (signature_.variadic())
+      bound_.rest.push_back(&a.value);
+    else
+      tooMany(a);
+  }
+
+  /// What may be meant by an argument for which there is no parameter.
+  void tooMany(const CallArg& a) {
+    const Parameter* before = next_ > 0 ? &parameters_[next_ - 1] : nullptr;
+    if (before != nullptr && isSpreadOut(call_, next_ - 1, *before) && isSpreadOut(call_, next_, *before))
+      return wrong(a.span, quoted() + " takes its `" + std::string(before->name) + "` as one argument",
+                   [&](Diagnostics::Builder& d) { addBrackets(d, call_, next_ - 1, *before, signature_); });
+    // A dtype without a name is meant for `dtype:`, anything else for the first option.
+    const bool dtype =
+        a.value.is(Kind::DType) || (a.value.is(Kind::Function) && a.value.fn->kind == FnValue::Kind::Cast);
+    const auto option = std::find_if(parameters_.begin(), parameters_.end(), [&](const Parameter& x) {
+      return x.namedOnly && !bound_.has(x.name) && dtype == (x.kind == Parameter::Kind::DType);
+    });
+    if (option == parameters_.end())
+      return wrong(a.span, quoted() + " is given too many arguments",
+                   [&](Diagnostics::Builder& d) { misused(d, Misuse::TooMany); });
+    wrong(a.span, quoted() + " takes its option `" + std::string(option->name) + "` by name",
           [&](Diagnostics::Builder& d) {
-            if (call.args.size() == 1) misused(d, Misuse::OnlyOne);
+            // What a pipe or a method's receiver gives stands outside of the parentheses.
+            if (a.span.begin > call_.callee.end)
+              d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
+            if (a.value.is(Kind::Int)) misused(d, Misuse::UnnamedInt);
           });
   }
-  bound.ok = ok && !poison;
-  return bound;
+
+  void named(const CallArg& a) {
+    if (signature_.find(a.name) == nullptr) return unknown(a);
+    if (bound_.has(a.name)) return wrong(a.span, "`" + a.name + "` is given twice", [](Diagnostics::Builder&) {});
+    bound_.named.emplace_back(a.name, &a.value);
+  }
+
+  void unknown(const CallArg& a) {
+    std::vector<std::string> names;
+    for (const Parameter& x : parameters_)
+      if (!bound_.has(x.name)) names.emplace_back(x.name);
+    wrong(a.span, quoted() + " has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+      const Span at{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
+      suggest(d, a.name, at, names, syntax::familiarOption(a.name));
+    });
+  }
+
+  Context& context_;
+  const CallArgs& call_;
+  const Signature& signature_;
+  const std::span<const Parameter> parameters_;
+  const std::string name_;
+  BoundArgs bound_;
+  size_t next_ = 0;  ///< the parameter that the next argument without a name is for
+  bool ok_ = true, poison_ = false;
+};
+}  // namespace
+
+BoundArgs bindArguments(Context& context, const CallArgs& call, const Signature& signature) {
+  return Binder(context, call, signature).bind();
 }
 
 void readAsDevice(CallArgs& args, std::string_view parameter) {
