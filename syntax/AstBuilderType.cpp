@@ -172,7 +172,7 @@ ast::Generic::Kind AstBuilder::genericKind(const ast::Name& written) {
   if (const auto kind = ast::kindNamed(written.text)) return *kind;
   NearestName nearest(written.text);
   for (const auto kind : ast::kGenericKinds) nearest.consider(ast::name(kind));
-  auto d = r_.report(Code::E0101, written.span, "there is no kind of variables `" + written.text + "`");
+  auto d = r_.report(Code::E0101, written.span, "unknown kind of type variable `" + written.text + "`");
   if (nearest.best().empty())
     d.help("the kinds are `real`, `float`, `int` and `any` for dtypes, `tree`, `device` and `fn`; a dim has none");
   else

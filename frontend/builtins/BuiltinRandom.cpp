@@ -64,7 +64,7 @@ Val randint(BuiltinCall& k) {
   // The upper bound is not drawn, and may be the first number that the dtype does not hold.
   for (const auto& [v, last] : {std::pair(&lo, lo.integer), std::pair(&hi, hi.integer - 1)}) {
     if (!v->is(Val::Kind::Int) || (fits(last, *t) && (fits(v->integer, *t) || fits(v->integer, DType::I64)))) continue;
-    return k.fail(Code::E0212, toString(v->integer) + " is no bound of " + std::string(ir::name(*t)));
+    return k.fail(Code::E0212, toString(v->integer) + " cannot be a bound of " + std::string(ir::name(*t)));
   }
   const auto other = [&](const Val& v) {
     return v.is(Val::Kind::Tensor) ? v.tensor->type.dtype != *t : !fits(v.integer, *t);

@@ -133,7 +133,7 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
     const ast::FnParam& p = s.params[i];
     const Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
     values[i] = p.type ? unifier_.unify(*p.type, v, g, who) : v;
-    if (values[i].is(Kind::Unit)) values[i] = context_.fail(Code::E0203, span, who.what + " is no value");
+    if (values[i].is(Kind::Unit)) values[i] = context_.fail(Code::E0203, span, who.what + " has no value");
     ok = ok && !values[i].poison();
     // `fn linear(i: i64) -> f32[i]`: the argument is a dim of that name.
     if (values[i].is(Kind::Int) && !g.bound.count(p.name.text) && paramIsStatic(decl, p)) {

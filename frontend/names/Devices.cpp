@@ -53,7 +53,7 @@ Val Devices::noDevice(std::string_view name, Span span) {
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
     d.help("did you mean `" + near.best() + "`?", {{device, near.best()}});
   } else {
-    d.help("a device that is there", {{device, there}});
+    d.help("a device of this machine", {{device, there}});
     d.help("or a name for it that other machines can bind differently: `device d = " + std::string(name) +
            " or cpu`, and `--device d=" + there + "` to choose");
   }

@@ -255,7 +255,7 @@ Diagnostic Reporter::unavailable(const ir::Op& op, const std::string& device, co
   for (const Span at : written) {
     const ir::SourceText* text = textAt(at);
     if (!text || text->kind != ir::SourceText::Kind::Device || text->name != device) continue;
-    d.helps.push_back({"a device that is there", {{text->whole.valid() ? text->whole : at, std::string(kHost)}}});
+    d.helps.push_back({"a device of this machine", {{text->whole.valid() ? text->whole : at, std::string(kHost)}}});
     break;
   }
   d.helps.push_back({"a name for it that other machines can bind differently: `device d = " + device + " or cpu`", {}});
