@@ -27,7 +27,8 @@ class Checker {
 
  private:
   void fail(const Op& op, const std::string& what) {
-    if (wrong_.empty()) wrong_ = "`" + std::string(op.info().mnemonic) + "` in " + op.func()->name + madeBy(op) + ": " + what;
+    if (wrong_.empty())
+      wrong_ = "`" + std::string(op.info().mnemonic) + "` in " + op.func()->name + madeBy(op) + ": " + what;
   }
 
   void region(const ir::Region& r) {
