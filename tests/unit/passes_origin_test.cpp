@@ -15,7 +15,7 @@ TEST(Origin, IsThePassThatMadeAnOp) {
   context.sources = &sources;
   const uint32_t file = sources.add("test.tir", R"(func @main(%x: f32[4] @cpu) -> (f32[4] @cpu) {
   %n = neg %x : f32[4] @cpu
-  %y = softmax %n {axis = 0} : f32[4] @cpu
+  %y = softmax %n {axes = [0]} : f32[4] @cpu
   return %y
 }
 )");
