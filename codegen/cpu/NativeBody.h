@@ -18,7 +18,7 @@ class NativeEmitter : NativeElements {
   std::string emit(const std::string& name);
 
  private:
-  using Slots = std::vector<Slot>;
+  using Slots = std::vector<NativeValue>;
   void body(const ir::Region& region);
   void emitOp(const ir::Op& op);
 

@@ -54,7 +54,7 @@ NativeEmitter::Slots NativeEmitter::slotsOf(const ir::Op& op, size_t from) {
 /// Phi nodes at the head of a loop for what `start` carries.
 NativeEmitter::Slots NativeEmitter::carriedPhis(const Slots& start, llvm::BasicBlock* from) {
   Slots carried = start;
-  for (Slot& s : carried) {
+  for (NativeValue& s : carried) {
     if (s.element == nullptr) continue;
     auto* phi = b_.CreatePHI(s.element->getType(), 2);
     phi->addIncoming(s.element, from);
@@ -316,8 +316,8 @@ void NativeEmitter::choose(const ir::Op& op, Scalar condition) {
     results[side] = slotsOf(*op.regions[side]->terminator(), 0);
   }
   for (size_t k = 0; k < results[0].size(); ++k) {
-    Slot slot = results[0][k];
-    const Slot& other = results[1][k];
+    NativeValue slot = results[0][k];
+    const NativeValue& other = results[1][k];
     if (slot.element != nullptr && other.element != nullptr) {
       Repr r = reprOf(op.result(k)->type.dtype);
       slot.element = LlvmScalars::value(select(condition, s_->wrap(slot.element, r), s_->wrap(other.element, r)));

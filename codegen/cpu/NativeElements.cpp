@@ -14,8 +14,9 @@ using llvm::Value;
 /// indices count from the end. One that is out of range sets the fault; a read then finds element 0, and an update
 /// goes to `aside` (null for reads). What cannot be out of range is not checked, and what is checked costs a
 /// comparison: all else stands in a block that hardly ever runs.
-Value* NativeElements::locate(const ir::Op& op, const Slot& slot, const ir::Type& t, const std::vector<int64_t>& axes,
-                              size_t first, const std::vector<int64_t>* sizes, Value* aside) {
+Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const ir::Type& t,
+                              const std::vector<int64_t>& axes, size_t first, const std::vector<int64_t>* sizes,
+                              Value* aside) {
   struct Checked {
     Scalar index;
     int64_t extent, most, stride, axis;
@@ -57,7 +58,7 @@ Value* NativeElements::locate(const ir::Op& op, const Slot& slot, const ir::Type
 }
 
 /// Memory of a tensor that each trip makes anew.
-Slot NativeElements::local(const ir::Op& op) {
+NativeValue NativeElements::local(const ir::Op& op) {
   const ir::Type& t = op.result()->type;
   Value*& memory = locals_[&op];
   if (memory == nullptr) {
@@ -70,7 +71,7 @@ Slot NativeElements::local(const ir::Op& op) {
 /// A tensor that holds one value everywhere.
 void NativeElements::copies(const ir::Op& op) {
   const ir::Type& t = op.result()->type;
-  const Slot slot = local(op);
+  const NativeValue slot = local(op);
   const Scalar v = scalar(op.operand(0));
   emitLoop(b_, b_.getInt64(0), b_.getInt64(static_cast<uint64_t>(t.size())), 1, {},
            [&](Value* i, const Values&) -> Values {
@@ -83,7 +84,7 @@ void NativeElements::copies(const ir::Op& op) {
 /// A literal array that the trip writes into.
 void NativeElements::literal(const ir::Op& op) {
   const ir::Type& t = op.result()->type;
-  const Slot slot = local(op);
+  const NativeValue slot = local(op);
   const auto* data = std::get_if<ir::Data>(op.find("value"));
   if (data == nullptr || *data == nullptr) return fail("a constant tensor");
   for (int64_t i = 0; i < t.size(); ++i) {
@@ -113,7 +114,7 @@ Value* NativeElements::offset(Value* base, ir::DType t, Scalar at, int64_t strid
 
 void NativeElements::gather(const ir::Op& op) {
   const ir::Value* x = op.operand(0);
-  Slot slot = slots_[x];
+  NativeValue slot = slots_[x];
   if (slot.base == nullptr) return fail("indexing of a single element");
   const auto& axes = op.intsAttr("axes");
   std::vector<bool> dropped(slot.strides.size());
@@ -133,7 +134,7 @@ void NativeElements::gather(const ir::Op& op) {
 
 void NativeElements::dynamicSlice(const ir::Op& op) {
   const ir::Value* x = op.operand(0);
-  Slot slot = slots_[x];
+  NativeValue slot = slots_[x];
   if (slot.base == nullptr) return fail("slicing of a single element");
   const auto &axes = op.intsAttr("axes"), &sizes = op.intsAttr("sizes");
   slot.base = locate(op, slot, x->type, axes, 1, &sizes, nullptr);
@@ -141,7 +142,7 @@ void NativeElements::dynamicSlice(const ir::Op& op) {
 }
 
 /// Stores one element, combined with what is there.
-void NativeElements::update(const Slot& slot, Value* at, ir::DType t, Scalar v, const std::string& mode) {
+void NativeElements::update(const NativeValue& slot, Value* at, ir::DType t, Scalar v, const std::string& mode) {
   if (mode != "set") {
     Scalar args[] = {read(slot, at, t), v};
     v = s_->elementwise(ir::combinerNamed(mode), t, t, args, 0);
@@ -152,7 +153,7 @@ void NativeElements::update(const Slot& slot, Value* at, ir::DType t, Scalar v, 
 /// The element of `op` that the operands from number 2 on index.
 void NativeElements::updateAt(const ir::Op& op, const std::string& mode) {
   const ir::Value* x = op.operand(0);
-  Slot slot = slots_[x];
+  NativeValue slot = slots_[x];
   if (slot.base == nullptr || op.operand(1)->type.size() != 1) return fail("an update of more than one element");
   const auto& axes = op.intsAttr("axes");
   for (int64_t axis : axes)
@@ -171,7 +172,7 @@ void NativeElements::dynamicUpdate(const ir::Op& op) { updateAt(op, "set"); }
 
 void NativeElements::updateSlice(const ir::Op& op) {
   const ir::Value* x = op.operand(0);
-  Slot slot = slots_[x];
+  NativeValue slot = slots_[x];
   if (slot.base == nullptr || op.operand(1)->type.size() != 1) return fail("an update of more than one element");
   const auto& starts = op.intsAttr("starts");
   Value* at = slot.base;
@@ -183,7 +184,7 @@ void NativeElements::updateSlice(const ir::Op& op) {
 
 void NativeElements::view(const ir::Op& op) {
   const ir::Value* x = op.operand(0);
-  Slot slot = slots_[x];
+  NativeValue slot = slots_[x];
   if (slot.element != nullptr) {
     if (op.kind != OpKind::Reshape && op.result()->type.rank() > 0) return copies(op);
     if (op.result()->type.size() != 1) return fail("a tensor of copies");

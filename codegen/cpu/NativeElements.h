@@ -17,13 +17,13 @@ class NativeElements : protected NativeValues {
   void literal(const ir::Op& op);
 
  private:
-  llvm::Value* locate(const ir::Op& op, const Slot& slot, const ir::Type& t, const std::vector<int64_t>& axes,
+  llvm::Value* locate(const ir::Op& op, const NativeValue& slot, const ir::Type& t, const std::vector<int64_t>& axes,
                       size_t first, const std::vector<int64_t>* sizes, llvm::Value* aside);
   llvm::Value* aside();
   llvm::Value* offset(llvm::Value* base, ir::DType t, Scalar at, int64_t stride);
-  void update(const Slot& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);
+  void update(const NativeValue& slot, llvm::Value* at, ir::DType t, Scalar v, const std::string& mode);
   void updateAt(const ir::Op& op, const std::string& mode);
-  Slot local(const ir::Op& op);
+  NativeValue local(const ir::Op& op);
   void copies(const ir::Op& op);
 
   llvm::Value* aside_ = nullptr;

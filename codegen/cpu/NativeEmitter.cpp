@@ -38,7 +38,7 @@ std::string NativeEmitter::emit(const std::string& name) {
   for (size_t i = 0; i < kernel_.buffers.size(); ++i) {
     if (int32_t operand = kernel_.bufferOperand[i]; operand >= 0) {
       const ir::Value* v = region.args[static_cast<size_t>(operand)].get();
-      Slot slot{nullptr, args.buffers[i], ir::denseStrides(v->type.shape)};
+      NativeValue slot{nullptr, args.buffers[i], ir::denseStrides(v->type.shape)};
       slot.scope = scopes[2 * i];
       slot.others = scopes[2 * i + 1];
       slots_[v] = v->type.rank() == 0 ? loaded(slot, v->type) : slot;
@@ -49,7 +49,7 @@ std::string NativeEmitter::emit(const std::string& name) {
   const ir::Op* end = region.terminator();
   for (size_t r = 0; error_.empty() && r < end->operandCount(); ++r) {
     const ir::Value* v = end->operand(r);
-    const Slot& slot = slots_[v];
+    const NativeValue& slot = slots_[v];
     Value* to = outputs[static_cast<int32_t>(r)];
     if (slot.element != nullptr) {
       put({}, to, s_->wrap(slot.element, reprOf(v->type.dtype)), v->type.dtype);

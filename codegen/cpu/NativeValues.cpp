@@ -10,7 +10,7 @@ namespace tenc::codegen::cpu {
 using llvm::Value;
 
 Scalar NativeValues::scalar(const ir::Value* v) {
-  const Slot& slot = slots_[v];
+  const NativeValue& slot = slots_[v];
   Repr r = reprOf(v->type.dtype);
   if (slot.element != nullptr) return s_->wrap(slot.element, r);
   if (slot.base != nullptr && v->type.size() == 1) return s_->wrap(loaded(slot, v->type).element, r);
@@ -35,19 +35,19 @@ std::vector<llvm::MDNode*> NativeValues::makeScopes() {
   return lists;
 }
 
-void NativeValues::tag(llvm::Instruction* access, const Slot& slot) {
+void NativeValues::tag(llvm::Instruction* access, const NativeValue& slot) {
   if (slot.scope == nullptr) return;
   access->setMetadata(llvm::LLVMContext::MD_alias_scope, slot.scope);
   access->setMetadata(llvm::LLVMContext::MD_noalias, slot.others);
 }
 
-Scalar NativeValues::read(const Slot& slot, Value* at, ir::DType t) {
+Scalar NativeValues::read(const NativeValue& slot, Value* at, ir::DType t) {
   auto* load = b_.CreateAlignedLoad(memory(t), at, llvm::Align(static_cast<uint64_t>(ir::byteSize(t))));
   tag(load, slot);
   return s_->fromMemory(load, t);
 }
 
-void NativeValues::put(const Slot& slot, Value* at, Scalar v, ir::DType t) {
+void NativeValues::put(const NativeValue& slot, Value* at, Scalar v, ir::DType t) {
   tag(b_.CreateAlignedStore(s_->toMemory(v, t), at, llvm::Align(static_cast<uint64_t>(ir::byteSize(t)))), slot);
 }
 
@@ -66,7 +66,7 @@ Scalar NativeValues::index(const ir::Value* v) {
   return emitCast(*s_, at, v->type.dtype, ir::DType::I64);
 }
 
-void NativeValues::bind(const ir::Value* result, const Slot& slot) {
+void NativeValues::bind(const ir::Value* result, const NativeValue& slot) {
   slots_[result] = slot.element == nullptr && result->type.rank() == 0 ? loaded(slot, result->type) : slot;
 }
 

@@ -16,7 +16,7 @@
 namespace tenc::codegen::cpu {
 
 /// What a value of the region is here: an element in a register, or a view of a buffer.
-struct Slot {
+struct NativeValue {
   llvm::Value* element = nullptr;  ///< of the register type; also for tensors of one element
   llvm::Value* base = nullptr;     ///< of a tensor: address of element (0, 0, ...)
   std::vector<int64_t> strides;
@@ -31,24 +31,24 @@ class NativeValues {
   void fail(const std::string& what) {
     if (error_.empty()) error_ = "native loop: " + what;
   }
-  Slot element(Scalar s) { return {LlvmScalars::value(s), nullptr, {}}; }
+  NativeValue element(Scalar s) { return {LlvmScalars::value(s), nullptr, {}}; }
   Scalar scalar(const ir::Value* v);
   Scalar index(const ir::Value* v);
   llvm::Type* memory(ir::DType t) { return memoryType(b_.getContext(), t); }
   std::vector<llvm::MDNode*> makeScopes();
-  void tag(llvm::Instruction* access, const Slot& slot);
-  Scalar read(const Slot& slot, llvm::Value* at, ir::DType t);
-  Slot loaded(const Slot& slot, const ir::Type& t) { return element(read(slot, slot.base, t.dtype)); }
-  void put(const Slot& slot, llvm::Value* at, Scalar v, ir::DType t);
+  void tag(llvm::Instruction* access, const NativeValue& slot);
+  Scalar read(const NativeValue& slot, llvm::Value* at, ir::DType t);
+  NativeValue loaded(const NativeValue& slot, const ir::Type& t) { return element(read(slot, slot.base, t.dtype)); }
+  void put(const NativeValue& slot, llvm::Value* at, Scalar v, ir::DType t);
   uint32_t fault(const ir::Op& op) const;
-  void bind(const ir::Value* result, const Slot& slot);
+  void bind(const ir::Value* result, const NativeValue& slot);
 
   const Kernel& kernel_;
   llvm::Module& module_;
   IrBuilder b_;
   llvm::Function* function_ = nullptr;
   std::optional<LlvmScalars> s_;
-  std::unordered_map<const ir::Value*, Slot> slots_;
+  std::unordered_map<const ir::Value*, NativeValue> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;
   IndexRanges ranges_;
   std::string error_;

@@ -1,5 +1,8 @@
 // Struct literals: `Linear { w: w, b: b }`.
 #pragma once
+#include <optional>
+#include <vector>
+
 #include "frontend/values/Values.h"
 
 namespace tenc::frontend {
@@ -10,6 +13,8 @@ class Types;
 class Aliases;
 class Structs;
 class Expressions;
+class Outcome;
+struct Generics;
 
 /// Values of structs as written.
 class StructLiterals {
@@ -27,6 +32,9 @@ class StructLiterals {
   Val evalStruct(const ast::Expr& e, const Ty* expected = nullptr);
 
  private:
+  Outcome bindArguments(const ast::Expr& given, const StructDecl& decl, Generics& g);
+  std::optional<std::vector<Val>> fieldsOf(const ast::Expr& e, const StructDecl& decl, Generics& g);
+
   Context& context_;
   Evaluator& evaluator_;
   Types& types_;

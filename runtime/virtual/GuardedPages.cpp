@@ -17,15 +17,15 @@ uint64_t pagesFor(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; 
 }  // namespace
 
 bool GuardedPages::map(const abi::Program& p, uint32_t device) {
-  slots_.resize(p.buffers.size());
+  buffers_.resize(p.buffers.size());
   addresses_.resize(p.buffers.size());
   uint64_t total = kPage;
-  for (size_t i = 0; i < slots_.size(); ++i) {
+  for (size_t i = 0; i < buffers_.size(); ++i) {
     const abi::Buffer& b = p.buffers[i];
     if (b.device != device || b.bytes == 0) continue;
-    slots_[i].bytes = b.bytes;
-    slots_[i].mapped = pagesFor(b.bytes);
-    total += slots_[i].mapped + kPage;
+    buffers_[i].bytes = b.bytes;
+    buffers_[i].mapped = pagesFor(b.bytes);
+    total += buffers_[i].mapped + kPage;
     if (total > kMostAddresses) return false;
   }
   void* base = mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -33,8 +33,8 @@ bool GuardedPages::map(const abi::Program& p, uint32_t device) {
   base_ = static_cast<std::byte*>(base);
   size_ = total;
   std::byte* at = base_ + kPage;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    Slot& s = slots_[i];
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    BufferPages& s = buffers_[i];
     if (s.mapped == 0) continue;
     s.pages = at;
     std::byte*& address = addresses_[i];
@@ -50,26 +50,26 @@ GuardedPages::~GuardedPages() {
 }
 
 bool GuardedPages::open(abi::BufferId b) {
-  return mprotect(slots_[b].pages, slots_[b].mapped, PROT_READ | PROT_WRITE) == 0;
+  return mprotect(buffers_[b].pages, buffers_[b].mapped, PROT_READ | PROT_WRITE) == 0;
 }
 
-bool GuardedPages::close(abi::BufferId b) { return mprotect(slots_[b].pages, slots_[b].mapped, PROT_NONE) == 0; }
+bool GuardedPages::close(abi::BufferId b) { return mprotect(buffers_[b].pages, buffers_[b].mapped, PROT_NONE) == 0; }
 
-void GuardedPages::poison(abi::BufferId b) { std::memset(slots_[b].pages, kPoison, slots_[b].mapped); }
+void GuardedPages::poison(abi::BufferId b) { std::memset(buffers_[b].pages, kPoison, buffers_[b].mapped); }
 
 bool GuardedPages::intact(abi::BufferId b) const {
-  return std::all_of(slots_[b].pages, addresses_[b], [](std::byte x) { return x == std::byte{kPoison}; });
+  return std::all_of(buffers_[b].pages, addresses_[b], [](std::byte x) { return x == std::byte{kPoison}; });
 }
 
 void GuardedPages::discard(abi::BufferId b) {
-  if (slots_[b].mapped >= kWorthGivingBack) madvise(slots_[b].pages, slots_[b].mapped, MADV_DONTNEED);
+  if (buffers_[b].mapped >= kWorthGivingBack) madvise(buffers_[b].pages, buffers_[b].mapped, MADV_DONTNEED);
 }
 
 bool GuardedPages::find(const void* p, AddressNote& note) const {
   const auto* at = static_cast<const std::byte*>(p);
   if (!base_ || at < base_ || at >= base_ + size_) return false;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    const Slot& s = slots_[i];
+  for (size_t i = 0; i < buffers_.size(); ++i) {
+    const BufferPages& s = buffers_[i];
     if (s.mapped == 0 || at < s.pages || at >= s.pages + s.mapped + kPage) continue;
     note = {static_cast<abi::BufferId>(i), s.bytes, at - addresses_[i]};
     break;

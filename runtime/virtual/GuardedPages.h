@@ -45,12 +45,12 @@ class GuardedPages {
   bool find(const void* p, AddressNote& note) const;
 
  private:
-  struct Slot {
+  struct BufferPages {
     std::byte* pages = nullptr;
     uint64_t bytes = 0, mapped = 0;
   };
   std::vector<std::byte*> addresses_;
-  std::vector<Slot> slots_;  // by buffer; no pages for those of other devices
+  std::vector<BufferPages> buffers_;  // by buffer; no pages for those of other devices
   std::byte* base_ = nullptr;
   uint64_t size_ = 0;
 };
