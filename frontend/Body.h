@@ -7,6 +7,7 @@
 namespace tenc::frontend {
 
 struct Boundary;
+struct Training;
 
 /// Operands of a statement that were evaluated before it, as they may leave it.
 using Evaluated = std::map<const ast::Expr*, Val>;
@@ -21,10 +22,12 @@ struct Body {
   int staticLoops = 0;           ///< of unrolled loops around
   int tailCopies = 1;            ///< how often the code at hand is compiled for the branches around it
   const Evaluated* evaluated = nullptr;
+  Training* training =
+      nullptr;  ///< of calls that are made from here; null where layers are called for their results alone
 
   /// The body of what is called from this one.
   Body called(ir::Builder& inner, Boundary& whole) const {
-    return {&inner, &whole, 0, outerRegions + regionDepth, 0, 1, nullptr};
+    return {&inner, &whole, 0, outerRegions + regionDepth, 0, 1, nullptr, nullptr};
   }
 };
 

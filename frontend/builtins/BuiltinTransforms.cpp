@@ -5,7 +5,10 @@
 #include <utility>
 
 #include "frontend/Context.h"
+#include "frontend/Scoped.h"
 #include "frontend/builtins/Builtin.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/calls/Training.h"
 #include "frontend/calls/Transforms.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
@@ -55,6 +58,18 @@ Val stopped(BuiltinCall& k) {
   });
 }
 
+Val withState(BuiltinCall& k) {
+  if (!k["method"].is(Val::Kind::String)) return k.fail(Code::E0203, "`method` is the name of a function");
+  Training training{k["method"].text, k.context.body.regionDepth};
+  Val y;
+  {
+    const Scoped on(k.context.body.training, &training);
+    y = k.tensors.settle(k.calls.callValue(k["f"], {k["x"]}, k.span));
+  }
+  if (y.poison()) return k.lost();
+  return Val::ofTuple({y, training.newest(k["f"])}, k.span);
+}
+
 Val later(BuiltinCall& k) { return k.context.notYet(k.callee, k.row.name); }
 
 constexpr BuiltinTraits kCalledOnly{.calledOnly = true};
@@ -65,6 +80,10 @@ constexpr BuiltinRow kRows[] = {
     {"vmap(f; in_axes: ints?, out_axes: ints?)", "f over a dim of its arguments.", derived, kNoOp, kCalledOnly},
     {"checkpoint(f)", "f, whose values are computed again for its gradient.", same, kNoOp, kCalledOnly},
     {"stop_gradient(x)", "x, which no derivative goes through.", stopped, ir::OpKind::StopGradient, kCalledOnly},
+    {"with_state(f, x; method: str)",
+     "(f(x), f as it is afterwards): a struct that has a function `method` takes part by that, which gives (result, "
+     "struct).",
+     withState, kNoOp, kCalledOnly},
     {"grad(f; wrt: any = 0, aux: false)", "The gradient of f.", derived, kNoOp, kCalledOnly},
     {"value_and_grad(f; wrt: any = 0, aux: false)", "The value and the gradient of f.", derived, kNoOp, kCalledOnly},
     {"vjp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian from the left.", derived, kNoOp,

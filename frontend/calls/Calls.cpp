@@ -8,11 +8,13 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/Scoped.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/builtins/Signature.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Lambdas.h"
 #include "frontend/calls/Overloads.h"
+#include "frontend/calls/Training.h"
 #include "frontend/calls/Transforms.h"
 #include "frontend/expressions/Conversions.h"
 #include "frontend/expressions/Expressions.h"
@@ -110,6 +112,17 @@ Val Calls::pipe(const ast::Expr& e, const Ty* expected) {
   return call(f, std::move(args));
 }
 
+namespace {
+/// The functions of that name in the module of a struct.
+std::vector<const FnDecl*> ownFunctions(const Val& v, const std::string& name) {
+  std::vector<const FnDecl*> own;
+  if (const auto it = v.info->decl->unit->functions.find(name); it != v.info->decl->unit->functions.end()) {
+    for (const FnDecl& d : it->second) own.push_back(&d);
+  }
+  return own;
+}
+}  // namespace
+
 Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   const ast::Expr& member = *call.args[0];
   const std::string& name = member.text;
@@ -126,10 +139,7 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   }
   auto f = names_.lookup(member.opSpan);
   if (f && f->is(Kind::Function) && base.is(Kind::Struct)) {
-    std::vector<const FnDecl*> own;
-    if (const auto it = base.info->decl->unit->functions.find(name); it != base.info->decl->unit->functions.end()) {
-      for (const FnDecl& d : it->second) own.push_back(&d);
-    }
+    const std::vector<const FnDecl*> own = ownFunctions(base, name);
     // The module of the struct may have it; what it has for this struct is meant before what takes anything. Its
     // functions are meant before built-ins too, so that a new built-in breaks nothing.
     const bool overloads = f->fn->kind == FnValue::Kind::Overloads;
@@ -234,7 +244,32 @@ Val Calls::call(const Val& f, CallArgs args) {
   return context_.lost();
 }
 
+std::optional<Val> Calls::callInTraining(const Val& f, CallArgs& args, Training& training) {
+  const auto own = overloads_.ofStruct(ownFunctions(f, training.method), f);
+  if (!own) return std::nullopt;
+  prepend(args, training.newest(f));
+  const Scoped alone(context_.body.training, nullptr);
+  FnValue fn;
+  fn.name = training.method;
+  fn.overloads = {own};
+  const Val made = overloads_.callOverloads(fn, args);
+  if (made.poison()) return made;
+  const size_t before = training.kept.size();
+  if (!made.is(Kind::Tuple) || made.elems.size() != 2 || !training.keep(f, made.elems[1])) {
+    return context_.fail(
+        Code::E0203, args.callee,
+        "`" + training.method + "` of " + describe(f) + " gives a result and the layer, not " + describe(made));
+  }
+  if (training.kept.size() != before && context_.body.regionDepth != training.depth) {
+    return context_.notYet(args.callee, "a layer with state in a loop or branch of a network that is trained");
+  }
+  return made.elems[0];
+}
+
 Val Calls::callStruct(const Val& f, CallArgs& args) {
+  if (Training* training = context_.body.training) {
+    if (const auto made = callInTraining(f, args, *training)) return *made;
+  }
   prepend(args, f);
   auto scoped = names_.lookupGlobal(*context_.frame().unit, "call", args.callee);
   if (scoped && scoped->is(Kind::Function) && scoped->fn->kind == FnValue::Kind::Overloads &&

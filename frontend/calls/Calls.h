@@ -1,11 +1,14 @@
 // Calls: what is called, with which arguments.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "frontend/calls/Arguments.h"
 #include "frontend/values/Values.h"
 
 namespace tenc::frontend {
+
+struct Training;
 
 class Context;
 class Scopes;
@@ -53,6 +56,8 @@ class Calls {
  private:
   Val callMethod(const Val& base, const ast::Expr& call, CallArgs& args);
   Val callStruct(const Val& f, CallArgs& args);
+  /// The same by the layer's own function for training; nothing when it has none.
+  std::optional<Val> callInTraining(const Val& f, CallArgs& args, Training& training);
   CallArgs evalArguments(const ast::Expr& e);
 
   Context& context_;

@@ -10,6 +10,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/calls/Training.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/Statements.h"
 #include "frontend/expressions/Expressions.h"
@@ -54,7 +55,16 @@ bool Instances::hasSyntaxError(Span within) {
 Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generics& g, Span call,
                            const std::vector<Span>& written) {
   const ast::Stmt& s = *decl.stmt;
+  Training* training = context_.body.training;
+  std::vector<ir::Value*> before;  // of what the layers were when training began
   Key key;
+  if (training) {
+    for (Val& v : values) {
+      leavesOf(v, before);
+      v = training->newest(v);
+    }
+    key.add(std::string_view(training->method));
+  }
   key.add(static_cast<const void*>(&decl));
   bool higherOrder = false;
   size_t trees = 0;
@@ -109,6 +119,13 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
   ir::Op* op = context_.b().makeTyped(OpKind::Call, operands, instance.resultTypes, {{"callee", instance.func->name}});
   std::vector<ir::Value*> results;
   for (const auto& r : op->results) results.push_back(r.get());
+  if (training && !instance.kept.empty()) {
+    if (context_.body.regionDepth != training->depth) {
+      return context_.notYet(call, "a layer with state in a loop or branch of a network that is trained");
+    }
+    const size_t first = results.size() - instance.kept.size();
+    for (size_t i = 0; i < instance.kept.size(); ++i) training->kept[before[instance.kept[i]]] = results[first + i];
+  }
   Val r = rebuild(instance.result, results);
   r.span = call;
   return r;
@@ -156,7 +173,10 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   ir::Builder body(func->body.get());
   Boundary boundary;
   const FrameScope names(context_.frames, own);
+  Training training{context_.body.training ? context_.body.training->method : ""};
+  Training* trained = context_.body.training ? &training : nullptr;
   const Scoped inside(context_.body, context_.body.called(body, boundary));
+  context_.body.training = trained;
   for (const ast::Annotation& a : s.annotations) {
     if (a.kind == ast::Annotation::Kind::Autocast) {
       context_.notYet(a.span, "@autocast");
@@ -167,6 +187,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   for (const Declaration* d : decl.unit->resolution->signatureOf(s)) {
     if (const auto bound = g.bound.find(d->name); bound != g.bound.end()) scopes_.bind(*d, bound->second);
   }
+  std::vector<ir::Value*> parameters;
   for (size_t i = 0; i < values.size(); ++i) {
     const ast::FnParam& p = s.params[i];
     Val v = argumentsLike(values[i], func->body.get(), p.name.text);
@@ -177,6 +198,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
     // A device variable is known inside by the first parameter that lives there.
     std::vector<ir::Value*> leaves;
     leavesOf(v, leaves);
+    parameters.insert(parameters.end(), leaves.begin(), leaves.end());
     for (size_t k = 0; k < leaves.size(); ++k) {
       const std::string& place = func->paramPlaces[func->paramPlaces.size() - leaves.size() + k];
       if (!place.starts_with('$')) continue;
@@ -222,6 +244,12 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   std::vector<ir::Value*> leaves;
   inst.failed = result.poison() || !leavesOf(result, leaves);
   if (inst.failed) leaves.clear();
+  for (size_t i = 0; i < parameters.size() && !inst.failed; ++i) {
+    const auto found = training.kept.find(parameters[i]);
+    if (found == training.kept.end()) continue;
+    leaves.push_back(found->second);
+    inst.kept.push_back(i);
+  }
   context_.at(s.name.span, std::vector<ir::OperandText>(leaves.size(), {result.span, ""}));
   context_.b().makeTyped(OpKind::Return, leaves, {});
   for (ir::Value* v : leaves) {
@@ -230,6 +258,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   }
   func->resultTypes = inst.resultTypes;
   if (!inst.failed) placesOf(result, hint, "", func->resultPlaces);
+  for (const size_t i : inst.kept) func->resultPlaces.push_back(func->paramPlaces[i]);
   inst.result = std::move(result);
 }
 

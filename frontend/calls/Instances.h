@@ -28,6 +28,7 @@ struct Instance {
   ir::Func* func = nullptr;
   Val result;  ///< shape of the result: tensors are only types here, see `rebuild`
   std::vector<ir::Type> resultTypes;
+  std::vector<size_t> kept;  ///< in training: the leaves of arguments that change, each a result behind the others
   bool failed = false;
 };
 
