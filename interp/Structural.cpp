@@ -98,6 +98,7 @@ MaybeFailure structural(const ir::Op& op, Operands in, Tensor& out) {
   switch (op.kind) {
     case OpKind::Concat: concat(op, in, out); return std::nullopt;
     case OpKind::Pad: pad(op, in, out); return std::nullopt;
+    case OpKind::Barrier:
     case OpKind::Reshape: out.data = x.data; return std::nullopt;
     case OpKind::Permute:
       for (size_t d = 0; d < rank; ++d) step[d] = strides[static_cast<size_t>(op.intsAttr("perm")[d])];

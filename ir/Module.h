@@ -165,7 +165,7 @@ struct Func {
   Module* module = nullptr;
   std::unique_ptr<Region> body;  ///< args are the parameters, terminated by `return`
   /// What the signature says of the placement of each parameter or result (see P6): "" the function's own unnamed
-  /// device, a device name, or "$D" a device variable.
+  /// device, a device name, "$D" a device variable, or "$" wherever the value is (of functions that transforms make).
   std::vector<std::string> paramPlaces;
   std::vector<std::string> resultPlaces;
   std::string ownDevice;  ///< from `@gpu fn`, else ""

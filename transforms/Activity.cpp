@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/Loops.h"
+#include "transforms/Functions.h"
 
 namespace tenc::transforms {
 
@@ -73,6 +74,10 @@ void Activity::visit(const Op& op) {
     std::vector<bool> arguments;
     for (const Value* v : op.operands()) arguments.push_back(contains(v));
     if (std::find(arguments.begin(), arguments.end(), true) == arguments.end()) return;
+    if (op.hasAttr(kRuleForward)) {  // whatever the function does: its rule says what the gradient is
+      for (const Value* v : results) mark(v, true);
+      return;
+    }
     const ir::Func* callee = op.func()->module->find(op.stringAttr("callee"));
     if (callee == nullptr || callee->body->terminator() == nullptr) return;
     const auto inner = of(*callee, arguments, known_);

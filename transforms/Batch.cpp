@@ -208,6 +208,7 @@ bool Batcher::call(const Op& op) {
     return true;
   }
   // Under a mask the body is needed itself: what can fault in it must look at the mask.
+  if (mask_ != nullptr && op.hasAttr(kRuleForward)) return refuse(op, "a `custom_vjp` under a condition of rows");
   if (mask_ != nullptr) return inlined(op, *callee);
   std::vector<bool> flags;
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
@@ -226,6 +227,8 @@ bool Batcher::call(const Op& op) {
   std::vector<ir::Type> types;
   for (const ir::Type& t : known->func->resultTypes) types.push_back(withoutPlace(t));
   Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", known->func->name}});
+  if (op.boolAttr(kRecomputed)) made->set(kRecomputed, true);
+  if (op.hasAttr(kRuleForward) || op.hasAttr(kBatchedRule)) made->set(kBatchedRule, true);
   for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), known->results[i]);
   return true;
 }

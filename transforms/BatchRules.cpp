@@ -205,6 +205,7 @@ bool Batcher::single(const Op& op) {
     case OpKind::To:
     case OpKind::CheckPlace:
     case OpKind::StopGradient:
+    case OpKind::Barrier:
     case OpKind::SamePlace: {
       Values operands = asTheyAre(op, 1);
       operands.insert(operands.begin(), batched(op.operand(0)));

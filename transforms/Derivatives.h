@@ -46,6 +46,11 @@ class DerivedFuncs {
   /// Nothing where f cannot be differentiated; `obstacle` says why. `arguments`: those that have a tangent.
   const ForwardFunc* forward(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle);
   const LinearizedFunc* linearized(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle);
+  /// The same of a call that keeps its operands alone (`kRecomputed`): `forward` is f, and `linear` computes again what
+  /// it reads.
+  const LinearizedFunc* recomputed(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle);
+  /// The same of a call with a rule of its own (`kRuleForward`). Its linear function is empty.
+  const LinearizedFunc& ruled(const ir::Op& call, const std::vector<bool>& arguments);
   /// The transpose of a linear function, whose first `residuals` arguments are none of its tangents: takes those and
   /// the cotangents of the results named by `results`, and gives those of all other arguments.
   const TransposedFunc& transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results);
@@ -57,8 +62,22 @@ class DerivedFuncs {
 
  private:
   using Key = std::pair<const ir::Func*, std::vector<bool>>;
+  /// What an empty linear function stands for.
+  struct Rule {
+    ir::Func* backward = nullptr;
+    std::vector<ir::Type> results;  ///< of the function that the rule is of
+    std::vector<bool> arguments;    ///< those that have a tangent
+    size_t saved = 0;
+  };
+  /// A linear function of f, in no module, which calls can name.
+  ir::Func& addLinear(const ir::Func& f);
+  static void transposeRule(const Rule& rule, const ir::Func& linear, size_t residuals,
+                            const std::vector<bool>& results, ir::Func& made);
+
   std::map<Key, ForwardFunc> forward_;
-  std::map<Key, LinearizedFunc> linearized_;
+  std::map<Key, LinearizedFunc> linearized_, recomputed_, ruled_;
+  std::map<const ir::Func*, Rule> rules_;  ///< by linear function
+  int64_t serial_ = 0;                     ///< of linear functions and of barriers
   std::map<Key, TransposedFunc> transposed_;
   std::map<std::string, std::unique_ptr<ir::Func>> linears_;
   Activity::Known activity_;

@@ -116,6 +116,8 @@ class ForwardMode : public Walk {
   }
 
   bool call(const Op& op) override {
+    if (op.hasAttr(kRuleForward)) return refuse({&op, Obstacle::Kind::ForwardOfRule, ""});
+    if (op.hasAttr(kBatchedRule)) return refuse({&op, Obstacle::Kind::NoRule, "a `custom_vjp` of every row"});
     ir::Func* callee = module().find(op.stringAttr("callee"));
     std::vector<bool> arguments;
     for (const Value* v : op.operands()) arguments.push_back(isActive(v));
@@ -168,9 +170,9 @@ std::optional<Pushforward> pushforward(const ir::Func& f, const std::vector<bool
                                        Obstacle& obstacle) {
   Pushforward made{freeFunc(*f.module, f.name + ".jvp"), {}};
   auto active = forwardMode(f, arguments, *made.func, derived, obstacle);
+  derived.forget(f);
   if (!active) return std::nullopt;
   made.active = std::move(*active);
-  derived.forget(f);
   return made;
 }
 

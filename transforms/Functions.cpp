@@ -1,5 +1,6 @@
 #include "transforms/Functions.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -21,6 +22,54 @@ std::unique_ptr<ir::Func> freeFunc(ir::Module& module, std::string name) {
   func->body = std::make_unique<ir::Region>(nullptr, func.get());
   return func;
 }
+
+ir::Func& addToModule(std::unique_ptr<ir::Func> f, std::string name, std::vector<size_t> order) {
+  ir::Func& made = *f->module->addFunc(std::move(name));
+  if (order.empty()) {
+    for (size_t i = 0; i < f->body->args.size(); ++i) order.push_back(i);
+  }
+  std::vector<Value*> operands(f->body->args.size());
+  for (size_t i : order) {
+    const Value* v = f->body->args[i].get();
+    operands[i] = made.body->addArg(withoutPlace(v->type), v->name);
+  }
+  ir::Builder at(made.body.get());
+  at.setLoc(f->body->terminator()->loc);
+  const std::vector<Value*> results = splice(*f, operands, at);
+  at.makeTyped(OpKind::Return, results, {});
+  for (const Value* v : results) made.resultTypes.push_back(withoutPlace(v->type));
+  made.paramPlaces.assign(made.body->args.size(), kAnywhere);
+  made.resultPlaces.assign(made.resultTypes.size(), kAnywhere);
+  return made;
+}
+
+void setResults(ir::Func& f, const std::vector<Value*>& results) {
+  ir::Op* end = f.body->terminator();
+  ir::Builder at(end);
+  at.setLoc(end->loc);
+  at.makeTyped(OpKind::Return, results, {});
+  end->erase();
+  f.resultTypes.clear();
+  for (const Value* v : results) f.resultTypes.push_back(withoutPlace(v->type));
+}
+
+namespace {
+
+bool canRepeatRegion(const ir::Region& r) {
+  return std::all_of(r.ops.begin(), r.ops.end(), [](const auto& op) {
+    if (op->has(ir::Trait::HasSideEffect)) return false;
+    if (op->kind == OpKind::Call) {
+      const ir::Func* callee = op->func()->module->find(op->stringAttr("callee"));
+      if (callee == nullptr || !canRepeatRegion(*callee->body)) return false;
+    }
+    return std::all_of(op->regions.begin(), op->regions.end(),
+                       [](const auto& inner) { return canRepeatRegion(*inner); });
+  });
+}
+
+}  // namespace
+
+bool canRepeat(const ir::Func& f) { return canRepeatRegion(*f.body); }
 
 void removeFunc(const ir::Func& f) {
   std::erase_if(f.module->funcs, [&](const auto& known) { return known.get() == &f; });

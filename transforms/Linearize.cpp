@@ -3,6 +3,7 @@
 // `on` or `if` as further results, out of a loop as one tensor with an entry for each trip, out of the function as
 // residuals.
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "ir/Causes.h"
@@ -64,17 +65,35 @@ class Linearizer : public Walk {
     copy(op);
     Value* t = tangentOf(op.operand(0));
     if (t == nullptr) return true;
-    if (op.kind == OpKind::To) t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("cause"));
+    if (op.kind == OpKind::To) t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("device"), op.stringAttr("cause"));
     defineTangent(op.result(), t);
     return true;
   }
 
-  /// The tangent of a value that moves: its transpose goes back to where the value came from.
-  Value* wayBack(Value* tangent, Value* home, const std::string& cause) {
-    return t_
-        ->makeTyped(OpKind::To, {tangent, home}, {withoutPlace(tangent->type)},
-                    {{"device", std::string()}, {"cause", cause}, {"gradient", true}})
-        ->result();
+  /// The tangent of a value that moves to a device: its transpose goes back to where the value came from, once for all
+  /// moves there, and behind the loops that change neither.
+  Value* wayBack(Value* tangent, Value* home, const std::string& device, const std::string& cause) {
+    Op* before = nullptr;
+    const ir::Region* at = t_->region();
+    for (Op* loop = at->parentOp; loop != nullptr && loop->kind == OpKind::For; loop = at->parentOp) {
+      if (tangent->home()->isInside(*loop) || home->home()->isInside(*forwardOf_.at(loop))) break;
+      before = loop;
+      at = loop->parent;
+    }
+    const auto encloses = [&](const ir::Region* outer) {
+      const ir::Region* r = at;
+      while (r != outer && r->parentOp != nullptr) r = r->parentOp->parent;
+      return r == outer;
+    };
+    Value*& known = waysBack_[{tangent, device}];
+    if (known != nullptr && !device.empty() && encloses(known->home())) return known;
+    ir::Builder outside = before != nullptr ? ir::Builder(before) : *t_;
+    outside.setLoc(t_->loc());
+    known = outside
+                .makeTyped(OpKind::To, {tangent, home}, {withoutPlace(tangent->type)},
+                           {{"device", std::string()}, {"cause", cause}, {"gradient", true}})
+                ->result();
+    return known;
   }
 
   /// Whether the region reads the value as operands that enter it (P4 b) and not where it lives.
@@ -99,7 +118,7 @@ class Linearizer : public Walk {
     ir::Builder* outer = std::exchange(p_, &inner);
     std::vector<std::pair<Value*, Value*>> outside, outsideTangents;
     for (Value* v : capturesOf(from)) {
-      if ((v->op != nullptr && v->op->kind == OpKind::Constant) || !enters(*v, op)) continue;
+      if (isNumber(*v) || !enters(*v, op)) continue;
       Value* primal = primalOf(v);
       outside.emplace_back(v, primal);
       Value* entered = p_->makeTyped(OpKind::To, {primal}, {withoutPlace(v->type)},
@@ -110,7 +129,7 @@ class Linearizer : public Walk {
       Value* t = tangentOf(v);
       if (t == nullptr) continue;
       outsideTangents.emplace_back(v, t);
-      defineTangent(v, wayBack(t, primal, std::string(ir::name(ir::Cause::Annotation))));
+      defineTangent(v, wayBack(t, primal, op.stringAttr("device"), std::string(ir::name(ir::Cause::Annotation))));
     }
     const bool ok = body(from);
     if (ok) p_->makeTyped(OpKind::Yield, primalsOf(from.terminator()->operands()), {});
@@ -129,7 +148,7 @@ class Linearizer : public Walk {
     Value* condition = primalOf(op.operand(0));
     Op* forward = p_->makeTyped(OpKind::If, {condition}, {});
     Op* linear = t_->makeTyped(OpKind::If, {condition}, {});
-    linearOf_[forward] = linear;
+    pair(*forward, *linear);
     for (const auto& from : op.regions) {
       const bool ok = inside(p_->addRegion(forward), t_->addRegion(linear), [&] {
         if (!body(*from)) return false;
@@ -152,14 +171,14 @@ class Linearizer : public Walk {
     const size_t first = ir::firstCarriedOperand(op), firstArg = ir::firstCarriedArg(op);
     const ir::Region& from = *op.regions.back();
     const std::optional<int64_t> trips = ir::tripCount(op);
-    if (!trips) return refuse({&op, true, op.kind == OpKind::While ? "a `while`" : "a loop of unknown length"});
+    if (!trips) return refuse({&op, Obstacle::Kind::UnknownTrips, {}});
     Op* forward = p_->makeTyped(OpKind::For, primalsOf(op.operands()), {});
     Values operands = {t_->scalarInt(DType::I64, 0), t_->scalarInt(DType::I64, *trips), t_->scalarInt(DType::I64, 1)};
     for (size_t i = firstArg; i < from.args.size(); ++i) {
       if (isActive(from.args[i].get())) operands.push_back(wholeTangent(op.operand(first + i - firstArg)));
     }
     Op* linear = t_->makeTyped(OpKind::For, operands, {});
-    linearOf_[forward] = linear;
+    pair(*forward, *linear);
     ir::Region *primal = p_->addRegion(forward), *tangent = t_->addRegion(linear);
     for (const auto& v : from.args) addArg(*primal, v.get());
     tangent->addArg({DType::I64, {}, {}}, "trip");
@@ -183,11 +202,31 @@ class Linearizer : public Walk {
   bool call(const Op& op) override {
     ir::Func* callee = module().find(op.stringAttr("callee"));
     std::vector<bool> arguments;
-    for (const Value* v : op.operands()) arguments.push_back(isActive(v));
-    const LinearizedFunc* derived = derived_.linearized(*callee, arguments, obstacle_);
+    bool any = false;
+    for (const Value* v : op.operands()) {
+      arguments.push_back(isActive(v));
+      any = any || tangentOf(v) != nullptr;
+    }
+    if (!any) {  // all of them are 0
+      copy(op);
+      return true;
+    }
+    if (op.hasAttr(kBatchedRule)) return refuse({&op, Obstacle::Kind::NoRule, "a `custom_vjp` of every row"});
+    const bool again = op.boolAttr(kRecomputed);
+    const LinearizedFunc* derived = nullptr;
+    if (op.hasAttr(kRuleForward)) {
+      for (auto i = static_cast<size_t>(op.intAttr(kRuleArguments)); i < op.operandCount(); ++i) {
+        if (arguments[i]) return refuse({&op, Obstacle::Kind::CaptureOfRule, op.operand(i)->name});
+      }
+      derived = &derived_.ruled(op, arguments);
+    } else {
+      derived = again ? derived_.recomputed(*callee, arguments, obstacle_)
+                      : derived_.linearized(*callee, arguments, obstacle_);
+    }
     if (derived == nullptr) return false;
     Op* forward = p_->makeTyped(OpKind::Call, primalsOf(op.operands()), derived->forward->resultTypes,
                                 {{"callee", derived->forward->name}});
+    if (again) forward->set(kRecomputed, true);
     Values operands;
     for (const LinearizedFunc::Residual& r : derived->residuals)
       operands.push_back(r.argument ? forward->operand(r.index) : forward->result(r.index));
@@ -201,6 +240,11 @@ class Linearizer : public Walk {
       if (derived->results[i]) defineTangent(op.result(i), linear->result(next++));
     }
     return true;
+  }
+
+  void pair(Op& forward, Op& linear) {
+    linearOf_[&forward] = &linear;
+    forwardOf_[&linear] = &forward;
   }
 
   void addResults(const Op& op, Op& forward, Op& linear) {
@@ -242,7 +286,7 @@ class Linearizer : public Walk {
   void handOverValue(Op& op, size_t r, Value& v) {
     std::vector<Value::Use> uses = usesOutside(v, op);
     if (uses.empty()) return;
-    if (v.op != nullptr && v.op->kind == OpKind::Constant) return remake(v, uses);
+    if (isNumber(v)) return remake(v, uses);
     switch (op.kind) {
       case OpKind::On: return redirect(uses, yielded(op, 0, v));
       case OpKind::If: {
@@ -264,7 +308,29 @@ class Linearizer : public Walk {
     for (const Value::Use& use : uses) use.user->setOperand(use.operand, to);
   }
 
-  /// A constant is made anew before each op that reads it.
+  /// A literal, which has no place. Constants of more elements live where they are made.
+  static bool isNumber(const Value& v) {
+    return v.op != nullptr && v.op->kind == OpKind::Constant && v.type.shape.empty();
+  }
+
+  /// Whether every trip makes the same.
+  bool isInvariant(const Value& v, const Op& loop) {
+    if (!v.home()->isInside(loop)) return true;
+    if (v.op == nullptr || v.op->parent != loop.regions[0].get() || !v.op->regions.empty()) return false;
+    if (const auto known = invariant_.find(&v); known != invariant_.end()) return known->second;
+    const Op& op = *v.op;
+    return invariant_[&v] = !op.has(Trait::HasSideEffect) && !op.has(Trait::Random) && op.kind != OpKind::Call &&
+                            std::all_of(op.operands().begin(), op.operands().end(),
+                                        [&](const Value* operand) { return isInvariant(*operand, loop); });
+  }
+  /// Takes what makes an invariant value out of the loop.
+  static void hoist(const Value& v, Op& loop) {
+    if (!v.home()->isInside(loop)) return;
+    for (const Value* operand : v.op->operands()) hoist(*operand, loop);
+    v.op->moveBefore(&loop);
+  }
+
+  /// A number is made anew before each op that reads it.
   static void remake(Value& v, const std::vector<Value::Use>& uses) {
     for (const Value::Use& use : uses) {
       ir::Builder at(use.user);
@@ -281,6 +347,7 @@ class Linearizer : public Walk {
 
   /// Keeps the value of every trip in one tensor, which the linear loop reads at the same trip.
   void stack(Op& loop, Value& v, const std::vector<Value::Use>& uses) {
+    if (isInvariant(v, loop)) return hoist(v, loop);
     Op& linear = *linearOf_.at(&loop);
     ir::Region &body = *loop.regions[0], &reader = *linear.regions[0];
     Value* trip = reader.args[0].get();
@@ -331,7 +398,7 @@ class Linearizer : public Walk {
         if (use.user->func() == made.linear) uses.push_back(use);
       }
       if (uses.empty()) continue;
-      if (v->op != nullptr && v->op->kind == OpKind::Constant) {
+      if (isNumber(*v)) {
         remake(*v, uses);
         continue;
       }
@@ -352,7 +419,9 @@ class Linearizer : public Walk {
   }
 
   DerivedFuncs& derived_;
-  std::unordered_map<const Op*, Op*> linearOf_;  ///< of a forward `for` or `if`
+  std::unordered_map<const Op*, Op*> linearOf_, forwardOf_;          ///< of a forward `for` or `if`, and the other way
+  std::unordered_map<const Value*, bool> invariant_;                 ///< of values in loops
+  std::map<std::pair<const Value*, std::string>, Value*> waysBack_;  ///< by tangent and device
 };
 
 }  // namespace
@@ -366,30 +435,6 @@ bool linearize(const ir::Func& f, const std::vector<bool>& arguments, Linearized
   if (linearizer.run(f, made)) return true;
   if (obstacle.op == nullptr) obstacle = linearizer.obstacle();
   return false;
-}
-
-const LinearizedFunc* DerivedFuncs::linearized(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
-  const Key key{&f, arguments};
-  if (const auto it = linearized_.find(key); it != linearized_.end()) return &it->second;
-  const std::string number = std::to_string(f.module->funcs.size());
-  LinearizedFunc made;
-  made.forward = f.module->addFuncLike(f.name + ".forward" + number, f);
-  made.forward->resultTypes.clear();
-  auto linear = freeFunc(*f.module, f.name + ".linear" + number);
-  linear->source = f.source;
-  linear->span = f.span;
-  linear->signature = f.signature;
-  made.linear = linear.get();
-  if (!linearize(f, arguments, made, *this, obstacle)) {
-    linear.reset();
-    removeFunc(*made.forward);
-    return nullptr;
-  }
-  linears_[linear->name] = std::move(linear);
-  // Residuals are where the body leaves them.
-  made.forward->resultPlaces.resize(f.resultTypes.size());
-  made.forward->resultPlaces.resize(made.forward->resultTypes.size(), kAnywhere);
-  return &(linearized_[key] = std::move(made));
 }
 
 }  // namespace tenc::transforms

@@ -1,6 +1,7 @@
 // The table of derivatives, and the rules of elementwise ops: partial derivatives as small expressions. Where a
 // function has no derivative docs/ops.md says what stands for it.
 #include <array>
+#include <iterator>
 #include <numbers>
 
 #include "transforms/TangentRules.h"
@@ -76,7 +77,11 @@ V zeroWhere(TangentCall& c, V condition, V x) { return c.p.where(condition, c.nu
 void neg(TangentCall& c) { c.add(c.t.unary(OpKind::Neg, c.dx())); }
 V abs(TangentCall& c) { return c.p.unary(OpKind::Sign, c.x()); }
 V squared(TangentCall& c) { return c.p.add(c.x(), c.x()); }
-V sqrt(TangentCall& c) { return c.p.div(c.number(0.5), c.y()); }
+V sqrt(TangentCall& c) {
+  if (!c.op.hasAttr(ir::Compose::kFlatAtZero)) return c.p.div(c.number(0.5), c.y());
+  V none = isZero(c, c.y());
+  return zeroWhere(c, none, c.p.div(c.number(0.5), c.p.where(none, c.number(1), c.y())));
+}
 V rsqrtOf(TangentCall& c) { return c.p.mul(c.p.mul(square(c, c.y()), c.y()), c.number(-0.5)); }
 V cbrt(TangentCall& c) { return c.p.div(c.number(1.0 / 3.0), square(c, c.y())); }
 V exp(TangentCall& c) { return c.y(); }
@@ -108,7 +113,27 @@ V erf(TangentCall& c) {
 }
 V erfc(TangentCall& c) { return negative(c, erf(c)); }
 V lgamma(TangentCall& c) { return c.p.unary(OpKind::Digamma, c.x()); }
-void digamma(TangentCall& c) { c.refusal = "`digamma`"; }
+/// By the recurrence to arguments above 8 and the asymptotic series there, and left of 1/2 by reflection (Abramowitz
+/// and Stegun 1964, 6.4.6, 6.4.7, 6.4.12).
+V trigamma(TangentCall& c) {
+  constexpr int kSteps = 8;
+  // Bernoulli numbers B2, B4, ...: the series is 1/z + 1/(2 z^2) + sum of B2k / z^(2k + 1).
+  constexpr double kBernoulli[] = {1.0 / 6, -1.0 / 30, 1.0 / 42, -1.0 / 30, 5.0 / 66, -691.0 / 2730, 7.0 / 6};
+  V x = c.x();
+  V left = c.p.binary(OpKind::Lt, x, 0.5);
+  V z = c.p.where(left, c.p.sub(c.number(1), x), x);
+  V sum = reciprocal(c, square(c, z));
+  for (int i = 1; i < kSteps; ++i) sum = c.p.add(sum, reciprocal(c, square(c, c.p.add(z, c.number(i)))));
+  V inverse = reciprocal(c, c.p.add(z, c.number(kSteps)));
+  V inverse2 = square(c, inverse);
+  V series = c.number(kBernoulli[std::size(kBernoulli) - 1]);
+  for (size_t i = std::size(kBernoulli) - 1; i-- > 0;)
+    series = c.p.add(c.p.mul(series, inverse2), c.number(kBernoulli[i]));
+  V tail = c.p.mul(inverse, c.p.add(c.p.add(c.number(1), half(c, inverse)), c.p.mul(inverse2, series)));
+  V right = c.p.add(sum, tail);
+  V wave = c.p.div(c.number(std::numbers::pi), c.p.unary(OpKind::Sin, c.p.mul(x, c.number(std::numbers::pi))));
+  return c.p.where(left, c.p.sub(square(c, wave), right), right);
+}
 V sigmoid(TangentCall& c) { return c.p.mul(c.y(), c.p.sub(c.number(1), c.y())); }
 V reciprocalOf(TangentCall& c) { return negative(c, square(c, c.y())); }
 
@@ -238,7 +263,7 @@ constexpr Row kRows[] = {
     {OpKind::Erf, unary<erf>},
     {OpKind::Erfc, unary<erfc>},
     {OpKind::Lgamma, unary<lgamma>},
-    {OpKind::Digamma, digamma},
+    {OpKind::Digamma, unary<trigamma>},
     {OpKind::Floor, flat},
     {OpKind::Ceil, flat},
     {OpKind::Round, flat},
@@ -283,6 +308,7 @@ constexpr Row kRows[] = {
     {OpKind::Concat, linear},
     {OpKind::Flip, linear},
     {OpKind::Fill, linear},
+    {OpKind::Barrier, linear},
     {OpKind::Gather, linearInFirst},
     {OpKind::DynamicSlice, linearInFirst},
     {OpKind::UpdateSlice, update},

@@ -98,8 +98,14 @@ void cholesky(TangentCall& c) {
   c.add(c.t.matmul(c.y(), halvedLower(c, both)));
 }
 
-/// Determinants are differentiated as a whole (det, slogdet); single pivots have no use.
-void pivots(TangentCall& c) { c.refusal = "the pivots of an elimination"; }
+/// Only products of all pivots have a meaning, determinants: with d det(a) = det(a) tr(inv(a) da), each pivot takes an
+/// equal share of the relative change.
+void pivots(TangentCall& c) {
+  const auto n = static_cast<double>(rowsOf(c.x()));
+  V relative = c.t.diagonal(c.t.b.value(OpKind::Solve, {c.x(), c.dx()}), 0);
+  V trace = c.t.reduce(OpKind::Sum, relative, {relative->type.rank() - 1}, true);
+  c.add(c.t.mul(c.y(0), c.t.div(trace, c.number(n))), 0);
+}
 
 void qr(TangentCall& c) {
   V q = c.y(0), r = c.y(1), dx = c.dx();

@@ -116,6 +116,7 @@ void concat(TransposeCall& t) {
     start += length;
   }
 }
+void barrier(TransposeCall& t) { t.give(0, t.ct); }
 void flip(TransposeCall& t) { t.give(0, t.c.flip(t.ct, t.op.intsAttr("axes"))); }
 
 // ---- indices
@@ -246,6 +247,7 @@ constexpr Row kRows[] = {
     {OpKind::Pad, pad},
     {OpKind::Concat, concat},
     {OpKind::Flip, flip},
+    {OpKind::Barrier, barrier},
     {OpKind::Gather, gather},
     {OpKind::Scatter, scatter},
     {OpKind::DynamicSlice, dynamicSlice},

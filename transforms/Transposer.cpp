@@ -252,17 +252,6 @@ std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std:
   return reached;
 }
 
-const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results) {
-  const Key key{&linear, results};
-  if (const auto it = transposed_.find(key); it != transposed_.end()) return it->second;
-  const std::string number = std::to_string(linear.module->funcs.size());
-  ir::Func* made = linear.module->addFuncLike(linear.name + ".back" + number, linear);
-  std::vector<bool> reached = transpose(linear, residuals, results, *made, *this);
-  made->paramPlaces.assign(made->body->args.size(), kAnywhere);
-  made->resultPlaces.assign(made->resultTypes.size(), kAnywhere);
-  return transposed_[key] = {made, std::move(reached)};
-}
-
 std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arguments,
                                  const std::vector<bool>& results, bool ones, DerivedFuncs& derived,
                                  Obstacle& obstacle) {
@@ -270,7 +259,10 @@ std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arg
   LinearizedFunc halves;
   halves.forward = forward.get();
   halves.linear = linear.get();
-  if (!linearize(f, arguments, halves, derived, obstacle)) return std::nullopt;
+  if (!linearize(f, arguments, halves, derived, obstacle)) {
+    derived.forget(f);
+    return std::nullopt;
+  }
   Pullback made{freeFunc(*f.module, f.name + ".vjp"), halves.results, std::vector<bool>(f.body->args.size(), false)};
   // Of the linear function's results, which are those that are active, the ones that are asked for.
   std::vector<bool> asked;
@@ -324,19 +316,6 @@ std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arg
   at.makeTyped(OpKind::Return, given, {});
   derived.forget(f);
   return made;
-}
-
-void DerivedFuncs::forget(const ir::Func& gone) {
-  const auto isOf = [](const ir::Func* f) { return [f](const auto& entry) { return entry.first.first == f; }; };
-  std::erase_if(forward_, [&](const auto& e) { return e.first.first == &gone || e.second.func == &gone; });
-  std::erase_if(linearized_, [&](const auto& e) {
-    if (e.first.first != &gone && e.second.forward != &gone) return false;
-    std::erase_if(transposed_, isOf(e.second.linear));
-    linears_.erase(e.second.linear->name);
-    return true;
-  });
-  std::erase_if(transposed_, [&](const auto& e) { return e.second.func == &gone; });
-  std::erase_if(activity_, isOf(&gone));
 }
 
 }  // namespace tenc::transforms

@@ -133,7 +133,7 @@ bool Walk::single(const Op& op) {
   for (const Value* v : op.operands()) c.tangents.push_back(tangentOf(v));
   if (std::all_of(c.tangents.begin(), c.tangents.end(), [](const Value* v) { return v == nullptr; })) return true;
   tangentRule(op.kind)(c);
-  if (!c.refusal.empty()) return refuse({&op, false, std::move(c.refusal)});
+  if (!c.refusal.empty()) return refuse({&op, Obstacle::Kind::NoRule, std::move(c.refusal)});
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (c.results[i] == nullptr) continue;
     if (!c.results[i]->type.sameTensor(op.result(i)->type))

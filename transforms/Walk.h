@@ -11,10 +11,16 @@
 
 namespace tenc::transforms {
 
-/// Told of an op that cannot be differentiated, once: E0403 where `inReverse`, else E0190 with what it is.
+/// Told of an op that cannot be differentiated, once.
 struct Obstacle {
+  enum class Kind : uint8_t {
+    NoRule,         ///< `why` has no derivative yet (E0190)
+    UnknownTrips,   ///< `why` is a loop that reverse mode cannot go through (E0403)
+    ForwardOfRule,  ///< a rule of the program for reverse mode alone (E0406)
+    CaptureOfRule,  ///< such a rule reads `why`, a value that is differentiated and no argument of it (E0405)
+  };
   const ir::Op* op = nullptr;
-  bool inReverse = false;  ///< only reverse mode cannot: a loop whose trips are not known
+  Kind kind = Kind::NoRule;
   std::string why;
 };
 

@@ -241,7 +241,7 @@ Val matrixNorm(BuiltinCall& k) {
     name = *text;
   }
   if (name == "fro") {
-    return done(c.unary(OpKind::Sqrt, c.reduce(OpKind::Sum, c.unary(OpKind::Square, a->x), {r - 2, r - 1}, false)));
+    return done(c.length(c.reduce(OpKind::Sum, c.unary(OpKind::Square, a->x), {r - 2, r - 1}, false)));
   }
   const double size = std::abs(order);
   if (name.empty() && (size == 1 || std::isinf(order))) {

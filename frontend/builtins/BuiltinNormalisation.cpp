@@ -176,7 +176,7 @@ Val normalize(BuiltinCall& k) {
   ir::Compose& c = k.c;
   DType t = x->type.dtype;
   ir::Value* wide = ir::byteSize(t) == 2 ? c.cast(x, DType::F32) : x;
-  ir::Value* norm = c.unary(OpKind::Sqrt, c.reduce(OpKind::Sum, c.unary(OpKind::Square, wide), *axes, true));
+  ir::Value* norm = c.length(c.reduce(OpKind::Sum, c.unary(OpKind::Square, wide), *axes, true));
   return k.result(c.cast(c.div(wide, c.binary(OpKind::Max, norm, *eps)), t));
 }
 

@@ -117,7 +117,7 @@ Val spread(BuiltinCall& k) {
   // Of f16 the variance may be too large where its root is not.
   const DType t = r->x->type.dtype;
   if (ir::byteSize(t) == 2) r->x = k.c.cast(r->x, DType::F32);
-  return k.result(k.c.cast(k.c.unary(OpKind::Sqrt, variance(k, *r, *correction)), t));
+  return k.result(k.c.cast(k.c.length(variance(k, *r, *correction)), t));
 }
 
 Val median(BuiltinCall& k) {
@@ -175,7 +175,7 @@ Val norm(BuiltinCall& k) {
   } else if (*ord == 1) {
     n = c.reduce(OpKind::Sum, c.unary(OpKind::Abs, x), r->axes, r->keep);
   } else if (*ord == 2) {
-    n = c.unary(OpKind::Sqrt, c.reduce(OpKind::Sum, c.unary(OpKind::Square, x), r->axes, r->keep));
+    n = c.length(c.reduce(OpKind::Sum, c.unary(OpKind::Square, x), r->axes, r->keep));
   } else {
     ir::Value* powers = c.binary(OpKind::Pow, c.unary(OpKind::Abs, x), *ord);
     n = c.binary(OpKind::Pow, c.reduce(OpKind::Sum, powers, r->axes, r->keep), 1 / *ord);

@@ -30,25 +30,25 @@ Val rev(BuiltinCall& k) {
   return r;
 }
 
-/// What a transform makes of a function, with the options that are given.
+/// What a transform makes of functions, with the options that are given.
 Val derived(BuiltinCall& k) {
-  const Val& f = k[k.row.signature.positional(0)->name];
-  if (!f.is(Val::Kind::Function) && !f.is(Val::Kind::Struct) && !f.is(Val::Kind::Tuple) && !f.is(Val::Kind::DType)) {
-    return k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a function, not " + describe(f));
-  }
   auto made = std::make_shared<FnValue>();
   made->kind = FnValue::Kind::Derived;
   made->name = k.row.name;
   made->transform = transformNamed(k.row.name);
-  made->inner.push_back(f);
   for (const Parameter& p : k.row.signature.parameters()) {
-    if (p.namedOnly && k.has(p.name)) made->options.emplace_back(p.name, k[p.name]);
+    if (p.namedOnly) {
+      if (k.has(p.name)) made->options.emplace_back(p.name, k[p.name]);
+      continue;
+    }
+    const Val& f = k[p.name];
+    if (!f.is(Val::Kind::Function) && !f.is(Val::Kind::Struct) && !f.is(Val::Kind::Tuple) && !f.is(Val::Kind::DType)) {
+      return k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a function, not " + describe(f));
+    }
+    made->inner.push_back(f);
   }
   return Val::ofFunction(std::move(made), k.span);
 }
-
-/// Without differentiation nothing changes.
-Val same(BuiltinCall& k) { return k[k.row.signature.positional(0)->name]; }
 
 Val stopped(BuiltinCall& k) {
   const Val x = k["x"].is(Val::Kind::Array) ? k.tensors.settle(k["x"]) : k["x"];
@@ -70,15 +70,13 @@ Val withState(BuiltinCall& k) {
   return Val::ofTuple({y, training.newest(k["f"])}, k.span);
 }
 
-Val later(BuiltinCall& k) { return k.context.notYet(k.callee, k.row.name); }
-
 constexpr BuiltinTraits kCalledOnly{.calledOnly = true};
 constexpr auto kNoOp = ir::OpKind::Count;
 
 constexpr BuiltinRow kRows[] = {
     {"rev(range)", "A range or a list from its end.", rev, kNoOp, kCalledOnly},
     {"vmap(f; in_axes: ints?, out_axes: ints?)", "f over a dim of its arguments.", derived, kNoOp, kCalledOnly},
-    {"checkpoint(f)", "f, whose values are computed again for its gradient.", same, kNoOp, kCalledOnly},
+    {"checkpoint(f)", "f, whose values are computed again for its gradient.", derived, kNoOp, kCalledOnly},
     {"stop_gradient(x)", "x, which no derivative goes through.", stopped, ir::OpKind::StopGradient, kCalledOnly},
     {"with_state(f, x; method: str)",
      "(f(x), f as it is afterwards): a struct that has a function `method` takes part by that, which gives (result, "
@@ -89,7 +87,7 @@ constexpr BuiltinRow kRows[] = {
     {"vjp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian from the left.", derived, kNoOp,
      kCalledOnly},
     {"jvp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian.", derived, kNoOp, kCalledOnly},
-    {"custom_vjp(f, forward, backward)", "f with a derivative of its own.", later, kNoOp, kCalledOnly},
+    {"custom_vjp(f, forward, backward)", "f with a gradient of its own.", derived, kNoOp, kCalledOnly},
 };
 
 }  // namespace

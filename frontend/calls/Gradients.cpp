@@ -10,11 +10,11 @@
 
 #include "frontend/Context.h"
 #include "frontend/calls/Arguments.h"
-#include "frontend/calls/Parameters.h"
+#include "frontend/calls/GradientCall.h"
 #include "frontend/types/Structs.h"
-#include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
+#include "ir/Causes.h"
 #include "ir/build/Compose.h"
 #include "transforms/Derivatives.h"
 
@@ -23,36 +23,13 @@ namespace tenc::frontend {
 namespace {
 using Kind = Val::Kind;
 
-enum class Form : uint8_t { Grad, ValueAndGrad, Vjp, Jvp };
-
-constexpr std::string_view nameOf(Form f) {
-  constexpr std::string_view kNames[] = {"grad", "value_and_grad", "vjp", "jvp"};
-  return kNames[static_cast<size_t>(f)];
-}
-
-/// Integers, bools and `state` have no derivative: their gradient is 0.
-bool isDifferentiable(const ir::Type& t, bool state) { return ir::isFloat(t.dtype) && !state; }
-
-/// What one call differentiates, and by what.
-struct Asked {
-  Form form;
-  Parameters::List f;              ///< what is differentiated
-  std::vector<size_t> by;          ///< arguments, in the order of `wrt`
-  bool tuple = false;              ///< `wrt` is a tuple, and so is the gradient
-  bool aux = false;                ///< f gives `(loss, more)`
-  std::optional<Val> direction;    ///< of vjp and jvp
-  std::vector<std::string> names;  ///< of the arguments, for messages
-  Span span;                       ///< of the call
-
-  std::string function() const { return f.name.empty() ? "the function" : "`" + f.name + "`"; }
-  bool isBy(size_t argument) const { return std::find(by.begin(), by.end(), argument) != by.end(); }
-};
+using Form = DerivativeForm;
 
 class Derivative final : public Application {
  public:
-  Derivative(const TransformTools& tools, Asked asked, std::vector<Val> given)
-      : tools_(tools), asked_(std::move(asked)) {
-    arguments = std::move(given);
+  Derivative(const TransformTools& tools, GradientCall asked) : tools_(tools), asked_(std::move(asked)) {
+    arguments = asked_.values;
+    names = asked_.given;
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!asked_.isBy(i)) continue;
       mapLeaves(arguments[i], [&](const Val& leaf, const std::string& path, bool state) {
@@ -70,7 +47,7 @@ class Derivative final : public Application {
     return t;
   }
 
-  std::unique_ptr<ir::Func> apply(const Traced& traced) override {
+  std::unique_ptr<ir::Func> apply(Traced& traced) override {
     const Val* result = differentiated(traced.result);
     if (result == nullptr) return nullptr;
     std::vector<bool> by(traced.operands.size(), false);
@@ -218,17 +195,35 @@ class Derivative final : public Application {
   // ---- paths
 
   std::nullptr_t refuse(const transforms::Obstacle& o) {
+    using Why = transforms::Obstacle::Kind;
     Context& context = tools_.context;
     const Span at = context.module.span(o.op->loc), span = at.valid() ? at : asked_.span;
-    if (o.inReverse) {
-      context
-          .error(Code::E0403, span,
-                 "the gradient goes through " + o.why + " backwards, and how many trips that makes is not known")
-          .note(asked_.span, "it is differentiated here")
-          .help("loop a known number of times, with an `if` inside; `jvp` goes through any loop");
-    } else {
-      context.error(Code::E0190, span, "the derivative of " + o.why + " is not supported yet")
-          .note(asked_.span, "it is differentiated here");
+    switch (o.kind) {
+      case Why::UnknownTrips:
+        context
+            .error(Code::E0403, span,
+                   "the gradient goes backwards through a loop, and how many trips it makes is not known")
+            .note(asked_.span, "it is differentiated here")
+            .help("loop a known number of times, with an `if` inside; `jvp` goes through any loop");
+        break;
+      case Why::NoRule:
+        context.error(Code::E0190, span, "the derivative of " + o.why + " is not supported yet")
+            .note(asked_.span, "it is differentiated here");
+        break;
+      case Why::ForwardOfRule:
+        context
+            .error(Code::E0406, asked_.span, "`jvp` goes forwards, and a `custom_vjp` says what its gradient is alone")
+            .note(span, "it is called here")
+            .help("`vjp` and `grad` follow its rule; `jvp` of the function itself needs no rule");
+        break;
+      case Why::CaptureOfRule:
+        context
+            .error(Code::E0405, span,
+                   (o.why.empty() ? "a value" : "`" + o.why + "`") +
+                       " is differentiated, and a `custom_vjp` reads it without taking it as an argument")
+            .note(asked_.span, "it is differentiated here")
+            .help("make it a parameter of its three functions");
+        break;
     }
     return nullptr;
   }
@@ -289,6 +284,16 @@ class Derivative final : public Application {
     return c.fillOn(v, v->type.shape, c.b.scalar(v->type.dtype, 0));
   }
 
+  /// A gradient lives where its argument does. A free number is used on any device, where its gradient then is.
+  ir::Value* atHome(ir::Value* g, ir::Value* argument) {
+    if (!g->type.shape.empty()) return g;
+    return tools_.context.b()
+        .makeTyped(
+            ir::OpKind::To, {g, argument}, {transforms::withoutPlace(g->type)},
+            {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::Argument))}, {"gradient", true}})
+        ->result();
+  }
+
   /// Of the type of the argument: what has no derivative has 0.
   Val gradient(const std::vector<ir::Value*>& derivatives) {
     std::vector<Val> parts(asked_.by.size());
@@ -302,7 +307,7 @@ class Derivative final : public Application {
             if (leaf.is(Kind::Bool)) return Val::ofBool(false, leaf.span);
             if (!leaf.is(Kind::Tensor)) return leaf;
             if (!isDifferentiable(leaf.tensor->type, state)) return Val::ofTensor(zerosLike(leaf.tensor), asked_.span);
-            return Val::ofTensor(derivatives[next++], asked_.span);
+            return Val::ofTensor(atHome(derivatives[next++], leaf.tensor), asked_.span);
           });
     }
     return asked_.tuple ? Val::ofTuple(Elements(std::move(parts)), asked_.span) : parts[0];
@@ -318,166 +323,15 @@ class Derivative final : public Application {
   }
 
   const TransformTools& tools_;
-  const Asked asked_;
+  const GradientCall asked_;
   std::vector<Leaf> leaves_;  ///< the first parameters of the traced function
   std::vector<bool> active_;  ///< of jvp: which results have a tangent
 };
 
-// ---- reading a call
-
-/// Finds what `wrt` names among the arguments of a call.
-class Reader {
- public:
-  Reader(const TransformTools& tools, const FnValue& f, const CallArgs& args, Form form)
-      : tools_(tools), options_(f.options), args_(args) {
-    asked.form = form;
-    asked.span = args.span;
-    asked.f = tools.parameters.of(f.inner[0], args);
-  }
-
-  /// False after an error.
-  bool read() {
-    if (!readDirection()) return false;
-    for (const CallArg& a : args_.args) {
-      if (a.value.poison()) return false;
-      positions_.push_back(positionOf(a));
-      names.push_back(a.name);
-      values.push_back(a.value);
-      const size_t p = positions_.back();
-      asked.names.push_back(p < asked.f.names.size() && !asked.f.names[p].empty() ? asked.f.names[p]
-                                                                                  : "argument " + std::to_string(p));
-    }
-    if (const Val* aux = option("aux")) {
-      const auto flag = tools_.evaluator.constBool(*aux, "`aux`");
-      if (!flag) return false;
-      asked.aux = *flag;
-    }
-    const Val* wrt = option("wrt");
-    if (wrt == nullptr) return add(Val::ofInt(0, args_.span));
-    asked.tuple = wrt->is(Kind::Tuple) || wrt->is(Kind::Array) || wrt->is(Kind::List);
-    if (!asked.tuple) return add(*wrt);
-    return std::all_of(wrt->elems.begin(), wrt->elems.end(), [&](const Val& one) { return add(one); });
-  }
-
-  Asked asked;
-  std::vector<Val> values;
-  std::vector<std::string> names;
-
- private:
-  const Val* option(std::string_view name) const {
-    const auto found = std::find_if(options_.begin(), options_.end(), [&](const auto& o) { return o.first == name; });
-    return found == options_.end() ? nullptr : &found->second;
-  }
-
-  bool readDirection() {
-    if (asked.form != Form::Vjp && asked.form != Form::Jvp) return true;
-    if (args_.args.size() < 2) {
-      tools_.context.fail(Code::E0204, args_.span,
-                          "a function made by `" + std::string(nameOf(asked.form)) + "` takes the arguments of " +
-                              asked.function() + " and then the direction");
-      return false;
-    }
-    asked.direction = args_.args.back().value;
-    args_.args.pop_back();
-    return !asked.direction->poison();
-  }
-
-  /// Which parameter an argument is for.
-  size_t positionOf(const CallArg& a) const {
-    const auto& known = asked.f.names;
-    if (!a.name.empty()) return static_cast<size_t>(std::find(known.begin(), known.end(), a.name) - known.begin());
-    size_t p = 0;
-    while (std::find(positions_.begin(), positions_.end(), p) != positions_.end()) ++p;
-    return p;
-  }
-
-  ErrorGiven wrong(const Val& wrt, const std::string& message) {
-    auto d = tools_.context.error(Code::E0404, args_.span, message);
-    if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
-    if (wrt.is(Kind::String)) {
-      std::string all;
-      for (const std::string& n : asked.f.names) all += (all.empty() ? "`" : ", `") + n + "`";
-      if (!all.empty()) d.note("its parameters are " + all);
-    }
-    return d;
-  }
-
-  /// Adds the argument that one entry of `wrt` names.
-  bool add(const Val& wrt) {
-    const std::string of = " of " + asked.function();
-    size_t p = 0;
-    if (wrt.is(Kind::String)) {
-      const auto& known = asked.f.names;
-      p = static_cast<size_t>(std::find(known.begin(), known.end(), wrt.text) - known.begin());
-      if (p == known.size()) return wrong(wrt, "`wrt` names `" + wrt.text + "`, which is no parameter" + of), false;
-    } else {
-      const auto index = tools_.evaluator.constInt(wrt, "`wrt`");
-      if (!index) return false;
-      if (*index < 0 || static_cast<size_t>(*index) >= std::max(args_.args.size(), asked.f.names.size()))
-        return wrong(wrt, "`wrt` names parameter " + std::to_string(*index) + ", which" + of + " there is none"), false;
-      p = static_cast<size_t>(*index);
-    }
-    const auto found = std::find(positions_.begin(), positions_.end(), p);
-    if (found == positions_.end())
-      return wrong(wrt, "`wrt` names a parameter" + of + " that this call gives no argument for"), false;
-    const auto argument = static_cast<size_t>(found - positions_.begin());
-    if (asked.isBy(argument)) return wrong(wrt, "`wrt` names `" + asked.names[argument] + "` twice"), false;
-    asked.by.push_back(argument);
-    return makeDifferentiable(values[argument], p, wrt);
-  }
-
-  /// Float literals become tensors of the dtype that the parameter names.
-  bool makeDifferentiable(Val& v, size_t position, const Val& wrt) {
-    const Span span = v.span.valid() ? v.span : args_.span;
-    const auto& types = asked.f.types;
-    const ast::TypeExpr* type = position < types.size() ? types[position] : nullptr;
-    std::optional<ir::DType> hint;
-    if (type != nullptr && type->kind == ast::TypeExpr::Kind::Path && type->path.size() == 1)
-      hint = ir::dtypeNamed(type->path[0].text);
-    if (v.is(Kind::Int)) {
-      auto d =
-          tools_.context.error(Code::E0404, args_.span,
-                               "`" + nameAt(position) + "` is " + describe(v) + ", and integers have no derivative");
-      d.label(span, "an integer");
-      if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
-      if (v.adopts && !v.dim && (!hint || ir::isFloat(*hint)))
-        d.help("write a float", {{span, toString(v.integer) + ".0"}});
-      return false;
-    }
-    if (v.is(Kind::Array)) v = tools_.tensors.settle(v);
-    if (v.poison()) return false;
-    v = mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
-      if (!leaf.is(Kind::Float)) return leaf;
-      ir::Value* t = tools_.tensors.tensorOf(leaf, hint);
-      return t != nullptr ? Val::ofTensor(t, leaf.span) : Val(tools_.context.lost());
-    });
-    if (v.poison()) return false;
-    bool any = false;
-    mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
-      any = any || (leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state));
-      return leaf;
-    });
-    if (!any) wrong(wrt, "`" + nameAt(position) + "` is " + describe(v) + ", which has no floats to differentiate by");
-    return any;
-  }
-
-  std::string nameAt(size_t position) const {
-    return position < asked.f.names.size() ? asked.f.names[position] : "argument " + std::to_string(position);
-  }
-
-  const TransformTools& tools_;
-  const std::vector<std::pair<std::string, Val>>& options_;
-  CallArgs args_;
-  std::vector<size_t> positions_;  ///< of the parameters that the arguments are for
-};
-
 std::unique_ptr<Application> prepare(const TransformTools& tools, const FnValue& f, const CallArgs& args, Form form) {
   tools.context.at(args.span);
-  Reader reader(tools, f, args, form);
-  if (!reader.read()) return nullptr;
-  auto made = std::make_unique<Derivative>(tools, std::move(reader.asked), std::move(reader.values));
-  made->names = std::move(reader.names);
-  return made;
+  std::optional<GradientCall> call = readGradientCall(tools, f, args, form);
+  return call ? std::make_unique<Derivative>(tools, std::move(*call)) : nullptr;
 }
 }  // namespace
 

@@ -5,6 +5,8 @@
 
 #include "frontend/Context.h"
 #include "frontend/calls/Calls.h"
+#include "frontend/calls/Checkpoint.h"
+#include "frontend/calls/CustomVjp.h"
 #include "frontend/calls/Gradients.h"
 #include "frontend/calls/Vmap.h"
 #include "frontend/values/Tensors.h"
@@ -14,8 +16,13 @@ namespace tenc::frontend {
 
 namespace {
 constexpr Transform kTransforms[] = {
-    {"vmap", prepareVmap}, {"grad", prepareGrad}, {"value_and_grad", prepareValueAndGrad},
-    {"vjp", prepareVjp},   {"jvp", prepareJvp},
+    {"vmap", prepareVmap},
+    {"grad", prepareGrad},
+    {"value_and_grad", prepareValueAndGrad},
+    {"vjp", prepareVjp},
+    {"jvp", prepareJvp},
+    {"checkpoint", prepareCheckpoint},
+    {"custom_vjp", prepareCustomVjp},
 };
 }  // namespace
 
@@ -29,15 +36,20 @@ Val Transforms::call(const FnValue& f, const CallArgs& args) {
   const std::unique_ptr<Application> application = f.transform->prepare(tools_, f, args);
   if (!application) return tools_.context.lost();
   const auto inner = [&](std::vector<Val> values) {
-    CallArgs given;
-    given.span = given.callee = args.span;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const Span at = values[i].span.valid() ? values[i].span : args.span;
-      given.args.push_back({i < application->names.size() ? application->names[i] : "", std::move(values[i]), at});
-    }
-    return calls_.call(f.inner[0], std::move(given));
+    return callWith(tools_, f.inner[0], *application, std::move(values), args.span);
   };
   return apply(*application, inner, args.span);
+}
+
+Val callWith(const TransformTools& tools, const Val& f, const Application& application, std::vector<Val> values,
+             Span span) {
+  CallArgs given;
+  given.span = given.callee = span;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Span at = values[i].span.valid() ? values[i].span : span;
+    given.args.push_back({i < application.names.size() ? application.names[i] : "", std::move(values[i]), at});
+  }
+  return tools.calls.call(f, std::move(given));
 }
 
 Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
@@ -47,7 +59,7 @@ Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
     Val v = f(std::move(values));
     return v.is(Val::Kind::Unit) ? v : tools_.tensors.materialise(v);
   };
-  const std::optional<Traced> traced = tracer_.trace(tensors, application.arguments, type, span);
+  std::optional<Traced> traced = tools_.tracer.trace(tensors, application.arguments, type, span);
   if (!traced) return tools_.context.lost();
   tools_.context.at(span);
   const std::unique_ptr<ir::Func> made = application.apply(*traced);

@@ -18,6 +18,7 @@ class Tensors;
 class Structs;
 class Calls;
 class Parameters;
+class Tracer;
 
 /// What the steps of a transform may use.
 struct TransformTools {
@@ -26,6 +27,8 @@ struct TransformTools {
   Tensors& tensors;
   Structs& structs;
   Parameters& parameters;
+  Tracer& tracer;
+  Calls& calls;
 };
 
 /// One call of what a transform made: its arguments are checked. A function of IR is made into another, so that
@@ -42,7 +45,7 @@ class Application {
   /// As `ParameterType`.
   virtual std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool state) const = 0;
   /// The function that is called instead, with the same operands; null after an error.
-  virtual std::unique_ptr<ir::Func> apply(const Traced& traced) = 0;
+  virtual std::unique_ptr<ir::Func> apply(Traced& traced) = 0;
   /// The value of the call. `like`: what the function gives as it was traced; `results`: of what was made of it.
   virtual Val finish(const Val& like, std::vector<ir::Value*> results) = 0;
 };
@@ -60,8 +63,7 @@ const Transform* transformNamed(std::string_view name);
 /// Calls what transforms make.
 class Transforms {
  public:
-  Transforms(const TransformTools& tools, Tracer& tracer, Calls& calls)
-      : tools_(tools), tracer_(tracer), calls_(calls) {}
+  explicit Transforms(const TransformTools& tools) : tools_(tools) {}
 
   /// `f` is of kind Derived.
   Val call(const FnValue& f, const CallArgs& args);
@@ -70,8 +72,10 @@ class Transforms {
 
  private:
   const TransformTools tools_;
-  Tracer& tracer_;
-  Calls& calls_;
 };
+
+/// Calls a function with the arguments of an application, those with names by their names.
+Val callWith(const TransformTools& tools, const Val& f, const Application& application, std::vector<Val> values,
+             Span span);
 
 }  // namespace tenc::frontend

@@ -67,7 +67,7 @@ class Instanced final : public Application {
     return t;
   }
 
-  std::unique_ptr<ir::Func> apply(const Traced& traced) override {
+  std::unique_ptr<ir::Func> apply(Traced& traced) override {
     std::vector<bool> mask(traced.operands.size(), false);
     std::fill_n(mask.begin(), traced.arguments, true);
     Context& context = tools_.context;

@@ -94,7 +94,10 @@ class Loops::Exiting {
     carryAll();
     std::vector<ir::Value*> operands;
     for (const Val& v : initial_) leavesOf(v, operands);
+    // What makes its trips unknown beforehand is what leaves it.
+    context_.at(exits_.breaks ? exits_.breakAt : exits_.returns ? exits_.returnAt : s_.span);
     op_ = b().makeTyped(OpKind::While, operands, {});
+    context_.at(s_.span);
     ir::Region* regions[2] = {b().addRegion(op_), b().addRegion(op_)};
     std::vector<Val> arguments[2];
     for (int r = 0; r < 2; ++r)

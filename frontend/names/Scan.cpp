@@ -91,6 +91,8 @@ void merge(Exits& into, Exits from) {
   into.breaks |= from.breaks;
   into.continues |= from.continues;
   into.returns |= from.returns;
+  if (!into.breakAt.valid()) into.breakAt = from.breakAt;
+  if (!into.returnAt.valid()) into.returnAt = from.returnAt;
 }
 }  // namespace
 
@@ -106,11 +108,22 @@ Exits exitsOf(const ast::Stmt& s) {
   Exits r;
   using Kind = ast::Stmt::Kind;
   switch (s.kind) {
-    case Kind::Break: r.breaks = true; break;
+    case Kind::Break:
+      r.breaks = true;
+      r.breakAt = s.span;
+      break;
     case Kind::Continue: r.continues = true; break;
-    case Kind::Return: r.returns = true; break;
+    case Kind::Return:
+      r.returns = true;
+      r.returnAt = s.span;
+      break;
     case Kind::For:
-    case Kind::While: r.returns = exitsOf(s.body).returns; break;
+    case Kind::While: {
+      const Exits inner = exitsOf(s.body);
+      r.returns = inner.returns;
+      r.returnAt = inner.returnAt;
+      break;
+    }
     case Kind::Expr:
     case Kind::Let:
     case Kind::Var:

@@ -36,6 +36,7 @@ struct Exits {
   bool breaks = false;     ///< `break` of the enclosing loop
   bool continues = false;  ///< `continue` of the enclosing loop
   bool returns = false;
+  Span breakAt, returnAt;  ///< the first of each
   bool any() const { return breaks || continues || returns; }
 };
 /// Exits that leave the block; those of loops and lambdas inside are theirs.

@@ -20,6 +20,9 @@ class Compose {
   // ---- elementwise; operands broadcast to one shape
   V unary(OpKind kind, V x) { return b.value(kind, {x}); }
   V binary(OpKind kind, V x, V y);
+  /// The square root of a sum of squares, a length: with derivative 0 where it is 0.
+  V length(V squares) { return b.value(OpKind::Sqrt, {squares}, {{kFlatAtZero, true}}); }
+  static constexpr std::string_view kFlatAtZero = "derivative.flat_at_zero";
   /// A literal of x's dtype: rank 0, free, broadcast by whatever uses it.
   V literal(V x, double value);
   V literalInt(V x, int64_t value) { return b.scalarInt(x->type.dtype, value); }

@@ -62,13 +62,19 @@ void collectCallees(const ir::Region& region, std::map<std::string, bool>& calle
   }
 }
 
+/// Whether the signature leaves places to the caller: by itself the function is nowhere.
+bool isPlacedByCallers(const ir::Func& f) {
+  return std::any_of(f.paramPlaces.begin(), f.paramPlaces.end(), isAnywhere) ||
+         std::any_of(f.resultPlaces.begin(), f.resultPlaces.end(), isAnywhere);
+}
+
 /// Entry points are functions that nobody calls: the script, tests, benches, and what `tenc check` instantiates.
 std::vector<ir::Func*> entryPoints(ir::Module& m) {
   std::map<std::string, bool> called;
   for (const auto& f : m.funcs) collectCallees(*f->body, called);
   std::vector<ir::Func*> roots;
   for (const auto& f : m.funcs)
-    if (!called.count(f->name)) roots.push_back(f.get());
+    if (!called.count(f->name) && !isPlacedByCallers(*f)) roots.push_back(f.get());
   return roots;
 }
 

@@ -68,6 +68,10 @@ struct ValueInfo {
   bool assignsOuter() const { return scope != definedIn; }
 };
 
+/// What a signature says of a parameter whose argument stays where it is, or of a result that is where the body leaves
+/// it.
+inline bool isAnywhere(const std::string& written) { return written == "$"; }
+
 /// A move that one operand needs, decided by inference and carried out by rewriting.
 struct Need {
   std::string device;  ///< "" when the operand is used where it lives

@@ -6,11 +6,6 @@
 
 namespace tenc::passes::placing {
 
-namespace {
-/// Of a parameter: its argument is where it is; of a result: it is where the body leaves it.
-bool isAnywhere(const std::string& written) { return written == "$"; }
-}  // namespace
-
 void Inference::call(Op& op) {
   in_.callees.erase(&op);
   auto it = shared_.templates.find(op.stringAttr("callee"));

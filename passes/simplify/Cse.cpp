@@ -128,10 +128,24 @@ class Merger {
   std::unordered_map<size_t, std::vector<Op*>> visible_;
 };
 
+/// Nothing is merged after this pass, so barriers have done their work.
+void removeBarriers(Region& r) {
+  for (auto it = r.ops.begin(); it != r.ops.end();) {
+    Op& op = **it++;
+    for (const auto& inner : op.regions) removeBarriers(*inner);
+    if (op.kind != OpKind::Barrier) continue;
+    op.result()->replaceAllUsesWith(op.operand(0));
+    op.erase();
+  }
+}
+
 }  // namespace
 
 bool cse(Module& m, Context&) {
-  for (const auto& f : m.funcs) Merger().region(*f->body);
+  for (const auto& f : m.funcs) {
+    Merger().region(*f->body);
+    removeBarriers(*f->body);
+  }
   return true;
 }
 

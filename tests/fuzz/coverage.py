@@ -17,7 +17,7 @@ from generate import MODULE, Program
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals", "transfer", "check_place", "device_eq",
-             "decided_branch", "stop_gradient"}
+             "decided_branch", "stop_gradient", "barrier"}
 
 
 def main():

@@ -1,0 +1,204 @@
+// A function with a gradient of its own: three functions of IR, and a call of the first that names the others. Who
+// differentiates the call calls those instead (transforms/Functions.h).
+#include "frontend/calls/CustomVjp.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "frontend/Context.h"
+#include "frontend/calls/Arguments.h"
+#include "frontend/calls/Calls.h"
+#include "frontend/calls/Parameters.h"
+#include "frontend/calls/Tracer.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+#include "transforms/Functions.h"
+
+namespace tenc::frontend {
+
+namespace {
+using Kind = Val::Kind;
+using Values = std::vector<ir::Value*>;
+
+bool isDifferentiable(const Val& leaf, bool state) {
+  return leaf.is(Kind::Tensor) && ir::isFloat(leaf.tensor->type.dtype) && !state;
+}
+
+/// The differentiable leaves of `v` in order.
+Values floatsOf(const Val& v) {
+  Values all;
+  mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
+    if (isDifferentiable(leaf, state)) all.push_back(leaf.tensor);
+    return leaf;
+  });
+  return all;
+}
+
+class Custom final : public Application {
+ public:
+  Custom(const TransformTools& tools, const FnValue& f, const CallArgs& args)
+      : tools_(tools), f_(f), span_(args.span), list_(tools.parameters.of(f.inner[0], args)) {}
+
+  std::optional<ir::Type> parameter(size_t, const ir::Value& leaf, bool state) const override {
+    if (!ir::isFloat(leaf.type.dtype) || state) return std::nullopt;
+    return transforms::withoutPlace(leaf.type);
+  }
+
+  std::unique_ptr<ir::Func> apply(Traced& traced) override {
+    std::optional<Traced> forward = traceForward(traced.result);
+    if (!forward) return nullptr;
+    Values gradients;
+    std::optional<Traced> backward = traceBackward(traced.result, forward->result.elems[1], gradients);
+    if (!backward) return nullptr;
+
+    // What any of them captures all of them take.
+    Values captures;
+    for (const Traced* t : {&traced, &*forward, &*backward}) {
+      for (size_t i = t->arguments; i < t->operands.size(); ++i) {
+        if (std::find(captures.begin(), captures.end(), t->operands[i]) == captures.end())
+          captures.push_back(t->operands[i]);
+      }
+    }
+    const std::string name = "custom" + std::to_string(tools_.context.freshId());
+    const size_t own = traced.arguments;
+    const ir::Func& primal = install(traced, captures, name);
+    const ir::Func& first = install(*forward, captures, name + ".forward");
+    transforms::setResults(*backward->func, gradients);
+    const ir::Func& second = install(*backward, captures, name + ".backward");
+
+    auto made = transforms::freeFunc(tools_.context.module, name);
+    Values operands;
+    for (size_t i = 0; i < traced.operands.size(); ++i) {
+      ir::Value* arg = made->body->addArg(traced.operands[i]->type, traced.operands[i]->name);
+      if (i < own) operands.push_back(arg);
+    }
+    operands.insert(operands.end(), captures.begin(), captures.end());
+    ir::Builder at(made->body.get());
+    at.setLoc(tools_.context.b().loc());
+    ir::Op* call = at.makeTyped(ir::OpKind::Call, operands, primal.resultTypes, {{"callee", primal.name}});
+    call->set(transforms::kRuleForward, first.name);
+    call->set(transforms::kRuleBackward, second.name);
+    call->set(transforms::kRuleArguments, static_cast<int64_t>(own));
+    Values results;
+    for (const auto& v : call->results) results.push_back(v.get());
+    at.makeTyped(ir::OpKind::Return, results, {});
+    return made;
+  }
+
+  Val finish(const Val& like, std::vector<ir::Value*> results) override {
+    return like.is(Kind::Unit) ? like : rebuild(like, results);
+  }
+
+ private:
+  std::nullopt_t unfit(const std::string& message, const std::string& note = {}) {
+    auto d = tools_.context.error(Code::E0405, span_, message);
+    if (list_.span.valid()) d.label(list_.span, "the function that it is of");
+    if (!note.empty()) d.note(note);
+    return std::nullopt;
+  }
+
+  static std::string described(const Val& v) { return v.is(Kind::Unit) ? "nothing" : describe(v); }
+
+  std::optional<Traced> traceForward(const Val& result) {
+    const auto f = [&](std::vector<Val> values) {
+      Val v = callWith(tools_, f_.inner[1], *this, std::move(values), span_);
+      return v.is(Kind::Unit) ? v : tools_.tensors.materialise(v);
+    };
+    const auto type = [&](size_t i, const ir::Value& leaf, bool state) { return parameter(i, leaf, state); };
+    std::optional<Traced> traced = tools_.tracer.trace(f, arguments, type, span_);
+    if (!traced) return std::nullopt;
+    const Val& v = traced->result;
+    if (!v.is(Kind::Tuple) || v.elems.size() != 2)
+      return unfit("`forward` of a `custom_vjp` gives a pair `(result, saved)`, not " + described(v));
+    if (!sameTypes(v.elems[0], result)) {
+      return unfit("the first value that `forward` gives must be the result of the function, " + described(result) +
+                   ", not " + described(v.elems[0]));
+    }
+    return traced;
+  }
+
+  /// `gradients`: of the differentiable leaves of the arguments, among what the traced function returns.
+  std::optional<Traced> traceBackward(const Val& result, const Val& saved, Values& gradients) {
+    const auto f = [&](std::vector<Val> values) {
+      Val v = tools_.calls.callValue(f_.inner[2], std::move(values), span_);
+      return v.is(Kind::Unit) ? v : tools_.tensors.materialise(v);
+    };
+    const auto type = [](size_t, const ir::Value& leaf, bool) {
+      return std::optional<ir::Type>(transforms::withoutPlace(leaf.type));
+    };
+    std::optional<Traced> traced = tools_.tracer.trace(f, {saved, result}, type, span_);
+    if (!traced) return std::nullopt;
+    std::vector<const Val*> wanted;
+    for (const Val& v : arguments) {
+      if (!floatsOf(v).empty()) wanted.push_back(&v);
+    }
+    const Val& given = traced->result;
+    const bool tuple = given.is(Kind::Tuple) && given.elems.size() == wanted.size();
+    if (wanted.size() != 1 && !tuple) {
+      return unfit("`backward` of a `custom_vjp` gives a tuple of " + std::to_string(wanted.size()) +
+                       " gradients, not " + described(given),
+                   "one for each argument that holds floats");
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const Val& one = wanted.size() == 1 && !(tuple && !wanted[0]->isTree()) ? given : given.elems[i];
+      if (!fits(*wanted[i], one))
+        return unfit("`backward` gives " + described(one) + " as the gradient of an argument that is " +
+                     described(*wanted[i]));
+      const Values leaves = floatsOf(one);
+      gradients.insert(gradients.end(), leaves.begin(), leaves.end());
+    }
+    return traced;
+  }
+
+  static bool fits(const Val& argument, const Val& gradient) {
+    const Values a = floatsOf(argument), g = floatsOf(gradient);
+    return sameStructure(argument, gradient) && a.size() == g.size() &&
+           std::equal(a.begin(), a.end(), g.begin(),
+                      [](const ir::Value* x, const ir::Value* y) { return x->type.sameTensor(y->type); });
+  }
+
+  /// The traced function in the module, with all captures for its last parameters.
+  const ir::Func& install(Traced& traced, const Values& captures, const std::string& name) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < traced.arguments; ++i) order.push_back(i);
+    std::vector<ir::Value*>& args = traced.operands;
+    ir::Region& body = *traced.func->body;
+    for (ir::Value* v : captures) {
+      const auto known = std::find(args.begin() + static_cast<std::ptrdiff_t>(traced.arguments), args.end(), v);
+      if (known == args.end()) {
+        order.push_back(body.args.size());
+        body.addArg(transforms::withoutPlace(v->type), v->name);
+      } else {
+        order.push_back(static_cast<size_t>(known - args.begin()));
+      }
+    }
+    return transforms::addToModule(std::move(traced.func), name, order);
+  }
+
+  const TransformTools& tools_;
+  const FnValue& f_;
+  const Span span_;
+  const Parameters::List list_;
+};
+
+}  // namespace
+
+std::unique_ptr<Application> prepareCustomVjp(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
+  tools.context.at(args.span);
+  auto made = std::make_unique<Custom>(tools, f, args);
+  for (const CallArg& a : args.args) {
+    if (a.value.poison()) return nullptr;
+    Val v = a.value.is(Kind::Array) ? tools.tensors.settle(a.value) : a.value;
+    v = mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+      return leaf.is(Kind::Float) ? tools.tensors.materialise(leaf) : leaf;
+    });
+    if (v.poison()) return nullptr;
+    made->names.push_back(a.name);
+    made->arguments.push_back(std::move(v));
+  }
+  return made;
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,168 @@
+#include "frontend/calls/GradientCall.h"
+
+#include <utility>
+
+#include "frontend/Context.h"
+#include "frontend/calls/Arguments.h"
+#include "frontend/values/Evaluator.h"
+#include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
+
+namespace tenc::frontend {
+
+namespace {
+using Kind = Val::Kind;
+
+/// Finds what `wrt` names among the arguments of a call.
+class Reader {
+ public:
+  Reader(const TransformTools& tools, const FnValue& f, const CallArgs& args, DerivativeForm form)
+      : tools_(tools), options_(f.options), args_(args) {
+    asked.form = form;
+    asked.span = args.span;
+    asked.f = tools.parameters.of(f.inner[0], args);
+  }
+
+  /// False after an error.
+  bool read() {
+    if (!readDirection()) return false;
+    for (const CallArg& a : args_.args) {
+      if (a.value.poison()) return false;
+      positions_.push_back(positionOf(a));
+      asked.given.push_back(a.name);
+      asked.values.push_back(a.value);
+      const size_t p = positions_.back();
+      asked.names.push_back(p < asked.f.names.size() && !asked.f.names[p].empty() ? asked.f.names[p]
+                                                                                  : "argument " + std::to_string(p));
+    }
+    if (const Val* aux = option("aux")) {
+      const auto flag = tools_.evaluator.constBool(*aux, "`aux`");
+      if (!flag) return false;
+      asked.aux = *flag;
+    }
+    const Val* wrt = option("wrt");
+    if (wrt == nullptr) return add(Val::ofInt(0, args_.span));
+    asked.tuple = wrt->is(Kind::Tuple) || wrt->is(Kind::Array) || wrt->is(Kind::List);
+    if (!asked.tuple) return add(*wrt);
+    return std::all_of(wrt->elems.begin(), wrt->elems.end(), [&](const Val& one) { return add(one); });
+  }
+
+  GradientCall asked;
+
+ private:
+  const Val* option(std::string_view name) const {
+    const auto found = std::find_if(options_.begin(), options_.end(), [&](const auto& o) { return o.first == name; });
+    return found == options_.end() ? nullptr : &found->second;
+  }
+
+  bool readDirection() {
+    if (asked.form != DerivativeForm::Vjp && asked.form != DerivativeForm::Jvp) return true;
+    if (args_.args.size() < 2) {
+      tools_.context.fail(Code::E0204, args_.span,
+                          "a function made by `" + std::string(nameOf(asked.form)) + "` takes the arguments of " +
+                              asked.function() + " and then the direction");
+      return false;
+    }
+    asked.direction = args_.args.back().value;
+    args_.args.pop_back();
+    return !asked.direction->poison();
+  }
+
+  /// Which parameter an argument is for.
+  size_t positionOf(const CallArg& a) const {
+    const auto& known = asked.f.names;
+    if (!a.name.empty()) return static_cast<size_t>(std::find(known.begin(), known.end(), a.name) - known.begin());
+    size_t p = 0;
+    while (std::find(positions_.begin(), positions_.end(), p) != positions_.end()) ++p;
+    return p;
+  }
+
+  ErrorGiven wrong(const Val& wrt, const std::string& message) {
+    auto d = tools_.context.error(Code::E0404, args_.span, message);
+    if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
+    if (wrt.is(Kind::String)) {
+      std::string all;
+      for (const std::string& n : asked.f.names) all += (all.empty() ? "`" : ", `") + n + "`";
+      if (!all.empty()) d.note("its parameters are " + all);
+    }
+    return d;
+  }
+
+  /// Adds the argument that one entry of `wrt` names.
+  bool add(const Val& wrt) {
+    const std::string of = " of " + asked.function();
+    size_t p = 0;
+    if (wrt.is(Kind::String)) {
+      const auto& known = asked.f.names;
+      p = static_cast<size_t>(std::find(known.begin(), known.end(), wrt.text) - known.begin());
+      if (p == known.size()) return wrong(wrt, "`wrt` names `" + wrt.text + "`, which is no parameter" + of), false;
+    } else {
+      const auto index = tools_.evaluator.constInt(wrt, "`wrt`");
+      if (!index) return false;
+      if (*index < 0 || static_cast<size_t>(*index) >= std::max(args_.args.size(), asked.f.names.size()))
+        return wrong(wrt, "`wrt` names parameter " + std::to_string(*index) + ", which" + of + " there is none"), false;
+      p = static_cast<size_t>(*index);
+    }
+    const auto found = std::find(positions_.begin(), positions_.end(), p);
+    if (found == positions_.end())
+      return wrong(wrt, "`wrt` names a parameter" + of + " that this call gives no argument for"), false;
+    const auto argument = static_cast<size_t>(found - positions_.begin());
+    if (asked.isBy(argument)) return wrong(wrt, "`wrt` names `" + asked.names[argument] + "` twice"), false;
+    asked.by.push_back(argument);
+    return makeDifferentiable(asked.values[argument], p, wrt);
+  }
+
+  /// Float literals become tensors of the dtype that the parameter names.
+  bool makeDifferentiable(Val& v, size_t position, const Val& wrt) {
+    const Span span = v.span.valid() ? v.span : args_.span;
+    const auto& types = asked.f.types;
+    const ast::TypeExpr* type = position < types.size() ? types[position] : nullptr;
+    std::optional<ir::DType> hint;
+    if (type != nullptr && type->kind == ast::TypeExpr::Kind::Path && type->path.size() == 1)
+      hint = ir::dtypeNamed(type->path[0].text);
+    if (v.is(Kind::Int)) {
+      auto d =
+          tools_.context.error(Code::E0404, args_.span,
+                               "`" + nameAt(position) + "` is " + describe(v) + ", and integers have no derivative");
+      d.label(span, "an integer");
+      if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
+      if (v.adopts && !v.dim && (!hint || ir::isFloat(*hint)))
+        d.help("write a float", {{span, toString(v.integer) + ".0"}});
+      return false;
+    }
+    if (v.is(Kind::Array)) v = tools_.tensors.settle(v);
+    if (v.poison()) return false;
+    v = mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+      if (!leaf.is(Kind::Float)) return leaf;
+      ir::Value* t = tools_.tensors.tensorOf(leaf, hint);
+      return t != nullptr ? Val::ofTensor(t, leaf.span) : Val(tools_.context.lost());
+    });
+    if (v.poison()) return false;
+    bool any = false;
+    mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
+      any = any || (leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state));
+      return leaf;
+    });
+    if (!any) wrong(wrt, "`" + nameAt(position) + "` is " + describe(v) + ", which has no floats to differentiate by");
+    return any;
+  }
+
+  std::string nameAt(size_t position) const {
+    return position < asked.f.names.size() ? asked.f.names[position] : "argument " + std::to_string(position);
+  }
+
+  const TransformTools& tools_;
+  const std::vector<std::pair<std::string, Val>>& options_;
+  CallArgs args_;
+  std::vector<size_t> positions_;  ///< of the parameters that the arguments are for
+};
+}  // namespace
+
+std::optional<GradientCall> readGradientCall(const TransformTools& tools, const FnValue& f, const CallArgs& args,
+                                             DerivativeForm form) {
+  Reader reader(tools, f, args, form);
+  if (!reader.read()) return std::nullopt;
+  return std::move(reader.asked);
+}
+
+}  // namespace tenc::frontend

@@ -1,0 +1,166 @@
+// Derived functions of the functions of a module, made once each; and those of calls that say how they are
+// differentiated.
+#include <algorithm>
+#include <utility>
+
+#include "transforms/Derivatives.h"
+#include "transforms/Functions.h"
+
+namespace tenc::transforms {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Value;
+using Values = std::vector<Value*>;
+
+ir::Func& DerivedFuncs::addLinear(const ir::Func& f) {
+  auto linear = freeFunc(*f.module, f.name + ".linear" + std::to_string(serial_++));
+  linear->source = f.source;
+  linear->span = f.span;
+  linear->signature = f.signature;
+  ir::Func& made = *linear;
+  linears_[made.name] = std::move(linear);
+  return made;
+}
+
+const LinearizedFunc* DerivedFuncs::linearized(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
+  const Key key{&f, arguments};
+  if (const auto it = linearized_.find(key); it != linearized_.end()) return &it->second;
+  LinearizedFunc made;
+  made.forward = f.module->addFuncLike(f.name + ".forward" + std::to_string(f.module->funcs.size()), f);
+  made.forward->resultTypes.clear();
+  made.linear = &addLinear(f);
+  if (!linearize(f, arguments, made, *this, obstacle)) {
+    linears_.erase(made.linear->name);
+    removeFunc(*made.forward);
+    return nullptr;
+  }
+  // Residuals are where the body leaves them.
+  made.forward->resultPlaces.resize(f.resultTypes.size());
+  made.forward->resultPlaces.resize(made.forward->resultTypes.size(), kAnywhere);
+  return &(linearized_[key] = std::move(made));
+}
+
+const LinearizedFunc* DerivedFuncs::recomputed(ir::Func& f, const std::vector<bool>& arguments, Obstacle& obstacle) {
+  const Key key{&f, arguments};
+  if (const auto it = recomputed_.find(key); it != recomputed_.end()) return &it->second;
+  const LinearizedFunc* whole = linearized(f, arguments, obstacle);
+  if (whole == nullptr) return nullptr;
+  LinearizedFunc made{&f, &addLinear(f), {}, whole->results};
+  ir::Region& body = *made.linear->body;
+  ir::Builder at(&body);
+  at.setLoc(f.body->terminator()->loc);
+  Values again, tangents;
+  const int64_t number = serial_++;
+  for (const auto& v : f.body->args) body.addArg(withoutPlace(v->type), v->name);
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    made.residuals.push_back({true, i});
+    again.push_back(at.value(OpKind::Barrier, {body.args[i].get()}, {{"number", number}}));
+    if (arguments[i]) tangents.push_back(body.addArg(withoutPlace(f.body->args[i]->type)));
+  }
+  Op* forward = at.makeTyped(OpKind::Call, again, whole->forward->resultTypes, {{"callee", whole->forward->name}});
+  Values operands;
+  for (const LinearizedFunc::Residual& r : whole->residuals)
+    operands.push_back(r.argument ? again[r.index] : forward->result(r.index));
+  operands.insert(operands.end(), tangents.begin(), tangents.end());
+  Op* linear = at.makeTyped(OpKind::Call, operands, whole->linear->resultTypes, {{"callee", whole->linear->name}});
+  linear->set("linear.residuals", static_cast<int64_t>(whole->residuals.size()));
+  Values results;
+  for (const auto& v : linear->results) results.push_back(v.get());
+  at.makeTyped(OpKind::Return, results, {});
+  made.linear->resultTypes = whole->linear->resultTypes;
+  return &(recomputed_[key] = std::move(made));
+}
+
+const LinearizedFunc& DerivedFuncs::ruled(const Op& call, const std::vector<bool>& arguments) {
+  const ir::Module& module = *call.func()->module;
+  const ir::Func& f = *module.find(call.stringAttr("callee"));
+  const Key key{&f, arguments};
+  if (const auto it = ruled_.find(key); it != ruled_.end()) return it->second;
+  LinearizedFunc made;
+  made.forward = module.find(call.stringAttr(kRuleForward));
+  made.linear = &addLinear(f);
+  Rule rule{module.find(call.stringAttr(kRuleBackward)), f.resultTypes, {}, 0};
+  const auto own = static_cast<size_t>(call.intAttr(kRuleArguments));
+  rule.arguments.assign(arguments.begin(), arguments.begin() + static_cast<std::ptrdiff_t>(own));
+  ir::Region& body = *made.linear->body;
+  const size_t results = f.resultTypes.size();
+  rule.saved = made.forward->resultTypes.size() - results;
+  for (size_t i = 0; i < rule.saved; ++i) {
+    made.residuals.push_back({false, results + i});
+    body.addArg(withoutPlace(made.forward->resultTypes[results + i]));
+  }
+  for (size_t i = own; i < arguments.size(); ++i) {
+    made.residuals.push_back({true, i});
+    body.addArg(withoutPlace(f.body->args[i]->type));
+  }
+  for (size_t i = 0; i < own; ++i) {
+    if (arguments[i]) body.addArg(withoutPlace(f.body->args[i]->type));
+  }
+  for (const ir::Type& t : f.resultTypes) {
+    made.results.push_back(ir::isFloat(t.dtype));
+    if (made.results.back()) made.linear->resultTypes.push_back(withoutPlace(t));
+  }
+  rules_[made.linear] = std::move(rule);
+  return ruled_[key] = std::move(made);
+}
+
+void DerivedFuncs::transposeRule(const Rule& rule, const ir::Func& linear, size_t residuals,
+                                 const std::vector<bool>& results, ir::Func& made) {
+  ir::Region& body = *made.body;
+  ir::Builder at(&body);
+  at.setLoc(rule.backward->body->terminator()->loc);
+  Values kept, operands;
+  for (size_t i = 0; i < residuals; ++i) kept.push_back(body.addArg(linear.body->args[i]->type));
+  operands.assign(kept.begin(), kept.begin() + static_cast<std::ptrdiff_t>(rule.saved));
+  size_t next = 0;
+  for (const ir::Type& t : rule.results) {
+    const bool asked = ir::isFloat(t.dtype) && results[next++];
+    operands.push_back(asked ? body.addArg(withoutPlace(t)) : at.broadcastTo(at.scalarInt(t.dtype, 0), t.shape));
+  }
+  operands.insert(operands.end(), kept.begin() + static_cast<std::ptrdiff_t>(rule.saved), kept.end());
+  const Op* call = at.makeTyped(OpKind::Call, operands, rule.backward->resultTypes, {{"callee", rule.backward->name}});
+  Values given;
+  made.resultTypes.clear();
+  for (size_t i = 0; i < rule.arguments.size(); ++i) {
+    if (!rule.arguments[i]) continue;
+    given.push_back(call->result(i));
+    made.resultTypes.push_back(withoutPlace(call->result(i)->type));
+  }
+  at.makeTyped(OpKind::Return, given, {});
+}
+
+const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results) {
+  const Key key{&linear, results};
+  if (const auto it = transposed_.find(key); it != transposed_.end()) return it->second;
+  const std::string number = std::to_string(linear.module->funcs.size());
+  ir::Func* made = linear.module->addFuncLike(linear.name + ".back" + number, linear);
+  std::vector<bool> reached;
+  if (const auto rule = rules_.find(&linear); rule != rules_.end()) {
+    transposeRule(rule->second, linear, residuals, results, *made);
+    reached.assign(made->resultTypes.size(), true);
+  } else {
+    reached = transpose(linear, residuals, results, *made, *this);
+  }
+  made->paramPlaces.assign(made->body->args.size(), kAnywhere);
+  made->resultPlaces.assign(made->resultTypes.size(), kAnywhere);
+  return transposed_[key] = {made, std::move(reached)};
+}
+
+void DerivedFuncs::forget(const ir::Func& gone) {
+  const auto isOf = [](const ir::Func* f) { return [f](const auto& entry) { return entry.first.first == f; }; };
+  std::erase_if(forward_, [&](const auto& e) { return e.first.first == &gone || e.second.func == &gone; });
+  for (auto* known : {&linearized_, &recomputed_, &ruled_}) {
+    std::erase_if(*known, [&](const auto& e) {
+      if (e.first.first != &gone && e.second.forward != &gone) return false;
+      std::erase_if(transposed_, isOf(e.second.linear));
+      rules_.erase(e.second.linear);
+      linears_.erase(e.second.linear->name);
+      return true;
+    });
+  }
+  std::erase_if(transposed_, [&](const auto& e) { return e.second.func == &gone; });
+  std::erase_if(activity_, isOf(&gone));
+}
+
+}  // namespace tenc::transforms
