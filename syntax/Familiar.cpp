@@ -164,7 +164,7 @@ constexpr Familiar kNames[] = {
     {.name = "clone", .help = kValues, .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}}},
     {.name = "copy", .help = kValues, .calls = {{{.operands = 1, .pattern = "#1"}}}},
     {.name = "contiguous", .help = kValues, .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}}},
-    {.name = "detach", .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}}},
+    {.name = "detach", .calls = {{{.operands = 1, .pattern = "stop_gradient(#1)", .form = kMethod}}}},
     {.name = "no_grad", .help = "nothing is differentiated unless `grad` asks for it"},
     {.name = "backward", .help = kGradients},
     {.name = "requires_grad", .help = kGradients},

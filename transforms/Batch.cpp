@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ir/build/Compose.h"
+#include "transforms/Activity.h"
 #include "transforms/Functions.h"
 
 namespace tenc::transforms {
@@ -295,10 +296,21 @@ bool Batcher::select(const Op& op, Value* condition) {
   for (size_t r = 0; r < 2; ++r) {
     Value* here = r == 0 ? condition : b_->value(OpKind::Not, {condition});
     mask_ = both(outer, here);
+    // No derivative goes out of a branch in instances that do not take it: what it makes there may be infinite.
+    std::vector<std::pair<const Value*, Entry>> outside;
+    for (Value* v : capturesOf(*op.regions[r])) {
+      const Entry e = entry(v);
+      if (!e.batched || !ir::isFloat(v->type.dtype)) continue;
+      outside.emplace_back(v, e);
+      env_[v] = {choose(here, e.value, b_->value(OpKind::StopGradient, {e.value})), true};
+    }
     const bool ok = body(*op.regions[r]);
     mask_ = outer;
+    if (ok) {
+      for (Value* v : op.regions[r]->terminator()->operands()) results[r].push_back(batched(v));
+    }
+    for (const auto& [v, e] : outside) env_[v] = e;
     if (!ok) return false;
-    for (Value* v : op.regions[r]->terminator()->operands()) results[r].push_back(batched(v));
   }
   for (size_t i = 0; i < op.results.size(); ++i) {
     define(op, i, choose(condition, results[0][i], results[1][i]), true);

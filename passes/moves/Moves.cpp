@@ -24,6 +24,30 @@ Value* definition(Value* v) {
   return v;
 }
 
+/// Cotangents that come back from one device, to be added where they come to, are added there and come back once (P7).
+void joinReturns(Region& r) {
+  for (auto it = r.ops.begin(); it != r.ops.end();) {
+    Op& op = **it++;
+    for (const auto& inner : op.regions) joinReturns(*inner);
+    if (op.kind != OpKind::Add) continue;
+    Op *a = op.operand(0)->op, *b = op.operand(1)->op;
+    const auto returns = [&](const Op* move) {
+      return isMove(move) && move->boolAttr("gradient") && move->parent == op.parent &&
+             move->result()->uses.size() == 1;
+    };
+    if (!returns(a) || !returns(b) || a->operand(0)->type != b->operand(0)->type) continue;
+    ir::Builder at(&op);
+    at.setLoc(op.loc);
+    Value* sum = at.makeTyped(OpKind::Add, {a->operand(0), b->operand(0)}, {a->operand(0)->type})->result();
+    at.setLoc(a->loc);
+    Op* back = at.makeTyped(OpKind::Transfer, {sum}, {op.result()->type}, {{"cause", a->stringAttr("cause")}});
+    back->set("gradient", true);
+    back->result()->name = op.result()->name;
+    op.result()->replaceAllUsesWith(back->result());
+    for (Op* gone : {&op, a, b}) gone->erase();
+  }
+}
+
 /// All moves of one definition to one destination, and where the one that stays will stand.
 struct MoveSet {
   Value* value;
@@ -197,7 +221,10 @@ class Minimiser {
 }  // namespace
 
 bool minimalMoves(ir::Module& m, Context&) {
-  for (const auto& f : m.funcs) Minimiser(m).run(*f);
+  for (const auto& f : m.funcs) {
+    joinReturns(*f->body);
+    Minimiser(m).run(*f);
+  }
   return true;
 }
 

@@ -165,6 +165,7 @@ bool makeStructural(Maker& k, OpKind kind, DType t) {
   Value* x = k.param(t, {2, 3});
   switch (kind) {
     case OpKind::Reshape: b.make(kind, {x}, {{"shape", Dims{6}}}); return true;
+    case OpKind::Barrier: b.make(kind, {x}, {{"number", int64_t{1}}}); return true;
     case OpKind::Permute: b.make(kind, {x}, {{"perm", Dims{1, 0}}}); return true;
     case OpKind::Broadcast: b.make(kind, {x}, {{"shape", Dims{4, 2, 3}}}); return true;
     case OpKind::Slice:
