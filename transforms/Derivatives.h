@@ -85,6 +85,19 @@ class DerivedFuncs {
 
 // ---- of functions in no module, which are not kept
 
+/// Forgets a function when it ends: another one may stand in its memory later.
+class [[nodiscard]] ForgetAtEnd {
+ public:
+  ForgetAtEnd(DerivedFuncs& derived, const ir::Func& f) : derived_(derived), f_(f) {}
+  ForgetAtEnd(const ForgetAtEnd&) = delete;
+  ForgetAtEnd& operator=(const ForgetAtEnd&) = delete;
+  ~ForgetAtEnd() { derived_.forget(f_); }
+
+ private:
+  DerivedFuncs& derived_;
+  const ir::Func& f_;
+};
+
 /// Fills `made` with forward mode of `f`; which results have a tangent, or nothing after an obstacle.
 std::optional<std::vector<bool>> forwardMode(const ir::Func& f, const std::vector<bool>& arguments, ir::Func& made,
                                              DerivedFuncs& derived, Obstacle& obstacle);

@@ -168,6 +168,7 @@ const ForwardFunc* DerivedFuncs::forward(ir::Func& f, const std::vector<bool>& a
 
 std::optional<Pushforward> pushforward(const ir::Func& f, const std::vector<bool>& arguments, DerivedFuncs& derived,
                                        Obstacle& obstacle) {
+  const ForgetAtEnd forgotten(derived, f);
   Pushforward made{freeFunc(*f.module, f.name + ".jvp"), {}};
   auto active = forwardMode(f, arguments, *made.func, derived, obstacle);
   derived.forget(f);

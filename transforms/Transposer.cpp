@@ -255,6 +255,7 @@ std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std:
 std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arguments,
                                  const std::vector<bool>& results, bool ones, DerivedFuncs& derived,
                                  Obstacle& obstacle) {
+  const ForgetAtEnd forgotten(derived, f);
   const auto forward = freeFunc(*f.module, f.name + ".forward"), linear = freeFunc(*f.module, f.name + ".linear");
   LinearizedFunc halves;
   halves.forward = forward.get();
@@ -314,7 +315,6 @@ std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arg
   }
   for (const Value* v : given) made.func->resultTypes.push_back(withoutPlace(v->type));
   at.makeTyped(OpKind::Return, given, {});
-  derived.forget(f);
   return made;
 }
 

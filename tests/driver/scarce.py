@@ -1,4 +1,5 @@
 # RUN: %python %s %tenc
+# UNSUPPORTED: sanitized
 """Little memory and few threads: the same results, or E0320; never a crash, and no wait without an end."""
 import resource
 import signal

@@ -77,7 +77,8 @@ class Numbers {
   static interp::Tensor of(const ir::Type& t, const std::vector<double>& v) {
     auto data = std::make_shared<std::vector<std::byte>>(v.size() * static_cast<size_t>(ir::byteSize(t.dtype)));
     for (size_t i = 0; i < v.size(); ++i)
-      interp::store(data->data(), t.dtype, static_cast<int64_t>(i), {v[i], static_cast<int64_t>(v[i])});
+      interp::store(data->data(), t.dtype, static_cast<int64_t>(i),
+                    {v[i], std::isfinite(v[i]) ? static_cast<int64_t>(v[i]) : 0});
     return {t, data};
   }
   static std::vector<double> values(const interp::Tensor& t) {
