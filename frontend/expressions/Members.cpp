@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/builtins/BuiltinNames.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
@@ -21,6 +22,13 @@ namespace tenc::frontend {
 
 namespace {
 using Kind = Val::Kind;
+}  // namespace
+
+namespace {
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  return text;
+}
 }  // namespace
 
 Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
@@ -37,6 +45,10 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
       const std::string layer = text + "_layer";
       if (std::find(names.begin(), names.end(), layer) != names.end())
         d.help("`" + layer + "` makes the layer; the operation has no prefix", {{span, layer}});
+      else if (const std::string other = respelled(name, names); !other.empty())
+        d.help("did you mean `" + other + "`?", {{span, other}});
+      else if (const std::string builtin = lowered(text); isBuiltin(builtin))
+        d.help("`" + builtin + "` is built in: it has no prefix");
       else if (const std::string near = nearest(name, names); !near.empty())
         d.help("did you mean `" + near + "`?", {{span, near}});
       else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->help.empty())

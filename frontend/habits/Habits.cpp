@@ -13,6 +13,7 @@
 #include "frontend/habits/Rewrites.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
+#include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
 
@@ -94,7 +95,7 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   }
   std::vector<std::string> there;
   for (const auto& [n, f] : decl.unit->functions) there.push_back(n);
-  for (const std::string& name : {snake, snake + "_layer"}) {
+  for (const std::string& name : {snake, snake + "_layer", respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});
     break;

@@ -2,6 +2,7 @@
 #include "frontend/names/Suggest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,24 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
     }
   }
   return best;
+}
+
+std::string respelled(std::string_view name, const std::vector<std::string>& names) {
+  const auto letters = [](std::string_view text) {
+    std::string out;
+    for (const char c : text) {
+      if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return out;
+  };
+  const std::string whole = letters(name);
+  const std::string most = whole.ends_with("loss") ? whole.substr(0, whole.size() - 4) : whole;
+  for (const std::string& n : names) {
+    const bool lower = std::none_of(n.begin(), n.end(), [](unsigned char c) { return std::isupper(c); });
+    const std::string is = letters(n);
+    if (lower && (is == whole || is == most || is == letters(std::string(name) + "_layer"))) return n;
+  }
+  return "";
 }
 
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
