@@ -324,10 +324,11 @@ class Linearizer : public Walk {
                                         [&](const Value* operand) { return isInvariant(*operand, loop); });
   }
   /// Takes what makes an invariant value out of the loop.
-  static void hoist(const Value& v, Op& loop) {
+  void hoist(const Value& v, Op& loop) {
     if (!v.home()->isInside(loop)) return;
     for (const Value* operand : v.op->operands()) hoist(*operand, loop);
     v.op->moveBefore(&loop);
+    for (const auto& moved : v.op->results) invariant_.erase(moved.get());  // the loop around may change it
   }
 
   /// A number is made anew before each op that reads it.
