@@ -5,6 +5,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/calls/Training.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Trees.h"
 #include "transforms/Functions.h"
@@ -32,6 +33,8 @@ std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& a
   }
   traced.arguments = traced.operands.size();
   bool ok = false;
+  Training* training = context_.body.training;
+  const auto before = training ? training->kept : decltype(Training::kept)();
   {
     // Annotations around the code hold for it: until it is done, the body is a region inside of theirs.
     const Scoped inside(body.parentOp, context_.b().region()->parentOp);
@@ -43,6 +46,11 @@ std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& a
       context_.at(span);
       context_.b().makeTyped(ir::OpKind::Return, leaves, {});
     });
+  }
+  if (training &&
+      std::exchange(training->kept, before) != before) {  // values of this function, which nobody sees outside
+    context_.notYet(span, "a layer with state in what is transformed, in a network that is trained");
+    ok = false;
   }
   if (!ok) return std::nullopt;
   trial.keep();
