@@ -14,6 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NAMES = """import nn
 import optim
 import image
+import amp
+import data
+import ad
 device gpu = cuda:0 or cpu
 struct Net { w: f32[2, 3], b: f32[3] }
 struct Half[T: float] { w: T[2, 3] }
@@ -58,6 +61,15 @@ OTHERS = [
     (r"m\.blocks", "let m = Blocks { blocks: list(2, |i| block()) }\nvar x = ones([2, 3])"),
     (r"\(a, relu, b\)", "let a = relu\nlet b = relu"),
     (r"optim\.step", "var m = net"),
+    (r"optim\.step.*momentum", "var m = net\nlet s = optim.sgd(net)"),
+    (r"nn\.run", "let m = nn.lstm(3, 4)\nlet x = ones([2, 5, 3])\nlet h = zeros([2, 4])\nlet c = h"),
+    (r"i, total:", "let i = 3"),
+    (r"data\.batches", "let n = 64\nlet x = ones([64, 3])"),
+    (r"\(loss\)", "let loss = |m, x, y| sum((x @ m.w.T - y) ** 2)\nlet y = ones([2, 2])"),
+    (r"custom_vjp", "let forward = |x: f32[2, 3]| (f(x), x)\nlet backward = |x: f32[2, 3], d: f32[2, 3]| d * 2.0"),
+    (r"vjp\(f\)\(x, d\)", "let d = x"),
+    (r"hessian|hvp", "let f = |x: f32[3]| sum(x ** 3)\nlet x = ones([3])\nlet v = x"),
+    (r"unravel", "let v = ones([9])"),
     (r"bitcast", "let x = ones([2, 3])"),
     (r"\{x:", "let x = 1.5"),
 ]
