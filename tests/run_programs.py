@@ -134,7 +134,7 @@ def execute(tenc, run, timeout, extra, is_saved):
         shutil.copytree(run.program.parent, folder)
         args = [run.program.name if a == "FILE" else a for a in run.args] + extra
         try:
-            if is_saved and "interp" not in args:
+            if is_saved and "interp" not in args and "test" not in args:
                 done = saved(tenc, args, folder, timeout)
             else:
                 done = subprocess.run([tenc, *args], cwd=folder, capture_output=True, timeout=timeout)
@@ -150,7 +150,7 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--with", dest="extra", default="", help="further options for every run")
-    parser.add_argument("--saved", action="store_true", help="compile to a file, and run that in another process")
+    parser.add_argument("--saved", action="store_true", help="compile to a file, and run that in another process; tests run as ever")
     parser.add_argument("folders", nargs="+", type=pathlib.Path)
     args = parser.parse_args()
     runs, passed, failed = [], 0, 0

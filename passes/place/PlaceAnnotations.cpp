@@ -46,8 +46,8 @@ void Inference::on(Op& op) {
 
 void Inference::to(Op& op) {
   // A gradient goes back to where what it is of is used, which in an annotation is not where that came from.
-  const bool returns = op.boolAttr("gradient") && op.operandCount() > 1;
-  std::string device = returns ? in_.devices[&op] = seen(op.operand(1)).device : annotated(op, 1);
+  const bool enters = op.boolAttr("gradient") && op.operandCount() > 1 && seen(op.operand(1)).entered;
+  std::string device = enters ? in_.devices[&op] = seen(op.operand(1)).device : annotated(op, 1);
   const Value* v = op.operand(0);
   Value* r = op.result();
   // A written type inside an annotation, and `to` itself, see the value where it lives.

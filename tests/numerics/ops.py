@@ -95,7 +95,7 @@ BINARY_ANY = dict(add=np.add, sub=np.subtract, mul=np.multiply, maximum=np.maxim
 DIVISIONS = dict(floor_div=np.floor_divide, mod=np.mod, fmod=np.fmod, trunc_div=None)
 BINARY = dict(div=np.divide, atan2=np.arctan2, hypot=np.hypot, copysign=np.copysign, logaddexp=np.logaddexp)
 COMPARE = dict(eq=np.equal, ne=np.not_equal, lt=np.less, le=np.less_equal, gt=np.greater, ge=np.greater_equal)
-MADE_BY_PASSES = {"block_totals"}
+MADE_BY_COMPILER = {"block_totals", "barrier"}  # not by scripts
 LOGICAL = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 BITWISE = dict(bitwise_and=np.bitwise_and, bitwise_or=np.bitwise_or, bitwise_xor=np.bitwise_xor)
 OTHERS = {
@@ -130,7 +130,7 @@ def claimed():
     pairs = set()
     for macro, mnemonic, row in re.findall(r'^TENC_(\w+)\(\w+, "(\w+)",(.*)$', text, re.M):
         traits = set(re.findall(r"Trait::(\w+)", row)) | macros.get(macro, set())
-        if not traits & {"Elementwise", "Reduction", "Scans", "Structural"} or mnemonic in MADE_BY_PASSES: continue
+        if not traits & {"Elementwise", "Reduction", "Scans", "Structural"} or mnemonic in MADE_BY_COMPILER: continue
         dtypes = FLOATS + INTS
         if "FloatOnly" in traits: dtypes = FLOATS
         if "IntOnly" in traits: dtypes = INTS
