@@ -7,7 +7,7 @@
 
 namespace tenc::rt {
 
-int dtypeSize(uint8_t dtype) { return abi::dtype::kBytes[dtype]; }
+int dtypeSize(uint8_t dtype) { return dtype < abi::dtype::kCount ? abi::dtype::kBytes[dtype] : 0; }
 
 std::string_view dtypeName(uint8_t dtype) {
   static constexpr std::array<std::string_view, abi::dtype::kCount> kNames = {

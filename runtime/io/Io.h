@@ -12,7 +12,7 @@
 
 namespace tenc::rt {
 
-/// Dtypes are codes of runtime/abi/DType.h.
+/// Bytes of an element. Dtypes are codes of runtime/abi/DType.h; what is none of them has 0.
 int dtypeSize(uint8_t dtype);
 std::string_view dtypeName(uint8_t dtype);
 
