@@ -99,7 +99,7 @@ struct Parts {
   Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
   Instances instances{context, scopes, devices, tensors, types, unifier, dimSolver, expressions, statements};
   Tracer tracer{context, structs, instances};
-  Parameters parameters{context, names, overloads};
+  Parameters parameters{context, names, types, overloads};
   Transforms transforms{{context, evaluator, tensors, structs, parameters, tracer, calls}};
   Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
                     structs, unifier,      expressions, functions, instances};

@@ -64,7 +64,7 @@ const LinearizedFunc* DerivedFuncs::recomputed(ir::Func& f, const std::vector<bo
     operands.push_back(r.argument ? again[r.index] : forward->result(r.index));
   operands.insert(operands.end(), tangents.begin(), tangents.end());
   Op* linear = at.makeTyped(OpKind::Call, operands, whole->linear->resultTypes, {{"callee", whole->linear->name}});
-  linear->set("linear.residuals", static_cast<int64_t>(whole->residuals.size()));
+  linear->set(kResiduals, static_cast<int64_t>(whole->residuals.size()));
   Values results;
   for (const auto& v : linear->results) results.push_back(v.get());
   at.makeTyped(OpKind::Return, results, {});

@@ -171,7 +171,6 @@ std::optional<Pushforward> pushforward(const ir::Func& f, const std::vector<bool
   const ForgetAtEnd forgotten(derived, f);
   Pushforward made{freeFunc(*f.module, f.name + ".jvp"), {}};
   auto active = forwardMode(f, arguments, *made.func, derived, obstacle);
-  derived.forget(f);
   if (!active) return std::nullopt;
   made.active = std::move(*active);
   return made;

@@ -17,6 +17,8 @@ inline constexpr const char* kAnywhere = "$";
 // Attributes of calls that say how they are differentiated.
 /// Reverse mode keeps the operands alone and computes the rest again.
 inline constexpr const char* kRecomputed = "derivative.recomputed";
+/// Of a call of a linear function: how many of its first operands are residuals.
+inline constexpr const char* kResiduals = "linear.residuals";
 /// Reverse mode calls `kRuleForward` instead, which gives the results and what is saved, and later `kRuleBackward`,
 /// which takes what is saved and the cotangents of the results and gives those of the first `kRuleArguments` operands.
 /// Both take the operands behind these, too, at their end.

@@ -233,7 +233,7 @@ class Linearizer : public Walk {
     for (Value* v : activeTangents(op.operands())) operands.push_back(v);
     Op* linear =
         t_->makeTyped(OpKind::Call, operands, derived->linear->resultTypes, {{"callee", derived->linear->name}});
-    linear->set("linear.residuals", static_cast<int64_t>(derived->residuals.size()));
+    linear->set(kResiduals, static_cast<int64_t>(derived->residuals.size()));
     size_t next = 0;
     for (size_t i = 0; i < op.results.size(); ++i) {
       define(op.result(i), forward->result(i));

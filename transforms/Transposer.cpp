@@ -199,7 +199,7 @@ class Transposer {
 
   void call(const Op& op) {
     ir::Func& callee = derived_.linear(op.stringAttr("callee"));
-    const auto residuals = static_cast<size_t>(op.intAttr("linear.residuals"));
+    const auto residuals = static_cast<size_t>(op.intAttr(kResiduals));
     std::vector<bool> asked;
     for (const auto& v : op.results) asked.push_back(cotangent(v.get()) != nullptr);
     const TransposedFunc& transposed = derived_.transposed(callee, residuals, asked);
@@ -260,10 +260,7 @@ std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arg
   LinearizedFunc halves;
   halves.forward = forward.get();
   halves.linear = linear.get();
-  if (!linearize(f, arguments, halves, derived, obstacle)) {
-    derived.forget(f);
-    return std::nullopt;
-  }
+  if (!linearize(f, arguments, halves, derived, obstacle)) return std::nullopt;
   Pullback made{freeFunc(*f.module, f.name + ".vjp"), halves.results, std::vector<bool>(f.body->args.size(), false)};
   // Of the linear function's results, which are those that are active, the ones that are asked for.
   std::vector<bool> asked;

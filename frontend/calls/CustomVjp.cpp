@@ -10,6 +10,7 @@
 #include "frontend/Context.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Calls.h"
+#include "frontend/calls/GradientCall.h"
 #include "frontend/calls/Parameters.h"
 #include "frontend/calls/Tracer.h"
 #include "frontend/values/Tensors.h"
@@ -21,10 +22,6 @@ namespace tenc::frontend {
 namespace {
 using Kind = Val::Kind;
 using Values = std::vector<ir::Value*>;
-
-bool isDifferentiable(const Val& leaf, bool state) {
-  return leaf.is(Kind::Tensor) && ir::isFloat(leaf.tensor->type.dtype) && !state;
-}
 
 /// The differentiable leaves of `v` in order.
 Values floatsOf(const Val& v) {
@@ -42,7 +39,7 @@ class Custom final : public Application {
       : tools_(tools), f_(f), span_(args.span), list_(tools.parameters.of(f.inner[0], args)) {}
 
   std::optional<ir::Type> parameter(size_t, const ir::Value& leaf, bool state) const override {
-    if (!ir::isFloat(leaf.type.dtype) || state) return std::nullopt;
+    if (!isDifferentiable(leaf.type, state)) return std::nullopt;
     return transforms::withoutPlace(leaf.type);
   }
 
@@ -99,8 +96,6 @@ class Custom final : public Application {
     return std::nullopt;
   }
 
-  static std::string described(const Val& v) { return v.is(Kind::Unit) ? "nothing" : describe(v); }
-
   std::optional<Traced> traceForward(const Val& result) {
     const auto f = [&](std::vector<Val> values) {
       Val v = callWith(tools_, f_.inner[1], *this, std::move(values), span_);
@@ -111,10 +106,10 @@ class Custom final : public Application {
     if (!traced) return std::nullopt;
     const Val& v = traced->result;
     if (!v.is(Kind::Tuple) || v.elems.size() != 2)
-      return unfit("`forward` of a `custom_vjp` gives a pair `(result, saved)`, not " + described(v));
+      return unfit("`forward` of a `custom_vjp` gives a pair `(result, saved)`, not " + describeResult(v));
     if (!sameTypes(v.elems[0], result)) {
-      return unfit("the first value that `forward` gives must be the result of the function, " + described(result) +
-                   ", not " + described(v.elems[0]));
+      return unfit("the first value that `forward` gives must be the result of the function, " +
+                   describeResult(result) + ", not " + describeResult(v.elems[0]));
     }
     return traced;
   }
@@ -138,14 +133,14 @@ class Custom final : public Application {
     const bool tuple = given.is(Kind::Tuple) && given.elems.size() == wanted.size();
     if (wanted.size() != 1 && !tuple) {
       return unfit("`backward` of a `custom_vjp` gives a tuple of " + std::to_string(wanted.size()) +
-                       " gradients, not " + described(given),
+                       " gradients, not " + describeResult(given),
                    "one for each argument that holds floats");
     }
     for (size_t i = 0; i < wanted.size(); ++i) {
       const Val& one = wanted.size() == 1 && !(tuple && !wanted[0]->isTree()) ? given : given.elems[i];
       if (!fits(*wanted[i], one))
-        return unfit("`backward` gives " + described(one) + " as the gradient of an argument that is " +
-                     described(*wanted[i]));
+        return unfit("`backward` gives " + describeResult(one) + " as the gradient of an argument that is " +
+                     describeResult(*wanted[i]));
       const Values leaves = floatsOf(one);
       gradients.insert(gradients.end(), leaves.begin(), leaves.end());
     }

@@ -100,7 +100,8 @@ class Reader {
       const auto index = tools_.evaluator.constInt(wrt, "`wrt`");
       if (!index) return false;
       if (*index < 0 || static_cast<size_t>(*index) >= std::max(args_.args.size(), asked.f.names.size()))
-        return wrong(wrt, "`wrt` names parameter " + std::to_string(*index) + ", which" + of + " there is none"), false;
+        return wrong(wrt, "`wrt` names parameter " + std::to_string(*index) + ", and there is no such parameter" + of),
+               false;
       p = static_cast<size_t>(*index);
     }
     const auto found = std::find(positions_.begin(), positions_.end(), p);
@@ -112,14 +113,10 @@ class Reader {
     return makeDifferentiable(asked.values[argument], p, wrt);
   }
 
-  /// Float literals become tensors of the dtype that the parameter names.
+  /// Float literals become tensors of the dtype that the parameter has.
   bool makeDifferentiable(Val& v, size_t position, const Val& wrt) {
     const Span span = v.span.valid() ? v.span : args_.span;
-    const auto& types = asked.f.types;
-    const ast::TypeExpr* type = position < types.size() ? types[position] : nullptr;
-    std::optional<ir::DType> hint;
-    if (type != nullptr && type->kind == ast::TypeExpr::Kind::Path && type->path.size() == 1)
-      hint = ir::dtypeNamed(type->path[0].text);
+    const std::optional<ir::DType> hint = tools_.parameters.dtypeOf(asked.f, position);
     if (v.is(Kind::Int)) {
       auto d =
           tools_.context.error(Code::E0404, args_.span,
@@ -140,7 +137,7 @@ class Reader {
     if (v.poison()) return false;
     bool any = false;
     mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
-      any = any || (leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state));
+      any = any || isDifferentiable(leaf, state);
       return leaf;
     });
     if (!any) wrong(wrt, "`" + nameAt(position) + "` is " + describe(v) + ", which has no floats to differentiate by");

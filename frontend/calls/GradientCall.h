@@ -21,6 +21,12 @@ constexpr std::string_view nameOf(DerivativeForm f) {
 
 /// Integers, bools and `state` have no derivative: their gradient is 0.
 inline bool isDifferentiable(const ir::Type& t, bool state) { return ir::isFloat(t.dtype) && !state; }
+inline bool isDifferentiable(const Val& leaf, bool state) {
+  return leaf.is(Val::Kind::Tensor) && isDifferentiable(leaf.tensor->type, state);
+}
+
+/// What a function gives, for messages.
+inline std::string describeResult(const Val& v) { return v.is(Val::Kind::Unit) ? "nothing" : describe(v); }
 
 /// What one call differentiates, and by what.
 struct GradientCall {

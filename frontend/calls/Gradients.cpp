@@ -33,7 +33,7 @@ class Derivative final : public Application {
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!asked_.isBy(i)) continue;
       mapLeaves(arguments[i], [&](const Val& leaf, const std::string& path, bool state) {
-        if (leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state))
+        if (isDifferentiable(leaf, state))
           leaves_.push_back({i, path.empty() ? asked_.names[i] : asked_.names[i] + "." + path});
         return leaf;
       });
@@ -42,9 +42,7 @@ class Derivative final : public Application {
 
   std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool state) const override {
     if (!asked_.isBy(argument) || !isDifferentiable(leaf.type, state)) return std::nullopt;
-    ir::Type t = leaf.type;
-    t.place = {};
-    return t;
+    return transforms::withoutPlace(leaf.type);
   }
 
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
@@ -99,8 +97,8 @@ class Derivative final : public Application {
   /// The part of the result that is differentiated; null after E0401.
   const Val* differentiated(const Val& result) {
     if (asked_.aux && !(result.is(Kind::Tuple) && result.elems.size() == 2)) {
-      wrongResult(result,
-                  "with `aux: true` " + asked_.function() + " gives a pair `(loss, more)`, not " + described(result));
+      wrongResult(result, "with `aux: true` " + asked_.function() + " gives a pair `(loss, more)`, not " +
+                              describeResult(result));
       return nullptr;
     }
     const Val& v = asked_.aux ? result.elems[0] : result;
@@ -108,11 +106,9 @@ class Derivative final : public Application {
     if (one || ((asked_.form == Form::Vjp || asked_.form == Form::Jvp) && hasFloats(v))) return &v;
     const bool directed = asked_.form == Form::Vjp || asked_.form == Form::Jvp;
     wrongResult(v, "`" + std::string(nameOf(asked_.form)) + "` differentiates " + (directed ? "floats" : "one float") +
-                       ", and " + asked_.function() + " gives " + described(v));
+                       ", and " + asked_.function() + " gives " + describeResult(v));
     return nullptr;
   }
-
-  static std::string described(const Val& v) { return v.is(Kind::Unit) ? "nothing" : describe(v); }
 
   static bool hasFloats(const Val& v) {
     const std::vector<bool> flags = asFlags(v);
@@ -121,7 +117,7 @@ class Derivative final : public Application {
 
   void wrongResult(const Val& result, std::string message) {
     auto d = tools_.context.error(Code::E0401, asked_.span, std::move(message));
-    if (asked_.f.span.valid()) d.label(asked_.f.span, "gives " + described(result));
+    if (asked_.f.span.valid()) d.label(asked_.f.span, "gives " + describeResult(result));
     const bool pair = result.is(Kind::Tuple) && result.elems.size() == 2 && !asked_.aux;
     if (pair)
       d.help("`" + std::string(nameOf(asked_.form)) + "(f, aux: true)` differentiates the first of a pair alone");
@@ -135,7 +131,7 @@ class Derivative final : public Application {
     mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
       std::vector<ir::Value*> tensors;
       leavesOf(leaf, tensors);
-      const bool counts = leaf.is(Kind::Tensor) && isDifferentiable(leaf.tensor->type, state);
+      const bool counts = isDifferentiable(leaf, state);
       flags.insert(flags.end(), tensors.size(), counts);
       return leaf;
     });
@@ -232,6 +228,8 @@ class Derivative final : public Application {
   /// to be, which spares looking.
   bool checkPaths(const ir::Func& f, const std::vector<bool>& results, const std::vector<bool>& reached) {
     transforms::DerivedFuncs& derived = tools_.context.derived;
+    const transforms::ForgetAtEnd forgotten(derived, f);
+    const bool everyLeaf = asked_.form != Form::Jvp;  // only gradients say which leaves are 0
     const auto hasPath = [&](size_t leaf) {
       if (leaf < reached.size() && reached[leaf]) return true;
       std::vector<bool> one(f.body->args.size(), false);
@@ -245,12 +243,12 @@ class Derivative final : public Application {
     std::vector<size_t> without;
     std::vector<bool> any(arguments.size(), false);
     for (size_t i = 0; i < leaves_.size(); ++i) {
+      if (any[leaves_[i].argument] && !everyLeaf) continue;
       if (hasPath(i))
         any[leaves_[i].argument] = true;
       else
         without.push_back(i);
     }
-    derived.forget(f);
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!asked_.isBy(i) || any[i]) continue;
       auto d = tools_.context.error(
@@ -260,7 +258,7 @@ class Derivative final : public Application {
       d.note("conversions to integers and bools, comparisons and `stop_gradient` are no paths");
       return false;
     }
-    if (!without.empty() && asked_.form != Form::Jvp) {
+    if (!without.empty() && everyLeaf) {
       std::string which;
       for (size_t i : without) which += (which.empty() ? "`" : ", `") + leaves_[i].name + "`";
       tools_.context.warning(Code::W0401, asked_.span, "nothing reaches " + which + ": its gradient is zero");

@@ -8,6 +8,8 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Unit.h"
+#include "frontend/types/Generics.h"
+#include "frontend/types/Types.h"
 
 namespace tenc::frontend {
 
@@ -29,11 +31,22 @@ Parameters::List Parameters::ofDeclared(const std::vector<const FnDecl*>& overlo
   if (decl == nullptr) return list;
   list.name = decl->stmt->name.text;
   list.span = decl->stmt->name.span;
+  list.fn = decl;
   for (const ast::FnParam& p : decl->stmt->params) {
     list.names.push_back(p.name.text);
     list.types.push_back(p.type.get());
   }
   return list;
+}
+
+std::optional<ir::DType> Parameters::dtypeOf(const List& list, size_t position) const {
+  const ast::TypeExpr* written = position < list.types.size() ? list.types[position] : nullptr;
+  if (written == nullptr) return std::nullopt;
+  Generics g;
+  g.unit = list.unit;
+  g.locals = true;
+  if (list.fn != nullptr) g = genericsOf(*list.fn);
+  return types_.resolve(*written, g).dtype;
 }
 
 Parameters::List Parameters::of(const Val& callable, const CallArgs& args) const {
@@ -60,6 +73,7 @@ Parameters::List Parameters::of(const Val& callable, const CallArgs& args) const
     case FnValue::Kind::Overloads: return ofDeclared(f.overloads, first);
     case FnValue::Kind::Lambda:
       list.span = f.lambda->span;
+      list.unit = f.unit;
       for (const ast::LambdaParam& p : f.lambda->params) {
         list.names.push_back(p.pattern.name.text);
         list.types.push_back(p.type.get());
