@@ -24,6 +24,7 @@ Context::Context(SourceManager& sourceManager, Diagnostics& diagnostics, const O
 void Context::inRegion(ir::Region* region, const std::function<void()>& f) {
   ir::Builder inner(region);
   inner.setLoc(b().loc());
+  const ir::RoundingScope rounding(inner, b().rounds());
   const Scoped inside(body.builder, &inner);
   f();
 }

@@ -18,6 +18,7 @@
 #include "frontend/calls/Transforms.h"
 #include "frontend/calls/Uncalled.h"
 #include "frontend/control/Assignments.h"
+#include "frontend/control/Autocast.h"
 #include "frontend/control/Bindings.h"
 #include "frontend/control/Branches.h"
 #include "frontend/control/Continuations.h"
@@ -89,7 +90,8 @@ struct Parts {
                           placing, unifier, operators,    expressions, indexing};
   Branches branches{context, scopes, unknownNames, expressions, statements, continuations, regions};
   Continuations continuations{context, statements, regions};
-  PlacedBlocks placedBlocks{context, scopes, devices, continuations, regions};
+  Autocast autocast{context, evaluator, expressions};
+  PlacedBlocks placedBlocks{context, scopes, devices, autocast, continuations, regions};
   Loops loops{context, scopes, evaluator, tensors, expressions, statements, bindings, branches, continuations, regions};
   Regions regions{context, tensors, placing};
   Calls calls{context, scopes,  names,     devices,    placing, conversions, expressions,
@@ -97,7 +99,7 @@ struct Parts {
   Lambdas lambdas{context, scopes, tensors, placing, unifier, dimSolver, expressions, statements, bindings};
   Overloads overloads{context, types, functions};
   Functions functions{context, tensors, types, aliases, unifier, dimSolver, expressions, overloads, instances};
-  Instances instances{context, scopes, devices, tensors, types, unifier, dimSolver, expressions, statements};
+  Instances instances{context, scopes, devices, autocast, tensors, types, unifier, dimSolver, expressions, statements};
   Tracer tracer{context, structs, instances};
   Parameters parameters{context, names, types, overloads};
   Transforms transforms{{context, evaluator, tensors, structs, parameters, tracer, calls}};

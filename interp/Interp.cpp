@@ -169,6 +169,9 @@ class Activation {
 
   bool computeInMemory(const Op& op) {
     Values in = takeAll(op);
+    if (const auto to = op.dtypeAttr("rounds"); to && op.has(Trait::Rounds)) {
+      for (size_t i = 0; i < in.size() && i < 3; ++i) in[i] = rounded(in[i], *to);
+    }
     if (op.has(Trait::Library)) {
       Values made;
       for (const auto& r : op.results) made.push_back(allocate(r->type));

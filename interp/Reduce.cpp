@@ -324,6 +324,12 @@ void products(const Tensor& a, const Tensor& b, Tensor& out, Get get, Put toNumb
 
 }  // namespace
 
+Tensor rounded(const Tensor& x, DType to) {
+  Tensor r = allocate(x.type);
+  for (int64_t i = 0; i < x.type.size(); ++i) put(r, i, {roundTo(to, at(x, i).f), 0});
+  return r;
+}
+
 void matmul(const Tensor& a, const Tensor& b, Tensor& out) {
   const DType t = out.type.dtype;
   auto real = [](Number x) { return x.f; };

@@ -50,6 +50,8 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out);
 MaybeFailure reduction(const ir::Op& op, const Tensor& in, Tensor& out);
 /// Ops that compiled programs take apart (trait Decomposed), from their definitions.
 MaybeFailure decomposed(const ir::Op& op, Operands in, Tensor& out);
+/// The tensor with each element rounded to `to`, in its own dtype.
+Tensor rounded(const Tensor& x, ir::DType to);
 void scan(const ir::Op& op, const std::vector<Tensor>& in, Tensor& out);
 void matmul(const Tensor& a, const Tensor& b, Tensor& out);
 void attention(const ir::Op& op, Operands in, Tensor& out);

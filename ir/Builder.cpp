@@ -17,6 +17,8 @@ Type impossibleType(const std::vector<Value*>& operands, const std::vector<Build
 }  // namespace
 
 Op* Builder::make(OpKind kind, std::vector<Value*> operands, std::vector<NamedAttr> attrs) {
+  if (rounds_ && opInfo(kind).has(Trait::Rounds) && operands[0]->type.dtype == DType::F32)
+    attrs.push_back({"rounds", *rounds_});
   Inferred inferred = infer(kind, typesOf(operands), [&](std::string_view name) -> const Attr* {
     for (const NamedAttr& a : attrs) {
       if (a.name == name) return &a.value;

@@ -106,6 +106,19 @@ Inferred inferScan(const InferContext& c) {
   return c.result(t.dtype, t.shape);
 }
 
+namespace {
+
+/// What is wrong with attr `rounds`; "" for nothing.
+std::string checkRounds(const InferContext& c) {
+  if (!c.has("rounds")) return "";
+  const DType to = c.dtype("rounds");
+  if (to != DType::F16 && to != DType::BF16) return "cannot round to " + std::string(name(to));
+  const DType from = c.operand(0).dtype;
+  return from == DType::F32 ? "" : "that rounds needs operands of f32, not " + std::string(name(from));
+}
+
+}  // namespace
+
 Inferred inferMatmul(const InferContext& c) {
   const Type& a = c.operand(0);
   const Type& b = c.operand(1);
@@ -126,9 +139,14 @@ Inferred inferMatmul(const InferContext& c) {
     return c.fail("needs batch dims that agree: " + toString(std::span(a.shape).first(ar - 2)) + " and " +
                   toString(std::span(b.shape).first(br - 2)));
   }
+  if (const std::string wrong = checkRounds(c); !wrong.empty()) return c.fail(wrong);
+  const DType given = c.has("dtype") ? c.dtype("dtype") : a.dtype;
+  if (given != a.dtype && (given != DType::F32 || (a.dtype != DType::F16 && a.dtype != DType::BF16))) {
+    return c.fail("of " + std::string(name(a.dtype)) + " cannot give " + std::string(name(given)));
+  }
   Dims shape = a.shape;
   shape[ar - 1] = b.shape[br - 1];
-  return c.result(a.dtype, std::move(shape));
+  return c.result(given, std::move(shape));
 }
 
 Inferred inferConv(const InferContext& c) {
@@ -138,6 +156,7 @@ Inferred inferConv(const InferContext& c) {
     return c.fail("needs floats of one dtype, not " + std::string(name(x.dtype)) + " and " +
                   std::string(name(w.dtype)));
   }
+  if (const std::string wrong = checkRounds(c); !wrong.empty()) return c.fail(wrong);
   const Dims& stride = c.ints("stride");
   const Dims& dilation = c.ints("dilation");
   const size_t n = stride.size();
@@ -181,6 +200,7 @@ Inferred inferAttention(const InferContext& c) {
   for (const Type* t : {&q, &k, &v, &scale}) {
     if (t->dtype != q.dtype || !isFloat(t->dtype)) return c.fail("needs floats of one dtype");
   }
+  if (const std::string wrong = checkRounds(c); !wrong.empty()) return c.fail(wrong);
   const size_t r = q.shape.size();
   const bool fits = r >= 2 && k.shape.size() == r && v.shape.size() == r && scale.shape.empty() &&
                     q.shape[r - 1] == k.shape[r - 1] && k.shape[r - 2] == v.shape[r - 2] &&

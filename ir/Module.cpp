@@ -183,6 +183,16 @@ bool Op::boolAttr(std::string_view name, bool otherwise) const {
   return v != nullptr ? *v : otherwise;
 }
 
+void Op::unset(std::string_view name) {
+  std::erase_if(attrs_, [&](const auto& a) { return a.first == name; });
+}
+
+std::optional<DType> Op::dtypeAttr(std::string_view name) const {
+  const Attr* a = find(name);
+  const auto* v = a != nullptr ? std::get_if<DType>(a) : nullptr;
+  return v != nullptr ? std::optional(*v) : std::nullopt;
+}
+
 const std::string& Op::stringAttr(std::string_view name) const {
   static const std::string none;
   const Attr* a = find(name);

@@ -4,9 +4,11 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -119,9 +121,11 @@ class Op {
   const Attr* find(std::string_view name) const;
   bool hasAttr(std::string_view name) const { return find(name) != nullptr; }
   void set(std::string_view name, Attr value);
+  void unset(std::string_view name);
   int64_t intAttr(std::string_view name, int64_t otherwise = 0) const;
   double floatAttr(std::string_view name, double otherwise = 0) const;
   bool boolAttr(std::string_view name, bool otherwise = false) const;
+  std::optional<DType> dtypeAttr(std::string_view name) const;
   const std::string& stringAttr(std::string_view name) const;         ///< "" when absent
   const std::vector<int64_t>& intsAttr(std::string_view name) const;  ///< {} when absent
   const std::vector<std::string>& stringsAttr(std::string_view name) const;
@@ -226,6 +230,8 @@ class Builder {
   void setLoc(Loc l) { loc_ = l; }
   Loc loc() const { return loc_; }
   Region* region() const { return region_; }
+  /// The attribute `rounds` of the products of f32 made next; nothing for none. See RoundingScope.
+  std::optional<DType> rounds() const { return rounds_; }
 
   struct NamedAttr {
     std::string_view name;
@@ -249,8 +255,23 @@ class Builder {
 
  private:
   Region* region_;
+  friend class RoundingScope;
   std::list<std::unique_ptr<Op>>::iterator before_;
   Loc loc_;
+  std::optional<DType> rounds_;
+};
+
+/// Until the end of the block, products of f32 that the builder makes round their operands to this dtype.
+class [[nodiscard]] RoundingScope {
+ public:
+  RoundingScope(Builder& b, std::optional<DType> to) : b_(b), outer_(std::exchange(b.rounds_, to)) {}
+  RoundingScope(const RoundingScope&) = delete;
+  RoundingScope& operator=(const RoundingScope&) = delete;
+  ~RoundingScope() { b_.rounds_ = outer_; }
+
+ private:
+  Builder& b_;
+  std::optional<DType> outer_;
 };
 
 }  // namespace tenc::ir

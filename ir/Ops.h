@@ -36,6 +36,8 @@ enum class Trait : uint32_t {
   LoadsColumns = 1u << 24,  ///< a product that loads vectors as they lie in memory: along the last dim of operand 1
                             ///< with attr `out_last`, else of operand 0
   Scans = 1u << 25,         ///< running results along the one axis of attr `axes`
+  Rounds = 1u << 26,  ///< multiplies operands 0, 1 (and 2 of attention); attr `rounds`: those are of f32, and each
+                      ///< is rounded to that dtype first
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));

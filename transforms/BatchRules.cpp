@@ -195,6 +195,7 @@ bool Batcher::single(const Op& op) {
     case OpKind::Matmul: {
       // A matrix that all instances share stays one: their rows are rows of one product.
       const Values operands = anyBatched(op) ? asTheyAre(op) : allBatched(op);
+      const ir::RoundingScope rounds(*b_, op.dtypeAttr("rounds"));
       define(op, 0, ir::Compose(*b_).matmul(operands[0], operands[1]), true);
       return true;
     }

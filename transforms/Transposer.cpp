@@ -106,6 +106,7 @@ class Transposer {
     }
     const TransposeRule rule = transposeRule(op.kind);
     if (rule == nullptr) throw InternalError("`" + std::string(op.info().mnemonic) + "` has no transpose");
+    const ir::RoundingScope rounds(*b_, op.dtypeAttr("rounds"));
     ir::Compose c(*b_);
     TransposeCall t{op, c, {}, cotangent(op.result()), [&](size_t k, Value* part) { give(op.operand(k), part); }};
     for (Value* v : op.operands()) t.in.push_back(tangents_.contains(v) ? nullptr : valueOf(v));

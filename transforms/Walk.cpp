@@ -123,6 +123,8 @@ bool Walk::single(const Op& op) {
   const bool active =
       std::any_of(op.results.begin(), op.results.end(), [&](const auto& v) { return isActive(v.get()); });
   if (!active) return true;
+  // The products of a derivative round their operands as the op does; so the rules need not say it.
+  const ir::RoundingScope roundsP(*p_, op.dtypeAttr("rounds")), roundsT(*t_, op.dtypeAttr("rounds"));
   ir::Compose p(*p_), t(*t_);
   TangentCall c{op, p, t, primalsOf(op.operands()), {}, {}, Values(op.results.size()), {}};
   if (op.has(Trait::Elementwise)) {

@@ -2,7 +2,9 @@
 #include "frontend/calls/Instances.h"
 
 #include <algorithm>
+#include <list>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
 #include "frontend/calls/Training.h"
+#include "frontend/control/Autocast.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/Statements.h"
 #include "frontend/expressions/Expressions.h"
@@ -66,6 +69,8 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
     key.add(std::string_view(training->method));
   }
   key.add(static_cast<const void*>(&decl));
+  const std::optional<ir::DType> rounds = context_.b().rounds();
+  key.add(rounds ? 1 + static_cast<uint64_t>(*rounds) : 0);
   bool higherOrder = false;
   size_t trees = 0;
   for (const Val& v : values) {
@@ -171,18 +176,19 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   func->span = s.name.span;
   func->signature = own.signature;
   ir::Builder body(func->body.get());
+  const ir::RoundingScope around(body, context_.b().rounds());
   Boundary boundary;
   const FrameScope names(context_.frames, own);
   Training training{context_.body.training ? context_.body.training->method : ""};
   Training* trained = context_.body.training ? &training : nullptr;
   const Scoped inside(context_.body, context_.body.called(body, boundary));
   context_.body.training = trained;
+  std::list<ir::RoundingScope> rounding;
   for (const ast::Annotation& a : s.annotations) {
-    if (a.kind == ast::Annotation::Kind::Autocast) {
-      context_.notYet(a.span, "@autocast");
-    } else if (auto d = devices_.annotationDevice(a)) {
+    if (a.kind == ast::Annotation::Kind::Autocast)
+      rounding.emplace_back(body, autocast_.within(a));
+    else if (auto d = devices_.annotationDevice(a))
       func->ownDevice = d->name;
-    }
   }
   for (const Declaration* d : decl.unit->resolution->signatureOf(s)) {
     if (const auto bound = g.bound.find(d->name); bound != g.bound.end()) scopes_.bind(*d, bound->second);

@@ -16,6 +16,7 @@ namespace tenc::frontend {
 class Context;
 class Scopes;
 class Devices;
+class Autocast;
 class Tensors;
 class Types;
 class Unifier;
@@ -35,11 +36,12 @@ struct Instance {
 /// Lowers functions, once for each list of arguments that differ in more than run-time values.
 class Instances {
  public:
-  Instances(Context& context, Scopes& scopes, Devices& devices, Tensors& tensors, Types& types, Unifier& unifier,
-            DimSolver& dimSolver, Expressions& expressions, Statements& statements)
+  Instances(Context& context, Scopes& scopes, Devices& devices, Autocast& autocast, Tensors& tensors, Types& types,
+            Unifier& unifier, DimSolver& dimSolver, Expressions& expressions, Statements& statements)
       : context_(context),
         scopes_(scopes),
         devices_(devices),
+        autocast_(autocast),
         tensors_(tensors),
         types_(types),
         unifier_(unifier),
@@ -62,6 +64,7 @@ class Instances {
   Context& context_;
   Scopes& scopes_;
   Devices& devices_;
+  Autocast& autocast_;
   Tensors& tensors_;
   Types& types_;
   Unifier& unifier_;

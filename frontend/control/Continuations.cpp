@@ -21,6 +21,7 @@ Flow Continuations::continueWith(const Tail* tail, Flow flow, const Ty* expected
     // The rest sees the scopes of its own block only.
     const HiddenScopes hidden(context_.frame(), t->depth);
     const BlockScope names(context_.frame());
+    const ir::RoundingScope rounding(context_.b(), t->rounds);
     if (t->then) {
       // What it binds is seen by all that follows.
       Tail after = *t->next;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,7 +59,8 @@ struct Tail {
   bool wanted;   ///< whether the value of the statement before is that of the boundary
   /// What takes the value of the statements before, in front of those in `next`; its names are visible there.
   const std::function<Flow(const Val& value, const Tail& after)>* then = nullptr;
-  const Ty* expected = nullptr;  ///< type that the value of these statements should have
+  const Ty* expected = nullptr;          ///< type that the value of these statements should have
+  std::optional<ir::DType> rounds = {};  ///< of the `@autocast` around them
 };
 
 using FlowFn = std::function<Flow()>;

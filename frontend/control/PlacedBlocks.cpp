@@ -1,4 +1,4 @@
-// Statements and blocks under `@d`: one `on` op for each annotation.
+// Statements and blocks under annotations: one `on` op for each device.
 #include "frontend/control/PlacedBlocks.h"
 
 #include <iterator>
@@ -8,6 +8,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/control/Autocast.h"
 #include "frontend/control/Continuations.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/Regions.h"
@@ -23,12 +24,11 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
                                const Tail& tail, const PlacedFn& inner) {
   if (which == annotations.size()) return inner(tail);
   const ast::Annotation& a = annotations[which];
-  std::optional<DeviceRef> device;
   if (a.kind == ast::Annotation::Kind::Autocast) {
-    context_.notYet(a.span, "@autocast");
-  } else {
-    device = devices_.annotationDevice(a);
+    const ir::RoundingScope rounding(context_.b(), autocast_.within(a));
+    return lowerPlaced(annotations, which + 1, assigning, tail, inner);
   }
+  const std::optional<DeviceRef> device = devices_.annotationDevice(a);
   if (!device) return lowerPlaced(annotations, which + 1, assigning, tail, inner);
   static const StatementList kNothing;
   Boundary region;

@@ -1,4 +1,4 @@
-// Statements and blocks under `@d`.
+// Statements and blocks under `@d` and `@autocast`.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,16 +11,23 @@ namespace tenc::frontend {
 class Context;
 class Scopes;
 class Devices;
+class Autocast;
 class Continuations;
 class Regions;
 
-/// Lowers what stands under annotations, inside one `on` op for each.
+/// Lowers what stands under annotations, inside one `on` op for each device.
 class PlacedBlocks {
  public:
-  PlacedBlocks(Context& context, Scopes& scopes, Devices& devices, Continuations& continuations, Regions& regions)
-      : context_(context), scopes_(scopes), devices_(devices), continuations_(continuations), regions_(regions) {}
+  PlacedBlocks(Context& context, Scopes& scopes, Devices& devices, Autocast& autocast, Continuations& continuations,
+               Regions& regions)
+      : context_(context),
+        scopes_(scopes),
+        devices_(devices),
+        autocast_(autocast),
+        continuations_(continuations),
+        regions_(regions) {}
 
-  /// What `inner` lowers, inside one `on` op for each annotation.
+  /// What `inner` lowers, inside one `on` op for each device.
   Flow lowerPlaced(const std::vector<ast::Annotation>& annotations, size_t which, Span assigning, const Tail& tail,
                    const PlacedFn& inner);
 
@@ -28,6 +35,7 @@ class PlacedBlocks {
   Context& context_;
   Scopes& scopes_;
   Devices& devices_;
+  Autocast& autocast_;
   Continuations& continuations_;
   Regions& regions_;
 };

@@ -46,7 +46,8 @@ Flow Statements::lowerFrom(const StatementList& list, size_t from, const Tail* t
     if (context_.tooDeep(s.span)) return flow;
     const bool last = i + 1 == list.size();
     const bool wanted = last && (tail ? tail->wanted : context_.body.boundary->wantsValue);
-    const Tail here{&list, i + 1, tail, context_.frame().scopes.size(), wanted, nullptr, expected};
+    const Tail here{&list,  i + 1,   tail,     context_.frame().scopes.size(),
+                    wanted, nullptr, expected, context_.b().rounds()};
     flow = lowerStatement(s, last, here, last ? expected : nullptr);
     if (flow.done || flow.exit != Exit::Falls) return flow;
     if (flow.mixed) return continuations_.resume(flow, here, expected);
@@ -170,7 +171,7 @@ Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const st
     const Scoped operands(context_.body.evaluated, &all);
     return lowerPlain(s, last, after, expected);
   };
-  const Tail bind{&kNothing, 0, &tail, context_.frame().scopes.size(), true, &then};
+  const Tail bind{&kNothing, 0, &tail, context_.frame().scopes.size(), true, &then, nullptr, context_.b().rounds()};
   Ty type;
   const Ty* partType = nullptr;
   if (s.type && s.value.get() == &part && (s.kind == StmtKind::Let || s.kind == StmtKind::Var)) {

@@ -143,10 +143,25 @@ constexpr const Rule* ruleOf(OpKind kind) {
                 "ops with Trait::Decomposed have a rule in kRules, and no others: " mnemonic);
 #include "ir/Ops.def"
 
+/// The operands of a product under `@autocast`, rounded as its attribute says.
+void roundOperands(Op& op) {
+  const auto to = op.dtypeAttr("rounds");
+  if (!to || !op.has(Trait::Rounds)) return;
+  Builder b(&op);
+  b.setLoc(op.loc);
+  const size_t multiplied = op.kind == OpKind::Attention ? 3 : 2;
+  for (size_t i = 0; i < multiplied; ++i) {
+    Value* narrow = b.value(OpKind::Cast, {op.operand(i)}, {{"dtype", *to}});
+    op.setOperand(i, b.value(OpKind::Cast, {narrow}, {{"dtype", op.operand(i)->type.dtype}}));
+  }
+  op.unset("rounds");
+}
+
 void decomposeRegion(Region& region, const Context& c) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
     for (const auto& inner : op.regions) decomposeRegion(*inner, c);
+    roundOperands(op);
     const Rule* rule = ruleOf(op.kind);
     Value* made = rule ? rule->build(op, c.traitsOf(op)) : nullptr;
     if (!made) continue;

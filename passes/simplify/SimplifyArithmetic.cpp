@@ -78,7 +78,8 @@ Value* simplifyMatmul(Op& op, Builder& b) {
   Value *x = op.operand(0), *y = op.operand(1);
   const DType t = x->type.dtype;
   const int64_t last = x->type.rank() - 1;
-  if (last < 1 || (t != DType::F32 && t != DType::F64) || x->type.shape.back() == 0) return nullptr;
+  if (op.hasAttr("rounds") || last < 1 || (t != DType::F32 && t != DType::F64) || x->type.shape.back() == 0)
+    return nullptr;
   Value* matrix = nullptr;
   Value* vector = nullptr;  // [..., 1, k]
   if (y->type.shape.back() == 1) {

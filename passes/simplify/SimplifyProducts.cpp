@@ -43,7 +43,9 @@ Value* oneByOne(const Op& product, Value* matrices, Builder& b) {
   Value* w = product.operand(1);
   Dims spread(matrices->type.shape.begin(), matrices->type.shape.end() - 2);
   spread.insert(spread.end(), w->type.shape.begin(), w->type.shape.end());
-  return b.value(OpKind::Matmul, {matrices, b.broadcastTo(w, spread)});
+  std::vector<Builder::NamedAttr> attrs;
+  for (const auto& [name, value] : product.attrs()) attrs.push_back({name, value});
+  return b.value(OpKind::Matmul, {matrices, b.broadcastTo(w, spread)}, std::move(attrs));
 }
 
 /// Rows that are no rows of one view, as after a transposition or a slice, would have to be copied to be one matrix.

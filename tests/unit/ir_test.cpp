@@ -286,6 +286,21 @@ TEST(Infer, RefusesDTypesByTraits) {
   EXPECT_EQ(error(OpKind::Add, {{DType::F32, {2}, {}}}), "`add` takes 2 operands, not 1");
 }
 
+TEST(Infer, ProductsRoundF32To16BitsAlone) {
+  const auto error = [](DType of, std::string_view attr, DType value) {
+    const Type matrix = {of, {4, 4}, {}};
+    const Attr given = value;
+    return infer(OpKind::Matmul, std::vector<const Type*>{&matrix, &matrix},
+                 [&](std::string_view name) { return name == attr ? &given : nullptr; })
+        .error;
+  };
+  EXPECT_EQ(error(DType::F32, "rounds", DType::F16), "");
+  EXPECT_EQ(error(DType::F32, "rounds", DType::F64), "`matmul` cannot round to f64");
+  EXPECT_EQ(error(DType::F64, "rounds", DType::BF16), "`matmul` that rounds needs operands of f32, not f64");
+  EXPECT_EQ(error(DType::BF16, "dtype", DType::F32), "");
+  EXPECT_EQ(error(DType::I8, "dtype", DType::F32), "`matmul` of i8 cannot give f32");
+}
+
 TEST(Infer, ChecksSizesForOverflow) {
   EXPECT_EQ(elementCount(Dims{int64_t{1} << 31, int64_t{1} << 31}), int64_t{1} << 62);
   EXPECT_EQ(elementCount(Dims{int64_t{1} << 32, int64_t{1} << 31}), std::nullopt);
