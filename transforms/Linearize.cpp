@@ -1,7 +1,5 @@
 // Reverse mode, first half: values on their way, and beside them a function that is linear in tangents. While both are
-// made, linear ops name values of the way freely; at the end what they name is handed over, region by region: out of an
-// `on` or `if` as further results, out of a loop as one tensor with an entry for each trip, out of the function as
-// residuals.
+// made, linear ops name values of the way freely; at the end what they name is handed over (HandOver.h).
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -10,6 +8,8 @@
 #include "ir/Loops.h"
 #include "support/InternalError.h"
 #include "transforms/Derivatives.h"
+#include "transforms/HandOver.h"
+#include "transforms/Residuals.h"
 #include "transforms/Tangents.h"
 
 namespace tenc::transforms {
@@ -48,11 +48,10 @@ class Linearizer : public Walk {
     const Op& end = *f.body->terminator();
     p_->setLoc(end.loc);
     t_->setLoc(end.loc);
-    Op* forwardEnd = p_->makeTyped(OpKind::Return, primalsOf(end.operands()), {});
+    const Op* forwardEnd = p_->makeTyped(OpKind::Return, primalsOf(end.operands()), {});
     t_->makeTyped(OpKind::Return, activeTangents(end.operands()), {});
     dropUnused(*made.linear->body);
-    handOver(*made.forward->body);
-    residuals(made, *forwardEnd);
+    handOver_.run(made);
     for (const Value* v : forwardEnd->operands()) made.forward->resultTypes.push_back(withoutPlace(v->type));
     for (const Value* v : made.linear->body->terminator()->operands())
       made.linear->resultTypes.push_back(withoutPlace(v->type));
@@ -243,7 +242,7 @@ class Linearizer : public Walk {
   }
 
   void pair(Op& forward, Op& linear) {
-    linearOf_[&forward] = &linear;
+    handOver_.pair(forward, linear);
     forwardOf_[&linear] = &forward;
   }
 
@@ -254,174 +253,9 @@ class Linearizer : public Walk {
     }
   }
 
-  // ---- handing over what linear code reads
-
-  /// Uses of the value by linear code, while `op` is the forward op that it is defined in.
-  static std::vector<Value::Use> usesOutside(const Value& v, const Op& op) {
-    std::vector<Value::Use> uses;
-    for (const Value::Use& use : v.uses) {
-      if (!use.user->parent->isInside(op)) uses.push_back(use);
-    }
-    return uses;
-  }
-
-  /// Makes what is defined in regions of the forward function, and read by linear code, visible to it.
-  void handOver(ir::Region& region) {
-    std::vector<Op*> ops;
-    for (const auto& op : region.ops) ops.push_back(op.get());
-    for (Op* op : ops) {
-      for (size_t r = 0; r < op->regions.size(); ++r) {
-        handOver(*op->regions[r]);
-        ir::Region& inner = *op->regions[r];
-        Values defined;
-        for (const auto& v : inner.args) defined.push_back(v.get());
-        for (const auto& one : inner.ops) {
-          for (const auto& v : one->results) defined.push_back(v.get());
-        }
-        for (Value* v : defined) handOverValue(*op, r, *v);
-      }
-    }
-  }
-
-  void handOverValue(Op& op, size_t r, Value& v) {
-    std::vector<Value::Use> uses = usesOutside(v, op);
-    if (uses.empty()) return;
-    if (isNumber(v)) return remake(v, uses);
-    switch (op.kind) {
-      case OpKind::On: return redirect(uses, yielded(op, 0, v));
-      case OpKind::If: {
-        Value* result = yielded(op, r, v);
-        // Nobody reads what the other branch gives; it lives where this one does.
-        ir::Builder other(op.regions[1 - r]->terminator());
-        ir::Compose c(other);
-        Value* none = c.broadcastTo(c.literal(&v, 0), v.type.shape);
-        op.regions[1 - r]->terminator()->addOperand(none);
-        return redirect(uses, result);
-      }
-      case OpKind::For: return stack(op, v, uses);
-      default:
-        throw InternalError("linear code reads a value in a region of `" + std::string(op.info().mnemonic) + "`");
-    }
-  }
-
-  static void redirect(const std::vector<Value::Use>& uses, Value* to) {
-    for (const Value::Use& use : uses) use.user->setOperand(use.operand, to);
-  }
-
-  /// A literal, which has no place. Constants of more elements live where they are made.
-  static bool isNumber(const Value& v) {
-    return v.op != nullptr && v.op->kind == OpKind::Constant && v.type.shape.empty();
-  }
-
-  /// Whether every trip makes the same.
-  bool isInvariant(const Value& v, const Op& loop) {
-    if (!v.home()->isInside(loop)) return true;
-    if (v.op == nullptr || v.op->parent != loop.regions[0].get() || !v.op->regions.empty()) return false;
-    if (const auto known = invariant_.find(&v); known != invariant_.end()) return known->second;
-    const Op& op = *v.op;
-    return invariant_[&v] = !op.has(Trait::HasSideEffect) && !op.has(Trait::Random) && op.kind != OpKind::Call &&
-                            std::all_of(op.operands().begin(), op.operands().end(),
-                                        [&](const Value* operand) { return isInvariant(*operand, loop); });
-  }
-  /// Takes what makes an invariant value out of the loop.
-  void hoist(const Value& v, Op& loop) {
-    if (!v.home()->isInside(loop)) return;
-    for (const Value* operand : v.op->operands()) hoist(*operand, loop);
-    v.op->moveBefore(&loop);
-    for (const auto& moved : v.op->results) invariant_.erase(moved.get());  // the loop around may change it
-  }
-
-  /// A number is made anew before each op that reads it.
-  static void remake(Value& v, const std::vector<Value::Use>& uses) {
-    for (const Value::Use& use : uses) {
-      ir::Builder at(use.user);
-      at.setLoc(v.op->loc);
-      ir::ValueMap none;
-      use.user->setOperand(use.operand, ir::clone(*v.op, at, none)->result());
-    }
-  }
-
-  static Value* yielded(Op& op, size_t r, Value& v) {
-    op.regions[r]->terminator()->addOperand(&v);
-    return op.addResult(withoutPlace(v.type), v.name);
-  }
-
-  /// Keeps the value of every trip in one tensor, which the linear loop reads at the same trip.
-  void stack(Op& loop, Value& v, const std::vector<Value::Use>& uses) {
-    if (isInvariant(v, loop)) return hoist(v, loop);
-    Op& linear = *linearOf_.at(&loop);
-    ir::Region &body = *loop.regions[0], &reader = *linear.regions[0];
-    Value* trip = reader.args[0].get();
-    const int64_t lo = *ir::constantInt(loop.operand(0)), step = *ir::constantInt(loop.operand(2));
-    ir::Builder read(reader.ops.front().get());
-    read.setLoc(loop.loc);
-    ir::Compose r(read);
-    if (&v == body.args[0].get()) {
-      Value* index = step == 1 ? trip : r.mul(trip, read.scalarInt(DType::I64, step));
-      return redirect(uses, lo == 0 ? index : r.add(index, read.scalarInt(DType::I64, lo)));
-    }
-    const int64_t trips = *ir::tripCount(loop);
-    ir::Builder before(&loop);
-    before.setLoc(loop.loc);
-    Dims shape = v.type.shape, row = shape;
-    shape.insert(shape.begin(), trips);
-    row.insert(row.begin(), 1);
-    ir::Compose outside(before);
-    // Without a place: it lives where what is written into it does.
-    loop.addOperand(outside.broadcastTo(outside.literal(&v, 0), shape));
-    Value* carried = body.addArg({v.type.dtype, shape, {}}, v.name);
-    ir::Builder write(body.terminator());
-    write.setLoc(loop.loc);
-    ir::Compose w(write);
-    Value* at = body.args[0].get();
-    if (lo != 0) at = w.sub(at, write.scalarInt(DType::I64, lo));
-    if (step != 1) at = w.binary(OpKind::FloorDiv, at, write.scalarInt(DType::I64, step));
-    body.terminator()->addOperand(
-        write.value(OpKind::DynamicUpdate, {carried, w.reshape(&v, row), at}, {{"axes", Dims{0}}}));
-    Value* all = loop.addResult({v.type.dtype, shape, {}}, v.name);
-    Value* one = read.value(OpKind::DynamicSlice, {all, trip}, {{"axes", Dims{0}}, {"sizes", Dims{1}}});
-    redirect(uses, r.reshape(one, v.type.shape));
-  }
-
-  /// What is read of the function itself becomes arguments of the linear one.
-  static void residuals(LinearizedFunc& made, Op& forwardEnd) {
-    const ir::Region& forward = *made.forward->body;
-    Values defined;
-    for (const auto& v : forward.args) defined.push_back(v.get());
-    for (const auto& op : forward.ops) {
-      for (const auto& v : op->results) defined.push_back(v.get());
-    }
-    ir::Region& linear = *made.linear->body;
-    const size_t tangents = linear.args.size();
-    for (Value* v : defined) {
-      std::vector<Value::Use> uses;
-      for (const Value::Use& use : v->uses) {
-        if (use.user->func() == made.linear) uses.push_back(use);
-      }
-      if (uses.empty()) continue;
-      if (isNumber(*v)) {
-        remake(*v, uses);
-        continue;
-      }
-      Value* arg = linear.addArg(withoutPlace(v->type), v->name);
-      redirect(uses, arg);
-      if (v->op == nullptr) {
-        made.residuals.push_back({true, v->index});
-        continue;
-      }
-      const auto& given = forwardEnd.operands();
-      const auto known = std::find(given.begin(), given.end(), v);
-      made.residuals.push_back({false, static_cast<size_t>(known - given.begin())});
-      if (known == given.end()) forwardEnd.addOperand(v);
-    }
-    // Residuals come before tangents.
-    std::rotate(linear.args.begin(), linear.args.begin() + static_cast<std::ptrdiff_t>(tangents), linear.args.end());
-    for (size_t i = 0; i < linear.args.size(); ++i) linear.args[i]->index = static_cast<uint32_t>(i);
-  }
-
   DerivedFuncs& derived_;
-  std::unordered_map<const Op*, Op*> linearOf_, forwardOf_;          ///< of a forward `for` or `if`, and the other way
-  std::unordered_map<const Value*, bool> invariant_;                 ///< of values in loops
+  HandOver handOver_;
+  std::unordered_map<const Op*, Op*> forwardOf_;                     ///< of a linear `for` or `if`
   std::map<std::pair<const Value*, std::string>, Value*> waysBack_;  ///< by tangent and device
 };
 
