@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The TL cells of the tables in docs/numpy.md and docs/pytorch.md check without an error: doc_tables.py --tenc PATH.
+"""The TL cells of the tables in docs/numpy.md, docs/pytorch.md and docs/jax.md check without an error: doc_tables.py --tenc PATH.
 
 Every code span of the right column is checked on its own, behind declarations of the names that the tables use. Closes with
 `N passed, N failed`."""
@@ -72,6 +72,17 @@ OTHERS = [
     (r"unravel", "let v = ones([9])"),
     (r"bitcast", "let x = ones([2, 3])"),
     (r"\{x:", "let x = 1.5"),
+    (r"grad\(f\)", "let f = |x: f32[3]| sum(x ** 3)\nlet x = ones([3])"),
+    (r"grad\(f, wrt|in_axes", "let f = |x, v| sum(x * v)\nlet v = x"),
+    (r"grad\(loss, wrt", "let loss = |a, b| sum(a * b)"),
+    (r"aux: true", "let f = |x: f32[2, 3]| (sum(x), x)"),
+    (r"fwd", "let fwd = |x: f32[2, 3]| (f(x), x)\nlet bwd = |x: f32[2, 3], d: f32[2, 3]| d * 2.0"),
+    (r"\bt\)", "let t = net"),
+    (r"scan\(f, init", "let f = |c, x| (c + sum(x), x)\nlet init = 0.0\nlet xs = x"),
+    (r"body\(x\)", "let body = |x| x * 0.5\nlet cond = |x| sum(x) > 1.0\nlet n = 3\nvar x = ones([2, 3])"),
+    (r"^if c", "let c = sum(w) > 1.0\nlet g = f"),
+    (r"^x\[i\] \+?= u", "var x = ones([4])\nlet i = [0, 1]\nlet u = ones([2])"),
+    (r"optim\.ema", "let average = m"),
 ]
 # Names and forms that are no program of their own.
 WORDS = re.compile(r"[\w.]+|\W|\{ \.\.\. \}|.*\.\.\..*|(struct|fn|device) .*|training: true|@gpu .*")
@@ -100,10 +111,10 @@ def main():
         make = 'struct Net { w: f32[2, 3], b: f32[3] }\nlet n = Net { w: ones([2, 3]), b: zeros([3]) }\n'
         make += 'save("m.safetensors", n)\nsave("x.npy", ones([4]))\n'
         subprocess.run([tenc, "-"], input=make, text=True, cwd=folder, check=True)
-        for name in ("numpy", "pytorch"):
+        for name in ("numpy", "pytorch", "jax"):
             for code in cells(ROOT / f"docs/{name}.md"):
                 setup = USUAL + "\n".join(text for pattern, text in OTHERS if re.search(pattern, code))
-                value = not re.match(r"let |var |for |assert |save|seed|.* [+*]?= ", code)
+                value = not re.match(r"let |var |for |while |assert |print|save|seed|.* [+*]?= ", code)
                 source = NAMES + setup + "\n" + (f"let _ = {code}" if value else code) + "\n}\nuse_in_tables()\n"
                 run = subprocess.run([tenc, "check", "-"], input=source, text=True, cwd=folder, capture_output=True)
                 passed, failed = passed + (run.returncode == 0), failed + (run.returncode != 0)

@@ -2,8 +2,10 @@
 """docs/ops.md from the table of operations: ops_page.py --tenc PATH [--update].
 
 Signatures, sentences and dtypes are what `tenc explain ops` prints; an example of each is a line of tests/ops_examples.txt,
-`name: expression`, and what it prints is what tenc prints. Without --update the page must be up to date, every operation
-must have an example, and, where the language's reference stands beside the checkout, every name in it must be known.
+`name: expression`, and what it prints is what tenc prints. What it says of a derivative is a line of
+tests/ops_derivatives.txt, `name: sentence => expression`, whose expression must be true. Without --update the page must be up
+to date, every operation must have an example, and, where the language's reference stands beside the checkout, every name in it
+must be known.
 """
 import argparse
 import pathlib
@@ -20,6 +22,10 @@ Made from the compiler's own table by `tests/ops_page.py --update`; `tenc explai
 say the same. Options after `;` are always named; `ints` is an integer, `(a, b)` or `[a, b]`; `?` may be left out. Every
 operation may be written `x.f(a)` and `x |> f(a)` too. Arguments broadcast as in NumPy where an operation is
 elementwise; what an operation takes besides is in its sentence.
+
+Where nothing is said of a derivative it is that of calculus wherever the function has one; [derivatives.md](derivatives.md)
+explains how to ask for one. An operation whose derivative is "none" is no path for a gradient: an argument that reaches the
+result in no other way is an error (E0402). A derivative that is "0 everywhere" is a path.
 """
 # Words between backquotes in the reference that are no names of operations.
 WORDS = set("""x a b c t lo hi q k v u p n m i j s g y w f axis axes keep ints correction ord reverse exclusive descending largest length
@@ -52,12 +58,29 @@ def examples():
     return found
 
 
+def derivatives(tenc, problems):
+    """{name: sentence}; the expressions behind the sentences must hold."""
+    found, claims = {}, []
+    for line in (ROOT / "tests" / "ops_derivatives.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, rest = line.partition(": ")
+            found[name], _, claim = rest.partition(" => ")
+            if claim: claims.append((name, claim))
+    script = "\n".join(f'assert {claim}, "{name}"' for name, claim in claims)
+    run = subprocess.run([tenc, "-"], input=script, capture_output=True, text=True, timeout=60)
+    if run.returncode:
+        problems.append(f"tests/ops_derivatives.txt says what does not hold:\n{run.stderr}")
+    return found
+
+
 def page(tenc, folder, problems):
-    shown = examples()
+    shown, said = examples(), derivatives(tenc, problems)
     out = [HEAD]
     for signature, doc, dtypes in table(tenc):
         name = signature.split("(")[0]
         out.append(f"## {name}\n\n`{signature}`\n\n{doc}" + (f" Of {dtypes}." if dtypes else "") + "\n")
+        if name in said:
+            out.append(f"Derivative: {said.pop(name)}\n")
         if doc.startswith("Rejected"):
             continue
         if name not in shown:
@@ -69,6 +92,7 @@ def page(tenc, folder, problems):
         if run.returncode:
             problems.append(f"the example of `{name}` does not run:\n{run.stderr}")
         out.append(f"```tl\n{text}\n```\n```\n{run.stdout.rstrip()}\n```\n")
+    problems += [f"tests/ops_derivatives.txt: there is no operation `{name}`" for name in said]
     return "\n".join(out)
 
 

@@ -148,7 +148,7 @@ constexpr BuiltinRow kRows[] = {
     {"logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative, OpKind::LogAddExp},
     {"sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.", sort<false>},
     {"argsort(x; axis: -1, descending: false)", "The indices, i64, that sort x; stable.", sort<true>},
-    {"topk(x; k: int, axis: -1, largest: true)", "(values, indices) of the k largest; ties go to the lower index.",
+    {"topk(x, k: int; axis: -1, largest: true)", "(values, indices) of the k largest; ties go to the lower index.",
      topk},
     {"searchsorted(sorted, x; right: false)", "Where x would be inserted into the sorted tensor.", searchsorted},
     {"bincount(x; length: int)", "How often each of 0, 1, ..., length - 1 occurs in x.", bincount},

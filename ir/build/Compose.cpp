@@ -337,7 +337,10 @@ Compose::V Compose::unfold(V x, const Windows& w, V padValue) {
 Compose::V Compose::pool(OpKind kind, V x, const Windows& w, V padValue) {
   std::vector<V> slices = windowSlices(*this, x, w, padValue);
   V total = slices[0];
-  for (size_t i = 1; i < slices.size(); ++i) total = binary(kind, total, slices[i]);
+  for (size_t i = 1; i < slices.size(); ++i) {
+    // Of equal elements the gradient belongs to the first: that of a maximum goes to its second operand.
+    total = kind == OpKind::Max ? binary(kind, slices[i], total) : binary(kind, total, slices[i]);
+  }
   return total;
 }
 

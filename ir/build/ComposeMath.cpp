@@ -17,13 +17,14 @@ Compose::V Compose::hardSigmoid(V x) {
   return binary(OpKind::Div, clamp(binary(OpKind::Add, x, 3.0), literal(x, 0), literal(x, 6)), 6.0);
 }
 
+// Below stands for 0 too: min(0, x) and not min(x, 0), as the gradient of a tie goes to the second operand.
 Compose::V Compose::elu(V x, V alpha) {
-  V below = mul(alpha, unary(OpKind::Expm1, binary(OpKind::Min, x, 0.0)));
+  V below = mul(alpha, unary(OpKind::Expm1, binary(OpKind::Min, literal(x, 0), x)));
   return where(binary(OpKind::Gt, x, 0.0), x, below);
 }
 
 Compose::V Compose::celu(V x, V alpha) {
-  V below = mul(alpha, unary(OpKind::Expm1, div(binary(OpKind::Min, x, 0.0), alpha)));
+  V below = mul(alpha, unary(OpKind::Expm1, div(binary(OpKind::Min, literal(x, 0), x), alpha)));
   return where(binary(OpKind::Gt, x, 0.0), x, below);
 }
 
