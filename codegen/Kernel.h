@@ -127,7 +127,8 @@ struct Product {
     uint32_t rowVar;  ///< the batch dim that is the rows of places
     ir::WindowDim rows, columns;
   };
-  ir::DType dtype = ir::DType::F32;  ///< operand and result dtype
+  ir::DType dtype = ir::DType::F32;     ///< of the sums
+  ir::DType operands = ir::DType::F32;  ///< that of the sums, or f16 or bf16
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
   std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1, but of `depthwise`

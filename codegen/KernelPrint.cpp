@@ -143,7 +143,10 @@ void printBody(Text& out, const Kernel& k) {
   for (size_t i = 0; i < k.scalars.size(); ++i) out << "  scalar " << i << ' ' << ir::name(k.scalars[i]) << '\n';
   if (k.kind == Kernel::Kind::Product) {
     const Product& p = k.product;
-    out << "  product " << ir::name(p.dtype) << " batch ";
+    out << "  product " << ir::name(p.dtype);
+    if (p.operands != p.dtype) out << " of " << ir::name(p.operands);
+    if (k.reductions[0].result != p.dtype) out << " rounded to " << ir::name(k.reductions[0].result);
+    out << " batch ";
     printList(out, p.batch);
     out << " m " << p.m << " n " << p.n << " k " << p.k << '\n';
     for (const Product::Sum& s : p.sums) out << "  sum " << s.extent << " a " << s.a << " b " << s.b << '\n';

@@ -129,7 +129,8 @@ void buildProduct(KernelBuild& g) {
     return;
   }
   Product& p = k.product;
-  p.dtype = op->result()->type.dtype;
+  p.operands = op->operand(0)->type.dtype;
+  p.dtype = ir::accumulatorOf(p.operands);
   Views views;
   for (size_t side : {0u, 1u}) {
     auto view = ir::stridedView(op->operand(side), [&](const ir::Value* x) { return g.buffers.count(x) != 0; });
@@ -148,8 +149,8 @@ void buildProduct(KernelBuild& g) {
   Reduction total;
   total.kind = Reduction::Kind::Sum;
   total.value = kNoExpr;
-  total.accumulator = ir::accumulatorOf(p.dtype);
-  total.result = p.dtype;
+  total.accumulator = p.dtype;
+  total.result = op->result()->type.dtype;
   k.reductions.push_back(total);
   g.reductions[op] = 0;
   Space& s = g.space;

@@ -36,6 +36,9 @@ struct TargetTraits {
   /// The dtypes whose matrix products and convolutions have kernels of their own. Other products are loops, other
   /// convolutions are computed in the accumulator's dtype.
   DTypeSet products = {DType::F32, DType::F64};
+  /// Those of 16 bits whose matrix products, with sums in f32, have too. The left operand's last dim is laid side
+  /// by side in memory for them.
+  DTypeSet narrowProducts = {DType::F16, DType::BF16};
   int64_t loopDepth = 4;     ///< products of so many terms or fewer are loops
   int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time
   /// What lies side by side in the matrix product that a convolution becomes.

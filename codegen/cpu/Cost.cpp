@@ -103,7 +103,7 @@ int outerCopies(const Kernel& kernel, const Stage& stage) {
   return cost <= 2 ? 16 : cost <= 4 ? 8 : bodiesOf(cost);
 }
 
-int64_t bytesOfB(const Product& p) { return p.depth() * p.n * ir::byteSize(p.dtype); }
+int64_t bytesOfB(const Product& p) { return p.depth() * p.n * ir::byteSize(p.operands); }
 
 double productWork(const Kernel& kernel) {
   const Product& p = kernel.product;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/ScalarConvert.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/IrBuilder.h"
 
@@ -81,7 +82,8 @@ void GemmEpilogue::emitFunction() {
     llvm::Type* loaded = width == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(width));
     Val sum =
         b.CreateAlignedLoad(loaded, from, llvm::Align(static_cast<uint64_t>(ir::byteSize(kernel_.product.dtype))));
-    e.setReduced(0, {e.scalars().fromMemory(sum, kernel_.product.dtype)});
+    Scalar total = e.scalars().fromMemory(sum, kernel_.product.dtype);
+    e.setReduced(0, {emitCast(e.scalars(), total, kernel_.product.dtype, kernel_.reductions[0].result)});
     for (const Store& s : kernel_.product.epilogue.stores) e.store(s);
   };
 

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "codegen/cpu/NarrowTerms.h"
 #include "codegen/cpu/ProductEmitter.h"
 #include "codegen/cpu/Transpose.h"
 
@@ -80,6 +81,101 @@ class PackEmitter : ProductEmitter {
   }
 };
 
+/// The same of operands of 16 bits.
+class NarrowPackEmitter : ProductEmitter {
+ public:
+  NarrowPackEmitter(llvm::Function* f, const Product& p, const TiledProduct& plan, int64_t width, int64_t columns)
+      : ProductEmitter(p, *f->getParent(), "", plan.lanes),
+        f_(f),
+        terms_(b_, p, plan.terms, plan.lanes),
+        kind_(plan.terms),
+        lanes_(plan.lanes),
+        width_(width),
+        columns_(columns) {}
+
+  void emit(PackB how) {
+    auto* entry = llvm::BasicBlock::Create(c_, "entry", f_);
+    b_.SetInsertPoint(entry);
+    const int64_t steps = stepsOf(kind_), whole = p_.k / steps;
+    int64_t done = 0;  // steps
+    if (how == PackB::Transpose) {
+      // A square is `lanes` steps of pairs, or of single elements of k.
+      const int64_t along = kind_ == Terms::Pairs ? 2 * lanes_ : lanes_;
+      done = p_.k / along * along / steps;
+      loop(int64(0), int64(done * steps), along, [&](Val k) {
+        loop(int64(0), int64(columns_ / lanes_ * lanes_), lanes_, [&](Val j) { transposed(k, j, lanes_); });
+        if (columns_ % lanes_) transposed(k, int64(columns_ / lanes_ * lanes_), columns_ % lanes_);
+      });
+    }
+    auto step = [&](Val s, bool last) { how == PackB::Rows ? row(s, last) : elements(s, last); };
+    loop(int64(done), int64(whole), 1, [&](Val s) { step(s, false); });
+    if (p_.k % steps != 0) step(int64(whole), true);
+    b_.CreateRetVoid();
+  }
+
+ private:
+  llvm::Function* f_;
+  NarrowTerms terms_;
+  Terms kind_;
+  int64_t lanes_, width_, columns_;
+
+  Val source(Val k, Val j) {
+    Val row = b_.CreateMul(k, int64(p_.b.row));
+    return operandBytes(f_->getArg(0), b_.CreateAdd(row, b_.CreateMul(j, int64(p_.b.col))));
+  }
+  /// `row` counts all parts.
+  Val target(Val row, Val j) {
+    return bytes(f_->getArg(1), b_.CreateAdd(b_.CreateMul(row, int64(width_ * lanes_)), j));
+  }
+  Val rowOf(Val step, size_t part) {
+    return b_.CreateAdd(b_.CreateMul(step, int64(static_cast<int64_t>(terms_.parts()))),
+                        int64(static_cast<int64_t>(part)));
+  }
+  /// Whether a step has a second element of k.
+  bool hasSecond(bool last) const { return stepsOf(kind_) == 2 && !last; }
+
+  void row(Val step, bool last) {
+    Val k = b_.CreateMul(step, int64(stepsOf(kind_)));
+    for (int64_t v = 0; v < width_; ++v) {
+      const int64_t left = columns_ - v * lanes_;
+      Val mask = left < lanes_ ? tailMask(lanes_, left) : nullptr, j = int64(v * lanes_);
+      Val second = hasSecond(last) ? terms_.load(source(b_.CreateAdd(k, int64(1)), j), mask) : nullptr;
+      const Values parts = terms_.ofB(terms_.load(source(k, j), mask), second);
+      for (size_t part = 0; part < parts.size(); ++part) store(parts[part], target(rowOf(step, part), j));
+    }
+  }
+
+  void elements(Val step, bool last) {
+    Val k = b_.CreateMul(step, int64(stepsOf(kind_)));
+    auto element = [&](Val at, Val j) { return b_.CreateAlignedLoad(b_.getInt16Ty(), source(at, j), llvm::Align(2)); };
+    loop(int64(0), int64(columns_), 1, [&](Val j) {
+      Val second = hasSecond(last) ? element(b_.CreateAdd(k, int64(1)), j) : nullptr;
+      const Values parts = terms_.ofB(element(k, j), second);
+      for (size_t part = 0; part < parts.size(); ++part)
+        b_.CreateAlignedStore(parts[part], target(rowOf(step, part), j), align());
+    });
+    if (columns_ == width_ * lanes_) return;
+    loop(int64(columns_), int64(width_ * lanes_), 1, [&](Val j) {
+      for (size_t part = 0; part < terms_.parts(); ++part)
+        b_.CreateAlignedStore(llvm::Constant::getNullValue(element_), target(rowOf(step, part), j), align());
+    });
+  }
+
+  /// `lanes` rows of the panel by `lanes` columns, `used` of them in the matrix, where k is contiguous.
+  void transposed(Val k, Val j, int64_t used) {
+    Values square;
+    for (int64_t i = 0; i < lanes_; ++i)
+      square.push_back(i < used ? terms_.loadAlong(source(k, b_.CreateAdd(j, int64(i))))
+                                : llvm::Constant::getNullValue(vector_));
+    transposeSquare(b_, square);
+    Val first = kind_ == Terms::Pairs ? b_.CreateSDiv(k, int64(2)) : k;
+    for (int64_t i = 0; i < lanes_; ++i) {
+      const int64_t row = kind_ == Terms::WidenedPairs ? i ^ 1 : i;  // the second of a pair is its first part
+      store(square[static_cast<size_t>(i)], target(b_.CreateAdd(first, int64(row)), j));
+    }
+  }
+};
+
 }  // namespace
 
 llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const Product& product,
@@ -88,7 +184,10 @@ llvm::Function* packPanel(llvm::Module& module, const std::string& prefix, const
   if (llvm::Function* f = module.getFunction(name)) return f;
   auto* pointer = llvm::PointerType::get(module.getContext(), 0);
   llvm::Function* f = createLocalFunction(module, name, {pointer, pointer}, 0);
-  PackEmitter(f, product, plan, width, columns).emit(plan.pack);
+  if (plan.terms == Terms::Same)
+    PackEmitter(f, product, plan, width, columns).emit(plan.pack);
+  else
+    NarrowPackEmitter(f, product, plan, width, columns).emit(plan.pack);
   return f;
 }
 

@@ -198,6 +198,35 @@ void GemmTiles::addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken,
   }
 }
 
+/// The sum over k where A and B are of 16 bits; B is a packed panel.
+std::vector<Val> GemmTiles::narrowSums(Val a, Val b, const Tile& t, std::vector<Val> sums) {
+  NarrowTerms terms(b_, p_, plan_.terms, plan_.lanes);
+  const int64_t steps = stepsOf(plan_.terms), row = t.width * plan_.lanes, whole = p_.k / steps;
+  auto addTerms = [&](Val x, Val y, bool last, std::vector<Val>& to) {
+    for (size_t part = 0; part < terms.parts(); ++part) {
+      std::vector<Val> columns;
+      for (int64_t j = 0; j < t.width; ++j)
+        columns.push_back(load(at(y, static_cast<int64_t>(part) * row + j * plan_.lanes)));
+      for (int64_t i = 0; i < t.height; ++i) {
+        Val element = terms.ofA(part, operandAt(x, i * p_.a.row), last);
+        for (int64_t j = 0; j < t.width; ++j) {
+          Val& s = to[static_cast<size_t>(i * t.width + j)];
+          s = terms.add(element, columns[static_cast<size_t>(j)], s);
+        }
+      }
+    }
+  };
+  const int64_t step = static_cast<int64_t>(terms.parts()) * row;
+  Val state = terms.beginSums();
+  sums = sumLoop(int64(0), int64(whole), false, {{b, step}}, sums, [&](Val k, const Values& panel, Values next) {
+    addTerms(operandBytes(a, b_.CreateMul(k, int64(steps * p_.a.col))), panel[0], false, next);
+    return next;
+  });
+  if (p_.k % steps != 0) addTerms(operandAt(a, whole * steps * p_.a.col), at(b, whole * step), true, sums);
+  terms.endSums(state);
+  return sums;
+}
+
 Function* GemmTiles::of(const Tile& t) {
   Function*& f = made_[t];
   if (f) return f;
@@ -214,9 +243,9 @@ Function* GemmTiles::of(const Tile& t) {
     for (int64_t i = 0; i < height; ++i)
       for (int64_t j = 0; j < width; ++j) prefetch(at(f->getArg(2), i * rowStride_ + j * plan_.lanes), true, 3);
   }
-  const std::vector<Val> sum =
-      sumLoops(0, f->getArg(0), f->getArg(1), t,
-               std::vector<Val>(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_)));
+  const std::vector<Val> zeros(static_cast<size_t>(height * width), llvm::Constant::getNullValue(vector_));
+  const std::vector<Val> sum = plan_.terms == Terms::Same ? sumLoops(0, f->getArg(0), f->getArg(1), t, zeros)
+                                                          : narrowSums(f->getArg(0), f->getArg(1), t, zeros);
   for (int64_t i = 0; i < height; ++i)
     for (int64_t j = 0; j < width; ++j)
       store(sum[static_cast<size_t>(i * width + j)], at(f->getArg(2), i * rowStride_ + j * plan_.lanes),

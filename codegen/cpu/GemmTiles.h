@@ -3,6 +3,7 @@
 #include <map>
 
 #include "codegen/cpu/CompileLevel.h"
+#include "codegen/cpu/NarrowTerms.h"
 #include "codegen/cpu/ProductEmitter.h"
 #include "codegen/cpu/ProductSchedule.h"
 
@@ -56,6 +57,7 @@ class GemmTiles : public ProductEmitter {
   Val opaqueMask(const std::vector<bool>& bits);
   std::vector<Val> rimTaps(Val a, Val b, const Tile& t, std::vector<Val> sums);
   void addOuterProduct(Val a, Val b, const Tile& t, const Taken& taken, std::vector<Val>& sums);
+  std::vector<Val> narrowSums(Val a, Val b, const Tile& t, std::vector<Val> sums);
 
   Level level_;
   const TiledProduct& plan_;

@@ -39,7 +39,8 @@ void initializeTarget() {
   });
 }
 
-constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes";  // module flags
+constexpr const char *kRegisterBytes = "tenc.register-bytes", *kPathBytes = "tenc.path-bytes",
+                     *kPairs = "tenc.pairs";  // module flags
 
 /// AVX-512 with what the code generator relies on: masks on all element widths.
 bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
@@ -50,7 +51,7 @@ bool hasWideVectors(const std::function<bool(llvm::StringRef)>& has) {
 
 VectorUnit unitOf(llvm::StringRef cpu, const std::function<bool(llvm::StringRef)>& has) {
   if (!hasWideVectors(has)) return {32, 32};
-  return {64, cpu == "znver4" ? 32 : 64};
+  return {64, cpu == "znver4" ? 32 : 64, has("avx512bf16")};
 }
 
 /// Whether the compiler selects instructions of a feature unasked. The others (caches, memory protection, ...) do not
@@ -113,11 +114,11 @@ std::optional<Processor> processorNamed(std::string_view name, std::string& erro
 }
 
 VectorUnit vectorUnit(const llvm::Module& module) {
-  auto bytes = [&](const char* name) {
+  auto number = [&](const char* name, int otherwise) {
     auto* flag = llvm::mdconst::dyn_extract_or_null<llvm::ConstantInt>(module.getModuleFlag(name));
-    return flag == nullptr ? 32 : static_cast<int>(flag->getZExtValue());
+    return flag == nullptr ? otherwise : static_cast<int>(flag->getZExtValue());
   };
-  return {bytes(kRegisterBytes), bytes(kPathBytes)};
+  return {number(kRegisterBytes, 32), number(kPathBytes, 32), number(kPairs, 0) != 0};
 }
 
 Compiler::Compiler(const Processor& target, bool verifies) : vectors_(target.vectors), verifies_(verifies) {
@@ -142,6 +143,7 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   m->setDataLayout(machine_->createDataLayout());
   m->addModuleFlag(llvm::Module::Error, kRegisterBytes, static_cast<uint32_t>(vectors_.registerBytes));
   m->addModuleFlag(llvm::Module::Error, kPathBytes, static_cast<uint32_t>(vectors_.pathBytes));
+  m->addModuleFlag(llvm::Module::Error, kPairs, vectors_.pairs ? 1U : 0U);
   return m;
 }
 

@@ -23,6 +23,7 @@ class ProductEmitter {
         b_(c_),
         name_(std::move(name)),
         size_(ir::byteSize(product.dtype)),
+        operandSize_(ir::byteSize(product.operands)),
         pointer_(llvm::PointerType::get(c_, 0)),
         i64_(llvm::Type::getInt64Ty(c_)),
         element_(product.dtype == ir::DType::F64 ? llvm::Type::getDoubleTy(c_) : llvm::Type::getFloatTy(c_)),
@@ -33,7 +34,8 @@ class ProductEmitter {
   llvm::LLVMContext& c_;
   IrBuilder b_;
   std::string name_;
-  int64_t size_;  ///< bytes of an element
+  int64_t size_;         ///< bytes of a sum, and of what is packed
+  int64_t operandSize_;  ///< of an element of A and B
   llvm::PointerType* pointer_;
   llvm::Type* i64_;
   llvm::Type* element_;
@@ -49,11 +51,11 @@ class ProductEmitter {
   Operands openEntry(const GemmEpilogue* direct) {
     entry_ = createKernelFunction(m_, name_);
     b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", entry_));
-    auto buffer = [&](uint32_t i, int64_t offset) {
-      return at(b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, entry_->getArg(0), i)), offset);
+    auto buffer = [&](uint32_t i) {
+      return b_.CreateLoad(pointer_, b_.CreateConstGEP1_64(pointer_, entry_->getArg(0), i));
     };
-    Val a = buffer(p_.a.buffer, p_.a.offset), b = buffer(p_.b.buffer, p_.b.offset);
-    return {a, b, direct != nullptr ? buffer(direct->outBuffer(), direct->outOffset()) : nullptr, direct};
+    Val a = operandAt(buffer(p_.a.buffer), p_.a.offset), b = operandAt(buffer(p_.b.buffer), p_.b.offset);
+    return {a, b, direct != nullptr ? at(buffer(direct->outBuffer()), direct->outOffset()) : nullptr, direct};
   }
 
   /// From there to a matrix of the batch, in elements.
@@ -89,8 +91,14 @@ class ProductEmitter {
 
   Val int64(int64_t v) { return llvm::ConstantInt::get(i64_, static_cast<uint64_t>(v), true); }
   Val bytes(Val base, Val elements) { return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(size_))); }
-  Val at(Val base, int64_t elements) {
-    return elements ? b_.CreateConstGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(elements * size_)) : base;
+  Val at(Val base, int64_t elements) { return offset(base, elements * size_); }
+  /// The same from an element of A or B, in elements of those.
+  Val operandBytes(Val base, Val elements) {
+    return b_.CreateGEP(b_.getInt8Ty(), base, b_.CreateMul(elements, int64(operandSize_)));
+  }
+  Val operandAt(Val base, int64_t elements) { return offset(base, elements * operandSize_); }
+  Val offset(Val base, int64_t bytes) {
+    return bytes ? b_.CreateConstGEP1_64(b_.getInt8Ty(), base, static_cast<uint64_t>(bytes)) : base;
   }
   llvm::Align align() const { return llvm::Align(static_cast<uint64_t>(size_)); }
   Val minimum(Val x, Val y) { return b_.CreateSelect(b_.CreateICmpSLT(x, y), x, y); }

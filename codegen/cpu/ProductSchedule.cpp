@@ -53,6 +53,18 @@ int lanesOf(const Product& p, const Workers& workers) {
   return static_cast<int>(workers.vectors.registerBytes / bytesOfElement(p));
 }
 
+Terms termsOf(const Product& p, const VectorUnit& unit) {
+  if (p.operands == ir::DType::F16) return Terms::Widened;
+  if (p.operands == ir::DType::BF16) return unit.pairs ? Terms::Pairs : Terms::WidenedPairs;
+  return Terms::Same;
+}
+
+/// Rows of a packed panel.
+int64_t packedRows(const Product& p, Terms terms) {
+  const int64_t count = (p.k + stepsOf(terms) - 1) / stepsOf(terms);
+  return terms == Terms::Pairs ? count : count * stepsOf(terms);
+}
+
 /// A matrix product, whose B may be streamed or packed.
 bool isFlat(const Product& p) { return p.sums.empty() && p.edges.empty(); }
 bool hasUnitColumns(const Product& p) { return p.b.col == 1 || p.n == 1; }
@@ -84,6 +96,7 @@ Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
   StreamedProduct s;
   s.lanes = lanesOf(p, workers);
   s.tail = static_cast<int>(p.n % s.lanes);
+  s.terms = termsOf(p, workers.vectors);
   s.rowsOfB = p.m <= 2 ? 8 : p.m <= 4 ? 4 : 2;  // broadcasts of A stay in registers
   const int64_t vectors = (p.n + s.lanes - 1) / s.lanes;
   const int64_t tasks = std::max<int64_t>(1, std::min<int64_t>(wantedTasks(p, workers.threads), vectors / 16));
@@ -142,6 +155,7 @@ PackB packOf(const Product& p, const VectorUnit& unit, Level level) {
   if (!hasUnitColumns(p)) return p.b.row == 1 && level == Level::Full ? PackB::Transpose : PackB::Elements;
   // Narrow panels read one cache line of each row of B: they gain from packing sooner.
   const int64_t fewRows = unit.registerBytes == 64 ? 256 : 64;
+  if (p.operands != p.dtype) return PackB::Rows;
   return isFlat(p) && p.m > fewRows && bytesOfB(p) > (1 << 20) ? PackB::Rows : PackB::None;
 }
 
@@ -189,7 +203,8 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   // Rows of B of a convolution that are a page's part apart are beyond what the hardware fetches ahead, but for one
   // line of each.
   if (!isFlat(p) && t.width() > 1 && p.b.row * size >= 512 && bytesOfB(p) > (64 << 10)) t.prefetchRows = 8;
-  if (t.pack != PackB::None) t.packBytes = static_cast<uint64_t>(p.k * t.width() * t.lanes * size);
+  t.terms = termsOf(p, workers.vectors);
+  if (t.pack != PackB::None) t.packBytes = static_cast<uint64_t>(packedRows(p, t.terms) * t.width() * t.lanes * size);
   cutIntoTasks(t, p, workers.threads);
   t.sums = storeOf(kernel, t, level);
   Schedule schedule;
@@ -260,7 +275,7 @@ bool isPlainStore(const Kernel& kernel) {
   if (p.epilogue.stores.size() != 1) return false;
   const Store& s = p.epilogue.stores[0];
   return s.value == p.product && s.access.terms.empty() && (s.access.strides.at(p.batch.size() + 1) == 1 || p.n == 1) &&
-         kernel.buffers[s.access.buffer].dtype == p.dtype;
+         kernel.buffers[s.access.buffer].dtype == p.dtype && kernel.reductions[0].result == p.dtype;
 }
 
 bool storesAlongRows(const Kernel& kernel) {
@@ -273,9 +288,21 @@ bool storesAlongRows(const Kernel& kernel) {
 
 // ---- for people
 
+namespace {
+std::string_view describe(Terms terms) {
+  switch (terms) {
+    case Terms::Same: return "";
+    case Terms::Pairs: return " by pairs of bf16";
+    case Terms::WidenedPairs: return " by pairs of bf16 in f32";
+    case Terms::Widened: return " in f32";
+  }
+  return "";
+}
+}  // namespace
+
 std::string describe(const TiledProduct& product) {
-  std::string text = "tiled product: tiles of " + std::to_string(product.rows.most()) + " x " +
-                     std::to_string(product.width()) + " vectors";
+  std::string text = "tiled product" + std::string(describe(product.terms)) + ": tiles of " +
+                     std::to_string(product.rows.most()) + " x " + std::to_string(product.width()) + " vectors";
   switch (product.pack) {
     case PackB::None: return text;
     case PackB::Rows: return text + ", B packed by rows";
@@ -284,7 +311,9 @@ std::string describe(const TiledProduct& product) {
   }
   return text;
 }
-std::string describe(const StreamedProduct&) { return "streamed product"; }
+std::string describe(const StreamedProduct& product) {
+  return "streamed product" + std::string(describe(product.terms));
+}
 std::string describe(const DepthwiseConvolution&) { return "depthwise convolution"; }
 
 }  // namespace tenc::codegen::cpu

@@ -1,8 +1,8 @@
 // How products run on the CPU: matrix products and convolutions cut into tiles and tasks. Pure arithmetic on shapes;
 // `scheduleProduct` (Schedule.h) chooses the form, an emitter prints it.
 //
-// Every element of C is one chain of fused multiply-adds in the order of k, so the bits depend neither on the tile nor
-// on the number of tasks or threads.
+// Every element of C is one chain of fused multiply-adds in the order of k (of bf16: see Terms), so the bits depend
+// neither on the tile nor on the number of tasks or threads.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -35,6 +35,17 @@ struct Rim {
   static TapRange taps(const ir::WindowDim& window, int64_t place, int64_t places);
 };
 
+/// How elements of A and B become terms of the sums. In the two forms of pairs the sums are the same: of each two steps
+/// of k, counted from 0, the second is added first, each by a fused multiply-add that takes subnormal numbers for 0, as
+/// operand and as result; a last step without another is added to 0.
+enum class Terms : uint8_t {
+  Same,          ///< as they stand
+  Pairs,         ///< bf16, by the instruction for two steps of k (AVX512-BF16)
+  WidenedPairs,  ///< bf16 made f32
+  Widened        ///< f16 made f32
+};
+constexpr int64_t stepsOf(Terms t) { return t == Terms::Pairs || t == Terms::WidenedPairs ? 2 : 1; }
+
 // ---- tiled products
 
 /// How a panel of B, columns of it that a tile meets, is copied before it is used.
@@ -63,9 +74,10 @@ struct TiledProduct {
   PackB pack = PackB::None;
   TileStore sums;
   int64_t rowTasks = 1, panelTasks = 1;
-  int64_t prefetchRows = 0;  ///< how far ahead the next rows of B are fetched
-  bool panelsFirst = false;  ///< all of the batch goes through one panel of a common, large B before the next
-  uint64_t packBytes = 0;    ///< scratch for one packed panel
+  Terms terms = Terms::Same;  ///< if others, B is packed
+  int64_t prefetchRows = 0;   ///< how far ahead the next rows of B are fetched
+  bool panelsFirst = false;   ///< all of the batch goes through one panel of a common, large B before the next
+  uint64_t packBytes = 0;     ///< scratch for one packed panel
   int64_t width() const { return vectors.most(); }  ///< of the widest panel, in vectors
   /// Rows of a panel, rounded up so that whole squares of lanes can be turned.
   int64_t turnedRows(const Product& p) const { return (p.m + 2 * lanes - 1) / lanes * lanes; }
@@ -77,8 +89,9 @@ struct TiledProduct {
 /// first-level cache.
 struct StreamedProduct {
   int lanes = 16;
-  Blocks vectors;       ///< ranges of columns, counted in vectors, each a task
-  int tail = 0;         ///< columns in the last vector when it is not full, else 0
+  Blocks vectors;  ///< ranges of columns, counted in vectors, each a task
+  int tail = 0;    ///< columns in the last vector when it is not full, else 0
+  Terms terms = Terms::Same;
   int64_t rowsOfB = 2;  ///< that are read side by side
 };
 

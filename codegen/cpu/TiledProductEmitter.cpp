@@ -50,8 +50,8 @@ class TiledProductEmitter : ProductEmitter {
         const auto [begin, end] = tapsAt(e.window, matrix_.batch[e.var], matrix_.batch[e.var]);
         trips_.insert(trips_.end(), {begin, end});
       }
-      matrix_.a = bytes(operands.a, offsets.a);
-      matrix_.b = bytes(operands.b, offsets.b);
+      matrix_.a = operandBytes(operands.a, offsets.a);
+      matrix_.b = operandBytes(operands.b, offsets.b);
       if (plan_.sums.direct) matrix_.out = bytes(operands.out, offsets.out);
       emitTask(rowTask, panelTask);
     });
@@ -77,7 +77,7 @@ class TiledProductEmitter : ProductEmitter {
   /// One tile at row `i0`, column `j0`: the microkernel and, when there is more to do than store, the epilogue.
   void tile(Val i0, Val j0, Val panel, const Tile& t) {
     const auto [height, width, tail, place] = t;
-    Val a = bytes(matrix_.a, b_.CreateMul(i0, int64(p_.a.row)));
+    Val a = operandBytes(matrix_.a, b_.CreateMul(i0, int64(p_.a.row)));
     auto sumTo = [&](Val c) {
       std::vector<Val> arguments = {a, panel, c};
       arguments.insert(arguments.end(), trips_.begin(), trips_.end());
@@ -175,7 +175,7 @@ class TiledProductEmitter : ProductEmitter {
   void panelsAt(Val lo, Val hi, Val r0, Val r1, int64_t width, bool tail, int64_t place) {
     loop(lo, hi, 1, [&](Val panel) {
       Val j0 = b_.CreateMul(start(plan_.vectors, panel), int64(plan_.lanes));
-      Val source = bytes(matrix_.b, b_.CreateMul(j0, int64(p_.b.col)));
+      Val source = operandBytes(matrix_.b, b_.CreateMul(j0, int64(p_.b.col)));
       if (packed()) {
         const int64_t columns = width * plan_.lanes - (tail ? plan_.lanes - plan_.tail : 0);
         Function* pack = packPanel(m_, name_, p_, plan_, width, columns);

@@ -9,6 +9,7 @@ struct VectorUnit {
   /// What one operation takes in a cycle: half a register on Zen 4, whose loads so keep up with its arithmetic; a
   /// whole one elsewhere.
   int pathBytes = 32;
+  bool pairs = false;  ///< multiplies pairs of bf16 and adds both to an f32 (AVX512-BF16)
 };
 
 }  // namespace tenc::codegen::cpu

@@ -143,27 +143,33 @@ constexpr const Rule* ruleOf(OpKind kind) {
                 "ops with Trait::Decomposed have a rule in kRules, and no others: " mnemonic);
 #include "ir/Ops.def"
 
-/// The operands of a product under `@autocast`, rounded as its attribute says.
-void roundOperands(Op& op) {
+/// A product under `@autocast`. A matrix product is one of the narrow dtype; others, and where the target has none, are
+/// of operands that have been rounded and made f32 again.
+Value* roundOperands(Op& op, const TargetTraits& traits) {
   const auto to = op.dtypeAttr("rounds");
-  if (!to || !op.has(Trait::Rounds)) return;
+  if (!to || !op.has(Trait::Rounds)) return nullptr;
   Builder b(&op);
   b.setLoc(op.loc);
+  std::vector<Value*> operands = op.operands();
   const size_t multiplied = op.kind == OpKind::Attention ? 3 : 2;
+  const DType wide = operands[0]->type.dtype;
+  const bool narrow = op.kind == OpKind::Matmul && traits.narrowProducts.contains(*to);
   for (size_t i = 0; i < multiplied; ++i) {
-    Value* narrow = b.value(OpKind::Cast, {op.operand(i)}, {{"dtype", *to}});
-    op.setOperand(i, b.value(OpKind::Cast, {narrow}, {{"dtype", op.operand(i)->type.dtype}}));
+    operands[i] = b.value(OpKind::Cast, {operands[i]}, {{"dtype", *to}});
+    if (!narrow) operands[i] = b.value(OpKind::Cast, {operands[i]}, {{"dtype", wide}});
   }
+  if (narrow) return b.value(OpKind::Matmul, operands, {{"dtype", wide}});
+  for (size_t i = 0; i < multiplied; ++i) op.setOperand(i, operands[i]);
   op.unset("rounds");
+  return nullptr;
 }
 
 void decomposeRegion(Region& region, const Context& c) {
   for (auto it = region.ops.begin(); it != region.ops.end();) {
     Op& op = **it++;
     for (const auto& inner : op.regions) decomposeRegion(*inner, c);
-    roundOperands(op);
-    const Rule* rule = ruleOf(op.kind);
-    Value* made = rule ? rule->build(op, c.traitsOf(op)) : nullptr;
+    Value* made = roundOperands(op, c.traitsOf(op));
+    if (const Rule* rule = ruleOf(op.kind); rule && !made) made = rule->build(op, c.traitsOf(op));
     if (!made) continue;
     Value* old = op.result();
     if (made->type.place.isFree()) made->type.place = old->type.place;

@@ -22,9 +22,9 @@ constexpr int kMostPieces = 9;    // a window of 3 x 3
 /// Whether a matrix product is a loop rather than a kernel of its own kind: the target has none for the dtype, or the
 /// product is too shallow to be worth it.
 bool isLoopProduct(const Op& op, const ir::TargetTraits& traits) {
-  const bool ownKernel =
-      traits.products.contains(op.result()->type.dtype) && op.operand(0)->type.shape.back() > traits.loopDepth;
-  return op.kind == OpKind::Matmul && !ownKernel;
+  const ir::Type& left = op.operand(0)->type;
+  const bool known = traits.products.contains(left.dtype) || traits.narrowProducts.contains(left.dtype);
+  return op.kind == OpKind::Matmul && !(known && left.shape.back() > traits.loopDepth);
 }
 
 bool runsOften(const Op& op) {
@@ -124,8 +124,11 @@ class Analysis {
   }
 
   /// The operand whose vectors are loaded must have its last dim side by side in memory: of a convolution the weights
-  /// when columns are channels, else the input.
-  static bool needsUnitStride(const Op& op, size_t operand) {
+  /// when columns are channels, else the input; of a product of 16 bits the left one, which is read by pairs.
+  bool needsUnitStride(const Op& op, size_t operand) const {
+    if (op.kind == OpKind::Matmul)
+      return operand == 0 && c_.traitsOf(op).narrowProducts.contains(op.operand(0)->type.dtype) &&
+             role(op) == Role::Product;
     return op.has(Trait::LoadsColumns) && operand == (op.boolAttr("out_last") ? 1u : 0u);
   }
 

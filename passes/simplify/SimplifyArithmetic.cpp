@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "ir/TargetTraits.h"
 #include "passes/simplify/SimplifyRules.h"
 
 namespace tenc::passes {
@@ -78,8 +79,7 @@ Value* simplifyMatmul(Op& op, Builder& b) {
   Value *x = op.operand(0), *y = op.operand(1);
   const DType t = x->type.dtype;
   const int64_t last = x->type.rank() - 1;
-  if (op.hasAttr("rounds") || last < 1 || (t != DType::F32 && t != DType::F64) || x->type.shape.back() == 0)
-    return nullptr;
+  if (op.hasAttr("rounds") || last < 1 || !isFloat(t) || x->type.shape.back() == 0) return nullptr;
   Value* matrix = nullptr;
   Value* vector = nullptr;  // [..., 1, k]
   if (y->type.shape.back() == 1) {
@@ -97,8 +97,10 @@ Value* simplifyMatmul(Op& op, Builder& b) {
     vector = x;
   }
   if (!matrix) return nullptr;
-  Value* products = b.value(OpKind::Mul, {matrix, b.broadcastTo(vector, matrix->type.shape)});
-  Value* sum = b.value(OpKind::Sum, {products}, {{"axes", Dims{last}}, {"keep", true}});
+  auto as = [&](Value* v, DType to) { return v->type.dtype == to ? v : b.value(OpKind::Cast, {v}, {{"dtype", to}}); };
+  const DType wide = accumulatorOf(t);
+  Value* products = b.value(OpKind::Mul, {as(matrix, wide), b.broadcastTo(as(vector, wide), matrix->type.shape)});
+  Value* sum = as(b.value(OpKind::Sum, {products}, {{"axes", Dims{last}}, {"keep", true}}), op.result()->type.dtype);
   return b.value(OpKind::Reshape, {sum}, {{"shape", op.result()->type.shape}});
 }
 

@@ -270,7 +270,7 @@ class MoreOps:
     def product_more(self):
         r = self.r
         n, k, m = (r.choice([0, 1, 2, 3, 8, 16, 17, 33]) for _ in range(3))
-        kind = r.choice(["int", "vector", "einsum", "outer", "batch", "conv", "pool", "half"])
+        kind = r.choice(["int", "vector", "einsum", "outer", "batch", "conv", "pool", "half", "autocast"])
         if kind == "int":
             t = r.choice(["i32", "i64", "u8", "i16"])
             return self.let(f"{self.source(t, (n, k)).name} @ {self.source(t, (k, m)).name}", t, (n, m), None, False)
@@ -299,6 +299,9 @@ class MoreOps:
             return self.let(call.format(a.name, b.name), "f32", (2, 6, (w + 2 * p - h) // s + 1), call.format(f"abs({a.name})", f"abs({b.name})") + f" * {bounds.terms(4 * h)!r}")
         if k == 0: return None
         t = r.choice(["f16", "bf16"])
+        if kind == "autocast":
+            a, b = self.source("f32", (n, k)), self.source("f32", (k, m))
+            return self.let(f"@autocast({t}) {{ {a.name} @ {b.name} }}", "f32", (n, m), f"(abs({a.name}) @ abs({b.name})) * {2 * bounds.terms(k)!r} + 1e-35")
         a, b = self.source(t, (n, k)), self.source(t, (k, m))
         return self.let(f"{a.name} @ {b.name}", t, (n, m), f"{t}((abs(f32({a.name})) @ abs(f32({b.name}))) * {bounds.product_of_halves(t)!r} + 1e-6)")
 

@@ -21,12 +21,14 @@ TEST(Blocks, SizesDifferByOneAndCoverAll) {
   }
 }
 
-/// A matrix product [m, k] @ [k, n] of f32, both dense.
-Kernel productKernel(int64_t m, int64_t n, int64_t k) {
+/// A matrix product [m, k] @ [k, n] with sums in f32, both dense.
+Kernel productKernel(int64_t m, int64_t n, int64_t k, ir::DType operands = ir::DType::F32) {
   Kernel kernel;
   kernel.kind = Kernel::Kind::Product;
   Product& p = kernel.product;
   p.m = m, p.n = n, p.k = k;
+  p.operands = operands;
+  kernel.reductions.emplace_back();
   p.a = {0, 0, {}, k, 1};
   p.b = {1, 0, {}, n, 1};
   return kernel;
@@ -63,6 +65,25 @@ TEST(ProductSchedule, FormsCoverTheMatrixAndFitTheRegisters) {
       }
     }
   }
+}
+
+TEST(ProductSchedule, NarrowOperandsArePackedForWhatTheProcessorMultiplies) {
+  const auto tiled = [](ir::DType operands, bool pairs, int64_t k) {
+    return std::get<TiledProduct>(
+        cpu::schedule(productKernel(64, 100, k, operands), {{64, 64, pairs}, 1}, Level::Full).form);
+  };
+  EXPECT_EQ(tiled(ir::DType::F32, true, 31).terms, Terms::Same);
+  EXPECT_EQ(tiled(ir::DType::F16, true, 31).terms, Terms::Widened);
+  for (const bool pairs : {true, false}) {
+    const TiledProduct t = tiled(ir::DType::BF16, pairs, 31);
+    EXPECT_EQ(t.terms, pairs ? Terms::Pairs : Terms::WidenedPairs);
+    EXPECT_EQ(t.pack, PackB::Rows);
+    // 16 pairs, or 32 rows of f32, the last of them zeros.
+    EXPECT_EQ(t.packBytes, static_cast<uint64_t>((pairs ? 16 : 32) * t.width() * t.lanes * 4));
+  }
+  const Schedule few = cpu::schedule(productKernel(1, 4096, 4096, ir::DType::BF16), {{64, 64, true}, 1}, Level::Full);
+  ASSERT_NE(std::get_if<StreamedProduct>(&few.form), nullptr);
+  EXPECT_EQ(std::get<StreamedProduct>(few.form).terms, Terms::Pairs);
 }
 
 TEST(ProductSchedule, ConvolutionsTakeTheTileOfFewestLoads) {
