@@ -6,7 +6,10 @@
 #include <new>
 #include <unordered_map>
 
+#include "interp/Tape.h"
 #include "interp/TensorOps.h"
+#include "interp/Trace.h"
+#include "ir/CallAttributes.h"
 #include "runtime/io/Io.h"
 
 namespace tenc::interp {
@@ -40,6 +43,7 @@ struct RunState {
   rt::FileReader files;
   uint64_t seed, draws = 0;
   std::optional<Stop> stop;
+  Tape tape;
   std::chrono::steady_clock::time_point start;
 };
 
@@ -114,16 +118,15 @@ class Activation {
       case OpKind::On:
       case OpKind::Bench: return results(op, region(*op.regions[0]));
       case OpKind::Fused: bind(*op.regions[0], takeAll(op)); return results(op, region(*op.regions[0]));
-      case OpKind::Call: {
-        const ir::Func* callee = run_.module.find(op.stringAttr("callee"));
-        if (!callee) return fail(op, Code::E0190, "call of an unknown function");
-        if (results(op, Activation(run_).call(*callee, takeAll(op)))) return true;
-        if (run_.stop) run_.stop->callers.emplace_back(op.loc, callee->signature);
-        return false;
+      case OpKind::Call: return call(op);
+      case OpKind::StopGradient: {
+        Tensor stopped = take(op, 0);
+        stopped.places = nullptr;
+        define(op.result(), std::move(stopped));
+        return true;
       }
       case OpKind::To:
       case OpKind::CheckPlace:
-      case OpKind::StopGradient:
       case OpKind::SamePlace:
       case OpKind::Transfer: define(op.result(), take(op, 0)); return true;
       case OpKind::OnePlace:
@@ -157,6 +160,149 @@ class Activation {
     return true;
   }
 
+  // ---- calls
+
+  bool call(const Op& op) {
+    if (op.hasAttr(ir::kOracle)) return differentiate(op);
+    if (run_.tape.active() && op.hasAttr(ir::kRuleForward)) return callWithRule(op);
+    const ir::Func* callee = run_.module.find(op.stringAttr("callee"));
+    if (!callee) return fail(op, Code::E0190, "call of an unknown function");
+    return results(op, callOf(run_, op, *callee, takeAll(op)));
+  }
+
+  /// Empty after a stop.
+  static Values callOf(RunState& run, const Op& op, const ir::Func& callee, Values arguments) {
+    Values values = Activation(run).call(callee, std::move(arguments));
+    if (run.stop) run.stop->callers.emplace_back(op.loc, callee.signature);
+    return values;
+  }
+
+  /// What ir/CallAttributes.h says of `kOracle`.
+  bool differentiate(const Op& op) {
+    Tape& tape = run_.tape;
+    const ir::Func& f = *run_.module.find(op.stringAttr(ir::kOracle));
+    Values arguments = takeAll(op), directions;
+    const auto own = arguments.begin() + static_cast<std::ptrdiff_t>(f.body->args.size());
+    directions.assign(own, arguments.end());
+    arguments.erase(own, arguments.end());
+    const bool forward = op.boolAttr(ir::kOracleForward);
+
+    const int64_t begin = tape.begin();
+    size_t inputs = 0;
+    std::vector<Var> tangents;
+    const ir::Dims &by = op.intsAttr(ir::kOracleArguments), &asked = op.intsAttr(ir::kOracleResults);
+    for (size_t k = 0; k < by.size(); ++k) {
+      Tensor& x = arguments[static_cast<size_t>(by[k])];
+      std::vector<int64_t> places;
+      for (int64_t i = 0; i < x.type.size(); ++i) {
+        places.push_back(tape.input(varAt(x, i)).at);
+        if (forward) tangents.push_back(varAt(directions[k], i));
+      }
+      inputs += places.size();
+      setPlaces(x, std::move(places));
+    }
+    Values given = callOf(run_, op, f, std::move(arguments));
+    tape.end();
+    if (run_.stop) return false;
+
+    std::vector<Var> derivatives;
+    if (forward) {
+      std::vector<int64_t> places;
+      for (const int64_t r : asked) {
+        const Tensor& y = given[static_cast<size_t>(r)];
+        for (int64_t i = 0; i < y.type.size(); ++i) places.push_back(varAt(y, i).at);
+      }
+      derivatives = tape.forward(begin, tangents, places);
+    } else {
+      std::vector<std::pair<int64_t, Var>> seeds;
+      for (size_t k = 0; k < asked.size(); ++k) {
+        const Tensor& y = given[static_cast<size_t>(asked[k])];
+        for (int64_t i = 0; i < y.type.size(); ++i)
+          seeds.emplace_back(varAt(y, i).at, directions.empty() ? Var{1} : varAt(directions[k], i));
+      }
+      auto found = tape.reverse(begin, inputs, seeds);
+      if (!found) return false;
+      derivatives = std::move(*found);
+    }
+    const std::span<const Var> all(derivatives);
+    size_t used = 0;
+    for (size_t i = given.size(); i < op.results.size(); ++i) {
+      const auto count = static_cast<size_t>(op.result(i)->type.size());
+      given.push_back(tensorOf(op.result(i)->type, all.subspan(used, count)));
+      used += count;
+    }
+    if (!tape.active()) {
+      for (Tensor& t : given) t.places = nullptr;
+      tape.clear();
+    }
+    return results(op, std::move(given));
+  }
+
+  static Tensor tensorOf(const ir::Type& type, std::span<const Var> elements) {
+    Tensor t = allocate(type);
+    std::vector<int64_t> places;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      put(t, static_cast<int64_t>(i), {roundTo(type.dtype, elements[i].v), 0});
+      places.push_back(elements[i].at);
+    }
+    setPlaces(t, std::move(places));
+    return t;
+  }
+
+  /// A call with a rule of its own, while something is differentiated.
+  bool callWithRule(const Op& op) {
+    const ir::Func* forward = run_.module.find(op.stringAttr(ir::kRuleForward));
+    const ir::Func* backward = run_.module.find(op.stringAttr(ir::kRuleBackward));
+    if (!forward || !backward) return fail(op, Code::E0190, "call of an unknown function");
+    const Values arguments = takeAll(op);
+    const auto own = static_cast<size_t>(op.intAttr(ir::kRuleArguments));
+    std::vector<Var> operands;
+    for (size_t k = 0; k < own; ++k)
+      for (int64_t i = 0; i < arguments[k].type.size(); ++i) operands.push_back(varAt(arguments[k], i));
+    Values given = callOf(run_, op, *forward, arguments);
+    if (run_.stop) return false;
+    const auto end = given.begin() + static_cast<std::ptrdiff_t>(op.results.size());
+    const Values saved(end, given.end()),
+        captures(arguments.begin() + static_cast<std::ptrdiff_t>(own), arguments.end());
+    given.erase(end, given.end());
+
+    std::vector<Var> values;
+    std::vector<ir::Type> types;
+    for (const Tensor& y : given) {
+      types.push_back(y.type);
+      for (int64_t i = 0; ir::isFloat(y.type.dtype) && i < y.type.size(); ++i) values.push_back(varAt(y, i));
+    }
+    const auto pull = [&run = run_, &op, backward, saved, captures, types,
+                       own](const std::vector<Var>& cotangents) -> std::optional<std::vector<Var>> {
+      Values all = saved;
+      const std::span<const Var> rest(cotangents);
+      size_t used = 0;
+      for (const ir::Type& t : types) {
+        const bool has = ir::isFloat(t.dtype);
+        all.push_back(has ? tensorOf(t, rest.subspan(used, static_cast<size_t>(t.size()))) : allocate(t));
+        if (has) used += static_cast<size_t>(t.size());
+      }
+      all.insert(all.end(), captures.begin(), captures.end());
+      const Values gradients = callOf(run, op, *backward, std::move(all));
+      if (run.stop) return std::nullopt;
+      std::vector<Var> found;
+      for (size_t k = 0; k < own; ++k)
+        for (int64_t i = 0; i < gradients[k].type.size(); ++i) found.push_back(varAt(gradients[k], i));
+      return found;
+    };
+    const std::vector<Var> made = run_.tape.ruled(values, std::move(operands), pull);
+    size_t used = 0;
+    for (Tensor& y : given) {
+      if (!ir::isFloat(y.type.dtype)) continue;
+      std::vector<int64_t> places;
+      for (int64_t i = 0; i < y.type.size(); ++i) places.push_back(made[used++].at);
+      setPlaces(y, std::move(places));
+    }
+    return results(op, std::move(given));
+  }
+
+  // ---- ops
+
   /// Memory that cannot be had ends the program as it would when compiled.
   bool compute(const Op& op) {
     try {
@@ -172,10 +318,14 @@ class Activation {
     if (const auto to = op.dtypeAttr("rounds"); to && op.has(Trait::Rounds)) {
       for (size_t i = 0; i < in.size() && i < 3; ++i) in[i] = rounded(in[i], *to);
     }
+    // What goes on the tape is not overwritten.
+    const Values kept = run_.tape.active() ? in : Values();
     if (op.has(Trait::Library)) {
       Values made;
       for (const auto& r : op.results) made.push_back(allocate(r->type));
-      if (MaybeFailure failed = library(op, in, made)) return fail(op, failed->code, failed->message);
+      MaybeFailure failed = library(op, in, made);
+      if (!failed) failed = trace(op, kept, made, run_.tape);
+      if (failed) return fail(op, failed->code, failed->message);
       return results(op, std::move(made));
     }
     const ir::Type& type = op.result()->type;
@@ -209,6 +359,7 @@ class Activation {
         default: failure = unknown(op);
       }
     }
+    if (!failure) failure = trace(op, kept, std::span(&out, 1), run_.tape);
     if (failure) return fail(op, failure->code, failure->message);
     define(op.result(), std::move(out));
     return true;

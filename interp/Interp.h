@@ -22,6 +22,8 @@ namespace tenc::interp {
 struct Tensor {
   ir::Type type;
   std::shared_ptr<std::vector<std::byte>> data;
+  /// While something is differentiated: the place of each element on the tape (Tape.h); null where none has one.
+  std::shared_ptr<const std::vector<int64_t>> places = nullptr;
 };
 
 struct Options {

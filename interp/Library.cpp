@@ -14,7 +14,8 @@ bool before(Number a, Number b, ir::DType t) {
   return compare(a, b, t) < 0;
 }
 
-/// The places of a row of n elements from `from` on in stable order.
+}  // namespace
+
 std::vector<int64_t> order(const Tensor& x, int64_t from, int64_t n, bool descending) {
   std::vector<int64_t> places(static_cast<size_t>(n));
   std::iota(places.begin(), places.end(), 0);
@@ -24,6 +25,8 @@ std::vector<int64_t> order(const Tensor& x, int64_t from, int64_t n, bool descen
   });
   return places;
 }
+
+namespace {
 
 /// The first `count` elements of each row in order, as values and as places; either may be null.
 void sortRows(const Tensor& x, bool descending, int64_t count, Tensor* values, Tensor* places) {

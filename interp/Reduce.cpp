@@ -7,20 +7,6 @@
 #include "interp/TensorOps.h"
 
 namespace tenc::interp {
-namespace {
-
-using ir::DType;
-using ir::OpKind;
-
-using Real = long double;
-constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
-
-/// The positions of a tensor grouped by what is not reduced: group g has the elements members[g * length ...], in
-/// row-major order. A reduction's result element g is group g; a row-wise op works on each group.
-struct Groups {
-  int64_t count = 0, length = 0;
-  std::vector<int64_t> members;
-};
 
 Groups groupsOf(const ir::Type& t, const std::vector<int64_t>& axesAttr) {
   std::set<size_t> axes;
@@ -50,6 +36,14 @@ Groups groupsOf(const ir::Type& t, const std::vector<int64_t>& axesAttr) {
   }
   return g;
 }
+
+namespace {
+
+using ir::DType;
+using ir::OpKind;
+
+using Real = long double;
+constexpr Real kInfinity = std::numeric_limits<Real>::infinity();
 
 /// The first of the best elements; NaN is best.
 int64_t best(const Tensor& x, const int64_t* members, int64_t length, int wanted) {
@@ -327,6 +321,7 @@ void products(const Tensor& a, const Tensor& b, Tensor& out, Get get, Put toNumb
 Tensor rounded(const Tensor& x, DType to) {
   Tensor r = allocate(x.type);
   for (int64_t i = 0; i < x.type.size(); ++i) put(r, i, {roundTo(to, at(x, i).f), 0});
+  r.places = x.places;
   return r;
 }
 

@@ -153,7 +153,8 @@ int64_t indexAt(const Tensor& t, int64_t i) {
   return huge ? INT64_MAX : n.i;
 }
 
-/// The positions in operand 0 of the elements of gather's result, in the result's order.
+}  // namespace
+
 MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands indices, const ir::Dims& shape,
                              std::vector<int64_t>& positions) {
   const auto& axes = op.intsAttr("axes");
@@ -192,6 +193,8 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
   if (bad) return badIndex(bad->second, 1, bad->first, whole.shape[bad->first]);
   return std::nullopt;
 }
+
+namespace {
 
 Number combine(const std::string& mode, ir::DType t, Number old, Number update) {
   OpKind kind = OpKind::Add;

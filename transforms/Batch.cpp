@@ -202,6 +202,7 @@ bool Batcher::call(const Op& op) {
   ir::Module& module = *op.func()->module;
   const ir::Func* callee = module.find(op.stringAttr("callee"));
   if (!callee || !callee->body->terminator()) return refuse(op, "a function that has errors");
+  if (op.hasAttr(ir::kOracle)) return oneByOne(op);
   std::unordered_set<const ir::Func*> seen;
   const bool random = draws(*callee->body, seen);
   if (!anyBatched(op) && !random && mask_ == nullptr) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/CallAttributes.h"
 #include "ir/Ir.h"
 
 namespace tenc::transforms {
@@ -14,19 +15,12 @@ ir::Type withoutPlace(ir::Type t);
 /// The place of a parameter or result in a signature that says nothing of it (`ir::Func::paramPlaces`).
 inline constexpr const char* kAnywhere = "$";
 
-// Attributes of calls that say how they are differentiated.
-/// Reverse mode keeps the operands alone and computes the rest again.
-inline constexpr const char* kRecomputed = "derivative.recomputed";
-/// Of a call of a linear function: how many of its first operands are residuals.
-inline constexpr const char* kResiduals = "linear.residuals";
-/// Reverse mode calls `kRuleForward` instead, which gives the results and what is saved, and later `kRuleBackward`,
-/// which takes what is saved and the cotangents of the results and gives those of the first `kRuleArguments` operands.
-/// Both take the operands behind these, too, at their end.
-inline constexpr const char* kRuleForward = "derivative.forward";
-inline constexpr const char* kRuleBackward = "derivative.backward";
-inline constexpr const char* kRuleArguments = "derivative.arguments";
-/// Such a call over all rows, which has lost its rule.
-inline constexpr const char* kBatchedRule = "derivative.batched";
+using ir::kBatchedRule;
+using ir::kRecomputed;
+using ir::kResiduals;
+using ir::kRuleArguments;
+using ir::kRuleBackward;
+using ir::kRuleForward;
 
 /// Whether nobody sees it when the function runs twice: no effects, no draws.
 bool canRepeat(const ir::Func& f);

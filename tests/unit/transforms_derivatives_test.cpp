@@ -1,5 +1,5 @@
 // Derivatives of every op: forward mode against central differences, and reverse mode against forward mode, which for
-// any u and v give the same <u, J v>. In f64, by the reference interpreter.
+// any u and v give the same <u, J v>. In f64, by the reference interpreter; and against its own differentiation.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,9 @@
 #include "ir/Ir.h"
 #include "support/Diagnostics.h"
 #include "support/SourceFile.h"
+#include "transforms/Deferred.h"
 #include "transforms/Derivatives.h"
+#include "transforms/Functions.h"
 #include "transforms/Tangents.h"
 
 namespace tenc {
@@ -211,6 +213,70 @@ TEST_P(DerivativeTest, Second) {
   const transforms::ForwardFunc* jvp = derived.forward(f, all, obstacle);
   ASSERT_NE(jvp, nullptr);
   check(*m, *jvp->func, derived, GetParam().draw, 1e-4);
+}
+
+/// A function in the module that is called once with all arguments, by value.
+std::unique_ptr<ir::Func> callOf(ir::Module& m, const ir::Func& f) {
+  auto made = transforms::freeFunc(m, f.name + ".call");
+  ir::Builder at(made->body.get());
+  std::vector<ir::Value*> operands, results;
+  for (const auto& v : f.body->args) operands.push_back(made->body->addArg(v->type));
+  for (const auto& v : at.makeTyped(ir::OpKind::Call, operands, f.resultTypes, {{"callee", f.name}})->results)
+    results.push_back(v.get());
+  at.makeTyped(ir::OpKind::Return, results, {});
+  made->resultTypes = f.resultTypes;
+  return made;
+}
+
+/// All that the interpreter does not differentiate by itself.
+bool hasOracle(std::string_view op) {
+  for (const std::string_view without : {"cholesky", "qr", "eigh", "svd", "singular_values", "lstsq", "pivots"})
+    if (op == without) return false;
+  return true;
+}
+
+void expectSame(const std::vector<interp::Tensor>& got, const std::vector<interp::Tensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t k = 0; k < got.size(); ++k) {
+    const auto a = Numbers::values(got[k]), b = Numbers::values(want[k]);
+    double most = 1;
+    for (const double v : b) most = std::max(most, std::abs(v));
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-10 * most) << "result " << k << ", element " << i;
+  }
+}
+
+/// vjp of f by transforms/ or, `deferred`, by the interpreter, as a function of the module.
+ir::Func& vjpOf(ir::Module& m, const ir::Func& f, bool deferred, const std::string& name,
+                transforms::DerivedFuncs& derived) {
+  std::vector<bool> results;
+  for (const ir::Type& t : f.resultTypes) results.push_back(ir::isFloat(t.dtype));
+  const std::vector<bool> arguments(f.body->args.size(), true);
+  if (deferred)
+    return transforms::addToModule(
+        transforms::deferred(callOf(m, f), name + ".of", {false, false, arguments, results}, {}), name);
+  transforms::Obstacle obstacle;
+  auto made = transforms::pullback(*callOf(m, f), arguments, results, false, derived, obstacle);
+  EXPECT_TRUE(made.has_value()) << obstacle.why;
+  return transforms::addToModule(std::move(made->func), name);
+}
+
+TEST_P(DerivativeTest, AsTheInterpreter) {
+  if (!hasOracle(GetParam().op)) return;
+  auto m = parse(functionText(GetParam()));
+  ASSERT_NE(m, nullptr);
+  transforms::DerivedFuncs derived;
+  const ir::Func& f = *m->find("f");
+  const ir::Func &own = vjpOf(*m, f, false, "own", derived), &theirs = vjpOf(*m, f, true, "theirs", derived);
+  Numbers numbers(11);
+  std::vector<interp::Tensor> x;
+  for (const auto& a : theirs.body->args)
+    x.push_back(numbers.draw(a->type, x.size() < f.body->args.size() ? GetParam().draw : Draw::Normal));
+  expectSame(call(*m, own, x), call(*m, theirs, x));
+  if (!GetParam().twice) return;
+  const ir::Func &again = vjpOf(*m, own, false, "again", derived), &alike = vjpOf(*m, theirs, true, "alike", derived);
+  for (const ir::Type& t : theirs.resultTypes)
+    if (ir::isFloat(t.dtype)) x.push_back(numbers.draw(t, Draw::Normal));
+  expectSame(call(*m, again, x), call(*m, alike, x));
 }
 
 TEST(Derivatives, EveryRuleHasACase) {

@@ -1,0 +1,31 @@
+// Attributes of calls that say how they are differentiated, for who makes them and who reads them.
+#pragma once
+
+namespace tenc::ir {
+
+/// Reverse mode keeps the operands alone and computes the rest again.
+inline constexpr const char* kRecomputed = "derivative.recomputed";
+/// Of a call of a linear function: how many of its first operands are residuals.
+inline constexpr const char* kResiduals = "linear.residuals";
+/// Reverse mode calls `kRuleForward` instead, which gives the results and what is saved, and later `kRuleBackward`,
+/// which takes what is saved and the cotangents of the results and gives those of the first `kRuleArguments` operands.
+/// Both take the operands behind these, too, at their end.
+inline constexpr const char* kRuleForward = "derivative.forward";
+inline constexpr const char* kRuleBackward = "derivative.backward";
+inline constexpr const char* kRuleArguments = "derivative.arguments";
+/// Such a call over all rows, which has lost its rule.
+inline constexpr const char* kBatchedRule = "derivative.batched";
+
+// With --engine=oracle derivatives are calls that the interpreter differentiates by itself. Their function says what
+// they take and give alone.
+/// The function that is differentiated. The call takes its arguments and then directions, and gives its results and
+/// then derivatives.
+inline constexpr const char* kOracle = "oracle.function";
+/// Forward mode: the directions are tangents of the arguments, the derivatives those of the results. Else the
+/// directions are cotangents of the results, or where there are none 1, and the derivatives those of the arguments.
+inline constexpr const char* kOracleForward = "oracle.jvp";
+/// The arguments and results, by position, that have tangents and cotangents.
+inline constexpr const char* kOracleArguments = "oracle.arguments";
+inline constexpr const char* kOracleResults = "oracle.results";
+
+}  // namespace tenc::ir
