@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How long tenc compiles: a program of one line, a script of realistic size, models of 80 and 800 equal layers, scripts of
-1,250 to 10,000 lines, and one with many annotations of placement. No cache is used, but for the row that says so. A row is
-the median of `--rounds` runs, in milliseconds, with the compile stages that take part; `growth` is the time per line
-against the script of half the lines, and for models the time of lowering for ten times the layers.
+"""How long tenc compiles: a program of one line, a script of realistic size, models of 80 and 800 equal layers, a step of
+training of a GPT with 6 to 24 layers, scripts of 1,250 to 10,000 lines, and one with many annotations of placement. No cache is
+used, but for the row that says so. A row is the median of `--rounds` runs, in milliseconds, with the compile stages that take
+part; `growth` is the time per line against the script of half the lines or the GPT of half the layers, and for models the time
+of lowering for ten times the layers.
 
   bench/compile_time.py --tenc build/release/bin/tenc
   bench/compile_time.py --write 5000 > big.tl     only write the script of so many lines
@@ -129,6 +130,13 @@ def main():
             found = median_stages(rounds, tenc, script, "--no-cache")
             row(f"{size} equal layers", *(found[n] for n in names), found["lower"] / before if before else "")
             before = found["lower"]
+        print()
+        row("a step of training of a GPT, ms", *names, "growth")
+        before = None
+        for size in (6, 12, 24):
+            found = median_stages(rounds, tenc, HERE / "scripts/gpt_train.tl", "--layers", str(size), "--no-cache")
+            row(f"{size} layers", *(found[n] for n in names), found["compile"] / before / 2 if before else "")
+            before = found["compile"]
         print()
         row("large scripts, ms", *names, "growth")
         before = None
