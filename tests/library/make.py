@@ -344,6 +344,8 @@ def layers():
     add(f"nn.Conv3d[2, 2, 2, 2, 1, 1, 1, f64] {{ w: {w([2, 2, 2, 2, 2])}, b: {w([2], 2.0)} }}(fill([1, 2, 3, 3, 3], 0.5))", N.Conv3d(2, 2, 2, 2, 1), t(1, 2, 3, 3, 3))
     add(f"nn.ConvTranspose2d[4, 2, 3, 2, 1, 1, 1, 2, f64] {{ w: {w([4, 1, 3, 3])}, b: {w([2], 2.0)} }}(fill([1, 4, 2, 2], 0.5))", N.ConvTranspose2d(4, 2, 3, 2, 1, 1, 2), t(1, 4, 2, 2))
     add(f"nn.ConvTranspose2dPlain[2, 2, 2, 2, 0, 0, 1, 1, f64] {{ w: {w([2, 2, 2, 2])} }}(fill([1, 2, 2, 2], 0.5))", N.ConvTranspose2d(2, 2, 2, 2, bias=False), t(1, 2, 2, 2))
+    add(f"nn.ConvTranspose1d[4, 2, 3, 2, 1, 1, 1, 2, f64] {{ w: {w([4, 1, 3])}, b: {w([2], 2.0)} }}(fill([1, 4, 3], 0.5))", N.ConvTranspose1d(4, 2, 3, 2, 1, 1, 2), t(1, 4, 3))
+    add(f"nn.ConvTranspose3dPlain[2, 2, 2, 2, 0, 0, 1, 1, f64] {{ w: {w([2, 2, 2, 2, 2])} }}(fill([1, 2, 2, 1, 2], 0.5))", N.ConvTranspose3d(2, 2, 2, 2, bias=False), t(1, 2, 2, 1, 2))
     add(f"nn.Prelu {{ slope: {w([4])} }}(fill([2, 4, 3], 0.5))", N.PReLU(4), t(2, 4, 3))
     add(f"nn.glu({x})", N.GLU(), t(3, 6))
     add("nn.pixel_shuffle(fill([1, 4, 2, 3], 0.5), 2)", N.PixelShuffle(2), t(1, 4, 2, 3))
@@ -415,6 +417,10 @@ def recurrent():
             y, last = two(xt, given)
             cases += [(f"{tower}({x})", two(xt)[0].numpy()), (f"nn.run({tower}, {x}, ({states[0]}, {states[1]})).0", y.numpy()),
                       (f"nn.run({tower}, {x}, ({states[0]}, {states[1]})).1.0{'.0' if name == 'LSTM' else ''}", (last[0] if name == "LSTM" else last)[0].numpy())]
+            plain = f"x: fill([{gates * 4}, 3], 1.0, scale: 0.5).T, h: fill([{gates * 4}, 4], 2.0, scale: 0.5).T"
+            cases.append((f"nn.{struct}Plain {{ {plain} }}({x})", filled(getattr(torch.nn, name)(3, 4, batch_first=True, bias=False))(xt)[0].numpy()))
+            if name != "RNN": continue
+            cases.append((f"nn.RnnPlain[3, 4, f64, 1] {{ {plain} }}({x})", filled(torch.nn.RNN(3, 4, nonlinearity="relu", batch_first=True, bias=False))(xt)[0].numpy()))
     return PRINTED, cases
 
 
