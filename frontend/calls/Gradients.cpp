@@ -227,6 +227,8 @@ class Derivative final : public Application {
   /// E0402 for an argument that no path reaches; W0401 for a part of one. `reached` of the leaves: those that are known
   /// to be, which spares looking.
   bool checkPaths(const ir::Func& f, const std::vector<bool>& results, const std::vector<bool>& reached) {
+    // Where the function had an error there may be no more of it than its result's type.
+    if (tools_.context.diags.errors() > errorsBefore_) return false;
     transforms::DerivedFuncs& derived = tools_.context.derived;
     const transforms::ForgetAtEnd forgotten(derived, f);
     const bool everyLeaf = asked_.form != Form::Jvp;  // only gradients say which leaves are 0
@@ -321,6 +323,7 @@ class Derivative final : public Application {
   }
 
   const TransformTools& tools_;
+  const size_t errorsBefore_ = tools_.context.diags.errors();
   const GradientCall asked_;
   std::vector<Leaf> leaves_;  ///< the first parameters of the traced function
   std::vector<bool> active_;  ///< of jvp: which results have a tangent
