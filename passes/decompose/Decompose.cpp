@@ -143,25 +143,23 @@ constexpr const Rule* ruleOf(OpKind kind) {
                 "ops with Trait::Decomposed have a rule in kRules, and no others: " mnemonic);
 #include "ir/Ops.def"
 
-/// A product under `@autocast`. A matrix product is one of the narrow dtype; others, and where the target has none, are
-/// of operands that have been rounded and made f32 again.
+/// A matrix product under `@autocast`: one of the narrow dtype or, where the target has none, of operands that have
+/// been rounded and made f32 again.
 Value* roundOperands(Op& op, const TargetTraits& traits) {
   const auto to = op.dtypeAttr("rounds");
-  if (!to || !op.has(Trait::Rounds)) return nullptr;
+  if (!to || op.kind != OpKind::Matmul) return nullptr;
   Builder b(&op);
   b.setLoc(op.loc);
-  std::vector<Value*> operands = op.operands();
-  const size_t multiplied = op.kind == OpKind::Attention ? 3 : 2;
-  const DType wide = operands[0]->type.dtype;
-  const bool narrow = op.kind == OpKind::Matmul && traits.narrowProducts.contains(*to);
-  for (size_t i = 0; i < multiplied; ++i) {
-    operands[i] = b.value(OpKind::Cast, {operands[i]}, {{"dtype", *to}});
-    if (!narrow) operands[i] = b.value(OpKind::Cast, {operands[i]}, {{"dtype", wide}});
+  const DType wide = op.operand(0)->type.dtype;
+  const bool narrow = traits.narrowProducts.contains(*to);
+  std::vector<Value*> operands;
+  for (Value* v : op.operands()) {
+    Value* rounded = b.value(OpKind::Cast, {v}, {{"dtype", *to}});
+    operands.push_back(narrow ? rounded : b.value(OpKind::Cast, {rounded}, {{"dtype", wide}}));
   }
-  if (narrow) return b.value(OpKind::Matmul, operands, {{"dtype", wide}});
-  for (size_t i = 0; i < multiplied; ++i) op.setOperand(i, operands[i]);
-  op.unset("rounds");
-  return nullptr;
+  std::vector<Builder::NamedAttr> attrs;
+  if (narrow) attrs.push_back({"dtype", wide});
+  return b.value(OpKind::Matmul, operands, std::move(attrs));
 }
 
 void decomposeRegion(Region& region, const Context& c) {

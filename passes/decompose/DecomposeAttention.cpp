@@ -15,21 +15,26 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 class Attention {
  public:
-  Attention(Op& op, const TargetTraits::Attention& traits)
-      : op_(op), traits_(traits), place_(op.result()->type.place), causal_(op.boolAttr("causal")) {}
+  Attention(Op& op, const TargetTraits& traits)
+      : op_(op), traits_(traits.attention), place_(op.result()->type.place), causal_(op.boolAttr("causal")) {
+    const DType t = op.result()->type.dtype;
+    compute_ = accumulatorOf(t);
+    rounded_ = op.dtypeAttr("rounds").value_or(t);
+    multiplied_ = traits.narrowProducts.contains(rounded_) ? rounded_ : compute_;
+  }
 
   Value* build() {
     Builder b(&op_);
     b.setLoc(op_.loc);
     const DType t = op_.result()->type.dtype;
-    compute_ = accumulatorOf(t);
-    Value *q = cast(b, op_.operand(0)), *k = cast(b, op_.operand(1)), *v = cast(b, op_.operand(2));
+    // What is multiplied with v are weights in full precision.
+    Value *q = as(b, operand(b, 0), multiplied_), *k = as(b, operand(b, 1), multiplied_), *v = cast(b, operand(b, 2));
     scale_ = cast(b, op_.operand(3));
     Value* mask = op_.operandCount() > 4 ? op_.operand(4) : nullptr;
     if (mask && mask->type.dtype != DType::Bool) mask = cast(b, mask);
     const int64_t scores = op_.result()->type.size() == 0 ? 0 : rowBytes(q, k) * rows(q) * batch(q);
     Value* out = scores <= traits_.tileBytes ? attend(b, q, k, v, mask, nullptr) : inBlocks(b, q, k, v, mask);
-    return out->type.dtype == t ? out : b.value(OpKind::Cast, {out}, {{"dtype", t}});
+    return as(b, out, t);
   }
 
  private:
@@ -47,7 +52,9 @@ class Attention {
     Dims turned;
     for (int64_t d = 0; d < rank; ++d) turned.push_back(d);
     std::swap(turned[rank - 1], turned[rank - 2]);
-    Value* s = b.value(OpKind::Matmul, {q, b.value(OpKind::Permute, {k}, {{"perm", turned}})});
+    std::vector<Builder::NamedAttr> sums;
+    if (multiplied_ != compute_) sums.push_back({"dtype", compute_});
+    Value* s = b.value(OpKind::Matmul, {q, b.value(OpKind::Permute, {k}, {{"perm", turned}})}, std::move(sums));
     const Dims shape = s->type.shape;
     s = b.value(OpKind::Mul, {s, b.broadcastTo(scale_, shape)});
     Value* none = b.broadcastTo(b.scalar(compute_, -kInfinity), shape);
@@ -199,15 +206,20 @@ class Attention {
         ->result();
   }
 
-  Value* cast(Builder& b, Value* v) const {
-    return v->type.dtype == compute_ ? v : b.value(OpKind::Cast, {v}, {{"dtype", compute_}});
+  static Value* as(Builder& b, Value* v, DType t) {
+    return v->type.dtype == t ? v : b.value(OpKind::Cast, {v}, {{"dtype", t}});
   }
+  Value* cast(Builder& b, Value* v) const { return as(b, v, compute_); }
+  /// q, k or v, rounded.
+  Value* operand(Builder& b, size_t i) const { return as(b, op_.operand(i), rounded_); }
 
   Op& op_;
   const TargetTraits::Attention& traits_;
   const Placement place_;
   const bool causal_;
-  DType compute_ = DType::F32;
+  DType compute_ = DType::F32;     ///< of all but the operands
+  DType rounded_ = DType::F32;     ///< what q, k and v are rounded to
+  DType multiplied_ = DType::F32;  ///< of q and k when scores are made
   Value* scale_ = nullptr;
   Dims maskBatch_;  // batch dims of the mask, 1 where it is shared
 };
@@ -215,7 +227,7 @@ class Attention {
 }  // namespace
 
 ir::Value* decomposeAttention(ir::Op& attention, const ir::TargetTraits& traits) {
-  return Attention(attention, traits.attention).build();
+  return Attention(attention, traits).build();
 }
 
 }  // namespace tenc::passes

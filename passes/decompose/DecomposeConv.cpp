@@ -28,15 +28,37 @@ class Convolution {
 
   /// The value that replaces the op's result, or null when it stays as it is.
   Value* build() {
-    const DType t = x_->type.dtype;
-    const DType computed = traits_.products.contains(t) ? t : accumulatorOf(t);
-    if (computed == t) return other();
+    const DType t = x_->type.dtype, rounded = op_.dtypeAttr("rounds").value_or(t);
+    const DType computed = traits_.products.contains(rounded) ? rounded : accumulatorOf(rounded);
+    if (computed == t && rounded == t) return other();
+    x_ = cast(x_, rounded), w_ = cast(w_, rounded);
+    if (traits_.narrowProducts.contains(rounded) && isPointwise()) return matrixProduct();
     x_ = cast(x_, computed), w_ = cast(w_, computed);
     Value* v = other();
     return cast(v ? v : conv(outLast_), t);
   }
 
  private:
+  /// Whether each place is a product of the weights and its channels.
+  bool isPointwise() const {
+    return !outLast_ && groups_ == 1 && depth() > traits_.loopDepth && op_.result()->type.size() > 0 &&
+           std::all_of(dims_.begin(), dims_.end(), [](const WindowDim& d) {
+             return d.taps == 1 && d.stride == 1 && d.lo == 0 && d.places == d.extent;
+           });
+  }
+
+  /// The same as the matrix product [outs, channels] @ [channels, places] for each image.
+  Value* matrixProduct() {
+    const Type& out = op_.result()->type;
+    const int64_t images = out.shape[0], outs = out.shape[1], places = out.size() / (images * outs);
+    Value* weights = b_.value(OpKind::Reshape, {w_}, {{"shape", Dims{outs, depth()}}});
+    Value* image = b_.value(OpKind::Reshape, {x_}, {{"shape", Dims{images, depth(), places}}});
+    std::vector<Builder::NamedAttr> attrs;
+    if (out.dtype != x_->type.dtype) attrs.push_back({"dtype", out.dtype});
+    Value* v = b_.value(OpKind::Matmul, {b_.broadcastTo(weights, {images, outs, depth()}), image}, std::move(attrs));
+    return b_.value(OpKind::Reshape, {v}, {{"shape", out.shape}});
+  }
+
   Value* other() {
     if (outLast_) return nullptr;
     const Type& out = op_.result()->type;
