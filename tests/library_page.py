@@ -16,9 +16,11 @@ PAGE = ROOT / "docs/library.md"
 MODULES = ("nn", "init", "optim", "amp", "data", "ad", "image")
 HEAD = """# The standard library
 
-What the modules in `std/` declare, from their texts; made by `tests/library_page.py --update`. `import nn` makes
-`nn.linear` known, `import nn: linear` makes it known as `linear`. Layers are structs with a `call`: `m(x)`.
-`:doc nn.linear` shows the same in the REPL.
+What the modules of the standard library provide, with examples. `import nn` gives access to `nn.linear`;
+`import nn: linear` makes it available as `linear`. A layer is a struct that can be called: `m(x)`. In the REPL,
+`:doc nn.linear` shows the same text.
+
+This page is generated from the modules by `tests/library_page.py --update`.
 """
 DECLARED = re.compile(r"^(struct|fn) (\w+)(.*)$")
 
