@@ -143,8 +143,9 @@ V gelu(TangentCall& c) {
   if (!c.op.boolAttr("tanh")) {
     constexpr double kInvSqrt2Pi = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
     V phi = c.p.mul(c.p.unary(OpKind::Exp, c.p.mul(square(c, x), c.number(-0.5))), c.number(kInvSqrt2Pi));
-    V below = half(c, c.p.unary(OpKind::Erfc, c.p.mul(x, c.number(-1 / std::numbers::sqrt2))));
-    return c.p.add(below, c.p.mul(x, phi));
+    // By erf, as gelu itself is computed: far below 0 what erfc would know better is small beside x phi.
+    V e = c.p.unary(OpKind::Erf, c.p.mul(x, c.number(std::numbers::sqrt2 / 2)));
+    return c.p.add(half(c, c.p.add(e, c.number(1))), c.p.mul(x, phi));
   }
   constexpr double kScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi, kCubic = 0.044715;
   V x2 = square(c, x);
