@@ -30,6 +30,7 @@ struct Options {
   bool benches = false;                  ///< lower `bench` blocks
   bool checkUncalled = false;            ///< `tenc check`: instantiate functions that nobody calls
   std::vector<std::string> importPaths;  ///< folders for modules; std/ is built in
+  bool oracle = false;                   ///< derivatives are left to the interpreter (ir/CallAttributes.h)
   bool session = false;                  ///< an entry of the REPL: see Lowered::kept
   std::vector<SessionValue> values;      ///< of a session: bound before the entry, their tensors parameters of `main`
   /// Conditions on devices that placement has decided, by the key of their `if`: only the branch taken is lowered.

@@ -21,6 +21,7 @@
 #include "frontend/names/Units.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
+#include "ir/CallAttributes.h"
 
 namespace tenc::frontend {
 
@@ -29,8 +30,8 @@ using StmtKind = ast::Stmt::Kind;
 using ir::OpKind;
 
 /// Drops the functions that the script, its tests and benches do not come to: those of one instance, of which `vmap`
-/// has made functions of all.
-void dropUncalled(ir::Module& module, const Lowered& out) {
+/// has made functions of all. `rules`: what a `custom_vjp` names is needed, too.
+void dropUncalled(ir::Module& module, const Lowered& out, bool rules) {
   std::map<std::string, const ir::Func*, std::less<>> byName;
   for (const auto& f : module.funcs) byName.emplace(f->name, f.get());
   std::set<const ir::Func*> kept;
@@ -42,6 +43,10 @@ void dropUncalled(ir::Module& module, const Lowered& out) {
   walk = [&](const ir::Region& region) {
     for (const auto& op : region.ops) {
       if (op->kind == OpKind::Call) keep(op->stringAttr("callee"));
+      if (rules && op->hasAttr(ir::kRuleForward)) {
+        keep(op->stringAttr(ir::kRuleForward));
+        keep(op->stringAttr(ir::kRuleBackward));
+      }
       for (const auto& inner : op->regions) walk(*inner);
     }
   };
@@ -90,7 +95,7 @@ void Script::run(const ast::File& file) {
   if (context_.options.checkUncalled) {
     uncalled_.checkUncalled(unit);
   } else if (context_.diags.ok()) {
-    dropUncalled(context_.module, context_.out);
+    dropUncalled(context_.module, context_.out, context_.options.oracle);
   }
 }
 

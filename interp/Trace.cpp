@@ -123,6 +123,10 @@ class Tracer {
       // At a tie the second.
       case OpKind::Max: return x(i).v > x(i, 1).v ? x(i) : x(i, 1);
       case OpKind::Min: return x(i).v < x(i, 1).v ? x(i) : x(i, 1);
+      case OpKind::Sqrt:
+        // Of a norm: 0 where it is 0.
+        if (y == 0 && op_.hasAttr("derivative.flat_at_zero")) return {};
+        return t_.record(op_.kind, x(i), {}, y);
       case OpKind::Fma: return t_.add(t_.mul(x(i), x(i, 1)), x(i, 2));
       default: return t_.record(op_.kind, x(i), in_.size() > 1 ? x(i, 1) : Var{}, y);
     }

@@ -134,7 +134,8 @@ Value* stack(Op& loop, Value& v, Value* last) {
   before.setLoc(loop.loc);
   Dims shape = v.type.shape, row = shape;
   const int64_t trips = *ir::tripCount(loop);
-  shape.insert(shape.begin(), last != nullptr ? trips + 1 : trips);
+  // A row even where there is no trip: the body writes one.
+  shape.insert(shape.begin(), last != nullptr ? trips + 1 : std::max<int64_t>(trips, 1));
   row.insert(row.begin(), 1);
   ir::Compose outside(before);
   // Without a place: it lives where what is written into it does.

@@ -16,6 +16,7 @@
 #include "frontend/values/Trees.h"
 #include "ir/Causes.h"
 #include "ir/build/Compose.h"
+#include "transforms/Deferred.h"
 #include "transforms/Derivatives.h"
 
 namespace tenc::frontend {
@@ -48,6 +49,7 @@ class Derivative final : public Application {
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
     const Val* result = differentiated(traced.result);
     if (result == nullptr) return nullptr;
+    if (tools_.context.options.oracle) return byInterpreter(traced, *result);
     std::vector<bool> by(traced.operands.size(), false);
     std::fill_n(by.begin(), traced.arguments, true);
     transforms::Obstacle obstacle;
@@ -271,6 +273,22 @@ class Derivative final : public Application {
   std::string named(size_t argument) const { return "`" + asked_.names[argument] + "`"; }
 
   // ---- the function that is called, and its results
+
+  /// The same with --engine=oracle, where transforms/ has no part in it.
+  std::unique_ptr<ir::Func> byInterpreter(Traced& traced, const Val& result) {
+    const bool forward = asked_.form == Form::Jvp;
+    std::vector<ir::Value*> directions;
+    if (forward && !directionOfArguments(directions)) return nullptr;
+    if (asked_.form == Form::Vjp && !directionLike(result, *asked_.direction, false, directions)) return nullptr;
+    const size_t parameters = traced.operands.size();
+    active_ = asFlags(result);
+    active_.resize(traced.func->resultTypes.size(), false);
+    transforms::DeferredForm form{forward, !asked_.direction, std::vector<bool>(parameters, false), active_};
+    std::fill_n(form.arguments.begin(), traced.arguments, true);
+    const std::string name = "oracle" + std::to_string(tools_.context.freshId());
+    auto made = transforms::deferred(std::move(traced.func), name, form, tools_.context.b().loc());
+    return bound(std::move(made), parameters, directions);
+  }
 
   /// With the directions for its last parameters.
   static std::unique_ptr<ir::Func> bound(std::unique_ptr<ir::Func> f, size_t first,

@@ -2,14 +2,15 @@
 """Random programs, run by the reference interpreter and by compiled code of several kinds.
 
     python fuzz.py --tenc PATH [--count 2000] [--first 0] [--operations 14] [--all | --ways N] [--jobs N] [--keep DIR]
-        [--fail-fast]
+        [--fail-fast] [--gradients]
 
 Every program runs in the interpreter and compiled, as quick and as full code; one in two without fusion; one in four
 with one thread, on virtual devices, and for narrower vectors, in turn (`--all`: every program in every way; `--ways N`:
 besides the interpreter in N ways drawn by its seed, most as quick code, for long runs). Exact results must have equal
 bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have equal bits for every level
 of code, number of threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep`
-as a file. See generate.py. Closes with `N passed, N failed`."""
+as a file. See generate.py. With `--gradients` the programs differentiate (generate_gradients.py), and the interpreter does so by
+itself (`--engine=oracle`). Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
 import os
@@ -22,9 +23,11 @@ import tempfile
 import numpy as np
 
 from generate import MODULE, Program
+from generate_gradients import GradientProgram
 
 ENGINES = {
     "interp": ["--engine=interp"],
+    "oracle": ["--engine=oracle"],
     # Programs this small would all get quick code.
     "compiled": ["--threads", "2", "--code", "full"],
     "quick": ["--threads", "2", "--code", "quick"],
@@ -51,21 +54,23 @@ def arguments():
     ap.add_argument("--jobs", type=int, default=os.cpu_count())
     ap.add_argument("--keep")
     ap.add_argument("--fail-fast", action="store_true")
+    ap.add_argument("--gradients", action="store_true")
     ap.add_argument("--timeout", type=float, default=60)
     return ap.parse_args()
 
 
 A = arguments()
+REFERENCE = "oracle" if A.gradients else "interp"
 
 
 def engines(seed):
-    if A.all: return list(ENGINES)
+    if A.all: return [k for k in ENGINES if A.gradients or k != "oracle"]
     if A.ways:
         draw = random.Random(seed)
-        ways = draw.sample([k for k in ENGINES if k not in ("interp", "quick")], A.ways)
-        return ["interp", *(k + draw.choice([":quick", ":quick", ""]) for k in ways)]
+        ways = draw.sample([k for k in ENGINES if k not in ("interp", "oracle", "quick")] + ["interp"] * A.gradients, A.ways)
+        return [REFERENCE, *(k + (draw.choice([":quick", ":quick", ""]) if k != "interp" else "") for k in ways)]
     more = ["unfused"] if seed % 2 == 0 else []
-    return ["interp", "compiled", "quick"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
+    return [REFERENCE, "compiled", "quick"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
 
 
 def flags(engine, text):
@@ -112,7 +117,7 @@ def check(text, kinds):
     got = {k: results(text, flags(k, text)) for k in kinds}
     for k, v in got.items():
         if isinstance(v, str): return f"{k}: {v}"
-    want = got.pop("interp")
+    want = got.pop(REFERENCE)
     for k, found in got.items():
         # Headers of tensors name the device.
         a, b = (re.sub(r" @\S+$", "", text[""], flags=re.M) for text in (want, found))
@@ -143,7 +148,7 @@ def kind(problem): return re.sub(r"[\d.]+", "N", problem)[:60]
 def shrink(text, problem, kinds):
     lines, n = text.splitlines(), 16
     named = [k for k in kinds if problem.startswith(k + ":")]
-    if named: kinds = ["interp"] + [k for k in named if k != "interp"]
+    if named: kinds = [REFERENCE] + [k for k in named if k != REFERENCE]
     while n >= 1:
         # From the end, so that what uses a line goes before it.
         i = len(lines)
@@ -157,7 +162,7 @@ def shrink(text, problem, kinds):
 
 
 def one(seed):
-    text = Program(seed).build(A.operations)
+    text = (GradientProgram if A.gradients else Program)(seed).build(A.operations)
     return seed, text, check(text, engines(seed))
 
 

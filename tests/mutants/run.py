@@ -87,6 +87,8 @@ def command(suite, root, binaries, fuzz_programs):
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
         "threads": [str(tests / "threads.py"), "--tenc", tenc],
         "fuzz": [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--count", str(fuzz_programs), "--fail-fast"],
+        "gradients": [str(tests / "gradients/run.py"), "--tenc", tenc],
+        "fuzz.gradients": [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--gradients", "--ways", "1", "--count", str(fuzz_programs), "--fail-fast"],
         "devices": [str(tests / "fuzz/devices.py"), "--tenc", tenc, "--count", "60"],
         "numerics": [str(tests / "numerics/ops.py"), "--tenc", tenc, "--interp", opt],
     }[suite]

@@ -128,8 +128,12 @@ constexpr Option kOptions[] = {
        if (access) c.session.fileRoot = access->root;
        return access.has_value();
      }},
-    {"engine", "compiled|interp", "run compiled code, or the reference interpreter",
-     [](CommandLine& c, std::string_view v) { return c.session.interpret = v == "interp", true; }},
+    {"engine", "compiled|interp|oracle",
+     "run compiled code, or the reference interpreter; `oracle` differentiates by itself and skips all passes",
+     [](CommandLine& c, std::string_view v) {
+       c.session.oracle = v == "oracle";
+       return c.session.interpret = v != "compiled", true;
+     }},
     {"emit", "ast|ir|placed|fused|dot|kernels|llvm|asm|program",
      "print what this stage makes, and stop; `program` is written to -o FILE",
      [](CommandLine& c, std::string_view v) { return c.emit = v, true; }},

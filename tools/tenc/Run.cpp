@@ -93,6 +93,7 @@ int runCommand(Session& session, const CommandLine& line) {
   if (line.passes) return runPassesOnly(session, line, std::move(m));
   if (line.emit == "ir") return show(session, line, ir::print(*m));
 
+  if (session.options().oracle) return finish(session, line, runBuilt(session, line, *m, std::nullopt));
   if (!session.place(*m)) return finish(session, line);
   if (line.emit == "placed") return show(session, line, ir::print(*m));
   if (session.options().interpret) {

@@ -185,6 +185,7 @@ frontend::Options Session::frontendOptions() {
   o.benches = options_.benches;
   o.checkUncalled = options_.checkUncalled;
   o.importPaths = options_.importPaths;
+  o.oracle = options_.oracle;
   o.session = options_.session;
   o.values = options_.values;
   return o;

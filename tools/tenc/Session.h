@@ -37,7 +37,8 @@ struct SessionOptions {
   uint64_t virtualBytes = 0;           ///< capacity of each virtual device; 0: as the host's
   std::string virtualOrder = "async";  ///< of the work of virtual devices: async, sync, lazy
   int threads = 0;                     ///< 0: as many as the process may use
-  bool interpret = false;              ///< --engine=interp
+  bool interpret = false;              ///< --engine=interp, oracle
+  bool oracle = false;                 ///< --engine=oracle: the program runs as it was lowered
   bool fuse = true;
   std::string fp = "strict";
   std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
