@@ -38,6 +38,7 @@ struct LinearizedFunc {
 struct TransposedFunc {
   ir::Func* func = nullptr;
   std::vector<bool> reached;  ///< which of the linear function's tangents a cotangent comes to; of the others it is 0
+  std::vector<bool> sums;     ///< for which of them it takes a cotangent, behind those of the results, that it adds to
 };
 
 /// Derived functions, made once for each function and choice of arguments: equal layers share one.
@@ -52,8 +53,10 @@ class DerivedFuncs {
   /// The same of a call with a rule of its own (`kRuleForward`). Its linear function is empty.
   const LinearizedFunc& ruled(const ir::Op& call, const std::vector<bool>& arguments);
   /// The transpose of a linear function, whose first `residuals` arguments are none of its tangents: takes those and
-  /// the cotangents of the results named by `results`, and gives those of all other arguments.
-  const TransposedFunc& transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results);
+  /// the cotangents of the results named by `results`, and gives those of all other arguments. `sums`: to which of
+  /// them it may add what there is already.
+  const TransposedFunc& transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results,
+                                   std::vector<bool> sums = {});
   /// The linear function that a call in another one names.
   ir::Func& linear(const std::string& name) const { return *linears_.at(name); }
   Activity::Known& activity() { return activity_; }
@@ -104,9 +107,9 @@ std::optional<std::vector<bool>> forwardMode(const ir::Func& f, const std::vecto
 /// Fills the two functions of `made`. False after an obstacle.
 bool linearize(const ir::Func& f, const std::vector<bool>& arguments, LinearizedFunc& made, DerivedFuncs& derived,
                Obstacle& obstacle);
-/// Fills `made` with the transpose; which tangents are reached.
-std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results, ir::Func& made,
-                            DerivedFuncs& derived);
+/// Fills `made` with the transpose; which tangents are reached. `sums` as in `TransposedFunc`; empty for none.
+std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results,
+                            const std::vector<bool>& sums, ir::Func& made, DerivedFuncs& derived);
 
 /// f with its vector-Jacobian product: takes f's arguments and the cotangents of the results named by `results`, or
 /// with `ones` those are 1; gives f's results and the cotangents of the arguments named by `arguments`.

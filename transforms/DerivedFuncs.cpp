@@ -130,21 +130,25 @@ void DerivedFuncs::transposeRule(const Rule& rule, const ir::Func& linear, size_
   at.makeTyped(OpKind::Return, given, {});
 }
 
-const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results) {
-  const Key key{&linear, results};
+const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results,
+                                               std::vector<bool> sums) {
+  const auto rule = rules_.find(&linear);
+  if (rule != rules_.end()) sums.assign(sums.size(), false);
+  Key key{&linear, results};
+  key.second.insert(key.second.end(), sums.begin(), sums.end());
   if (const auto it = transposed_.find(key); it != transposed_.end()) return it->second;
   const std::string number = std::to_string(linear.module->funcs.size());
   ir::Func* made = linear.module->addFuncLike(linear.name + ".back" + number, linear);
   std::vector<bool> reached;
-  if (const auto rule = rules_.find(&linear); rule != rules_.end()) {
+  if (rule != rules_.end()) {
     transposeRule(rule->second, linear, residuals, results, *made);
     reached.assign(made->resultTypes.size(), true);
   } else {
-    reached = transpose(linear, residuals, results, *made, *this);
+    reached = transpose(linear, residuals, results, sums, *made, *this);
   }
   made->paramPlaces.assign(made->body->args.size(), kAnywhere);
   made->resultPlaces.assign(made->resultTypes.size(), kAnywhere);
-  return transposed_[key] = {made, std::move(reached)};
+  return transposed_[key] = {made, std::move(reached), std::move(sums)};
 }
 
 void DerivedFuncs::forget(const ir::Func& gone) {

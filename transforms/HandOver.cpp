@@ -147,8 +147,12 @@ Value* stack(Op& loop, Value& v, Value* last) {
   Value* at = body.args[0].get();
   if (lo != 0) at = w.sub(at, write.scalarInt(DType::I64, lo));
   if (step != 1) at = w.binary(OpKind::FloorDiv, at, write.scalarInt(DType::I64, step));
+  // A number is written and read as an element, so that a loop over numbers stays one.
   body.terminator()->addOperand(
-      write.value(OpKind::DynamicUpdate, {carried, w.reshape(&v, row), at}, {{"axes", Dims{0}}}));
+      v.type.shape.empty()
+          ? write.value(OpKind::Scatter, {carried, &v, at},
+                        {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("set")}})
+          : write.value(OpKind::DynamicUpdate, {carried, w.reshape(&v, row), at}, {{"axes", Dims{0}}}));
   Value* all = loop.addResult({v.type.dtype, shape, {}}, v.name);
   if (last == nullptr) return all;
   ir::Builder behind(std::next(loop.self)->get());
@@ -283,6 +287,7 @@ void HandOver::loop(Op& op, const Values& read) {
     at.setLoc(op.loc);
     const auto [all, later] = stacks.of(v);
     Value* row = later ? c.add(trip, at.scalarInt(DType::I64, 1)) : trip;
+    if (v.type.shape.empty()) return c.gather(all, {row}, {0}, 0);
     Value* one = at.value(OpKind::DynamicSlice, {all, row}, {{"axes", Dims{0}}, {"sizes", Dims{1}}});
     return c.reshape(one, v.type.shape);
   });

@@ -37,6 +37,7 @@ std::optional<int64_t> elementCost(const Op& op) {
     case OpKind::Barrier: return std::nullopt;
     case OpKind::Pad:
     case OpKind::Concat: return 1;
+    case OpKind::Reshape: return number ? 1 : 0;  // of one element the number is kept
     default: return op.has(Trait::Structural) ? std::optional<int64_t>(0) : std::nullopt;
   }
 }

@@ -16,6 +16,8 @@ void variance(TangentCall& c);
 
 // Products (TangentsProduct.cpp).
 void bilinear(TangentCall& c);
+
+// Attention (TangentsAttention.cpp).
 void attention(TangentCall& c);
 
 // Indices, order (TangentsIndexed.cpp).

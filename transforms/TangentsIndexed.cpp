@@ -1,4 +1,6 @@
 // Derivatives of updates at run-time places, and of what puts elements in order.
+#include <algorithm>
+
 #include "transforms/TangentRules.h"
 
 namespace tenc::transforms::rules {
@@ -52,6 +54,9 @@ void scatter(TangentCall& c) {
   const std::string& mode = c.op.stringAttr("mode");
   if (mode == "add") return c.add(scatterLike(c, c.t, c.whole(0), c.whole(1), "add"));
   if (mode == "set") {
+    const std::vector<V> places = indicesOf(c);
+    if (std::all_of(places.begin(), places.end(), [](V i) { return i->type.shape.empty(); }))  // one place
+      return c.add(scatterLike(c, c.t, c.whole(0), c.whole(1), "set"));
     V order = orderOf(c);
     V none = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.p.b.scalarInt(DType::I64, -1));
     V last = scatterLike(c, c.p, none, order, "max");

@@ -37,8 +37,8 @@ V halvedLower(TangentCall& c, V m) {
   return c.t.binary(OpKind::Mul, c.t.add(triangle(c, m, 0, true), triangle(c, m, -1, true)), 0.5);
 }
 
-/// The symmetric matrix of a lower triangle.
-V symmetric(TangentCall& c, V m) { return c.t.add(triangle(c, m, 0, true), transposed(c.t, triangle(c, m, -1, true))); }
+/// The symmetric part. A function of symmetric matrices that reads one triangle has a symmetric gradient.
+V symmetric(TangentCall& c, V m) { return c.t.binary(OpKind::Mul, c.t.add(m, transposed(c.t, m)), 0.5); }
 
 /// [..., n] as [..., n, 1] or [..., 1, n].
 V asColumn(Compose& c, V v) { return c.expandDims(v, v->type.rank()); }

@@ -16,9 +16,18 @@ struct TransposeCall {
   V ct = nullptr;     ///< the cotangent of the result
   /// Adds a part to the cotangent of operand k.
   std::function<void(size_t k, V part)> give;
+  /// The cotangent of operand k so far; null: zero.
+  std::function<V(size_t k)> sum;
+  /// Sets it, to that with a part added in some places.
+  std::function<void(size_t k, V sum)> set;
+  bool repeated = false;  ///< the op is in a loop
 
   bool linear(size_t k) const { return in[k] == nullptr; }
   const ir::Type& type(size_t k) const { return op.operand(k)->type; }
+  V sumOrZeros(size_t k) const {
+    V so = sum(k);
+    return so != nullptr ? so : zerosOf(k);
+  }
   V zerosOf(size_t k) const { return c.fillOn(ct, type(k).shape, c.literal(ct, 0)); }
 };
 

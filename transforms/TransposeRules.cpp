@@ -94,6 +94,17 @@ void slice(TransposeCall& t) {
     if (sizes[i] <= 1) steps[i] = 1;
   }
   if (t.ct->type.size() == 0) return t.give(0, t.zerosOf(0));
+  if (t.repeated && t.ct->type.size() == 1 && t.type(0).size() > 1) {
+    // One element in a loop, which is not to touch the others.
+    V element = t.ct;
+    while (!element->type.shape.empty() && element->op != nullptr && element->op->kind == OpKind::Reshape)
+      element = element->op->operand(0);
+    std::vector<V> operands = {t.sumOrZeros(0), t.c.reshape(element, {})};
+    for (int64_t start : starts) operands.push_back(t.c.b.scalarInt(DType::I64, start));
+    return t.set(
+        0, t.c.b.value(OpKind::Scatter, operands,
+                       {{"axes", Compose::allAxes(t.type(0))}, {"at", int64_t{0}}, {"mode", std::string("add")}}));
+  }
   if (dense) return t.give(0, t.c.padWith(t.ct, t.c.literal(t.ct, 0), lo, hi));
   t.give(0, t.c.b.value(OpKind::UpdateSlice, {t.zerosOf(0), t.ct}, {{"starts", starts}, {"steps", steps}}));
 }
@@ -132,15 +143,37 @@ V scatterAdd(TransposeCall& t, V into, V updates, size_t firstIndex) {
                      {{"axes", t.op.intsAttr("axes")}, {"at", t.op.intAttr("at")}, {"mode", std::string("add")}});
 }
 /// Adds in row-major order of the places.
-void gather(TransposeCall& t) { t.give(0, scatterAdd(t, t.zerosOf(0), t.ct, 1)); }
+void gather(TransposeCall& t) { t.set(0, scatterAdd(t, t.sumOrZeros(0), t.ct, 1)); }
+/// Of mode `add`, and of `set` at one place. What is read of the cotangent is read before it is changed.
 void scatter(TransposeCall& t) {
-  if (t.linear(0)) t.give(0, t.ct);
-  if (t.linear(1)) t.give(1, t.c.gather(t.ct, operandsFrom(t, 2), t.op.intsAttr("axes"), t.op.intAttr("at")));
+  const Dims& axes = t.op.intsAttr("axes");
+  const int64_t at = t.op.intAttr("at");
+  V part = t.linear(1) ? t.c.gather(t.ct, operandsFrom(t, 2), axes, at) : nullptr;
+  if (t.linear(0)) {
+    V old = t.ct;
+    if (t.op.stringAttr("mode") == "set") {
+      V zero = t.c.literal(t.ct, 0);
+      std::vector<V> operands = {t.ct, t.type(1).rank() == 0 ? zero : t.c.fillOn(t.ct, t.type(1).shape, zero)};
+      for (V i : operandsFrom(t, 2)) operands.push_back(i);
+      old = t.c.b.value(OpKind::Scatter, operands, {{"axes", axes}, {"at", at}, {"mode", std::string("set")}});
+    }
+    t.give(0, old);
+  }
+  if (part != nullptr) t.give(1, part);
+}
+/// What starts along some axes at run-time places.
+V blockAt(TransposeCall& t, V of, const std::vector<V>& starts, const Dims& sizes) {
+  std::vector<V> operands = {of};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  return t.c.b.value(OpKind::DynamicSlice, operands, {{"axes", t.op.intsAttr("axes")}, {"sizes", sizes}});
 }
 void dynamicSlice(TransposeCall& t) {
-  std::vector<V> operands = {t.zerosOf(0), t.ct};
-  for (V i : operandsFrom(t, 1)) operands.push_back(i);
-  t.give(0, t.c.b.value(OpKind::DynamicUpdate, operands, {{"axes", t.op.intsAttr("axes")}}));
+  const std::vector<V> starts = operandsFrom(t, 1);
+  V sum = t.sum(0);
+  V block = sum == nullptr ? t.ct : t.c.add(blockAt(t, sum, starts, t.op.intsAttr("sizes")), t.ct);
+  std::vector<V> operands = {t.sumOrZeros(0), block};
+  operands.insert(operands.end(), starts.begin(), starts.end());
+  t.set(0, t.c.b.value(OpKind::DynamicUpdate, operands, {{"axes", t.op.intsAttr("axes")}}));
 }
 void updateSlice(TransposeCall& t) {
   const Dims &starts = t.op.intsAttr("starts"), &steps = t.op.intsAttr("steps");
@@ -155,19 +188,19 @@ void dynamicUpdate(TransposeCall& t) {
   const Dims& axes = t.op.intsAttr("axes");
   const Dims& block = t.type(1).shape;
   const std::vector<V> starts = operandsFrom(t, 2);
+  V part = nullptr;
+  if (t.linear(1)) {
+    // Along dims without a start the block begins at 0.
+    Dims sizes;
+    for (int64_t a : axes) sizes.push_back(block[index(a)]);
+    part = t.c.slice(blockAt(t, t.ct, starts, sizes), Dims(block.size(), 0), block, Dims(block.size(), 1));
+  }
   if (t.linear(0)) {
     std::vector<V> operands = {t.ct, t.c.fillOn(t.ct, block, t.c.literal(t.ct, 0))};
     operands.insert(operands.end(), starts.begin(), starts.end());
     t.give(0, t.c.b.value(OpKind::DynamicUpdate, operands, {{"axes", axes}}));
   }
-  if (!t.linear(1)) return;
-  // Along dims without a start the block begins at 0.
-  Dims sizes;
-  for (int64_t a : axes) sizes.push_back(block[index(a)]);
-  std::vector<V> operands = {t.ct};
-  operands.insert(operands.end(), starts.begin(), starts.end());
-  V part = t.c.b.value(OpKind::DynamicSlice, operands, {{"axes", axes}, {"sizes", sizes}});
-  t.give(1, t.c.slice(part, Dims(block.size(), 0), block, Dims(block.size(), 1)));
+  if (part != nullptr) t.give(1, part);
 }
 
 /// Back to where the value came from, operand 1 of a move in linear code.

@@ -71,6 +71,8 @@ class Transposer {
     Value*& sum = cotangents_[v];
     sum = sum == nullptr ? part : ir::Compose(*b_).add(sum, part);
   }
+  /// The cotangent starts with what there is already.
+  void start(const Value* v, Value* sum) { cotangents_[v] = sum; }
   /// Null: zero.
   Value* cotangent(const Value* v) const {
     const auto it = cotangents_.find(v);
@@ -108,7 +110,14 @@ class Transposer {
     if (rule == nullptr) throw InternalError("`" + std::string(op.info().mnemonic) + "` has no transpose");
     const ir::RoundingScope rounds(*b_, op.dtypeAttr("rounds"));
     ir::Compose c(*b_);
-    TransposeCall t{op, c, {}, cotangent(op.result()), [&](size_t k, Value* part) { give(op.operand(k), part); }};
+    TransposeCall t{op,
+                    c,
+                    {},
+                    cotangent(op.result()),
+                    [&](size_t k, Value* part) { give(op.operand(k), part); },
+                    [&](size_t k) { return cotangent(op.operand(k)); },
+                    [&](size_t k, Value* sum) { start(op.operand(k), sum); },
+                    repeated_};
     for (Value* v : op.operands()) t.in.push_back(tangents_.contains(v) ? nullptr : valueOf(v));
     rule(t);
   }
@@ -131,6 +140,7 @@ class Transposer {
   Transposer within(ir::Builder& at) const {
     Transposer inner(tangents_, at, derived_);
     inner.values_ = values_;
+    inner.repeated_ = repeated_;
     return inner;
   }
 
@@ -143,7 +153,11 @@ class Transposer {
       Value* ct = cotangent(v.get());
       operands.push_back(ct != nullptr ? ct : zeros(v.get()));
     }
-    for (const Value* v : captures) operands.push_back(zeros(v));
+    // What is read from outside gathers its cotangent on the way, in the tensor where it is gathered outside.
+    for (const Value* v : captures) {
+      Value* sum = cotangent(v);
+      operands.push_back(sum != nullptr ? sum : zeros(v));
+    }
     Op* made = b_->makeTyped(OpKind::For, operands, {});
     ir::Region* to = b_->addRegion(made);
     Value* back = to->addArg({DType::I64, {}, {}}, "back");
@@ -154,6 +168,8 @@ class Transposer {
     inner.define(from.args[0].get(), ir::Compose(at).sub(at.scalarInt(DType::I64, trips - 1), back));
     const Op& end = *from.terminator();
     const size_t n = op.results.size();
+    inner.repeated_ = true;
+    for (size_t i = 0; i < captures.size(); ++i) inner.start(captures[i], to->args[1 + n + i].get());
     for (size_t i = 0; i < n; ++i) inner.give(end.operand(i), to->args[1 + i].get());
     inner.region(from);
     Values yields;
@@ -162,14 +178,11 @@ class Transposer {
       Value* ct = inner.cotangent(arg);
       yields.push_back(ct != nullptr ? ct : inner.zeros(arg));
     }
-    for (size_t i = 0; i < captures.size(); ++i) {
-      Value *sum = to->args[1 + n + i].get(), *ct = inner.cotangent(captures[i]);
-      yields.push_back(ct != nullptr ? ir::Compose(at).add(sum, ct) : sum);
-    }
+    for (const Value* v : captures) yields.push_back(inner.cotangent(v));
     at.makeTyped(OpKind::Yield, yields, {});
     for (size_t i = 3; i < operands.size(); ++i) made->addResult(withoutPlace(operands[i]->type));
+    for (size_t i = 0; i < captures.size(); ++i) start(captures[i], made->result(n + i));
     for (size_t i = 0; i < n; ++i) give(op.operand(3 + i), made->result(i));
-    for (size_t i = 0; i < captures.size(); ++i) give(captures[i], made->result(n + i));
   }
 
   void branch(const Op& op) {
@@ -184,6 +197,9 @@ class Transposer {
       at.setLoc(op.loc);
       Transposer inner = within(at);
       const Op& end = *from->terminator();
+      for (const Value* v : captures) {
+        if (Value* sum = cotangent(v)) inner.start(v, sum);
+      }
       for (size_t i = 0; i < op.results.size(); ++i) {
         if (Value* ct = cotangent(op.result(i))) inner.give(end.operand(i), ct);
       }
@@ -195,7 +211,7 @@ class Transposer {
       }
       at.makeTyped(OpKind::Yield, yields, {});
     }
-    for (size_t i = 0; i < captures.size(); ++i) give(captures[i], made->addResult(withoutPlace(captures[i]->type)));
+    for (Value* v : captures) start(v, made->addResult(withoutPlace(v->type)));
   }
 
   void call(const Op& op) {
@@ -203,29 +219,38 @@ class Transposer {
     const auto residuals = static_cast<size_t>(op.intAttr(kResiduals));
     std::vector<bool> asked;
     for (const auto& v : op.results) asked.push_back(cotangent(v.get()) != nullptr);
-    const TransposedFunc& transposed = derived_.transposed(callee, residuals, asked);
+    std::vector<bool> sums;
+    for (size_t i = residuals; i < op.operandCount(); ++i) sums.push_back(cotangent(op.operand(i)) != nullptr);
+    const TransposedFunc& transposed = derived_.transposed(callee, residuals, asked, sums);
     Values operands;
     for (size_t i = 0; i < residuals; ++i) operands.push_back(valueOf(op.operand(i)));
     for (const auto& v : op.results) {
       if (Value* ct = cotangent(v.get())) operands.push_back(ct);
     }
+    for (size_t i = 0; i < sums.size(); ++i) {
+      if (transposed.sums[i]) operands.push_back(cotangent(op.operand(residuals + i)));
+    }
     Op* made = b_->makeTyped(OpKind::Call, operands, transposed.func->resultTypes, {{"callee", transposed.func->name}});
     for (size_t i = 0; i < made->results.size(); ++i) {
-      if (transposed.reached[i]) give(op.operand(residuals + i), made->result(i));
+      if (transposed.sums[i])
+        start(op.operand(residuals + i), made->result(i));
+      else if (transposed.reached[i])
+        give(op.operand(residuals + i), made->result(i));
     }
   }
 
   const Tangents& tangents_;
   ir::Builder* b_;
   DerivedFuncs& derived_;
-  ir::ValueMap values_;  ///< what is no tangent, as made here
+  bool repeated_ = false;  ///< in a loop
+  ir::ValueMap values_;    ///< what is no tangent, as made here
   std::unordered_map<const Value*, Value*> cotangents_;
 };
 
 }  // namespace
 
-std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results, ir::Func& made,
-                            DerivedFuncs& derived) {
+std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results,
+                            const std::vector<bool>& sums, ir::Func& made, DerivedFuncs& derived) {
   ir::Builder at(made.body.get());
   const Tangents tangents(linear, residuals);
   Transposer transposer(tangents, at, derived);
@@ -236,6 +261,10 @@ std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std:
   const Op& end = *linear.body->terminator();
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i]) transposer.give(end.operand(i), made.body->addArg(withoutPlace(end.operand(i)->type)));
+  }
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const Value* v = linear.body->args[residuals + i].get();
+    if (sums[i]) transposer.start(v, made.body->addArg(withoutPlace(v->type)));
   }
   transposer.region(*linear.body);
   at.setLoc(end.loc);
@@ -271,7 +300,7 @@ std::optional<Pullback> pullback(const ir::Func& f, const std::vector<bool>& arg
   const auto back = freeFunc(*f.module, f.name + ".back");
   const bool any = std::find(asked.begin(), asked.end(), true) != asked.end();
   const std::vector<bool> reached =
-      any ? transpose(*linear, halves.residuals.size(), asked, *back, derived) : std::vector<bool>();
+      any ? transpose(*linear, halves.residuals.size(), asked, {}, *back, derived) : std::vector<bool>();
 
   ir::Region& body = *made.func->body;
   Values values, cotangents;
