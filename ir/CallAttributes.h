@@ -13,8 +13,6 @@ inline constexpr const char* kResiduals = "linear.residuals";
 inline constexpr const char* kRuleForward = "derivative.forward";
 inline constexpr const char* kRuleBackward = "derivative.backward";
 inline constexpr const char* kRuleArguments = "derivative.arguments";
-/// Such a call over all rows, which has lost its rule.
-inline constexpr const char* kBatchedRule = "derivative.batched";
 
 // With --engine=oracle derivatives are calls that the interpreter differentiates by itself. Their function says what
 // they take and give alone.

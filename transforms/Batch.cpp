@@ -54,6 +54,10 @@ const BatchedFuncs::Variant& BatchedFuncs::add(const ir::Func& callee, int64_t n
 void BatchedFuncs::forget(const ir::Func& gone) {
   std::erase_if(variants_,
                 [&](const auto& entry) { return std::get<0>(entry.first) == &gone || entry.second.func == &gone; });
+  std::erase_if(rules_, [&](const auto& entry) {
+    const Rule& r = entry.second;
+    return std::get<0>(entry.first) == &gone || r.primal == &gone || r.forward == &gone || r.backward == &gone;
+  });
 }
 
 Batcher::Entry Batcher::entry(Value* lane) const {
@@ -198,6 +202,66 @@ bool Batcher::inlined(const Op& op, const ir::Func& callee) {
   return true;
 }
 
+ir::Func* Batcher::variantThatGives(const ir::Func& callee, const std::vector<bool>& operands,
+                                    const std::vector<bool>& given) {
+  ir::Module& module = *callee.module;
+  ir::Func* made = module.addFuncLike(callee.name + ".vmap" + std::to_string(module.funcs.size()), callee);
+  Batcher inner(n_, *functions_, fail_);
+  inner.visited_ = visited_;
+  const auto batched = inner.function(callee, operands, *made);
+  if (!batched) {
+    failed_ = true;
+    return nullptr;
+  }
+  ir::Builder at(made->body->terminator());
+  at.setLoc(made->body->terminator()->loc);
+  ir::Compose c(at);
+  Values results = made->body->terminator()->operands();
+  for (size_t i = 0; i < results.size(); ++i) {
+    Value*& v = results[i];
+    if (!(*batched)[i]) {
+      Dims one = v->type.shape, all = one;
+      one.insert(one.begin(), 1);
+      all.insert(all.begin(), n_);
+      v = c.broadcastTo(c.reshape(v, one), all);
+    }
+    if (!given[i]) v = c.reduce(OpKind::Sum, v, {0}, false);
+  }
+  setResults(*made, results);
+  return made;
+}
+
+/// The three functions of a rule over all instances: the results and what is saved have the leading dim, and so have
+/// the gradients of the operands that do. Those of the others are sums.
+bool Batcher::ruled(const Op& op, const ir::Func& callee) {
+  const ir::Module& module = *op.func()->module;
+  std::vector<bool> flags;
+  for (Value* v : op.operands()) flags.push_back(entry(v).batched);
+  BatchedFuncs::Rule rule = functions_->rule(callee, n_, flags);
+  if (rule.primal == nullptr) {
+    const ir::Func &forward = *module.find(op.stringAttr(kRuleForward)),
+                   &backward = *module.find(op.stringAttr(kRuleBackward));
+    const auto own = static_cast<std::ptrdiff_t>(op.intAttr(kRuleArguments));
+    const std::vector<bool> all(forward.resultTypes.size(), true), results(callee.resultTypes.size(), true);
+    std::vector<bool> taken = all;  // what is saved, cotangents of the results, captures
+    taken.insert(taken.end(), flags.begin() + own, flags.end());
+    rule.primal = variantThatGives(callee, flags, results);
+    if (rule.primal != nullptr) rule.forward = variantThatGives(forward, flags, all);
+    if (rule.forward != nullptr)
+      rule.backward = variantThatGives(backward, taken, {flags.begin(), flags.begin() + own});
+    if (rule.backward == nullptr) return false;
+    functions_->rule(callee, n_, flags) = rule;
+  }
+  std::vector<ir::Type> types;
+  for (const ir::Type& t : rule.primal->resultTypes) types.push_back(withoutPlace(t));
+  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", rule.primal->name}});
+  made->set(kRuleForward, rule.forward->name);
+  made->set(kRuleBackward, rule.backward->name);
+  made->set(kRuleArguments, op.intAttr(kRuleArguments));
+  for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), true);
+  return true;
+}
+
 bool Batcher::call(const Op& op) {
   ir::Module& module = *op.func()->module;
   const ir::Func* callee = module.find(op.stringAttr("callee"));
@@ -212,6 +276,7 @@ bool Batcher::call(const Op& op) {
   // Under a mask the body is needed itself: what can fault in it must look at the mask.
   if (mask_ != nullptr && op.hasAttr(kRuleForward)) return refuse(op, "a `custom_vjp` under a condition of rows");
   if (mask_ != nullptr) return inlined(op, *callee);
+  if (op.hasAttr(kRuleForward)) return ruled(op, *callee);
   std::vector<bool> flags;
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
   const BatchedFuncs::Variant* known = functions_->find(*callee, n_, flags);
@@ -230,7 +295,6 @@ bool Batcher::call(const Op& op) {
   for (const ir::Type& t : known->func->resultTypes) types.push_back(withoutPlace(t));
   Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", known->func->name}});
   if (op.boolAttr(kRecomputed)) made->set(kRecomputed, true);
-  if (op.hasAttr(kRuleForward) || op.hasAttr(kBatchedRule)) made->set(kBatchedRule, true);
   for (size_t i = 0; i < op.results.size(); ++i) define(op, i, made->result(i), known->results[i]);
   return true;
 }

@@ -28,11 +28,21 @@ class BatchedFuncs {
   /// Of `callee` over `n` instances, where `operands` says which have the leading dim; null when there is none yet.
   const Variant* find(const ir::Func& callee, int64_t n, const std::vector<bool>& operands) const;
   const Variant& add(const ir::Func& callee, int64_t n, const std::vector<bool>& operands, Variant variant);
+  /// Of the functions of a call with a rule of its own (`kRuleForward`).
+  struct Rule {
+    const ir::Func *primal = nullptr, *forward = nullptr, *backward = nullptr;
+  };
+  /// That of `callee`, to be set once.
+  Rule& rule(const ir::Func& callee, int64_t n, const std::vector<bool>& operands) {
+    return rules_[{&callee, n, operands}];
+  }
   /// Functions that are taken out of the module again.
   void forget(const ir::Func& gone);
 
  private:
-  std::map<std::tuple<const ir::Func*, int64_t, std::vector<bool>>, Variant> variants_;
+  using Key = std::tuple<const ir::Func*, int64_t, std::vector<bool>>;
+  std::map<Key, Variant> variants_;
+  std::map<Key, Rule> rules_;
 };
 
 class Batcher {
@@ -97,6 +107,10 @@ class Batcher {
   // ---- control flow (Batch.cpp)
   bool call(const ir::Op& op);
   bool inlined(const ir::Op& op, const ir::Func& callee);
+  bool ruled(const ir::Op& op, const ir::Func& callee);
+  /// `callee` over n instances as a function of the module. `given` says which results have the leading dim: what has
+  /// none gets it, and what shall have none is summed over the instances. Null after a failure.
+  ir::Func* variantThatGives(const ir::Func& callee, const std::vector<bool>& operands, const std::vector<bool>& given);
   bool placed(const ir::Op& op);
   bool branch(const ir::Op& op);
   bool select(const ir::Op& op, ir::Value* condition);

@@ -32,6 +32,7 @@ struct LinearizedFunc {
   ir::Func* linear = nullptr;
   std::vector<Residual> residuals;
   std::vector<bool> results;  ///< which of f's results have a tangent
+  bool keepsRule = false;     ///< a call of `forward` has the rule of its own that the call of f has
 };
 
 /// The transpose of a linear function.
@@ -74,6 +75,8 @@ class DerivedFuncs {
   };
   /// A linear function of f, in no module, which calls can name.
   ir::Func& addLinear(const ir::Func& f);
+  /// The function that `forward` of a rule is without what it saves.
+  ir::Func& resultsOf(const ir::Func& forward, size_t results);
   static void transposeRule(const Rule& rule, const ir::Func& linear, size_t residuals,
                             const std::vector<bool>& results, ir::Func& made);
 

@@ -72,6 +72,18 @@ const LinearizedFunc* DerivedFuncs::recomputed(ir::Func& f, const std::vector<bo
   return &(recomputed_[key] = std::move(made));
 }
 
+ir::Func& DerivedFuncs::resultsOf(const ir::Func& forward, size_t results) {
+  ir::Func& made = *forward.module->addFuncLike(forward.name + ".results" + std::to_string(serial_++), forward);
+  ir::ValueMap map;
+  for (const auto& v : forward.body->args) map[v.get()] = made.body->addArg(withoutPlace(v->type), v->name);
+  ir::cloneInto(*forward.body, *made.body, map);
+  Values kept = made.body->terminator()->operands();
+  kept.resize(results);
+  setResults(made, kept);
+  made.resultPlaces.resize(results);
+  return made;
+}
+
 const LinearizedFunc& DerivedFuncs::ruled(const Op& call, const std::vector<bool>& arguments) {
   const ir::Module& module = *call.func()->module;
   const ir::Func& f = *module.find(call.stringAttr("callee"));
@@ -86,10 +98,25 @@ const LinearizedFunc& DerivedFuncs::ruled(const Op& call, const std::vector<bool
   ir::Region& body = *made.linear->body;
   const size_t results = f.resultTypes.size();
   rule.saved = made.forward->resultTypes.size() - results;
+  // Saved arguments and results have derivatives of their own. Where nothing else is saved, `forward` need not be
+  // differentiated for second ones: those of its results follow from the rule again.
+  const Values& given = made.forward->body->terminator()->operands();
+  const auto behind = given.begin() + static_cast<std::ptrdiff_t>(results);
+  made.keepsRule = true;
   for (size_t i = 0; i < rule.saved; ++i) {
-    made.residuals.push_back({false, results + i});
+    const Value* v = given[results + i];
+    const auto same = std::find(given.begin(), behind, v);
+    if (v->op == nullptr) {
+      made.residuals.push_back({true, v->index});
+    } else if (same != behind) {
+      made.residuals.push_back({false, static_cast<size_t>(same - given.begin())});
+    } else {
+      made.residuals.push_back({false, results + i});
+      made.keepsRule = false;
+    }
     body.addArg(withoutPlace(made.forward->resultTypes[results + i]));
   }
+  if (made.keepsRule && rule.saved > 0) made.forward = &resultsOf(*made.forward, results);
   for (size_t i = own; i < arguments.size(); ++i) {
     made.residuals.push_back({true, i});
     body.addArg(withoutPlace(f.body->args[i]->type));

@@ -117,7 +117,6 @@ class ForwardMode : public Walk {
 
   bool call(const Op& op) override {
     if (op.hasAttr(kRuleForward)) return refuse({&op, Obstacle::Kind::ForwardOfRule, ""});
-    if (op.hasAttr(kBatchedRule)) return refuse({&op, Obstacle::Kind::NoRule, "a `custom_vjp` of every row"});
     ir::Func* callee = module().find(op.stringAttr("callee"));
     std::vector<bool> arguments;
     for (const Value* v : op.operands()) arguments.push_back(isActive(v));

@@ -53,6 +53,10 @@ void setResults(ir::Func& f, const std::vector<Value*>& results) {
   for (const Value* v : results) f.resultTypes.push_back(withoutPlace(v->type));
 }
 
+void copyRule(const Op& from, Op& to) {
+  for (const char* name : {kRuleForward, kRuleBackward, kRuleArguments}) to.set(name, *from.find(name));
+}
+
 namespace {
 
 bool canRepeatRegion(const ir::Region& r) {

@@ -15,12 +15,14 @@ ir::Type withoutPlace(ir::Type t);
 /// The place of a parameter or result in a signature that says nothing of it (`ir::Func::paramPlaces`).
 inline constexpr const char* kAnywhere = "$";
 
-using ir::kBatchedRule;
 using ir::kRecomputed;
 using ir::kResiduals;
 using ir::kRuleArguments;
 using ir::kRuleBackward;
 using ir::kRuleForward;
+
+/// Gives another call the rule of a call.
+void copyRule(const ir::Op& from, ir::Op& to);
 
 /// Whether nobody sees it when the function runs twice: no effects, no draws.
 bool canRepeat(const ir::Func& f);

@@ -97,11 +97,12 @@ class Linearizer : public Walk {
 
   /// Whether the region reads the value as operands that enter it (P4 b) and not where it lives.
   static bool enters(const Value& v, const Op& on) {
+    const bool number = v.type.shape.empty();  // bounds, conditions and what else the host may want
     return std::all_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
       const Op& user = *use.user;
       if (&user == &on || !user.parent->isInside(on)) return true;
-      return !user.has(Trait::Placing) && !user.has(Trait::HostEffect) && !user.has(Trait::Terminator) &&
-             !ir::isLoop(user) && user.kind != OpKind::If;
+      if (user.has(Trait::Placing) || user.has(Trait::HostEffect)) return false;
+      return !number || (!user.has(Trait::Terminator) && !ir::isLoop(user) && user.kind != OpKind::If);
     });
   }
 
@@ -210,7 +211,6 @@ class Linearizer : public Walk {
       copy(op);
       return true;
     }
-    if (op.hasAttr(kBatchedRule)) return refuse({&op, Obstacle::Kind::NoRule, "a `custom_vjp` of every row"});
     const bool again = op.boolAttr(kRecomputed);
     const LinearizedFunc* derived = nullptr;
     if (op.hasAttr(kRuleForward)) {
@@ -226,6 +226,7 @@ class Linearizer : public Walk {
     Op* forward = p_->makeTyped(OpKind::Call, primalsOf(op.operands()), derived->forward->resultTypes,
                                 {{"callee", derived->forward->name}});
     if (again) forward->set(kRecomputed, true);
+    if (derived->keepsRule) copyRule(op, *forward);
     Values operands;
     for (const LinearizedFunc::Residual& r : derived->residuals)
       operands.push_back(r.argument ? forward->operand(r.index) : forward->result(r.index));

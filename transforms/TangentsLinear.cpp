@@ -98,13 +98,66 @@ void cholesky(TangentCall& c) {
   c.add(c.t.matmul(c.y(), halvedLower(c, both)));
 }
 
+namespace {
+
+V identity(Compose& c, V like) {
+  const Dims matrix = {rowsOf(like), columnsOf(like)};
+  V diagonal = c.binary(OpKind::Eq, c.iotaOn(like, matrix, DType::I64, 0), c.iotaOn(like, matrix, DType::I64, 1));
+  return c.where(diagonal, c.literal(like, 1), c.literal(like, 0));
+}
+
+/// The product along the last dim, which stays.
+V productOf(Compose& c, V v) { return c.reduce(OpKind::Prod, v, {v->type.rank() - 1}, true); }
+
+/// The adjugate of singular matrices, where `singular` of [..., 1, 1] says so, turned: the derivative of the
+/// determinant by each element. With any vectors u and v that make m = a + u vT regular, it is det(m) (inv(mT) v)
+/// (inv(m) u)T, by the lemma on determinants of such sums. It is 0 where there are none, as two ranks are missing.
+V singularCofactors(Compose& c, V a, V singular) {
+  const int64_t n = rowsOf(a), last = a->type.rank() - 1;
+  V number = c.cast(c.iotaOn(a, {n}, DType::I64, 0), a->type.dtype);
+  V largest = c.reduce(OpKind::ReduceMax, c.unary(OpKind::Abs, a), {last - 1, last}, true);
+  V size = c.where(c.binary(OpKind::Eq, largest, 0.0), c.literal(a, 1), largest);
+  V u = c.unary(OpKind::Cos, number), v = c.unary(OpKind::Cos, c.binary(OpKind::Mul, number, 1.7));
+  V outer = c.mul(size, c.mul(c.reshape(u, {n, 1}), c.reshape(v, {1, n})));
+  V one = identity(c, a);
+  ir::Op* sum = c.b.make(OpKind::Pivots, {c.where(singular, c.add(a, outer), one)});
+  V sizes = c.unary(OpKind::Abs, sum->result(0));
+  V least = c.reduce(OpKind::ReduceMin, sizes, {last - 1}, true),
+    most = c.reduce(OpKind::ReduceMax, sizes, {last - 1}, true);
+  const double eps =
+      a->type.dtype == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
+  V regular =
+      c.binary(OpKind::And, singular, asColumn(c, c.binary(OpKind::Gt, least, c.binary(OpKind::Mul, most, 16 * eps))));
+  V m = c.where(regular, c.add(a, outer), one);
+  const Dims column = c.binary(OpKind::Mul, c.sliceAxis(a, last, 0, 1), 0.0)->type.shape;
+  V left = c.b.value(OpKind::Solve, {transposed(c, m), c.broadcastTo(c.reshape(v, {n, 1}), column)});
+  V right = c.b.value(OpKind::Solve, {m, c.broadcastTo(c.reshape(u, {n, 1}), column)});
+  V det = c.mul(asColumn(c, productOf(c, sum->result(0))), asColumn(c, asColumn(c, sum->result(1))));
+  return c.where(regular, c.mul(c.mul(det, size), c.mul(left, transposed(c, right))), c.literal(a, 0));
+}
+
+}  // namespace
+
 /// Only products of all pivots have a meaning, determinants: with d det(a) = det(a) tr(inv(a) da), each pivot takes an
-/// equal share of the relative change.
+/// equal share of the relative change. Where a pivot is zero, the first such takes what the others multiply to the
+/// change of the determinant.
 void pivots(TangentCall& c) {
-  const auto n = static_cast<double>(rowsOf(c.x()));
-  V relative = c.t.diagonal(c.t.b.value(OpKind::Solve, {c.x(), c.dx()}), 0);
-  V trace = c.t.reduce(OpKind::Sum, relative, {relative->type.rank() - 1}, true);
-  c.add(c.t.mul(c.y(0), c.t.div(trace, c.number(n))), 0);
+  V a = c.x(), da = c.dx();
+  const auto n = static_cast<double>(rowsOf(a));
+  const int64_t last = a->type.rank() - 1;
+  V isZero = c.p.binary(OpKind::Eq, c.y(0), 0.0);
+  V any = c.p.reduce(OpKind::Any, isZero, {last - 1}, true);  // [..., 1]
+  V singular = asColumn(c.p, any);
+  V relative = c.t.diagonal(c.t.b.value(OpKind::Solve, {c.p.where(singular, identity(c.p, a), a), da}), 0);
+  V trace = c.t.reduce(OpKind::Sum, relative, {last - 1}, true);
+  V share = c.t.mul(c.p.where(any, c.number(0), c.p.binary(OpKind::Div, c.y(0), n)), trace);
+  V change = c.t.reduce(OpKind::Sum, c.t.mul(singularCofactors(c.p, a, singular), da), {last - 1, last}, false);
+  V first = c.p.reduce(OpKind::ArgMax, isZero, {last - 1}, true);
+  V isFirst = c.p.binary(OpKind::And, isZero,
+                         c.p.binary(OpKind::Eq, c.p.iotaOn(a, c.y(0)->type.shape, DType::I64, last - 1), first));
+  V others = c.p.mul(productOf(c.p, c.p.where(isZero, c.number(1), c.y(0))), asColumn(c.p, c.y(1)));
+  V weight = c.p.where(isFirst, c.p.div(c.number(1), others), c.number(0));
+  c.add(c.t.add(share, c.t.mul(weight, asColumn(c.t, change))), 0);
 }
 
 void qr(TangentCall& c) {

@@ -220,7 +220,11 @@ class Transposer {
     std::vector<bool> asked;
     for (const auto& v : op.results) asked.push_back(cotangent(v.get()) != nullptr);
     std::vector<bool> sums;
-    for (size_t i = residuals; i < op.operandCount(); ++i) sums.push_back(cotangent(op.operand(i)) != nullptr);
+    const auto first = op.operands().begin() + static_cast<std::ptrdiff_t>(residuals);
+    for (auto it = first; it != op.operands().end(); ++it) {
+      const bool again = std::find(first, it, *it) != it;  // one operand adds to what there is
+      sums.push_back(!again && cotangent(*it) != nullptr);
+    }
     const TransposedFunc& transposed = derived_.transposed(callee, residuals, asked, sums);
     Values operands;
     for (size_t i = 0; i < residuals; ++i) operands.push_back(valueOf(op.operand(i)));
