@@ -27,6 +27,11 @@ void copyRule(const ir::Op& from, ir::Op& to);
 /// Whether nobody sees it when the function runs twice: no effects, no draws.
 bool canRepeat(const ir::Func& f);
 
+/// Makes a function that is in no module take the state of the random numbers, the seed and the count of draws (u64),
+/// as its last two parameters, and give the count after it as its last result, so that it draws the same numbers when
+/// it is called again. False, and the function is as it was, where it has other effects or a loop's condition draws.
+bool takeDraws(ir::Func& f);
+
 /// An empty function without parameters that may call those of the module.
 std::unique_ptr<ir::Func> freeFunc(ir::Module& module, std::string name);
 

@@ -64,7 +64,12 @@ class Linearizer : public Walk {
     copy(op);
     Value* t = tangentOf(op.operand(0));
     if (t == nullptr) return true;
-    if (op.kind == OpKind::To) t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("device"), op.stringAttr("cause"));
+    if (op.kind == OpKind::To) {
+      // The way back of what enters a region stands in none.
+      const bool enters = op.stringAttr("cause") == ir::name(ir::Cause::Enter);
+      const std::string cause(enters ? ir::name(ir::Cause::Annotation) : op.stringAttr("cause"));
+      t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("device"), cause);
+    }
     defineTangent(op.result(), t);
     return true;
   }

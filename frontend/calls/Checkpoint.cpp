@@ -22,22 +22,40 @@ class Recomputed final : public Application {
     return transforms::withoutPlace(leaf.type);
   }
 
+  bool keepsState() const override { return true; }
+
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
-    // Draws and effects happen once: what has some is kept as ever.
-    if (!transforms::canRepeat(*traced.func)) return std::move(traced.func);
+    const bool draws = !transforms::canRepeat(*traced.func);
+    // Effects happen once: what has some is kept as ever. Draws are made of the state that there is at first.
+    if (draws && !transforms::takeDraws(*traced.func)) return std::move(traced.func);
     Context& context = tools_.context;
     ir::Module& module = context.module;
     const ir::Func& f =
         transforms::addToModule(std::move(traced.func), "checkpoint" + std::to_string(context.freshId()));
     auto made = transforms::freeFunc(module, f.name);
+    const size_t own = f.body->args.size() - (draws ? 2 : 0);
     std::vector<ir::Value*> operands;
-    for (const auto& v : f.body->args) operands.push_back(made->body->addArg(v->type, v->name));
+    for (size_t i = 0; i < own; ++i) {
+      const ir::Value& v = *f.body->args[i];
+      operands.push_back(made->body->addArg(v.type, v.name));
+    }
     ir::Builder at(made->body.get());
     at.setLoc(context.b().loc());
+    ir::Value* seed = nullptr;
+    if (draws) {
+      const ir::Type u64{ir::DType::U64, {}, {}};
+      ir::Op* state = at.makeTyped(ir::OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
+      seed = state->result(0);
+      operands.insert(operands.end(), {seed, state->result(1)});
+    }
     ir::Op* call = at.makeTyped(ir::OpKind::Call, operands, f.resultTypes, {{"callee", f.name}});
     call->set(transforms::kRecomputed, true);
     std::vector<ir::Value*> results;
     for (const auto& v : call->results) results.push_back(v.get());
+    if (draws) {
+      at.make(ir::OpKind::Seed, {seed, results.back()});
+      results.pop_back();
+    }
     at.makeTyped(ir::OpKind::Return, results, {});
     return made;
   }

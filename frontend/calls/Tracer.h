@@ -26,6 +26,8 @@ struct Traced {
   std::vector<ir::Value*> operands;  ///< for its parameters: tensors of the arguments, then what it captures
   size_t arguments = 0;              ///< how many of them are tensors of the arguments
   Val result;                        ///< unit, or a value whose tensors `func` returns
+  /// Of a network that is trained: leaves of layers that change, which become the last results of `func`.
+  std::vector<ir::Value*> changed;
 };
 
 /// Lowers functions into functions of their own.
@@ -36,8 +38,9 @@ class Tracer {
 
   /// `f` for arguments like these, or nothing after an error; then it has left no mark but, if they shall stay,
   /// diagnostics. Code is lowered as if it stood here: under the same annotations, with the same names in sight.
+  /// `state`: layers of a network that is trained may change in it.
   std::optional<Traced> trace(const TracedFn& f, const std::vector<Val>& args, const ParameterType& type, Span span,
-                              Trial::Reports reports = Trial::Reports::Stay);
+                              Trial::Reports reports = Trial::Reports::Stay, bool state = false);
 
  private:
   Context& context_;

@@ -8,6 +8,7 @@
 #include "frontend/calls/Checkpoint.h"
 #include "frontend/calls/CustomVjp.h"
 #include "frontend/calls/Gradients.h"
+#include "frontend/calls/Training.h"
 #include "frontend/calls/Vmap.h"
 #include "frontend/values/Tensors.h"
 #include "transforms/Functions.h"
@@ -59,13 +60,18 @@ Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
     Val v = f(std::move(values));
     return v.is(Val::Kind::Unit) ? v : tools_.tensors.materialise(v);
   };
-  std::optional<Traced> traced = tools_.tracer.trace(tensors, application.arguments, type, span);
+  std::optional<Traced> traced =
+      tools_.tracer.trace(tensors, application.arguments, type, span, Trial::Reports::Stay, application.keepsState());
   if (!traced) return tools_.context.lost();
   tools_.context.at(span);
   const std::unique_ptr<ir::Func> made = application.apply(*traced);
   if (!made) return tools_.context.lost();
   std::vector<ir::Value*> results = transforms::splice(*made, traced->operands, tools_.context.b());
   tools_.context.at(span);
+  const size_t own = results.size() - traced->changed.size();
+  for (size_t i = 0; i < traced->changed.size(); ++i)
+    tools_.context.body.training->kept[traced->changed[i]] = results[own + i];
+  results.resize(own);
   return application.finish(traced->result, std::move(results));
 }
 

@@ -44,6 +44,9 @@ class Application {
 
   /// As `ParameterType`.
   virtual std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool state) const = 0;
+  /// Whether layers of a network that is trained may change in the function. What they become are further results of
+  /// what `apply` takes and gives.
+  virtual bool keepsState() const { return false; }
   /// The function that is called instead, with the same operands; null after an error.
   virtual std::unique_ptr<ir::Func> apply(Traced& traced) = 0;
   /// The value of the call. `like`: what the function gives as it was traced; `results`: of what was made of it.
