@@ -320,6 +320,7 @@ void products(const Tensor& a, const Tensor& b, Tensor& out, Get get, Put toNumb
 
 Tensor rounded(const Tensor& x, DType to) {
   Tensor r = allocate(x.type);
+  r.places = x.places;  // its derivative is 1
   for (int64_t i = 0; i < x.type.size(); ++i) put(r, i, {roundTo(to, at(x, i).f), 0});
   r.places = x.places;
   return r;

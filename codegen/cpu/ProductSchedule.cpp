@@ -98,6 +98,7 @@ Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
   s.tail = static_cast<int>(p.n % s.lanes);
   s.terms = termsOf(p, workers.vectors);
   s.rowsOfB = p.m <= 2 ? 8 : p.m <= 4 ? 4 : 2;  // broadcasts of A stay in registers
+  if (s.terms == Terms::Pairs && p.m > 2) s.rowsOfB *= 2;
   const int64_t vectors = (p.n + s.lanes - 1) / s.lanes;
   const int64_t tasks = std::max<int64_t>(1, std::min<int64_t>(wantedTasks(p, workers.threads), vectors / 16));
   s.vectors = Blocks::of(vectors, (vectors + tasks - 1) / tasks);

@@ -137,6 +137,7 @@ Val lstsq(BuiltinCall& k) {
   if (!s) return k.lost();
   ir::Op* op = k.c.b.make(OpKind::Lstsq, {s->a, s->b});
   ir::Value* x = op->result(0);
+  const ir::RoundingScope exact(k.c.b, std::nullopt);  // no product of the script
   ir::Value* rest = k.c.sub(k.c.matmul(s->a, x), s->b);
   ir::Value* residuals = k.c.reduce(OpKind::Sum, k.c.unary(OpKind::Square, rest), {rest->type.rank() - 2}, false);
   return Val::ofTuple(
