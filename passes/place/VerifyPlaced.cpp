@@ -95,8 +95,14 @@ class Checker {
         fail(op, "operands on '" + placed->type.place.device + "' and '" + v->type.place.device + "'");
       placed = v;
     }
-    for (const auto& r : op.results)
-      if (placed && !(r->type.place == placed->type.place)) fail(op, "the result is not where the operands are");
+    // A number that is made of a free tensor is free where that was made on the host.
+    const auto isHostNumber = [&](const ir::Value& v) {
+      return mixes(v.type) && placed->type.place.device == ir::DeviceTable::kHost;
+    };
+    for (const auto& r : op.results) {
+      if (placed && !(r->type.place == placed->type.place) && !isHostNumber(*r))
+        fail(op, "the result is not where the operands are");
+    }
   }
 
   const ir::Module& module_;

@@ -428,7 +428,7 @@ def gather(x, dim, index=None, sparse_grad=False):
 @op("index_select")
 def index_select(x, dim, index): return call("take", x, lit(index), axis=str(one(dim, x.ndim))) if index.ndim else skip()
 @op("take")
-def take(x, index): return skip() if x.ndim == 0 else call("take", call("flatten", x), lit(index))
+def take(x, index): return call("take", call("flatten", x), lit(index))
 @op("scatter", "scatter_add", "scatter_reduce.sum", "scatter_reduce.prod", "scatter_reduce.amax", "scatter_reduce.amin")
 def scatter(x, dim, index, u, reduce=None, include_self=True):
     how = {None: "set", "add": "add", "multiply": "mul", "sum": "add", "prod": "mul", "amax": "max", "amin": "min"}.get(reduce) or skip()
