@@ -263,6 +263,19 @@ class Tracer {
 
   // ---- products
 
+  /// Sums of a product under `@autocast`: their cotangents are operands of the gradient's products, and rounded too.
+  void setSums(Vars sums) {
+    const auto to = op_.dtypeAttr("rounds");
+    if (to && std::any_of(sums.begin(), sums.end(), [](const Var& v) { return v.traced(); })) {
+      sums = t_.ruled(sums, sums, [to](const Vars& cotangents) {
+        Vars all = cotangents;
+        for (Var& v : all) v.v = roundTo(*to, v.v);
+        return std::optional(std::move(all));
+      });
+    }
+    set(sums);
+  }
+
   void matmul() {
     const ir::Dims& shape = out_[0].type.shape;
     const int64_t m = shape[shape.size() - 2], n = shape.back(), k = in_[0].type.shape.back();
@@ -274,7 +287,7 @@ class Tracer {
         s = t_.add(s, t_.mul(x(batch * m * k + i * k + p), x(batch * k * n + p * n + j, 1)));
       made.push_back(s);
     }
-    set(made);
+    setSums(std::move(made));
   }
 
   void convolution() {
@@ -283,7 +296,7 @@ class Tracer {
       Var& s = made[static_cast<size_t>(e)];
       s = t_.add(s, t_.mul(x(i), x(k, 1)));
     });
-    set(made);
+    setSums(std::move(made));
   }
 
   void attention() {
