@@ -142,6 +142,7 @@ V singularCofactors(Compose& c, V a, V singular) {
 /// equal share of the relative change. Where a pivot is zero, the first such takes what the others multiply to the
 /// change of the determinant.
 void pivots(TangentCall& c) {
+  if (rowsOf(c.x()) == 0) return;  // constant
   V a = c.x(), da = c.dx();
   const auto n = static_cast<double>(rowsOf(a));
   const int64_t last = a->type.rank() - 1;

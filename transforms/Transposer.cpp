@@ -268,7 +268,7 @@ std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std:
   }
   for (size_t i = 0; i < sums.size(); ++i) {
     const Value* v = linear.body->args[residuals + i].get();
-    if (sums[i]) transposer.start(v, made.body->addArg(withoutPlace(v->type)));
+    if (sums[i]) transposer.give(v, made.body->addArg(withoutPlace(v->type)));
   }
   transposer.region(*linear.body);
   at.setLoc(end.loc);
