@@ -106,7 +106,10 @@ void slice(TransposeCall& t) {
                        {{"axes", Compose::allAxes(t.type(0))}, {"at", int64_t{0}}, {"mode", std::string("add")}}));
   }
   if (dense) return t.give(0, t.c.padWith(t.ct, t.c.literal(t.ct, 0), lo, hi));
-  t.give(0, t.c.b.value(OpKind::UpdateSlice, {t.zerosOf(0), t.ct}, {{"starts", starts}, {"steps", steps}}));
+  // Added in its places to what there is already: whole tensors, as of each place in a window, would be mostly zeros.
+  V sum = t.sum(0);
+  V part = sum == nullptr ? t.ct : t.c.add(t.c.slice(sum, starts, sizes, steps), t.ct);
+  t.set(0, t.c.b.value(OpKind::UpdateSlice, {t.sumOrZeros(0), part}, {{"starts", starts}, {"steps", steps}}));
 }
 void pad(TransposeCall& t) {
   const Dims &lo = t.op.intsAttr("lo"), &shape = t.type(0).shape;
