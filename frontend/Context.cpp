@@ -120,7 +120,7 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
     const bool leaves = sources.inLibrary(span) && !sources.inLibrary(f.call);
     if (leaves) chain.insert(chain.begin(), {written, "in the standard library, here"});
     if (leaves) span = f.call;
-    chain.push_back({f.call, "in `" + f.signature + "`, called here"});
+    chain.push_back({f.call, "in `" + f.signature + "`, called here", /*isCall=*/true});
   }
   const auto isSame = [&](const Diagnostic& d) {
     if (d.code != code || d.span != span || withoutDigits(d.message) != text) return false;
@@ -128,16 +128,16 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
     const bool calls =
         notes <= d.notes.size() && std::equal(chain.begin(), chain.end(), d.notes.begin(),
                                               [](const Note& a, const Note& b) { return a.span == b.span; });
-    return calls && (notes == d.notes.size() || !d.notes[notes].text.starts_with("in `"));
+    return calls && (notes == d.notes.size() || !d.notes[notes].isCall);
   };
   const auto& all = diags.all();
   const auto before = std::find_if(all.begin(), all.end(), isSame);
   if (before != all.end()) message = before->message;
   auto d = diags.report(code, span, std::move(message));
-  for (const Note& n : chain) d.note(n.span, n.text);
+  for (const Note& n : chain) d.note(n);
   for (auto it = frames.rbegin(); it != frames.rend(); ++it) {
     const Frame& f = **it;
-    if (f.fn && !f.call.valid() && f.signature.ends_with(']'))
+    if (f.fn && !f.call.valid() && f.hasSizes)
       d.note("nothing calls `" + f.fn->stmt->name.text + "`: it was checked as `" + f.signature + "`");
   }
   return d;

@@ -169,7 +169,8 @@ struct Func {
   Module* module = nullptr;
   std::unique_ptr<Region> body;  ///< args are the parameters, terminated by `return`
   /// What the signature says of the placement of each parameter or result (see P6): "" the function's own unnamed
-  /// device, a device name, "$D" a device variable, or "$" wherever the value is (of functions that transforms make).
+  /// device, a device name, "$D" a device variable ("$0" one without a name), or "$" wherever the value is (of
+  /// functions that transforms make).
   std::vector<std::string> paramPlaces;
   std::vector<std::string> resultPlaces;
   std::string ownDevice;  ///< from `@gpu fn`, else ""

@@ -34,6 +34,7 @@ struct Label {
 struct Note {
   Span span;  ///< may be invalid
   std::string text;
+  bool isCall = false;  ///< of the chain of calls that leads to the error
 };
 struct Edit {
   Span span;  ///< an empty one inserts
@@ -85,6 +86,10 @@ class Diagnostics {
     }
     Builder& note(std::string text) {
       d_->notes.push_back({Span{}, std::move(text)});
+      return *this;
+    }
+    Builder& note(Note note) {
+      d_->notes.push_back(std::move(note));
       return *this;
     }
     Builder& help(Help help) {

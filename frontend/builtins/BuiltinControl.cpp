@@ -79,7 +79,7 @@ Val tensors(BuiltinCall& k, const Val& v) {
 Val handedOn(BuiltinCall& k, const Val& next, const Val& before, Span init, Span written) {
   if (next.poison() || before.poison() || describe(next) != describe(before)) return next;  // reported elsewhere
   k.context.at(k.span, {{written, ""}, {init, ""}});
-  Val kept = k.placing.placedAs(next, before, "the carried value");
+  Val kept = k.placing.placedAs(next, before);
   k.context.at(k.span);
   return kept;
 }

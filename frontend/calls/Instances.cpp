@@ -102,6 +102,7 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
       if (v.is(Kind::Int)) dims += (dims.empty() ? "" : ", ") + name + " = " + toString(v.integer);
       if (v.is(Kind::DType)) dims += (dims.empty() ? "" : ", ") + name + " = " + std::string(ir::name(v.dtype));
     }
+    own.hasSizes = !dims.empty();
     own.signature = s.name.text + (dims.empty() ? "" : "[" + dims + "]");
     lowerInstance(decl, *slot, values, g, own);
   }
@@ -149,7 +150,7 @@ void Instances::placesOf(const Val& v, const Ty& declared, const std::string& ot
   const std::string& place = declared.place.empty() ? otherwise : declared.place;
   if (v.tensor) list.push_back(place);
   // What a lambda captured, or a device stands for, is where it is: each a device variable of its own.
-  auto anywhere = [&] { list.push_back("$_" + std::to_string(unnamedPlaces_++)); };
+  auto anywhere = [&] { list.push_back("$" + std::to_string(unnamedPlaces_++)); };
   if (v.device.of) anywhere();
   for (size_t i = 0; i < v.elems.size(); ++i) {
     Ty inner;

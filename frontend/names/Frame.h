@@ -41,7 +41,8 @@ struct Frame {
   const Unit* unit;
   const FnDecl* fn = nullptr;
   const Key* key = nullptr;  ///< of the instance, where `fn` is given
-  std::string signature;
+  std::string signature;     ///< as messages write it: `f[N = 3]`
+  bool hasSizes = false;     ///< and it has sizes or dtypes in brackets
   Span call;
   bool higherOrder = false;    ///< has a function among its arguments
   size_t trees = 0;            ///< that its arguments are made of

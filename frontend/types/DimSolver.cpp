@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -149,9 +150,10 @@ bool DimSolver::unifyDims(std::span<const ast::TypePtr> args, const ir::Dims& di
     for (const NamedDim& n : named) {
       values += (values.empty() ? " with " : ", ") + n.name + " = " + std::to_string(n.value);
     }
+    std::set<std::string> packs;
     for (const auto& t : args) {
       const auto known = isPack(t) ? packDims(t->path[0], g) : std::nullopt;
-      if (known && values.find("..." + t->path[0].text + " = ") == std::string::npos)
+      if (known && packs.insert(t->path[0].text).second)
         values += (values.empty() ? " with ..." : ", ...") + t->path[0].text + " = " + ir::toString(*known);
     }
     auto d = context_.error(who.isDeclaration ? Code::E0207 : Code::E0202, who.span,

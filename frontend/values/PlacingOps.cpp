@@ -17,14 +17,16 @@ namespace {
 using ir::OpKind;
 }  // namespace
 
-Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& name) {
+Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& variable) {
   std::vector<ir::Value*> now, before;
   leavesOf(value, now);
   leavesOf(old, before);
   for (size_t i = 0; i < now.size() && now.size() == before.size(); ++i) {
     if (now[i] == before[i] || now[i]->type.shape != before[i]->type.shape) continue;
-    now[i] = context_.b().value(OpKind::SamePlace, {now[i], before[i]}, {{"what", name}});
-    now[i]->name = name;
+    now[i] = context_.b().value(OpKind::SamePlace, {now[i], before[i]});
+    if (variable.empty()) continue;
+    now[i]->op->set("variable", variable);
+    now[i]->name = variable;
   }
   return rebuild(value, now);
 }

@@ -29,8 +29,9 @@ class PlacingOps {
   Val keepPlace(const Val& v);
   /// Has placement check that the leaves of a struct or list, but for pinned ones, are on one device.
   void checkOnePlace(const Val& tree, std::string what, Span span);
-  /// `value`, whose leaves must live where those of `old` do; `name`: of the variable that keeps its place.
-  Val placedAs(const Val& value, const Val& old, const std::string& name);
+  /// `value`, whose leaves must live where those of `old` do; `variable`: the name of the one that keeps its place, ""
+  /// for what a loop of a built-in carries.
+  Val placedAs(const Val& value, const Val& old, const std::string& variable = "");
 
  private:
   Context& context_;

@@ -71,6 +71,8 @@ struct ValueInfo {
 /// What a signature says of a parameter whose argument stays where it is, or of a result that is where the body leaves
 /// it.
 inline bool isAnywhere(const std::string& written) { return written == "$"; }
+/// Whether the source has no name for the device variable, as for the place of what a lambda captured: a number then.
+inline bool isUnnamed(const std::string& variable) { return variable[0] >= '0' && variable[0] <= '9'; }
 
 /// A move that one operand needs, decided by inference and carried out by rewriting.
 struct Need {
@@ -166,10 +168,9 @@ class Reporter {
   /// E0301: operands on different devices; they are to move to `fixed`, when that is given.
   Diagnostic apart(const ir::Op& op, std::string message, const std::vector<Operand>& operands,
                    const std::string& fixed = {}) const;
-  /// E0302: operand `number` of `op`, a value on `actual`, assigned to a `var` on `expected`.
-  Diagnostic assignment(const ir::Op& op, const ir::Value* value, const std::string& actual,
-                        const std::string& variable, const ir::Value* old, const std::string& expected,
-                        size_t number) const;
+  /// E0302: operand `number` of `op`, a value on `actual`, assigned to a `var` whose value `old` is on `expected`.
+  Diagnostic assignment(const ir::Op& op, const ir::Value* value, const std::string& actual, const ir::Value* old,
+                        const std::string& expected, size_t number) const;
   /// E0303: a value, or the leaves of one, must be on `expected`; `message` says what wants it.
   Diagnostic wrongPlace(const ir::Op& op, std::string message, const std::vector<Operand>& leaves,
                         const std::string& expected) const;
@@ -198,12 +199,19 @@ class Reporter {
   Use useAt(Span span, const std::string& leaf) const;
   const ir::OperandText* operandOf(const ir::Op& op, const ir::Value& v, size_t number) const;
   bool isCompound(const ir::Op& op) const;
-  /// "`x`" or `otherwise`.
-  static std::string display(const ir::Value* v, std::string_view otherwise);
-  std::string nameOf(const ir::Value* v, const Use& use, std::string_view otherwise) const;
+  /// What a message calls a value: its source text in quotes, or words where it has none.
+  struct Called {
+    std::string quoted;
+    std::string_view otherwise;
+    std::string text() const { return quoted.empty() ? std::string(otherwise) : quoted; }
+  };
+  static Called called(const ir::Value* v, std::string_view otherwise);
+  static Called called(const ir::Value* v, const Use& use, std::string_view otherwise);
+  /// The variable whose value `old` the op `op`, an assignment or the end of a loop's body, replaces.
+  static Called calledVariable(const ir::Op& op, const ir::Value* old);
 
   /// `who` is what the first note calls the value.
-  void provenance(Diagnostic& d, const ir::Value* v, const std::string& device, std::string who) const;
+  void provenance(Diagnostic& d, const ir::Value* v, const std::string& device, Called who) const;
   void callChain(Diagnostic& d) const;
 
   Cost costOf(const ir::Value* v) const;

@@ -96,7 +96,6 @@ void Inference::samePlace(Op& op) {
   const Value* old = op.operand(1);  // only its place is asked for: it does not enter
   std::string here = use(op, 0), wanted = placeOf(old);
   Op* scope = info(old).scope;
-  const std::string name = variableName(op, old);
   std::string result = wanted;
   Why why = Why::Variable;
   const Value* from = old;
@@ -110,7 +109,7 @@ void Inference::samePlace(Op& op) {
   } else if (mixes(fresh->type)) {
     need(op, 0, wanted, Cause::Literal);
   } else if (here != wanted) {
-    fail(op, report_.assignment(op, fresh, here, name, old, wanted, 0));
+    fail(op, report_.assignment(op, fresh, here, old, wanted, 0));
   }
   set(op.result(), result, why, from, &op).scope = scope;
   info(op.result()).constant = info(fresh).constant;
@@ -140,11 +139,6 @@ void Inference::onePlace(Op& op) {
     // A leaf without a name of its own is used by way of the struct or list alone.
     if (!hasOwnName(*o.value)) op.operand(o.number)->type.place.device = kPoison;
   }
-}
-
-std::string Inference::variableName(const Op& op, const Value* old) {
-  const std::string& what = op.stringAttr("what");
-  return what.empty() ? old->name : what;
 }
 
 void Inference::deviceEq(Op& op) {

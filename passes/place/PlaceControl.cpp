@@ -67,8 +67,7 @@ bool Inference::loopRound(Op& op, size_t first, size_t lead) {
     } else if (!mixes(arg->type) && mixes(y->type)) {
       need(*yield, k, places[k], Cause::Literal);
     } else if (!mixes(arg->type) && end != places[k]) {
-      const std::string name = arg->name;
-      fail(*yield, report_.assignment(*yield, y, end, name, arg, places[k], k));
+      fail(*yield, report_.assignment(*yield, y, end, arg, places[k], k));
       places[k] = kPoison;
     } else if (places[k].empty()) {
       places[k] = end;

@@ -27,7 +27,7 @@ std::string sizeText(int64_t bytes) { return formatBytes(static_cast<uint64_t>(b
 
 std::string Reporter::spelled(const std::string& device) const {
   for (const auto& [name, bound] : instance_.deviceVars)
-    if (bound == device && !name.starts_with("_")) return name;  // "_": what a lambda captured
+    if (bound == device && !isUnnamed(name)) return name;
   return device;
 }
 
@@ -176,8 +176,8 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
     bytes += m.cost.bytes;
     trips = trips && m.cost.trips ? std::optional(std::max(*trips, *m.cost.trips)) : std::nullopt;
     const bool tree = m.leaves > 1;
-    const std::string text =
-        tree && m.use.span.valid() ? quote(*shared_.context.sources, m.use.span) : nameOf(m.value, m.use, "this value");
+    const std::string text = tree && m.use.span.valid() ? quote(*shared_.context.sources, m.use.span)
+                                                        : called(m.value, m.use, "this value").text();
     const std::string type = tree ? std::to_string(m.leaves) + " tensors" : typeText(m.value);
     what += (i == 0                  ? ""
              : i + 1 == moves.size() ? " and "
@@ -284,7 +284,7 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
     if (!use.span.valid() || !use.postfix) return;
     help.edits.push_back({{use.span.file, use.span.end, use.span.end}, ".to(" + spelled(device) + ")"});
   }
-  help.text = "cheaper: " + nameOf(root, useOf(*inputs[0].user, root, inputs[0].number), "what it is made of") +
+  help.text = "cheaper: " + called(root, useOf(*inputs[0].user, root, inputs[0].number), "what it is made of").text() +
               " does not change in the loop; moved before it, it is copied once: " + sizeText(once.bytes);
   d.helps.push_back(std::move(help));
 }

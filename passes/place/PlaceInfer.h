@@ -101,7 +101,6 @@ class Inference {
   void onePlace(Op& op);
   /// Notes what the condition of a branch that was lowered alone is here.
   void decidedBranch(Op& op);
-  static std::string variableName(const Op& op, const Value* old);
   void deviceEq(Op& op);
 
   /// A device that is only compared need not be there.

@@ -18,58 +18,53 @@ bool cheaper(const Reporter::Choice& a, const Reporter::Choice& b) {
 
 }  // namespace
 
-void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& device, std::string who) const {
+void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& device, Called who) const {
   const Instance* in = &instance_;
-  if (who.empty()) who = display(v, "this value");
   for (int steps = 0; v && in && steps < 64; ++steps) {
     auto it = in->info.find(v);
     if (it == in->info.end()) return;
     const ValueInfo& info = it->second;
-    std::string place = " is on " + device;
+    const std::string is = who.text() + " is on " + device;
     switch (info.why) {
       case Why::Free: return;
-      case Why::Default: d.notes.push_back({spanOf(v), who + place + ", the default device"}); return;
-      case Why::OwnDevice:
-        d.notes.push_back({spanOf(v), who + place + ", the device that this function runs on"});
-        return;
-      case Why::Declared: d.notes.push_back({spanOf(v), who + place + ", as its declaration says"}); return;
+      case Why::Default: d.notes.push_back({spanOf(v), is + ", the default device"}); return;
+      case Why::OwnDevice: d.notes.push_back({spanOf(v), is + ", the device that this function runs on"}); return;
+      case Why::Declared: d.notes.push_back({spanOf(v), is + ", as its declaration says"}); return;
       case Why::Annotation:
         if (info.cause && info.cause->operandCount() > 0 && !info.cause->boolAttr("named")) {  // `zeros_like(x)`
           v = info.cause->operand(0);
-          d.notes.push_back({spanOf(*info.cause), who + place + ", as " + display(v, "what it is made like") + " is"});
-          who = display(v, "that");
+          d.notes.push_back({spanOf(*info.cause), is + ", as " + called(v, "what it is made like").text() + " is"});
+          who = called(v, "that");
           break;
         }
-        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because of this annotation"});
+        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), is + " because of this annotation"});
         return;
       case Why::Entered:
-        d.notes.push_back(
-            {info.cause ? spanOf(*info.cause) : spanOf(v), who + place + ": its operands enter this block"});
+        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), is + ": its operands enter this block"});
         return;
       case Why::Moved:
-        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), who + place + " because it was moved there"});
+        d.notes.push_back({info.cause ? spanOf(*info.cause) : spanOf(v), is + " because it was moved there"});
         return;
       case Why::CallResult:
         if (!info.from) {
-          d.notes.push_back({spanOf(v), who + place + ", the result of this call"});
+          d.notes.push_back({spanOf(v), is + ", the result of this call"});
           return;
         }
-        d.notes.push_back({spanOf(v), who + place + ", as the arguments of this call are"});
+        d.notes.push_back({spanOf(v), is + ", as the arguments of this call are"});
         v = info.from;
-        who = display(v, "the argument");
+        who = called(v, "the argument");
         break;
       case Why::Argument:
         if (!in->caller || !info.from) {
           const bool kept = in->func == shared_.module.main();  // of a session: its values are what `main` takes
-          d.notes.push_back(
-              {in->func->span, who + place + (kept ? " since an earlier entry" : ", as the signature says")});
+          d.notes.push_back({in->func->span, is + (kept ? " since an earlier entry" : ", as the signature says")});
           return;
         }
-        d.notes.push_back({info.cause ? shared_.module.span(info.cause->loc) : Span{},
-                           who + place + ", as the argument of this call is"});
+        d.notes.push_back(
+            {info.cause ? shared_.module.span(info.cause->loc) : Span{}, is + ", as the argument of this call is"});
         v = info.from;
         in = in->caller;
-        who = display(v, "the argument");
+        who = called(v, "the argument");
         break;
       case Why::Operand:
       case Why::Variable: {
@@ -77,10 +72,11 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
         if (!next || next == v) return;
         const ir::Value* named = behindBroadcast(next);
         // The value of a block is known by the name outside.
-        bool sameValue = v->op && v->op->kind == ir::OpKind::On && who.starts_with("`");
-        if (!sameValue && hasOwnName(*named) && "`" + named->name + "`" != who) {
-          if (who.starts_with("`")) d.notes.push_back({spanOf(v), who + " is computed from `" + named->name + "`"});
-          who = "`" + named->name + "`";
+        const bool sameValue = v->op && v->op->kind == ir::OpKind::On && !who.quoted.empty();
+        const Called source = called(named, "");
+        if (!sameValue && !source.quoted.empty() && source.quoted != who.quoted) {
+          if (!who.quoted.empty()) d.notes.push_back({spanOf(v), who.quoted + " is computed from " + source.quoted});
+          who = source;
         }
         v = next;
         break;
@@ -109,8 +105,8 @@ void Reporter::labelOperands(Diagnostic& d, const std::vector<Operand>& operands
       continue;
     }
     const std::string otherwise = "operand " + std::to_string(operands[i].number + 1);
-    d.label +=
-        (d.label.empty() ? "" : ", ") + nameOf(operands[i].value, uses[i], otherwise) + " on " + operands[i].device;
+    d.label += (d.label.empty() ? "" : ", ") + called(operands[i].value, uses[i], otherwise).text() + " on " +
+               operands[i].device;
   }
 }
 
@@ -119,10 +115,10 @@ void Reporter::noteOperands(Diagnostic& d, const ir::Op& op, const std::vector<O
   const auto needs = instance_.needs.find(&op);
   for (size_t i = 0; i < operands.size(); ++i) {
     const Operand& o = operands[i];
-    const std::string who = nameOf(o.value, uses[i], "this value");
+    const Called who = called(o.value, uses[i], "this value");
     const bool known = needs != instance_.needs.end() && o.number < needs->second.size();
     if (const ir::Op* entered = known ? needs->second[o.number].entry : nullptr)
-      d.notes.push_back({spanOf(*entered), who + " is on " + o.device + ": it enters this block"});
+      d.notes.push_back({spanOf(*entered), who.text() + " is on " + o.device + ": it enters this block"});
     else
       provenance(d, o.value, o.device, who);
   }
@@ -193,13 +189,12 @@ Diagnostic Reporter::apart(const ir::Op& op, std::string message, const std::vec
 }
 
 Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const std::string& actual,
-                                const std::string& variable, const ir::Value* old, const std::string& expected,
-                                size_t number) const {
+                                const ir::Value* old, const std::string& expected, size_t number) const {
   Diagnostic d{};
   d.code = Code::E0302;
-  const bool isName = variable.find(' ') == std::string::npos;
-  std::string name = variable.empty() ? std::string("the variable") : isName ? "`" + variable + "`" : variable;
-  d.message = name + " is on " + expected + " and keeps its device, but the value assigned to it is on " + actual;
+  const Called variable = calledVariable(op, old);
+  d.message =
+      variable.text() + " is on " + expected + " and keeps its device, but the value assigned to it is on " + actual;
   d.span = spanOf(op).valid() ? spanOf(op) : spanOf(value);
   const Operand operand{value, actual, number};
   const Use use = useOf(op, value, number);
@@ -207,16 +202,12 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
     d.labels.push_back({use.span, "on " + actual});
   else
     d.label = "on " + actual;
-  provenance(d, value, actual, nameOf(value, use, "this value"));
-  if (old) provenance(d, old, expected, name);
+  provenance(d, value, actual, called(value, use, "this value"));
+  provenance(d, old, expected, variable);
   const std::vector<Move> moves = movesTo(op, {operand}, expected);
   moveHelp(d, op, moves, expected);
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
-  if (old && (isName || op.kind == ir::OpKind::SamePlace)) {
-    startHelp(d, op, old, actual, moves);
-  } else if (old) {
-    d.helps.push_back({"if it is to change in the loop on " + actual + ", start " + name + " there", {}});
-  }
+  startHelp(d, op, old, actual, moves);
   callChain(d);
   return d;
 }
@@ -229,11 +220,11 @@ Diagnostic Reporter::wrongPlace(const ir::Op& op, std::string message, const std
   d.message = std::move(message);
   d.span = spanOf(op).valid() ? spanOf(op) : spanOf(operand.value);
   const Use use = useOf(op, operand.value, operand.number);
-  const std::string name = nameOf(operand.value, use, "this value");
+  const Called name = called(operand.value, use, "this value");
   if (use.span.valid()) {
     d.labels.push_back({use.span, "on " + operand.device});
   } else {
-    d.label = name + " is on " + operand.device;
+    d.label = name.text() + " is on " + operand.device;
   }
   provenance(d, operand.value, operand.device, name);
   const std::vector<Move> moves = movesTo(op, leaves, expected);

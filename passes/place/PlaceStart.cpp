@@ -70,8 +70,7 @@ void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, con
   if (!assigned) return;
   const std::vector<ir::OperandText>& written = shared_.module.loc(assigned->loc).operands;
   if (written.size() < 2 || !written[1].span.valid()) return;
-  const std::string& what = assigned->stringAttr("what");
-  const std::string name = what.find(' ') == std::string::npos ? "`" + what + "`" : what;
+  const std::string name = calledVariable(*assigned, assigned->operand(1)).text();
   const Span start = written[1].span;
   Move move{nullptr, useAt(start, ""), {0, 1}, 0};
   bool made = true;

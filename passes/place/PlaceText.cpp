@@ -47,9 +47,19 @@ const ir::Value* writtenOperand(const ir::Op& op, const ir::Value* v) {
   return v;
 }
 
-std::string Reporter::display(const ir::Value* v, std::string_view otherwise) {
+Reporter::Called Reporter::called(const ir::Value* v, std::string_view otherwise) {
   v = behindBroadcast(v);
-  return hasOwnName(*v) ? "`" + v->name + "`" : std::string(otherwise);
+  return {hasOwnName(*v) ? "`" + v->name + "`" : "", otherwise};
+}
+
+Reporter::Called Reporter::called(const ir::Value* v, const Use& use, std::string_view otherwise) {
+  return use.name.empty() ? called(v, otherwise) : Called{use.name, otherwise};
+}
+
+Reporter::Called Reporter::calledVariable(const ir::Op& op, const ir::Value* old) {
+  const bool assigns = op.kind == ir::OpKind::SamePlace;
+  const std::string& name = assigns ? op.stringAttr("variable") : old->name;
+  return {name.empty() ? "" : "`" + name + "`", assigns ? "the carried value" : "the variable"};
 }
 
 const ir::SourceText* Reporter::textAt(Span span) const { return shared_.module.texts.find(span); }
@@ -77,10 +87,6 @@ Span Reporter::spanOf(const ir::Op& op) const { return shared_.module.span(op.lo
 Span Reporter::spanOf(const ir::Value* v) const {
   const ir::Op* op = v->op ? v->op : v->region->parentOp;  // what a loop carries is known by the loop
   return op ? spanOf(*op) : Span{};
-}
-
-std::string Reporter::nameOf(const ir::Value* v, const Use& use, std::string_view otherwise) const {
-  return use.name.empty() ? display(v, otherwise) : use.name;
 }
 
 Span Reporter::extentOf(const ir::Value* v) const {

@@ -156,6 +156,11 @@ std::string KeptState::typeOf(std::string_view name) const {
   return "";
 }
 
+const frontend::KeptValue* KeptState::value(std::string_view name) const {
+  const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value& v) { return v.name == name; });
+  return found == values_.end() || found->statement ? nullptr : &found->value;
+}
+
 bool KeptState::imports(std::string_view module) const {
   return std::any_of(declarations_.begin(), declarations_.end(), [&](const ast::StmtPtr& s) {
     return s->kind == Kind::Import && s->names.empty() && !s->path.empty() && s->path.back().text == module;

@@ -4,13 +4,13 @@
 #include <cctype>
 
 #include "frontend/StdModules.h"
-#include "ir/Ir.h"
 #include "support/Diagnostics.h"
 #include "support/Quote.h"
 
 namespace tenc::repl {
 
 using Kind = ast::Stmt::Kind;
+using ValueKind = frontend::KeptValue::Kind;
 
 namespace {
 
@@ -28,6 +28,15 @@ std::vector<std::string> splitAtDots(const std::string& path) {
 bool isNamed(const ast::Stmt& s) {
   return s.kind == Kind::Fn || s.kind == Kind::Struct || s.kind == Kind::Const || s.kind == Kind::TypeAlias ||
          s.kind == Kind::Param || s.kind == Kind::Device;
+}
+
+/// A field by its name, an element of a tuple by its number; null where there is none.
+const frontend::KeptValue* fieldOf(const frontend::KeptValue& v, const std::string& name) {
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    const bool named = v.kind == ValueKind::Struct && v.fields[i] == name;
+    if (named || (v.kind == ValueKind::Tuple && std::to_string(i) == name)) return &v.elems[i];
+  }
+  return nullptr;
 }
 
 /// A declaration up to its body: `fn relu(x: f32[...S]) -> f32[...S]`.
@@ -53,8 +62,8 @@ std::string heading(std::string_view text, const ast::Stmt& s) {
 std::vector<std::string> Names::members(const std::string& path) {
   const std::vector<std::string> parts = splitAtDots(path);
   std::vector<std::string> found;
-  const std::string described = state_.typeOf(parts[0]);
-  if (described.empty()) {
+  const frontend::KeptValue* value = state_.value(parts[0]);
+  if (!value) {
     const ast::File* file = parts.size() == 1 && state_.imports(parts[0]) ? module(parts[0]) : nullptr;
     for (size_t i = 0; file && i < file->statements.size(); ++i) {
       const ast::Stmt& s = *file->statements[i];
@@ -64,16 +73,19 @@ std::vector<std::string> Names::members(const std::string& path) {
     }
     return found;
   }
-  Type type = typeOf(described);
-  for (size_t i = 1; i < parts.size(); ++i) type = fieldType(type, parts[i]);
-  for (const ast::Stmt* s : declarations(type.module, type.name)) {
-    if (s->kind != Kind::Struct) continue;
-    for (const ast::Field& f : s->fields) found.push_back(f.name.text);
+  for (size_t i = 1; i < parts.size() && value; ++i) value = fieldOf(*value, parts[i]);
+  if (!value) return found;
+  switch (value->kind) {
+    case ValueKind::Tensor:
+    case ValueKind::Int:
+    case ValueKind::Float:
+    case ValueKind::Bool: found.assign(std::begin(kTensorMembers), std::end(kTensorMembers)); break;
+    case ValueKind::Struct:
+      found = value->fields;
+      found.emplace_back("to");
+      break;
+    default: break;
   }
-  if (type.isTensor)
-    found.insert(found.end(), std::begin(kTensorMembers), std::end(kTensorMembers));
-  else if (!found.empty())
-    found.emplace_back("to");
   return found;
 }
 
@@ -92,28 +104,6 @@ std::string Names::documentation(const std::string& path) {
     }
   }
   return text;
-}
-
-Names::Type Names::typeOf(const std::string& described) const {
-  const std::string head = described.substr(0, described.find('['));
-  if (head.empty() || head[0] == '(' || head.find(' ') != std::string::npos) return {"", "", head.starts_with("the ")};
-  if (ir::dtypeNamed(head)) return {"", "", true};
-  const size_t dot = head.rfind('.');
-  if (dot == std::string::npos) return {"", head};
-  return {head.substr(0, dot), head.substr(dot + 1)};
-}
-
-Names::Type Names::fieldType(const Type& of, const std::string& field) {
-  for (const ast::Stmt* s : declarations(of.module, of.name)) {
-    for (const ast::Field& f : s->fields) {
-      if (f.name.text != field || !f.type) continue;
-      const auto& path = f.type->path;
-      if (path.size() == 2) return {path[0].text, path[1].text};
-      if (path.size() == 1 && !declarations(of.module, path[0].text).empty()) return {of.module, path[0].text};
-      return {"", "", path.size() == 1};
-    }
-  }
-  return {};
 }
 
 std::vector<const ast::Stmt*> Names::declarations(const std::string& in, const std::string& name) {

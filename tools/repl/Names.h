@@ -21,13 +21,6 @@ class Names {
   std::string documentation(const std::string& path);
 
  private:
-  /// A struct, by the module that declares it ("" for the session) and its name; name "" for anything else.
-  struct Type {
-    std::string module, name;
-    bool isTensor = false;
-  };
-  Type typeOf(const std::string& described) const;
-  Type fieldType(const Type& of, const std::string& field);
   std::vector<const ast::Stmt*> declarations(const std::string& module, const std::string& name);
   /// The tree of a module that is imported or in the standard library; null for others.
   const ast::File* module(const std::string& name);
