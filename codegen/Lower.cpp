@@ -193,9 +193,9 @@ class Lowering {
       s.args.push_back(a);
       parameters.push_back({static_cast<uint64_t>(v->type.bytes()), needs.argument(b).alignment, a.access});
     }
-    if (needs.sharedBytes > 0) {
-      s.args.push_back({storage_->workspace(op, needs.sharedBytes, s.device), 0, abi::Access::Write});
-      parameters.push_back({needs.sharedBytes, 1, abi::Access::Write});
+    if (needs.workspaceBytes > 0) {
+      s.args.push_back({storage_->workspace(op, needs.workspaceBytes, s.device), 0, abi::Access::Write});
+      parameters.push_back({needs.workspaceBytes, 1, abi::Access::Write});
     }
     parameters_[index] = std::move(parameters);
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));

@@ -284,7 +284,7 @@ Exponential expPair(Pair x) {
   return {orderedSum(value.hi, value.lo + rest), n};
 }
 
-Hyperbolic coshAndSinh(Scalar x) {
+doubles::Hyperbolic doubles::coshAndSinh(Scalar x) {
   // With x = n ln 2 + r: cosh x = B cosh r + A sinh r and sinh x = A cosh r + B sinh r, where A and B are half the
   // difference and the sum of 2^n and 2^-n. The even and odd parts of e^r's polynomial are cosh r and sinh r.
   Scalar a = lesser(712.0, abs(x));

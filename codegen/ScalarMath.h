@@ -44,15 +44,15 @@ struct SinCos {
   Scalar sin, cos;
 };
 SinCos sinCos(Scalar x);
-/// |x| <= 2^26; f64 only.
+/// Of values held as F64 only: what `functions` computes in f64. `fine`: the value stays an f64; what becomes an f32
+/// needs no care for the last bits.
+namespace doubles {
+/// |x| <= 2^26.
 Scalar tan(Scalar x);
-/// f64 only.
 struct Hyperbolic {
   Scalar cosh, sinh;
 };
 Hyperbolic coshAndSinh(Scalar x);
-/// Of f64 only, as are those below (ScalarMathInverse.cpp). `fine`: the value stays an f64; what becomes an f32 needs
-/// no care for the last bits.
 Scalar atan(Scalar x);
 Scalar atan2(Scalar y, Scalar x);
 Scalar asin(Scalar x, bool fine);
@@ -62,5 +62,6 @@ Scalar acosh(Scalar x, bool fine);
 Scalar atanh(Scalar x, bool fine);
 Scalar lgamma(Scalar x);
 Scalar digamma(Scalar x);
+}  // namespace doubles
 
 }  // namespace tenc::codegen::math

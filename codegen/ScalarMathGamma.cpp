@@ -40,6 +40,8 @@ constexpr int kAsymptotic = 8;
 
 }  // namespace
 
+namespace doubles {
+
 Scalar lgamma(Scalar x) {
   Scalar small = x < 1.0, large = x >= double{kAsymptotic};
   // 3 <= x < 8: the factors that lead down to [2, 3).
@@ -104,4 +106,5 @@ Scalar digamma(Scalar x) {
   return x.builder->libraryCall("tenc_digamma", {x}, x <= 0.0, result);
 }
 
+}  // namespace doubles
 }  // namespace tenc::codegen::math

@@ -55,6 +55,8 @@ Scalar angle(Scalar n, Scalar d, Scalar turned, Scalar behind) {
 
 }  // namespace
 
+namespace doubles {
+
 Scalar atan(Scalar x) {
   Scalar a = abs(x);
   Scalar large = a > 1.0;
@@ -180,4 +182,5 @@ Scalar atanh(Scalar x, bool fine) {
   return select(a > 0x1p-28, copySign(result, x), x);
 }
 
+}  // namespace doubles
 }  // namespace tenc::codegen::math

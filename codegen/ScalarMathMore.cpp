@@ -211,7 +211,7 @@ Scalar logAddExp(Scalar a, Scalar b) {
 }
 
 /// The library's full reduction for the rare large arguments.
-Scalar tanAnywhere(Scalar x) { return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), tan(x)); }
+Scalar tanAnywhere(Scalar x) { return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), doubles::tan(x)); }
 
 /// f(x, fine) of f64 values; `fine`: the result stays an f64. Functions of f32 values are computed in f64 too.
 template <typename F>
@@ -233,38 +233,38 @@ Scalar tanh(Scalar x) { return math::tanh(x); }
 Scalar sigmoid(Scalar x) { return math::sigmoid(x); }
 Scalar erf(Scalar x) { return isDouble(x) ? erf64(x) : erf32(x); }
 Scalar erfc(Scalar x) { return inDoubles(x, erfc64); }
-Scalar asin(Scalar x) { return inDoubles(x, math::asin); }
-Scalar acos(Scalar x) { return inDoubles(x, math::acos); }
-Scalar asinh(Scalar x) { return inDoubles(x, math::asinh); }
-Scalar acosh(Scalar x) { return inDoubles(x, math::acosh); }
-Scalar atanh(Scalar x) { return inDoubles(x, math::atanh); }
+Scalar asin(Scalar x) { return inDoubles(x, doubles::asin); }
+Scalar acos(Scalar x) { return inDoubles(x, doubles::acos); }
+Scalar asinh(Scalar x) { return inDoubles(x, doubles::asinh); }
+Scalar acosh(Scalar x) { return inDoubles(x, doubles::acosh); }
+Scalar atanh(Scalar x) { return inDoubles(x, doubles::atanh); }
 Scalar tan(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return tanAnywhere(v); });
 }
 Scalar atan(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return math::atan(v); });
+  return inDoubles(x, [](Scalar v, bool) { return doubles::atan(v); });
 }
 Scalar sinh(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return coshAndSinh(v).sinh; });
+  return inDoubles(x, [](Scalar v, bool) { return doubles::coshAndSinh(v).sinh; });
 }
 Scalar cosh(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return coshAndSinh(v).cosh; });
+  return inDoubles(x, [](Scalar v, bool) { return doubles::coshAndSinh(v).cosh; });
 }
 Scalar cbrt(Scalar x) {
   return inDoubles(x, [](Scalar v, bool) { return math::cbrt(v); });
 }
 Scalar lgamma(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return math::lgamma(v); });
+  return inDoubles(x, [](Scalar v, bool) { return doubles::lgamma(v); });
 }
 Scalar digamma(Scalar x) {
-  return inDoubles(x, [](Scalar v, bool) { return math::digamma(v); });
+  return inDoubles(x, [](Scalar v, bool) { return doubles::digamma(v); });
 }
 Scalar pow(Scalar x, Scalar y) {
   return inDoubles(x, y, [](Scalar v, Scalar w, bool fine) { return fine ? powOfDoubles(v, w) : powOfFloats(v, w); });
 }
 Scalar hypot(Scalar x, Scalar y) { return inDoubles(x, y, math::hypot); }
 Scalar atan2(Scalar y, Scalar x) {
-  return inDoubles(y, x, [](Scalar v, Scalar w, bool) { return math::atan2(v, w); });
+  return inDoubles(y, x, [](Scalar v, Scalar w, bool) { return doubles::atan2(v, w); });
 }
 Scalar logAddExp(Scalar x, Scalar y) {
   return inDoubles(x, y, [](Scalar v, Scalar w, bool) { return math::logAddExp(v, w); });

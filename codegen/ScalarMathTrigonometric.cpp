@@ -54,7 +54,7 @@ SinCos sinCos(Scalar x) {
   return {select(equal(x, 0), x, sinValue), cosValue};
 }
 
-Scalar tan(Scalar x) {
+Scalar doubles::tan(Scalar x) {
   Turned t = turn(x);
   Scalar swap = logicalNot(equal(t.quarter & uint64_t{1}, 0));
   Pair s = orderedSum(t.sin.hi, t.sin.lo), c = orderedSum(t.cos.hi, t.cos.lo);

@@ -16,7 +16,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TEXT = re.compile(r"^```text\n(.*?)^```", re.M | re.S)
-MOST_SHOWN = 14  # lines
+MOST_SHOWN = 20  # lines, and the rest of the help that they end in
 BLOCK = re.compile(r"^```tl( fails)?(.*?)\n(.*?)^```", re.M | re.S)
 
 
@@ -26,9 +26,15 @@ def write_npy(path, shape, values):
 
 
 def shown(stderr):
-    """What a page shows of the diagnostics: the first one."""
-    lines = re.split(r"\n(?=(?:error|warning)\[)", stderr)[0].rstrip().splitlines()[:MOST_SHOWN]
-    return "".join(line.rstrip() + "\n" for line in lines)
+    """What a page shows of the diagnostics: the first one. Of a long one the helps from some line on are left out, which
+    the page says."""
+    first = re.split(r"\n(?=(?:error|warning)\[)", stderr)[0].rstrip()
+    lines = []
+    for part in re.split(r"\n(?=(?:help|note):)", first):
+        if len(lines) >= MOST_SHOWN:
+            return "".join(lines) + "...\n"
+        lines += [line.rstrip() + "\n" for line in part.splitlines()]
+    return "".join(lines)
 
 
 def problem(tenc, code, fails, options, text):

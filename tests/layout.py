@@ -26,7 +26,9 @@ WITHOUT_SOURCE = ("passes/", "transforms/", "ir/", "interp/", "codegen/", "runti
 SOURCE_PIECE = re.compile(r"\bsources\w*(\(\))?(\.|->)text\(")
 SOURCE_FILE = re.compile(r"(\bfile\([^()]*\)|\bf|\bfile)\.text\(\)")
 PARSED = ("ir/Parser.cpp", "frontend/names/Library.cpp")
-TARGETS = ("codegen/cuda/", "runtime/cuda/", "tools/", "tests/", "bench/", "ir/DeviceTable.cpp")
+# The kinds of device beside the host, and where their names may stand.
+KINDS = re.findall(r'"(\w+)"', re.search(r"kNumbered\[\] = \{(.*?)\}", (ROOT / "ir/DeviceTable.cpp").read_text())[1])
+TARGETS = (*(f"{part}/{kind}/" for part in ("codegen", "runtime") for kind in KINDS), "tools/", "tests/", "bench/", "ir/DeviceTable.cpp")
 
 
 def without_comments(text):
@@ -122,8 +124,9 @@ def main():
             reads = piece or (SOURCE_FILE.search(code) and not name.startswith("tools/"))
             if name.startswith(WITHOUT_SOURCE) and reads and name not in PARSED:
                 problems.append(f"{name} reads the text of the source: what it decides by reaches it as data")
-            if not name.startswith(TARGETS) and re.search("cuda", code, re.I):
-                problems.append(f"{name} names CUDA: only targets, tools and the table of devices do")
+            named = [kind for kind in KINDS if re.search(kind, code, re.I)]
+            if named and not name.startswith(TARGETS):
+                problems.append(f"{name} names {named[0]}: only targets, tools and the table of devices do")
     checked += len(built)
     for room in sorted(built):
         if built[room] != told.get(room):

@@ -91,6 +91,10 @@ class Batcher {
   ir::Op* remake(const ir::Op& op, Values operands, const std::vector<ir::Builder::NamedAttr>& changed);
   void gather(const ir::Op& op);
   void scatter(const ir::Op& op);
+  void random(const ir::Op& op);
+  void reshape(const ir::Op& op);
+  void slice(const ir::Op& op);
+  void position(const ir::Op& op);
   void pad(const ir::Op& op);
   void dynamicSlice(const ir::Op& op);
   void dynamicUpdate(const ir::Op& op);

@@ -38,22 +38,30 @@ Value* moved(ir::Builder& b, Value* v, int64_t from, int64_t to) {
   return b.value(OpKind::Permute, {v}, {{"perm", perm}});
 }
 
-/// What an op that can fault is given under a mask that is false: the operand, and a number it takes.
+/// What an elementwise op that can fault is given under a mask that is false: its second operand is a number that it
+/// takes. They fault for integers only.
 struct Safe {
-  size_t operand;
-  int64_t value;
+  OpKind kind;
+  int64_t second;
 };
-std::vector<Safe> safeOperands(const Op& op) {
-  const bool ints = !op.results.empty() && ir::isInt(op.result()->type.dtype);
-  switch (op.kind) {
-    case OpKind::FloorDiv:
-    case OpKind::Mod:
-    case OpKind::TruncDiv:
-    case OpKind::Fmod: return ints ? std::vector<Safe>{{1, 1}} : std::vector<Safe>{};
-    case OpKind::Pow: return ints ? std::vector<Safe>{{1, 0}} : std::vector<Safe>{};
-    default: return {};
-  }
+constexpr Safe kSafe[] = {
+    {OpKind::FloorDiv, 1}, {OpKind::Mod, 1}, {OpKind::TruncDiv, 1}, {OpKind::Fmod, 1}, {OpKind::Pow, 0},
+};
+constexpr const Safe* safeOf(OpKind kind) {
+  for (const Safe& s : kSafe)
+    if (s.kind == kind) return &s;
+  return nullptr;
 }
+constexpr bool safeIsComplete() {
+  bool complete = true;
+#define TENC_OP(kind, mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc)                        \
+  complete = complete && (contains(traits, Trait::Elementwise) && contains(traits, Trait::CanFault)) ==             \
+                             (safeOf(OpKind::kind) != nullptr);
+  using ir::ShapeRule;
+#include "ir/Ops.def"
+  return complete;
+}
+static_assert(safeIsComplete(), "an elementwise op can fault and has no safe operand, or has one and cannot");
 
 /// Integers in [lo, hi) of bounds [n], or of one that is single: one draw of uniform numbers for all of [n, ...],
 /// stretched. The result lives where the bounds [n] do.
@@ -116,7 +124,8 @@ Value* Batcher::guarded(Value* v, int64_t safe) {
 
 void Batcher::elementwise(const Op& op, Values operands) {
   if (mask_ != nullptr) {
-    for (const Safe& s : safeOperands(op)) operands[s.operand] = guarded(operands[s.operand], s.value);
+    const Safe* safe = ir::isInt(op.result()->type.dtype) ? safeOf(op.kind) : nullptr;
+    if (safe) operands[1] = guarded(operands[1], safe->second);
   }
   define(op, 0, remake(op, std::move(operands), {})->result(), true);
 }
@@ -127,17 +136,52 @@ Value* Batcher::iotaOn(const Values& like, const Dims& shape, int64_t axis) {
   });
 }
 
+void Batcher::random(const Op& op) {
+  const Dims shape = led(n_, op.intsAttr("shape"));
+  if (op.kind == OpKind::RandomInt && (entry(op.operand(2)).batched || entry(op.operand(3)).batched)) {
+    Value *seed = entry(op.operand(0)).value, *count = entry(op.operand(1)).value;
+    Value *lo = entry(op.operand(2)).value, *hi = entry(op.operand(3)).value;
+    define(op, 0, integersBetween(*b_, op, seed, count, lo, hi, shape), true);
+    return;
+  }
+  define(op, 0, remake(op, asTheyAre(op), {{"shape", shape}})->result(), true);
+}
+
+void Batcher::reshape(const Op& op) {
+  Value* x = batched(op.operand(0));
+  const Dims shape = led(n_, op.intsAttr("shape"));
+  if (op.kind == OpKind::Broadcast && x->type.rank() < static_cast<int64_t>(shape.size())) {
+    Dims aligned(shape.size(), 1);
+    std::copy(x->type.shape.rbegin(), x->type.shape.rend() - 1, aligned.rbegin());
+    aligned[0] = n_;
+    x = b_->value(OpKind::Reshape, {x}, {{"shape", aligned}});
+  }
+  define(op, 0, remake(op, {x}, {{"shape", shape}})->result(), true);
+}
+
+void Batcher::slice(const Op& op) {
+  std::vector<ir::Builder::NamedAttr> attrs = {{"starts", led(0, op.intsAttr("starts"))},
+                                                         {"steps", led(1, op.intsAttr("steps"))}};
+  if (op.kind == OpKind::Slice) attrs.push_back({"sizes", led(n_, op.intsAttr("sizes"))});
+  define(op, 0, remake(op, allBatched(op), attrs)->result(), true);
+}
+
+void Batcher::position(const Op& op) {
+  // A place counts along one axis, or along all of an instance as it lies in memory.
+  ir::Compose c(*b_);
+  Value* x = batched(op.operand(0));
+  const int64_t n = x->type.shape[0];
+  Value* flat = c.reshape(x, {n, op.operand(0)->type.size()});
+  Value* v = remake(op, {flat}, {{"axes", Dims{1}}, {"keep", false}})->result();
+  Dims shape = op.result()->type.shape;
+  shape.insert(shape.begin(), n);
+  define(op, 0, c.reshape(v, shape), true);
+}
+
 bool Batcher::single(const Op& op) {
   const bool underMask = mask_ != nullptr && op.has(Trait::CanFault);
   if (op.has(Trait::Random) && op.has(Trait::Creation)) {
-    const Dims shape = led(n_, op.intsAttr("shape"));
-    if (op.kind == OpKind::RandomInt && (entry(op.operand(2)).batched || entry(op.operand(3)).batched)) {
-      Value *seed = entry(op.operand(0)).value, *count = entry(op.operand(1)).value;
-      Value *lo = entry(op.operand(2)).value, *hi = entry(op.operand(3)).value;
-      define(op, 0, integersBetween(*b_, op, seed, count, lo, hi, shape), true);
-      return true;
-    }
-    define(op, 0, remake(op, asTheyAre(op), {{"shape", shape}})->result(), true);
+    random(op);
     return true;
   }
   const bool effect = op.has(Trait::HasSideEffect);
@@ -152,37 +196,12 @@ bool Batcher::single(const Op& op) {
   const Dims& axes = op.intsAttr("axes");
   switch (op.kind) {
     case OpKind::Reshape:
-    case OpKind::Broadcast: {
-      Value* x = batched(op.operand(0));
-      const Dims shape = led(n_, op.intsAttr("shape"));
-      if (op.kind == OpKind::Broadcast && x->type.rank() < static_cast<int64_t>(shape.size())) {
-        Dims aligned(shape.size(), 1);
-        std::copy(x->type.shape.rbegin(), x->type.shape.rend() - 1, aligned.rbegin());
-        aligned[0] = n_;
-        x = b_->value(OpKind::Reshape, {x}, {{"shape", aligned}});
-      }
-      define(op, 0, remake(op, {x}, {{"shape", shape}})->result(), true);
-      return true;
-    }
+    case OpKind::Broadcast: reshape(op); return true;
     case OpKind::Permute:
       define(op, 0, remake(op, allBatched(op), {{"perm", led(0, oneUp(op.intsAttr("perm")))}})->result(), true);
       return true;
     case OpKind::Slice:
-      define(op, 0,
-             remake(op, allBatched(op),
-                    {{"starts", led(0, op.intsAttr("starts"))},
-                     {"sizes", led(n_, op.intsAttr("sizes"))},
-                     {"steps", led(1, op.intsAttr("steps"))}})
-                 ->result(),
-             true);
-      return true;
-    case OpKind::UpdateSlice:
-      define(op, 0,
-             remake(op, allBatched(op),
-                    {{"starts", led(0, op.intsAttr("starts"))}, {"steps", led(1, op.intsAttr("steps"))}})
-                 ->result(),
-             true);
-      return true;
+    case OpKind::UpdateSlice: slice(op); return true;
     case OpKind::Pad: pad(op); return true;
     case OpKind::Concat:
       define(op, 0, remake(op, allBatched(op), {{"axis", op.intAttr("axis") + 1}})->result(), true);
@@ -219,15 +238,7 @@ bool Batcher::single(const Op& op) {
     default: break;
   }
   if (isPosition(op.kind) && axes.size() > 1) {
-    // A place counts along one axis, or along all of an instance as it lies in memory.
-    ir::Compose c(*b_);
-    Value* x = batched(op.operand(0));
-    const int64_t n = x->type.shape[0];
-    Value* flat = c.reshape(x, {n, op.operand(0)->type.size()});
-    Value* v = remake(op, {flat}, {{"axes", Dims{1}}, {"keep", false}})->result();
-    Dims shape = op.result()->type.shape;
-    shape.insert(shape.begin(), n);
-    define(op, 0, c.reshape(v, shape), true);
+    position(op);
     return true;
   }
   if (op.hasAttr("axes") &&

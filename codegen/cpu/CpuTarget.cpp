@@ -37,7 +37,7 @@ class CpuTarget : public Target {
       const bool written = b.role == Buffer::Role::Output || b.role == Buffer::Role::InOut;
       needs.arguments.push_back({written ? abi::alignmentOf(static_cast<uint64_t>(b.elements) * width, width) : width});
     }
-    needs.threadBytes = scheduleOf(request).threadBytes;
+    needs.scratchBytes = scheduleOf(request).scratchBytes;
     return needs;
   }
 
@@ -73,7 +73,7 @@ class CpuTarget : public Target {
     for (size_t i = 0; i < requests.size(); ++i) {
       const Schedule& s = schedules[i];
       names.push_back(functionName(i));
-      codes.push_back(abi::HostCode{image, names[i], s.items, s.grain, s.threadBytes});
+      codes.push_back(abi::HostCode{image, names[i], s.items, s.grain, s.scratchBytes});
     }
     if (!pieces.empty()) images.push_back({"x86-64", processor_.needed, joinPieces(pieces, names)});
     if (!kept.complete || !made.empty()) cache_.store(kept);

@@ -325,7 +325,7 @@ Schedule scheduleLoops(const Kernel& kernel, Level level) {
     return scheduleRows(kernel, std::move(rows));
   };
   Schedule s = choose();
-  s.threadBytes = scratchBytes(kernel);
+  s.scratchBytes = scratchBytes(kernel);
   return s;
 }
 

@@ -2,34 +2,39 @@
 // loops, reductions, stores (codegen/Kernel.h). `scheduleLoops` (Schedule.h) chooses one of five strategies; each has
 // an emitter. `--emit=kernels` prints the choice by the name in the first column.
 //
-// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter |
+// clang-format off
+// | strategy     | what runs in the lanes of a vector, and when it is chosen                     | emitter                |
 // |--------------|-------------------------------------------------------------------------------|------------------------|
-// | rows         | inner variables, a variable for each stage; a work item is a run of outer     | RowEmitter | | |
-// points. Softmax, layer norm and sums along rows; scans; scalar code.          |                        | | columns |
-// one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter          | | | kernels,
-// and reductions whose rows are short or lie across memory.            |                        | | wide columns | the
-// same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter      | |              |
-// accumulators of a block of columns stand in memory, so that memory is read    |                        | | | in long
-// runs.                                                                 |                        | | transpose    | the
-// same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter       | |              |
-// another outer variable: squares are transposed in registers.                  |                        | | product |
-// the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | ImplicitProductEmitter | | |
-// accumulators in registers (codegen/ImplicitProduct.h).                        |                        |
+// | rows         | inner variables, a variable for each stage; a work item is an outer point.    | RowEmitter             |
+// |              | Softmax, layer norm and sums along rows; scans; scalar code.                  |                        |
+// | columns      | one outer variable around all stages: every lane is a point. Elementwise      | ColumnEmitter          |
+// |              | kernels, and reductions whose rows are short or lie across memory.            |                        |
+// | wide columns | the same, for reductions of 32 rows or more into 256 columns or more: the     | WideColumnEmitter      |
+// |              | accumulators of a block of columns stand in memory, so that memory is read    |                        |
+// |              | in long runs.                                                                 |                        |
+// | transpose    | the same, for one elementwise stage with a load whose memory runs along       | TransposeEmitter       |
+// |              | another outer variable: squares are transposed in registers.                  |                        |
+// | product      | the same, for a reduction of f(a[i, k], b[k, j]): tiles of i x j keep their   | ImplicitProductEmitter |
+// |              | accumulators in registers (codegen/ImplicitProduct.h).                        |                        |
+// clang-format on
 //
 // First products are looked for; then the cheapest vector variable is (Cost.h): an inner one of each stage, or an
 // outer one for all. For an outer one, wide columns and transposes are special cases of columns. Where floats are
 // summed, the choice follows from shapes and strides alone: it decides the order of the sum.
 //
-// An example, `print(softmax(randn([64, 1024])))`. Its kernel has an outer variable, i0, the 64 rows, and three stages
-// with one inner variable each, i1, the 1024 elements: the maximum; exp of the differences, and their sum; the
-// quotients. All loads are contiguous along i1, so the inner variables are cheapest, and the schedule is
+// An example, `print(softmax(x))` with `let x: f32[64, 1024] = load("x.npy")`. Its kernel has an outer variable, i0,
+// the 64 rows, and three stages with one inner variable each, i1, the 1024 elements: the maximum; exp of the
+// differences, and their sum; the quotients. All loads are contiguous along i1, so the inner variables are cheapest,
+// and the schedule is
 //
-//   rows: vectors of i1 x 4, vectors of i1 x 4, vectors of i1 x 2
+//   rows: vectors of i1 x 4, vectors of i1 x 4, vectors of i1 x 1
 //
-// A work item is a row. The loop of a stage takes 4 vectors of 16 elements a trip; a reduction has an accumulator for
-// each of the 4, which are joined after the loop, two by two, and then their lanes. The result is a number that the
-// next stage reads. Along an axis that is not the last, the loads are contiguous along an outer variable, and the
-// schedule is by columns: no accumulators are joined, each lane has a sum of its own.
+// A work item is a row; how many items a thread takes at a time is the grain, so that each time is worth the asking.
+// A reduction has an accumulator for each of the 4 vectors of 16 lanes, which are joined after the loop, two by two, and
+// then their lanes; the result is a number that the next stage reads. Code that is optimised in full takes the 4 side
+// by side in a trip, quick code (CompileLevel.h) one after the other, with the same bits. Along an axis that is not the
+// last, the loads are contiguous along an outer variable, and the schedule is by columns: no accumulators are joined,
+// each lane has a sum of its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -104,7 +104,7 @@ Schedule scheduleStreamed(const Kernel& kernel, const Workers& workers) {
   s.vectors = Blocks::of(vectors, (vectors + tasks - 1) / tasks);
   Schedule schedule;
   schedule.items = elements(p.batch) * s.vectors.count;
-  schedule.threadBytes = static_cast<uint64_t>(p.m * s.vectors.most() * s.lanes * bytesOfElement(p));  // the sums
+  schedule.scratchBytes = static_cast<uint64_t>(p.m * s.vectors.most() * s.lanes * bytesOfElement(p));  // the sums
   schedule.form = s;
   return schedule;
 }
@@ -211,7 +211,7 @@ Schedule scheduleTiled(const Kernel& kernel, const Workers& workers, Level level
   Schedule schedule;
   schedule.items = elements(p.batch) * t.rowTasks * t.panelTasks;
   // The packed panel, the tile, and the turned tile.
-  schedule.threadBytes =
+  schedule.scratchBytes =
       t.packBytes + 64 + (t.sums.direct ? 0 : t.sums.bytes + 64) + (t.sums.turned ? t.sums.bytes + 64 : 0);
   schedule.form = t;
   return schedule;
@@ -250,7 +250,7 @@ Schedule scheduleDepthwise(const Kernel& kernel, const Workers& workers, Level l
   schedule.grain = std::clamp<int64_t>(static_cast<int64_t>(kWorth * static_cast<double>(c.rowTasks) / flops), 1,
                                        std::max<int64_t>(1, schedule.items / (4 * std::max(threads, 1))));
   // A tile, for the epilogue.
-  if (!c.direct) schedule.threadBytes = static_cast<uint64_t>(c.height * c.width * c.lanes * bytesOfElement(p));
+  if (!c.direct) schedule.scratchBytes = static_cast<uint64_t>(c.height * c.width * c.lanes * bytesOfElement(p));
   schedule.form = c;
   return schedule;
 }

@@ -8,6 +8,7 @@
 #include "codegen/ScalarRandom.h"
 #include "codegen/cpu/ExprEmitter.h"
 #include "codegen/cpu/IrBuilder.h"
+#include "codegen/cpu/LoopSchedule.h"
 #include "codegen/cpu/Loops.h"
 #include "codegen/cpu/SharedFunction.h"
 
@@ -83,7 +84,6 @@ llvm::Function* normalFiller(llvm::Module& m) {
   constexpr const char* kName = "random.normals";
   if (llvm::Function* made = m.getFunction(kName)) return made;
   llvm::Function* f = makeFiller(m, kName);
-  constexpr int kLanes = 16;
   IrBuilder b(llvm::BasicBlock::Create(m.getContext(), "entry", f));
   LlvmScalars s(b, nullptr, kLanes);
   b.CreateCall(wordFiller(m), {f->getArg(0), f->getArg(1), f->getArg(2), f->getArg(3)});

@@ -11,7 +11,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr int kLanes = kScanChunk;
 
 std::string functionName(const Reduction& scan, std::string_view how) {
   return std::string(how) + std::to_string(static_cast<int>(scan.kind)) + '_' +
@@ -38,10 +37,10 @@ llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
   llvm::LLVMContext& c = m.getContext();
   llvm::Type* element = f->getReturnType();
   llvm::IRBuilder<> b(llvm::BasicBlock::Create(c, "entry", f));
-  LlvmScalars scalars(b, nullptr, kLanes);
+  LlvmScalars scalars(b, nullptr, kScanChunk);
   Reducer red(scalars, scan, scan.accumulator);
   auto combine = [&](Value* x, Value* y) { return red.merge({x}, {y})[0]; };
-  auto* vector = llvm::FixedVectorType::get(element, kLanes);
+  auto* vector = llvm::FixedVectorType::get(element, kScanChunk);
   const llvm::Align align(64);
   auto memory = [&] {
     auto* slot = b.CreateAlloca(vector);
@@ -52,12 +51,12 @@ llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
   Value* values = f->getArg(0);
   auto row = [&](int i) { return b.CreateConstGEP1_64(vector, values, static_cast<uint64_t>(i)); };
   Values rows;
-  for (int i = 0; i < kLanes; ++i) rows.push_back(b.CreateAlignedLoad(vector, row(i), align));
+  for (int i = 0; i < kScanChunk; ++i) rows.push_back(b.CreateAlignedLoad(vector, row(i), align));
   transposeSquare(b, rows);
-  for (size_t i = 1; i < kLanes; ++i) rows[i] = combine(rows[i - 1], rows[i]);
+  for (size_t i = 1; i < kScanChunk; ++i) rows[i] = combine(rows[i - 1], rows[i]);
   b.CreateAlignedStore(rows.back(), ends, align);
   Value* carry = f->getArg(1);
-  for (uint64_t i = 0; i < kLanes; ++i) {
+  for (uint64_t i = 0; i < kScanChunk; ++i) {
     b.CreateStore(carry, b.CreateConstGEP1_64(element, starts, i));
     carry = combine(carry, b.CreateLoad(element, b.CreateConstGEP1_64(element, ends, i)));
   }
@@ -66,9 +65,9 @@ llvm::Function* tileFunction(llvm::Module& m, const Reduction& scan) {
     rows.insert(rows.begin(), start);
     rows.pop_back();
   }
-  for (size_t i = scan.exclusive ? 1 : 0; i < kLanes; ++i) rows[i] = combine(start, rows[i]);
+  for (size_t i = scan.exclusive ? 1 : 0; i < kScanChunk; ++i) rows[i] = combine(start, rows[i]);
   transposeSquare(b, rows);
-  for (int i = 0; i < kLanes; ++i) b.CreateAlignedStore(rows[static_cast<size_t>(i)], row(i), align);
+  for (int i = 0; i < kScanChunk; ++i) b.CreateAlignedStore(rows[static_cast<size_t>(i)], row(i), align);
   b.CreateRet(carry);
   return f;
 }
@@ -86,11 +85,11 @@ llvm::Function* shortTileFunction(llvm::Module& m, const Reduction& scan) {
   auto i64 = [&](int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); };
   auto place = [&](Value* at) { return b.CreateGEP(element, f->getArg(0), at); };
   const Values carry =
-      emitLoop(b, i64(0), i64(kScanTile), kLanes, {f->getArg(1)}, [&](Value* first, const Values& before) -> Values {
+      emitLoop(b, i64(0), i64(kScanTile), kScanChunk, {f->getArg(1)}, [&](Value* first, const Values& before) -> Values {
         Value* start = before[0];
         Value* own = b.CreateLoad(element, place(first));
         b.CreateStore(scan.exclusive ? start : combine(start, own), place(first));
-        const Values last = emitLoop(b, b.CreateAdd(first, i64(1)), b.CreateAdd(first, i64(kLanes)), 1, {own},
+        const Values last = emitLoop(b, b.CreateAdd(first, i64(1)), b.CreateAdd(first, i64(kScanChunk)), 1, {own},
                                      [&](Value* at, const Values& running) -> Values {
                                        Value* next = combine(running[0], b.CreateLoad(element, place(at)));
                                        b.CreateStore(combine(start, scan.exclusive ? running[0] : next), place(at));
@@ -110,12 +109,12 @@ bool hasChunks(const Kernel& kernel, const Stage& stage) {
 
 ScanTile::ScanTile(llvm::IRBuilderBase& b, const Reduction& scan) : b_(b), scan_(scan), align_(64) {
   element_ = registerType(b.getContext(), reprOf(scan.accumulator));
-  vector_ = llvm::FixedVectorType::get(element_, kLanes);
+  vector_ = llvm::FixedVectorType::get(element_, kScanChunk);
   llvm::BasicBlock& entry = b.GetInsertBlock()->getParent()->getEntryBlock();
   llvm::IRBuilder<> first(&entry, entry.getFirstInsertionPt());
-  auto* slot = first.CreateAlloca(llvm::ArrayType::get(vector_, kLanes));
+  auto* slot = first.CreateAlloca(llvm::ArrayType::get(vector_, kScanChunk));
   slot->setAlignment(align_);
-  for (uint64_t i = 0; i < kLanes; ++i)
+  for (uint64_t i = 0; i < kScanChunk; ++i)
     first.CreateAlignedStore(llvm::Constant::getNullValue(vector_), first.CreateConstGEP1_64(vector_, slot, i), align_);
   memory_ = slot;
 }

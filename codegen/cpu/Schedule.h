@@ -33,7 +33,7 @@ struct Schedule {
   Level level = Level::Full;
   int64_t items = 1;         ///< work items, which threads share
   int64_t grain = 1;         ///< items that a thread takes at a time
-  uint64_t threadBytes = 0;  ///< memory that a thread works in, besides the operands
+  uint64_t scratchBytes = 0;  ///< per thread: memory that it works in, besides the operands
   double work = 0;           ///< of a run on one thread in full code, in the unit of Cost.h; infinite where not known
 };
 
