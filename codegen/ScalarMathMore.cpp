@@ -211,7 +211,9 @@ Scalar logAddExp(Scalar a, Scalar b) {
 }
 
 /// The library's full reduction for the rare large arguments.
-Scalar tanAnywhere(Scalar x) { return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), doubles::tan(x)); }
+Scalar tanAnywhere(Scalar x) {
+  return x.builder->libraryCall("tan", {x}, logicalNot(abs(x) <= 0x1p26), doubles::tan(x));
+}
 
 /// f(x, fine) of f64 values; `fine`: the result stays an f64. Functions of f32 values are computed in f64 too.
 template <typename F>

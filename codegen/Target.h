@@ -21,8 +21,8 @@ struct KernelNeeds {
         true;  ///< an output may stand in its memory, where what the kernel means allows that (InPlace.h)
   };
   std::vector<Argument> arguments;  ///< by Kernel::buffers; scratch buffers are none
-  uint64_t scratchBytes = 0;    ///< per thread, aligned to abi::kScratchAlignment
-  uint64_t workspaceBytes = 0;  ///< per run: memory of the device, handed over after the other buffers
+  uint64_t scratchBytes = 0;        ///< per thread, aligned to abi::kScratchAlignment
+  uint64_t workspaceBytes = 0;      ///< per run: memory of the device, handed over after the other buffers
 
   /// Of a buffer; anything will do where the target says nothing.
   Argument argument(size_t buffer) const { return buffer < arguments.size() ? arguments[buffer] : Argument{}; }

@@ -22,13 +22,16 @@ SourceFile::SourceFile(std::string name, std::string text, uint32_t firstLine)
     : name_(std::move(name)), text_(std::move(text)), firstLine_(firstLine) {
   starts_.push_back(0);
   uint32_t points = 0;
-  for (size_t i = 0; i < text_.size(); ++i) {
-    if (i % kBlock == 0) codePointsBefore_.push_back(points);
-    if (!isContinuation(text_[i])) ++points;
+  const std::string_view all = text_;
+  for (size_t i = 0; i < all.size(); i += kBlock) {
+    codePointsBefore_.push_back(points);
+    const std::string_view block = all.substr(i, kBlock);
+    points += static_cast<uint32_t>(block.size()) -
+              static_cast<uint32_t>(std::count_if(block.begin(), block.end(), isContinuation));
   }
   codePointsBefore_.push_back(points);
-  for (size_t i = 0; i < text_.size(); ++i)
-    if (text_[i] == '\n') starts_.push_back(static_cast<uint32_t>(i + 1));
+  for (size_t i = all.find('\n'); i != std::string_view::npos; i = all.find('\n', i + 1))
+    starts_.push_back(static_cast<uint32_t>(i + 1));
 }
 
 LineColumn SourceFile::position(uint32_t offset) const {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <vector>
 
 namespace tenc {
@@ -46,6 +48,14 @@ CodePoint decodeUtf8(std::string_view text, size_t at) {
 
 size_t findInvalidUtf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
+    uint64_t eight = 0;  // mostly ASCII
+    if (i + sizeof eight <= text.size()) {
+      std::memcpy(&eight, text.data() + i, sizeof eight);
+      if ((eight & 0x8080808080808080) == 0) {
+        i += sizeof eight;
+        continue;
+      }
+    }
     if (static_cast<unsigned char>(text[i]) < 0x80) {
       ++i;
       continue;

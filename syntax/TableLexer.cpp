@@ -1,5 +1,7 @@
 #include "syntax/TableLexer.h"
 
+#include <algorithm>
+
 #include "grammar/LexerTable.h"
 
 namespace tenc::syntax {
@@ -23,6 +25,13 @@ std::unique_ptr<Token> TableLexer::nextToken() {
       if (grammar::kLexerToken[state] == 0) continue;
       type = grammar::kLexerToken[state];
       end = at + 1;
+      // Of a run of one character, such as the blanks of an indent, the rest is the same step again.
+      if (end < stream_.end() && stream_.symbol(end) == stream_.symbol(at) &&
+          grammar::kLexerNext[state * grammar::kLexerClasses + grammar::kLexerClass[stream_.symbol(at)]] == state) {
+        end = stream_.text().find_first_not_of(stream_.text()[at], end);
+        end = std::min(end, stream_.end());
+        at = end - 1;
+      }
     }
     stream_.seek(end);  // every character is a token at least
     const auto channel = grammar::kLexerChannel[type];

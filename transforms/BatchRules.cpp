@@ -54,8 +54,8 @@ constexpr const Safe* safeOf(OpKind kind) {
 }
 constexpr bool safeIsComplete() {
   bool complete = true;
-#define TENC_OP(kind, mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc)                        \
-  complete = complete && (contains(traits, Trait::Elementwise) && contains(traits, Trait::CanFault)) ==             \
+#define TENC_OP(kind, mnemonic, minOperands, maxOperands, results, traits, rule, attrs, doc)            \
+  complete = complete && (contains(traits, Trait::Elementwise) && contains(traits, Trait::CanFault)) == \
                              (safeOf(OpKind::kind) != nullptr);
   using ir::ShapeRule;
 #include "ir/Ops.def"
@@ -161,7 +161,7 @@ void Batcher::reshape(const Op& op) {
 
 void Batcher::slice(const Op& op) {
   std::vector<ir::Builder::NamedAttr> attrs = {{"starts", led(0, op.intsAttr("starts"))},
-                                                         {"steps", led(1, op.intsAttr("steps"))}};
+                                               {"steps", led(1, op.intsAttr("steps"))}};
   if (op.kind == OpKind::Slice) attrs.push_back({"sizes", led(n_, op.intsAttr("sizes"))});
   define(op, 0, remake(op, allBatched(op), attrs)->result(), true);
 }

@@ -30,11 +30,11 @@
 //   rows: vectors of i1 x 4, vectors of i1 x 4, vectors of i1 x 1
 //
 // A work item is a row; how many items a thread takes at a time is the grain, so that each time is worth the asking.
-// A reduction has an accumulator for each of the 4 vectors of 16 lanes, which are joined after the loop, two by two, and
-// then their lanes; the result is a number that the next stage reads. Code that is optimised in full takes the 4 side
-// by side in a trip, quick code (CompileLevel.h) one after the other, with the same bits. Along an axis that is not the
-// last, the loads are contiguous along an outer variable, and the schedule is by columns: no accumulators are joined,
-// each lane has a sum of its own.
+// A reduction has an accumulator for each of the 4 vectors of 16 lanes, which are joined after the loop, two by two,
+// and then their lanes; the result is a number that the next stage reads. Code that is optimised in full takes the 4
+// side by side in a trip, quick code (CompileLevel.h) one after the other, with the same bits. Along an axis that is
+// not the last, the loads are contiguous along an outer variable, and the schedule is by columns: no accumulators are
+// joined, each lane has a sum of its own.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -11,7 +11,6 @@ using llvm::Value;
 
 namespace {
 
-
 std::string functionName(const Reduction& scan, std::string_view how) {
   return std::string(how) + std::to_string(static_cast<int>(scan.kind)) + '_' +
          std::string(ir::name(scan.accumulator)) + (scan.exclusive ? "_exclusive" : "");
@@ -84,8 +83,8 @@ llvm::Function* shortTileFunction(llvm::Module& m, const Reduction& scan) {
   auto combine = [&](Value* x, Value* y) { return red.merge({x}, {y})[0]; };
   auto i64 = [&](int64_t n) { return b.getInt64(static_cast<uint64_t>(n)); };
   auto place = [&](Value* at) { return b.CreateGEP(element, f->getArg(0), at); };
-  const Values carry =
-      emitLoop(b, i64(0), i64(kScanTile), kScanChunk, {f->getArg(1)}, [&](Value* first, const Values& before) -> Values {
+  const Values carry = emitLoop(
+      b, i64(0), i64(kScanTile), kScanChunk, {f->getArg(1)}, [&](Value* first, const Values& before) -> Values {
         Value* start = before[0];
         Value* own = b.CreateLoad(element, place(first));
         b.CreateStore(scan.exclusive ? start : combine(start, own), place(first));

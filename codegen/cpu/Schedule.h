@@ -31,10 +31,10 @@ inline std::string describe(const NativeLoop&) { return "native loop"; }
 struct Schedule {
   std::variant<LoopSchedule, TiledProduct, StreamedProduct, DepthwiseConvolution, NativeLoop> form;
   Level level = Level::Full;
-  int64_t items = 1;         ///< work items, which threads share
-  int64_t grain = 1;         ///< items that a thread takes at a time
+  int64_t items = 1;          ///< work items, which threads share
+  int64_t grain = 1;          ///< items that a thread takes at a time
   uint64_t scratchBytes = 0;  ///< per thread: memory that it works in, besides the operands
-  double work = 0;           ///< of a run on one thread in full code, in the unit of Cost.h; infinite where not known
+  double work = 0;            ///< of a run on one thread in full code, in the unit of Cost.h; infinite where not known
 };
 
 /// What schedules may depend on besides the kernel.

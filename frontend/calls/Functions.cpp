@@ -118,44 +118,43 @@ bool Functions::resultDimsBound(const ast::TypeExpr& written, Generics& g, bool 
   return true;
 }
 
-Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
-  const ast::Stmt& s = *decl.stmt;
-  named_.insert(&decl);
-  std::vector<const CallArg*> matched;
-  if (!matchArguments(decl, args, matched)) return context_.lost();
-  for (const CallArg& a : args.args) {
-    if (a.value.poison()) return a.value;
+bool Functions::bindParam(BoundCall& call, size_t i, const Val& v, Span span) {
+  const ast::Stmt& s = *call.decl.stmt;
+  const ast::FnParam& p = s.params[i];
+  const Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
+  Val& value = call.values[i];
+  value = p.type ? unifier_.unify(*p.type, v, call.generics, who) : v;
+  if (value.is(Kind::Unit)) value = context_.fail(Code::E0203, span, who.what + " has no value");
+  // `fn linear(i: i64) -> f32[i]`: the argument is a dim of that name.
+  if (value.is(Kind::Int) && !call.generics.bound.count(p.name.text) && paramIsStatic(call.decl, p)) {
+    call.generics.bound[p.name.text] = Val::ofInt(value.integer, span);
+    call.generics.origin[p.name.text] = span;
   }
-  Generics g = genericsOf(decl);
-  std::vector<Val> values(s.params.size());
+  return !value.poison();
+}
+
+bool Functions::bindGiven(BoundCall& call) {
   bool ok = true;
-  auto bindParam = [&](size_t i, const Val& v, Span span) {
-    const ast::FnParam& p = s.params[i];
-    const Target who{"argument `" + p.name.text + "` of `" + s.name.text + "`", span, p.name.span, false};
-    values[i] = p.type ? unifier_.unify(*p.type, v, g, who) : v;
-    if (values[i].is(Kind::Unit)) values[i] = context_.fail(Code::E0203, span, who.what + " has no value");
-    ok = ok && !values[i].poison();
-    // `fn linear(i: i64) -> f32[i]`: the argument is a dim of that name.
-    if (values[i].is(Kind::Int) && !g.bound.count(p.name.text) && paramIsStatic(decl, p)) {
-      g.bound[p.name.text] = Val::ofInt(values[i].integer, span);
-      g.origin[p.name.text] = span;
-    }
-  };
   // Numbers take dtypes that tensors bind, so they come last.
   for (bool literals : {false, true}) {
-    for (size_t i = 0; i < matched.size(); ++i) {
-      if (!matched[i]) continue;
-      const Val& v = matched[i]->value;
-      if ((v.isNumber() || v.is(Kind::Array)) == literals) bindParam(i, v, matched[i]->span);
+    for (size_t i = 0; i < call.matched.size(); ++i) {
+      if (!call.matched[i]) continue;
+      const Val& v = call.matched[i]->value;
+      if ((v.isNumber() || v.is(Kind::Array)) == literals) ok = bindParam(call, i, v, call.matched[i]->span) && ok;
     }
   }
-  for (size_t i = 0; ok && i < matched.size(); ++i) {
-    if (matched[i]) continue;
+  return ok;
+}
+
+bool Functions::bindDefaults(BoundCall& call) {
+  const ast::Stmt& s = *call.decl.stmt;
+  for (size_t i = 0; i < call.matched.size(); ++i) {
+    if (call.matched[i]) continue;
     // A default is read where the function is declared; it sees what the arguments have bound.
-    Frame own(decl.unit);
-    for (const Declaration* d : decl.unit->resolution->signatureOf(s)) {
-      const auto bound = g.bound.find(d->name);
-      if (bound == g.bound.end()) continue;
+    Frame own(call.decl.unit);
+    for (const Declaration* d : call.decl.unit->resolution->signatureOf(s)) {
+      const auto bound = call.generics.bound.find(d->name);
+      if (bound == call.generics.bound.end()) continue;
       Binding binding;
       binding.value = bound->second;
       own.bind(d->name, d->span, std::move(binding));
@@ -165,54 +164,76 @@ Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
       const FrameScope inside(context_.frames, own);
       v = expressions_.eval(*s.params[i].otherwise);
     }
-    ok = !v.poison();
-    if (ok) bindParam(i, v, s.params[i].otherwise->span);
+    if (v.poison() || !bindParam(call, i, v, s.params[i].otherwise->span)) return false;
   }
-  if (!ok) return context_.lost();
   for (const ast::Generic& x : s.generics) {
-    if (!x.otherwise || g.bound.count(x.name.text)) continue;
-    if (auto v = types_.typeArgument(*x.otherwise, g)) g.bound[x.name.text] = *v;
+    if (!x.otherwise || call.generics.bound.count(x.name.text)) continue;
+    if (auto v = types_.typeArgument(*x.otherwise, call.generics)) call.generics.bound[x.name.text] = *v;
   }
-  if (!dimSolver_.finishPending(g, {"a call of `" + s.name.text + "`", args.span, s.name.span, false}))
-    return context_.lost();
-  for (size_t i = 0; s.type && i < values.size(); ++i) {
+  return true;
+}
+
+bool Functions::sizesKnown(BoundCall& call, Span span) {
+  const ast::Stmt& s = *call.decl.stmt;
+  Generics& g = call.generics;
+  if (!dimSolver_.finishPending(g, {"a call of `" + s.name.text + "`", span, s.name.span, false})) return false;
+  if (!s.type) return true;
+  for (size_t i = 0; i < call.values.size(); ++i) {
     const std::string& name = s.params[i].name.text;
-    if (!matched[i] || !values[i].is(Kind::Tensor) || !values[i].tensor->type.shape.empty()) continue;
-    if (!ir::isInt(values[i].tensor->type.dtype) || g.bound.count(name) || !mentions(*s.type, name, false)) continue;
-    return context_.fail(
-        Code::E0111, matched[i]->span,
-        "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known at compile time");
+    const Val& v = call.values[i];
+    if (!call.matched[i] || !v.is(Kind::Tensor) || !v.tensor->type.shape.empty()) continue;
+    if (!ir::isInt(v.tensor->type.dtype) || g.bound.count(name) || !mentions(*s.type, name, false)) continue;
+    context_.fail(Code::E0111, call.matched[i]->span,
+                  "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known at compile time");
+    return false;
   }
-  if (s.type && !hasOpenResult(*decl.unit->resolution, s) && !resultDimsBound(*s.type, g, false))
-    return context_.lost();
-  for (size_t i = 0; i < values.size(); ++i) {
-    const ast::FnParam& p = s.params[i];
-    Val& v = values[i];
-    if (p.isStatic) {
-      if (v.is(Kind::Tensor) || v.is(Kind::Format)) {
-        return context_.fail(
-            Code::E0111, matched[i] ? matched[i]->span : args.span,
-            "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known at compile time");
-      }
-      if (v.is(Kind::Int)) v.adopts = true;  // as a dim or a param
-      continue;
+  return hasOpenResult(*call.decl.unit->resolution, s) || resultDimsBound(*s.type, g, false);
+}
+
+bool Functions::materialise(BoundCall& call, size_t i, Span span) {
+  const ast::Stmt& s = *call.decl.stmt;
+  const ast::FnParam& p = s.params[i];
+  Val& v = call.values[i];
+  if (p.isStatic) {
+    if (v.is(Kind::Tensor) || v.is(Kind::Format)) {
+      context_.fail(Code::E0111, call.matched[i] ? call.matched[i]->span : span,
+                    "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known at compile time");
+      return false;
     }
-    if (v.is(Kind::Int) && (v.adopts || paramIsStatic(decl, p))) {
-      const bool dim = p.type && p.type->path.size() == 1 && g.bound.count(p.type->path[0].text);
-      if (dim || paramIsStatic(decl, p)) {
-        v.adopts = true;
-        continue;
-      }
-    }
-    Ty hint;
-    if (p.type && !v.is(Kind::Function)) hint = types_.resolve(*p.type, g);
-    v = tensors_.materialise(v, &hint);
-    if (v.poison()) return v;
+    if (v.is(Kind::Int)) v.adopts = true;  // as a dim or a param
+    return true;
   }
+  const bool isStatic = paramIsStatic(call.decl, p);
+  if (v.is(Kind::Int) && (v.adopts || isStatic)) {
+    const bool isDim = p.type && p.type->path.size() == 1 && call.generics.bound.count(p.type->path[0].text);
+    if (isDim || isStatic) {
+      v.adopts = true;
+      return true;
+    }
+  }
+  Ty hint;
+  if (p.type && !v.is(Kind::Function)) hint = types_.resolve(*p.type, call.generics);
+  v = tensors_.materialise(v, &hint);
+  return !v.poison();
+}
+
+Val Functions::callDecl(const FnDecl& decl, CallArgs& args) {
+  named_.insert(&decl);
+  BoundCall call{decl, {}, {}, {}};
+  if (!matchArguments(decl, args, call.matched)) return context_.lost();
+  for (const CallArg& a : args.args) {
+    if (a.value.poison()) return a.value;
+  }
+  call.generics = genericsOf(decl);
+  call.values.resize(decl.stmt->params.size());
+  if (!bindGiven(call) || !bindDefaults(call) || !sizesKnown(call, args.span)) return context_.lost();
   std::vector<Span> written;
-  for (const CallArg* a : matched) written.push_back(a ? a->span : Span{});
+  for (size_t i = 0; i < call.values.size(); ++i) {
+    if (!materialise(call, i, args.span)) return context_.lost();
+    written.push_back(call.matched[i] ? call.matched[i]->span : Span{});
+  }
   called_.insert(&decl);
-  return instances_.instantiate(decl, values, g, args.span, written);
+  return instances_.instantiate(decl, call.values, call.generics, args.span, written);
 }
 
 }  // namespace tenc::frontend

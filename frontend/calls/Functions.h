@@ -50,6 +50,21 @@ class Functions {
   /// Arguments in the order of the parameters; defaults are null.
   bool matchArguments(const FnDecl& decl, const CallArgs& args, std::vector<const CallArg*>& matched);
 
+  /// A call while its arguments are bound, one value a parameter.
+  struct BoundCall {
+    const FnDecl& decl;
+    std::vector<const CallArg*> matched;  ///< null where the default is taken
+    Generics generics;
+    std::vector<Val> values;
+  };
+  // Each reports what is wrong and gives false then.
+  bool bindParam(BoundCall& call, size_t i, const Val& v, Span span);
+  bool bindGiven(BoundCall& call);
+  bool bindDefaults(BoundCall& call);
+  bool sizesKnown(BoundCall& call, Span span);
+  /// A static argument stays as it is; another becomes a tensor, or a tree of them, unless it stands for a size.
+  bool materialise(BoundCall& call, size_t i, Span span);
+
   Context& context_;
   Tensors& tensors_;
   Types& types_;

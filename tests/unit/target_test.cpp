@@ -26,7 +26,7 @@ class TestTarget : public Target {
   KernelNeeds needs(const CodeRequest& r) const override {
     KernelNeeds needs = cpu_->needs(r);
     for (KernelNeeds::Argument& a : needs.arguments) a = {256, false};
-    needs.sharedBytes = 1000;
+    needs.workspaceBytes = 1000;
     return needs;
   }
   std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
