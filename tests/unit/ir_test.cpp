@@ -135,7 +135,9 @@ bool makeEffect(Maker& k, OpKind kind, DType t) {
     case OpKind::To:
       b.make(kind, {k.param(t, {2}), k.param(t, {})}, {{"device", std::string()}, {"cause", std::string("to")}});
       return true;
-    case OpKind::SamePlace: b.make(kind, {k.param(t, {2}), k.param(t, {3})}, {{"variable", std::string("v")}}); return true;
+    case OpKind::SamePlace:
+      b.make(kind, {k.param(t, {2}), k.param(t, {3})}, {{"variable", std::string("v")}});
+      return true;
     default: return false;
   }
 }
