@@ -111,7 +111,9 @@ void Activity::visit(const Op& op) {
     return;
   }
   if (!op.has(Trait::Differentiable)) return;
-  if (std::any_of(op.operands().begin(), op.operands().end(), [&](const Value* v) { return contains(v); })) {
+  // What moves a value or says where it is passes its first operand on, whatever the others are.
+  const auto end = op.has(Trait::Placing) ? op.operands().begin() + 1 : op.operands().end();
+  if (std::any_of(op.operands().begin(), end, [&](const Value* v) { return contains(v); })) {
     for (const Value* v : results) mark(v, true);
   }
 }

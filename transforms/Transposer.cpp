@@ -24,6 +24,14 @@ namespace {
 
 using Values = std::vector<Value*>;
 
+/// Whether a linear function is called in the op. It computes tangents then, even where all that it is given are zeros.
+bool callsLinear(const Op& op) {
+  if (op.hasAttr(kResiduals)) return true;
+  return std::any_of(op.regions.begin(), op.regions.end(), [](const auto& r) {
+    return std::any_of(r->ops.begin(), r->ops.end(), [](const auto& inner) { return callsLinear(*inner); });
+  });
+}
+
 /// Which values of a linear function are tangents.
 class Tangents {
  public:
@@ -46,7 +54,7 @@ class Tangents {
       const Values captures = capturesOf(*r);
       any = any || std::any_of(captures.begin(), captures.end(), isTangent);
     }
-    if (!any) return;
+    if (!any && !callsLinear(op)) return;
     ops_.insert(&op);
     for (const auto& r : op.regions) {
       for (size_t i = ir::isLoop(op) ? ir::firstCarriedArg(op) : 0; i < r->args.size(); ++i)
