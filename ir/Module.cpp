@@ -183,10 +183,6 @@ bool Op::boolAttr(std::string_view name, bool otherwise) const {
   return v != nullptr ? *v : otherwise;
 }
 
-void Op::unset(std::string_view name) {
-  std::erase_if(attrs_, [&](const auto& a) { return a.first == name; });
-}
-
 std::optional<DType> Op::dtypeAttr(std::string_view name) const {
   const Attr* a = find(name);
   const auto* v = a != nullptr ? std::get_if<DType>(a) : nullptr;

@@ -121,7 +121,6 @@ class Op {
   const Attr* find(std::string_view name) const;
   bool hasAttr(std::string_view name) const { return find(name) != nullptr; }
   void set(std::string_view name, Attr value);
-  void unset(std::string_view name);
   int64_t intAttr(std::string_view name, int64_t otherwise = 0) const;
   double floatAttr(std::string_view name, double otherwise = 0) const;
   bool boolAttr(std::string_view name, bool otherwise = false) const;

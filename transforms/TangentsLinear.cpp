@@ -129,7 +129,8 @@ V singularCofactors(Compose& c, V a, V singular) {
   V regular =
       c.binary(OpKind::And, singular, asColumn(c, c.binary(OpKind::Gt, least, c.binary(OpKind::Mul, most, 16 * eps))));
   V m = c.where(regular, c.add(a, outer), one);
-  const Dims column = c.binary(OpKind::Mul, c.sliceAxis(a, last, 0, 1), 0.0)->type.shape;
+  Dims column = a->type.shape;
+  column.back() = 1;
   V left = c.b.value(OpKind::Solve, {transposed(c, m), c.broadcastTo(c.reshape(v, {n, 1}), column)});
   V right = c.b.value(OpKind::Solve, {m, c.broadcastTo(c.reshape(u, {n, 1}), column)});
   V det = c.mul(asColumn(c, productOf(c, sum->result(0))), asColumn(c, asColumn(c, sum->result(1))));
