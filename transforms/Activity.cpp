@@ -78,7 +78,7 @@ void Activity::visit(const Op& op) {
       for (const Value* v : results) mark(v, true);
       return;
     }
-    const ir::Func* callee = op.func()->module->find(op.stringAttr("callee"));
+    const ir::Func* callee = calleeOf(op);
     if (callee == nullptr || callee->body->terminator() == nullptr) return;
     const auto inner = of(*callee, arguments, known_);
     for (size_t i = 0; i < results.size(); ++i) mark(results[i], inner->results()[i]);

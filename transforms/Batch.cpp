@@ -1,7 +1,6 @@
 #include "transforms/Batch.h"
 
 #include <algorithm>
-#include <unordered_set>
 #include <utility>
 
 #include "ir/build/Compose.h"
@@ -18,18 +17,6 @@ using ir::Trait;
 using ir::Value;
 
 namespace {
-
-/// Whether a region, or what it calls, draws random numbers. `seen`: functions that were looked at, which do not.
-bool draws(const ir::Region& region, std::unordered_set<const ir::Func*>& seen) {
-  return std::any_of(region.ops.begin(), region.ops.end(), [&](const auto& op) {
-    if (op->has(Trait::Random)) return true;
-    if (op->kind == OpKind::Call) {
-      const ir::Func* callee = op->func()->module->find(op->stringAttr("callee"));
-      if (callee && seen.insert(callee).second && draws(*callee->body, seen)) return true;
-    }
-    return std::any_of(op->regions.begin(), op->regions.end(), [&](const auto& r) { return draws(*r, seen); });
-  });
-}
 
 void collectOuter(const ir::Region& region, std::vector<const Value*>& used) {
   for (const auto& op : region.ops) {
@@ -264,11 +251,10 @@ bool Batcher::ruled(const Op& op, const ir::Func& callee) {
 
 bool Batcher::call(const Op& op) {
   ir::Module& module = *op.func()->module;
-  const ir::Func* callee = module.find(op.stringAttr("callee"));
+  const ir::Func* callee = calleeOf(op);
   if (!callee || !callee->body->terminator()) return refuse(op, "a function that has errors");
   if (op.hasAttr(ir::kOracle)) return oneByOne(op);
-  std::unordered_set<const ir::Func*> seen;
-  const bool random = draws(*callee->body, seen);
+  const bool random = !everyOp(*callee->body, [](const Op& inner) { return !inner.has(Trait::Random); });
   if (!anyBatched(op) && !random && mask_ == nullptr) {
     copy(op);
     return true;

@@ -86,7 +86,7 @@ ir::Func& DerivedFuncs::resultsOf(const ir::Func& forward, size_t results) {
 
 const LinearizedFunc& DerivedFuncs::ruled(const Op& call, const std::vector<bool>& arguments) {
   const ir::Module& module = *call.func()->module;
-  const ir::Func& f = *module.find(call.stringAttr("callee"));
+  const ir::Func& f = *calleeOf(call);
   const Key key{&f, arguments};
   if (const auto it = ruled_.find(key); it != ruled_.end()) return it->second;
   LinearizedFunc made;

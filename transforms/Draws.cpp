@@ -20,28 +20,19 @@ namespace {
 
 const ir::Type kU64{ir::DType::U64, {}, {}};
 
-const ir::Func* calleeOf(const Op& op) { return op.func()->module->find(op.stringAttr("callee")); }
-
 bool draws(const Region& r) {
-  return std::any_of(r.ops.begin(), r.ops.end(), [](const auto& op) {
-    if (op->kind == OpKind::RngNext) return true;
-    if (op->kind == OpKind::Call) return draws(*calleeOf(*op)->body);
-    return std::any_of(op->regions.begin(), op->regions.end(), [](const auto& inner) { return draws(*inner); });
-  });
+  return !everyOp(r, [](const Op& op) { return op.kind != OpKind::RngNext; });
 }
 
 /// Whether draws are the only effects, and none is in a condition of a loop or in a rule of its own.
 bool drawsAlone(const Region& r) {
-  return std::all_of(r.ops.begin(), r.ops.end(), [](const auto& op) {
-    if (op->kind == OpKind::RngNext) return true;
-    if (op->has(Trait::HasSideEffect)) return false;
-    if (op->kind == OpKind::While && draws(*op->regions[0])) return false;
-    if (op->kind == OpKind::Call) {
-      const ir::Func* callee = calleeOf(*op);
-      if (callee == nullptr || !drawsAlone(*callee->body)) return false;
-      if (op->hasAttr(kRuleForward) && draws(*callee->body)) return false;
-    }
-    return std::all_of(op->regions.begin(), op->regions.end(), [](const auto& inner) { return drawsAlone(*inner); });
+  return everyOp(r, [](const Op& op) {
+    if (op.kind == OpKind::RngNext) return true;
+    if (op.has(Trait::HasSideEffect)) return false;
+    if (op.kind == OpKind::While) return !draws(*op.regions[0]);
+    if (op.kind != OpKind::Call) return true;
+    const ir::Func* callee = calleeOf(op);
+    return callee != nullptr && !(op.hasAttr(kRuleForward) && draws(*callee->body));
   });
 }
 

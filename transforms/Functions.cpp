@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace tenc::transforms {
@@ -59,21 +60,31 @@ void copyRule(const Op& from, Op& to) {
 
 namespace {
 
-bool canRepeatRegion(const ir::Region& r) {
-  return std::all_of(r.ops.begin(), r.ops.end(), [](const auto& op) {
-    if (op->has(ir::Trait::HasSideEffect)) return false;
-    if (op->kind == OpKind::Call) {
-      const ir::Func* callee = op->func()->module->find(op->stringAttr("callee"));
-      if (callee == nullptr || !canRepeatRegion(*callee->body)) return false;
-    }
+bool everyOpOnce(const ir::Region& r, const std::function<bool(const Op&)>& holds,
+                 std::unordered_set<const ir::Func*>& seen) {
+  return std::all_of(r.ops.begin(), r.ops.end(), [&](const auto& op) {
+    if (!holds(*op)) return false;
+    const ir::Func* callee = op->kind == OpKind::Call ? calleeOf(*op) : nullptr;
+    if (callee != nullptr && seen.insert(callee).second && !everyOpOnce(*callee->body, holds, seen)) return false;
     return std::all_of(op->regions.begin(), op->regions.end(),
-                       [](const auto& inner) { return canRepeatRegion(*inner); });
+                       [&](const auto& inner) { return everyOpOnce(*inner, holds, seen); });
   });
 }
 
 }  // namespace
 
-bool canRepeat(const ir::Func& f) { return canRepeatRegion(*f.body); }
+const ir::Func* calleeOf(const Op& call) { return call.func()->module->find(call.stringAttr("callee")); }
+
+bool everyOp(const ir::Region& region, const std::function<bool(const Op&)>& holds) {
+  std::unordered_set<const ir::Func*> seen;
+  return everyOpOnce(region, holds, seen);
+}
+
+bool canRepeat(const ir::Func& f) {
+  return everyOp(*f.body, [](const Op& op) {
+    return !op.has(ir::Trait::HasSideEffect) && (op.kind != OpKind::Call || calleeOf(op) != nullptr);
+  });
+}
 
 void removeFunc(const ir::Func& f) {
   std::erase_if(f.module->funcs, [&](const auto& known) { return known.get() == &f; });

@@ -1,5 +1,6 @@
 // Functions of IR that are in no module: what transforms take and give. They are spliced in where they are called.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,13 @@ using ir::kRuleForward;
 
 /// Gives another call the rule of a call.
 void copyRule(const ir::Op& from, ir::Op& to);
+
+/// The function that a call names; null where it has errors.
+const ir::Func* calleeOf(const ir::Op& call);
+
+/// Whether `holds` of every op of a region, of the regions in it and of the functions that it calls, each looked at
+/// once.
+bool everyOp(const ir::Region& region, const std::function<bool(const ir::Op&)>& holds);
 
 /// Whether nobody sees it when the function runs twice: no effects, no draws.
 bool canRepeat(const ir::Func& f);
