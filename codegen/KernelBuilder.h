@@ -108,6 +108,8 @@ class StageBuilder : public ExprGraph {
   std::optional<ExprId> available(const ir::Value* v, const Index& index);
   /// Element `index` of `v`, a strided view of a region argument.
   ExprId loadView(const ir::Value* v, const std::vector<Affine>& index);
+  /// Whether an element of `v` is one of a buffer, with nothing to compute.
+  bool isLoaded(const ir::Value* v) const;
   ExprId elementwise(const ir::Op& op, const Index& index);
   ExprId piecewise(const ir::Op& op, const Index& index);
   ExprId concat(const ir::Op& op, const std::vector<Affine>& at);

@@ -117,9 +117,16 @@ ExprId StageBuilder::running(const ir::Op& o) {
   return stopped() ? 0 : op(combine, o.result()->type.dtype, {start, here});
 }
 
+bool StageBuilder::isLoaded(const ir::Value* v) const {
+  while (v->op && v->op->operandCount() == 1 && v->op->has(Trait::Structural)) v = v->op->operand(0);
+  return build_.buffers.contains(v);
+}
+
 ExprId StageBuilder::elementwise(const ir::Op& o, const Index& index) {
-  std::vector<ExprId> args;
-  for (const ir::Value* operand : o.operands()) args.push_back(value(operand, index));
+  std::vector<ExprId> args(o.operandCount());
+  // Computed before loaded, so that a chain which goes on in the second operand has no load waiting for its end.
+  if (args.size() == 2 && isLoaded(o.operand(0))) args[1] = value(o.operand(1), index);
+  for (size_t i = 0; i < args.size(); ++i) args[i] = value(o.operand(i), index);
   if (stopped()) return 0;
   DType t = o.result()->type.dtype;
   ExprId e = op(o.kind, t, std::move(args));

@@ -160,6 +160,7 @@ Scalar ExprEmitter::compute(ExprId id, int copy) {
   if (divides && facts_.isPosition(e.args[0]) && facts_.isVector(e.args[0]) &&
       stage_.exprs[e.args[1]].kind == Expr::Kind::Constant && stage_.exprs[e.args[1]].bits != 0)
     return dividePosition(e, copy);
+  if (e.args.size() == 2 && e.args[1] < e.args[0]) value(e.args[1], copy);  // in the order of the graph
   std::vector<Scalar> args;
   for (ExprId a : e.args) args.push_back(value(a, copy));
   ir::DType operand = stage_.exprs[e.args[e.op == ir::OpKind::Where ? 1 : 0]].dtype;
