@@ -1,4 +1,5 @@
 // The command `tenc`.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,6 +19,16 @@ extern "C" const char* malloc_conf;
 const char* malloc_conf = "thp:always";
 
 namespace {
+
+/// jemalloc makes each thread an arena of its own, and dereferences null where there is no address space left for one.
+/// Where the address space is limited, all threads share the one made at the start. jemalloc reads its options at the
+/// first allocation, which constructors of libraries may make, hence `.preinit_array`.
+void shareArena() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) malloc_conf = "thp:always,narenas:1";
+}
+
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kShareArena)() = shareArena;
 
 using namespace tenc::tool;
 
