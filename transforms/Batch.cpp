@@ -117,7 +117,8 @@ bool Batcher::body(const ir::Region& region) {
   return !failed_;
 }
 
-std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to) {
+std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to,
+                                                   bool masked) {
   ir::Builder at(to.body.get());
   b_ = &at;
   for (size_t i = 0; i < mask.size(); ++i) {
@@ -126,6 +127,7 @@ std::optional<std::vector<bool>> Batcher::function(const ir::Func& from, const s
     if (mask[i]) t.shape.insert(t.shape.begin(), n_);
     bind(lane, {to.body->addArg(t, lane->name), mask[i]});
   }
+  if (masked) mask_ = to.body->addArg({DType::Bool, {n_}, {}});
   if (!body(*from.body)) return std::nullopt;
   Values results;
   std::vector<bool> batchedResults;
@@ -195,11 +197,12 @@ ir::Func* Batcher::variantThatGives(const ir::Func& callee, const std::vector<bo
   ir::Func* made = module.addFuncLike(callee.name + ".vmap" + std::to_string(module.funcs.size()), callee);
   Batcher inner(n_, *functions_, fail_);
   inner.visited_ = visited_;
-  const auto batched = inner.function(callee, operands, *made);
+  const auto batched = inner.function(callee, operands, *made, mask_ != nullptr);
   if (!batched) {
     failed_ = true;
     return nullptr;
   }
+  made->paramPlaces.resize(made->body->args.size(), kAnywhere);
   ir::Builder at(made->body->terminator());
   at.setLoc(made->body->terminator()->loc);
   ir::Compose c(at);
@@ -224,7 +227,9 @@ bool Batcher::ruled(const Op& op, const ir::Func& callee) {
   const ir::Module& module = *op.func()->module;
   std::vector<bool> flags;
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
-  BatchedFuncs::Rule rule = functions_->rule(callee, n_, flags);
+  std::vector<bool> key = flags;
+  if (mask_ != nullptr) key.push_back(true);
+  BatchedFuncs::Rule rule = functions_->rule(callee, n_, key);
   if (rule.primal == nullptr) {
     const ir::Func &forward = *module.find(op.stringAttr(kRuleForward)),
                    &backward = *module.find(op.stringAttr(kRuleBackward));
@@ -237,11 +242,13 @@ bool Batcher::ruled(const Op& op, const ir::Func& callee) {
     if (rule.forward != nullptr)
       rule.backward = variantThatGives(backward, taken, {flags.begin(), flags.begin() + own});
     if (rule.backward == nullptr) return false;
-    functions_->rule(callee, n_, flags) = rule;
+    functions_->rule(callee, n_, key) = rule;
   }
   std::vector<ir::Type> types;
   for (const ir::Type& t : rule.primal->resultTypes) types.push_back(withoutPlace(t));
-  Op* made = b_->makeTyped(OpKind::Call, asTheyAre(op), types, {{"callee", rule.primal->name}});
+  Values operands = asTheyAre(op);
+  if (mask_ != nullptr) operands.push_back(mask_);
+  Op* made = b_->makeTyped(OpKind::Call, operands, types, {{"callee", rule.primal->name}});
   made->set(kRuleForward, rule.forward->name);
   made->set(kRuleBackward, rule.backward->name);
   made->set(kRuleArguments, op.intAttr(kRuleArguments));
@@ -259,10 +266,9 @@ bool Batcher::call(const Op& op) {
     copy(op);
     return true;
   }
-  // Under a mask the body is needed itself: what can fault in it must look at the mask.
-  if (mask_ != nullptr && op.hasAttr(kRuleForward)) return refuse(op, "a `custom_vjp` under a condition of rows");
-  if (mask_ != nullptr) return inlined(op, *callee);
   if (op.hasAttr(kRuleForward)) return ruled(op, *callee);
+  // Under a mask the body is needed itself: what can fault in it must look at the mask.
+  if (mask_ != nullptr) return inlined(op, *callee);
   std::vector<bool> flags;
   for (Value* v : op.operands()) flags.push_back(entry(v).batched);
   const BatchedFuncs::Variant* known = functions_->find(*callee, n_, flags);

@@ -32,7 +32,7 @@ class BatchedFuncs {
   struct Rule {
     const ir::Func *primal = nullptr, *forward = nullptr, *backward = nullptr;
   };
-  /// That of `callee`, to be set once.
+  /// That of `callee`, to be set once. With a mask there is one more operand.
   Rule& rule(const ir::Func& callee, int64_t n, const std::vector<bool>& operands) {
     return rules_[{&callee, n, operands}];
   }
@@ -53,8 +53,9 @@ class Batcher {
       : n_(n), functions_(&functions), fail_(std::move(fail)), visited_(std::make_shared<size_t>(0)) {}
 
   /// Makes the body of `to` of that of `from`; `mask` says which parameters have the leading dim. Gives the same of the
-  /// results; nothing after a failure.
-  std::optional<std::vector<bool>> function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to);
+  /// results; nothing after a failure. `masked`: the last parameter of `to`, bool [n], says which instances are here.
+  std::optional<std::vector<bool>> function(const ir::Func& from, const std::vector<bool>& mask, ir::Func& to,
+                                            bool masked = false);
 
  private:
   using Values = std::vector<ir::Value*>;
@@ -113,7 +114,8 @@ class Batcher {
   bool inlined(const ir::Op& op, const ir::Func& callee);
   bool ruled(const ir::Op& op, const ir::Func& callee);
   /// `callee` over n instances as a function of the module. `given` says which results have the leading dim: what has
-  /// none gets it, and what shall have none is summed over the instances. Null after a failure.
+  /// none gets it, and what shall have none is summed over the instances. Under a mask that is its last parameter. Null
+  /// after a failure.
   ir::Func* variantThatGives(const ir::Func& callee, const std::vector<bool>& operands, const std::vector<bool>& given);
   bool placed(const ir::Op& op);
   bool branch(const ir::Op& op);

@@ -39,6 +39,7 @@ struct LinearizedFunc {
 struct TransposedFunc {
   ir::Func* func = nullptr;
   std::vector<bool> reached;  ///< which of the linear function's tangents a cotangent comes to; of the others it is 0
+  std::vector<bool> numbers;  ///< which cotangents it gives as the number that all their elements are
   std::vector<bool> sums;     ///< for which of them it takes a cotangent, behind those of the results, that it adds to
 };
 
@@ -61,6 +62,9 @@ class DerivedFuncs {
   /// The linear function that a call in another one names.
   ir::Func& linear(const std::string& name) const { return *linears_.at(name); }
   Activity::Known& activity() { return activity_; }
+  /// The program has said where something lives: only then derivatives ask where numbers live, which live anywhere.
+  void notePlaces() { placed_ = true; }
+  bool arePlaced() const { return placed_; }
   /// Functions that are taken out of the module again.
   void forget(const ir::Func& gone);
 
@@ -75,6 +79,9 @@ class DerivedFuncs {
   };
   /// A linear function of f, in no module, which calls can name.
   ir::Func& addLinear(const ir::Func& f);
+  /// Has the linear function run where f does, whatever the places of its arguments are: one that is on f's own device
+  /// says so, and is taken for that alone where it has to be.
+  void runWhere(const ir::Func& f, LinearizedFunc& made) const;
   /// The function that `forward` of a rule is without what it saves.
   ir::Func& resultsOf(const ir::Func& forward, size_t results);
   static void transposeRule(const Rule& rule, const ir::Func& linear, size_t residuals,
@@ -87,6 +94,7 @@ class DerivedFuncs {
   std::map<Key, TransposedFunc> transposed_;
   std::map<std::string, std::unique_ptr<ir::Func>> linears_;
   Activity::Known activity_;
+  bool placed_ = false;
 };
 
 // ---- of functions in no module, which are not kept

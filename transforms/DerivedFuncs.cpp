@@ -1,8 +1,10 @@
 // Derived functions of the functions of a module, made once each; and those of calls that say how they are
 // differentiated.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "ir/Causes.h"
 #include "transforms/Derivatives.h"
 #include "transforms/Functions.h"
 
@@ -12,6 +14,49 @@ using ir::Op;
 using ir::OpKind;
 using ir::Value;
 using Values = std::vector<Value*>;
+
+namespace {
+
+/// The first parameter that lives on the function's own device, if one says so.
+std::optional<size_t> parameterAtHome(const ir::Func& f) {
+  if (!f.ownDevice.empty() && !f.ownDevice.starts_with('$')) return std::nullopt;
+  for (size_t i = 0; i < f.body->args.size() && i < f.paramPlaces.size(); ++i) {
+    if (f.paramPlaces[i] == f.ownDevice && !f.body->args[i]->type.shape.empty()) return i;
+  }
+  return std::nullopt;
+}
+
+/// Whether values of the function may live on several devices.
+bool hasSeveralPlaces(const ir::Func& f) {
+  const auto isNamed = [](const std::string& place) { return !place.empty() && place != kAnywhere; };
+  return std::any_of(f.paramPlaces.begin(), f.paramPlaces.end(), isNamed) || !everyOp(*f.body, [&](const Op& op) {
+           if (op.kind == OpKind::On || (op.kind == OpKind::To && ir::causeOf(op) != ir::Cause::Capture)) return false;
+           const ir::Func* callee = op.kind == OpKind::Call ? calleeOf(op) : nullptr;
+           return callee == nullptr || std::none_of(callee->paramPlaces.begin(), callee->paramPlaces.end(), isNamed);
+         });
+}
+
+}  // namespace
+
+void DerivedFuncs::runWhere(const ir::Func& f, LinearizedFunc& made) const {
+  if (!f.ownDevice.starts_with('$')) made.linear->ownDevice = f.ownDevice;
+  const std::optional<size_t> home = parameterAtHome(f);
+  if (!home) return;
+  std::vector<LinearizedFunc::Residual>& residuals = made.residuals;
+  const auto known = std::find_if(residuals.begin(), residuals.end(),
+                                  [&](const LinearizedFunc::Residual& r) { return r.argument && r.index == *home; });
+  const auto at = static_cast<size_t>(known - residuals.begin());
+  if (known == residuals.end()) {
+    if (!placed_ || !hasSeveralPlaces(f)) return;
+    auto& args = made.linear->body->args;
+    made.linear->body->addArg(withoutPlace(f.body->args[*home]->type));
+    std::rotate(args.begin() + static_cast<std::ptrdiff_t>(at), args.end() - 1, args.end());
+    for (size_t i = 0; i < args.size(); ++i) args[i]->index = static_cast<uint32_t>(i);
+    residuals.push_back({true, *home});
+  }
+  made.linear->paramPlaces.assign(made.linear->body->args.size(), kAnywhere);
+  made.linear->paramPlaces[at].clear();
+}
 
 ir::Func& DerivedFuncs::addLinear(const ir::Func& f) {
   auto linear = freeFunc(*f.module, f.name + ".linear" + std::to_string(serial_++));
@@ -35,6 +80,7 @@ const LinearizedFunc* DerivedFuncs::linearized(ir::Func& f, const std::vector<bo
     removeFunc(*made.forward);
     return nullptr;
   }
+  runWhere(f, made);
   // Residuals are where the body leaves them.
   made.forward->resultPlaces.resize(f.resultTypes.size());
   made.forward->resultPlaces.resize(made.forward->resultTypes.size(), kAnywhere);
@@ -69,6 +115,7 @@ const LinearizedFunc* DerivedFuncs::recomputed(ir::Func& f, const std::vector<bo
   for (const auto& v : linear->results) results.push_back(v.get());
   at.makeTyped(OpKind::Return, results, {});
   made.linear->resultTypes = whole->linear->resultTypes;
+  runWhere(f, made);
   return &(recomputed_[key] = std::move(made));
 }
 
@@ -146,7 +193,8 @@ void DerivedFuncs::transposeRule(const Rule& rule, const ir::Func& linear, size_
     operands.push_back(asked ? body.addArg(withoutPlace(t)) : at.broadcastTo(at.scalarInt(t.dtype, 0), t.shape));
   }
   operands.insert(operands.end(), kept.begin() + static_cast<std::ptrdiff_t>(rule.saved), kept.end());
-  const Op* call = at.makeTyped(OpKind::Call, operands, rule.backward->resultTypes, {{"callee", rule.backward->name}});
+  Op* call = at.makeTyped(OpKind::Call, operands, rule.backward->resultTypes, {{"callee", rule.backward->name}});
+  call->set(kRuleBackward, rule.backward->name);
   Values given;
   made.resultTypes.clear();
   for (size_t i = 0; i < rule.arguments.size(); ++i) {
@@ -173,9 +221,21 @@ const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residual
   } else {
     reached = transpose(linear, residuals, results, sums, *made, *this);
   }
-  made->paramPlaces.assign(made->body->args.size(), kAnywhere);
+  // A number lives wherever its tensor is wanted, a tensor of it would be on the device of the function.
+  std::vector<bool> numbers(made->resultTypes.size(), false);
+  Op& end = *made->body->terminator();
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    Value* scalar = scalarBehind(end.operand(i));
+    if (scalar == end.operand(i)) continue;
+    numbers[i] = true;
+    end.setOperand(i, scalar);
+    made->resultTypes[i] = withoutPlace(scalar->type);
+  }
+  made->paramPlaces = linear.paramPlaces;
+  made->paramPlaces.resize(residuals, kAnywhere);
+  made->paramPlaces.resize(made->body->args.size(), kAnywhere);
   made->resultPlaces.assign(made->resultTypes.size(), kAnywhere);
-  return transposed_[key] = {made, std::move(reached), std::move(sums)};
+  return transposed_[key] = {made, std::move(reached), std::move(numbers), std::move(sums)};
 }
 
 void DerivedFuncs::forget(const ir::Func& gone) {

@@ -16,6 +16,14 @@ ir::Type withoutPlace(ir::Type t) {
   return t;
 }
 
+Value* scalarBehind(Value* v) {
+  Value* scalar = v;
+  while (!scalar->type.shape.empty() && scalar->op != nullptr &&
+         (scalar->op->kind == OpKind::Broadcast || scalar->op->kind == OpKind::Reshape))
+    scalar = scalar->op->operand(0);
+  return scalar->type.shape.empty() ? scalar : v;
+}
+
 std::unique_ptr<ir::Func> freeFunc(ir::Module& module, std::string name) {
   auto func = std::make_unique<ir::Func>();
   func->name = func->source = std::move(name);

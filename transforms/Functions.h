@@ -13,6 +13,9 @@ namespace tenc::transforms {
 /// The type of a value that is not placed yet.
 ir::Type withoutPlace(ir::Type t);
 
+/// The number that a tensor of equal elements is made of; any other value as it is.
+ir::Value* scalarBehind(ir::Value* v);
+
 /// The place of a parameter or result in a signature that says nothing of it (`ir::Func::paramPlaces`).
 inline constexpr const char* kAnywhere = "$";
 

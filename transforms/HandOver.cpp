@@ -113,7 +113,7 @@ void handOver(const ResidualChoice& choice, const Values& read, ir::Builder& at,
       ir::ValueMap none;
       stands[operand] = ir::clone(*operand->op, at, none)->result();
     }
-    ir::clone(*op, at, stands);
+    ir::clone(*op, at, stands)->origin = OriginScope::kDerivative;
   }
   for (Value* v : read) {
     if (const auto again = stands.find(v); again != stands.end() && again->second != v)

@@ -74,6 +74,18 @@ class Linearizer : public Walk {
     return true;
   }
 
+  /// A number is read on any device, where the cotangent of what reads it is: in a program with several devices that
+  /// goes back to where the number lives.
+  Value* tangentFor(const Op& op, Value* v) override {
+    Value* t = tangentOf(v);
+    if (t == nullptr || !derived_.arePlaced() || !v->type.shape.empty() || isNumber(*v)) return t;
+    const auto hasDims = [](const Value* other) { return !other->type.shape.empty(); };
+    const bool meets =
+        std::any_of(op.operands().begin(), op.operands().end(), hasDims) ||
+        std::any_of(op.results.begin(), op.results.end(), [&](const auto& r) { return hasDims(r.get()); });
+    return meets ? wayBack(t, primalOf(v), "", std::string(ir::name(ir::Cause::Argument))) : t;
+  }
+
   /// The tangent of a value that moves to a device: its transpose goes back to where the value came from, once for all
   /// moves there, and behind the loops that change neither.
   Value* wayBack(Value* tangent, Value* home, const std::string& device, const std::string& cause) {
@@ -235,7 +247,11 @@ class Linearizer : public Walk {
     Values operands;
     for (const LinearizedFunc::Residual& r : derived->residuals)
       operands.push_back(r.argument ? forward->operand(r.index) : forward->result(r.index));
-    for (Value* v : activeTangents(op.operands())) operands.push_back(v);
+    for (Value* v : op.operands()) {
+      if (!isActive(v)) continue;
+      Value* t = tangentFor(op, v);
+      operands.push_back(t != nullptr ? t : wholeTangent(v));
+    }
     Op* linear =
         t_->makeTyped(OpKind::Call, operands, derived->linear->resultTypes, {{"callee", derived->linear->name}});
     linear->set(kResiduals, static_cast<int64_t>(derived->residuals.size()));

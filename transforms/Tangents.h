@@ -21,7 +21,8 @@ struct TangentCall {
   std::vector<V> in, out;   ///< primal operands and results
   std::vector<V> tangents;  ///< of the operands; null: zero
   std::vector<V> results;   ///< set by the rule: tangents of the results; null: zero
-  std::string refusal;      ///< set by the rule where there is no derivative: what of, as a noun phrase
+  std::string refusal{};    ///< set by the rule where there is no derivative: of what, and why, as a noun phrase
+  std::string remedy{};     ///< and what has one instead, as a sentence
 
   V x(size_t i = 0) const { return in[i]; }
   V y(size_t i = 0) const { return out[i]; }

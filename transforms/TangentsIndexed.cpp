@@ -46,6 +46,40 @@ V firstWriters(TangentCall& c, V writes) {
   return c.p.binary(OpKind::Eq, gatherLike(c, c.p, first), order);
 }
 
+/// Of [n] factors in runs of equal `places`, the product of those of its run before each (1 for the first), by the
+/// log-step scan of Hillis and Steele 1986. Without a division and without a choice by a factor's value, so that
+/// derivatives of every order are exact where factors are zero.
+V factorsBefore(TangentCall& c, V factors, V places) {
+  const int64_t n = factors->type.shape[0];
+  V product = factors;
+  for (int64_t step = 1; step < n; step *= 2) {
+    auto head = [&](V v) { return c.p.sliceAxis(v, 0, 0, n - step); };
+    auto tail = [&](V v) { return c.p.sliceAxis(v, 0, step, n - step); };
+    V joined = c.p.mul(tail(product), c.p.where(c.p.binary(OpKind::Eq, head(places), tail(places)), head(product),
+                                                c.p.literal(factors, 1)));
+    product = c.p.concat({c.p.sliceAxis(product, 0, 0, step), joined}, 0);
+  }
+  if (n == 0) return product;
+  V same = c.p.binary(OpKind::Eq, c.p.sliceAxis(places, 0, 0, n - 1), c.p.sliceAxis(places, 0, 1, n - 1));
+  V shifted = c.p.where(same, c.p.sliceAxis(product, 0, 0, n - 1), c.p.literal(factors, 1));
+  return c.p.padWith(shifted, c.p.literal(factors, 1), {1}, {0});
+}
+
+/// For each update the product of the others of its place.
+V otherUpdates(TangentCall& c) {
+  const Dims &shape = c.in[1]->type.shape, &whole = c.in[0]->type.shape;
+  const Dims flat = {Compose::sizeOf(shape)};
+  V numbers = c.p.reshape(c.p.iotaOn(c.in[0], {Compose::sizeOf(whole)}, DType::I64, 0), whole);
+  V places = c.p.reshape(gatherLike(c, c.p, numbers), flat);
+  V order = c.p.b.value(OpKind::ArgSort, {places}, {{"descending", false}});
+  auto ordered = [&](V v, V by) { return c.p.gather(v, {by}, {0}, 0); };
+  V runs = ordered(places, order), factors = ordered(c.p.reshape(c.in[1], flat), order);
+  V behind = c.p.flip(factorsBefore(c, c.p.flip(factors, {0}), c.p.flip(runs, {0})), {0});
+  V others = c.p.mul(factorsBefore(c, factors, runs), behind);
+  V back = c.p.b.value(OpKind::ArgSort, {order}, {{"descending", false}});
+  return c.p.reshape(ordered(others, back), shape);
+}
+
 }  // namespace
 
 /// Of `set` only the last update of a place counts; of `max` and `min` the first that gives the result, the old value
@@ -66,23 +100,12 @@ void scatter(TangentCall& c) {
     V written = c.p.binary(OpKind::Eq, gatherLike(c, c.p, last), order);
     return c.add(scatterLike(c, c.t, kept, c.t.where(written, c.dx(1), c.t.literal(c.dx(1), 0)), "add"));
   }
-  V zero = c.number(0);
   if (mode == "mul") {
-    // The product of the others is that of all factors that are not zero, divided by the own one if it is none of them.
-    // It is 0 where another factor is zero.
-    V isZero = c.p.binary(OpKind::Eq, c.x(1), zero);
     V ones = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.number(1));
-    V factors = scatterLike(c, c.p, ones, c.p.where(isZero, c.number(1), c.x(1)), "mul");
-    V counts = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.p.b.scalarInt(DType::I64, 0));
-    V zeros = scatterLike(c, c.p, counts, c.p.cast(isZero, DType::I64), "add");
-    V none = c.p.literalInt(zeros, 0);
-    V all = c.p.where(c.p.binary(OpKind::Eq, zeros, none), factors, zero);
+    V all = scatterLike(c, c.p, ones, c.x(1), "mul");
     V result = c.dx(0) != nullptr ? c.t.mul(all, c.dx(0)) : c.zeros(0);
     if (c.dx(1) == nullptr) return c.add(result);
-    V others = gatherLike(c, c.p, c.p.mul(c.x(0), factors)), zerosHere = gatherLike(c, c.p, zeros);
-    V without = c.p.div(others, c.p.where(isZero, c.number(1), c.x(1)));
-    V counted = c.p.binary(OpKind::Eq, zerosHere, c.p.cast(isZero, DType::I64));
-    V share = c.p.where(counted, without, zero);
+    V share = c.p.mul(gatherLike(c, c.p, c.x(0)), otherUpdates(c));
     return c.add(scatterLike(c, c.t, result, c.t.mul(share, c.dx(1)), "add"));
   }
   V chosen = gatherLike(c, c.p, c.y());

@@ -1,6 +1,7 @@
 // Derivatives of linear algebra. The formulas are those of Giles 2008, "Collected Matrix Derivative Results for Forward
 // and Reverse Mode Algorithmic Differentiation"; of the eigenvalue and singular value decompositions they hold where
 // the values differ from each other.
+#include <algorithm>
 #include <limits>
 
 #include "transforms/TangentRules.h"
@@ -162,14 +163,38 @@ void pivots(TangentCall& c) {
   c.add(c.t.add(share, c.t.mul(weight, asColumn(c.t, change))), 0);
 }
 
+namespace {
+
+/// Whether all that is read of a value are its first `n` places along an axis.
+bool readsFirstAlone(const ir::Value& v, size_t axis, int64_t n) {
+  return std::all_of(v.uses.begin(), v.uses.end(), [&](const ir::Value::Use& use) {
+    const ir::Op& user = *use.user;
+    if (user.kind != OpKind::Slice) return false;
+    const int64_t first = user.intsAttr("starts")[axis], step = user.intsAttr("steps")[axis];
+    return first + std::max<int64_t>(user.result()->type.shape[axis] - 1, 0) * step < n;
+  });
+}
+
+/// The tangent of the first places along an axis, with zeros for what is not read.
+V padded(Compose& c, V v, int64_t axis, int64_t size) {
+  Dims lo(v->type.shape.size(), 0), hi = lo;
+  hi[static_cast<size_t>(axis)] = size - v->type.shape[static_cast<size_t>(axis)];
+  return hi[static_cast<size_t>(axis)] == 0 ? v : c.padWith(v, c.literal(v, 0), lo, hi);
+}
+
+}  // namespace
+
 void qr(TangentCall& c) {
-  V q = c.y(0), r = c.y(1), dx = c.dx();
-  const int64_t m = rowsOf(c.x()), n = columnsOf(c.x());
-  if (columnsOf(q) > std::min(m, n)) {
-    c.refusal = "a complete QR of a matrix with more rows than columns";
+  const int64_t m = rowsOf(c.x()), n = columnsOf(c.x()), k = std::min(m, n);
+  V dx = c.dx();
+  const int64_t last = dx->type.rank() - 1, columns = columnsOf(c.y(0));
+  if (columns > k && !readsFirstAlone(*c.op.result(0), static_cast<size_t>(last), k)) {
+    c.refusal =
+        "the last columns of a complete `qr`, which have no derivative: they are any basis of what the others leave";
+    c.remedy = "the first columns of Q have a derivative, which `mode: \"reduced\"` gives alone, and so has R";
     return;
   }
-  const int64_t last = dx->type.rank() - 1, k = std::min(m, n);
+  V q = c.p.sliceAxis(c.y(0), last, 0, k), r = c.p.sliceAxis(c.y(1), last - 1, 0, k);
   // Of a wide matrix the first columns decide Q.
   V square = c.p.sliceAxis(r, last, 0, k), dSquare = c.t.sliceAxis(dx, last, 0, k);
   // dSquare inv(square), from inv(squareT) dSquareT.
@@ -178,10 +203,10 @@ void qr(TangentCall& c) {
   V strict = triangle(c, w, -1, true);
   V skew = c.t.sub(strict, transposed(c.t, strict));
   V dq = c.t.add(c.t.matmul(q, c.t.sub(skew, w)), b);
-  c.add(dq, 0);
+  c.add(padded(c.t, dq, last, columns), 0);
   // R = QT A where Q is square, and QT dA less the turn of Q in general.
   V dr = c.t.sub(c.t.matmul(transposed(c.p, q), dx), c.t.matmul(c.t.matmul(transposed(c.p, q), dq), r));
-  c.add(triangle(c, dr, 0, false), 1);
+  c.add(padded(c.t, triangle(c, dr, 0, false), last - 1, columns), 1);
 }
 
 /// w' = diag(VT dA V), V' = V (F * VT dA V) with F = 1 / (w_j - w_i).
@@ -194,12 +219,17 @@ void eigh(TangentCall& c) {
 }
 
 void svd(TangentCall& c) {
-  V u = c.y(0), s = c.y(1), vt = c.y(2), dx = c.dx();
-  const int64_t m = rowsOf(c.x()), n = columnsOf(c.x());
-  if (m != n && c.op.boolAttr("full")) {
-    c.refusal = "a full singular value decomposition of a matrix that is not square";
+  const int64_t m = rowsOf(c.x()), n = columnsOf(c.x()), k = std::min(m, n);
+  V dx = c.dx();
+  const int64_t last = dx->type.rank() - 1, columns = columnsOf(c.y(0)), rows = rowsOf(c.y(2));
+  if ((columns > k && !readsFirstAlone(*c.op.result(0), static_cast<size_t>(last), k)) ||
+      (rows > k && !readsFirstAlone(*c.op.result(2), static_cast<size_t>(last - 1), k))) {
+    c.refusal =
+        "the last vectors of a full `svd`, which have no derivative: they are any basis of what the others leave";
+    c.remedy = "the singular values and the first vectors have a derivative: `full_matrices: false` gives those alone";
     return;
   }
+  V u = c.p.sliceAxis(c.y(0), last, 0, k), s = c.y(1), vt = c.p.sliceAxis(c.y(2), last - 1, 0, k);
   V ut = transposed(c.p, u), v = transposed(c.p, vt);
   V inner = c.t.matmul(c.t.matmul(ut, dx), v);
   c.add(c.t.diagonal(inner, 0), 1);
@@ -217,8 +247,8 @@ void svd(TangentCall& c) {
     V image = c.t.matmul(transposed(c.t, dx), u);
     dv = c.t.add(dv, c.t.div(c.t.sub(image, c.t.matmul(v, c.t.matmul(vt, image))), row));
   }
-  c.add(du, 0);
-  c.add(transposed(c.t, dv), 2);
+  c.add(padded(c.t, du, last, columns), 0);
+  c.add(padded(c.t, transposed(c.t, dv), last - 1, rows), 2);
 }
 
 void singularValues(TangentCall& c) {

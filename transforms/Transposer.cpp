@@ -244,10 +244,13 @@ class Transposer {
     }
     Op* made = b_->makeTyped(OpKind::Call, operands, transposed.func->resultTypes, {{"callee", transposed.func->name}});
     for (size_t i = 0; i < made->results.size(); ++i) {
+      const Value* v = op.operand(residuals + i);
+      Value* given = made->result(i);
+      if (transposed.numbers[i]) given = b_->broadcastTo(given, v->type.shape);
       if (transposed.sums[i])
-        start(op.operand(residuals + i), made->result(i));
+        start(v, given);
       else if (transposed.reached[i])
-        give(op.operand(residuals + i), made->result(i));
+        give(v, given);
     }
   }
 
@@ -263,6 +266,7 @@ class Transposer {
 
 std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std::vector<bool>& results,
                             const std::vector<bool>& sums, ir::Func& made, DerivedFuncs& derived) {
+  const OriginScope derivative(*made.module);
   ir::Builder at(made.body.get());
   const Tangents tangents(linear, residuals);
   Transposer transposer(tangents, at, derived);

@@ -105,19 +105,6 @@ bool Walk::visit(const Op& op) {
   }
 }
 
-namespace {
-
-/// The number that a tensor of equal elements is made of; any other value as it is.
-Value* scalarBehind(Value* v) {
-  Value* scalar = v;
-  while (!scalar->type.shape.empty() && scalar->op != nullptr &&
-         (scalar->op->kind == OpKind::Broadcast || scalar->op->kind == OpKind::Reshape))
-    scalar = scalar->op->operand(0);
-  return scalar->type.shape.empty() ? scalar : v;
-}
-
-}  // namespace
-
 bool Walk::single(const Op& op) {
   Op* made = copy(op);
   const bool active =
@@ -132,10 +119,11 @@ bool Walk::single(const Op& op) {
     for (Value*& v : c.in) v = scalarBehind(v);
   }
   for (const auto& v : made->results) c.out.push_back(v.get());
-  for (const Value* v : op.operands()) c.tangents.push_back(tangentOf(v));
+  for (Value* v : op.operands()) c.tangents.push_back(tangentFor(op, v));
   if (std::all_of(c.tangents.begin(), c.tangents.end(), [](const Value* v) { return v == nullptr; })) return true;
+  const OriginScope derivative(module());
   tangentRule(op.kind)(c);
-  if (!c.refusal.empty()) return refuse({&op, Obstacle::Kind::NoRule, std::move(c.refusal)});
+  if (!c.refusal.empty()) return refuse({&op, Obstacle::Kind::NoDerivative, std::move(c.refusal), std::move(c.remedy)});
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (c.results[i] == nullptr) continue;
     if (!c.results[i]->type.sameTensor(op.result(i)->type))

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "transforms/Activity.h"
@@ -14,14 +15,30 @@ namespace tenc::transforms {
 /// Told of an op that cannot be differentiated, once.
 struct Obstacle {
   enum class Kind : uint8_t {
-    NoRule,         ///< `why` has no derivative yet (E0190)
+    NoDerivative,   ///< `why` has none; `help` says what has (E0402)
     UnknownTrips,   ///< `why` is a loop that reverse mode cannot go through (E0403)
     ForwardOfRule,  ///< a rule of the program for reverse mode alone (E0406)
     CaptureOfRule,  ///< such a rule reads `why`, a value that is differentiated and no argument of it (E0405)
   };
   const ir::Op* op = nullptr;
-  Kind kind = Kind::NoRule;
+  Kind kind = Kind::NoDerivative;
   std::string why;
+  std::string help{};
+};
+
+/// What is made until the end of the block stands for no op of the source (`ir::Op::origin`): an error of it would be
+/// none of the program's.
+class [[nodiscard]] OriginScope {
+ public:
+  static constexpr const char* kDerivative = "grad";
+  explicit OriginScope(ir::Module& m) : module_(m), outer_(std::exchange(m.pass, kDerivative)) {}
+  OriginScope(const OriginScope&) = delete;
+  OriginScope& operator=(const OriginScope&) = delete;
+  ~OriginScope() { module_.pass = outer_; }
+
+ private:
+  ir::Module& module_;
+  const char* const outer_;
 };
 
 class Walk {
@@ -40,6 +57,8 @@ class Walk {
   Values primalsOf(const Values& values) const;
   /// Null: zero.
   ir::Value* tangentOf(const ir::Value* v) const;
+  /// The tangent of an operand of `op`, where the rule of the op wants it.
+  virtual ir::Value* tangentFor(const ir::Op&, ir::Value* v) { return tangentOf(v); }
   /// Zeros where there is none.
   ir::Value* wholeTangent(ir::Value* v);
   /// Tangents of those that are active, zeros where they have none.

@@ -2,21 +2,18 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "frontend/Context.h"
-#include "frontend/calls/Arguments.h"
-#include "frontend/values/Tensors.h"
-#include "frontend/values/Trees.h"
+#include "frontend/calls/MarkedCall.h"
 #include "transforms/Functions.h"
 
 namespace tenc::frontend {
 
 namespace {
 
-class Recomputed final : public Application {
+class Recomputed final : public MarkedCall {
  public:
-  explicit Recomputed(const TransformTools& tools) : tools_(tools) {}
+  explicit Recomputed(const TransformTools& tools) : MarkedCall(tools) {}
 
   std::optional<ir::Type> parameter(size_t, const ir::Value& leaf, bool) const override {
     return transforms::withoutPlace(leaf.type);
@@ -28,55 +25,39 @@ class Recomputed final : public Application {
     const bool draws = !transforms::canRepeat(*traced.func);
     // Effects happen once: what has some is kept as ever. Draws are made of the state that there is at first.
     if (draws && !transforms::takeDraws(*traced.func)) return std::move(traced.func);
-    Context& context = tools_.context;
-    ir::Module& module = context.module;
-    const ir::Func& f =
-        transforms::addToModule(std::move(traced.func), "checkpoint" + std::to_string(context.freshId()));
-    auto made = transforms::freeFunc(module, f.name);
-    const size_t own = f.body->args.size() - (draws ? 2 : 0);
-    std::vector<ir::Value*> operands;
-    for (size_t i = 0; i < own; ++i) {
-      const ir::Value& v = *f.body->args[i];
-      operands.push_back(made->body->addArg(v.type, v.name));
-    }
-    ir::Builder at(made->body.get());
-    at.setLoc(context.b().loc());
-    ir::Value* seed = nullptr;
-    if (draws) {
-      const ir::Type u64{ir::DType::U64, {}, {}};
-      ir::Op* state = at.makeTyped(ir::OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
-      seed = state->result(0);
-      operands.insert(operands.end(), {seed, state->result(1)});
-    }
-    ir::Op* call = at.makeTyped(ir::OpKind::Call, operands, f.resultTypes, {{"callee", f.name}});
-    call->set(transforms::kRecomputed, true);
-    std::vector<ir::Value*> results;
-    for (const auto& v : call->results) results.push_back(v.get());
-    if (draws) {
-      at.make(ir::OpKind::Seed, {seed, results.back()});
-      results.pop_back();
-    }
-    at.makeTyped(ir::OpKind::Return, results, {});
-    return made;
+    const bool makes = makesTensors(*traced.func);
+    if (makes) traced.func->body->addArg(ir::Type{ir::DType::I64, {0}, {}});
+    const std::string name = "checkpoint" + std::to_string(tools_.context.freshId());
+    ir::Func& f = transforms::addToModule(std::move(traced.func), name);
+    if (makes) f.paramPlaces.back().clear();
+    return function(f.name, traced.operands, [&](ir::Builder& at, const Values& own) {
+      Values operands = own;
+      ir::Value* seed = nullptr;
+      if (draws) {
+        const ir::Type u64{ir::DType::U64, {}, {}};
+        const ir::Op* state = at.makeTyped(ir::OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
+        seed = state->result(0);
+        operands.insert(operands.end(), {seed, state->result(1)});
+      }
+      if (makes) operands.push_back(here(at));
+      ir::Op* again = call(at, f, operands);
+      again->set(transforms::kRecomputed, true);
+      Values results;
+      for (const auto& v : again->results) results.push_back(v.get());
+      if (draws) {
+        at.make(ir::OpKind::Seed, {seed, results.back()});
+        results.pop_back();
+      }
+      return results;
+    });
   }
-
-  Val finish(const Val& like, std::vector<ir::Value*> results) override {
-    return like.is(Val::Kind::Unit) ? like : rebuild(like, results);
-  }
-
- private:
-  const TransformTools& tools_;
 };
 
 }  // namespace
 
 std::unique_ptr<Application> prepareCheckpoint(const TransformTools& tools, const FnValue&, const CallArgs& args) {
   auto made = std::make_unique<Recomputed>(tools);
-  for (const CallArg& a : args.args) {
-    if (a.value.poison()) return nullptr;
-    made->names.push_back(a.name);
-    made->arguments.push_back(a.value);
-  }
+  if (!made->take(args, [](const Val& v) { return v; })) return nullptr;
   return made;
 }
 

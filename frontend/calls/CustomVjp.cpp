@@ -11,6 +11,7 @@
 #include "frontend/calls/Arguments.h"
 #include "frontend/calls/Calls.h"
 #include "frontend/calls/GradientCall.h"
+#include "frontend/calls/MarkedCall.h"
 #include "frontend/calls/Parameters.h"
 #include "frontend/calls/Tracer.h"
 #include "frontend/values/Tensors.h"
@@ -21,7 +22,7 @@ namespace tenc::frontend {
 
 namespace {
 using Kind = Val::Kind;
-using Values = std::vector<ir::Value*>;
+using Values = MarkedCall::Values;
 
 /// The differentiable leaves of `v` in order.
 Values floatsOf(const Val& v) {
@@ -33,10 +34,10 @@ Values floatsOf(const Val& v) {
   return all;
 }
 
-class Custom final : public Application {
+class Custom final : public MarkedCall {
  public:
   Custom(const TransformTools& tools, const FnValue& f, const CallArgs& args)
-      : tools_(tools), f_(f), span_(args.span), list_(tools.parameters.of(f.inner[0], args)) {}
+      : MarkedCall(tools), f_(f), span_(args.span), list_(tools.parameters.of(f.inner[0], args)) {}
 
   std::optional<ir::Type> parameter(size_t, const ir::Value& leaf, bool state) const override {
     if (!isDifferentiable(leaf.type, state)) return std::nullopt;
@@ -58,34 +59,25 @@ class Custom final : public Application {
           captures.push_back(t->operands[i]);
       }
     }
+    const bool makes = makesTensors(*traced.func) || makesTensors(*forward->func) || makesTensors(*backward->func);
+    if (makes) captures.push_back(here(tools_.context.b()));
     const std::string name = "custom" + std::to_string(tools_.context.freshId());
     const size_t own = traced.arguments;
-    const ir::Func& primal = install(traced, captures, name);
-    const ir::Func& first = install(*forward, captures, name + ".forward");
+    const ir::Func& primal = install(traced, captures, name, makes);
+    const ir::Func& first = install(*forward, captures, name + ".forward", makes);
     transforms::setResults(*backward->func, gradients);
-    const ir::Func& second = install(*backward, captures, name + ".backward");
-
-    auto made = transforms::freeFunc(tools_.context.module, name);
-    Values operands;
-    for (size_t i = 0; i < traced.operands.size(); ++i) {
-      ir::Value* arg = made->body->addArg(traced.operands[i]->type, traced.operands[i]->name);
-      if (i < own) operands.push_back(arg);
-    }
-    operands.insert(operands.end(), captures.begin(), captures.end());
-    ir::Builder at(made->body.get());
-    at.setLoc(tools_.context.b().loc());
-    ir::Op* call = at.makeTyped(ir::OpKind::Call, operands, primal.resultTypes, {{"callee", primal.name}});
-    call->set(transforms::kRuleForward, first.name);
-    call->set(transforms::kRuleBackward, second.name);
-    call->set(transforms::kRuleArguments, static_cast<int64_t>(own));
-    Values results;
-    for (const auto& v : call->results) results.push_back(v.get());
-    at.makeTyped(ir::OpKind::Return, results, {});
-    return made;
-  }
-
-  Val finish(const Val& like, std::vector<ir::Value*> results) override {
-    return like.is(Kind::Unit) ? like : rebuild(like, results);
+    const ir::Func& second = install(*backward, captures, name + ".backward", makes);
+    return function(name, traced.operands, [&](ir::Builder& at, const Values& given) {
+      Values operands(given.begin(), given.begin() + static_cast<std::ptrdiff_t>(own));
+      operands.insert(operands.end(), captures.begin(), captures.end());
+      ir::Op* ruled = call(at, primal, operands);
+      ruled->set(transforms::kRuleForward, first.name);
+      ruled->set(transforms::kRuleBackward, second.name);
+      ruled->set(transforms::kRuleArguments, static_cast<int64_t>(own));
+      Values results;
+      for (const auto& v : ruled->results) results.push_back(v.get());
+      return results;
+    });
   }
 
  private:
@@ -154,8 +146,9 @@ class Custom final : public Application {
                       [](const ir::Value* x, const ir::Value* y) { return x->type.sameTensor(y->type); });
   }
 
-  /// The traced function in the module, with all captures for its last parameters.
-  const ir::Func& install(Traced& traced, const Values& captures, const std::string& name) {
+  /// The traced function in the module, with all captures for its last parameters; `home`: the last of them is on the
+  /// function's own device.
+  static const ir::Func& install(Traced& traced, const Values& captures, const std::string& name, bool home) {
     std::vector<size_t> order;
     for (size_t i = 0; i < traced.arguments; ++i) order.push_back(i);
     std::vector<ir::Value*>& args = traced.operands;
@@ -169,10 +162,11 @@ class Custom final : public Application {
         order.push_back(static_cast<size_t>(known - args.begin()));
       }
     }
-    return transforms::addToModule(std::move(traced.func), name, order);
+    ir::Func& made = transforms::addToModule(std::move(traced.func), name, order);
+    if (home) made.paramPlaces.back().clear();
+    return made;
   }
 
-  const TransformTools& tools_;
   const FnValue& f_;
   const Span span_;
   const Parameters::List list_;
@@ -183,16 +177,13 @@ class Custom final : public Application {
 std::unique_ptr<Application> prepareCustomVjp(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
   tools.context.at(args.span);
   auto made = std::make_unique<Custom>(tools, f, args);
-  for (const CallArg& a : args.args) {
-    if (a.value.poison()) return nullptr;
-    Val v = a.value.is(Kind::Array) ? tools.tensors.settle(a.value) : a.value;
-    v = mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+  const auto asParameter = [&](const Val& given) {
+    const Val v = given.is(Kind::Array) ? tools.tensors.settle(given) : given;
+    return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
       return leaf.is(Kind::Float) ? tools.tensors.materialise(leaf) : leaf;
     });
-    if (v.poison()) return nullptr;
-    made->names.push_back(a.name);
-    made->arguments.push_back(std::move(v));
-  }
+  };
+  if (!made->take(args, asParameter)) return nullptr;
   return made;
 }
 

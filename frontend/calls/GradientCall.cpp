@@ -77,7 +77,7 @@ class Reader {
     return p;
   }
 
-  ErrorGiven wrong(const Val& wrt, const std::string& message) {
+  Diagnostics::Builder wrong(const Val& wrt, const std::string& message) {
     auto d = tools_.context.error(Code::E0404, args_.span, message);
     if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
     if (wrt.is(Kind::String)) {
@@ -125,6 +125,8 @@ class Reader {
       if (asked.f.span.valid()) d.label(asked.f.span, "this is differentiated");
       if (v.adopts && !v.dim && (!hint || ir::isFloat(*hint)))
         d.help("write a float", {{span, toString(v.integer) + ".0"}});
+      else
+        proposeOthers(d, position);
       return false;
     }
     if (v.is(Kind::Array)) v = tools_.tensors.settle(v);
@@ -140,8 +142,34 @@ class Reader {
       any = any || isDifferentiable(leaf, state);
       return leaf;
     });
-    if (!any) wrong(wrt, "`" + nameAt(position) + "` is " + describe(v) + ", which has no floats to differentiate by");
+    if (any) return true;
+    auto d = wrong(wrt, "`" + nameAt(position) + "` is " + describe(v) + ", which has no floats to differentiate by");
+    proposeOthers(d, position);
+    return false;
+  }
+
+  /// Whether a gradient by the value could be asked for.
+  static bool hasFloats(const Val& v) {
+    if (v.is(Kind::Float)) return true;
+    if (v.is(Kind::Array)) return std::any_of(v.elems.begin(), v.elems.end(), hasFloats);
+    bool any = false;
+    mapLeaves(v, [&](const Val& leaf, const std::string&, bool state) {
+      any = any || leaf.is(Kind::Float) || isDifferentiable(leaf, state);
+      return leaf;
+    });
     return any;
+  }
+
+  /// The other arguments that `wrt` could name.
+  void proposeOthers(Diagnostics::Builder& d, size_t position) const {
+    std::string which;
+    for (size_t i = 0; i < args_.args.size(); ++i) {
+      if (positions_[i] == position || !hasFloats(args_.args[i].value)) continue;
+      const std::string& name = args_.args[i].name;
+      which += (which.empty() ? "`" : ", `") + asked.names[i] +
+               "` (`wrt: " + (name.empty() ? std::to_string(positions_[i]) : "\"" + name + "\"") + "`)";
+    }
+    if (!which.empty()) d.help("there are floats in " + which);
   }
 
   std::string nameAt(size_t position) const {

@@ -46,30 +46,21 @@ class Derivative final : public Application {
     return transforms::withoutPlace(leaf.type);
   }
 
+  bool keepsState() const override { return true; }
+
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
-    const Val* result = differentiated(traced.result);
-    if (result == nullptr) return nullptr;
-    if (tools_.context.options.oracle) return byInterpreter(traced, *result);
-    std::vector<bool> by(traced.operands.size(), false);
-    std::fill_n(by.begin(), traced.arguments, true);
-    transforms::Obstacle obstacle;
-    if (asked_.form == Form::Jvp) {
-      std::vector<ir::Value*> directions;
-      if (!directionOfArguments(directions)) return nullptr;
-      auto made = transforms::pushforward(*traced.func, by, tools_.context.derived, obstacle);
-      if (!made) return refuse(obstacle);
-      active_ = made->active;
-      if (!checkPaths(*traced.func, active_, {})) return nullptr;
-      return bound(std::move(made->func), by.size(), directions);
-    }
-    std::vector<bool> asked = asFlags(*result);
-    asked.resize(traced.func->resultTypes.size(), false);
-    std::vector<ir::Value*> directions;
-    if (asked_.direction && !directionLike(*result, *asked_.direction, false, directions)) return nullptr;
-    auto made = transforms::pullback(*traced.func, by, asked, !asked_.direction, tools_.context.derived, obstacle);
-    if (!made) return refuse(obstacle);
-    if (!checkPaths(*traced.func, asked, made->reached)) return nullptr;
-    return bound(std::move(made->func), by.size(), directions);
+    const size_t changed = traced.changed.size(), own = traced.func->resultTypes.size() - changed;
+    std::unique_ptr<ir::Func> made = derivative(traced, own);
+    if (!made || changed == 0) return made;
+    // What layers become is behind the derivatives, and has none.
+    const std::vector<ir::Value*> all = made->body->terminator()->operands();
+    const auto behind = all.begin() + static_cast<std::ptrdiff_t>(own);
+    const auto derivatives = behind + static_cast<std::ptrdiff_t>(changed);
+    std::vector<ir::Value*> results(all.begin(), behind);
+    results.insert(results.end(), derivatives, derivatives + static_cast<std::ptrdiff_t>(derivatives_));
+    results.insert(results.end(), behind, derivatives);
+    transforms::setResults(*made, results);
+    return made;
   }
 
   Val finish(const Val& like, std::vector<ir::Value*> results) override {
@@ -78,6 +69,7 @@ class Derivative final : public Application {
     const auto behind = results.begin() + static_cast<std::ptrdiff_t>(own.size());
     const Val value = rebuild(like, {results.begin(), behind});
     const std::vector<ir::Value*> derivatives(behind, results.end());
+    checkDirection(value);
     if (asked_.form == Form::Jvp) {
       Val change = tangent(value, derivatives);
       if (!asked_.aux) return Val::ofTuple({value, std::move(change)}, asked_.span);
@@ -93,6 +85,36 @@ class Derivative final : public Application {
     size_t argument;
     std::string name;  ///< "m.fc1.w"
   };
+
+  /// With the derivatives of its first `own` results behind all of them.
+  std::unique_ptr<ir::Func> derivative(Traced& traced, size_t own) {
+    const Val* result = differentiated(traced.result);
+    if (result == nullptr) return nullptr;
+    if (tools_.context.options.oracle) return byInterpreter(traced, *result);
+    std::vector<bool> by(traced.operands.size(), false);
+    std::fill_n(by.begin(), traced.arguments, true);
+    transforms::Obstacle obstacle;
+    if (asked_.form == Form::Jvp) {
+      std::vector<ir::Value*> directions;
+      if (!directionOfArguments(directions)) return nullptr;
+      auto made = transforms::pushforward(*traced.func, by, tools_.context.derived, obstacle);
+      if (!made) return refuse(obstacle);
+      active_ = made->active;
+      active_.resize(own);
+      derivatives_ = static_cast<size_t>(std::count(active_.begin(), active_.end(), true));
+      if (!checkPaths(*traced.func, active_, {})) return nullptr;
+      return bound(std::move(made->func), by.size(), directions);
+    }
+    derivatives_ = traced.arguments;
+    std::vector<bool> asked = asFlags(*result);
+    asked.resize(traced.func->resultTypes.size(), false);
+    std::vector<ir::Value*> directions;
+    if (asked_.direction && !directionLike(*result, *asked_.direction, false, directions)) return nullptr;
+    auto made = transforms::pullback(*traced.func, by, asked, !asked_.direction, tools_.context.derived, obstacle);
+    if (!made) return refuse(obstacle);
+    if (!checkPaths(*traced.func, asked, made->reached)) return nullptr;
+    return bound(std::move(made->func), by.size(), directions);
+  }
 
   // ---- what f gives
 
@@ -173,6 +195,32 @@ class Derivative final : public Application {
     return true;
   }
 
+  /// A direction lives where what it is of does (E0301).
+  void checkDirection(const Val& value) {
+    if (!asked_.direction || !tools_.context.derived.arePlaced()) return;
+    const bool forward = asked_.form == Form::Jvp;
+    std::vector<ir::Value*> of, given;
+    const auto collect = [](const Val& v, std::vector<ir::Value*>& all) {
+      mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
+        if (leaf.is(Kind::Tensor)) all.push_back(leaf.tensor);
+        return leaf;
+      });
+    };
+    for (size_t i = 0; i < arguments.size() && forward; ++i) {
+      if (asked_.isBy(i)) collect(arguments[i], of);
+    }
+    if (!forward) collect(value, of);
+    collect(*asked_.direction, given);
+    if (of.size() != given.size()) return;
+    const std::string what = std::string("the direction of `") + std::string(nameOf(asked_.form)) +
+                             (forward ? "` and the argument" : "` and the result");
+    tools_.context.at(asked_.span, {{asked_.span, ""}, {asked_.direction->span, ""}});
+    for (size_t i = 0; i < of.size(); ++i) {
+      if (of[i]->type.sameTensor(given[i]->type))
+        tools_.context.b().make(ir::OpKind::OnePlace, {of[i], given[i]}, {{"what", what}});
+    }
+  }
+
   /// In the order of the arguments.
   bool directionOfArguments(std::vector<ir::Value*>& leaves) {
     const Val& given = *asked_.direction;
@@ -204,10 +252,12 @@ class Derivative final : public Application {
             .note(asked_.span, "it is differentiated here")
             .help("loop a known number of times, with an `if` inside; `jvp` goes through any loop");
         break;
-      case Why::NoRule:
-        context.error(Code::E0190, span, "the derivative of " + o.why + " is not supported yet")
-            .note(asked_.span, "it is differentiated here");
+      case Why::NoDerivative: {
+        auto d = context.error(Code::E0402, asked_.span, "what " + asked_.function() + " gives depends on " + o.why);
+        if (asked_.f.span.valid()) d.label(asked_.f.span, "this is differentiated");
+        d.note(span, "it is computed here").help(o.help);
         break;
+      }
       case Why::ForwardOfRule:
         context
             .error(Code::E0406, asked_.span, "`jvp` goes forwards, and a `custom_vjp` says what its gradient is alone")
@@ -283,6 +333,7 @@ class Derivative final : public Application {
     const size_t parameters = traced.operands.size();
     active_ = asFlags(result);
     active_.resize(traced.func->resultTypes.size(), false);
+    derivatives_ = forward ? static_cast<size_t>(std::count(active_.begin(), active_.end(), true)) : traced.arguments;
     transforms::DeferredForm form{forward, !asked_.direction, std::vector<bool>(parameters, false), active_};
     std::fill_n(form.arguments.begin(), traced.arguments, true);
     const std::string name = "oracle" + std::to_string(tools_.context.freshId());
@@ -302,9 +353,10 @@ class Derivative final : public Application {
     return c.fillOn(v, v->type.shape, c.b.scalar(v->type.dtype, 0));
   }
 
-  /// A gradient lives where its argument does. A free number is used on any device, where its gradient then is.
+  /// A gradient lives where its argument does. A number is used on any device, where its gradient then is; one that
+  /// all elements of a gradient are may live anywhere.
   ir::Value* atHome(ir::Value* g, ir::Value* argument) {
-    if (!g->type.shape.empty()) return g;
+    if (!g->type.shape.empty() && !tools_.context.derived.arePlaced()) return g;
     return tools_.context.b()
         .makeTyped(
             ir::OpKind::To, {g, argument}, {transforms::withoutPlace(g->type)},
@@ -345,6 +397,7 @@ class Derivative final : public Application {
   const GradientCall asked_;
   std::vector<Leaf> leaves_;  ///< the first parameters of the traced function
   std::vector<bool> active_;  ///< of jvp: which results have a tangent
+  size_t derivatives_ = 0;    ///< how many tensors
 };
 
 std::unique_ptr<Application> prepare(const TransformTools& tools, const FnValue& f, const CallArgs& args, Form form) {

@@ -148,6 +148,7 @@ void Instances::forget(const std::set<const ir::Func*>& gone) {
 void Instances::placesOf(const Val& v, const Ty& declared, const std::string& otherwise,
                          std::vector<std::string>& list) {
   const std::string& place = declared.place.empty() ? otherwise : declared.place;
+  if (!place.empty()) context_.derived.notePlaces();
   if (v.tensor) list.push_back(place);
   // What a lambda captured, or a device stands for, is where it is: each a device variable of its own.
   auto anywhere = [&] { list.push_back("$" + std::to_string(unnamedPlaces_++)); };
@@ -189,7 +190,7 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
     if (a.kind == ast::Annotation::Kind::Autocast)
       rounding.emplace_back(body, autocast_.within(a));
     else if (auto d = devices_.annotationDevice(a))
-      func->ownDevice = d->name;
+      func->ownDevice = d->name, context_.derived.notePlaces();
   }
   for (const Declaration* d : decl.unit->resolution->signatureOf(s)) {
     if (const auto bound = g.bound.find(d->name); bound != g.bound.end()) scopes_.bind(*d, bound->second);

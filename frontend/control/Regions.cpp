@@ -147,6 +147,7 @@ std::vector<Val> Regions::emitIf(ir::Value* condition, Span span, const std::vec
 
 std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const BranchFn& body) {
   context_.at(span);
+  context_.derived.notePlaces();
   std::vector<ir::Value*> operands;
   if (device.name.empty()) operands.push_back(device.of);
   ir::Op* op = context_.b().makeTyped(OpKind::On, operands, {}, {{"device", device.name}});

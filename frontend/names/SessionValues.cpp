@@ -114,6 +114,7 @@ std::vector<ir::Value*> SessionValues::declareInputs(ir::Func& main) {
     for (const SessionInput& in : v.tensors) {
       inputs.push_back(main.body->addArg(ir::Type{in.dtype, in.shape, {}}, v.name));
       main.paramPlaces.push_back(in.place);
+      if (!in.place.empty()) context_.derived.notePlaces();
     }
   }
   return inputs;

@@ -32,6 +32,7 @@ Val PlacingOps::placedAs(const Val& value, const Val& old, const std::string& va
 }
 
 Val PlacingOps::moveTo(const Val& v, const DeviceRef& d, Span span, ir::Cause cause, Span device) {
+  context_.derived.notePlaces();
   std::function<Val(const Val&)> move = [&](const Val& x) -> Val {
     if (x.poison()) return x;
     if (x.isTree()) {

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/CallAttributes.h"
+#include "support/InternalError.h"
+
 namespace tenc::passes {
 namespace placing {
 
@@ -107,34 +110,71 @@ bool isKnownCause(const Diagnostic& d, Blamed& blamed) {
   return false;
 }
 
-bool reportOps(Shared& shared, const Instance& instance, const ir::Region& region, Blamed& blamed) {
-  bool clean = true;
-  for (const auto& op : region.ops) {
-    if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
-      for (const Diagnostic& d : found->second) {
-        clean = false;
-        if (isKnownCause(d, blamed)) continue;
-        Diagnostics::Builder b = shared.context.diags->report(d.code, d.span, d.message);
-        b.label(d.label);
-        for (const Label& l : d.labels) b.label(l.span, l.text);
-        for (const Note& n : d.notes) b.note(n.span, n.text);
-        for (const Help& h : d.helps) b.help(h);
-      }
-    }
-    for (const auto& inner : op->regions) clean &= reportOps(shared, instance, *inner, blamed);
-  }
-  return clean;
-}
+/// Hands collected errors over, in the order of the program. What several leaves or several instances say of one place
+/// is one error.
+class Report {
+ public:
+  explicit Report(Shared& shared) : shared_(shared) {}
 
-/// Hands collected errors over, in the order of the program; true when there were none. What several leaves or several
-/// instances say of one place is one error.
-bool report(Shared& shared) {
-  bool clean = true;
-  Blamed blamed;
-  for (const Instance& instance : shared.instances)
-    if (!instance.errors.empty()) clean &= reportOps(shared, instance, *instance.func->body, blamed);
-  return clean;
-}
+  /// True when there were none.
+  bool run() {
+    for (const Instance& instance : shared_.instances)
+      if (!instance.errors.empty()) region(instance, *instance.func->body);
+    if (clean_ && !derived_.empty()) followUp();
+    return clean_ && derived_.empty();
+  }
+
+ private:
+  using Entry = std::pair<const ir::Op*, const Diagnostic*>;
+
+  void region(const Instance& instance, const ir::Region& region) {
+    for (const auto& op : region.ops) {
+      if (auto found = instance.errors.find(op.get()); found != instance.errors.end()) {
+        for (const Diagnostic& d : found->second) {
+          if (*op->origin != '\0')
+            derived_.emplace_back(op.get(), &d);
+          else
+            report(d);
+        }
+      }
+      for (const auto& inner : op->regions) this->region(instance, *inner);
+    }
+  }
+
+  static bool callsRule(const ir::Region& region) {
+    return std::any_of(region.ops.begin(), region.ops.end(), [](const auto& op) {
+      return op->hasAttr(ir::kRuleBackward) ||
+             std::any_of(op->regions.begin(), op->regions.end(), [](const auto& inner) { return callsRule(*inner); });
+    });
+  }
+
+  void report(const Diagnostic& d) {
+    clean_ = false;
+    if (isKnownCause(d, blamed_)) return;
+    Diagnostics::Builder b = shared_.context.diags->report(d.code, d.span, d.message);
+    b.label(d.label);
+    for (const Label& l : d.labels) b.label(l.span, l.text);
+    for (const Note& n : d.notes) b.note(n.span, n.text);
+    for (const Help& h : d.helps) b.help(h);
+  }
+
+  /// Ops of derivatives stand for nothing in the source. What is wrong with them follows from what is wrong with the
+  /// ops that they are of, or with a rule that the program has of its own; else it is a bug.
+  void followUp() {
+    const bool rules = std::any_of(shared_.module.funcs.begin(), shared_.module.funcs.end(),
+                                   [](const auto& f) { return callsRule(*f->body); });
+    if (!rules) {
+      const auto& [op, d] = derived_[0];
+      throw InternalError("a derivative is placed wrong: " + d->message + madeBy(*op));
+    }
+    for (const auto& [op, d] : derived_) report(*d);
+  }
+
+  Shared& shared_;
+  Blamed blamed_;
+  bool clean_ = true;
+  std::vector<Entry> derived_;  ///< errors of ops that stand for nothing in the source
+};
 
 /// Instances that the final round of inference still calls; fixpoints may have left others behind.
 void markLive(Instance& instance, std::map<const Instance*, bool>& live) {
@@ -181,7 +221,7 @@ bool place(ir::Module& m, Context& c) {
   for (Instance& i : shared.instances)
     if (!live[&i]) i.errors.clear();
   const bool asDecided = checkDecisions(shared, live);
-  if (!report(shared) || !asDecided) return false;
+  if (!Report(shared).run() || !asDecided) return false;
 
   for (Instance& i : shared.instances)
     if (live[&i]) rewrite(shared, i);

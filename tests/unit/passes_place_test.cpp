@@ -5,6 +5,7 @@
 
 #include "ir/Ir.h"
 #include "passes/Passes.h"
+#include "support/InternalError.h"
 
 namespace tenc {
 namespace {
@@ -165,6 +166,23 @@ TEST_F(PlaceTest, OperandsOnDifferentDevices) {
   EXPECT_EQ(codes(), Strings{"E0301"});
   EXPECT_EQ(diags_.all()[0].notes.size(), 2u);
   EXPECT_NE(diags_.all()[0].helps[0].text.find("16 bytes) to gpu"), std::string::npos);
+}
+
+TEST_F(PlaceTest, OnlyWhatStandsForTheSourceHasErrors) {
+  Value* a = ones(body(), {4}, "a");
+  Value* b = to(body(), a, "gpu");
+  add(body(), a, b)->op->origin = "grad";
+  EXPECT_THROW(place(), InternalError);
+  EXPECT_TRUE(codes().empty());
+}
+
+TEST_F(PlaceTest, WhatFollowsFromAnErrorIsNone) {
+  Value* a = ones(body(), {4}, "a");
+  Value* b = to(body(), a, "gpu");
+  add(body(), a, b)->op->origin = "grad";
+  add(body(), a, b);
+  EXPECT_FALSE(place());
+  EXPECT_EQ(codes(), Strings{"E0301"});
 }
 
 TEST_F(PlaceTest, OneMoveIntoARegionBeforeItsLoop) {
