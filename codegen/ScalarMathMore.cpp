@@ -203,6 +203,7 @@ Scalar hypot(Scalar x, Scalar y, bool fine) {
   return select(infinite, infinity(x), select(compare(Predicate::Uno, x, y), x + y, result));
 }
 
+/// Where the sum of the exponentials is near 1 its logarithm cancels: the error is then relative to the larger operand.
 Scalar logAddExp(Scalar a, Scalar b) {
   Scalar most = greater(a, b), least = lesser(a, b);
   Scalar result = most + log1p(exp(least - most));
@@ -268,9 +269,7 @@ Scalar hypot(Scalar x, Scalar y) { return inDoubles(x, y, math::hypot); }
 Scalar atan2(Scalar y, Scalar x) {
   return inDoubles(y, x, [](Scalar v, Scalar w, bool) { return doubles::atan2(v, w); });
 }
-Scalar logAddExp(Scalar x, Scalar y) {
-  return inDoubles(x, y, [](Scalar v, Scalar w, bool) { return math::logAddExp(v, w); });
-}
+Scalar logAddExp(Scalar x, Scalar y) { return math::logAddExp(x, y); }
 
 }  // namespace functions
 }  // namespace tenc::codegen::math

@@ -128,7 +128,7 @@ class Compose {
   V relu(V x) { return binary(OpKind::Max, x, literal(x, 0)); }
   V softplus(V x);
   V silu(V x) { return mul(x, unary(OpKind::Sigmoid, x)); }
-  V mish(V x) { return mul(x, unary(OpKind::Tanh, softplus(x))); }
+  V mish(V x);
   V hardSigmoid(V x);
   V elu(V x, V alpha);
   V celu(V x, V alpha);

@@ -12,6 +12,13 @@ namespace tenc::ir {
 
 Compose::V Compose::softplus(V x) { return binary(OpKind::LogAddExp, x, literal(x, 0)); }
 
+Compose::V Compose::mish(V x) {
+  // With e = exp x, tanh(log(1 + e)) = (e^2 + 2 e) / (e^2 + 2 e + 2), which is 1 long before 40.
+  V e = unary(OpKind::Exp, binary(OpKind::Min, x, 40.0));
+  V n = mul(e, binary(OpKind::Add, e, 2.0));
+  return mul(x, div(n, binary(OpKind::Add, n, 2.0)));
+}
+
 Compose::V Compose::hardSigmoid(V x) {
   // Divided last: near -3 the sum is exact, and what is left of it keeps its bits.
   return binary(OpKind::Div, clamp(binary(OpKind::Add, x, 3.0), literal(x, 0), literal(x, 6)), 6.0);
