@@ -27,6 +27,7 @@ struct MemoryPlan {  ///< per device: peak bytes, and what is alive then
     const ir::Op* peakOp = nullptr;  ///< during it the most is alive; null before the first
   };
   std::vector<Device> devices;
+  uint64_t fileBytes = 0;  ///< of tensors that stay in the files that they are mapped from: part of no peak
 };
 
 /// Devices, memory and steps of a program, for people and tests.

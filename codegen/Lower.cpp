@@ -14,6 +14,7 @@ using abi::Step;
 using ir::Op;
 using ir::OpKind;
 using ir::Region;
+using ir::Type;
 using ir::Value;
 
 namespace {
@@ -79,6 +80,8 @@ class Lowering {
 
   void copy(abi::KernelArg to, abi::KernelArg from, const Value* v, abi::Block& steps) {
     if (v->type.bytes() == 0) return;
+    if (v->op && v->op->kind == OpKind::ReadAhead && out_.error.empty())
+      out_.error = "memory that a file is still read into is copied";
     steps.push_back({abi::Copy{to, from, static_cast<uint64_t>(v->type.bytes())}});
   }
 
@@ -264,7 +267,14 @@ class Lowering {
       case OpKind::Load:
         steps.push_back({abi::Load{path(op, firstText), op.stringAttr("format"), op.stringAttr("name"),
                                    tensor(op.result()), sites_.number(op.loc, abi::FaultKind::File)}});
+        if (firstText == 1) std::get<abi::Load>(steps.back().what).ahead = tensor(op.operand(0));
         return;
+      case OpKind::ReadAhead:
+        steps.push_back({abi::ReadAhead{tensor(op.operand(0)), path(op, firstText), op.stringAttr("format"),
+                                        op.stringAttr("name"), tensor(op.result())}});
+        return;
+      case OpKind::BringIn: bringIn(op, steps); return;
+      case OpKind::EndReadAhead: steps.push_back({abi::EndReadAhead{tensor(op.operand(0))}}); return;
       case OpKind::Save: {
         abi::Save s{path(op, firstText),
                     op.stringAttr("format"),
@@ -291,15 +301,34 @@ class Lowering {
     }
   }
 
+  /// Rows are counted from `files.first` on, where the table is a slice of what is mapped.
+  void bringIn(const Op& op, abi::Block& steps) {
+    abi::TensorRef table = tensor(op.operand(1));
+    const int64_t first = op.intAttr("files.first");
+    const Type& type = op.operand(1)->type;
+    table.byteOffset += static_cast<uint64_t>(first * (type.bytes() / type.shape[0]));
+    table.shape[0] -= first;
+    steps.push_back({abi::BringIn{tensor(op.operand(0)), std::move(table), tensor(op.operand(2)),
+                                  static_cast<uint64_t>(op.intAttr("count"))}});
+  }
+
   void planBuffers() {
     abi::Program& p = out_.program;
     const auto& items = storage_->items();
     p.buffers.resize(items.size());
+    for (uint32_t i = 0; i < items.size(); ++i) {
+      if (!items[i].inFile) continue;
+      const uint64_t unit = std::max<uint64_t>(64, items[i].alignment);
+      const uint64_t offset = (p.fileBytes + unit - 1) / unit * unit;
+      p.buffers[i] = {0, offset, items[i].bytes, true};
+      p.fileBytes = offset + items[i].bytes;
+      out_.memory.fileBytes += items[i].bytes;
+    }
     for (uint32_t d = 0; d < storage_->deviceCount(); ++d) {
       std::vector<MemoryItem> list;
       std::vector<uint32_t> ids;
       for (uint32_t i = 0; i < items.size(); ++i) {
-        if (items[i].bytes == 0 || items[i].device != d) continue;
+        if (items[i].bytes == 0 || items[i].device != d || items[i].inFile) continue;
         list.push_back({items[i].bytes, items[i].start, items[i].end, 0, items[i].alignment});
         ids.push_back(i);
       }

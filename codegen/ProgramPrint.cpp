@@ -16,7 +16,9 @@ class Printer {
     }
     for (size_t i = 0; i < p_.buffers.size(); ++i) {
       const abi::Buffer& b = p_.buffers[i];
-      if (b.bytes) out_ << "m" << i << " device " << b.device << " at " << b.offset << " bytes " << b.bytes << '\n';
+      if (b.bytes)
+        out_ << "m" << i << " device " << b.device << (b.inFile ? " in file" : "") << " at " << b.offset << " bytes "
+             << b.bytes << '\n';
     }
     block(p_.steps, 0);
     return out_.str();
@@ -103,6 +105,28 @@ class Printer {
     line(depth, "load");
     args(s.path);
     arg(s.result);
+    if (s.ahead) out_ << " ahead", arg(*s.ahead);
+    out_ << '\n';
+  }
+  void step(const abi::ReadAhead& s, int depth) {
+    line(depth, "read_ahead if");
+    arg(s.wanted);
+    args(s.path);
+    arg(s.result);
+    out_ << '\n';
+  }
+  void step(const abi::EndReadAhead& s, int depth) {
+    line(depth, "end_read_ahead");
+    arg(s.ahead);
+    out_ << '\n';
+  }
+  void step(const abi::BringIn& s, int depth) {
+    line(depth, "bring_in if");
+    arg(s.wanted);
+    arg(s.table);
+    out_ << " rows";
+    arg(s.rows);
+    if (s.count) out_ << " count " << s.count;
     out_ << '\n';
   }
   void step(const abi::Save& s, int depth) {

@@ -90,6 +90,10 @@ void Storage::use(const Value* v, int64_t at) {
   l.end = std::max(l.end, at);
 }
 
+bool Storage::isOnHost(const ir::Type& t) const {
+  return t.place.isFree() || m_.actual(t.place.device) == ir::DeviceTable::kHost;
+}
+
 /// Gives positions to ops (two units each: reads at 2p, writes until 2p + 1) and lives to values.
 void Storage::number(const Region& r) {
   for (const auto& opPtr : r.ops) {
@@ -103,7 +107,8 @@ void Storage::number(const Region& r) {
       end_[&op] = p;
       if (terminator) continue;
       const Value* source = op.operandCount() ? op.operand(0) : nullptr;
-      if (op.kind == OpKind::Reshape && has(source)) {
+      const bool takesOver = op.kind == OpKind::Load && op.firstTextOperand() == 1 && isOnHost(op.result()->type);
+      if ((op.kind == OpKind::Reshape || takesOver) && has(source)) {
         alias(op.result(), source, 0);
       } else if (op.kind == OpKind::Slice && has(source)) {
         auto view = ir::stridedView(op.result(), [&](const Value* x) { return x == source; });
@@ -252,6 +257,7 @@ void Storage::finish() {
     for (const Life& l : c.lives) item.end = std::max(item.end, l.end);
   }
   align();
+  for (uint32_t i = 0; i < all_.size(); ++i) items_[i].inFile = items_[i].bytes > 0 && staysInFile(i);
   for (const auto& [c, time] : written_) items_[find(c)].start = std::min(items_[find(c)].start, time);
   // Storages that are exchanged live together: either may be at either address.
   std::vector<uint32_t> group(all_.size());
@@ -277,6 +283,19 @@ void Storage::finish() {
     std::tie(items_[i].start, items_[i].end) = hulls.at(leader(i));
     items_[i].alignment = items_[leader(i)].alignment;
   }
+}
+
+/// Whether a class is one mapped file that nothing ever writes to.
+bool Storage::staysInFile(uint32_t c) const {
+  const Class& k = all_[c];
+  if (k.device != 0 || k.lives.size() != 1 || !isMapped(*k.lives[0].value)) return false;
+  const auto is = [&](uint32_t other) { return find(other) == c; };
+  for (const auto& [written, time] : written_)
+    if (is(written)) return false;
+  for (const auto& [op, pairs] : swaps_)
+    for (const auto& [a, b] : pairs)
+      if (is(a) || is(b)) return false;
+  return true;
 }
 
 /// What kernels want of the memory that they are handed.

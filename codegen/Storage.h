@@ -16,6 +16,9 @@ struct ValueCopy {
   uint32_t to;
 };
 
+/// Whether a value is a file as it lies on the disk.
+inline bool isMapped(const ir::Value& v) { return v.op && v.op->kind == ir::OpKind::Load && v.op->boolAttr("mapped"); }
+
 class Storage {
  public:
   Storage(const ir::Module& m, const ir::Func& f, const KernelSet& kernels);
@@ -34,6 +37,7 @@ class Storage {
     int64_t start = 0, end = 0;        ///< hull of the lives of all values in it (and of what it is exchanged with)
     const ir::Value* value = nullptr;  ///< one of them, for people
     uint64_t alignment = 1;            ///< the most that a kernel wants of it, in bytes
+    bool inFile = false;               ///< stays in the file that it is mapped from
   };
   /// Storages after merging; numbers as in Slot. Unused ones have 0 bytes.
   const std::vector<Item>& items() const { return items_; }
@@ -83,6 +87,8 @@ class Storage {
     return it == roots_.end() ? v : it->second.first;
   }
   bool whole(const ir::Value* v) const;
+  bool isOnHost(const ir::Type& t) const;
+  bool staysInFile(uint32_t c) const;
 
   void number(const ir::Region& r);
   void define(const ir::Value* v, int64_t start);

@@ -122,6 +122,7 @@ void Storage::reuse(const Region& r) {
       for (const auto& res : op->results) {
         for (const Value* v : op->operands()) {
           if (!has(v) || !whole(v) || v->type.bytes() != res->type.bytes()) continue;
+          if (isMapped(*root(v))) continue;  // a page of a file that is written to is copied first
           uint32_t a = classOf(v);
           uint32_t b = classOf(res.get());
           if (a == b || all_[a].frozen || all_[b].frozen || v->type.bytes() < 4096) continue;

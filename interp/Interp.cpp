@@ -135,6 +135,11 @@ class Activation {
       case OpKind::Print: return print(op);
       case OpKind::Assert: return assertion(op);
       case OpKind::Load: return loadFile(op);
+      case OpKind::ReadAhead:
+        define(op.result(), allocate(op.result()->type));
+        return true;  // loads read by themselves
+      case OpKind::EndReadAhead:
+      case OpKind::BringIn: return true;
       case OpKind::Save: return saveFile(op);
       case OpKind::Seed:
         run_.seed = static_cast<uint64_t>(at(get(op, 0), 0).i);

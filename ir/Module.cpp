@@ -211,8 +211,8 @@ const std::vector<std::string>& Op::stringsAttr(std::string_view name) const {
 }
 
 size_t Op::firstTextOperand() const {
-  if (kind == OpKind::Assert) return 1;
-  return kind == OpKind::Save ? operandCount() - stringsAttr("formats").size() : 0;
+  if (kind == OpKind::Assert || kind == OpKind::ReadAhead) return 1;
+  return kind == OpKind::Save || kind == OpKind::Load ? operandCount() - stringsAttr("formats").size() : 0;
 }
 
 void Op::erase() {

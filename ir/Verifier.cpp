@@ -281,7 +281,21 @@ class Verifier {
           return fail(o, "needs a name for each operand that it saves");
         }
         return !o.hasAttr("pieces") || format(o, o.operandCount() - o.firstTextOperand());
-      case OpKind::Load: return (!o.hasAttr("pieces") && o.operandCount() == 0) || format(o, o.operandCount());
+      case OpKind::Load:
+        if (o.stringsAttr("formats").size() + 1 < o.operandCount()) return fail(o, "has more operands than its path");
+        if (o.firstTextOperand() == 1 && !o.operand(0)->type.sameTensor(o.result()->type))
+          return fail(o, "takes over another type");
+        return !o.hasAttr("pieces") || format(o, o.operandCount() - o.firstTextOperand());
+      case OpKind::BringIn: {
+        const Type& rows = o.operand(2)->type;
+        if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");
+        if (o.operand(1)->type.shape.empty() || rows.dtype != DType::I64) return fail(o, "needs rows and i64 numbers");
+        return (o.intAttr("count") >= 0 && (rows.shape.empty() || !o.hasAttr("count"))) ||
+               fail(o, "counts from one row");
+      }
+      case OpKind::ReadAhead:
+        if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");
+        return !o.hasAttr("pieces") || format(o, o.operandCount() - 1);
       case OpKind::Seed:
         for (const Value* v : o.operands()) {
           if (!isInt(v->type.dtype) || !v->type.shape.empty()) return fail(o, "needs an integer seed and count");

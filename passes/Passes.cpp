@@ -24,8 +24,8 @@ const std::vector<std::string_view>& movesPipeline() {
 }
 
 const std::vector<std::string_view>& optimisationPipeline() {
-  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse",  "hoist", "dce",
-                                                   "bind-devices", "place-free", "fuse", "dce"};
+  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse",        "hoist", "dce",
+                                                   "bind-devices", "place-free", "read-ahead", "fuse",  "dce"};
   return names;
 }
 

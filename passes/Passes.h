@@ -24,6 +24,10 @@
 //                  actual device.
 //   place-free     tensors of free values, such as literals that passes have broadcast, are made where they are used.
 //                  Takes and gives any form but unplaced; `place` ends with it, too.
+//   read-ahead     bound to bound: each load in a loop whose path follows from the trip alone gets a read_ahead in the
+//                  trip before, and one in front of the loop. After the checks of placement, which it has no part in;
+//                  before fusion, which makes kernels of the paths of next trips. `load-in-time`, not part of the
+//                  order, takes it back in fused IR, where its second buffer is more than a device has.
 //   fuse           bound to fused. The ops stay inside, so the interpreter can run every form.
 //   dce            what fusion left unused. Takes and gives any form.
 //
@@ -56,6 +60,7 @@ struct Context {
   std::string debug;                     ///< --debug=pass: print why rewrites are declined
   BranchDecisions* decisions = nullptr;  ///< placement fills it in, when it is given
   bool fuse = true;                      ///< --no-fuse: one kernel an op, for differential tests
+  bool readAhead = true;                 ///< --no-read-ahead: files are read when they are loaded
   std::string fp = "strict";             ///< strict, contract, fast
 
   /// Of what runs the op: the device of its results. Ops that are nowhere run on the host.

@@ -63,6 +63,7 @@ struct CallOptions {
   RandomState* random = nullptr;                  ///< null: the instance's
   LoopProgress* progress = nullptr;               ///< is told of trips
   CallTrace* trace = nullptr;                     ///< gets the steps in the order in which they end
+  uint64_t memory = 0;                            ///< bytes to stay within by letting go of mapped files; 0: no limit
   double benchSeconds = 1.0;                      ///< about how long one bench block runs
   int benchRounds = 0;                            ///< 0: by time
   // For tests:

@@ -94,6 +94,9 @@ class Device {
   virtual const std::string& name() const = 0;
   /// Whether kernels can work on memory of the host, so that it may be handed to streams (StreamSetup::addresses).
   virtual bool worksOnHostMemory() const = 0;
+  /// Whether nobody on the host may touch the host's memory while a kernel runs, not even another thread: how a device
+  /// with checks finds what touches the memory of another.
+  virtual bool closesHost() const { return false; }
   /// Whether its streams can run this kernel: code for the host, for a device, or a routine.
   virtual bool canRun(const abi::Kernel& kernel) const = 0;
   /// From any thread. Null, with a sentence in `error`, when the memory cannot be had.

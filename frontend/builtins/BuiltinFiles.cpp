@@ -160,10 +160,10 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
           "read");
     return d;
   }
-  return k.result(k.context.b()
-                      .makeTyped(OpKind::Load, {}, {type},
-                                 {{"path", source.path}, {"format", source.format}, {"name", source.name}})
-                      ->result());
+  ir::Op* op = k.context.b().makeTyped(OpKind::Load, {}, {type},
+                                       {{"path", source.path}, {"format", source.format}, {"name", source.name}});
+  if (header && rt::isMappable(source, *header)) op->set("mapped", true);
+  return k.result(op->result());
 }
 
 /// A tree leaf by leaf; leaves are named `fc1.w`, `blocks.0.w`.

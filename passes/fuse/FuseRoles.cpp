@@ -35,6 +35,7 @@ Role roleOf(const Op& op) {
     case OpKind::Transfer:
     case OpKind::RngNext:
     case OpKind::Load:
+    case OpKind::ReadAhead:
     case OpKind::Fused: return Role::Single;
     default: break;
   }

@@ -25,6 +25,9 @@ struct Buffer {
   uint32_t device = 0;
   uint64_t offset = 0;
   uint64_t bytes = 0;
+  /// It stays in the file that a Load maps, and no step but that writes to it: not part of the arena. `offset` is in a
+  /// range of addresses of its own (Program::fileBytes), which takes memory only where the file cannot be mapped.
+  bool inFile = false;
 };
 
 struct Device {
@@ -41,6 +44,7 @@ struct Constant {
 struct Program {
   std::vector<Device> devices;  ///< devices[0] is the host, cpu
   std::vector<Buffer> buffers;
+  uint64_t fileBytes = 0;  ///< of the buffers that stay in files
   std::vector<CodeImage> images;
   std::vector<Kernel> kernels;
   Block steps;

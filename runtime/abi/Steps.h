@@ -80,12 +80,36 @@ struct Assert {
   uint32_t site = 0;
 };
 
-/// `format` and `name` are FileSource's.
+/// `format` and `name` are FileSource's. `ahead`: memory of the host that a ReadAhead may have filled with this file
+/// before; a result on the host is in that memory.
 struct Load {
   Text path;
   std::string format, name;
   TensorRef result;
   uint32_t site = 0;
+  std::optional<TensorRef> ahead{};
+};
+
+/// Begins to read a file into memory of the host, unless `wanted` is false, and goes on at once. What becomes of it
+/// shows when a Load takes the memory over; until then, or until EndReadAhead, no other step touches that.
+struct ReadAhead {
+  TensorRef wanted;
+  Text path;
+  std::string format, name;
+  TensorRef result;
+};
+
+/// Nothing is read into the memory any more when this is done.
+struct EndReadAhead {
+  TensorRef ahead;
+};
+
+/// Unless `wanted` is false, begins to read rows of the table (along its first dim) from the file that it is mapped
+/// from, and goes on at once: `count` of them from the row that `rows` numbers, or without `count` each that it numbers
+/// (i64). Changes no value; numbers that name no row are passed over.
+struct BringIn {
+  TensorRef wanted, table, rows;
+  uint64_t count = 0;
 };
 
 struct Save {
@@ -120,7 +144,9 @@ struct Bench {
 };
 
 struct Step {
-  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Load, Save, Seed, RngNext, Time, Bench> what;
+  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Load, ReadAhead, EndReadAhead, BringIn, Save,
+               Seed, RngNext, Time, Bench>
+      what;
 };
 
 /// Calls of a function for each kind: std::visit(Overloaded{...}, step.what).

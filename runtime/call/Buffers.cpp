@@ -96,10 +96,30 @@ void Buffers::give(const CallOptions& options) {
 }
 
 void Buffers::moveTo(abi::BufferId b, MappedTensor file) {
+  moveBack(b);
   std::byte* const elements = file.elements();
   std::byte* const before = std::exchange(address_[b], elements);
-  mapped_.emplace(elements, std::make_unique<MappedTensor>(std::move(file)));
-  mapped_.erase(before);
+  InFile& in = mapped_.emplace(elements, InFile{std::make_unique<MappedTensor>(std::move(file)), before}).first->second;
+  if (staysInFile(b)) residency_.watch(*in.file);
+}
+
+void Buffers::moveBack(abi::BufferId b) {
+  const auto found = mapped_.find(address_[b]);
+  if (found == mapped_.end()) return;
+  residency_.forget(*found->second.file);
+  address_[b] = found->second.before;
+  mapped_.erase(found);
+}
+
+const MappedTensor* Buffers::fileOf(const abi::TensorRef& t) const {
+  const auto found = mapped_.find(address_[t.buffer]);
+  return found == mapped_.end() ? nullptr : found->second.file.get();
+}
+
+void Buffers::copyIn(const abi::TensorRef& onDevice, const abi::TensorRef& onHost) {
+  const uint64_t bytes = bytesOf(onHost);
+  Stream& stream = *streamOf(onDevice.buffer);
+  pending(at(onHost), bytes, false, stream, stream.copyIn(at(onDevice), at(onHost), bytes, nextOrder()));
 }
 
 void Buffers::put(const abi::TensorRef& t, const void* from) {

@@ -10,6 +10,7 @@
 #include "runtime/Call.h"
 #include "runtime/call/Ending.h"
 #include "runtime/call/PendingCopies.h"
+#include "runtime/call/Residency.h"
 #include "runtime/call/Workspace.h"
 
 namespace tenc::rt {
@@ -19,13 +20,16 @@ uint64_t bytesOf(const abi::TensorRef& t);
 
 class Buffers {
  public:
-  Buffers(const LoadedProgram& program, const Workspace& workspace, const Ending& ending, bool dropWaits)
+  /// `memory`: CallOptions'.
+  Buffers(const LoadedProgram& program, const Workspace& workspace, const Ending& ending, bool dropWaits,
+          uint64_t memory)
       : loaded_(program),
         p_(program.program()),
         workspace_(workspace),
         ending_(ending),
         dropWaits_(dropWaits),
-        address_(workspace.addresses()) {}
+        address_(workspace.addresses()),
+        residency_(memory) {}
 
   // ---- the caller's memory
   /// Takes the inputs; those that fit are used where they are. Returns how many.
@@ -48,6 +52,14 @@ class Buffers {
   bool isWhole(const abi::TensorRef& t) const { return t.byteOffset == 0 && p_.buffers[t.buffer].bytes == bytesOf(t); }
   /// The buffer moves to the pages of a file; if it was in such pages already, those go.
   void moveTo(abi::BufferId b, MappedTensor file);
+  /// The buffer moves back from such pages, which go.
+  void moveBack(abi::BufferId b);
+  /// Whether no step but a load writes to the buffer, so that pages of a file need not be written to.
+  bool staysInFile(abi::BufferId b) const { return p_.buffers[b].inFile; }
+  /// Lets go of pages of files that are more than the call may have.
+  void keepWithinMemory() { residency_.check(); }
+  /// The file that the tensor lies in; null for none.
+  const MappedTensor* fileOf(const abi::TensorRef& t) const;
 
   // ---- bytes
   /// Before the host reads its memory, or, with `write`, changes it.
@@ -78,6 +90,8 @@ class Buffers {
     settle(to, sizeof v, true);
     std::memcpy(to, &v, sizeof v);
   }
+  /// From the host to a device; not done on return.
+  void copyIn(const abi::TensorRef& onDevice, const abi::TensorRef& onHost);
   /// Dense bytes into a tensor wherever it is; done on return.
   void put(const abi::TensorRef& t, const void* from);
   /// The number of the next command, for devices.
@@ -93,7 +107,12 @@ class Buffers {
   const Ending& ending_;
   const bool dropWaits_;
   std::vector<std::byte*> address_;
-  std::map<const std::byte*, std::unique_ptr<MappedTensor>> mapped_;  // files that buffers are in, by address
+  struct InFile {
+    std::unique_ptr<MappedTensor> file;
+    std::byte* before;  ///< where the buffer was
+  };
+  std::map<const std::byte*, InFile> mapped_;  // files that buffers are in, by address
+  Residency residency_;
   PendingCopies pending_;
   uint64_t order_ = 0;  // steps given to devices so far
   bool failed_ = false;

@@ -29,23 +29,78 @@ bool Effects::run(const abi::Assert& s) {
   return ending_.stop(s.site, text(s.message));
 }
 
+/// Into the tensor's memory, or by a map that takes its place.
+bool Effects::loadOnHost(const FileSource& source, const abi::TensorRef& t, std::string& error) {
+  if (buffers_.isWhole(t)) {
+    if (auto mapped = reader_.map(source, t.dtype, t.shape, !buffers_.staysInFile(t.buffer))) {
+      buffers_.moveTo(t.buffer, std::move(*mapped));
+      return true;
+    }
+    buffers_.moveBack(t.buffer);
+  }
+  return reader_.load(source, t.dtype, t.shape, buffers_.at(t), error);
+}
+
+/// Whether the file has been read into the tensor before.
+bool Effects::takeAhead(const FileSource& source, const abi::TensorRef& t) {
+  ReadAhead::Found found = ahead_.take({source, t.dtype, t.shape}, buffers_.at(t));
+  if (found.mapped) buffers_.moveTo(t.buffer, std::move(*found.mapped));
+  return found.mapped || found.inMemory;
+}
+
 bool Effects::run(const abi::Load& s) {
   const abi::TensorRef& t = s.result;
   std::string error;
   const FileSource source{text(s.path), s.format, s.name};
-  if (!buffers_.streamOf(t.buffer)) {
-    buffers_.settle(buffers_.at(t), bytesOf(t), true);
-    if (buffers_.isWhole(t)) {
-      if (auto mapped = reader_.map(source, t.dtype, t.shape)) {
-        buffers_.moveTo(t.buffer, std::move(*mapped));
-        return true;
-      }
-    }
-    return reader_.load(source, t.dtype, t.shape, buffers_.at(t), error) || ending_.stop(s.site, error);
+  Stream* const stream = buffers_.streamOf(t.buffer);
+  if (!stream || s.ahead) {
+    const abi::TensorRef& onHost = stream ? *s.ahead : t;
+    buffers_.settle(buffers_.at(onHost), bytesOf(onHost), true);
+    const bool read = (s.ahead && takeAhead(source, onHost)) || loadOnHost(source, onHost, error);
+    if (!read) return ending_.stop(s.site, error);
+    if (stream) buffers_.copyIn(t, onHost);
+    return true;
   }
   std::vector<std::byte> staging(bytesOf(t));
   if (!reader_.load(source, t.dtype, t.shape, staging.data(), error)) return ending_.stop(s.site, error);
   buffers_.put(t, staging.data());
+  return true;
+}
+
+bool Effects::run(const abi::ReadAhead& s) {
+  if (!*reinterpret_cast<const uint8_t*>(buffers_.read(s.wanted))) return true;
+  const abi::TensorRef& t = s.result;
+  buffers_.settle(buffers_.at(t), bytesOf(t), true);
+  buffers_.moveBack(t.buffer);
+  ahead_.begin({{text(s.path), s.format, s.name}, t.dtype, t.shape}, buffers_.at(t));
+  return true;
+}
+
+bool Effects::run(const abi::EndReadAhead& s) {
+  ahead_.end(buffers_.at(s.ahead));
+  return true;
+}
+
+bool Effects::run(const abi::BringIn& s) {
+  if (!*reinterpret_cast<const uint8_t*>(buffers_.read(s.wanted))) return true;
+  const MappedTensor* const file = buffers_.fileOf(s.table);
+  const auto rows = s.table.shape.empty() ? 0 : s.table.shape[0];
+  if (!file || rows == 0) return true;
+  const uint64_t rowBytes = bytesOf(s.table) / static_cast<uint64_t>(rows);
+  const auto* numbers = reinterpret_cast<const int64_t*>(buffers_.read(s.rows));
+  std::vector<ReadAhead::Pages> pages;
+  const auto add = [&](int64_t row, uint64_t count) {
+    if (row < 0) row += rows;
+    if (row < 0 || row >= rows) return;
+    const uint64_t rest = static_cast<uint64_t>(rows - row);
+    pages.push_back({buffers_.at(s.table) + static_cast<uint64_t>(row) * rowBytes, std::min(count, rest) * rowBytes});
+  };
+  if (s.count > 0)
+    add(numbers[0], s.count);
+  else
+    for (uint64_t i = 0; i < bytesOf(s.rows) / sizeof(int64_t); ++i) add(numbers[i], 1);
+  if (s.count == 0) file->expectScattered();
+  ahead_.bringIn(std::move(pages));
   return true;
 }
 

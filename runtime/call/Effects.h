@@ -3,30 +3,47 @@
 #include <string>
 
 #include "runtime/call/Buffers.h"
+#include "runtime/call/ReadAhead.h"
 
 namespace tenc::rt {
 
 /// Each function is false when the call is over.
 class Effects {
  public:
-  Effects(const CallOptions& options, const FileAccess& files, RandomState& random, Buffers& buffers, Ending& ending)
-      : options_(options), files_(files), reader_(files), random_(random), buffers_(buffers), ending_(ending) {}
+  /// `mayReadAhead`: files may be read into memory of the host while anything else runs.
+  Effects(const CallOptions& options, const FileAccess& files, const CallControl& control, bool mayReadAhead,
+          RandomState& random, Buffers& buffers, Ending& ending)
+      : options_(options),
+        files_(files),
+        reader_(files),
+        ahead_(files, control, mayReadAhead),
+        random_(random),
+        buffers_(buffers),
+        ending_(ending) {}
 
   bool run(const abi::Print& s);
   bool run(const abi::Assert& s);
   bool run(const abi::Load& s);
+  bool run(const abi::ReadAhead& s);
+  bool run(const abi::EndReadAhead& s);
+  bool run(const abi::BringIn& s);
   bool run(const abi::Save& s);
   bool run(const abi::Seed& s);
   bool run(const abi::RngNext& s);
   bool run(const abi::Time& s);
+  /// The call is over: what still reads files comes to rest.
+  void stop() { ahead_.stop(); }
 
  private:
+  bool loadOnHost(const FileSource& source, const abi::TensorRef& t, std::string& error);
+  bool takeAhead(const FileSource& source, const abi::TensorRef& t);
   std::string text(const abi::Text& text);
   uint64_t number(const abi::TensorRef& t);
 
   const CallOptions& options_;
   const FileAccess& files_;
   FileReader reader_;
+  ReadAhead ahead_;
   RandomState& random_;
   Buffers& buffers_;
   Ending& ending_;

@@ -9,19 +9,29 @@
 
 namespace tenc::rt {
 
+namespace {
+
+bool closesHost(const abi::Program& p, const Machine& machine) {
+  return std::any_of(p.devices.begin() + 1, p.devices.end(),
+                     [&](const abi::Device& d) { return machine.device(d.name)->closesHost(); });
+}
+
+}  // namespace
+
 Runner::Runner(const LoadedProgram& program, Machine& machine, Workspace& workspace, const CallOptions& options,
                CallControl& control, RandomState& random)
     : p_(program.program()),
       workspace_(workspace),
       options_(options),
       ending_(p_, workspace, control, options.dropWaits, result_),
-      buffers_(program, workspace, ending_, options.dropWaits),
+      buffers_(program, workspace, ending_, options.dropWaits, options.memory),
       launcher_(program, workspace, machine.pool(), control, options.progress, buffers_, ending_),
-      effects_(options, machine.options().files, random, buffers_, ending_) {}
+      effects_(options, machine.options().files, control, !closesHost(p_, machine), random, buffers_, ending_) {}
 
 CallResult Runner::run() {
   result_.inPlace = buffers_.take(options_.inputs) + buffers_.aim(options_.outputs);
   if (steps(p_.steps) && ending_.devicesAreWell()) buffers_.give(options_);
+  effects_.stop();
   if (!options_.print) std::fflush(stdout);
   return std::move(result_);
 }
@@ -97,6 +107,7 @@ bool Runner::execute(const abi::While& s) {
     if (!goesOn) return true;
     if (!steps(s.body)) return false;
     buffers_.exchange(s.swaps);
+    buffers_.keepWithinMemory();
   }
 }
 
@@ -114,6 +125,7 @@ bool Runner::execute(const abi::For& s) {
     if (s.induction != abi::kNoBuffer) buffers_.set(buffers_.at(s.induction), i);
     if (ending_.interrupted() || !steps(s.body)) return false;
     buffers_.exchange(s.swaps);
+    buffers_.keepWithinMemory();
     i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
   }
   return true;

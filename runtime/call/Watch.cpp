@@ -11,9 +11,13 @@ std::string nameOf(const abi::Step& step, const abi::Program& p) {
           [](const abi::While&) { return std::string("while"); }, [](const abi::If&) { return std::string("if"); },
           [](const abi::Print&) { return std::string("print"); },
           [](const abi::Assert&) { return std::string("assert"); },
-          [](const abi::Load&) { return std::string("load"); }, [](const abi::Save&) { return std::string("save"); },
-          [](const abi::Seed&) { return std::string("seed"); }, [](const abi::RngNext&) { return std::string("draw"); },
-          [](const abi::Time&) { return std::string("time"); }, [](const abi::Bench&) { return std::string("bench"); }},
+          [](const abi::Load&) { return std::string("load"); },
+          [](const abi::ReadAhead&) { return std::string("read ahead"); },
+          [](const abi::EndReadAhead&) { return std::string("end read ahead"); },
+          [](const abi::BringIn&) { return std::string("bring in"); },
+          [](const abi::Save&) { return std::string("save"); }, [](const abi::Seed&) { return std::string("seed"); },
+          [](const abi::RngNext&) { return std::string("draw"); }, [](const abi::Time&) { return std::string("time"); },
+          [](const abi::Bench&) { return std::string("bench"); }},
       step.what);
 }
 

@@ -40,6 +40,9 @@ std::unique_ptr<Workspace> Workspace::open(const LoadedProgram& program, Machine
   w->host_ = machine.takeArena(p.devices[0].arenaBytes);
   if (!w->host_)
     return fail(CallResult::End::OutOfMemory, "cpu cannot give " + std::to_string(p.devices[0].arenaBytes) + " bytes");
+  if (!w->files_.reserve(p.fileBytes))
+    return fail(CallResult::End::OutOfMemory,
+                "cpu has no addresses for files of " + std::to_string(p.fileBytes) + " bytes");
   const bool matrices = std::any_of(program.kernels().begin(), program.kernels().end(), [](const LoadedKernel& k) {
     return k.call != nullptr && library::isOnMatrices(*k.call);
   });
@@ -54,8 +57,9 @@ std::unique_ptr<Workspace> Workspace::open(const LoadedProgram& program, Machine
   }
   for (abi::BufferId b = 0; b < p.buffers.size(); ++b) {
     const abi::Buffer& buffer = p.buffers[b];
-    w->addresses_.push_back(buffer.device == 0 ? w->host_->base() + buffer.offset
-                                               : w->streams_[buffer.device]->address(b));
+    w->addresses_.push_back(buffer.inFile        ? w->files_.base() + buffer.offset
+                            : buffer.device == 0 ? w->host_->base() + buffer.offset
+                                                 : w->streams_[buffer.device]->address(b));
   }
   w->begin({&w->setup_});
   w->putConstants(false);

@@ -43,6 +43,7 @@ class Workspace {
   const LoadedProgram& program_;
   Machine& machine_;
   std::unique_ptr<Arena> host_;
+  Arena files_;  // addresses of buffers that stay in files
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::byte*> addresses_;
   Scratch scratch_;

@@ -67,9 +67,11 @@ class Checker {
       need(d.arenaBytes <= kMostBytes, "an arena is too large");
       need(isName(d.name), "a device has no name");
     }
+    need(p_.fileBytes <= kMostBytes, "files are too large");
     for (const abi::Buffer& b : p_.buffers) {
       if (!need(b.device < p_.devices.size(), "a buffer is on no device")) return;
-      const uint64_t arena = p_.devices[b.device].arenaBytes;
+      need(!b.inFile || b.device == 0, "a buffer of a device stays in a file");
+      const uint64_t arena = b.inFile ? p_.fileBytes : p_.devices[b.device].arenaBytes;
       need(b.offset % kOffsetUnit == 0, "a buffer is not aligned");
       need(b.bytes <= arena && b.offset <= arena - b.bytes, "a buffer is outside of its arena");
     }
@@ -81,10 +83,11 @@ class Checker {
     std::vector<abi::BufferId> byPlace;
     for (const abi::Constant& c : p_.constants) {
       if (!isBuffer(c.buffer) || !need(!isConstant[c.buffer], "a buffer has two constants")) return;
+      need(!p_.buffers[c.buffer].inFile, "a constant stays in a file");
       isConstant[c.buffer] = true;
     }
     for (abi::BufferId b = 0; b < p_.buffers.size(); ++b)
-      if (p_.buffers[b].bytes != 0) byPlace.push_back(b);
+      if (p_.buffers[b].bytes != 0 && !p_.buffers[b].inFile) byPlace.push_back(b);
     std::sort(byPlace.begin(), byPlace.end(), [this](abi::BufferId a, abi::BufferId b) {
       const abi::Buffer &x = p_.buffers[a], &y = p_.buffers[b];
       return x.device != y.device ? x.device < y.device : x.offset < y.offset;
@@ -152,7 +155,9 @@ class Checker {
   bool isHost(abi::BufferId b) { return isBuffer(b) && need(p_.buffers[b].device == 0, "the host lacks an operand"); }
   void unwritten(abi::BufferId b) { need(isBuffer(b) && !written_[b], "a step writes to a constant or an input"); }
   void writes(abi::BufferId b) {
-    if (isBuffer(b)) written_[b] = true;
+    if (!isBuffer(b)) return;
+    written_[b] = true;
+    need(!p_.buffers[b].inFile, "a step writes to a file's pages");
   }
   void part(const abi::KernelArg& a, uint64_t bytes) {
     if (!isBuffer(a.buffer)) return;
@@ -211,7 +216,8 @@ class Checker {
     for (const auto& [a, b] : list) {
       if (!isBuffer(a) || !isBuffer(b)) return;
       const abi::Buffer &x = p_.buffers[a], &y = p_.buffers[b];
-      need(x.device == y.device && x.bytes == y.bytes, "buffers that differ exchange their addresses");
+      need(x.device == y.device && x.bytes == y.bytes && !x.inFile && !y.inFile,
+           "buffers that differ exchange their addresses");
       written_[a] = written_[b] = true;
     }
   }
@@ -292,8 +298,32 @@ class Checker {
   void step(const abi::Load& s) {
     text(s.path);
     tensor(s.result);
-    writes(s.result.buffer);
+    if (isBuffer(s.result.buffer)) written_[s.result.buffer] = true;
     siteNumber(s.site);
+    if (s.ahead) readInto(*s.ahead, s.result);
+  }
+  void step(const abi::ReadAhead& s) {
+    hostScalar(s.wanted, 1);
+    text(s.path);
+    readInto(s.result, s.result);
+  }
+  void step(const abi::EndReadAhead& s) { readInto(s.ahead, s.ahead); }
+  void step(const abi::BringIn& s) {
+    hostScalar(s.wanted, 1);
+    hostTensor(s.table);
+    hostTensor(s.rows);
+    need(!s.table.shape.empty() && s.rows.dtype == abi::dtype::I64, "rows are no rows");
+    need(s.count == 0 || s.rows.shape.empty(), "rows are counted from more than one");
+  }
+  /// Memory that another thread writes to, for `result`: a whole buffer, which has no other address.
+  void readInto(const abi::TensorRef& t, const abi::TensorRef& result) {
+    hostTensor(t);
+    if (!isBuffer(t.buffer) || !isBuffer(result.buffer)) return;
+    need(t.byteOffset == 0 && p_.buffers[t.buffer].bytes == std::max<uint64_t>(abi::kScalarBytes, bytesOf(t)),
+         "a file is read into a part of a buffer");
+    need(t.dtype == result.dtype && t.shape == result.shape, "a file is read into a tensor of another type");
+    need(p_.buffers[result.buffer].device != 0 || result.buffer == t.buffer, "a file is read ahead into other memory");
+    writes(t.buffer);
   }
   void step(const abi::Save& s) {
     text(s.path);

@@ -35,7 +35,10 @@ void fields(auto& a, Of<abi::Text::Value> auto& x) { a(x.tensor, x.format); }
 void fields(auto& a, Of<abi::Text> auto& x) { a(x.pieces, x.values); }
 void fields(auto& a, Of<abi::Print> auto& x) { a(x.text); }
 void fields(auto& a, Of<abi::Assert> auto& x) { a(x.condition, x.message, x.site); }
-void fields(auto& a, Of<abi::Load> auto& x) { a(x.path, x.format, x.name, x.result, x.site); }
+void fields(auto& a, Of<abi::Load> auto& x) { a(x.path, x.format, x.name, x.result, x.site, x.ahead); }
+void fields(auto& a, Of<abi::ReadAhead> auto& x) { a(x.wanted, x.path, x.format, x.name, x.result); }
+void fields(auto& a, Of<abi::EndReadAhead> auto& x) { a(x.ahead); }
+void fields(auto& a, Of<abi::BringIn> auto& x) { a(x.wanted, x.table, x.rows, x.count); }
 void fields(auto& a, Of<abi::Save> auto& x) { a(x.path, x.format, x.tensors, x.names, x.site); }
 void fields(auto& a, Of<abi::Seed> auto& x) { a(x.seed, x.draws); }
 void fields(auto& a, Of<abi::RngNext> auto& x) { a(x.seed, x.draw, x.counts); }
@@ -44,14 +47,14 @@ void fields(auto& a, Of<abi::Bench> auto& x) { a(x.name, x.body); }
 void fields(auto& a, Of<abi::Step> auto& x) { a(x.what); }
 
 void fields(auto& a, Of<abi::Device> auto& x) { a(x.name, x.arenaBytes); }
-void fields(auto& a, Of<abi::Buffer> auto& x) { a(x.device, x.offset, x.bytes); }
+void fields(auto& a, Of<abi::Buffer> auto& x) { a(x.device, x.offset, x.bytes, x.inFile); }
 void fields(auto& a, Of<abi::Constant> auto& x) { a(x.buffer, x.bytes); }
 
 /// The first part of a file: machine code and what it promises. Nobody can check that it keeps it.
 void codeFields(auto& a, Of<abi::Program> auto& x) { a(x.images, x.kernels); }
 /// The second part: what is done with it, all of which problemOf checks.
 void planFields(auto& a, Of<abi::Program> auto& x) {
-  a(x.devices, x.buffers, x.steps, x.constants, x.inputs, x.results, x.sites, x.excerpts);
+  a(x.devices, x.buffers, x.fileBytes, x.steps, x.constants, x.inputs, x.results, x.sites, x.excerpts);
 }
 
 }  // namespace tenc::rt

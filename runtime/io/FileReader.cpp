@@ -12,6 +12,7 @@
 
 #include "runtime/io/Container.h"
 #include "runtime/io/Paths.h"
+#include "runtime/io/Version.h"
 
 namespace tenc::rt {
 
@@ -37,31 +38,13 @@ format::File openRead(const std::string& path, const FileAccess& access, std::st
   return f;
 }
 
-/// What tells a file from all others, and what it was from what it is.
-struct Version {
-  dev_t device;
-  ino_t inode;
-  off_t size;
-  timespec modified, changed;
-
-  explicit Version(const struct stat& s)
-      : device(s.st_dev), inode(s.st_ino), size(s.st_size), modified(s.st_mtim), changed(s.st_ctim) {}
-  bool operator==(const Version& other) const {
-    const auto same = [](const timespec& a, const timespec& b) {
-      return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-    };
-    return device == other.device && inode == other.inode && size == other.size && same(modified, other.modified) &&
-           same(changed, other.changed);
-  }
-};
-
 }  // namespace
 
 /// An open file, its bytes where its format is parsed in memory, and the tensors in it.
 struct FileReader::Opened {
   std::string path, format;
   format::File file;
-  std::optional<Version> version;
+  std::optional<FileVersion> version;
   std::optional<format::Bytes> bytes;
   std::vector<format::Entry> entries;              ///< of a format without names one
   std::unordered_map<std::string, size_t> byName;  ///< of a format with names
@@ -168,21 +151,22 @@ bool fitsCsv(const std::vector<int64_t>& found, const std::vector<int64_t>& shap
   return (found[0] == 1 || found[1] == 1) && found[0] * found[1] == shape[0];
 }
 
+std::optional<FileVersion> FileReader::version() const { return opened_ ? opened_->version : std::nullopt; }
+
 FileReader::FileReader(FileAccess access) : access_(std::move(access)) {}
 FileReader::~FileReader() = default;
 
 const FileHeader* FileReader::find(const FileSource& source, std::string& error) {
-  struct stat now{};
   const std::string_view form = formatOf(source.path, source.format);
-  if (!opened_ || opened_->path != source.path || opened_->format != form || stat(source.path.c_str(), &now) != 0 ||
-      opened_->version != Version(now)) {
+  if (!opened_ || opened_->path != source.path || opened_->format != form || !opened_->version ||
+      opened_->version != FileVersion::of(source.path)) {
     opened_.reset();
     auto fresh = std::make_unique<Opened>();
     fresh->path = source.path;
     fresh->format = form;
     fresh->file = openRead(source.path, access_, error);
     if (!fresh->file) return nullptr;
-    if (fstat(fileno(fresh->file.get()), &now) == 0) fresh->version.emplace(now);
+    fresh->version = FileVersion::ofOpen(fileno(fresh->file.get()));
     if (std::string reason; !fresh->parse(reason)) {
       error = "`" + source.path + "` " + reason;
       return nullptr;
@@ -217,21 +201,25 @@ bool FileReader::load(const FileSource& source, uint8_t dtype, const std::vector
   return false;
 }
 
-std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dtype,
-                                            const std::vector<int64_t>& shape) {
+bool isMappable(const FileSource& source, const FileHeader& h) {
   constexpr uint64_t kLarge = uint64_t{1} << 22, kAlignment = 64;
   const std::string_view form = formatOf(source.path, source.format);
-  if ((form != "npy" && form != "safetensors") || dtype == 12) return std::nullopt;
-  const auto count = format::elements(shape);
-  if (!count || static_cast<uint64_t>(*count) * static_cast<uint64_t>(dtypeSize(dtype)) < kLarge) return std::nullopt;
+  if ((form != "npy" && form != "safetensors") || h.dtype == 12) return false;
+  const auto count = format::elements(h.shape);
+  if (!count || static_cast<uint64_t>(*count) * static_cast<uint64_t>(dtypeSize(h.dtype)) < kLarge) return false;
+  return !h.swap && (!h.fortran || h.shape.size() < 2) && h.dataOffset % kAlignment == 0;
+}
+
+std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape,
+                                            bool mayWrite) {
+  if (!isMappable(source, {dtype, shape, 0, false, false})) return std::nullopt;  // known before it is opened
   std::string ignored;
   const FileHeader* h = find(source, ignored);
-  if (!h) return std::nullopt;
-  const bool plain = !h->swap && (!h->fortran || h->shape.size() < 2) && h->dataOffset % kAlignment == 0;
-  if (!plain || h->dtype != dtype || h->shape != shape) return std::nullopt;
+  if (!h || !isMappable(source, *h) || h->dtype != dtype || h->shape != shape) return std::nullopt;
   const uint64_t size = opened_->bytes->span().size();
   MappedTensor t;
-  t.base_ = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fileno(opened_->file.get()), 0);
+  t.base_ =
+      mmap(nullptr, size, mayWrite ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE, fileno(opened_->file.get()), 0);
   if (t.base_ == MAP_FAILED) {
     t.base_ = nullptr;
     return std::nullopt;
@@ -243,6 +231,28 @@ std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dt
 
 MappedTensor::MappedTensor(MappedTensor&& other) noexcept
     : base_(std::exchange(other.base_, nullptr)), length_(other.length_), elements_(other.elements_) {}
+
+bool MappedTensor::bringIn(const std::atomic<bool>& stop) const {
+  constexpr uint64_t kPiece = uint64_t{4} << 20, kLead = 4 * kPiece;
+  constexpr int kPopulate = 22;  // MADV_POPULATE_READ, of Linux 5.14
+  auto* const begin = static_cast<std::byte*>(base_);
+  for (uint64_t at = 0; at < length_; at += kPiece) {
+    if (stop.load(std::memory_order_relaxed)) return false;
+    // The disk works some pieces ahead of the one that is waited for.
+    const uint64_t asked = at == 0 ? 0 : std::min(length_, at + kLead - kPiece);
+    const uint64_t wanted = std::min(length_, at + kLead);
+    if (asked < wanted) madvise(begin + asked, wanted - asked, MADV_WILLNEED);
+    if (madvise(begin + at, std::min(kPiece, length_ - at), kPopulate) == 0) continue;
+    if (errno != EINVAL) return false;  // cut short, or it cannot be read
+  }
+  return true;
+}
+
+void MappedTensor::expectScattered() const { madvise(base_, length_, MADV_RANDOM); }
+
+void MappedTensor::expectLittle() const { madvise(base_, length_, MADV_NOHUGEPAGE); }
+
+void MappedTensor::letGo() const { madvise(base_, length_, MADV_DONTNEED); }
 
 MappedTensor::~MappedTensor() {
   if (base_) munmap(base_, length_);

@@ -1,6 +1,7 @@
 // Host tensors, their text form, and the files they come from and go to. Used by the executor, by the reference
 // interpreter and by the frontend (which reads headers at compile time). Paths are relative to the working directory.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -67,6 +68,16 @@ class MappedTensor {
   MappedTensor& operator=(MappedTensor&&) = delete;
   ~MappedTensor();
   std::byte* elements() const { return elements_; }
+  uint64_t bytes() const { return length_; }  ///< of all of the file
+  /// Reads all pages from the disk, so that nobody waits for them later; false when `stop` is set, or where that fails.
+  bool bringIn(const std::atomic<bool>& stop) const;
+  /// Pages will be wanted here and there: the system reads no others along with them.
+  void expectScattered() const;
+  /// The process has little memory: the system brings in small pages only.
+  void expectLittle() const;
+  /// Takes the pages out of the process's memory; what is read again comes from the system's cache or the disk. Only of
+  /// one that was not mapped to be written to.
+  void letGo() const;
 
  private:
   friend class FileReader;
@@ -75,6 +86,12 @@ class MappedTensor {
   uint64_t length_ = 0;
   std::byte* elements_ = nullptr;
 };
+
+/// Whether a tensor can be used where it lies in its file: many elements, in row-major order of the host's bytes, from
+/// a multiple of 64 bytes on, in a format that does not pack them.
+bool isMappable(const FileSource& source, const FileHeader& header);
+
+class FileVersion;
 
 /// Reads tensors of files. The last file stays open with what its header says, for as long as it is not changed or
 /// replaced, so that a file of many tensors is looked through once. Where something fails `error` gets path and reason.
@@ -88,8 +105,12 @@ class FileReader {
   std::optional<FileHeader> header(const FileSource& source, std::string& error);
   /// Reads into `out` (sized by the caller to the declared elements), in row-major order of the host's bytes.
   bool load(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& error);
-  /// nullopt when the elements are few, packed, in another order, or not aligned to 64 bytes; errors are `load`'s.
-  std::optional<MappedTensor> map(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape);
+  /// nullopt when the file is not `isMappable`, or on an error, which is `load`'s to tell. `mayWrite`: pages are copied
+  /// when they are written to, else they must not be.
+  std::optional<MappedTensor> map(const FileSource& source, uint8_t dtype, const std::vector<int64_t>& shape,
+                                  bool mayWrite = true);
+  /// Of the file that was read last, as it was when it was opened; nothing after an error.
+  std::optional<FileVersion> version() const;
 
  private:
   struct Opened;

@@ -12,6 +12,9 @@
 namespace tenc::rt {
 namespace {
 
+/// With threads of their own devices work while the host does.
+bool closes(QueueMode mode) { return mode != QueueMode::Async; }
+
 using abi::BufferId;
 
 /// Buffers that a command works on: opened before it, closed after it.
@@ -187,8 +190,7 @@ void CheckedStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg
   push([this, &kernel, what, work = std::move(work), own = std::vector(args.begin(), args.end()),
         numbers = std::vector(scalars.begin(), scalars.end()), order] {
     during(work, order, what, [&] {
-      // With threads of their own devices work while the host does.
-      const bool closesHost = pages_ && mode_ != QueueMode::Async;
+      const bool closesHost = pages_ && closes(mode_);
       if (closesHost) call_.host->protect(false);
       inner_->launch(kernel, own, numbers, order);
       inner_->wait(inner_->last());
@@ -279,6 +281,7 @@ class CheckedDevice : public Device {
       : inner_(std::move(inner)), mode_(mode), book_(book) {}
   const std::string& name() const override { return inner_->name(); }
   bool worksOnHostMemory() const override { return false; }  // it needs memory of its own
+  bool closesHost() const override { return inner_->worksOnHostMemory() && closes(mode_); }
   bool canRun(const abi::Kernel& kernel) const override { return inner_->canRun(kernel); }
   std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
     StreamSetup own = setup;

@@ -104,6 +104,7 @@ std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, S
     }
     if (rest > 0) out += "  between them, and rounding: " + std::to_string(rest) + "\n";
   }
+  if (plan.fileBytes > 0) out += "mapped files, read as they are needed: " + bytesText(plan.fileBytes) + "\n";
   return out;
 }
 

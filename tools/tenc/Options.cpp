@@ -144,6 +144,8 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view v) { return c.session.debugPass = v, !v.empty(); }},
     {"no-fuse", "", "one kernel for each operation",
      [](CommandLine& c, std::string_view) { return c.session.fuse = false, true; }},
+    {"no-read-ahead", "", "read files when they are loaded, and not while the loop's trip before runs",
+     [](CommandLine& c, std::string_view) { return c.session.readAhead = false, true; }},
     {"cache-dir", "folder", "where compiled code is kept (TENC_CACHE_DIR, else the user's cache folder)",
      [](CommandLine& c, std::string_view v) { return c.session.cacheDir = v, !v.empty(); }},
     {"no-cache", "", "do not use the cache of compiled code",

@@ -224,6 +224,7 @@ passes::Context Session::context() {
   c.traits = targets().traits();
   c.debug = options_.debugPass;
   c.fuse = options_.fuse;
+  c.readAhead = options_.readAhead;
   c.fp = options_.fp;
   return c;
 }
@@ -261,7 +262,27 @@ bool Session::settleMoves(ir::Module& m) {
 
 bool Session::checkMoves(const ir::Module& m) { return settleMoves(*ir::clone(m)); }
 
-bool Session::optimise(ir::Module& m) { return runPasses(m, passes::optimisationPipeline()); }
+namespace {
+
+bool readsAhead(const ir::Region& r) {
+  return std::any_of(r.ops.begin(), r.ops.end(), [](const auto& op) {
+    return op->kind == ir::OpKind::ReadAhead ||
+           std::any_of(op->regions.begin(), op->regions.end(), [](const auto& inner) { return readsAhead(*inner); });
+  });
+}
+
+}  // namespace
+
+bool Session::optimise(ir::Module& m) {
+  if (!runPasses(m, passes::optimisationPipeline())) return false;
+  return !m.main() || !readsAhead(*m.main()->body) || fits(m) || runPasses(m, {"load-in-time", "dce"});
+}
+
+bool Session::fits(const ir::Module& m) {
+  const auto plan = planMemory(m);
+  return plan && std::all_of(plan->devices.begin(), plan->devices.end(),
+                             [&](const auto& device) { return device.peak <= capacity(m, device.name); });
+}
 
 std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool codeToo) {
   const Timings::Scope scope(timings_, codeToo ? "codegen" : "plan");
@@ -313,6 +334,8 @@ Outcome Session::run(const abi::Program& program, const rt::CallOptions& options
   rt::CallOptions own = options;
   own.control = &control_;
   own.random = &random_;
+  const uint64_t memory = capacity(std::string(ir::DeviceTable::kHost));
+  if (program.fileBytes > 0 && program.fileBytes + program.devices[0].arenaBytes > memory) own.memory = memory;
   rt::CallResult r = rt::Instance::create(loaded, machine())->call(own);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;

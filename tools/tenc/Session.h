@@ -40,6 +40,7 @@ struct SessionOptions {
   bool interpret = false;              ///< --engine=interp, oracle
   bool oracle = false;                 ///< --engine=oracle: the program runs as it was lowered
   bool fuse = true;
+  bool readAhead = true;
   std::string fp = "strict";
   std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
   std::optional<codegen::cpu::Level> codeLevel;  ///< --code; none: by each kernel's expected work
@@ -207,6 +208,8 @@ class Session {
   codegen::Compiled program(const ir::Module& m);
   codegen::CacheOptions cacheOptions();
   passes::Context context();
+  /// Whether its devices have the memory that `main` of an optimised module needs.
+  bool fits(const ir::Module& m);
   /// Nothing after an internal error. The program has to outlive what is returned.
   std::shared_ptr<const rt::LoadedProgram> load(const abi::Program& program);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);

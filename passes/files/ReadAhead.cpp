@@ -1,0 +1,140 @@
+// Reading ahead. A load in the body of a loop whose path can be computed before the trip begins is read in the
+// background while the trip before runs:
+//
+//   %a0 = read_ahead %has_first, path of the first trip
+//   %r = for ..., %a0 { (%i, ..., %a)
+//     %b = load %a, path               waits for what was begun, and reads what was not, or could not be
+//     %n = read_ahead %has_next, path of the next trip
+//     ...
+//     yield ..., %n
+//   }
+//   end_read_ahead %r                  of a loop that was left early
+//
+// So there are two buffers, which the loop exchanges, and both are part of the memory plan. Errors are the load's.
+#include <algorithm>
+
+#include "ir/Loops.h"
+#include "passes/Passes.h"
+#include "passes/files/RowsAhead.h"
+#include "passes/files/Trips.h"
+
+namespace tenc::passes {
+namespace {
+
+using namespace ir;
+
+/// Whether all that is read of a tensor are parts of it. Where it is mapped, no more than these are read from the file.
+bool isReadInParts(const Value& v) {
+  return std::all_of(v.uses.begin(), v.uses.end(), [](const Value::Use& use) {
+    const Op& user = *use.user;
+    const bool part = user.has(Trait::Gathers) || user.kind == OpKind::Slice;
+    return part && use.operand == 0 && user.result()->type.bytes() < user.operand(0)->type.bytes();
+  });
+}
+
+class Ahead {
+ public:
+  void region(Region& r) {
+    for (auto it = r.ops.begin(); it != r.ops.end();) {
+      Op& op = **it++;
+      for (const auto& inner : op.regions) region(*inner);
+      if (isLoop(op)) loop(op);
+    }
+  }
+
+ private:
+  static void loop(Op& loop) {
+    std::vector<Op*> loads;
+    for (const auto& op : loop.regions.back()->ops) {
+      if (op->kind == OpKind::Load && !op->stringsAttr("formats").empty() && op->firstTextOperand() == 0)
+        loads.push_back(op.get());
+    }
+    for (Op* load : loads) {
+      if (load->result()->type.bytes() > 0 && !isReadInParts(*load->result())) bringForward(loop, *load);
+    }
+  }
+
+  static void bringForward(Op& loop, Op& load) {
+    Op* const following = std::next(load.self)->get();
+    Trips trips(loop, *following);
+    const std::vector<Value*> path = load.operands();
+    if (!trips.areKnown(path)) return;
+    std::vector<Value*> first = {trips.hasFirst()}, next = {trips.hasNext()};
+    for (Value* v : path) first.push_back(trips.first(v)), next.push_back(trips.next(v));
+
+    Region& body = *loop.regions.back();
+    const std::string name = load.result()->name.empty() ? "" : load.result()->name + "_ahead";
+    Value* begun = begin(loop, load, first, name);
+    loop.addOperand(begun);
+    Value* taken = nullptr;
+    for (const auto& r : loop.regions) taken = r->addArg(begun->type, name);
+    Value* left = loop.addResult(begun->type, name);
+    body.terminator()->addOperand(begin(*following, load, next, name));
+
+    load.dropOperands();
+    load.addOperand(taken);
+    load.addOperands(path);
+    Builder after(std::next(loop.self)->get());
+    after.setLoc(load.loc);
+    after.make(OpKind::EndReadAhead, {left});
+  }
+
+  static Value* begin(Op& before, const Op& load, std::vector<Value*> operands, const std::string& name) {
+    Builder b(&before);
+    b.setLoc(load.loc);
+    Type type = load.result()->type;
+    type.place = {std::string(DeviceTable::kHost)};
+    Op* op = b.makeTyped(OpKind::ReadAhead, std::move(operands), {type});
+    for (const auto& [attr, value] : load.attrs()) op->set(attr, value);
+    op->result()->name = name;
+    return op->result();
+  }
+};
+
+class InTime {
+ public:
+  void region(Region& r) {
+    for (const auto& op : r.ops) {
+      for (const auto& inner : op->regions) region(*inner);
+      if (isLoop(*op)) loop(*op);
+    }
+  }
+
+ private:
+  static void loop(Op& loop) {
+    const size_t first = firstCarriedOperand(loop), lead = firstCarriedArg(loop);
+    for (size_t i = loop.results.size(); i-- > 0;) {
+      Op* begun = loop.operand(first + i)->op;
+      if (!begun || begun->kind != OpKind::ReadAhead) continue;
+      while (!loop.result(i)->unused()) loop.result(i)->uses.front().user->erase();
+      Op* yield = loop.regions.back()->terminator();
+      Op* next = yield->operand(i)->op;
+      Value* taken = loop.regions.back()->args[lead + i].get();
+      while (!taken->unused()) taken->uses.front().user->removeOperand(0);
+      yield->removeOperand(i);
+      loop.removeOperand(first + i);
+      loop.removeResult(static_cast<uint32_t>(i));
+      for (const auto& r : loop.regions) r->removeArg(static_cast<uint32_t>(lead + i));
+      next->erase();
+      begun->erase();
+    }
+  }
+};
+
+}  // namespace
+
+bool readAhead(Module& m, Context& c) {
+  if (!c.readAhead) return true;
+  for (const auto& f : m.funcs) {
+    Ahead().region(*f->body);
+    bringRowsIn(*f->body);
+  }
+  return true;
+}
+
+bool loadInTime(Module& m, Context&) {
+  for (const auto& f : m.funcs) InTime().region(*f->body);
+  return true;
+}
+
+}  // namespace tenc::passes

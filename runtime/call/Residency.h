@@ -1,0 +1,32 @@
+// Pages of mapped files, kept from taking up more memory than the process shall have. The system drops such pages by
+// itself, but only when the whole machine lacks memory.
+#pragma once
+#include <cstdint>
+#include <memory>
+
+#include "runtime/io/Io.h"
+
+namespace tenc::rt {
+
+class Residency {
+ public:
+  /// `limit`: bytes of memory of the whole process; 0: none.
+  explicit Residency(uint64_t limit);
+  ~Residency();
+  Residency(const Residency&) = delete;
+  Residency& operator=(const Residency&) = delete;
+
+  /// Lets go of the file's pages whenever the process comes close to its limit, until `forget`. The file was not mapped
+  /// to be written to.
+  void watch(const MappedTensor& file);
+  void forget(const MappedTensor& file);
+  /// Once a trip: loops whose trips are short bring in pages faster than another thread lets go of them.
+  void check();
+
+ private:
+  struct Watcher;
+  const uint64_t limit_;
+  std::unique_ptr<Watcher> watcher_;
+};
+
+}  // namespace tenc::rt
