@@ -78,6 +78,8 @@ bool Effects::run(const abi::ReadAhead& s) {
 
 bool Effects::run(const abi::EndReadAhead& s) {
   ahead_.end(buffers_.at(s.ahead));
+  buffers_.settle(buffers_.at(s.ahead), bytesOf(s.ahead), true);
+  buffers_.moveBack(s.ahead.buffer);
   return true;
 }
 
