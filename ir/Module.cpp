@@ -1,6 +1,7 @@
 #include "ir/Module.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
@@ -270,9 +271,14 @@ std::string madeBy(const Op& op) {
 
 Loc Module::addLoc(Span span) { return addLoc(LocData{span, {}, {}, {}}); }
 
+std::string_view name(Half half) {
+  static constexpr std::array<std::string_view, 3> kNames = {"", "forward", "backward"};
+  return kNames[static_cast<size_t>(half)];
+}
+
 Loc Module::addLoc(LocData data) {
   locs.push_back(std::move(data));
-  return Loc{static_cast<uint32_t>(locs.size() - 1)};
+  return Loc{static_cast<uint32_t>(locs.size() - 1), Half::None};
 }
 
 std::string_view Module::actual(std::string_view device) const {

@@ -26,10 +26,15 @@ class Region;
 struct Func;
 class Module;
 
+/// Which half of a gradient something is a part of: of the outermost one, where gradients are nested.
+enum class Half : uint8_t { None, Forward, Backward };
+std::string_view name(Half half);  ///< "", "forward", "backward"
+
 /// Where an op came from: its span and, inside an inlined call, the location of the call. Index into Module::locs.
 struct Loc {
-  uint32_t index = 0;
-};  ///< 0 is "unknown"
+  uint32_t index = 0;      ///< 0 is "unknown"
+  Half half = Half::None;  ///< for people: nothing is compiled otherwise because of it
+};
 /// Where the source writes an operand, for diagnostics that mend a line; Module::texts says what is written there.
 struct OperandText {
   Span span;

@@ -369,9 +369,15 @@ class Parser {
     return true;
   }
 
+  Half half() {
+    if (accept(name(Half::Forward))) return Half::Forward;
+    return accept(name(Half::Backward)) ? Half::Backward : Half::None;
+  }
+
   bool location(Loc& out) {
     std::vector<LocData> chain(1);
     if (!expect("(") || !span(chain[0].span)) return false;
+    std::vector<Half> halves = {half()};
     if (accept("of")) {
       do {
         OperandText& operand = chain[0].operands.emplace_back();
@@ -380,11 +386,13 @@ class Parser {
     }
     while (accept("in")) {
       if (!string(chain.back().callee) || !expect("at") || !span(chain.emplace_back().span)) return false;
+      halves.push_back(half());
     }
     Loc caller;
     for (size_t i = chain.size(); i-- > 0;) {
       chain[i].caller = caller;
       caller = module_->addLoc(chain[i]);
+      caller.half = halves[i];
     }
     out = caller;
     return expect(")");

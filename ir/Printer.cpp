@@ -191,14 +191,17 @@ class Printer {
 
   void location(Loc loc) {
     if (loc.index == 0) return;
-    out_ += " loc(" + spanText(module_->span(loc));
+    const auto place = [&](Loc at) {
+      return spanText(module_->span(at)) + (at.half == Half::None ? "" : " ") + std::string(name(at.half));
+    };
+    out_ += " loc(" + place(loc);
     const auto operand = [](const OperandText& o) {
       return spanText(o.span) + (o.leaf.empty() ? "" : " " + quoted(o.leaf));
     };
     const std::vector<OperandText>& operands = module_->loc(loc).operands;
     if (!operands.empty()) out_ += " of " + joined(operands, operand);
     for (Loc at = loc; module_->loc(at).caller.index != 0; at = module_->loc(at).caller) {
-      out_ += " in " + quoted(module_->loc(at).callee) + " at " + spanText(module_->span(module_->loc(at).caller));
+      out_ += " in " + quoted(module_->loc(at).callee) + " at " + place(module_->loc(at).caller);
     }
     out_ += ")";
   }

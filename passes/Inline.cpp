@@ -88,7 +88,7 @@ class Inliner {
   void inlineCall(Op* call, const Func& callee) {
     ValueMap map;
     for (size_t i = 0; i < call->operandCount(); ++i) map[callee.body->args[i].get()] = call->operand(i);
-    std::unordered_map<uint32_t, Loc> chained;
+    std::unordered_map<uint32_t, uint32_t> chained;  // indices of locations
     Builder at(call);
     for (const auto& op : callee.body->ops) {
       if (op->kind == OpKind::Return) break;
@@ -104,16 +104,18 @@ class Inliner {
     call->erase();
   }
 
-  void relocate(Op& op, Loc caller, const Func& callee, std::unordered_map<uint32_t, Loc>& chained) {
+  void relocate(Op& op, Loc caller, const Func& callee, std::unordered_map<uint32_t, uint32_t>& chained) {
     op.loc = chain(op.loc, caller, callee, chained);
     for (const auto& region : op.regions) {
       for (const auto& inner : region->ops) relocate(*inner, caller, callee, chained);
     }
   }
 
-  /// `loc` of the callee as seen from the caller: the end of its chain of calls goes on at `caller`.
-  Loc chain(Loc loc, Loc caller, const Func& callee, std::unordered_map<uint32_t, Loc>& chained) {
-    if (auto it = chained.find(loc.index); it != chained.end()) return it->second;
+  /// `loc` of the callee as seen from the caller: the end of its chain of calls goes on at `caller`. What a half of a
+  /// gradient calls is a part of it.
+  Loc chain(Loc loc, Loc caller, const Func& callee, std::unordered_map<uint32_t, uint32_t>& chained) {
+    const Half half = caller.half == Half::None ? loc.half : caller.half;
+    if (auto it = chained.find(loc.index); it != chained.end()) return {it->second, half};
     LocData data = module_.loc(loc);
     if (data.caller.index != 0) {
       data.caller = chain(data.caller, caller, callee, chained);
@@ -121,7 +123,9 @@ class Inliner {
       data.caller = caller;
       data.callee = callee.signature.empty() ? callee.source : callee.signature;
     }
-    return chained[loc.index] = module_.addLoc(std::move(data));
+    const uint32_t index = module_.addLoc(std::move(data)).index;
+    chained[loc.index] = index;
+    return {index, half};
   }
 
   Module& module_;

@@ -203,6 +203,7 @@ void DerivedFuncs::transposeRule(const Rule& rule, const ir::Func& linear, size_
     made.resultTypes.push_back(withoutPlace(call->result(i)->type));
   }
   at.makeTyped(OpKind::Return, given, {});
+  setHalf(body, ir::Half::Backward);
 }
 
 const TransposedFunc& DerivedFuncs::transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results,

@@ -62,6 +62,13 @@ void setResults(ir::Func& f, const std::vector<Value*>& results) {
   for (const Value* v : results) f.resultTypes.push_back(withoutPlace(v->type));
 }
 
+void setHalf(ir::Region& region, ir::Half half) {
+  for (const auto& op : region.ops) {
+    op->loc.half = half;
+    for (const auto& inner : op->regions) setHalf(*inner, half);
+  }
+}
+
 void copyRule(const Op& from, Op& to) {
   for (const char* name : {kRuleForward, kRuleBackward, kRuleArguments}) to.set(name, *from.find(name));
 }

@@ -28,6 +28,9 @@ using ir::kRuleForward;
 /// Gives another call the rule of a call.
 void copyRule(const ir::Op& from, ir::Op& to);
 
+/// Says of all ops of a region that they are a part of that half of a gradient.
+void setHalf(ir::Region& region, ir::Half half);
+
 /// The function that a call names; null where it has errors.
 const ir::Func* calleeOf(const ir::Op& call);
 

@@ -52,6 +52,7 @@ class Linearizer : public Walk {
     t_->makeTyped(OpKind::Return, activeTangents(end.operands()), {});
     dropUnused(*made.linear->body);
     handOver_.run(made);
+    setHalf(*made.forward->body, ir::Half::Forward);
     for (const Value* v : forwardEnd->operands()) made.forward->resultTypes.push_back(withoutPlace(v->type));
     for (const Value* v : made.linear->body->terminator()->operands())
       made.linear->resultTypes.push_back(withoutPlace(v->type));

@@ -295,6 +295,7 @@ std::vector<bool> transpose(const ir::Func& linear, size_t residuals, const std:
     made.resultTypes.push_back(withoutPlace(v->type));
   }
   at.makeTyped(OpKind::Return, given, {});
+  setHalf(*made.body, ir::Half::Backward);
   return reached;
 }
 

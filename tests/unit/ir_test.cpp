@@ -321,6 +321,7 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   Value* x = k.body->addArg(Type{DType::F32, {2}, {"cuda:0"}}, "m.w 1");
   Value* y = k.body->addArg(Type{DType::F32, {2}, {"gpu"}}, "m.w_1");
   Loc outer = k.m.addLoc(Span{0, 3, 9});
+  outer.half = Half::Backward;
   k.b.setLoc(k.m.addLoc(LocData{Span{0, 20, 30}, outer, "f[N = 2]", {}}));
   k.b.make(OpKind::Add, {x, y});
   k.b.setLoc(k.m.addLoc(LocData{Span{0, 40, 41}, {}, {}, {{Span{0, 38, 39}, "fc.w"}, {Span{}, ""}}}));
@@ -336,7 +337,7 @@ TEST(Text, NamesDevicesLocationsAndFunctionsRoundTrip) {
   k.main->paramPlaces = {"cpu", ""};
   expectRoundTrip(k.m);
   const std::string text = print(k.m, true);
-  EXPECT_NE(text.find("loc(0:20:30 in \"f[N = 2]\" at 0:3:9)"), std::string::npos) << text;
+  EXPECT_NE(text.find("loc(0:20:30 in \"f[N = 2]\" at 0:3:9 backward)"), std::string::npos) << text;
   EXPECT_NE(text.find("%m.w_1#1: f32[2] @gpu"), std::string::npos) << text;
   EXPECT_NE(text.find("text 0:38:49 call \"to\" postfix move 0:39:49\ntext 0:40:41 update whole 0:38:50\n"),
             std::string::npos)

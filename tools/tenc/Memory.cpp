@@ -1,7 +1,7 @@
 #include "tools/tenc/Memory.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <unordered_map>
 
 #include "ir/Ir.h"
@@ -11,102 +11,123 @@
 namespace tenc::tool {
 namespace {
 
-using Alive = codegen::MemoryPlan::Alive;
-
 constexpr int kUsualPercent = 80;
 
-/// Where a value is made: what a kernel writes, by the op inside of it.
-ir::Loc locOf(const ir::Value& v) {
-  const ir::Op* op = v.op ? v.op : v.region->parentOp;
-  if (v.op && op->kind == ir::OpKind::Fused) {
-    const ir::Value* inside = op->regions[0]->terminator()->operand(v.index);
-    if (inside->op && inside->op->loc.index != 0) return inside->op->loc;
-  }
-  return op ? op->loc : ir::Loc{};
-}
-
-std::vector<Alive> largestFirst(const codegen::MemoryPlan::Device& device) {
-  std::vector<Alive> alive = device.atPeak;
-  std::stable_sort(alive.begin(), alive.end(), [](const Alive& a, const Alive& b) { return a.bytes > b.bytes; });
-  return alive;
-}
-
-std::string nameOf(const ir::Value& v) { return v.name.empty() ? "a value" : "`" + v.name + "`"; }
-
-/// "14:13", or "nn.tl:3:5" in a module; for a value inside a function the innermost place.
-std::string placeOf(const ir::Module& m, const ir::Value& v, const SourceManager& sources, uint32_t script) {
-  const Span span = m.span(locOf(v));
-  if (!span.valid() || span.file >= sources.size()) return v.op ? "_" : "input";
-  const LineColumn p = sources.file(span.file).position(span.begin);
-  const std::string at = std::to_string(p.line) + ":" + std::to_string(p.column);
-  return span.file == script ? at : std::string(sources.file(span.file).name()) + ":" + at;
-}
-
-/// Ops in the order of the program, those of regions after the op that has them.
-void number(const ir::Region& r, std::unordered_map<const ir::Op*, size_t>& order) {
-  for (const auto& op : r.ops) {
-    order.emplace(op.get(), order.size());
-    for (const auto& inner : op->regions) number(*inner, order);
-  }
+/// "f32[64, 128], 32 KiB", or with how many there are of it; `place` says where it lives, too.
+std::string sizeText(const Held& h, bool place) {
+  ir::Type type = h.value->type;
+  if (!place) type.place = {};
+  if (h.count == 1) return ir::toString(type) + ", " + formatBytes(h.bytes);
+  return std::to_string(h.count) + " of " + ir::toString(type) + ", " + formatBytes(h.bytes);
 }
 
 /// The first use of a value that is made before the peak and waits there for what comes after it; null for others.
-const ir::Op* firstUseAfter(const ir::Value& v, const ir::Op* peak,
-                            const std::unordered_map<const ir::Op*, size_t>& order) {
-  if (!v.op || !peak || v.op == peak || v.uses.empty() || !order.contains(peak)) return nullptr;
-  const ir::Op* first = nullptr;
-  for (const ir::Value::Use& use : v.uses) {
-    const auto at = order.find(use.user);
-    if (at == order.end() || at->second <= order.at(peak) || use.user->has(ir::Trait::Terminator)) return nullptr;
-    if (!first || at->second < order.at(first)) first = use.user;
-  }
-  return first;
-}
+class Waiting {
+ public:
+  Waiting(const ir::Region& main, const ir::Op* peak) : peak_(peak) { number(main); }
 
-std::string bytesText(uint64_t bytes) {
-  const std::string all = std::to_string(bytes) + " bytes";
-  return bytes < 1024 ? all : all + " (" + formatBytes(bytes) + ")";
-}
+  const ir::Op* firstUse(const ir::Value& v) const {
+    if (!v.op || !peak_ || v.op == peak_ || v.uses.empty() || !order_.contains(peak_)) return nullptr;
+    const ir::Op* first = nullptr;
+    for (const ir::Value::Use& use : v.uses) {
+      const auto at = order_.find(use.user);
+      if (at == order_.end() || at->second <= order_.at(peak_) || use.user->has(ir::Trait::Terminator)) return nullptr;
+      if (!first || at->second < order_.at(first)) first = use.user;
+    }
+    return first;
+  }
+
+ private:
+  /// Ops in the order of the program, those of regions after the op that has them.
+  void number(const ir::Region& r) {
+    for (const auto& op : r.ops) {
+      order_.emplace(op.get(), order_.size());
+      for (const auto& inner : op->regions) number(*inner);
+    }
+  }
+
+  const ir::Op* peak_;
+  std::unordered_map<const ir::Op*, size_t> order_;
+};
+
+/// The error of one device that is too small.
+class Report {
+ public:
+  Report(const ir::Module& m, const codegen::MemoryPlan::Device& device, const SourceManager& sources)
+      : m_(m), device_(device), sources_(sources), peak_(atPeak(m, device, sources)) {}
+
+  const AtPeak& peak() const { return peak_; }
+
+  Diagnostics::Builder write(Diagnostics& diags, uint64_t limit) {
+    std::string needs = formatBytes(device_.peak), has = formatBytes(limit);
+    if (device_.peak - limit < limit / 10) {  // rounded, the two could read alike
+      needs = std::to_string(device_.peak) + " bytes";
+      has = std::to_string(limit);
+    }
+    const Span at = peak_.all.empty() ? Span{} : peak_.all[0].place;
+    auto report =
+        diags.report(Code::E0320, at, "the program needs " + needs + " on " + device_.name + ", which has " + has);
+    if (peak_.all.empty()) return report;
+    report.label(text(peak_.all[0], true));
+    notePeak(report);
+    noteOthers(report);
+    noteCallers(report, m_, userLoc(m_, peak_.all[0].made, sources_));
+    return report;
+  }
+
+  /// What is made long before it is used, and could be made there.
+  std::vector<Help> waiting() const {
+    std::vector<Help> helps;
+    const Waiting waiting(*m_.main()->body, device_.peakOp);
+    for (size_t i = 0; i < std::min(shown(), peak_.all.size()); ++i) {
+      const Held& h = peak_.all[i];
+      // Only what has a name can be made elsewhere; what a gradient keeps is where it is for a reason.
+      const ir::Op* later = h.name.empty() || h.kept ? nullptr : waiting.firstUse(*h.value);
+      const Span use = later ? userPlace(m_, later->loc, sources_) : Span{};
+      if (!use.valid() || h.made.half != ir::Half::None) continue;
+      const bool moved = h.value->op->kind == ir::OpKind::Transfer;
+      const std::string line = std::to_string(sources_.file(use.file).position(use.begin).line);
+      helps.push_back({"`" + h.name + "` waits for line " + line + "; " + (moved ? "move" : "make") + " it there", {}});
+    }
+    return helps;
+  }
+
+ private:
+  size_t shown() const { return peak_.kept > 0 ? 5 : 3; }
+
+  std::string text(const Held& h, bool place) const {
+    std::string text = describe(m_, h, sources_) + ": " + sizeText(h, place);
+    if (!h.kept) return text;
+    if (h.trips > 1) text += " for " + std::to_string(h.trips) + " trips";
+    text += ", kept for the gradient";
+    const std::string reader = quoteExpression(m_, h.reader, sources_);
+    return reader.empty() ? text : text + " of " + reader;
+  }
+
+  void notePeak(Diagnostics::Builder& report) const {
+    if (peak_.kept == 0) return;
+    const std::string pass =
+        peak_.half == ir::Half::None ? "" : " in the " + std::string(ir::name(peak_.half)) + " pass";
+    report.note(peak_.place, "the peak is here" + pass + ": " + formatBytes(peak_.kept) + " of the " +
+                                 formatBytes(device_.peak) + " are kept for the gradient");
+  }
+
+  void noteOthers(Diagnostics::Builder& report) const {
+    constexpr uint64_t kWorthANote = 64;  // of the peak, the part from which a value is named
+    for (size_t i = 1; i < std::min(shown(), peak_.all.size()); ++i) {
+      const Held& h = peak_.all[i];
+      if (h.bytes < device_.peak / kWorthANote) break;
+      report.note(h.place, text(h, true) + (h.kept ? "" : ", is alive at the same time"));
+    }
+  }
+
+  const ir::Module& m_;
+  const codegen::MemoryPlan::Device& device_;
+  const SourceManager& sources_;
+  const AtPeak peak_;
+};
 
 }  // namespace
-
-std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, Session& session) {
-  constexpr size_t kMostRows = 20;
-  const SourceManager& sources = session.sources();
-  const uint32_t script = session.script().value_or(0);
-  std::string out;
-  for (const codegen::MemoryPlan::Device& device : plan.devices) {
-    out += device.name + ": peak " + bytesText(device.peak) + " of " + formatBytes(session.capacity(m, device.name)) +
-           "\n";
-    const std::vector<Alive> alive = largestFirst(device);
-    uint64_t rest = device.peak;
-    std::vector<std::array<std::string, 4>> rows;
-    for (const Alive& a : alive) {
-      rest -= std::min(rest, a.bytes);
-      if (rows.size() >= kMostRows) continue;
-      ir::Type type = a.value->type;
-      type.place = {};
-      rows.push_back({placeOf(m, *a.value, sources, script), a.value->name.empty() ? "_" : a.value->name,
-                      ir::toString(type), std::to_string(a.bytes)});
-    }
-    std::array<size_t, 4> widths{};
-    for (const auto& r : rows)
-      for (size_t i = 0; i < r.size(); ++i) widths[i] = std::max(widths[i], r[i].size());
-    for (const auto& r : rows) {
-      out += " ";
-      for (size_t i = 0; i + 1 < r.size(); ++i) out += " " + r[i] + std::string(widths[i] - r[i].size() + 1, ' ');
-      out += " " + std::string(widths[3] - r[3].size(), ' ') + r[3] + "\n";
-    }
-    if (alive.size() > rows.size()) {
-      uint64_t bytes = 0;
-      for (size_t i = rows.size(); i < alive.size(); ++i) bytes += alive[i].bytes;
-      out += "  and " + std::to_string(alive.size() - rows.size()) + " more with " + std::to_string(bytes) + "\n";
-    }
-    if (rest > 0) out += "  between them, and rounding: " + std::to_string(rest) + "\n";
-  }
-  if (plan.fileBytes > 0) out += "mapped files, read as they are needed: " + bytesText(plan.fileBytes) + "\n";
-  return out;
-}
 
 uint64_t Session::capacity(const ir::Module& m, const std::string& device) const {
   const std::string actual(m.actual(device));
@@ -125,55 +146,32 @@ uint64_t Session::capacity(const std::string& device) const {
 }
 
 void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) {
-  constexpr size_t kLargestShown = 3;
-  constexpr uint64_t kWorthAName = 64;  // of the peak, the part from which a value is named
   for (const auto& [name, bytes] : options_.memory) {
     const bool known = name == "cpu" || name.starts_with("cuda:") ||
                        std::any_of(m.devices.begin(), m.devices.end(), [&](const auto& d) { return d.name == name; });
     if (!known) diags_.report(Code::E0504, {}, "the script has no device `" + name + "`, which --memory limits");
   }
+  bool solved = false;  // what is proposed makes all devices fit, and is said once
   for (const codegen::MemoryPlan::Device& device : plan.devices) {
     const uint64_t limit = capacity(m, device.name);
     if (device.peak <= limit) continue;
-    const std::vector<Alive> alive = largestFirst(device);
-    std::unordered_map<const ir::Op*, size_t> order;
-    number(*m.main()->body, order);
-    const Span at = alive.empty() ? Span{} : m.span(locOf(*alive[0].value));
-    std::string needs = formatBytes(device.peak), has = formatBytes(limit);
-    if (device.peak - limit < limit / 10) {  // rounded, the two could read alike
-      needs = std::to_string(device.peak) + " bytes";
-      has = std::to_string(limit);
+    Report report(m, device, sources_);
+    auto error = report.write(diags_, limit);
+    std::vector<Help> helps = report.waiting();
+    const bool isScript = m.main()->kind == ir::Func::Kind::Script;
+    if (options_.solveMemory && !options_.session && script_ && isScript && !solved) {
+      solved = true;
+      const SourceFile& script = sources_.file(*script_);
+      MemoryTrials sizes(options_, script, device.name), checkpoints(options_, script, device.name);
+      std::vector<Help> more = fittingSizes(sizes, m, *script_, device.peak, limit);
+      if (auto help = fittingCheckpoint(checkpoints, m, report.peak(), device.peak, sources_, *script_))
+        more.push_back(std::move(*help));
+      std::move(more.begin(), more.end(), std::back_inserter(helps));
     }
-    auto report =
-        diags_.report(Code::E0320, at, "the program needs " + needs + " on " + device.name + ", which has " + has);
-    std::vector<std::string> helps;
-    for (size_t i = 0; i < std::min(alive.size(), kLargestShown); ++i) {
-      if (i > 0 && alive[i].bytes < device.peak / kWorthAName) break;
-      const ir::Value& v = *alive[i].value;
-      const std::string text = nameOf(v) + ": " + ir::toString(v.type) + ", " + formatBytes(alive[i].bytes);
-      if (i == 0)
-        report.label(text);
-      else
-        report.note(m.span(locOf(v)), text + ", is alive at the same time");
-      const ir::Op* later = firstUseAfter(v, device.peakOp, order);
-      const Span use = later ? m.span(later->loc) : Span{};
-      if (use.valid()) {
-        const bool moved = v.op->kind == ir::OpKind::Transfer;
-        helps.push_back(nameOf(v) + " waits for line " +
-                        std::to_string(sources_.file(use.file).position(use.begin).line) + "; " +
-                        (moved ? "move" : "make") + " it there");
-      }
-    }
-    if (!alive.empty()) noteCallers(report, m, locOf(*alive[0].value));
-    if (options_.solveMemory && !options_.session && script_) {
-      for (const FittingValue& f : fittingValues(options_, sources_.file(*script_), device.name, limit)) {
-        helps.push_back((f.isParam ? "`--" + f.name + " " : "`const " + f.name + " = ") + std::to_string(f.fits) +
-                        "` fits (it is " + std::to_string(f.now) + ")");
-      }
-    }
-    for (std::string& h : helps) report.help(std::move(h));
     const uint64_t wholeMiB = (device.peak >> 20) + ((device.peak & ((1u << 20) - 1)) != 0 ? 1 : 0);
-    report.help("a limit of " + std::to_string(wholeMiB) + "MiB would do; smaller batches or dtypes need less");
+    const std::string limitText = "a limit of " + std::to_string(wholeMiB) + "MiB would do";
+    helps.push_back({helps.empty() ? limitText + "; smaller batches or dtypes need less" : limitText, {}});
+    for (Help& help : helps) error.help(std::move(help));
   }
 }
 
