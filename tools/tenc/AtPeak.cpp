@@ -133,14 +133,30 @@ class Readers {
     }
   }
 
+  /// `op` reads the value, in the kernel `at` if it is in one.
   void read(const Op& op, const Op& at, const Value& v) {
-    if (&at == peak_ || !isLater(at, v)) return;
-    if (op.loc.half != ir::Half::Backward) {
+    const Op* back = backward(op, at);
+    // The backward pass may read it for the last time at the peak.
+    if (&at == peak_ ? !back : !isLater(at, v)) return;
+    if (!back) {
       found_.other = true;
       return;
     }
     found_.backward = true;
-    if (!found_.first || order_.at(&op) < order_.at(found_.first)) found_.first = &op;
+    if (!found_.first || order_.at(back) < order_.at(found_.first)) found_.first = back;
+  }
+
+  /// The op of the backward half for which `op` reads; null for none. What both halves compute may stand in a kernel of
+  /// the backward pass as it was written for the forward pass.
+  static const Op* backward(const Op& op, const Op& at) {
+    if (op.loc.half == ir::Half::Backward) return &op;
+    if (at.kind != OpKind::Fused) return nullptr;
+    for (const auto& result : op.results) {
+      for (const Value::Use& use : result->uses) {
+        if (const Op* found = use.user->has(Trait::Terminator) ? nullptr : backward(*use.user, at)) return found;
+      }
+    }
+    return nullptr;
   }
 
   const Op* peak_;
@@ -184,6 +200,7 @@ std::string quoteExpression(const ir::Module& m, Span span, const SourceManager&
 std::string describe(const ir::Module& m, const Held& held, const SourceManager& sources) {
   if (!held.name.empty()) return "`" + held.name + "`";
   const std::string text = quoteExpression(m, held.place, sources);
+  if (held.made.half == ir::Half::Backward) return text.empty() ? "the backward pass" : "the backward pass of " + text;
   return text.empty() ? "a value" : text;
 }
 
@@ -196,7 +213,7 @@ AtPeak atPeak(const ir::Module& m, const codegen::MemoryPlan::Device& device, co
     result.half = inside->loc.half;
     result.place = userPlace(m, inside->loc, sources);
   }
-  std::map<std::tuple<uint32_t, uint32_t, std::string, std::string, bool>, size_t> known;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t, ir::Half, std::string, std::string, bool>, size_t> known;
   for (const codegen::MemoryPlan::Alive& a : device.atPeak) {
     Held one{a.value, a.value->name, {}, {}, 1, a.bytes, a.bytes, 0, false, {}};
     const Op* op = maker(*a.value);
@@ -221,8 +238,9 @@ AtPeak atPeak(const ir::Module& m, const codegen::MemoryPlan::Device& device, co
     }
     ir::Type type = a.value->type;
     type.place = {};
-    const auto [at, fresh] =
-        known.try_emplace({one.place.file, one.place.begin, one.name, ir::toString(type), one.kept}, result.all.size());
+    const Span& place = one.place;
+    const auto [at, fresh] = known.try_emplace(
+        {place.file, place.begin, place.end, one.made.half, one.name, ir::toString(type), one.kept}, result.all.size());
     if (fresh) {
       result.all.push_back(std::move(one));
       continue;

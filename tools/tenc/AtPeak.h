@@ -41,7 +41,7 @@ ir::Loc userLoc(const ir::Module& m, ir::Loc at, const SourceManager& sources);
 /// Its span; invalid where there is none.
 Span userPlace(const ir::Module& m, ir::Loc at, const SourceManager& sources);
 
-/// "`h`", "`m.up(x)`", or "a value".
+/// "`h`", "`m.up(x)`", "the backward pass of `m.up(x)`", or "a value".
 std::string describe(const ir::Module& m, const Held& held, const SourceManager& sources);
 /// The expression at a span in quotes, of the sign of an operator the whole operation; "" where it is long.
 std::string quoteExpression(const ir::Module& m, Span span, const SourceManager& sources);

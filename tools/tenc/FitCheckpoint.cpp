@@ -62,10 +62,9 @@ class Makers {
 class Sites {
  public:
   Sites(const ast::File& tree, const Makers& makers) : makers_(makers) {
-    for (const ast::StmtPtr& s : tree.statements) {
+    for (const ast::StmtPtr& s : tree.statements) calls(*s);
+    for (const ast::StmtPtr& s : tree.statements)
       if (s->kind == ast::Stmt::Kind::Fn) function(*s);
-      calls(*s);
-    }
   }
   std::vector<Site> take() {
     std::stable_sort(sites_.begin(), sites_.end(), [](const Site& a, const Site& b) { return a.bytes > b.bytes; });
@@ -113,7 +112,8 @@ class Sites {
     frontend::TreeVisitor visitor;
     visitor.onStatement = [&](const ast::Stmt& s) {
       if (s.kind == ast::Stmt::Kind::Fn && !s.bodyIsExpr) return;
-      if (!s.value || s.value->kind == Expr::Kind::Lambda || s.value->kind == Expr::Kind::Name) return;
+      const bool isCall = s.value && makers_.exactly(s.value->span) > 0 && calledBy(*s.value) != nullptr;
+      if (!s.value || isCall || s.value->kind == Expr::Kind::Lambda || s.value->kind == Expr::Kind::Name) return;
       const uint64_t bytes = makers_.inside(s.value->span);
       if (bytes == 0) return;
       sites_.push_back({s.value->span, around(s.value->span, "checkpoint(|| ", ")()"), bytes, {}});

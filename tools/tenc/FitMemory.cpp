@@ -35,7 +35,7 @@ struct Size {
     std::vector<Edit> all;
     if (kind == Kind::Param) return all;
     all.reserve(places.size());
-    for (const Span& s : places) all.push_back({s, kind == Kind::File ? "[0.." + text + "]" : text});
+    for (const Span& s : places) all.push_back({s, kind == Kind::File ? "[:" + text + "]" : text});
     return all;
   }
   std::map<std::string, int64_t> params(int64_t value) const {

@@ -12,6 +12,7 @@ namespace tenc::tool {
 namespace {
 
 constexpr int kUsualPercent = 80;
+constexpr uint64_t kWorthAName = 64;  // of the peak, the part from which a value is named
 
 /// "f32[64, 128], 32 KiB", or with how many there are of it; `place` says where it lives, too.
 std::string sizeText(const Held& h, bool place) {
@@ -82,6 +83,7 @@ class Report {
     for (size_t i = 0; i < std::min(shown(), peak_.all.size()); ++i) {
       const Held& h = peak_.all[i];
       // Only what has a name can be made elsewhere; what a gradient keeps is where it is for a reason.
+      if (h.bytes < device_.peak / kWorthAName) continue;
       const ir::Op* later = h.name.empty() || h.kept ? nullptr : waiting.firstUse(*h.value);
       const Span use = later ? userPlace(m_, later->loc, sources_) : Span{};
       if (!use.valid() || h.made.half != ir::Half::None) continue;
@@ -113,10 +115,9 @@ class Report {
   }
 
   void noteOthers(Diagnostics::Builder& report) const {
-    constexpr uint64_t kWorthANote = 64;  // of the peak, the part from which a value is named
     for (size_t i = 1; i < std::min(shown(), peak_.all.size()); ++i) {
       const Held& h = peak_.all[i];
-      if (h.bytes < device_.peak / kWorthANote) break;
+      if (h.bytes < device_.peak / kWorthAName) break;
       report.note(h.place, text(h, true) + (h.kept ? "" : ", is alive at the same time"));
     }
   }
