@@ -44,19 +44,20 @@ bool parseInt(std::string_view text, Int& out) {
   return status == std::errc() && end == text.data() + text.size();
 }
 
-/// "512MiB", "8GiB", "1024" (bytes).
+/// "512MiB", "1.5GiB", "500MB" (of 10^6 bytes), "1024" (bytes).
 bool parseSize(std::string_view text, uint64_t& bytes) {
-  int shift = 0;
-  constexpr std::pair<std::string_view, int> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-  for (const auto& [unit, bits] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    shift = bits;
-    text.remove_suffix(unit.size());
-    break;
-  }
-  uint64_t count = 0;
-  if (!parseInt(text, count) || count == 0 || count > (~uint64_t{0} >> shift)) return false;
-  bytes = count << shift;
+  constexpr std::pair<std::string_view, double> kUnits[] = {{"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30},
+                                                            {"TiB", 0x1p40}, {"KB", 1e3},     {"MB", 1e6},
+                                                            {"GB", 1e9},     {"TB", 1e12}};
+  const auto unit =
+      std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& u) { return text.ends_with(u.first); });
+  if (unit == std::end(kUnits)) return parseInt(text, bytes) && bytes > 0;
+  text.remove_suffix(unit->first.size());
+  double count = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), count, std::chars_format::fixed);
+  const double all = count * unit->second;
+  if (status != std::errc() || end != text.data() + text.size() || !(all >= 1) || all >= 0x1p63) return false;
+  bytes = static_cast<uint64_t>(all);
   return true;
 }
 
@@ -97,7 +98,7 @@ constexpr Option kOptions[] = {
        return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
               c.session.virtualCuda <= kMostVirtual;
      }},
-    {"memory", "d=SIZE", "reject programs that need more than SIZE on device d",
+    {"memory", "d=SIZE", "reject programs that need more than SIZE (8GiB, 500MB) on device d",
      [](CommandLine& c, std::string_view v) {
        if (v.empty()) return c.memoryReport = true;
        std::string_view device, size;
