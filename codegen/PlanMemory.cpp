@@ -72,9 +72,21 @@ class FreeList {
   uint64_t top_ = 0;
 };
 
-}  // namespace
+uint64_t rounded(uint64_t bytes) { return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment); }
 
-MemoryLayout planMemory(std::vector<MemoryItem>& items) {
+/// Where more than the usual alignment is wanted, the block is larger by what may be lost in front.
+uint64_t blockOf(const MemoryItem& item) {
+  return rounded(item.bytes) + std::max(item.alignment, kAlignment) - kAlignment;
+}
+
+struct Blocks {
+  std::vector<uint64_t> offsets;
+  uint64_t top = 0;
+};
+
+/// In the order of their starts, each in the smallest free block that holds it. `most` gets the most that is alive,
+/// rounded, and `time` when that is so for the bytes alone.
+Blocks byStart(const std::vector<MemoryItem>& items, uint64_t& most, int64_t& time) {
   std::vector<size_t> order(items.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -85,36 +97,70 @@ MemoryLayout planMemory(std::vector<MemoryItem>& items) {
   using Ending = std::pair<int64_t, size_t>;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> alive;
   FreeList free;
-  MemoryLayout layout;
-  uint64_t live = 0;
-  uint64_t most = 0;
-  auto rounded = [](uint64_t bytes) {
-    return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
-  };
-  // Where more than the usual alignment is wanted, the block is larger by what may be lost in front.
-  auto blockOf = [&](const MemoryItem& item) {
-    return rounded(item.bytes) + std::max(item.alignment, kAlignment) - kAlignment;
-  };
-  std::vector<uint64_t> blocks(items.size());
+  uint64_t live = 0, liveBlocks = 0, mostLive = 0;
+  Blocks blocks{std::vector<uint64_t>(items.size()), 0};
   for (size_t i : order) {
-    MemoryItem& item = items[i];
+    const MemoryItem& item = items[i];
     while (!alive.empty() && alive.top().first <= item.start) {
       const MemoryItem& dead = items[alive.top().second];
-      free.give(blocks[alive.top().second], blockOf(dead));
+      free.give(blocks.offsets[alive.top().second], blockOf(dead));
       live -= dead.bytes;
+      liveBlocks -= blockOf(dead);
       alive.pop();
     }
-    blocks[i] = free.take(blockOf(item));
-    const uint64_t alignment = std::max(item.alignment, kAlignment);
-    item.offset = (blocks[i] + alignment - 1) / alignment * alignment;
+    blocks.offsets[i] = free.take(blockOf(item));
     live += item.bytes;
-    if (live > most) {
-      most = live;
-      layout.peakTime = item.start;
+    liveBlocks += blockOf(item);
+    most = std::max(most, liveBlocks);
+    if (live > mostLive) {
+      mostLive = live;
+      time = item.start;
     }
     alive.push({item.end, i});
   }
-  layout.peak = free.top();
+  blocks.top = free.top();
+  return blocks;
+}
+
+/// The largest first, each at the lowest place that is free for all of its life.
+Blocks bySize(const std::vector<MemoryItem>& items) {
+  std::vector<size_t> order(items.size()), placed;  // placed: by offset
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return items[a].bytes > items[b].bytes; });
+  Blocks blocks{std::vector<uint64_t>(items.size()), 0};
+  for (const size_t i : order) {
+    const MemoryItem& item = items[i];
+    uint64_t at = 0;
+    for (const size_t other : placed) {
+      const MemoryItem& o = items[other];
+      if (o.end <= item.start || item.end <= o.start) continue;
+      if (blocks.offsets[other] >= at + blockOf(item)) break;
+      at = std::max(at, blocks.offsets[other] + blockOf(o));
+    }
+    blocks.offsets[i] = at;
+    blocks.top = std::max(blocks.top, at + blockOf(item));
+    const auto behind = [&](size_t x, size_t y) { return blocks.offsets[x] < blocks.offsets[y]; };
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), i, behind), i);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+MemoryLayout planMemory(std::vector<MemoryItem>& items) {
+  constexpr size_t kMostBySize = 2000;  // it takes the square of their number
+  MemoryLayout layout;
+  uint64_t most = 0;
+  Blocks blocks = byStart(items, most, layout.peakTime);
+  if (blocks.top > most && items.size() <= kMostBySize) {
+    Blocks other = bySize(items);
+    if (other.top < blocks.top) blocks = std::move(other);
+  }
+  for (size_t i = 0; i < items.size(); ++i) {
+    const uint64_t alignment = std::max(items[i].alignment, kAlignment);
+    items[i].offset = (blocks.offsets[i] + alignment - 1) / alignment * alignment;
+  }
+  layout.peak = blocks.top;
   return layout;
 }
 

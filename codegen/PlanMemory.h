@@ -1,4 +1,5 @@
-// Offsets for buffers that live at known times: best fit in one arena.
+// Offsets for buffers that live at known times, in one arena: best fit in the order of their starts, or where that
+// leaves gaps the largest first, if this needs less.
 #pragma once
 #include <cstdint>
 #include <vector>

@@ -102,6 +102,9 @@ std::vector<Group> formGroups(ir::Region& region, const Context& c, Nodes& nodes
 /// Replaces groups by fused ops, in an order that keeps operands before users and segments apart.
 void emitGroups(ir::Region& region, std::vector<Group>& groups, Nodes& nodes);
 
+/// Moves kernels of a region up that free more memory than they take.
+void orderKernels(ir::Region& region);
+
 /// Makes loops over rank-0 values and single elements fused ops of kind "native".
 void formNativeLoops(ir::Region& region, const Context& c);
 /// Makes a loop that may be native one fused op.

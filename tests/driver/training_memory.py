@@ -13,9 +13,12 @@ TENC = os.path.abspath(sys.argv[1])
 STEP = """
 seed(1)
 {data}
-let (l, g) = value_and_grad(loss)(m, x, y)
-print(l)
-save("g.safetensors", g)
+for i in 0..3 {{
+    let (l, g) = value_and_grad(loss)(m, x, y)
+    m = m - 0.01 * g
+    print(l)
+}}
+save("m.safetensors", m)
 """
 
 GPT = """import nn
@@ -111,7 +114,7 @@ def peak(script, *options):
 
 def results(script):
     done = tenc(script, "s.tl")
-    with open("g.safetensors", "rb") as f: return done.returncode, done.stdout, f.read()
+    with open("m.safetensors", "rb") as f: return done.returncode, done.stdout, f.read()
 
 
 def limits(name, script, share):

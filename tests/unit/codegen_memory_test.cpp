@@ -36,6 +36,11 @@ TEST(PlanMemory, AChainNeedsTwoBuffers) {
   EXPECT_EQ(planMemory(items).peak, 2u * 4096);
 }
 
+TEST(PlanMemory, TheLargestGoesBelowWhatStartsBefore) {
+  std::vector<MemoryItem> items = {{64, 0, 2, 0}, {64, 1, 10, 0}, {128, 3, 10, 0}};
+  EXPECT_EQ(planMemory(items).peak, 192u);
+}
+
 TEST(PlanMemory, ThePeakIsWhereTheMostIsAlive) {
   std::vector<MemoryItem> items = {{64, 0, 100, 0}, {6400, 10, 20, 0}, {640, 40, 60, 0}};
   MemoryLayout layout = planMemory(items);
