@@ -2,8 +2,8 @@
 //
 // Region by region: (1) decide which values exist in memory and which are recomputed by their consumers (FuseAnalysis),
 // (2) let what remains join groups of one iteration domain, possibly row-wise around reductions (FuseGroups), (3) put
-// the groups into `fused` ops (FuseEmit), (4) move those up that free memory (FuseOrder). Effects and control flow cut a
-// region into segments; no group spans two. Loops over single numbers are set aside before (FuseNative).
+// the groups into `fused` ops (FuseEmit), (4) move those up that free memory (FuseOrder). Effects and control flow cut
+// a region into segments; no group spans two. Loops over single numbers are set aside before (FuseNative).
 #include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes {
