@@ -114,6 +114,14 @@ bool makeEffect(Maker& k, OpKind kind, DType t) {
     case OpKind::Load:
       b.makeTyped(kind, {}, {type}, {{"path", std::string("a/b.npy")}, {"format", std::string("npy")}});
       return true;
+    case OpKind::ReadAhead:
+      b.makeTyped(kind, {k.param(DType::Bool, {})}, {type},
+                  {{"path", std::string("a/b.npy")}, {"format", std::string("npy")}});
+      return true;
+    case OpKind::BringIn:
+      b.make(kind, {k.param(DType::Bool, {}), k.param(t, {9, 2}), k.param(DType::I64, {3})});
+      b.make(kind, {k.param(DType::Bool, {}), k.param(t, {9, 2}), k.param(DType::I64, {})}, {{"count", int64_t{4}}});
+      return true;
     case OpKind::Save:
       b.make(kind, {k.param(t, {2})},
              {{"path", std::string("x")}, {"format", std::string("npy")}, {"names", Strings{"w"}}});
