@@ -116,11 +116,11 @@ Diagnostics::Builder Context::error(Code code, Span span, std::string message) {
   std::vector<Note> chain;
   for (auto it = frames.rbegin(); it != frames.rend(); ++it) {
     const Frame& f = **it;
-    if (f.signature.empty() || !f.call.valid()) continue;
+    if (!f.call.valid()) continue;
     const bool leaves = sources.inLibrary(span) && !sources.inLibrary(f.call);
     if (leaves) chain.insert(chain.begin(), {written, "in the standard library, here"});
     if (leaves) span = f.call;
-    chain.push_back({f.call, "in `" + f.signature + "`, called here", /*isCall=*/true});
+    if (!f.signature.empty()) chain.push_back({f.call, "in `" + f.signature + "`, called here", /*isCall=*/true});
   }
   const auto isSame = [&](const Diagnostic& d) {
     if (d.code != code || d.span != span || withoutDigits(d.message) != text) return false;

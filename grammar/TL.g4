@@ -9,6 +9,7 @@ grammar TL;
 tokens {
   PARAM, DEVICE, TEST, BENCH,                                            // names that open a declaration
   AT_LBRACK,                                                             // the bracket of `@cuda[i]`
+  LEADING_MINUS,                                                         // one that may start a statement
   STR_OPEN, STR_TEXT, HOLE_OPEN, HOLE_FORMAT, HOLE_CLOSE, STR_CLOSE      // a string with holes
 }
 
@@ -67,11 +68,11 @@ assignOp   : '=' | '+=' | '-=' | '*=' | '/=' | '//=' | '%=' | '@=' | '**=' ;
 // ---- expressions ----
 // A flat list of operands and operators. A lambda is a whole expr, never an operand: its body runs to the end. `head` is
 // a condition or loop bound, whose operands take no bare struct literal. `first` opens a statement, where `@d`, `if` and
-// `{` belong to the statement, and `-` may not stand.
+// `{` belong to the statement, and `-` stands only where it cannot be meant to continue the line before.
 
 expr        : lambda | operand (binary operand)* ;
 head        : headOperand (binary headOperand)* ;
-first       : atom (postfix | fields)* | NOT operand ;
+first       : atom (postfix | fields)* | (NOT | LEADING_MINUS) operand ;
 operand     : prefix* (atom | braced) (postfix | fields)* ;
 headOperand : prefix* (atom | braced) postfix* ;
 prefix      : '-' | NOT ;

@@ -127,6 +127,9 @@ class Tracer {
         // Of a norm: 0 where it is 0.
         if (y == 0 && op_.hasAttr("derivative.flat_at_zero")) return {};
         return t_.record(op_.kind, x(i), {}, y);
+      case OpKind::Pow:
+        if (x(i).v == 0 && op_.hasAttr("derivative.flat_at_zero")) return {};
+        return t_.record(op_.kind, x(i), x(i, 1), y);
       case OpKind::Fma: return t_.add(t_.mul(x(i), x(i, 1)), x(i, 2));
       default: return t_.record(op_.kind, x(i), in_.size() > 1 ? x(i, 1) : Var{}, y);
     }

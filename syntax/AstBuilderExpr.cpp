@@ -174,8 +174,9 @@ ExprPtr AstBuilder::operators(Rule* ctx) {
     switch (rule->getRuleIndex()) {
       case P::RuleFirst: {
         auto* f = static_cast<P::FirstContext*>(rule);
-        if (f->NOT()) fold.prefix(P::NOT, span(f->NOT()));
-        if (!f->NOT())
+        auto* prefix = f->NOT() ? f->NOT() : f->LEADING_MINUS();
+        if (prefix) fold.prefix(prefix->getSymbol()->getType(), span(prefix));
+        if (!prefix)
           takeOperand(f);
         else if (f->operand())
           takeOperand(f->operand());

@@ -12,11 +12,22 @@ bool isWordByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
+/// Whether the code ends in a number such as `5.`, and not in `t.0.`.
+bool endsInNumberWithPoint(std::string_view code) {
+  if (code.back() != '.') return false;
+  code.remove_suffix(1);
+  size_t start = code.size();
+  while (start > 0 && isWordByte(code[start - 1])) --start;
+  const std::string_view word = code.substr(start);
+  return !word.empty() && word.find_first_not_of("0123456789_") == std::string_view::npos && word[0] != '_' &&
+         (start == 0 || code[start - 1] != '.');
+}
+
 bool endsInOperator(std::string_view code) {
   while (!code.empty() && (code.back() == ' ' || code.back() == '\t' || code.back() == '\r' || code.back() == '\n')) {
     code.remove_suffix(1);
   }
-  if (code.empty()) return false;
+  if (code.empty() || endsInNumberWithPoint(code)) return false;
   // What a statement may end with: a word, a closing bracket, a string, `;`, a wrong character. All others go on.
   constexpr std::string_view kGoOn = ",:.+-*/%@=<>|";
   if (kGoOn.find(code.back()) != std::string_view::npos) return true;

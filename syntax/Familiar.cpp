@@ -436,7 +436,7 @@ constexpr FamiliarForm kForms[] = {
     {Form::Dictionary, "TL has no dictionaries: a `struct` has named fields, a tuple `(a, b)` has places",
      "let d = {\"a\": 1}\n"},
     {Form::ValuesInBraces, "group values with parentheses, `(a, b)`, or brackets, `[a, b]`", "let s = {1, 2}\n"},
-    {Form::TrailingDot, "a number ends with a digit: `1.0`", "let x = 1. + 2.0\n"},
+    {Form::TrailingDot, "a number ends with a digit: `1.0`", "let x = 0xff. + 2.0\n"},
     {Form::Variance, "the variance is `variance`", "let x = ones([3])\nprint(x.var())\n"},
     {Form::NewStruct, "a struct is built with `Linear { w: value }`, or by the function that makes one",
      "let a = new Linear(3)\n"},
@@ -456,7 +456,8 @@ constexpr FamiliarForm kForms[] = {
     {Form::FieldEquals, "a field is written `name: value`", "struct A { w: f32 }\nlet a = A { w = 1.0 }\n"},
     {Form::FieldsNamed, "fields are named: `Linear { w: value }`", "struct A { w(f32) }\n"},
     {Form::LeadingMinus,
-     "no statement starts with `-`: put the operator at the end of the line before, or write `(-x)`",
+     "a statement starts with `-` only as the first of a block, or after `;` or an empty line: put the operator at the "
+     "end of the line before, or write `(-x)`",
      "let x = 1\n- 2\n"},
     {Form::Increment, "one is added with `x += 1`", "var x = 1\nx++\n"},
     {Form::LeadingOperator,

@@ -111,7 +111,9 @@ void TokenFilter::take(TokenPtr t) {
   const size_t type = t->getType();
   if (type == T::DOC) return takeDoc(*t);
   if (type == T::NL) {
+    emptyLine_ |= newline_ && blank(lineStart_, t->getStartIndex());
     newline_ = true;
+    lineStart_ = t->getStopIndex() + 1;
     return;
   }
   if (type == T::SEMI && inLines()) {
@@ -119,6 +121,7 @@ void TokenFilter::take(TokenPtr t) {
     return;
   }
   if (newline_) recoverAtLineStart(*t);
+  const bool apart = semicolon_ || std::exchange(emptyLine_, false);
   endStatement(*t);
   if (!doc_.empty()) docs_[t->getStartIndex()] = std::exchange(doc_, {});
 
@@ -141,6 +144,16 @@ void TokenFilter::take(TokenPtr t) {
       break;
     case T::FLOAT:
       if (last_ == T::DOT) return splitPlaces(*t);
+      break;
+    case T::DOT:
+      if (endsNumber(*t)) {
+        const size_t begin = out_.back()->getStartIndex();
+        out_.pop_back();
+        return pushMade(T::FLOAT, begin, t->getStopIndex() + 1);
+      }
+      break;
+    case T::MINUS:
+      if (mayStartStatement(*t, apart)) static_cast<CommonToken&>(*t).setType(T::LEADING_MINUS);
       break;
     case T::INT:
       if (afterNumberDot()) {
@@ -267,6 +280,30 @@ void TokenFilter::recoverAtLineStart(const Token& t) {
 bool TokenFilter::afterPlaceName(const Token& t) const {
   return last_ == T::NAME && typeBefore(1) == T::NAME && typeBefore(2) == T::AT &&
          out_.back()->getStopIndex() + 1 == t.getStartIndex();
+}
+
+bool TokenFilter::blank(size_t begin, size_t end) const {
+  return stream_.text().substr(begin, end - begin).find_first_not_of(" \t\r\f") == std::string_view::npos;
+}
+
+/// A `-` starts a statement as the first of a block, and where `;` or an empty line stands `apart` from the one before.
+/// Two of them are the decrement of other languages, which is reported.
+bool TokenFilter::mayStartStatement(const Token& minus, bool apart) const {
+  const std::string_view text = stream_.text();
+  const size_t next = minus.getStopIndex() + 1;
+  if (!inLines() || (next < text.size() && text[next] == '-')) return false;
+  return out_.empty() || last_ == T::LBRACE || (last_ == T::NL && apart);
+}
+
+/// The point of `5.`: directly behind an integer that is no place in a tuple, and before neither a name nor a digit.
+bool TokenFilter::endsNumber(const Token& dot) const {
+  if (last_ != T::INT || typeBefore(2) == T::DOT || out_.back()->getStopIndex() + 1 != dot.getStartIndex())
+    return false;
+  const std::string_view text = stream_.text();
+  if (text.substr(out_.back()->getStartIndex()).starts_with("0x")) return false;
+  const size_t next = dot.getStopIndex() + 1;
+  return next >= text.size() ||
+         std::string_view(" \t\r\n#)]},;+-*/%@:=<>!|").find(text[next]) != std::string_view::npos;
 }
 
 /// In `1.5.3` the 3 is not a tuple index.

@@ -55,6 +55,9 @@ class TokenFilter {
 
   bool inLines() const { return open_.empty() || open_.back().type == T::LBRACE; }
   bool afterPlaceName(const antlr4::Token& t) const;
+  bool blank(size_t begin, size_t end) const;
+  bool mayStartStatement(const antlr4::Token& minus, bool apart) const;
+  bool endsNumber(const antlr4::Token& dot) const;
   bool afterNumberDot() const;
   size_t typeBefore(size_t n) const { return out_.size() >= n ? out_[out_.size() - n]->getType() : T::NL; }
   TokenPtr make(size_t type, size_t begin, size_t end);
@@ -74,6 +77,8 @@ class TokenFilter {
   bool tooDeep_ = false;
   bool newline_ = true;  ///< seen since the last token
   bool semicolon_ = false;
+  bool emptyLine_ = false;
+  size_t lineStart_ = 0;
 };
 
 }  // namespace tenc::syntax

@@ -121,7 +121,7 @@ class ForwardMode : public Walk {
     std::vector<bool> arguments;
     for (const Value* v : op.operands()) arguments.push_back(isActive(v));
     const ForwardFunc* derived = derived_.forward(*callee, arguments, obstacle_);
-    if (derived == nullptr) return false;
+    if (derived == nullptr) return refuseIn(*callee, op);
     Op* made = p_->makeTyped(OpKind::Call, valuesAndTangents(op.operands()), derived->func->resultTypes,
                              {{"callee", derived->func->name}});
     const size_t n = op.results.size();

@@ -240,7 +240,7 @@ class Linearizer : public Walk {
       derived = again ? derived_.recomputed(*callee, arguments, obstacle_)
                       : derived_.linearized(*callee, arguments, obstacle_);
     }
-    if (derived == nullptr) return false;
+    if (derived == nullptr) return refuseIn(*callee, op);
     Op* forward = p_->makeTyped(OpKind::Call, primalsOf(op.operands()), derived->forward->resultTypes,
                                 {{"callee", derived->forward->name}});
     if (again) forward->set(kRecomputed, true);

@@ -189,6 +189,11 @@ void min(TangentCall& c) { chosen(c, OpKind::Lt); }
 
 /// p x ** (p - 1), 0 where p is 0.
 V powByFirst(TangentCall& c) {
+  if (c.op.hasAttr(ir::Compose::kFlatAtZero)) {
+    V none = isZero(c, c.x(0)), less = c.p.sub(c.x(1), c.number(1));
+    V base = c.p.where(none, c.number(1), c.x(0));
+    return zeroWhere(c, none, c.p.mul(c.x(1), c.p.binary(OpKind::Pow, base, less)));
+  }
   V less = c.p.sub(c.x(1), c.number(1));
   return zeroWhere(c, isZero(c, c.x(1)), c.p.mul(c.x(1), c.p.binary(OpKind::Pow, c.x(0), less)));
 }

@@ -51,6 +51,11 @@ bool Walk::refuse(Obstacle o) {
   return false;
 }
 
+bool Walk::refuseIn(const ir::Func& callee, const ir::Op& call) {
+  obstacle_.calls.push_back({callee.signature, call.loc});
+  return false;
+}
+
 void Walk::addArg(ir::Region& region, const Value* v) { define(v, region.addArg(withoutPlace(v->type), v->name)); }
 
 void Walk::addTangentArg(ir::Region& region, const Value* v) {

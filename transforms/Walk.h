@@ -24,6 +24,12 @@ struct Obstacle {
   Kind kind = Kind::NoDerivative;
   std::string why;
   std::string help{};
+  /// The calls that lead to it, the innermost first.
+  struct Call {
+    std::string signature;  ///< of the function that is called
+    ir::Loc loc;
+  };
+  std::vector<Call> calls{};
 };
 
 /// What is made until the end of the block stands for no op of the source (`ir::Op::origin`): an error of it would be
@@ -67,6 +73,8 @@ class Walk {
   void defineTangent(const ir::Value* original, ir::Value* tangent) { tangent_[original] = tangent; }
   bool isActive(const ir::Value* v) const { return activity_->contains(v); }
   bool refuse(Obstacle o);
+  /// The same of a call of `callee`, which has met the obstacle.
+  bool refuseIn(const ir::Func& callee, const ir::Op& call);
   /// An argument of a new region for `v` of the original one; and one for its tangent, if it is active.
   void addArg(ir::Region& region, const ir::Value* v);
   void addTangentArg(ir::Region& region, const ir::Value* v);

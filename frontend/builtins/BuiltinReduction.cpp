@@ -177,8 +177,9 @@ Val norm(BuiltinCall& k) {
   } else if (*ord == 2) {
     n = c.length(c.reduce(OpKind::Sum, c.unary(OpKind::Square, x), r->axes, r->keep));
   } else {
-    ir::Value* powers = c.binary(OpKind::Pow, c.unary(OpKind::Abs, x), *ord);
-    n = c.binary(OpKind::Pow, c.reduce(OpKind::Sum, powers, r->axes, r->keep), 1 / *ord);
+    // Of 0 the one power or the other has an infinite derivative.
+    auto power = [&](ir::Value* v, double p) { return p < 1 ? c.flatPower(v, p) : c.binary(OpKind::Pow, v, p); };
+    n = power(c.reduce(OpKind::Sum, power(c.unary(OpKind::Abs, x), *ord), r->axes, r->keep), 1 / *ord);
   }
   return k.result(c.cast(n, t));
 }

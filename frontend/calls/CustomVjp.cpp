@@ -88,7 +88,27 @@ class Custom final : public MarkedCall {
     return std::nullopt;
   }
 
+  /// Whether a function, if it is one that says what it takes, takes that many arguments. Those with a default may be
+  /// left out.
+  bool takes(const Val& callable, std::string_view name, size_t count, const std::string& note) {
+    CallArgs none;
+    none.span = span_;
+    const Parameters::List list = tools_.parameters.of(callable, none);
+    size_t most = list.names.size(), least = most;
+    if (list.fn != nullptr) {
+      const auto& parameters = list.fn->stmt->params;
+      least = static_cast<size_t>(
+          std::count_if(parameters.begin(), parameters.end(), [](const ast::FnParam& p) { return !p.otherwise; }));
+    }
+    if (!list.span.valid() || (count >= least && count <= most)) return true;
+    unfit("`" + std::string(name) + "` of a `custom_vjp` takes " + std::to_string(count) +
+              (count == 1 ? " argument" : " arguments") + ", and this one takes " + std::to_string(most),
+          note);
+    return false;
+  }
+
   std::optional<Traced> traceForward(const Val& result) {
+    if (!takes(f_.inner[1], "forward", arguments.size(), "those of the function")) return std::nullopt;
     const auto f = [&](std::vector<Val> values) {
       Val v = callWith(tools_, f_.inner[1], *this, std::move(values), span_);
       return v.is(Kind::Unit) ? v : tools_.tensors.materialise(v);
@@ -108,6 +128,7 @@ class Custom final : public MarkedCall {
 
   /// `gradients`: of the differentiable leaves of the arguments, among what the traced function returns.
   std::optional<Traced> traceBackward(const Val& result, const Val& saved, Values& gradients) {
+    if (!takes(f_.inner[2], "backward", 2, "what `forward` saved, and the gradient of the result")) return std::nullopt;
     const auto f = [&](std::vector<Val> values) {
       Val v = tools_.calls.callValue(f_.inner[2], std::move(values), span_);
       return v.is(Kind::Unit) ? v : tools_.tensors.materialise(v);

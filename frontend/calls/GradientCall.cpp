@@ -44,6 +44,7 @@ class Reader {
     if (wrt == nullptr) return add(Val::ofInt(0, args_.span));
     asked.tuple = wrt->is(Kind::Tuple) || wrt->is(Kind::Array) || wrt->is(Kind::List);
     if (!asked.tuple) return add(*wrt);
+    if (wrt->elems.empty()) return wrong(*wrt, "`wrt` names no argument"), false;
     return std::all_of(wrt->elems.begin(), wrt->elems.end(), [&](const Val& one) { return add(one); });
   }
 

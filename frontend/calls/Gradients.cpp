@@ -244,16 +244,24 @@ class Derivative final : public Application {
     using Why = transforms::Obstacle::Kind;
     Context& context = tools_.context;
     const Span at = context.module.span(o.op->loc), span = at.valid() ? at : asked_.span;
+    const auto along = [&](Diagnostics::Builder d) {
+      for (const auto& call : o.calls) {
+        // The call that is differentiated has a note of its own.
+        if (!call.signature.empty() && context.module.span(call.loc) != asked_.span)
+          d.note(Note{context.module.span(call.loc), "in `" + call.signature + "`, called here", /*isCall=*/true});
+      }
+      return d;
+    };
     switch (o.kind) {
       case Why::UnknownTrips:
-        context
-            .error(Code::E0403, span,
-                   "the gradient goes backwards through a loop, and how many trips it makes is not known")
+        along(context.error(Code::E0403, span,
+                            "the gradient goes backwards through a loop, and how many trips it makes is not known"))
             .note(asked_.span, "it is differentiated here")
             .help("loop a known number of times, with an `if` inside; `jvp` goes through any loop");
         break;
       case Why::NoDerivative: {
-        auto d = context.error(Code::E0402, asked_.span, "what " + asked_.function() + " gives depends on " + o.why);
+        auto d =
+            along(context.error(Code::E0402, asked_.span, "what " + asked_.function() + " gives depends on " + o.why));
         if (asked_.f.span.valid()) d.label(asked_.f.span, "this is differentiated");
         d.note(span, "it is computed here").help(o.help);
         break;
@@ -265,10 +273,9 @@ class Derivative final : public Application {
             .help("`vjp` and `grad` follow its rule; `jvp` of the function itself needs no rule");
         break;
       case Why::CaptureOfRule:
-        context
-            .error(Code::E0405, span,
-                   (o.why.empty() ? "a value" : "`" + o.why + "`") +
-                       " is differentiated, and a `custom_vjp` reads it without taking it as an argument")
+        along(context.error(Code::E0405, span,
+                            (o.why.empty() ? "a value" : "`" + o.why + "`") +
+                                " is differentiated, and a `custom_vjp` reads it without taking it as an argument"))
             .note(asked_.span, "it is differentiated here")
             .help("make it a parameter of its three functions");
         break;

@@ -39,6 +39,7 @@ Val Lambdas::callLambda(const FnValue& f, CallArgs& args) {
                              std::to_string(args.args.size()) + (args.args.size() == 1 ? " is given" : " are given"));
   }
   Frame own(f.unit);
+  own.call = args.span;
   const FrameScope inside(context_.frames, own);
   // Captures are where they are where the lambda is written: annotations around its call do not touch them.
   const bool elsewhere = placing_.annotationAround() != f.writtenIn;

@@ -46,13 +46,13 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   context_.at(s.span);
   const Val written = value;
   value = isVar ? tensors_.materialise(value, declared.get()) : tensors_.settle(std::move(value), declared.get());
-  // A dim stays one, also among several that are bound at once.
-  const std::function<void(Val&, const Val&)> keepDims = [&](Val& v, const Val& w) {
-    if (v.is(Val::Kind::Int) && w.is(Val::Kind::Int)) v.adopts = v.dim = w.adopts && w.dim;
-    const bool parts = s.pattern.isTuple && v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
-    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepDims(v.elems.edit()[i], w.elems[i]);
+  // Under a `let` a number that is known goes on adopting, also in a tuple.
+  const std::function<void(Val&, const Val&)> keepNumbers = [&](Val& v, const Val& w) {
+    if (v.isNumber() && v.kind == w.kind && w.adopts) v = w;
+    const bool parts = v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
+    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepNumbers(v.elems.edit()[i], w.elems[i]);
   };
-  keepDims(value, written);
+  if (!isVar) keepNumbers(value, written);
   bindPattern(s.pattern, std::move(value), isVar, declared);
   if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.declaredAt(s.pattern.name.span)) {
     made->keyword = s.keyword;

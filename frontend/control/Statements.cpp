@@ -133,9 +133,11 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
       f.value = expressions_.eval(e, expected);
       if (tail.wanted) {
         f.value = adopted(std::move(f.value), expected);
-        // A literal in a branch adopts the dtype that the other one gives (agree).
+        // A literal in a branch adopts the dtype that the other one gives (agree), one that an expression gives that of
+        // what it meets.
+        const Boundary::Kind inside = context_.body.boundary->kind;
         const auto adopting = [&](const Val& v) {
-          return v.isNumber() && context_.body.boundary->kind == Boundary::Kind::Region;
+          return v.isNumber() && (inside == Boundary::Kind::Region || inside == Boundary::Kind::Expression);
         };
         if (f.value.is(Val::Kind::Tuple) && !expected) {
           for (Val& part : f.value.elems.edit())

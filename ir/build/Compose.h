@@ -22,6 +22,10 @@ class Compose {
   V binary(OpKind kind, V x, V y);
   /// The square root of a sum of squares, a length: with derivative 0 where it is 0.
   V length(V squares) { return b.value(OpKind::Sqrt, {squares}, {{kFlatAtZero, true}}); }
+  /// x ** p, with derivative 0 by x where x is 0: a part of a norm.
+  V flatPower(V x, double p) {
+    return b.value(OpKind::Pow, {x, b.broadcastTo(literal(x, p), x->type.shape)}, {{kFlatAtZero, true}});
+  }
   static constexpr std::string_view kFlatAtZero = "derivative.flat_at_zero";
   /// A literal of x's dtype: rank 0, free, broadcast by whatever uses it.
   V literal(V x, double value);
