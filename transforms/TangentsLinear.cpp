@@ -175,6 +175,13 @@ bool readsFirstAlone(const ir::Value& v, size_t axis, int64_t n) {
   });
 }
 
+/// The first `n` places along an axis. They are kept as they are: with the whole value there would be more to read of it
+/// when this derivative is differentiated.
+V firstPlaces(Compose& c, V v, int64_t axis, int64_t n) {
+  if (v->type.shape[static_cast<size_t>(axis)] == n) return v;
+  return c.b.value(OpKind::Barrier, {c.sliceAxis(v, axis, 0, n)}, {{"number", int64_t{-1}}});
+}
+
 /// The tangent of the first places along an axis, with zeros for what is not read.
 V padded(Compose& c, V v, int64_t axis, int64_t size) {
   Dims lo(v->type.shape.size(), 0), hi = lo;
@@ -194,7 +201,7 @@ void qr(TangentCall& c) {
     c.remedy = "the first columns of Q have a derivative, which `mode: \"reduced\"` gives alone, and so has R";
     return;
   }
-  V q = c.p.sliceAxis(c.y(0), last, 0, k), r = c.p.sliceAxis(c.y(1), last - 1, 0, k);
+  V q = firstPlaces(c.p, c.y(0), last, k), r = firstPlaces(c.p, c.y(1), last - 1, k);
   // Of a wide matrix the first columns decide Q.
   V square = c.p.sliceAxis(r, last, 0, k), dSquare = c.t.sliceAxis(dx, last, 0, k);
   // dSquare inv(square), from inv(squareT) dSquareT.
@@ -229,7 +236,7 @@ void svd(TangentCall& c) {
     c.remedy = "the singular values and the first vectors have a derivative: `full_matrices: false` gives those alone";
     return;
   }
-  V u = c.p.sliceAxis(c.y(0), last, 0, k), s = c.y(1), vt = c.p.sliceAxis(c.y(2), last - 1, 0, k);
+  V u = firstPlaces(c.p, c.y(0), last, k), s = c.y(1), vt = firstPlaces(c.p, c.y(2), last - 1, k);
   V ut = transposed(c.p, u), v = transposed(c.p, vt);
   V inner = c.t.matmul(c.t.matmul(ut, dx), v);
   c.add(c.t.diagonal(inner, 0), 1);

@@ -209,7 +209,7 @@ class Derivative final : public Application {
     for (size_t i = 0; i < arguments.size() && forward; ++i) {
       if (asked_.isBy(i)) collect(arguments[i], of);
     }
-    if (!forward) collect(value, of);
+    if (!forward) collect(asked_.aux ? value.elems[0] : value, of);
     collect(*asked_.direction, given);
     if (of.size() != given.size()) return;
     const std::string what = std::string("the direction of `") + std::string(nameOf(asked_.form)) +

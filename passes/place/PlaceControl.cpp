@@ -45,6 +45,7 @@ bool Inference::loopRound(Op& op, size_t first, size_t lead) {
     for (auto& r : op.regions) {
       ValueInfo& i = set(r->args[lead + k].get(), settled, Why::Variable, init, &op);
       i.scope = carried[k].scope;
+      if (settled.empty() && !arg->type.shape.empty()) open_.insert(r->args[lead + k].get());
     }
   }
   for (auto& r : op.regions) region(*r);

@@ -58,6 +58,11 @@ ValueInfo& Inference::set(Value* v, std::string place, Why why, const Value* fro
   return i;
 }
 
+void Inference::setOpen(Value* v) {
+  set(v, "", Why::Free);
+  open_.insert(v);
+}
+
 void Inference::poison(Op& op) {
   for (auto& r : op.results) set(r.get(), std::string(kPoison), Why::Free);
 }
@@ -136,6 +141,10 @@ void Inference::plain(Op& op) {
   if (!a.device.empty()) {
     Why why = a.from && seen(a.from).entered ? Why::Entered : Why::Operand;
     for (auto& r : op.results) set(r.get(), a.device, why, a.from, on_);
+    return;
+  }
+  if (std::any_of(op.operands().begin(), op.operands().end(), [&](const Value* v) { return isOpen(v); })) {
+    for (auto& r : op.results) setOpen(r.get());
     return;
   }
   if (makesTensor(op)) return created(op);

@@ -3,6 +3,7 @@
 #pragma once
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -57,6 +58,11 @@ class Inference {
 
   ValueInfo& set(Value* v, std::string place, Why why, const Value* from = nullptr, const Op* cause = nullptr);
   void poison(Op& op);
+
+  /// Whether the value follows from a tensor that a loop carries and that no trip has given a place yet: where it is
+  /// will be known in the next round.
+  bool isOpen(const Value* v) const { return v->type.place.isFree() && open_.contains(v); }
+  void setOpen(Value* v);
 
   /// The device that an attribute names ("$D" through the instance), checked to be there once per op.
   std::string resolve(const Op& op, const std::string& name);
@@ -157,6 +163,7 @@ class Inference {
 
   Op* on_ = nullptr;
   std::unordered_map<const Value*, std::vector<const Op*>> apart_;  ///< by leaf: the `one_place` that failed
+  std::unordered_set<const Value*> open_;
   std::unordered_map<const Op*, Op*> enclosing_;                    ///< the next `on` outward of each
 };
 
