@@ -175,8 +175,8 @@ bool readsFirstAlone(const ir::Value& v, size_t axis, int64_t n) {
   });
 }
 
-/// The first `n` places along an axis. They are kept as they are: with the whole value there would be more to read of it
-/// when this derivative is differentiated.
+/// The first `n` places along an axis. They are kept as they are: with the whole value there would be more to read of
+/// it when this derivative is differentiated.
 V firstPlaces(Compose& c, V v, int64_t axis, int64_t n) {
   if (v->type.shape[static_cast<size_t>(axis)] == n) return v;
   return c.b.value(OpKind::Barrier, {c.sliceAxis(v, axis, 0, n)}, {{"number", int64_t{-1}}});

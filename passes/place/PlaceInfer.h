@@ -164,7 +164,7 @@ class Inference {
   Op* on_ = nullptr;
   std::unordered_map<const Value*, std::vector<const Op*>> apart_;  ///< by leaf: the `one_place` that failed
   std::unordered_set<const Value*> open_;
-  std::unordered_map<const Op*, Op*> enclosing_;                    ///< the next `on` outward of each
+  std::unordered_map<const Op*, Op*> enclosing_;  ///< the next `on` outward of each
 };
 
 }  // namespace tenc::passes::placing
