@@ -235,7 +235,8 @@ std::optional<Help> fittingCheckpoint(MemoryTrials& trials, const ir::Module& m,
     for (Edit& e : s.edits) e.span.file = script;
   }
   const Planned now{false, bytes, gradientFlops(*m.main())};
-  const std::optional<Choice> choice = Chooser(trials, std::move(sites), now).run();
+  Chooser chooser(trials, std::move(sites), now);  // the choice points into it
+  const std::optional<Choice> choice = chooser.run();
   if (!choice) return std::nullopt;
   const double extra = std::max(choice->planned.flops - now.flops, 0.0);
   std::string what;
