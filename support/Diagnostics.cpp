@@ -8,6 +8,19 @@
 #include "support/InternalError.h"
 
 namespace tenc {
+
+std::string applyEdits(std::string_view text, std::vector<Edit> edits) {
+  std::stable_sort(edits.begin(), edits.end(),
+                   [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
+  std::string out;
+  uint32_t from = 0;
+  for (const Edit& e : edits) {
+    out += text.substr(from, e.span.begin - from);
+    out += e.replacement;
+    from = e.span.end;
+  }
+  return out + std::string(text.substr(from));
+}
 namespace {
 
 constexpr size_t kMostMessage = 1000;  // bytes: a name in it may be as long as the source

@@ -46,7 +46,12 @@ struct Help {
   std::vector<Edit> edits;
   bool mustRemove = false;   ///< words only, until a trial has found one error fewer with the edits
   bool alternative = false;  ///< not shown, unless a trial finds that the edits before it are no mend
+  bool cheaper = false;      ///< than another help: not shown when a trial finds that its edits are no mend
+  bool copies = false;       ///< a value, for one use: not shown as words alone beside edits that mend
 };
+
+/// A text with edits of it, which do not overlap.
+std::string applyEdits(std::string_view text, std::vector<Edit> edits);
 
 struct Diagnostic {
   Code code;

@@ -190,6 +190,8 @@ void Reporter::moveHelp(Diagnostic& d, const Op& op, const std::vector<Move>& mo
     if (!m.use.postfix) help.edits.push_back({{at.file, at.begin, at.begin}, "("});
     help.edits.push_back({{at.file, at.end, at.end}, (m.use.postfix ? "" : ")") + move});
   }
+  help.cheaper = cheaper;
+  help.copies = !cheaper;
   help.text = lead + "copy " + what + " to " + device;
   if (!trips)
     help.text += ", in every trip of the loop";
@@ -284,6 +286,7 @@ void Reporter::hoistHelp(Diagnostic& d, const Op& op, const Move& move, const st
     if (!use.span.valid() || !use.postfix) return;
     help.edits.push_back({{use.span.file, use.span.end, use.span.end}, ".to(" + spelled(device) + ")"});
   }
+  help.cheaper = true;
   help.text = "cheaper: " + called(root, useOf(*inputs[0].user, root, inputs[0].number), "what it is made of").text() +
               " does not change in the loop; moved before it, it is copied once: " + sizeText(once.bytes);
   d.helps.push_back(std::move(help));

@@ -91,6 +91,7 @@ void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, con
   Help help{cheaper ? "cheaper: let " + name + " start on " + device
                     : "if it is to change in the loop on " + device + ", start " + name + " there",
             {}};
+  help.cheaper = cheaper;
   if (made) {
     help.edits.push_back({{start.file, statement.begin, statement.begin}, "@" + spelled(device) + " "});
     help.text += ", so that nothing has to be copied";

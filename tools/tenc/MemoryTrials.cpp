@@ -27,27 +27,8 @@ double flopsOf(const ir::Region& region, double times) {
 
 double gradientFlops(const ir::Func& main) { return flopsOf(*main.body, 1); }
 
-std::string applyEdits(std::string_view text, std::vector<Edit> edits) {
-  std::stable_sort(edits.begin(), edits.end(),
-                   [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
-  std::string out;
-  uint32_t from = 0;
-  for (const Edit& e : edits) {
-    out += text.substr(from, e.span.begin - from);
-    out += e.replacement;
-    from = e.span.end;
-  }
-  return out + std::string(text.substr(from));
-}
-
 MemoryTrials::MemoryTrials(const SessionOptions& options, const SourceFile& script, std::string device)
-    : options_(options), script_(script), device_(std::move(device)) {
-  options_.solveMemory = false;
-  options_.transfers = "allow";
-  options_.debugPass.clear();
-  options_.provokeError.clear();
-  options_.provokeSignal.clear();
-}
+    : options_(options.ofTrial()), script_(script), device_(std::move(device)) {}
 
 bool MemoryTrials::mayGoOn() const {
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;

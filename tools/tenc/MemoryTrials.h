@@ -13,9 +13,6 @@
 
 namespace tenc::tool {
 
-/// A text with edits, which do not overlap.
-std::string applyEdits(std::string_view text, std::vector<Edit> edits);
-
 class MemoryTrials {
  public:
   /// `options` are those of the run that does not fit; `device` is where it does not.

@@ -58,6 +58,17 @@ struct SessionOptions {
   std::vector<frontend::SessionValue> values;  ///< REPL: names that an entry finds bound
   std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong; llvm: its IR is
   std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
+
+  /// Those with which a variant of the script is tried: nothing is printed, proposed or provoked.
+  SessionOptions ofTrial() const {
+    SessionOptions o = *this;
+    o.solveMemory = false;
+    o.transfers = "allow";
+    o.debugPass.clear();
+    o.provokeError.clear();
+    o.provokeSignal.clear();
+    return o;
+  }
 };
 
 /// Wall time of each stage, in the order in which they ran.

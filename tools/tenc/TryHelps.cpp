@@ -19,12 +19,7 @@ class Trials {
     text_ = session.sources().file(script_).text();
     const size_t size = std::max<size_t>(text_.size(), 1);
     left_ = std::min<int>(kMostTrials, static_cast<int>(std::min<size_t>(kMostBytes / size, kMostTrials)));
-    options_ = session.options();
-    options_.solveMemory = false;
-    options_.transfers = "allow";
-    options_.debugPass.clear();
-    options_.provokeError.clear();
-    options_.provokeSignal.clear();
+    options_ = session.options().ofTrial();
   }
 
   void run() {
@@ -61,40 +56,33 @@ class Trials {
         continue;
       } else {
         h.edits.clear();
-        if (h.text.starts_with("cheaper")) continue;
+        if (h.cheaper) continue;
       }
       kept.push_back(std::move(h));
     }
     // Where only an alternative mends, what does not is no help.
     const bool shown = std::any_of(kept.begin(), kept.end(), [](const Help& h) { return !h.edits.empty(); });
-    const auto isRefuted = [&](const Help& h) { return h.edits.empty() && h.text.starts_with("copy ") && shown; };
+    const auto isRefuted = [&](const Help& h) { return h.edits.empty() && h.copies && shown; };
     if (shown && !d.helps.empty() && !d.helps[0].edits.empty()) std::erase_if(kept, isRefuted);
     return kept;
   }
 
-  /// The script with the edits; `at` is where the error is then.
-  std::string edited(std::vector<Edit> edits, Span& at) const {
-    std::stable_sort(edits.begin(), edits.end(),
-                     [](const Edit& a, const Edit& b) { return a.span.begin < b.span.begin; });
-    std::string out;
-    uint32_t from = 0;
-    const Span was = at;
+  /// Where a span is after the edits.
+  static Span moved(const Span& was, const std::vector<Edit>& edits) {
+    Span at = was;
     for (const Edit& e : edits) {
-      out += text_.substr(from, e.span.begin - from);
-      out += e.replacement;
-      from = e.span.end;
       const auto grown = static_cast<uint32_t>(e.replacement.size() - (e.span.end - e.span.begin));
       if (e.span.end <= was.begin) at.begin += grown;
       if (e.span.begin <= was.end) at.end += grown;
     }
-    return out + std::string(text_.substr(from));
+    return at;
   }
 
   bool isMend(const Diagnostic& d, const Help& help) {
-    Span at = d.span;
+    const Span at = moved(d.span, help.edits);
     Session trial(options_);
     const std::string& name = session_.sources().file(script_).name();
-    const std::optional<uint32_t> file = trial.addText(name, edited(help.edits, at));
+    const std::optional<uint32_t> file = trial.addText(name, applyEdits(text_, help.edits));
     const std::unique_ptr<ast::File> tree = file ? trial.parse(*file) : nullptr;
     if (!tree) return false;
     const frontend::Lowered lowered = trial.lower(*tree);
