@@ -56,7 +56,11 @@ class Buffers {
   void moveBack(abi::BufferId b);
   /// Whether no step but a load writes to the buffer, so that pages of a file need not be written to.
   bool staysInFile(abi::BufferId b) const { return p_.buffers[b].inFile; }
-  /// Lets go of pages of files that are more than the call may have.
+  /// Whether the buffer is in pages of a file, and there is a limit to how many.
+  bool isKeptWithinMemory(abi::BufferId b) const {
+    return residency_.watches() && staysInFile(b) && mapped_.contains(address_[b]);
+  }
+  /// Lets go of pages of files that are more than the call may have. Any thread may call it.
   void keepWithinMemory() { residency_.check(); }
   /// The file that the tensor lies in; null for none.
   const MappedTensor* fileOf(const abi::TensorRef& t) const;

@@ -28,7 +28,9 @@ void Launcher::onDevice(Stream& stream, const LoadedKernel& k, const abi::Launch
 bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   const abi::Program& p = program_.program();
   args_.clear();
+  bool paced = false;
   for (const abi::KernelArg& a : s.args) {
+    paced = paced || buffers_.isKeptWithinMemory(a.buffer);
     buffers_.settle(buffers_.at(a.buffer), p.buffers[a.buffer].bytes, a.access != abi::Access::Read);
     args_.push_back(buffers_.at(a));
   }
@@ -36,10 +38,10 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   const KernelShown shown(progress_, state);
   __atomic_store_n(&state.fault, 0, __ATOMIC_RELAXED);
   if (ending_.interrupted()) return false;  // before the fault word was cleared
-  if (k.items <= k.grain)
+  if (k.items <= k.grain && !paced)
     k.function(args_.data(), scalars_.data(), 0, k.items, &state.fault, workspace_.scratch(0));
   else
-    onThreads(k, &state.fault);
+    onThreads(k, paced, &state.fault);
   const uint32_t fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
   if (fault == 0) return true;
   if (fault == abi::kInterruptFault) return !ending_.interrupted();
@@ -47,23 +49,27 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   return ending_.stop(k.kernel->sites[fault - 1], {}, state.bad);
 }
 
-void Launcher::onThreads(const LoadedKernel& k, uint32_t* fault) {
-  static constexpr int64_t kLooksUp = 64;
+void Launcher::onThreads(const LoadedKernel& k, bool paced, uint32_t* fault) {
+  // One thread gets all items at once, and looks up now and then whether it is to stop. Pages of files are brought in by
+  // a kernel faster than another thread may get to run and let go of them, so a kernel that reads a file does it itself.
+  static constexpr int64_t kParts = 64;
   struct Context {
     const Launcher* self;
     const LoadedKernel* kernel;
+    bool paced;
     uint32_t* fault;
-  } context{this, &k, fault};
+  } context{this, &k, paced, fault};
   pool_.run(
       k.items, k.grain,
       [](void* c, int thread, int64_t begin, int64_t end) {
-        const auto& [self, kernel, faultWord] = *static_cast<const Context*>(c);
-        // One thread gets all items at once: it looks up now and then whether it is to stop.
-        const int64_t part = std::max(kernel->grain, (end - begin) / kLooksUp);
+        const auto& [self, kernel, isPaced, faultWord] = *static_cast<const Context*>(c);
+        const int64_t part = isPaced ? std::clamp<int64_t>(kernel->items / kParts, 1, kernel->grain)
+                                     : std::max(kernel->grain, (end - begin) / kParts);
         for (int64_t i = begin; i < end; i += part) {
           if (self->control_.interrupted()) return;
           kernel->function(self->args_.data(), self->scalars_.data(), i, std::min(i + part, end), faultWord,
                            self->workspace_.scratch(thread));
+          if (isPaced) self->buffers_.keepWithinMemory();
         }
       },
       &context);

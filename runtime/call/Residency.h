@@ -20,7 +20,9 @@ class Residency {
   /// to be written to.
   void watch(const MappedTensor& file);
   void forget(const MappedTensor& file);
-  /// Once a trip: loops whose trips are short bring in pages faster than another thread lets go of them.
+  bool watches() const { return watcher_ != nullptr; }
+  /// To be called once a trip, and now and then by kernels that read a file, from any thread: they bring in pages faster
+  /// than another thread may get to run and let go of them.
   void check();
 
  private:
