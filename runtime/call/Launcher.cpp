@@ -50,8 +50,9 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
 }
 
 void Launcher::onThreads(const LoadedKernel& k, bool paced, uint32_t* fault) {
-  // One thread gets all items at once, and looks up now and then whether it is to stop. Pages of files are brought in by
-  // a kernel faster than another thread may get to run and let go of them, so a kernel that reads a file does it itself.
+  // One thread gets all items at once, and looks up now and then whether it is to stop. Pages of files are brought in
+  // by a kernel faster than another thread may get to run and let go of them, so a kernel that reads a file does it
+  // itself.
   static constexpr int64_t kParts = 64;
   struct Context {
     const Launcher* self;

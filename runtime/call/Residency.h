@@ -21,8 +21,8 @@ class Residency {
   void watch(const MappedTensor& file);
   void forget(const MappedTensor& file);
   bool watches() const { return watcher_ != nullptr; }
-  /// To be called once a trip, and now and then by kernels that read a file, from any thread: they bring in pages faster
-  /// than another thread may get to run and let go of them.
+  /// To be called once a trip, and now and then by kernels that read a file, from any thread: they bring in pages
+  /// faster than another thread may get to run and let go of them.
   void check();
 
  private:
