@@ -10,7 +10,17 @@ namespace tenc::tool {
 namespace {
 
 constexpr int kMostTrials = 400;
-constexpr double kMostSeconds = 6;
+// Some five seconds of them, counted in what is the same on every machine: help must not depend on how fast that is.
+constexpr int64_t kMostOps = 1'000'000;
+
+int64_t opsOf(const ir::Region& region) {
+  int64_t sum = 0;
+  for (const auto& op : region.ops) {
+    ++sum;
+    for (const auto& inner : op->regions) sum += opsOf(*inner);
+  }
+  return sum;
+}
 
 double flopsOf(const ir::Region& region, double times) {
   double sum = 0;
@@ -30,10 +40,7 @@ double gradientFlops(const ir::Func& main) { return flopsOf(*main.body, 1); }
 MemoryTrials::MemoryTrials(const SessionOptions& options, const SourceFile& script, std::string device)
     : options_(options.ofTrial()), script_(script), device_(std::move(device)) {}
 
-bool MemoryTrials::mayGoOn() const {
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  return trials_ < kMostTrials && spent.count() < kMostSeconds;
-}
+bool MemoryTrials::mayGoOn() const { return trials_ < kMostTrials && ops_ < kMostOps; }
 
 std::unique_ptr<ast::File> MemoryTrials::parse() const {
   Session session(options_);
@@ -53,6 +60,7 @@ std::optional<MemoryTrials::Planned> MemoryTrials::plan(const std::vector<Edit>&
   const frontend::Lowered lowered = session.lower(*tree);
   if (!lowered.module || !lowered.module->main() || !session.diags().ok()) return std::nullopt;
   ir::Module& m = *lowered.module;
+  ops_ += opsOf(*m.main()->body);
   if (!session.place(m) || !session.settleMoves(m) || !session.optimise(m)) return std::nullopt;
   const auto memory = session.planMemory(m);
   if (!memory) return std::nullopt;

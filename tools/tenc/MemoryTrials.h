@@ -1,6 +1,5 @@
 // Variants of a script, compiled as far as the memory plan: what E0320 proposes is true because it was tried.
 #pragma once
-#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -23,14 +22,14 @@ class MemoryTrials {
     uint64_t peak = 0;  ///< of the device that is too small
     double flops = 0;   ///< of the gradients, see `gradientFlops`
   };
-  /// Of the script with edits and other values of parameters; nothing when it does not compile, or when the time for
-  /// trials is over.
+  /// Of the script with edits and other values of parameters; nothing when it does not compile, or when there
+  /// were enough trials.
   std::optional<Planned> plan(const std::vector<Edit>& edits, const std::map<std::string, int64_t>& params = {});
 
   /// The script as it stands, for those who look for what to edit; null after a syntax error.
   std::unique_ptr<ast::File> parse() const;
   const SessionOptions& options() const { return options_; }
-  /// Whether there is time for another trial.
+  /// Whether there may be another trial.
   bool mayGoOn() const;
 
  private:
@@ -38,7 +37,7 @@ class MemoryTrials {
   const SourceFile& script_;
   const std::string device_;
   int trials_ = 0;
-  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  int64_t ops_ = 0;  ///< of all trials
 };
 
 /// Floating-point operations of the gradients in an optimised function, forward and backward. What a loop of the script
