@@ -48,7 +48,7 @@ testDecl   : (TEST | BENCH) STRING block ;
 
 // Types, dims and type arguments are one rule: `f32[B, 2 * H] @gpu`, `[Block[D]; 12]`, `(f32, i64[N])`, `[...S]`.
 type       : typeTerm (('+' | '-' | '*' | '//') typeTerm)* ('@' placement)? ;
-typeTerm   : '-'? ( INT | DEVICE_LIT | path typeArgs? | '(' type (',' type?)* ')' | '[' (type ';' type | '...' NAME) ']' ) ;
+typeTerm   : '-'? ( INT | DEVICE_LIT | path typeArgs? | '(' (type (',' type?)*)? ')' | '[' (type ';' type | '...' NAME) ']' ) ;
 typeArgs   : '[' (typeArg (',' typeArg?)*)? ']' ;
 typeArg    : '...' NAME | type ;
 

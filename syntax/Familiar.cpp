@@ -15,7 +15,7 @@ constexpr std::string_view kNoPrefix = "operations have no prefix: `zeros([2, 3]
 constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0]]`";
 constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
 constexpr std::string_view kValues = "values never share memory: `x` itself will do";
-constexpr std::string_view kNothing = "there is no `None`: leave the option out";
+constexpr std::string_view kNothing = "there is no `None`: leave the option out; `in_axes: (0, false)` maps the first argument alone";
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";
@@ -419,6 +419,8 @@ constexpr FamiliarForm kForms[] = {
     {Form::Comment, "a comment starts with `#`", "// note\n"},
     {Form::CommentBlock, "a comment starts with `#` and ends with the line", "/* note */\n"},
     {Form::CommentBehind, "`//` divides and rounds down; a comment starts with `#`", "let x = 1 // the first one\n"},
+    {Form::SeveralModules, "each module is imported by a statement of its own: `import nn`, `import optim`",
+     "import nn, optim\n"},
     {Form::SeveralNames, "write several names in parentheses", "let a, b = (1, 2)\n"},
     {Form::SeveralAssigned, "several names are assigned in parentheses: `(a, b) = (b, a)`",
      "var a = 1\nvar b = 2\na, b = b, a\n"},

@@ -55,6 +55,7 @@ enum class Form : uint8_t {
   Comment,
   CommentBlock,
   CommentBehind,
+  SeveralModules,
   SeveralNames,
   SeveralAssigned,
   PatternInBrackets,

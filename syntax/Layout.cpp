@@ -100,12 +100,22 @@ class Line {
   size_t codeEnd_ = 0;
 };
 
+/// How many groups the brackets are of; those of one group are beside each other.
+template <class Brackets>
+size_t countGroups(Brackets begin, Brackets end) {
+  size_t count = 0;
+  for (auto b = begin; b != end; ++b) count += b == begin || *(b - 1) != *b ? 1 : 0;
+  return count;
+}
+
 }  // namespace
 
 std::string layOut(std::string_view text) {
   std::string out;
-  // Open brackets; of those opened on one line only the first one that stays open indents.
-  std::vector<bool> open;
+  // The groups of the open brackets: those that one line opens indent once, and what is opened in place of one that
+  // closes, as in `} else {`, belongs to the group of those that stay open from its line.
+  std::vector<size_t> open;
+  size_t groups = 0;
   bool goesOn = false, gap = false;
   while (!text.empty()) {
     const size_t end = std::min(text.find('\n'), text.size());
@@ -118,21 +128,28 @@ std::string layOut(std::string_view text) {
     if (gap) out += '\n';
     gap = false;
     const size_t closers = std::min(line.leadingClosers(), open.size());
-    auto levels = std::count(open.begin(), open.end() - static_cast<std::ptrdiff_t>(closers), true);
+    const auto kept = open.end() - static_cast<std::ptrdiff_t>(closers);
+    auto levels = countGroups(open.begin(), kept);
+    if (closers > 0 && kept != open.begin() && *(kept - 1) == *kept) --levels;
     if (closers == 0 && (line.continues() || goesOn)) ++levels;
-    out.append(kIndent * static_cast<size_t>(levels), ' ');
+    out.append(kIndent * levels, ' ');
     out += line.text() + '\n';
-    const size_t before = open.size();
-    size_t least = before;
+    size_t least = open.size(), closed = 0;
     for (const char c : line.brackets()) {
       if (c == '(' || c == '[' || c == '{') {
-        open.push_back(false);
+        open.push_back(0);
       } else if (!open.empty()) {
+        if (open.size() == least) {
+          --least;
+          closed = open.back();
+        }
         open.pop_back();
-        least = std::min(least, open.size());
       }
     }
-    if (open.size() > least) open[least] = true;
+    if (open.size() > least) {
+      const bool inPlace = least > 0 && open[least - 1] == closed;
+      std::fill(open.begin() + static_cast<std::ptrdiff_t>(least), open.end(), inPlace ? closed : ++groups);
+    }
     if (!line.startsWithComment()) goesOn = line.goesOn();
   }
   return out;

@@ -211,10 +211,11 @@ void copySign(TangentCall& c) {
   V one = c.p.broadcastTo(c.number(1), c.x(1)->type.shape);
   scaled(c, 0, c.p.mul(c.p.unary(OpKind::Sign, c.x(0)), c.p.b.value(OpKind::CopySign, {one, c.x(1)})));
 }
-/// Half to each where the operands are equal, infinities too.
+/// The sigmoid of the difference, which of equal infinities counts as 0: half to each, as of equal numbers.
 V logAddExpBy(TangentCall& c, size_t k) {
-  V s = c.p.unary(OpKind::Sigmoid, c.p.sub(c.x(k), c.x(1 - k)));
-  return c.p.where(c.p.binary(OpKind::Eq, c.x(0), c.x(1)), c.number(0.5), s);
+  V infinite = c.p.binary(OpKind::And, c.p.binary(OpKind::Eq, c.x(0), c.x(1)), c.p.unary(OpKind::IsInf, c.x(0)));
+  V difference = c.p.sub(c.p.where(infinite, c.number(0), c.x(k)), c.p.where(infinite, c.number(0), c.x(1 - k)));
+  return c.p.unary(OpKind::Sigmoid, difference);
 }
 V logAddExpByFirst(TangentCall& c) { return logAddExpBy(c, 0); }
 V logAddExpBySecond(TangentCall& c) { return logAddExpBy(c, 1); }

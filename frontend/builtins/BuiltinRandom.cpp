@@ -73,7 +73,8 @@ Val randint(BuiltinCall& k) {
   ir::Value *a = k.tensors.tensorOf(lo, drawn), *b = k.tensors.tensorOf(hi, drawn);
   if (!a || !b) return k.lost();
   if (a->type.rank() != 0 || b->type.rank() != 0 || !ir::isInt(a->type.dtype) || !ir::isInt(b->type.dtype)) {
-    return k.fail(Code::E0203, "the bounds of `randint` are single integers");
+    return k.context.error(Code::E0203, k.span, "the bounds of `randint` are single integers")
+        .note("it is called as " + k.row.signature.text());
   }
   ir::Compose& c = k.c;
   a = c.cast(a, drawn);

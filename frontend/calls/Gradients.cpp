@@ -322,7 +322,9 @@ class Derivative final : public Application {
     if (!without.empty() && everyLeaf) {
       std::string which;
       for (size_t i : without) which += (which.empty() ? "`" : ", `") + leaves_[i].name + "`";
-      tools_.context.warning(Code::W0401, asked_.span, "nothing reaches " + which + ": its gradient is zero");
+      tools_.context.warning(
+          Code::W0401, asked_.span,
+          "nothing reaches " + which + (without.size() == 1 ? ": its gradient is zero" : ": their gradients are zero"));
     }
     return true;
   }

@@ -124,6 +124,7 @@ Val Overloads::callOverloads(const FnValue& f, CallArgs& args) {
       break;
     }
   }
+  if (first && first->poison()) return context_.lost();  // which of them is called is not known
   if (const FnDecl* d = pickOverload(f.overloads, first)) return functions_.callDecl(*d, args);
   auto d = context_.error(Code::E0203, args.callee,
                           "no function `" + f.name + "` takes " + (first ? describe(*first) : "no argument"));

@@ -132,6 +132,8 @@ class Mapping {
 
   /// False after an error.
   bool read() {
+    positional_ = static_cast<size_t>(
+        std::count_if(args_.args.begin(), args_.args.end(), [](const CallArg& a) { return a.name.empty(); }));
     for (size_t i = 0; i < args_.args.size(); ++i) {
       if (!add(args_.args[i], i)) return false;
     }
@@ -140,19 +142,18 @@ class Mapping {
   }
 
   std::vector<Val> values;
+  std::vector<std::string> names;  ///< of the arguments, "" of those that are given by position
   std::vector<bool> mapped;
   int64_t n = -1;
 
  private:
   bool add(const CallArg& a, size_t i) {
     if (a.value.poison()) return false;
-    if (!a.name.empty()) {
-      tools_.context.fail(Code::E0204, a.span, "a function made by `vmap` takes its arguments by position");
-      return false;
-    }
     Val v = a.value.isNumber() ? a.value : tools_.tensors.settle(a.value);  // a literal goes on adopting
     if (v.poison()) return false;
-    const AxisOf axis = axisOf(tools_.context, tools_.evaluator, inAxes_, i, args_.args.size(), "in_axes");
+    // `in_axes` is of what is given by position; by name it is mapped over its first dim, if it has one.
+    const AxisOf axis =
+        a.name.empty() ? axisOf(tools_.context, tools_.evaluator, inAxes_, i, positional_, "in_axes") : AxisOf();
     if (!axis.ok) return false;
     const bool hasTensors = v.is(Kind::Tensor) || v.isTree();
     bool any = false;
@@ -167,6 +168,7 @@ class Mapping {
       if (v.poison()) return false;
     }
     values.push_back(std::move(v));
+    names.emplace_back(a.name);
     mapped.push_back(any);
     return true;
   }
@@ -193,6 +195,7 @@ class Mapping {
   const TransformTools& tools_;
   const Val* const inAxes_;
   const CallArgs& args_;
+  size_t positional_ = 0;  ///< how many arguments are given by position
 };
 }  // namespace
 
@@ -210,6 +213,7 @@ std::unique_ptr<Application> prepareVmap(const TransformTools& tools, const FnVa
   if (!mapping.read()) return nullptr;
   auto made = std::make_unique<Instanced>(tools, mapping.n, std::move(mapping.mapped), outAxes, args.span);
   made->arguments = std::move(mapping.values);
+  made->names = std::move(mapping.names);
   return made;
 }
 

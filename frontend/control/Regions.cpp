@@ -211,13 +211,15 @@ std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, 
         v = tensors_.materialise(v, &like);
       });
     }
-    if (!v.poison() && !sameTypes(initial[i], v)) {
+    const bool retyped = !v.poison() && !sameTypes(initial[i], v);
+    const bool devices = initial[i].is(Val::Kind::Device) && v.is(Val::Kind::Device);
+    if (retyped && !devices) {
       v = context_.error(Code::E0209, span,
                          (names[i].empty() ? "this value" : "`" + names[i] + "`") +
                              " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +
                              " before and " + describe(v) + " after a trip");
     }
-    if (const Val* changed = v.poison() ? nullptr : changedConstant(initial[i], v)) {
+    if (const Val* changed = v.poison() ? nullptr : retyped ? &v : changedConstant(initial[i], v)) {
       const std::string name = names[i].empty() ? "this value" : "`" + names[i] + "`";
       v = context_
               .error(Code::E0209, changed->span.valid() ? changed->span : span,

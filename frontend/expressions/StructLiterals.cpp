@@ -63,7 +63,7 @@ Outcome StructLiterals::bindArguments(const ast::Expr& given, const StructDecl& 
   return Outcome::lowered();
 }
 
-/// The fields in the order of their declarations; nothing after an error.
+/// The fields in the order of their declarations; nothing after an error. `g`: what is known of their types.
 std::optional<std::vector<Val>> StructLiterals::fieldsOf(const ast::Expr& e, const StructDecl& decl, Generics& g) {
   const auto& declared = decl.stmt->fields;
   const std::string& name = decl.stmt->name.text;
@@ -126,13 +126,20 @@ Val StructLiterals::evalStruct(const ast::Expr& e, const Ty* expected) {
   Generics g = structGenerics(decl);
   for (const auto& [generic, arg] : type.type->info->args) g.bound[generic] = arg;  // an alias gives them
   if (given && bindArguments(*given, decl, g).isDropped()) return context_.lost();
-  if (expected && expected->kind == Ty::Kind::Struct && expected->info && expected->info->decl == &decl) {
+  const bool known = expected && expected->kind == Ty::Kind::Struct && expected->info && expected->info->decl == &decl;
+  if (known) {
     for (const auto& [generic, arg] : expected->info->args) {
       if (arg.is(Kind::DType)) g.bound.emplace(generic, arg);
     }
   }
-  std::optional<std::vector<Val>> fields = fieldsOf(e, decl, g);
-  return fields ? structs_.makeStruct(decl, g, std::move(*fields), e.span) : context_.lost();
+  Generics hints;  // what is declared tells the types of fields too, but does not fix them
+  if (known) {
+    hints = g;
+    for (const auto& [generic, arg] : expected->info->args) hints.bound.emplace(generic, arg);
+  }
+  std::optional<std::vector<Val>> fields = fieldsOf(e, decl, known ? hints : g);
+  if (!fields) return context_.lost();
+  return structs_.makeStruct(decl, g, std::move(*fields), e.span, known ? expected->info.get() : nullptr);
 }
 
 }  // namespace tenc::frontend

@@ -307,6 +307,7 @@ std::optional<uint32_t> Units::findBeside(const std::string& name) {
   folders.insert(folders.end(), context_.options.importPaths.begin(), context_.options.importPaths.end());
   for (const std::string& folder : folders) {
     const std::string path = (folder.empty() ? "" : folder + "/") + name + ".tl";
+    if (path == beside) continue;  // a script called amp.tl may import the standard library's amp
     std::ifstream in(path, std::ios::binary);
     if (!in) continue;
     std::ostringstream text;

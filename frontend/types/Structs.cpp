@@ -195,7 +195,8 @@ StructPtr Structs::structInfo(const StructDecl& decl, Generics& g) {
   return info;
 }
 
-Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span) {
+Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span,
+                        const StructInfo* expected) {
   const auto& declared = decl.stmt->fields;
   const std::string& name = decl.stmt->name.text;
   bool ok = true;
@@ -211,6 +212,9 @@ Val Structs::makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fi
     }
   }
   if (!ok) return context_.lost();
+  if (expected) {
+    for (const auto& [generic, argument] : expected->args) g.bound.emplace(generic, argument);
+  }
   giveDefaults(decl, g);
   if (!dimSolver_.finishPending(g, {"`" + name + "`", span, decl.stmt->name.span, true})) return context_.lost();
   for (const ast::Generic& x : decl.stmt->generics) {

@@ -38,8 +38,10 @@ class Structs {
   Ty structResolved(const StructDecl& decl, const std::vector<ast::TypePtr>& args, Generics& outer, Span span);
   /// The struct with the variables that are bound in `g`, and its field types; E0109 when it contains itself.
   Ty structWith(const StructDecl& decl, Generics& g);
-  /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields.
-  Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span);
+  /// A struct of these field values (in declared order): unifies, defaults, checks pinned fields. `expected`: a type of
+  /// this struct that is declared for it, whose arguments go before defaults where no field fixes them; or null.
+  Val makeStruct(const StructDecl& decl, Generics& g, std::vector<Val> fields, Span span,
+                 const StructInfo* expected = nullptr);
   /// A struct whose arguments follow from its field values (in declared order).
   Val structOf(const StructInfo& type, std::vector<Val> fields, Span span);
   /// The structs in `v` with the dims of their leaves, which are rows of what they were, or a batch of it: `C[...S]`

@@ -228,7 +228,7 @@ std::string describe(const Val& v) {
     case Val::Kind::String:
     case Val::Kind::Format: return "a string";
     case Val::Kind::DType: return "the dtype " + std::string(ir::name(v.dtype));
-    case Val::Kind::Device: return "a device";
+    case Val::Kind::Device: return v.device.name.empty() ? "a device" : "the device " + v.device.name;
     case Val::Kind::Tensor: return ir::toString(v.tensor->type);
     case Val::Kind::Array: return "an array of " + std::to_string(v.elems.size());
     case Val::Kind::Tuple: return "(" + elementsText(v) + ")";

@@ -292,6 +292,27 @@ def losses():
     return PRINTED, cases
 
 
+# ---- losses where a branch of their formulas changes: logits and differences of 0, probabilities of 0 and 1
+
+AT = {"x": [0.0, 1.0, -1.0, 2.0, 0.0, 0.5, -3.0, 1.0], "y": [0.0, 1.0, 0.0, 0.0, 1.0, 0.5, 1.0, 0.0],
+      "p": [0.0, 1.0, 0.0, 1.0, 0.5, 0.25, 1.0, 0.0], "q": [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.5, 0.5], "d": [1.0, 0.5, 2.0, -1.0, 0.7, 0.3, 1.1, 0.9]}
+KINKS = "import nn\n" + "\n".join(f"let {name}: f64[8] = {v}" for name, v in AT.items())
+
+
+def kinks():
+    F = torch.nn.functional
+    x, y, p, q, d = (torch.tensor(v, dtype=torch.float64) for v in AT.values())
+    cases = [("grad(|p| nn.bce(p, q))(p)", torch.func.grad(lambda p: F.binary_cross_entropy(p, q))(p).numpy())]
+    for code, f in (("nn.bce_with_logits(x, y)", F.binary_cross_entropy_with_logits),
+                    ("nn.bce_with_logits(x, y, pos_weight: 3.0 * ones_like(x))", lambda x, y: F.binary_cross_entropy_with_logits(x, y, pos_weight=3 * torch.ones_like(x))),
+                    ("nn.huber(x, y, delta: 0.5)", lambda x, y: F.huber_loss(x, y, delta=0.5)), ("nn.smooth_l1(x, y)", F.smooth_l1_loss),
+                    ("sum(softplus(x) * (1.0 + y))", lambda x, y: (F.softplus(x) * (1 + y)).sum())):
+        first = x.clone().requires_grad_()
+        g, = torch.autograd.grad(f(first, y), first, create_graph=True)
+        cases += [(f"grad(|x| {code})(x)", g.detach().numpy()), (f"vjp(grad(|x| {code}))(x, d).1", torch.autograd.grad(g, first, d)[0].numpy())]
+    return PRINTED, cases
+
+
 # ---- layers: parameters and inputs from a formula
 
 def fill(shape, seed, scale=1.0, offset=0.0):
@@ -563,7 +584,7 @@ PROGRAMS = {
     **{f"optim_{name}": (OPTIMISERS, lambda name=name: optimisers(name)) for name in OPTIONS},
     "optim_lion": (OPTIMISERS, optim_lion), "optim_lbfgs": (OPTIMISERS, optim_lbfgs), "optim_f32": (OPTIMISERS, optim_f32),
     "schedules": (SCHEDULES, schedules), "clipping": (CLIPPING, clipping), "scaler": (AMP, amp),
-    "losses": (LOSSES, losses), "layers": (FILL, layers), "batch_norm": (BATCH_NORM, batch_norm), "recurrent": (FILL, recurrent), "heads": (FILL, heads), "derivatives": (AD, ad), "training": (TRAINING, training),
+    "losses": (LOSSES, losses), "kinks": (KINKS, kinks), "layers": (FILL, layers), "batch_norm": (BATCH_NORM, batch_norm), "recurrent": (FILL, recurrent), "heads": (FILL, heads), "derivatives": (AD, ad), "training": (TRAINING, training),
 }
 
 for name in sys.argv[1:] or PROGRAMS:
