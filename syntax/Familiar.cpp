@@ -15,7 +15,8 @@ constexpr std::string_view kNoPrefix = "operations have no prefix: `zeros([2, 3]
 constexpr std::string_view kArray = "a tensor is written `[[1.0, 2.0], [3.0, 4.0]]`";
 constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
 constexpr std::string_view kValues = "values never share memory: `x` itself will do";
-constexpr std::string_view kNothing = "there is no `None`: leave the option out; `in_axes: (0, false)` maps the first argument alone";
+constexpr std::string_view kNothing =
+    "there is no `None`: leave the option out; `in_axes: (0, false)` maps the first argument alone";
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";

@@ -147,7 +147,8 @@ class Helper {
       }
       return say(Form::SeveralNames, {{before(span(*p_.before)), "("}, {behind(span(*last)), ")"}});
     }
-    if (at_ == T::COMMA && starts(T::IMPORT) && !may(T::COMMA)) return say(Form::SeveralModules, {{span(), "; import"}});
+    if (at_ == T::COMMA && starts(T::IMPORT) && !may(T::COMMA))
+      return say(Form::SeveralModules, {{span(), "; import"}});
     if (at_ == T::COMMA && p_.complete && p_.first == p_.before && prior(T::NAME)) return say(Form::SeveralAssigned);
     if (at_ == T::LBRACK && (prior(T::LET) || prior(T::VAR))) return say(Form::PatternInBrackets);
     const bool changes = at_ == T::ADD_EQ || at_ == T::SUB_EQ || at_ == T::MUL_EQ || at_ == T::DIV_EQ;
