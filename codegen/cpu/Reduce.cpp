@@ -1,109 +1,54 @@
 #include "codegen/cpu/Reduce.h"
 
-#include <cmath>
 #include <limits>
 
 #include "codegen/cpu/SharedFunction.h"
 
 namespace tenc::codegen::cpu {
-using ir::DType;
-using ir::OpKind;
 using llvm::Value;
 using Kind = Reduction::Kind;
 
+Accumulated Reducer::wrap(const Values& acc) {
+  Accumulated a{s_.wrap(acc[0], valueRepr()), {}};
+  if (steps_.isArg()) a.position = s_.wrap(acc[1], steps_.positions());
+  return a;
+}
+
+Values Reducer::unwrap(const Accumulated& a) const {
+  Values v = {LlvmScalars::value(a.value)};
+  if (steps_.isArg()) v.push_back(LlvmScalars::value(a.position));
+  return v;
+}
+
 Values Reducer::identity(bool vector, Value* first) {
-  DType t = accumulator();
-  Repr r = reprOf(t);
-  auto least = [&](bool wantLeast) -> Scalar {
-    if (isFloat(r)) return s_.floatConstant(r, wantLeast ? -INFINITY : INFINITY);
-    if (r == Repr::I1) return s_.intConstant(r, wantLeast ? 0 : 1);
-    uint64_t top = uint64_t{1} << (bitWidth(r) - 1);
-    if (ir::isSigned(t)) return s_.intConstant(r, wantLeast ? top : top - 1);
-    return s_.intConstant(r, wantLeast ? 0 : (top - 1) + top);
-  };
-  auto start = [&]() -> Scalar {
-    switch (r_.kind) {
-      case Kind::Sum: return isFloat(r) && r_.running ? s_.floatConstant(r, -0.0) : s_.constant(r, 0);
-      case Kind::Prod: return s_.constant(r, 1);
-      case Kind::Max:
-      case Kind::ArgMax: return least(true);
-      case Kind::Min:
-      case Kind::ArgMin: return least(false);
-      case Kind::Any: return s_.intConstant(Repr::I1, 0);
-      case Kind::All: return s_.intConstant(Repr::I1, 1);
-    }
-    return s_.constant(r, 0);
-  };
-  Values v = {LlvmScalars::value(start())};
-  if (growing_) {
-    v.push_back(first);
-  } else if (isArg()) {
-    v.push_back(LlvmScalars::value(s_.intConstant(Repr::I64, std::numeric_limits<int64_t>::max())));
-  }
+  Values v = unwrap(steps_.identity());
+  if (growing_) v[1] = first;
   if (vector)
     for (Value*& x : v) x = s_.splat(x);
   return v;
 }
 
-Scalar Reducer::combine(Scalar a, Scalar b) {
-  switch (r_.kind) {
-    case Kind::Sum: {
-      if (r_.accumulator == DType::Bool) return a | b;
-      if (r_.running) return a + b;
-      Scalar args[] = {a, b};
-      return s_.elementwise(OpKind::Add, accumulator(), accumulator(), args, 0);  // contracted when that is allowed
-    }
-    case Kind::Prod: return a * b;
-    case Kind::Any: return a | b;
-    case Kind::All: return a & b;
-    default: {
-      Scalar args[] = {a, b};
-      return emitElementwise(s_, r_.kind == Kind::Max ? OpKind::Max : OpKind::Min, accumulator(), accumulator(), args,
-                             0);
-    }
-  }
-}
-
-Scalar Reducer::isBetter(Scalar y, Scalar x) {
-  Scalar args[] = {y, x};
-  OpKind op = r_.kind == Kind::ArgMax ? OpKind::Gt : OpKind::Lt;
-  if (!isFloat(y.repr)) return emitElementwise(s_, op, accumulator(), DType::Bool, args, 0);
-  // Not "x is as good", which NaN makes true, unless x is NaN itself.
-  Scalar asGood = r_.kind == Kind::ArgMax ? x >= y : x <= y;
-  return logicalNot(asGood | isNan(x));
-}
-
 Values Reducer::merge(const Values& a, const Values& b) {
-  Repr r = reprOf(accumulator());
-  Scalar x = s_.wrap(a[0], r), y = s_.wrap(b[0], r);
-  if (!isArg()) return {LlvmScalars::value(combine(x, y))};
-  Scalar px = s_.wrap(a[1], positionRepr()), py = s_.wrap(b[1], positionRepr());
-  Scalar same = equal(x, y);
-  if (isFloat(r)) same = same | (isNan(x) & isNan(y));
-  Scalar better = isBetter(y, x) | (same & (py < px));
-  return {LlvmScalars::value(select(better, y, x)), LlvmScalars::value(select(better, py, px))};
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(s_.contract && r_.kind == Kind::Sum && !r_.running);
+  s_.irBuilder().setFastMathFlags(flags);
+  const Accumulated merged = steps_.merge(wrap(a), wrap(b));
+  s_.irBuilder().setFastMathFlags({});
+  return unwrap(merged);
 }
 
 Values Reducer::step(const Values& acc, Scalar value, Scalar position, Value* mask) {
-  if (isArg() && growing_) {
-    Repr r = reprOf(accumulator());
-    Scalar x = s_.wrap(acc[0], r);
-    Scalar better = isBetter(value, x);
+  if (steps_.isArg() && growing_) {
+    Scalar better = steps_.isBetter(value, s_.wrap(acc[0], valueRepr()));
     if (mask != nullptr) better = better & s_.wrap(mask, Repr::I1);
-    return {LlvmScalars::value(select(better, value, x)),
+    return {LlvmScalars::value(select(better, value, s_.wrap(acc[0], valueRepr()))),
             LlvmScalars::value(select(better, position, s_.wrap(acc[1], Repr::I32)))};
   }
-  Values term;
-  if (isArg()) {
-    term = {LlvmScalars::value(value), LlvmScalars::value(position)};
-  } else {
-    term = {LlvmScalars::value(emitCast(s_, value, valueType_, r_.accumulator))};
-  }
-  Values next = merge(acc, term);
+  Values next = merge(acc, unwrap(steps_.term(value, position)));
   if (mask == nullptr) return next;
   Scalar on = s_.wrap(mask, Repr::I1);
   for (size_t i = 0; i < next.size(); ++i) {
-    Repr r = i == 1 ? Repr::I64 : reprOf(accumulator());
+    Repr r = i == 1 ? Repr::I64 : valueRepr();
     next[i] = LlvmScalars::value(select(on, s_.wrap(next[i], r), s_.wrap(acc[i], r)));
   }
   return next;
@@ -117,7 +62,7 @@ Value* Reducer::moveDown(Value* v, int by) {
 
 Values Reducer::positionAcrossLanes(const Values& acc) {
   auto& b = s_.irBuilder();
-  Repr r = reprOf(accumulator());
+  const Repr r = valueRepr();
   Scalar values = s_.wrap(acc[0], r);
   auto halve = [&](Scalar v, auto combine) {
     for (int width = s_.lanes(); width > 1; width /= 2)
@@ -127,7 +72,7 @@ Values Reducer::positionAcrossLanes(const Values& acc) {
   // With a NaN anywhere the order of the others does not matter.
   Scalar best = halve(values, [&](Scalar x, Scalar y) {
     if (isFloat(r)) return r_.kind == Kind::ArgMax ? greater(x, y) : lesser(x, y);
-    return select(isBetter(y, x), y, x);
+    return select(steps_.isBetter(y, x), y, x);
   });
   Scalar among = equal(values, best);
   if (isFloat(r)) {
@@ -145,7 +90,7 @@ Values Reducer::acrossLanes(Values acc) {
   // longer matter.
   auto& b = s_.irBuilder();
   if (s_.shortCode && s_.lanes() > 1) return acrossLanesShared(acc);
-  if (isArg() && growing_ && s_.lanes() > 1) return positionAcrossLanes(acc);
+  if (growing_ && s_.lanes() > 1) return positionAcrossLanes(acc);
   for (int width = s_.lanes(); width > 1; width /= 2) {
     Values upper;
     for (Value* v : acc) upper.push_back(moveDown(v, width / 2));
@@ -156,7 +101,7 @@ Values Reducer::acrossLanes(Values acc) {
 }
 
 Values Reducer::acrossLanesShared(const Values& acc) {
-  std::string name = "across." + std::to_string(static_cast<int>(r_.kind)) + "." + std::string(ir::name(accumulator()));
+  std::string name = "across." + std::to_string(static_cast<int>(r_.kind)) + "." + std::string(ir::name(steps_.accumulator()));
   if (growing_) name += ".growing";
   std::vector<llvm::Type*> elements;
   for (Value* v : acc) elements.push_back(v->getType()->getScalarType());
@@ -172,10 +117,6 @@ Values Reducer::acrossLanesShared(const Values& acc) {
   return {s_.irBuilder().CreateExtractValue(all, 0), s_.irBuilder().CreateExtractValue(all, 1)};
 }
 
-Scalar Reducer::result(const Values& acc) {
-  if (isArg() && growing_) return convert(ConvertInst::SExt, s_.wrap(acc[1], Repr::I32), Repr::I64);
-  if (isArg()) return s_.wrap(acc[1], Repr::I64);
-  return emitCast(s_, s_.wrap(acc[0], reprOf(r_.accumulator)), r_.accumulator, r_.result);
-}
+Scalar Reducer::result(const Values& acc) { return steps_.result(wrap(acc)); }
 
 }  // namespace tenc::codegen::cpu

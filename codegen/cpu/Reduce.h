@@ -1,6 +1,7 @@
 // Accumulators of reductions: their start, one step, merging, and the end.
 #pragma once
 #include "codegen/Kernel.h"
+#include "codegen/ScalarReduce.h"
 #include "codegen/cpu/LlvmScalars.h"
 #include "codegen/cpu/Loops.h"
 
@@ -12,8 +13,8 @@ class Reducer {
   /// `growing`, for argmax and argmin: the positions that one accumulator sees grow from step to step, and fit in 32
   /// bits, in which they are then given and kept.
   Reducer(LlvmScalars& s, const Reduction& r, ir::DType valueType, bool growing = false)
-      : s_(s), r_(r), valueType_(valueType), growing_(growing) {}
-  size_t parts() const { return isArg() ? 2 : 1; }
+      : s_(s), r_(r), valueType_(valueType), growing_(growing), steps_(s, r, valueType, growing ? Repr::I32 : Repr::I64) {}
+  size_t parts() const { return steps_.isArg() ? 2 : 1; }
   /// The identity, as a vector or an element. With growing positions `first` are those of the first step: nothing may
   /// be better than the identity's value.
   Values identity(bool vector, llvm::Value* first = nullptr);
@@ -25,21 +26,19 @@ class Reducer {
   Scalar result(const Values& acc);
 
  private:
-  bool isArg() const { return r_.kind == Reduction::Kind::ArgMax || r_.kind == Reduction::Kind::ArgMin; }
-  ir::DType accumulator() const { return isArg() ? valueType_ : r_.accumulator; }
-  Scalar combine(Scalar a, Scalar b);
-  /// Whether `y` comes before `x` whatever the positions; NaN is the largest and the smallest.
-  Scalar isBetter(Scalar y, Scalar x);
+  Repr valueRepr() const { return reprOf(steps_.accumulator()); }
+  Accumulated wrap(const Values& acc);
+  Values unwrap(const Accumulated& a) const;
   /// One position from the lanes of the best value.
   Values positionAcrossLanes(const Values& acc);
   /// By a function of the module.
   Values acrossLanesShared(const Values& acc);
   llvm::Value* moveDown(llvm::Value* v, int by);
-  Repr positionRepr() const { return growing_ ? Repr::I32 : Repr::I64; }
   LlvmScalars& s_;
   const Reduction& r_;
   ir::DType valueType_;
   bool growing_;
+  ScalarReducer steps_;
 };
 
 }  // namespace tenc::codegen::cpu
