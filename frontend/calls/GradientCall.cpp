@@ -106,8 +106,12 @@ class Reader {
       p = static_cast<size_t>(*index);
     }
     const auto found = std::find(positions_.begin(), positions_.end(), p);
-    if (found == positions_.end())
-      return wrong(wrt, "`wrt` names a parameter" + of + " that this call gives no argument for"), false;
+    if (found == positions_.end()) {
+      auto d = wrong(wrt, "`wrt` names a parameter" + of + " that this call gives no argument for");
+      if (asked.direction)
+        d.note("the last argument is the direction: `" + std::string(nameOf(asked.form)) + "(f)(x, ..., d)`");
+      return false;
+    }
     const auto argument = static_cast<size_t>(found - positions_.begin());
     if (asked.isBy(argument)) return wrong(wrt, "`wrt` names `" + asked.names[argument] + "` twice"), false;
     asked.by.push_back(argument);

@@ -387,14 +387,15 @@ Value* transposedInPhases(Compose& c, Value* x, Value* flipped, const Compose::W
     Dims starts(2, 0), sizes(flipped->type.shape.begin(), flipped->type.shape.begin() + 2), steps(2, 1);
     Compose::Windows one{Dims(n), Dims(n, 1), Dims(n), Dims(n), w.dilation};
     for (size_t i = 0; i < n; ++i) {
-      const int64_t s = w.stride[i], r = (phase[i] + w.lo[i]) % s, taps = (w.size[i] - r + s - 1) / s;
+      // Places before the first one are left out where lo is negative.
+      const int64_t s = w.stride[i], at = phase[i] + w.lo[i], r = (at % s + s) % s, taps = (w.size[i] - r + s - 1) / s;
       one.size[i] = taps;
       // Backwards, the last of the phase's taps comes first.
       starts.push_back(w.size[i] - 1 - (r + s * (taps - 1)));
       sizes.push_back(taps);
       steps.push_back(s);
       const int64_t reach = w.dilation[i] * (taps - 1), count = (length[i] + s - 1) / s;
-      one.lo[i] = reach - (phase[i] + w.lo[i]) / s;
+      one.lo[i] = reach - (at - r) / s;
       one.hi[i] = count + reach - one.lo[i] - x->type.shape[2 + i];
     }
     parts.push_back(c.convolution(x, c.slice(flipped, starts, sizes, steps), one, groups));
