@@ -101,7 +101,8 @@ Values Reducer::acrossLanes(Values acc) {
 }
 
 Values Reducer::acrossLanesShared(const Values& acc) {
-  std::string name = "across." + std::to_string(static_cast<int>(r_.kind)) + "." + std::string(ir::name(steps_.accumulator()));
+  std::string name =
+      "across." + std::to_string(static_cast<int>(r_.kind)) + "." + std::string(ir::name(steps_.accumulator()));
   if (growing_) name += ".growing";
   std::vector<llvm::Type*> elements;
   for (Value* v : acc) elements.push_back(v->getType()->getScalarType());

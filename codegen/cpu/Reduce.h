@@ -13,7 +13,11 @@ class Reducer {
   /// `growing`, for argmax and argmin: the positions that one accumulator sees grow from step to step, and fit in 32
   /// bits, in which they are then given and kept.
   Reducer(LlvmScalars& s, const Reduction& r, ir::DType valueType, bool growing = false)
-      : s_(s), r_(r), valueType_(valueType), growing_(growing), steps_(s, r, valueType, growing ? Repr::I32 : Repr::I64) {}
+      : s_(s),
+        r_(r),
+        valueType_(valueType),
+        growing_(growing),
+        steps_(s, r, valueType, growing ? Repr::I32 : Repr::I64) {}
   size_t parts() const { return steps_.isArg() ? 2 : 1; }
   /// The identity, as a vector or an element. With growing positions `first` are those of the first step: nothing may
   /// be better than the identity's value.
