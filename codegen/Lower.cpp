@@ -273,7 +273,19 @@ class Lowering {
         steps.push_back({abi::ReadAhead{tensor(op.operand(0)), path(op, firstText), op.stringAttr("format"),
                                         op.stringAttr("name"), tensor(op.result())}});
         return;
-      case OpKind::BringIn: bringIn(op, steps); return;
+      case OpKind::BringIn:
+        steps.push_back(
+            {abi::BringIn{tensor(op.operand(0)),
+                          rowsFrom(op.operand(1), op.intAttr("files.first"),
+                                   op.hasAttr("files.rows") ? op.intAttr("files.rows") : op.operand(1)->type.shape[0]),
+                          tensor(op.operand(2)), static_cast<uint64_t>(op.intAttr("count"))}});
+        return;
+      case OpKind::ReadRows:
+        steps.push_back(
+            {abi::ReadRows{rowsFrom(op.operand(0), op.intAttr("first"), op.intAttr("count")), tensor(op.operand(1)),
+                           tensor(op.result()), sites_.number(op.loc, abi::FaultKind::Index),
+                           sites_.number(op.loc, abi::FaultKind::File)}});
+        return;
       case OpKind::EndReadAhead: steps.push_back({abi::EndReadAhead{tensor(op.operand(0))}}); return;
       case OpKind::Save: {
         abi::Save s{path(op, firstText),
@@ -301,15 +313,13 @@ class Lowering {
     }
   }
 
-  /// Rows are counted from `files.first` on, where the table is a slice of what is mapped.
-  void bringIn(const Op& op, abi::Block& steps) {
-    abi::TensorRef table = tensor(op.operand(1));
-    const int64_t first = op.intAttr("files.first");
-    const Type& type = op.operand(1)->type;
+  /// `count` rows of a table from `first` on.
+  abi::TensorRef rowsFrom(const Value* file, int64_t first, int64_t count) {
+    abi::TensorRef table = tensor(file);
+    const Type& type = file->type;
     table.byteOffset += static_cast<uint64_t>(first * (type.bytes() / type.shape[0]));
-    table.shape[0] -= first;
-    steps.push_back({abi::BringIn{tensor(op.operand(0)), std::move(table), tensor(op.operand(2)),
-                                  static_cast<uint64_t>(op.intAttr("count"))}});
+    table.shape[0] = count;
+    return table;
   }
 
   void planBuffers() {

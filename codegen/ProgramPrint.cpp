@@ -129,6 +129,14 @@ class Printer {
     if (s.count) out_ << " count " << s.count;
     out_ << '\n';
   }
+  void step(const abi::ReadRows& s, int depth) {
+    line(depth, "read_rows");
+    arg(s.table);
+    out_ << " rows";
+    arg(s.rows);
+    arg(s.result);
+    out_ << '\n';
+  }
   void step(const abi::Save& s, int depth) {
     line(depth, "save");
     for (const auto& t : s.tensors) arg(t);

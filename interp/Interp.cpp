@@ -347,7 +347,7 @@ class Activation {
       scan(op, in, out);
     } else if (op.has(Trait::Structural)) {
       failure = structural(op, in, out);
-    } else if (op.has(Trait::Gathers) || update) {
+    } else if (op.has(Trait::Gathers) || op.kind == OpKind::ReadRows || update) {
       failure = indexed(op, in, out);
     } else if (op.has(Trait::Random)) {
       random(op, in, out);

@@ -239,6 +239,19 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out) {
       for (size_t i = 0; i < positions.size(); ++i) put(out, static_cast<int64_t>(i), at(whole, positions[i]));
       return std::nullopt;
     }
+    case OpKind::ReadRows: {
+      const int64_t first = op.intAttr("first"), count = op.intAttr("count"), numbers = in[1].type.size();
+      const int64_t row = whole.type.size() / whole.type.shape[0];
+      std::optional<int64_t> bad;
+      for (int64_t i = 0; i < numbers; ++i) {
+        const int64_t asked = at(in[1], i).i;
+        const auto found = resolve(asked, count, 1);
+        if (!found) bad = std::min(bad.value_or(asked), asked);
+        for (int64_t k = 0; found && k < row; ++k) put(out, i * row + k, at(whole, (first + *found) * row + k));
+      }
+      if (bad) return badIndex(*bad, 1, 0, count);
+      return std::nullopt;
+    }
     case OpKind::Scatter: {
       std::vector<int64_t> positions;
       if (auto f = gatherPositions(op, whole.type, in.subspan(2), in[1].type.shape, positions)) return f;

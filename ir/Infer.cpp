@@ -153,6 +153,7 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
     case ShapeRule::Concat: return inferConcat(c);
     case ShapeRule::Flip: return inferFlip(c);
     case ShapeRule::Gather: return inferGather(c);
+    case ShapeRule::Rows: return inferRows(c);
     case ShapeRule::DynamicSlice: return inferDynamicSlice(c);
     case ShapeRule::UpdateSlice: return inferUpdateSlice(c);
     case ShapeRule::DynamicUpdate: return inferDynamicUpdate(c);

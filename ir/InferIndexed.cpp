@@ -63,6 +63,19 @@ Inferred inferGather(const InferContext& c) {
   return c.result(c.operand(0).dtype, std::move(g.shape));
 }
 
+Inferred inferRows(const InferContext& c) {
+  const Type &table = c.operand(0), &numbers = c.operand(1);
+  if (table.shape.empty() || table.size() == 0 || numbers.shape.empty() || numbers.dtype != DType::I64)
+    return c.fail("needs rows and i64 numbers");
+  const int64_t first = c.integer("first"), count = c.integer("count");
+  if (first < 0 || count < 0 || first > table.shape[0] - count)
+    return c.fail("takes " + std::to_string(count) + " rows from row " + std::to_string(first) + " on of " +
+                  std::to_string(table.shape[0]));
+  Dims shape = numbers.shape;
+  shape.insert(shape.end(), table.shape.begin() + 1, table.shape.end());
+  return c.result(table.dtype, std::move(shape));
+}
+
 Inferred inferDynamicSlice(const InferContext& c) {
   const Type& t = c.operand(0);
   const Dims& axes = c.ints("axes");

@@ -55,6 +55,7 @@ Inferred inferConcat(const InferContext& c);
 Inferred inferFlip(const InferContext& c);
 
 Inferred inferGather(const InferContext& c);
+Inferred inferRows(const InferContext& c);
 Inferred inferDynamicSlice(const InferContext& c);
 Inferred inferUpdateSlice(const InferContext& c);
 Inferred inferDynamicUpdate(const InferContext& c);

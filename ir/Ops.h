@@ -72,6 +72,7 @@ enum class ShapeRule : uint8_t {
   UpdateSlice,
   DynamicUpdate,
   Scatter,
+  Rows,     ///< operand 0 along its first dim by operand 1 (i64, of rank 1 or more)
   Created,  ///< attrs shape, dtype
   Library,  ///< rows of library routines, each by its own rule (InferLibrary.cpp)
   Given,    ///< result types are given by the maker and checked by the verifier where it can

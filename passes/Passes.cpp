@@ -24,8 +24,9 @@ const std::vector<std::string_view>& movesPipeline() {
 }
 
 const std::vector<std::string_view>& optimisationPipeline() {
-  static const std::vector<std::string_view> names{"decompose",    "simplify",   "cse",        "hoist", "dce",
-                                                   "bind-devices", "place-free", "read-ahead", "fuse",  "dce"};
+  static const std::vector<std::string_view> names{"decompose",  "simplify",     "cse",        "hoist",
+                                                   "dce",        "bind-devices", "place-free", "read-rows",
+                                                   "read-ahead", "fuse",         "dce"};
   return names;
 }
 

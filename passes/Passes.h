@@ -24,6 +24,9 @@
 //                  actual device.
 //   place-free     tensors of free values, such as literals that passes have broadcast, are made where they are used.
 //                  Takes and gives any form but unplaced; `place` ends with it, too.
+//   read-rows      bound to bound: a gather of whole rows of a mapped file becomes a read_rows, which the runtime can
+//                  serve without pages of the file in the process's memory. Before fusion, which the gather is lost in,
+//                  and before read-ahead, which knows both.
 //   read-ahead     bound to bound: each load in a loop whose path follows from the trip alone gets a read_ahead in the
 //                  trip before, and one in front of the loop. After the checks of placement, which it has no part in;
 //                  before fusion, which makes kernels of the paths of next trips. `load-in-time`, not part of the

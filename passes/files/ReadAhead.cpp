@@ -15,6 +15,7 @@
 
 #include "ir/Loops.h"
 #include "passes/Passes.h"
+#include "passes/files/Declined.h"
 #include "passes/files/RowsAhead.h"
 #include "passes/files/Trips.h"
 
@@ -27,13 +28,15 @@ using namespace ir;
 bool isReadInParts(const Value& v) {
   return std::all_of(v.uses.begin(), v.uses.end(), [](const Value::Use& use) {
     const Op& user = *use.user;
-    const bool part = user.has(Trait::Gathers) || user.kind == OpKind::Slice;
+    const bool part = user.has(Trait::Gathers) || user.kind == OpKind::Slice || user.kind == OpKind::ReadRows;
     return part && use.operand == 0 && user.result()->type.bytes() < user.operand(0)->type.bytes();
   });
 }
 
 class Ahead {
  public:
+  explicit Ahead(const Context& c) : c_(c) {}
+
   void region(Region& r) {
     for (auto it = r.ops.begin(); it != r.ops.end();) {
       Op& op = **it++;
@@ -43,22 +46,44 @@ class Ahead {
   }
 
  private:
-  static void loop(Op& loop) {
+  void loop(Op& loop) {
     std::vector<Op*> loads;
-    for (const auto& op : loop.regions.back()->ops) {
-      if (op->kind == OpKind::Load && !op->stringsAttr("formats").empty() && op->firstTextOperand() == 0)
-        loads.push_back(op.get());
-    }
+    for (const auto& r : loop.regions) loadsIn(*r, loads);
     for (Op* load : loads) {
-      if (load->result()->type.bytes() > 0 && !isReadInParts(*load->result())) bringForward(loop, *load);
+      const std::string_view why = reasonNot(loop, *load);
+      if (why.empty())
+        bringForward(loop, *load);
+      else
+        declineReadAhead(c_, *load, why);
     }
+  }
+
+  /// Those that are in no other loop.
+  static void loadsIn(const Region& r, std::vector<Op*>& loads) {
+    for (const auto& op : r.ops) {
+      if (op->kind == OpKind::Load) loads.push_back(op.get());
+      for (const auto& inner : op->regions)
+        if (!isLoop(*op)) loadsIn(*inner, loads);
+    }
+  }
+
+  /// Why a file is not read ahead, or nothing.
+  std::string_view reasonNot(Op& loop, const Op& load) const {
+    if (!c_.readAhead) return "this is switched off";
+    if (load.parent != loop.regions.back().get()) return "only some trips may want it";
+    if (load.stringsAttr("formats").empty()) return "its path is the same in every trip";
+    if (load.firstTextOperand() > 0) return "it is already";
+    if (load.result()->type.bytes() == 0) return "it has no elements";
+    if (isReadInParts(*load.result())) return "the trip reads only parts of it";
+    if (!Trips(loop, *std::next(load.self)->get()).areKnown(load.operands()))
+      return "its path follows from what the trip before computes";
+    return {};
   }
 
   static void bringForward(Op& loop, Op& load) {
     Op* const following = std::next(load.self)->get();
     Trips trips(loop, *following);
     const std::vector<Value*> path = load.operands();
-    if (!trips.areKnown(path)) return;
     std::vector<Value*> first = {trips.hasFirst()}, next = {trips.hasNext()};
     for (Value* v : path) first.push_back(trips.first(v)), next.push_back(trips.next(v));
 
@@ -89,10 +114,14 @@ class Ahead {
     op->result()->name = name;
     return op->result();
   }
+
+  const Context& c_;
 };
 
 class InTime {
  public:
+  explicit InTime(const Context& c) : c_(c) {}
+
   void region(Region& r) {
     for (const auto& op : r.ops) {
       for (const auto& inner : op->regions) region(*inner);
@@ -101,7 +130,7 @@ class InTime {
   }
 
  private:
-  static void loop(Op& loop) {
+  void loop(Op& loop) const {
     const size_t first = firstCarriedOperand(loop), lead = firstCarriedArg(loop);
     for (size_t i = loop.results.size(); i-- > 0;) {
       Op* begun = loop.operand(first + i)->op;
@@ -110,7 +139,11 @@ class InTime {
       Op* yield = loop.regions.back()->terminator();
       Op* next = yield->operand(i)->op;
       Value* taken = loop.regions.back()->args[lead + i].get();
-      while (!taken->unused()) taken->uses.front().user->removeOperand(0);
+      while (!taken->unused()) {
+        Op& load = *taken->uses.front().user;
+        load.removeOperand(0);
+        declineReadAhead(c_, load, "there is no memory for a second buffer");
+      }
       yield->removeOperand(i);
       loop.removeOperand(first + i);
       loop.removeResult(static_cast<uint32_t>(i));
@@ -119,21 +152,22 @@ class InTime {
       begun->erase();
     }
   }
+
+  const Context& c_;
 };
 
 }  // namespace
 
 bool readAhead(Module& m, Context& c) {
-  if (!c.readAhead) return true;
   for (const auto& f : m.funcs) {
-    Ahead().region(*f->body);
-    bringRowsIn(*f->body);
+    Ahead(c).region(*f->body);
+    if (c.readAhead) bringRowsIn(*f->body, c);
   }
   return true;
 }
 
-bool loadInTime(Module& m, Context&) {
-  for (const auto& f : m.funcs) InTime().region(*f->body);
+bool loadInTime(Module& m, Context& c) {
+  for (const auto& f : m.funcs) InTime(c).region(*f->body);
   return true;
 }
 

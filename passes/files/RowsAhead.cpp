@@ -1,10 +1,13 @@
 #include "passes/files/RowsAhead.h"
 
-#include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "ir/Loops.h"
+#include "passes/files/Declined.h"
+#include "passes/files/Tables.h"
 #include "passes/files/Trips.h"
 
 namespace tenc::passes {
@@ -13,76 +16,72 @@ using namespace ir;
 
 namespace {
 
-/// A mapped file, of which a value is the rows from `first` on.
-struct Table {
-  Value* file = nullptr;
-  int64_t first = 0;
-};
-
-bool isPartOfRows(const Op& slice) {
-  const auto& starts = slice.intsAttr("starts");
-  const auto& steps = slice.intsAttr("steps");
-  const Dims &from = slice.operand(0)->type.shape, &to = slice.result()->type.shape;
-  return !from.empty() && steps[0] == 1 && std::equal(from.begin() + 1, from.end(), to.begin() + 1, to.end()) &&
-         std::all_of(steps.begin(), steps.end(), [](int64_t s) { return s == 1; }) &&
-         std::all_of(starts.begin() + 1, starts.end(), [](int64_t s) { return s == 0; });
-}
-
-std::optional<Table> tableOf(Value* v) {
-  Table t{v, 0};
-  while (t.file->op && t.file->op->kind == OpKind::Slice && isPartOfRows(*t.file->op)) {
-    t.first += t.file->op->intsAttr("starts")[0];
-    t.file = t.file->op->operand(0);
-  }
-  const bool isFile = t.file->op && t.file->op->kind == OpKind::Load && t.file->op->boolAttr("mapped") &&
-                      !t.file->type.shape.empty() && t.file->type.place.device == DeviceTable::kHost;
-  return isFile ? std::optional(t) : std::nullopt;
-}
-
-/// What an op reads of its operand 0: rows by their numbers, or `count` of them from one on.
+/// What an op reads of a mapped file: rows by their numbers, or `count` of them from one on.
 struct Rows {
+  Table table;
   Value* numbers = nullptr;
   int64_t count = 0;
 };
 
 std::optional<Rows> rowsOf(const Op& op) {
+  if (op.kind == OpKind::ReadRows)
+    return Rows{{op.operand(0), op.intAttr("first"), op.intAttr("count")}, op.operand(1), 0};
   if (op.kind != OpKind::Gather && op.kind != OpKind::DynamicSlice) return std::nullopt;
+  const auto table = tableOf(op.operand(0));
   const auto& axes = op.intsAttr("axes");
-  for (size_t i = 0; i < axes.size(); ++i) {
+  for (size_t i = 0; table && i < axes.size(); ++i) {
     if (axes[i] != 0 || op.operand(i + 1)->type.dtype != DType::I64) continue;
-    return Rows{op.operand(i + 1), op.kind == OpKind::Gather ? 0 : op.intsAttr("sizes")[i]};
+    return Rows{*table, op.operand(i + 1), op.kind == OpKind::Gather ? 0 : op.intsAttr("sizes")[i]};
   }
   return std::nullopt;
 }
 
-void bringIn(Op& loop) {
+/// All ops of a trip, but for those of loops in it.
+void opsIn(const Region& r, std::vector<const Op*>& ops) {
+  for (const auto& op : r.ops) {
+    ops.push_back(op.get());
+    for (const auto& inner : op->regions)
+      if (!isLoop(*op)) opsIn(*inner, ops);
+  }
+}
+
+void bringIn(Op& loop, const Context& c) {
   Region& body = *loop.regions.back();
   Op& begin = *body.ops.front();
   std::set<std::pair<const Value*, const Value*>> seen;
-  std::vector<Op*> reads;
-  for (const auto& op : body.ops) reads.push_back(op.get());
+  std::vector<const Op*> reads;
+  opsIn(body, reads);
   for (const Op* op : reads) {
     const auto rows = rowsOf(*op);
-    const auto table = rows ? tableOf(op->operand(0)) : std::nullopt;
-    if (!table || table->file->home()->isInside(loop) || !seen.emplace(table->file, rows->numbers).second) continue;
+    if (!rows || rows->table.file->home()->isInside(loop)) continue;
+    if (!seen.emplace(rows->table.file, rows->numbers).second) continue;
     Trips trips(loop, begin);
-    if (!trips.areKnown({rows->numbers})) continue;
+    if (op->parent != &body) {
+      declineReadAhead(c, *op, "only some trips may want these rows");
+      continue;
+    }
+    if (!trips.areKnown({rows->numbers})) {
+      declineReadAhead(c, *op, "the numbers of the rows follow from what the trip before computes");
+      continue;
+    }
     Value *wanted = trips.hasNext(), *numbers = trips.next(rows->numbers);
     Builder b(&begin);
     b.setLoc(op->loc);
-    Op* made = b.make(OpKind::BringIn, {wanted, table->file, numbers});
+    Op* made = b.make(OpKind::BringIn, {wanted, rows->table.file, numbers});
     if (rows->count > 0) made->set("count", rows->count);
-    if (table->first > 0) made->set("files.first", table->first);
+    if (rows->table.count == rows->table.file->type.shape[0]) continue;
+    made->set("files.first", rows->table.first);
+    made->set("files.rows", rows->table.count);
   }
 }
 
 }  // namespace
 
-void bringRowsIn(Region& r) {
+void bringRowsIn(Region& r, const Context& c) {
   for (auto it = r.ops.begin(); it != r.ops.end();) {
     Op& op = **it++;
-    for (const auto& inner : op.regions) bringRowsIn(*inner);
-    if (isLoop(op)) bringIn(op);
+    for (const auto& inner : op.regions) bringRowsIn(*inner, c);
+    if (isLoop(op)) bringIn(op, c);
   }
 }
 

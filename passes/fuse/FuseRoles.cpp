@@ -36,6 +36,7 @@ Role roleOf(const Op& op) {
     case OpKind::RngNext:
     case OpKind::Load:
     case OpKind::ReadAhead:
+    case OpKind::ReadRows:
     case OpKind::Fused: return Role::Single;
     default: break;
   }

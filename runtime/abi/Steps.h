@@ -112,6 +112,13 @@ struct BringIn {
   uint64_t count = 0;
 };
 
+/// Rows of the table (along its first dim) by their numbers (i64, negative ones from the end), wherever the table is.
+/// `site`: of an index out of range; `file`: of a file that cannot be read any more.
+struct ReadRows {
+  TensorRef table, rows, result;
+  uint32_t site = 0, file = 0;
+};
+
 struct Save {
   Text path;
   std::string format;
@@ -144,8 +151,8 @@ struct Bench {
 };
 
 struct Step {
-  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Load, ReadAhead, EndReadAhead, BringIn, Save,
-               Seed, RngNext, Time, Bench>
+  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Load, ReadAhead, EndReadAhead, BringIn, ReadRows,
+               Save, Seed, RngNext, Time, Bench>
       what;
 };
 

@@ -95,11 +95,13 @@ void Buffers::give(const CallOptions& options) {
   }
 }
 
-void Buffers::moveTo(abi::BufferId b, MappedTensor file) {
+void Buffers::moveTo(abi::BufferId b, MappedTensor file, std::shared_ptr<const OpenFile> open) {
   moveBack(b);
   std::byte* const elements = file.elements();
   std::byte* const before = std::exchange(address_[b], elements);
-  InFile& in = mapped_.emplace(elements, InFile{std::make_unique<MappedTensor>(std::move(file)), before}).first->second;
+  InFile& in =
+      mapped_.emplace(elements, InFile{std::make_unique<MappedTensor>(std::move(file)), before, std::move(open)})
+          .first->second;
   if (staysInFile(b)) residency_.watch(*in.file);
 }
 
@@ -114,6 +116,12 @@ void Buffers::moveBack(abi::BufferId b) {
 const MappedTensor* Buffers::fileOf(const abi::TensorRef& t) const {
   const auto found = mapped_.find(address_[t.buffer]);
   return found == mapped_.end() ? nullptr : found->second.file.get();
+}
+
+std::optional<Buffers::InOpenFile> Buffers::openFileOf(const abi::TensorRef& t) const {
+  const auto found = mapped_.find(address_[t.buffer]);
+  if (found == mapped_.end() || !found->second.open || !staysInFile(t.buffer)) return std::nullopt;
+  return InOpenFile{found->second.open, found->second.file->offsetOf(at(t))};
 }
 
 void Buffers::copyIn(const abi::TensorRef& onDevice, const abi::TensorRef& onHost) {

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "runtime/call/PendingCopies.h"
 #include "runtime/call/Residency.h"
 #include "runtime/call/Workspace.h"
+#include "runtime/io/OpenFile.h"
 
 namespace tenc::rt {
 
@@ -50,8 +52,9 @@ class Buffers {
   }
   /// Whether the tensor takes up all of its buffer, so that other memory can stand in for that.
   bool isWhole(const abi::TensorRef& t) const { return t.byteOffset == 0 && p_.buffers[t.buffer].bytes == bytesOf(t); }
-  /// The buffer moves to the pages of a file; if it was in such pages already, those go.
-  void moveTo(abi::BufferId b, MappedTensor file);
+  /// The buffer moves to the pages of a file; if it was in such pages already, those go. `open`: the file, for those
+  /// who read parts of it.
+  void moveTo(abi::BufferId b, MappedTensor file, std::shared_ptr<const OpenFile> open = nullptr);
   /// The buffer moves back from such pages, which go.
   void moveBack(abi::BufferId b);
   /// Whether no step but a load writes to the buffer, so that pages of a file need not be written to.
@@ -60,10 +63,19 @@ class Buffers {
   bool isKeptWithinMemory(abi::BufferId b) const {
     return residency_.watches() && staysInFile(b) && mapped_.contains(address_[b]);
   }
-  /// Lets go of pages of files that are more than the call may have. Any thread may call it.
-  void keepWithinMemory() { residency_.check(); }
+  /// Lets go of pages of files that are more than the call may have, or will be when `soon` bytes are read. Any thread
+  /// may call it.
+  void keepWithinMemory(uint64_t soon = 0) { residency_.check(soon); }
   /// The file that the tensor lies in; null for none.
   const MappedTensor* fileOf(const abi::TensorRef& t) const;
+  /// Whether pages of files count, so that a file is better read than mapped where little of it is wanted.
+  bool isMemoryLimited() const { return residency_.isLimited(); }
+  /// Where the tensor lies in a file that is better read; nothing where it is to be taken from memory.
+  struct InOpenFile {
+    std::shared_ptr<const OpenFile> file;
+    uint64_t offset = 0;
+  };
+  std::optional<InOpenFile> openFileOf(const abi::TensorRef& t) const;
 
   // ---- bytes
   /// Before the host reads its memory, or, with `write`, changes it.
@@ -114,6 +126,7 @@ class Buffers {
   struct InFile {
     std::unique_ptr<MappedTensor> file;
     std::byte* before;  ///< where the buffer was
+    std::shared_ptr<const OpenFile> open;
   };
   std::map<const std::byte*, InFile> mapped_;  // files that buffers are in, by address
   Residency residency_;

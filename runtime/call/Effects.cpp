@@ -32,8 +32,10 @@ bool Effects::run(const abi::Assert& s) {
 /// Into the tensor's memory, or by a map that takes its place.
 bool Effects::loadOnHost(const FileSource& source, const abi::TensorRef& t, std::string& error) {
   if (buffers_.isWhole(t)) {
-    if (auto mapped = reader_.map(source, t.dtype, t.shape, !buffers_.staysInFile(t.buffer))) {
-      buffers_.moveTo(t.buffer, std::move(*mapped));
+    const bool stays = buffers_.staysInFile(t.buffer);
+    if (auto mapped = reader_.map(source, t.dtype, t.shape, !stays)) {
+      const bool isRead = stays && buffers_.isMemoryLimited();
+      buffers_.moveTo(t.buffer, std::move(*mapped), isRead ? reader_.opened() : nullptr);
       return true;
     }
     buffers_.moveBack(t.buffer);
@@ -80,29 +82,6 @@ bool Effects::run(const abi::EndReadAhead& s) {
   ahead_.end(buffers_.at(s.ahead));
   buffers_.settle(buffers_.at(s.ahead), bytesOf(s.ahead), true);
   buffers_.moveBack(s.ahead.buffer);
-  return true;
-}
-
-bool Effects::run(const abi::BringIn& s) {
-  if (!*reinterpret_cast<const uint8_t*>(buffers_.read(s.wanted))) return true;
-  const MappedTensor* const file = buffers_.fileOf(s.table);
-  const auto rows = s.table.shape.empty() ? 0 : s.table.shape[0];
-  if (!file || rows == 0) return true;
-  const uint64_t rowBytes = bytesOf(s.table) / static_cast<uint64_t>(rows);
-  const auto* numbers = reinterpret_cast<const int64_t*>(buffers_.read(s.rows));
-  std::vector<ReadAhead::Pages> pages;
-  const auto add = [&](int64_t row, uint64_t count) {
-    if (row < 0) row += rows;
-    if (row < 0 || row >= rows) return;
-    const uint64_t rest = static_cast<uint64_t>(rows - row);
-    pages.push_back({buffers_.at(s.table) + static_cast<uint64_t>(row) * rowBytes, std::min(count, rest) * rowBytes});
-  };
-  if (s.count > 0)
-    add(numbers[0], s.count);
-  else
-    for (uint64_t i = 0; i < bytesOf(s.rows) / sizeof(int64_t); ++i) add(numbers[i], 1);
-  if (s.count == 0) file->expectScattered();
-  ahead_.bringIn(std::move(pages));
   return true;
 }
 

@@ -10,13 +10,12 @@ namespace tenc::rt {
 /// Each function is false when the call is over.
 class Effects {
  public:
-  /// `mayReadAhead`: files may be read into memory of the host while anything else runs.
-  Effects(const CallOptions& options, const FileAccess& files, const CallControl& control, bool mayReadAhead,
-          RandomState& random, Buffers& buffers, Ending& ending)
+  Effects(const CallOptions& options, const FileAccess& files, ReadAhead& ahead, RandomState& random, Buffers& buffers,
+          Ending& ending)
       : options_(options),
         files_(files),
         reader_(files),
-        ahead_(files, control, mayReadAhead),
+        ahead_(ahead),
         random_(random),
         buffers_(buffers),
         ending_(ending) {}
@@ -26,13 +25,10 @@ class Effects {
   bool run(const abi::Load& s);
   bool run(const abi::ReadAhead& s);
   bool run(const abi::EndReadAhead& s);
-  bool run(const abi::BringIn& s);
   bool run(const abi::Save& s);
   bool run(const abi::Seed& s);
   bool run(const abi::RngNext& s);
   bool run(const abi::Time& s);
-  /// The call is over: what still reads files comes to rest.
-  void stop() { ahead_.stop(); }
 
  private:
   bool loadOnHost(const FileSource& source, const abi::TensorRef& t, std::string& error);
@@ -43,7 +39,7 @@ class Effects {
   const CallOptions& options_;
   const FileAccess& files_;
   FileReader reader_;
-  ReadAhead ahead_;
+  ReadAhead& ahead_;
   RandomState& random_;
   Buffers& buffers_;
   Ending& ending_;

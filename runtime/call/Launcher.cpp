@@ -28,9 +28,9 @@ void Launcher::onDevice(Stream& stream, const LoadedKernel& k, const abi::Launch
 bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   const abi::Program& p = program_.program();
   args_.clear();
-  bool paced = false;
+  uint64_t fileBytes = 0;
   for (const abi::KernelArg& a : s.args) {
-    paced = paced || buffers_.isKeptWithinMemory(a.buffer);
+    if (buffers_.isKeptWithinMemory(a.buffer)) fileBytes += p.buffers[a.buffer].bytes;
     buffers_.settle(buffers_.at(a.buffer), p.buffers[a.buffer].bytes, a.access != abi::Access::Read);
     args_.push_back(buffers_.at(a));
   }
@@ -38,10 +38,10 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   const KernelShown shown(progress_, state);
   __atomic_store_n(&state.fault, 0, __ATOMIC_RELAXED);
   if (ending_.interrupted()) return false;  // before the fault word was cleared
-  if (k.items <= k.grain && !paced)
+  if (k.items <= k.grain && fileBytes == 0)
     k.function(args_.data(), scalars_.data(), 0, k.items, &state.fault, workspace_.scratch(0));
   else
-    onThreads(k, paced, &state.fault);
+    onThreads(k, fileBytes, &state.fault);
   const uint32_t fault = __atomic_load_n(&state.fault, __ATOMIC_RELAXED);
   if (fault == 0) return true;
   if (fault == abi::kInterruptFault) return !ending_.interrupted();
@@ -49,28 +49,35 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   return ending_.stop(k.kernel->sites[fault - 1], {}, state.bad);
 }
 
-void Launcher::onThreads(const LoadedKernel& k, bool paced, uint32_t* fault) {
+void Launcher::onThreads(const LoadedKernel& k, uint64_t fileBytes, uint32_t* fault) {
   // One thread gets all items at once, and looks up now and then whether it is to stop. Pages of files are brought in
   // by a kernel faster than another thread may get to run and let go of them, so a kernel that reads a file does it
-  // itself.
+  // itself, before each part.
   static constexpr int64_t kParts = 64;
+  static constexpr uint64_t kFilePart = uint64_t{2} << 20, kMostFileParts = 4096;
   struct Context {
     const Launcher* self;
     const LoadedKernel* kernel;
-    bool paced;
+    int64_t part;   ///< items, of a kernel that reads a file
+    uint64_t soon;  ///< bytes of files that all threads may read in such a part
     uint32_t* fault;
-  } context{this, &k, paced, fault};
+  } context{this, &k, 0, 0, fault};
+  if (fileBytes > 0) {
+    const auto parts = static_cast<int64_t>(std::min(fileBytes / kFilePart + 1, kMostFileParts));
+    context.part = std::clamp<int64_t>(k.items / parts, 1, k.grain);
+    context.soon = fileBytes / static_cast<uint64_t>((k.items + context.part - 1) / context.part) *
+                   static_cast<uint64_t>(pool_.threads());
+  }
   pool_.run(
       k.items, k.grain,
       [](void* c, int thread, int64_t begin, int64_t end) {
-        const auto& [self, kernel, isPaced, faultWord] = *static_cast<const Context*>(c);
-        const int64_t part = isPaced ? std::clamp<int64_t>(kernel->items / kParts, 1, kernel->grain)
-                                     : std::max(kernel->grain, (end - begin) / kParts);
+        const auto& [self, kernel, filePart, soon, faultWord] = *static_cast<const Context*>(c);
+        const int64_t part = filePart > 0 ? filePart : std::max(kernel->grain, (end - begin) / kParts);
         for (int64_t i = begin; i < end; i += part) {
           if (self->control_.interrupted()) return;
+          if (filePart > 0) self->buffers_.keepWithinMemory(soon);
           kernel->function(self->args_.data(), self->scalars_.data(), i, std::min(i + part, end), faultWord,
                            self->workspace_.scratch(thread));
-          if (isPaced) self->buffers_.keepWithinMemory();
         }
       },
       &context);

@@ -73,10 +73,16 @@ struct ReadAhead::Reader {
     changed_.notify_all();
   }
 
-  void bringIn(std::vector<Pages> pages) {
+  /// Parts of an open file, or of one that is mapped.
+  struct Parts {
+    std::shared_ptr<const OpenFile> file;
+    std::byte* pages = nullptr;
+    std::vector<Part> list;
+  };
+  void bringIn(Parts parts) {
     {
       const std::lock_guard lock(mutex_);
-      pages_ = std::move(pages);
+      parts_ = std::move(parts);
     }
     changed_.notify_all();
   }
@@ -107,12 +113,13 @@ struct ReadAhead::Reader {
     FileReader reader(files_);
     std::unique_lock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [&] { return quit_ || !queue_.empty() || !pages_.empty(); });
+      changed_.wait(lock, [&] { return quit_ || !queue_.empty() || !parts_.list.empty(); });
       if (quit_) return;
       if (queue_.empty()) {
-        const std::vector<Pages> pages = std::exchange(pages_, {});
+        Parts parts = std::exchange(parts_, {});
         lock.unlock();
-        readPages(pages);
+        readParts(parts);
+        parts = {};  // the file, before anybody waits
         lock.lock();
         continue;
       }
@@ -127,35 +134,55 @@ struct ReadAhead::Reader {
     }
   }
 
-  /// That the file may be gone from these addresses by now does no harm.
-  void readPages(std::vector<Pages> pages) const {
-    if (areThere(pages)) return;
-    // First all are asked for, so that the disk has much to choose from, then they are waited for.
-    std::sort(pages.begin(), pages.end(), [](const Pages& a, const Pages& b) { return a.begin < b.begin; });
-    for (const int advice : {MADV_WILLNEED, kPopulateRead}) {
-      for (const Pages& p : pages) {
-        if (quit_.load(std::memory_order_relaxed)) return;
-        advise(p, advice);
-      }
+  void readParts(Parts& parts) const {
+    if (parts.list.empty() || areThere(parts)) return;
+    // Those that lie together, one after the other.
+    std::sort(parts.list.begin(), parts.list.end(), [](const Part& a, const Part& b) { return a.begin < b.begin; });
+    // First all are asked for, so that the disk has much to choose from. Whoever reads them from the file waits for
+    // them; into the process's memory they are brought here.
+    for (const bool wait : {false, true}) {
+      if (wait && parts.file) return;
+      for (const Part& p : parts.list)
+        if (!readPart(parts, p, wait)) return;
     }
   }
 
-  static void advise(const Pages& p, int advice) {
-    constexpr uintptr_t kPage = 4096;
-    const auto at = reinterpret_cast<uintptr_t>(p.begin), begin = at / kPage * kPage;
-    madvise(reinterpret_cast<void*>(begin), at + p.bytes - begin, advice);
+  /// False when it is to stop.
+  bool readPart(const Parts& parts, const Part& part, bool wait) const {
+    constexpr uint64_t kPiece = uint64_t{4} << 20;
+    for (uint64_t at = 0; at < part.bytes; at += kPiece) {
+      if (quit_.load(std::memory_order_relaxed)) return false;
+      const uint64_t bytes = std::min(kPiece, part.bytes - at);
+      if (parts.file)
+        parts.file->expect(part.begin + at, bytes);
+      else
+        advise(parts.pages + part.begin + at, bytes, wait ? kPopulateRead : MADV_WILLNEED);
+    }
+    return true;
   }
 
-  /// Whether a few of many are had so fast that no disk was asked: then the others are taken to be in the system's
-  /// cache too, where to bring them in would cost more than it saves.
-  static bool areThere(const std::vector<Pages>& pages) {
+  /// That the file may be gone from these addresses by now does no harm.
+  static void advise(const std::byte* from, uint64_t bytes, int advice) {
+    constexpr uintptr_t kPage = 4096;
+    const auto at = reinterpret_cast<uintptr_t>(from), begin = at / kPage * kPage;
+    madvise(reinterpret_cast<void*>(begin), at + bytes - begin, advice);
+  }
+
+  /// Whether a few of many are had without asking a disk, which of a mapped file shows in the time that it takes: then
+  /// the others are taken to be in the system's cache too, where to bring them in would cost more than it saves.
+  static bool areThere(const Parts& parts) {
     constexpr size_t kMany = 16, kFew = 8;
     constexpr auto kFromDisk = std::chrono::microseconds(20);
-    if (pages.size() <= kMany) return false;
+    if (parts.list.size() <= kMany) return false;
     for (size_t i = 0; i < kFew; ++i) {
+      const Part& part = parts.list[i * parts.list.size() / kFew];
+      std::byte first{};
       const auto before = std::chrono::steady_clock::now();
-      advise(pages[i * pages.size() / kFew], kPopulateRead);
-      if (std::chrono::steady_clock::now() - before > kFromDisk) return false;
+      if (!parts.file)
+        advise(parts.pages + part.begin, part.bytes, kPopulateRead);
+      else if (!parts.file->readCached(part.begin, 1, &first))
+        return false;
+      if (!parts.file && std::chrono::steady_clock::now() - before > kFromDisk) return false;
     }
     return true;
   }
@@ -178,7 +205,7 @@ struct ReadAhead::Reader {
   std::condition_variable changed_;
   std::deque<std::shared_ptr<Job>> queue_;
   Jobs jobs_;  ///< by memory
-  std::vector<Pages> pages_;
+  Parts parts_;
   std::atomic<bool> quit_{false};  // set under the mutex
   std::thread thread_;             // last: it uses all of the above
 };
@@ -202,8 +229,12 @@ bool ReadAhead::start() {
   return true;
 }
 
-void ReadAhead::bringIn(std::vector<Pages> pages) {
-  if (start()) reader_->bringIn(std::move(pages));
+void ReadAhead::bringIn(std::shared_ptr<const OpenFile> file, std::vector<Part> parts) {
+  if (start()) reader_->bringIn({std::move(file), nullptr, std::move(parts)});
+}
+
+void ReadAhead::bringIn(std::byte* pages, std::vector<Part> parts) {
+  if (start()) reader_->bringIn({nullptr, pages, std::move(parts)});
 }
 
 ReadAhead::Found ReadAhead::take(const Wanted& wanted, std::byte* memory) {

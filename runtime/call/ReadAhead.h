@@ -10,13 +10,14 @@
 
 #include "runtime/CallControl.h"
 #include "runtime/io/Io.h"
+#include "runtime/io/OpenFile.h"
 
 namespace tenc::rt {
 
 /// Belongs to one call and its thread; reads on another, which is started when it is first needed.
 class ReadAhead {
  public:
-  /// `enabled` false: nothing is ever read into memory of the call.
+  /// `enabled` false: nothing is ever read into memory of the call; with true it may be while anything else runs.
   ReadAhead(const FileAccess& files, const CallControl& control, bool enabled);
   ~ReadAhead();  ///< `stop`s
   ReadAhead(const ReadAhead&) = delete;
@@ -41,13 +42,14 @@ class ReadAhead {
   Found take(const Wanted& wanted, std::byte* memory);
   /// Nothing is read into this memory any more.
   void end(std::byte* memory);
-  /// Bytes of mapped files.
-  struct Pages {
-    std::byte* begin = nullptr;
-    uint64_t bytes = 0;
+  /// Bytes from a place on.
+  struct Part {
+    uint64_t begin = 0, bytes = 0;
   };
-  /// Begins to read these from the disk; what was asked for before and has not begun is left.
-  void bringIn(std::vector<Pages> pages);
+  /// Begins to bring parts of a file into the system's cache; what was asked for before and has not begun is left.
+  void bringIn(std::shared_ptr<const OpenFile> file, std::vector<Part> parts);
+  /// The same of a file that is mapped there, and into the process's memory.
+  void bringIn(std::byte* pages, std::vector<Part> parts);
   /// Nothing is read any more, and no file is open.
   void stop();
 

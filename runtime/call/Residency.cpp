@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -75,30 +76,36 @@ struct Residency::Watcher {
     const std::lock_guard lock(mutex_);
     std::erase(files_, &file);
   }
-  void check() {
+  void check(uint64_t soon) {
+    // Threads that read little between two calls look in turns: in this time they bring in a few megabytes.
+    constexpr int64_t kShort = 50'000;
+    const int64_t now = std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+    if (soon <= kLeast && now - looked_.load(std::memory_order_relaxed) < kShort) return;
     const std::lock_guard lock(mutex_);
-    look();
+    looked_.store(now, std::memory_order_relaxed);
+    look(soon);
   }
 
  private:
   void loop() {
     std::unique_lock lock(mutex_);
-    while (!wake_.wait_for(lock, kPeriod, [this] { return quit_; })) look();
+    while (!wake_.wait_for(lock, kPeriod, [this] { return quit_; })) look(0);
   }
 
   /// Under the mutex.
-  void look() {
+  void look(uint64_t soon) {
     uint64_t all = 0, files = 0;
     if (files_.empty() || !usage_.read(all, files)) return;
     least_ = std::min(least_, files);
-    if (all < high_ || files < least_ + kLeast) return;
+    if (all + soon < high_ || files < least_ + kLeast) return;
     for (const MappedTensor* file : files_) file->letGo();
     if (usage_.read(all, files)) least_ = files;
   }
 
   const uint64_t high_;
   const Usage usage_;
-  uint64_t least_ = 0;  ///< of pages of files, since they were let go
+  uint64_t least_ = 0;              ///< of pages of files, since they were let go
+  std::atomic<int64_t> looked_{0};  ///< when `check` did, in nanoseconds
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<const MappedTensor*> files_;
@@ -120,8 +127,8 @@ void Residency::watch(const MappedTensor& file) {
   watcher_->add(file);
 }
 
-void Residency::check() {
-  if (watcher_) watcher_->check();
+void Residency::check(uint64_t soon) {
+  if (watcher_) watcher_->check(soon);
 }
 
 void Residency::forget(const MappedTensor& file) {

@@ -20,10 +20,12 @@ class Residency {
   /// to be written to.
   void watch(const MappedTensor& file);
   void forget(const MappedTensor& file);
+  bool isLimited() const { return limit_ > 0; }
   bool watches() const { return watcher_ != nullptr; }
   /// To be called once a trip, and now and then by kernels that read a file, from any thread: they bring in pages
-  /// faster than another thread may get to run and let go of them.
-  void check();
+  /// faster than another thread may get to run and let go of them. `soon`: bytes that may be brought in until the next
+  /// call.
+  void check(uint64_t soon = 0);
 
  private:
   struct Watcher;

@@ -26,12 +26,14 @@ Runner::Runner(const LoadedProgram& program, Machine& machine, Workspace& worksp
       ending_(p_, workspace, control, options.dropWaits, result_),
       buffers_(program, workspace, ending_, options.dropWaits, options.memory),
       launcher_(program, workspace, machine.pool(), control, options.progress, buffers_, ending_),
-      effects_(options, machine.options().files, control, !closesHost(p_, machine), random, buffers_, ending_) {}
+      ahead_(machine.options().files, control, !closesHost(p_, machine)),
+      rows_(machine.pool(), control, ahead_, buffers_, ending_),
+      effects_(options, machine.options().files, ahead_, random, buffers_, ending_) {}
 
 CallResult Runner::run() {
   result_.inPlace = buffers_.take(options_.inputs) + buffers_.aim(options_.outputs);
   if (steps(p_.steps) && ending_.devicesAreWell()) buffers_.give(options_);
-  effects_.stop();
+  ahead_.stop();
   if (!options_.print) std::fflush(stdout);
   return std::move(result_);
 }

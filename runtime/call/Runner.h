@@ -4,6 +4,7 @@
 #include "runtime/call/Effects.h"
 #include "runtime/call/Ending.h"
 #include "runtime/call/Launcher.h"
+#include "runtime/call/Rows.h"
 
 namespace tenc::rt {
 
@@ -29,6 +30,8 @@ class Runner {
   bool execute(const abi::While& s);
   bool execute(const abi::If& s);
   bool execute(const abi::Bench& s);
+  bool execute(const abi::ReadRows& s) { return rows_.run(s); }
+  bool execute(const abi::BringIn& s) { return rows_.run(s); }
   template <typename Effect>
   bool execute(const Effect& s) {
     return effects_.run(s);
@@ -42,6 +45,8 @@ class Runner {
   Ending ending_;
   Buffers buffers_;
   Launcher launcher_;
+  ReadAhead ahead_;
+  Rows rows_;
   Effects effects_;
 };
 

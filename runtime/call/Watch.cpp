@@ -15,6 +15,7 @@ std::string nameOf(const abi::Step& step, const abi::Program& p) {
           [](const abi::ReadAhead&) { return std::string("read ahead"); },
           [](const abi::EndReadAhead&) { return std::string("end read ahead"); },
           [](const abi::BringIn&) { return std::string("bring in"); },
+          [](const abi::ReadRows&) { return std::string("read rows"); },
           [](const abi::Save&) { return std::string("save"); }, [](const abi::Seed&) { return std::string("seed"); },
           [](const abi::RngNext&) { return std::string("draw"); }, [](const abi::Time&) { return std::string("time"); },
           [](const abi::Bench&) { return std::string("bench"); }},

@@ -315,6 +315,17 @@ class Checker {
     need(!s.table.shape.empty() && s.rows.dtype == abi::dtype::I64, "rows are no rows");
     need(s.count == 0 || s.rows.shape.empty(), "rows are counted from more than one");
   }
+  void step(const abi::ReadRows& s) {
+    for (const auto* t : {&s.table, &s.rows, &s.result}) hostTensor(*t);
+    siteNumber(s.site);
+    siteNumber(s.file);
+    writes(s.result.buffer);
+    if (!need(!s.table.shape.empty() && s.rows.dtype == abi::dtype::I64, "rows are no rows")) return;
+    std::vector<int64_t> shape = s.rows.shape;
+    shape.insert(shape.end(), s.table.shape.begin() + 1, s.table.shape.end());
+    need(s.result.dtype == s.table.dtype && s.result.shape == shape, "rows are read into a tensor of another type");
+    need(s.result.buffer != s.table.buffer && s.result.buffer != s.rows.buffer, "rows are read into their own memory");
+  }
   /// Memory that another thread writes to, for `result`: a whole buffer, which has no other address.
   void readInto(const abi::TensorRef& t, const abi::TensorRef& result) {
     hostTensor(t);

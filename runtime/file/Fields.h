@@ -39,6 +39,7 @@ void fields(auto& a, Of<abi::Load> auto& x) { a(x.path, x.format, x.name, x.resu
 void fields(auto& a, Of<abi::ReadAhead> auto& x) { a(x.wanted, x.path, x.format, x.name, x.result); }
 void fields(auto& a, Of<abi::EndReadAhead> auto& x) { a(x.ahead); }
 void fields(auto& a, Of<abi::BringIn> auto& x) { a(x.wanted, x.table, x.rows, x.count); }
+void fields(auto& a, Of<abi::ReadRows> auto& x) { a(x.table, x.rows, x.result, x.site, x.file); }
 void fields(auto& a, Of<abi::Save> auto& x) { a(x.path, x.format, x.tensors, x.names, x.site); }
 void fields(auto& a, Of<abi::Seed> auto& x) { a(x.seed, x.draws); }
 void fields(auto& a, Of<abi::RngNext> auto& x) { a(x.seed, x.draw, x.counts); }

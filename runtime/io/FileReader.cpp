@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/io/Container.h"
+#include "runtime/io/OpenFile.h"
 #include "runtime/io/Paths.h"
 #include "runtime/io/Version.h"
 
@@ -49,6 +50,7 @@ struct FileReader::Opened {
   std::vector<format::Entry> entries;              ///< of a format without names one
   std::unordered_map<std::string, size_t> byName;  ///< of a format with names
   const format::Entry* chosen = nullptr;
+  std::shared_ptr<const OpenFile> shared;  ///< for those who read parts of it, once there are any
 
   bool parse(std::string& reason);
   bool choose(const std::string& name, std::string& reason);
@@ -152,6 +154,11 @@ bool fitsCsv(const std::vector<int64_t>& found, const std::vector<int64_t>& shap
 }
 
 std::optional<FileVersion> FileReader::version() const { return opened_ ? opened_->version : std::nullopt; }
+
+std::shared_ptr<const OpenFile> FileReader::opened() const {
+  if (opened_ && !opened_->shared) opened_->shared = OpenFile::of(fileno(opened_->file.get()), opened_->path);
+  return opened_ ? opened_->shared : nullptr;
+}
 
 FileReader::FileReader(FileAccess access) : access_(std::move(access)) {}
 FileReader::~FileReader() = default;

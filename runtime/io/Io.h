@@ -69,6 +69,10 @@ class MappedTensor {
   ~MappedTensor();
   std::byte* elements() const { return elements_; }
   uint64_t bytes() const { return length_; }  ///< of all of the file
+  /// Where in the file an address of its pages is.
+  uint64_t offsetOf(const std::byte* at) const {
+    return static_cast<uint64_t>(at - static_cast<const std::byte*>(base_));
+  }
   /// Reads all pages from the disk, so that nobody waits for them later; false when `stop` is set, or where that fails.
   bool bringIn(const std::atomic<bool>& stop) const;
   /// Pages will be wanted here and there: the system reads no others along with them.
@@ -92,6 +96,7 @@ class MappedTensor {
 bool isMappable(const FileSource& source, const FileHeader& header);
 
 class FileVersion;
+class OpenFile;
 
 /// Reads tensors of files. The last file stays open with what its header says, for as long as it is not changed or
 /// replaced, so that a file of many tensors is looked through once. Where something fails `error` gets path and reason.
@@ -111,6 +116,8 @@ class FileReader {
                                   bool mayWrite = true);
   /// Of the file that was read last, as it was when it was opened; nothing after an error.
   std::optional<FileVersion> version() const;
+  /// The file that was read last; null after an error, and where the system gives no descriptor.
+  std::shared_ptr<const OpenFile> opened() const;
 
  private:
   struct Opened;

@@ -122,6 +122,9 @@ bool makeEffect(Maker& k, OpKind kind, DType t) {
       b.make(kind, {k.param(DType::Bool, {}), k.param(t, {9, 2}), k.param(DType::I64, {3})});
       b.make(kind, {k.param(DType::Bool, {}), k.param(t, {9, 2}), k.param(DType::I64, {})}, {{"count", int64_t{4}}});
       return true;
+    case OpKind::ReadRows:
+      b.make(kind, {k.param(t, {9, 2}), k.param(DType::I64, {3})}, {{"first", int64_t{2}}, {"count", int64_t{7}}});
+      return true;
     case OpKind::Save:
       b.make(kind, {k.param(t, {2})},
              {{"path", std::string("x")}, {"format", std::string("npy")}, {"names", Strings{"w"}}});

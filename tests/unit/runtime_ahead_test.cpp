@@ -147,9 +147,10 @@ TEST_F(Files, PagesOfMappedFilesComeAndGo) {
     auto file = reader.map({path(0), "npy", ""}, kF32, {static_cast<int64_t>(kCount)}, false);
     ASSERT_TRUE(file);
     residency.watch(*file);
-    std::vector<ReadAhead::Pages> rows;
-    for (size_t i = 0; i < 100; ++i) rows.push_back({file->elements() + i * 300'000, 4000});
-    ahead.bringIn(std::move(rows));
+    std::vector<ReadAhead::Part> rows;
+    for (size_t i = 0; i < 100; ++i) rows.push_back({i * 300'000, 4000});
+    ahead.bringIn(file->elements(), rows);
+    ahead.bringIn(reader.opened(), std::move(rows));
     const auto* x = reinterpret_cast<const float*>(file->elements());
     for (size_t i = 0; i < kCount; i += 512) ASSERT_EQ(x[i], 3.0f);
     residency.forget(*file);
