@@ -236,7 +236,7 @@ class Activation {
       given.push_back(tensorOf(op.result(i)->type, all.subspan(used, count)));
       used += count;
     }
-    if (!tape.active()) {
+    if (!tape.inUse()) {
       for (Tensor& t : given) t.places = nullptr;
       tape.clear();
     }

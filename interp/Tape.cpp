@@ -29,6 +29,12 @@ class Adjoints {
   std::vector<std::optional<Var>> sums_;
 };
 
+/// With the derivative of the number itself.
+Var roundedTo(std::optional<ir::DType> to, Var x) {
+  if (to) x.v = roundTo(*to, x.v);
+  return x;
+}
+
 }  // namespace
 
 void Tape::clear() {
@@ -54,6 +60,13 @@ Var Tape::apply(OpKind kind, Var a, Var b) {
   const auto count = static_cast<size_t>(ir::opInfo(kind).maxOperands);
   const Number y = interp::apply(kind, ir::DType::F64, ir::DType::F64, std::span(args, count), fault);
   return record(kind, a, b, y.f);
+}
+
+Var Tape::rounding(Var x, ir::DType to, bool back) {
+  if (!x.traced()) return x;
+  Node n{OpKind::Call, x, {}, x.v};
+  (back ? n.roundsBack : n.roundsAhead) = to;
+  return push(n);
 }
 
 std::vector<Var> Tape::ruled(const std::vector<Var>& values, std::vector<Var> operands, Pull pull) {
@@ -84,7 +97,9 @@ std::optional<std::vector<Var>> Tape::reverse(int64_t begin, size_t inputs,
         cotangents.push_back(adjoints.of(i + k).value_or(Var{}));
       }
       if (!any) continue;
+      ++sweeps_;
       const auto shares = block.pull(cotangents);
+      --sweeps_;
       if (!shares) return std::nullopt;
       for (size_t k = 0; k < block.operands.size(); ++k) adjoints.add(block.operands[k], (*shares)[k]);
       continue;
@@ -95,7 +110,7 @@ std::optional<std::vector<Var>> Tape::reverse(int64_t begin, size_t inputs,
       const Var& operand = k == 0 ? n.a : n.b;
       if (operand.at < begin) continue;
       if (n.kind == OpKind::Call)
-        adjoints.add(operand, *own);
+        adjoints.add(operand, roundedTo(n.roundsBack, *own));
       else if (const auto p = partial(i, k))
         adjoints.add(operand, mul(*p, *own));
     }
@@ -117,7 +132,7 @@ std::vector<Var> Tape::forward(int64_t begin, const std::vector<Var>& inputs, co
       if (operand.at < begin) continue;
       const std::optional<Var> tangent = tangents[static_cast<size_t>(operand.at - begin)];
       if (!tangent) continue;
-      std::optional<Var> share = tangent;
+      std::optional<Var> share = roundedTo(n.roundsAhead, *tangent);
       if (n.kind != OpKind::Call) {
         const auto p = partial(i, k);
         share = p ? std::optional(mul(*p, *tangent)) : std::nullopt;

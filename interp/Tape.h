@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/Type.h"
 #include "ir/Ops.h"
 
 namespace tenc::interp {
@@ -32,9 +33,11 @@ class Tape {
     ++level_;
     return static_cast<int64_t>(nodes_.size());
   }
-  /// Before the sweep. The tape may be cleared when none is left.
+  /// Before the sweep.
   void end() { --level_; }
   bool active() const { return level_ > 0; }
+  /// Otherwise it may be cleared: no differentiation is left, and none whose sweep calls a rule that differentiates.
+  bool inUse() const { return level_ > 0 || sweeps_ > 0; }
   void clear();
   /// A new place for what is differentiated by.
   Var input(Var x);
@@ -53,6 +56,8 @@ class Tape {
   Var sub(Var a, Var b) { return apply(ir::OpKind::Sub, a, b); }
   Var mul(Var a, Var b) { return apply(ir::OpKind::Mul, a, b); }
   Var div(Var a, Var b) { return apply(ir::OpKind::Div, a, b); }
+  /// `x`, whose cotangents (`back`), or whose tangents, are rounded on their way.
+  Var rounding(Var x, ir::DType to, bool back);
   /// The results of a call with a rule: `values` as they were computed, which outer differentiations go through.
   std::vector<Var> ruled(const std::vector<Var>& values, std::vector<Var> operands, Pull pull);
 
@@ -62,6 +67,7 @@ class Tape {
     Var a, b;
     double value = 0;
     int32_t block = -1;
+    std::optional<ir::DType> roundsBack{}, roundsAhead{};
   };
   /// A call with a rule.
   struct Block {
@@ -80,6 +86,7 @@ class Tape {
   std::vector<Node> nodes_;
   std::vector<Block> blocks_;
   int level_ = 0;
+  int sweeps_ = 0;  ///< backwards, under way
 };
 
 }  // namespace tenc::interp

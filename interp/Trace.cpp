@@ -266,38 +266,44 @@ class Tracer {
 
   // ---- products
 
-  /// Sums of a product under `@autocast`: their cotangents are operands of the gradient's products, and rounded too.
-  void setSums(Vars sums) {
+  /// An operand of a product. Under `@autocast` tangents are operands of the derivative's products, and rounded too.
+  Vars factors(size_t operand) {
     const auto to = op_.dtypeAttr("rounds");
-    if (to && std::any_of(sums.begin(), sums.end(), [](const Var& v) { return v.traced(); })) {
-      sums = t_.ruled(sums, sums, [to](const Vars& cotangents) {
-        Vars all = cotangents;
-        for (Var& v : all) v.v = roundTo(*to, v.v);
-        return std::optional(std::move(all));
-      });
-    }
+    Vars all;
+    for (int64_t i = 0; i < in_[operand].type.size(); ++i)
+      all.push_back(to ? t_.rounding(x(i, operand), *to, /*back=*/false) : x(i, operand));
+    return all;
+  }
+
+  /// The results of a product, whose cotangents are such operands of the gradient's products.
+  void setSums(Vars sums) {
+    if (const auto to = op_.dtypeAttr("rounds"))
+      for (Var& v : sums) v = t_.rounding(v, *to, /*back=*/true);
     set(sums);
   }
 
   void matmul() {
     const ir::Dims& shape = out_[0].type.shape;
     const int64_t m = shape[shape.size() - 2], n = shape.back(), k = in_[0].type.shape.back();
+    const Vars a = factors(0), b = factors(1);
     Vars made;
     for (int64_t e = 0; e < out_[0].type.size(); ++e) {
       const int64_t batch = e / (m * n), i = e / n % m, j = e % n;
       Var s;
       for (int64_t p = 0; p < k; ++p)
-        s = t_.add(s, t_.mul(x(batch * m * k + i * k + p), x(batch * k * n + p * n + j, 1)));
+        s = t_.add(s, t_.mul(a[static_cast<size_t>(batch * m * k + i * k + p)],
+                             b[static_cast<size_t>(batch * k * n + p * n + j)]));
       made.push_back(s);
     }
     setSums(std::move(made));
   }
 
   void convolution() {
+    const Vars a = factors(0), b = factors(1);
     Vars made(size(out_[0]));
     eachTerm(op_, in_[0].type.shape, in_[1].type.shape, out_[0].type.shape, [&](int64_t e, int64_t i, int64_t k) {
       Var& s = made[static_cast<size_t>(e)];
-      s = t_.add(s, t_.mul(x(i), x(k, 1)));
+      s = t_.add(s, t_.mul(a[static_cast<size_t>(i)], b[static_cast<size_t>(k)]));
     });
     setSums(std::move(made));
   }

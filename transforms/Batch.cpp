@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/Causes.h"
 #include "ir/build/Compose.h"
 #include "transforms/Activity.h"
 #include "transforms/Functions.h"
@@ -66,8 +67,23 @@ Value* Batcher::carriedIn(Value* lane) {
   return ir::Compose(*b_).fillOn(anchor_, {n_}, e.value);
 }
 
-bool Batcher::refuse(const Op& op, std::string why) {
-  if (!failed_) fail_(op, std::move(why));
+namespace {
+/// Whether a value is the same everywhere, and lives where it is used.
+bool madeOfNumbers(const Value& v) {
+  if (v.op == nullptr) return false;
+  if (v.op->kind == OpKind::Constant) return true;
+  return (v.op->kind == OpKind::Broadcast || v.op->kind == OpKind::Reshape) && madeOfNumbers(*v.op->operand(0));
+}
+}  // namespace
+
+void BatchedFuncs::notePlaces() {
+  if (std::exchange(placed_, true)) return;
+  variants_.clear();
+  rules_.clear();
+}
+
+bool Batcher::refuse(const Op& op, Code code, std::string why) {
+  if (!failed_) fail_(op, code, std::move(why));
   failed_ = true;
   return false;
 }
@@ -111,7 +127,7 @@ bool Batcher::body(const ir::Region& region) {
     if (op->has(Trait::Terminator)) continue;
     b_->setLoc(op->loc);
     constexpr size_t kMostOps = 500'000;
-    if (++*visited_ > kMostOps) return refuse(*op, "more than 500,000 operations");
+    if (++*visited_ > kMostOps) return refuse(*op, Code::E0105, "expands to more than 500,000 operations");
     if (!visit(*op)) return false;
   }
   return !failed_;
@@ -171,10 +187,21 @@ bool Batcher::visit(const Op& op) {
   }
 }
 
-Value* Batcher::both(Value* a, Value* b) { return a == nullptr ? b : b_->value(OpKind::And, {a, b}); }
+Value* Batcher::both(Value* a, Value* b) {
+  return a == nullptr ? b : b_->value(OpKind::And, {a, meeting(b, a)});
+}
+
+Value* Batcher::meeting(Value* mask, Value* v) {
+  if (!functions_->arePlaced() || madeOfNumbers(*v)) return mask;
+  return b_
+      ->makeTyped(OpKind::To, {mask, v}, {withoutPlace(mask->type)},
+                  {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::If))}})
+      ->result();
+}
 
 Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
   if (yes == no) return yes;
+  mask = meeting(mask, madeOfNumbers(*yes) ? no : yes);
   if (mask->type.shape != yes->type.shape)
     mask = b_->broadcastTo(column(mask, yes->type.shape.size()), yes->type.shape);
   return b_->value(OpKind::Where, {mask, yes, no});
@@ -259,7 +286,7 @@ bool Batcher::ruled(const Op& op, const ir::Func& callee) {
 bool Batcher::call(const Op& op) {
   ir::Module& module = *op.func()->module;
   const ir::Func* callee = calleeOf(op);
-  if (!callee || !callee->body->terminator()) return refuse(op, "a function that has errors");
+  if (!callee || !callee->body->terminator()) return refuse(op, Code::E0204, "calls a function that has errors");
   if (op.hasAttr(ir::kOracle)) return oneByOne(op);
   const bool random = !everyOp(*callee->body, [](const Op& inner) { return !inner.has(Trait::Random); });
   if (!anyBatched(op) && !random && mask_ == nullptr) {

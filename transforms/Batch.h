@@ -36,6 +36,9 @@ class BatchedFuncs {
   Rule& rule(const ir::Func& callee, int64_t n, const std::vector<bool>& operands) {
     return rules_[{&callee, n, operands}];
   }
+  /// Values of the program may live on several devices, from here on: masks go where they are wanted.
+  void notePlaces();
+  bool arePlaced() const { return placed_; }
   /// Functions that are taken out of the module again.
   void forget(const ir::Func& gone);
 
@@ -43,12 +46,13 @@ class BatchedFuncs {
   using Key = std::tuple<const ir::Func*, int64_t, std::vector<bool>>;
   std::map<Key, Variant> variants_;
   std::map<Key, Rule> rules_;
+  bool placed_ = false;
 };
 
 class Batcher {
  public:
-  /// `fail` is told what cannot be batched, once.
-  using Fail = std::function<void(const ir::Op& op, std::string why)>;
+  /// `fail` is told what cannot be batched, once, as E0105 or E0204.
+  using Fail = std::function<void(const ir::Op& op, Code code, std::string why)>;
   Batcher(int64_t n, BatchedFuncs& functions, Fail fail)
       : n_(n), functions_(&functions), fail_(std::move(fail)), visited_(std::make_shared<size_t>(0)) {}
 
@@ -73,7 +77,7 @@ class Batcher {
   /// The value of a lane with its leading dim, repeated when all instances share it.
   ir::Value* batched(ir::Value* lane);
   bool visit(const ir::Op& op);
-  bool refuse(const ir::Op& op, std::string why);
+  bool refuse(const ir::Op& op, Code code, std::string why);
   void define(const ir::Op& op, size_t result, ir::Value* v, bool batched);
   void copy(const ir::Op& op);
   bool anyBatched(const ir::Op& op) const;
@@ -131,6 +135,8 @@ class Batcher {
                   const Trip& trip, size_t firstResult);
   ir::Value* both(ir::Value* a, ir::Value* b);
   ir::Value* choose(ir::Value* mask, ir::Value* yes, ir::Value* no);
+  /// The mask where `v` lives: a condition may have been computed elsewhere.
+  ir::Value* meeting(ir::Value* mask, ir::Value* v);
   /// As `batched`, for what a loop carries: a number gets the device of the others.
   ir::Value* carriedIn(ir::Value* lane);
   bool inside(ir::Region* region, const std::function<bool()>& f);

@@ -233,8 +233,10 @@ bool Batcher::single(const Op& op) {
       return true;
     }
     case OpKind::DeviceEq: define(op, 0, remake(op, asTheyAre(op), {})->result(), false); return true;
-    case OpKind::Seed: return refuse(op, "a seed that differs from instance to instance");
-    case OpKind::Bench: return refuse(op, "a bench");
+    case OpKind::Seed:
+      return refuse(op, Code::E0204,
+                    "gives `seed` another number for each row, and there is one sequence of random numbers");
+    case OpKind::Bench: return refuse(op, Code::E0204, "holds a `bench`");
     default: break;
   }
   if (isPosition(op.kind) && axes.size() > 1) {

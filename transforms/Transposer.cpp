@@ -152,14 +152,48 @@ class Transposer {
     return inner;
   }
 
+  /// Which carried tangents have a cotangent, before the loop's last trip or as the result of one behind it. The others
+  /// are zero in every trip.
+  std::vector<bool> carriedBack(const Op& op) const {
+    const ir::Region& from = *op.regions[0];
+    const Op& end = *from.terminator();
+    std::vector<bool> live;
+    for (const auto& v : op.results) live.push_back(cotangent(v.get()) != nullptr);
+    std::unordered_set<const Value*> reached;
+    for (bool more = true; more;) {
+      for (size_t i = 0; i < live.size(); ++i)
+        if (live[i]) reached.insert(end.operand(i));
+      for (auto it = from.ops.rbegin(); it != from.ops.rend(); ++it) {
+        const Op& inner = **it;
+        const auto isReached = [&](const auto& v) { return reached.contains(v.get()); };
+        if (!tangents_.computes(inner) || std::none_of(inner.results.begin(), inner.results.end(), isReached)) continue;
+        reached.insert(inner.operands().begin(), inner.operands().end());
+        for (const auto& r : inner.regions) {
+          const Values captures = capturedTangents(*r);
+          reached.insert(captures.begin(), captures.end());
+        }
+      }
+      more = false;
+      for (size_t i = 0; i < live.size(); ++i) {
+        if (live[i] || !reached.contains(from.args[1 + i].get())) continue;
+        live[i] = more = true;
+      }
+    }
+    return live;
+  }
+
   void loop(const Op& op) {
     const ir::Region& from = *op.regions[0];
+    const std::vector<bool> live = carriedBack(op);
     const Values captures = capturedTangents(from);
     const int64_t trips = *ir::tripCount(op);
     Values operands = {b_->scalarInt(DType::I64, 0), b_->scalarInt(DType::I64, trips), b_->scalarInt(DType::I64, 1)};
-    for (const auto& v : op.results) {
-      Value* ct = cotangent(v.get());
-      operands.push_back(ct != nullptr ? ct : zeros(v.get()));
+    std::vector<size_t> carried;  // of the results, those that are live
+    for (size_t i = 0; i < live.size(); ++i) {
+      if (!live[i]) continue;
+      carried.push_back(i);
+      Value* ct = cotangent(op.result(i));
+      operands.push_back(ct != nullptr ? ct : zeros(op.result(i)));
     }
     // What is read from outside gathers its cotangent on the way, in the tensor where it is gathered outside.
     for (const Value* v : captures) {
@@ -175,14 +209,14 @@ class Transposer {
     Transposer inner = within(at);
     inner.define(from.args[0].get(), ir::Compose(at).sub(at.scalarInt(DType::I64, trips - 1), back));
     const Op& end = *from.terminator();
-    const size_t n = op.results.size();
+    const size_t n = carried.size();
     inner.repeated_ = true;
     for (size_t i = 0; i < captures.size(); ++i) inner.start(captures[i], to->args[1 + n + i].get());
-    for (size_t i = 0; i < n; ++i) inner.give(end.operand(i), to->args[1 + i].get());
+    for (size_t i = 0; i < n; ++i) inner.give(end.operand(carried[i]), to->args[1 + i].get());
     inner.region(from);
     Values yields;
     for (size_t i = 0; i < n; ++i) {
-      const Value* arg = from.args[1 + i].get();
+      const Value* arg = from.args[1 + carried[i]].get();
       Value* ct = inner.cotangent(arg);
       yields.push_back(ct != nullptr ? ct : inner.zeros(arg));
     }
@@ -190,7 +224,7 @@ class Transposer {
     at.makeTyped(OpKind::Yield, yields, {});
     for (size_t i = 3; i < operands.size(); ++i) made->addResult(withoutPlace(operands[i]->type));
     for (size_t i = 0; i < captures.size(); ++i) start(captures[i], made->result(n + i));
-    for (size_t i = 0; i < n; ++i) give(op.operand(3 + i), made->result(i));
+    for (size_t i = 0; i < n; ++i) give(op.operand(3 + carried[i]), made->result(i));
   }
 
   void branch(const Op& op) {

@@ -98,7 +98,7 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
 
 /// What rows of a leading dim of 0 give: the function is traced for its type.
 Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
-  const auto traced = k.tracer.trace([&](const std::vector<Val>&) { return row(); }, {}, {}, k.span);
+  const auto traced = k.tracer.trace([&](const std::vector<Val>&) { return row(); }, {}, {}, k.span, StateIn::Forgotten);
   if (!traced) return k.lost();
   k.context.at(k.span);
   std::vector<ir::Value*> leaves;
@@ -179,7 +179,7 @@ Val startOf(BuiltinCall& k, const Rows& xs, bool pair) {
     const Val next = k.calls.callValue(k["f"], {init, xs.emptyRow()}, k.span);
     return pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2 ? next.elems[0] : next;
   };
-  const auto traced = k.tracer.trace(trip, {}, {}, k.span);
+  const auto traced = k.tracer.trace(trip, {}, {}, k.span, StateIn::Forgotten);
   if (!traced) return k.lost();
   const Val& next = traced->result;
   const auto t = next.is(Val::Kind::Tensor) ? std::optional(next.tensor->type.dtype) : std::nullopt;

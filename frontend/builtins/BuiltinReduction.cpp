@@ -177,8 +177,10 @@ Val norm(BuiltinCall& k) {
   } else if (*ord == 2) {
     n = c.length(c.reduce(OpKind::Sum, c.unary(OpKind::Square, x), r->axes, r->keep));
   } else {
-    // Of 0 the one power or the other has an infinite derivative.
-    auto power = [&](ir::Value* v, double p) { return p < 1 ? c.flatPower(v, p) : c.binary(OpKind::Pow, v, p); };
+    // Of 0 every power but a whole one has an infinite derivative, the first or a later one.
+    auto power = [&](ir::Value* v, double p) {
+      return p >= 1 && p == std::floor(p) ? c.binary(OpKind::Pow, v, p) : c.flatPower(v, p);
+    };
     n = power(c.reduce(OpKind::Sum, power(c.unary(OpKind::Abs, x), *ord), r->axes, r->keep), 1 / *ord);
   }
   return k.result(c.cast(n, t));

@@ -60,7 +60,7 @@ Val stopped(BuiltinCall& k) {
 
 Val withState(BuiltinCall& k) {
   if (!k["method"].is(Val::Kind::String)) return k.fail(Code::E0203, "`method` is the name of a function");
-  Training training{k["method"].text, k.context.body.regionDepth};
+  Training training{k["method"].text};
   Val y;
   {
     const Scoped on(k.context.body.training, &training);

@@ -254,16 +254,10 @@ std::optional<Val> Calls::callInTraining(const Val& f, CallArgs& args, Training&
   fn.overloads = {own};
   Val made = overloads_.callOverloads(fn, args);
   if (made.poison()) return made;
-  const bool inRegion = context_.body.regionDepth != training.depth;
-  auto before = inRegion ? training.kept : decltype(training.kept)();
   if (!made.is(Kind::Tuple) || made.elems.size() != 2 || !training.keep(f, made.elems[1])) {
     return context_.fail(
         Code::E0203, args.callee,
         "`" + training.method + "` of " + describe(f) + " gives a result and the layer, not " + describe(made));
-  }
-  if (inRegion && training.kept != before) {
-    training.kept = std::move(before);  // what the region makes is not seen outside
-    return context_.notYet(args.callee, "a layer with state in a loop or branch of a network that is trained");
   }
   return made.elems[0];
 }

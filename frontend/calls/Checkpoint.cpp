@@ -19,8 +19,6 @@ class Recomputed final : public MarkedCall {
     return transforms::withoutPlace(leaf.type);
   }
 
-  bool keepsState() const override { return true; }
-
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
     const bool draws = !transforms::canRepeat(*traced.func);
     // Effects happen once: what has some is kept as ever. Draws are made of the state that there is at first.

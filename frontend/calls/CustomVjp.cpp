@@ -44,6 +44,8 @@ class Custom final : public MarkedCall {
     return transforms::withoutPlace(leaf.type);
   }
 
+  StateIn state() const override { return StateIn::Refused; }
+
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
     std::optional<Traced> forward = traceForward(traced.result);
     if (!forward) return nullptr;
@@ -114,7 +116,7 @@ class Custom final : public MarkedCall {
       return v.is(Kind::Unit) ? v : tools_.tensors.materialise(v);
     };
     const auto type = [&](size_t i, const ir::Value& leaf, bool state) { return parameter(i, leaf, state); };
-    std::optional<Traced> traced = tools_.tracer.trace(f, arguments, type, span_);
+    std::optional<Traced> traced = tools_.tracer.trace(f, arguments, type, span_, state());
     if (!traced) return std::nullopt;
     const Val& v = traced->result;
     if (!v.is(Kind::Tuple) || v.elems.size() != 2)
@@ -136,7 +138,7 @@ class Custom final : public MarkedCall {
     const auto type = [](size_t, const ir::Value& leaf, bool) {
       return std::optional<ir::Type>(transforms::withoutPlace(leaf.type));
     };
-    std::optional<Traced> traced = tools_.tracer.trace(f, {saved, result}, type, span_);
+    std::optional<Traced> traced = tools_.tracer.trace(f, {saved, result}, type, span_, state());
     if (!traced) return std::nullopt;
     std::vector<const Val*> wanted;
     for (const Val& v : arguments) {

@@ -46,8 +46,6 @@ class Derivative final : public Application {
     return transforms::withoutPlace(leaf.type);
   }
 
-  bool keepsState() const override { return true; }
-
   std::unique_ptr<ir::Func> apply(Traced& traced) override {
     const size_t changed = traced.changed.size(), own = traced.func->resultTypes.size() - changed;
     std::unique_ptr<ir::Func> made = derivative(traced, own);

@@ -126,11 +126,8 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
   std::vector<ir::Value*> results;
   for (const auto& r : op->results) results.push_back(r.get());
   if (training && !instance.kept.empty()) {
-    if (context_.body.regionDepth != training->depth) {
-      return context_.notYet(call, "a layer with state in a loop or branch of a network that is trained");
-    }
     const size_t first = results.size() - instance.kept.size();
-    for (size_t i = 0; i < instance.kept.size(); ++i) training->kept[before[instance.kept[i]]] = results[first + i];
+    for (size_t i = 0; i < instance.kept.size(); ++i) training->kept.set(before[instance.kept[i]], results[first + i]);
   }
   Val r = rebuild(instance.result, results);
   r.span = call;
@@ -253,9 +250,9 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
   inst.failed = result.poison() || !leavesOf(result, leaves);
   if (inst.failed) leaves.clear();
   for (size_t i = 0; i < parameters.size() && !inst.failed; ++i) {
-    const auto found = training.kept.find(parameters[i]);
-    if (found == training.kept.end()) continue;
-    leaves.push_back(found->second);
+    ir::Value* now = training.kept.now(parameters[i]);
+    if (now == parameters[i]) continue;
+    leaves.push_back(now);
     inst.kept.push_back(i);
   }
   context_.at(s.name.span, std::vector<ir::OperandText>(leaves.size(), {result.span, ""}));

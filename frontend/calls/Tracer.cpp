@@ -1,8 +1,6 @@
 #include "frontend/calls/Tracer.h"
 
-#include <map>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "frontend/Context.h"
@@ -16,37 +14,22 @@ namespace tenc::frontend {
 
 namespace {
 
-/// Leaves that `training` has found to change in the body of `traced.func`, in its order: what becomes of them joins
-/// `results`, and the changes are forgotten.
-void keepChanges(Training& training, const std::map<ir::Value*, ir::Value*>& before,
-                 const std::vector<ir::Value*>& arguments, Traced& traced, std::vector<ir::Value*>& results) {
-  std::unordered_map<const ir::Value*, std::vector<ir::Value*>> leavesBy;  // by what becomes of them
-  for (const auto& [leaf, now] : training.kept) {
-    const auto old = before.find(leaf);
-    if (old == before.end() || old->second != now) leavesBy[now].push_back(leaf);
-  }
+/// Leaves that `training` has found to change in the body of `traced.func`: what becomes of them joins `results`.
+void keepChanges(const Training& training, const KeptLeaves& before, const std::vector<ir::Value*>& arguments,
+                 Traced& traced, std::vector<ir::Value*>& results) {
   const ir::Region& body = *traced.func->body;
-  const auto look = [&](ir::Value& now) {
-    const auto found = leavesBy.find(&now);
-    if (found == leavesBy.end()) return;
-    for (ir::Value* leaf : found->second) {
-      const bool argument = leaf->op == nullptr && leaf->region == &body;
-      traced.changed.push_back(argument ? arguments[leaf->index] : leaf);
-      results.push_back(&now);
-    }
-  };
-  for (const auto& v : body.args) look(*v);
-  for (const auto& op : body.ops) {
-    for (const auto& v : op->results) look(*v);
+  for (ir::Value* leaf : training.kept.changedSince(before)) {
+    if (leaf->op != nullptr && leaf->op->parent == &body) continue;  // of a layer that is made here
+    traced.changed.push_back(leaf->region == &body ? arguments[leaf->index] : leaf);
+    results.push_back(training.kept.now(leaf));
   }
-  training.kept = before;
 }
 
 }  // namespace
 
 std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& args, const ParameterType& type,
-                                    Span span, Trial::Reports reports, bool state) {
-  Trial trial(context_, instances_, reports);
+                                    Span span, StateIn state) {
+  Trial trial(context_, instances_, Trial::Reports::Stay);
   Traced traced;
   traced.func = transforms::freeFunc(context_.module, "traced");
   ir::Region& body = *traced.func->body;
@@ -62,9 +45,7 @@ std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& a
       changed = true;
       given.push_back(leaf.tensor);
       ir::Value* operand = leaf.tensor;
-      if (training && state) {
-        if (const auto now = training->kept.find(operand); now != training->kept.end()) operand = now->second;
-      }
+      if (training) operand = training->kept.now(operand);
       traced.operands.push_back(operand);
       return Val::ofTensor(body.addArg(*as, leaf.tensor->name), leaf.span);
     });
@@ -72,7 +53,7 @@ std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& a
   }
   traced.arguments = traced.operands.size();
   bool ok = false;
-  const auto before = training ? training->kept : decltype(Training::kept)();
+  const KeptLeaves before = training ? training->kept : KeptLeaves();
   {
     // Annotations around the code hold for it: until it is done, the body is a region inside of theirs.
     const Scoped inside(body.parentOp, context_.b().region()->parentOp);
@@ -81,15 +62,21 @@ std::optional<Traced> Tracer::trace(const TracedFn& f, const std::vector<Val>& a
       std::vector<ir::Value*> leaves;
       ok = leavesOf(traced.result, leaves);
       if (!ok) return;
-      if (training && state) keepChanges(*training, before, given, traced, leaves);
+      if (training && state == StateIn::Kept) keepChanges(*training, before, given, traced, leaves);
       context_.at(span);
       context_.b().makeTyped(ir::OpKind::Return, leaves, {});
     });
   }
-  if (training &&
-      std::exchange(training->kept, before) != before) {  // values of this function, which nobody sees outside
-    context_.notYet(span, "a layer with state in what is transformed, in a network that is trained");
-    ok = false;
+  if (training) {
+    const bool changed = !training->kept.changedSince(before).empty();
+    training->kept = before;  // values of this function, which nobody sees outside
+    if (changed && state == StateIn::Refused) {
+      context_.error(Code::E0405, span, "a layer with state is called for training in a function of a `custom_vjp`")
+          .note(
+              "a gradient calls `forward` in place of the function: which of them changes the layer would depend on it")
+          .help("call the layer outside, and give the functions what it gives");
+      ok = false;
+    }
   }
   if (!ok) return std::nullopt;
   trial.keep();

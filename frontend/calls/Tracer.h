@@ -1,5 +1,6 @@
 // Functions of the script as functions of IR.
 #pragma once
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,6 +21,11 @@ using TracedFn = std::function<Val(std::vector<Val>)>;
 /// `state`: it is in a `state` field.
 using ParameterType = std::function<std::optional<ir::Type>(size_t i, const ir::Value& leaf, bool state)>;
 
+/// Layers of a network that is trained which change in a function: what they become is kept, or forgotten, as of a
+/// function that is traced for the type of its result alone, or they may not (E0405), as in the functions of a
+/// `custom_vjp`, of which some calls run one and some another.
+enum class StateIn : uint8_t { Kept, Forgotten, Refused };
+
 /// A function of the script for arguments of some types.
 struct Traced {
   std::unique_ptr<ir::Func> func;    ///< in no module
@@ -38,9 +44,8 @@ class Tracer {
 
   /// `f` for arguments like these, or nothing after an error; then it has left no mark but, if they shall stay,
   /// diagnostics. Code is lowered as if it stood here: under the same annotations, with the same names in sight.
-  /// `state`: layers of a network that is trained may change in it.
   std::optional<Traced> trace(const TracedFn& f, const std::vector<Val>& args, const ParameterType& type, Span span,
-                              Trial::Reports reports = Trial::Reports::Stay, bool state = false);
+                              StateIn state);
 
  private:
   Context& context_;

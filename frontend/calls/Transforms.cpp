@@ -60,8 +60,7 @@ Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
     Val v = f(std::move(values));
     return v.is(Val::Kind::Unit) ? v : tools_.tensors.materialise(v);
   };
-  std::optional<Traced> traced =
-      tools_.tracer.trace(tensors, application.arguments, type, span, Trial::Reports::Stay, application.keepsState());
+  std::optional<Traced> traced = tools_.tracer.trace(tensors, application.arguments, type, span, application.state());
   if (!traced) return tools_.context.lost();
   tools_.context.at(span);
   const std::unique_ptr<ir::Func> made = application.apply(*traced);
@@ -69,8 +68,10 @@ Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
   std::vector<ir::Value*> results = transforms::splice(*made, traced->operands, tools_.context.b());
   tools_.context.at(span);
   const size_t own = results.size() - traced->changed.size();
-  for (size_t i = 0; i < traced->changed.size(); ++i)
-    tools_.context.body.training->kept[traced->changed[i]] = results[own + i];
+  for (size_t i = 0; i < traced->changed.size(); ++i) {
+    const auto [leaf, now] = application.kept(traced->changed[i], results[own + i]);
+    tools_.context.body.training->kept.set(leaf, now);
+  }
   results.resize(own);
   return application.finish(traced->result, std::move(results));
 }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/calls/Arguments.h"
@@ -44,9 +45,11 @@ class Application {
 
   /// As `ParameterType`.
   virtual std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool state) const = 0;
-  /// Whether layers of a network that is trained may change in the function. What they become are further results of
-  /// what `apply` takes and gives.
-  virtual bool keepsState() const { return false; }
+  /// What becomes of layers of a network that is trained which change in the function. Where it is kept, there are
+  /// further results of what `apply` takes and gives.
+  virtual StateIn state() const { return StateIn::Kept; }
+  /// A leaf of such a layer and what became of it, where an argument was made of the leaf for the call.
+  virtual std::pair<ir::Value*, ir::Value*> kept(ir::Value* leaf, ir::Value* now) { return {leaf, now}; }
   /// The function that is called instead, with the same operands; null after an error.
   virtual std::unique_ptr<ir::Func> apply(Traced& traced) = 0;
   /// The value of the call. `like`: what the function gives as it was traced; `results`: of what was made of it.

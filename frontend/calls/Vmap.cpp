@@ -5,11 +5,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "frontend/Context.h"
 #include "frontend/calls/Arguments.h"
+#include "frontend/calls/Training.h"
 #include "frontend/types/Structs.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
@@ -54,10 +56,18 @@ AxisOf axisOf(Context& context, Evaluator& evaluator, const Val* given, size_t i
   return r;
 }
 
+/// A leaf whose dim of the instances is not the first, by what was made of it for the call.
+struct Moved {
+  ir::Value* leaf;
+  int64_t axis;
+};
+using MovedLeaves = std::unordered_map<const ir::Value*, Moved>;
+
 class Instanced final : public Application {
  public:
-  Instanced(const TransformTools& tools, int64_t n, std::vector<bool> mapped, const Val* outAxes, Span span)
-      : tools_(tools), n_(n), mapped_(std::move(mapped)), outAxes_(outAxes), span_(span) {}
+  Instanced(const TransformTools& tools, int64_t n, std::vector<bool> mapped, MovedLeaves moved, const Val* outAxes,
+            Span span)
+      : tools_(tools), n_(n), mapped_(std::move(mapped)), moved_(std::move(moved)), outAxes_(outAxes), span_(span) {}
 
   std::optional<ir::Type> parameter(size_t argument, const ir::Value& leaf, bool) const override {
     if (!mapped_[argument]) return std::nullopt;
@@ -71,15 +81,28 @@ class Instanced final : public Application {
     std::vector<bool> mask(traced.operands.size(), false);
     std::fill_n(mask.begin(), traced.arguments, true);
     Context& context = tools_.context;
-    auto made =
-        transforms::batch(*traced.func, mask, n_, context.batched, [&](const ir::Op& op, const std::string& why) {
+    if (context.derived.arePlaced()) context.batched.notePlaces();
+    auto made = transforms::batch(
+        *traced.func, mask, n_, context.batched, [&](const ir::Op& op, Code code, const std::string& why) {
           const Span at = context.module.span(op.loc);
-          context.error(Code::E0190, at.valid() ? at : span_, "`vmap` of " + why + " is not supported yet")
-              .note(span_, "it is mapped here");
+          context.error(code, at.valid() ? at : span_, "`vmap` of what " + why).note(span_, "it is mapped here");
         });
     if (!made) return nullptr;
     batched_ = std::move(made->results);
+    const size_t own = batched_.size() - traced.changed.size();
+    for (size_t i = 0; i < traced.changed.size(); ++i) {
+      if (batched_[own + i] && !isMapped(traced.changed[i])) return oneOfMany();
+    }
     return std::move(made->func);
+  }
+
+  std::pair<ir::Value*, ir::Value*> kept(ir::Value* leaf, ir::Value* now) override {
+    if (!isMapped(leaf)) return {leaf, now};
+    ir::Compose c(tools_.context.b());
+    now = c.asTensor(c.broadcastTo(now, leaf->type.shape));
+    const auto moved = moved_.find(leaf);
+    if (moved == moved_.end()) return {leaf, now};
+    return {moved->second.leaf, c.moveAxis(now, 0, moved->second.axis)};
   }
 
   Val finish(const Val& like, std::vector<ir::Value*> results) override {
@@ -95,6 +118,27 @@ class Instanced final : public Application {
   }
 
  private:
+  bool isMapped(ir::Value* leaf) const {
+    std::vector<ir::Value*> leaves;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (mapped_[i]) leavesOf(arguments[i], leaves);
+    }
+    return std::find(leaves.begin(), leaves.end(), leaf) != leaves.end();
+  }
+
+  /// Each instance would leave a shared layer with a state of its own.
+  std::nullptr_t oneOfMany() {
+    tools_.context
+        .error(Code::E0209, span_,
+               "the state of a layer that is trained becomes another for each row of `vmap`, and "
+               "the rows share the layer")
+        .note("there is one new state of a layer, of the type of the old one")
+        .help(
+            "give the layer all rows at once, or go through them one after the other with `map`; layers of their "
+            "own, with a leading dim, may be mapped over as an argument");
+    return nullptr;
+  }
+
   /// The value with the dim of the instances where `out_axes` says.
   Val placed(Val whole) {
     const bool several = outAxes_->is(Kind::Tuple) || outAxes_->is(Kind::Array) || outAxes_->is(Kind::List);
@@ -120,7 +164,8 @@ class Instanced final : public Application {
   const int64_t n_;
   const std::vector<bool> mapped_;  ///< which arguments
   std::vector<bool> batched_;       ///< which results differ between instances
-  const Val* const outAxes_;        ///< null when there are none
+  const MovedLeaves moved_;
+  const Val* const outAxes_;  ///< null when there are none
   const Span span_;
 };
 
@@ -144,6 +189,7 @@ class Mapping {
   std::vector<Val> values;
   std::vector<std::string> names;  ///< of the arguments, "" of those that are given by position
   std::vector<bool> mapped;
+  MovedLeaves moved;
   int64_t n = -1;
 
  private:
@@ -189,7 +235,12 @@ class Mapping {
           "`vmap` maps over dims of one length, not " + std::to_string(n) + " and " + std::to_string(length));
     }
     n = length;
-    return Val::ofTensor(ir::Compose(tools_.context.b()).moveAxis(leaf.tensor, *at, 0), span);
+    if (*at == 0) return Val::ofTensor(leaf.tensor, span);
+    const Training* training = tools_.context.body.training;
+    ir::Value* now = training != nullptr ? training->kept.now(leaf.tensor) : leaf.tensor;
+    ir::Value* first = ir::Compose(tools_.context.b()).moveAxis(now, *at, 0);
+    moved.emplace(first, Moved{leaf.tensor, *at});
+    return Val::ofTensor(first, span);
   }
 
   const TransformTools& tools_;
@@ -201,7 +252,7 @@ class Mapping {
 
 std::unique_ptr<Application> overInstances(const TransformTools& tools, int64_t n, std::vector<Val> args,
                                            std::vector<bool> mapped, Span span) {
-  auto made = std::make_unique<Instanced>(tools, n, std::move(mapped), nullptr, span);
+  auto made = std::make_unique<Instanced>(tools, n, std::move(mapped), MovedLeaves{}, nullptr, span);
   made->arguments = std::move(args);
   return made;
 }
@@ -211,7 +262,8 @@ std::unique_ptr<Application> prepareVmap(const TransformTools& tools, const FnVa
   for (const auto& [name, v] : f.options) (name == "in_axes" ? inAxes : outAxes) = &v;
   Mapping mapping(tools, inAxes, args);
   if (!mapping.read()) return nullptr;
-  auto made = std::make_unique<Instanced>(tools, mapping.n, std::move(mapping.mapped), outAxes, args.span);
+  auto made = std::make_unique<Instanced>(tools, mapping.n, std::move(mapping.mapped), std::move(mapping.moved),
+                                          outAxes, args.span);
   made->arguments = std::move(mapping.values);
   made->names = std::move(mapping.names);
   return made;

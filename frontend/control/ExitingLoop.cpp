@@ -8,6 +8,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/calls/Training.h"
 #include "frontend/control/Branches.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/Loops.h"
@@ -41,13 +42,12 @@ class Loops::Exiting {
     }
     loops_.scopes_.assignedIn(assigning, carried_);
     before_ = valuesOf(carried_.vars);
-    make();
+    makeWithState();
     if (exits_.returns && !returned_.poison() && !returned_.is(Val::Kind::Unit)) {
       // Now the type of what is returned is known: once more, carrying zeros of it.
       result_ = loops_.regions_.placeholder(returned_);
-      op_->erase();
-      setValues(carried_.vars, before_);
-      make();
+      takeBack();
+      makeWithState();
     }
     return finish();
   }
@@ -76,6 +76,33 @@ class Loops::Exiting {
     return initial_.size() - 1;
   }
 
+  void takeBack() {
+    op_->erase();
+    setValues(carried_.vars, before_);
+  }
+
+  /// As `make`, until all layers that change in it are carried: which these are is known when it is made.
+  void makeWithState() {
+    Training* training = context_.body.training;
+    if (!training) return make();
+    KeptLeaves before = training->kept;
+    while (true) {
+      make();
+      const bool more = loops_.regions_.addState(*op_, before, state_);
+      training->kept = before;
+      if (conditionChangesState_ && !assigningCondition()) {
+        takeBack();
+        firstCondition_ = condition();  // as one that assigns
+        before_ = valuesOf(carried_.vars);
+        before = training->kept;
+      } else if (more) {
+        takeBack();
+      } else {
+        return;
+      }
+    }
+  }
+
   void carryAll() {
     initial_ = before_;
     labels_ = carried_.names;
@@ -86,7 +113,11 @@ class Loops::Exiting {
     if (!result_.is(Val::Kind::None)) places_.result = carry(result_, "result");
     if (assigningCondition())
       places_.goesOn = carry(Val::ofTensor(loops_.tensors_.tensorOf(firstCondition_)), "goes on");
+    for (Val& now : loops_.regions_.stateNow(state_)) carry(std::move(now), "the state of a layer");
   }
+
+  /// Layers are, within a region of the loop, what it carries of them.
+  void enter(std::vector<Val> arguments) { loops_.regions_.takeState(arguments, state_); }
 
   /// The op with both regions; what is yielded is not fitted to what is carried yet.
   void make() {
@@ -104,8 +135,15 @@ class Loops::Exiting {
       for (size_t i = 0; i < initial_.size(); ++i)
         arguments[r].push_back(argumentsLike(initial_[i], regions[r], labels_[i]));
     const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
-    context_.inRegion(regions[0], [&] { emitCondition(arguments[0]); });
-    context_.inRegion(regions[1], [&] { emitTrip(arguments[1]); });
+    Training* training = context_.body.training;
+    const KeptLeaves outside = training ? training->kept : KeptLeaves();
+    for (const int r : {0, 1}) {
+      if (training) training->kept = outside;
+      enter(arguments[r]);
+      const KeptLeaves entered = training ? training->kept : KeptLeaves();
+      context_.inRegion(regions[r], [&] { r == 0 ? emitCondition(arguments[0]) : emitTrip(arguments[1]); });
+      if (training && r == 0) conditionChangesState_ = !training->kept.changedIn(*op_, entered).empty();
+    }
     arguments_ = std::move(arguments[1]);
   }
 
@@ -154,6 +192,7 @@ class Loops::Exiting {
       returned_ = trip_.exit == Exit::Return ? loops_.tensors_.materialise(trip_.value) : Val::unit();
     if (places_.result) after_.push_back(returned_.is(Val::Kind::Unit) ? arguments[*places_.result] : returned_);
     if (assigningCondition()) after_.push_back(goesOn);
+    for (Val& now : loops_.regions_.stateNow(state_)) after_.push_back(std::move(now));
   }
 
   /// The condition behind a trip: false where one of `left` says that the trip has left the loop.
@@ -187,7 +226,8 @@ class Loops::Exiting {
     ir::Region* body = op_->regions[1].get();
     regions.yield(body, regions.carriedYields(initial_, arguments_, after_, labels_, body, s_.span));
     context_.at(s_.span);
-    const std::vector<Val> results = regions.carriedResults(op_, initial_, after_, labels_);
+    std::vector<Val> results = regions.carriedResults(op_, initial_, after_, labels_);
+    regions.takeState(results, state_);
     setValues(carried_.vars,
               std::vector<Val>(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(before_.size())));
     Flow flow;
@@ -208,10 +248,12 @@ class Loops::Exiting {
   const std::vector<ir::Value*>* range_;
   const TripIndex& index_;
   const Exits exits_;
-  Val firstCondition_;       ///< of a condition that assigns: what it is before the loop
-  Boundary carried_;         ///< the variables
-  std::vector<Val> before_;  ///< what they are before the loop
-  Val result_;               ///< zeros of the type that a `return` inside gives, once that is known
+  Val firstCondition_;             ///< of a condition that assigns: what it is before the loop
+  Boundary carried_;               ///< the variables
+  std::vector<Val> before_;        ///< what they are before the loop
+  std::vector<ir::Value*> state_;  ///< leaves of layers that change, where a network is trained
+  bool conditionChangesState_ = false;
+  Val result_;  ///< zeros of the type that a `return` inside gives, once that is known
 
   // Of the last that `make` has made:
   Places places_;

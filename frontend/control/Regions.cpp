@@ -1,6 +1,7 @@
 // Regions: branches, placed blocks and loops as ops, with the values that cross their borders as flat lists of tensors.
 #include "frontend/control/Regions.h"
 
+#include <algorithm>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
+#include "frontend/calls/Training.h"
 #include "frontend/values/Keys.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
@@ -20,6 +22,8 @@ namespace tenc::frontend {
 namespace {
 using ir::DType;
 using ir::OpKind;
+
+constexpr const char* kState = "the state of a layer";  // among the names of what is carried
 
 bool isPlain(const Val& v) {
   return v.isNumber() || v.is(Val::Kind::Bool) || v.is(Val::Kind::Tensor) || v.is(Val::Kind::Array);
@@ -103,12 +107,26 @@ std::vector<Val> Regions::emitIf(ir::Value* condition, Span span, const std::vec
   ir::Op* op = context_.b().makeTyped(OpKind::If, {condition}, {});
   ir::Region* regions[2] = {context_.b().addRegion(op), context_.b().addRegion(op)};
   std::vector<Val> values[2];
+  Training* training = context_.body.training;
+  const KeptLeaves before = training ? training->kept : KeptLeaves();
+  KeptLeaves kept[2];
   {
     const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
-    context_.inRegion(regions[0], [&] { values[0] = yes(); });
-    context_.inRegion(regions[1], [&] { values[1] = no(); });
+    for (const int r : {0, 1}) {
+      context_.inRegion(regions[r], [&] { values[r] = r == 0 ? yes() : no(); });
+      if (training) kept[r] = std::exchange(training->kept, before);
+    }
   }
   if (fix) fix(values[0], values[1]);
+  std::vector<ir::Value*> state;  // leaves of layers that change in one of them
+  for (const KeptLeaves& k : kept) {
+    for (ir::Value* leaf : k.changedIn(*op, before)) {
+      if (std::find(state.begin(), state.end(), leaf) == state.end()) state.push_back(leaf);
+    }
+  }
+  for (ir::Value* leaf : state) {
+    for (const int r : {0, 1}) values[r].push_back(Val::ofTensor(kept[r].now(leaf), span));
+  }
   std::vector<Val> merged;
   std::vector<ir::Value*> yields[2];
   std::vector<ir::OperandText> written;
@@ -142,7 +160,31 @@ std::vector<Val> Regions::emitIf(ir::Value* condition, Span span, const std::vec
   context_.at(span, std::move(written));
   op->loc = context_.b().loc();
   context_.at(span);
+  takeState(merged, state);
   return merged;
+}
+
+void Regions::takeState(std::vector<Val>& results, const std::vector<ir::Value*>& state) {
+  const size_t own = results.size() - state.size();
+  for (size_t i = 0; i < state.size(); ++i) {
+    const Val& now = results[own + i];
+    if (!now.poison()) context_.body.training->kept.set(state[i], now.tensor);
+  }
+  results.resize(own);
+}
+
+std::vector<Val> Regions::stateNow(const std::vector<ir::Value*>& state) const {
+  std::vector<Val> now;
+  for (ir::Value* leaf : state) now.push_back(Val::ofTensor(context_.body.training->kept.now(leaf)));
+  return now;
+}
+
+bool Regions::addState(const ir::Op& op, const KeptLeaves& before, std::vector<ir::Value*>& state) const {
+  const size_t known = state.size();
+  for (ir::Value* leaf : context_.body.training->kept.changedIn(op, before)) {
+    if (std::find(state.begin(), state.end(), leaf) == state.end()) state.push_back(leaf);
+  }
+  return state.size() > known;
 }
 
 std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const BranchFn& body) {
@@ -154,7 +196,15 @@ std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const Branc
   if (device.name.empty()) op->set("named", true);
   ir::Region* region = context_.b().addRegion(op);
   std::vector<Val> values;
+  Training* training = context_.body.training;
+  const KeptLeaves before = training ? training->kept : KeptLeaves();
   context_.inRegion(region, [&] { values = body(); });
+  std::vector<ir::Value*> state;
+  if (training) {
+    addState(*op, before, state);
+    for (Val& now : stateNow(state)) values.push_back(std::move(now));
+    training->kept = before;
+  }
   std::vector<Val> outside;
   std::vector<ir::Value*> yields;
   for (const Val& v : values) {
@@ -174,11 +224,43 @@ std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const Branc
   }
   yield(region, yields);
   context_.at(span);
+  takeState(outside, state);
   return outside;
 }
 
 std::vector<Val> Regions::loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* step, const std::vector<Val>& carried,
                                       const std::vector<std::string>& names, Span span, const LoopBody& body) {
+  Training* training = context_.body.training;
+  if (!training) return loopOnce(lo, hi, step, carried, names, span, body).second;
+  // Which layers change in it is known when it is lowered: once more, then, with their state among what is carried.
+  const KeptLeaves before = training->kept;
+  std::vector<ir::Value*> state;
+  std::vector<std::string> allNames = names;
+  while (true) {
+    std::vector<Val> all = carried;
+    for (Val& now : stateNow(state)) all.push_back(std::move(now));
+    allNames.resize(all.size(), kState);
+    const LoopBody trip = [&](ir::Value* i, std::vector<Val> now) {
+      takeState(now, state);
+      std::vector<Val> after = body(i, std::move(now));
+      for (Val& leaf : stateNow(state)) after.push_back(std::move(leaf));
+      return after;
+    };
+    auto [op, results] = loopOnce(lo, hi, step, all, allNames, span, trip);
+    const bool more = addState(*op, before, state);
+    training->kept = before;
+    if (!more) {
+      takeState(results, state);
+      return results;
+    }
+    op->erase();
+  }
+}
+
+std::pair<ir::Op*, std::vector<Val>> Regions::loopOnce(ir::Value* lo, ir::Value* hi, ir::Value* step,
+                                                       const std::vector<Val>& carried,
+                                                       const std::vector<std::string>& names, Span span,
+                                                       const LoopBody& body) {
   context_.at(span);
   std::vector<ir::Value*> operands = {lo, hi, step};
   for (const Val& v : carried) leavesOf(v, operands);
@@ -195,7 +277,7 @@ std::vector<Val> Regions::loopCarried(ir::Value* lo, ir::Value* hi, ir::Value* s
   std::vector<ir::Value*> yields = carriedYields(carried, arguments, after, names, region, span);
   yield(region, yields);
   context_.at(span);
-  return carriedResults(op, carried, after, names);
+  return {op, carriedResults(op, carried, after, names)};
 }
 
 std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, const std::vector<Val>& arguments,

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/values/Values.h"
@@ -12,6 +13,7 @@ namespace tenc::frontend {
 class Context;
 class Tensors;
 class PlacingOps;
+class KeptLeaves;
 
 using BranchFn = std::function<std::vector<Val>()>;
 using LoopBody = std::function<std::vector<Val>(ir::Value* i, std::vector<Val> carried)>;
@@ -41,12 +43,20 @@ class Regions {
   /// Results of a loop, one for each leaf that it carries.
   std::vector<Val> carriedResults(ir::Op* op, const std::vector<Val>& initial, const std::vector<Val>& after,
                                   const std::vector<std::string>& names);
+  /// Of a network that is trained: the leaves of layers in `state` as they are now; the last values of `results` are
+  /// what became of them; those that changed in the regions of `op` join them, false when there are none.
+  std::vector<Val> stateNow(const std::vector<ir::Value*>& state) const;
+  void takeState(std::vector<Val>& results, const std::vector<ir::Value*>& state);
+  bool addState(const ir::Op& op, const KeptLeaves& before, std::vector<ir::Value*>& state) const;
   /// Ends a region with these values.
   void yield(ir::Region* region, const std::vector<ir::Value*>& values, ir::OpKind kind = ir::OpKind::Yield);
   /// Zeros of the types of `like`.
   Val placeholder(const Val& like);
 
  private:
+  std::pair<ir::Op*, std::vector<Val>> loopOnce(ir::Value* lo, ir::Value* hi, ir::Value* step,
+                                                const std::vector<Val>& carried, const std::vector<std::string>& names,
+                                                Span span, const LoopBody& body);
   bool agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
 
   Context& context_;

@@ -13,6 +13,7 @@
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
 #include "frontend/calls/Calls.h"
+#include "frontend/calls/Training.h"
 #include "frontend/control/Branches.h"
 #include "frontend/control/Flow.h"
 #include "frontend/control/PlacedBlocks.h"
@@ -180,18 +181,22 @@ Val Expressions::shortCircuit(const ast::Expr& e, const Val& left) {
   ir::Region* regions[2] = {context_.b().addRegion(op), context_.b().addRegion(op)};
   ir::Region *evaluated = regions[isAnd ? 0 : 1], *decided = regions[isAnd ? 1 : 0];
   Val right;
+  Training* training = context_.body.training;
+  const KeptLeaves keptBefore = training ? training->kept : KeptLeaves();
   {
     const Scoped deeper(context_.body.regionDepth, context_.body.regionDepth + 1);
     context_.inRegion(evaluated, [&] { right = eval(*e.args[1]); });
   }
+  const bool changesLayers = training && !training->kept.changedIn(*op, keptBefore).empty();
   bool pure = true;
   for (const auto& o : evaluated->ops) {
     pure = pure && !o->has(Trait::HasSideEffect) && !o->has(Trait::CanFault) && !o->has(Trait::Control);
   }
   const bool scalar = right.is(Kind::Bool) || (right.is(Kind::Tensor) && right.tensor->type.shape.empty() &&
                                                right.tensor->type.dtype == ir::DType::Bool);
-  if (scalar && !assigned.vars.empty()) {
+  if (scalar && (changesLayers || !assigned.vars.empty())) {
     op->erase();
+    if (training) training->kept = keptBefore;
     return shortCircuitAssigning(e, left, assigned, before);
   }
   if (pure || !scalar) {

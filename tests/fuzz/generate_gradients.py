@@ -4,10 +4,14 @@ Functions are of f64 and keep their numbers of about 1, with loops, branches, in
 scans, structs, lists, lambdas, moves between devices, checkpoints, rules of their own and derivatives inside them. A program
 saves what `grad`, `value_and_grad`, `vjp`, `jvp`, `vmap` and nests of these give as rN.npy, with how far two right results
 may be apart as bN.npy: 2^-30 of the largest element or of 1. What is computed in between loses some bits, more in second
-derivatives; a rule that is wrong is off by more than that."""
+derivatives; a rule that is wrong is off by more than that.
+
+Some programs have a product under `@autocast`, whose operands are f32. They are few multiples of 2^-8, so that the product is
+exact in any order: what depends on it, and is rounded in its turn, is the same in every engine. Its gradients are sums in f32,
+which the bound allows for. A program has one of these, and no second derivatives of it, for such sums may be rounded apart."""
 import random
 
-ROUNDED = 2.0 ** -30
+ROUNDED, ROUNDED_F32 = 2.0 ** -30, 2.0 ** -16
 
 
 def size(shape):
@@ -215,14 +219,44 @@ class Function:
         self.let(f"(sin({n}.to({d})) * 0.5).to(cpu)", s)
         return True
 
+    def low(self):
+        """A product whose operands are rounded, in its forms and under annotations of all kinds."""
+        r, p = self.r, self.p
+        a = self.pick(lambda s: len(s) in (1, 2))
+        if not a or p.low: return False
+        n, s = a
+        k, m = s[-1], r.randint(1, 4)
+        w = f"snap({self.constant((k, m))[0]} + 0.5 * sum({n}))" if r.random() < 0.5 else f"snap(tanh(sum({n}) * {self.constant((k, m))[0]}))"
+        t = r.choice(["bf16", "bf16", "f16"])
+        forms = [(f"snap({n}) @ {w}", (*s[:-1], m)), (f"matmul(snap({n}), {w})", (*s[:-1], m)), (f"product(snap({n}), {w})", (*s[:-1], m))]
+        if len(s) == 2: forms += [(f'einsum("ij,jk->ki", snap({n}), {w})', (m, s[0])), (f"snap({n}) @ snap({n}).T", (s[0], s[0]))]
+        if k > 1: forms.append((f"conv1d(reshape(snap({n}), [{size(s[:-1])}, 1, {k}]), reshape(snap(sin({n}))[{'0, ' * (len(s) - 1)}0:2], [1, 1, 2]))[:, 0]", (size(s[:-1]), k - 1)))
+        e, shape = r.choice(forms)
+        p.low = t
+        around = r.random()
+        if around < 0.3:  # around the derivative
+            p.wrapped = t
+        elif around < 0.6:
+            e = f"@autocast({'f16' if t == 'bf16' else 'bf16'}) {{ @autocast({r.choice([t, 'f32'])}) {{ {e} }} }}"
+        elif around < 0.7:
+            e = f"@autocast({t}) {{ checkpoint(|u| {e.replace(f'snap({n})', 'snap(u)')})({n}) }}"
+        elif around < 0.8:
+            e = f"@autocast({t}) {{ vjp(|u| {e.replace(f'snap({n})', 'snap(u)')})({n}, f32({self.constant(shape)[0]})).0 }}"
+        else:
+            e = f"@autocast({t}) {{ {e} }}"
+        self.let(f"f64({e})", shape)
+        return True
+
     KINDS = ["unary"] * 4 + ["binary"] * 5 + ["outer"] + ["reduced"] * 3 + ["moved"] * 5 + ["product"] * 2 + ["attended", "solved"] + ["updated"] * 3 + ["loop"] * 4 + ["branch"] * 2 + ["mapped"] * 2 + ["grouped"] * 2 + \
             ["ruled"] * 2 + ["derived"] * 2
 
     def body(self, statements, without=()):
         kinds = [k for k in self.KINDS + (["placed"] if self.p.on_devices else []) if k not in without]
+        if self.p.rounds: self.low()
         made = 0
         while made < statements:
             if getattr(self, self.r.choice(kinds))(): made += 1
+            if self.p.rounds and made == statements // 2: self.low()
 
     def total(self):
         """Everything that nobody reads yet, in one number."""
@@ -235,6 +269,8 @@ class GradientProgram:
     def __init__(self, seed):
         self.r, self.count, self.devices = random.Random(seed), 0, False
         self.on_devices = self.r.random() < 0.15
+        self.rounds = self.r.random() < 0.12
+        self.low = self.wrapped = None  # dtype of the product that is rounded, and of the annotation around derivatives
         self.lines, self.results = [], 0
     def name(self):
         self.count += 1
@@ -244,7 +280,9 @@ class GradientProgram:
         self.results += 1
         self.lines.append(f"let r{k} = {expr}")
         self.lines.append(f'save("r{k}.npy", r{k})')
-        self.lines.append(f'save("b{k}.npy", (max(abs(r{k})) + 1.0) * {ROUNDED!r})')
+        self.lines.append(f'save("b{k}.npy", (max(abs(r{k})) + 1.0) * {ROUNDED_F32 if self.low else ROUNDED!r})')
+    def derivative(self, names, form):
+        self.lines.append(f"let {names} = " + (f"@autocast({self.wrapped}) {{ {form} }}" if self.wrapped else form))
 
     def build(self, operations):
         r = self.r
@@ -252,14 +290,16 @@ class GradientProgram:
         names = [self.name() for _ in shapes]
         one = r.random() < 0.25  # a struct in place of several arguments
         # Second derivatives of what the rest is made of cost most.
-        twice = r.random() < 0.4
+        twice = r.random() < 0.4 and not self.rounds
         f = Function(self, list(zip(names, shapes)))
         # Of rules of their own no derivative in a direction is asked.
         forward = r.random() < 0.5
         f.body(r.randint(3, max(4, operations // (2 if twice else 1))), without=("ruled",) * (forward or twice))
         params = ", ".join(f"{n}: {typed(s)}" for n, s in zip(names, shapes))
         self.lines += ["struct Pair[...S] { first: f64[...S], second: f64[...S], count: i64 }",
-                       "fn both(p: Pair[...S]) -> f64[...S] = p.first * p.second * 0.5", "fn half(x: f64[...S]) -> f64[...S] = tanh(x) * 0.5"]
+                       "fn both(p: Pair[...S]) -> f64[...S] = p.first * p.second * 0.5", "fn half(x: f64[...S]) -> f64[...S] = tanh(x) * 0.5",
+                       "fn snap(x: f64[...S]) -> f32[...S] = f32(x + stop_gradient(round(clamp(x, -2.0, 2.0) * 256.0) / 256.0 - x))",
+                       "fn product(x: f32[...S, I], y: f32[I, O]) -> f32[...S, O] = x @ y"]
         inputs = []
         for n, s in zip(names, shapes):
             inputs.append(f"x{n}")
@@ -276,26 +316,26 @@ class GradientProgram:
         tangents = tree([f"(0.5 * cos({x}))" for x in inputs])
         forms = r.sample(["grad", "value", "vjp", "aux", "rows"], 2) + (["jvp"] if forward else [])
         if "grad" in forms or one:
-            self.lines.append(f"let g = grad(f, {wrt})({args})")
+            self.derivative("g", f"grad(f, {wrt})({args})")
             for e in several("g"): self.save(e)
         if "value" in forms:
-            self.lines.append(f"let (y, h) = value_and_grad(f, {wrt})({args})")
+            self.derivative("(y, h)", f"value_and_grad(f, {wrt})({args})")
             self.save("y")
             for e in several("h"): self.save(e)
         if "vjp" in forms:
-            self.lines.append(f"let (z, k) = vjp(whole, {wrt})({args}, {cot})")
+            self.derivative("(z, k)", f"vjp(whole, {wrt})({args}, {cot})")
             self.save("z")
             for e in several("k"): self.save(e)
         if "aux" in forms:
-            self.lines.append(f"let (a, more) = grad(|{', '.join(names)}| (f({', '.join(names)}), whole({', '.join(names)})), {wrt}, aux: true)({args})")
+            self.derivative("(a, more)", f"grad(|{', '.join(names)}| (f({', '.join(names)}), whole({', '.join(names)})), {wrt}, aux: true)({args})")
             self.save("more")
             for e in several("a"): self.save(e)
         if "rows" in forms:
             rows = [f"stack(({x}, 0.5 * {x}, -{x}))" for x in inputs]
-            self.lines.append(f"let v = vmap(grad(f, {wrt}))({', '.join(rows)})")
+            self.derivative("v", f"vmap(grad(f, {wrt}))({', '.join(rows)})")
             for e in several("v"): self.save(e)
         if "jvp" in forms:
-            self.lines.append(f"let (b, c) = jvp(whole, {wrt})({args}, {tangents})")
+            self.derivative("(b, c)", f"jvp(whole, {wrt})({args}, {tangents})")
             self.save("b")
             self.save("c")
         if twice:

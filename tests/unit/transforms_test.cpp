@@ -31,7 +31,7 @@ TEST(Functions, ComposeAndAreSplicedIn) {
   EXPECT_TRUE(shift->unused());
 
   transforms::BatchedFuncs functions;
-  const auto fail = [](const ir::Op&, const std::string& why) { ADD_FAILURE() << why; };
+  const auto fail = [](const ir::Op&, tenc::Code, const std::string& why) { ADD_FAILURE() << why; };
   const auto inner = transforms::batch(*f, {true, false}, 4, functions, fail);
   ASSERT_TRUE(inner);
   const auto outer = transforms::batch(*inner->func, {true, false}, 3, functions, fail);
