@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/Type.h"
 #include "ir/Ops.h"
+#include "ir/Type.h"
 
 namespace tenc::interp {
 

@@ -187,9 +187,7 @@ bool Batcher::visit(const Op& op) {
   }
 }
 
-Value* Batcher::both(Value* a, Value* b) {
-  return a == nullptr ? b : b_->value(OpKind::And, {a, meeting(b, a)});
-}
+Value* Batcher::both(Value* a, Value* b) { return a == nullptr ? b : b_->value(OpKind::And, {a, meeting(b, a)}); }
 
 Value* Batcher::meeting(Value* mask, Value* v) {
   if (!functions_->arePlaced() || madeOfNumbers(*v)) return mask;

@@ -98,7 +98,8 @@ Val setRow(BuiltinCall& k, const Val& ys, const Val& row, ir::Value* i) {
 
 /// What rows of a leading dim of 0 give: the function is traced for its type.
 Val emptyRows(BuiltinCall& k, ir::Value* xs, const std::function<Val()>& row) {
-  const auto traced = k.tracer.trace([&](const std::vector<Val>&) { return row(); }, {}, {}, k.span, StateIn::Forgotten);
+  const auto traced =
+      k.tracer.trace([&](const std::vector<Val>&) { return row(); }, {}, {}, k.span, StateIn::Forgotten);
   if (!traced) return k.lost();
   k.context.at(k.span);
   std::vector<ir::Value*> leaves;

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Records gradients of PyTorch's operator database as cases.jsonl and values.npz: record.py [--per-op 3] [--most 120] [--out FOLDER]
+[--small]
 
 Needs PyTorch with what its own tests need (expecttest). Of each operation that TL has (translate.py says how it is
 written) it takes a few samples in f64, and records the inputs, a cotangent d, and what PyTorch makes of them: the value,
 the gradients of the product with d, and, where PyTorch has them, the derivative in a direction v and the gradients of the
-gradients' product with e. `run.py` compares. A line of cases.jsonl is
+gradients' product with e. Of operations whose samples are large it takes those of SMALL (`--small`: these alone anew).
+`run.py` compares. A line of cases.jsonl is
 
     [operation, expression, shapes of the arguments, those that are differentiated, shapes of the results,
      what is recorded: "v" + "j"? + "g"?]
@@ -21,8 +23,9 @@ import warnings
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
-from torch.testing._internal.opinfo.core import BinaryUfuncInfo, UnaryUfuncInfo
+from torch.testing._internal.opinfo.core import BinaryUfuncInfo, SampleInput, UnaryUfuncInfo
 
+import run
 from translate import Ref, Skip, T
 
 warnings.filterwarnings("ignore")
@@ -36,6 +39,35 @@ INEXACT = {"nn.functional.binary_cross_entropy": "g", "nn.functional.hardsigmoid
            "special.log_ndtr": "vjg", "scatter_reduce.prod": "j", "logcumsumexp": "vjg", "linalg.lstsq.grad_oriented": "g", "linalg.cholesky": "j"}
 # Where ours are: the second derivatives of a scatter's products with zeros are 0.
 UNKNOWN = {"scatter_reduce.prod": "g"}
+
+
+def normal(*shape): return torch.randn(shape, dtype=torch.float64, requires_grad=True)
+
+
+# (operation, its arguments, options), for samples of few elements.
+SMALL = [
+    ("nn.functional.conv2d", lambda: (normal(1, 2, 3, 3), normal(2, 2, 2, 2), normal(2)), {}),
+    ("nn.functional.conv2d", lambda: (normal(1, 2, 4, 3), normal(2, 1, 2, 2)), dict(stride=2, padding=1, groups=2)),
+    ("nn.functional.conv2d", lambda: (normal(1, 1, 4, 4), normal(2, 1, 2, 2)), dict(dilation=2, padding=(1, 0))),
+    ("nn.functional.conv3d", lambda: (normal(1, 1, 2, 3, 2), normal(2, 1, 1, 2, 2), normal(2)), dict(stride=(1, 2, 1), padding=(0, 1, 1))),
+    ("nn.functional.conv_transpose2d", lambda: (normal(1, 2, 2, 2), normal(2, 1, 2, 3), normal(1)), dict(stride=2, padding=1, output_padding=(1, 0))),
+    ("nn.functional.conv_transpose2d", lambda: (normal(1, 2, 2, 3), normal(2, 1, 2, 2)), dict(groups=2, dilation=(2, 1))),
+    ("nn.functional.conv_transpose3d", lambda: (normal(1, 2, 2, 1, 2), normal(2, 1, 1, 2, 2), normal(1)), {}),
+    ("nn.functional.conv_transpose3d", lambda: (normal(1, 2, 2, 2, 2), normal(2, 1, 2, 1, 2)), dict(stride=(1, 2, 2), padding=(1, 0, 0), output_padding=(0, 1, 0), groups=2)),
+    ("nn.functional.adaptive_avg_pool3d", lambda: (normal(1, 1, 3, 4, 2), (2, 3, 1)), {}),
+    ("nn.functional.adaptive_avg_pool3d", lambda: (normal(1, 2, 2, 3, 3), (1, 2, 2)), {}),
+    ("nn.functional.avg_pool3d", lambda: (normal(1, 1, 3, 3, 4), 2), dict(stride=1, padding=1, count_include_pad=False)),
+    ("nn.functional.avg_pool3d", lambda: (normal(1, 2, 2, 3, 2), (2, 2, 1)), dict(ceil_mode=True)),
+    ("nn.functional.max_pool3d", lambda: (normal(1, 1, 3, 4, 3), 2), dict(stride=1, padding=1)),
+    ("nn.functional.scaled_dot_product_attention", lambda: (normal(1, 2, 3, 2), normal(1, 2, 4, 2), normal(1, 2, 4, 3)), {}),
+    ("nn.functional.scaled_dot_product_attention", lambda: (normal(1, 2, 3, 2), normal(1, 2, 3, 2), normal(1, 2, 3, 2)), dict(is_causal=True, scale=0.5)),
+    ("nn.functional.scaled_dot_product_attention", lambda: (normal(1, 2, 2, 2), normal(1, 2, 3, 2), normal(1, 2, 3, 2), torch.tensor([[True, False, True], [True, True, False]])), {}),
+    ("nn.functional.grid_sample", lambda: (normal(1, 2, 3, 3), normal(1, 2, 2, 2)), dict(align_corners=False)),
+    ("nn.functional.grid_sample", lambda: (normal(1, 1, 3, 4), normal(1, 2, 3, 2)), dict(padding_mode="border", align_corners=True)),
+    ("nn.functional.grid_sample", lambda: (normal(1, 1, 3, 4), normal(1, 2, 2, 2).detach()), dict(mode="nearest", align_corners=False)),
+    ("nn.functional.group_norm", lambda: (normal(2, 4, 2), 2, normal(4), normal(4)), {}),
+    ("nn.functional.interpolate.bilinear", lambda: (normal(1, 1, 3, 4), (2, 2)), dict(mode="bilinear", align_corners=False, antialias=True)),
+]
 
 
 def flat(tree):
@@ -191,10 +223,20 @@ def main():
     ap.add_argument("--per-op", type=int, default=3)
     ap.add_argument("--most", type=int, default=120, help="elements of all arguments and results of a case")
     ap.add_argument("--only", default="")
+    ap.add_argument("--small", action="store_true")
     ap.add_argument("--out", type=pathlib.Path, default=HERE)
     A = ap.parse_args()
     lines, values, units, without = [], [], [], []
-    for op in op_db:
+    if A.small:
+        kept = np.load(A.out / "values.npz")
+        at = unit = 0
+        for line in (A.out / "cases.jsonl").read_text().splitlines():
+            if ".small" in json.loads(line)[0]: continue
+            case = run.Case(line, at, unit)
+            lines.append(line)
+            at, unit = at + case.size, unit + len(case.wanted(kept["values"]))
+        values, units = [kept["values"][:at]], list(kept["units"][:unit])
+    for op in [] if A.small else op_db:
         name = op.name + ("." + op.variant_test_name if op.variant_test_name else "")
         if A.only and A.only != name: continue
         if not op.supports_autograd or torch.float64 not in op.supported_dtypes("cpu"): continue
@@ -229,6 +271,15 @@ def main():
             lines.append(json.dumps(line))
             values.append(numbers)
             units += unit
+    for i, (name, arguments, options) in enumerate(SMALL):
+        op = next(o for o in op_db if name in (o.name, f"{o.name}.{o.variant_test_name}"))
+        torch.manual_seed(i)
+        given = arguments()
+        line, numbers, unit = record(op, SampleInput(given[0], args=given[1:], kwargs=options), np.random.default_rng(i), A.most)
+        line[0] += ".small"
+        lines.append(json.dumps(line))
+        values.append(numbers)
+        units += unit
     (A.out / "cases.jsonl").write_text("\n".join(lines) + "\n")
     np.savez_compressed(A.out / "values.npz", values=np.concatenate(values), units=np.array(units))
     print(f"{len(lines)} cases of {len({json.loads(l)[0] for l in lines})} operations; without: {' '.join(without)}")
