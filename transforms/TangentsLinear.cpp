@@ -110,18 +110,24 @@ V identity(Compose& c, V like) {
 /// The product along the last dim, which stays.
 V productOf(Compose& c, V v) { return c.reduce(OpKind::Prod, v, {v->type.rank() - 1}, true); }
 
-/// The adjugate of singular matrices, where `singular` of [..., 1, 1] says so, turned: the derivative of the
-/// determinant by each element. With any vectors u and v that make m = a + u vT regular, it is det(m) (inv(mT) v)
-/// (inv(m) u)T, by the lemma on determinants of such sums. It is 0 where there are none, as two ranks are missing.
-V singularCofactors(Compose& c, V a, V singular) {
+/// Of singular matrices, the derivative of the determinant by each element. With any vectors u and v that make
+/// m = a + u vT regular, it is det(m) (inv(mT) v) (inv(m) u)T, by the lemma on determinants of such sums. It is 0 where
+/// there are none, as two ranks are missing.
+struct Cofactors {
+  V inverse;   ///< of the matrix itself where it is regular
+  V singular;  ///< the derivative where it is not, else 0
+};
+
+/// `singular`, of [..., 1, 1], says which matrices are. All that is wanted of a matrix follows from one inverse.
+Cofactors cofactorsOf(Compose& c, V a, V singular) {
   const int64_t n = rowsOf(a), last = a->type.rank() - 1;
   V number = c.cast(c.iotaOn(a, {n}, DType::I64, 0), a->type.dtype);
   V largest = c.reduce(OpKind::ReduceMax, c.unary(OpKind::Abs, a), {last - 1, last}, true);
   V size = c.where(c.binary(OpKind::Eq, largest, 0.0), c.literal(a, 1), largest);
   V u = c.unary(OpKind::Cos, number), v = c.unary(OpKind::Cos, c.binary(OpKind::Mul, number, 1.7));
-  V outer = c.mul(size, c.mul(c.reshape(u, {n, 1}), c.reshape(v, {1, n})));
+  V summed = c.add(a, c.mul(size, c.mul(c.reshape(u, {n, 1}), c.reshape(v, {1, n}))));
   V one = identity(c, a);
-  ir::Op* sum = c.b.make(OpKind::Pivots, {c.where(singular, c.add(a, outer), one)});
+  ir::Op* sum = c.b.make(OpKind::Pivots, {c.where(singular, summed, one)});
   V sizes = c.unary(OpKind::Abs, sum->result(0));
   V least = c.reduce(OpKind::ReduceMin, sizes, {last - 1}, true),
     most = c.reduce(OpKind::ReduceMax, sizes, {last - 1}, true);
@@ -129,13 +135,14 @@ V singularCofactors(Compose& c, V a, V singular) {
       a->type.dtype == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
   V regular =
       c.binary(OpKind::And, singular, asColumn(c, c.binary(OpKind::Gt, least, c.binary(OpKind::Mul, most, 16 * eps))));
-  V m = c.where(regular, c.add(a, outer), one);
-  Dims column = a->type.shape;
-  column.back() = 1;
-  V left = c.b.value(OpKind::Solve, {transposed(c, m), c.broadcastTo(c.reshape(v, {n, 1}), column)});
-  V right = c.b.value(OpKind::Solve, {m, c.broadcastTo(c.reshape(u, {n, 1}), column)});
+  V inverse = c.b.value(OpKind::Inverse, {c.where(singular, c.where(regular, summed, one), a)});
+  V left = c.reduce(OpKind::Sum, c.mul(inverse, c.reshape(v, {n, 1})), {last - 1}, false),
+    right = c.reduce(OpKind::Sum, c.mul(inverse, c.reshape(u, {1, n})), {last}, true);
+  Dims leftColumn = a->type.shape;
+  leftColumn.back() = 1;
   V det = c.mul(asColumn(c, productOf(c, sum->result(0))), asColumn(c, asColumn(c, sum->result(1))));
-  return c.where(regular, c.mul(c.mul(det, size), c.mul(left, transposed(c, right))), c.literal(a, 0));
+  V product = c.mul(c.reshape(left, leftColumn), transposed(c, right));
+  return {inverse, c.where(regular, c.mul(c.mul(det, size), product), c.literal(a, 0))};
 }
 
 }  // namespace
@@ -150,17 +157,18 @@ void pivots(TangentCall& c) {
   const int64_t last = a->type.rank() - 1;
   V isZero = c.p.binary(OpKind::Eq, c.y(0), 0.0);
   V any = c.p.reduce(OpKind::Any, isZero, {last - 1}, true);  // [..., 1]
-  V singular = asColumn(c.p, any);
-  V relative = c.t.diagonal(c.t.b.value(OpKind::Solve, {c.p.where(singular, identity(c.p, a), a), da}), 0);
-  V trace = c.t.reduce(OpKind::Sum, relative, {last - 1}, true);
-  V share = c.t.mul(c.p.where(any, c.number(0), c.p.binary(OpKind::Div, c.y(0), n)), trace);
-  V change = c.t.reduce(OpKind::Sum, c.t.mul(singularCofactors(c.p, a, singular), da), {last - 1, last}, false);
+  const Cofactors cofactors = cofactorsOf(c.p, a, asColumn(c.p, any));
+  const auto times = [&](V coefficients) {
+    return asColumn(c.t, c.t.reduce(OpKind::Sum, c.t.mul(coefficients, da), {last - 1, last}, false));
+  };
+  V share = c.t.mul(c.p.where(any, c.number(0), c.p.binary(OpKind::Div, c.y(0), n)),
+                    times(transposed(c.p, cofactors.inverse)));
   V first = c.p.reduce(OpKind::ArgMax, isZero, {last - 1}, true);
   V isFirst = c.p.binary(OpKind::And, isZero,
                          c.p.binary(OpKind::Eq, c.p.iotaOn(a, c.y(0)->type.shape, DType::I64, last - 1), first));
   V others = c.p.mul(productOf(c.p, c.p.where(isZero, c.number(1), c.y(0))), asColumn(c.p, c.y(1)));
   V weight = c.p.where(isFirst, c.p.div(c.number(1), others), c.number(0));
-  c.add(c.t.add(share, c.t.mul(weight, asColumn(c.t, change))), 0);
+  c.add(c.t.add(share, c.t.mul(weight, times(cofactors.singular))), 0);
 }
 
 namespace {
