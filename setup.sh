@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Prepares a Debian machine and builds tenc: installs the Debian packages that are missing, then configures and builds
-# the release preset into build/release.
+# the release preset into build/release. NVRTC, which some tests need, comes from PyPI into build/nvrtc, where that can be had.
 set -eu
 cd "$(dirname "$0")"
 
@@ -23,6 +23,9 @@ if [ "${#missing[@]}" -gt 0 ]; then
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -q
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
+
+# For the tests of CUDA kernels; without it they are skipped.
+python3 tests/cuda/nvrtc/install.py build/nvrtc
 
 cmake --preset release
 cmake --build --preset release

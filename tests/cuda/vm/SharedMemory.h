@@ -1,0 +1,60 @@
+// Shared memory of a block, with what is known about each byte and each cell: whether it is initialised, and who read
+// and wrote it last. Whether two accesses are ordered is decided by vector clocks of the warps.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace tenc::ptx {
+
+enum class AccessKind : uint8_t { Read, Write, Atomic, StrongRead, StrongWrite, NonCoherent };
+constexpr bool writes(AccessKind k) {
+  return k == AccessKind::Write || k == AccessKind::Atomic || k == AccessKind::StrongWrite;
+}
+constexpr bool isStrong(AccessKind k) {
+  return k == AccessKind::Atomic || k == AccessKind::StrongRead || k == AccessKind::StrongWrite;
+}
+const char* nameOf(AccessKind k);
+
+class SharedMemory {
+ public:
+  struct Conflict {
+    bool found = false;
+    uint32_t thread = 0, pc = 0;
+    AccessKind kind = AccessKind::Read;
+  };
+
+  /// Everything is uninitialised, and nothing was accessed. `grain`: bytes of a cell.
+  void start(uint32_t bytes, uint32_t grain, uint32_t warps, bool races);
+  uint8_t* data() { return data_.data(); }
+  uint32_t bytes() const { return static_cast<uint32_t>(data_.size()); }
+
+  bool initialised(uint32_t offset, uint32_t bytes) const;
+  void setInitialised(uint32_t offset, uint32_t bytes, bool initialised);
+  /// Records an access. `silent`: a write that changes nothing, which may meet other writes.
+  Conflict access(uint32_t thread, uint32_t offset, uint32_t bytes, AccessKind kind, bool silent, uint32_t pc);
+
+  // Clocks.
+  const std::vector<uint32_t>& clock(uint32_t warp) const { return clocks_[warp]; }
+  void advance(uint32_t warp) { ++clocks_[warp][warp]; }
+  /// What happened before a clock happens before what the warp does next.
+  void join(uint32_t warp, const std::vector<uint32_t>& clock);
+
+ private:
+  struct Stamp {
+    uint32_t epoch = 0;  // of the thread's warp; 0: none
+    uint32_t pc = 0;
+    uint16_t thread = 0;
+    AccessKind kind = AccessKind::Read;
+  };
+  struct Cell {
+    Stamp write, read, read2;  // the last two readers
+  };
+  bool ordered(uint32_t thread, const Stamp& s) const;
+
+  std::vector<uint8_t> data_, initialised_;
+  std::vector<Cell> cells_;
+  std::vector<std::vector<uint32_t>> clocks_;
+  uint32_t grain_ = 4;
+};
+
+}  // namespace tenc::ptx
