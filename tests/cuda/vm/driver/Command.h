@@ -1,0 +1,56 @@
+// What a stream or a node of a graph does: values, so that a graph that was instantiated has commands of its own.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tests/cuda/vm/Machine.h"
+#include "tests/cuda/vm/driver/Status.h"
+
+namespace tenc::ptx::driver {
+
+/// A device, which an error in a launch spoils.
+struct Device {
+  explicit Device(uint32_t i, uint64_t bytes) : index(i), machine(bytes) {}
+  uint32_t index;
+  Machine machine;
+  Status failed = Status::Success;
+  uint64_t launches = 0, copies = 0, bytesCopied = 0, graphLaunches = 0, graphNodes = 0;
+};
+
+struct Function {
+  Device* device = nullptr;
+  const Kernel* kernel = nullptr;
+  uint32_t mostDynamicShared = 0;  // 0: what every kernel may have
+};
+
+struct KernelCommand {
+  Function* function = nullptr;
+  LaunchShape shape;
+  std::vector<uint8_t> parameters;
+};
+/// From one place to another, each of which is memory of the host where it has no device.
+struct CopyCommand {
+  Device *toDevice = nullptr, *fromDevice = nullptr;
+  uint64_t to = 0, from = 0, bytes = 0;
+  std::shared_ptr<std::vector<uint8_t>> staged;  // what pageable memory held when the copy was asked for
+};
+struct FillCommand {
+  Device* device = nullptr;
+  uint64_t to = 0, count = 0;
+  uint32_t value = 0, width = 1;
+};
+struct HostCommand {
+  std::function<void()> call;
+};
+struct EmptyCommand {};
+
+using Command = std::variant<EmptyCommand, KernelCommand, CopyCommand, FillCommand, HostCommand>;
+
+/// Does it now.
+Status execute(const Command& c);
+
+}  // namespace tenc::ptx::driver

@@ -1,0 +1,81 @@
+// The driver behind the entry points: devices, handles, and the order in which work that was submitted runs.
+#pragma once
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/cuda/vm/driver/Stream.h"
+
+namespace tenc::ptx::driver {
+
+/// When work runs. A program that waits for what it needs gives the same in each.
+enum class Mode : uint8_t {
+  Eager,  // when it is submitted
+  Lazy,   // when somebody waits for it, and nothing that he does not wait for; independent nodes of graphs from behind
+  Random  // when somebody waits, in a random legal order over all streams
+};
+
+struct Module {
+  Device* device = nullptr;
+  std::unique_ptr<Program> program;
+  std::map<std::string, std::unique_ptr<Function>> functions;
+};
+
+class Driver {
+ public:
+  Driver(uint32_t devices, uint64_t bytesOfEach, Mode mode, uint64_t seed);
+
+  std::vector<std::unique_ptr<Device>>& devices() { return devices_; }
+  /// The device that an address belongs to, or null.
+  Device* owner(uint64_t address) const;
+
+  // Handles. What is found by a handle that was not given out is null.
+  std::shared_ptr<Stream> createStream(Device& d, bool blocking);
+  /// Of a null handle the default stream of the device.
+  std::shared_ptr<Stream> stream(void* handle, Device& d);
+  void destroy(const std::shared_ptr<Stream>& s);
+  std::map<void*, std::shared_ptr<Event>> events;
+  std::map<void*, std::shared_ptr<Graph>> graphs;
+  std::map<void*, std::shared_ptr<GraphExecutable>> executables;
+  std::map<void*, std::unique_ptr<Module>> modules;
+  std::set<Function*> functions;
+  std::map<uint64_t, uint64_t> pinned;  // host memory: address and bytes
+
+  bool isPinned(uint64_t address, uint64_t bytes) const;
+
+  // Work.
+  /// Appends to a stream, or to the graph that it captures.
+  Status submit(Stream& s, Work w);
+  /// Runs what has to run until the stream is empty, the event is done, or all streams are empty.
+  void finish(Stream& s);
+  void finish(const Event& e);
+  void finishAll();
+  void setMode(Mode mode, uint64_t seed);
+  bool capturing() const;
+  /// Takes all streams out of a capture. Whether something had gone wrong in it.
+  bool endCapture(const std::shared_ptr<Graph>& g);
+  /// A call that no capture allows: it spoils those that are under way.
+  Status refuseInCapture();
+
+  std::recursive_mutex mutex;
+
+ private:
+  static bool ready(const Work& w);
+  bool step(Stream& s);
+  void drain(Stream* preferred, const std::function<bool()>& done);
+  Status capture(Stream& s, const Work& w);
+  Status replay(const GraphExecutable& g);
+
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::shared_ptr<Stream>> streams_;
+  std::map<Device*, std::shared_ptr<Stream>> defaults_;
+  Mode mode_;
+  std::mt19937_64 random_;
+};
+
+}  // namespace tenc::ptx::driver

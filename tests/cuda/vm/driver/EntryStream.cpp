@@ -1,0 +1,225 @@
+// Streams, events and graphs.
+#include <algorithm>
+
+#include "tests/cuda/vm/driver/Entry.h"
+#include "tests/cuda/vm/driver/KernelCall.h"
+
+namespace tenc::ptx::driver {
+namespace {
+
+constexpr unsigned kNonBlocking = 1;
+enum CaptureState { kNone = 0, kActive = 1, kBroken = 2 };
+enum NodeType { kKernelNode = 0, kCopyNode = 1, kFillNode = 2, kHostNode = 3, kEmptyNode = 5 };
+
+template <class Map>
+auto* find(Map& handles, void* handle) {
+  auto at = handles.find(handle);
+  return at == handles.end() ? nullptr : &at->second;
+}
+
+template <class Map, class T>
+void* keep(Map& handles, std::shared_ptr<T> value) {
+  void* handle = value.get();
+  handles[handle] = std::move(value);
+  return handle;
+}
+
+/// Whether every node of a capture comes before the end of the stream that began it.
+bool joined(const Graph& g, const std::vector<size_t>& end) {
+  std::vector<bool> reached(g.nodes.size());
+  std::vector<size_t> todo = end;
+  while (!todo.empty()) {
+    size_t n = todo.back();
+    todo.pop_back();
+    if (reached[n]) continue;
+    reached[n] = true;
+    todo.insert(todo.end(), g.nodes[n]->after.begin(), g.nodes[n]->after.end());
+  }
+  return std::all_of(reached.begin(), reached.end(), [](bool r) { return r; });
+}
+
+/// The parameters of a kernel's node, as the driver API lays them out.
+struct NodeParameters {
+  void* function;
+  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+  void** values;
+  void** extra;
+};
+
+}  // namespace
+}  // namespace tenc::ptx::driver
+
+using namespace tenc::ptx;
+using namespace tenc::ptx::driver;
+
+TENC_ENTRY cuStreamCreate(void** stream, unsigned flags) {
+  return outsideCapture([&](Driver& d, Device& device) {
+    *stream = d.createStream(device, !(flags & kNonBlocking)).get();
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuStreamCreateWithPriority(void** stream, unsigned flags, int) { return cuStreamCreate(stream, flags); }
+TENC_ENTRY cuStreamDestroy_v2(void* stream) {
+  return withDevice([&](Driver& d, Device& device) {
+    auto s = stream ? d.stream(stream, device) : nullptr;
+    if (!s) return Status::InvalidHandle;
+    d.destroy(s);
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuStreamSynchronize(void* stream) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    if (s.capture) return d.refuseInCapture();
+    d.finish(s);
+    return s.device->failed;
+  });
+}
+TENC_ENTRY cuStreamQuery(void* stream) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    if (s.capture) return d.refuseInCapture();
+    return s.queue.empty() ? Status::Success : Status::NotReady;
+  });
+}
+TENC_ENTRY cuStreamWaitEvent(void* stream, void* event, unsigned) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    auto* e = find(d.events, event);
+    return e ? d.submit(s, Wait{*e, 0}) : Status::InvalidHandle;
+  });
+}
+
+TENC_ENTRY cuEventCreate(void** event, unsigned) {
+  return withDevice([&](Driver& d, Device&) {
+    *event = keep(d.events, std::make_shared<Event>());
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuEventDestroy_v2(void* event) {
+  return withDevice(
+      [&](Driver& d, Device&) { return d.events.erase(event) ? Status::Success : Status::InvalidHandle; });
+}
+TENC_ENTRY cuEventRecord(void* event, void* stream) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    auto* e = find(d.events, event);
+    return e ? d.submit(s, Record{*e, 0}) : Status::InvalidHandle;
+  });
+}
+TENC_ENTRY cuEventSynchronize(void* event) {
+  return outsideCapture([&](Driver& d, Device& device) {
+    auto* e = find(d.events, event);
+    if (!e) return Status::InvalidHandle;
+    d.finish(**e);
+    return device.failed;
+  });
+}
+TENC_ENTRY cuEventQuery(void* event) {
+  return withDevice([&](Driver& d, Device&) {
+    auto* e = find(d.events, event);
+    if (!e) return Status::InvalidHandle;
+    return (*e)->done >= (*e)->recorded ? Status::Success : Status::NotReady;
+  });
+}
+TENC_ENTRY cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  return withDevice([&](Driver& d, Device&) {
+    auto *b = find(d.events, begin), *e = find(d.events, end);
+    if (!b || !e || !(*b)->recorded || !(*e)->recorded) return Status::InvalidHandle;
+    if ((*b)->done < (*b)->recorded || (*e)->done < (*e)->recorded) return Status::NotReady;
+    *milliseconds = static_cast<float>((*e)->time - (*b)->time);
+    return Status::Success;
+  });
+}
+
+TENC_ENTRY cuStreamBeginCapture_v2(void* stream, int) {
+  return withStream(stream, [&](Driver&, Device&, Stream& s) {
+    if (!stream) return Status::CaptureUnsupported;
+    if (s.capture) return Status::IllegalState;
+    s.capture = std::make_shared<Graph>();
+    s.captureOrigin = true;
+    s.captureBroken = false;
+    s.after.clear();
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuStreamIsCapturing(void* stream, int* state) {
+  return withStream(stream, [&](Driver&, Device&, Stream& s) {
+    *state = !s.capture ? kNone : s.captureBroken ? kBroken : kActive;
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuStreamEndCapture(void* stream, void** graph) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    *graph = nullptr;
+    if (!s.capture) return Status::IllegalState;
+    if (!s.captureOrigin) return Status::CaptureUnmatched;
+    auto g = s.capture;
+    bool isJoined = joined(*g, s.after), broken = d.endCapture(g);
+    if (broken) return Status::CaptureInvalidated;
+    if (!isJoined) return Status::CaptureUnjoined;
+    *graph = keep(d.graphs, g);
+    return Status::Success;
+  });
+}
+
+TENC_ENTRY cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
+  return withDevice([&](Driver& d, Device& device) {
+    auto* g = find(d.graphs, graph);
+    if (!g) return Status::InvalidHandle;
+    auto e = std::make_shared<GraphExecutable>();
+    e->device = &device;
+    for (const auto& n : (*g)->nodes) {
+      e->nodes.push_back(*n);
+      e->origins.push_back(n.get());
+    }
+    *executable = keep(d.executables, std::move(e));
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuGraphLaunch(void* executable, void* stream) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    auto* e = find(d.executables, executable);
+    // The launch has the parameters of now, whatever is changed later.
+    return e ? d.submit(s, Replay{std::make_shared<GraphExecutable>(**e)}) : Status::InvalidHandle;
+  });
+}
+TENC_ENTRY cuGraphUpload(void* executable, void*) {
+  return withDevice(
+      [&](Driver& d, Device&) { return find(d.executables, executable) ? Status::Success : Status::InvalidHandle; });
+}
+TENC_ENTRY cuGraphExecKernelNodeSetParams_v2(void* executable, void* node, const void* parameters) {
+  return withDevice([&](Driver& d, Device&) {
+    auto* e = find(d.executables, executable);
+    if (!e) return Status::InvalidHandle;
+    auto at = std::find((*e)->origins.begin(), (*e)->origins.end(), node);
+    if (at == (*e)->origins.end()) return Status::InvalidValue;
+    auto* command = std::get_if<KernelCommand>(&(*e)->nodes[static_cast<size_t>(at - (*e)->origins.begin())].command);
+    if (!command) return Status::InvalidValue;
+    const auto& p = *static_cast<const NodeParameters*>(parameters);
+    LaunchShape shape{{p.gridX, p.gridY, p.gridZ}, {p.blockX, p.blockY, p.blockZ}, p.sharedBytes, false};
+    return kernelCall(d, p.function, shape, p.values, p.extra, *command);
+  });
+}
+TENC_ENTRY cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
+  return withDevice([&](Driver& d, Device&) {
+    auto* g = find(d.graphs, graph);
+    if (!g) return Status::InvalidHandle;
+    size_t all = (*g)->nodes.size();
+    if (nodes) {
+      all = std::min(all, *count);
+      for (size_t n = 0; n < all; ++n) nodes[n] = (*g)->nodes[n].get();
+    }
+    *count = all;
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuGraphNodeGetType(void* node, int* type) {
+  static constexpr int kTypes[] = {kEmptyNode, kKernelNode, kCopyNode, kFillNode, kHostNode};
+  *type = kTypes[static_cast<GraphNode*>(node)->command.index()];
+  return 0;
+}
+TENC_ENTRY cuGraphDestroy(void* graph) {
+  return withDevice(
+      [&](Driver& d, Device&) { return d.graphs.erase(graph) ? Status::Success : Status::InvalidHandle; });
+}
+TENC_ENTRY cuGraphExecDestroy(void* executable) {
+  return withDevice(
+      [&](Driver& d, Device&) { return d.executables.erase(executable) ? Status::Success : Status::InvalidHandle; });
+}

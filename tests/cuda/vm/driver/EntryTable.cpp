@@ -1,0 +1,94 @@
+// cuGetProcAddress, and what tests ask of the driver.
+#include <dlfcn.h>
+
+#include <cstring>
+#include <string>
+
+#include "tests/cuda/vm/driver/Control.h"
+#include "tests/cuda/vm/driver/Entry.h"
+
+using namespace tenc::ptx;
+using namespace tenc::ptx::driver;
+
+namespace {
+
+/// This library, by one of its functions.
+void* self() {
+  static void* library = [] {
+    Dl_info info{};
+    dladdr(reinterpret_cast<void*>(&tencVmReset), &info);
+    return dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+  }();
+  return library;
+}
+
+template <class F>
+void forDevices(F f) {
+  Driver* d = instance();
+  if (!d) return;
+  std::lock_guard lock(d->mutex);
+  for (auto& device : d->devices()) f(*d, *device);
+}
+
+}  // namespace
+
+/// The newest variant of an entry point, by its name without a suffix. `found`: 0, or 1 where there is none.
+TENC_ENTRY cuGetProcAddress_v2(const char* name, void** entry, int, uint64_t, int* found) {
+  *entry = nullptr;
+  for (const char* suffix : {"_v2", ""}) {
+    if (!*entry) *entry = dlsym(self(), (std::string(name) + suffix).c_str());
+  }
+  if (found) *found = !*entry;
+  return code(*entry ? Status::Success : Status::NotFound);
+}
+TENC_ENTRY cuGetProcAddress(const char* name, void** entry, int version, uint64_t flags) {
+  return cuGetProcAddress_v2(name, entry, version, flags, nullptr);
+}
+
+#define TENC_CONTROL extern "C" __attribute__((visibility("default")))
+
+TENC_CONTROL void tencVmSetMode(int mode, uint64_t seed) {
+  Driver* d = instance();
+  if (!d) return;
+  std::lock_guard lock(d->mutex);
+  d->setMode(static_cast<Mode>(mode), seed);
+}
+TENC_CONTROL void tencVmSetOrder(int order, uint64_t seed) {
+  forDevices([&](Driver&, Device& device) {
+    device.machine.options().order = static_cast<Order>(order);
+    device.machine.options().seed = seed;
+  });
+}
+TENC_CONTROL int tencVmSetRedzone(uint64_t address, uint64_t bytes, int redzone) {
+  bool done = false;
+  forDevices([&](Driver&, Device& device) {
+    if (device.machine.memory().owns(address)) done = device.machine.memory().setRedzone(address, bytes, redzone != 0);
+  });
+  return done;
+}
+TENC_CONTROL const char* tencVmReports(int clear) {
+  static std::string text;
+  text.clear();
+  forDevices([&](Driver&, Device& device) {
+    text += device.machine.reports().text();
+    if (clear) device.machine.reports().clear();
+  });
+  return text.c_str();
+}
+TENC_CONTROL const char* tencVmCounters(int clear) {
+  static std::string text;
+  text.clear();
+  forDevices([&](Driver&, Device& d) {
+    text += "device " + std::to_string(d.index) + ": launches " + std::to_string(d.launches) + ", copies " +
+            std::to_string(d.copies) + ", bytes copied " + std::to_string(d.bytesCopied) + ", graph launches " +
+            std::to_string(d.graphLaunches) + ", graph nodes " + std::to_string(d.graphNodes) + "\n";
+    for (const auto& [name, counters] : d.machine.counters()) text += counters.text() + "\n";
+    if (!clear) return;
+    d.launches = d.copies = d.bytesCopied = d.graphLaunches = d.graphNodes = 0;
+    d.machine.clearCounters();
+  });
+  return text.c_str();
+}
+TENC_CONTROL void tencVmReset() {
+  forDevices([](Driver&, Device& device) { device.failed = Status::Success; });
+}

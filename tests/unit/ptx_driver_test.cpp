@@ -1,0 +1,393 @@
+// The fake libcuda.so.1, through cuGetProcAddress as a program uses it: errors, streams and events, graphs, several
+// devices. The kernels are PTX: these tests need no NVRTC.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace tenc::ptx::testing {
+namespace {
+
+using Pointer = unsigned long long;
+using Handle = void*;
+
+enum : int {
+  kSuccess = 0,
+  kInvalidValue = 1,
+  kOutOfMemory = 2,
+  kInvalidImage = 200,
+  kNoBinary = 209,
+  kInvalidPtx = 218,
+  kInvalidHandle = 400,
+  kNotFound = 500,
+  kNotReady = 600,
+  kIllegalAddress = 700,
+  kMisaligned = 716,
+  kCaptureUnsupported = 900,
+  kCaptureInvalidated = 901,
+  kCaptureUnjoined = 904
+};
+enum Mode { kEager, kLazy, kRandom };
+constexpr unsigned kNonBlocking = 1;
+
+/// to[i] = from[i] + by, of u32; and one that writes behind the end.
+constexpr const char* kPtx = R"(
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .global .align 4 .u32 seven = 7;
+.visible .entry plus(.param .u64 to, .param .u64 from, .param .u32 by) {
+  .reg .b32 %r<5>; .reg .b64 %d<6>;
+  ld.param.u64 %d1, [to]; ld.param.u64 %d2, [from]; ld.param.u32 %r1, [by];
+  mov.u32 %r2, %tid.x; mul.wide.u32 %d3, %r2, 4;
+  add.s64 %d4, %d1, %d3; add.s64 %d5, %d2, %d3;
+  ld.global.u32 %r3, [%d5]; add.u32 %r3, %r3, %r1; st.global.u32 [%d4], %r3;
+  ret;
+}
+.visible .entry behind(.param .u64 to) {
+  .reg .b64 %d<2>; .reg .b32 %r<2>;
+  ld.param.u64 %d1, [to]; mov.u32 %r1, 1; st.global.u32 [%d1+256], %r1;
+  ret;
+})";
+
+class Library {
+ public:
+  Library() {
+    setenv("TENC_VM_DEVICES", "2", 1);
+    setenv("TENC_VM_MEMORY", "1048576", 1);
+    handle_ = dlopen(TENC_CUDA_VM, RTLD_NOW | RTLD_LOCAL);
+    if (!handle_) return;
+    using GetProcAddress = int(const char*, void**, int, uint64_t, int*);
+    get_ = reinterpret_cast<GetProcAddress*>(dlsym(handle_, "cuGetProcAddress_v2"));
+  }
+  int find(const char* name, void** entry) const { return get_(name, entry, 13000, 0, nullptr); }
+  void* control(const char* name) const { return dlsym(handle_, name); }
+  bool loaded() const { return get_; }
+
+ private:
+  void* handle_ = nullptr;
+  int (*get_)(const char*, void**, int, uint64_t, int*) = nullptr;
+};
+
+const Library& library() {
+  static const Library l;
+  return l;
+}
+
+/// An entry point, called with arguments of exactly its types.
+template <class... A>
+int call(const char* name, A... arguments) {
+  void* entry = nullptr;
+  if (library().find(name, &entry) != kSuccess) {
+    ADD_FAILURE() << "there is no " << name;
+    return -1;
+  }
+  return reinterpret_cast<int (*)(A...)>(entry)(arguments...);
+}
+
+template <class R, class... A>
+R control(const char* name, A... arguments) {
+  return reinterpret_cast<R (*)(A...)>(library().control(name))(arguments...);
+}
+std::string reports() { return control<const char*>("tencVmReports", 1); }
+
+class FakeDriver : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(library().loaded()) << dlerror();
+    ASSERT_EQ(call("cuInit", 0u), kSuccess);
+    control<void>("tencVmReset");
+    setMode(kEager);
+    reports();
+    ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &context, 0), kSuccess);
+    ASSERT_EQ(call("cuCtxSetCurrent", context), kSuccess);
+    ASSERT_EQ(call("cuModuleLoadData", &module, static_cast<const void*>(kPtx)), kSuccess);
+    plus = function("plus");
+    behind = function("behind");
+    for (Pointer* p : {&a, &b, &c}) ASSERT_EQ(call("cuMemAlloc", p, kBytes), kSuccess);
+    for (uint32_t i = 0; i < kCount; ++i) host[i] = i;
+    ASSERT_EQ(call("cuMemcpyHtoD", a, static_cast<const void*>(host), kBytes), kSuccess);
+  }
+  void TearDown() override {
+    control<void>("tencVmReset");
+    setMode(kEager);
+    for (Pointer p : {a, b, c}) EXPECT_EQ(call("cuMemFree", p), kSuccess);
+    EXPECT_EQ(call("cuModuleUnload", module), kSuccess);
+  }
+
+  static void setMode(Mode m, uint64_t seed = 1) { control<void>("tencVmSetMode", static_cast<int>(m), seed); }
+  Handle function(const char* name) {
+    Handle f = nullptr;
+    EXPECT_EQ(call("cuModuleGetFunction", &f, module, name), kSuccess);
+    return f;
+  }
+  static Handle stream() {
+    Handle s = nullptr;
+    EXPECT_EQ(call("cuStreamCreate", &s, kNonBlocking), kSuccess);
+    return s;
+  }
+  static Handle event() {
+    Handle e = nullptr;
+    EXPECT_EQ(call("cuEventCreate", &e, 0u), kSuccess);
+    return e;
+  }
+  static int launchAny(Handle f, Handle s, void** values, unsigned threads = kCount) {
+    return call("cuLaunchKernel", f, 1u, 1u, 1u, threads, 1u, 1u, 0u, s, values, static_cast<void**>(nullptr));
+  }
+  int launchPlus(Pointer to, Pointer from, uint32_t by, Handle s) {
+    void* values[] = {&to, &from, &by};
+    return launchAny(plus, s, values);
+  }
+  /// What the device has, read when everything is done.
+  uint32_t lastOf(Pointer p) {
+    uint32_t values[kCount] = {};
+    EXPECT_EQ(call("cuCtxSynchronize"), kSuccess);
+    EXPECT_EQ(call("cuMemcpyDtoH", static_cast<void*>(values), p, kBytes), kSuccess);
+    return values[kCount - 1];
+  }
+
+  static constexpr unsigned kCount = 64;
+  static constexpr size_t kBytes = kCount * 4;
+  Handle context = nullptr, module = nullptr, plus = nullptr, behind = nullptr;
+  Pointer a = 0, b = 0, c = 0;
+  uint32_t host[kCount] = {};
+};
+
+TEST_F(FakeDriver, Entries) {
+  void* entry = nullptr;
+  EXPECT_EQ(library().find("cuDoesNotExist", &entry), kNotFound);
+  int count = 0, value = 0;
+  EXPECT_EQ(call("cuDeviceGetCount", &count), kSuccess);
+  EXPECT_EQ(count, 2);
+  EXPECT_EQ(call("cuDeviceGetAttribute", &value, 75, 0), kSuccess);
+  EXPECT_EQ(value, 9);
+  const char* name = nullptr;
+  EXPECT_EQ(call("cuGetErrorName", 700, &name), kSuccess);
+  EXPECT_STREQ(name, "CUDA_ERROR_ILLEGAL_ADDRESS");
+}
+
+TEST_F(FakeDriver, MemoryOfTheDevice) {
+  // The host cannot read it: the kernel, asked to, says so.
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  EXPECT_EQ(write(pipes[1], reinterpret_cast<const void*>(a), 4), -1);
+  EXPECT_EQ(errno, EFAULT);
+  close(pipes[0]);
+  close(pipes[1]);
+
+  Pointer large = 0;
+  EXPECT_EQ(call("cuMemAlloc", &large, size_t{2} << 20), kOutOfMemory);
+  EXPECT_EQ(call("cuMemcpyHtoD", a, static_cast<const void*>(host), kBytes + 1), kInvalidValue);
+  EXPECT_EQ(call("cuMemFree", a + 4), kInvalidValue);
+  // Memory that nobody wrote reaches the host: a report. Copied on the device it stays so.
+  EXPECT_EQ(call("cuMemcpyDtoD", c, b, kBytes), kSuccess);
+  EXPECT_EQ(reports(), "");
+  lastOf(c);
+  EXPECT_NE(reports().find("uninitialised"), std::string::npos);
+  EXPECT_EQ(call("cuMemsetD32Async", b, 5u, size_t{kCount}, Handle{}), kSuccess);
+  EXPECT_EQ(lastOf(b), 5u);
+  EXPECT_EQ(reports(), "");
+  Pointer seven = 0;
+  size_t bytes = 0;
+  EXPECT_EQ(call("cuModuleGetGlobal", &seven, &bytes, module, "seven"), kSuccess);
+  EXPECT_EQ(bytes, 4u);
+  uint32_t value = 0;
+  EXPECT_EQ(call("cuMemcpyDtoH", static_cast<void*>(&value), seven, size_t{4}), kSuccess);
+  EXPECT_EQ(value, 7u);
+}
+
+TEST_F(FakeDriver, WhatCannotBeLoadedOrLaunched) {
+  Handle h = nullptr;
+  auto load = [&](const char* image) { return call("cuModuleLoadData", &h, static_cast<const void*>(image)); };
+  EXPECT_EQ(load("\x7f"
+                 "ELF"),
+            kNoBinary);
+  EXPECT_EQ(load("nonsense"), kInvalidImage);
+  EXPECT_EQ(load(".version 8.0\n.target sm_90\n.visible .entry k() { bra NOWHERE; }"), kInvalidPtx);
+  EXPECT_EQ(call("cuModuleGetFunction", &h, module, "absent"), kNotFound);
+  void* values[] = {&a, &a, nullptr};
+  EXPECT_EQ(launchAny(plus, nullptr, values), kInvalidValue);
+  EXPECT_EQ(launchAny(behind, nullptr, values, 1025), kInvalidValue);
+  EXPECT_EQ(launchAny(context, nullptr, values), kInvalidHandle);
+  auto shared = [&](unsigned bytes) {
+    return call("cuLaunchKernel", behind, 1u, 1u, 1u, 0u, 1u, 1u, bytes, Handle{}, static_cast<void**>(values),
+                static_cast<void**>(nullptr));
+  };
+  EXPECT_EQ(shared(0), kInvalidValue);
+  uint32_t by = 1;
+  void* right[] = {&b, &a, &by};
+  auto withShared = [&] {
+    return call("cuLaunchKernel", plus, 1u, 1u, 1u, kCount, 1u, 1u, 60000u, Handle{}, static_cast<void**>(right),
+                static_cast<void**>(nullptr));
+  };
+  EXPECT_EQ(withShared(), kInvalidValue);  // more than 48 KB has to be asked for
+  EXPECT_EQ(call("cuFuncSetAttribute", plus, 8, 60000), kSuccess);
+  EXPECT_EQ(withShared(), kSuccess);
+}
+
+TEST_F(FakeDriver, ErrorsInKernelsSpoilTheDevice) {
+  void* values[] = {&a};
+  for (Mode m : {kEager, kLazy}) {
+    setMode(m);
+    EXPECT_EQ(launchAny(behind, nullptr, values, 1), m == kEager ? kIllegalAddress : kSuccess);
+    EXPECT_EQ(call("cuCtxSynchronize"), kIllegalAddress);
+    EXPECT_EQ(launchPlus(b, a, 1, nullptr), kIllegalAddress);
+    EXPECT_NE(reports().find("out-of-range access in behind at line"), std::string::npos);
+    control<void>("tencVmReset");
+  }
+}
+
+TEST_F(FakeDriver, RedzonesOfPlannedBuffers) {
+  EXPECT_EQ(control<int>("tencVmSetRedzone", uint64_t{a + 128}, uint64_t{64}, 1), 1);
+  EXPECT_EQ(launchPlus(b, a, 1, nullptr), kIllegalAddress);
+  EXPECT_NE(reports().find("redzone in plus"), std::string::npos);
+}
+
+TEST_F(FakeDriver, AForgottenWaitShows) {
+  // One stream makes b of a, another one c of b. The second has to wait for the first.
+  for (bool waits : {true, false}) {
+    unsigned wrong = 0;
+    for (Mode m : {kEager, kLazy, kRandom, kRandom, kRandom, kRandom}) {
+      EXPECT_EQ(call("cuMemsetD32Async", b, 1000u, size_t{kCount}, Handle{}), kSuccess);
+      setMode(m, wrong + 1);
+      Handle first = stream(), second = stream(), made = event();
+      EXPECT_EQ(launchPlus(b, a, 1, first), kSuccess);
+      EXPECT_EQ(call("cuEventRecord", made, first), kSuccess);
+      if (waits) EXPECT_EQ(call("cuStreamWaitEvent", second, made, 0u), kSuccess);
+      EXPECT_EQ(launchPlus(c, b, 1, second), kSuccess);
+      if (m != kEager) EXPECT_EQ(call("cuEventQuery", made), kNotReady);
+      EXPECT_EQ(call("cuStreamSynchronize", second), kSuccess);
+      uint32_t got = lastOf(c);
+      if (m == kEager || waits) EXPECT_EQ(got, kCount + 1);
+      if (m == kLazy && !waits) EXPECT_EQ(got, 1001u);
+      wrong += got != kCount + 1;
+      for (Handle s : {first, second}) EXPECT_EQ(call("cuStreamDestroy", s), kSuccess);
+      EXPECT_EQ(call("cuEventDestroy", made), kSuccess);
+    }
+    EXPECT_EQ(wrong > 0, !waits);
+  }
+}
+
+TEST_F(FakeDriver, PinnedMemoryIsReadWhenTheCopyRuns) {
+  setMode(kLazy);
+  void* pinned = nullptr;
+  ASSERT_EQ(call("cuMemHostAlloc", &pinned, kBytes, 0u), kSuccess);
+  Handle s = stream();
+  std::memset(pinned, 0, kBytes);
+  EXPECT_EQ(call("cuMemcpyHtoDAsync", b, static_cast<const void*>(pinned), kBytes, s), kSuccess);
+  std::memset(pinned, 1, kBytes);  // too early
+  EXPECT_EQ(lastOf(b), 0x01010101u);
+  std::vector<uint32_t> pageable(kCount, 3);
+  EXPECT_EQ(call("cuMemcpyHtoDAsync", b, static_cast<const void*>(pageable.data()), kBytes, s), kSuccess);
+  pageable.assign(kCount, 4);
+  EXPECT_EQ(lastOf(b), 3u);
+  EXPECT_EQ(call("cuMemFreeHost", pinned), kSuccess);
+  EXPECT_EQ(call("cuStreamDestroy", s), kSuccess);
+}
+
+TEST_F(FakeDriver, GraphsAreReplayed) {
+  Handle main = stream(), side = stream(), fork = event(), join = event(), graph = nullptr, replay = nullptr;
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 0), kSuccess);
+  EXPECT_EQ(launchPlus(b, a, 1, main), kSuccess);
+  EXPECT_EQ(call("cuEventRecord", fork, main), kSuccess);
+  EXPECT_EQ(call("cuStreamWaitEvent", side, fork, 0u), kSuccess);
+  EXPECT_EQ(launchPlus(c, b, 10, side), kSuccess);
+  EXPECT_EQ(call("cuEventRecord", join, side), kSuccess);
+  EXPECT_EQ(call("cuStreamWaitEvent", main, join, 0u), kSuccess);
+  EXPECT_EQ(launchPlus(a, c, 0, main), kSuccess);
+  ASSERT_EQ(call("cuStreamEndCapture", main, &graph), kSuccess);
+  size_t count = 0;
+  EXPECT_EQ(call("cuGraphGetNodes", graph, static_cast<Handle*>(nullptr), &count), kSuccess);
+  EXPECT_EQ(count, 3u);
+  ASSERT_EQ(call("cuGraphInstantiateWithFlags", &replay, graph, 0ull), kSuccess);
+  EXPECT_EQ(lastOf(a), kCount - 1);  // nothing has run yet
+  for (Mode m : {kEager, kLazy, kRandom}) {
+    setMode(m);
+    uint32_t before = lastOf(a);
+    EXPECT_EQ(call("cuGraphLaunch", replay, main), kSuccess);
+    EXPECT_EQ(call("cuGraphLaunch", replay, main), kSuccess);
+    EXPECT_EQ(lastOf(a), before + 22);
+  }
+  // A parameter is what it was when the graph was made, until it is set.
+  std::vector<Handle> nodes(count);
+  EXPECT_EQ(call("cuGraphGetNodes", graph, nodes.data(), &count), kSuccess);
+  uint32_t by = 100;
+  struct {
+    Handle function;
+    unsigned shape[7];
+    void** values;
+    void** extra;
+    Handle rest[2];
+  } parameters{plus, {1, 1, 1, kCount, 1, 1, 0}, nullptr, nullptr, {}};
+  void* values[] = {&b, &a, &by};
+  parameters.values = values;
+  uint32_t before = lastOf(a);
+  EXPECT_EQ(call("cuGraphExecKernelNodeSetParams", replay, nodes[0], static_cast<const void*>(&parameters)), kSuccess);
+  by = 5;  // the parameters were copied
+  EXPECT_EQ(call("cuGraphLaunch", replay, main), kSuccess);
+  EXPECT_EQ(lastOf(a), before + 110);
+  // A stale one, which points to memory that was freed, is an error of the replay.
+  Pointer stale = 0;
+  ASSERT_EQ(call("cuMemAlloc", &stale, kBytes), kSuccess);
+  values[1] = &stale;
+  EXPECT_EQ(call("cuGraphExecKernelNodeSetParams", replay, nodes[0], static_cast<const void*>(&parameters)), kSuccess);
+  ASSERT_EQ(call("cuMemFree", stale), kSuccess);
+  setMode(kEager);
+  EXPECT_EQ(call("cuGraphLaunch", replay, main), kIllegalAddress);
+  EXPECT_NE(reports().find("out-of-range access in plus"), std::string::npos);
+  control<void>("tencVmReset");
+  EXPECT_EQ(call("cuGraphExecDestroy", replay), kSuccess);
+  EXPECT_EQ(call("cuGraphDestroy", graph), kSuccess);
+}
+
+TEST_F(FakeDriver, MistakesInCaptures) {
+  Handle main = stream(), side = stream(), fork = event(), graph = nullptr;
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 0), kSuccess);
+  EXPECT_EQ(call("cuCtxSynchronize"), kCaptureUnsupported);
+  EXPECT_EQ(call("cuStreamEndCapture", main, &graph), kCaptureInvalidated);
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 0), kSuccess);
+  EXPECT_EQ(call("cuMemAlloc", &a, kBytes), kCaptureUnsupported);
+  EXPECT_EQ(call("cuStreamEndCapture", main, &graph), kCaptureInvalidated);
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 0), kSuccess);
+  EXPECT_EQ(call("cuEventRecord", fork, main), kSuccess);
+  EXPECT_EQ(call("cuStreamWaitEvent", side, fork, 0u), kSuccess);
+  EXPECT_EQ(launchPlus(b, a, 1, side), kSuccess);
+  EXPECT_EQ(call("cuStreamEndCapture", main, &graph), kCaptureUnjoined);
+}
+
+TEST_F(FakeDriver, SeveralDevices) {
+  Handle other = nullptr;
+  Pointer there = 0;
+  int can = 0;
+  ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &other, 1), kSuccess);
+  EXPECT_EQ(call("cuDeviceCanAccessPeer", &can, 0, 1), kSuccess);
+  EXPECT_EQ(can, 1);
+  ASSERT_EQ(call("cuCtxSetCurrent", other), kSuccess);
+  ASSERT_EQ(call("cuMemAlloc", &there, kBytes), kSuccess);
+  EXPECT_EQ(call("cuMemcpyPeerAsync", there, other, a, context, kBytes, Handle{}), kSuccess);
+  EXPECT_EQ(lastOf(there), kCount - 1);
+  // A kernel of one device does not reach the memory of another.
+  ASSERT_EQ(call("cuCtxSetCurrent", context), kSuccess);
+  EXPECT_EQ(launchPlus(b, there, 1, nullptr), kIllegalAddress);
+  ASSERT_EQ(call("cuCtxSetCurrent", other), kSuccess);
+  EXPECT_EQ(call("cuCtxSynchronize"), kSuccess);  // which is none the worse
+  EXPECT_EQ(call("cuMemFree", there), kSuccess);
+  ASSERT_EQ(call("cuCtxSetCurrent", context), kSuccess);
+}
+
+TEST_F(FakeDriver, Counters) {
+  control<const char*>("tencVmCounters", 1);
+  EXPECT_EQ(launchPlus(b, a, 1, nullptr), kSuccess);
+  lastOf(b);
+  std::string text = control<const char*>("tencVmCounters", 0);
+  EXPECT_NE(text.find("device 0: launches 1, copies 1, bytes copied 256"), std::string::npos) << text;
+  EXPECT_NE(text.find("plus: launches 1, blocks 1, threads 64"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace tenc::ptx::testing
