@@ -80,8 +80,31 @@ class Ahead {
     return {};
   }
 
+  static bool isOnHost(const Op& op) {
+    const auto is = [](const Type& t) { return t.place.isFree() || t.place.device == DeviceTable::kHost; };
+    return op.regions.empty() && !op.has(Trait::Terminator) &&
+           std::all_of(op.operands().begin(), op.operands().end(), [&](const Value* v) { return is(v->type); }) &&
+           std::all_of(op.results.begin(), op.results.end(), [&](const auto& r) { return is(r->type); });
+  }
+
+  /// Copies of it to devices come first, where only the host works before them: they are under way while it does, and
+  /// while the copy of the trip before, whose memory is read into next, is waited for. Returns what follows.
+  static Op* copyAtOnce(Op& load) {
+    Op* following = std::next(load.self)->get();
+    for (auto it = std::next(load.self); it != load.parent->ops.end();) {
+      Op& op = **it++;
+      const bool copies = op.kind == OpKind::Transfer && op.operand(0) == load.result();
+      if (!copies && !isOnHost(op)) break;
+      if (copies && &op != following)
+        op.moveBefore(following);
+      else if (copies)
+        following = it->get();
+    }
+    return following;
+  }
+
   static void bringForward(Op& loop, Op& load) {
-    Op* const following = std::next(load.self)->get();
+    Op* const following = copyAtOnce(load);
     Trips trips(loop, *following);
     const std::vector<Value*> path = load.operands();
     std::vector<Value*> first = {trips.hasFirst()}, next = {trips.hasNext()};

@@ -71,4 +71,6 @@ with tempfile.TemporaryDirectory() as name:
                 status, output, bytes_ = peak([TENC, "s.tl", "--memory", f"cpu={LIMIT}", *options], folder)
                 case = f"{label}, {make.__name__}, {options}"
                 if status: sys.exit(f"{case}: {output}")
-                if bytes_ > LIMIT: sys.exit(f"{case}: {bytes_ >> 20} MiB resident of {LIMIT >> 20}")
+                # Rows that are read one by one take up no pages of the file; others are let go when there are too many.
+                most = LIMIT // 2 if label == "shuffled" else LIMIT
+                if bytes_ > most: sys.exit(f"{case}: {bytes_ >> 20} MiB resident of {most >> 20}")
