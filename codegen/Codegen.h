@@ -39,6 +39,9 @@ struct Compiled {
   MemoryPlan memory;
   std::string error;  ///< internal error, empty when well
 };
+/// Ops of a placed function that stand on a device whose target has no code for them.
+std::vector<const ir::Op*> opsWithoutCode(const ir::Module& m, const ir::Func& func, const TargetTable& targets);
+
 /// Lowers the function `func` (all calls inlined, fused) to a program: buffers planned in one arena per device with
 /// reuse, in-place updates when nothing else sees the old value, loops with exchanged buffers. `sources` are those of
 /// the module's spans: the program takes along the lines that it may stop in. Kernels have no code yet.

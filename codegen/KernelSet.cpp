@@ -93,4 +93,21 @@ KernelSet kernelsOf(const ir::Module& m, const ir::Func& f, const TargetTable& t
   return Collection(m, targets).run(f, error);
 }
 
+namespace {
+void collectWithoutCode(const ir::Module& m, const ir::Region& region, const TargetTable& targets,
+                        std::vector<const ir::Op*>& found) {
+  for (const auto& op : region.ops) {
+    const Target* target = op->has(ir::Trait::Library) ? targets.find(deviceOf(m, *op)) : nullptr;
+    if (target != nullptr && !target->runsRoutines()) found.push_back(op.get());
+    for (const auto& inner : op->regions) collectWithoutCode(m, *inner, targets, found);
+  }
+}
+}  // namespace
+
+std::vector<const ir::Op*> opsWithoutCode(const ir::Module& m, const ir::Func& func, const TargetTable& targets) {
+  std::vector<const ir::Op*> found;
+  collectWithoutCode(m, *func.body, targets, found);
+  return found;
+}
+
 }  // namespace tenc::codegen

@@ -52,6 +52,8 @@ class Target {
   virtual std::string_view identity() const = 0;
   /// What passes and the building of kernels ask about the device.
   virtual const ir::TargetTraits& traits() const = 0;
+  /// Whether its devices run the runtime's routines (sorts, factorisations: Trait::Library).
+  virtual bool runsRoutines() const { return true; }
   /// Asked before memory is planned. A function of the request alone.
   virtual KernelNeeds needs(const CodeRequest& request) const = 0;
 

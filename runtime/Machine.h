@@ -14,12 +14,19 @@ namespace tenc::rt {
 class Arena;
 class ThreadPool;
 
+struct DeviceSpec;
+struct DeviceSurroundings;
+/// Null, with a sentence in `error`, when there is no such device.
+using DeviceFactory = std::unique_ptr<Device> (*)(const DeviceSpec& spec, const DeviceSurroundings& surroundings,
+                                                  std::string& error);
+
 /// A device that a machine shall have.
 struct DeviceSpec {
   std::string factory;                                          ///< what makes it (DeviceFactories.cpp): "virtual"
   std::string name;                                             ///< as programs call it: "cuda:0"
   uint64_t capacity = 0;                                        ///< bytes; 0: as many as it has
   std::vector<std::pair<std::string, std::string>> settings{};  ///< for the factory: {"order", "lazy"}
+  DeviceFactory make = nullptr;                                 ///< the factory itself, where its name is not known
 };
 
 struct MachineOptions {

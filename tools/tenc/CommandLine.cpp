@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/CpuTarget.h"
+#include "codegen/cuda/CudaTarget.h"
 #include "support/Text.h"
 #include "tools/tenc/Options.h"
 
@@ -166,6 +167,7 @@ class Reader {
     }
     if (const std::string why = codegen::cpu::targetProblem(c_.session.targetCpu); !why.empty())
       return fail("--target-cpu: " + why);
+    if (!targetsGpu()) return false;
     const bool needsScript = c_.command != Command::Repl && c_.command != Command::Devices;
     if (needsScript && !haveScript())
       return fail(c_.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
@@ -178,6 +180,20 @@ class Reader {
       const std::string meant = nearestOption(name);
       return fail("unknown option --" + name + didYouMean(meant.empty() ? meant : "--" + meant));
     }
+    return true;
+  }
+
+  bool targetsGpu() {
+    const std::string& gpu = c_.session.cudaArchitecture;
+    if (gpu.empty())
+      return c_.emit != "cuda" && c_.emit != "ptx" ? true
+                                                   : fail("--emit=" + c_.emit + " goes with --target cuda:sm_90");
+    if (const std::string why = codegen::cuda::architectureProblem(gpu); !why.empty()) return fail("--target: " + why);
+    const bool compiles = c_.emit.empty() || c_.emit == "ptx" || c_.emit == "program";
+    if (const std::string why = compiles ? codegen::cuda::compilerProblem() : ""; !why.empty())
+      return fail("--target: " + why);
+    constexpr int kDevices = 8;  // a script that is only compiled may name so many
+    if (c_.session.virtualCuda == 0) c_.session.virtualCuda = c_.emit.empty() ? 1 : kDevices;
     return true;
   }
 

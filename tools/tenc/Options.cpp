@@ -123,6 +123,12 @@ constexpr Option kOptions[] = {
     {"target-cpu", "NAME",
      "generate code for NAME, whose features this machine must have: x86-64-v3, haswell, ... (native)",
      [](CommandLine& c, std::string_view v) { return c.session.targetCpu = v, !v.empty(); }},
+    {"target", "cuda:ARCH", "with --emit: code for GPUs of this architecture, such as cuda:sm_90; none need be here",
+     [](CommandLine& c, std::string_view v) {
+       const size_t colon = v.find(':');
+       if (colon == std::string_view::npos || v.substr(0, colon) != "cuda") return false;
+       return c.session.cudaArchitecture = v.substr(colon + 1), true;
+     }},
     {"sandbox-dir", "folder", "restrict load and save to this folder, symbolic links included",
      [](CommandLine& c, std::string_view v) {
        const auto access = rt::FileAccess::within(std::string(v));
@@ -135,7 +141,7 @@ constexpr Option kOptions[] = {
        c.session.oracle = v == "oracle";
        return c.session.interpret = v != "compiled", true;
      }},
-    {"emit", "ast|ir|placed|fused|dot|kernels|llvm|asm|program",
+    {"emit", "ast|ir|placed|fused|dot|kernels|llvm|asm|cuda|ptx|program",
      "print what this stage makes, and stop; `program` is written to -o FILE",
      [](CommandLine& c, std::string_view v) { return c.emit = v, true; }},
     {"passes", "a,b", "run these passes and print the module (with --run: run it)",

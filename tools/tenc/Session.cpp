@@ -10,7 +10,9 @@
 #include <cstring>
 
 #include "codegen/cpu/CpuTarget.h"
+#include "codegen/cuda/CudaTarget.h"
 #include "ir/Ir.h"
+#include "runtime/cuda/CudaDevice.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Stops.h"
@@ -83,9 +85,17 @@ rt::Machine& Session::machine() {
   if (!machine_) {
     rt::MachineOptions options;
     options.threads = options_.threads;
+    const bool virtually = options_.cudaArchitecture.empty();
     for (int i = 0; i < options_.virtualCuda; ++i) {
-      options.devices.push_back(
-          {"virtual", "cuda:" + std::to_string(i), options_.virtualBytes, {{"order", options_.virtualOrder}}});
+      rt::DeviceSpec& spec = options.devices.emplace_back();
+      spec.name = "cuda:" + std::to_string(i);
+      spec.capacity = options_.virtualBytes;
+      if (virtually) {
+        spec.factory = "virtual";
+        spec.settings = {{"order", options_.virtualOrder}};
+      } else {
+        spec.make = rt::makeCudaDevice;
+      }
     }
     options.files = {options_.fileRoot};
     machine_ = std::make_unique<rt::Machine>(options);
@@ -128,7 +138,9 @@ const codegen::TargetTable& Session::targets() {
     options.cache = cacheOptions();
     cpu_ = codegen::cpu::makeCpuTarget(options);
     targets_.set(ir::DeviceTable::kHost, *cpu_);
-    targets_.set("cuda", *cpu_);  // virtual devices run the host's code
+    const std::string& gpu = options_.cudaArchitecture;
+    if (!gpu.empty()) cuda_ = codegen::cuda::makeCudaTarget({gpu, options.contract, options.compileThreads});
+    targets_.set("cuda", cuda_ ? *cuda_ : *cpu_);  // virtual devices run the host's code
   }
   return targets_;
 }
@@ -274,8 +286,20 @@ bool readsAhead(const ir::Region& r) {
 }  // namespace
 
 bool Session::optimise(ir::Module& m) {
-  if (!runPasses(m, passes::optimisationPipeline())) return false;
+  if (!runPasses(m, passes::optimisationPipeline()) || !hasCode(m)) return false;
   return !m.main() || !readsAhead(*m.main()->body) || fits(m) || runPasses(m, {"load-in-time", "dce"});
+}
+
+bool Session::hasCode(const ir::Module& m) {
+  if (!m.main()) return true;
+  for (const ir::Op* op : codegen::opsWithoutCode(m, *m.main(), targets())) {
+    const std::string device(codegen::deviceOf(m, *op));
+    diags_
+        .report(Code::E0190, m.span(op->loc),
+                "`" + std::string(op->info().mnemonic) + "` on " + device + " is not supported yet")
+        .note("move its argument with `.to(cpu)`, and the result back");
+  }
+  return diags_.ok();
 }
 
 bool Session::fits(const ir::Module& m) {
@@ -336,6 +360,10 @@ Outcome Session::run(const abi::Program& program, const rt::CallOptions& options
   own.random = &random_;
   const uint64_t memory = capacity(std::string(ir::DeviceTable::kHost));
   if (program.fileBytes > 0 && program.fileBytes + program.devices[0].arenaBytes > memory) own.memory = memory;
+  if (!machine().problem().empty()) {
+    diags_.report(Code::E0304, {}, machine().problem());
+    return Outcome::CompileError;
+  }
   rt::CallResult r = rt::Instance::create(loaded, machine())->call(own);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;

@@ -45,6 +45,7 @@ struct SessionOptions {
   std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
   std::optional<codegen::cpu::Level> codeLevel;  ///< --code; none: by each kernel's expected work
   std::string targetCpu;                         ///< --target-cpu; empty: this machine's
+  std::string cudaArchitecture;                  ///< --target cuda:sm_90; empty: virtual devices run the host's code
   std::string transfers = "warn";                ///< allow, warn, deny
   std::string debugPass;
   bool cache = true;     ///< keep compiled code on disk
@@ -221,6 +222,8 @@ class Session {
   passes::Context context();
   /// Whether its devices have the memory that `main` of an optimised module needs.
   bool fits(const ir::Module& m);
+  /// Reports each op that its device has no code for.
+  bool hasCode(const ir::Module& m);
   /// Nothing after an internal error. The program has to outlive what is returned.
   std::shared_ptr<const rt::LoadedProgram> load(const abi::Program& program);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
@@ -236,7 +239,7 @@ class Session {
   std::unique_ptr<rt::Machine> machine_;
   rt::CallControl control_;
   rt::RandomState random_;
-  std::unique_ptr<codegen::Target> cpu_;
+  std::unique_ptr<codegen::Target> cpu_, cuda_;
   codegen::TargetTable targets_;
 };
 

@@ -1,0 +1,109 @@
+#include "codegen/cuda/CudaPrelude.h"
+
+namespace tenc::codegen::cuda {
+
+// The record of faults is laid out as runtime/cuda/CudaStream.h says. Of several faults that of the first launch
+// (`order`) and with the least number is kept, of these the first axis and the least index on it, whichever thread was
+// first.
+const std::string_view kPrelude = R"cuda(struct tenc_faults {
+  unsigned number, busy;
+  unsigned long long order;
+  long long index, count, size, axis;
+};
+
+__device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long order, unsigned number, long long index, long long count, long long size,
+                                         long long axis) {
+  bool done = false;
+  while (!done) {  // lanes of a warp take the lock one after the other
+    if (atomicCAS(&f->busy, 0u, 1u) == 0u) {
+      __threadfence();
+      volatile tenc_faults* v = f;
+      const unsigned kept = v->number;
+      const bool same = order == v->order;
+      if (kept == 0 || order < v->order || (same && number < kept) ||
+          (same && number == kept && (axis < v->axis || (axis == v->axis && index < v->index)))) {
+        v->order = order;
+        v->index = index;
+        v->count = count;
+        v->size = size;
+        v->axis = axis;
+        v->number = number;
+      }
+      __threadfence();
+      atomicExch(&f->busy, 0u);
+      done = true;
+    }
+  }
+}
+
+__device__ __forceinline__ unsigned short tenc_half_bits(float x) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+  return bits;
+}
+__device__ __forceinline__ float tenc_half_of_bits(unsigned short bits) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
+  return x;
+}
+
+// IEEE 754-2019 maximum and minimum: NaN when either is NaN, -0 below +0.
+__device__ __forceinline__ float tenc_maximum(float a, float b) {
+  if (a != a || b != b) return __int_as_float(0x7fc00000);
+  return a == b ? __uint_as_float(__float_as_uint(a) & __float_as_uint(b)) : a > b ? a : b;
+}
+__device__ __forceinline__ float tenc_minimum(float a, float b) {
+  if (a != a || b != b) return __int_as_float(0x7fc00000);
+  return a == b ? __uint_as_float(__float_as_uint(a) | __float_as_uint(b)) : a < b ? a : b;
+}
+__device__ __forceinline__ double tenc_maximum(double a, double b) {
+  if (a != a || b != b) return __longlong_as_double(0x7ff8000000000000ll);
+  return a == b ? __longlong_as_double(__double_as_longlong(a) & __double_as_longlong(b)) : a > b ? a : b;
+}
+__device__ __forceinline__ double tenc_minimum(double a, double b) {
+  if (a != a || b != b) return __longlong_as_double(0x7ff8000000000000ll);
+  return a == b ? __longlong_as_double(__double_as_longlong(a) | __double_as_longlong(b)) : a < b ? a : b;
+}
+
+// x * 2^n in two steps, of which only the second can round.
+__device__ __forceinline__ float tenc_scale(float x, float n) {
+  const float first = rintf(n * 0.5f), second = n - first;
+  return x * __int_as_float(((int)first + 127) << 23) * __int_as_float(((int)second + 127) << 23);
+}
+__device__ __forceinline__ double tenc_scale(double x, double n) {
+  const double first = rint(n * 0.5), second = n - first;
+  return x * __longlong_as_double(((long long)first + 1023) << 52) * __longlong_as_double(((long long)second + 1023) << 52);
+}
+
+__device__ __noinline__ unsigned long long tenc_integer_power(unsigned long long base, unsigned long long exponent) {
+  unsigned long long result = 1;
+  for (; exponent != 0; exponent >>= 1, base *= base)
+    if (exponent & 1) result *= base;
+  return result;
+}
+
+// How often a loop from lo to hi by step runs.
+__device__ __forceinline__ unsigned long long tenc_trips(long long lo, long long hi, long long step) {
+  if (step > 0) return lo < hi ? ((unsigned long long)hi - (unsigned long long)lo - 1) / (unsigned long long)step + 1 : 0;
+  if (step < 0) return lo > hi ? ((unsigned long long)lo - (unsigned long long)hi - 1) / (0 - (unsigned long long)step) + 1 : 0;
+  return 0;
+}
+
+__device__ __noinline__ double tenc_lgamma(double x) { return lgamma(x); }
+
+// For x <= 0: reflection, the recurrence up to 16, then the asymptotic series (Abramowitz and Stegun 6.3.7, 6.3.5,
+// 6.3.18).
+__device__ __noinline__ double tenc_digamma(double x) {
+  if (x != x) return x;
+  if (x == 0) return copysign(__longlong_as_double(0x7ff0000000000000ll), -x);
+  if (floor(x) == x) return __longlong_as_double(0x7ff8000000000000ll);
+  const double pi = 3.14159265358979323846;
+  double y = 1 - x, sum = -pi / tan(pi * (x - rint(x)));
+  for (; y < 16; y += 1) sum -= 1 / y;
+  const double z = 1 / (y * y);
+  return sum + log(y) - 0.5 / y -
+         z * (1.0 / 12 - z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
+}
+)cuda";
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,206 @@
+#include "codegen/cuda/CudaTarget.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "codegen/cuda/CudaPrelude.h"
+#include "codegen/cuda/KernelWriters.h"
+#include "codegen/cuda/Nvrtc.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+constexpr size_t kMostKernels = 16;  // of one run of NVRTC, which shares its start among them
+
+std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
+
+LaunchShape shapeOf(const Kernel& k) {
+  return k.kind == Kernel::Kind::Native ? LaunchShape{.threads = 1} : launchShape(k);
+}
+
+/// Adds the function of a kernel; gives what of it has no CUDA form.
+std::string write(const Kernel& k, const std::string& symbol, Module& module) {
+  const LaunchShape shape = shapeOf(k);
+  KernelNames names;
+  std::string parameters;
+  auto add = [&](const std::string& parameter) { parameters += (parameters.empty() ? "" : ", ") + parameter; };
+  for (size_t i = 0; i < k.buffers.size(); ++i) {
+    names.buffers.push_back("b" + decimal(i));
+    if (k.buffers[i].role == Buffer::Role::Scratch) continue;
+    add((k.buffers[i].role == Buffer::Role::Input ? "const " : "") + std::string(memoryType(k.buffers[i].dtype)) +
+        "* const b" + decimal(i));
+  }
+  for (size_t i = 0; i < k.scalars.size(); ++i) add("const unsigned long long bits" + decimal(i));
+  add("tenc_faults* const faults");
+  add("const unsigned long long order");
+  CudaText& out = module.text;
+  out.line("");
+  out.line("// " + k.name);
+  out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(shape.threads) + ") " + symbol + "(" +
+           parameters + ")");
+  for (size_t i = 0; i < k.scalars.size(); ++i) {
+    const std::string from = "bits" + decimal(i), type(memoryType(k.scalars[i]));
+    names.scalars.push_back("k" + decimal(i));
+    std::string value = "(" + type + ")" + from;
+    if (k.scalars[i] == ir::DType::F32) value = "__uint_as_float((unsigned)" + from + ")";
+    if (k.scalars[i] == ir::DType::F64) value = "__longlong_as_double((long long)" + from + ")";
+    out.line("const " + type + " k" + decimal(i) + " = " + value + ";");
+  }
+  const std::string missing = k.kind == Kernel::Kind::Native    ? writeNativeLoop(k, module, names)
+                              : k.kind == Kernel::Kind::Product ? writeProduct(k, shape, module, names)
+                                                                : writeLoopKernel(k, shape, module, names);
+  out.close();
+  return missing;
+}
+
+struct Source {
+  std::string text, error;
+};
+
+/// The kernels [first, last) of a list, as one text.
+Source sourceOf(std::span<const CodeRequest> requests, size_t first, size_t last) {
+  Module module;
+  Source source;
+  for (size_t i = first; i < last; ++i) {
+    const std::string missing = write(*requests[i].kernel, symbolOf(i), module);
+    if (!missing.empty() && source.error.empty())
+      source.error = "no CUDA form of " + missing + " (kernel " + requests[i].kernel->name + ")";
+  }
+  source.text = std::string(kPrelude) + module.tables + module.text.text();
+  return source;
+}
+
+class CudaTarget : public Target {
+ public:
+  explicit CudaTarget(const CudaOptions& options)
+      : options_(options), identity_("cuda " + options.architecture + (options.contract ? " contract" : " strict")) {
+    traits_.products = {};
+    traits_.narrowProducts = {};
+    traits_.depthwise.rows = traits_.depthwise.outs = 0;
+    traits_.scratchRow = 2048;
+  }
+
+  std::string_view identity() const override { return identity_; }
+  const ir::TargetTraits& traits() const override { return traits_; }
+  bool runsRoutines() const override { return false; }
+
+  KernelNeeds needs(const CodeRequest& request) const override {
+    KernelNeeds needs;
+    for (const Buffer& b : request.kernel->buffers)
+      needs.arguments.push_back({static_cast<uint64_t>(ir::byteSize(b.dtype))});
+    return needs;
+  }
+
+  std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
+                            std::string& error) override {
+    const Nvrtc* nvrtc = compiler(error);
+    if (nvrtc == nullptr) return {};
+    const std::vector<Nvrtc::Result> made = compileAll(*nvrtc, requests, !isVirtual());
+    std::vector<Code> codes;
+    for (size_t part = 0; part < made.size(); ++part) {
+      if (error.empty()) error = made[part].error;
+      for (size_t i = part * kMostKernels; i < std::min(requests.size(), (part + 1) * kMostKernels); ++i) {
+        const LaunchShape shape = shapeOf(*requests[i].kernel);
+        codes.push_back(abi::DeviceCode{
+            static_cast<uint32_t>(images.size()), symbolOf(i), {shape.blocks, 1, 1}, {shape.threads, 1, 1}, 0});
+      }
+      images.push_back({options_.architecture, {}, isVirtual() ? made[part].ptx : made[part].cubin});
+    }
+    if (!error.empty()) return {};
+    compiled_ += requests.size();
+    return codes;
+  }
+
+  CodeCounts counts() const override { return {compiled_, 0}; }
+
+  std::span<const std::string_view> forms() const override {
+    static constexpr std::array<std::string_view, 2> kForms = {"cuda", "ptx"};
+    return kForms;
+  }
+
+  std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
+    if (form == "cuda") {
+      const Source source = sourceOf(requests, 0, requests.size());
+      return source.error.empty() ? source.text : source.error + "\n";
+    }
+    std::string text;
+    const Nvrtc* nvrtc = compiler(text);
+    if (nvrtc == nullptr) return text + "\n";
+    for (const Nvrtc::Result& r : compileAll(*nvrtc, requests, false)) text += r.error.empty() ? r.ptx : r.error + "\n";
+    return text;
+  }
+
+  std::string describe(const CodeRequest& request) const override {
+    if (request.kernel->kind == Kernel::Kind::Native) return "  one thread\n";
+    const LaunchShape s = shapeOf(*request.kernel);
+    return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) +
+           (s.family == LaunchShape::Family::Rows ? " threads, a row each\n" : " threads, a point a thread\n");
+  }
+
+ private:
+  /// PTX, which the driver compiles, and not machine code.
+  bool isVirtual() const { return options_.architecture.starts_with("compute_"); }
+  const Nvrtc* compiler(std::string& error) {
+    if (!nvrtc_) nvrtc_ = Nvrtc::open(error);
+    return nvrtc_.get();
+  }
+
+  std::vector<Nvrtc::Result> compileAll(const Nvrtc& nvrtc, std::span<const CodeRequest> requests,
+                                        bool wantCubin) const {
+    const size_t parts = (requests.size() + kMostKernels - 1) / kMostKernels;
+    std::vector<Nvrtc::Result> made(parts);
+    std::atomic<size_t> next{0};
+    const auto work = [&] {
+      for (size_t p = next++; p < parts; p = next++) {
+        const Source source = sourceOf(requests, p * kMostKernels, std::min(requests.size(), (p + 1) * kMostKernels));
+        if (source.error.empty())
+          made[p] = nvrtc.compile(source.text, options_.architecture, wantCubin);
+        else
+          made[p].error = source.error;
+      }
+    };
+    std::vector<std::thread> threads;
+    try {
+      while (threads.size() + 1 < std::min<size_t>(parts, static_cast<size_t>(std::max(options_.compileThreads, 1))))
+        threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The system gives no more threads: this one does the rest.
+    }
+    work();
+    for (std::thread& t : threads) t.join();
+    return made;
+  }
+
+  const CudaOptions options_;
+  const std::string identity_;
+  ir::TargetTraits traits_;
+  std::unique_ptr<Nvrtc> nvrtc_;
+  size_t compiled_ = 0;
+};
+
+}  // namespace
+
+std::string architectureProblem(std::string_view architecture) {
+  constexpr int kLeast = 75;
+  const std::string_view number = architecture.substr(std::min(architecture.find('_'), architecture.size() - 1) + 1);
+  const std::string_view kind = architecture.substr(0, architecture.size() - number.size());
+  int value = 0;
+  const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if ((kind == "sm_" || kind == "compute_") && status == std::errc() && end == number.data() + number.size() &&
+      value >= kLeast)
+    return "";
+  return "no code is made for `" + std::string(architecture) +
+         "`: architectures are sm_75, sm_80, sm_90 and later, and compute_90 for PTX";
+}
+
+std::string compilerProblem() {
+  std::string why;
+  return Nvrtc::open(why) ? std::string() : why;
+}
+
+std::unique_ptr<Target> makeCudaTarget(const CudaOptions& options) { return std::make_unique<CudaTarget>(options); }
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,24 @@
+// What writes kernels as CUDA C++, one function for each form of Kernel.
+#pragma once
+#include <string>
+
+#include "codegen/Kernel.h"
+#include "codegen/cuda/CudaText.h"
+#include "codegen/cuda/LoopWriter.h"
+#include "codegen/cuda/StageWriter.h"
+
+namespace tenc::codegen::cuda {
+
+/// The text of some kernels, which one run of NVRTC compiles.
+struct Module {
+  CudaText text;
+  std::string tables;  ///< declarations that stand before the kernels
+};
+
+/// The body of a function for the kernel. Returns what of it has no CUDA form, empty when all has.
+std::string writeLoopKernel(const Kernel& kernel, const LaunchShape& shape, Module& module, const KernelNames& names);
+std::string writeProduct(const Kernel& kernel, const LaunchShape& shape, Module& module, const KernelNames& names);
+/// The same for a native loop, which one thread runs.
+std::string writeNativeLoop(const Kernel& kernel, Module& module, const KernelNames& names);
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,152 @@
+#include "codegen/cuda/StageWriter.h"
+
+#include <algorithm>
+
+#include "codegen/ScalarConvert.h"
+#include "codegen/ScalarRandom.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+/// Positions below it are computed in 32 bits.
+constexpr int64_t kNarrowElements = int64_t{1} << 31;
+
+}  // namespace
+
+StageWriter::StageWriter(CudaText& out, CudaScalars& scalars, const Kernel& kernel, const Stage& stage,
+                         const KernelNames& names, std::vector<std::string> inner)
+    : out_(out),
+      scalars_(scalars),
+      kernel_(kernel),
+      stage_(stage),
+      names_(names),
+      inner_(std::move(inner)),
+      values_(stage.exprs.size()) {}
+
+std::string StageWriter::variable(size_t v) const {
+  return v < kernel_.outer.size() ? names_.outer[v] : inner_[v - kernel_.outer.size()];
+}
+
+std::string StageWriter::inBox() const {
+  std::string all;
+  auto also = [&](const std::string& condition) { all += (all.empty() ? "" : " && ") + condition; };
+  for (size_t v = 0; v < stage_.outerLo.size(); ++v) {
+    if (stage_.outerLo[v] >= stage_.outerHi[v]) return "false";
+    if (stage_.outerLo[v] > 0) also(names_.outer[v] + " >= " + decimal(stage_.outerLo[v]));
+    if (stage_.outerHi[v] < kernel_.outer[v]) also(names_.outer[v] + " < " + decimal(stage_.outerHi[v]));
+  }
+  return all.empty() ? "true" : all;
+}
+
+ScalarReducer StageWriter::reducer(uint32_t reduction) const {
+  const Reduction& r = kernel_.reductions[reduction];
+  return {scalars_, r, stage_.exprs[r.value].dtype};
+}
+
+Scalar StageWriter::value(ExprId id) {
+  if (values_[id].handle == nullptr) values_[id] = compute(stage_.exprs[id]);
+  return values_[id];
+}
+
+void StageWriter::setRunning(uint32_t reduction, Scalar s) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    const Expr& e = stage_.exprs[i];
+    if (e.kind == Expr::Kind::Running && e.index == reduction) values_[i] = s;
+  }
+}
+
+Scalar StageWriter::compute(const Expr& e) {
+  std::vector<Scalar> args;
+  switch (e.kind) {
+    case Expr::Kind::Constant: return scalars_.constantOfBits(e.bits, e.dtype);
+    case Expr::Kind::LoopVar: return scalars_.named("(unsigned long long)(long long)" + variable(e.index), Repr::I64);
+    case Expr::Kind::Scalar: return scalars_.fromMemory(names_.scalars[e.index], e.dtype);
+    case Expr::Kind::Load: return load(e);
+    case Expr::Kind::Reduced: return scalars_.wrap(names_.reduced[e.index], reprOf(e.dtype));
+    case Expr::Kind::Running: break;  // set before anything asks
+    case Expr::Kind::Random:
+      for (ExprId a : e.args) args.push_back(value(a));
+      args.resize(5, scalars_.intConstant(Repr::I64, 0));
+      return emitRandom(e.op, e.dtype, args[0], args[1], args[2], args[3], args[4]);
+    case Expr::Kind::Op: {
+      for (ExprId a : e.args) args.push_back(value(a));
+      const ir::DType operand = stage_.exprs[e.args[e.op == ir::OpKind::Where ? 1 : 0]].dtype;
+      return scalars_.elementwise(e.op, operand, e.dtype, args, e.fault);
+    }
+  }
+  return scalars_.intConstant(Repr::I64, 0);
+}
+
+std::string StageWriter::position(const Access& a, std::string& inside) {
+  const bool narrow = kernel_.buffers[a.buffer].elements < kNarrowElements;
+  const std::string type = narrow ? "int" : "long long";
+  std::string sum;
+  auto add = [&](const std::string& what, int64_t stride) {
+    if (!sum.empty()) sum += " + ";
+    sum += (narrow ? "" : "(long long)") + what;
+    if (stride != 1) sum += " * " + decimal(stride);
+  };
+  for (size_t v = 0; v < a.strides.size(); ++v)
+    if (a.strides[v] != 0) add(variable(v), a.strides[v]);
+  for (const Access::Term& t : a.terms) {
+    Scalar index = value(t.index);
+    const ir::DType from = stage_.exprs[t.index].dtype;
+    if (from == ir::DType::U64)  // a large one is the largest, not a negative one that counts from the end
+      index = scalars_.binary(BinaryInst::UMin, index, bits(index, ~uint64_t{0} >> 1));
+    else if (index.repr != Repr::I64)
+      index = emitCast(scalars_, index, from, ir::DType::I64);
+    if (t.extent >= 0) {
+      const int64_t size = t.size != 0 ? t.size : t.extent;
+      const Scalar wrapped = t.fromEnd ? select(index < 0.0, index + static_cast<double>(size), index) : index;
+      const Scalar outside = compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
+      scalars_.setFault(CudaScalars::text(outside), t.fault, "(long long)" + CudaScalars::text(index),
+                        size - t.extent + 1, size, t.axis);
+      inside += (inside.empty() ? "!" : " && !") + CudaScalars::text(outside);
+      index = select(outside, 0.0, wrapped);
+    }
+    add("(" + type + ")" + CudaScalars::text(index), t.stride);
+  }
+  if (a.offset != 0) sum += (sum.empty() ? "" : " + ") + decimal(a.offset);
+  return sum.empty() ? "0" : sum;
+}
+
+Scalar StageWriter::load(const Expr& e) {
+  const ir::DType t = kernel_.buffers[e.access.buffer].dtype;
+  std::string inside;
+  const std::string at = position(e.access, inside);
+  // Nothing can be read of an empty dim, whose access has been reported.
+  const bool nothing =
+      std::any_of(e.access.terms.begin(), e.access.terms.end(), [](const auto& x) { return x.extent == 0; });
+  if (nothing) return scalars_.constantOfBits(0, t);
+  const std::string name = out_.fresh("x");
+  out_.line("const " + std::string(memoryType(t)) + " " + name + " = " + names_.buffers[e.access.buffer] + "[" + at +
+            "];");
+  return scalars_.fromMemory(name, t);
+}
+
+void StageWriter::store(const Store& s) {
+  const ir::DType t = kernel_.buffers[s.access.buffer].dtype;
+  std::string inside;
+  const std::string at = position(s.access, inside);
+  if (std::any_of(s.access.terms.begin(), s.access.terms.end(), [](const auto& x) { return x.extent == 0; })) return;
+  const std::string statement =
+      names_.buffers[s.access.buffer] + "[" + at + "] = " + scalars_.toMemory(value(s.value), t) + ";";
+  out_.line((inside.empty() ? "" : "if (" + inside + ") ") + statement);
+}
+
+void StageWriter::body() {
+  for (const Store& s : stage_.stores) value(s.value);
+  for (uint32_t r : stage_.reductions) {
+    value(kernel_.reductions[r].value);
+    if (kernel_.reductions[r].position != kNoExpr) value(kernel_.reductions[r].position);
+  }
+  for (const Store& s : stage_.stores) store(s);
+}
+
+Accumulated StageWriter::term(const ScalarReducer& reducer, uint32_t reduction) {
+  const Reduction& r = kernel_.reductions[reduction];
+  const Scalar v = value(r.value);
+  return reducer.term(v, r.position == kNoExpr ? v : value(r.position));
+}
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,54 @@
+// One stage of a loop kernel as CUDA C++: its expressions where loop variables have names, its accesses and stores.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "codegen/Kernel.h"
+#include "codegen/ScalarReduce.h"
+#include "codegen/cuda/CudaScalars.h"
+
+namespace tenc::codegen::cuda {
+
+/// Names of what the whole kernel knows.
+struct KernelNames {
+  std::vector<std::string> buffers, scalars;  ///< by Kernel::buffers and Kernel::scalars
+  std::vector<std::string> outer;             ///< outer loop variables
+  std::vector<std::string> reduced;           ///< results of reductions, by number; empty before they are known
+};
+
+class StageWriter {
+ public:
+  /// `inner`: names of the stage's inner loop variables.
+  StageWriter(CudaText& out, CudaScalars& scalars, const Kernel& kernel, const Stage& stage, const KernelNames& names,
+              std::vector<std::string> inner);
+
+  /// The condition that the outer point is in the stage's box; "true" where it always is.
+  std::string inBox() const;
+  /// The value of an expression at the current point, computed where `out` stands.
+  Scalar value(ExprId id);
+  /// What a running reduction has come to.
+  void setRunning(uint32_t reduction, Scalar s);
+  /// All values that stores and reductions want, loads before stores, then the stores.
+  void body();
+  /// What the element at this point comes to for a reduction of the stage.
+  Accumulated term(const ScalarReducer& reducer, uint32_t reduction);
+  ScalarReducer reducer(uint32_t reduction) const;
+
+ private:
+  Scalar compute(const Expr& e);
+  std::string variable(size_t v) const;
+  /// The position in the buffer; `inside` gets a condition for a checked access, else stays empty.
+  std::string position(const Access& a, std::string& inside);
+  Scalar load(const Expr& e);
+  void store(const Store& s);
+
+  CudaText& out_;
+  CudaScalars& scalars_;
+  const Kernel& kernel_;
+  const Stage& stage_;
+  const KernelNames& names_;
+  const std::vector<std::string> inner_;
+  std::vector<Scalar> values_;  ///< by expression; no handle: not yet computed
+};
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,85 @@
+#include "runtime/cuda/CudaDriver.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <type_traits>
+
+namespace tenc::rt::cuda {
+namespace {
+
+constexpr int kInterface = 12000;  // of all functions below: drivers of CUDA 12 and later have them
+
+}  // namespace
+
+std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
+  std::shared_ptr<CudaDriver> driver(new CudaDriver);
+  const char* chosen = std::getenv("TENC_LIBCUDA");
+  const std::string name = chosen != nullptr && *chosen != 0 ? chosen : "libcuda.so.1";
+  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded: threads of its own may run in it
+  if (library == nullptr) {
+    why = "the driver of NVIDIA's GPUs was not found: " + name;
+    return nullptr;
+  }
+  using GetAddress = Result (*)(const char* name, void** address, int version, uint64_t flags, void* status);
+  const auto address = reinterpret_cast<GetAddress>(dlsym(library, "cuGetProcAddress_v2"));
+  std::string missing = address == nullptr ? "cuGetProcAddress_v2" : "";
+  auto find = [&](auto& function, const char* entry) {
+    void* found = nullptr;
+    if (missing.empty() && (address(entry, &found, kInterface, 0, nullptr) != 0 || found == nullptr)) missing = entry;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+  };
+  CudaFunctions& f = driver->f_;
+  find(f.init, "cuInit");
+  find(f.driverVersion, "cuDriverGetVersion");
+  find(f.errorName, "cuGetErrorName");
+  find(f.errorString, "cuGetErrorString");
+  find(f.deviceCount, "cuDeviceGetCount");
+  find(f.deviceGet, "cuDeviceGet");
+  find(f.deviceName, "cuDeviceGetName");
+  find(f.deviceTotalMemory, "cuDeviceTotalMem");
+  find(f.deviceAttribute, "cuDeviceGetAttribute");
+  find(f.retainContext, "cuDevicePrimaryCtxRetain");
+  find(f.releaseContext, "cuDevicePrimaryCtxRelease");
+  find(f.setCurrent, "cuCtxSetCurrent");
+  find(f.allocate, "cuMemAlloc");
+  find(f.free, "cuMemFree");
+  find(f.hostToDevice, "cuMemcpyHtoDAsync");
+  find(f.deviceToHost, "cuMemcpyDtoHAsync");
+  find(f.deviceToDevice, "cuMemcpyDtoDAsync");
+  find(f.fill8, "cuMemsetD8Async");
+  find(f.loadModule, "cuModuleLoadData");
+  find(f.unloadModule, "cuModuleUnload");
+  find(f.getFunction, "cuModuleGetFunction");
+  find(f.launch, "cuLaunchKernel");
+  find(f.createStream, "cuStreamCreate");
+  find(f.destroyStream, "cuStreamDestroy");
+  find(f.synchronize, "cuStreamSynchronize");
+  find(f.createEvent, "cuEventCreate");
+  find(f.destroyEvent, "cuEventDestroy");
+  find(f.recordEvent, "cuEventRecord");
+  find(f.synchronizeEvent, "cuEventSynchronize");
+  find(f.queryEvent, "cuEventQuery");
+  if (!missing.empty()) {
+    why = name + " has no " + missing + ": a driver of CUDA 12 or later is needed";
+    return nullptr;
+  }
+  Result status = f.init(0);
+  if (status == 0) status = f.driverVersion(&driver->version_);
+  if (status == 0) status = f.deviceCount(&driver->devices_);
+  if (status != 0) {
+    why = "the driver of NVIDIA's GPUs does not work: " + driver->describe(status);
+    return nullptr;
+  }
+  return driver;
+}
+
+std::string CudaDriver::describe(Result status) const {
+  const char *name = nullptr, *text = nullptr;
+  f_.errorName(status, &name);
+  f_.errorString(status, &text);
+  return std::string(text ? text : "unknown error") + " (" + (name ? name : "no name") + ", " + std::to_string(status) +
+         ")";
+}
+
+}  // namespace tenc::rt::cuda

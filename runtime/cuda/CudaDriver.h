@@ -1,0 +1,75 @@
+// The driver of NVIDIA's GPUs, from a shared library that is loaded when it is first needed: one binary runs with and
+// without it.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace tenc::rt::cuda {
+
+// Handles and results as cuda.h has them; no header of the toolkit is needed.
+using Result = int;
+using DeviceNumber = int;
+using Pointer = unsigned long long;
+using ContextHandle = void*;
+using ModuleHandle = void*;
+using FunctionHandle = void*;
+using StreamHandle = void*;
+using EventHandle = void*;
+
+/// Entry points, found through cuGetProcAddress at the version of the interface that they were written to.
+struct CudaFunctions {
+  Result (*init)(unsigned flags);
+  Result (*driverVersion)(int* version);
+  Result (*errorName)(Result, const char**);
+  Result (*errorString)(Result, const char**);
+  Result (*deviceCount)(int*);
+  Result (*deviceGet)(DeviceNumber*, int ordinal);
+  Result (*deviceName)(char*, int size, DeviceNumber);
+  Result (*deviceTotalMemory)(size_t*, DeviceNumber);
+  Result (*deviceAttribute)(int*, int attribute, DeviceNumber);
+  Result (*retainContext)(ContextHandle*, DeviceNumber);
+  Result (*releaseContext)(DeviceNumber);
+  Result (*setCurrent)(ContextHandle);
+  Result (*allocate)(Pointer*, size_t);
+  Result (*free)(Pointer);
+  Result (*hostToDevice)(Pointer, const void*, size_t, StreamHandle);
+  Result (*deviceToHost)(void*, Pointer, size_t, StreamHandle);
+  Result (*deviceToDevice)(Pointer, Pointer, size_t, StreamHandle);
+  Result (*fill8)(Pointer, unsigned char, size_t, StreamHandle);
+  Result (*loadModule)(ModuleHandle*, const void* image);
+  Result (*unloadModule)(ModuleHandle);
+  Result (*getFunction)(FunctionHandle*, ModuleHandle, const char* name);
+  Result (*launch)(FunctionHandle, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
+                   unsigned blockZ, unsigned sharedBytes, StreamHandle, void** parameters, void** extra);
+  Result (*createStream)(StreamHandle*, unsigned flags);
+  Result (*destroyStream)(StreamHandle);
+  Result (*synchronize)(StreamHandle);
+  Result (*createEvent)(EventHandle*, unsigned flags);
+  Result (*destroyEvent)(EventHandle);
+  Result (*recordEvent)(EventHandle, StreamHandle);
+  Result (*synchronizeEvent)(EventHandle);
+  Result (*queryEvent)(EventHandle);
+};
+
+class CudaDriver {
+ public:
+  /// Looks for TENC_LIBCUDA, a file; else for libcuda.so.1. Null, with a sentence in `why`, when there is none or it
+  /// finds no GPU.
+  static std::shared_ptr<const CudaDriver> open(std::string& why);
+
+  const CudaFunctions& f() const { return f_; }
+  int devices() const { return devices_; }
+  /// Of the interface: 13000 is 13.0.
+  int version() const { return version_; }
+  /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)".
+  std::string describe(Result status) const;
+
+ private:
+  CudaDriver() = default;
+  CudaFunctions f_{};
+  int devices_ = 0, version_ = 0;
+};
+
+}  // namespace tenc::rt::cuda
