@@ -18,6 +18,10 @@ constexpr std::string_view kValues = "values never share memory: `x` itself will
 constexpr std::string_view kNothing =
     "there is no `None`: leave the option out; `in_axes: (0, false)` maps the first argument alone";
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
+constexpr std::string_view kDerivatives =
+    "it is in a module: `ad.jacobian(f)(x)`, `ad.hessian(f)(x)` or `ad.hvp(f)(x, v)` after `import ad`";
+constexpr std::string_view kClipping = "`optim.clip(g, 1.0)` gives the clipped gradient and its norm before";
+constexpr std::string_view kStepOption = "options are given to each step: `optim.step(s, m, g, lr: 1e-3)`";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
 constexpr std::string_view kLength = "how long a list or a tuple is stands in its type";
 
@@ -165,7 +169,9 @@ constexpr Familiar kNames[] = {
     {.name = "clone", .help = kValues, .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}}},
     {.name = "copy", .help = kValues, .calls = {{{.operands = 1, .pattern = "#1"}}}},
     {.name = "contiguous", .help = kValues, .calls = {{{.operands = 1, .pattern = "#1", .form = kMethod}}}},
-    {.name = "detach", .calls = {{{.operands = 1, .pattern = "stop_gradient(#1)", .form = kMethod}}}},
+    {.name = "detach",
+     .calls = {{{.operands = 1, .pattern = "stop_gradient(#1)", .form = kMethod},
+                {.operands = 1, .pattern = "stop_gradient($1)", .form = kFunction}}}},
     {.name = "no_grad", .help = "nothing is differentiated unless `grad` asks for it"},
     {.name = "backward", .help = kGradients},
     {.name = "requires_grad", .help = kGradients},
@@ -266,6 +272,16 @@ constexpr Familiar kNames[] = {
     {.name = "jax", .prefix = true},
     {.name = "linalg", .prefix = true},
     {.name = "mse_loss", .layer = true},
+    {.name = "optim", .help = "the module is imported first: `import optim`"},
+    {.name = "ad", .help = "the module is imported first: `import ad`"},
+    {.name = "jacobian", .help = kDerivatives},
+    {.name = "jacrev", .help = kDerivatives},
+    {.name = "jacfwd", .help = kDerivatives},
+    {.name = "hessian", .help = kDerivatives},
+    {.name = "hvp", .help = kDerivatives},
+    {.name = "clip_grad_norm", .help = kClipping},
+    {.name = "clip_grad_norm_", .help = kClipping},
+    {.name = "clip_by_global_norm", .help = kClipping},
     {.name = "length", .ofTree = kLength},
 };
 
@@ -296,6 +312,20 @@ constexpr Familiar kOptions[] = {
     {.name = "inplace", .help = "values do not change in place: leave it out"},
     {.name = "end", .help = "every `print` writes a line; put the values of one line into one string: `\"{a} {b}\"`"},
     {.name = "sep", .help = "put the values of one line into one string: `\"{a}, {b}\"`"},
+    {.name = "argnums", .replacement = "wrt", .example = "let f = grad(sin, argnums: 0)\n"},
+    {.name = "has_aux", .replacement = "aux", .example = "let f = grad(sin, has_aux: false)\n"},
+    {.name = "label_smoothing",
+     .replacement = "smoothing",
+     .example = "import nn\nprint(nn.cross_entropy(ones([2, 3]), [0, 1], label_smoothing: 0.1))\n"},
+    {.name = "learning_rate",
+     .replacement = "lr",
+     .example = "import optim\nlet s = optim.sgd(1.0)\nlet t = optim.step(s, 1.0, 1.0, learning_rate: 0.1)\n"},
+    {.name = "lr", .help = kStepOption, .example = "import optim\nlet s = optim.adam(1.0, lr: 0.1)\n"},
+    {.name = "momentum", .help = kStepOption, .example = "import optim\nlet s = optim.sgd(1.0, momentum: 0.9)\n"},
+    {.name = "betas", .help = kStepOption, .example = "import optim\nlet s = optim.adam(1.0, betas: (0.5, 0.9))\n"},
+    {.name = "weight_decay",
+     .help = kStepOption,
+     .example = "import optim\nlet s = optim.adam(1.0, weight_decay: 0.1)\n"},
     {.name = "in_dims", .replacement = "in_axes", .example = "let f = vmap(sum, in_dims: 0)\n"},
     {.name = "out_dims", .replacement = "out_axes", .example = "let f = vmap(sum, out_dims: 0)\n"},
     {.name = "device",

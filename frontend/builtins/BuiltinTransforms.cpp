@@ -43,7 +43,11 @@ Val derived(BuiltinCall& k) {
     }
     const Val& f = k[p.name];
     if (!f.is(Val::Kind::Function) && !f.is(Val::Kind::Struct) && !f.is(Val::Kind::Tuple) && !f.is(Val::Kind::DType)) {
-      return k.fail(Code::E0203, "`" + std::string(k.row.name) + "` takes a function, not " + describe(f));
+      const std::string name(k.row.name);
+      auto d = k.context.error(Code::E0203, k.span, "`" + name + "` takes a function, not " + describe(f));
+      if (!k.row.signature.positional(1))
+        d.help("it takes the function itself, and what it gives takes the arguments: `" + name + "(f)(x)`");
+      return d;
     }
     made->inner.push_back(f);
   }
