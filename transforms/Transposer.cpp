@@ -214,17 +214,25 @@ class Transposer {
     for (size_t i = 0; i < captures.size(); ++i) inner.start(captures[i], to->args[1 + n + i].get());
     for (size_t i = 0; i < n; ++i) inner.give(end.operand(carried[i]), to->args[1 + i].get());
     inner.region(from);
+    // Where a trip gives nothing there is still no cotangent behind the loop: zeros would live somewhere.
     Values yields;
+    std::vector<bool> given;
     for (size_t i = 0; i < n; ++i) {
       const Value* arg = from.args[1 + carried[i]].get();
       Value* ct = inner.cotangent(arg);
+      given.push_back(ct != nullptr || trips == 0);
       yields.push_back(ct != nullptr ? ct : inner.zeros(arg));
     }
-    for (const Value* v : captures) yields.push_back(inner.cotangent(v));
+    for (size_t i = 0; i < captures.size(); ++i) {
+      yields.push_back(inner.cotangent(captures[i]));
+      given.push_back(yields.back() != to->args[1 + n + i].get());
+    }
     at.makeTyped(OpKind::Yield, yields, {});
     for (size_t i = 3; i < operands.size(); ++i) made->addResult(withoutPlace(operands[i]->type));
-    for (size_t i = 0; i < captures.size(); ++i) start(captures[i], made->result(n + i));
-    for (size_t i = 0; i < n; ++i) give(op.operand(3 + carried[i]), made->result(i));
+    for (size_t i = 0; i < captures.size(); ++i)
+      if (given[n + i]) start(captures[i], made->result(n + i));
+    for (size_t i = 0; i < n; ++i)
+      if (given[i]) give(op.operand(3 + carried[i]), made->result(i));
   }
 
   void branch(const Op& op) {
