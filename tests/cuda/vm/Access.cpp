@@ -9,7 +9,11 @@ namespace {
 
 template <class F>
 void forLanes(Mask lanes, F f) {
-  for (; lanes; lanes &= lanes - 1) f(static_cast<uint32_t>(std::countr_zero(lanes)));
+  if (lanes == kAllLanes) {
+    for (uint32_t l = 0; l < kLanes; ++l) f(l);
+  } else {
+    for (; lanes; lanes &= lanes - 1) f(static_cast<uint32_t>(std::countr_zero(lanes)));
+  }
 }
 
 }  // namespace
@@ -66,15 +70,21 @@ void Access::resolve(Mask lanes, Space space, uint32_t bytes, AccessKind kind) {
 }
 
 void Access::resolveShared() {
-  forLanes(shared_, [&](uint32_t l) {
-    uint64_t offset = address_[l] - kSharedBase;
-    if (address_[l] < kSharedBase || offset + bytes_ > launch_.sharedBytes) {
-      outOfRange(l, "at offset " + std::to_string(static_cast<int64_t>(offset)) + " of " +
-                        std::to_string(launch_.sharedBytes) + " bytes of shared memory");
-    }
-    offset_[l] = offset;
-    host_[l] = w_.block().shared.data() + offset;
-  });
+  // Of all lanes, without a branch; those that do not access shared memory are left out of the check, and overwritten
+  // later.
+  uint8_t* data = w_.block().shared.data();
+  uint64_t last = launch_.sharedBytes >= bytes_ ? launch_.sharedBytes - bytes_ : 0;
+  Mask outside = launch_.sharedBytes >= bytes_ ? 0 : kAllLanes;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    offset_[l] = address_[l] - kSharedBase;  // below the base it wraps around
+    outside |= static_cast<Mask>(offset_[l] > last) << l;
+    host_[l] = data + offset_[l];
+  }
+  if (Mask bad = outside & shared_) {
+    auto l = static_cast<uint32_t>(std::countr_zero(bad));
+    outOfRange(l, "at offset " + std::to_string(static_cast<int64_t>(offset_[l])) + " of " +
+                      std::to_string(launch_.sharedBytes) + " bytes of shared memory");
+  }
   if (launch_.options.counters) countBanks();
 }
 
@@ -176,7 +186,7 @@ void Access::countBanks() {
 
 void Access::check(Mask silent) {
   const Options& o = launch_.options;
-  forLanes(shared_, [&](uint32_t l) { checkShared(l, silent >> l & 1); });
+  if (shared_) checkShared(silent);
   if (!global_) return;
   if (consecutive_) {
     if (o.initialisation || writes(kind_)) checkRange(*allocation_[0], offset_[0], uint64_t{kLanes} * bytes_, 0);
@@ -197,20 +207,25 @@ void Access::check(Mask silent) {
   });
 }
 
-void Access::checkShared(uint32_t lane, bool silent) {
+void Access::checkShared(Mask silent) {
   SharedMemory& s = w_.block().shared;
-  uint32_t at = static_cast<uint32_t>(offset_[lane]);
   bool reads = kind_ != AccessKind::Write && kind_ != AccessKind::StrongWrite;
-  if (reads && launch_.options.initialisation && !s.initialised(at, bytes_)) {
-    w_.report(Finding::UninitialisedShared, who(lane) + " at offset " + std::to_string(at));
+  if (reads && launch_.options.initialisation) {
+    forLanes(shared_, [&](uint32_t l) {
+      if (!s.initialised(offset(l), bytes_))
+        w_.report(Finding::UninitialisedShared, who(l) + " at offset " + std::to_string(offset_[l]));
+    });
   }
-  if (writes(kind_)) s.setInitialised(at, bytes_, true);
-  SharedMemory::Conflict c = s.access(w_.thread(lane), at, bytes_, kind_, silent, w_.pc());
-  if (c.found) {
-    w_.report(Finding::SharedRace, who(lane) + " at offset " + std::to_string(at) + "; nothing orders it and the " +
-                                       nameOf(c.kind) + " by thread " + std::to_string(c.thread) + " at " +
-                                       launch_.kernel.describe(c.pc));
-  }
+  if (writes(kind_)) forLanes(shared_, [&](uint32_t l) { s.setInitialised(offset(l), bytes_, true); });
+  if (!launch_.options.races) return;
+  SharedMemory::Accessor accessor = s.accessor(w_.index(), kind_, w_.pc());
+  forLanes(shared_, [&](uint32_t l) {
+    SharedMemory::Conflict c = accessor.access(l, offset(l), bytes_, silent >> l & 1);
+    if (!c.found) return;
+    w_.report(Finding::SharedRace, who(l) + " at offset " + std::to_string(offset_[l]) +
+                                       "; nothing orders it and the " + nameOf(c.kind) + " by thread " +
+                                       std::to_string(c.thread) + " at " + launch_.kernel.describe(c.pc));
+  });
 }
 
 void Access::checkRange(Allocation& a, uint64_t offset, uint64_t bytes, uint32_t lane) {

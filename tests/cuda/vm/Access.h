@@ -35,8 +35,7 @@ class Access {
   void resolveGlobal();
   void countSectors();
   void countBanks();
-  void checkShared(uint32_t lane, bool silent);
-  void checkGlobal(uint32_t lane, uint64_t bytes, bool silent);
+  void checkShared(Mask silent);
   void checkRange(Allocation& a, uint64_t offset, uint64_t bytes, uint32_t lane);
   void checkRaces(Allocation& a, uint64_t offset, uint64_t bytes, uint32_t lane, bool silent);
   void countDistinct(Allocation& a, uint64_t offset, uint64_t bytes);

@@ -39,7 +39,8 @@ void executeWaitCopies(Warp& w, const Instruction& i) {
     if (!due) return false;
     std::memcpy(shared.data() + c.to, c.data, c.bytes);
     shared.setInitialised(c.to, c.bytes, true);
-    auto conflict = shared.access(w.thread(c.lane), c.to, c.bytes, AccessKind::Write, false, c.pc);
+    if (!w.launch().options.races) return true;
+    auto conflict = shared.accessor(w.index(), AccessKind::Write, c.pc).access(c.lane, c.to, c.bytes, false);
     if (conflict.found) {
       w.report(Finding::SharedRace, "the data of " + w.launch().kernel.describe(c.pc) +
                                         " arrive; nothing orders that and the " + nameOf(conflict.kind) +

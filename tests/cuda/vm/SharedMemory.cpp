@@ -1,6 +1,7 @@
 #include "tests/cuda/vm/SharedMemory.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "tests/cuda/vm/Kernel.h"
@@ -20,7 +21,7 @@ const char* nameOf(AccessKind k) {
 }
 
 void SharedMemory::start(uint32_t bytes, uint32_t grain, uint32_t warps, bool races) {
-  grain_ = grain;
+  grainShift_ = static_cast<uint32_t>(std::countr_zero(grain));
   data_.assign(bytes, 0xFF);
   initialised_.assign(bytes, 0);
   cells_.assign(races ? bytes / grain + 1 : 0, Cell());
@@ -28,42 +29,43 @@ void SharedMemory::start(uint32_t bytes, uint32_t grain, uint32_t warps, bool ra
   for (uint32_t w = 0; w < warps; ++w) clocks_[w][w] = 1;
 }
 
-bool SharedMemory::initialised(uint32_t offset, uint32_t bytes) const {
+bool SharedMemory::initialisedBytes(uint32_t offset, uint32_t bytes) const {
   return !std::memchr(initialised_.data() + offset, 0, bytes);
 }
 
-void SharedMemory::setInitialised(uint32_t offset, uint32_t bytes, bool initialised) {
-  std::memset(initialised_.data() + offset, initialised, bytes);
+SharedMemory::Accessor SharedMemory::accessor(uint32_t warp, AccessKind kind, uint32_t pc) {
+  Accessor a;
+  a.cells_ = cells_.data();
+  a.clock_ = clocks_[warp].data();
+  a.warp_ = warp;
+  a.grainShift_ = grainShift_;
+  a.kind_ = kind;
+  a.now_.epoch = a.clock_[warp];
+  a.now_.pc = static_cast<uint16_t>(std::min(pc, 0xFFFFu));
+  a.now_.kind = static_cast<uint16_t>(kind) & 63;
+  return a;
 }
 
-bool SharedMemory::ordered(uint32_t thread, const Stamp& s) const {
-  if (s.thread == thread) return true;
-  uint32_t self = thread / kLanes, other = s.thread / kLanes;
-  // Lanes of a warp are ordered by __syncwarp, which begins an epoch of the warp.
-  return self == other ? s.epoch < clocks_[self][self] : s.epoch <= clocks_[self][other];
-}
-
-SharedMemory::Conflict SharedMemory::access(uint32_t thread, uint32_t offset, uint32_t bytes, AccessKind kind,
-                                            bool silent, uint32_t pc) {
+SharedMemory::Conflict SharedMemory::Accessor::access(uint32_t lane, uint32_t offset, uint32_t bytes, bool silent) {
   Conflict conflict;
-  if (cells_.empty()) return conflict;
-  uint32_t warp = thread / kLanes;
-  Stamp now{clocks_[warp][warp], pc, static_cast<uint16_t>(thread), kind};
+  uint32_t thread = warp_ * kLanes + lane;
+  bool write = writes(kind_), strong = isStrong(kind_);
+  now_.thread = static_cast<uint16_t>(thread) & 1023;
   auto meets = [&](const Stamp& s) {
-    if (!s.epoch || ordered(thread, s)) return;
-    conflict = {true, s.thread, s.pc, s.kind};
+    auto kind = static_cast<AccessKind>(s.kind);
+    if (!s.epoch || ordered(thread, s) || (strong && isStrong(kind))) return;
+    conflict = {true, s.thread, s.pc, kind};
   };
-  for (uint32_t c = offset / grain_; c < (offset + bytes + grain_ - 1) / grain_; ++c) {
+  for (uint32_t c = offset >> grainShift_; c <= (offset + bytes - 1) >> grainShift_; ++c) {
     Cell& cell = cells_[c];
-    bool bothStrong = isStrong(kind) && isStrong(cell.write.kind);
-    if (!silent && !bothStrong) meets(cell.write);
-    if (writes(kind)) {
-      if (!(isStrong(kind) && isStrong(cell.read.kind))) meets(cell.read);
-      if (!(isStrong(kind) && isStrong(cell.read2.kind))) meets(cell.read2);
-      cell.write = now;
+    if (!silent) meets(cell.write);
+    if (write) {
+      meets(cell.read);
+      meets(cell.read2);
+      cell.write = now_;
     } else {
       if (cell.read.thread != thread || !cell.read.epoch) cell.read2 = cell.read;
-      cell.read = now;
+      cell.read = now_;
     }
   }
   return conflict;

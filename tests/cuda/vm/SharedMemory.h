@@ -2,6 +2,7 @@
 // and wrote it last. Whether two accesses are ordered is decided by vector clocks of the warps.
 #pragma once
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace tenc::ptx {
@@ -28,10 +29,23 @@ class SharedMemory {
   uint8_t* data() { return data_.data(); }
   uint32_t bytes() const { return static_cast<uint32_t>(data_.size()); }
 
-  bool initialised(uint32_t offset, uint32_t bytes) const;
-  void setInitialised(uint32_t offset, uint32_t bytes, bool initialised);
-  /// Records an access. `silent`: a write that changes nothing, which may meet other writes.
-  Conflict access(uint32_t thread, uint32_t offset, uint32_t bytes, AccessKind kind, bool silent, uint32_t pc);
+  bool initialised(uint32_t offset, uint32_t bytes) const {
+    if (bytes % 4) return initialisedBytes(offset, bytes);
+    uint32_t all = ~0u;
+    for (uint32_t n = 0; n < bytes; n += 4) {
+      uint32_t word;
+      std::memcpy(&word, initialised_.data() + offset + n, sizeof word);
+      all &= word;
+    }
+    return all == 0x01010101;
+  }
+  void setInitialised(uint32_t offset, uint32_t bytes, bool initialised) {
+    std::memset(initialised_.data() + offset, initialised, bytes);
+  }
+
+  /// Enters accesses of the lanes of a warp by one instruction.
+  class Accessor;
+  Accessor accessor(uint32_t warp, AccessKind kind, uint32_t pc);
 
   // Clocks.
   const std::vector<uint32_t>& clock(uint32_t warp) const { return clocks_[warp]; }
@@ -42,19 +56,41 @@ class SharedMemory {
  private:
   struct Stamp {
     uint32_t epoch = 0;  // of the thread's warp; 0: none
-    uint32_t pc = 0;
-    uint16_t thread = 0;
-    AccessKind kind = AccessKind::Read;
+    uint16_t pc = 0;     // of large kernels the last one that fits
+    uint16_t thread : 10 = 0;
+    uint16_t kind : 6 = 0;
   };
   struct Cell {
     Stamp write, read, read2;  // the last two readers
   };
-  bool ordered(uint32_t thread, const Stamp& s) const;
+  bool initialisedBytes(uint32_t offset, uint32_t bytes) const;
 
   std::vector<uint8_t> data_, initialised_;
   std::vector<Cell> cells_;
   std::vector<std::vector<uint32_t>> clocks_;
-  uint32_t grain_ = 4;
+  uint32_t grainShift_ = 2;
+};
+
+class SharedMemory::Accessor {
+ public:
+  /// Whom the access meets, if nothing orders the two. `silent`: a write that changes nothing, which may meet other
+  /// writes.
+  Conflict access(uint32_t lane, uint32_t offset, uint32_t bytes, bool silent);
+
+ private:
+  friend class SharedMemory;
+  bool ordered(uint32_t thread, const Stamp& s) const {
+    if (s.thread == thread) return true;
+    uint32_t other = s.thread / 32u;
+    // Lanes of a warp are ordered by __syncwarp, which begins an epoch of the warp.
+    return other == warp_ ? s.epoch < clock_[warp_] : s.epoch <= clock_[other];
+  }
+
+  Cell* cells_ = nullptr;
+  const uint32_t* clock_ = nullptr;
+  uint32_t warp_ = 0, grainShift_ = 2;
+  AccessKind kind_{};
+  Stamp now_;
 };
 
 }  // namespace tenc::ptx

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tenc::ptx::driver {
 namespace {
@@ -204,6 +205,11 @@ void Driver::drain(Stream* preferred, const std::function<bool()>& done) {
     if (able.empty()) return;
     step(*able[mode_ == Mode::Random ? random_() % able.size() : 0]);
   }
+}
+
+void Driver::poll() {
+  bool stepped = false;
+  drain(nullptr, [&] { return std::exchange(stepped, true); });
 }
 
 void Driver::finish(Stream& s) {

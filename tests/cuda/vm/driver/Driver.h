@@ -55,6 +55,8 @@ class Driver {
   void finish(Stream& s);
   void finish(const Event& e);
   void finishAll();
+  /// What asks without waiting lets time go by: some work runs.
+  void poll();
   void setMode(Mode mode, uint64_t seed);
   bool capturing() const;
   /// Takes all streams out of a capture. Whether something had gone wrong in it.

@@ -77,7 +77,9 @@ TENC_ENTRY cuStreamSynchronize(void* stream) {
 TENC_ENTRY cuStreamQuery(void* stream) {
   return withStream(stream, [&](Driver& d, Device&, Stream& s) {
     if (s.capture) return d.refuseInCapture();
-    return s.queue.empty() ? Status::Success : Status::NotReady;
+    bool empty = s.queue.empty();
+    d.poll();
+    return empty ? s.device->failed : Status::NotReady;
   });
 }
 TENC_ENTRY cuStreamWaitEvent(void* stream, void* event, unsigned) {
@@ -115,7 +117,9 @@ TENC_ENTRY cuEventQuery(void* event) {
   return withDevice([&](Driver& d, Device&) {
     auto* e = find(d.events, event);
     if (!e) return Status::InvalidHandle;
-    return (*e)->done >= (*e)->recorded ? Status::Success : Status::NotReady;
+    bool done = (*e)->done >= (*e)->recorded;
+    d.poll();
+    return done ? Status::Success : Status::NotReady;
   });
 }
 TENC_ENTRY cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
