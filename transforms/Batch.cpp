@@ -68,8 +68,9 @@ Value* Batcher::carriedIn(Value* lane) {
 }
 
 namespace {
-/// Whether a value is the same everywhere, and lives where it is used.
+/// Whether a value lives where it is used, as numbers do and what is made of them.
 bool madeOfNumbers(const Value& v) {
+  if (v.type.shape.empty()) return true;
   if (v.op == nullptr) return false;
   if (v.op->kind == OpKind::Constant) return true;
   return (v.op->kind == OpKind::Broadcast || v.op->kind == OpKind::Reshape) && madeOfNumbers(*v.op->operand(0));
