@@ -72,13 +72,13 @@ void Access::resolve(Mask lanes, Space space, uint32_t bytes, AccessKind kind) {
 void Access::resolveShared() {
   // Of all lanes, without a branch; those that do not access shared memory are left out of the check, and overwritten
   // later.
-  uint8_t* data = w_.block().shared.data();
+  auto data = reinterpret_cast<uintptr_t>(w_.block().shared.data());
   uint64_t last = launch_.sharedBytes >= bytes_ ? launch_.sharedBytes - bytes_ : 0;
   Mask outside = launch_.sharedBytes >= bytes_ ? 0 : kAllLanes;
   for (uint32_t l = 0; l < kLanes; ++l) {
     offset_[l] = address_[l] - kSharedBase;  // below the base it wraps around
     outside |= static_cast<Mask>(offset_[l] > last) << l;
-    host_[l] = data + offset_[l];
+    host_[l] = reinterpret_cast<uint8_t*>(data + offset_[l]);
   }
   if (Mask bad = outside & shared_) {
     auto l = static_cast<uint32_t>(std::countr_zero(bad));

@@ -50,9 +50,11 @@ uint64_t joined(uint32_t low, uint32_t top) { return uint64_t{top} << 32 | low; 
 
 template <class B, class I>
 I dot4(uint32_t a, uint32_t b, I c) {
-  for (uint32_t n = 0; n < 32; n += 8)
-    c += static_cast<I>(static_cast<B>(a >> n)) * static_cast<I>(static_cast<B>(b >> n));
-  return c;
+  auto sum = static_cast<uint32_t>(c);  // which wraps around
+  for (uint32_t n = 0; n < 32; n += 8) {
+    sum += static_cast<uint32_t>(static_cast<B>(a >> n)) * static_cast<uint32_t>(static_cast<B>(b >> n));
+  }
+  return static_cast<I>(sum);
 }
 
 }  // namespace
