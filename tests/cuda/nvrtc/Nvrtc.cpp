@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 
 namespace tenc::nvrtc {
 namespace {
@@ -28,6 +29,16 @@ std::string text(void* library, const char* sizeName, const char* name, Handle p
   return s;
 }
 
+/// NVRTC loads this library by its name when it compiles, from its own folder. Sanitizers, which stand between, make
+/// that fail: what is loaded already is found.
+void loadBuiltins(const std::filesystem::path& library) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(library.parent_path(), ignored)) {
+    if (entry.path().filename().string().starts_with("libnvrtc-builtins.so"))
+      dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
+}
+
 }  // namespace
 
 Compiler::Compiler() {
@@ -40,7 +51,10 @@ Compiler::Compiler() {
   }
   for (const std::string& p : places) {
     path_ = p;
-    if ((library_ = dlopen(p.c_str(), RTLD_NOW | RTLD_LOCAL))) return;
+    if ((library_ = dlopen(p.c_str(), RTLD_NOW | RTLD_LOCAL))) {
+      if (p.find('/') != p.npos) loadBuiltins(p);
+      return;
+    }
   }
   why_ = "NVRTC is not found: setup.sh puts it into the build folder, or TENC_NVRTC says where libnvrtc.so is";
 }
