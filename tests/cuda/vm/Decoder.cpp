@@ -27,8 +27,8 @@ class Decoder {
     kernel_->code.push_back(end);
     kernel_->origins.push_back({"the end of the kernel", f.line, 0});
     symbols_.finish();
-    for (auto [pc, label, line] : branches_) kernel_->code[pc].target = place(label, line);
-    for (auto& [table, name, prefix, line] : tables_) {
+    for (const auto& [pc, label, line] : branches_) kernel_->code[pc].target = place(label, line);
+    for (const auto& [table, name, prefix, line] : tables_) {
       auto labels = targets_.find(prefix + name);
       if (labels == targets_.end()) throw PtxError(line, "unknown table of labels " + name);
       for (const std::string& l : labels->second) kernel_->branchTables[table].push_back(place(prefix + l, line));
