@@ -116,8 +116,8 @@ void decodeMma(Form& f) {
   if (a != b || c != d || d != (integer ? "s32" : "f32") || f.has("satfinite")) return;
   static constexpr const char* kTypes[] = {"f16", "bf16", "tf32", "s8", "u8"};
   out.mode = 255;
-  for (uint8_t t = 0; t < std::size(kTypes); ++t) {
-    if (a == kTypes[t]) out.mode = t;
+  for (size_t t = 0; t < std::size(kTypes); ++t) {
+    if (a == kTypes[t]) out.mode = static_cast<uint8_t>(t);
   }
   if (out.mode == 255) return;
   out.variant = static_cast<uint8_t>(k);

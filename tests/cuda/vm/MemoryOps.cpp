@@ -1,9 +1,23 @@
 // Loads and stores, parameters, addresses, packed values.
+#include <type_traits>
+
 #include "tests/cuda/vm/Access.h"
 #include "tests/cuda/vm/Handlers.h"
 
 namespace tenc::ptx {
 namespace {
+
+/// An element as a register holds it: extended by its sign, if it has one.
+template <typename K, typename E>
+K widened(E e) {
+  if constexpr (std::is_signed_v<E> && std::is_integral_v<E>) {
+    constexpr int kAbove = 64 - 8 * static_cast<int>(sizeof e);
+    const uint64_t bits = static_cast<std::make_unsigned_t<E>>(e);
+    return static_cast<K>(static_cast<int64_t>(bits << kAbove) >> kAbove);
+  } else {
+    return static_cast<K>(e);
+  }
+}
 
 AccessKind kindOf(const Instruction& i, bool isStore) {
   if (isStore) return i.strong ? AccessKind::StrongWrite : AccessKind::Write;
@@ -51,7 +65,7 @@ void executeLoad(Warp& w, const Instruction& i) {
         for (uint32_t l = 0; l < kLanes; ++l) {
           E e;
           std::memcpy(&e, from + size_t{l} * i.vector * sizeof(E), sizeof e);
-          to[l] = static_cast<K>(e);
+          to[l] = widened<K>(e);
         }
         continue;
       }
@@ -59,7 +73,7 @@ void executeLoad(Warp& w, const Instruction& i) {
         if (!(lanes >> l & 1)) continue;
         E e;
         std::memcpy(&e, a[l] + v * sizeof(E), sizeof e);
-        to[l] = static_cast<K>(e);
+        to[l] = widened<K>(e);
       }
     }
   });
