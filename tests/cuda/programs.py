@@ -14,9 +14,15 @@ import sys
 import tempfile
 
 
+def environment(A):
+    """With what setup.sh installed, unless another NVRTC is named."""
+    installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
+    return {"TENC_LIBCUDA": str(A.driver), "TENC_VM_MODE": A.mode, **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
+
+
 def run(A, program, *options):
     done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "TENC_LIBCUDA": str(A.driver), "TENC_VM_MODE": A.mode})
+                          env=environment(A))
     return done.returncode, done.stdout, done.stderr
 
 
@@ -43,7 +49,7 @@ def main():
     ap.add_argument("--only", default="")
     ap.add_argument("folders", nargs="+", type=pathlib.Path)
     A = ap.parse_args()
-    probe = subprocess.run([A.tenc, "-e", "print(1)", "--target", "cuda:compute_90"], capture_output=True, text=True)
+    probe = subprocess.run([A.tenc, "-e", "print(1)", "--target", "cuda:compute_90"], capture_output=True, text=True, env=environment(A))
     if "NVRTC" in probe.stderr and "not found" in probe.stderr:
         print(f"nothing is run: {probe.stderr.strip()}")
         sys.exit(77)

@@ -14,7 +14,7 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     if list(folder.glob("libnvrtc.so.*")): return 0
     with tempfile.TemporaryDirectory() as wheels:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels, "nvidia-cuda-nvrtc"]
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", wheels, "nvidia-cuda-nvrtc>=13,<14"]
         try:
             run = subprocess.run(command, capture_output=True, text=True, timeout=600)
         except (OSError, subprocess.TimeoutExpired) as e:
