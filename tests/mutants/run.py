@@ -85,6 +85,7 @@ def command(suite, root, binaries, fuzz_programs):
         "programs.virtual": [str(tests / "virtual_devices.py"), "--tenc", tenc, str(tests / "run")],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
+        "rows": [str(tests / "driver/read_rows.py"), tenc],  # one of the tool's tests that depends on no time
         "threads": [str(tests / "threads.py"), "--tenc", tenc],
         "fuzz": [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--count", str(fuzz_programs), "--fail-fast"],
         "gradients": [str(tests / "gradients/run.py"), "--tenc", tenc],
