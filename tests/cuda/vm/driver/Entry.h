@@ -15,6 +15,8 @@ Driver* instance();
 /// Makes it, from the environment: TENC_VM_DEVICES, TENC_VM_MEMORY (bytes of each), TENC_VM_MODE (eager, lazy, random),
 /// TENC_VM_SEED.
 Status initialise();
+/// Appends the counters to the file that TENC_VM_COUNTERS names, if it does, and clears them.
+void keepCounters();
 
 /// The device of this thread's context, or null.
 Device*& current();

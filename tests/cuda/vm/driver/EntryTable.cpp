@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <sstream>
 #include <string>
 
 #include "tests/cuda/vm/driver/Control.h"
@@ -11,6 +12,8 @@ using namespace tenc::ptx;
 using namespace tenc::ptx::driver;
 
 namespace {
+
+constexpr size_t kWorst = 3;  // instructions of a kernel that are named
 
 /// This library, by one of its functions.
 void* self() {
@@ -82,7 +85,11 @@ TENC_CONTROL const char* tencVmCounters(int clear) {
     text += "device " + std::to_string(d.index) + ": launches " + std::to_string(d.launches) + ", copies " +
             std::to_string(d.copies) + ", bytes copied " + std::to_string(d.bytesCopied) + ", graph launches " +
             std::to_string(d.graphLaunches) + ", graph nodes " + std::to_string(d.graphNodes) + "\n";
-    for (const auto& [name, counters] : d.machine.counters()) text += counters.text() + "\n";
+    for (const auto& [name, counters] : d.machine.counters()) {
+      text += counters.text() + "\n";
+      std::istringstream worst(counters.worst(kWorst));
+      for (std::string line; std::getline(worst, line);) text += "  " + line + "\n";
+    }
     if (!clear) return;
     d.launches = d.copies = d.bytesCopied = d.graphLaunches = d.graphNodes = 0;
     d.machine.clearCounters();
