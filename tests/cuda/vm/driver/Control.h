@@ -12,8 +12,8 @@ void tencVmSetOrder(int order, uint64_t seed);
 int tencVmSetRedzone(uint64_t address, uint64_t bytes, int redzone);
 /// What was found on all devices, a line each; valid until the next call.
 const char* tencVmReports(int clear);
-/// Launches, copies, graphs and the counters of every kernel, a line each, with what it wastes most below it; valid until
-/// the next call.
+/// Launches, copies, graphs and the counters of every kernel, a line each, with what it wastes most below it; valid
+/// until the next call.
 const char* tencVmCounters(int clear);
 /// Forgets errors that have spoiled devices, as a new process would.
 void tencVmReset();
