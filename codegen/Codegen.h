@@ -14,6 +14,8 @@ namespace tenc::codegen {
 
 /// The kernel of a `fused` op for a target of these traits. Every fused op has exactly one.
 Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits);
+/// The kernel of an op of Trait::Library, for a target that writes such.
+Kernel buildRoutine(const ir::Op& op);
 
 struct MemoryPlan {  ///< per device: peak bytes, and what is alive then
   struct Alive {

@@ -1,5 +1,6 @@
 // The loop-level form that every target prints: an iteration space, loads through affine (or gathered) index maps, a
-// scalar expression graph in SSA form, reductions, stores. Built from one `fused` op (KernelBuilder.h); no target here.
+// scalar expression graph in SSA form, reductions, stores. Built from one `fused` op (KernelBuilder.h), or one routine
+// that a target writes itself; no target here.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -146,7 +147,7 @@ struct Product {
 };
 
 struct Kernel {
-  enum class Kind : uint8_t { Loop, Product, Native } kind = Kind::Loop;
+  enum class Kind : uint8_t { Loop, Product, Native, Routine } kind = Kind::Loop;
   std::string name;  ///< for people and profiles: "fused_add_mul"
   double runs = 1;   ///< how often a run of the program runs it; infinite where that is not known. No part of the code
   std::vector<Buffer> buffers;
@@ -162,6 +163,9 @@ struct Kernel {
   /// mul, max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor
   /// are its InOut buffer. Faults are numbered as NativeFaults.h says.
   const ir::Op* native = nullptr;
+  /// Routine: the op of Trait::Library, whose operands and then results are the buffers. Its faults are those of
+  /// abi::kLibraryFaults, in order.
+  const ir::Op* routine = nullptr;
 
   /// Which operand and which result of the fused op each buffer is (-1: none; both for InOut), and which operand each
   /// scalar is. Operands of rank 0 that are free or on "cpu" are scalars, all others buffers, in order; then come the

@@ -132,6 +132,30 @@ void buildNative(const ir::Op& fused, Kernel& k) {
 
 }  // namespace
 
+Kernel buildRoutine(const ir::Op& op) {
+  Kernel k;
+  k.kind = Kernel::Kind::Routine;
+  k.name = op.info().mnemonic;
+  k.routine = &op;
+  for (size_t i = 0; i < op.operandCount(); ++i) {
+    k.buffers.push_back({op.operand(i)->type.dtype, op.operand(i)->type.size(), Buffer::Role::Input});
+    k.bufferOperand.push_back(static_cast<int32_t>(i));
+    k.bufferResult.push_back(-1);
+  }
+  for (size_t r = 0; r < op.results.size(); ++r) {
+    k.buffers.push_back({op.result(r)->type.dtype, op.result(r)->type.size(), Buffer::Role::Output});
+    k.bufferOperand.push_back(-1);
+    k.bufferResult.push_back(static_cast<int32_t>(r));
+  }
+  if (op.has(Trait::CanFault)) {
+    for (const abi::FaultKind kind : abi::kLibraryFaults) {
+      k.faults.push_back(op.loc);
+      k.faultCodes.push_back(static_cast<uint8_t>(kind));
+    }
+  }
+  return k;
+}
+
 Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   Kernel k;
   const ir::Region& region = *fused.regions[0];

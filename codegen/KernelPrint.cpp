@@ -133,6 +133,40 @@ void printMatrix(Text& out, std::string_view name, const MatrixView& m) {
   out << " row " << m.row << " col " << m.col << '\n';
 }
 
+struct PrintAttr {
+  Text& out;
+  void operator()(int64_t v) { out << v; }
+  void operator()(double v) { out << std::bit_cast<uint64_t>(v); }
+  void operator()(bool v) { out << (v ? '1' : '0'); }
+  void operator()(const std::string& v) { out << v.size() << ':' << v; }
+  void operator()(const std::vector<int64_t>& v) { printList(out, v); }
+  void operator()(const std::vector<std::string>& v) {
+    for (const std::string& s : v) (*this)(s);
+  }
+  void operator()(ir::DType v) { out << ir::name(v); }
+  void operator()(const ir::Data& v) {
+    if (v) out << std::string_view(reinterpret_cast<const char*>(v->data()), v->size());
+  }
+};
+
+/// Its types and options, which are all that its code depends on.
+void printRoutine(Text& out, const ir::Op& op) {
+  out << "  routine " << op.info().mnemonic;
+  auto type = [&](const ir::Value* v) {
+    out << ' ' << ir::name(v->type.dtype);
+    printList(out, v->type.shape);
+  };
+  for (const ir::Value* v : op.operands()) type(v);
+  for (const auto& [name, value] : op.attrs()) {
+    if (name.find('.') != std::string::npos) continue;  // for people
+    out << ' ' << name << '=';
+    std::visit(PrintAttr{out}, value);
+  }
+  out << " ->";
+  for (const auto& v : op.results) type(v.get());
+  out << '\n';
+}
+
 void printBody(Text& out, const Kernel& k) {
   constexpr std::string_view kRoles[] = {"in", "out", "inout", "scratch"};
   for (size_t i = 0; i < k.buffers.size(); ++i) {
@@ -170,27 +204,12 @@ void printBody(Text& out, const Kernel& k) {
     return;
   }
   if (k.kind == Kernel::Kind::Native) return;
+  if (k.kind == Kernel::Kind::Routine) return printRoutine(out, *k.routine);
   out << "  outer ";
   printList(out, k.outer);
   out << '\n';
   for (const Stage& s : k.stages) printStage(out, k, s);
 }
-
-struct PrintAttr {
-  Text& out;
-  void operator()(int64_t v) { out << v; }
-  void operator()(double v) { out << std::bit_cast<uint64_t>(v); }
-  void operator()(bool v) { out << (v ? '1' : '0'); }
-  void operator()(const std::string& v) { out << v.size() << ':' << v; }
-  void operator()(const std::vector<int64_t>& v) { printList(out, v); }
-  void operator()(const std::vector<std::string>& v) {
-    for (const std::string& s : v) (*this)(s);
-  }
-  void operator()(ir::DType v) { out << ir::name(v); }
-  void operator()(const ir::Data& v) {
-    if (v) out << std::string_view(reinterpret_cast<const char*>(v->data()), v->size());
-  }
-};
 
 /// The ops of a region with their values numbered in the order in which they appear.
 void printRegion(Text& out, const ir::Region& r, std::unordered_map<const ir::Value*, size_t>& numbers) {
@@ -218,7 +237,7 @@ void printRegion(Text& out, const ir::Region& r, std::unordered_map<const ir::Va
 }  // namespace
 
 std::string print(const Kernel& k) {
-  constexpr std::string_view kKinds[] = {"loop", "product", "native"};
+  constexpr std::string_view kKinds[] = {"loop", "product", "native", "routine"};
   Text out;
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';

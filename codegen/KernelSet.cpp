@@ -24,7 +24,7 @@ class Collection {
   void region(const ir::Region& r, double runs) {
     for (const auto& op : r.ops) {
       if (!error_.empty()) return;
-      if (op->kind == ir::OpKind::Fused) {
+      if (op->kind == ir::OpKind::Fused || op->has(ir::Trait::Library)) {
         add(*op, runs);
         continue;
       }
@@ -39,7 +39,9 @@ class Collection {
       error_ = "there is no target for device " + std::string(device);
       return;
     }
-    Kernel k = buildKernel(op, target->traits());
+    const bool isRoutine = op.has(ir::Trait::Library);
+    if (isRoutine && target->routineCode(op) != RoutineCode::Kernel) return;
+    Kernel k = isRoutine ? buildRoutine(op) : buildKernel(op, target->traits());
     if (!k.error.empty()) {
       error_ = "kernel " + k.name + ": " + k.error;
       return;
@@ -98,7 +100,7 @@ void collectWithoutCode(const ir::Module& m, const ir::Region& region, const Tar
                         std::vector<const ir::Op*>& found) {
   for (const auto& op : region.ops) {
     const Target* target = op->has(ir::Trait::Library) ? targets.find(deviceOf(m, *op)) : nullptr;
-    if (target != nullptr && !target->runsRoutines()) found.push_back(op.get());
+    if (target != nullptr && target->routineCode(*op) == RoutineCode::None) found.push_back(op.get());
     for (const auto& inner : op->regions) collectWithoutCode(m, *inner, targets, found);
   }
 }

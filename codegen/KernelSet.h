@@ -26,13 +26,13 @@ struct KernelSet {
   std::vector<Kernel> kernels;  ///< those that differ in code, in what they are bound to or in where they may stop
   std::vector<KernelCode> codes;
   std::vector<uint32_t> codeOf;                      ///< by kernel: an index into `codes`
-  std::unordered_map<const ir::Op*, uint32_t> ofOp;  ///< by fused op: an index into `kernels`
+  std::unordered_map<const ir::Op*, uint32_t> ofOp;  ///< by fused op, or routine: an index into `kernels`
 
   const Kernel& kernel(const ir::Op& fused) const { return kernels[ofOp.at(&fused)]; }
   const KernelNeeds& needs(const ir::Op& fused) const { return codes[codeOf[ofOp.at(&fused)]].needs; }
 };
 
-/// The kernels of all fused ops of a function, whose devices have targets. `error` is set to the text of an internal
+/// The kernels of all fused ops of a function, whose devices have targets, and of routines that targets write. `error` is set to the text of an internal
 /// error on failure.
 KernelSet kernelsOf(const ir::Module& m, const ir::Func& f, const TargetTable& targets, std::string& error);
 

@@ -127,7 +127,9 @@ class Lowering {
         steps.push_back({abi::Bench{op.stringAttr("name"), region(*op.regions[0])}});
         return;
       }
-      default: return op.has(ir::Trait::Library) ? library(op, steps) : effect(op, steps);
+      default:
+        if (!op.has(ir::Trait::Library)) return effect(op, steps);
+        return out_.kernels.ofOp.contains(&op) ? launch(op, steps) : library(op, steps);
     }
   }
 

@@ -43,6 +43,13 @@ struct CodeCounts {
   size_t compiled = 0, kept = 0;
 };
 
+/// What becomes of an op of Trait::Library.
+enum class RoutineCode : uint8_t {
+  Runtime,  ///< the routine of that name in the runtime, which works on memory of the host
+  Kernel,   ///< a kernel that the target writes (Kernel::Kind::Routine)
+  None,     ///< there is none: E0190
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -52,8 +59,8 @@ class Target {
   virtual std::string_view identity() const = 0;
   /// What passes and the building of kernels ask about the device.
   virtual const ir::TargetTraits& traits() const = 0;
-  /// Whether its devices run the runtime's routines (sorts, factorisations: Trait::Library).
-  virtual bool runsRoutines() const { return true; }
+  /// What an op of Trait::Library (sorts, factorisations) is on its devices.
+  virtual RoutineCode routineCode(const ir::Op&) const { return RoutineCode::Runtime; }
   /// Asked before memory is planned. A function of the request alone.
   virtual KernelNeeds needs(const CodeRequest& request) const = 0;
 

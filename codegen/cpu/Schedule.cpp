@@ -13,6 +13,7 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
       s.form = NativeLoop{};
       s.work = nativeWork(*kernel.native);
       break;
+    case Kernel::Kind::Routine: break;  // the runtime's on this target
   }
   s.level = level;
   s.work += kRunOverhead;

@@ -9,6 +9,7 @@
 #include "codegen/cuda/CudaPrelude.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/Nvrtc.h"
+#include "codegen/cuda/Routines.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -18,6 +19,7 @@ constexpr size_t kMostKernels = 16;  // of one run of NVRTC, which shares its st
 std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
 
 LaunchShape shapeOf(const Kernel& k) {
+  if (k.kind == Kernel::Kind::Routine) return planRoutine(k).shape;
   return k.kind == Kernel::Kind::Native ? LaunchShape{.threads = 1} : launchShape(k);
 }
 
@@ -33,6 +35,7 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
     add((k.buffers[i].role == Buffer::Role::Input ? "const " : "") + std::string(memoryType(k.buffers[i].dtype)) +
         "* const b" + decimal(i));
   }
+  if (k.kind == Kernel::Kind::Routine && planRoutine(k).workspaceBytes > 0) add("unsigned char* const work");
   for (size_t i = 0; i < k.scalars.size(); ++i) add("const unsigned long long bits" + decimal(i));
   add("tenc_faults* const faults");
   add("const unsigned long long order");
@@ -48,6 +51,11 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
     if (k.scalars[i] == ir::DType::F32) value = "__uint_as_float((unsigned)" + from + ")";
     if (k.scalars[i] == ir::DType::F64) value = "__longlong_as_double((long long)" + from + ")";
     out.line("const " + type + " k" + decimal(i) + " = " + value + ";");
+  }
+  if (k.kind == Kernel::Kind::Routine) {
+    writeRoutine(k, module, names, "work");
+    out.close();
+    return "";
   }
   const std::string missing = k.kind == Kernel::Kind::Native    ? writeNativeLoop(k, module, names)
                               : k.kind == Kernel::Kind::Product ? writeProduct(k, shape, module, names)
@@ -69,7 +77,9 @@ Source sourceOf(std::span<const CodeRequest> requests, size_t first, size_t last
     if (!missing.empty() && source.error.empty())
       source.error = "no CUDA form of " + missing + " (kernel " + requests[i].kernel->name + ")";
   }
-  source.text = std::string(kPrelude) + module.tables + module.text.text();
+  source.text = kPrelude;
+  for (const std::string_view functions : module.functions) source.text += functions;
+  source.text += module.tables + module.text.text();
   return source;
 }
 
@@ -85,12 +95,13 @@ class CudaTarget : public Target {
 
   std::string_view identity() const override { return identity_; }
   const ir::TargetTraits& traits() const override { return traits_; }
-  bool runsRoutines() const override { return false; }
+  RoutineCode routineCode(const ir::Op&) const override { return RoutineCode::Kernel; }
 
   KernelNeeds needs(const CodeRequest& request) const override {
     KernelNeeds needs;
     for (const Buffer& b : request.kernel->buffers)
       needs.arguments.push_back({static_cast<uint64_t>(ir::byteSize(b.dtype))});
+    if (request.kernel->kind == Kernel::Kind::Routine) needs.workspaceBytes = planRoutine(*request.kernel).workspaceBytes;
     return needs;
   }
 
@@ -136,6 +147,9 @@ class CudaTarget : public Target {
   std::string describe(const CodeRequest& request) const override {
     if (request.kernel->kind == Kernel::Kind::Native) return "  one thread\n";
     const LaunchShape s = shapeOf(*request.kernel);
+    if (request.kernel->kind == Kernel::Kind::Routine)
+      return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) + " threads, " +
+             describeRoutine(*request.kernel) + "\n";
     return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) +
            (s.family == LaunchShape::Family::Rows ? " threads, a row each\n" : " threads, a point a thread\n");
   }

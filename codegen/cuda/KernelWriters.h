@@ -1,6 +1,9 @@
 // What writes kernels as CUDA C++, one function for each form of Kernel.
 #pragma once
+#include <algorithm>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "codegen/Kernel.h"
 #include "codegen/cuda/CudaText.h"
@@ -13,6 +16,12 @@ namespace tenc::codegen::cuda {
 struct Module {
   CudaText text;
   std::string tables;  ///< declarations that stand before the kernels
+  std::vector<std::string_view> functions;  ///< texts of functions that kernels call, in order
+
+  void need(std::string_view functionText) {
+    if (std::find(functions.begin(), functions.end(), functionText) == functions.end())
+      functions.push_back(functionText);
+  }
 };
 
 /// The body of a function for the kernel. Returns what of it has no CUDA form, empty when all has.

@@ -40,7 +40,10 @@ class TestTarget : public Target {
   }
   std::string describe(const CodeRequest&) const override { return "  of the test\n"; }
 
+  RoutineCode routineCode(const ir::Op&) const override { return routines; }
+
   std::vector<Kernel> compiled;
+  RoutineCode routines = RoutineCode::Runtime;
 
  private:
   std::unique_ptr<Target> cpu_ = cpu::makeCpuTarget({});
@@ -136,6 +139,35 @@ TEST_F(TargetTest, EqualKernelsOfTwoTargetsAreTwo) {
     for (const KernelCode& b : c.kernels.codes) equal += &a != &b && a.request.key == b.request.key;
   EXPECT_EQ(c.kernels.codes.size(), 2u);
   EXPECT_EQ(equal, 2u);  // a pair, counted both ways
+}
+
+TEST_F(TargetTest, RoutinesAreTheRuntimesOrKernels) {
+  const char* const sorts = R"(func @main(%x: f32[3, 4] @cpu, %u: f32[3, 4] @"cuda:0") -> (f32[3, 4] @cpu, f32[3, 4] @"cuda:0") {
+  %y = sort %x {descending = true} : f32[3, 4] @cpu
+  %v = sort %u {descending = true} : f32[3, 4] @"cuda:0"
+  return %y, %v
+}
+)";
+  const auto isCall = [](const abi::Kernel& k) { return std::holds_alternative<abi::LibraryCall>(k.code); };
+  const Compiled both = compile(sorts);
+  EXPECT_TRUE(both.kernels.kernels.empty());
+  ASSERT_EQ(both.program.kernels.size(), 2u);
+  EXPECT_TRUE(isCall(both.program.kernels[0]) && isCall(both.program.kernels[1]));
+
+  other_.routines = RoutineCode::Kernel;
+  const Compiled own = compile(sorts);
+  ASSERT_EQ(own.kernels.kernels.size(), 1u);
+  const Kernel& k = own.kernels.kernels[0];
+  EXPECT_EQ(k.kind, Kernel::Kind::Routine);
+  EXPECT_NE(codeKey(k).find("sort f32[3, 4] descending=1 -> f32[3, 4]"), std::string::npos) << codeKey(k);
+  ASSERT_EQ(own.program.kernels.size(), 2u);
+  EXPECT_TRUE(!isCall(own.program.kernels[0]) && isCall(own.program.kernels[1]));
+  ASSERT_EQ(own.program.kernels[0].parameters.size(), 3u);  // operand, result, and the memory that is needed
+  EXPECT_EQ(own.program.kernels[0].parameters[2].bytes, 1000u);
+
+  other_.routines = RoutineCode::None;
+  compile(sorts);
+  EXPECT_EQ(opsWithoutCode(*module_, *module_->main(), targets_).size(), 1u);
 }
 
 TEST_F(TargetTest, MemoryIsPlannedByNeeds) {

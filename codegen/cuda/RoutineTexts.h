@@ -1,0 +1,17 @@
+// Functions in CUDA C++ that routines (Trait::Library) are made of. One block works on one row or matrix; all of its
+// threads call them, and each begins and ends at a barrier, so that what it was given is there and what it gives is.
+#pragma once
+#include <string_view>
+
+namespace tenc::codegen::cuda {
+
+/// Sorting: rows in shared memory by a bitonic network, longer ones by digits.
+extern const std::string_view kSortText;
+/// What all linear algebra uses: reductions over a block.
+extern const std::string_view kMatrixText;
+/// Elimination, triangular systems, Cholesky and Householder factors.
+extern const std::string_view kFactoriseText;
+/// Eigenvalues, singular values and least squares by Jacobi's rotations.
+extern const std::string_view kSpectralText;
+
+}  // namespace tenc::codegen::cuda

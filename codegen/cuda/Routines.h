@@ -1,0 +1,24 @@
+// Routines (Trait::Library) as kernels of their own: a block for each row or matrix.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "codegen/Kernel.h"
+#include "codegen/cuda/KernelWriters.h"
+
+namespace tenc::codegen::cuda {
+
+/// Of a kernel that is a routine: its blocks and threads, and how much memory of the device it works in.
+struct RoutinePlan {
+  LaunchShape shape;
+  uint64_t workspaceBytes = 0;
+};
+RoutinePlan planRoutine(const Kernel& kernel);
+
+/// The body of a function for the kernel; `work` is the name of its memory. Adds to the module the functions that it calls.
+void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names, const std::string& work);
+
+/// What of its schedule is to be told, for people.
+std::string describeRoutine(const Kernel& kernel);
+
+}  // namespace tenc::codegen::cuda
