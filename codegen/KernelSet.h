@@ -32,8 +32,8 @@ struct KernelSet {
   const KernelNeeds& needs(const ir::Op& fused) const { return codes[codeOf[ofOp.at(&fused)]].needs; }
 };
 
-/// The kernels of all fused ops of a function, whose devices have targets, and of routines that targets write. `error` is set to the text of an internal
-/// error on failure.
+/// The kernels of all fused ops of a function, whose devices have targets, and of routines that targets write. `error`
+/// is set to the text of an internal error on failure.
 KernelSet kernelsOf(const ir::Module& m, const ir::Func& f, const TargetTable& targets, std::string& error);
 
 /// The device whose code the op is: that of its results; the host without any.

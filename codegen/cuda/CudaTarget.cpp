@@ -101,7 +101,8 @@ class CudaTarget : public Target {
     KernelNeeds needs;
     for (const Buffer& b : request.kernel->buffers)
       needs.arguments.push_back({static_cast<uint64_t>(ir::byteSize(b.dtype))});
-    if (request.kernel->kind == Kernel::Kind::Routine) needs.workspaceBytes = planRoutine(*request.kernel).workspaceBytes;
+    if (request.kernel->kind == Kernel::Kind::Routine)
+      needs.workspaceBytes = planRoutine(*request.kernel).workspaceBytes;
     return needs;
   }
 

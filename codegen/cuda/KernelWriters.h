@@ -15,7 +15,7 @@ namespace tenc::codegen::cuda {
 /// The text of some kernels, which one run of NVRTC compiles.
 struct Module {
   CudaText text;
-  std::string tables;  ///< declarations that stand before the kernels
+  std::string tables;                       ///< declarations that stand before the kernels
   std::vector<std::string_view> functions;  ///< texts of functions that kernels call, in order
 
   void need(std::string_view functionText) {

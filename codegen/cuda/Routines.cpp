@@ -83,8 +83,10 @@ std::string orderOf(const ir::Op& op) {
                                             : "0ull";
   const bool descending = op.boolAttr(op.kind == OpKind::TopK ? "largest" : "descending");
   return "tenc_order<" + std::string(element) + ", " + (width == 8 ? "unsigned long long" : "unsigned") + ", " +
-         (ir::isFloat(t) ? "2" : ir::isSigned(t) ? "1" : "0") + ", " + infinity + ", " +
-         (descending ? "true" : "false") + ">";
+         (ir::isFloat(t)    ? "2"
+          : ir::isSigned(t) ? "1"
+                            : "0") +
+         ", " + infinity + ", " + (descending ? "true" : "false") + ">";
 }
 
 void writeSort(const ir::Op& op, CudaText& out, const KernelNames& names, const std::string& work) {
@@ -105,8 +107,7 @@ void writeSort(const ir::Op& op, CudaText& out, const KernelNames& names, const 
       break;
     case SortPlan::Form::Select: call = "tenc_select<order_of, " + decimal(p.length) + ">"; break;
     case SortPlan::Form::Long:
-      call = "tenc_sort_long<order_of, unsigned" +
-             std::string(p.n < int64_t{1} << 31 ? ">" : " long long>");
+      call = "tenc_sort_long<order_of, unsigned" + std::string(p.n < int64_t{1} << 31 ? ">" : " long long>");
       break;
   }
   out.line(call + "((const " + element + ")" + names.buffers[0] + ", " + decimal(p.rows) + ", " + decimal(p.n) + ", " +
@@ -144,7 +145,9 @@ struct MatrixPlan {
   int64_t least = std::min(m, n), most = std::max(m, n);
   int64_t sides = 0;  ///< columns of operand 1
   bool inShared() const { return slab.bytes() <= kSharedBytes; }
-  uint32_t blocks() const { return blocksFor(items, inShared() || slab.bytes() == 0 ? kMostBlocks : kBlocksWithMemory); }
+  uint32_t blocks() const {
+    return blocksFor(items, inShared() || slab.bytes() == 0 ? kMostBlocks : kBlocksWithMemory);
+  }
   uint32_t threads() const {
     return static_cast<uint32_t>(std::clamp<int64_t>((m * n + 31) / 32 * 32, 32, kMostThreads));
   }
@@ -197,9 +200,9 @@ class MatrixWriter {
 
   void write(const std::string& work) {
     if (p_.slab.bytes() > 0) {
-      out_.line(p_.inShared() ? "__shared__ __align__(16) unsigned char slab[" + decimal(p_.slab.bytes()) + "];"
-                              : "unsigned char* const slab = " + work + " + " + decimal(p_.slab.bytes()) +
-                                    "ull * blockIdx.x;");
+      out_.line(p_.inShared()
+                    ? "__shared__ __align__(16) unsigned char slab[" + decimal(p_.slab.bytes()) + "];"
+                    : "unsigned char* const slab = " + work + " + " + decimal(p_.slab.bytes()) + "ull * blockIdx.x;");
       p_.slab.declare(out_);
     }
     out_.line("#pragma unroll 1");
@@ -210,9 +213,8 @@ class MatrixWriter {
       int64_t elements = 1;
       for (size_t d = batchDims(); d < t.shape.size(); ++d) elements *= t.shape[d];
       out_.line((isResult ? "" : "const ") + std::string(t.dtype == DType::I64 ? "long long" : p_.slab.element()) +
-                "* const x" + decimal(i) + " = " +
-                (t.dtype == DType::I64 ? "(long long*)" : "") + names_.buffers[i] + " + item * " + decimal(elements) +
-                ";");
+                "* const x" + decimal(i) + " = " + (t.dtype == DType::I64 ? "(long long*)" : "") + names_.buffers[i] +
+                " + item * " + decimal(elements) + ";");
     }
     body();
     out_.line("__syncthreads();");
@@ -229,8 +231,7 @@ class MatrixWriter {
     out_.line("for TENC_EACH (e, 0, " + elements + ") " + statement);
   }
   void fault(const std::string& number) {
-    out_.line("if (threadIdx.x == 0 && " + number + " != 0) tenc_report(faults, order, " + number +
-              ", 0, 0, -1, 0);");
+    out_.line("if (threadIdx.x == 0 && " + number + " != 0) tenc_report(faults, order, " + number + ", 0, 0, -1, 0);");
   }
 
   void body() {
@@ -257,8 +258,8 @@ class MatrixWriter {
         const bool lower = op_.boolAttr("lower"), unit = op_.boolAttr("unit");
         each(n() + "ll * " + decimal(p_.sides), "x2[e] = x1[e];");
         out_.line("__syncthreads();");
-        out_.line("tenc_substitute(x0, x2, " + n() + ", " + decimal(p_.sides) + ", " + (lower ? "true" : "false") + ", " +
-                  (unit ? "true" : "false") + ");");
+        out_.line("tenc_substitute(x0, x2, " + n() + ", " + decimal(p_.sides) + ", " + (lower ? "true" : "false") +
+                  ", " + (unit ? "true" : "false") + ");");
         if (unit || p_.sides == 0) return;
         out_.line("const int fault = tenc_has_no_zero(x0, " + n() + ") ? 0 : 1;");
         return fault("fault");
@@ -290,7 +291,10 @@ class MatrixWriter {
   void singular() {
     const std::string shape = m() + ", " + n();
     const bool vectors = op_.kind == OpKind::Svd, solves = op_.kind == OpKind::Lstsq;
-    const std::string values = vectors ? "x2" : solves ? "x4" : "x1", v = vectors || solves ? "v" : "(" + p_.slab.element() + "*)0";
+    const std::string values = vectors  ? "x2"
+                               : solves ? "x4"
+                                        : "x1",
+                      v = vectors || solves ? "v" : "(" + p_.slab.element() + "*)0";
     out_.line("tenc_svd<" + p_.slab.element() + "> d = {" + decimal(p_.most) + ", " + decimal(p_.least) + ", w, " + v +
               ", sizes, order_of_columns, 0};");
     out_.line("int fault = tenc_singular(x0, " + shape + ", " + values + ", d);");

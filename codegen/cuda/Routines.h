@@ -15,7 +15,8 @@ struct RoutinePlan {
 };
 RoutinePlan planRoutine(const Kernel& kernel);
 
-/// The body of a function for the kernel; `work` is the name of its memory. Adds to the module the functions that it calls.
+/// The body of a function for the kernel; `work` is the name of its memory. Adds to the module the functions that it
+/// calls.
 void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names, const std::string& work);
 
 /// What of its schedule is to be told, for people.

@@ -2,7 +2,8 @@
 
 namespace tenc::codegen::cuda {
 
-// Rotations of Jacobi in rounds of n / 2 disjoint pairs, which all threads share: the order is fixed by n (Brent and Luk 1985).
+// Rotations of Jacobi in rounds of n / 2 disjoint pairs, which all threads share: the order is fixed by n (Brent and
+// Luk 1985).
 const std::string_view kSpectralText = R"cuda(
 struct tenc_pair {
   int p, q;  // p < q; q is n where p has no partner

@@ -142,7 +142,8 @@ TEST_F(TargetTest, EqualKernelsOfTwoTargetsAreTwo) {
 }
 
 TEST_F(TargetTest, RoutinesAreTheRuntimesOrKernels) {
-  const char* const sorts = R"(func @main(%x: f32[3, 4] @cpu, %u: f32[3, 4] @"cuda:0") -> (f32[3, 4] @cpu, f32[3, 4] @"cuda:0") {
+  const char* const sorts =
+      R"(func @main(%x: f32[3, 4] @cpu, %u: f32[3, 4] @"cuda:0") -> (f32[3, 4] @cpu, f32[3, 4] @"cuda:0") {
   %y = sort %x {descending = true} : f32[3, 4] @cpu
   %v = sort %u {descending = true} : f32[3, 4] @"cuda:0"
   return %y, %v
