@@ -15,6 +15,9 @@
 //   inline         placed to one body, so that what follows sees whole programs.
 //   dce, moves     one transfer per value and destination. Here the moves are settled, and `tenc transfers` lists them:
 //                  before equal values are merged, so that each still has the name that the script gives it.
+//   device-loops   a loop over single numbers with conditions that would be copied to the host in each trip is one
+//                  native kernel of its device, where it may be (FuseNative.cpp). Before the moves are listed; what is
+//                  in it stays as it is until its code is made.
 //   decompose      ops with the trait `Decomposed` become others. Before simplification, which mends what rules leave.
 //   simplify       literals, identities that keep the bits, chains of index maps, branches that are decided.
 //   cse, hoist     equal pure ops are one; what a loop does not change is computed in front of it. After

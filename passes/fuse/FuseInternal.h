@@ -107,8 +107,12 @@ void orderKernels(ir::Region& region);
 
 /// Makes loops over rank-0 values and single elements fused ops of kind "native".
 void formNativeLoops(ir::Region& region, const Context& c);
+/// Whether a loop may be a native kernel: on the device of its values, or on one that is given, from which its numbers
+/// are brought back for the host.
+bool isNativeLoop(const ir::Op& loop, const Context& c, const std::string* device);
 /// Makes a loop that may be native one fused op.
-void wrapNativeLoop(ir::Op& loop);
+ir::Op& formNativeLoop(ir::Op& loop);
+ir::Op& wrapNativeLoop(ir::Op& loop);
 
 /// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
 void prepareReductions(ir::Region& region, const Context& c);

@@ -60,12 +60,16 @@ bool isSingleElementView(const Op& op) {
   });
 }
 
-/// Makes constant element reads and updates gathers and scatters, in a region and below.
+/// A number in the place of another one: fill(x, []).
+bool isPlacedNumber(const Op& op) { return op.kind == OpKind::Fill && op.result()->type.rank() == 0; }
+
+/// Makes constant element reads and updates gathers and scatters, in a region and below, and takes numbers as they are.
 void normalise(Region& region) {
   std::vector<Op*> ops;
   for (auto& op : region.ops) ops.push_back(op.get());
   for (Op* op : ops) {
     for (auto& r : op->regions) normalise(*r);
+    if (isPlacedNumber(*op)) op->result()->replaceAllUsesWith(op->operand(0));
     if (const Op* slice = constantRead(*op)) {
       ir::Builder b(op);
       b.setLoc(op->loc);
@@ -93,7 +97,7 @@ void normalise(Region& region) {
   for (size_t i = ops.size(); i-- > 0;) {
     Op* op = ops[i];
     if (op->results.size() == 1 && op->result()->unused() &&
-        (constantRead(*op) || constantUpdate(*op) || op->kind == OpKind::Slice || op->kind == OpKind::Reshape ||
+        (constantRead(*op) || constantUpdate(*op) || isPlacedNumber(*op) || op->kind == OpKind::Slice || op->kind == OpKind::Reshape ||
          op->kind == OpKind::Broadcast))
       op->erase();
   }
@@ -136,13 +140,15 @@ bool sameButForOnes(ir::Dims a, ir::Dims b) {
 /// Checks one loop. Each carried tensor is a slot; a slot has one live version at any point.
 class NativeCheck {
  public:
-  NativeCheck(const Op& loop, const Context& c) : loop_(loop), c_(c) {}
+  /// `device`: where the loop would run, with its numbers brought back for the host; null: where its values are.
+  NativeCheck(const Op& loop, const Context& c, const std::string* device = nullptr)
+      : loop_(loop), c_(c), bringsBack_(device != nullptr), device_(device ? *device : std::string()) {}
 
   bool run() {
     for (const auto& r : loop_.results) {
       if (!device(r.get())) return false;
     }
-    return control(loop_, true) && !handsToHost();
+    return control(loop_, true) && (bringsBack_ || !handsToHost());
   }
 
  private:
@@ -208,6 +214,7 @@ class NativeCheck {
   bool element(const Op& op) {
     if (ir::isLoop(op) || op.kind == OpKind::If) return control(op, false);
     if (isSingleElementView(op) || isTable(op)) return true;
+    if (op.kind == OpKind::Transfer && op.result()->unused()) return true;  // about to go
     if (const Op* slice = constantRead(op)) return readable(slice->operand(0));
     if (isElementUpdate(op) || constantUpdate(op)) {
       int slot = slotOf(op.operand(0));
@@ -224,6 +231,7 @@ class NativeCheck {
     for (const auto& r : op.results) {
       if (r->type.rank() != 0 || !device(r.get())) return false;
     }
+    if (isPlacedNumber(op)) return true;
     if (isElementRead(op)) return readable(op.operand(0));
     return op.has(Trait::Elementwise) || (op.kind == OpKind::Constant && isSplat(op));
   }
@@ -301,6 +309,7 @@ class NativeCheck {
 
   const Op& loop_;
   const Context& c_;
+  const bool bringsBack_;
   std::string device_;
   std::unordered_map<const Value*, int> slots_;
   std::unordered_map<const Value*, const Value*> views_;  // of which tensor
@@ -310,16 +319,24 @@ class NativeCheck {
 
 }  // namespace
 
+bool isNativeLoop(const Op& loop, const Context& c, const std::string* device) {
+  return NativeCheck(loop, c, device).run();
+}
+
+Op& formNativeLoop(Op& loop) {
+  for (auto& r : loop.regions) hoistTables(loop, *r);
+  for (auto& r : loop.regions) normalise(*r);
+  return wrapNativeLoop(loop);
+}
+
 void formNativeLoops(Region& region, const Context& c) {
   std::vector<Op*> ops;
   for (auto& op : region.ops) {
     if (op->kind != OpKind::Fused && !op->regions.empty()) ops.push_back(op.get());
   }
   for (Op* op : ops) {
-    if (ir::isLoop(*op) && !op->results.empty() && NativeCheck(*op, c).run()) {
-      for (auto& r : op->regions) hoistTables(*op, *r);
-      for (auto& r : op->regions) normalise(*r);
-      wrapNativeLoop(*op);
+    if (ir::isLoop(*op) && !op->results.empty() && isNativeLoop(*op, c, nullptr)) {
+      formNativeLoop(*op);
       continue;
     }
     // Those in other loops and branches too: what they take from outside must then be in memory.

@@ -25,7 +25,7 @@ void captures(const Op& op, const Op& loop, std::vector<Value*>& list, std::unor
 
 }  // namespace
 
-void wrapNativeLoop(Op& loop) {
+Op& wrapNativeLoop(Op& loop) {
   std::vector<Value*> inputs;
   std::unordered_set<const Value*> seen;
   // Carried tensors come first, one operand each, also when two begin as one value.
@@ -87,6 +87,7 @@ void wrapNativeLoop(Op& loop) {
     loop.result(slots[r])->replaceAllUsesWith(fused->result(r));
   }
   loop.erase();
+  return *fused;
 }
 
 }  // namespace tenc::passes::fusion

@@ -38,13 +38,16 @@ class Checker {
       for (const auto& result : op->results)
         if (isNowhere(result->type)) fail(*op, "makes a tensor that is on no device");
       check(*op);
+      const bool outside = inKernel_;
+      inKernel_ = inKernel_ || op->kind == OpKind::Fused;
       for (const auto& inner : op->regions) region(*inner);
+      inKernel_ = outside;
     }
   }
 
   /// A carried value, a result and what is yielded for it share one place; a free value may start what stays free.
   void same(const Op& op, const ir::Value* to, const ir::Value* from) {
-    bool bothMix = mixes(to->type) && mixes(from->type);
+    const bool bothMix = (mixes(to->type) && mixes(from->type)) || (inKernel_ && to->type.shape.empty());
     if (!bothMix && !(to->type.place == from->type.place))
       fail(op, "a value on '" + from->type.place.device + "' where one on '" + to->type.place.device + "' is expected");
   }
@@ -78,10 +81,11 @@ class Checker {
       case OpKind::If:
         for (const auto& r : op.regions)
           for (size_t k = 0; k < op.results.size(); ++k) same(op, op.result(k), r->terminator()->operand(k));
-        if (!mixes(op.operand(0)->type)) fail(op, "the condition is not on the host");
+        if (!inKernel_ && !mixes(op.operand(0)->type)) fail(op, "the condition is not on the host");
         return;
       default: break;
     }
+    if (inKernel_ && op.kind == OpKind::Condition) return;  // control is the kernel's
     if (op.has(Trait::HostEffect) || op.kind == OpKind::Load || op.kind == OpKind::Condition) {
       for (const ir::Value* v : op.operands())
         if (!mixes(v->type) && v->type.place.device != ir::DeviceTable::kHost)
@@ -107,6 +111,7 @@ class Checker {
 
   const ir::Module& module_;
   std::string wrong_;
+  bool inKernel_ = false;  ///< in a fused op
 };
 
 }  // namespace

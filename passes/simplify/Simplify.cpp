@@ -48,6 +48,7 @@ class Simplifier {
   void pushRegion(const Region& r) {
     for (const auto& op : r.ops) {
       push(op.get());
+      if (op->kind == OpKind::Fused) continue;
       for (const auto& inner : op->regions) pushRegion(*inner);
     }
   }
