@@ -18,10 +18,10 @@ using ir::Value;
 bool isForControl(const Op& move) {
   const Value* v = move.result();
   return v->type.rank() == 0 && !v->unused() && std::all_of(v->uses.begin(), v->uses.end(), [](const Value::Use& use) {
-    const Op& user = *use.user;
-    return user.kind == OpKind::If || user.kind == OpKind::Condition ||
-           (user.kind == OpKind::For && use.operand < ir::firstCarriedOperand(user));
-  });
+           const Op& user = *use.user;
+           return user.kind == OpKind::If || user.kind == OpKind::Condition ||
+                  (user.kind == OpKind::For && use.operand < ir::firstCarriedOperand(user));
+         });
 }
 
 /// The moves in a loop; false where one is for something else.

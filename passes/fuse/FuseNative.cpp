@@ -97,8 +97,8 @@ void normalise(Region& region) {
   for (size_t i = ops.size(); i-- > 0;) {
     Op* op = ops[i];
     if (op->results.size() == 1 && op->result()->unused() &&
-        (constantRead(*op) || constantUpdate(*op) || isPlacedNumber(*op) || op->kind == OpKind::Slice || op->kind == OpKind::Reshape ||
-         op->kind == OpKind::Broadcast))
+        (constantRead(*op) || constantUpdate(*op) || isPlacedNumber(*op) || op->kind == OpKind::Slice ||
+         op->kind == OpKind::Reshape || op->kind == OpKind::Broadcast))
       op->erase();
   }
 }
