@@ -212,6 +212,13 @@ Val pool(BuiltinCall& k) {
   Windows w;
   w.size = *window;
   if (!readWindows(k, x->type, w, *ceilMode) || tooManyPlaces(k, w)) return k.lost();
+  for (size_t i = 0; i < w.size.size(); ++i) {
+    // Beyond that a window may hold nothing but padding.
+    const int64_t half = ((w.size[i] - 1) * w.dilation[i] + 1) / 2;
+    if (w.lo[i] <= half && w.hi[i] <= half) continue;
+    return k.fail(Code::E0204, "`padding` is at most half of the window, " + std::to_string(half) + ", not " +
+                                   std::to_string(std::max(w.lo[i], w.hi[i])));
+  }
   ir::Compose& c = k.c;
   Dims extra(w.size.size(), 0);
   if (*ceilMode) extra = ceilExtra(x->type, w);

@@ -48,7 +48,14 @@ Val full(BuiltinCall& k) {
   } else if (k.expected && k.expected->isTensor()) {
     hint = k.expected->dtype;
   }
-  if (hint && v.is(Val::Kind::Float) && !ir::isFloat(*hint)) hint.reset();
+  if (hint && v.is(Val::Kind::Float) && !ir::isFloat(*hint)) {
+    // A number of the source is converted where nothing of it is lost.
+    const Int whole = std::trunc(v.real) == v.real && std::abs(v.real) < 0x1p64 ? static_cast<Int>(v.real) : 0;
+    const bool exact = static_cast<double>(whole) == v.real && fits(whole, *hint);
+    if (ir::isInt(*hint) && !exact)
+      return k.fail(Code::E0212, describe(v) + " does not fit in " + std::string(ir::name(*hint)));
+    hint.reset();
+  }
   ir::Value* x = k.tensors.tensorOf(v, hint);
   if (!x) return k.lost();
   if (x->type.rank() != 0) return k.fail(Code::E0203, "`full` repeats one value, not " + ir::toString(x->type));
@@ -101,6 +108,10 @@ Val arange(BuiltinCall& k) {
     auto shape = k.evaluator.constShape(
         Val::ofPack({static_cast<int64_t>(std::min<Int>(n, std::numeric_limits<int64_t>::max()))}, k.span));
     if (!shape) return k.lost();
+    for (const Int end : {Int{*lo}, *lo + (n - 1) * *by}) {
+      if (n > 0 && !fits(end, *t))
+        return k.fail(Code::E0212, toString(end) + " does not fit in " + std::string(ir::name(*t)));
+    }
     ir::Compose& c = k.c;
     ir::Value* v = c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
     if (*by != 1) v = c.mul(v, c.b.scalarInt(DType::I64, *by));
@@ -155,7 +166,7 @@ Val filledLike(BuiltinCall& k, ValueOf valueOf) {
     DType own = t.value_or(x->type.dtype);
     ir::Value* v = valueOf(own);
     if (!v) return k.lost();
-    if (x->type.rank() == 0) return k.result(v);
+    if (!leaf.is(Val::Kind::Tensor)) return k.result(v);  // a free number: so are copies of it
     return k.result(k.c.fillOn(x, x->type.shape, v));
   });
 }

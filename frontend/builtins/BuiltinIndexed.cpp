@@ -57,20 +57,35 @@ bool checkAlong(BuiltinCall& k, const ir::Value* x, const ir::Value* i, int64_t 
   return false;
 }
 
+/// NumPy's: dims of 1 of either operand repeat, but for the axis.
 Val takeAlong(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
   if (!x || !i || !k.checkRank(x, 1)) return k.lost();
   auto axis = k.axis("axis", x->type.rank());
   if (!axis) return k.lost();
-  // Dims of 1 repeat, as in NumPy.
-  if (i->type.rank() == x->type.rank()) {
-    Dims wide = i->type.shape;
-    for (int64_t d = 0; d < x->type.rank(); ++d) {
-      if (d != *axis && wide[d] == 1) wide[d] = x->type.shape[d];
-    }
-    i = k.c.broadcastTo(i, wide);
+  Dims from = x->type.shape, to = i->type.shape;
+  bool fits = from.size() == to.size();
+  for (size_t d = 0; fits && d < from.size(); ++d) {
+    if (static_cast<int64_t>(d) == *axis) continue;
+    fits = from[d] == to[d] || from[d] == 1 || to[d] == 1;
+    from[d] = to[d] = from[d] == 1 ? to[d] : from[d];
   }
-  if (!checkAlong(k, x, i, *axis) || !checkPlaces(k, k["i"], x->type.shape[*axis])) return k.lost();
+  if (!fits) {
+    return k.fail(Code::E0202, "the index of `take_along_axis` must have the dims of " + ir::toString(x->type) +
+                                   " but for axis " + std::to_string(*axis) + ", or 1 there, not " +
+                                   ir::toString(i->type));
+  }
+  if (!checkPlaces(k, k["i"], x->type.shape[static_cast<size_t>(*axis)])) return k.lost();
+  return k.result(k.c.takeAlong(k.c.broadcastTo(x, from), k.c.broadcastTo(i, to), *axis));
+}
+
+/// PyTorch's: the result has the index's shape, whose dims are at most those of x; nothing broadcasts.
+Val gather(BuiltinCall& k) {
+  ir::Value *x = k.tensor("x"), *i = places(k, "i");
+  if (!x || !i || !k.checkRank(x, 1)) return k.lost();
+  auto axis = k.axis("axis", x->type.rank());
+  if (!axis || !checkAlong(k, x, i, *axis) || !checkPlaces(k, k["i"], x->type.shape[static_cast<size_t>(*axis)]))
+    return k.lost();
   return k.result(k.c.takeAlong(x, i, *axis));
 }
 
@@ -154,7 +169,7 @@ constexpr BuiltinRow kRows[] = {
     {"take(x, i; axis: int?)", "Elements of x at indices i along an axis.", take},
     {"take_along_axis(x, i; axis: -1)", "For each element of i, the element of x at that index along the axis.",
      takeAlong},
-    {"gather(x, i; axis: -1)", "As take_along_axis.", takeAlong},
+    {"gather(x, i; axis: -1)", "Elements of x at indices along an axis, of the index's shape.", gather},
     {"scatter(x, i, u; axis: 0, reduce: \"set\")", "x with u written, added, ... at indices i along the axis.",
      scatter},
     {"one_hot(i, n: int; axis: -1, dtype: bool)",

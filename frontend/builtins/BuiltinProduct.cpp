@@ -250,8 +250,15 @@ Val einsum(BuiltinCall& k) {
 Val cross(BuiltinCall& k) {
   const auto v = vectors(k);
   if (!v) return k.lost();
-  if (v->shape()[static_cast<size_t>(v->axis)] != 3)
-    return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + ir::toString(v->shape()));
+  // A vector of one does not stand for three equal components: the dims in front broadcast, the axis does not.
+  for (const char* name : {"a", "b"}) {
+    const ir::Value* operand = k.tensor(name);
+    if (!operand) return k.lost();
+    const int64_t behind = static_cast<int64_t>(v->shape().size()) - v->axis;
+    const int64_t at = operand->type.rank() - behind;
+    if (at < 0 || operand->type.shape[static_cast<size_t>(at)] != 3)
+      return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + ir::toString(operand->type.shape));
+  }
   return k.result(k.c.cross(v->a, v->b, v->axis));
 }
 

@@ -1,8 +1,8 @@
 // Assignments as functional updates of variables.
 #include "frontend/control/Assignments.h"
 
+#include <algorithm>
 #include <cctype>
-#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,6 +29,12 @@ namespace tenc::frontend {
 
 namespace {
 using ExprKind = ast::Expr::Kind;
+
+bool holdsScalar(const Val& v) {
+  std::vector<ir::Value*> leaves;
+  leavesOf(v, leaves);
+  return std::any_of(leaves.begin(), leaves.end(), [](const ir::Value* leaf) { return leaf->type.rank() == 0; });
+}
 }  // namespace
 
 Outcome Assignments::lowerAssign(const ast::Stmt& s) {
@@ -46,16 +52,29 @@ Outcome Assignments::lowerAssign(const ast::Stmt& s) {
       hinted = whole == s.target.get() || hint.isTensor();
     }
   }
+  const bool compound = s.op != "=" && s.target->kind != ExprKind::Tuple;
+  const ast::Expr* root = nullptr;
+  std::optional<Place> place;
+  std::optional<Outcome> refused;
+  if (compound) {
+    const Outcome variable = variableOf(*s.target, false, root);
+    if (variable.isDropped() || !root) refused = variable;
+    if (!refused) {
+      place = placeOf(*s.target, *root, true);
+      if (!place) refused = Outcome::dropped(context_.lost());
+    }
+  }
   Val value = expressions_.eval(*s.value, hinted ? &hint : nullptr);
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to assign");
-  return assignTo(*s.target, value, s.op, s);
+  if (refused) return *refused;
+  return compound ? store(*place, *s.target, value, s) : assignTo(*s.target, value, s);
 }
 
-Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s) {
+Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const ast::Stmt& s) {
   if (target.kind == ExprKind::Tuple) {
     Val v = tensors_.settle(value);
     const bool splits = v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
-    if (!v.poison() && (op != "=" || !splits || v.elems.size() != target.args.size())) {
+    if (!v.poison() && (s.op != "=" || !splits || v.elems.size() != target.args.size())) {
       v = context_.fail(Code::E0203, s.span,
                         "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
     }
@@ -63,100 +82,161 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, std::st
     for (size_t i = 0; i < target.args.size(); ++i) {
       const ast::Expr& part = *target.args[i];
       if (part.kind == ExprKind::Name && part.text == "_") continue;
-      const Outcome one = assignTo(part, v.poison() ? context_.lost() : v.elems[i], op, s);
+      const Outcome one = assignTo(part, v.poison() ? context_.lost() : v.elems[i], s);
       if (one.isDropped()) all = one;
     }
     return all;
   }
-  const ast::Expr* root = rootOf(target);
-  if (!root) {
+  const ast::Expr* root = nullptr;
+  const Outcome variable = variableOf(target, s.op == "=", root);
+  if (variable.isDropped() || !root) return variable;
+  if (value.poison()) return Outcome::dropped(context_.lost());  // keeps its old value: one error is enough
+  const std::optional<Place> place = placeOf(target, *root, false);
+  return place ? store(*place, target, value, s) : Outcome::dropped(context_.lost());
+}
+
+Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root) {
+  const ast::Expr* found = rootOf(target);
+  if (!found) {
     // The parser has reported what is no place at all.
     if (!context_.diags.ok()) return Outcome::dropped(context_.lost());
     return context_.error(Code::E0107, target.span, "only variables, their fields and their elements can be assigned");
   }
-  if (root->text == "_") return Outcome::lowered();
-  Binding* binding = scopes_.find(root->span);
+  if (found->text == "_") return Outcome::lowered();
+  const Binding* binding = scopes_.find(found->span);
   if (!binding) {
-    auto global = names_.lookup(root->span);
-    if (!global)
-      return Outcome::dropped(unknownNames_.unknownName(root->text, root->span, root == &target && op == "="));
+    auto global = names_.lookup(found->span);
+    if (!global) {
+      return Outcome::dropped(unknownNames_.unknownName(found->text, found->span, found == &target && plain));
+    }
     if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
-    return context_.error(Code::E0107, root->span, "`" + root->text + "` cannot be assigned: it is not a `var`");
+    return context_.error(Code::E0107, found->span, "`" + found->text + "` cannot be assigned: it is not a `var`");
   }
   if (!binding->isVar) {
-    auto d = context_.error(Code::E0107, target.span, "`" + root->text + "` cannot be assigned: it is not a `var`");
+    auto d = context_.error(Code::E0107, target.span, "`" + found->text + "` cannot be assigned: it is not a `var`");
     if (binding->span.valid()) {
-      d.note(binding->span, "`" + root->text + "` is bound here");
+      d.note(binding->span, "`" + found->text + "` is bound here");
       if (binding->keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{binding->keyword, "var"}});
       else
-        d.help("bind a variable that starts with it: `var " + root->text + " = " + root->text + "`");
+        d.help("bind a variable that starts with it: `var " + found->text + " = " + found->text + "`");
     } else {
       d.note("a lambda can read the names around it, but not assign to them");
     }
     return d;
   }
   if (binding->value.poison()) return Outcome::dropped(binding->value);
-  Val next = value.poison() ? context_.lost() : updated(binding->value, target, *root, value, op, s);
-  if (next.poison()) return Outcome::dropped(next);  // keeps its old value: one error is enough
-  setVar(*binding, root->text, std::move(next), s.span, op == "=" ? value.span : Span{});
+  root = found;
   return Outcome::lowered();
 }
 
-Val Assignments::updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value,
-                         std::string_view op, const ast::Stmt& s) {
-  // Accessors from the root outwards.
-  std::vector<const ast::Expr*> path;
-  for (const ast::Expr* e = &target; e != &root; e = e->args[0].get()) path.insert(path.begin(), e);
-  std::function<Val(const Val&, size_t)> apply = [&](const Val& now, size_t k) -> Val {
-    if (now.poison()) return now;
-    if (k == path.size()) {
-      if (op == "=") {
-        if (path.empty()) return value;
-        return unifier_.fit(
-            typeOf(now), value,
-            {"`" + std::string(context_.sources.text(target.span)) + "`", s.value->span, target.span, true});
+std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const ast::Expr& access) {
+  Access a;
+  a.span = access.span;
+  if (access.kind == ExprKind::Member) {
+    a.element = now.elems.size();
+    if (now.is(Val::Kind::Struct)) {
+      const auto& fields = now.info->decl->stmt->fields;
+      for (size_t i = 0; i < fields.size(); ++i) {
+        if (fields[i].name.text == access.text) a.element = i;
       }
-      Val left = now;
-      left.span = target.span;
-      const Binding* var = scopes_.find(root.span);
-      if (changesDType(context_, left, value, op, s.opSpan, path.empty() && var ? var->span : Span{}))
-        return context_.lost();
-      return operators_.binary(op.substr(0, op.size() - 1), left, value, s.span, s.opSpan);
+    } else if (now.is(Val::Kind::Tuple) && !access.text.empty() &&
+               std::isdigit(static_cast<unsigned char>(access.text[0]))) {
+      a.element = static_cast<size_t>(std::stoul(access.text));
     }
-    const ast::Expr& access = *path[k];
-    if (access.kind == ExprKind::Member) {
-      size_t index = now.elems.size();
-      if (now.is(Val::Kind::Struct)) {
-        const auto& fields = now.info->decl->stmt->fields;
-        for (size_t i = 0; i < fields.size(); ++i) {
-          if (fields[i].name.text == access.text) index = i;
-        }
-      } else if (now.is(Val::Kind::Tuple) && !access.text.empty() &&
-                 std::isdigit(static_cast<unsigned char>(access.text[0]))) {
-        index = static_cast<size_t>(std::stoul(access.text));
-      }
-      if (index >= now.elems.size()) {
-        return context_.fail(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
-      }
-      Val r = now;
-      r.elems.edit()[index] = apply(now.elems[index], k + 1);
-      return r.elems[index].poison() ? context_.lost() : r;
+    if (a.element < now.elems.size()) return a;
+    context_.error(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
+    return std::nullopt;
+  }
+  if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {
+    const auto index = indexing_.listIndex(now, access, {});
+    if (!index) return std::nullopt;
+    a.element = *index;
+    return a;
+  }
+  if (!now.is(Val::Kind::Tensor)) {
+    context_.error(Code::E0203, access.span, describe(now) + " has no elements to assign");
+    return std::nullopt;
+  }
+  a.index = indexing_.readIndex(now, access);
+  if (!a.index) return std::nullopt;
+  return a;
+}
+
+std::optional<Assignments::Place> Assignments::placeOf(const ast::Expr& target, const ast::Expr& root, bool reads) {
+  std::vector<const ast::Expr*> written;
+  for (const ast::Expr* e = &target; e != &root; e = e->args[0].get()) written.insert(written.begin(), e);
+  Place place;
+  place.root = &root;
+  place.variable = scopes_.find(root.span)->value;
+  Val now = place.variable;
+  for (const ast::Expr* access : written) {
+    std::optional<Access> a = accessOf(now, *access);
+    if (!a) return std::nullopt;
+    // The part itself is of use where more accesses follow; updates of tensors read theirs.
+    if (!a->index) {
+      now = Val(now.elems[a->element]);
+    } else if (access != &target) {
+      now = indexing_.part(now, *a->index);
     }
-    if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {
-      auto index = indexing_.listIndex(now, access, {});
-      if (!index) return context_.lost();
-      Val r = now;
-      r.elems.edit()[*index] = apply(now.elems[*index], k + 1);
-      return r.elems[*index].poison() ? context_.lost() : r;
+    if (now.poison()) return std::nullopt;
+    place.path.push_back(std::move(*a));
+  }
+  if (reads) place.part = now;
+  return place;
+}
+
+Outcome Assignments::store(const Place& place, const ast::Expr& target, const Val& value, const ast::Stmt& s) {
+  Binding* binding = scopes_.find(place.root->span);
+  if (!binding || binding->value.poison() || value.poison()) return Outcome::dropped(context_.lost());
+  Val next = replaced(binding->value, place.variable, place, 0, target, value, s);
+  if (next.poison()) return Outcome::dropped(next);  // keeps its old value: one error is enough
+  setVar(*binding, place.root->text, std::move(next), s.span, s.op == "=" ? value.span : Span{});
+  return Outcome::lowered();
+}
+
+Val Assignments::replaced(const Val& now, const Val& before, const Place& place, size_t k, const ast::Expr& target,
+                          const Val& value, const ast::Stmt& s) {
+  if (now.poison()) return now;
+  if (k == place.path.size()) {
+    if (s.op == "=") {
+      if (place.path.empty()) return value;
+      return unifier_.fit(
+          typeOf(now), value,
+          {"`" + std::string(context_.sources.text(target.span)) + "`", s.value->span, target.span, true});
     }
-    if (!now.is(Val::Kind::Tensor))
-      return context_.fail(Code::E0203, access.span, describe(now) + " has no elements to assign");
-    if (k + 1 == path.size()) return indexing_.assignIndex(now, access, value, op, s.span);
-    Val inner = apply(indexing_.indexExpr(now, access, {}), k + 1);
-    return inner.poison() ? context_.lost() : indexing_.assignIndex(now, access, inner, "=", s.span);
-  };
-  return apply(old, 0);
+    Val left = place.part;
+    left.span = target.span;
+    const Binding* var = scopes_.find(place.root->span);
+    if (changesDType(context_, left, value, s.op, s.opSpan, place.path.empty() && var ? var->span : Span{}))
+      return context_.lost();
+    return operators_.binary(std::string_view(s.op).substr(0, s.op.size() - 1), left, value, s.span, s.opSpan);
+  }
+  const Access& access = place.path[k];
+  if (!access.index) {
+    // A variable of an unrolled loop may have changed its kind meanwhile.
+    if (access.element >= now.elems.size() || access.element >= before.elems.size()) {
+      return context_.fail(Code::E0203, s.span, "the value of this assignment gives the variable another type");
+    }
+    Val r = now;
+    r.elems.edit()[access.element] =
+        replaced(now.elems[access.element], before.elems[access.element], place, k + 1, target, value, s);
+    if (r.elems[access.element].poison()) return context_.lost();
+    // A free number takes the place of what is assigned to it, which may be another than that of its neighbours.
+    if (holdsScalar(value)) {
+      if (r.is(Val::Kind::Struct)) placing_.checkOnePlace(r, "the fields of `" + r.info->decl->stmt->name.text + "`", s.span);
+      if (r.is(Val::Kind::List)) placing_.checkOnePlace(r, "the values of a list", s.span);
+    }
+    return r;
+  }
+  if (!now.is(Val::Kind::Tensor) || !before.is(Val::Kind::Tensor)) {
+    return context_.fail(Code::E0203, s.span, "the value of this assignment gives the variable another type");
+  }
+  if (k + 1 == place.path.size()) return indexing_.withPart(now, before, *access.index, value, s.op, s.span);
+  const Val held = indexing_.part(now, *access.index);
+  const Val heldBefore = before.tensor == now.tensor ? held : indexing_.part(before, *access.index);
+  Val inner = replaced(held, heldBefore, place, k + 1, target, value, s);
+  return inner.poison() ? context_.lost() : indexing_.withPart(now, now, *access.index, inner, "=", s.span);
 }
 
 void Assignments::setVar(Binding& binding, const std::string& name, Val value, Span span, Span written) {

@@ -1,9 +1,12 @@
 // Assignments as functional updates.
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "frontend/control/Flow.h"
+#include "frontend/expressions/Indexing.h"
 #include "frontend/names/Frame.h"
 #include "frontend/values/Values.h"
 
@@ -18,9 +21,11 @@ class PlacingOps;
 class Unifier;
 class Operators;
 class Expressions;
-class Indexing;
 
 /// Gives variables, their fields and their elements new values.
+///
+/// One order, Python's: `target = value` evaluates the value, then the indices of the target from left to right, each
+/// once, and puts the value into the variable as it is by then. `target += value` reads the target first.
 class Assignments {
  public:
   Assignments(Context& context, Scopes& scopes, UnknownNames& unknownNames, Names& names, Tensors& tensors,
@@ -40,9 +45,30 @@ class Assignments {
   Outcome lowerAssign(const ast::Stmt& s);
 
  private:
-  Outcome assignTo(const ast::Expr& target, const Val& value, std::string_view op, const ast::Stmt& s);
-  Val updated(const Val& old, const ast::Expr& target, const ast::Expr& root, const Val& value, std::string_view op,
-              const ast::Stmt& s);
+  /// One `.field` or `[index]` of a target: the place of an element in a tree, or the subscripts of a tensor.
+  struct Access {
+    Span span;
+    size_t element = 0;
+    std::optional<ReadIndex> index;
+  };
+  /// What is assigned: a part of a variable, its indices evaluated.
+  struct Place {
+    const ast::Expr* root = nullptr;
+    std::vector<Access> path;  ///< from the variable inwards
+    Val variable;              ///< its value when the place was read
+    Val part;                  ///< what the place held then; read for a compound assignment alone
+  };
+
+  Outcome assignTo(const ast::Expr& target, const Val& value, const ast::Stmt& s);
+  /// The variable that `target` is a part of; else an error, or what has been reported.
+  Outcome variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root);
+  /// Evaluates the indices of `target`, part of the variable `root`; with `reads` what it holds, too.
+  std::optional<Place> placeOf(const ast::Expr& target, const ast::Expr& root, bool reads);
+  std::optional<Access> accessOf(const Val& now, const ast::Expr& access);
+  Outcome store(const Place& place, const ast::Expr& target, const Val& value, const ast::Stmt& s);
+  /// `now` with the part from access `k` on replaced; `before` is the same part when the place was read.
+  Val replaced(const Val& now, const Val& before, const Place& place, size_t k, const ast::Expr& target,
+               const Val& value, const ast::Stmt& s);
   void setVar(Binding& binding, const std::string& name, Val value, Span span, Span written);
 
   Context& context_;

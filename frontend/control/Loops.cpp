@@ -1,6 +1,7 @@
 // Loops: counted ones as `for`, those that may be left early and `while` as `while`, compile-time sequences unrolled.
 #include "frontend/control/Loops.h"
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -131,6 +132,11 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
     }
     if (!t) return nothing;
     context_.at(s.span);
+    // A bound that i64 does not hold is as good as its largest: no loop gets there.
+    if (t->type.dtype == DType::U64) {
+      ir::Compose c(context_.b());
+      t = c.binary(OpKind::Min, t, c.literalInt(t, std::numeric_limits<int64_t>::max()));
+    }
     if (t->type.dtype != DType::I64) t = context_.b().value(OpKind::Cast, {t}, {{"dtype", DType::I64}});
     range.push_back(t);
   }

@@ -161,26 +161,42 @@ Val Indexing::evalIndex(const ast::Expr& e) {
   return context_.fail(Code::E0203, e.span, describe(base) + " takes no index");
 }
 
-Val Indexing::indexExpr(const Val& base, const ast::Expr& index, const std::optional<Val>& known) {
+std::optional<ReadIndex> Indexing::readIndex(const Val& base, const ast::Expr& index, const std::optional<Val>& known) {
+  ir::Value* x = tensors_.tensorOf(base);
+  if (!x) return std::nullopt;
+  Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index, known);
+  if (!s.read()) return std::nullopt;
+  return ReadIndex{x->type.shape, std::move(s.steps), s.written(), index.span};
+}
+
+Val Indexing::part(const Val& base, const ReadIndex& index) {
   ir::Value* x = tensors_.tensorOf(base);
   if (!x) return context_.lost();
-  Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index, known);
-  if (!s.read()) return context_.lost();
-  context_.at(index.span, s.written());
-  IndexPlan plan(context_, x->type, std::move(s.steps));
+  context_.at(index.span, index.written);
+  IndexPlan plan(context_, x->type, index.steps);
   if (!plan.prepare(index.span)) return context_.lost();
   return Val::ofTensor(ir::Compose(context_.b()).asTensor(plan.read(x)), index.span);
 }
 
-Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& value, std::string_view op, Span span) {
+Val Indexing::indexExpr(const Val& base, const ast::Expr& index, const std::optional<Val>& known) {
+  const std::optional<ReadIndex> read = readIndex(base, index, known);
+  return read ? part(base, *read) : context_.lost();
+}
+
+Val Indexing::withPart(const Val& base, const Val& before, const ReadIndex& index, const Val& value,
+                       std::string_view op, Span span) {
   ir::Value* x = tensors_.tensorOf(base);
-  if (!x || value.poison()) return context_.lost();
-  Subscripts s({context_, evaluator_, tensors_, expressions_}, x->type, index);
-  if (!s.read()) return context_.lost();
-  std::vector<ir::OperandText> written = s.written();
+  ir::Value* old = tensors_.tensorOf(before);
+  if (!x || !old || value.poison()) return context_.lost();
+  if (x->type.shape != index.base || old->type.shape != index.base) {
+    return context_.fail(Code::E0202, span,
+                         "the value or the index of this assignment gives the variable another shape, " +
+                             ir::toString(x->type.shape) + " instead of " + ir::toString(index.base));
+  }
+  std::vector<ir::OperandText> written = index.written;
   written.push_back({value.span, ""});
   context_.at(span, std::move(written));
-  IndexPlan plan(context_, x->type, std::move(s.steps));
+  IndexPlan plan(context_, x->type, index.steps);
   if (!plan.prepare(index.span)) return context_.lost();
   DType t = x->type.dtype;
   ir::Value* v = nullptr;
@@ -207,20 +223,22 @@ Val Indexing::assignIndex(const Val& base, const ast::Expr& index, const Val& va
   context_.at(span);
   ir::Compose c(context_.b());
   std::string mode = "set";
+  ir::Value* target = x;
   if (op != "=") {
     std::string_view operation = op.substr(0, op.size() - 1);
     if (plan.usesScatter() && (operation == "+" || operation == "-" || operation == "*") && t != DType::Bool) {
-      // Repeated places take every update.
+      // Repeated places take every update, of what they were when the assignment began.
+      if (old != x) target = plan.write(x, plan.read(old), "set");
       if (operation == "-") v = c.unary(OpKind::Neg, v);
       mode = operation == "*" ? "mul" : "add";
     } else {
-      Val combined = operators_.binary(operation, Val::ofTensor(plan.read(x), index.span), Val::ofTensor(v, value.span),
+      Val combined = operators_.binary(operation, Val::ofTensor(plan.read(old), index.span), Val::ofTensor(v, value.span),
                                        span, span);
       v = tensors_.tensorOf(combined);
       if (!v) return context_.lost();
     }
   }
-  return Val::ofTensor(plan.write(x, c.broadcastTo(v, plan.resultShape()), mode), span);
+  return Val::ofTensor(plan.write(target, c.broadcastTo(v, plan.resultShape()), mode), span);
 }
 
 }  // namespace tenc::frontend

@@ -25,6 +25,7 @@
 #include "frontend/names/Scan.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
+#include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
 #include "syntax/Parse.h"
 
@@ -135,7 +136,12 @@ void Units::collect(Unit& unit, size_t from) {
         if (declareOnce(unit, s.name)) unit.params[name] = &s;
         break;
       case StmtKind::Device:
-        if (declareOnce(unit, s.name)) unit.devices[name] = &s;
+        if (ir::DeviceTable::isKind(name)) {
+          context_.error(Code::E0103, s.name.span, "`" + name + "` is declared by the language: the devices of a kind")
+              .help("a device of the script has a name of its own: `device gpu = cuda:0 or cpu`");
+        } else if (declareOnce(unit, s.name)) {
+          unit.devices[name] = &s;
+        }
         break;
       case StmtKind::TypeAlias:
         if (declareOnce(unit, s.name)) unit.aliases[name] = &s;

@@ -52,6 +52,10 @@ int runPassesOnly(Session& session, const CommandLine& line, std::unique_ptr<ir:
   if (!session.runPasses(*m, names)) return finish(session, line);
   if (!line.runAfterPasses) return show(session, line, ir::print(*m));
   if (session.options().interpret) return finish(session, line, runBuilt(session, line, *m, std::nullopt));
+  if (const std::string without = session.withoutCode(*m); !without.empty()) {
+    std::fprintf(stderr, "tenc: %s that were named; `--engine interp` runs every form of IR\n", without.c_str());
+    return static_cast<int>(Outcome::Usage);
+  }
   std::optional<codegen::Compiled> compiled = session.compile(*m);
   if (!compiled) return finish(session, line);
   const ir::Module& module = *m;

@@ -327,6 +327,10 @@ codegen::Compiled Session::program(const ir::Module& m) {
   return compiled;
 }
 
+std::string Session::withoutCode(const ir::Module& m) {
+  return codegen::lowerToProgram(m, *m.main(), sources_, targets()).error;
+}
+
 std::optional<codegen::MemoryPlan> Session::planMemory(const ir::Module& m) {
   return guarded("plan", [&] { return std::optional(std::move(program(m).memory)); });
 }

@@ -166,6 +166,8 @@ class Session {
   bool runPasses(ir::Module& m, const std::vector<std::string_view>& names);
   /// Code for `main` of an optimised module; reports E0320. `codeToo` false plans memory only.
   std::optional<codegen::Compiled> compile(const ir::Module& m, bool codeToo = true);
+  /// Why `main` of a module has no code in the form that it is in ("`to` was not lowered ..."); "" where it has.
+  std::string withoutCode(const ir::Module& m);
   /// The memory that `main` of an optimised module needs; nothing after an internal error.
   std::optional<codegen::MemoryPlan> planMemory(const ir::Module& m);
   /// What a program may use of a device.
