@@ -224,7 +224,8 @@ Val Assignments::replaced(const Val& now, const Val& before, const Place& place,
     if (r.elems[access.element].poison()) return context_.lost();
     // A free number takes the place of what is assigned to it, which may be another than that of its neighbours.
     if (holdsScalar(value)) {
-      if (r.is(Val::Kind::Struct)) placing_.checkOnePlace(r, "the fields of `" + r.info->decl->stmt->name.text + "`", s.span);
+      if (r.is(Val::Kind::Struct))
+        placing_.checkOnePlace(r, "the fields of `" + r.info->decl->stmt->name.text + "`", s.span);
       if (r.is(Val::Kind::List)) placing_.checkOnePlace(r, "the values of a list", s.span);
     }
     return r;

@@ -232,8 +232,8 @@ Val Indexing::withPart(const Val& base, const Val& before, const ReadIndex& inde
       if (operation == "-") v = c.unary(OpKind::Neg, v);
       mode = operation == "*" ? "mul" : "add";
     } else {
-      Val combined = operators_.binary(operation, Val::ofTensor(plan.read(old), index.span), Val::ofTensor(v, value.span),
-                                       span, span);
+      Val combined = operators_.binary(operation, Val::ofTensor(plan.read(old), index.span),
+                                       Val::ofTensor(v, value.span), span, span);
       v = tensors_.tensorOf(combined);
       if (!v) return context_.lost();
     }
