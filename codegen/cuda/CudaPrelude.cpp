@@ -36,6 +36,20 @@ __device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long orde
   }
 }
 
+// Elements side by side, which one access moves.
+template <class T, int N>
+struct alignas(sizeof(T) * N) tenc_vector {
+  T at[N];
+};
+template <class V, class T>
+__device__ __forceinline__ V tenc_load(const T* from) {
+  return *reinterpret_cast<const V*>(from);
+}
+template <class V, class T>
+__device__ __forceinline__ void tenc_store(T* to, const V& v) {
+  *reinterpret_cast<V*>(to) = v;
+}
+
 __device__ __forceinline__ unsigned short tenc_half_bits(float x) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
@@ -49,12 +63,24 @@ __device__ __forceinline__ float tenc_half_of_bits(unsigned short bits) {
 
 // IEEE 754-2019 maximum and minimum: NaN when either is NaN, -0 below +0.
 __device__ __forceinline__ float tenc_maximum(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
   if (a != a || b != b) return __int_as_float(0x7fc00000);
   return a == b ? __uint_as_float(__float_as_uint(a) & __float_as_uint(b)) : a > b ? a : b;
+#endif
 }
 __device__ __forceinline__ float tenc_minimum(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+#else
   if (a != a || b != b) return __int_as_float(0x7fc00000);
   return a == b ? __uint_as_float(__float_as_uint(a) | __float_as_uint(b)) : a < b ? a : b;
+#endif
 }
 __device__ __forceinline__ double tenc_maximum(double a, double b) {
   if (a != a || b != b) return __longlong_as_double(0x7ff8000000000000ll);
@@ -67,8 +93,8 @@ __device__ __forceinline__ double tenc_minimum(double a, double b) {
 
 // x * 2^n in two steps, of which only the second can round.
 __device__ __forceinline__ float tenc_scale(float x, float n) {
-  const float first = rintf(n * 0.5f), second = n - first;
-  return x * __int_as_float(((int)first + 127) << 23) * __int_as_float(((int)second + 127) << 23);
+  const int all = (int)n, first = all >> 1, second = all - first;
+  return x * __int_as_float((first + 127) << 23) * __int_as_float((second + 127) << 23);
 }
 __device__ __forceinline__ double tenc_scale(double x, double n) {
   const double first = rint(n * 0.5), second = n - first;

@@ -18,14 +18,11 @@ constexpr size_t kMostKernels = 16;  // of one run of NVRTC, which shares its st
 
 std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
 
-LaunchShape shapeOf(const Kernel& k) {
-  if (k.kind == Kernel::Kind::Routine) return planRoutine(k).shape;
-  return k.kind == Kernel::Kind::Native ? LaunchShape{.threads = 1} : launchShape(k);
-}
+Schedule scheduleOf(const Kernel& k) { return k.kind == Kernel::Kind::Routine ? planRoutine(k).schedule : schedule(k); }
 
 /// Adds the function of a kernel; gives what of it has no CUDA form.
 std::string write(const Kernel& k, const std::string& symbol, Module& module) {
-  const LaunchShape shape = shapeOf(k);
+  const Schedule plan = scheduleOf(k);
   KernelNames names;
   std::string parameters;
   auto add = [&](const std::string& parameter) { parameters += (parameters.empty() ? "" : ", ") + parameter; };
@@ -42,7 +39,7 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
   CudaText& out = module.text;
   out.line("");
   out.line("// " + k.name);
-  out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(shape.threads) + ") " + symbol + "(" +
+  out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(plan.threads) + ") " + symbol + "(" +
            parameters + ")");
   for (size_t i = 0; i < k.scalars.size(); ++i) {
     const std::string from = "bits" + decimal(i), type(memoryType(k.scalars[i]));
@@ -58,8 +55,8 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
     return "";
   }
   const std::string missing = k.kind == Kernel::Kind::Native    ? writeNativeLoop(k, module, names)
-                              : k.kind == Kernel::Kind::Product ? writeProduct(k, shape, module, names)
-                                                                : writeLoopKernel(k, shape, module, names);
+                              : k.kind == Kernel::Kind::Product ? writeProduct(k, plan, module, names)
+                                                                : writeLoopKernel(k, plan, module, names);
   out.close();
   return missing;
 }
@@ -98,9 +95,12 @@ class CudaTarget : public Target {
   RoutineCode routineCode(const ir::Op&) const override { return RoutineCode::Kernel; }
 
   KernelNeeds needs(const CodeRequest& request) const override {
+    // Vectors divide the dims that they run along, so that parts of a buffer which begin at multiples of a dim do.
+    const auto vector = static_cast<uint64_t>(scheduleOf(*request.kernel).vector);
     KernelNeeds needs;
     for (const Buffer& b : request.kernel->buffers)
-      needs.arguments.push_back({static_cast<uint64_t>(ir::byteSize(b.dtype))});
+      needs.arguments.push_back(
+          {std::min<uint64_t>(kVectorBytes, vector * static_cast<uint64_t>(ir::byteSize(b.dtype)))});
     if (request.kernel->kind == Kernel::Kind::Routine)
       needs.workspaceBytes = planRoutine(*request.kernel).workspaceBytes;
     return needs;
@@ -115,9 +115,9 @@ class CudaTarget : public Target {
     for (size_t part = 0; part < made.size(); ++part) {
       if (error.empty()) error = made[part].error;
       for (size_t i = part * kMostKernels; i < std::min(requests.size(), (part + 1) * kMostKernels); ++i) {
-        const LaunchShape shape = shapeOf(*requests[i].kernel);
+        const Schedule plan = scheduleOf(*requests[i].kernel);
         codes.push_back(abi::DeviceCode{
-            static_cast<uint32_t>(images.size()), symbolOf(i), {shape.blocks, 1, 1}, {shape.threads, 1, 1}, 0});
+            static_cast<uint32_t>(images.size()), symbolOf(i), {plan.blocks, 1, 1}, {plan.threads, 1, 1}, 0});
       }
       images.push_back({options_.architecture, {}, isVirtual() ? made[part].ptx : made[part].cubin});
     }
@@ -146,13 +146,11 @@ class CudaTarget : public Target {
   }
 
   std::string describe(const CodeRequest& request) const override {
-    if (request.kernel->kind == Kernel::Kind::Native) return "  one thread\n";
-    const LaunchShape s = shapeOf(*request.kernel);
+    const Schedule s = scheduleOf(*request.kernel);
     if (request.kernel->kind == Kernel::Kind::Routine)
       return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) + " threads, " +
              describeRoutine(*request.kernel) + "\n";
-    return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) +
-           (s.family == LaunchShape::Family::Rows ? " threads, a row each\n" : " threads, a point a thread\n");
+    return "  " + s.text() + "\n";
   }
 
  private:

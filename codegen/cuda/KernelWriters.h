@@ -7,7 +7,7 @@
 
 #include "codegen/Kernel.h"
 #include "codegen/cuda/CudaText.h"
-#include "codegen/cuda/LoopWriter.h"
+#include "codegen/cuda/Schedule.h"
 #include "codegen/cuda/StageWriter.h"
 
 namespace tenc::codegen::cuda {
@@ -25,8 +25,8 @@ struct Module {
 };
 
 /// The body of a function for the kernel. Returns what of it has no CUDA form, empty when all has.
-std::string writeLoopKernel(const Kernel& kernel, const LaunchShape& shape, Module& module, const KernelNames& names);
-std::string writeProduct(const Kernel& kernel, const LaunchShape& shape, Module& module, const KernelNames& names);
+std::string writeLoopKernel(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
+std::string writeProduct(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 /// The same for a native loop, which one thread runs.
 std::string writeNativeLoop(const Kernel& kernel, Module& module, const KernelNames& names);
 

@@ -1,89 +1,123 @@
-#include "codegen/cuda/LoopWriter.h"
-
+// Loop kernels as CUDA C++: what a thread does with its outer points, stage by stage.
 #include <algorithm>
 
 #include "codegen/KernelShape.h"
 #include "codegen/cuda/KernelWriters.h"
-#include "codegen/cuda/StageWriter.h"
+#include "codegen/cuda/TeamReducer.h"
 
 namespace tenc::codegen::cuda {
 namespace {
 
-constexpr int64_t kWarp = 32, kMostThreads = 256, kMostBlocks = 65536;
-constexpr int64_t kLeastRow = 32;      // inner points that are worth a block
-constexpr int64_t kFewPoints = 32768;  // outer points that are too few to give each thread one
-constexpr int64_t kManyToReduce = 256;
+using Family = Schedule::Family;
+using Names = std::vector<std::string>;
 
-bool isSerial(const Kernel& k, const Stage& s) {
-  return s.ordered ||
-         std::any_of(s.reductions.begin(), s.reductions.end(), [&](uint32_t r) { return k.reductions[r].running; });
-}
-
-/// Whether neighbouring inner points are neighbours in memory, for most of what the stage reads.
-bool runsAlongRows(const Kernel& k, const Stage& s) {
-  if (s.innerLo.empty()) return false;
-  const size_t last = k.outer.size() + s.innerLo.size() - 1;
-  int along = 0, across = 0;
-  for (const Expr& e : s.exprs) {
-    if (e.kind != Expr::Kind::Load) continue;
-    along += strideOf(e.access, last) == 1;
-    across += !k.outer.empty() && strideOf(e.access, k.outer.size() - 1) == 1;
-  }
-  return along >= across;
+bool coversAll(const Kernel& k, const Stage& s) {
+  for (size_t v = 0; v < k.outer.size(); ++v)
+    if (!codegen::coversAll(k, s, v)) return false;
+  return true;
 }
 
 class LoopWriter {
  public:
-  LoopWriter(const Kernel& kernel, const LaunchShape& shape, Module& module, KernelNames names)
+  LoopWriter(const Kernel& kernel, const Schedule& schedule, Module& module, KernelNames names)
       : kernel_(kernel),
-        shape_(shape),
+        schedule_(schedule),
         out_(module.text),
         scalars_(module.text, module.tables),
-        names_(std::move(names)) {}
+        team_(out_, scalars_, schedule),
+        names_(std::move(names)),
+        inRegisters_(schedule.unrolled ? threadsOwn(kernel) : std::vector<bool>(kernel.buffers.size())) {}
 
   std::string write() {
-    int64_t points = 1;
-    for (int64_t n : kernel_.outer) points *= n;
-    const bool narrow = points < (int64_t{1} << 31) - kMostThreads * kMostBlocks;
-    const std::string type = narrow ? "int" : "long long";
-    const bool rows = shape_.family == LaunchShape::Family::Rows;
-    declareShared();
-    const std::string first = rows ? "blockIdx.x"
-                                   : (narrow ? "" : "(long long)") + std::string("blockIdx.x * ") +
-                                         decimal(shape_.threads) + " + threadIdx.x";
-    const std::string step =
-        rows ? "gridDim.x" : (narrow ? "" : "(long long)") + std::string("gridDim.x * ") + decimal(shape_.threads);
-    out_.line("#pragma unroll 1");
-    out_.open("for (" + type + " point = " + first + "; point < " + decimal(points) + "; point += " + step + ")");
-    decode("point", type, kernel_.outer, {}, names_.outer);
+    bool shared = declareShared();
+    team_.declare(kernel_.reductions.size());
+    shared = shared || (!kernel_.reductions.empty() && teams() && !(rows() && schedule_.inWarps()));
+    openPoints();
     for (uint32_t r = 0; r < kernel_.reductions.size(); ++r) {
-      names_.reduced.push_back(out_.fresh("r"));
-      out_.line(std::string(registerType(reprOf(kernel_.reductions[r].result))) + " " + names_.reduced[r] + ";");
+      const std::string name = out_.fresh("r");
+      names_.reduced.push_back(name + team_.mine());
+      out_.line(std::string(registerType(reprOf(kernel_.reductions[r].result))) + " " + name + team_.each() + ";");
     }
-    for (size_t i = 0; i < kernel_.stages.size(); ++i) {
-      if (i > 0 && rows) out_.line("__syncthreads();");  // what other threads of the block have stored
-      stage(kernel_.stages[i]);
+    for (const Stage& s : kernel_.stages) {
+      if (teams() && readsStored(s)) team_.wait();
+      stage(s);
     }
-    if (rows) out_.line("__syncthreads();");  // before the next point uses the block's memory
+    if (shared) team_.wait();  // before the next point uses the block's memory
     out_.close();
     return scalars_.missing();
   }
 
  private:
-  void declareShared() {
+  bool rows() const { return schedule_.family == Family::Rows; }
+  bool teams() const { return schedule_.team > 1; }
+  /// Points that the vector of a thread has, of one stage.
+  int width(bool loops) const { return !rows() || loops ? schedule_.vector : 1; }
+
+  bool declareShared() {
+    bool any = false;
     for (size_t b = 0; b < kernel_.buffers.size(); ++b) {
       const Buffer& buffer = kernel_.buffers[b];
-      if (buffer.role != Buffer::Role::Scratch) continue;
-      out_.line("__shared__ " + std::string(memoryType(buffer.dtype)) + " " + names_.buffers[b] + "[" +
+      if (buffer.role != Buffer::Role::Scratch || inRegisters_[b]) continue;
+      out_.line("__shared__ __align__(16) " + std::string(memoryType(buffer.dtype)) + " " + names_.buffers[b] + "[" +
                 decimal(buffer.elements) + "];");
+      any = true;
     }
-    if (shape_.family == LaunchShape::Family::Rows && !kernel_.reductions.empty())
-      out_.line("__shared__ unsigned long long partial[" + decimal(2 * kWarp) + "];");
+    return any;
   }
 
-  /// Loop variables from a number in row-major order.
+  /// Whether other threads of the team may have stored what the stage loads.
+  bool readsStored(const Stage& s) const {
+    return std::any_of(s.exprs.begin(), s.exprs.end(), [&](const Expr& e) {
+      return e.kind == Expr::Kind::Load && kernel_.buffers[e.access.buffer].role != Buffer::Role::Input &&
+             !inRegisters_[e.access.buffer];
+    });
+  }
+
+  /// The loop over a thread's outer points, and their variables.
+  void openPoints() {
+    std::vector<int64_t> extents = kernel_.outer;
+    const int lanes = rows() ? 1 : schedule_.vector;
+    if (lanes > 1) extents.back() /= lanes;
+    int64_t points = 1;
+    for (int64_t n : extents) points *= n;
+    const bool narrow = points < (int64_t{1} << 31) - int64_t{schedule_.threads} * schedule_.blocks;
+    const std::string type = narrow ? "int" : "long long", block = narrow ? "blockIdx.x" : "(long long)blockIdx.x",
+                      grid = narrow ? "gridDim.x" : "(long long)gridDim.x";
+    if (rows()) {
+      out_.line("const int lane = threadIdx.x" +
+                (schedule_.team < static_cast<int>(schedule_.threads) ? " % " + decimal(schedule_.team) + ";" : ";"));
+      if (schedule_.inWarps()) {
+        const uint32_t mask = schedule_.team == 32 ? ~0u : (1u << schedule_.team) - 1;
+        out_.line("const unsigned mask = " + decimal(mask) + "u" +
+                  (schedule_.team < 32
+                       ? " << (threadIdx.x % 32 / " + decimal(schedule_.team) + " * " + decimal(schedule_.team) + ");"
+                       : ";"));
+      }
+    }
+    const int64_t side = rows()                                ? schedule_.threads / schedule_.team
+                         : schedule_.family == Family::Columns ? 32
+                                                               : schedule_.threads;
+    std::string own = "threadIdx.x";
+    if (rows()) own = side == 1 ? "0" : "threadIdx.x / " + decimal(schedule_.team);
+    if (schedule_.family == Family::Columns) own = "0";
+    out_.line("#pragma unroll 1");
+    out_.open("for (" + type + " point = " + block + (side == 1 ? "" : " * " + decimal(side)) +
+              (own == "0" ? "" : " + " + own) + "; point < " + decimal(points) + "; point += " + grid +
+              (side == 1 ? "" : " * " + decimal(side)) + ")");
+    std::string number = "point";
+    if (schedule_.family == Family::Columns) {  // all threads of the block stay together
+      out_.line("const bool inside = point + (" + type + ")(threadIdx.x % 32) < " + decimal(points) + ";");
+      out_.line("const " + type + " column = inside ? point + threadIdx.x % 32 : 0;");
+      number = "column";
+    }
+    decode(number, type, extents, {}, lanes, names_.outer);
+    first_ = names_.outer;
+    if (lanes > 1) lane_ = names_.outer.back() = out_.fresh("i");
+  }
+
+  /// Loop variables from a number in row-major order; the last one counts `vector` elements each.
   void decode(const std::string& number, const std::string& type, const std::vector<int64_t>& extents,
-              const std::vector<int64_t>& from, std::vector<std::string>& names) {
+              const std::vector<int64_t>& from, int vector, Names& names) {
     std::string rest = number;
     names.assign(extents.size(), "");
     for (size_t v = extents.size(); v-- > 0;) {
@@ -91,6 +125,7 @@ class LoopWriter {
       std::string value = v == 0 ? rest : "(unsigned)" + rest + " % " + decimal(extents[v]) + "u";
       if (type != "int" && v > 0) value = rest + " % " + decimal(extents[v]);
       if (extents[v] == 1) value = "0";
+      if (v + 1 == extents.size() && vector > 1) value = "(" + type + ")(" + value + ") * " + decimal(vector);
       if (!from.empty() && from[v] != 0) value += " + " + decimal(from[v]);
       out_.line("const " + type + " " + names[v] + " = " + value + ";");
       if (v == 0 || extents[v] == 1) continue;
@@ -103,196 +138,270 @@ class LoopWriter {
     }
   }
 
-  struct Held {
-    ScalarReducer reducer;
-    std::string value, position;
-    Accumulated now(CudaScalars& s) const {
-      Accumulated a{s.wrap(value, reprOf(reducer.accumulator())), {}};
-      if (reducer.isArg()) a.position = s.wrap(position, reducer.positions());
-      return a;
-    }
-  };
-
-  /// Variables for an accumulator, which start from `from`.
-  Held hold(const ScalarReducer& reducer, const Accumulated& from) {
-    Held h{reducer, out_.fresh("a"), ""};
-    out_.line(std::string(registerType(reprOf(reducer.accumulator()))) + " " + h.value + " = " +
-              CudaScalars::text(from.value) + ";");
-    if (!reducer.isArg()) return h;
-    h.position = out_.fresh("p");
-    out_.line("unsigned long long " + h.position + " = " + CudaScalars::text(from.position) + ";");
-    return h;
-  }
-  void assign(const Held& h, const Accumulated& a) {
-    out_.line(h.value + " = " + CudaScalars::text(a.value) + ";");
-    if (h.reducer.isArg()) out_.line(h.position + " = " + CudaScalars::text(a.position) + ";");
+  /// `for` over a thread's points of one vector.
+  void openLanes() {
+    team_.openLanes();
+    if (!lane_.empty()) out_.line("const auto " + lane_ + " = " + first_.back() + " + v;");
   }
 
   void stage(const Stage& s) {
-    std::vector<int64_t> extents;
-    for (size_t i = 0; i < s.innerLo.size(); ++i) extents.push_back(std::max<int64_t>(0, s.innerHi[i] - s.innerLo[i]));
     const int64_t inner = trips(s.innerLo, s.innerHi);
-    StageWriter outside(out_, scalars_, kernel_, s, names_, {});
-    const std::string box = outside.inBox();
+    const bool serial = isSerial(kernel_, s), loops = !serial && inner > 1;
+    const std::string box = StageWriter(out_, scalars_, kernel_, s, firstNames(), {}).inBox();
+    if (schedule_.unrolled && loops) keep(s);
     out_.open("");
     std::vector<Held> held;
-    for (uint32_t r : s.reductions) {
-      const ScalarReducer reducer = outside.reducer(r);
-      held.push_back(hold(reducer, reducer.identity()));
-    }
-    const bool rows = shape_.family == LaunchShape::Family::Rows, serial = isSerial(kernel_, s);
+    for (uint32_t r : s.reductions)
+      held.push_back(team_.hold(StageWriter(out_, scalars_, kernel_, s, names_, {}).reducer(r)));
     if (inner > 0 && box != "false") {
       std::string condition = box;
-      if (rows && (serial || inner == 1)) condition += " && threadIdx.x == 0";
+      auto also = [&](const std::string& more) { condition = condition == "true" ? more : condition + " && " + more; };
+      if (teams() && !loops) also(rows() ? "lane == 0" : "threadIdx.x < 32");
+      if (schedule_.family == Family::Columns) also("inside");
       const bool always = condition == "true";
       if (!always) out_.open("if (" + condition + ")");
       if (serial)
-        serially(s, extents, held);
+        serially(s, held);
+      else if (schedule_.unrolled && loops)
+        unrolled(s, inner, held);
       else
-        together(s, extents, inner, held, rows);
+        together(s, inner, held);
       if (!always) out_.close();
     }
     for (size_t i = 0; i < held.size(); ++i) {
-      if (rows) (serial || inner <= 1) ? fromFirst(held[i]) : acrossBlock(held[i]);
-      const Scalar result = held[i].reducer.result(held[i].now(scalars_));
+      if (teams()) loops ? team_.across(held[i], s.reductions[i]) : team_.fromFirst(held[i], s.reductions[i]);
+      openLanes();
+      const Scalar result = held[i].reducer.result(team_.now(held[i]));
       out_.line(names_.reduced[s.reductions[i]] + " = " + CudaScalars::text(result) + ";");
+      team_.closeLanes();
     }
     out_.close();
   }
 
-  /// All inner points in any order: of a block's threads each takes every so manyth.
-  void together(const Stage& s, const std::vector<int64_t>& extents, int64_t inner, const std::vector<Held>& held,
-                bool rows) {
-    std::vector<std::string> names;
+  /// Names with the first of a thread's points.
+  KernelNames firstNames() const {
+    KernelNames n = names_;
+    n.outer = first_;
+    return n;
+  }
+
+  static std::vector<int64_t> extentsOf(const Stage& s, int vector) {
+    std::vector<int64_t> extents;
+    for (size_t i = 0; i < s.innerLo.size(); ++i) extents.push_back(std::max<int64_t>(0, s.innerHi[i] - s.innerLo[i]));
+    if (vector > 1) extents.back() /= vector;
+    return extents;
+  }
+
+  /// All inner points in any order: of a team's threads each takes every so manyth.
+  void together(const Stage& s, int64_t inner, const std::vector<Held>& held) {
+    const int vector = rows() ? width(inner > 1) : 1;
+    const int64_t groups = inner / vector;
+    Names names;
     const std::string t = out_.fresh("t");
     if (inner > 1) {
       out_.line("#pragma unroll 1");
-      const std::string from = rows ? "threadIdx.x" : "0", step = rows ? decimal(shape_.threads) : "1";
-      out_.open("for (int " + t + " = " + from + "; " + t + " < " + decimal(inner) + "; " + t + " += " + step + ")");
+      const std::string from = !teams() ? "0" : rows() ? "lane" : "threadIdx.x / 32";
+      out_.open("for (int " + t + " = " + from + "; " + t + " < " + decimal(groups) + "; " + t +
+                " += " + decimal(schedule_.team) + ")");
     }
-    decode(inner > 1 ? t : "0", "int", extents, s.innerLo, names);
-    StageWriter point(out_, scalars_, kernel_, s, names_, names);
-    point.body();
-    for (size_t i = 0; i < held.size(); ++i)
-      assign(held[i], held[i].reducer.merge(held[i].now(scalars_), point.term(held[i].reducer, s.reductions[i])));
+    decode(inner > 1 ? t : "0", "int", extentsOf(s, vector), s.innerLo, vector, names);
+    Loaded loaded;
+    if (width(inner > 1) > 1) load(s, names, loaded);
+    compute(s, names, inner > 1, loaded, held);
     if (inner > 1) out_.close();
   }
 
   /// Inner points one after the other, in row-major order.
-  void serially(const Stage& s, const std::vector<int64_t>& extents, const std::vector<Held>& held) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < extents.size(); ++i) {
+  void serially(const Stage& s, const std::vector<Held>& held) {
+    Names names;
+    for (size_t i = 0; i < s.innerLo.size(); ++i) {
       names.push_back(out_.fresh("i"));
       out_.line("#pragma unroll 1");
       out_.open("for (int " + names[i] + " = " + decimal(s.innerLo[i]) + "; " + names[i] + " < " +
                 decimal(s.innerHi[i]) + "; ++" + names[i] + ")");
     }
-    StageWriter point(out_, scalars_, kernel_, s, names_, names);
+    Loaded loaded;
+    if (width(false) > 1) load(s, names, loaded);
+    compute(s, names, false, loaded, held);
+    for (size_t i = 0; i < s.innerLo.size(); ++i) out_.close();
+  }
+
+  /// Where the elements of a vector are, by load and by store of a stage; empty where they are loaded one by one.
+  struct Loaded {
+    Names loads, stores;
+    std::vector<bool> inMemory;  ///< by store: whether the vector is stored at last
+  };
+
+  std::string vectorType(uint32_t buffer, int elements) const {
+    return "tenc_vector<" + std::string(memoryType(kernel_.buffers[buffer].dtype)) + ", " + decimal(elements) + ">";
+  }
+
+  /// Loads of vectors whose first element is at the point of these names.
+  void load(const Stage& s, const Names& names, Loaded& loaded) {
+    const KernelNames first = firstNames();
+    StageWriter at(out_, scalars_, kernel_, s, first, names);
+    const size_t variable = vectorVariable(kernel_, schedule_, s);
+    loaded.loads.resize(s.exprs.size());
+    loaded.stores.resize(s.stores.size());
+    loaded.inMemory.assign(s.stores.size(), true);
+    for (ExprId id = 0; id < s.exprs.size(); ++id) {
+      const Expr& e = s.exprs[id];
+      if (e.kind != Expr::Kind::Load || !isVector(kernel_, s, e.access, variable, schedule_.vector)) continue;
+      loaded.loads[id] = out_.fresh("x");
+      const std::string type = vectorType(e.access.buffer, schedule_.vector);
+      out_.line("const " + type + " " + loaded.loads[id] + " = tenc_load<" + type + ">(" + at.address(e.access) + ");");
+    }
+    for (size_t i = 0; i < s.stores.size(); ++i) {
+      if (!isVector(kernel_, s, s.stores[i].access, variable, schedule_.vector)) continue;
+      loaded.stores[i] = out_.fresh("y");
+      out_.line(vectorType(s.stores[i].access.buffer, schedule_.vector) + " " + loaded.stores[i] + ";");
+    }
+  }
+
+  /// What is computed at each of a thread's points, whose first one has these names; then the stores of vectors.
+  void compute(const Stage& s, const Names& names, bool loops, const Loaded& loaded, const std::vector<Held>& held) {
+    Names mine = names;
+    const bool lanes = width(loops) > 1;
+    if (rows() && lanes) {
+      out_.line("#pragma unroll");
+      out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
+      mine.back() = out_.fresh("i");
+      out_.line("const int " + mine.back() + " = " + names.back() + " + v;");
+    } else if (!rows()) {
+      openLanes();
+    }
+    StageWriter point(out_, scalars_, kernel_, s, names_, mine);
+    const std::string element = lanes ? ".at[v]" : ".at[0]";
+    for (ExprId id = 0; id < loaded.loads.size(); ++id)
+      if (!loaded.loads[id].empty()) point.given(id, loaded.loads[id] + element);
+    for (size_t i = 0; i < loaded.stores.size(); ++i)
+      if (!loaded.stores[i].empty()) point.collect(i, loaded.stores[i] + element);
     for (size_t i = 0; i < held.size(); ++i) {
       const Reduction& r = kernel_.reductions[s.reductions[i]];
       if (!r.running) continue;
-      const Accumulated before = held[i].now(scalars_);
+      const Accumulated before = team_.now(held[i]);
       const Scalar kept = scalars_.named(CudaScalars::text(before.value), before.value.repr);
       const Accumulated after = held[i].reducer.merge({kept, {}}, {point.value(r.value), {}});
       point.setRunning(s.reductions[i], r.exclusive ? kept : after.value);
-      assign(held[i], after);
+      team_.assign(held[i], after);
     }
     point.body();
-    for (size_t i = 0; i < held.size(); ++i) {
-      if (kernel_.reductions[s.reductions[i]].running) continue;
-      assign(held[i], held[i].reducer.merge(held[i].now(scalars_), point.term(held[i].reducer, s.reductions[i])));
-    }
-    for (size_t i = 0; i < extents.size(); ++i) out_.close();
+    for (size_t i = 0; i < held.size(); ++i)
+      if (!kernel_.reductions[s.reductions[i]].running)
+        team_.merge(held[i], point.term(held[i].reducer, s.reductions[i]));
+    if (rows() && lanes)
+      out_.close();
+    else if (!rows())
+      team_.closeLanes();
+    const KernelNames first = firstNames();
+    StageWriter at(out_, scalars_, kernel_, s, first, names);
+    for (size_t i = 0; i < loaded.stores.size(); ++i)
+      if (!loaded.stores[i].empty() && loaded.inMemory[i])
+        out_.line("tenc_store(" + at.address(s.stores[i].access) + ", " + loaded.stores[i] + ");");
   }
 
-  std::string bitsOfHeld(const Held& h) const {
-    const Repr r = reprOf(h.reducer.accumulator());
-    if (r == Repr::F32) return "__float_as_uint(" + h.value + ")";
-    if (r == Repr::F64) return "(unsigned long long)__double_as_longlong(" + h.value + ")";
-    return h.value;
-  }
-  Accumulated fromBits(const Held& h, const std::string& bits, const std::string& position) {
-    const Repr r = reprOf(h.reducer.accumulator());
-    std::string value = "(" + std::string(registerType(r)) + ")" + bits;
-    if (r == Repr::F32) value = "__uint_as_float((unsigned)" + bits + ")";
-    if (r == Repr::F64) value = "__longlong_as_double((long long)" + bits + ")";
-    return {scalars_.named(value, r), h.reducer.isArg() ? scalars_.named(position, Repr::I64) : Scalar{}};
+  /// What a thread keeps of its part of a row, for later stages.
+  struct Kept {
+    const Access* access;
+    const Stage* stage;
+    std::string name;
+  };
+
+  /// The array for an access, of a stage with these inner points; null when there is none.
+  const Kept* kept(const Stage& s, const Access& a) const {
+    for (const Kept& k : kept_)
+      if (k.access->buffer == a.buffer && k.access->offset == a.offset && k.access->strides == a.strides &&
+          k.stage->innerLo == s.innerLo && k.stage->innerHi == s.innerHi)
+        return &k;
+    return nullptr;
   }
 
-  /// What thread 0 has, for all.
-  void fromFirst(const Held& h) {
-    out_.open("if (threadIdx.x == 0)");
-    out_.line("partial[0] = " + bitsOfHeld(h) + ";");
-    if (h.reducer.isArg()) out_.line("partial[1] = " + h.position + ";");
-    out_.close();
-    out_.line("__syncthreads();");
-    assign(h, fromBits(h, "partial[0]", "partial[1]"));
-    out_.line("__syncthreads();");
+  int64_t groupsOf(const Stage& s) const { return trips(s.innerLo, s.innerHi) / schedule_.vector; }
+  int64_t chunksOf(const Stage& s) const { return (groupsOf(s) + schedule_.team - 1) / schedule_.team; }
+
+  bool inVectors(const Stage& s, const Access& a) const {
+    if (schedule_.vector > 1) return isVector(kernel_, s, a, vectorVariable(kernel_, schedule_, s), schedule_.vector);
+    return a.terms.empty() && strideOf(a, kernel_.outer.size() + s.innerLo.size() - 1) != 0;
   }
 
-  /// From all threads of the block to each: lanes by halves, then warps in order.
-  void acrossBlock(const Held& h) {
-    const bool wide = bitWidth(reprOf(h.reducer.accumulator())) == 64;
+  /// Declares arrays for what the stage loads in vectors, and for what it puts in scratch rows.
+  void keep(const Stage& s) {
+    loading_.clear();
+    const auto declare = [&](const Access& a) {
+      if (!inVectors(s, a) || kept(s, a) != nullptr) return false;
+      kept_.push_back({&a, &s, out_.fresh("x")});
+      out_.line(vectorType(a.buffer, schedule_.vector) + " " + kept_.back().name + "[" + decimal(chunksOf(s)) + "];");
+      return true;
+    };
+    for (const Expr& e : s.exprs)
+      if (e.kind == Expr::Kind::Load && declare(e.access)) loading_.push_back(kept_.size() - 1);
+    for (const Store& st : s.stores)
+      if (inRegisters_[st.access.buffer]) declare(st.access);
+  }
+
+  void openChunk(const Stage& s, Names& names) {
     out_.line("#pragma unroll");
-    out_.open("for (int by = 16; by > 0; by >>= 1)");
-    const std::string bits = out_.fresh("b"), position = out_.fresh("b");
-    out_.line("const " + std::string(wide ? "unsigned long long " : "unsigned ") + bits +
-              " = __shfl_down_sync(0xffffffffu, (" + (wide ? "unsigned long long" : "unsigned") + ")" + bitsOfHeld(h) +
-              ", by);");
-    if (h.reducer.isArg())
-      out_.line("const unsigned long long " + position + " = __shfl_down_sync(0xffffffffu, " + h.position + ", by);");
-    assign(h, h.reducer.merge(h.now(scalars_), fromBits(h, bits, position)));
+    out_.open("for (int c = 0; c < " + decimal(chunksOf(s)) + "; ++c)");
+    const std::string t = out_.fresh("t");
+    out_.line("const int " + t + " = c * " + decimal(schedule_.team) + " + lane;");
+    if (groupsOf(s) % schedule_.team != 0) out_.line("if (" + t + " >= " + decimal(groupsOf(s)) + ") break;");
+    decode(t, "int", extentsOf(s, schedule_.vector), s.innerLo, schedule_.vector, names);
+  }
+
+  /// All inner points in unrolled loops: the loads of a thread first.
+  void unrolled(const Stage& s, int64_t, const std::vector<Held>& held) {
+    Names names;
+    if (!loading_.empty()) {
+      openChunk(s, names);
+      StageWriter at(out_, scalars_, kernel_, s, names_, names);
+      for (size_t i : loading_)
+        out_.line(kept_[i].name + "[c] = tenc_load<" + vectorType(kept_[i].access->buffer, schedule_.vector) + ">(" +
+                  at.address(*kept_[i].access) + ");");
+      out_.close();
+    }
+    openChunk(s, names);
+    Loaded loaded{Names(s.exprs.size()), Names(s.stores.size()), std::vector<bool>(s.stores.size(), true)};
+    for (ExprId id = 0; id < s.exprs.size(); ++id)
+      if (const Kept* k = s.exprs[id].kind == Expr::Kind::Load && inVectors(s, s.exprs[id].access)
+                              ? kept(s, s.exprs[id].access)
+                              : nullptr)
+        loaded.loads[id] = k->name + "[c]";
+    for (size_t i = 0; i < s.stores.size(); ++i) {
+      const Access& a = s.stores[i].access;
+      if (inRegisters_[a.buffer]) {
+        loaded.stores[i] = kept(s, a)->name + "[c]";
+        loaded.inMemory[i] = false;
+      } else if (schedule_.vector > 1 && inVectors(s, a)) {
+        loaded.stores[i] = out_.fresh("y");
+        out_.line(vectorType(a.buffer, schedule_.vector) + " " + loaded.stores[i] + ";");
+      }
+    }
+    compute(s, names, true, loaded, held);
     out_.close();
-    out_.open("if (threadIdx.x % 32 == 0)");
-    out_.line("partial[threadIdx.x / 32] = " + bitsOfHeld(h) + ";");
-    if (h.reducer.isArg()) out_.line("partial[32 + threadIdx.x / 32] = " + h.position + ";");
-    out_.close();
-    out_.line("__syncthreads();");
-    assign(h, fromBits(h, "partial[0]", "partial[32]"));
-    out_.line("#pragma unroll 1");
-    out_.open("for (int w = 1; w < " + decimal(shape_.threads / 32) + "; ++w)");
-    assign(h, h.reducer.merge(h.now(scalars_), fromBits(h, "partial[w]", "partial[32 + w]")));
-    out_.close();
-    out_.line("__syncthreads();");
+    // Others may change what is not an input, and a box leaves points out.
+    std::erase_if(kept_, [&](const Kept& k) {
+      return !inRegisters_[k.access->buffer] &&
+             (kernel_.buffers[k.access->buffer].role != Buffer::Role::Input || !coversAll(kernel_, s));
+    });
   }
 
   const Kernel& kernel_;
-  const LaunchShape& shape_;
+  const Schedule& schedule_;
   CudaText& out_;
   CudaScalars scalars_;
+  TeamReducer team_;
   KernelNames names_;
+  Names first_;                          ///< outer variables of the first of a thread's points
+  std::string lane_;                     ///< of each of them, the last outer variable; empty where a thread has one
+  const std::vector<bool> inRegisters_;  ///< scratch buffers
+  std::vector<Kept> kept_;
+  std::vector<size_t> loading_;  ///< of these what the stage at hand loads
 };
 
 }  // namespace
 
-LaunchShape launchShape(const Kernel& k) {
-  int64_t points = 1, inner = 1;
-  for (int64_t n : k.outer) points *= n;
-  if (k.kind == Kernel::Kind::Product) points = k.product.m * k.product.n;
-  for (int64_t n : k.product.batch) points *= n;
-  bool along = false, shares = false;
-  for (const Stage& s : k.stages) {
-    if (isSerial(k, s)) continue;
-    inner = std::max(inner, trips(s.innerLo, s.innerHi));
-    along = along || runsAlongRows(k, s);
-  }
-  for (const Buffer& b : k.buffers) shares = shares || b.role == Buffer::Role::Scratch;
-  LaunchShape shape;
-  const bool rows = shares || (inner >= kLeastRow && along) || (inner >= kManyToReduce && points < kFewPoints);
-  if (rows) {
-    shape.family = LaunchShape::Family::Rows;
-    shape.threads = static_cast<uint32_t>(std::clamp((inner + kWarp - 1) / kWarp * kWarp, kWarp, kMostThreads));
-    shape.blocks = static_cast<uint32_t>(std::clamp<int64_t>(points, 1, kMostBlocks));
-  } else {
-    shape.threads = static_cast<uint32_t>(std::clamp((points + kWarp - 1) / kWarp * kWarp, kWarp, kMostThreads));
-    shape.blocks =
-        static_cast<uint32_t>(std::clamp<int64_t>((points + shape.threads - 1) / shape.threads, 1, kMostBlocks));
-  }
-  return shape;
-}
-
-std::string writeLoopKernel(const Kernel& kernel, const LaunchShape& shape, Module& module, const KernelNames& names) {
-  return LoopWriter(kernel, shape, module, names).write();
+std::string writeLoopKernel(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names) {
+  return LoopWriter(kernel, schedule, module, names).write();
 }
 
 }  // namespace tenc::codegen::cuda

@@ -8,10 +8,10 @@ namespace {
 
 class ProductWriter {
  public:
-  ProductWriter(const Kernel& kernel, const LaunchShape& shape, Module& module, KernelNames names)
+  ProductWriter(const Kernel& kernel, const Schedule& schedule, Module& module, KernelNames names)
       : kernel_(kernel),
         p_(kernel.product),
-        shape_(shape),
+        schedule_(schedule),
         out_(module.text),
         scalars_(module.text, module.tables),
         names_(std::move(names)) {}
@@ -23,8 +23,9 @@ class ProductWriter {
     int64_t points = 1;
     for (int64_t n : extents) points *= n;
     out_.line("#pragma unroll 1");
-    out_.open("for (long long point = (long long)blockIdx.x * " + decimal(shape_.threads) + " + threadIdx.x; point < " +
-              decimal(points) + "; point += (long long)gridDim.x * " + decimal(shape_.threads) + ")");
+    out_.open("for (long long point = (long long)blockIdx.x * " + decimal(schedule_.threads) +
+              " + threadIdx.x; point < " + decimal(points) + "; point += (long long)gridDim.x * " +
+              decimal(schedule_.threads) + ")");
     decode(extents);
     const Repr r = reprOf(p_.dtype);
     const std::string sum = out_.fresh("a");
@@ -90,7 +91,7 @@ class ProductWriter {
 
   const Kernel& kernel_;
   const Product& p_;
-  const LaunchShape& shape_;
+  const Schedule& schedule_;
   CudaText& out_;
   CudaScalars scalars_;
   KernelNames names_;
@@ -99,8 +100,8 @@ class ProductWriter {
 
 }  // namespace
 
-std::string writeProduct(const Kernel& kernel, const LaunchShape& shape, Module& module, const KernelNames& names) {
-  return ProductWriter(kernel, shape, module, names).write();
+std::string writeProduct(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names) {
+  return ProductWriter(kernel, schedule, module, names).write();
 }
 
 }  // namespace tenc::codegen::cuda

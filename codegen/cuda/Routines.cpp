@@ -327,15 +327,15 @@ RoutinePlan planRoutine(const Kernel& kernel) {
   RoutinePlan plan;
   if (isSort(*kernel.routine)) {
     const SortPlan p = planSort(*kernel.routine);
-    plan.shape.blocks = p.blocks;
-    plan.shape.threads = p.threads;
+    plan.schedule.blocks = p.blocks;
+    plan.schedule.threads = p.threads;
     plan.workspaceBytes = p.blocks * 2 * p.pairBytes * static_cast<uint64_t>(p.n);
     return plan;
   }
   const MatrixPlan p = planMatrix(*kernel.routine);
-  plan.shape.blocks = p.blocks();
-  plan.shape.threads = p.threads();
-  if (!p.inShared()) plan.workspaceBytes = p.slab.bytes() * plan.shape.blocks;
+  plan.schedule.blocks = p.blocks();
+  plan.schedule.threads = p.threads();
+  if (!p.inShared()) plan.workspaceBytes = p.slab.bytes() * plan.schedule.blocks;
   return plan;
 }
 

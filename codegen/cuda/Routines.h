@@ -10,7 +10,7 @@ namespace tenc::codegen::cuda {
 
 /// Of a kernel that is a routine: its blocks and threads, and how much memory of the device it works in.
 struct RoutinePlan {
-  LaunchShape shape;
+  Schedule schedule;  ///< blocks and threads alone
   uint64_t workspaceBytes = 0;
 };
 RoutinePlan planRoutine(const Kernel& kernel);

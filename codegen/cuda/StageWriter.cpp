@@ -21,6 +21,7 @@ StageWriter::StageWriter(CudaText& out, CudaScalars& scalars, const Kernel& kern
       stage_(stage),
       names_(names),
       inner_(std::move(inner)),
+      collected_(stage.stores.size()),
       values_(stage.exprs.size()) {}
 
 std::string StageWriter::variable(size_t v) const {
@@ -44,7 +45,10 @@ ScalarReducer StageWriter::reducer(uint32_t reduction) const {
 }
 
 Scalar StageWriter::value(ExprId id) {
-  if (values_[id].handle == nullptr) values_[id] = compute(stage_.exprs[id]);
+  if (values_[id].handle != nullptr) return values_[id];
+  const auto given = std::find_if(given_.begin(), given_.end(), [&](const auto& g) { return g.first == id; });
+  values_[id] =
+      given == given_.end() ? compute(stage_.exprs[id]) : scalars_.fromMemory(given->second, stage_.exprs[id].dtype);
   return values_[id];
 }
 
@@ -124,8 +128,18 @@ Scalar StageWriter::load(const Expr& e) {
   return scalars_.fromMemory(name, t);
 }
 
-void StageWriter::store(const Store& s) {
+std::string StageWriter::address(const Access& a) {
+  std::string inside;
+  const std::string at = position(a, inside);
+  return names_.buffers[a.buffer] + " + " + at;
+}
+
+void StageWriter::store(const Store& s, const std::string& instead) {
   const ir::DType t = kernel_.buffers[s.access.buffer].dtype;
+  if (!instead.empty()) {
+    out_.line(instead + " = " + scalars_.toMemory(value(s.value), t) + ";");
+    return;
+  }
   std::string inside;
   const std::string at = position(s.access, inside);
   if (std::any_of(s.access.terms.begin(), s.access.terms.end(), [](const auto& x) { return x.extent == 0; })) return;
@@ -140,7 +154,7 @@ void StageWriter::body() {
     value(kernel_.reductions[r].value);
     if (kernel_.reductions[r].position != kNoExpr) value(kernel_.reductions[r].position);
   }
-  for (const Store& s : stage_.stores) store(s);
+  for (size_t i = 0; i < stage_.stores.size(); ++i) store(stage_.stores[i], collected_[i]);
 }
 
 Accumulated StageWriter::term(const ScalarReducer& reducer, uint32_t reduction) {

@@ -28,6 +28,12 @@ class StageWriter {
   Scalar value(ExprId id);
   /// What a running reduction has come to.
   void setRunning(uint32_t reduction, Scalar s);
+  /// A load's element, as it is in memory, has been loaded before.
+  void given(ExprId load, std::string element) { given_.emplace_back(load, std::move(element)); }
+  /// What a store would write is put there instead.
+  void collect(size_t store, std::string element) { collected_[store] = std::move(element); }
+  /// A pointer to an element that is accessed unchecked or, of a load, checked.
+  std::string address(const Access& a);
   /// All values that stores and reductions want, loads before stores, then the stores.
   void body();
   /// What the element at this point comes to for a reduction of the stage.
@@ -40,7 +46,7 @@ class StageWriter {
   /// The position in the buffer; `inside` gets a condition for a checked access, else stays empty.
   std::string position(const Access& a, std::string& inside);
   Scalar load(const Expr& e);
-  void store(const Store& s);
+  void store(const Store& s, const std::string& instead);
 
   CudaText& out_;
   CudaScalars& scalars_;
@@ -48,7 +54,9 @@ class StageWriter {
   const Stage& stage_;
   const KernelNames& names_;
   const std::vector<std::string> inner_;
-  std::vector<Scalar> values_;  ///< by expression; no handle: not yet computed
+  std::vector<std::pair<ExprId, std::string>> given_;
+  std::vector<std::string> collected_;  ///< by store
+  std::vector<Scalar> values_;          ///< by expression; no handle: not yet computed
 };
 
 }  // namespace tenc::codegen::cuda

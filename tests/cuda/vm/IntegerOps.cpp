@@ -178,9 +178,33 @@ void withCarry(Warp& w, const Instruction& i) {
   if (i.mode & 2) w.carry = (w.carry & ~w.executing()) | (out & w.executing());
 }
 
+/// dp4a, and dp2a with the lower or the upper half of its second operand: a sum of products of parts.
+template <class A, class B, int kParts, int kFirst>
+uint32_t dotProduct(uint32_t a, uint32_t b, uint32_t sum) {
+  for (int p = 0; p < kParts; ++p) {
+    const auto x = static_cast<A>(a >> (32 / kParts * p));
+    const auto y = static_cast<B>(b >> (8 * (p + kFirst)));
+    sum += static_cast<uint32_t>(int64_t{x} * y);
+  }
+  return sum;
+}
+
+template <class A, class B>
+void addDotProducts(Operations& t, const std::string& types) {
+  using Narrow = std::conditional_t<std::is_signed_v<A>, int8_t, uint8_t>;
+  const auto add = [&](const std::string& name, auto operation) { t.add(name + types, operation); };
+  add("dp2a.lo.", lanewise<dotProduct<A, B, 2, 0>, uint32_t, uint32_t, uint32_t, uint32_t>());
+  add("dp2a.hi.", lanewise<dotProduct<A, B, 2, 2>, uint32_t, uint32_t, uint32_t, uint32_t>());
+  add("dp4a.", lanewise<dotProduct<Narrow, B, 4, 0>, uint32_t, uint32_t, uint32_t, uint32_t>());
+}
+
 }  // namespace
 
 void addIntegers(Operations& t) {
+  addDotProducts<uint16_t, uint8_t>(t, "u32.u32");
+  addDotProducts<uint16_t, int8_t>(t, "u32.s32");
+  addDotProducts<int16_t, uint8_t>(t, "s32.u32");
+  addDotProducts<int16_t, int8_t>(t, "s32.s32");
   addArithmetic<int16_t>(t, "s16");
   addArithmetic<uint16_t>(t, "u16");
   addArithmetic<int32_t>(t, "s32");

@@ -1,0 +1,261 @@
+#include "codegen/cuda/Schedule.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "codegen/KernelShape.h"
+#include "codegen/ScalarBodies.h"
+#include "codegen/cuda/CudaText.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+constexpr int kWidest = kVectorBytes;  // elements of a vector
+constexpr int64_t kWarp = 32, kThreads = 256, kMostBlocks = 65536;
+constexpr int64_t kLeastRow = 8;        // inner points that are worth a team
+constexpr int64_t kFewPoints = 32768;   // outer points that are too few to give each thread one
+constexpr int64_t kManyToReduce = 256;  // inner points that are worth it then
+constexpr int64_t kWarpRow = 1024;      // elements of a row that one warp takes
+constexpr int64_t kHeld = 32;           // elements of a row that a thread keeps in registers
+constexpr int64_t kRegisters = 64;      // that all it keeps may take
+constexpr int64_t kMostCode = 6000;     // of unrolled loops, in units of elementwiseCost
+
+/// Which expressions of the stage vary with a loop variable.
+std::vector<bool> varying(const Stage& s, size_t variable) {
+  std::vector<bool> varies(s.exprs.size());
+  for (size_t i = 0; i < s.exprs.size(); ++i) {
+    const Expr& e = s.exprs[i];
+    bool v = (e.kind == Expr::Kind::LoopVar && e.index == variable) || e.kind == Expr::Kind::Running ||
+             e.kind == Expr::Kind::Reduced;
+    for (ExprId a : e.args) v = v || varies[a];
+    if (e.kind == Expr::Kind::Load) {
+      v = strideOf(e.access, variable) != 0;
+      for (const Access::Term& t : e.access.terms) v = v || varies[t.index];
+    }
+    varies[i] = v;
+  }
+  return varies;
+}
+
+int64_t costOf(const Stage& s) {
+  int64_t cost = 0;
+  for (const Expr& e : s.exprs)
+    cost += e.kind == Expr::Kind::Op ? elementwiseCost(e.op, e.dtype) : e.kind == Expr::Kind::Random ? 100 : 1;
+  return cost;
+}
+
+template <class F>
+bool allAccesses(const Stage& s, F good) {
+  return std::all_of(s.exprs.begin(), s.exprs.end(),
+                     [&](const Expr& e) { return e.kind != Expr::Kind::Load || good(e.access); }) &&
+         std::all_of(s.stores.begin(), s.stores.end(), [&](const Store& st) { return good(st.access); });
+}
+
+/// Whether neighbouring inner points are neighbours in memory, for most of what is read and written.
+bool runsAlongRows(const Kernel& k) {
+  int along = 0, across = 0;
+  for (const Stage& s : k.stages) {
+    if (isSerial(k, s) || s.innerLo.empty()) continue;
+    const size_t last = k.outer.size() + s.innerLo.size() - 1;
+    const auto count = [&](const Access& a) {
+      along += strideOf(a, last) == 1;
+      across += !k.outer.empty() && strideOf(a, k.outer.size() - 1) == 1;
+      return true;
+    };
+    allAccesses(s, count);
+  }
+  return along >= across;
+}
+
+/// The widest vectors that suit every access of the stage that moves with the variable; `multiples` are what they have
+/// to divide.
+int vectorWidth(const Kernel& k, const Stage& s, size_t variable, std::initializer_list<int64_t> multiples) {
+  if (s.ordered) return 1;
+  const std::vector<bool> varies = varying(s, variable);
+  int64_t width = kWidest;
+  bool any = false;
+  for (int64_t m : multiples) width = std::min(width, m == 0 ? width : m & -m);
+  const auto suits = [&](const Access& a) {
+    if (strideOf(a, variable) == 0) return true;
+    for (const Access::Term& t : a.terms)
+      if (varies[t.index]) return true;  // gathered one by one
+    any = true;
+    while (width > 1 && !isVector(k, s, a, variable, static_cast<int>(width))) width /= 2;
+    return width > 1;
+  };
+  const bool all = allAccesses(s, suits) && std::all_of(s.stores.begin(), s.stores.end(), [&](const Store& st) {
+                     return st.access.terms.empty() && strideOf(st.access, variable) == 1;
+                   });
+  return all && any ? static_cast<int>(width) : 1;
+}
+
+int vectorOfPoints(const Kernel& k) {
+  if (k.outer.empty()) return 1;
+  const size_t last = k.outer.size() - 1;
+  int64_t width = kWidest, cost = 0;
+  for (const Stage& s : k.stages) {
+    const bool boxed = !s.outerLo.empty();
+    const int of = vectorWidth(k, s, last, {k.outer[last], boxed ? s.outerLo[last] : 0, boxed ? s.outerHi[last] : 0});
+    const bool indifferent =
+        s.stores.empty() && allAccesses(s, [&](const Access& a) { return strideOf(a, last) == 0; });
+    if (!indifferent) width = std::min<int64_t>(width, of);
+    cost += costOf(s);
+  }
+  while (width > 1 && width * cost > kMostCode / 4) width /= 2;
+  return static_cast<int>(width);
+}
+
+bool isLoop(const Kernel& k, const Stage& s) { return !isSerial(k, s) && trips(s.innerLo, s.innerHi) > 1; }
+
+int vectorOfRows(const Kernel& k) {
+  int width = kWidest;
+  bool any = false;
+  for (const Stage& s : k.stages) {
+    if (!isLoop(k, s)) continue;
+    const size_t variable = k.outer.size() + s.innerLo.size() - 1;
+    width = std::min(width, vectorWidth(k, s, variable, {s.innerLo.back(), s.innerHi.back()}));
+    any = true;
+  }
+  return any ? width : 1;
+}
+
+/// Registers for what is kept of a row, when a thread has `held` elements of it.
+int64_t registersOf(const Kernel& k, int64_t held) {
+  std::vector<bool> counted(k.buffers.size());
+  int64_t bytes = 0;
+  for (const Stage& s : k.stages)
+    for (const Expr& e : s.exprs) {
+      if (e.kind != Expr::Kind::Load || counted[e.access.buffer] || s.innerLo.empty()) continue;
+      if (strideOf(e.access, k.outer.size() + s.innerLo.size() - 1) == 0) continue;
+      counted[e.access.buffer] = true;
+      bytes += std::max<int64_t>(4, static_cast<int64_t>(ir::byteSize(k.buffers[e.access.buffer].dtype))) * held;
+    }
+  return bytes / 4;
+}
+
+uint32_t clampedBlocks(int64_t n) { return static_cast<uint32_t>(std::clamp<int64_t>(n, 1, kMostBlocks)); }
+
+Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
+  Schedule s{.family = Schedule::Family::Rows};
+  s.vector = vectorOfRows(k);
+  const int64_t groups = (inner + s.vector - 1) / s.vector;
+  int64_t cost = 0;
+  for (const Stage& stage : k.stages) cost += isLoop(k, stage) ? costOf(stage) : 0;
+  const std::vector<bool> own = threadsOwn(k);
+  bool shared = false;
+  for (size_t b = 0; b < own.size(); ++b) shared = shared || (k.buffers[b].role == Buffer::Role::Scratch && !own[b]);
+  const auto fits = [&](int64_t team) {
+    const int64_t held = (groups + team - 1) / team * s.vector;
+    return held <= kHeld && registersOf(k, held) <= kRegisters && held * cost <= kMostCode;
+  };
+  const auto ceiling = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
+  int64_t team = std::clamp<int64_t>(ceiling(groups), 4, kWarp);
+  if (inner <= kWarpRow && fits(team) && !shared) {
+    s.unrolled = true;
+    s.threads = 128;
+  } else {
+    team = std::clamp<int64_t>(ceiling((groups + 3) / 4), kWarp, 512);
+    if (fits(team) && !shared)
+      s.unrolled = true;
+    else
+      team = std::clamp<int64_t>((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads);
+    s.threads = static_cast<uint32_t>(team);
+  }
+  s.team = static_cast<int>(team);
+  s.blocks = clampedBlocks((points * team + s.threads - 1) / s.threads);
+  return s;
+}
+
+}  // namespace
+
+std::string Schedule::text() const {
+  if (family == Family::Alone) return "one thread";
+  std::string s = decimal(blocks) + " blocks of " + decimal(threads) + " threads, ";
+  if (family == Family::Points) s += vector == 1 ? "a point a thread" : decimal(vector) + " points a thread";
+  if (family == Family::Rows)
+    s += decimal(team) + " of them a row" + (vector == 1 ? "" : " by vectors of " + decimal(vector)) +
+         (unrolled ? ", in registers" : "");
+  if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
+  return s;
+}
+
+bool isSerial(const Kernel& k, const Stage& s) {
+  return s.ordered ||
+         std::any_of(s.reductions.begin(), s.reductions.end(), [&](uint32_t r) { return k.reductions[r].running; });
+}
+
+bool isVector(const Kernel& k, const Stage& s, const Access& a, size_t variable, int width) {
+  if (width <= 1 || strideOf(a, variable) != 1 || a.offset % width != 0) return false;
+  if (static_cast<uint64_t>(width) * static_cast<uint64_t>(ir::byteSize(k.buffers[a.buffer].dtype)) > kVectorBytes)
+    return false;
+  for (size_t v = 0; v < a.strides.size(); ++v)
+    if (v != variable && a.strides[v] % width != 0) return false;
+  if (a.terms.empty()) return true;
+  const std::vector<bool> varies = varying(s, variable);
+  return std::all_of(a.terms.begin(), a.terms.end(),
+                     [&](const Access::Term& t) { return t.stride % width == 0 && t.extent != 0 && !varies[t.index]; });
+}
+
+size_t vectorVariable(const Kernel& k, const Schedule& schedule, const Stage& s) {
+  return schedule.family == Schedule::Family::Rows ? k.outer.size() + s.innerLo.size() - 1 : k.outer.size() - 1;
+}
+
+std::vector<bool> threadsOwn(const Kernel& k) {
+  std::vector<bool> own(k.buffers.size());
+  std::vector<const Access*> first(k.buffers.size());
+  std::vector<const Stage*> stages(k.buffers.size());
+  for (size_t b = 0; b < k.buffers.size(); ++b) own[b] = k.buffers[b].role == Buffer::Role::Scratch;
+  for (const Stage& s : k.stages) {
+    bool whole = isLoop(k, s);
+    for (size_t v = 0; v < k.outer.size(); ++v) whole = whole && coversAll(k, s, v);
+    allAccesses(s, [&](const Access& a) {
+      const uint32_t b = a.buffer;
+      if (first[b] == nullptr) first[b] = &a, stages[b] = &s;
+      const bool same = whole && a.terms.empty() && a.offset == first[b]->offset && a.strides == first[b]->strides &&
+                        s.innerLo == stages[b]->innerLo && s.innerHi == stages[b]->innerHi;
+      // Each inner point has an element of its own.
+      int64_t size = 1;
+      bool dense = true;
+      for (size_t i = s.innerLo.size(); i-- > 0; size *= s.innerHi[i] - s.innerLo[i])
+        dense = dense && strideOf(a, k.outer.size() + i) == size;
+      own[b] = own[b] && same && dense;
+      return true;
+    });
+  }
+  return own;
+}
+
+Schedule schedule(const Kernel& k) {
+  Schedule s;
+  if (k.kind == Kernel::Kind::Native) {
+    s.family = Schedule::Family::Alone;
+    return s;
+  }
+  int64_t points = 1, inner = 1;
+  for (int64_t n : k.outer) points *= n;
+  if (k.kind == Kernel::Kind::Product) points = k.product.m * k.product.n;
+  for (int64_t n : k.product.batch) points *= n;
+  bool shares = false;
+  for (const Stage& stage : k.stages) {
+    if (isSerial(k, stage)) continue;
+    inner = std::max(inner, trips(stage.innerLo, stage.innerHi));
+  }
+  for (const Buffer& b : k.buffers) shares = shares || b.role == Buffer::Role::Scratch;
+  if (shares || (inner >= kLeastRow && runsAlongRows(k)) ||
+      (inner >= kManyToReduce && points < kFewPoints && k.outer.empty()))
+    return rowSchedule(k, points, inner);
+  s.vector = k.kind == Kernel::Kind::Loop ? vectorOfPoints(k) : 1;
+  const int64_t groups = points / s.vector;
+  if (inner >= kManyToReduce && points < kFewPoints) {
+    s.family = Schedule::Family::Columns;
+    s.team = 8;
+    s.threads = kThreads;
+    s.blocks = clampedBlocks((groups + kWarp - 1) / kWarp);
+    return s;
+  }
+  s.threads = static_cast<uint32_t>(std::clamp((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads));
+  s.blocks = clampedBlocks((groups + s.threads - 1) / s.threads);
+  return s;
+}
+
+}  // namespace tenc::codegen::cuda

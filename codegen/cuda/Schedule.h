@@ -1,0 +1,47 @@
+// How a kernel's points are shared out among blocks, threads and registers, as data; one function chooses.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/Kernel.h"
+
+namespace tenc::codegen::cuda {
+
+struct Schedule {
+  enum class Family : uint8_t {
+    Points,   ///< a thread for each outer point, or for `vector` of them side by side
+    Rows,     ///< a team of `team` threads side by side for each outer point, which share the inner points
+    Columns,  ///< 32 threads side by side have outer points, `team` such rows of a block share the inner points
+    Alone     ///< one thread
+  } family = Family::Points;
+  uint32_t blocks = 1, threads = 1;
+  int vector = 1;  ///< points of a thread that lie side by side: along the last outer variable, of Rows the last inner
+  int team = 1;    ///< threads that share an outer point
+  /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
+  bool unrolled = false;
+
+  bool inWarps() const { return team <= 32; }
+  /// For people.
+  std::string text() const;
+};
+
+inline constexpr uint64_t kVectorBytes = 16;  ///< of the widest access
+
+Schedule schedule(const Kernel& kernel);
+
+/// Scratch buffers that each thread can have its own part of: all accesses are at the same place of stages of the same
+/// inner points.
+std::vector<bool> threadsOwn(const Kernel& kernel);
+
+/// The variable along which the stage's accesses may be `schedule.vector` wide.
+size_t vectorVariable(const Kernel& kernel, const Schedule& schedule, const Stage& stage);
+
+/// Whether an access of the stage is that of elements side by side, when `variable` takes `width` values from a
+/// multiple of it. The buffer starts at a multiple of 16 bytes.
+bool isVector(const Kernel& kernel, const Stage& stage, const Access& access, size_t variable, int width);
+
+/// Whether the stage's inner points are visited in order.
+bool isSerial(const Kernel& kernel, const Stage& stage);
+
+}  // namespace tenc::codegen::cuda

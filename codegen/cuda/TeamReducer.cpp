@@ -1,0 +1,151 @@
+#include "codegen/cuda/TeamReducer.h"
+
+#include <algorithm>
+
+namespace tenc::codegen::cuda {
+
+// Of Rows: a value a warp and reduction; of Columns: one a thread and point. The other half holds positions.
+void TeamReducer::declare(size_t reductions) {
+  if (reductions == 0 || schedule_.team == 1) return;
+  const bool columns = schedule_.family == Schedule::Family::Columns;
+  if (!columns && schedule_.inWarps()) return;
+  values_ = columns ? schedule_.threads * static_cast<size_t>(schedule_.vector) : reductions * 32;
+  out_.line("__shared__ unsigned long long partial[" + decimal(2 * values_) + "];");
+}
+
+std::string TeamReducer::each() const { return lanes() ? "[" + decimal(schedule_.vector) + "]" : ""; }
+std::string TeamReducer::mine() const { return lanes() ? "[v]" : ""; }
+
+void TeamReducer::openLanes() {
+  if (!lanes()) return;
+  out_.line("#pragma unroll");
+  out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
+}
+void TeamReducer::closeLanes() {
+  if (lanes()) out_.close();
+}
+
+Held TeamReducer::hold(const ScalarReducer& reducer) {
+  const std::string value = out_.fresh("a"), position = reducer.isArg() ? out_.fresh("p") : "";
+  out_.line(std::string(registerType(reprOf(reducer.accumulator()))) + " " + value + each() + ";");
+  if (reducer.isArg()) out_.line("unsigned long long " + position + each() + ";");
+  const Held h{reducer, value + mine(), reducer.isArg() ? position + mine() : ""};
+  openLanes();
+  assign(h, reducer.identity());
+  closeLanes();
+  return h;
+}
+
+Accumulated TeamReducer::now(const Held& h) {
+  Accumulated a{scalars_.wrap(h.value, reprOf(h.reducer.accumulator())), {}};
+  if (h.reducer.isArg()) a.position = scalars_.wrap(h.position, h.reducer.positions());
+  return a;
+}
+
+void TeamReducer::assign(const Held& h, const Accumulated& a) {
+  out_.line(h.value + " = " + CudaScalars::text(a.value) + ";");
+  if (h.reducer.isArg()) out_.line(h.position + " = " + CudaScalars::text(a.position) + ";");
+}
+
+std::string TeamReducer::bits(const Held& h) const {
+  const Repr r = reprOf(h.reducer.accumulator());
+  if (r == Repr::F32) return "__float_as_uint(" + h.value + ")";
+  if (r == Repr::F64) return "(unsigned long long)__double_as_longlong(" + h.value + ")";
+  return h.value;
+}
+
+Accumulated TeamReducer::ofBits(const Held& h, const std::string& bits, const std::string& position) {
+  const Repr r = reprOf(h.reducer.accumulator());
+  std::string value = "(" + std::string(registerType(r)) + ")" + bits;
+  if (r == Repr::F32) value = "__uint_as_float((unsigned)" + bits + ")";
+  if (r == Repr::F64) value = "__longlong_as_double((long long)" + bits + ")";
+  return {scalars_.named(value, r), h.reducer.isArg() ? scalars_.named(position, Repr::I64) : Scalar{}};
+}
+
+void TeamReducer::wait() {
+  out_.line(schedule_.inWarps() && schedule_.family == Schedule::Family::Rows ? "__syncwarp(mask);"
+                                                                              : "__syncthreads();");
+}
+
+std::string TeamReducer::place(size_t slot, const std::string& row) const {
+  if (schedule_.family == Schedule::Family::Rows) return "partial[" + decimal(slot * 32) + " + " + row + "]";
+  const std::string column = "threadIdx.x % 32";
+  return "partial[" + (lanes() ? "v * " + decimal(schedule_.threads) + " + " : std::string()) + row + " * 32 + " +
+         column + "]";
+}
+std::string TeamReducer::positionPlace(size_t slot, const std::string& row) const {
+  std::string at = place(slot, row);
+  return at.insert(at.find('[') + 1, decimal(values_) + " + ");
+}
+
+void TeamReducer::leave(const Held& h, size_t slot, const std::string& row) {
+  out_.line(place(slot, row) + " = " + bits(h) + ";");
+  if (h.reducer.isArg()) out_.line(positionPlace(slot, row) + " = " + h.position + ";");
+}
+
+void TeamReducer::shuffled(const Held& h, const std::string& function, const std::string& lane, bool merged) {
+  const bool wide = bitWidth(reprOf(h.reducer.accumulator())) == 64;
+  const std::string b = out_.fresh("b"), p = out_.fresh("b");
+  const std::string type = wide ? "unsigned long long" : "unsigned",
+                    mask = schedule_.inWarps() ? "mask" : "0xffffffffu";
+  const std::string tail = ", " + lane + (schedule_.team < 32 ? ", " + decimal(schedule_.team) : "") + ");";
+  out_.line("const " + type + " " + b + " = " + function + "(" + mask + ", (" + type + ")" + bits(h) + tail);
+  if (h.reducer.isArg())
+    out_.line("const unsigned long long " + p + " = " + function + "(" + mask + ", " + h.position + tail);
+  const Accumulated other = ofBits(h, b, p);
+  merged ? merge(h, other) : assign(h, other);
+}
+
+void TeamReducer::across(const Held& h, size_t slot) {
+  if (schedule_.family == Schedule::Family::Columns) {
+    const std::string row = "threadIdx.x / 32";
+    openLanes();
+    leave(h, slot, row);
+    closeLanes();
+    wait();
+    openLanes();
+    assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
+    out_.line("#pragma unroll");
+    out_.open("for (int w = 1; w < " + decimal(schedule_.team) + "; ++w)");
+    merge(h, ofBits(h, place(slot, "w"), positionPlace(slot, "w")));
+    out_.close();
+    closeLanes();
+    wait();  // before the next reduction is there
+    return;
+  }
+  // Lanes in pairs, pairs in fours and so on: both of two lanes come to the same.
+  out_.line("#pragma unroll");
+  out_.open("for (int by = " + decimal(std::min(schedule_.team, 32) / 2) + "; by > 0; by >>= 1)");
+  shuffled(h, "__shfl_xor_sync", "by", true);
+  out_.close();
+  if (schedule_.inWarps()) return;
+  out_.open("if (threadIdx.x % 32 == 0)");
+  leave(h, slot, "threadIdx.x / 32");
+  out_.close();
+  wait();
+  assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
+  out_.line("#pragma unroll");
+  out_.open("for (int w = 1; w < " + decimal(schedule_.team / 32) + "; ++w)");
+  merge(h, ofBits(h, place(slot, "w"), positionPlace(slot, "w")));
+  out_.close();
+}
+
+void TeamReducer::fromFirst(const Held& h, size_t slot) {
+  if (schedule_.family == Schedule::Family::Rows && schedule_.inWarps()) {
+    shuffled(h, "__shfl_sync", "0", false);
+    return;
+  }
+  const bool columns = schedule_.family == Schedule::Family::Columns;
+  out_.open(columns ? "if (threadIdx.x < 32)" : "if (threadIdx.x == 0)");
+  openLanes();
+  leave(h, slot, "0");
+  closeLanes();
+  out_.close();
+  wait();
+  openLanes();
+  assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
+  closeLanes();
+  if (columns) wait();
+}
+
+}  // namespace tenc::codegen::cuda
