@@ -2,7 +2,8 @@
 """Whole programs as CUDA kernels: programs.py --tenc PATH --driver LIBCUDA [--mode lazy] [--only TEXT] FOLDER...
 
 Each program that runs with everything created on a virtual device, whose code is the host's, runs again as CUDA C++, compiled
-by NVRTC, on the virtual machine for PTX, and must print the same. Programs with operations that have no code for GPUs yet
+by NVRTC, on the virtual machine for PTX, and must print the same, without a report of the
+machine's checks (races, barriers, uninitialised reads). Programs with operations that have no code for GPUs yet
 (E0190) are counted. Without NVRTC nothing is run, which is said. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
@@ -17,12 +18,12 @@ import tempfile
 def environment(A):
     """With what setup.sh installed, unless another NVRTC is named."""
     installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
-    return {"TENC_LIBCUDA": str(A.driver), "TENC_VM_MODE": A.mode, **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
+    return {"TENC_LIBCUDA": str(A.driver), "TENC_VM_MODE": A.mode, "TENC_VM_ORDER": A.order, **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
 
 
-def run(A, program, *options):
+def run(A, program, *options, **more):
     done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=300,
-                          env=environment(A))
+                          env={**environment(A), **more})
     return done.returncode, done.stdout, done.stderr
 
 
@@ -33,8 +34,11 @@ def check(A, source):
         program = pathlib.Path(folder, source.name)
         status, text, _ = run(A, program, "--virtual", "cuda=1")
         if status != 0: return f"skipped {source.name}: it does not run on a virtual device"
-        other, other_text, errors = run(A, program, "--target", "cuda:compute_90")
+        found = pathlib.Path(folder, "machine.txt")
+        other, other_text, errors = run(A, program, "--target", "cuda:compute_90", TENC_VM_REPORTS=str(found))
+        reports = found.read_text() if found.exists() else ""
         if "error[E0190]" in errors: return f"refused {source.name}"
+        if reports: return f"FAILED {source.name}: the machine reports\n{reports[:600]}"
         if (other, other_text) == (status, text): return f"ok {source.name}"
         lines = zip(text.splitlines() + ["(end)"], other_text.splitlines() + ["(end)"])
         first = next((f"{a!r}, as CUDA {b!r}" for a, b in lines if a != b), "the same text")
@@ -46,6 +50,7 @@ def main():
     ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
     ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
     ap.add_argument("--mode", default="lazy", help="when the machine works: eager, lazy or random")
+    ap.add_argument("--order", default="", help="in which order its blocks and warps run: ahead, backward, random, else in turn")
     ap.add_argument("--only", default="")
     ap.add_argument("folders", nargs="+", type=pathlib.Path)
     A = ap.parse_args()

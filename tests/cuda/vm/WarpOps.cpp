@@ -15,10 +15,31 @@ std::string hex(Mask m) {
   return s;
 }
 
+/// The lanes that any of those here names. Parts of a warp may each name their own (`parts`): every lane has to be in
+/// its mask, and two masks are the same or have nothing in common.
+Mask named(Warp& w, Slot maskSlot, bool parts) {
+  const Mask first = w.uniform(maskSlot);
+  if (!parts) return first;
+  const uint32_t* masks = w.read<uint32_t>(maskSlot);
+  Mask all = first;
+  for (Mask rest = w.executing(); rest; rest &= rest - 1) {
+    const auto l = static_cast<uint32_t>(std::countr_zero(rest));
+    all |= masks[l];
+    const Mask others = rest & masks[l];
+    const bool apart = masks[l] == first || !(masks[l] & first);
+    bool same = masks[l] >> l & 1;
+    for (Mask m = others; m; m &= m - 1) same = same && masks[std::countr_zero(m)] == masks[l];
+    if (!same || !apart)
+      w.report(Finding::ShuffleMask,
+               w.who(l) + " is not in its mask " + hex(masks[l]) + ", or others in it name another");
+  }
+  return all;
+}
+
 /// Whether the lanes of the mask stand here together. Lanes that it names in vain are reported.
-bool gather(Warp& w, const Instruction& i, Slot maskSlot) {
+bool gather(Warp& w, const Instruction& i, Slot maskSlot, bool parts = false) {
   if (!w.executing()) return false;
-  Mask mask = w.uniform(maskSlot);
+  const Mask mask = named(w, maskSlot, parts);
   if (Mask gone = mask & ~w.live()) {
     w.report(Finding::ShuffleMask,
              w.who(w.firstLane()) + " names lanes " + hex(gone) + ", which have returned or do not exist");
@@ -33,7 +54,7 @@ bool gather(Warp& w, const Instruction& i, Slot maskSlot) {
 }  // namespace
 
 void executeShuffle(Warp& w, const Instruction& i) {
-  if (!gather(w, i, i.from[3])) return;
+  if (!gather(w, i, i.from[3], true)) return;
   const uint32_t *a = w.read<uint32_t>(i.from[0]), *b = w.read<uint32_t>(i.from[1]), *c = w.read<uint32_t>(i.from[2]);
   alignas(64) uint32_t values[kLanes];
   Mask inRange = 0;

@@ -13,10 +13,10 @@ namespace tenc::ptx::driver {
 /// The one driver of the process, which the C API has no place for; null before cuInit.
 Driver* instance();
 /// Makes it, from the environment: TENC_VM_DEVICES, TENC_VM_MEMORY (bytes of each), TENC_VM_MODE (eager, lazy, random),
-/// TENC_VM_SEED.
+/// TENC_VM_ORDER, TENC_VM_SEED.
 Status initialise();
-/// Appends the counters to the file that TENC_VM_COUNTERS names, if it does, and clears them.
-void keepCounters();
+/// Appends counters and reports to the files that TENC_VM_COUNTERS and TENC_VM_REPORTS name, and clears them.
+void keepFindings();
 
 /// The device of this thread's context, or null.
 Device*& current();

@@ -66,16 +66,25 @@ Status initialise() {
                                     : mode == "random" ? Mode::Random
                                                        : Mode::Eager,
                                     std::strtoull(environment("TENC_VM_SEED", "1").c_str(), nullptr, 10));
+  const std::string order = environment("TENC_VM_ORDER", "");
+  for (auto& d : instance()->devices())
+    d->machine.options().order = order == "ahead"      ? Order::RunAhead
+                                 : order == "backward" ? Order::Backward
+                                 : order == "random"   ? Order::Random
+                                                       : Order::RoundRobin;
   return Status::Success;
 }
 
-void keepCounters() {
-  const char* path = std::getenv("TENC_VM_COUNTERS");
-  if (!path) return;
-  if (FILE* file = std::fopen(path, "a")) {
-    std::fputs(tencVmCounters(1), file);
+void keepFindings() {
+  const auto append = [](const char* variable, const char* (*text)(int)) {
+    const char* path = std::getenv(variable);
+    FILE* file = path ? std::fopen(path, "a") : nullptr;
+    if (!file) return;
+    std::fputs(text(1), file);
     std::fclose(file);
-  }
+  };
+  append("TENC_VM_COUNTERS", tencVmCounters);
+  append("TENC_VM_REPORTS", tencVmReports);
 }
 
 }  // namespace tenc::ptx::driver

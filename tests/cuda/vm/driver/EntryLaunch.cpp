@@ -107,7 +107,7 @@ TENC_ENTRY cuModuleUnload(void* module) {
     auto at = d.modules.find(module);
     if (at == d.modules.end()) return Status::InvalidHandle;
     for (auto& [name, f] : at->second->functions) d.functions.erase(f.get());
-    keepCounters();
+    keepFindings();
     at->second->device->machine.clearCounters();  // which refer to its kernels
     d.modules.erase(at);
     return Status::Success;
