@@ -115,6 +115,14 @@ TEST(Integers, Bits) {
        [](U a, U b, U c) { return U(((uint64_t{b} << 32 | a) << (c & 31)) >> 32); });
   on32("popc.b32 %r0, %r1;", [](U a, U, U) { return U(std::popcount(a)); });
   on32("clz.b32 %r0, %r1;", [](U a, U, U) { return U(std::countl_zero(a)); });
+  on32("dp2a.lo.u32.s32 %r0, %r1, %r2, %r3;",
+       [](U a, U b, U c) { return c + (a & 0xFFFF) * U(int8_t(b)) + (a >> 16) * U(int8_t(b >> 8)); });
+  on32("dp2a.hi.s32.u32 %r0, %r1, %r2, %r3;",
+       [](U a, U b, U c) { return c + U(int16_t(a)) * (b >> 16 & 255) + U(int16_t(a >> 16)) * (b >> 24); });
+  on32("dp4a.s32.s32 %r0, %r1, %r2, %r3;", [](U a, U b, U c) {
+    for (int i = 0; i < 32; i += 8) c += U(int8_t(a >> i) * int8_t(b >> i));
+    return c;
+  });
   on32("bfe.u32 %r0, %r1, 4, 8;", [](U a, U, U) { return a >> 4 & 255; });
   on32("bfe.s32 %r0, %r1, 28, 8;", [](U a, U, U) { return U(int32_t(a) >> 28); });
   on32("bfi.b32 %r0, %r1, %r2, 8, 4;", [](U a, U b, U) { return (b & ~0xF00u) | (a & 15) << 8; });

@@ -76,13 +76,13 @@ void Access::resolveShared() {
   uint64_t last = launch_.sharedBytes >= bytes_ ? launch_.sharedBytes - bytes_ : 0;
   Mask outside = launch_.sharedBytes >= bytes_ ? 0 : kAllLanes;
   for (uint32_t l = 0; l < kLanes; ++l) {
-    offset_[l] = address_[l] - kSharedBase;  // below the base it wraps around
+    offset_[l] = static_cast<uint32_t>(address_[l] - kSharedBase);  // addresses of 32 bits wrap around
     outside |= static_cast<Mask>(offset_[l] > last) << l;
     host_[l] = reinterpret_cast<uint8_t*>(data + offset_[l]);
   }
   if (Mask bad = outside & shared_) {
     auto l = static_cast<uint32_t>(std::countr_zero(bad));
-    outOfRange(l, "at offset " + std::to_string(static_cast<int64_t>(offset_[l])) + " of " +
+    outOfRange(l, "at offset " + std::to_string(static_cast<int32_t>(offset_[l])) + " of " +
                       std::to_string(launch_.sharedBytes) + " bytes of shared memory");
   }
   if (launch_.options.counters) countBanks();

@@ -66,6 +66,7 @@ Status initialise() {
                                     : mode == "random" ? Mode::Random
                                                        : Mode::Eager,
                                     std::strtoull(environment("TENC_VM_SEED", "1").c_str(), nullptr, 10));
+  std::atexit(keepFindings);  // runs before the driver is destroyed
   const std::string order = environment("TENC_VM_ORDER", "");
   for (auto& d : instance()->devices())
     d->machine.options().order = order == "ahead"      ? Order::RunAhead
