@@ -3,6 +3,7 @@
 
 #include "codegen/KernelShape.h"
 #include "codegen/cuda/KernelWriters.h"
+#include "codegen/cuda/StageVectors.h"
 #include "codegen/cuda/TeamReducer.h"
 
 namespace tenc::codegen::cuda {
@@ -205,9 +206,7 @@ class LoopWriter {
                 " += " + decimal(schedule_.team) + ")");
     }
     decode(inner > 1 ? t : "0", "int", extentsOf(s, vector), s.innerLo, vector, names);
-    Loaded loaded;
-    if (width(inner > 1) > 1) load(s, names, loaded);
-    compute(s, names, inner > 1, loaded, held);
+    compute(s, names, inner > 1, vectorsOf(s, inner > 1), held);
     if (inner > 1) out_.close();
   }
 
@@ -220,46 +219,20 @@ class LoopWriter {
       out_.open("for (int " + names[i] + " = " + decimal(s.innerLo[i]) + "; " + names[i] + " < " +
                 decimal(s.innerHi[i]) + "; ++" + names[i] + ")");
     }
-    Loaded loaded;
-    if (width(false) > 1) load(s, names, loaded);
-    compute(s, names, false, loaded, held);
+    compute(s, names, false, vectorsOf(s, false), held);
     for (size_t i = 0; i < s.innerLo.size(); ++i) out_.close();
   }
 
-  /// Where the elements of a vector are, by load and by store of a stage; empty where they are loaded one by one.
-  struct Loaded {
-    Names loads, stores;
-    std::vector<bool> inMemory;  ///< by store: whether the vector is stored at last
-  };
-
-  std::string vectorType(uint32_t buffer, int elements) const {
-    return "tenc_vector<" + std::string(memoryType(kernel_.buffers[buffer].dtype)) + ", " + decimal(elements) + ">";
-  }
-
-  /// Loads of vectors whose first element is at the point of these names.
-  void load(const Stage& s, const Names& names, Loaded& loaded) {
-    const KernelNames first = firstNames();
-    StageWriter at(out_, scalars_, kernel_, s, first, names);
-    const size_t variable = vectorVariable(kernel_, schedule_, s);
-    loaded.loads.resize(s.exprs.size());
-    loaded.stores.resize(s.stores.size());
-    loaded.inMemory.assign(s.stores.size(), true);
-    for (ExprId id = 0; id < s.exprs.size(); ++id) {
-      const Expr& e = s.exprs[id];
-      if (e.kind != Expr::Kind::Load || !isVector(kernel_, s, e.access, variable, schedule_.vector)) continue;
-      loaded.loads[id] = out_.fresh("x");
-      const std::string type = vectorType(e.access.buffer, schedule_.vector);
-      out_.line("const " + type + " " + loaded.loads[id] + " = tenc_load<" + type + ">(" + at.address(e.access) + ");");
-    }
-    for (size_t i = 0; i < s.stores.size(); ++i) {
-      if (!isVector(kernel_, s, s.stores[i].access, variable, schedule_.vector)) continue;
-      loaded.stores[i] = out_.fresh("y");
-      out_.line(vectorType(s.stores[i].access.buffer, schedule_.vector) + " " + loaded.stores[i] + ";");
-    }
+  StageVectors vectorsOf(const Stage& s, bool loops) const {
+    if (width(loops) == 1) return {};
+    return {kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector};
   }
 
   /// What is computed at each of a thread's points, whose first one has these names; then the stores of vectors.
-  void compute(const Stage& s, const Names& names, bool loops, const Loaded& loaded, const std::vector<Held>& held) {
+  void compute(const Stage& s, const Names& names, bool loops, StageVectors vectors, const std::vector<Held>& held) {
+    const KernelNames firstOfPoints = firstNames();
+    StageWriter first(out_, scalars_, kernel_, s, firstOfPoints, names);
+    vectors.load(out_, first);
     Names mine = names;
     const bool lanes = width(loops) > 1;
     if (rows() && lanes) {
@@ -271,11 +244,7 @@ class LoopWriter {
       openLanes();
     }
     StageWriter point(out_, scalars_, kernel_, s, names_, mine);
-    const std::string element = lanes ? ".at[v]" : ".at[0]";
-    for (ExprId id = 0; id < loaded.loads.size(); ++id)
-      if (!loaded.loads[id].empty()) point.given(id, loaded.loads[id] + element);
-    for (size_t i = 0; i < loaded.stores.size(); ++i)
-      if (!loaded.stores[i].empty()) point.collect(i, loaded.stores[i] + element);
+    vectors.give(point);
     for (size_t i = 0; i < held.size(); ++i) {
       const Reduction& r = kernel_.reductions[s.reductions[i]];
       if (!r.running) continue;
@@ -293,11 +262,7 @@ class LoopWriter {
       out_.close();
     else if (!rows())
       team_.closeLanes();
-    const KernelNames first = firstNames();
-    StageWriter at(out_, scalars_, kernel_, s, first, names);
-    for (size_t i = 0; i < loaded.stores.size(); ++i)
-      if (!loaded.stores[i].empty() && loaded.inMemory[i])
-        out_.line("tenc_store(" + at.address(s.stores[i].access) + ", " + loaded.stores[i] + ");");
+    vectors.store(out_, first);
   }
 
   /// What a thread keeps of its part of a row, for later stages.
@@ -330,7 +295,8 @@ class LoopWriter {
     const auto declare = [&](const Access& a) {
       if (!inVectors(s, a) || kept(s, a) != nullptr) return false;
       kept_.push_back({&a, &s, out_.fresh("x")});
-      out_.line(vectorType(a.buffer, schedule_.vector) + " " + kept_.back().name + "[" + decimal(chunksOf(s)) + "];");
+      out_.line(StageVectors::type(kernel_, a.buffer, schedule_.vector) + " " + kept_.back().name + "[" +
+                decimal(chunksOf(s)) + "];");
       return true;
     };
     for (const Expr& e : s.exprs)
@@ -355,28 +321,21 @@ class LoopWriter {
       openChunk(s, names);
       StageWriter at(out_, scalars_, kernel_, s, names_, names);
       for (size_t i : loading_)
-        out_.line(kept_[i].name + "[c] = tenc_load<" + vectorType(kept_[i].access->buffer, schedule_.vector) + ">(" +
+        out_.line(kept_[i].name + "[c] = tenc_load<" +
+                  StageVectors::type(kernel_, kept_[i].access->buffer, schedule_.vector) + ">(" +
                   at.address(*kept_[i].access) + ");");
       out_.close();
     }
     openChunk(s, names);
-    Loaded loaded{Names(s.exprs.size()), Names(s.stores.size()), std::vector<bool>(s.stores.size(), true)};
-    for (ExprId id = 0; id < s.exprs.size(); ++id)
-      if (const Kept* k = s.exprs[id].kind == Expr::Kind::Load && inVectors(s, s.exprs[id].access)
-                              ? kept(s, s.exprs[id].access)
-                              : nullptr)
-        loaded.loads[id] = k->name + "[c]";
-    for (size_t i = 0; i < s.stores.size(); ++i) {
-      const Access& a = s.stores[i].access;
-      if (inRegisters_[a.buffer]) {
-        loaded.stores[i] = kept(s, a)->name + "[c]";
-        loaded.inMemory[i] = false;
-      } else if (schedule_.vector > 1 && inVectors(s, a)) {
-        loaded.stores[i] = out_.fresh("y");
-        out_.line(vectorType(a.buffer, schedule_.vector) + " " + loaded.stores[i] + ";");
-      }
+    StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
+    for (ExprId id = 0; id < s.exprs.size(); ++id) {
+      const Expr& e = s.exprs[id];
+      if (e.kind != Expr::Kind::Load || !inVectors(s, e.access)) continue;
+      if (const Kept* k = kept(s, e.access)) vectors.loadFrom(id, k->name + "[c]");
     }
-    compute(s, names, true, loaded, held);
+    for (size_t i = 0; i < s.stores.size(); ++i)
+      if (inRegisters_[s.stores[i].access.buffer]) vectors.keepIn(i, kept(s, s.stores[i].access)->name + "[c]");
+    compute(s, names, true, std::move(vectors), held);
     out_.close();
     // Others may change what is not an input, and a box leaves points out.
     std::erase_if(kept_, [&](const Kept& k) {

@@ -70,7 +70,7 @@ TENC_CONTROL int tencVmSetRedzone(uint64_t address, uint64_t bytes, int redzone)
   return done;
 }
 TENC_CONTROL const char* tencVmReports(int clear) {
-  static std::string text;
+  static std::string& text = *new std::string;  // is still there when the process ends
   text.clear();
   forDevices([&](Driver&, Device& device) {
     text += device.machine.reports().text();
@@ -79,7 +79,7 @@ TENC_CONTROL const char* tencVmReports(int clear) {
   return text.c_str();
 }
 TENC_CONTROL const char* tencVmCounters(int clear) {
-  static std::string text;
+  static std::string& text = *new std::string;  // is still there when the process ends
   text.clear();
   forDevices([&](Driver&, Device& d) {
     text += "device " + std::to_string(d.index) + ": launches " + std::to_string(d.launches) + ", copies " +
