@@ -32,7 +32,8 @@ class StageVectors {
   const Stage* stage_ = nullptr;
   size_t variable_ = 0;
   int width_ = 1;
-  std::vector<std::string> loads_, stores_;  ///< names of vectors, by expression and by store; empty where there is none
+  std::vector<std::string> loads_,
+      stores_;  ///< names of vectors, by expression and by store; empty where there is none
   std::vector<bool> inMemory_;
 };
 
