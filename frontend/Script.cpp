@@ -1,9 +1,6 @@
 // The body of the script, its tests and benches.
 #include "frontend/Script.h"
 
-#include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,7 +18,7 @@
 #include "frontend/names/Units.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
-#include "ir/CallAttributes.h"
+#include "ir/Uncalled.h"
 
 namespace tenc::frontend {
 
@@ -29,31 +26,13 @@ namespace {
 using StmtKind = ast::Stmt::Kind;
 using ir::OpKind;
 
-/// Drops the functions that the script, its tests and benches do not come to: those of one instance, of which `vmap`
-/// has made functions of all. `rules`: what a `custom_vjp` names is needed, too.
-void dropUncalled(ir::Module& module, const Lowered& out, bool rules) {
-  std::map<std::string, const ir::Func*, std::less<>> byName;
-  for (const auto& f : module.funcs) byName.emplace(f->name, f.get());
-  std::set<const ir::Func*> kept;
-  std::function<void(const ir::Region&)> walk;
-  const auto keep = [&](const std::string& name) {
-    auto it = byName.find(name);
-    if (it != byName.end() && kept.insert(it->second).second) walk(*it->second->body);
-  };
-  walk = [&](const ir::Region& region) {
-    for (const auto& op : region.ops) {
-      if (op->kind == OpKind::Call) keep(op->stringAttr("callee"));
-      if (rules && op->hasAttr(ir::kRuleForward)) {
-        keep(op->stringAttr(ir::kRuleForward));
-        keep(op->stringAttr(ir::kRuleBackward));
-      }
-      for (const auto& inner : op->regions) walk(*inner);
-    }
-  };
-  keep("main");
-  for (const auto& test : out.tests) keep(test.func);
-  for (const auto& bench : out.benches) keep(bench.func);
-  std::erase_if(module.funcs, [&](const auto& f) { return !kept.contains(f.get()); });
+/// What runs: the script, its tests and benches. Transforms leave functions that none of these come to, such as those of
+/// one instance, of which `vmap` has made functions of all.
+std::vector<std::string_view> entries(const Lowered& out) {
+  std::vector<std::string_view> names{"main"};
+  for (const auto& test : out.tests) names.push_back(test.func);
+  for (const auto& bench : out.benches) names.push_back(bench.func);
+  return names;
 }
 }  // namespace
 
@@ -95,7 +74,7 @@ void Script::run(const ast::File& file) {
   if (context_.options.checkUncalled) {
     uncalled_.checkUncalled(unit);
   } else if (context_.diags.ok()) {
-    dropUncalled(context_.module, context_.out, context_.options.oracle);
+    ir::dropUncalled(context_.module, entries(context_.out), context_.options.oracle);
   }
 }
 

@@ -2,15 +2,20 @@
 """Random programs, run by the reference interpreter and by compiled code of several kinds.
 
     python fuzz.py --tenc PATH [--count 2000] [--first 0] [--operations 14] [--all | --ways N] [--jobs N] [--keep DIR]
-        [--fail-fast] [--gradients]
+        [--fail-fast] [--gradients [--pack 16]]
 
 Every program runs in the interpreter and compiled, as quick and as full code; one in two without fusion; one in four
 with one thread, on virtual devices, and for narrower vectors, in turn (`--all`: every program in every way; `--ways N`:
 besides the interpreter in N ways drawn by its seed, most as quick code, for long runs). Exact results must have equal
 bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have equal bits for every level
 of code, number of threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep`
-as a file. See generate.py. With `--gradients` the programs differentiate (generate_gradients.py), and the interpreter does so by
-itself (`--engine=oracle`). Closes with `N passed, N failed`."""
+as a file. See generate.py. Closes with `N passed, N failed`.
+
+With `--gradients` the programs differentiate (generate_gradients.py), and the interpreter does so by itself
+(`--engine=oracle`). Most of their time would be LLVM's, whose part in derivatives is small: of the ways that `--ways`
+draws two thirds are the interpreter of what the compiler makes of derivatives, before its passes and after them.
+Programs that run in the same ways are packed into one script. Those of a script that fails, or where results differ, run
+again one by one; what fails then, alone, is shrunk, else the script."""
 import argparse
 import concurrent.futures
 import os
@@ -23,7 +28,7 @@ import tempfile
 import numpy as np
 
 from generate import MODULE, Program
-from generate_gradients import GradientProgram
+from generate_gradients import KIT, GradientProgram
 
 ENGINES = {
     "interp": ["--engine=interp"],
@@ -36,6 +41,9 @@ ENGINES = {
     "narrow": ["--target-cpu", "x86-64-v3", "--code", "full"],
     "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--transfers=allow", "--code", "full"],
 }
+PASSES = "place,verify-placed,inline,dce,moves,decompose,simplify,cse,hoist,dce,bind-devices,place-free,fuse,dce"
+ENGINES["passes"] = ["--engine=interp", f"--passes={PASSES}", "--run"]
+INTERPRETED = ("interp", "oracle", "passes")
 # What else must have the bits of "compiled".
 SAME_BITS = {"compiled": "the level of code", "quick": "the level of code", "single": "the number of threads",
              "narrow": "the width of vectors", "virtual": "the device"}
@@ -55,6 +63,7 @@ def arguments():
     ap.add_argument("--keep")
     ap.add_argument("--fail-fast", action="store_true")
     ap.add_argument("--gradients", action="store_true")
+    ap.add_argument("--pack", type=int, default=16)
     ap.add_argument("--timeout", type=float, default=60)
     return ap.parse_args()
 
@@ -64,11 +73,13 @@ REFERENCE = "oracle" if A.gradients else "interp"
 
 
 def engines(seed):
-    if A.all: return [k for k in ENGINES if A.gradients or k != "oracle"]
+    if A.all: return [k for k in ENGINES if A.gradients or k not in ("oracle", "passes")]
     if A.ways:
         draw = random.Random(seed)
-        ways = draw.sample([k for k in ENGINES if k not in ("interp", "oracle", "quick")] + ["interp"] * A.gradients, A.ways)
-        return [REFERENCE, *(k + (draw.choice([":quick", ":quick", ""]) if k != "interp" else "") for k in ways)]
+        ways = [k for k in ENGINES if k not in (*INTERPRETED, "quick")]
+        ways = draw.sample(ways, min(A.ways, len(ways)))
+        if A.gradients: ways = [draw.choice(["interp", "passes"]) if draw.random() < 2 / 3 else k for k in ways]
+        return [REFERENCE, *dict.fromkeys(k if k in INTERPRETED else k + draw.choice([":quick"] * (6 if A.gradients else 2) + [""]) for k in ways)]
     more = ["unfused"] if seed % 2 == 0 else []
     return [REFERENCE, "compiled", "quick"] + more + {1: ["single"], 3: ["narrow"], 5: ["virtual"]}.get(seed % 8, [])
 
@@ -112,11 +123,16 @@ def beyond(a, b, bound):
     return off | (np.isnan(a) != np.isnan(b))
 
 
-def check(text, kinds):
-    """What is wrong with how the program runs, or None."""
-    got = {k: results(text, flags(k, text)) for k in kinds}
+def check(text, kinds, bound_of=None):
+    """What is wrong with how the program runs, or None. `bound_of`: how far from a result another may be, where the program
+    does not say so by itself."""
+    return compare({k: results(text, flags(k, text)) for k in kinds}, bound_of)
+
+
+def compare(got, bound_of):
     for k, v in got.items():
         if isinstance(v, str): return f"{k}: {v}"
+    got = dict(got)
     want = got.pop(REFERENCE)
     for k, found in got.items():
         # Headers of tensors name the device.
@@ -124,8 +140,8 @@ def check(text, kinds):
         lines = [(x, y) for x, y in zip(a.splitlines() + [None], b.splitlines() + [None]) if x != y]
         if lines: return f"{k}: prints {lines[0][1]!r}, not {lines[0][0]!r}"
     for name in sorted(n for n in want if n[:1] == "r"):
-        bound = want.get("b" + name[1:])
         a = want[name]
+        bound = bound_of(a) if bound_of else want.get("b" + name[1:])
         first = None
         for k, found in got.items():
             b = found.get(name)
@@ -145,7 +161,7 @@ def check(text, kinds):
 def kind(problem): return re.sub(r"[\d.]+", "N", problem)[:60]
 
 
-def shrink(text, problem, kinds):
+def shrink(text, problem, kinds, bound_of):
     lines, n = text.splitlines(), 16
     named = [k for k in kinds if problem.startswith(k + ":")]
     if named: kinds = [REFERENCE] + [k for k in named if k != REFERENCE]
@@ -154,36 +170,76 @@ def shrink(text, problem, kinds):
         i = len(lines)
         while i > 0:
             fewer = lines[:max(i - n, 0)] + lines[i:]
-            p = check("\n".join(fewer) + "\n", kinds) if fewer else None
+            p = check("\n".join(fewer) + "\n", kinds, bound_of) if fewer else None
             if p and kind(p) == kind(problem): lines = fewer
             i -= n
         n //= 2
     return "\n".join(lines) + "\n"
 
 
+class Failure:
+    """A program, or a script of several, that fails."""
+    def __init__(self, name, text, problem, kinds, bound_of):
+        self.name, self.problem = name, problem
+        self.shrink = lambda: shrink(text, problem, kinds, bound_of)
+
+
 def one(seed):
-    text = (GradientProgram if A.gradients else Program)(seed).build(A.operations)
-    return seed, text, check(text, engines(seed))
+    """The failures of one program."""
+    program = (GradientProgram if A.gradients else Program)(seed)
+    text, kinds, bound_of = program.build(A.operations), engines(seed), getattr(program, "bound", None)
+    problem = check(text, kinds, bound_of)
+    return [Failure(f"seed {seed}", text, problem, kinds, bound_of)] if problem else []
+
+
+def together(seeds):
+    """The failures of programs that run in the same ways, as one script."""
+    if len(seeds) == 1: return one(seeds[0])
+    programs = {f"s{seed}": GradientProgram(seed, f"s{seed}") for seed in seeds}
+    for p in programs.values(): p.build(A.operations)
+    text, kinds = KIT + "".join(p.block() for p in programs.values()), engines(seeds[0])
+    # Files are named sSEEDrN.npy.
+    part = lambda files, name: files if isinstance(files, str) else {"": files[""]} | {
+        "r" + f[len(name) + 1:]: a for f, a in files.items() if f.startswith(name + "r")}
+    whole = {k: results(text, flags(k, text)) for k in kinds}
+    problems = {seed: compare({k: part(files, name) for k, files in whole.items()}, p.bound) for seed, (name, p) in zip(seeds, programs.items())}
+    wrong = [seed for seed, problem in problems.items() if problem]
+    alone = [f for seed in wrong for f in one(seed)]
+    if alone or not wrong: return alone
+    # What one program alone may be apart by, all may.
+    bound_of = max((p.bound for p in programs.values()), key=lambda bound: bound(np.zeros(1)))
+    return [Failure(f"seeds {seeds} together", text, problems[wrong[0]], kinds, bound_of)]
+
+
+def packs():
+    """The seeds in groups that run in the same ways."""
+    waiting = {}
+    for seed in range(A.first, A.first + A.count):
+        # A program with devices of its own has other flags.
+        way = (*engines(seed), A.gradients and GradientProgram(seed).on_devices)
+        group = waiting.setdefault(way, [])
+        group.append(seed)
+        if len(group) >= (A.pack if A.gradients else 1): yield waiting.pop(way)
+    yield from waiting.values()
 
 
 def main():
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(A.jobs) as pool:
-        for seed, text, problem in pool.map(one, range(A.first, A.first + A.count)):
-            if problem is None:
-                passed += 1
-                continue
-            failed += 1
-            print(f"seed {seed}: {problem}", flush=True)
-            if A.fail_fast:
+        groups = list(packs())
+        for seeds, failures in zip(groups, pool.map(together, groups)):
+            passed += len(seeds) - len(failures)
+            failed += len(failures)
+            for failure in failures: print(f"{failure.name}: {failure.problem}", flush=True)
+            if failures and A.fail_fast:
                 pool.shutdown(wait=True, cancel_futures=True)
                 break
-            if failed > 5: continue
-            small = shrink(text, problem, engines(seed))
-            print("".join("    " + l + "\n" for l in small.splitlines()), flush=True)
-            if A.keep:
-                os.makedirs(A.keep, exist_ok=True)
-                with open(f"{A.keep}/seed{seed}.tl", "w") as f: f.write(small)
+            for failure in failures[:max(0, 5 - failed + len(failures))]:
+                small = failure.shrink()
+                print("".join("    " + l + "\n" for l in small.splitlines()), flush=True)
+                if A.keep:
+                    os.makedirs(A.keep, exist_ok=True)
+                    with open(f"{A.keep}/seed{seeds[0]}.tl", "w") as f: f.write(small)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 

@@ -2,14 +2,16 @@
 
 Functions are of f64 and keep their numbers of about 1, with loops, branches, indices, updates, reductions, products,
 scans, structs, lists, lambdas, moves between devices, checkpoints, rules of their own and derivatives inside them. A program
-saves what `grad`, `value_and_grad`, `vjp`, `jvp`, `vmap` and nests of these give as rN.npy, with how far two right results
-may be apart as bN.npy: 2^-30 of the largest element or of 1. What is computed in between loses some bits, more in second
-derivatives; a rule that is wrong is off by more than that.
+saves what `grad`, `value_and_grad`, `vjp`, `jvp`, `vmap` and nests of these give as rN.npy. Two right results may be apart by
+2^-30 of the largest element or of 1. What is computed in between loses some bits, more in second derivatives; a rule that is
+wrong is off by more than that.
 
 Some programs have a product under `@autocast`, whose operands are f32. They are few multiples of 2^-8, so that the product is
 exact in any order: what depends on it, and is rounded in its turn, is the same in every engine. Its gradients are sums in f32,
 which the bound allows for. A program has one of these, and no second derivatives of it, for such sums may be rounded apart."""
 import random
+
+import numpy as np
 
 ROUNDED, ROUNDED_F32 = 2.0 ** -30, 2.0 ** -16
 
@@ -265,13 +267,24 @@ class Function:
         return " + ".join(parts)
 
 
+# What all programs have.
+KIT = """struct Pair[...S] { first: f64[...S], second: f64[...S], count: i64 }
+fn both(p: Pair[...S]) -> f64[...S] = p.first * p.second * 0.5
+fn half(x: f64[...S]) -> f64[...S] = tanh(x) * 0.5
+fn snap(x: f64[...S]) -> f32[...S] = f32(x + stop_gradient(round(clamp(x, -2.0, 2.0) * 256.0) / 256.0 - x))
+fn product(x: f32[...S, I], y: f32[I, O]) -> f32[...S, O] = x @ y
+"""
+
+
 class GradientProgram:
-    def __init__(self, seed):
+    """`part`: what its files and functions are named by, for programs that travel in one script."""
+    def __init__(self, seed, part=""):
         self.r, self.count, self.devices = random.Random(seed), 0, False
+        self.part = part
         self.on_devices = self.r.random() < 0.15
         self.rounds = self.r.random() < 0.12
         self.low = self.wrapped = None  # dtype of the product that is rounded, and of the annotation around derivatives
-        self.lines, self.results = [], 0
+        self.functions, self.lines, self.results = [], [], 0
     def name(self):
         self.count += 1
         return f"v{self.count}"
@@ -279,8 +292,7 @@ class GradientProgram:
         k = self.results
         self.results += 1
         self.lines.append(f"let r{k} = {expr}")
-        self.lines.append(f'save("r{k}.npy", r{k})')
-        self.lines.append(f'save("b{k}.npy", (max(abs(r{k})) + 1.0) * {ROUNDED_F32 if self.low else ROUNDED!r})')
+        self.lines.append(f'save("{self.part}r{k}.npy", r{k})')
     def derivative(self, names, form):
         self.lines.append(f"let {names} = " + (f"@autocast({self.wrapped}) {{ {form} }}" if self.wrapped else form))
 
@@ -291,62 +303,70 @@ class GradientProgram:
         one = r.random() < 0.25  # a struct in place of several arguments
         # Second derivatives of what the rest is made of cost most.
         twice = r.random() < 0.4 and not self.rounds
-        f = Function(self, list(zip(names, shapes)))
+        function = Function(self, list(zip(names, shapes)))
         # Of rules of their own no derivative in a direction is asked.
         forward = r.random() < 0.5
-        f.body(r.randint(3, max(4, operations // (2 if twice else 1))), without=("ruled",) * (forward or twice))
+        function.body(r.randint(3, max(4, operations // (2 if twice else 1))), without=("ruled",) * (forward or twice))
+        f, whole = "f" + self.part, "whole" + self.part
         params = ", ".join(f"{n}: {typed(s)}" for n, s in zip(names, shapes))
-        self.lines += ["struct Pair[...S] { first: f64[...S], second: f64[...S], count: i64 }",
-                       "fn both(p: Pair[...S]) -> f64[...S] = p.first * p.second * 0.5", "fn half(x: f64[...S]) -> f64[...S] = tanh(x) * 0.5",
-                       "fn snap(x: f64[...S]) -> f32[...S] = f32(x + stop_gradient(round(clamp(x, -2.0, 2.0) * 256.0) / 256.0 - x))",
-                       "fn product(x: f32[...S, I], y: f32[I, O]) -> f32[...S, O] = x @ y"]
         inputs = []
         for n, s in zip(names, shapes):
             inputs.append(f"x{n}")
             self.lines.append(f"let x{n}: {typed(s)} = " + (f"{r.randint(-11, 11) / 8 + 0.03125}" if not s else f"sin(f64(arange({size(s)})) * {r.randint(5, 40) / 16} + {r.randint(1, 30) / 8}).reshape({dims(s)})"))
-        body = "\n".join("    " + l for l in f.lines)
-        out_name, out_shape = f.values[-1]
-        self.lines.append(f"fn f({params}) -> f64 {{\n{body}\n    {f.total()}\n}}")
-        self.lines.append(f"fn whole({params}) -> {typed(out_shape)} {{\n{body}\n    {out_name} + 0.0 * {' * '.join(f'sum({n})' if s else n for n, s in zip(names, shapes))}\n}}")
+        body = "\n".join("    " + l for l in function.lines)
+        out_name, out_shape = function.values[-1]
+        self.functions.append(f"fn {f}({params}) -> f64 {{\n{body}\n    {function.total()}\n}}")
+        self.functions.append(f"fn {whole}({params}) -> {typed(out_shape)} {{\n{body}\n    {out_name} + 0.0 * {' * '.join(f'sum({n})' if s else n for n, s in zip(names, shapes))}\n}}")
         every = ", ".join(map(str, range(len(names))))
         args, wrt = ", ".join(inputs), f"wrt: ({every})" if len(names) > 1 else "wrt: 0"
         several = lambda e: [f"{e}.{i}" for i in range(len(names))] if len(names) > 1 else [e]
         tree = lambda parts: parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-        cot = f.constant(out_shape)[0]
+        cot = function.constant(out_shape)[0]
         tangents = tree([f"(0.5 * cos({x}))" for x in inputs])
         forms = r.sample(["grad", "value", "vjp", "aux", "rows"], 2) + (["jvp"] if forward else [])
         if "grad" in forms or one:
-            self.derivative("g", f"grad(f, {wrt})({args})")
+            self.derivative("g", f"grad({f}, {wrt})({args})")
             for e in several("g"): self.save(e)
         if "value" in forms:
-            self.derivative("(y, h)", f"value_and_grad(f, {wrt})({args})")
+            self.derivative("(y, h)", f"value_and_grad({f}, {wrt})({args})")
             self.save("y")
             for e in several("h"): self.save(e)
         if "vjp" in forms:
-            self.derivative("(z, k)", f"vjp(whole, {wrt})({args}, {cot})")
+            self.derivative("(z, k)", f"vjp({whole}, {wrt})({args}, {cot})")
             self.save("z")
             for e in several("k"): self.save(e)
         if "aux" in forms:
-            self.derivative("(a, more)", f"grad(|{', '.join(names)}| (f({', '.join(names)}), whole({', '.join(names)})), {wrt}, aux: true)({args})")
+            self.derivative("(a, more)", f"grad(|{', '.join(names)}| ({f}({', '.join(names)}), {whole}({', '.join(names)})), {wrt}, aux: true)({args})")
             self.save("more")
             for e in several("a"): self.save(e)
         if "rows" in forms:
             rows = [f"stack(({x}, 0.5 * {x}, -{x}))" for x in inputs]
-            self.derivative("v", f"vmap(grad(f, {wrt}))({', '.join(rows)})")
+            self.derivative("v", f"vmap(grad({f}, {wrt}))({', '.join(rows)})")
             for e in several("v"): self.save(e)
         if "jvp" in forms:
-            self.derivative("(b, c)", f"jvp(whole, {wrt})({args}, {tangents})")
+            self.derivative("(b, c)", f"jvp({whole}, {wrt})({args}, {tangents})")
             self.save("b")
             self.save("c")
         if twice:
-            grads = f"grad(f, {wrt})({', '.join(names)})"
+            grads = f"grad({f}, {wrt})({', '.join(names)})"
             squares = " + ".join(f"sum(square({e}))" if s else f"square({e})" for e, s in zip(several("g"), shapes))
-            self.lines.append(f"let second = grad(|{', '.join(names)}| {{ let g = {grads}; {squares} + 0.0 * f({', '.join(names)}) }}, {wrt})({args})")
+            self.lines.append(f"let second = grad(|{', '.join(names)}| {{ let g = {grads}; {squares} + 0.0 * {f}({', '.join(names)}) }}, {wrt})({args})")
             for e in several("second"): self.save(e)
             if forward:
-                self.lines.append(f"let (p, q) = jvp(|{', '.join(names)}| ({grads}, f({', '.join(names)})), {wrt})({args}, {tangents})")
+                self.lines.append(f"let (p, q) = jvp(|{', '.join(names)}| ({grads}, {f}({', '.join(names)})), {wrt})({args}, {tangents})")
                 for e in several("q.0"): self.save(e)
-        return "\n".join(self.lines) + "\n"
+        return KIT + self.script()
+
+    def script(self):
+        return "\n".join(self.functions + self.lines) + "\n"
+
+    def block(self):
+        """As a part of a script with others."""
+        return "\n".join([*self.functions, f"fn run{self.part}() {{", *self.lines, "}", f"run{self.part}()"]) + "\n"
+
+    def bound(self, result):
+        """How far two right results may be apart."""
+        return (np.max(np.abs(result), initial=0.0) + 1.0) * (ROUNDED_F32 if self.low else ROUNDED)
 
 
 if __name__ == "__main__":

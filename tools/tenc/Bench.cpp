@@ -22,8 +22,7 @@ int benchCommand(Session& session, const CommandLine& line) {
   const InterruptScope interrupt(session.control());
   for (const frontend::Lowered::Case& bench : lowered.benches) {
     if (bench.title.find(line.filter) == std::string::npos) continue;
-    std::unique_ptr<ir::Module> m = ir::clone(*lowered.module);
-    makeMain(*m, bench.func);
+    std::unique_ptr<ir::Module> m = blockAlone(*lowered.module, bench.func);
     session.random().seed(0);
     const std::optional<Executable> program = session.build(std::move(m));
     if (!program) return finish(session, line);

@@ -12,6 +12,7 @@
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cuda/CudaTarget.h"
 #include "ir/Ir.h"
+#include "ir/Uncalled.h"
 #include "runtime/cuda/CudaDevice.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
@@ -74,6 +75,13 @@ void makeMain(ir::Module& m, std::string_view func) {
   if (!chosen || chosen == m.main()) return;
   if (ir::Func* script = m.main()) std::erase_if(m.funcs, [&](const auto& f) { return f.get() == script; });
   chosen->name = "main";
+}
+
+std::unique_ptr<ir::Module> blockAlone(const ir::Module& m, std::string_view func) {
+  std::unique_ptr<ir::Module> alone = ir::clone(m);
+  makeMain(*alone, func);
+  ir::dropUncalled(*alone, {"main"}, true);
+  return alone;
 }
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {}

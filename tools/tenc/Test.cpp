@@ -21,12 +21,12 @@ int testCommand(Session& session, const CommandLine& line) {
   const InterruptScope interrupt(session.control());
   for (const frontend::Lowered::Case& test : lowered.tests) {
     if (test.title.find(line.filter) == std::string::npos) continue;
-    std::unique_ptr<ir::Module> m = ir::clone(*lowered.module);
-    makeMain(*m, test.func);
+    std::unique_ptr<ir::Module> m = blockAlone(*lowered.module, test.func);
     session.random().seed(0);
     Outcome outcome = Outcome::CompileError;
     if (session.options().interpret) {
-      if (session.place(*m) && session.checkMoves(*m)) outcome = session.interpret(*m, interpreterOptions(session));
+      // The oracle takes what the frontend makes, as it is.
+      if (session.options().oracle || (session.place(*m) && session.checkMoves(*m))) outcome = session.interpret(*m, interpreterOptions(session));
     } else if (const std::optional<Executable> program = session.build(std::move(m))) {
       rt::CallOptions options;
       const ProgressLine progress(line.progress, options, "test " + test.title);
