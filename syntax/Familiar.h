@@ -37,9 +37,11 @@ struct Familiar {
 /// A function that TL has, called as another library has it.
 struct FamiliarMisuse {
   enum class Kind : uint8_t {
-    TooMany,     ///< more arguments than it takes
-    UnnamedInt,  ///< an integer for an option that is given by name
-    OnlyOne,     ///< its first argument alone
+    TooMany,       ///< more arguments than it takes
+    UnnamedInt,    ///< an integer for an option that is given by name
+    UnnamedValue,  ///< tensors for such an option
+    OnlyOne,       ///< its first argument alone
+    TakenApart,    ///< its result, or what it makes gives, as several values
   } kind;
   std::string_view name, help, example;
 };

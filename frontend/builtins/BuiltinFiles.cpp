@@ -1,5 +1,6 @@
 // Files: tensors and trees of tensors. Headers are read at compile time, elements when the program runs.
 #include <filesystem>
+#include <utility>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
@@ -241,6 +242,12 @@ Val save(BuiltinCall& k) {
   std::vector<std::string> paths;
   bool good = true;
   Val done = mapLeaves(x, [&](const Val& leaf, const std::string& name, bool) {
+    if (x.isTree() && !leaf.is(Val::Kind::Tensor) && !leaf.isNumber() && !leaf.is(Val::Kind::Bool)) {
+      if (!std::exchange(good, false)) return leaf;
+      k.context.error(Code::E0203, k.span, "a file holds tensors, and `" + name + "` is " + describe(leaf))
+          .help("save a tree of its tensors alone, such as a tuple; when it is loaded, make the whole of them again");
+      return leaf;
+    }
     ir::Value* t = k.tensors.tensorOf(leaf);
     if (!t) return k.lost();
     std::string why = rt::checkSave(format, static_cast<uint8_t>(t->type.dtype), t->type.shape);

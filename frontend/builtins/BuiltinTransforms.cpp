@@ -54,6 +54,15 @@ Val derived(BuiltinCall& k) {
   return Val::ofFunction(std::move(made), k.span);
 }
 
+/// A function of what `f` takes. `g` gets `f` with all arguments but the first in place, and the first.
+Val byFirst(BuiltinCall& k) {
+  auto made = std::make_shared<FnValue>();
+  made->kind = FnValue::Kind::ByFirst;
+  made->name = k.row.name;
+  made->inner = {k["g"], k["f"]};
+  return Val::ofFunction(std::move(made), k.span);
+}
+
 Val stopped(BuiltinCall& k) {
   const Val x = k["x"].is(Val::Kind::Array) ? k.tensors.settle(k["x"]) : k["x"];
   return mapLeaves(x, [&](const Val& leaf, const std::string&, bool) {
@@ -86,6 +95,9 @@ constexpr BuiltinRow kRows[] = {
      "(f(x), f as it is afterwards): a struct that has a function `method` takes part by that, which gives (result, "
      "struct).",
      withState, kNoOp, kCalledOnly},
+    {"by_first(g, f)",
+     "|x, ...| g(h, x), where h(x) is f(x, ...): what g makes of f as a function of its first argument.",
+     byFirst, kNoOp, kCalledOnly},
     {"grad(f; wrt: any = 0, aux: false)", "The gradient of f.", derived, kNoOp, kCalledOnly},
     {"value_and_grad(f; wrt: any = 0, aux: false)", "The value and the gradient of f.", derived, kNoOp, kCalledOnly},
     {"vjp(f; wrt: any = 0, aux: false)", "f and a product with its Jacobian from the left.", derived, kNoOp,

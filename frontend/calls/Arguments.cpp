@@ -96,8 +96,10 @@ class Binder {
     d.note("it is called as " + signature_.text());
     help(d);
   }
-  void misused(Diagnostics::Builder& d, Misuse kind) const {
-    if (const std::string_view known = syntax::familiarMisuse(name_, kind); !known.empty()) d.help(std::string(known));
+  bool misused(Diagnostics::Builder& d, Misuse kind) const {
+    const std::string_view known = syntax::familiarMisuse(name_, kind);
+    if (!known.empty()) d.help(std::string(known));
+    return !known.empty();
   }
 
   void positional(const CallArg& a) {
@@ -128,6 +130,9 @@ class Binder {
                    [&](Diagnostics::Builder& d) { misused(d, Misuse::TooMany); });
     wrong(a.span, quoted() + " takes its option `" + std::string(option->name) + "` by name",
           [&](Diagnostics::Builder& d) {
+            if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree()) {
+              if (misused(d, Misuse::UnnamedValue)) return;
+            }
             // What a pipe or a method's receiver gives stands outside of the parentheses.
             if (a.span.begin > call_.callee.end)
               d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});

@@ -234,6 +234,11 @@ Val Calls::call(const Val& f, CallArgs args) {
     case FnValue::Kind::Lambda: return lambdas_.callLambda(fn, args);
     case FnValue::Kind::Builtin: context_.at(args.span); return builtins_.callBuiltin(fn.name, args);
     case FnValue::Kind::Bound: prepend(args, *fn.receiver); return call(fn.inner[0], std::move(args));
+    case FnValue::Kind::ByFirst: return transforms_.callByFirst(fn, args);
+    case FnValue::Kind::Fixed:
+      for (const auto& [name, value] : fn.options)
+        args.args.push_back({name, value, value.span.valid() ? value.span : args.span});
+      return call(fn.inner[0], std::move(args));
     case FnValue::Kind::Derived: return transforms_.call(fn, args);
     case FnValue::Kind::Cast: {
       auto t = ir::dtypeNamed(fn.name);

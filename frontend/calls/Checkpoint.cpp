@@ -55,7 +55,7 @@ class Recomputed final : public MarkedCall {
 
 std::unique_ptr<Application> prepareCheckpoint(const TransformTools& tools, const FnValue&, const CallArgs& args) {
   auto made = std::make_unique<Recomputed>(tools);
-  if (!made->take(args, [](const Val& v) { return v; })) return nullptr;
+  if (!made->take(args, [](const Val& v, size_t) { return v; })) return nullptr;
   return made;
 }
 

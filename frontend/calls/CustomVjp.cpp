@@ -200,10 +200,12 @@ class Custom final : public MarkedCall {
 std::unique_ptr<Application> prepareCustomVjp(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
   tools.context.at(args.span);
   auto made = std::make_unique<Custom>(tools, f, args);
-  const auto asParameter = [&](const Val& given) {
-    const Val v = given.is(Kind::Array) ? tools.tensors.settle(given) : given;
-    return mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
-      return leaf.is(Kind::Float) ? tools.tensors.materialise(leaf) : leaf;
+  const Parameters::List list = tools.parameters.of(f.inner[0], args);
+  const auto asParameter = [&](const Val& given, size_t position) {
+    return mapLeaves(settledFor(tools, list, position, given), [&](const Val& leaf, const std::string&, bool) {
+      if (!leaf.is(Kind::Float)) return leaf;
+      ir::Value* t = tools.tensors.tensorOf(leaf, tools.parameters.dtypeOf(list, position));
+      return t != nullptr ? Val::ofTensor(t, leaf.span) : Val(tools.context.lost());
     });
   };
   if (!made->take(args, asParameter)) return nullptr;

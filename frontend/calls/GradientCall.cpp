@@ -134,7 +134,7 @@ class Reader {
         proposeOthers(d, position);
       return false;
     }
-    if (v.is(Kind::Array)) v = tools_.tensors.settle(v);
+    v = settledFor(tools_, asked.f, position, v);
     if (v.poison()) return false;
     v = mapLeaves(v, [&](const Val& leaf, const std::string&, bool) {
       if (!leaf.is(Kind::Float)) return leaf;

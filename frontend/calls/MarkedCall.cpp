@@ -10,10 +10,10 @@
 
 namespace tenc::frontend {
 
-bool MarkedCall::take(const CallArgs& args, const std::function<Val(const Val&)>& asParameter) {
+bool MarkedCall::take(const CallArgs& args, const std::function<Val(const Val&, size_t)>& asParameter) {
   for (const CallArg& a : args.args) {
     if (a.value.poison()) return false;
-    Val v = asParameter(a.value);
+    Val v = asParameter(a.value, arguments.size());
     if (v.poison()) return false;
     names.push_back(a.name);
     arguments.push_back(std::move(v));

@@ -84,7 +84,9 @@ Parameters::List Parameters::of(const Val& callable, const CallArgs& args) const
       all.args.insert(all.args.begin(), CallArg{"", *f.receiver, args.span});
       return withoutFirst(of(f.inner[0], all));
     }
-    case FnValue::Kind::Derived: return of(f.inner[0], args);
+    case FnValue::Kind::ByFirst: return of(f.inner[1], args);
+    case FnValue::Kind::Derived:
+    case FnValue::Kind::Fixed: return of(f.inner[0], args);
     case FnValue::Kind::Builtin:
       list.name = f.name;
       if (const BuiltinRow* row = builtinRow(f.name)) {

@@ -42,6 +42,41 @@ Val Transforms::call(const FnValue& f, const CallArgs& args) {
   return apply(*application, inner, args.span);
 }
 
+Val settledFor(const TransformTools& tools, const Parameters::List& f, size_t position, const Val& v) {
+  if (!v.is(Val::Kind::Array)) return v;
+  Ty declared;
+  declared.dtype = tools.parameters.dtypeOf(f, position);
+  if (declared.dtype) declared.kind = Ty::Kind::Tensor;
+  return tools.tensors.settle(v, &declared);
+}
+
+Val Transforms::callByFirst(const FnValue& f, const CallArgs& args) {
+  for (const CallArg& a : args.args) {
+    if (a.value.poison()) return a.value;
+  }
+  if (args.args.empty()) return tools_.calls.call(f.inner[1], args);  // which says what is missing
+  // The first parameter's argument, and what fixes the others.
+  const Parameters::List list = tools_.parameters.of(f.inner[1], args);
+  const auto named = [&](const CallArg& a) { return !list.names.empty() && a.name == list.names[0]; };
+  auto first = std::find_if(args.args.begin(), args.args.end(), named);
+  if (first == args.args.end()) first = args.args.begin();
+  auto rest = std::make_shared<FnValue>();
+  rest->kind = FnValue::Kind::Fixed;
+  rest->name = f.name;
+  rest->inner = {f.inner[1]};
+  for (auto a = args.args.begin(); a != args.args.end(); ++a) {
+    if (a != first) rest->options.emplace_back(a->name, a->value);
+  }
+  Val x = settledFor(tools_, list, 0, first->value);
+  if (x.is(Val::Kind::Float)) {
+    ir::Value* t = tools_.tensors.tensorOf(x, tools_.parameters.dtypeOf(list, 0));
+    x = t != nullptr ? Val::ofTensor(t, x.span) : Val(tools_.context.lost());
+  }
+  if (x.poison()) return x;
+  return tools_.calls.callValue(f.inner[0], {Val::ofFunction(std::move(rest), f.inner[1].span), std::move(x)},
+                                args.span);
+}
+
 Val callWith(const TransformTools& tools, const Val& f, const Application& application, std::vector<Val> values,
              Span span) {
   CallArgs given;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/calls/Arguments.h"
+#include "frontend/calls/Parameters.h"
 #include "frontend/calls/Tracer.h"
 #include "frontend/values/Values.h"
 
@@ -18,7 +19,6 @@ class Evaluator;
 class Tensors;
 class Structs;
 class Calls;
-class Parameters;
 class Tracer;
 
 /// What the steps of a transform may use.
@@ -73,12 +73,17 @@ class Transforms {
 
   /// `f` is of kind Derived.
   Val call(const FnValue& f, const CallArgs& args);
+  /// `f` is of kind ByFirst.
+  Val callByFirst(const FnValue& f, const CallArgs& args);
   Val apply(Application& application, const TracedFn& f, Span span);
   const TransformTools& tools() const { return tools_; }
 
  private:
   const TransformTools tools_;
 };
+
+/// An array of literals as what a parameter takes: a tensor of the dtype that is declared for it, as in a plain call.
+Val settledFor(const TransformTools& tools, const Parameters::List& f, size_t position, const Val& v);
 
 /// Calls a function with the arguments of an application, those with names by their names.
 Val callWith(const TransformTools& tools, const Val& f, const Application& application, std::vector<Val> values,

@@ -172,8 +172,8 @@ class Instanced final : public Application {
 /// The arguments of a call of `vmap(f)`, mapped over their leading dims.
 class Mapping {
  public:
-  Mapping(const TransformTools& tools, const Val* inAxes, const CallArgs& args)
-      : tools_(tools), inAxes_(inAxes), args_(args) {}
+  Mapping(const TransformTools& tools, const Val* inAxes, const Val& f, const CallArgs& args)
+      : tools_(tools), inAxes_(inAxes), f_(tools.parameters.of(f, args)), args_(args) {}
 
   /// False after an error.
   bool read() {
@@ -195,7 +195,10 @@ class Mapping {
  private:
   bool add(const CallArg& a, size_t i) {
     if (a.value.poison()) return false;
-    Val v = a.value.isNumber() ? a.value : tools_.tensors.settle(a.value);  // a literal goes on adopting
+    const auto found = std::find(f_.names.begin(), f_.names.end(), a.name);
+    const size_t position = a.name.empty() ? i : static_cast<size_t>(found - f_.names.begin());
+    Val v = settledFor(tools_, f_, position, a.value);
+    if (!v.isNumber()) v = tools_.tensors.settle(v);  // a literal goes on adopting
     if (v.poison()) return false;
     // `in_axes` is of what is given by position; by name it is mapped over its first dim, if it has one.
     const AxisOf axis =
@@ -245,6 +248,7 @@ class Mapping {
 
   const TransformTools& tools_;
   const Val* const inAxes_;
+  const Parameters::List f_;
   const CallArgs& args_;
   size_t positional_ = 0;  ///< how many arguments are given by position
 };
@@ -260,7 +264,7 @@ std::unique_ptr<Application> overInstances(const TransformTools& tools, int64_t 
 std::unique_ptr<Application> prepareVmap(const TransformTools& tools, const FnValue& f, const CallArgs& args) {
   const Val *inAxes = nullptr, *outAxes = nullptr;
   for (const auto& [name, v] : f.options) (name == "in_axes" ? inAxes : outAxes) = &v;
-  Mapping mapping(tools, inAxes, args);
+  Mapping mapping(tools, inAxes, f.inner[0], args);
   if (!mapping.read()) return nullptr;
   auto made = std::make_unique<Instanced>(tools, mapping.n, std::move(mapping.mapped), std::move(mapping.moved),
                                           outAxes, args.span);

@@ -7,9 +7,11 @@
 #include <utility>
 
 #include "frontend/Context.h"
+#include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/SourceText.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Resolve.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/types/DimSolver.h"
@@ -18,6 +20,7 @@
 #include "frontend/types/Unifier.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -53,7 +56,7 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
     for (size_t i = 0; parts && i < v.elems.size(); ++i) keepNumbers(v.elems.edit()[i], w.elems[i]);
   };
   if (!isVar) keepNumbers(value, written);
-  bindPattern(s.pattern, std::move(value), isVar, declared);
+  bindPattern(s.pattern, std::move(value), isVar, declared, s.value.get());
   if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.declaredAt(s.pattern.name.span)) {
     made->keyword = s.keyword;
     if (isVar && s.value) made->start = s.value->span;
@@ -83,7 +86,8 @@ Val Bindings::declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const
   return value;
 }
 
-void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
+void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared,
+                           const ast::Expr* written) {
   if (!p.isTuple) {
     if (p.name.text == "_") return;
     scopes_.declare(p.name, std::move(value), isVar, std::move(declared));
@@ -92,9 +96,16 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
   if (value.is(Val::Kind::Array)) value = tensors_.settle(std::move(value));
   const bool splits = value.is(Val::Kind::Tuple) || value.is(Val::Kind::List) || value.is(Val::Kind::Pack);
   if (!value.poison() && (!splits || value.elems.size() != p.elements.size())) {
-    value =
-        context_.fail(Code::E0203, p.span,
-                      "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
+    auto d = context_.error(
+        Code::E0203, p.span,
+        "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
+    while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
+    const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;
+    if (called != nullptr && called->builtin != nullptr) {
+      const auto known = syntax::familiarMisuse(called->builtin->name, syntax::FamiliarMisuse::Kind::TakenApart);
+      if (!known.empty()) d.help(std::string(known));
+    }
+    value = d;
   }
   for (size_t i = 0; i < p.elements.size(); ++i) {
     bindPattern(p.elements[i], value.poison() ? context_.lost() : value.elems[i], isVar, nullptr);

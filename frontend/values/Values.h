@@ -180,6 +180,8 @@ struct FnValue {
     Lambda,     ///< with what it captured
     Builtin,    ///< of ops.md, by name; also transforms before they are applied
     Bound,      ///< a method with its receiver: first argument `receiver`
+    ByFirst,    ///< the first of `inner` is called with the second, as a function of its first argument, and with that
+    Fixed,      ///< `inner` as a function of one argument; `options` are the further ones, "" those given by position
     Derived,    ///< made by `transform` from `inner`; `options` are its named arguments
     Cast,       ///< a dtype as a function
   } kind = Kind::Builtin;

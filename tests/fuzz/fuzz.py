@@ -180,7 +180,7 @@ def shrink(text, problem, kinds, bound_of):
 class Failure:
     """A program, or a script of several, that fails."""
     def __init__(self, name, text, problem, kinds, bound_of):
-        self.name, self.problem = name, problem
+        self.name, self.file, self.problem = name, name.replace(" ", ""), problem
         self.shrink = lambda: shrink(text, problem, kinds, bound_of)
 
 
@@ -208,7 +208,7 @@ def together(seeds):
     if alone or not wrong: return alone
     # What one program alone may be apart by, all may.
     bound_of = max((p.bound for p in programs.values()), key=lambda bound: bound(np.zeros(1)))
-    return [Failure(f"seeds {seeds} together", text, problems[wrong[0]], kinds, bound_of)]
+    return [Failure(f"seeds {seeds[0]} to {seeds[-1]} together", text, problems[wrong[0]], kinds, bound_of)]
 
 
 def packs():
@@ -239,7 +239,7 @@ def main():
                 print("".join("    " + l + "\n" for l in small.splitlines()), flush=True)
                 if A.keep:
                     os.makedirs(A.keep, exist_ok=True)
-                    with open(f"{A.keep}/seed{seeds[0]}.tl", "w") as f: f.write(small)
+                    with open(f"{A.keep}/{failure.file}.tl", "w") as f: f.write(small)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 

@@ -171,7 +171,8 @@ class Function:
     def branch(self):
         n, s = self.pick()
         m, _ = self.like(s)
-        c = self.r.choice([f"sum({n}) > 0.3", f"mean({m} + 0.0) > 0.0", "true", "false", f"max({n}) > 0.5"]) if s else f"{n} > 0.2"
+        # The mean of what is normalised is 0, but for rounding.
+        c = self.r.choice([f"sum({n}) > 0.3", f"mean({m} + 0.0) > 0.03125", "true", "false", f"max({n}) > 0.5"]) if s else f"{n} > 0.2"
         self.let(f"if {c} {{ {self.r.choice([f'sin({n})', f'{n} * {m}', n])} }} else {{ {self.r.choice([f'tanh({n}) + {m}', f'0.5 * {n}', f'{m} * 1.0 + 0.0 * {n}'])} }}", s)
         return True
     def mapped(self):

@@ -495,6 +495,8 @@ let m = M { w: fill([2, 2], 1.0), n: 3, b: fill([3], 2.0), k: 4.0 }
 fn wide(x: f64[3]) -> f64[2, 4] = stack((concat((sin(x), square(x[0:1]))), exp(concat((x[0:1] * x[1:2], x)))))
 fn tall(x: f64[2, 3]) -> f64[2] = tanh(x @ fill([3], 0.5)) * x[0, 0]
 fn number(x: f64[3]) -> f64 = sum(exp(x)) * x[0] * x[1] + sum(x ** 3)
+fn scaled(x: f64[3], s: f64[3], times: f64) -> f64[3] = exp(x * s) * times
+fn weighted(x: f64[3], s: f64[3]) -> f64 = sum(exp(x) * s) * x[0]
 fn of_model(m: M) -> f64 = sum(exp(m.w)) * sum(m.b ** 2)"""
 
 
@@ -509,6 +511,9 @@ def ad():
     return PRINTED, [
         ("ad.jacobian(wide)(fill([3], 0.5))", torch.func.jacrev(wide)(x).numpy()), ("ad.jacobian(tall)(fill([2, 3], 0.75))", torch.func.jacrev(tall)(y).numpy()),
         ("ad.jacobian(number)(fill([3], 0.5))", torch.func.grad(number)(x).numpy()), ("ad.hessian(number)(fill([3], 0.5))", torch.func.hessian(number)(x).numpy()),
+        ("ad.jacobian(scaled)(fill([3], 0.5), fill([3], 0.25), times: 2.0)", torch.func.jacrev(lambda x: torch.exp(x * v) * 2.0)(x).numpy()),
+        ("ad.hessian(weighted)(fill([3], 0.5), fill([3], 0.25))", torch.func.hessian(lambda x: (torch.exp(x) * v).sum() * x[0])(x).numpy()),
+        ("grad(|s: f64[3]| sum(ad.jacobian(scaled)(fill([3], 0.5), s, 2.0)))(fill([3], 0.25))", torch.func.grad(lambda s: torch.func.jacrev(lambda x: torch.exp(x * s) * 2.0)(x).sum())(v).numpy()),
         ("ad.hvp(number)(fill([3], 0.5), fill([3], 0.25))", (torch.func.hessian(number)(x) @ v).numpy()),
         ("ad.ravel(m)", all_of.numpy()), ("ad.ravel(ad.unravel(2.0 * ad.ravel(m), like: m))", 2.0 * all_of.numpy()),
         ("ad.unravel(2.0 * ad.ravel(m), like: m).n", np.int64(3)), ("ad.unravel(2.0 * ad.ravel(m), like: m).k", np.float64(4.0)),
