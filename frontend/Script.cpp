@@ -26,8 +26,8 @@ namespace {
 using StmtKind = ast::Stmt::Kind;
 using ir::OpKind;
 
-/// What runs: the script, its tests and benches. Transforms leave functions that none of these come to, such as those of
-/// one instance, of which `vmap` has made functions of all.
+/// What runs: the script, its tests and benches. Transforms leave functions that none of these come to, such as those
+/// of one instance, of which `vmap` has made functions of all.
 std::vector<std::string_view> entries(const Lowered& out) {
   std::vector<std::string_view> names{"main"};
   for (const auto& test : out.tests) names.push_back(test.func);

@@ -448,8 +448,7 @@ constexpr FamiliarMisuse kMisuses[] = {
     {FamiliarMisuse::Kind::UnnamedValue, "vmap",
      "it takes the function alone, and what it gives takes the arguments: `vmap(f)(x)`",
      "let x = ones([2])\nprint(vmap(sin, x))\n"},
-    {FamiliarMisuse::Kind::TakenApart, "grad",
-     "it gives the gradient alone; `value_and_grad(f)` gives the value, too",
+    {FamiliarMisuse::Kind::TakenApart, "grad", "it gives the gradient alone; `value_and_grad(f)` gives the value, too",
      "let x = ones([2])\nlet (l, g) = grad(sum)(ones([3]))\nprint(l, g)\n"},
     {FamiliarMisuse::Kind::OnlyOne, "where",
      "how many elements of a mask are true is known only at run time: `where(c, a, b)` chooses, `topk` or `argsort` "

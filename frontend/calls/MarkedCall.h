@@ -14,7 +14,8 @@ class MarkedCall : public Application {
  public:
   using Values = std::vector<ir::Value*>;
 
-  /// Takes the arguments of a call, each as `asParameter` makes it for the parameter at that position. False after an error.
+  /// Takes the arguments of a call, each as `asParameter` makes it for the parameter at that position. False after an
+  /// error.
   bool take(const CallArgs& args, const std::function<Val(const Val& given, size_t position)>& asParameter);
   Val finish(const Val& like, Values results) override;
 

@@ -96,9 +96,9 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
   if (value.is(Val::Kind::Array)) value = tensors_.settle(std::move(value));
   const bool splits = value.is(Val::Kind::Tuple) || value.is(Val::Kind::List) || value.is(Val::Kind::Pack);
   if (!value.poison() && (!splits || value.elems.size() != p.elements.size())) {
-    auto d = context_.error(
-        Code::E0203, p.span,
-        "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
+    auto d =
+        context_.error(Code::E0203, p.span,
+                       "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;
     if (called != nullptr && called->builtin != nullptr) {

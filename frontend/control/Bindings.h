@@ -31,8 +31,8 @@ class Bindings {
 
   /// `let` or `var`.
   void lowerLet(const ast::Stmt& s);
-  /// Binds the names of a pattern to the parts of a value; E0203 where their numbers differ. `written`: the value in the
-  /// source, for what that says; null where it stands nowhere.
+  /// Binds the names of a pattern to the parts of a value; E0203 where their numbers differ. `written`: the value in
+  /// the source, for what that says; null where it stands nowhere.
   void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared,
                    const ast::Expr* written = nullptr);
 

@@ -26,7 +26,8 @@ int testCommand(Session& session, const CommandLine& line) {
     Outcome outcome = Outcome::CompileError;
     if (session.options().interpret) {
       // The oracle takes what the frontend makes, as it is.
-      if (session.options().oracle || (session.place(*m) && session.checkMoves(*m))) outcome = session.interpret(*m, interpreterOptions(session));
+      if (session.options().oracle || (session.place(*m) && session.checkMoves(*m)))
+        outcome = session.interpret(*m, interpreterOptions(session));
     } else if (const std::optional<Executable> program = session.build(std::move(m))) {
       rt::CallOptions options;
       const ProgressLine progress(line.progress, options, "test " + test.title);
