@@ -84,7 +84,7 @@ class CudaTarget : public Target {
  public:
   explicit CudaTarget(const CudaOptions& options)
       : options_(options), identity_("cuda " + options.architecture + (options.contract ? " contract" : " strict")) {
-    traits_.products = {};
+    traits_.products = {ir::DType::F32, ir::DType::F64};
     traits_.narrowProducts = {};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;

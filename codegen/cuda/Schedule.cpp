@@ -6,6 +6,7 @@
 #include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/CudaText.h"
+#include "codegen/cuda/ProductSchedule.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -67,28 +68,6 @@ bool runsAlongRows(const Kernel& k) {
   return along >= across;
 }
 
-/// The widest vectors that suit every access of the stage that moves with the variable; `multiples` are what they have
-/// to divide.
-int vectorWidth(const Kernel& k, const Stage& s, size_t variable, std::initializer_list<int64_t> multiples) {
-  if (s.ordered) return 1;
-  const std::vector<bool> varies = varying(s, variable);
-  int64_t width = kWidest;
-  bool any = false;
-  for (int64_t m : multiples) width = std::min(width, m == 0 ? width : m & -m);
-  const auto suits = [&](const Access& a) {
-    if (strideOf(a, variable) == 0) return true;
-    for (const Access::Term& t : a.terms)
-      if (varies[t.index]) return true;  // gathered one by one
-    any = true;
-    while (width > 1 && !isVector(k, s, a, variable, static_cast<int>(width))) width /= 2;
-    return width > 1;
-  };
-  const bool all = allAccesses(s, suits) && std::all_of(s.stores.begin(), s.stores.end(), [&](const Store& st) {
-                     return st.access.terms.empty() && strideOf(st.access, variable) == 1;
-                   });
-  return all && any ? static_cast<int>(width) : 1;
-}
-
 int vectorOfPoints(const Kernel& k) {
   if (k.outer.empty()) return 1;
   const size_t last = k.outer.size() - 1;
@@ -136,7 +115,8 @@ int64_t registersOf(const Kernel& k, int64_t held) {
 uint32_t clampedBlocks(int64_t n) { return static_cast<uint32_t>(std::clamp<int64_t>(n, 1, kMostBlocks)); }
 
 Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
-  Schedule s{.family = Schedule::Family::Rows};
+  Schedule s;
+  s.family = Schedule::Family::Rows;
   s.vector = vectorOfRows(k);
   const int64_t groups = (inner + s.vector - 1) / s.vector;
   int64_t cost = 0;
@@ -168,6 +148,26 @@ Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
 
 }  // namespace
 
+int vectorWidth(const Kernel& k, const Stage& s, size_t variable, std::initializer_list<int64_t> multiples) {
+  if (s.ordered) return 1;
+  const std::vector<bool> varies = varying(s, variable);
+  int64_t width = kWidest;
+  bool any = false;
+  for (int64_t m : multiples) width = std::min(width, m == 0 ? width : m & -m);
+  const auto suits = [&](const Access& a) {
+    if (strideOf(a, variable) == 0) return true;
+    for (const Access::Term& t : a.terms)
+      if (varies[t.index]) return true;  // gathered one by one
+    any = true;
+    while (width > 1 && !isVector(k, s, a, variable, static_cast<int>(width))) width /= 2;
+    return width > 1;
+  };
+  const bool all = allAccesses(s, suits) && std::all_of(s.stores.begin(), s.stores.end(), [&](const Store& st) {
+                     return st.access.terms.empty() && strideOf(st.access, variable) == 1;
+                   });
+  return all && any ? static_cast<int>(width) : 1;
+}
+
 std::string Schedule::text() const {
   if (family == Family::Alone) return "one thread";
   std::string s = decimal(blocks) + " blocks of " + decimal(threads) + " threads, ";
@@ -175,6 +175,9 @@ std::string Schedule::text() const {
   if (family == Family::Rows)
     s += decimal(team) + " of them a row" + (vector == 1 ? "" : " by vectors of " + decimal(vector)) +
          (unrolled ? ", in registers" : "");
+  if (family == Family::Tiles)
+    s += "tiles of " + decimal(tile.rows) + " x " + decimal(tile.columns) + ", " + decimal(tile.threadRows) + " x " +
+         decimal(tile.threadColumns) + " of them a thread";
   if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
   return s;
 }
@@ -231,10 +234,12 @@ Schedule schedule(const Kernel& k) {
     s.family = Schedule::Family::Alone;
     return s;
   }
+  if (k.kind == Kernel::Kind::Product) {
+    const std::optional<Kernel> loops = asLoops(k);
+    return loops ? schedule(*loops) : productSchedule(k);
+  }
   int64_t points = 1, inner = 1;
   for (int64_t n : k.outer) points *= n;
-  if (k.kind == Kernel::Kind::Product) points = k.product.m * k.product.n;
-  for (int64_t n : k.product.batch) points *= n;
   bool shares = false;
   for (const Stage& stage : k.stages) {
     if (isSerial(k, stage)) continue;
@@ -244,7 +249,7 @@ Schedule schedule(const Kernel& k) {
   if (shares || (inner >= kLeastRow && runsAlongRows(k)) ||
       (inner >= kManyToReduce && points < kFewPoints && k.outer.empty()))
     return rowSchedule(k, points, inner);
-  s.vector = k.kind == Kernel::Kind::Loop ? vectorOfPoints(k) : 1;
+  s.vector = vectorOfPoints(k);
   const int64_t groups = points / s.vector;
   if (inner >= kManyToReduce && points < kFewPoints) {
     s.family = Schedule::Family::Columns;

@@ -1,6 +1,7 @@
 // How a kernel's points are shared out among blocks, threads and registers, as data; one function chooses.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -8,16 +9,25 @@
 
 namespace tenc::codegen::cuda {
 
+/// Of a product: what a block computes, and each of its threads.
+struct Tile {
+  int rows = 0, columns = 0, depth = 0;  ///< of a block; terms that are in shared memory at a time
+  int threadRows = 0, threadColumns = 0;
+  constexpr int threads() const { return rows / threadRows * (columns / threadColumns); }
+};
+
 struct Schedule {
   enum class Family : uint8_t {
     Points,   ///< a thread for each outer point, or for `vector` of them side by side
     Rows,     ///< a team of `team` threads side by side for each outer point, which share the inner points
     Columns,  ///< 32 threads side by side have outer points, `team` such rows of a block share the inner points
+    Tiles,    ///< of a product
     Alone     ///< one thread
   } family = Family::Points;
   uint32_t blocks = 1, threads = 1;
   int vector = 1;  ///< points of a thread that lie side by side: along the last outer variable, of Rows the last inner
   int team = 1;    ///< threads that share an outer point
+  Tile tile;
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
 
@@ -40,6 +50,10 @@ size_t vectorVariable(const Kernel& kernel, const Schedule& schedule, const Stag
 /// Whether an access of the stage is that of elements side by side, when `variable` takes `width` values from a
 /// multiple of it. The buffer starts at a multiple of 16 bytes.
 bool isVector(const Kernel& kernel, const Stage& stage, const Access& access, size_t variable, int width);
+
+/// The widest vectors that suit every access of the stage that moves with the variable; `multiples` are what they have
+/// to divide.
+int vectorWidth(const Kernel& kernel, const Stage& stage, size_t variable, std::initializer_list<int64_t> multiples);
 
 /// Whether the stage's inner points are visited in order.
 bool isSerial(const Kernel& kernel, const Stage& stage);

@@ -1,0 +1,118 @@
+#include "codegen/cuda/ProductSchedule.h"
+
+#include <algorithm>
+
+namespace tenc::codegen::cuda {
+namespace {
+
+constexpr int64_t kMultiprocessors = 132;  // of the devices that tiles are chosen for
+constexpr int64_t kFew = 8;                // rows or columns that are not worth tiles
+
+/// Tiles of 256 threads, and how much of the arithmetic peak their inner loops can reach: a thread reads more shared
+/// memory for what it computes when it has fewer elements.
+struct Choice {
+  Tile tile;
+  double efficiency;
+};
+constexpr Choice kChoices[] = {{{128, 128, 8, 8, 8}, 1},   {{128, 64, 8, 8, 4}, 0.9},  {{64, 128, 8, 4, 8}, 0.9},
+                               {{64, 64, 16, 4, 4}, 0.75}, {{32, 64, 16, 2, 4}, 0.55}, {{64, 32, 16, 4, 2}, 0.55},
+                               {{32, 32, 16, 2, 2}, 0.4},  {{16, 16, 32, 1, 1}, 0.2}};
+
+int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+/// An access of an operand in the loops (batch..., m, n, sums..., k).
+Access accessOf(const Product& p, const MatrixView& view, bool isLeft) {
+  Access a;
+  a.buffer = view.buffer;
+  a.offset = view.offset;
+  a.strides = view.batch;
+  a.strides.push_back(isLeft ? view.row : 0);
+  a.strides.push_back(isLeft ? 0 : view.col);
+  for (const Product::Sum& s : p.sums) a.strides.push_back(isLeft ? s.a : s.b);
+  a.strides.push_back(isLeft ? view.col : view.row);
+  return a;
+}
+
+}  // namespace
+
+int64_t extentOf(const Product& p, size_t variable) {
+  return variable < p.batch.size() ? p.batch[variable] : variable == p.batch.size() ? p.m : p.n;
+}
+
+ProductDims productDims(const Product& p) {
+  ProductDims d;
+  for (size_t v = 0; v < p.batch.size(); ++v)
+    (p.a.batch[v] == 0 ? d.columns : p.b.batch[v] == 0 ? d.rows : d.matrices).push_back(v);
+  d.rows.push_back(p.batch.size());
+  d.columns.push_back(p.batch.size() + 1);
+  for (size_t v : d.rows) d.m *= extentOf(p, v);
+  for (size_t v : d.columns) d.n *= extentOf(p, v);
+  for (size_t v : d.matrices) d.count *= extentOf(p, v);
+  return d;
+}
+
+std::optional<Kernel> asLoops(const Kernel& k) {
+  const Product& p = k.product;
+  const ProductDims d = productDims(p);
+  if (!p.edges.empty() || (d.m >= kFew && d.n >= kFew)) return std::nullopt;
+  Kernel loops = k;
+  loops.kind = Kernel::Kind::Loop;
+  loops.product = {};
+  loops.outer = p.batch;
+  loops.outer.insert(loops.outer.end(), {p.m, p.n});
+  Stage s;
+  s.outerLo.assign(loops.outer.size(), 0);
+  s.outerHi = loops.outer;
+  for (const Product::Sum& sum : p.sums) s.innerHi.push_back(sum.extent);
+  s.innerHi.push_back(p.k);
+  s.innerLo.assign(s.innerHi.size(), 0);
+  const auto op = [&](ir::OpKind kind, std::vector<ExprId> args) {
+    Expr e;
+    e.kind = Expr::Kind::Op;
+    e.op = kind;
+    e.dtype = p.dtype;
+    e.args = std::move(args);
+    s.exprs.push_back(std::move(e));
+    return static_cast<ExprId>(s.exprs.size() - 1);
+  };
+  std::vector<ExprId> factors;
+  for (const bool isLeft : {true, false}) {
+    Expr e;
+    e.kind = Expr::Kind::Load;
+    e.dtype = p.operands;
+    e.access = accessOf(p, isLeft ? p.a : p.b, isLeft);
+    s.exprs.push_back(std::move(e));
+    const auto id = static_cast<ExprId>(s.exprs.size() - 1);
+    factors.push_back(p.operands == p.dtype ? id : op(ir::OpKind::Cast, {id}));
+  }
+  loops.reductions[0].value = op(ir::OpKind::Mul, factors);
+  loops.reductions[0].result = p.dtype;
+  s.reductions = {0};
+  loops.stages = {std::move(s), p.epilogue};
+  return loops;
+}
+
+Schedule productSchedule(const Kernel& k) {
+  const Product& p = k.product;
+  const ProductDims d = productDims(p);
+  Schedule s;
+  s.family = Schedule::Family::Tiles;
+  double least = 0;
+  for (const Choice& c : kChoices) {
+    // The shared memory of an f64 is twice as much, and so are its registers.
+    if (p.dtype == ir::DType::F64 && c.tile.rows * c.tile.columns > 64 * 64) continue;
+    const int64_t tiles = over(d.m, c.tile.rows) * over(d.n, c.tile.columns) * d.count;
+    const double time =
+        static_cast<double>(over(tiles, kMultiprocessors) * c.tile.rows * c.tile.columns) / c.efficiency;
+    if (least != 0 && time >= least) continue;
+    least = time;
+    s.tile = c.tile;
+    s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
+  }
+  s.threads = static_cast<uint32_t>(s.tile.threads());
+  const size_t last = p.batch.size() + 1;
+  s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), s.tile.threadColumns, 4});
+  return s;
+}
+
+}  // namespace tenc::codegen::cuda
