@@ -120,6 +120,7 @@ WORKLOADS = [
     Workload("argmax", [("x", (1024, 1024))], ["argmax(x, axis: 1)"], 4 * M, bars=LEAN),
     Workload("cumsum", [("x", (256, 1024))], ["cumsum(x, axis: 1)"], 2 * M),
     Workload("matrix product, f32", [("x", (256, 256)), ("y", (256, 256))], ["x @ y"], 12 << 16, flops=2 << 24, bars=TILED),
+    Workload("matrix product, large", [("x", (2048, 64)), ("y", (64, 2048))], ["x @ y"], 4 * (4096 * 1024 + 262144), flops=2 << 28, bars=TILED),
     Workload("matrix product, f16", [("x", (256, 256), "f2"), ("y", (256, 256), "f2")], ["x @ y"], 6 << 16, flops=2 << 24, bars=TILED),
     Workload("convolution 3 x 3, f32", [("x", (4, 32, 16, 16)), ("w", (64, 32, 3, 3))], ["conv2d(x, w, padding: 1)"], 4 * (32768 + 65536 + 18432),
              flops=2 * 65536 * 288, bars=TILED),

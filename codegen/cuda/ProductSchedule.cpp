@@ -96,6 +96,12 @@ Schedule productSchedule(const Kernel& k) {
   const Product& p = k.product;
   const ProductDims d = productDims(p);
   Schedule s;
+  if (d.m < kFew || d.n < kFew) {
+    const int64_t elements = d.m * d.n * d.count;
+    s.threads = 128;
+    s.blocks = static_cast<uint32_t>(std::clamp<int64_t>(over(elements, s.threads), 1, 65536));
+    return s;
+  }
   s.family = Schedule::Family::Tiles;
   double least = 0;
   for (const Choice& c : kChoices) {

@@ -61,11 +61,14 @@ class ProductWriter {
 
   std::string write() {
     if (dims_.m * dims_.n * dims_.count == 0) return "";
+    if (schedule_.family == Schedule::Family::Points) {
+      direct();
+      return scalars_.missing();
+    }
     const int64_t columns = tilesOf(dims_.n, tile_.columns), rows = tilesOf(dims_.m, tile_.rows);
     out_.line("const int tileColumn = blockIdx.x % " + decimal(columns) + "u * " + decimal(tile_.columns) +
               ", tileRow = blockIdx.x / " + decimal(columns) + "u % " + decimal(rows) + "u * " + decimal(tile_.rows) +
               ";");
-    std::vector<int64_t> extents;
     decodeVariables("(int)(blockIdx.x / " + decimal(columns * rows) + "u)", dims_.matrices);
     out_.line(type_ + " sum[" + decimal(tile_.threadRows) + "][" + decimal(tile_.threadColumns) + "] = {};");
     const std::string across = decimal(tile_.columns / tile_.threadColumns);
@@ -335,6 +338,14 @@ class ProductWriter {
     out_.line("if (row >= " + decimal(dims_.m) + " || column >= " + decimal(dims_.n) + ") continue;");
     decodeVariables("row", dims_.rows);
     decodeVariables("column", dims_.columns);
+    oneByOne();
+    out_.close();
+    out_.line("return;");
+    out_.close();
+  }
+
+  /// The element at the point that vars_ names, term by term.
+  void oneByOne() {
     out_.line(type_ + " one = 0;");
     trips_.clear();
     for (size_t s = 0; s < sums_.size(); ++s) trip(s);
@@ -349,8 +360,18 @@ class ProductWriter {
     out_.line("one = " + CudaScalars::text(fma(factors[0], factors[1], scalars_.wrap("one", repr_))) + ";");
     for (size_t s = 0; s < sums_.size(); ++s) out_.close();
     store("one", 1);
-    out_.close();
-    out_.line("return;");
+  }
+
+  /// A thread for each element.
+  void direct() {
+    std::vector<size_t> all;
+    for (size_t v = 0; v < vars_.size(); ++v) all.push_back(v);
+    const std::string threads = decimal(schedule_.threads);
+    out_.line("#pragma unroll 1");
+    out_.open("for (int point = blockIdx.x * " + threads + " + threadIdx.x; point < " +
+              decimal(dims_.m * dims_.n * dims_.count) + "; point += gridDim.x * " + threads + ")");
+    decodeVariables("point", all);
+    oneByOne();
     out_.close();
   }
 

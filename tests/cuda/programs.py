@@ -23,8 +23,11 @@ def environment(A):
 
 
 def run(A, program, *options, **more):
-    done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=300,
-                          env={**environment(A), **more})
+    try:
+        done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=120,
+                              env={**environment(A), **more})
+    except subprocess.TimeoutExpired:
+        return 124, "", "it took too long"
     return done.returncode, done.stdout, done.stderr
 
 
