@@ -24,7 +24,7 @@ def environment(A):
 
 def run(A, program, *options, **more):
     try:
-        done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=120,
+        done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=280,
                               env={**environment(A), **more})
     except subprocess.TimeoutExpired:
         return 124, "", "it took too long"
