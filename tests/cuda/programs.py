@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Whole programs as CUDA kernels: programs.py --tenc PATH --driver LIBCUDA [--mode lazy] [--only TEXT] FOLDER...
+"""Whole programs as CUDA kernels: programs.py --tenc PATH --driver LIBCUDA [--part 1/3] [--only TEXT] FOLDER...
 
 Each program that runs with everything created on a virtual device, whose code is the host's, runs again as CUDA C++, compiled
-by NVRTC, on the virtual machine for PTX, and must print the same (but for the last
-digits of floats), without a report of the machine's checks (races, barriers, uninitialised reads). Programs with operations
-that have no code for GPUs yet (E0190) are counted. Without NVRTC nothing is run, which is said. Closes with `N passed, N failed`."""
+by NVRTC, on the virtual machine for PTX, in one of the orders in which that works, or in all (`--all`). It must print the same
+and end the same way, faults with their places included, and the machine must have nothing to report. Floats may be off as far as the program's header says (`#~`), and by `--bound` where a
+kernel adds floats, which is done in another order. `--order`: that of blocks and warps. Runs must not differ among each other. Programs with operations that have no
+code for GPUs (E0190) are counted. `--part 2/5`: the programs whose names fall into that fifth. Without NVRTC nothing is run, which is
+said. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
 import os
@@ -14,65 +16,109 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
+
+import machine
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from run_programs import fits, read_header  # noqa: E402
+
+# What makes a run shorter, by the names that programs have for it: a virtual machine does in minutes what a GPU does in milliseconds.
+LESS = {"steps": 3, "epochs": 1, "trips": 1, "n": 64, "w": 60, "h": 40, "limit": 50}
+# Their smallest run is too much all the same.
+TOO_LARGE = {f"examples/{name}.tl" for name in ("checkpointing", "digits_lenet", "gpt", "transformer")}
 
 
-def environment(A):
-    """With what setup.sh installed, unless another NVRTC is named."""
-    installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
-    return {"TENC_LIBCUDA": str(A.driver), "TENC_VM_MODE": A.mode, "TENC_VM_ORDER": A.order, **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
+def header(path):
+    """The arguments of the program's first plain run, and how far its floats may be off; None if it has no such."""
+    runs = read_header(path)
+    if not runs: return [], 0.0
+    for run in runs:
+        own = {f"--{name}" for name in re.findall(r"^param (\w+)", path.read_text(), re.M)}
+        if run.args[:1] == ["FILE"] and all(a in own for a in run.args if a.startswith("--")): return run.args[1:], run.tolerance or 0.0
+    for run in runs:
+        rest = [a for a in run.args[1:] if a != "--virtual" and not a.startswith("cuda=")]
+        if run.args[:1] == ["FILE"] and not any(a.startswith("--") for a in rest): return rest, run.tolerance or 0.0
+    return None
 
 
-def run(A, program, *options, **more):
+def shorter(path, args):
+    """The arguments with those of LESS in place of what they say, where the program has such parameters."""
+    names = [n for n in re.findall(r"^param (\w+): i64", path.read_text(), re.M) if n in LESS]
+    kept = [a for k, a in enumerate(args) if a[2:] not in names and (k == 0 or args[k - 1][2:] not in names)]
+    return kept + [word for n in names for word in (f"--{n}", str(LESS[n]))]
+
+
+def run(A, program, args, mode, *options):
+    """Status, output, errors, and what the machine finds wrong: races, reads of what nobody wrote, and the like."""
+    reports = program.parent.parent / "reports"
+    reports.write_text("")
     try:
-        done = subprocess.run([A.tenc, program.name, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True, timeout=280,
-                              env={**environment(A), **more})
+        done = subprocess.run([A.tenc, program.name, *args, "--default-device", "cuda:0", *options], cwd=program.parent, capture_output=True, text=True,
+                              timeout=A.timeout, env={"TENC_VM_ORDER": A.order, **machine.environment(A.tenc, A.driver, mode, reports)})
     except subprocess.TimeoutExpired:
-        return 124, "", "it took too long"
-    return done.returncode, done.stdout, done.stderr
+        return -1, "", "timed out", ""
+    return done.returncode, done.stdout, re.sub(r"/tmp/\S*/", "", done.stderr), reports.read_text()
 
 
-NUMBER = re.compile(r"-?\d+\.\d*(?:e[-+]\d+)?|-?\d+e[-+]\d+")
+def adds_floats(A, program, args):
+    """Whether a kernel of the program has a reduction or a product of floats."""
+    kernels = run(A, program, args, "lazy", "--virtual", "cuda=2", "--emit=kernels")[1]
+    return bool(re.search(r"^kernel product|reduce \d+ = (sum|prod) .*\bb?f\d+", kernels, re.M))
 
 
-def same(a, b):
-    """Up to the last digits of floats: sums are in another order."""
-    if NUMBER.sub("#", a) != NUMBER.sub("#", b): return a == b
-    pairs = zip(NUMBER.findall(a), NUMBER.findall(b))
-    return all(x == y or abs(float(x) - float(y)) <= 2e-6 * max(abs(float(x)), abs(float(y))) for x, y in pairs)
+def difference(want, got, bound):
+    """The first line that differs by more than the bound, or None."""
+    a, b = want.splitlines(), got.splitlines()
+    for k in range(max(len(a), len(b))):
+        x, y = (lines[k] if k < len(lines) else "(end)" for lines in (a, b))
+        if x != y and not (bound and fits(x.replace("...", "…"), y.replace("...", "…"), bound)): return f"{x!r}, as CUDA {y!r}"
+    return None
 
 
 def check(A, source):
     """In a copy of the program's folder: programs write files."""
+    found = header(source)
+    if found is not None: found = shorter(source, found[0]), found[1]
+    if found is None: return f"skipped {source.name}: it has no run without options"
+    if f"{source.parent.name}/{source.name}" in TOO_LARGE: return f"skipped {source.name}: it is too large"
+    args, bound = found
     with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(source.parent, folder, dirs_exist_ok=True)
-        program = pathlib.Path(folder, source.name)
-        status, text, _ = run(A, program, "--virtual", "cuda=1")
-        if status != 0: return f"skipped {source.name}: it does not run on a virtual device"
-        found = pathlib.Path(folder, "machine.txt")
-        other, other_text, errors = run(A, program, "--target", "cuda:compute_90", TENC_VM_REPORTS=str(found))
-        reports = found.read_text() if found.exists() else ""
-        if "error[E0190]" in errors: return f"refused {source.name}"
-        if reports: return f"FAILED {source.name}: the machine reports\n{reports[:600]}"
-        if other == status and same(text, other_text): return f"ok {source.name}"
-        lines = zip(text.splitlines() + ["(end)"], other_text.splitlines() + ["(end)"])
-        first = next((f"{a!r}, as CUDA {b!r}" for a, b in lines if a != b), "the same text")
-        return f"FAILED {source.name}: status {other}, {first}\n{errors[:600]}"
+        program = pathlib.Path(folder, "programs", source.name)
+        shutil.copytree(source.parent, program.parent)
+        status, text, errors, _ = run(A, program, args, "lazy", "--virtual", "cuda=2")
+        if status not in (0, 3): return f"skipped {source.name}: it does not run on a virtual device"
+        first = None
+        for mode in machine.MODES if A.all else [A.mode or machine.mode_of(source.name)]:
+            other, other_text, other_errors, reports = run(A, program, args, mode, *machine.FLAGS)
+            if "error[E0190]" in other_errors: return f"refused {source.name}"
+            what = f"status {other}, not {status}" if other != status else difference(text, other_text, bound)
+            if what and other == status and adds_floats(A, program, args): what = difference(text, other_text, max(bound, A.bound))
+            if not what and status == 3 and errors != other_errors: what = "it stops otherwise"
+            if not what and first not in (None, other_text): what = "two runs differ"
+            if not what and reports: what = reports[:600]
+            if what: return f"FAILED {source.name} ({mode}): {what}\n{other_errors[:600]}"
+            first = other_text
+        return f"ok {source.name}"
 
 
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
     ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
-    ap.add_argument("--mode", default="lazy", help="when the machine works: eager, lazy or random")
-    ap.add_argument("--order", default="", help="in which order its blocks and warps run: ahead, backward, random, else in turn")
+    ap.add_argument("--mode", choices=machine.MODES, help="when the machine works, for all programs")
+    ap.add_argument("--all", action="store_true")
+    ap.add_argument("--order", default="", help="in which order blocks and warps run: ahead, backward, random, else in turn")
+    ap.add_argument("--bound", type=float, default=4e-6)
+    ap.add_argument("--part", default="1/1")
+    ap.add_argument("--timeout", type=float, default=300)
     ap.add_argument("--only", default="")
     ap.add_argument("folders", nargs="+", type=pathlib.Path)
     A = ap.parse_args()
-    probe = subprocess.run([A.tenc, "-e", "print(1)", "--target", "cuda:compute_90"], capture_output=True, text=True, env=environment(A))
-    if "NVRTC" in probe.stderr and "not found" in probe.stderr:
-        print(f"nothing is run: {probe.stderr.strip()}")
-        sys.exit(77)
-    programs = [p for folder in A.folders for p in sorted(folder.glob("*.tl")) if A.only in p.name]
+    machine.skip_without_nvrtc(A.tenc, A.driver)
+    part, parts = map(int, A.part.split("/"))
+    programs = [p for folder in A.folders for p in sorted(folder.glob("*.tl"))
+                if A.only in p.name and zlib.crc32(p.stem.encode()) % parts == part - 1]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         results = list(pool.map(lambda p: check(A, p), programs))
     for r in results:

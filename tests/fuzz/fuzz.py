@@ -2,14 +2,14 @@
 """Random programs, run by the reference interpreter and by compiled code of several kinds.
 
     python fuzz.py --tenc PATH [--count 2000] [--first 0] [--operations 14] [--all | --ways N] [--jobs N] [--keep DIR]
-        [--fail-fast] [--gradients [--pack 16]]
+        [--fail-fast] [--gradients [--pack 16]] [--cuda LIBCUDA]
 
 Every program runs in the interpreter and compiled, as quick and as full code; one in two without fusion; one in four
 with one thread, on virtual devices, and for narrower vectors, in turn (`--all`: every program in every way; `--ways N`:
 besides the interpreter in N ways drawn by its seed, most as quick code, for long runs). Exact results must have equal
 bits everywhere; bounded ones may differ from the interpreter's by their bound, and must have equal bits for every level
 of code, number of threads and width of vectors. A failing program is shrunk by dropping lines and printed, as `--keep`
-as a file. See generate.py. Closes with `N passed, N failed`.
+as a file. See generate.py. With `--cuda` programs run as CUDA C++ on the virtual machine for PTX instead of the other ways. Closes with `N passed, N failed`.
 
 With `--gradients` the programs differentiate (generate_gradients.py), and the interpreter does so by itself
 (`--engine=oracle`). Most of their time would be LLVM's, whose part in derivatives is small: of the ways that `--ways`
@@ -27,6 +27,8 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cuda"))
+import machine
 from generate import MODULE, Program
 from generate_gradients import KIT, GradientProgram
 
@@ -40,6 +42,7 @@ ENGINES = {
     "single": ["--threads", "1", "--code", "full"],
     "narrow": ["--target-cpu", "x86-64-v3", "--code", "full"],
     "virtual": ["--virtual", "cuda=1:lazy", "--default-device", "cuda:0", "--transfers=allow", "--code", "full"],
+    "cuda": [*machine.FLAGS, "--default-device", "cuda:0", "--transfers=allow"],
 }
 PASSES = "place,verify-placed,inline,dce,moves,decompose,simplify,cse,hoist,dce,bind-devices,place-free,fuse,dce"
 ENGINES["passes"] = ["--engine=interp", f"--passes={PASSES}", "--run"]
@@ -48,7 +51,7 @@ INTERPRETED = ("interp", "oracle", "passes")
 SAME_BITS = {"compiled": "the level of code", "quick": "the level of code", "single": "the number of threads",
              "narrow": "the width of vectors", "virtual": "the device"}
 # Programs that name devices run on two virtual ones.
-DEVICES = {"virtual": ["--virtual", "cuda=2:lazy", "--code", "full"], "single": ["--virtual", "cuda=2:sync", "--threads", "1", "--code", "full"]}
+DEVICES = {"cuda": machine.FLAGS, "virtual": ["--virtual", "cuda=2:lazy", "--code", "full"], "single": ["--virtual", "cuda=2:sync", "--threads", "1", "--code", "full"]}
 
 
 def arguments():
@@ -64,6 +67,7 @@ def arguments():
     ap.add_argument("--fail-fast", action="store_true")
     ap.add_argument("--gradients", action="store_true")
     ap.add_argument("--pack", type=int, default=16)
+    ap.add_argument("--cuda", type=os.path.abspath)
     ap.add_argument("--timeout", type=float, default=60)
     return ap.parse_args()
 
@@ -73,10 +77,11 @@ REFERENCE = "oracle" if A.gradients else "interp"
 
 
 def engines(seed):
-    if A.all: return [k for k in ENGINES if A.gradients or k not in ("oracle", "passes")]
+    if A.cuda: return [REFERENCE, "cuda"]
+    if A.all: return [k for k in ENGINES if k != "cuda" and (A.gradients or k not in ("oracle", "passes"))]
     if A.ways:
         draw = random.Random(seed)
-        ways = [k for k in ENGINES if k not in (*INTERPRETED, "quick")]
+        ways = [k for k in ENGINES if k not in (*INTERPRETED, "quick", "cuda")]
         ways = draw.sample(ways, min(A.ways, len(ways)))
         if A.gradients: ways = [draw.choice(["interp", "passes"]) if draw.random() < 2 / 3 else k for k in ways]
         return [REFERENCE, *dict.fromkeys(k if k in INTERPRETED else k + draw.choice([":quick"] * (6 if A.gradients else 2) + [""]) for k in ways)]
@@ -98,11 +103,14 @@ def results(text, flags):
         with open(f"{d}/p.tl", "w") as f: f.write(text)
         with open(f"{d}/kit.tl", "w") as f: f.write(MODULE)
         try:
-            r = subprocess.run([A.tenc, "p.tl", *flags], cwd=d, env={**os.environ, "TMPDIR": d}, capture_output=True, text=True,
-                               timeout=A.timeout)
+            env = machine.environment(A.tenc, A.cuda, machine.mode_of(text), f"{d}/reports") if machine.FLAGS[-1] in flags else os.environ
+            r = subprocess.run([A.tenc, "p.tl", *flags], cwd=d, env={**env, "TMPDIR": d}, capture_output=True, text=True, timeout=A.timeout)
         except subprocess.TimeoutExpired:
             return "timed out"
         if r.returncode: return f"exit {r.returncode}: {(r.stderr or r.stdout).strip()[:400]}"
+        if os.path.exists(f"{d}/reports"):
+            with open(f"{d}/reports") as f: found = f.read()
+            if found: return f"reports: {found[:400]}"
         return {"": r.stdout} | {f[:-4]: np.load(f"{d}/{f}") for f in os.listdir(d) if f.endswith(".npy")}
 
 
@@ -225,6 +233,7 @@ def packs():
 
 def main():
     passed = failed = 0
+    if A.cuda: machine.skip_without_nvrtc(A.tenc, A.cuda)
     with concurrent.futures.ThreadPoolExecutor(A.jobs) as pool:
         groups = list(packs())
         for seeds, failures in zip(groups, pool.map(together, groups)):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Derivatives inside derivatives, against what JAX computed: nested.py --tenc PATH [--only TEXT] [--record]
+"""Derivatives inside derivatives, against what JAX computed: nested.py --tenc PATH [--only TEXT] [--record] [--cuda LIBCUDA]
 
 Each case of nested.json has TL declarations (`before`) and an expression (`value`), the same in JAX (`jax`, where X and Y are
 the vectors of the TL text), and its result. A case runs compiled, with one thread and on a virtual device (equal bits), in a
 region of a device, with functions in its middle computed on another, and with the interpreter's own derivatives, which
 decompositions of matrices do not have. A case with `together` stays on one device: its parts cannot be placed apart yet.
+With `--cuda` cases run as CUDA C++ on the virtual machine for PTX instead, on a GPU, and with functions in its middle on one.
 `--record` computes the results anew, with JAX in x64. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
@@ -17,6 +18,9 @@ import sys
 import tempfile
 
 import numpy as np
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "cuda"))
+import machine
 
 CASES = pathlib.Path(__file__).resolve().parent / "nested.json"
 PER_PROGRAM = 12
@@ -52,6 +56,11 @@ WAYS = {
     "across devices": (VIRTUAL, elsewhere, elsewhere),
     "the interpreter": (["--engine=oracle"], same, same),
 }
+CUDA = [*machine.FLAGS, "--transfers=allow"]
+CUDA_WAYS = {
+    "as CUDA": ([*CUDA, "--default-device", "cuda:0"], same, same),
+    "across devices": (CUDA, elsewhere, elsewhere),
+}
 
 
 def program(cases, before, value):
@@ -62,24 +71,25 @@ def program(cases, before, value):
     return "\n".join(lines) + "\n"
 
 
-def run(tenc, cases, way):
+def run(tenc, cases, way, cuda):
     """The results of all cases, or what went wrong."""
-    flags, before, value = WAYS[way]
+    flags, before, value = (CUDA_WAYS if cuda else WAYS)[way]
+    environment = machine.environment(tenc, cuda, machine.mode_of(cases[0]["name"])) if cuda else os.environ
     with tempfile.TemporaryDirectory() as d:
         pathlib.Path(d, "p.tl").write_text(program(cases, before, value))
-        r = subprocess.run([tenc, "p.tl", *flags], cwd=d, capture_output=True, text=True, timeout=300)
+        r = subprocess.run([tenc, "p.tl", *flags], cwd=d, capture_output=True, text=True, timeout=300, env=environment)
         if r.returncode: return f"exit {r.returncode}: {r.stderr.strip()[:600]}"
         return [np.load(f"{d}/{k}.npy") for k in range(len(cases))]
 
 
-def problems(tenc, cases):
+def problems(tenc, cases, cuda):
     found = {c["name"]: [] for c in cases}
     first = None
-    for way in WAYS:
+    for way in CUDA_WAYS if cuda else WAYS:
         chosen = [c for c in cases if way != "across devices" or not c.get("together")]
-        results = run(tenc, chosen, way)
+        results = run(tenc, chosen, way, cuda)
         if isinstance(results, str) and len(chosen) > 1:  # one of them: which?
-            results = [r if isinstance(r, str) else r[0] for r in (run(tenc, [c], way) for c in chosen)]
+            results = [r if isinstance(r, str) else r[0] for r in (run(tenc, [c], way, cuda) for c in chosen)]
         elif isinstance(results, str):
             results = [results]
         if first is None: first = results
@@ -111,13 +121,15 @@ def main():
     ap.add_argument("--tenc", type=os.path.abspath)
     ap.add_argument("--only", default="")
     ap.add_argument("--record", action="store_true")
+    ap.add_argument("--cuda", type=os.path.abspath)
     a = ap.parse_args()
     cases = json.loads(CASES.read_text())
     if a.record: return record(cases)
+    if a.cuda: machine.skip_without_nvrtc(a.tenc, a.cuda)
     cases = [c for c in cases if a.only in c["name"]]
     passed = failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda at: problems(a.tenc, cases[at:at + PER_PROGRAM]), range(0, len(cases), PER_PROGRAM)):
+        for found in pool.map(lambda at: problems(a.tenc, cases[at:at + PER_PROGRAM], a.cuda), range(0, len(cases), PER_PROGRAM)):
             for name, what in found.items():
                 passed, failed = passed + (not what), failed + bool(what)
                 for w in what: print(f"{name}: {w}", flush=True)

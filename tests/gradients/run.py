@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Gradients against those that PyTorch computed: run.py --tenc PATH [--cases FOLDER] [--only TEXT] [--with FLAGS]
+"""Gradients against those that PyTorch computed: run.py --tenc PATH [--cases FOLDER] [--only TEXT] [--with FLAGS] [--cuda LIBCUDA]
 
 Each case of cases.jsonl (recorded by record.py, which says what stands there) becomes a few lines of a TL program: the
 value and gradients of `vjp`, the derivative of `jvp`, and the gradients of the gradients. They may differ from what is
-recorded by ROUNDINGS of the case's units. Closes with `N passed, N failed`."""
+recorded by ROUNDINGS of the case's units. With `--cuda` they are computed as CUDA C++ on the virtual machine for PTX. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
 import json
@@ -15,6 +15,9 @@ import sys
 import tempfile
 
 import numpy as np
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "cuda"))
+import machine
 
 HERE = pathlib.Path(__file__).resolve().parent
 PER_PROGRAM = 40
@@ -91,7 +94,8 @@ def run(A, cases, values):
             c.at = whole
         with open(f"{folder}/p.tl", "w") as f: f.write(text)
         try:
-            r = subprocess.run([A.tenc, "p.tl", *A.extra.split()], cwd=folder, capture_output=True, text=True, timeout=300)
+            r = subprocess.run([A.tenc, "p.tl", *A.extra.split()], cwd=folder, capture_output=True, text=True, timeout=300,
+                               env=machine.environment(A.tenc, A.cuda, machine.mode_of(cases[0].name)) if A.cuda else os.environ)
             why = re.sub(r"warning.*?\n\n", "", r.stderr + "\n", flags=re.S).strip() if r.returncode else ""
         except subprocess.TimeoutExpired:
             why = "timed out"
@@ -124,7 +128,11 @@ def main():
     ap.add_argument("--only", default="")
     ap.add_argument("--with", dest="extra", default="")
     ap.add_argument("--print", action="store_true")
+    ap.add_argument("--cuda", type=os.path.abspath)
     A = ap.parse_args()
+    if A.cuda:
+        machine.skip_without_nvrtc(A.tenc, A.cuda)
+        A.extra += " " + " ".join([*machine.FLAGS, "--default-device", "cuda:0"])
     file = np.load(A.cases / "values.npz")
     values, units = file["values"], file["units"].astype(np.float64)
     cases, at, unit = [], 0, 0

@@ -7,7 +7,7 @@
     python run.py --check                                                 whether each can be planted
 
 Every NAME.mutant here is one mistake: what it is, the suite that notices it, what the processor must have for the code to
-be reached (`needs`, where there is such a thing), and, between the lines `was`, `is` and `end`, a piece of code and what
+be reached (`needs`, where there is such a thing; `nvrtc`: the library that setup.sh installs), and, between the lines `was`, `is` and `end`, a piece of code and what
 to put in its place. The piece stands once in the sources of the compiler, whatever the file, its line or
 the blanks in it, so that a mutant outlives most changes; where it does not, `--check` says so, and its piece is to be
 brought up to date in step with the code; so does it where the table of docs/testing.md names another suite.
@@ -83,6 +83,7 @@ def command(suite, root, binaries, fuzz_programs):
         "programs.unfused": [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--no-fuse", str(tests / "run")],
         "programs.full": [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--code=full", str(tests / "run")],
         "programs.virtual": [str(tests / "virtual_devices.py"), "--tenc", tenc, str(tests / "run")],
+        "cuda.programs": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--only", "of_", str(tests / "run")],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
         "rows": [str(tests / "driver/read_rows.py"), tenc],  # one of the tool's tests that depends on no time
@@ -95,6 +96,11 @@ def command(suite, root, binaries, fuzz_programs):
     }[suite]
 
 
+def nvrtc():
+    """What setup.sh has installed, or null."""
+    return next(iter(sorted((ROOT / "build/nvrtc").glob("libnvrtc.so.*"))), None)
+
+
 def build(folder, suites):
     """Builds what the suites run; what went wrong, or None."""
     made = folder / "build/release"
@@ -103,7 +109,7 @@ def build(folder, suites):
     if not (made / "build.ninja").exists():
         steps.append(["cmake", "-S", str(folder), "-B", str(made), "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19",
                       "-DCMAKE_BUILD_TYPE=Release", "-DTENC_STATIC=ON"])
-    targets = {t for s in suites for t in ([s[5:]] if s.startswith("unit.") else ["tenc", "tenc-opt"])}
+    targets = {t for s in suites for t in ([s[5:]] if s.startswith("unit.") else ["tenc", "cuda_vm"] if s.startswith("cuda.") else ["tenc", "tenc-opt"])}
     steps.append(["cmake", "--build", str(made), "--target", *sorted(targets)])
     for step in steps:
         run = subprocess.run(step, capture_output=True, text=True, env=environment)
@@ -129,7 +135,9 @@ def copy(folder):
 def run_suite(args, folder, suite):
     """Why a suite fails, as a line, or None. One that hangs has noticed something."""
     wanted = command(suite, folder, folder / "build/release/bin", args.programs)
-    try: run = subprocess.run(wanted, cwd=folder, capture_output=True, text=True, errors="replace", timeout=args.timeout, env=dict(os.environ, TENC_CACHE_DIR=""))
+    environment = dict(os.environ, TENC_CACHE_DIR="")
+    if suite.startswith("cuda."): environment["TENC_NVRTC"] = str(nvrtc())
+    try: run = subprocess.run(wanted, cwd=folder, capture_output=True, text=True, errors="replace", timeout=args.timeout, env=environment)
     except subprocess.TimeoutExpired: return f"no end after {args.timeout} s"
     if run.returncode == 0: return None
     lines = [l.strip() for l in (run.stdout + run.stderr).splitlines() if re.search(r"\w", l)]
@@ -152,7 +160,7 @@ def caught(args, folder, mutant):
 
 
 def chosen(args, mutants):
-    flags = pathlib.Path("/proc/cpuinfo").read_text().split() if not args.check else None
+    flags = pathlib.Path("/proc/cpuinfo").read_text().split() + ["nvrtc"] * bool(nvrtc()) if not args.check else None
     mutants = [m for m in mutants if args.check or not m["needs"] or m["needs"] in flags]
     if args.only: return [m for m in mutants if m["name"] in args.only]
     if not args.random: return mutants[args.first:args.last]

@@ -95,6 +95,10 @@ TEST(Shared, Uninitialised) {
   expectFound(Finding::UninitialisedShared, "ld.shared.u32 %r11, [%r4+256]; st.global.u32 [%d4], %r11;");
 }
 
+TEST(Shared, AddressesHave32Bits) {
+  expectClean("sub.u32 %r20, %r4, 4096; st.shared.u32 [%r20+4096], %r1; st.global.u32 [%d4], %r1;", 64 * 63 / 2);
+}
+
 TEST(Shared, OutOfRange) {
   expectFound(Finding::OutOfRange, "st.shared.u32 [%r4+508], %r1;", grid(1, 64), true);
   expectFound(Finding::OutOfRange, "mov.u32 %r20, 0; st.shared.u32 [%r20], %r1;", grid(1, 64), true);

@@ -1,0 +1,29 @@
+"""Where suites find NVRTC and the fake driver, for programs that run as CUDA C++ on the virtual machine for PTX."""
+import os
+import pathlib
+import subprocess
+import sys
+import zlib
+
+MODES = ("lazy", "eager", "random")
+FLAGS = ["--virtual", "cuda=2", "--target", "cuda:compute_90"]  # two GPUs
+
+
+def mode_of(name):
+    """When the machine works, for a test of that name: each of the orders for a third of all."""
+    return MODES[zlib.crc32(name.encode()) % len(MODES)]
+
+
+def environment(tenc, driver, mode, reports=os.devnull):
+    """With what setup.sh installed, unless another NVRTC is named. What the machine finds wrong is written to the file `reports`."""
+    installed = sorted(pathlib.Path(tenc).resolve().parents[2].glob("nvrtc/libnvrtc.so.*"))
+    return {"TENC_LIBCUDA": str(driver), "TENC_VM_MODE": mode, "TENC_VM_SEED": "7", "TENC_VM_DEVICES": "2", "TENC_VM_REPORTS": str(reports),
+            **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
+
+
+def skip_without_nvrtc(tenc, driver):
+    """Ends the suite as a skipped one where nothing can be compiled."""
+    probe = subprocess.run([tenc, "-e", "print(1)", *FLAGS], capture_output=True, text=True, env=environment(tenc, driver, MODES[0]))
+    if "NVRTC" in probe.stderr and "not found" in probe.stderr:
+        print(f"nothing is run: {probe.stderr.strip()}")
+        sys.exit(77)
