@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Every op of ir/Ops.def on every dtype against NumPy, through the reference interpreter and through compiled code.
 
-    ops.py --interp BUILD/bin/tenc-opt [--tenc BUILD/bin/tenc] [--with OPTION] [--only NAME] [--keep]
+    ops.py --interp BUILD/bin/tenc-opt [--tenc BUILD/bin/tenc] [--with OPTION] [--cuda LIBCUDA] [--only NAME] [--keep]
 
 Programs are written as .tir, one for each group of ops and dtype; results come back as .npy files. The interpreter must
 agree to 1 unit in the last place of functions and exactly elsewhere; compiled code to the
-bounds of bounds.py. Exit status 1
+bounds of bounds.py. With `--cuda` that is CUDA C++ on the virtual machine for PTX. Exit status 1
 lists what differs. An elementwise op of the table without a reference here is an error, so that none goes untested.
 """
 
@@ -20,7 +20,9 @@ import tempfile
 
 import numpy as np
 
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "cuda"))
 import bounds
+import machine
 from tir_program import BITS, FLOATS, INTS, NUMPY, Program, long, raw, rounded, sample
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -646,7 +648,13 @@ def main():
     parser.add_argument("--with", dest="extra", action="append", default=[], help="a further option for tenc")
     parser.add_argument("--only", default="", help="only programs whose name contains this")
     parser.add_argument("--keep", action="store_true", help="keep the generated programs")
+    parser.add_argument("--cuda", help="the driver of a virtual machine for PTX")
     args = parser.parse_args()
+    if args.cuda:
+        machine.skip_without_nvrtc(args.tenc, args.cuda)
+        args.extra += machine.FLAGS
+        Program.head = "default_device cuda:0\n"
+        Program.environment = machine.environment(args.tenc, args.cuda, "random")
     covered = {*UNARY, *UNARY_ANY, *TESTS, *BINARY_ANY, *DIVISIONS, *BINARY, *COMPARE, *LOGICAL, *BITWISE, *OTHERS}
     missing = set(elementwise_mnemonics()) - covered
     if missing:

@@ -69,6 +69,9 @@ def sample(dtype, rng, shape, special=True, low=None, high=None):
 class Program:
     """One .tir text: constants, ops and the saving of results, with what is expected of each."""
 
+    head = ""  # what stands before the function
+    environment = None  # of what runs it; None: that of this process
+
     def __init__(self, folder, name):
         self.folder, self.name, self.lines, self.expected, self.n = folder, name, [], [], 0
         self.dtypes = {}  # of the values
@@ -109,14 +112,14 @@ class Program:
         self.expected.append((label, path, dtype_saved, expected, ulps, absolute))
 
     def text(self):
-        return "func @main() {\n" + "\n".join(self.lines) + "\n  return\n}\n"
+        return self.head + "func @main() {\n" + "\n".join(self.lines) + "\n  return\n}\n"
 
     def run(self, command, loosen, failures):
         source = self.folder / f"{self.name}.tir"
         source.write_text(self.text())
         for _, path, *_ in self.expected:
             path.unlink(missing_ok=True)
-        done = subprocess.run([a.format(file=source) for a in command], capture_output=True, text=True, timeout=120)
+        done = subprocess.run([a.format(file=source) for a in command], capture_output=True, text=True, timeout=120, env=self.environment)
         if done.returncode:
             failures.append(f"{self.name}: status {done.returncode}: {(done.stdout + done.stderr).strip()[:2000]}")
             return
