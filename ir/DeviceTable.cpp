@@ -43,8 +43,8 @@ std::string DeviceTable::numbered(std::string_view kind, int64_t number) {
 
 int DeviceTable::count(std::string_view kind) const {
   if (kind == kHost) return 1;
-  auto it = counts_.find(kind);
-  return it == counts_.end() ? 0 : it->second;
+  auto it = kinds_.find(kind);
+  return it == kinds_.end() ? 0 : it->second().count;
 }
 
 bool DeviceTable::has(std::string_view device) const {
@@ -61,10 +61,13 @@ std::string DeviceTable::nearest(std::string_view device) const {
 }
 
 std::string DeviceTable::text() const {
-  std::string all = "this machine has " + std::string(kHost);
-  for (const auto& [kind, n] : counts_)
-    for (int i = 0; i < n; ++i) all += ", " + kind + ":" + std::to_string(i);
-  return all;
+  std::string all = "this machine has " + std::string(kHost), why;
+  for (const auto& [kind, look] : kinds_) {
+    const Found found = look();
+    for (int i = 0; i < found.count; ++i) all += ", " + kind + ":" + std::to_string(i);
+    if (found.count == 0 && !found.why.empty()) why += "; no " + kind + " device can be used: " + found.why;
+  }
+  return all + why;
 }
 
 }  // namespace tenc::ir

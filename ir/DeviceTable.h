@@ -1,6 +1,7 @@
 // The kinds of devices and how many of each a machine has: all that is known of devices outside of the targets and
 // tools.
 #pragma once
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -24,18 +25,27 @@ class DeviceTable {
   /// A numbered kind alone is its first device; any other name is itself.
   static std::string normal(std::string_view name);
 
-  void set(std::string_view kind, int count) { counts_[std::string(kind)] = count; }
+  /// What there is of a kind.
+  struct Found {
+    int count = 0;
+    std::string why{};  ///< of none: why nothing of that kind can be used, as a sentence's part; may be empty
+  };
+  void set(std::string_view kind, int count) {
+    look(kind, [count] { return Found{count}; });
+  }
+  /// The same, asked when somebody wants to know of that kind: looking for devices takes a while.
+  void look(std::string_view kind, std::function<Found()> found) { kinds_[std::string(kind)] = std::move(found); }
   /// How many devices of a kind there are; there is one host.
   int count(std::string_view kind) const;
   /// Whether a device, not a name that a script declares, is there.
   bool has(std::string_view device) const;
   /// The last device of the kind of `device`, else the host.
   std::string nearest(std::string_view device) const;
-  /// "this machine has cpu, cuda:0, cuda:1"
+  /// "this machine has cpu, cuda:0, cuda:1"; of a kind that there should be and is not, why.
   std::string text() const;
 
  private:
-  std::map<std::string, int, std::less<>> counts_;
+  std::map<std::string, std::function<Found()>, std::less<>> kinds_;
 };
 
 }  // namespace tenc::ir

@@ -84,6 +84,7 @@ struct CallResult {
     Stopped,      ///< by a fault of the program: `fault`, `site`, `text`, `bad`
     Interrupted,  ///< by the control
     OutOfMemory,  ///< `text` says what is lacking; mostly before the first step
+    NoDevice,     ///< before the first step: a device cannot be used; `text`
     Refused,      ///< before the first step: options or devices do not fit the program; `text`
     Bug           ///< what a checked device found, an error of the compiler: `text`
   } end = End::Done;
@@ -91,6 +92,11 @@ struct CallResult {
   uint32_t site = 0;  ///< index into Program::sites
   std::string text;   ///< assertion message, file error
   abi::BadIndex bad;  ///< of an index
+  struct Lacking {
+    std::string device;
+    uint64_t available = 0;  ///< bytes that it had; 0: not known
+  };
+  Lacking lacking{};  ///< of OutOfMemory, where it is one device that has too little
   std::vector<BenchResult> benches;
   uint64_t copies = 0, copiedBytes = 0;  ///< between devices
   uint64_t inPlace = 0;                  ///< inputs and outputs that were used in the caller's memory

@@ -87,6 +87,13 @@ struct StreamSetup {
   const std::vector<std::byte*>* addresses = nullptr;
 };
 
+/// Why a stream cannot be had.
+struct OpenFailure {
+  std::string text;         ///< a sentence
+  bool outOfMemory = true;  ///< else the device cannot be used at all
+  uint64_t available = 0;   ///< bytes that it could have given; 0: not known
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -99,8 +106,8 @@ class Device {
   virtual bool closesHost() const { return false; }
   /// Whether its streams can run this kernel: code for the host, for a device, or a routine.
   virtual bool canRun(const abi::Kernel& kernel) const = 0;
-  /// From any thread. Null, with a sentence in `error`, when the memory cannot be had.
-  virtual std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) = 0;
+  /// From any thread. Null, with the reason in `failure`, when the memory cannot be had, or the device not be used.
+  virtual std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) = 0;
 };
 
 }  // namespace tenc::rt

@@ -66,6 +66,14 @@ Machine::Machine(const MachineOptions& options) : options_(options), memory_(std
 
 Machine::~Machine() = default;
 
+bool Machine::add(const DeviceSpec& spec, std::string& error) {
+  if (device(spec.name) != nullptr) return true;
+  auto made = makeDevice(spec, {&memory_->book, threads(), 1}, error);
+  if (!made) return false;
+  devices_.push_back(std::move(made));
+  return true;
+}
+
 int Machine::threads() const { return pool_->threads(); }
 
 Device* Machine::device(const std::string& name) const {

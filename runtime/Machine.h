@@ -48,6 +48,9 @@ class Machine {
   /// What was wrong with the options, as a sentence; empty when nothing was.
   const std::string& problem() const { return problem_; }
   int threads() const;
+  /// Adds a device, unless there is one of its name. False, with a sentence in `error`, when it cannot be had. No call
+  /// may run meanwhile.
+  bool add(const DeviceSpec& spec, std::string& error);
   /// By actual name; null for a device that this machine does not have.
   Device* device(const std::string& name) const;
   /// For signal handlers: what is known of a fault at `address`, as a line in `text`; false when it is not in memory of

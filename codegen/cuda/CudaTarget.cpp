@@ -2,19 +2,25 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
 
+#include "codegen/cache/BuildId.h"
 #include "codegen/cuda/CudaPrelude.h"
+#include "codegen/cuda/ImageCache.h"
 #include "codegen/cuda/KernelWriters.h"
+#include "codegen/cuda/LibraryFiles.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Routines.h"
 
 namespace tenc::codegen::cuda {
 namespace {
 
-constexpr size_t kMostKernels = 16;  // of one run of NVRTC, which shares its start among them
+// Of one run of NVRTC, which shares its start among them: it takes as long as half a kernel.
+constexpr size_t kLeastKernels = 4, kMostKernels = 16;
 
 std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
 
@@ -82,15 +88,20 @@ Source sourceOf(std::span<const CodeRequest> requests, size_t first, size_t last
 
 class CudaTarget : public Target {
  public:
-  explicit CudaTarget(const CudaOptions& options)
-      : options_(options), identity_("cuda " + options.architecture + (options.contract ? " contract" : " strict")) {
+  explicit CudaTarget(const CudaOptions& options) : options_(options) {
     traits_.products = {ir::DType::F32, ir::DType::F64};
     traits_.narrowProducts = {};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;
   }
 
-  std::string_view identity() const override { return identity_; }
+  std::string_view identity() const override {
+    std::call_once(known_, [&] {
+      architecture_ = options_.architecture();
+      identity_ = "cuda " + architecture_ + (options_.contract ? " contract" : " strict");
+    });
+    return identity_;
+  }
   const ir::TargetTraits& traits() const override { return traits_; }
   RoutineCode routineCode(const ir::Op&) const override { return RoutineCode::Kernel; }
 
@@ -108,25 +119,33 @@ class CudaTarget : public Target {
 
   std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
                             std::string& error) override {
-    const Nvrtc* nvrtc = compiler(error);
-    if (nvrtc == nullptr) return {};
-    const std::vector<Nvrtc::Result> made = compileAll(*nvrtc, requests, !isVirtual());
-    std::vector<Code> codes;
-    for (size_t part = 0; part < made.size(); ++part) {
-      if (error.empty()) error = made[part].error;
-      for (size_t i = part * kMostKernels; i < std::min(requests.size(), (part + 1) * kMostKernels); ++i) {
-        const Schedule plan = scheduleOf(*requests[i].kernel);
-        codes.push_back(abi::DeviceCode{
-            static_cast<uint32_t>(images.size()), symbolOf(i), {plan.blocks, 1, 1}, {plan.threads, 1, 1}, 0});
-      }
-      images.push_back({options_.architecture, {}, isVirtual() ? made[part].ptx : made[part].cubin});
-    }
+    ImageCache cache(options_.cache, cacheIdentity());
+    std::vector<std::string> keys;
+    for (const CodeRequest& r : requests) keys.push_back(r.key);
+    ImageCache::Found code = cache.load(keys);
+    std::vector<size_t> missing;
+    for (size_t i = 0; i < requests.size(); ++i)
+      if (!code.places[i]) missing.push_back(i);
+    const size_t kept = code.images.size();
+    if (!missing.empty()) error = add(requests, missing, code);
     if (!error.empty()) return {};
-    compiled_ += requests.size();
+    if (!missing.empty() || !code.complete) cache.store(code, kept);
+    std::vector<Code> codes;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const Schedule plan = scheduleOf(*requests[i].kernel);
+      codes.push_back(abi::DeviceCode{static_cast<uint32_t>(images.size() + code.places[i]->image),
+                                      code.places[i]->symbol,
+                                      {plan.blocks, 1, 1},
+                                      {plan.threads, 1, 1},
+                                      0});
+    }
+    for (std::string& image : code.images) images.push_back({architecture(), {}, std::move(image)});
+    counts_.compiled += missing.size();
+    counts_.kept += requests.size() - missing.size();
     return codes;
   }
 
-  CodeCounts counts() const override { return {compiled_, 0}; }
+  CodeCounts counts() const override { return counts_; }
 
   std::span<const std::string_view> forms() const override {
     static constexpr std::array<std::string_view, 2> kForms = {"cuda", "ptx"};
@@ -155,22 +174,60 @@ class CudaTarget : public Target {
 
  private:
   /// PTX, which the driver compiles, and not machine code.
-  bool isVirtual() const { return options_.architecture.starts_with("compute_"); }
+  bool isVirtual() const { return architecture().starts_with("compute_"); }
+  const std::string& architecture() const {
+    identity();
+    return architecture_;
+  }
   const Nvrtc* compiler(std::string& error) {
     if (!nvrtc_) nvrtc_ = Nvrtc::open(error);
     return nvrtc_.get();
   }
 
+  /// Empty where nothing is to be kept.
+  std::string cacheIdentity() const {
+    std::string why;
+    const auto file = options_.cache.directory.empty() ? std::nullopt : Nvrtc::find(why);
+    const std::string build = buildId();
+    return file && !build.empty() ? std::string(identity()) + "\n" + build + "\n" + identityOf(*file) : std::string();
+  }
+
+  /// Compiles some of the kernels, and says where they are. Gives the error.
+  std::string add(std::span<const CodeRequest> requests, const std::vector<size_t>& which, ImageCache::Found& code) {
+    std::string error;
+    const Nvrtc* nvrtc = compiler(error);
+    if (nvrtc == nullptr) return error;
+    std::vector<CodeRequest> some;
+    for (const size_t i : which) some.push_back(requests[i]);
+    std::vector<Nvrtc::Result> made = compileAll(*nvrtc, some, !isVirtual());
+    const size_t each = kernelsOfPart(some.size());
+    for (size_t n = 0; n < which.size(); ++n) {
+      if (n % each == 0) {
+        Nvrtc::Result& part = made[n / each];
+        if (!part.error.empty()) return part.error;
+        code.images.push_back(std::move(isVirtual() ? part.ptx : part.cubin));
+      }
+      code.places[which[n]] = ImageCache::Place{code.images.size() - 1, symbolOf(n)};
+    }
+    return "";
+  }
+
+  /// So many that no thread is without work, where there is enough for all.
+  size_t kernelsOfPart(size_t kernels) const {
+    const auto threads = static_cast<size_t>(std::max(options_.compileThreads, 1));
+    return std::clamp((kernels + threads - 1) / threads, kLeastKernels, kMostKernels);
+  }
+
   std::vector<Nvrtc::Result> compileAll(const Nvrtc& nvrtc, std::span<const CodeRequest> requests,
                                         bool wantCubin) const {
-    const size_t parts = (requests.size() + kMostKernels - 1) / kMostKernels;
+    const size_t each = kernelsOfPart(requests.size()), parts = (requests.size() + each - 1) / each;
     std::vector<Nvrtc::Result> made(parts);
     std::atomic<size_t> next{0};
     const auto work = [&] {
       for (size_t p = next++; p < parts; p = next++) {
-        const Source source = sourceOf(requests, p * kMostKernels, std::min(requests.size(), (p + 1) * kMostKernels));
+        const Source source = sourceOf(requests, p * each, std::min(requests.size(), (p + 1) * each));
         if (source.error.empty())
-          made[p] = nvrtc.compile(source.text, options_.architecture, wantCubin);
+          made[p] = nvrtc.compile(source.text, architecture(), wantCubin);
         else
           made[p].error = source.error;
       }
@@ -188,10 +245,11 @@ class CudaTarget : public Target {
   }
 
   const CudaOptions options_;
-  const std::string identity_;
+  mutable std::once_flag known_;
+  mutable std::string identity_, architecture_;
   ir::TargetTraits traits_;
   std::unique_ptr<Nvrtc> nvrtc_;
-  size_t compiled_ = 0;
+  CodeCounts counts_;
 };
 
 }  // namespace
@@ -211,7 +269,14 @@ std::string architectureProblem(std::string_view architecture) {
 
 std::string compilerProblem() {
   std::string why;
-  return Nvrtc::open(why) ? std::string() : why;
+  return Nvrtc::find(why) ? std::string() : why;
+}
+
+std::string compilerText() {
+  std::string why;
+  const auto file = Nvrtc::find(why);
+  const auto nvrtc = Nvrtc::open(why);
+  return nvrtc ? nvrtc->version() + ", " + *file : why;
 }
 
 std::unique_ptr<Target> makeCudaTarget(const CudaOptions& options) { return std::make_unique<CudaTarget>(options); }

@@ -1,26 +1,35 @@
 // NVIDIA's GPUs as a target: kernels as CUDA C++, which NVRTC compiles.
 #pragma once
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "codegen/Target.h"
+#include "codegen/cache/ObjectCache.h"
 
 namespace tenc::codegen::cuda {
 
 struct CudaOptions {
-  std::string architecture = "sm_90";  ///< of the device, as in architectureProblem
-  bool contract = false;               ///< --fp=contract: mul and add may be fused across operators
+  /// Of the devices, as in architectureProblem; asked when there is a kernel for them.
+  std::function<std::string()> architecture = [] { return std::string("sm_90"); };
+  bool contract = false;  ///< --fp=contract: mul and add may be fused across operators
   int compileThreads = 2;
+  CacheOptions cache{};  ///< for what NVRTC makes; its key has the file of NVRTC, which is not loaded on a hit
 };
 
 /// Why no code can be made for `architecture`, as a sentence; empty when it can.
 std::string architectureProblem(std::string_view architecture);
 
-/// Why CUDA C++ cannot be compiled here, as a sentence; empty when it can. Printing it needs no compiler.
+/// Why CUDA C++ cannot be compiled here, as a sentence; empty when it can. Printing it needs no compiler. Loads
+/// nothing.
 std::string compilerProblem();
 
-/// `options.architecture` has no problem.
+/// The version of NVRTC and its file, for people: "13.0, /usr/local/cuda/lib64/libnvrtc.so.13". Loads it; where it
+/// cannot be, says why.
+std::string compilerText();
+
+/// `options.architecture` gives one without a problem.
 std::unique_ptr<Target> makeCudaTarget(const CudaOptions& options);
 
 }  // namespace tenc::codegen::cuda

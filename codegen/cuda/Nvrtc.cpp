@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "codegen/cuda/CudaText.h"
+#include "codegen/cuda/LibraryFiles.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -44,18 +45,23 @@ struct Nvrtc::Functions {
 Nvrtc::Nvrtc() = default;
 Nvrtc::~Nvrtc() = default;  // the library stays: threads of its own may still run in it
 
+std::optional<std::string> Nvrtc::find(std::string& why) {
+  std::string tried;
+  auto file = findLibrary(nvrtcNames(), tried);
+  if (!file)
+    why = "NVRTC, which compiles CUDA C++, was not found: tried " + tried +
+          "; `pip install nvidia-cuda-nvrtc` or the CUDA toolkit brings it, and TENC_NVRTC names the file";
+  return file;
+}
+
 std::unique_ptr<Nvrtc> Nvrtc::open(std::string& why) {
+  const auto file = find(why);
+  if (!file) return nullptr;
   std::unique_ptr<Nvrtc> nvrtc(new Nvrtc);
-  std::vector<std::string> names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
-                                    "/usr/local/cuda/lib64/libnvrtc.so"};
-  if (const char* chosen = std::getenv("TENC_NVRTC"); chosen != nullptr && *chosen != 0) names = {chosen};
-  for (const std::string& name : names) {
-    nvrtc->library_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (nvrtc->library_ != nullptr) break;
-    why += (why.empty() ? "" : ", ") + name;
-  }
+  nvrtc->library_ = dlopen(file->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (nvrtc->library_ == nullptr) {
-    why = "NVRTC, which compiles CUDA C++, was not found: tried " + why;
+    const char* error = dlerror();
+    why = "NVRTC, which compiles CUDA C++, cannot be loaded: " + std::string(error != nullptr ? error : *file);
     return nullptr;
   }
   nvrtc->f_ = std::make_unique<Functions>();
@@ -78,7 +84,7 @@ std::unique_ptr<Nvrtc> Nvrtc::open(std::string& why) {
   find(f.errorText, "nvrtcGetErrorString");
   int major = 0, minor = 0;
   if (!all || f.version(&major, &minor) != 0) {
-    why = "NVRTC was found, and is no version that tenc knows";
+    why = *file + " is no NVRTC that tenc knows";
     return nullptr;
   }
   nvrtc->version_ = decimal(major) + "." + decimal(minor);

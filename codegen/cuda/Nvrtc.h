@@ -1,6 +1,7 @@
 // NVRTC, NVIDIA's run-time compiler of CUDA C++, from a shared library that is loaded when it is first needed.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,10 @@ namespace tenc::codegen::cuda {
 
 class Nvrtc {
  public:
-  /// Looks for TENC_NVRTC, a file; else for what the system's loader knows; else for the toolkit's usual place. Null,
-  /// with a sentence that says what was tried, when there is none.
+  /// Its file (LibraryFiles.h), which is not loaded. Nothing, with a sentence that says what was tried and what to
+  /// install, when there is none.
+  static std::optional<std::string> find(std::string& why);
+  /// Loads it. Null, with a sentence in `why`, when that fails.
   static std::unique_ptr<Nvrtc> open(std::string& why);
   ~Nvrtc();
   Nvrtc(const Nvrtc&) = delete;

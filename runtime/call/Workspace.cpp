@@ -50,9 +50,12 @@ std::unique_ptr<Workspace> Workspace::open(const LoadedProgram& program, Machine
     return fail(CallResult::End::OutOfMemory, "cpu has no memory for linear algebra to work in");
   w->streams_.emplace_back();
   for (uint32_t i = 1; i < p.devices.size(); ++i) {
-    std::string error;
-    auto stream = machine.device(p.devices[i].name)->open({&program, i}, error);
-    if (!stream) return fail(CallResult::End::OutOfMemory, std::move(error));
+    OpenFailure failure;
+    auto stream = machine.device(p.devices[i].name)->open({&program, i}, failure);
+    if (!stream && failure.outOfMemory) ended.lacking = {p.devices[i].name, failure.available};
+    if (!stream)
+      return fail(failure.outOfMemory ? CallResult::End::OutOfMemory : CallResult::End::NoDevice,
+                  std::move(failure.text));
     w->streams_.push_back(std::move(stream));
   }
   for (abi::BufferId b = 0; b < p.buffers.size(); ++b) {

@@ -1,7 +1,9 @@
 #include "runtime/cuda/CudaDevice.h"
 
 #include <charconv>
+#include <mutex>
 
+#include "runtime/cuda/CudaAdvice.h"
 #include "runtime/cuda/CudaStream.h"
 
 namespace tenc::rt {
@@ -9,44 +11,63 @@ namespace {
 
 using namespace cuda;
 
+constexpr Result kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+
 class CudaDevice : public Device {
  public:
-  CudaDevice(std::string name, uint64_t capacity, std::shared_ptr<const CudaDriver> driver)
-      : name_(std::move(name)), capacity_(capacity), driver_(std::move(driver)) {}
+  CudaDevice(const DeviceSpec& spec, int ordinal, std::shared_ptr<const CudaDriver> driver)
+      : name_(spec.name), capacity_(spec.capacity), ordinal_(ordinal), driver_(std::move(driver)) {}
   ~CudaDevice() override {
     if (context_ != nullptr) driver_->f().releaseContext(number_);
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
-  bool use(int ordinal, std::string& error) {
-    Result status = driver_->f().deviceGet(&number_, ordinal);
-    if (status == 0) status = driver_->f().retainContext(&context_, number_);
-    if (status != 0) error = name_ + " cannot be used: " + driver_->describe(status);
-    return status == 0;
-  }
-
   const std::string& name() const override { return name_; }
   bool worksOnHostMemory() const override { return false; }
   bool canRun(const abi::Kernel& kernel) const override { return std::holds_alternative<abi::DeviceCode>(kernel.code); }
 
-  std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
+  std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
+    if (!use(failure)) return nullptr;
     const uint64_t needed = setup.program->program().devices[setup.device].arenaBytes;
     if (capacity_ != 0 && needed > capacity_) {
-      error = name_ + " cannot give " + std::to_string(needed) + " bytes";
+      failure = {name_ + " cannot give " + std::to_string(needed) + " bytes", true, capacity_};
       return nullptr;
     }
-    auto stream = std::make_unique<CudaStream>(driver_, context_, setup);
-    if (!stream->prepare(error)) return nullptr;
-    return stream;
+    auto stream = std::make_unique<CudaStream>(driver_, context_, lost_, setup);
+    const CudaStream::Failure failed = stream->prepare();
+    if (failed.status == 0) return stream;
+    failure.outOfMemory = failed.status == kOutOfMemory;
+    failure.text = name_ + " " + failed.what + ": " + driver_->explain(failed.status);
+    stream.reset();  // what it did get is free again
+    size_t free = 0, total = 0;
+    if (failure.outOfMemory && driver_->f().memoryInfo(&free, &total) == 0) failure.available = free;
+    return nullptr;
   }
 
  private:
+  /// The context is made when the first program needs it.
+  bool use(OpenFailure& failure) {
+    const std::lock_guard lock(mutex_);
+    Result status = lost_;
+    if (status == 0 && context_ == nullptr) {
+      status = driver_->f().deviceGet(&number_, ordinal_);
+      if (status == 0) status = driver_->f().retainContext(&context_, number_);
+    }
+    if (status == 0) return true;
+    failure.outOfMemory = status == kOutOfMemory;
+    failure.text = name_ + " cannot be used: " + driver_->explain(status);
+    return false;
+  }
+
   const std::string name_;
   const uint64_t capacity_;
+  const int ordinal_;
   const std::shared_ptr<const CudaDriver> driver_;
+  std::mutex mutex_;
   DeviceNumber number_ = 0;
   ContextHandle context_ = nullptr;
+  std::atomic<Result> lost_ = 0;  ///< the error that spoilt it
 };
 
 }  // namespace
@@ -56,14 +77,16 @@ std::unique_ptr<Device> makeCudaDevice(const DeviceSpec& spec, const DeviceSurro
   if (!driver) return nullptr;
   int ordinal = -1;
   const size_t colon = spec.name.find(':');
-  if (colon != std::string::npos)
-    std::from_chars(spec.name.data() + colon + 1, spec.name.data() + spec.name.size(), ordinal);
+  std::string_view number = spec.name;
+  number.remove_prefix(colon == std::string::npos ? number.size() : colon + 1);
+  for (const auto& [setting, value] : spec.settings)
+    if (setting == kOrdinal) number = value;
+  std::from_chars(number.data(), number.data() + number.size(), ordinal);
   if (ordinal < 0 || ordinal >= driver->devices()) {
     error = "there is no " + spec.name + ": the driver has " + std::to_string(driver->devices()) + " devices";
     return nullptr;
   }
-  auto device = std::make_unique<CudaDevice>(spec.name, spec.capacity, std::move(driver));
-  return device->use(ordinal, error) ? std::move(device) : nullptr;
+  return std::make_unique<CudaDevice>(spec, ordinal, std::move(driver));
 }
 
 }  // namespace tenc::rt

@@ -8,7 +8,11 @@
 
 namespace tenc::rt {
 
-/// `spec.name` "cuda:1" is the second GPU of the driver. Null, with a sentence in `error`, when there is no such.
+/// The setting that says which GPU of the driver it is; without it, that is the number in its name.
+inline constexpr std::string_view kOrdinal = "ordinal";
+
+/// `spec.name` is "cuda:1". Nothing is taken of the GPU before the first program runs on it. Null, with a sentence in
+/// `error`, when there is no such.
 std::unique_ptr<Device> makeCudaDevice(const DeviceSpec& spec, const DeviceSurroundings& surroundings,
                                        std::string& error);
 

@@ -5,20 +5,38 @@
 #include <cstdlib>
 #include <type_traits>
 
+#include "runtime/cuda/CudaAdvice.h"
+#include "runtime/cuda/CudaGpus.h"
+
 namespace tenc::rt::cuda {
 namespace {
 
 constexpr int kInterface = 12000;  // of all functions below: drivers of CUDA 12 and later have them
+constexpr const char* kInstall = "the driver package of the system, version 525 or later, brings it";
+
+/// "is of CUDA 11.4", as far as the library says.
+std::string versionOf(void* library) {
+  const auto get = reinterpret_cast<Result (*)(int*)>(dlsym(library, "cuDriverGetVersion"));
+  int version = 0;
+  return get != nullptr && get(&version) == 0 ? "is of CUDA " + versionText(version) : "is no driver";
+}
 
 }  // namespace
 
 std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   std::shared_ptr<CudaDriver> driver(new CudaDriver);
-  const char* chosen = std::getenv("TENC_LIBCUDA");
-  const std::string name = chosen != nullptr && *chosen != 0 ? chosen : "libcuda.so.1";
-  void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded: threads of its own may run in it
+  const char* const chosen = std::getenv("TENC_LIBCUDA");
+  if (chosen != nullptr && *chosen == 0) return nullptr;
+  void* library = nullptr;  // stays loaded: threads of its own may run in it
+  std::string name, tried;
+  for (const char* candidate : {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}) {
+    name = chosen != nullptr ? chosen : candidate;
+    library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    tried += (tried.empty() ? "" : ", ") + name;
+    if (library != nullptr || chosen != nullptr) break;
+  }
   if (library == nullptr) {
-    why = "the driver of NVIDIA's GPUs was not found: " + name;
+    why = "NVIDIA's driver was not found (tried " + tried + "); " + kInstall;
     return nullptr;
   }
   using GetAddress = Result (*)(const char* name, void** address, int version, uint64_t flags, void* status);
@@ -44,6 +62,7 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.setCurrent, "cuCtxSetCurrent");
   find(f.allocate, "cuMemAlloc");
   find(f.free, "cuMemFree");
+  find(f.memoryInfo, "cuMemGetInfo");
   find(f.hostToDevice, "cuMemcpyHtoDAsync");
   find(f.deviceToHost, "cuMemcpyDtoHAsync");
   find(f.deviceToDevice, "cuMemcpyDtoDAsync");
@@ -61,14 +80,15 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.synchronizeEvent, "cuEventSynchronize");
   find(f.queryEvent, "cuEventQuery");
   if (!missing.empty()) {
-    why = name + " has no " + missing + ": a driver of CUDA 12 or later is needed";
+    why = "NVIDIA's driver " + name + " " + versionOf(library) + " and has no " + missing +
+          "; version 525 (CUDA 12.0) or later is needed";
     return nullptr;
   }
   Result status = f.init(0);
   if (status == 0) status = f.driverVersion(&driver->version_);
   if (status == 0) status = f.deviceCount(&driver->devices_);
   if (status != 0) {
-    why = "the driver of NVIDIA's GPUs does not work: " + driver->describe(status);
+    why = "NVIDIA's driver cannot be used: " + driver->explain(status);
     return nullptr;
   }
   return driver;
@@ -80,6 +100,11 @@ std::string CudaDriver::describe(Result status) const {
   f_.errorString(status, &text);
   return std::string(text ? text : "unknown error") + " (" + (name ? name : "no name") + ", " + std::to_string(status) +
          ")";
+}
+
+std::string CudaDriver::explain(Result status) const {
+  const std::string advice = adviceOn(status);
+  return describe(status) + (advice.empty() ? "" : ": " + advice);
 }
 
 }  // namespace tenc::rt::cuda

@@ -34,6 +34,7 @@ struct CudaFunctions {
   Result (*setCurrent)(ContextHandle);
   Result (*allocate)(Pointer*, size_t);
   Result (*free)(Pointer);
+  Result (*memoryInfo)(size_t* free, size_t* total);
   Result (*hostToDevice)(Pointer, const void*, size_t, StreamHandle);
   Result (*deviceToHost)(void*, Pointer, size_t, StreamHandle);
   Result (*deviceToDevice)(Pointer, Pointer, size_t, StreamHandle);
@@ -55,8 +56,8 @@ struct CudaFunctions {
 
 class CudaDriver {
  public:
-  /// Looks for TENC_LIBCUDA, a file; else for libcuda.so.1. Null, with a sentence in `why`, when there is none or it
-  /// finds no GPU.
+  /// Looks for TENC_LIBCUDA, a file, and for none if that is empty; else for libcuda.so.1. Null when there is none or
+  /// it finds no GPU, with a sentence in `why` unless none was looked for.
   static std::shared_ptr<const CudaDriver> open(std::string& why);
 
   const CudaFunctions& f() const { return f_; }
@@ -65,6 +66,8 @@ class CudaDriver {
   int version() const { return version_; }
   /// "out of memory (CUDA_ERROR_OUT_OF_MEMORY, 2)".
   std::string describe(Result status) const;
+  /// The same with what to do about it.
+  std::string explain(Result status) const;
 
  private:
   CudaDriver() = default;

@@ -1,6 +1,10 @@
 #include "runtime/cuda/CudaStream.h"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include "runtime/cuda/CudaAdvice.h"
+#include "runtime/cuda/CudaGpus.h"
 
 namespace tenc::rt::cuda {
 namespace {
@@ -10,26 +14,35 @@ constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kNoTiming = 2;     // CU_EVENT_DISABLE_TIMING
 constexpr Result kNotReady = 600;     // CUDA_ERROR_NOT_READY
 
+bool isSet(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value != nullptr && *value != 0 && *value != '0';
+}
+
 }  // namespace
 
-CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, ContextHandle context, const StreamSetup& setup)
+CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, ContextHandle context, std::atomic<Result>& lost,
+                       const StreamSetup& setup)
     : driver_(std::move(driver)),
       f_(driver_->f()),
       context_(context),
+      lost_(lost),
+      waitsForEach_(isSet("TENC_CUDA_SYNC")),
       program_(*setup.program),
       device_(setup.device) {}
 
-bool CudaStream::prepare(std::string& error) {
+CudaStream::Failure CudaStream::prepare() {
   const abi::Program& p = program_.program();
+  Failure failure;
   auto check = [&](Result status, const std::string& what) {
-    if (status != 0 && error.empty()) error = p.devices[device_].name + " " + what + ": " + driver_->describe(status);
+    if (status != 0) failure = {status, what};
     return status == 0;
   };
-  if (!check(f_.setCurrent(context_), "cannot be used")) return false;
+  if (!check(f_.setCurrent(context_), "cannot be used")) return failure;
   const uint64_t bytes = std::max<uint64_t>(p.devices[device_].arenaBytes, 1);
-  if (!check(f_.allocate(&memory_, bytes), "cannot give " + std::to_string(bytes) + " bytes")) return false;
-  if (!check(f_.allocate(&faults_, sizeof(Faults)), "cannot give memory")) return false;
-  if (!check(f_.createStream(&stream_, kNonBlocking), "has no queue")) return false;
+  if (!check(f_.allocate(&memory_, bytes), "cannot give " + std::to_string(bytes) + " bytes")) return failure;
+  if (!check(f_.allocate(&faults_, sizeof(Faults)), "cannot give memory")) return failure;
+  if (!check(f_.createStream(&stream_, kNonBlocking), "has no queue")) return failure;
   for (const abi::Buffer& b : p.buffers)
     addresses_.push_back(b.device == device_ ? reinterpret_cast<std::byte*>(memory_ + b.offset) : nullptr);
   modules_.resize(p.images.size());
@@ -38,13 +51,14 @@ bool CudaStream::prepare(std::string& error) {
     if (device != device_ || code == nullptr) continue;
     ModuleHandle& module = modules_[code->image];
     if (module == nullptr && !check(f_.loadModule(&module, p.images[code->image].bytes.c_str()),
-                                    "does not load code for " + p.images[code->image].architecture))
-      return false;
+                                    "does not load code for " + p.images[code->image].architecture +
+                                        " (driver of CUDA " + versionText(driver_->version()) + ")"))
+      return failure;
     if (!check(f_.getFunction(&functions_[&p.kernels[kernel]], module, code->symbol.c_str()),
                "has no kernel " + code->symbol))
-      return false;
+      return failure;
   }
-  return true;
+  return failure;
 }
 
 CudaStream::~CudaStream() {
@@ -61,7 +75,11 @@ CudaStream::~CudaStream() {
 
 bool CudaStream::well(Result status, const char* call, uint64_t order) {
   if (status == 0) return true;
-  if (!stop_) stop_ = DeviceStop{order, 0, std::string(call) + ": " + driver_->describe(status)};
+  if (spoilsDevice(status)) lost_ = status;
+  if (!stop_) {
+    const std::string& name = program_.program().devices[device_].name;
+    stop_ = DeviceStop{order, 0, name + ", " + call + ": " + driver_->explain(status)};
+  }
   return false;
 }
 
@@ -102,6 +120,7 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
   well(f_.launch(functions_.at(kernel.kernel), code.grid[0], code.grid[1], code.grid[2], code.group[0], code.group[1],
                  code.group[2], code.sharedBytes, stream_, parameters.data(), nullptr),
        "cuLaunchKernel", order);
+  if (waitsForEach_ && !stop_) well(f_.synchronize(stream_), ("kernel " + kernel.kernel->name).c_str(), order);
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) {

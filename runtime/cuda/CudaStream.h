@@ -1,5 +1,6 @@
 // A call's queue on a GPU, its memory there, and its code.
 #pragma once
+#include <atomic>
 #include <deque>
 #include <map>
 #include <memory>
@@ -15,12 +16,18 @@ namespace tenc::rt::cuda {
 
 class CudaStream : public Stream {
  public:
-  CudaStream(std::shared_ptr<const CudaDriver> driver, ContextHandle context, const StreamSetup& setup);
+  /// `lost` is the device's: the error that spoilt it, which a stream notes.
+  CudaStream(std::shared_ptr<const CudaDriver> driver, ContextHandle context, std::atomic<Result>& lost,
+             const StreamSetup& setup);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
-  /// Takes memory and loads the program's code; false, with a sentence in `error`, when that fails.
-  bool prepare(std::string& error);
+  struct Failure {
+    Result status = 0;
+    std::string what;  ///< "cannot give 512 bytes"
+  };
+  /// Takes memory and loads the program's code.
+  Failure prepare();
 
   std::byte* address(abi::BufferId buffer) const override { return addresses_[buffer]; }
   void begin(const StreamCall& call) override;
@@ -54,6 +61,8 @@ class CudaStream : public Stream {
   const std::shared_ptr<const CudaDriver> driver_;
   const CudaFunctions& f_;
   const ContextHandle context_;
+  std::atomic<Result>& lost_;
+  const bool waitsForEach_;  ///< TENC_CUDA_SYNC: of every kernel it is known how it ended
   const LoadedProgram& program_;
   const uint32_t device_;
   StreamHandle stream_ = nullptr;

@@ -283,18 +283,18 @@ class CheckedDevice : public Device {
   bool worksOnHostMemory() const override { return false; }  // it needs memory of its own
   bool closesHost() const override { return inner_->worksOnHostMemory() && closes(mode_); }
   bool canRun(const abi::Kernel& kernel) const override { return inner_->canRun(kernel); }
-  std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
+  std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
     StreamSetup own = setup;
     std::unique_ptr<GuardedPages> pages;
     if (inner_->worksOnHostMemory()) {
       pages = std::make_unique<GuardedPages>();
       if (!pages->map(setup.program->program(), setup.device)) {
-        error = name() + " has no address space for its buffers";
+        failure.text = name() + " has no address space for its buffers";
         return nullptr;
       }
       own.addresses = &pages->addresses();
     }
-    auto stream = inner_->open(own, error);
+    auto stream = inner_->open(own, failure);
     if (!stream) return nullptr;
     return std::make_unique<CheckedStream>(name(), std::move(pages), std::move(stream), setup, mode_, book_);
   }

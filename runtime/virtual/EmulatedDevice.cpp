@@ -141,11 +141,11 @@ class EmulatedDevice : public Device {
   bool canRun(const abi::Kernel& kernel) const override {
     return !std::holds_alternative<abi::DeviceCode>(kernel.code);
   }
-  std::unique_ptr<Stream> open(const StreamSetup& setup, std::string& error) override {
+  std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
     const uint64_t needed = setup.program->program().devices[setup.device].arenaBytes;
     auto stream = std::make_unique<EmulatedStream>(name_, pool_, options_.mode, setup);
     if ((options_.capacity == 0 || needed <= options_.capacity) && stream->layOut(setup)) return stream;
-    error = name_ + " cannot give " + std::to_string(needed) + " bytes";
+    failure.text = name_ + " cannot give " + std::to_string(needed) + " bytes";
     return nullptr;
   }
 

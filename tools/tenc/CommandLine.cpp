@@ -183,17 +183,21 @@ class Reader {
     return true;
   }
 
+  /// Whether there is code for GPUs where that is asked for.
   bool targetsGpu() {
-    const std::string& gpu = c_.session.cudaArchitecture;
-    if (gpu.empty())
-      return c_.emit != "cuda" && c_.emit != "ptx" ? true
-                                                   : fail("--emit=" + c_.emit + " goes with --target cuda:sm_90");
+    SessionOptions& session = c_.session;
+    const std::string& gpu = session.cudaArchitecture;
+    session.compileOnly = !c_.emit.empty() || c_.command == Command::Check || c_.command == Command::Transfers;
+    if (gpu.empty()) {
+      const bool prints = c_.emit == "cuda" || c_.emit == "ptx";
+      if (prints && (session.virtualCuda || Hardware(session).table().count("cuda") == 0))
+        return fail("--emit=" + c_.emit + " goes with --target cuda:sm_90 where there is no GPU");
+      return true;
+    }
     if (const std::string why = codegen::cuda::architectureProblem(gpu); !why.empty()) return fail("--target: " + why);
     const bool compiles = c_.emit.empty() || c_.emit == "ptx" || c_.emit == "program";
     if (const std::string why = compiles ? codegen::cuda::compilerProblem() : ""; !why.empty())
       return fail("--target: " + why);
-    constexpr int kDevices = 8;  // a script that is only compiled may name so many
-    if (c_.session.virtualCuda == 0) c_.session.virtualCuda = c_.emit.empty() ? 1 : kDevices;
     return true;
   }
 

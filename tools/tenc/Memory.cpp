@@ -130,20 +130,36 @@ class Report {
 
 }  // namespace
 
-uint64_t Session::capacity(const ir::Module& m, const std::string& device) const {
+uint64_t Session::capacity(const ir::Module& m, const std::string& device) {
   const std::string actual(m.actual(device));
   for (const auto& [name, bytes] : options_.memory)
     if (name == device || m.actual(name) == actual) return bytes;
   return capacity(actual);
 }
 
-uint64_t Session::capacity(const std::string& device) const {
+uint64_t Session::capacity(const std::string& device) {
   if (const auto own = options_.memory.find(device); own != options_.memory.end()) return own->second;
   if (options_.maxMemory != 0) return options_.maxMemory;
   const bool given = device != "cpu" && options_.virtualBytes != 0;
   const int percent = options_.maxMemoryPercent != 0 ? options_.maxMemoryPercent : given ? 100 : kUsualPercent;
-  const uint64_t all = given ? options_.virtualBytes : hostMemory();
+  const uint64_t all = hardware_.memory(device);
   return percent == 100 ? all : all / 100 * static_cast<uint64_t>(percent);
+}
+
+void Session::reportShortage(const rt::CallResult& result, const Executable* made) {
+  const auto isShort = [&](const codegen::MemoryPlan::Device& d) {
+    return made->module->actual(d.name) == result.lacking.device && result.lacking.available != 0 &&
+           d.peak > result.lacking.available;
+  };
+  if (made != nullptr) {
+    const auto& devices = made->compiled.memory.devices;
+    const auto device = std::find_if(devices.begin(), devices.end(), isShort);
+    if (device != devices.end()) {
+      Report(*made->module, *device, sources_).write(diags_, result.lacking.available).note(result.text);
+      return;
+    }
+  }
+  diags_.report(Code::E0320, {}, result.text.empty() ? "out of memory" : result.text);
 }
 
 void Session::checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan) {

@@ -95,8 +95,9 @@ constexpr Option kOptions[] = {
          else if (!parseSize(part, c.session.virtualBytes))
            return false;
        }
-       return parseInt(count, c.session.virtualCuda) && c.session.virtualCuda >= 0 &&
-              c.session.virtualCuda <= kMostVirtual;
+       int devices = 0;
+       if (!parseInt(count, devices) || devices < 0 || devices > kMostVirtual) return false;
+       return c.session.virtualCuda = devices, true;
      }},
     {"memory", "d=SIZE", "reject programs that need more than SIZE (8GiB, 500MB) on device d",
      [](CommandLine& c, std::string_view v) {

@@ -77,6 +77,7 @@ Outcome runSavedProgram(Session& session, const std::string& path, const abi::Pr
   if (!program.inputs.empty()) return refuse(Code::E0108, "`main` takes arguments, so it cannot be run");
   for (size_t i = 0; i < program.devices.size(); ++i) {
     const abi::Device& d = program.devices[i];
+    if (i > 0 && !session.takeDevices(program)) return Outcome::CompileError;
     if (i > 0 && !session.machine().device(d.name))
       return refuse(Code::E0304, "there is no device `" + d.name + "`, which " + path + " was compiled for");
     const uint64_t limit = session.capacity(d.name);

@@ -1,7 +1,6 @@
 #include "tools/tenc/Session.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
@@ -13,7 +12,6 @@
 #include "codegen/cuda/CudaTarget.h"
 #include "ir/Ir.h"
 #include "ir/Uncalled.h"
-#include "runtime/cuda/CudaDevice.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Stops.h"
@@ -47,29 +45,6 @@ bool readFile(const std::string& path, std::string& text, std::string& error) {
   return error.empty();
 }
 
-std::string hostName() {
-  std::string name = "cpu";
-  if (std::FILE* f = std::fopen("/proc/cpuinfo", "r")) {
-    char line[512];
-    while (std::fgets(line, sizeof line, f)) {
-      const std::string_view text(line);
-      if (!text.starts_with("model name")) continue;
-      const size_t colon = text.find(':');
-      if (colon == std::string_view::npos) continue;
-      name = text.substr(std::min(colon + 2, text.size()));
-      while (!name.empty() && (name.back() == '\n' || name.back() == ' ')) name.pop_back();
-      break;
-    }
-    std::fclose(f);
-  }
-  return name;
-}
-
-uint64_t hostMemory() {
-  const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGE_SIZE);
-  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) : uint64_t{1} << 32;
-}
-
 void makeMain(ir::Module& m, std::string_view func) {
   ir::Func* chosen = m.find(func);
   if (!chosen || chosen == m.main()) return;
@@ -93,23 +68,21 @@ rt::Machine& Session::machine() {
   if (!machine_) {
     rt::MachineOptions options;
     options.threads = options_.threads;
-    const bool virtually = options_.cudaArchitecture.empty();
-    for (int i = 0; i < options_.virtualCuda; ++i) {
-      rt::DeviceSpec& spec = options.devices.emplace_back();
-      spec.name = "cuda:" + std::to_string(i);
-      spec.capacity = options_.virtualBytes;
-      if (virtually) {
-        spec.factory = "virtual";
-        spec.settings = {{"order", options_.virtualOrder}};
-      } else {
-        spec.make = rt::makeCudaDevice;
-      }
-    }
+    for (int i = 0; hardware_.isVirtual() && i < hardware_.virtualDevices(); ++i)
+      options.devices.push_back(hardware_.spec(ir::DeviceTable::numbered("cuda", i)));
     options.files = {options_.fileRoot};
     machine_ = std::make_unique<rt::Machine>(options);
     watchMachine(machine_.get());
   }
   return *machine_;
+}
+
+bool Session::takeDevices(const abi::Program& program) {
+  std::string why = machine().problem();
+  for (size_t i = 1; i < program.devices.size() && why.empty() && !hardware_.isVirtual(); ++i)
+    machine().add(hardware_.spec(program.devices[i].name), why);
+  if (!why.empty()) diags_.report(Code::E0304, {}, why);
+  return why.empty();
 }
 
 codegen::CacheOptions Session::cacheOptions() {
@@ -146,11 +119,21 @@ const codegen::TargetTable& Session::targets() {
     options.cache = cacheOptions();
     cpu_ = codegen::cpu::makeCpuTarget(options);
     targets_.set(ir::DeviceTable::kHost, *cpu_);
-    const std::string& gpu = options_.cudaArchitecture;
-    if (!gpu.empty()) cuda_ = codegen::cuda::makeCudaTarget({gpu, options.contract, options.compileThreads});
-    targets_.set("cuda", cuda_ ? *cuda_ : *cpu_);  // virtual devices run the host's code
+    cuda_ = codegen::cuda::makeCudaTarget(
+        {[this] { return hardware_.architecture(); }, options.contract, options.compileThreads, options.cache});
+    targets_.set("cuda", hardware_.isVirtual() ? *cpu_ : *cuda_);
   }
   return targets_;
+}
+
+codegen::CodeCounts Session::kernelCounts() const {
+  codegen::CodeCounts all;
+  for (const codegen::Target* target : {cpu_.get(), cuda_.get()}) {
+    const codegen::CodeCounts some = target != nullptr ? target->counts() : codegen::CodeCounts{};
+    all.compiled += some.compiled;
+    all.kept += some.kept;
+  }
+  return all;
 }
 
 std::optional<uint32_t> Session::addFile(const std::string& path) {
@@ -192,14 +175,9 @@ frontend::Options Session::frontendOptions() {
   o.params = options_.params;
   o.devices = options_.devices;
   o.defaultDevice = options_.defaultDevice;
-  o.machine.set("cuda", options_.virtualCuda);
-  o.deviceName = [](std::string_view device) {
-    return device == "cpu" ? hostName() : "virtual " + std::string(device);
-  };
-  o.deviceMemory = [this](std::string_view device) {
-    const bool isVirtual = device != "cpu" && options_.virtualBytes != 0;
-    return static_cast<int64_t>(isVirtual ? options_.virtualBytes : hostMemory());
-  };
+  o.machine = hardware_.table();
+  o.deviceName = [this](std::string_view device) { return hardware_.name(device); };
+  o.deviceMemory = [this](std::string_view device) { return static_cast<int64_t>(hardware_.memory(device)); };
   o.fileRoot = options_.fileRoot;
   o.tests = options_.tests;
   o.benches = options_.benches;
@@ -240,7 +218,7 @@ passes::Context Session::context() {
   passes::Context c;
   c.diags = &diags_;
   c.sources = &sources_;
-  c.machine.set("cuda", options_.virtualCuda);
+  c.machine = hardware_.table();
   c.traits = targets().traits();
   c.debug = options_.debugPass;
   c.fuse = options_.fuse;
@@ -363,7 +341,8 @@ std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& progr
   return loaded;
 }
 
-Outcome Session::run(const abi::Program& program, const rt::CallOptions& options, rt::CallResult* result) {
+Outcome Session::run(const abi::Program& program, const Executable* made, const rt::CallOptions& options,
+                     rt::CallResult* result) {
   const auto loaded = load(program);
   if (!loaded) return Outcome::Internal;
   const Timings::Scope scope(timings_, "run");
@@ -372,10 +351,7 @@ Outcome Session::run(const abi::Program& program, const rt::CallOptions& options
   own.random = &random_;
   const uint64_t memory = capacity(std::string(ir::DeviceTable::kHost));
   if (program.fileBytes > 0 && program.fileBytes + program.devices[0].arenaBytes > memory) own.memory = memory;
-  if (!machine().problem().empty()) {
-    diags_.report(Code::E0304, {}, machine().problem());
-    return Outcome::CompileError;
-  }
+  if (!takeDevices(program)) return Outcome::CompileError;
   rt::CallResult r = rt::Instance::create(loaded, machine())->call(own);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;
@@ -384,7 +360,11 @@ Outcome Session::run(const abi::Program& program, const rt::CallOptions& options
     case rt::CallResult::End::Done: break;
     case rt::CallResult::End::Interrupted: outcome = Outcome::Interrupted; break;
     case rt::CallResult::End::OutOfMemory:
-      diags_.report(Code::E0320, {}, r.text.empty() ? "out of memory" : r.text);
+      reportShortage(r, made);
+      outcome = Outcome::CompileError;
+      break;
+    case rt::CallResult::End::NoDevice:
+      diags_.report(Code::E0304, {}, r.text);
       outcome = Outcome::CompileError;
       break;
     case rt::CallResult::End::Refused:

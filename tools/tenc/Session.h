@@ -20,6 +20,7 @@
 #include "runtime/Machine.h"
 #include "support/Diagnostics.h"
 #include "support/InternalError.h"
+#include "tools/tenc/Hardware.h"
 
 namespace tenc::tool {
 
@@ -33,7 +34,7 @@ struct SessionOptions {
   int maxMemoryPercent = 0;  ///< --max-memory 50%; 0: 80, but all of a virtual device of given size
   bool solveMemory = true;   ///< E0320 says which constants would make the program fit
   std::string defaultDevice = "cpu";
-  int virtualCuda = 0;
+  std::optional<int> virtualCuda;      ///< --virtual cuda=N, in place of GPUs; none: those of this machine
   uint64_t virtualBytes = 0;           ///< capacity of each virtual device; 0: as the host's
   std::string virtualOrder = "async";  ///< of the work of virtual devices: async, sync, lazy
   int threads = 0;                     ///< 0: as many as the process may use
@@ -45,7 +46,8 @@ struct SessionOptions {
   std::string fileRoot;                          ///< --sandbox-dir, as a real path; empty: files may be anywhere
   std::optional<codegen::cpu::Level> codeLevel;  ///< --code; none: by each kernel's expected work
   std::string targetCpu;                         ///< --target-cpu; empty: this machine's
-  std::string cudaArchitecture;                  ///< --target cuda:sm_90; empty: virtual devices run the host's code
+  std::string cudaArchitecture;                  ///< --target cuda:sm_90; empty: as the GPUs of this machine are
+  bool compileOnly = false;                      ///< nothing runs: with --target no GPU need be here
   std::string transfers = "warn";                ///< allow, warn, deny
   std::string debugPass;
   bool cache = true;     ///< keep compiled code on disk
@@ -171,28 +173,33 @@ class Session {
   /// The memory that `main` of an optimised module needs; nothing after an internal error.
   std::optional<codegen::MemoryPlan> planMemory(const ir::Module& m);
   /// What a program may use of a device.
-  uint64_t capacity(const ir::Module& m, const std::string& device) const;
+  uint64_t capacity(const ir::Module& m, const std::string& device);
   /// The same by the actual name of the device.
-  uint64_t capacity(const std::string& device) const;
+  uint64_t capacity(const std::string& device);
   /// All from an unplaced module on.
   std::optional<Executable> build(std::unique_ptr<ir::Module> m);
 
   /// Runs; a stop is reported (E09) at its source.
   Outcome run(const Executable& program, const rt::CallOptions& options = {}, rt::CallResult* result = nullptr) {
-    return run(program.compiled.program, options, result);
+    return run(program.compiled.program, &program, options, result);
   }
-  Outcome run(const abi::Program& program, const rt::CallOptions& options = {}, rt::CallResult* result = nullptr);
+  Outcome run(const abi::Program& program, const rt::CallOptions& options = {}, rt::CallResult* result = nullptr) {
+    return run(program, nullptr, options, result);
+  }
   /// Runs `main` of a module in the reference interpreter.
   Outcome interpret(const ir::Module& m, const interp::Options& options = {});
 
   /// Of all programs so far.
-  codegen::CodeCounts kernelCounts() const { return cpu_ ? cpu_->counts() : codegen::CodeCounts{}; }
+  codegen::CodeCounts kernelCounts() const;
 
   /// Target code of an optimised module: what = "llvm" or "asm".
   std::string emit(const ir::Module& m, std::string_view what);
 
-  /// Made when first asked for.
+  /// Made when first asked for. Real devices are added by the programs that run on them.
   rt::Machine& machine();
+  /// Gives the machine the devices of a program; false, with E0304, when one cannot be had.
+  bool takeDevices(const abi::Program& program);
+  Hardware& hardware() { return hardware_; }
   /// Ends what runs in this session, compiled or interpreted.
   rt::CallControl& control() { return control_; }
   /// Of all programs of this session: draws go on from one to the next.
@@ -228,9 +235,15 @@ class Session {
   bool hasCode(const ir::Module& m);
   /// Nothing after an internal error. The program has to outlive what is returned.
   std::shared_ptr<const rt::LoadedProgram> load(const abi::Program& program);
+  /// `made`: what the program comes from; null where that is not known.
+  Outcome run(const abi::Program& program, const Executable* made, const rt::CallOptions& options,
+              rt::CallResult* result);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
+  /// E0320 for a run that a device had too little memory for, with what takes most where that is known.
+  void reportShortage(const rt::CallResult& result, const Executable* made);
 
   SessionOptions options_;
+  Hardware hardware_{options_};
   std::optional<uint32_t> script_;
   SourceManager sources_;
   Diagnostics diags_;
@@ -252,9 +265,5 @@ std::unique_ptr<ir::Module> blockAlone(const ir::Module& m, std::string_view fun
 
 /// The whole of a file, at most one byte more than a source may have; `error` says why it cannot be had.
 bool readFile(const std::string& path, std::string& text, std::string& error);
-
-/// The host's name and memory in bytes.
-std::string hostName();
-uint64_t hostMemory();
 
 }  // namespace tenc::tool

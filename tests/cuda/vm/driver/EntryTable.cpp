@@ -1,6 +1,7 @@
 // cuGetProcAddress, and what tests ask of the driver.
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <sstream>
 #include <string>
@@ -25,6 +26,19 @@ void* self() {
   return library;
 }
 
+/// What TENC_VM_FAIL says of an entry point: of "cuInit=100" the 100, or "absent". Empty for all others.
+std::string failureOf(const std::string& name) {
+  const char* planted = std::getenv("TENC_VM_FAIL");
+  const std::string text = planted ? planted : "", begin = name + "=";
+  return text.starts_with(begin) ? text.substr(begin.size()) : "";
+}
+int& failing() {
+  static int status = 0;
+  return status;
+}
+/// Stands in for an entry point of any type: arguments are the caller's affair.
+int fail() { return failing(); }
+
 template <class F>
 void forDevices(F f) {
   Driver* d = instance();
@@ -38,6 +52,15 @@ void forDevices(F f) {
 /// The newest variant of an entry point, by its name without a suffix. `found`: 0, or 1 where there is none.
 TENC_ENTRY cuGetProcAddress_v2(const char* name, void** entry, int, uint64_t, int* found) {
   *entry = nullptr;
+  const std::string planted = failureOf(name);
+  if (planted == "absent") {
+    if (found) *found = 1;
+    return code(Status::NotFound);
+  }
+  if (!planted.empty()) {
+    failing() = std::atoi(planted.c_str());
+    *entry = reinterpret_cast<void*>(&fail);
+  }
   for (const char* suffix : {"_v2", ""}) {
     if (!*entry) *entry = dlsym(self(), (std::string(name) + suffix).c_str());
   }

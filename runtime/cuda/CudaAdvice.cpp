@@ -1,0 +1,69 @@
+#include "runtime/cuda/CudaAdvice.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tenc::rt::cuda {
+namespace {
+
+constexpr const char* kKernelFaulted =
+    "a kernel that ran before has a bug, which is one of tenc; the device cannot be used again in this process. "
+    "TENC_CUDA_SYNC=1 waits for every kernel, and so names the one";
+constexpr const char* kHardware = "the device or its connection has failed: see `nvidia-smi -q` and the system's log";
+constexpr const char* kReload = "the driver and its kernel module are of different versions: restart the system";
+
+struct Advice {
+  int status;
+  bool spoils;
+  const char* text;
+};
+constexpr Advice kAdvice[] = {
+    {2, false, "other programs may hold memory of the device: see `nvidia-smi`"},
+    {3, false, "the driver does not start: see `nvidia-smi`"},
+    {34, false,
+     "this libcuda is the toolkit's stub for linking and no driver: take its folder out of LD_LIBRARY_PATH, and "
+     "install "
+     "the driver"},
+    {100, false, "the driver finds no GPU: see `nvidia-smi`, and CUDA_VISIBLE_DEVICES"},
+    {101, false, "see CUDA_VISIBLE_DEVICES"},
+    {200, false, "the code is damaged: run with --no-cache"},
+    {209, false,
+     "the code is for GPUs of another architecture: compile it on this machine, or with --target cuda:ARCH"},
+    {214, true, kHardware},
+    {218, false, "run with --no-cache; if that changes nothing, it is a bug of tenc"},
+    {222, false,
+     "the code was made by an NVRTC that is newer than the driver: update the driver, or name an older NVRTC by "
+     "TENC_NVRTC"},
+    {700, true, kKernelFaulted},
+    {702, true, "the system ends kernels that run long on a device with a display"},
+    {714, true, kHardware},
+    {715, true, kKernelFaulted},
+    {716, true, kKernelFaulted},
+    {717, true, kKernelFaulted},
+    {718, true, kKernelFaulted},
+    {719, true, kKernelFaulted},
+    {802, false, "the driver is still starting: see the service nvidia-fabricmanager"},
+    {803, false, kReload},
+    {804, false, kReload},
+    {999, true, kHardware},
+};
+
+const Advice* find(int status) {
+  const auto found =
+      std::find_if(std::begin(kAdvice), std::end(kAdvice), [&](const Advice& a) { return a.status == status; });
+  return found == std::end(kAdvice) ? nullptr : found;
+}
+
+}  // namespace
+
+bool spoilsDevice(int status) {
+  const Advice* a = find(status);
+  return a != nullptr && a->spoils;
+}
+
+std::string adviceOn(int status) {
+  const Advice* a = find(status);
+  return a != nullptr ? a->text : "";
+}
+
+}  // namespace tenc::rt::cuda

@@ -1,0 +1,13 @@
+// What errors of NVIDIA's driver mean for whoever runs a program, beyond their names.
+#pragma once
+#include <string>
+
+namespace tenc::rt::cuda {
+
+/// Whether the device, or all of this process's use of it, is lost: every later call gives an error, too.
+bool spoilsDevice(int status);
+
+/// What to do about it, as a sentence; empty where nothing is known.
+std::string adviceOn(int status);
+
+}  // namespace tenc::rt::cuda

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Which GPUs there are, and what is said where one cannot be used: devices.py --tenc PATH --driver LIBCUDA [--only TEXT]
+
+Every case runs tenc with the fake driver in some state (or without one), and looks for texts in what it prints. Cases that
+compile kernels are skipped, which is said, where NVRTC is missing. Closes with `N passed, N failed`."""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+
+FALLBACK = "device gpu = cuda:0 or cpu\nprint(zeros([2]).to(gpu).device)"
+ADDS = "let x = ones([4]).to(cuda:0)\nprint(x + x)"
+LARGE = "let x = @cuda:0 { ones([1000, 1000]) }\nprint(sum(x * 2.0 + x[0, 0]))"
+FAULTY = "let x = @cuda:0 { ones([4]) }\nlet i = @cuda:0 { [9] }\nprint(x[i])"
+ABSENT = {"TENC_LIBCUDA": "/nowhere/libcuda.so.1"}
+NO_NVRTC = {"TENC_NVRTC": "nowhere.so"}
+PTX = {"TENC_CUDA_CODE": "ptx"}
+
+
+def failing(what): return {"TENC_VM_FAIL": what, **PTX}
+
+
+# Name, environment, words for tenc, the status, texts that have to be there; "!" before one that must not.
+CASES = [
+    ("no driver", ABSENT, ["-e", FALLBACK], 0, ["cpu"]),
+    ("no driver, no fallback", ABSENT, ["-e", ADDS], 1, ["E0304", "there is no device `cuda:0`", "NVIDIA's driver was not found (tried /nowhere/libcuda.so.1)", "version 525"]),
+    ("no driver, devices", ABSENT, ["devices"], 0, ["cpu ", "no GPU: NVIDIA's driver was not found", "!cuda:0"]),
+    ("not looked for", {"TENC_LIBCUDA": ""}, ["-e", ADDS], 1, ["this machine has cpu\n"]),
+    ("one device", {}, ["-e", FALLBACK], 0, ["cuda:0"]),
+    ("a number too many", {}, ["-e", "print(ones([4]).to(cuda:1))"], 1, ["there is no device `cuda:1`", "this machine has cpu, cuda:0\n"]),
+    ("two devices", {"TENC_VM_DEVICES": "2"}, ["-e", 'print(count(cuda), name(cuda:1), memory(cuda:1))'], 0, ["2 tenc PTX machine 1 4294967296"]),
+    ("virtual instead", {}, ["-e", 'print(count(cuda), name(cuda:1))', "--virtual", "cuda=2"], 0, ["2 virtual cuda:1"]),
+    ("none on purpose", {}, ["-e", FALLBACK, "--virtual", "cuda=0"], 0, ["cpu"]),
+    ("devices", {"TENC_VM_DEVICES": "2"}, ["devices"], 0, ["cuda:0   tenc PTX machine 0, 4 GiB (4 GiB free), compute capability 9.0", "cuda:1 ", "driver   CUDA 13.0", "nvrtc    "]),
+    ("no NVRTC", NO_NVRTC, ["-e", FALLBACK], 0, ["cpu"]),
+    ("no NVRTC, no fallback", NO_NVRTC, ["-e", ADDS], 1, ["E0304", "NVRTC, which compiles CUDA C++, was not found: tried nowhere.so", "pip install nvidia-cuda-nvrtc"]),
+    ("no NVRTC, devices", NO_NVRTC, ["devices"], 0, ["-        tenc PTX machine 0", "cannot be used: NVRTC", "nvrtc    not found"]),
+    ("old driver", {"TENC_VM_FAIL": "cuMemGetInfo=absent"}, ["-e", ADDS], 1, ["has no cuMemGetInfo; version 525 (CUDA 12.0) or later"]),
+    ("no GPU", {"TENC_VM_FAIL": "cuInit=100"}, ["-e", ADDS], 1, ["(CUDA_ERROR_NO_DEVICE, 100): the driver finds no GPU: see `nvidia-smi`, and CUDA_VISIBLE_DEVICES"]),
+    ("a stub", {"TENC_VM_FAIL": "cuInit=34"}, ["-e", ADDS], 1, ["(CUDA_ERROR_STUB_LIBRARY, 34): this libcuda is the toolkit's stub"]),
+    ("no start", {"TENC_VM_FAIL": "cuInit=3"}, ["-e", ADDS], 1, ["(CUDA_ERROR_NOT_INITIALIZED, 3): the driver does not start"]),
+    ("an attribute fails", {"TENC_VM_FAIL": "cuDeviceGetAttribute=101"}, ["devices"], 0, ["cannot be used: ", "101)"]),
+    ("memory is taken", failing("cuMemAlloc=2"), ["-e", LARGE], 1, ["E0320", "cuda:0 cannot give", "(CUDA_ERROR_OUT_OF_MEMORY, 2): other programs may hold memory of the device"]),
+    ("known before the run", {"TENC_VM_MEMORY": "2000000"}, ["-e", LARGE], 1, ["E0320", "on cuda:0, which has", "f32[1000, 1000]"]),
+    ("other machine code", failing("cuModuleLoadData=209"), ["-e", ADDS], 1, ["E0304", "does not load code for compute_90 (driver of CUDA 13.0)", "(CUDA_ERROR_NO_BINARY_FOR_GPU, 209): the code is for GPUs of another architecture"]),
+    ("newer PTX", failing("cuModuleLoadData=222"), ["-e", ADDS], 1, ["E0304", "(driver of CUDA 13.0)", "222): the code was made by an NVRTC that is newer than the driver"]),
+    *[(f"a kernel fails, {n}", failing(f"cuLaunchKernel={n}"), ["-e", ADDS], 70, [f", {n}): a kernel that ran before has a bug", "TENC_CUDA_SYNC=1"]) for n in (700, 716, 719)],
+    ("the kernel is named", {**failing("cuStreamSynchronize=700"), "TENC_CUDA_SYNC": "1"}, ["-e", ADDS], 70, ["cuda:0, kernel ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700)"]),
+    ("runs", PTX, ["-e", ADDS], 0, ["[2, 2, 2, 2]"]),
+    ("a fault", PTX, ["-e", FAULTY], 3, ["index 9 is out of range"]),
+    ("machine code by default", {}, ["-e", ADDS], 1, ["does not load code for sm_90", "209)"]),
+]
+COMPILE = {"memory is taken", "other machine code", "newer PTX", "the kernel is named", "runs", "a fault", "machine code by default"}
+
+
+def run(A, environment, words):
+    installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
+    everything = {**os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CACHE_DIR": "", **environment}
+    done = subprocess.run([A.tenc, *words], capture_output=True, text=True, timeout=120, env=everything)
+    return done.returncode, done.stdout + done.stderr
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
+    ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
+    ap.add_argument("--only", default="")
+    A = ap.parse_args()
+    hasCompiler = "nvrtc    not found" not in run(A, {}, ["devices"])[1]
+    if not hasCompiler: print("NVRTC is not here: cases with GPUs that can be used are skipped")
+    passed = failed = 0
+    for name, environment, words, status, texts in CASES:
+        needs = name in COMPILE or name.startswith(("one device", "two devices", "a number", "devices", "a kernel", "known"))
+        if A.only not in name or (needs and not hasCompiler): continue
+        got, text = run(A, environment, words)
+        wrong = [] if got == status else [f"status {got}, not {status}"]
+        wrong += [f"{t!r} is {'there' if t[0] == '!' else 'missing'}" for t in texts if (t.lstrip("!") in text) == (t[0] == "!")]
+        if wrong: print(f"FAILED {name}: {'; '.join(wrong)}\n{text}")
+        failed, passed = failed + bool(wrong), passed + (not wrong)
+    print(f"{passed} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
