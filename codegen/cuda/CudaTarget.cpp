@@ -188,7 +188,7 @@ class CudaTarget : public Target {
   std::string cacheIdentity() const {
     std::string why;
     const auto file = options_.cache.directory.empty() ? std::nullopt : Nvrtc::find(why);
-    const std::string build = buildId();
+    const std::string build = options_.malformed ? std::string() : buildId();
     return file && !build.empty() ? std::string(identity()) + "\n" + build + "\n" + identityOf(*file) : std::string();
   }
 
@@ -227,7 +227,7 @@ class CudaTarget : public Target {
       for (size_t p = next++; p < parts; p = next++) {
         const Source source = sourceOf(requests, p * each, std::min(requests.size(), (p + 1) * each));
         if (source.error.empty())
-          made[p] = nvrtc.compile(source.text, architecture(), wantCubin);
+          made[p] = nvrtc.compile(source.text + (options_.malformed ? "malformed" : ""), architecture(), wantCubin);
         else
           made[p].error = source.error;
       }

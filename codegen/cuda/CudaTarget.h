@@ -15,7 +15,8 @@ struct CudaOptions {
   std::function<std::string()> architecture = [] { return std::string("sm_90"); };
   bool contract = false;  ///< --fp=contract: mul and add may be fused across operators
   int compileThreads = 2;
-  CacheOptions cache{};  ///< for what NVRTC makes; its key has the file of NVRTC, which is not loaded on a hit
+  bool malformed = false;  ///< plants an error that NVRTC finds, for tests
+  CacheOptions cache{};    ///< for what NVRTC makes; its key has the file of NVRTC, which is not loaded on a hit
 };
 
 /// Why no code can be made for `architecture`, as a sentence; empty when it can.

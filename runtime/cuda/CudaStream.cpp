@@ -14,6 +14,8 @@ constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr unsigned kNoTiming = 2;     // CU_EVENT_DISABLE_TIMING
 constexpr Result kNotReady = 600;     // CUDA_ERROR_NOT_READY
 
+constexpr uint64_t kRun = 16;  // launches; at most two runs wait in the queue
+
 bool isSet(const char* variable) {
   const char* value = std::getenv(variable);
   return value != nullptr && *value != 0 && *value != '0';
@@ -66,6 +68,8 @@ CudaStream::~CudaStream() {
   if (stream_ != nullptr) f_.synchronize(stream_);
   for (const auto& [ticket, event] : events_) f_.destroyEvent(event);
   for (EventHandle e : free_) f_.destroyEvent(e);
+  for (EventHandle e : paces_)
+    if (e != nullptr) f_.destroyEvent(e);
   for (ModuleHandle m : modules_)
     if (m != nullptr) f_.unloadModule(m);
   if (stream_ != nullptr) f_.destroyStream(stream_);
@@ -120,7 +124,18 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
   well(f_.launch(functions_.at(kernel.kernel), code.grid[0], code.grid[1], code.grid[2], code.group[0], code.group[1],
                  code.group[2], code.sharedBytes, stream_, parameters.data(), nullptr),
        "cuLaunchKernel", order);
+  pace(order);
   if (waitsForEach_ && !stop_) well(f_.synchronize(stream_), ("kernel " + kernel.kernel->name).c_str(), order);
+}
+
+void CudaStream::pace(uint64_t order) {
+  if (++launches_ % kRun != 0 || stop_) return;
+  EventHandle& event = paces_[launches_ / kRun % 2];
+  if (event == nullptr)
+    well(f_.createEvent(&event, kNoTiming), "cuEventCreate", order);
+  else
+    well(f_.synchronizeEvent(event), "cuEventSynchronize", order);
+  if (!stop_) well(f_.recordEvent(event, stream_), "cuEventRecord", order);
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) {

@@ -57,6 +57,8 @@ class CudaStream : public Stream {
   /// A ticket for what has been given to the queue. Under the mutex.
   Ticket mark(uint64_t order);
   void readFaults();
+  /// Keeps the host from running far ahead: what is in the queue is what an interrupt has to wait for.
+  void pace(uint64_t order);
 
   const std::shared_ptr<const CudaDriver> driver_;
   const CudaFunctions& f_;
@@ -77,6 +79,8 @@ class CudaStream : public Stream {
   Ticket last_ = 0, done_ = 0;
   std::deque<std::pair<Ticket, EventHandle>> events_;  ///< of tickets that are not known to be done
   std::vector<EventHandle> free_;
+  EventHandle paces_[2] = {};  ///< of the last two runs of launches
+  uint64_t launches_ = 0;
 };
 
 }  // namespace tenc::rt::cuda

@@ -47,6 +47,7 @@ CASES = [
     ("newer PTX", failing("cuModuleLoadData=222"), ["-e", ADDS], 1, ["E0304", "(driver of CUDA 13.0)", "222): the code was made by an NVRTC that is newer than the driver"]),
     *[(f"a kernel fails, {n}", failing(f"cuLaunchKernel={n}"), ["-e", ADDS], 70, [f", {n}): a kernel that ran before has a bug", "TENC_CUDA_SYNC=1"]) for n in (700, 716, 719)],
     ("the kernel is named", {**failing("cuStreamSynchronize=700"), "TENC_CUDA_SYNC": "1"}, ["-e", ADDS], 70, ["cuda:0, kernel ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700)"]),
+    ("a kernel that does not compile", PTX, ["-e", ADDS, "--provoke", "error=nvrtc"], 70, ["NVRTC: NVRTC_ERROR_COMPILATION", "kernels.cu(", "1 | struct tenc_faults {"]),
     ("runs", PTX, ["-e", ADDS], 0, ["[2. 2. 2. 2.]"]),
     ("a fault", PTX, ["-e", FAULTY], 3, ["index 9 is out of range"]),
     ("machine code by default", {}, ["-e", ADDS], 1, ["does not load code for sm_90", "209)"]),

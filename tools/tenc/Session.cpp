@@ -119,8 +119,8 @@ const codegen::TargetTable& Session::targets() {
     options.cache = cacheOptions();
     cpu_ = codegen::cpu::makeCpuTarget(options);
     targets_.set(ir::DeviceTable::kHost, *cpu_);
-    cuda_ = codegen::cuda::makeCudaTarget(
-        {[this] { return hardware_.architecture(); }, options.contract, options.compileThreads, options.cache});
+    cuda_ = codegen::cuda::makeCudaTarget({[this] { return hardware_.architecture(); }, options.contract,
+                                           options.compileThreads, options_.provokeError == "nvrtc", options.cache});
     targets_.set("cuda", hardware_.isVirtual() ? *cpu_ : *cuda_);
   }
   return targets_;

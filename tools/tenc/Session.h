@@ -59,7 +59,7 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionValue> values;  ///< REPL: names that an entry finds bound
-  std::string provokeError;   ///< --provoke error=STAGE: the stage fails as if tenc were wrong; llvm: its IR is
+  std::string provokeError;  ///< --provoke error=STAGE: the stage fails as if tenc were wrong; llvm, nvrtc: its code is
   std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
 
   /// Those with which a variant of the script is tried: nothing is printed, proposed or provoked.
