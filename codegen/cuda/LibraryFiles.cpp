@@ -75,7 +75,7 @@ LibraryNames cublasLtNames() {
 
 std::optional<std::string> findLibrary(const LibraryNames& library, std::string& tried) {
   std::vector<std::string> names = library.names;
-  if (const std::string chosen = variable(std::string(library.variable).c_str()); !chosen.empty()) {
+  if (std::string chosen = variable(std::string(library.variable).c_str()); !chosen.empty()) {
     if (isFile(chosen)) return chosen;
     names = {chosen};
   }
