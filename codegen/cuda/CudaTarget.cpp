@@ -60,9 +60,10 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
     out.close();
     return "";
   }
-  const std::string missing = k.kind == Kernel::Kind::Native    ? writeNativeLoop(k, module, names)
-                              : k.kind == Kernel::Kind::Product ? writeProduct(k, plan, module, names)
-                                                                : writeLoopKernel(k, plan, module, names);
+  const std::string missing = k.kind == Kernel::Kind::Native            ? writeNativeLoop(k, module, names)
+                              : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
+                              : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
+                                                                        : writeLoopKernel(k, plan, module, names);
   out.close();
   return missing;
 }
@@ -89,7 +90,7 @@ Source sourceOf(std::span<const CodeRequest> requests, size_t first, size_t last
 class CudaTarget : public Target {
  public:
   explicit CudaTarget(const CudaOptions& options) : options_(options) {
-    traits_.products = {ir::DType::F32, ir::DType::F64};
+    traits_.products = {ir::DType::F32, ir::DType::F64, ir::DType::F16, ir::DType::BF16};
     traits_.narrowProducts = {};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;

@@ -86,7 +86,6 @@ std::optional<Kernel> asLoops(const Kernel& k) {
     factors.push_back(p.operands == p.dtype ? id : op(ir::OpKind::Cast, {id}));
   }
   loops.reductions[0].value = op(ir::OpKind::Mul, factors);
-  loops.reductions[0].result = p.dtype;
   s.reductions = {0};
   loops.stages = {std::move(s), p.epilogue};
   return loops;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "codegen/ScalarConvert.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/ProductSchedule.h"
 #include "codegen/cuda/StageVectors.h"
@@ -301,7 +302,6 @@ class ProductWriter {
 
   /// The epilogue at the point that vars_ names, or `vector` of them side by side from there.
   void store(const std::string& sum, int vector) {
-    names_.reduced = {sum};
     const size_t last = vars_.size() - 1;
     StageVectors vectors = vector > 1 ? StageVectors(kernel_, p_.epilogue, last, vector) : StageVectors();
     StageWriter first(out_, scalars_, kernel_, p_.epilogue, names_, vars_);
@@ -313,6 +313,8 @@ class ProductWriter {
       mine[last] = out_.fresh("i");
       out_.line("const int " + mine[last] + " = " + vars_[last] + " + v;");
     }
+    names_.reduced = {
+        CudaScalars::text(emitCast(scalars_, scalars_.wrap(sum, repr_), p_.dtype, kernel_.reductions[0].result))};
     StageWriter point(out_, scalars_, kernel_, p_.epilogue, names_, mine);
     vectors.give(point);
     point.body();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
+#include <optional>
 
 #include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
@@ -146,7 +148,30 @@ Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
   return s;
 }
 
+/// The outer variable along which an elementwise kernel reads where it writes along the last one.
+std::optional<size_t> turnedVariable(const Kernel& k) {
+  constexpr int64_t kLeastSide = 16;
+  constexpr size_t kMostTiles = 5;  // of 8 KiB
+  if (k.outer.size() < 2 || k.outer.back() < kLeastSide) return std::nullopt;
+  for (const Stage& s : k.stages)
+    if (s.ordered || !s.reductions.empty() || trips(s.innerLo, s.innerHi) != 1) return std::nullopt;
+  for (size_t v = 0; v + 1 < k.outer.size(); ++v) {
+    size_t turned = 0;
+    for (const Stage& s : k.stages)
+      turned += static_cast<size_t>(std::count_if(s.exprs.begin(), s.exprs.end(), [&](const Expr& e) {
+        return e.kind == Expr::Kind::Load && isTurned(k, e.access, v);
+      }));
+    if (turned > 0 && turned <= kMostTiles && k.outer[v] >= kLeastSide) return v;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+bool isTurned(const Kernel& k, const Access& a, size_t variable) {
+  return k.buffers[a.buffer].role == Buffer::Role::Input && a.terms.empty() && strideOf(a, variable) == 1 &&
+         std::abs(strideOf(a, k.outer.size() - 1)) > 1;
+}
 
 int vectorWidth(const Kernel& k, const Stage& s, size_t variable, std::initializer_list<int64_t> multiples) {
   if (s.ordered) return 1;
@@ -175,6 +200,7 @@ std::string Schedule::text() const {
   if (family == Family::Rows)
     s += decimal(team) + " of them a row" + (vector == 1 ? "" : " by vectors of " + decimal(vector)) +
          (unrolled ? ", in registers" : "");
+  if (family == Family::Turned) s += "tiles of 32 x 32, turned in shared memory";
   if (family == Family::Tiles)
     s += "tiles of " + decimal(tile.rows) + " x " + decimal(tile.columns) + ", " + decimal(tile.threadRows) + " x " +
          decimal(tile.threadColumns) + " of them a thread";
@@ -249,6 +275,16 @@ Schedule schedule(const Kernel& k) {
   if (shares || (inner >= kLeastRow && runsAlongRows(k)) ||
       (inner >= kManyToReduce && points < kFewPoints && k.outer.empty()))
     return rowSchedule(k, points, inner);
+  if (const std::optional<size_t> turned = turnedVariable(k)) {
+    s.family = Schedule::Family::Turned;
+    s.turned = *turned;
+    s.threads = kThreads;
+    int64_t tiles = 1;
+    for (size_t v = 0; v < k.outer.size(); ++v)
+      tiles *= v == *turned || v + 1 == k.outer.size() ? (k.outer[v] + kWarp - 1) / kWarp : k.outer[v];
+    s.blocks = clampedBlocks(tiles);
+    return s;
+  }
   s.vector = vectorOfPoints(k);
   const int64_t groups = points / s.vector;
   if (inner >= kManyToReduce && points < kFewPoints) {

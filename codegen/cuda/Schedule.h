@@ -21,6 +21,7 @@ struct Schedule {
     Points,   ///< a thread for each outer point, or for `vector` of them side by side
     Rows,     ///< a team of `team` threads side by side for each outer point, which share the inner points
     Columns,  ///< 32 threads side by side have outer points, `team` such rows of a block share the inner points
+    Turned,   ///< tiles of 32 x 32 outer points, between which and memory shared memory turns what is read
     Tiles,    ///< of a product
     Alone     ///< one thread
   } family = Family::Points;
@@ -28,6 +29,7 @@ struct Schedule {
   int vector = 1;  ///< points of a thread that lie side by side: along the last outer variable, of Rows the last inner
   int team = 1;    ///< threads that share an outer point
   Tile tile;
+  size_t turned = 0;  ///< Turned: the outer variable along which turned loads go
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
 
@@ -54,6 +56,9 @@ bool isVector(const Kernel& kernel, const Stage& stage, const Access& access, si
 /// The widest vectors that suit every access of the stage that moves with the variable; `multiples` are what they have
 /// to divide.
 int vectorWidth(const Kernel& kernel, const Stage& stage, size_t variable, std::initializer_list<int64_t> multiples);
+
+/// Whether a load goes along memory with that outer variable, and not with the last one.
+bool isTurned(const Kernel& kernel, const Access& load, size_t variable);
 
 /// Whether the stage's inner points are visited in order.
 bool isSerial(const Kernel& kernel, const Stage& stage);
