@@ -137,7 +137,7 @@ def environment(A):
 
 
 def tenc(A, folder, *options, **more):
-    done = subprocess.run([A.tenc, "workload.tl", "--default-device", "cuda:0", *options], cwd=folder, capture_output=True, text=True,
+    done = subprocess.run([A.tenc, "workload.tl", "--default-device", "cuda:0", "--no-cache", *options], cwd=folder, capture_output=True, text=True,
                           env={**environment(A), **more})
     if done.returncode: sys.exit(f"{(folder / 'workload.tl').read_text()}\n{done.stdout}{done.stderr}")
     return done.stdout
