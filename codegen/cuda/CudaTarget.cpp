@@ -90,8 +90,8 @@ Source sourceOf(std::span<const CodeRequest> requests, size_t first, size_t last
 class CudaTarget : public Target {
  public:
   explicit CudaTarget(const CudaOptions& options) : options_(options) {
-    traits_.products = {ir::DType::F32, ir::DType::F64, ir::DType::F16, ir::DType::BF16};
-    traits_.narrowProducts = {};
+    traits_.products = {ir::DType::F32, ir::DType::F64};
+    traits_.narrowProducts = {ir::DType::F16, ir::DType::BF16};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;
   }
