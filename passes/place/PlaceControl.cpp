@@ -13,12 +13,22 @@ void Inference::loop(Op& op, size_t first, size_t lead) {
   }
 }
 
+namespace {
+
+/// A table that takes free numbers trip by trip, as derivatives keep them: on the host what is read of it is free, too.
+bool isTableOfNumbers(const Op& loop, size_t k) {
+  const Op* made = loop.regions.back()->terminator()->operand(k)->op;
+  return made != nullptr && made->kind == OpKind::Scatter && made->operand(1)->type.shape.empty();
+}
+
+}  // namespace
+
 bool Inference::placeCarried(Op& op, size_t lead) {
   bool placed = false;
   for (size_t k = 0; k < op.results.size(); ++k) {
     ir::Type& t = op.regions.back()->args[lead + k]->type;
     if (t.shape.empty() || !t.place.isFree()) continue;
-    t.place.device = ambient();
+    t.place.device = isTableOfNumbers(op, k) ? std::string(kHost) : ambient();
     placed = true;
   }
   return placed;
