@@ -1,6 +1,7 @@
 // Integer arithmetic, bit fields and shifts.
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "tests/cuda/vm/Operations.h"
 
@@ -192,7 +193,7 @@ uint32_t dotProduct(uint32_t a, uint32_t b, uint32_t sum) {
 template <class A, class B>
 void addDotProducts(Operations& t, const std::string& types) {
   using Narrow = std::conditional_t<std::is_signed_v<A>, int8_t, uint8_t>;
-  const auto add = [&](const std::string& name, auto operation) { t.add(name + types, operation); };
+  const auto add = [&](const std::string& name, auto operation) { t.add(name + types, std::move(operation)); };
   add("dp2a.lo.", lanewise<dotProduct<A, B, 2, 0>, uint32_t, uint32_t, uint32_t, uint32_t>());
   add("dp2a.hi.", lanewise<dotProduct<A, B, 2, 2>, uint32_t, uint32_t, uint32_t, uint32_t>());
   add("dp4a.", lanewise<dotProduct<Narrow, B, 4, 0>, uint32_t, uint32_t, uint32_t, uint32_t>());
