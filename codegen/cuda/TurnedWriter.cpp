@@ -24,17 +24,17 @@ class TurnedWriter {
       for (ExprId id = 0; id < kernel_.stages[s].exprs.size(); ++id) {
         const Expr& e = kernel_.stages[s].exprs[id];
         if (e.kind != Expr::Kind::Load || !isTurned(kernel_, e.access, turned)) continue;
-        // 33: neither rows nor columns meet in a bank.
+        // One more: neither rows nor columns meet in a bank.
         tiles_.push_back({s, id, out_.fresh("tile")});
         out_.line("__shared__ " + std::string(memoryType(kernel_.buffers[e.access.buffer].dtype)) + " " +
-                  tiles_.back().name + "[32][33];");
+                  tiles_.back().name + "[" + decimal(kSide) + "][" + decimal(kSide + 1) + "];");
       }
     }
     std::vector<int64_t> counts = kernel_.outer;
     for (size_t v : {turned, last}) counts[v] = (counts[v] + kSide - 1) / kSide;
     int64_t tiles = 1;
     for (int64_t n : counts) tiles *= n;
-    out_.line("const int along = threadIdx.x % 32, row = threadIdx.x / 32;");
+    out_.line("const int along = threadIdx.x % " + decimal(kSide) + ", row = threadIdx.x / " + decimal(kSide) + ";");
     out_.line("#pragma unroll 1");
     out_.open("for (int tile = blockIdx.x; tile < " + decimal(tiles) + "; tile += gridDim.x)");
     names_.outer.assign(counts.size(), "");
@@ -43,7 +43,7 @@ class TurnedWriter {
       names_.outer[v] = out_.fresh("i");
       out_.line("const int " + names_.outer[v] + " = " +
                 (v == 0 ? rest : "(unsigned)" + rest + " % " + decimal(counts[v]) + "u") +
-                (v == turned || v == last ? " * 32;" : ";"));
+                (v == turned || v == last ? " * " + decimal(kSide) + ";" : ";"));
       if (v == 0) break;
       const std::string quotient = out_.fresh("q");
       out_.line("const int " + quotient + " = (unsigned)" + rest + " / " + decimal(counts[v]) + "u;");
@@ -76,7 +76,7 @@ class TurnedWriter {
     names_.outer[turned] = out_.fresh("i");
     names_.outer[last] = out_.fresh("i");
     out_.line("#pragma unroll");
-    out_.open("for (int r = 0; r < 32; r += " + decimal(kRows) + ")");
+    out_.open("for (int r = 0; r < " + decimal(kSide) + "; r += " + decimal(kRows) + ")");
     out_.line("const int " + names_.outer[turned] + " = " + turnedStart + " + " + turnedOffset + ", " +
               names_.outer[last] + " = " + lastStart + " + " + lastOffset + ";");
     std::string outside;

@@ -216,8 +216,10 @@ Val pool(BuiltinCall& k) {
     // Beyond that a window may hold nothing but padding.
     const int64_t half = ((w.size[i] - 1) * w.dilation[i] + 1) / 2;
     if (w.lo[i] <= half && w.hi[i] <= half) continue;
-    return k.fail(Code::E0204, "`padding` is at most half of the window, " + std::to_string(half) + ", not " +
-                                   std::to_string(std::max(w.lo[i], w.hi[i])));
+    const Span given = k.value("padding").span;
+    return k.context.fail(Code::E0204, given.valid() ? given : k.span,
+                          "`padding` is at most half of the window, " + std::to_string(half) + ", not " +
+                              std::to_string(std::max(w.lo[i], w.hi[i])));
   }
   ir::Compose& c = k.c;
   Dims extra(w.size.size(), 0);

@@ -53,7 +53,7 @@ Val full(BuiltinCall& k) {
     const Int whole = std::trunc(v.real) == v.real && std::abs(v.real) < 0x1p64 ? static_cast<Int>(v.real) : 0;
     const bool exact = static_cast<double>(whole) == v.real && fits(whole, *hint);
     if (ir::isInt(*hint) && !exact)
-      return k.fail(Code::E0212, describe(v) + " does not fit in " + std::string(ir::name(*hint)));
+      return k.context.fail(Code::E0212, v.span, describe(v) + " does not fit in " + std::string(ir::name(*hint)));
     hint.reset();
   }
   ir::Value* x = k.tensors.tensorOf(v, hint);
@@ -85,6 +85,13 @@ ir::Value* ramp(ir::Compose& c, int64_t n, ir::Value* start, ir::Value* step) {
   return c.add(start, c.mul(c.cast(i, DType::F64), step));
 }
 
+/// Whether a number that `from` leads to is one of `t`; reports E0212 there.
+bool holds(BuiltinCall& k, const Val& from, Int number, DType t) {
+  if (fits(number, t)) return true;
+  k.context.error(Code::E0212, from.span, toString(number) + " does not fit in " + std::string(ir::name(t)));
+  return false;
+}
+
 Val arange(BuiltinCall& k) {
   Val zero = Val::ofInt(0, k.span), one = Val::ofInt(1, k.span);
   const Val& a = k.has("b") ? k["a"] : zero;
@@ -108,10 +115,7 @@ Val arange(BuiltinCall& k) {
     auto shape = k.evaluator.constShape(
         Val::ofPack({static_cast<int64_t>(std::min<Int>(n, std::numeric_limits<int64_t>::max()))}, k.span));
     if (!shape) return k.lost();
-    for (const Int end : {Int{*lo}, *lo + (n - 1) * *by}) {
-      if (n > 0 && !fits(end, *t))
-        return k.fail(Code::E0212, toString(end) + " does not fit in " + std::string(ir::name(*t)));
-    }
+    if (n > 0 && !(holds(k, a, *lo, *t) && holds(k, b, *lo + (n - 1) * *by, *t))) return k.lost();
     ir::Compose& c = k.c;
     ir::Value* v = c.b.value(OpKind::Iota, {}, {{"shape", *shape}, {"dtype", DType::I64}, {"axis", int64_t{0}}});
     if (*by != 1) v = c.mul(v, c.b.scalarInt(DType::I64, *by));
@@ -126,6 +130,14 @@ Val arange(BuiltinCall& k) {
     return k.fail(Code::E0204, "`arange` from these numbers has no end");
   int64_t n = length > 0 ? static_cast<int64_t>(length) : 0;
   if (!k.evaluator.constShape(Val::ofPack({n}, k.span))) return k.lost();
+  if (n > 0 && ir::isInt(*t)) {
+    const double last = *lo + static_cast<double>(n - 1) * *by;
+    for (const auto& [end, of] : {std::pair{*lo, &a}, std::pair{last, &b}}) {
+      if (!(std::abs(end) < 0x1p64))
+        return k.context.fail(Code::E0212, of->span, "the numbers leave every integer dtype");
+      if (!holds(k, *of, static_cast<Int>(end), *t)) return k.lost();
+    }
+  }
   return k.result(k.c.cast(ramp(k.c, n, k.c.b.scalar(DType::F64, *lo), k.c.b.scalar(DType::F64, *by)), *t));
 }
 

@@ -63,7 +63,7 @@ struct Vectors {
   ir::Value* a = nullptr;
   ir::Value* b = nullptr;
   int64_t axis = 0;
-  const Dims& shape() const { return a->type.shape; }
+  int64_t lengths[2] = {};  ///< of a and b along the axis, as they were given
 };
 std::optional<Vectors> vectors(BuiltinCall& k) {
   auto p = pair(k);
@@ -75,7 +75,11 @@ std::optional<Vectors> vectors(BuiltinCall& k) {
   }
   auto axis = k.axis("axis", static_cast<int64_t>(shape->size()));
   if (!axis) return std::nullopt;
-  return Vectors{k.c.broadcastTo(p->a, *shape), k.c.broadcastTo(p->b, *shape), *axis};
+  const auto length = [&](const ir::Value* v) {
+    const int64_t at = v->type.rank() - static_cast<int64_t>(shape->size()) + *axis;
+    return at < 0 ? 1 : v->type.shape[static_cast<size_t>(at)];
+  };
+  return Vectors{k.c.broadcastTo(p->a, *shape), k.c.broadcastTo(p->b, *shape), *axis, {length(p->a), length(p->b)}};
 }
 
 Val vecdot(BuiltinCall& k) {
@@ -251,13 +255,9 @@ Val cross(BuiltinCall& k) {
   const auto v = vectors(k);
   if (!v) return k.lost();
   // A vector of one does not stand for three equal components: the dims in front broadcast, the axis does not.
-  for (const char* name : {"a", "b"}) {
-    const ir::Value* operand = k.tensor(name);
-    if (!operand) return k.lost();
-    const int64_t behind = static_cast<int64_t>(v->shape().size()) - v->axis;
-    const int64_t at = operand->type.rank() - behind;
-    if (at < 0 || operand->type.shape[static_cast<size_t>(at)] != 3)
-      return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + ir::toString(operand->type.shape));
+  for (const int64_t length : v->lengths) {
+    if (length != 3)
+      return k.fail(Code::E0202, "`cross` needs 3 elements along its axis, not " + std::to_string(length));
   }
   return k.result(k.c.cross(v->a, v->b, v->axis));
 }

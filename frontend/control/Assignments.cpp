@@ -74,7 +74,11 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
   if (target.kind == ExprKind::Tuple) {
     Val v = tensors_.settle(value);
     const bool splits = v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
-    if (!v.poison() && (s.op != "=" || !splits || v.elems.size() != target.args.size())) {
+    if (!v.poison() && s.op != "=") {
+      v = Val(context_.error(Code::E0203, s.opSpan, "a tuple of variables takes `=`, not `" + s.op + "`")
+                  .help("update one variable at a time"));
+    }
+    if (!v.poison() && (!splits || v.elems.size() != target.args.size())) {
       v = context_.fail(Code::E0203, s.span,
                         "a tuple of " + std::to_string(target.args.size()) + " variables does not take " + describe(v));
     }

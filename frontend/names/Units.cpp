@@ -138,7 +138,7 @@ void Units::collect(Unit& unit, size_t from) {
       case StmtKind::Device:
         if (ir::DeviceTable::isKind(name)) {
           context_.error(Code::E0103, s.name.span, "`" + name + "` is declared by the language: the devices of a kind")
-              .help("a device of the script has a name of its own", {{s.name.span, "d"}});
+              .help("a device of the script has a name of its own, by which annotations mean it");
         } else if (declareOnce(unit, s.name)) {
           unit.devices[name] = &s;
         }
