@@ -32,10 +32,10 @@ enum : int {
   kCaptureInvalidated = 901,
   kCaptureUnjoined = 904
 };
-enum Mode { kEager, kLazy, kRandom };
+enum Mode { kEager, kLazy, kRandom, kAsync };
 constexpr unsigned kNonBlocking = 1;
 
-/// to[i] = from[i] + by, of u32; and one that writes behind the end.
+/// to[i] = from[i] + by, of u32; one that writes behind the end; and one that runs until somebody writes to `flag`.
 constexpr const char* kPtx = R"(
 .version 8.0
 .target sm_90
@@ -52,6 +52,13 @@ constexpr const char* kPtx = R"(
 .visible .entry behind(.param .u64 to) {
   .reg .b64 %d<2>; .reg .b32 %r<2>;
   ld.param.u64 %d1, [to]; mov.u32 %r1, 1; st.global.u32 [%d1+256], %r1;
+  ret;
+}
+.visible .entry spin(.param .u64 flag) {
+  .reg .b64 %d<2>; .reg .b32 %r<2>; .reg .pred %p<2>;
+  ld.param.u64 %d1, [flag];
+AGAIN:
+  ld.volatile.global.u32 %r1, [%d1]; setp.eq.u32 %p1, %r1, 0; @%p1 bra AGAIN;
   ret;
 })";
 
@@ -273,16 +280,61 @@ TEST_F(FakeDriver, AForgottenWaitShows) {
 }
 
 TEST_F(FakeDriver, PollingEnds) {
-  for (Mode m : {kEager, kLazy, kRandom}) {
+  for (Mode m : {kEager, kLazy, kRandom, kAsync}) {
     setMode(m);
     Handle s = stream(), made = event();
     EXPECT_EQ(launchPlus(b, a, 1, s), kSuccess);
     EXPECT_EQ(call("cuEventRecord", made, s), kSuccess);
     int polls = 0;
     while (call("cuEventQuery", made) == kNotReady) ASSERT_LT(++polls, 100);
-    EXPECT_EQ(polls > 0, m != kEager);
+    if (m != kAsync) EXPECT_EQ(polls > 0, m != kEager);
     EXPECT_EQ(call("cuStreamQuery", s), kSuccess);
     EXPECT_EQ(call("cuStreamDestroy", s), kSuccess);
+  }
+}
+
+TEST_F(FakeDriver, PollingRunsNothingElse) {
+  EXPECT_EQ(call("cuMemsetD32Async", b, 1000u, size_t{kCount}, Handle{}), kSuccess);
+  setMode(kLazy);
+  Handle first = stream(), second = stream(), made = event();
+  EXPECT_EQ(launchPlus(b, a, 1, first), kSuccess);
+  EXPECT_EQ(launchPlus(c, b, 1, second), kSuccess);
+  EXPECT_EQ(call("cuEventRecord", made, second), kSuccess);
+  while (call("cuEventQuery", made) == kNotReady) {}
+  EXPECT_EQ(lastOf(c), 1001u);
+  for (Handle s : {first, second}) EXPECT_EQ(call("cuStreamDestroy", s), kSuccess);
+}
+
+TEST_F(FakeDriver, TheHostGoesOnWhileAKernelRuns) {
+  for (Mode m : {kLazy, kRandom, kAsync}) {
+    EXPECT_EQ(call("cuMemsetD32Async", b, 0u, size_t{kCount}, Handle{}), kSuccess);
+    EXPECT_EQ(call("cuCtxSynchronize"), kSuccess);
+    setMode(m);
+    Handle s = stream(), other = stream(), begun = event(), ended = event(), copied = event();
+    Handle spin = function("spin");
+    void* values[] = {&b};
+    EXPECT_EQ(call("cuEventRecord", begun, s), kSuccess);
+    EXPECT_EQ(launchAny(spin, s, values, 1), kSuccess);
+    EXPECT_EQ(call("cuEventRecord", ended, s), kSuccess);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(call("cuEventQuery", ended), kNotReady);
+    // Memory may come and go, and copies on another stream are done.
+    Pointer p = 0;
+    EXPECT_EQ(call("cuMemAlloc", &p, kBytes), kSuccess);
+    EXPECT_EQ(call("cuMemcpyDtoDAsync", c, a, kBytes, other), kSuccess);
+    EXPECT_EQ(call("cuEventRecord", copied, other), kSuccess);
+    EXPECT_EQ(call("cuEventSynchronize", copied), kSuccess);
+    EXPECT_EQ(call("cuEventQuery", ended), kNotReady);
+    EXPECT_EQ(call("cuMemsetD32Async", b, 1u, size_t{1}, other), kSuccess);
+    EXPECT_EQ(call("cuStreamSynchronize", other), kSuccess);
+    EXPECT_EQ(call("cuEventSynchronize", ended), kSuccess);
+    float before = 0, after = 0;
+    EXPECT_EQ(call("cuEventElapsedTime", &before, begun, copied), kSuccess);
+    EXPECT_EQ(call("cuEventElapsedTime", &after, copied, ended), kSuccess);
+    EXPECT_GT(before, 0);
+    EXPECT_GT(after, 0);
+    EXPECT_EQ(call("cuMemFree", p), kSuccess);
+    for (Handle e : {begun, ended, copied}) EXPECT_EQ(call("cuEventDestroy", e), kSuccess);
+    for (Handle each : {s, other}) EXPECT_EQ(call("cuStreamDestroy", each), kSuccess);
   }
 }
 
@@ -292,6 +344,11 @@ TEST_F(FakeDriver, PinnedMemoryIsReadWhenTheCopyRuns) {
   ASSERT_EQ(call("cuMemHostAlloc", &pinned, kBytes, 0u), kSuccess);
   Handle s = stream();
   std::memset(pinned, 0, kBytes);
+  unsigned kind = 0;
+  EXPECT_EQ(call("cuPointerGetAttribute", static_cast<void*>(&kind), 2, reinterpret_cast<Pointer>(pinned)), kSuccess);
+  EXPECT_EQ(kind, 1u);
+  EXPECT_EQ(call("cuPointerGetAttribute", static_cast<void*>(&kind), 2, reinterpret_cast<Pointer>(&kind)),
+            kInvalidValue);
   EXPECT_EQ(call("cuMemcpyHtoDAsync", b, static_cast<const void*>(pinned), kBytes, s), kSuccess);
   std::memset(pinned, 1, kBytes);  // too early
   EXPECT_EQ(lastOf(b), 0x01010101u);

@@ -170,6 +170,10 @@ void Launch::run() {
     }
     // A block that runs alone and spins waits for one that has not begun.
     if (alone && !done && executed - before >= kLongTurn && window < kMostResident) ++window;
+    if (options.goesOn) {
+      if (!options.goesOn()) throw Fault{Finding::Timeout, "the launch", "the driver ends"};
+      recent = nullptr;  // allocations may have come and gone
+    }
     if (executed > options.budget) {
       throw Fault{Finding::Timeout, "the launch", "more than " + std::to_string(options.budget) + " warp instructions"};
     }

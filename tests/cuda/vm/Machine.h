@@ -1,6 +1,7 @@
 // A machine that executes PTX and checks every access: one device.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -27,6 +28,7 @@ struct Options {
   uint64_t seed = 1;
   bool races = true, initialisation = true, counters = true;
   uint64_t budget = uint64_t{1} << 34;  // warp instructions, after which a launch is given up
+  std::function<bool()> goesOn;         // asked between turns: false gives the launch up. Memory may change meanwhile
 };
 
 struct Dim3 {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,13 +13,19 @@
 
 namespace tenc::ptx::driver {
 
+struct Stream;
+
 /// A device, which an error in a launch spoils.
 struct Device {
   explicit Device(uint32_t i, uint64_t bytes) : index(i), machine(bytes) {}
   uint32_t index;
   Machine machine;
   Status failed = Status::Success;
+  bool busy = false;           // a kernel runs
+  Stream* assigned = nullptr;  // whose next work the device's thread is to run
   uint64_t launches = 0, copies = 0, bytesCopied = 0, graphLaunches = 0, graphNodes = 0;
+  std::set<Device*> peers;  // that it was given access to
+  uint64_t peerCopies = 0;  // among the copies: to it, from another device
 };
 
 struct Function {

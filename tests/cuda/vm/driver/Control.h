@@ -4,7 +4,8 @@
 
 extern "C" {
 
-/// When work runs: 0 when it is submitted, 1 when it is waited for, 2 then and in random order.
+/// When work runs: 0 when it is submitted, 1 when it is waited for, 2 then and in random order, 3 at once, beside the
+/// program.
 void tencVmSetMode(int mode, uint64_t seed);
 /// In which order blocks and warps run: the values of tenc::ptx::Order.
 void tencVmSetOrder(int order, uint64_t seed);

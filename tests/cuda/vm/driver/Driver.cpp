@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <utility>
 
 namespace tenc::ptx::driver {
 namespace {
@@ -20,8 +19,13 @@ Cases(F...) -> Cases<F...>;
 
 }  // namespace
 
-Driver::Driver(uint32_t devices, uint64_t bytesOfEach, Mode mode, uint64_t seed) : mode_(mode), random_(seed) {
-  for (uint32_t d = 0; d < devices; ++d) devices_.push_back(std::make_unique<Device>(d, bytesOfEach));
+Driver::Driver(uint32_t devices, uint64_t bytesOfEach, Mode mode, uint64_t seed)
+    : mode_(mode), random_(seed), workers_(mutex, [this](Device& d) { return work(d); }) {
+  for (uint32_t i = 0; i < devices; ++i) {
+    devices_.push_back(std::make_unique<Device>(i, bytesOfEach));
+    Device& d = *devices_.back();
+    d.machine.options().goesOn = [this, &d] { return goesOn(d); };
+  }
 }
 
 Device* Driver::owner(uint64_t address) const {
@@ -149,30 +153,54 @@ Status Driver::submit(Stream& s, Work w) {
   }
   s.queue.push_back(std::move(w));
   if (mode_ == Mode::Eager) finish(s);
+  if (mode_ == Mode::Async) {
+    workers_.start(*s.device);
+    workers_.notify();
+  }
   return s.device->failed;
 }
 
-bool Driver::ready(const Work& w) {
-  const auto* wait = std::get_if<Wait>(&w);
-  return !wait || wait->event->done >= wait->number;
+bool Driver::isLong(const Work& w) {
+  if (std::holds_alternative<Replay>(w)) return true;
+  const auto* command = std::get_if<Command>(&w);
+  return command && std::holds_alternative<KernelCommand>(*command);
 }
 
-bool Driver::step(Stream& s) {
-  if (s.queue.empty() || !ready(s.queue.front())) return false;
-  Work w = std::move(s.queue.front());
-  s.queue.pop_front();
-  Status status = std::visit(
-      Cases{[&](const Command& c) { return s.device->failed == Status::Success ? execute(c) : s.device->failed; },
-            [&](const Record& r) {
-              r.event->done = std::max(r.event->done, r.number);
-              r.event->time = milliseconds();
-              return Status::Success;
-            },
-            [&](const Wait&) { return Status::Success; },
-            [&](const Replay& r) { return s.device->failed == Status::Success ? replay(*r.graph) : s.device->failed; }},
-      w);
-  if (s.device->failed == Status::Success) s.device->failed = status;
-  return true;
+bool Driver::ready(const Stream& s) {
+  if (s.running || s.queue.empty()) return false;
+  const Work& w = s.queue.front();
+  if (const auto* wait = std::get_if<Wait>(&w)) return wait->event->done >= wait->number;
+  return !isLong(w) || !s.device->busy;
+}
+
+bool Driver::running() const {
+  return std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->running; });
+}
+
+void Driver::step(Stream& stream) {
+  const std::shared_ptr<Stream> s = *std::find_if(streams_.begin(), streams_.end(), [&](const auto& o) {
+    return o.get() == &stream;
+  });  // others may destroy it meanwhile
+  Work w = std::move(s->queue.front());
+  s->queue.pop_front();
+  Device& d = *s->device;
+  const bool isKernel = isLong(w);
+  s->running = true;
+  d.busy |= isKernel;
+  Status status =
+      std::visit(Cases{[&](const Command& c) { return d.failed == Status::Success ? execute(c) : d.failed; },
+                       [&](const Record& r) {
+                         r.event->done = std::max(r.event->done, r.number);
+                         r.event->time = milliseconds();
+                         return Status::Success;
+                       },
+                       [&](const Wait&) { return Status::Success; },
+                       [&](const Replay& r) { return d.failed == Status::Success ? replay(*r.graph) : d.failed; }},
+                 w);
+  if (d.failed == Status::Success) d.failed = status;
+  s->running = false;
+  if (isKernel) d.busy = false;
+  workers_.notify();
 }
 
 Status Driver::replay(const GraphExecutable& g) {
@@ -195,33 +223,98 @@ Status Driver::replay(const GraphExecutable& g) {
   return Status::Success;
 }
 
-void Driver::drain(Stream* preferred, const std::function<bool()>& done) {
-  while (!done()) {
-    if (mode_ != Mode::Random && preferred && step(*preferred)) continue;
-    std::vector<Stream*> able;
-    for (auto& s : streams_) {
-      if (!s->queue.empty() && ready(s->queue.front())) able.push_back(s.get());
+bool Driver::isDone(const Goal& g) {
+  if (g.event) return g.event->done >= g.number;
+  return g.stream->queue.empty() && !g.stream->running;
+}
+
+Stream* Driver::next(const Goal& g) {
+  Stream* s = g.stream;
+  const Event* event = g.event;
+  uint64_t number = g.number;
+  for (size_t i = 0; i <= streams_.size(); ++i) {
+    if (event) {  // where it will be recorded
+      auto at = std::find_if(streams_.begin(), streams_.end(), [&](const auto& o) {
+        return std::any_of(o->queue.begin(), o->queue.end(), [&](const Work& w) {
+          const auto* record = std::get_if<Record>(&w);
+          return record && record->event.get() == event && record->number >= number;
+        });
+      });
+      s = at == streams_.end() ? nullptr : at->get();
     }
-    if (able.empty()) return;
-    step(*able[mode_ == Mode::Random ? random_() % able.size() : 0]);
+    if (!s || ready(*s)) return s;
+    const auto* wait = s->running || s->queue.empty() ? nullptr : std::get_if<Wait>(&s->queue.front());
+    if (!wait) return nullptr;
+    event = wait->event.get();
+    number = wait->number;
+  }
+  return nullptr;  // they wait for each other
+}
+
+Stream* Driver::able(const std::function<bool(const Stream&)>& may) {
+  std::vector<Stream*> all;
+  for (auto& s : streams_) {
+    if (ready(*s) && may(*s)) all.push_back(s.get());
+  }
+  if (all.empty()) return nullptr;
+  return all[mode_ == Mode::Random ? random_() % all.size() : 0];
+}
+
+Stream* Driver::choose(const Goal& g) {
+  return mode_ == Mode::Random ? able([](const Stream&) { return true; }) : next(g);
+}
+
+void Driver::reach(const Goal& g) {
+  while (!isDone(g)) {
+    Stream* s = mode_ == Mode::Async ? nullptr : choose(g);
+    if (s)
+      step(*s);
+    else if (running() || (mode_ == Mode::Async && able([](const Stream&) { return true; })))
+      workers_.wait();
+    else
+      return;
   }
 }
 
-void Driver::poll() {
-  bool stepped = false;
-  drain(nullptr, [&] { return std::exchange(stepped, true); });
+void Driver::poll(const Goal& g) {
+  if (isDone(g)) return;
+  Stream* s = mode_ == Mode::Async ? nullptr : choose(g);
+  if (s && !isLong(s->queue.front())) return step(*s);
+  if (s) {
+    s->device->assigned = s;
+    workers_.start(*s->device);
+    workers_.notify();
+  }
+  workers_.wait();
 }
 
-void Driver::finish(Stream& s) {
-  drain(&s, [&] { return s.queue.empty(); });
+bool Driver::work(Device& d) {
+  Stream* s = d.assigned;
+  d.assigned = nullptr;
+  if (s && std::none_of(streams_.begin(), streams_.end(), [&](const auto& o) { return o.get() == s; })) s = nullptr;
+  if (!s && mode_ == Mode::Async) s = able([&](const Stream& o) { return o.device == &d; });
+  if (!s || !ready(*s)) return false;
+  step(*s);
+  return true;
 }
-void Driver::finish(const Event& e) {
-  uint64_t number = e.recorded;
-  drain(nullptr, [&, number] { return e.done >= number; });
+
+bool Driver::goesOn(Device& d) {
+  mutex.letIn();
+  if (mode_ == Mode::Async) {
+    if (Stream* s = able([&](const Stream& o) { return o.device == &d && !isLong(o.queue.front()); })) step(*s);
+  }
+  return !workers_.stopping();
 }
+
+void Driver::poll(Stream& s) { poll(Goal{.stream = &s}); }
+void Driver::poll(const Event& e) { poll(Goal{.event = &e, .number = e.recorded}); }
+void Driver::finish(Stream& s) { reach({.stream = &s}); }
+void Driver::finish(const Event& e) { reach({.event = &e, .number = e.recorded}); }
 void Driver::finishAll() {
-  drain(nullptr,
-        [&] { return std::all_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->queue.empty(); }); });
+  for (size_t i = 0; i < streams_.size(); ++i) {
+    const std::shared_ptr<Stream> s = streams_[i];
+    finish(*s);
+  }
 }
 
 }  // namespace tenc::ptx::driver

@@ -3,21 +3,22 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "tests/cuda/vm/driver/Stream.h"
+#include "tests/cuda/vm/driver/Workers.h"
 
 namespace tenc::ptx::driver {
 
 /// When work runs. A program that waits for what it needs gives the same in each.
 enum class Mode : uint8_t {
-  Eager,  // when it is submitted
-  Lazy,   // when somebody waits for it, and nothing that he does not wait for; independent nodes of graphs from behind
-  Random  // when somebody waits, in a random legal order over all streams
+  Eager,   // when it is submitted
+  Lazy,    // when somebody waits for it, and nothing that he does not wait for; independent nodes of graphs from behind
+  Random,  // when somebody waits, in a random legal order over all streams
+  Async    // from when it is submitted on, beside the program, as on a GPU; copies go on while a kernel runs
 };
 
 struct Module {
@@ -29,6 +30,9 @@ struct Module {
 class Driver {
  public:
   Driver(uint32_t devices, uint64_t bytesOfEach, Mode mode, uint64_t seed);
+  ~Driver() { stop(); }
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
 
   std::vector<std::unique_ptr<Device>>& devices() { return devices_; }
   /// The device that an address belongs to, or null.
@@ -55,21 +59,44 @@ class Driver {
   void finish(Stream& s);
   void finish(const Event& e);
   void finishAll();
-  /// What asks without waiting lets time go by: some work runs.
-  void poll();
+  /// What asks without waiting lets time go by: some work runs. Kernels run on another thread, so that one that takes
+  /// long is no reason to wait.
+  void poll(Stream& s);
+  void poll(const Event& e);
   void setMode(Mode mode, uint64_t seed);
+  /// Gives up the kernels that run; none will run any more. Not under the lock.
+  void stop() { workers_.stop(); }
   bool capturing() const;
   /// Takes all streams out of a capture. Whether something had gone wrong in it.
   bool endCapture(const std::shared_ptr<Graph>& g);
   /// A call that no capture allows: it spoils those that are under way.
   Status refuseInCapture();
 
-  std::recursive_mutex mutex;
+  DriverLock mutex;
 
  private:
-  static bool ready(const Work& w);
-  bool step(Stream& s);
-  void drain(Stream* preferred, const std::function<bool()>& done);
+  /// What is waited for: a stream, an event, or everything.
+  struct Goal {
+    Stream* stream = nullptr;
+    const Event* event = nullptr;
+    uint64_t number = 0;  // of the event
+  };
+  static bool isDone(const Goal& g);
+  static bool isLong(const Work& w);
+  static bool ready(const Stream& s);
+  /// The stream whose next work comes first of all that a goal needs; null where that runs, or cannot.
+  Stream* next(const Goal& g);
+  /// A stream of those that can go on, of which `may` holds.
+  Stream* able(const std::function<bool(const Stream&)>& may);
+  Stream* choose(const Goal& g);
+  bool running() const;
+  void step(Stream& s);
+  void reach(const Goal& g);
+  void poll(const Goal& g);
+  /// What the thread of a device does.
+  bool work(Device& d);
+  /// Between turns of a kernel on it. False: the kernel is to be given up.
+  bool goesOn(Device& d);
   Status capture(Stream& s, const Work& w);
   Status replay(const GraphExecutable& g);
 
@@ -78,6 +105,7 @@ class Driver {
   std::map<Device*, std::shared_ptr<Stream>> defaults_;
   Mode mode_;
   std::mt19937_64 random_;
+  Workers workers_;
 };
 
 }  // namespace tenc::ptx::driver

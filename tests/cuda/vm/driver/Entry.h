@@ -12,8 +12,8 @@ namespace tenc::ptx::driver {
 
 /// The one driver of the process, which the C API has no place for; null before cuInit.
 Driver* instance();
-/// Makes it, from the environment: TENC_VM_DEVICES, TENC_VM_MEMORY (bytes of each), TENC_VM_MODE (eager, lazy, random),
-/// TENC_VM_ORDER, TENC_VM_SEED.
+/// Makes it, from the environment: TENC_VM_DEVICES, TENC_VM_MEMORY (bytes of each), TENC_VM_MODE (eager, lazy, random,
+/// async), TENC_VM_ORDER, TENC_VM_SEED.
 Status initialise();
 /// Appends counters and reports to the files that TENC_VM_COUNTERS and TENC_VM_REPORTS name, and clears them.
 void keepFindings();

@@ -64,9 +64,11 @@ Status initialise() {
                                     std::strtoull(environment("TENC_VM_MEMORY", "4294967296").c_str(), nullptr, 10),
                                     mode == "lazy"     ? Mode::Lazy
                                     : mode == "random" ? Mode::Random
+                                    : mode == "async"  ? Mode::Async
                                                        : Mode::Eager,
                                     std::strtoull(environment("TENC_VM_SEED", "1").c_str(), nullptr, 10));
-  std::atexit(keepFindings);  // runs before the driver is destroyed
+  std::atexit(keepFindings);  // runs before the driver is destroyed, and after this:
+  std::atexit([] { instance()->stop(); });
   const std::string order = environment("TENC_VM_ORDER", "");
   for (auto& d : instance()->devices())
     d->machine.options().order = order == "ahead"      ? Order::RunAhead
@@ -125,7 +127,7 @@ TENC_ENTRY cuDeviceGetAttribute(int* value, int attribute, int device) {
   return code(statusOfNumber(device));
 }
 TENC_ENTRY cuDeviceCanAccessPeer(int* can, int device, int peer) {
-  *can = device != peer;
+  *can = device != peer && environment("TENC_VM_PEERS", "1") != "0";
   return code(deviceOf(device) ? statusOfNumber(peer) : statusOfNumber(device));
 }
 
@@ -155,7 +157,11 @@ TENC_ENTRY cuCtxSynchronize() {
   });
 }
 TENC_ENTRY cuCtxEnablePeerAccess(void* context, unsigned) {
-  return code(context ? Status::Success : Status::InvalidContext);
+  return withDevice([&](Driver&, Device& device) {
+    auto* peer = static_cast<Device*>(context);
+    if (!peer || peer == &device) return Status::InvalidContext;
+    return device.peers.insert(peer).second ? Status::Success : Status::PeerAccessEnabled;
+  });
 }
 
 TENC_ENTRY cuGetErrorName(int status, const char** name) {

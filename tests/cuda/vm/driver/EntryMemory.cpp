@@ -88,6 +88,18 @@ TENC_ENTRY cuMemFreeHost(void* p) {
     return Status::Success;
   });
 }
+/// Of the attributes that an address may have only the kind of memory is known; pageable memory has none.
+TENC_ENTRY cuPointerGetAttribute(void* value, int attribute, Pointer p) {
+  constexpr int kMemoryType = 2;
+  constexpr unsigned kHost = 1, kDevice = 2;
+  return withDevice([&](Driver& d, Device&) {
+    if (attribute != kMemoryType) return Status::NotSupported;
+    const bool isPinned = d.isPinned(p, 1);
+    if (!isPinned && !d.owner(p)) return Status::InvalidValue;
+    *static_cast<unsigned*>(value) = isPinned ? kHost : kDevice;
+    return Status::Success;
+  });
+}
 
 TENC_ENTRY cuMemcpyHtoD_v2(Pointer to, const void* from, size_t bytes) {
   return copy(to, address(from), bytes, nullptr, true);

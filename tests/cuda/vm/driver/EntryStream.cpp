@@ -77,8 +77,8 @@ TENC_ENTRY cuStreamSynchronize(void* stream) {
 TENC_ENTRY cuStreamQuery(void* stream) {
   return withStream(stream, [&](Driver& d, Device&, Stream& s) {
     if (s.capture) return d.refuseInCapture();
-    bool empty = s.queue.empty();
-    d.poll();
+    bool empty = s.queue.empty() && !s.running;
+    d.poll(s);
     return empty ? s.device->failed : Status::NotReady;
   });
 }
@@ -109,7 +109,8 @@ TENC_ENTRY cuEventSynchronize(void* event) {
   return outsideCapture([&](Driver& d, Device& device) {
     auto* e = find(d.events, event);
     if (!e) return Status::InvalidHandle;
-    d.finish(**e);
+    const std::shared_ptr<Event> kept = *e;
+    d.finish(*kept);
     return device.failed;
   });
 }
@@ -117,8 +118,9 @@ TENC_ENTRY cuEventQuery(void* event) {
   return withDevice([&](Driver& d, Device&) {
     auto* e = find(d.events, event);
     if (!e) return Status::InvalidHandle;
-    bool done = (*e)->done >= (*e)->recorded;
-    d.poll();
+    const std::shared_ptr<Event> kept = *e;  // another thread may destroy it meanwhile
+    const bool done = kept->done >= kept->recorded;
+    d.poll(*kept);
     return done ? Status::Success : Status::NotReady;
   });
 }

@@ -24,6 +24,7 @@ enum class Status : int {
   IllegalAddress = 700,
   OutOfResources = 701,
   Timeout = 702,
+  PeerAccessEnabled = 704,
   MisalignedAddress = 716,
   LaunchFailed = 719,
   CooperativeTooLarge = 720,

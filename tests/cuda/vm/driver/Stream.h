@@ -51,6 +51,7 @@ struct Stream {
   Device* device = nullptr;
   bool blocking = true;  // waits for the default stream, and is waited for
   std::deque<Work> queue;
+  bool running = false;            // the work that was first in the queue
   std::shared_ptr<Graph> capture;  // that it is part of
   bool captureOrigin = false, captureBroken = false;
   std::vector<size_t> after;  // nodes that the next one of the capture comes after
