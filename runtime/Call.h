@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "runtime/CallControl.h"
+#include "runtime/LaunchCounts.h"
 #include "runtime/RandomState.h"
 #include "runtime/io/Io.h"
 
@@ -99,6 +100,11 @@ struct CallResult {
   Lacking lacking{};  ///< of OutOfMemory, where it is one device that has too little
   std::vector<BenchResult> benches;
   uint64_t copies = 0, copiedBytes = 0;  ///< between devices
+  struct Launches {
+    std::string device;
+    LaunchCounts counts;
+  };
+  std::vector<Launches> launches;  ///< of devices that tell
   uint64_t inPlace = 0;                  ///< inputs and outputs that were used in the caller's memory
   std::vector<uint64_t> touched;         ///< under measureMemory: bytes of each device's arena, up to the last touched
 };

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/CallControl.h"
+#include "runtime/LaunchCounts.h"
 #include "runtime/LoadedProgram.h"
 
 namespace tenc::rt {
@@ -70,6 +71,12 @@ class Stream {
   /// From a stream that sends: the bytes, which the host can read, are copied on return. The queue waits meanwhile.
   virtual void accept(std::byte* to, const void* from, uint64_t bytes, uint64_t order) = 0;
 
+  // A stream may keep launches and copies back, so that many are given to the device together.
+  /// Here a trip of a loop begins or ends: what comes next is likely to come again.
+  virtual void seam() {}
+  /// The host is busy for a while: what was kept back goes to the device.
+  virtual void handOver() {}
+
   virtual void wait(Ticket ticket) = 0;
   virtual bool done(Ticket ticket) const = 0;
   /// The ticket of the last command.
@@ -77,6 +84,8 @@ class Stream {
   virtual std::optional<DeviceStop> stopped() const = 0;
   /// Bytes of the planned arena up to the last that was used since `begin`; 0 where that is not known.
   virtual uint64_t touched() const { return 0; }
+  /// Since `begin`.
+  virtual LaunchCounts launched() const { return {}; }
 };
 
 /// What a stream is opened for.

@@ -2,17 +2,20 @@
 
 namespace tenc::codegen::cuda {
 
-// The record of faults is laid out as runtime/cuda/CudaStream.h says. Of several faults that of the first launch
-// (`order`) and with the least number is kept, of these the first axis and the least index on it, whichever thread was
+// Laid out as CudaBlock of runtime/cuda/CudaRun.h, behind which the scalars of launches follow. Of several faults that of
+// the first launch (`order`: the low 40 bits count from `base`, the others are the number of the kernel) and with the
+// least number is kept, of these the first axis and the least index on it, whichever thread was
 // first.
 const std::string_view kPrelude = R"cuda(struct tenc_faults {
   unsigned number, busy;
   unsigned long long order;
   long long index, count, size, axis;
+  unsigned long long kernel, base;
 };
 
-__device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long order, unsigned number, long long index, long long count, long long size,
+__device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long launch, unsigned number, long long index, long long count, long long size,
                                          long long axis) {
+  const unsigned long long order = f->base + (launch & 0xffffffffffull);
   bool done = false;
   while (!done) {  // lanes of a warp take the lock one after the other
     if (atomicCAS(&f->busy, 0u, 1u) == 0u) {
@@ -23,6 +26,7 @@ __device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long orde
       if (kept == 0 || order < v->order || (same && number < kept) ||
           (same && number == kept && (axis < v->axis || (axis == v->axis && index < v->index)))) {
         v->order = order;
+        v->kernel = launch >> 40;
         v->index = index;
         v->count = count;
         v->size = size;

@@ -39,7 +39,7 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
         "* const b" + decimal(i));
   }
   if (k.kind == Kernel::Kind::Routine && planRoutine(k).workspaceBytes > 0) add("unsigned char* const work");
-  for (size_t i = 0; i < k.scalars.size(); ++i) add("const unsigned long long bits" + decimal(i));
+  if (!k.scalars.empty()) add("const unsigned long long* const scalars");
   add("tenc_faults* const faults");
   add("const unsigned long long order");
   CudaText& out = module.text;
@@ -48,7 +48,7 @@ std::string write(const Kernel& k, const std::string& symbol, Module& module) {
   out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(plan.threads) + ") " + symbol + "(" +
            parameters + ")");
   for (size_t i = 0; i < k.scalars.size(); ++i) {
-    const std::string from = "bits" + decimal(i), type(memoryType(k.scalars[i]));
+    const std::string from = "scalars[" + decimal(i) + "]", type(memoryType(k.scalars[i]));
     names.scalars.push_back("k" + decimal(i));
     std::string value = "(" + type + ")" + from;
     if (k.scalars[i] == ir::DType::F32) value = "__uint_as_float((unsigned)" + from + ")";

@@ -63,8 +63,8 @@ struct HostCode {
   uint64_t scratchBytes = 0;  ///< per thread
 };
 
-/// A function that a device runs on a grid of groups of threads; its parameters are the buffers' addresses, then the
-/// scalars.
+/// A function that a device runs on a grid of groups of threads; its parameters are the buffers' addresses, then what
+/// the target and the device's runtime have agreed on.
 struct DeviceCode {
   uint32_t image = kNoImage;
   std::string symbol;

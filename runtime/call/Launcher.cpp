@@ -29,6 +29,11 @@ bool Launcher::onHost(const LoadedKernel& k, const abi::Launch& s) {
   const abi::Program& p = program_.program();
   args_.clear();
   uint64_t fileBytes = 0;
+  // Numbers are computed in no time.
+  const bool takesTime = std::any_of(s.args.begin(), s.args.end(), [&](const abi::KernelArg& a) {
+    return p.buffers[a.buffer].bytes > abi::kScalarBytes;
+  });
+  if (takesTime) workspace_.handOver();
   for (const abi::KernelArg& a : s.args) {
     if (buffers_.isKeptWithinMemory(a.buffer)) fileBytes += p.buffers[a.buffer].bytes;
     buffers_.settle(buffers_.at(a.buffer), p.buffers[a.buffer].bytes, a.access != abi::Access::Read);

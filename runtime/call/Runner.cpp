@@ -34,6 +34,10 @@ CallResult Runner::run() {
   result_.inPlace = buffers_.take(options_.inputs) + buffers_.aim(options_.outputs);
   if (steps(p_.steps) && ending_.devicesAreWell()) buffers_.give(options_);
   ahead_.stop();
+  for (uint32_t i = 1; i < p_.devices.size(); ++i) {
+    const LaunchCounts counts = workspace_.stream(i)->launched();
+    if (counts.single + counts.graphs > 0) result_.launches.push_back({p_.devices[i].name, counts});
+  }
   if (!options_.print) std::fflush(stdout);
   return std::move(result_);
 }
@@ -103,6 +107,7 @@ bool Runner::execute(const abi::If& s) {
 bool Runner::execute(const abi::While& s) {
   TripsShown shown(options_.progress, 0);
   for (uint64_t trip = 0;; shown.done(++trip)) {
+    workspace_.seam();
     if (ending_.interrupted() || !steps(s.condition)) return false;
     const bool goesOn = buffers_.get<uint8_t>(s.goesOn) != 0;
     if (buffers_.failed()) return ending_.devicesAreWell();
@@ -124,20 +129,24 @@ bool Runner::execute(const abi::For& s) {
   int64_t i = lo;
   TripsShown shown(options_.progress, trips);
   for (uint64_t t = 0; t < trips; shown.done(++t)) {
+    workspace_.seam();
     if (s.induction != abi::kNoBuffer) buffers_.set(buffers_.at(s.induction), i);
     if (ending_.interrupted() || !steps(s.body)) return false;
     buffers_.exchange(s.swaps);
     buffers_.keepWithinMemory();
     i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
   }
+  workspace_.seam();
   return true;
 }
 
 /// The mean of some runs.
 bool Runner::measure(const abi::Block& body, int runs, double& ms) {
   const auto start = Clock::now();
-  for (int i = 0; i < runs; ++i)
+  for (int i = 0; i < runs; ++i) {
+    workspace_.seam();
     if (!steps(body)) return false;
+  }
   if (!ending_.devicesAreWell()) return false;
   ms = (seconds(Clock::now()) - seconds(start)) / runs * 1e3;
   return true;

@@ -30,10 +30,15 @@ class Runner {
   bool execute(const abi::While& s);
   bool execute(const abi::If& s);
   bool execute(const abi::Bench& s);
-  bool execute(const abi::ReadRows& s) { return rows_.run(s); }
+  bool execute(const abi::ReadRows& s) {
+    workspace_.handOver();
+    return rows_.run(s);
+  }
   bool execute(const abi::BringIn& s) { return rows_.run(s); }
+  bool execute(const abi::RngNext& s) { return effects_.run(s); }
   template <typename Effect>
   bool execute(const Effect& s) {
+    workspace_.handOver();
     return effects_.run(s);
   }
   bool measure(const abi::Block& body, int runs, double& ms);

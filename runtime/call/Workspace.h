@@ -34,6 +34,15 @@ class Workspace {
   const std::vector<std::byte*>& addresses() const { return addresses_; }
   /// By device of the program; null for the host.
   Stream* stream(uint32_t device) const { return streams_[device].get(); }
+  /// What Stream's functions of these names say, of all streams.
+  void seam() const {
+    for (const auto& s : streams_)
+      if (s) s->seam();
+  }
+  void handOver() const {
+    for (const auto& s : streams_)
+      if (s) s->handOver();
+  }
   void* scratch(int thread) const { return scratch_.of(thread); }
 
  private:

@@ -79,6 +79,12 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.recordEvent, "cuEventRecord");
   find(f.synchronizeEvent, "cuEventSynchronize");
   find(f.queryEvent, "cuEventQuery");
+  find(f.beginCapture, "cuStreamBeginCapture");
+  find(f.endCapture, "cuStreamEndCapture");
+  find(f.instantiate, "cuGraphInstantiateWithFlags");
+  find(f.destroyCaptured, "cuGraphDestroy");
+  find(f.launchGraph, "cuGraphLaunch");
+  find(f.destroyGraph, "cuGraphExecDestroy");
   if (!missing.empty()) {
     why = "NVIDIA's driver " + name + " " + versionOf(library) + " and has no " + missing +
           "; version 525 (CUDA 12.0) or later is needed";

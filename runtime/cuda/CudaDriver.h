@@ -17,6 +17,8 @@ using ModuleHandle = void*;
 using FunctionHandle = void*;
 using StreamHandle = void*;
 using EventHandle = void*;
+using CapturedHandle = void*;  ///< CUgraph
+using GraphHandle = void*;     ///< CUgraphExec: what can be launched
 
 /// Entry points, found through cuGetProcAddress at the version of the interface that they were written to.
 struct CudaFunctions {
@@ -52,6 +54,12 @@ struct CudaFunctions {
   Result (*recordEvent)(EventHandle, StreamHandle);
   Result (*synchronizeEvent)(EventHandle);
   Result (*queryEvent)(EventHandle);
+  Result (*beginCapture)(StreamHandle, int mode);
+  Result (*endCapture)(StreamHandle, CapturedHandle*);
+  Result (*instantiate)(GraphHandle*, CapturedHandle, unsigned long long flags);
+  Result (*destroyCaptured)(CapturedHandle);
+  Result (*launchGraph)(GraphHandle, StreamHandle);
+  Result (*destroyGraph)(GraphHandle);
 };
 
 class CudaDriver {

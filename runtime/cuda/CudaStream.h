@@ -2,7 +2,6 @@
 #pragma once
 #include <atomic>
 #include <deque>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,7 +9,7 @@
 #include <vector>
 
 #include "runtime/Device.h"
-#include "runtime/cuda/CudaDriver.h"
+#include "runtime/cuda/CudaGraphs.h"
 
 namespace tenc::rt::cuda {
 
@@ -34,6 +33,8 @@ class CudaStream : public Stream {
   void launch(const LoadedKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
               uint64_t order) override;
   void copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) override;
+  void seam() override;
+  void handOver() override;
   Ticket copyIn(std::byte* to, const void* from, uint64_t bytes, uint64_t order) override;
   Ticket copyOut(void* to, const std::byte* from, uint64_t bytes, uint64_t order) override;
   void receive(std::byte* to, Stream& other, const std::byte* from, uint64_t bytes, uint64_t order) override;
@@ -44,21 +45,24 @@ class CudaStream : public Stream {
   bool done(Ticket ticket) const override;
   Ticket last() const override;
   std::optional<DeviceStop> stopped() const override;
+  LaunchCounts launched() const override;
 
  private:
-  /// What the kernels of a call report, as their prelude lays it out.
-  struct Faults {
-    uint32_t number, busy;
-    uint64_t order;
-    int64_t index, count, size, axis;
-  };
   /// Notes the first failure of the driver. Under the mutex.
   bool well(Result status, const char* call, uint64_t order);
-  /// A ticket for what has been given to the queue. Under the mutex.
+  // The rest, too, is under the mutex.
+  /// A ticket for what has been given to the queue.
   Ticket mark(uint64_t order);
+  void record(Ticket ticket, uint64_t order);
   void readFaults();
-  /// Keeps the host from running far ahead: what is in the queue is what an interrupt has to wait for.
-  void pace(uint64_t order);
+  /// Gives the commands that were kept back to the queue.
+  void submit();
+  void submitOneByOne();
+  /// What kernels of the run are to find in the block.
+  void writeBlock();
+  /// After so many launches more. Keeps the host from running far ahead: what is in the queue is what an interrupt has
+  /// to wait for.
+  void pace(uint64_t launches, uint64_t order);
 
   const std::shared_ptr<const CudaDriver> driver_;
   const CudaFunctions& f_;
@@ -68,19 +72,23 @@ class CudaStream : public Stream {
   const LoadedProgram& program_;
   const uint32_t device_;
   StreamHandle stream_ = nullptr;
-  Pointer memory_ = 0, faults_ = 0;
+  Pointer memory_ = 0, block_ = 0;
+  size_t scalars_ = 0;  ///< for how many the block has room
   std::vector<std::byte*> addresses_;
   std::vector<ModuleHandle> modules_;  ///< by image; null for what no kernel of this device is in
-  std::map<const abi::Kernel*, FunctionHandle> functions_;
-  std::map<uint64_t, const abi::Kernel*> launched_;  ///< by order, of kernels that may report
+  std::vector<CudaKernel> kernels_;    ///< by their numbers in the program
+  CudaRun run_;                        ///< what is kept back
+  CudaGraphs graphs_;
+  std::vector<uint64_t> written_;  ///< what the block holds from its base on when what is in the queue is done
+  LaunchCounts counts_;
   StreamCall call_;
   mutable std::mutex mutex_;
   std::optional<DeviceStop> stop_;
   Ticket last_ = 0, done_ = 0;
-  std::deque<std::pair<Ticket, EventHandle>> events_;  ///< of tickets that are not known to be done
+  std::deque<std::pair<Ticket, EventHandle>> events_;  ///< of some tickets that are not known to be done
   std::vector<EventHandle> free_;
-  EventHandle paces_[2] = {};  ///< of the last two runs of launches
-  uint64_t launches_ = 0;
+  EventHandle paces_[2] = {};  ///< behind the last two stretches of launches
+  uint64_t stretches_ = 0, inStretch_ = 0;
 };
 
 }  // namespace tenc::rt::cuda

@@ -76,7 +76,10 @@ std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed
   return ir::print(*m);
 }
 
-void printTimings(const Timings& timings, const Session::Copied& copied, const codegen::CodeCounts& kernels) {
+void printTimings(Session& session) {
+  const Timings& timings = session.timings();
+  const Session::Copied& copied = session.copied();
+  const codegen::CodeCounts kernels = session.kernelCounts();
   double total = 0;
   std::fputs("stage              ms\n", stderr);
   for (const Timings::Entry& e : timings.entries()) {
@@ -86,6 +89,10 @@ void printTimings(const Timings& timings, const Session::Copied& copied, const c
   std::fprintf(stderr, "%-14s %8.3f\n", "total", total);
   std::fprintf(stderr, "copied between devices: %llu bytes in %llu copies\n",
                static_cast<unsigned long long>(copied.bytes), static_cast<unsigned long long>(copied.copies));
+  for (const auto& [device, counts] : session.launches())
+    std::fprintf(stderr, "launched on %s: %llu kernels one by one, %llu in %llu graphs\n", device.c_str(),
+                 static_cast<unsigned long long>(counts.single), static_cast<unsigned long long>(counts.inGraphs),
+                 static_cast<unsigned long long>(counts.graphs));
   std::fprintf(stderr, "kernels: %zu compiled, %zu from the cache\n", kernels.compiled, kernels.kept);
 }
 
@@ -147,7 +154,7 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     std::fprintf(stderr, "tenc: `%s` cannot be written\n", line.trace.c_str());
     if (outcome == Outcome::Ok) outcome = Outcome::CompileError;
   }
-  if (line.time) printTimings(session.timings(), session.copied(), session.kernelCounts());
+  if (line.time) printTimings(session);
   return static_cast<int>(outcome);
 }
 

@@ -355,6 +355,12 @@ Outcome Session::run(const abi::Program& program, const Executable* made, const 
   rt::CallResult r = rt::Instance::create(loaded, machine())->call(own);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;
+  for (const auto& [device, counts] : r.launches) {
+    rt::LaunchCounts& all = launches_[device];
+    all.single += counts.single;
+    all.graphs += counts.graphs;
+    all.inGraphs += counts.inGraphs;
+  }
   Outcome outcome = Outcome::Ok;
   switch (r.end) {
     case rt::CallResult::End::Done: break;

@@ -136,6 +136,8 @@ class Session {
     uint64_t copies = 0, bytes = 0;
   };
   const Copied& copied() const { return copied_; }
+  /// How kernels reached devices so far, by device; nothing of those that do not tell.
+  const std::map<std::string, rt::LaunchCounts>& launches() const { return launches_; }
   /// The steps of the runs so far, under `--trace`.
   rt::CallTrace& trace() { return trace_; }
   const SessionOptions& options() const { return options_; }
@@ -249,6 +251,7 @@ class Session {
   Diagnostics diags_;
   Timings timings_;
   Copied copied_;
+  std::map<std::string, rt::LaunchCounts> launches_;
   rt::CallTrace trace_;
   std::optional<InternalError> internal_;
   std::unique_ptr<rt::Machine> machine_;
