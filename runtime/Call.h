@@ -105,8 +105,8 @@ struct CallResult {
     LaunchCounts counts;
   };
   std::vector<Launches> launches;  ///< of devices that tell
-  uint64_t inPlace = 0;                  ///< inputs and outputs that were used in the caller's memory
-  std::vector<uint64_t> touched;         ///< under measureMemory: bytes of each device's arena, up to the last touched
+  uint64_t inPlace = 0;            ///< inputs and outputs that were used in the caller's memory
+  std::vector<uint64_t> touched;   ///< under measureMemory: bytes of each device's arena, up to the last touched
 };
 
 }  // namespace tenc::rt

@@ -2,10 +2,9 @@
 
 namespace tenc::codegen::cuda {
 
-// Laid out as CudaBlock of runtime/cuda/CudaRun.h, behind which the scalars of launches follow. Of several faults that of
-// the first launch (`order`: the low 40 bits count from `base`, the others are the number of the kernel) and with the
-// least number is kept, of these the first axis and the least index on it, whichever thread was
-// first.
+// Laid out as CudaBlock of runtime/cuda/CudaRun.h, behind which the scalars of launches follow. Of several faults that
+// of the first launch (`order`: the low 40 bits count from `base`, the others are the number of the kernel) and with
+// the least number is kept, of these the first axis and the least index on it, whichever thread was first.
 const std::string_view kPrelude = R"cuda(struct tenc_faults {
   unsigned number, busy;
   unsigned long long order;

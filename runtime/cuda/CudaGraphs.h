@@ -16,7 +16,8 @@ class CudaGraphs {
   CudaGraphs& operator=(const CudaGraphs&) = delete;
 
   /// The graph of a run, whose orders count from that of its first command; null for one that is new, too short, or of
-  /// which no graph can be had. What it captures, it captures on the stream, which must not be in use by another thread.
+  /// which no graph can be had. What it captures, it captures on the stream, which must not be in use by another
+  /// thread.
   GraphHandle of(const CudaRun& run, StreamHandle stream, Pointer block);
 
  private:

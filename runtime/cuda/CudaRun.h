@@ -64,10 +64,10 @@ class CudaRun {
 
  private:
   struct Command {
-    const CudaKernel* kernel;   ///< null: a copy
-    size_t words, args;         ///< addresses in the key; of a copy its two and the bytes
-    size_t scalars;             ///< the first one's place
-    uint64_t offset;            ///< from the order of the run
+    const CudaKernel* kernel;  ///< null: a copy
+    size_t words, args;        ///< addresses in the key; of a copy its two and the bytes
+    size_t scalars;            ///< the first one's place
+    uint64_t offset;           ///< from the order of the run
   };
   uint64_t begin(uint64_t order);
 

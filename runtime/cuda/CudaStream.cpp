@@ -155,8 +155,7 @@ void CudaStream::submit() {
   f_.setCurrent(context_);
   if (!stop_ && !call_.control->interrupted()) {
     const GraphHandle graph = waitsForEach_ ? nullptr : graphs_.of(run_, stream_, block_);
-    if (graph != nullptr ? run_.reports() || !run_.scalars().empty() : !run_.scalars().empty())
-      writeBlock();
+    if (graph != nullptr ? run_.reports() || !run_.scalars().empty() : !run_.scalars().empty()) writeBlock();
     if (graph == nullptr) {
       submitOneByOne();
     } else if (!stop_) {
@@ -190,8 +189,9 @@ void CudaStream::writeBlock() {
   written_.assign(1, run_.order());
   written_.insert(written_.end(), scalars.begin(), scalars.end());
   // The driver takes what pageable memory holds now.
-  well(f_.hostToDevice(block_ + offsetof(CudaBlock, base), written_.data(), written_.size() * sizeof(uint64_t), stream_),
-       "cuMemcpyHtoDAsync", run_.order());
+  well(
+      f_.hostToDevice(block_ + offsetof(CudaBlock, base), written_.data(), written_.size() * sizeof(uint64_t), stream_),
+      "cuMemcpyHtoDAsync", run_.order());
 }
 
 void CudaStream::pace(uint64_t launches, uint64_t order) {
