@@ -21,6 +21,7 @@ A workload's line has its launches, what its kernels touch over what the operati
 waits between them are not in the time: workloads are small, so that the machine runs them, and stand for larger ones."""
 import argparse
 import array
+import json
 import math
 import os
 import pathlib
@@ -37,24 +38,31 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SMS, CLOCK = 132, 1.755e9
 DRAM, L2 = 3.35e12, 5.5e12
 NEEDED = 3.35e12 * 600e-9 / SMS  # bytes under way on a multiprocessor that fill the memory's latency
-PEAK = {"f32": 67e12, "f64": 34e12, "mma": 989e12 * 0.62}  # mma.sync reaches 62 % of what wgmma does
+PEAK = {"f32": 67e12, "f64": 34e12, "halves": 989e12}
+MMA = 0.62 * PEAK["halves"] / (4096 * SMS * CLOCK)  # m16n8k16 in a cycle: mma.sync reaches 62 % of what wgmma does
 # Instructions of a warp that a multiprocessor starts in a cycle, by class.
 ISSUE = 4
 RATES = {"float32": 4, "float64": 2, "half": 4, "integer": 2, "special": 0.5, "convert": 0.5, "global": 1, "shared": 1, "local": 1, "shuffle": 1,
-         "matrix": 1, "atomic": 0.5}
+         "matrix": MMA, "atomic": 0.5}
 
 
-def npy(path, shape, dtype="f4", below=None):
-    """Numbers of a normal distribution, or indices below a bound."""
+def numbers(path, shape, dtype="f4", below=None):
+    """A file of numbers of a normal distribution, or of indices below a bound. Those of bf16 are safetensors."""
     n = math.prod(shape)
     rng = random.Random(1)
     pool = [rng.randrange(below) if below else rng.gauss(0, 1) for _ in range(min(n, 1 << 14))]
     data = {"f4": lambda: array.array("f", pool).tobytes(), "i8": lambda: array.array("q", pool).tobytes(),
-            "f2": lambda: struct.pack(f"<{len(pool)}e", *pool)}[dtype]()
+            "f2": lambda: struct.pack(f"<{len(pool)}e", *pool),
+            "b2": lambda: b"".join(struct.pack("<f", v)[2:] for v in pool)}[dtype]()
     data = (data * (n // len(pool) + 1))[:n * int(dtype[1])]
+    if dtype == "b2":
+        head = json.dumps({"tensor": {"dtype": "BF16", "shape": shape, "data_offsets": [0, len(data)]}}).encode()
+        head += b" " * (-len(head) % 8)
+        path.with_suffix(".safetensors").write_bytes(struct.pack("<Q", len(head)) + head + data)
+        return
     head = f"{{'descr': '<{dtype}', 'fortran_order': False, 'shape': ({', '.join(map(str, shape))},), }}"
     head += " " * (63 - (len(head) + 10) % 64) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+    path.with_suffix(".npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
 
 
 class Workload:
@@ -63,15 +71,19 @@ class Workload:
     def __init__(self, name, inputs, results, least, define="", flops=0, bars=None):
         self.name, self.inputs, self.results, self.least, self.define, self.flops, self.bars = name, inputs, results, least, define, flops, bars or {}
 
+    def peak(self):
+        """Of its arithmetic: that of halves is the tensor cores'."""
+        return PEAK["halves" if any(rest[:1] in (["f2"], ["b2"]) for _, _, *rest in self.inputs) else "f32"]
+
     def write(self, folder):
-        types = {"f4": "f32", "f2": "f16", "i8": "i64"}
+        types = {"f4": "f32", "f2": "f16", "b2": "bf16", "i8": "i64"}
         lines = [self.define] if self.define else []
         for name, shape, *rest in self.inputs:
             dtype = rest[0] if rest else "f4"
-            npy(folder / f"{name}.npy", shape, dtype, rest[1] if len(rest) > 1 else None)
-            lines.append(f'let {name}: {types[dtype]}[{", ".join(map(str, shape))}] = load("{name}.npy")')
+            numbers(folder / name, shape, dtype, rest[1] if len(rest) > 1 else None)
+            lines.append(f'let {name}: {types[dtype]}[{", ".join(map(str, shape))}] = load("{name}.{"safetensors" if dtype == "b2" else "npy"}")')
         for i, r in enumerate(self.results): lines.append(f"let result{i} = {r}")
-        for i, _ in list(enumerate(self.results))[len(self.results) > 1:]: lines.append(f'save("result{i}.npy", result{i})')
+        for i, _ in list(enumerate(self.results))[len(self.results) > 1:]: lines.append(f'save("result{i}.safetensors", result{i})')
         path = folder / "workload.tl"
         path.write_text("\n".join(lines) + "\n")
         return path
@@ -122,6 +134,8 @@ WORKLOADS = [
     Workload("matrix product, f32", [("x", (256, 256)), ("y", (256, 256))], ["x @ y"], 12 << 16, flops=2 << 24, bars=TILED),
     Workload("matrix product, large", [("x", (2048, 64)), ("y", (64, 2048))], ["x @ y"], 4 * (4096 * 1024 + 262144), flops=2 << 28, bars=TILED),
     Workload("matrix product, f16", [("x", (256, 256), "f2"), ("y", (256, 256), "f2")], ["x @ y"], 6 << 16, flops=2 << 24, bars=TILED),
+    Workload("matrix product, bf16, large", [("x", (2048, 512), "b2"), ("y", (512, 2048), "b2")], ["x @ y"], 2 * (2 << 20) + 2 * (4 << 20), flops=2 << 31,
+             bars={**TILED, "mma": 0.6}),
     Workload("convolution 3 x 3, f32", [("x", (4, 32, 16, 16)), ("w", (64, 32, 3, 3))], ["conv2d(x, w, padding: 1)"], 4 * (32768 + 65536 + 18432),
              flops=2 * 65536 * 288, bars=TILED),
     Workload("convolution 3 x 3, f16", [("x", (4, 32, 16, 16), "f2"), ("w", (64, 32, 3, 3), "f2")], ["conv2d(x, w, padding: 1)"],
@@ -187,7 +201,7 @@ def bytes_under_way(body):
     most = now = 0
     for line in body.splitlines():
         line = line.strip()
-        copy = re.match(r"cp\.async\.c[ag]\.shared\.global.*, (\d+);", line)
+        copy = re.match(r"cp\.async\.c[ag]\.shared\.global [^,]*, [^,]*, (\d+)", line)
         load = re.match(r"(?:@%?\w+ )?ld\.global(?:\.\w+)*?(?:\.v(\d))?\.[busf](\d+)", line)
         if copy: now += int(copy[1])
         elif load: now += int(load[1] or 1) * int(load[2]) // 8
@@ -216,11 +230,11 @@ def model(c, used, load_bytes):
     if flight: times["flight"] = least / DRAM * max(1, NEEDED / flight)
     for name, rate in RATES.items():
         if c.get(name): times[name] = max(times.get(name, 0), c[name] / rate / per_second)
-    peak = PEAK["mma"] if c.get("matrix") else PEAK["f64"] if c.get("float64", 0) > c.get("float32", 0) else PEAK["f32"]
     bound = max(times, key=times.get)
     return {"launches": launches, "least": least, "moved": moved / least if least else 1,
             "conflicts": c["shared cycles"] / c["ideal shared cycles"] if c["ideal shared cycles"] else 1, "warp": c["warp instructions"],
-            "threads": held, "flight": flight / 1024, "bound": bound, "us": times[bound] * 1e6, "flops": c["flops"], "peak": peak, "times": times, **used}
+            "threads": held, "flight": flight / 1024, "bound": bound, "us": times[bound] * 1e6, "flops": c["flops"], "times": times,
+            "mma": times["matrix"] / times[bound] if c.get("matrix") else 1, **used}
 
 
 def main():
@@ -249,19 +263,20 @@ def main():
             counts = {k: c for k, c in counts.items() if c["launches"]}
             rows = [(names.get(k, k), model(c, used.get(k, {}), under_way.get(k, 0)), c) for k, c in counts.items()]
         seconds = sum(r["us"] for _, r, _ in rows) / 1e6
-        roof = max(w.least / DRAM, w.flops / (rows[0][1]["peak"] if len(rows) == 1 else PEAK["mma"] if any(c.get("matrix") for *_, c in rows) else PEAK["f32"]))
+        roof = max(w.least / DRAM, w.flops / w.peak())
         touched = sum(r["least"] for _, r, _ in rows)
         launches = sum(r["launches"] for _, r, _ in rows)
         print(f"{w.name}: {launches} launch{'es' if launches > 1 else ''}, {touched / w.least:.2f} of {w.least / 1024:.0f} KiB, "
               f"{seconds * 1e6:.2f} us, {seconds / roof:.2f} of the roofline")
         for title, r, c in rows:
-            own = max(r["least"] / DRAM, w.flops / r["peak"] if len(rows) == 1 else 0)
+            own = max(r["least"] / DRAM, w.flops / w.peak() if len(rows) == 1 else 0)
             ratio = r["us"] / 1e6 / own if own else 1
             print(f"  {title[:32]:32} {r['least'] / 1024:8.0f} {r['moved']:6.2f} {r['conflicts']:9.2f} {r['warp']:9} {r.get('regs', 0):5} {r.get('spill', 0):5} "
                   f"{r.get('shared', 0):6} {r['threads']:7} {r['flight']:6.1f} {r['bound']:>8} {r['us']:8.3f} {ratio:6.2f}")
             if r.get("spill"): missed.append(f"{w.name}: {title} spills {r['spill']} bytes")
             for bar in ("moved", "conflicts"):
                 if r[bar] > w.bars.get(bar, math.inf): missed.append(f"{w.name}: {title}: {bar} {r[bar]:.2f}, at most {w.bars[bar]}")
+            if r["mma"] < w.bars.get("mma", 0): missed.append(f"{w.name}: {title}: {r['mma']:.2f} of its time are products on tensor cores, at least {w.bars['mma']}")
             if A.worst:
                 print("    " + ", ".join(f"{k} {t * 1e6:.2f}" for k, t in sorted(r["times"].items(), key=lambda x: -x[1])))
                 for line in c["worst"]: print("  " + line)

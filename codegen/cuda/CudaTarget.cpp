@@ -24,11 +24,13 @@ constexpr size_t kLeastKernels = 4, kMostKernels = 16;
 
 std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
 
-Schedule scheduleOf(const Kernel& k) { return k.kind == Kernel::Kind::Routine ? planRoutine(k).schedule : schedule(k); }
+Schedule scheduleOf(const Kernel& k, const Features& features) {
+  return k.kind == Kernel::Kind::Routine ? planRoutine(k).schedule : schedule(k, features);
+}
 
 /// Adds the function of a kernel; gives what of it has no CUDA form.
-std::string write(const Kernel& k, const std::string& symbol, Module& module) {
-  const Schedule plan = scheduleOf(k);
+std::string write(const Kernel& k, const Features& features, const std::string& symbol, Module& module) {
+  const Schedule plan = scheduleOf(k, features);
   KernelNames names;
   std::string parameters;
   auto add = [&](const std::string& parameter) { parameters += (parameters.empty() ? "" : ", ") + parameter; };
@@ -73,11 +75,11 @@ struct Source {
 };
 
 /// The kernels [first, last) of a list, as one text.
-Source sourceOf(std::span<const CodeRequest> requests, size_t first, size_t last) {
+Source sourceOf(std::span<const CodeRequest> requests, const Features& features, size_t first, size_t last) {
   Module module;
   Source source;
   for (size_t i = first; i < last; ++i) {
-    const std::string missing = write(*requests[i].kernel, symbolOf(i), module);
+    const std::string missing = write(*requests[i].kernel, features, symbolOf(i), module);
     if (!missing.empty() && source.error.empty())
       source.error = "no CUDA form of " + missing + " (kernel " + requests[i].kernel->name + ")";
   }
@@ -108,11 +110,19 @@ class CudaTarget : public Target {
 
   KernelNeeds needs(const CodeRequest& request) const override {
     // Vectors divide the dims that they run along, so that parts of a buffer which begin at multiples of a dim do.
-    const auto vector = static_cast<uint64_t>(scheduleOf(*request.kernel).vector);
+    const Schedule plan = scheduleOf(*request.kernel, features());
     KernelNeeds needs;
-    for (const Buffer& b : request.kernel->buffers)
-      needs.arguments.push_back(
-          {std::min<uint64_t>(kVectorBytes, vector * static_cast<uint64_t>(ir::byteSize(b.dtype)))});
+    const auto need = [&](const Buffer& b, int width) {
+      return std::min<uint64_t>(kVectorBytes,
+                                static_cast<uint64_t>(width) * static_cast<uint64_t>(ir::byteSize(b.dtype)));
+    };
+    for (const Buffer& b : request.kernel->buffers) needs.arguments.push_back({need(b, plan.vector)});
+    if (plan.tile.onTensorCores())
+      for (const bool isLeft : {true, false}) {
+        const uint32_t buffer = (isLeft ? request.kernel->product.a : request.kernel->product.b).buffer;
+        uint64_t& alignment = needs.arguments[buffer].alignment;
+        alignment = std::max(alignment, need(request.kernel->buffers[buffer], (isLeft ? plan.a : plan.b).width));
+      }
     if (request.kernel->kind == Kernel::Kind::Routine)
       needs.workspaceBytes = planRoutine(*request.kernel).workspaceBytes;
     return needs;
@@ -133,7 +143,7 @@ class CudaTarget : public Target {
     if (!missing.empty() || !code.complete) cache.store(code, kept);
     std::vector<Code> codes;
     for (size_t i = 0; i < requests.size(); ++i) {
-      const Schedule plan = scheduleOf(*requests[i].kernel);
+      const Schedule plan = scheduleOf(*requests[i].kernel, features());
       codes.push_back(abi::DeviceCode{static_cast<uint32_t>(images.size() + code.places[i]->image),
                                       code.places[i]->symbol,
                                       {plan.blocks, 1, 1},
@@ -155,7 +165,7 @@ class CudaTarget : public Target {
 
   std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
     if (form == "cuda") {
-      const Source source = sourceOf(requests, 0, requests.size());
+      const Source source = sourceOf(requests, features(), 0, requests.size());
       return source.error.empty() ? source.text : source.error + "\n";
     }
     std::string text;
@@ -166,7 +176,7 @@ class CudaTarget : public Target {
   }
 
   std::string describe(const CodeRequest& request) const override {
-    const Schedule s = scheduleOf(*request.kernel);
+    const Schedule s = scheduleOf(*request.kernel, features());
     if (request.kernel->kind == Kernel::Kind::Routine)
       return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) + " threads, " +
              describeRoutine(*request.kernel) + "\n";
@@ -179,6 +189,13 @@ class CudaTarget : public Target {
   const std::string& architecture() const {
     identity();
     return architecture_;
+  }
+  Features features() const {
+    constexpr int kLeastTensorCores = 80;
+    const std::string& name = architecture();
+    int number = 0;
+    std::from_chars(name.data() + name.find('_') + 1, name.data() + name.size(), number);
+    return {.tensorCores = number >= kLeastTensorCores};
   }
   const Nvrtc* compiler(std::string& error) {
     if (!nvrtc_) nvrtc_ = Nvrtc::open(error);
@@ -223,10 +240,11 @@ class CudaTarget : public Target {
                                         bool wantCubin) const {
     const size_t each = kernelsOfPart(requests.size()), parts = (requests.size() + each - 1) / each;
     std::vector<Nvrtc::Result> made(parts);
+    const Features having = features();
     std::atomic<size_t> next{0};
     const auto work = [&] {
       for (size_t p = next++; p < parts; p = next++) {
-        const Source source = sourceOf(requests, p * each, std::min(requests.size(), (p + 1) * each));
+        const Source source = sourceOf(requests, having, p * each, std::min(requests.size(), (p + 1) * each));
         if (source.error.empty())
           made[p] = nvrtc.compile(source.text + (options_.malformed ? "malformed" : ""), architecture(), wantCubin);
         else

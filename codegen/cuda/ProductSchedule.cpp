@@ -91,7 +91,26 @@ std::optional<Kernel> asLoops(const Kernel& k) {
   return loops;
 }
 
-Schedule productSchedule(const Kernel& k) {
+int64_t lineStride(const Product& p, bool isLeft, size_t variable) {
+  const MatrixView& view = isLeft ? p.a : p.b;
+  if (variable < p.batch.size()) return view.batch[variable];
+  const bool isRow = variable == p.batch.size();
+  return isRow == isLeft ? (isLeft ? view.row : view.col) : 0;
+}
+
+int64_t termStride(const Product& p, bool isLeft, size_t sum) {
+  if (sum == p.sums.size()) return isLeft ? p.a.col : p.b.row;
+  return isLeft ? p.sums[sum].a : p.sums[sum].b;
+}
+
+bool isEdgeOf(const ProductDims& d, const Product::Edge& e, bool isLeft) {
+  const auto has = [&](const std::vector<size_t>& list) {
+    return std::find(list.begin(), list.end(), e.var) != list.end();
+  };
+  return has(isLeft ? d.rows : d.columns) || (!isLeft && has(d.matrices));
+}
+
+Schedule productSchedule(const Kernel& k, const Features& features) {
   const Product& p = k.product;
   const ProductDims d = productDims(p);
   Schedule s;
@@ -102,6 +121,12 @@ Schedule productSchedule(const Kernel& k) {
     return s;
   }
   s.family = Schedule::Family::Tiles;
+  const size_t last = p.batch.size() + 1;
+  if (features.tensorCores && (p.operands == ir::DType::F16 || p.operands == ir::DType::BF16)) {
+    chooseTensorTiles(k, d, s);
+    s.vector = std::min(vectorWidth(k, p.epilogue, last, {p.n}), 4);
+    return s;
+  }
   double least = 0;
   for (const Choice& c : kChoices) {
     // The shared memory of an f64 is twice as much, and so are its registers.
@@ -115,7 +140,6 @@ Schedule productSchedule(const Kernel& k) {
     s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
   }
   s.threads = static_cast<uint32_t>(s.tile.threads());
-  const size_t last = p.batch.size() + 1;
   s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), s.tile.threadColumns, 4});
   return s;
 }

@@ -20,6 +20,27 @@ int64_t extentOf(const Product& product, size_t variable);
 std::optional<Kernel> asLoops(const Kernel& kernel);
 
 /// Of a product that is not asLoops().
-Schedule productSchedule(const Kernel& kernel);
+Schedule productSchedule(const Kernel& kernel, const Features& features);
+
+/// What an operand's position moves by with a loop variable, and with a sum; k is the last of the sums.
+int64_t lineStride(const Product& product, bool isLeft, size_t variable);
+int64_t termStride(const Product& product, bool isLeft, size_t sum);
+/// Whether the window's edge is where an operand meets it, at one of its lines or in its matrix.
+bool isEdgeOf(const ProductDims& dims, const Product::Edge& edge, bool isLeft);
+/// Sums of an operand, outermost first; those that are one in its memory are joined, unless there is an edge.
+struct Run {
+  int64_t extent, stride;
+};
+std::vector<Run> termRuns(const Product& product, const ProductDims& dims, bool isLeft);
+
+/// Tiles, pieces and stages of a product of halves on tensor cores.
+void chooseTensorTiles(const Kernel& kernel, const ProductDims& dims, Schedule& schedule);
+/// Bytes of shared memory of a stage: first those of A.
+int64_t stageBytes(const Tile& tile);
+/// Whether terms of an operand are decoded by some threads for all, into a table in shared memory.
+bool hasTable(const Kernel& kernel, const ProductDims& dims, const Schedule& schedule, bool isLeft);
+/// Bytes of these tables.
+int64_t tableBytes(const Kernel& kernel, const ProductDims& dims, const Schedule& schedule);
+inline constexpr int kPadded = 8;  ///< more columns than a warp's, so that its results meet all banks of shared memory
 
 }  // namespace tenc::codegen::cuda

@@ -202,8 +202,11 @@ std::string Schedule::text() const {
          (unrolled ? ", in registers" : "");
   if (family == Family::Turned) s += "tiles of 32 x 32, turned in shared memory";
   if (family == Family::Tiles)
-    s += "tiles of " + decimal(tile.rows) + " x " + decimal(tile.columns) + ", " + decimal(tile.threadRows) + " x " +
-         decimal(tile.threadColumns) + " of them a thread";
+    s += "tiles of " + decimal(tile.rows) + " x " + decimal(tile.columns) + ", " +
+         (tile.onTensorCores()
+              ? decimal(tile.warpRows) + " x " + decimal(tile.warpColumns) + " of them a warp on tensor cores, " +
+                    decimal(stages) + " stages of " + decimal(tile.depth) + " terms"
+              : decimal(tile.threadRows) + " x " + decimal(tile.threadColumns) + " of them a thread");
   if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
   return s;
 }
@@ -254,7 +257,7 @@ std::vector<bool> threadsOwn(const Kernel& k) {
   return own;
 }
 
-Schedule schedule(const Kernel& k) {
+Schedule schedule(const Kernel& k, const Features& features) {
   Schedule s;
   if (k.kind == Kernel::Kind::Native) {
     s.family = Schedule::Family::Alone;
@@ -262,7 +265,7 @@ Schedule schedule(const Kernel& k) {
   }
   if (k.kind == Kernel::Kind::Product) {
     const std::optional<Kernel> loops = asLoops(k);
-    return loops ? schedule(*loops) : productSchedule(k);
+    return loops ? schedule(*loops, features) : productSchedule(k, features);
   }
   int64_t points = 1, inner = 1;
   for (int64_t n : k.outer) points *= n;

@@ -9,11 +9,23 @@
 
 namespace tenc::codegen::cuda {
 
-/// Of a product: what a block computes, and each of its threads.
+/// Of a product: what a block computes, and each of its threads or, on tensor cores, of its warps.
 struct Tile {
   int rows = 0, columns = 0, depth = 0;  ///< of a block; terms that are in shared memory at a time
   int threadRows = 0, threadColumns = 0;
-  constexpr int threads() const { return rows / threadRows * (columns / threadColumns); }
+  int warpRows = 0, warpColumns = 0;
+  constexpr bool onTensorCores() const { return warpRows > 0; }
+  constexpr int threads() const {
+    return onTensorCores() ? rows / warpRows * (columns / warpColumns) * 32
+                           : rows / threadRows * (columns / threadColumns);
+  }
+};
+
+/// How an operand of a product on tensor cores gets into shared memory: pieces of `width` elements, side by side in
+/// memory along terms or along lines (rows of A, columns of B). One by one they go through registers.
+struct Pieces {
+  bool alongTerms = false;
+  int width = 1;
 };
 
 struct Schedule {
@@ -29,6 +41,8 @@ struct Schedule {
   int vector = 1;  ///< points of a thread that lie side by side: along the last outer variable, of Rows the last inner
   int team = 1;    ///< threads that share an outer point
   Tile tile;
+  Pieces a, b;        ///< on tensor cores
+  int stages = 0;     ///< the same: tiles of terms that are in shared memory, or on their way to it
   size_t turned = 0;  ///< Turned: the outer variable along which turned loads go
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
@@ -40,7 +54,12 @@ struct Schedule {
 
 inline constexpr uint64_t kVectorBytes = 16;  ///< of the widest access
 
-Schedule schedule(const Kernel& kernel);
+/// What the architecture has that schedules depend on.
+struct Features {
+  bool tensorCores = true;  ///< mma.sync of f16 and bf16 by 16 terms, and copies past registers (cp.async)
+};
+
+Schedule schedule(const Kernel& kernel, const Features& features);
 
 /// Scratch buffers that each thread can have its own part of: all accesses are at the same place of stages of the same
 /// inner points.

@@ -1,0 +1,141 @@
+// Products of halves on tensor cores: in which pieces operands come, and which tiles keep all multiprocessors busy.
+#include <algorithm>
+#include <cstdlib>
+#include <span>
+
+#include "codegen/cuda/ProductSchedule.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+constexpr int64_t kMultiprocessors = 132;  // of the devices that tiles are chosen for
+constexpr int64_t kSharedBytes = 48 << 10;
+constexpr int kMostStages = 4;
+
+/// Tiles, and how much of the arithmetic peak they can reach: a warp reads more shared memory for what it computes when
+/// it has fewer elements.
+struct Choice {
+  Tile tile;
+  double efficiency;
+};
+constexpr Choice choice(int rows, int columns, int depth, int warpRows, int warpColumns, double efficiency) {
+  Choice c{{}, efficiency};
+  c.tile.rows = rows, c.tile.columns = columns, c.tile.depth = depth;
+  c.tile.warpRows = warpRows, c.tile.warpColumns = warpColumns;
+  return c;
+}
+constexpr Choice kChoices[] = {
+    choice(128, 256, 16, 64, 64, 1),   choice(256, 128, 16, 64, 64, 1),   choice(128, 128, 32, 64, 64, 0.85),
+    choice(128, 64, 32, 64, 32, 0.65), choice(64, 128, 32, 32, 64, 0.65), choice(64, 64, 64, 32, 32, 0.5),
+    choice(32, 64, 64, 16, 32, 0.35),  choice(64, 32, 64, 32, 16, 0.35),  choice(32, 32, 64, 16, 16, 0.2),
+    choice(16, 64, 64, 16, 16, 0.2),   choice(64, 16, 64, 16, 16, 0.2)};
+/// Where elements come one by one: more threads, which keep fewer of them in registers.
+constexpr Choice kGathering[] = {
+    choice(128, 128, 32, 64, 32, 1),  choice(128, 64, 32, 32, 32, 0.8), choice(64, 128, 32, 32, 32, 0.8),
+    choice(64, 64, 32, 32, 16, 0.6),  choice(32, 64, 64, 16, 16, 0.4),  choice(64, 32, 64, 16, 16, 0.4),
+    choice(32, 32, 64, 16, 16, 0.25), choice(16, 64, 64, 16, 16, 0.25), choice(64, 16, 64, 16, 16, 0.25)};
+
+int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
+
+/// Adds a dim inside the others, to the last run where it goes on in memory as that does. `joins`: whether the last run
+/// may be joined.
+void add(std::vector<Run>& runs, Run next, bool edge, bool& joins) {
+  if (next.extent == 1 && !edge) return;
+  if (joins && !edge && runs.back().stride == next.extent * next.stride)
+    runs.back() = {runs.back().extent * next.extent, next.stride};
+  else
+    runs.push_back(next);
+  joins = !edge;
+}
+
+bool hasEdge(const Product& p, const ProductDims& d, bool isLeft, auto&& which) {
+  return std::any_of(p.edges.begin(), p.edges.end(),
+                     [&](const Product::Edge& e) { return isEdgeOf(d, e, isLeft) && which(e); });
+}
+
+/// The dims that number an operand's lines.
+std::vector<Run> lineRuns(const Product& p, const ProductDims& d, bool isLeft) {
+  std::vector<Run> runs;
+  bool joins = false;
+  for (size_t v : isLeft ? d.rows : d.columns)
+    add(runs, {extentOf(p, v), lineStride(p, isLeft, v)},
+        hasEdge(p, d, isLeft, [&](const Product::Edge& e) { return e.var == v; }), joins);
+  return runs;
+}
+
+Pieces piecesOf(const Kernel& k, const ProductDims& d, bool isLeft) {
+  const Product& p = k.product;
+  const std::vector<Run> terms = termRuns(p, d, isLeft), lines = lineRuns(p, d, isLeft);
+  const auto edgeOfLast = [&](const std::vector<Run>& runs, bool isTerms) {
+    if (runs.empty()) return true;
+    const size_t variable = isTerms ? p.sums.size() : (isLeft ? d.rows : d.columns).back();
+    return hasEdge(p, d, isLeft, [&](const Product::Edge& e) { return (isTerms ? e.sum : e.var) == variable; });
+  };
+  // Of a run side by side in memory; all else moves by multiples of a piece.
+  const auto widthAlong = [&](const std::vector<Run>& along, const std::vector<Run>& others, bool isTerms) {
+    if (edgeOfLast(along, isTerms) || along.back().stride != 1) return 1;
+    int64_t width = 8;
+    const auto divides = [&](int64_t n) {
+      while (n % width != 0) width /= 2;
+    };
+    divides(along.back().extent);
+    divides((isLeft ? p.a : p.b).offset);
+    for (size_t r = 0; r + 1 < along.size(); ++r) divides(along[r].stride);
+    for (const Run& r : others) divides(r.stride);
+    for (size_t v : d.matrices) divides(lineStride(p, isLeft, v));
+    return static_cast<int>(width);
+  };
+  const int ofTerms = widthAlong(terms, lines, true), ofLines = widthAlong(lines, terms, false);
+  if (std::max(ofTerms, ofLines) > 1) return {ofTerms >= ofLines, std::max(ofTerms, ofLines)};
+  const auto isUnit = [](const std::vector<Run>& runs) { return !runs.empty() && std::abs(runs.back().stride) == 1; };
+  return {!isUnit(lines) && isUnit(terms), 1};
+}
+
+}  // namespace
+
+std::vector<Run> termRuns(const Product& p, const ProductDims& d, bool isLeft) {
+  std::vector<Run> runs;
+  bool joins = false;
+  for (size_t s = 0; s <= p.sums.size(); ++s)
+    add(runs, {s == p.sums.size() ? p.k : p.sums[s].extent, termStride(p, isLeft, s)},
+        hasEdge(p, d, isLeft, [&](const Product::Edge& e) { return e.sum == s; }), joins);
+  return runs;
+}
+
+int64_t stageBytes(const Tile& t) { return int64_t{2} * (t.rows + t.columns) * t.depth; }
+
+bool hasTable(const Kernel& k, const ProductDims& d, const Schedule& s, bool isLeft) {
+  const MatrixView& view = isLeft ? k.product.a : k.product.b;
+  return !(isLeft ? s.a : s.b).alongTerms && k.buffers[view.buffer].elements < int64_t{1} << 31 &&
+         (termRuns(k.product, d, isLeft).size() > 1 || hasEdge(k.product, d, isLeft, [](const auto&) { return true; }));
+}
+
+int64_t tableBytes(const Kernel& k, const ProductDims& d, const Schedule& s) {
+  int64_t ints = 0;
+  for (const bool isLeft : {true, false}) {
+    if (!hasTable(k, d, s, isLeft)) continue;
+    ++ints;
+    for (const Product::Edge& e : k.product.edges) ints += isEdgeOf(d, e, isLeft) ? 1 : 0;
+  }
+  return 2 * 4 * ints * s.tile.depth;  // of the tile that is fetched, and of the next one
+}
+
+void chooseTensorTiles(const Kernel& k, const ProductDims& d, Schedule& s) {
+  s.a = piecesOf(k, d, true), s.b = piecesOf(k, d, false);
+  double least = 0;
+  const bool gathers = s.a.width == 1 || s.b.width == 1;
+  for (const Choice& c : gathers ? std::span<const Choice>(kGathering) : std::span<const Choice>(kChoices)) {
+    const int64_t tiles = over(d.m, c.tile.rows) * over(d.n, c.tile.columns) * d.count;
+    const double time =
+        static_cast<double>(over(tiles, kMultiprocessors) * c.tile.rows * c.tile.columns) / c.efficiency;
+    if (least != 0 && time >= least) continue;
+    least = time;
+    s.tile = c.tile;
+    s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
+  }
+  s.threads = static_cast<uint32_t>(s.tile.threads());
+  const int64_t fit = (kSharedBytes - tableBytes(k, d, s)) / stageBytes(s.tile);
+  s.stages = static_cast<int>(std::clamp<int64_t>(fit, 2, kMostStages));
+}
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,348 @@
+// Products and convolutions of halves on tensor cores: tiles of both operands come into shared memory by copies past
+// registers while those before are multiplied, 16 bytes are swizzled so that a warp's reads meet all banks, and results
+// go through shared memory to where the epilogue stores vectors.
+#include <algorithm>
+
+#include "codegen/cuda/ProductParts.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+constexpr std::string_view kTensorText = R"cuda(
+__device__ __forceinline__ unsigned tenc_shared(const void* p) {
+  unsigned address;
+  asm("{ .reg .u64 p; cvta.to.shared.u64 p, %1; cvt.u32.u64 %0, p; }" : "=r"(address) : "l"(p));
+  return address;
+}
+// Where an element of 16 bits is in a tile whose rows are `pieces` times 16 bytes: eight rows that are read together are
+// in different banks.
+template <int pieces>
+__device__ __forceinline__ unsigned tenc_place(unsigned row, unsigned element) {
+  return row * (pieces * 16) + ((element / 8 ^ (pieces >= 8 ? row % 8 : row * pieces / 8 % pieces)) * 16) + element % 8 * 2;
+}
+// Copies to shared memory, or writes zeros there. Only 16 bytes go past L1.
+template <int bytes>
+__device__ __forceinline__ void tenc_copy(unsigned to, const void* from, bool inside) {
+  if (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(inside ? 16 : 0) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes), "r"(inside ? bytes : 0) : "memory");
+}
+__device__ __forceinline__ void tenc_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int pending>
+__device__ __forceinline__ void tenc_wait() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+}
+// Four matrices of 8 x 8: lane l has the address of row l % 8 of number l / 8.
+template <bool turned>
+__device__ __forceinline__ void tenc_matrices(unsigned (&x)[4], unsigned from) {
+  if (turned)
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
+  else
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(x[0]), "=r"(x[1]), "=r"(x[2]), "=r"(x[3]) : "r"(from) : "memory");
+}
+__device__ __forceinline__ void tenc_mma_f16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+__device__ __forceinline__ void tenc_mma_bf16(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+               : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3]) : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+)cuda";
+
+class TensorWriter {
+ public:
+  TensorWriter(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names)
+      : parts_(kernel, schedule, module, names),
+        kernel_(kernel),
+        schedule_(schedule),
+        tile_(schedule.tile),
+        out_(module.text),
+        dims_(parts_.dims()) {
+    module.need(kTensorText);
+  }
+
+  std::string write() {
+    parts_.tileStart();
+    Side a = sideOf(true), b = sideOf(false);
+    const int64_t results = int64_t{4} * 16 * padded() * tile_.threads() / 32;
+    out_.line("__shared__ __align__(128) unsigned char memory[" +
+              decimal(std::max(stageBytes(tile_) * schedule_.stages, results)) + "];");
+    const std::string across = decimal(tile_.columns / tile_.warpColumns);
+    out_.line("const int lane = threadIdx.x % 32, warpRow = threadIdx.x / 32 / " + across + " * " +
+              decimal(tile_.warpRows) + ", warpColumn = threadIdx.x / 32 % " + across + " * " +
+              decimal(tile_.warpColumns) + ";");
+    out_.line("const unsigned stages = tenc_shared(memory);");
+    for (const Side* s : {&a, &b}) prepare(*s);
+    out_.line("float sum[" + decimal(high()) + "][" + decimal(wide()) + "][4] = {};");
+    terms(a, b);
+    epilogue();
+    return parts_.missing();
+  }
+
+ private:
+  struct Side : ProductSide {
+    Pieces pieces;
+    int offset;         ///< bytes, from where a stage begins
+    int along, rows;    ///< elements of a row of its tile, and how many rows: lines of terms, or terms of lines
+    int count, step;    ///< a thread's pieces; these are so many rows apart
+    bool table, edged;  ///< terms are decoded in shared memory; some meet padding
+    std::vector<Run> runs;
+    int chunks() const { return along / 8; }
+    bool isCopied() const { return pieces.width > 1; }
+  };
+
+  int high() const { return tile_.warpRows / 16; }
+  int wide() const { return tile_.warpColumns / 8; }
+  int padded() const { return tile_.warpColumns + kPadded; }
+  int64_t steps() const { return (parts_.depth() + tile_.depth - 1) / tile_.depth; }
+
+  Side sideOf(bool isLeft) const {
+    Side s{parts_.side(isLeft), isLeft ? schedule_.a : schedule_.b, 0, 0, 0, 0, 0, false, false, {}};
+    s.offset = isLeft ? 0 : 2 * tile_.rows * tile_.depth;
+    s.along = s.pieces.alongTerms ? tile_.depth : s.lines;
+    s.rows = s.pieces.alongTerms ? s.lines : tile_.depth;
+    s.step = tile_.threads() / (s.along / s.pieces.width);
+    s.count = s.rows / s.step;
+    s.table = hasTable(kernel_, dims_, schedule_, isLeft);
+    s.edged = !s.edges.empty();
+    s.runs = termRuns(parts_.product(), dims_, isLeft);
+    return s;
+  }
+
+  std::string placeOf(const Side& s, const std::string& row, const std::string& element) const {
+    return "tenc_place<" + decimal(s.chunks()) + ">(" + row + ", " + element + ")";
+  }
+
+  /// What a thread copies of an operand, and where a warp's matrices of it are.
+  void prepare(const Side& s) {
+    const std::string perRow = decimal(s.along / s.pieces.width), n = s.name;
+    out_.line("const int " + n + "Row = threadIdx.x / " + perRow + ", " + n + "Along = threadIdx.x % " + perRow +
+              " * " + decimal(s.pieces.width) + ";");
+    if (s.pieces.alongTerms)
+      parts_.declareLines(s, s.count, n + "Row + r * " + decimal(s.step));
+    else
+      parts_.declareLines(s, 1, n + "Along");
+    if (!s.isCopied()) out_.line("unsigned short " + n + "Next[" + decimal(s.count) + "];");
+    if (s.table)
+      out_.line("__shared__ int " + n + "Table[2][" + decimal(1 + s.edges.size()) + "][" + decimal(tile_.depth) + "];");
+    // Of 16 lines and 16 terms: matrix 0 has the first 8 of both, 1 the other lines, 2 the other terms.
+    const std::string start = s.isLeft ? "warpRow" : "warpColumn";
+    const std::string q = decimal(s.pieces.alongTerms ? tile_.depth / 16 : groups(s));
+    out_.line("unsigned " + n + "From[" + q + "];");
+    out_.line("#pragma unroll");
+    out_.line("for (int q = 0; q < " + q + "; ++q) " + n + "From[q] = " + decimal(s.offset) + " + " +
+              (s.pieces.alongTerms ? placeOf(s, start + " + lane % 16", "q * 16 + lane / 16 * 8")
+                                   : placeOf(s, "lane % 8 + lane / 16 * 8", start + " + q * 16 + lane / 8 % 2 * 8")) +
+              ";");
+  }
+  /// Groups of 16 lines of a warp.
+  int groups(const Side& s) const { return (s.isLeft ? tile_.warpRows : tile_.warpColumns) / 16; }
+
+  /// Names of the trips of `term`, and the position that they come to.
+  std::string decodeTerm(const Side& s, ProductParts::Names& trips) {
+    const std::string at = out_.fresh("at");
+    const std::string type = "const " + std::string(parts_.positionType(s.view)) + " ";
+    if (s.edged) {
+      trips = parts_.decode("term", parts_.sums());
+      out_.line(type + at + " = " + parts_.atTrips(s, trips) + ";");
+      return at;
+    }
+    std::vector<int64_t> extents;
+    for (const Run& r : s.runs) extents.push_back(r.extent);
+    const ProductParts::Names names = parts_.decode("term", extents);
+    std::string sum = "0";
+    for (size_t r = 0; r < names.size(); ++r) sum += parts_.scaled(names[r], s.runs[r].stride, parts_.isNarrow(s.view));
+    out_.line(type + at + " = " + sum + ";");
+    return at;
+  }
+
+  /// Decodes the terms of a tile from `k`, for all threads.
+  void fillTables(std::initializer_list<const Side*> sides, const std::string& k, const std::string& parity) {
+    for (const Side* s : sides) {
+      if (!s->table) continue;
+      out_.open("if (threadIdx.x < " + decimal(tile_.depth) + ")");
+      out_.line("const int term = " + k + " + (int)threadIdx.x;");
+      ProductParts::Names trips;
+      const std::string at = decodeTerm(*s, trips), table = s->name + "Table[" + parity + "]";
+      out_.line(table + "[0][threadIdx.x] = " + at + ";");
+      for (size_t e = 0; e < s->edges.size(); ++e)
+        out_.line(table + "[" + decimal(1 + e) + "][threadIdx.x] = " + trips[s->edges[e]->sum] + ";");
+      out_.close();
+    }
+  }
+
+  /// A thread's part of the tile at `k`: copies begin, elements one by one come into registers.
+  void fetch(const Side& s) {
+    ProductParts::Names trips(parts_.sums().size());
+    std::string at;
+    const std::string r = s.pieces.alongTerms ? "r" : "0", row = s.name + "Row + r * " + decimal(s.step);
+    if (s.pieces.alongTerms) {
+      out_.line("const int term = k + " + s.name + "Along;");
+      at = decodeTerm(s, trips);
+    }
+    out_.line("#pragma unroll");
+    out_.open("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
+    if (!s.pieces.alongTerms) {
+      if (!s.table || parts_.depth() % tile_.depth != 0) out_.line("const int term = k + " + row + ";");
+      if (s.table) {
+        const std::string table = s.name + "Table[next % 2]";
+        at = out_.fresh("at");
+        out_.line("const int " + at + " = " + table + "[0][" + row + "];");
+        for (size_t e = 0; e < s.edges.size(); ++e) {
+          trips[s.edges[e]->sum] = out_.fresh("t");
+          out_.line("const int " + trips[s.edges[e]->sum] + " = " + table + "[" + decimal(1 + e) + "][" + row + "];");
+        }
+      } else {
+        at = decodeTerm(s, trips);
+      }
+    }
+    const std::string inside = parts_.inside(s, trips, r);
+    const std::string from = parts_.buffer(s.view) + " + (" + s.name + "At[" + r + "] + " + at + ")";
+    if (s.isCopied()) {
+      out_.line("tenc_copy<" + decimal(2 * s.pieces.width) + ">(to + " + decimal(s.offset) + " + " +
+                placeOf(s, row, s.name + "Along") + ", " + from + ", " + (inside.empty() ? "true" : inside) + ");");
+    } else {
+      const std::string next = s.name + "Next[r]";
+      if (!inside.empty()) out_.line(next + " = 0;");
+      out_.line((inside.empty() ? "" : "if (" + inside + ") ") + next + " = *(" + from + ");");
+    }
+    out_.close();
+  }
+
+  void keep(const Side& s) {
+    if (s.isCopied()) return;
+    out_.line("#pragma unroll");
+    out_.line("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
+    out_.line("  *(unsigned short*)(memory + writing * " + decimal(stageBytes(tile_)) + " + " + decimal(s.offset) +
+              " + " + placeOf(s, s.name + "Row + r * " + decimal(s.step), s.name + "Along") + ") = " + s.name +
+              "Next[r];");
+  }
+
+  /// Tiles of terms go round the stages: one is multiplied while those after it are on their way.
+  void terms(const Side& a, const Side& b) {
+    const std::string ahead = decimal(schedule_.stages - 1), bytes = decimal(stageBytes(tile_));
+    const bool tables = a.table || b.table, copies = a.isCopied() || b.isCopied();
+    if (tables) fillTables({&a, &b}, "0", "0");
+    out_.line("int reading = 0, writing = 0;");
+    out_.line("#pragma unroll 1");
+    out_.open("for (int step = -" + ahead + "; step < " + decimal(steps()) + "; ++step)");
+    if (copies) out_.line("tenc_wait<" + decimal(schedule_.stages - 2) + ">();");
+    out_.line("__syncthreads();");
+    out_.line("const int next = step + " + ahead + ";");
+    out_.open("if (next < " + decimal(steps()) + ")");
+    out_.line("const int k = next * " + decimal(tile_.depth) + ";");
+    if (copies) out_.line("const unsigned to = stages + writing * " + bytes + ";");
+    for (const Side* s : {&a, &b}) {
+      out_.open("");
+      fetch(*s);
+      out_.close();
+    }
+    if (tables) fillTables({&a, &b}, "k + " + decimal(tile_.depth), "(next + 1) % 2");
+    out_.close();
+    if (copies) out_.line("tenc_commit();");
+    out_.open("if (step >= 0)");
+    multiply(a, b);
+    out_.line("reading = reading == " + ahead + " ? 0 : reading + 1;");
+    out_.close();
+    if (!a.isCopied() || !b.isCopied()) {
+      out_.open("if (next < " + decimal(steps()) + ")");
+      keep(a);
+      keep(b);
+      out_.close();
+    }
+    out_.line("writing = writing == " + ahead + " ? 0 : writing + 1;");
+    out_.close();
+  }
+
+  void multiply(const Side& a, const Side& b) {
+    out_.line("const unsigned from = stages + reading * " + decimal(stageBytes(tile_)) + ";");
+    out_.line("#pragma unroll");
+    out_.open("for (int q = 0; q < " + decimal(tile_.depth / 16) + "; ++q)");
+    const auto load = [&](const Side& s, const std::string& to) {
+      const std::string n = decimal(groups(s)), row = decimal(2 * s.along * 16);
+      out_.line("unsigned " + to + "[" + n + "][4];");
+      out_.line("#pragma unroll");
+      out_.line("for (int i = 0; i < " + n + "; ++i) tenc_matrices<" + (s.pieces.alongTerms ? "false" : "true") + ">(" +
+                to + "[i], from + " + s.name + (s.pieces.alongTerms ? "From[q] + i * " : "From[i] + q * ") + row +
+                ");");
+    };
+    load(a, "x");
+    load(b, "y");
+    out_.line("#pragma unroll");
+    out_.line("for (int i = 0; i < " + decimal(high()) + "; ++i)");
+    out_.line("  #pragma unroll");
+    const std::string type = parts_.product().operands == ir::DType::F16 ? "f16" : "bf16";
+    out_.line("  for (int j = 0; j < " + decimal(wide()) + "; ++j) tenc_mma_" + type +
+              "(sum[i][j], x[i], y[j / 2][j % 2], y[j / 2][2 + j % 2]);");
+    out_.close();
+  }
+
+  /// Each warp brings 16 of its rows at a time into the order in which they are stored.
+  void epilogue() {
+    const std::string high = decimal(this->high()), wide = decimal(this->wide()), padded = decimal(this->padded());
+    if (!parts_.product().edges.empty()) {
+      out_.line("bool isNaN = false;");
+      out_.line("#pragma unroll");
+      out_.line("for (int i = 0; i < " + high + "; ++i)");
+      out_.line("  #pragma unroll");
+      out_.line("  for (int j = 0; j < " + wide + "; ++j)");
+      out_.line("    #pragma unroll");
+      out_.line("    for (int e = 0; e < 4; ++e) isNaN = isNaN || sum[i][j][e] != sum[i][j][e];");
+      parts_.paddedAgain("isNaN");
+    } else {
+      out_.line("__syncthreads();");
+    }
+    const int vector = schedule_.vector;
+    const std::string perRow = decimal(tile_.warpColumns / vector);
+    out_.line("float* const results = (float*)memory + threadIdx.x / 32 * " + decimal(16 * this->padded()) + ";");
+    out_.line("#pragma unroll");
+    out_.open("for (int i = 0; i < " + high + "; ++i)");
+    out_.line("#pragma unroll");
+    out_.open("for (int j = 0; j < " + wide + "; ++j)");
+    out_.line("float* const to = results + lane / 4 * " + padded + " + j * 8 + lane % 4 * 2;");
+    out_.line("*(float2*)to = make_float2(sum[i][j][0], sum[i][j][1]);");
+    out_.line("*(float2*)(to + " + decimal(8 * this->padded()) + ") = make_float2(sum[i][j][2], sum[i][j][3]);");
+    out_.close();
+    out_.line("__syncwarp();");
+    out_.line("#pragma unroll 2");
+    out_.open("for (int p = lane; p < " + decimal(16 * tile_.warpColumns / vector) + "; p += 32)");
+    // Rows of 16 are read by twos; those two apart are in different banks.
+    const std::string at = "p / " + perRow;
+    out_.line("const int mine = " +
+              (tile_.warpColumns == 16 ? "(" + at + " & ~3) | (" + at + " & 1) * 2 | (" + at + " >> 1 & 1)" : at) +
+              ", along = p % " + perRow + " * " + decimal(vector) + ";");
+    out_.line("const int row = tileRow + warpRow + i * 16 + mine, column = tileColumn + warpColumn + along;");
+    if (dims_.m % tile_.rows != 0) out_.line("if (row >= " + decimal(dims_.m) + ") continue;");
+    if (dims_.n % tile_.columns != 0) out_.line("if (column >= " + decimal(dims_.n) + ") continue;");
+    parts_.decodeVariables("row", dims_.rows);
+    parts_.decodeVariables("column", dims_.columns);
+    const std::string type = "tenc_vector<float, " + decimal(vector) + ">";
+    out_.line("const " + type + " result = tenc_load<" + type + ">(results + mine * " + padded + " + along);");
+    parts_.store(vector == 1 ? "result.at[0]" : "result.at[v]", vector);
+    out_.close();
+    out_.line("__syncwarp();");
+    out_.close();
+  }
+
+  ProductParts parts_;
+  const Kernel& kernel_;
+  const Schedule& schedule_;
+  const Tile& tile_;
+  CudaText& out_;
+  const ProductDims& dims_;
+};
+
+}  // namespace
+
+std::string writeTensorProduct(const Kernel& kernel, const Schedule& schedule, Module& module,
+                               const KernelNames& names) {
+  const ProductDims d = productDims(kernel.product);
+  if (d.m * d.n * d.count == 0) return "";
+  return TensorWriter(kernel, schedule, module, names).write();
+}
+
+}  // namespace tenc::codegen::cuda
