@@ -40,7 +40,8 @@ DRAM, L2 = 3.35e12, 5.5e12
 NEEDED = 3.35e12 * 600e-9 / SMS  # bytes under way on a multiprocessor that fill the memory's latency
 PEAK = {"f32": 67e12, "f64": 34e12, "halves": 989e12}
 MMA = 0.62 * PEAK["halves"] / (4096 * SMS * CLOCK)  # m16n8k16 in a cycle: mma.sync reaches 62 % of what wgmma does
-# Instructions of a warp that a multiprocessor starts in a cycle, by class.
+# Instructions of a warp that a multiprocessor starts in a cycle, by class. Between f32 and 16 bits the units of halves and integers
+# convert (HADD2.F32 and F2FP in what ptxas makes), "convert" are the others.
 ISSUE = 4
 RATES = {"float32": 4, "float64": 2, "half": 4, "integer": 2, "special": 0.5, "convert": 0.5, "global": 1, "shared": 1, "local": 1, "shuffle": 1,
          "matrix": MMA, "atomic": 0.5}
@@ -130,7 +131,9 @@ WORKLOADS = [
     Workload("sum of columns", [("x", (1024, 1024))], ["sum(x, axis: 0)"], 4 * M, bars=LEAN),
     Workload("sum of all", [("x", (M,))], ["sum(x)"], 4 * M, bars=LEAN),
     Workload("argmax", [("x", (1024, 1024))], ["argmax(x, axis: 1)"], 4 * M, bars=LEAN),
-    Workload("cumsum", [("x", (256, 1024))], ["cumsum(x, axis: 1)"], 2 * M),
+    Workload("cumsum", [("x", (256, 1024))], ["cumsum(x, axis: 1)"], 2 * M, bars=LEAN),
+    Workload("cumsum of columns", [("x", (1024, 256))], ["cumsum(x, axis: 0)"], 2 * M, bars=LEAN),
+    Workload("cumsum, one row", [("x", (M // 4,))], ["cumsum(x)"], 2 * M),
     Workload("matrix product, f32", [("x", (256, 256)), ("y", (256, 256))], ["x @ y"], 12 << 16, flops=2 << 24, bars=TILED),
     Workload("matrix product, large", [("x", (2048, 64)), ("y", (64, 2048))], ["x @ y"], 4 * (4096 * 1024 + 262144), flops=2 << 28, bars=TILED),
     Workload("matrix product, f16", [("x", (256, 256), "f2"), ("y", (256, 256), "f2")], ["x @ y"], 6 << 16, flops=2 << 24, bars=TILED),

@@ -68,8 +68,9 @@ struct Reduction {
   bool running = false;
   bool exclusive = false;
   /// Of a scan, 0 or kScanChunk: elements are combined in chunks of so many, each in order, and a chunk's running
-  /// values with what all chunks before it came to, which is combined in order.
+  /// values with what all chunks before it came to, which is combined in order. Targets may have chunks where it is 0.
   int chunk = 0;
+  bool ordered = false;  ///< of a scan: strictly one element after the other, without chunks
 };
 inline constexpr int kScanChunk = 16;
 

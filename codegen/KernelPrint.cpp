@@ -118,6 +118,7 @@ void printStage(Text& out, const Kernel& k, const Stage& s) {
     if (red.running) out << " running";
     if (red.exclusive) out << " exclusive";
     if (red.chunk != 0) out << " chunk " << red.chunk;
+    if (red.ordered) out << " ordered";
     out << " in " << ir::name(red.accumulator) << " : " << ir::name(red.result) << '\n';
   }
   for (const Store& st : s.stores) {

@@ -147,10 +147,11 @@ class ScanBuilder {
     r.accumulator = r.result = scan_.result()->type.dtype;
     r.running = true;
     r.exclusive = scan_.boolAttr("exclusive");
+    r.ordered = scan_.boolAttr("ordered");
     int64_t columns = 1;
     for (size_t d = axis_ + 1; d < shape_.size(); ++d) columns *= shape_[d];
     const bool chunks = columns < g_.traits.scans.fewColumns && shape_[axis_] >= g_.traits.scans.leastLength &&
-                        !scan_.boolAttr("ordered") && ir::byteSize(r.result) >= 4;
+                        !r.ordered && ir::byteSize(r.result) >= 4;
     r.chunk = chunks ? kScanChunk : 0;
     return r;
   }

@@ -235,8 +235,16 @@ Scalar CudaScalars::lookup(std::span<const double, 16> table, Scalar index) {
   return named(tables_.substr(begin, at - begin) + "[" + text(index) + " & 15]", Repr::F32);
 }
 
-Scalar CudaScalars::halfBits(Scalar x) { return named(call("tenc_half_bits", text(x)), Repr::I16); }
-Scalar CudaScalars::halfOfBits(Scalar bits) { return named(call("tenc_half_of_bits", text(bits)), Repr::F32); }
+Scalar CudaScalars::halfBits(Scalar x) {
+  const auto known = halves_.find(text(x));
+  return known != halves_.end() ? wrap(known->second, Repr::I16) : named(call("tenc_half_bits", text(x)), Repr::I16);
+}
+
+Scalar CudaScalars::halfOfBits(Scalar bits) {
+  const Scalar x = named(call("tenc_half_of_bits", text(bits)), Repr::F32);
+  halves_.emplace(text(x), text(bits));
+  return x;
+}
 
 Scalar CudaScalars::libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                                 Scalar otherwise) {

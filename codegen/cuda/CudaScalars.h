@@ -3,6 +3,7 @@
 #pragma once
 #include <deque>
 #include <string>
+#include <unordered_map>
 
 #include "codegen/ScalarBodies.h"
 #include "codegen/ScalarBuilder.h"
@@ -60,7 +61,8 @@ class CudaScalars : public ScalarBuilder {
  private:
   CudaText& out_;
   std::string& tables_;
-  std::deque<std::string> expressions_;  ///< handles point here
+  std::deque<std::string> expressions_;                  ///< handles point here
+  std::unordered_map<std::string, std::string> halves_;  ///< floats that are a half: its bits
   std::string missing_;
 };
 

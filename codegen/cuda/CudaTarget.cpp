@@ -64,6 +64,7 @@ std::string write(const Kernel& k, const Features& features, const std::string& 
   }
   const std::string missing = k.kind == Kernel::Kind::Native            ? writeNativeLoop(k, module, names)
                               : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
+                              : plan.scan                               ? writeScan(k, plan, module, names)
                               : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
                                                                         : writeLoopKernel(k, plan, module, names);
   out.close();
@@ -96,6 +97,8 @@ class CudaTarget : public Target {
     traits_.narrowProducts = {ir::DType::F16, ir::DType::BF16};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;
+    traits_.scans.fewItems = 64;  // a block each
+    traits_.scans.itemColumns = 32;
   }
 
   std::string_view identity() const override {

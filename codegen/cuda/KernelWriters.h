@@ -28,6 +28,8 @@ struct Module {
 std::string writeLoopKernel(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 /// Points whose schedule turns something.
 std::string writeTurned(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
+/// Running reductions whose schedule is that of a scan.
+std::string writeScan(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 std::string writeProduct(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 /// The same for a native loop, which one thread runs.
 std::string writeNativeLoop(const Kernel& kernel, Module& module, const KernelNames& names);

@@ -3,6 +3,7 @@
 
 #include "codegen/KernelShape.h"
 #include "codegen/cuda/KernelWriters.h"
+#include "codegen/cuda/LoopVariables.h"
 #include "codegen/cuda/StageVectors.h"
 #include "codegen/cuda/TeamReducer.h"
 
@@ -111,32 +112,9 @@ class LoopWriter {
       out_.line("const " + type + " column = inside ? point + threadIdx.x % 32 : 0;");
       number = "column";
     }
-    decode(number, type, extents, {}, lanes, names_.outer);
+    names_.outer = decodePoint(out_, number, type, extents, {}, lanes);
     first_ = names_.outer;
     if (lanes > 1) lane_ = names_.outer.back() = out_.fresh("i");
-  }
-
-  /// Loop variables from a number in row-major order; the last one counts `vector` elements each.
-  void decode(const std::string& number, const std::string& type, const std::vector<int64_t>& extents,
-              const std::vector<int64_t>& from, int vector, Names& names) {
-    std::string rest = number;
-    names.assign(extents.size(), "");
-    for (size_t v = extents.size(); v-- > 0;) {
-      names[v] = out_.fresh("i");
-      std::string value = v == 0 ? rest : "(unsigned)" + rest + " % " + decimal(extents[v]) + "u";
-      if (type != "int" && v > 0) value = rest + " % " + decimal(extents[v]);
-      if (extents[v] == 1) value = "0";
-      if (v + 1 == extents.size() && vector > 1) value = "(" + type + ")(" + value + ") * " + decimal(vector);
-      if (!from.empty() && from[v] != 0) value += " + " + decimal(from[v]);
-      out_.line("const " + type + " " + names[v] + " = " + value + ";");
-      if (v == 0 || extents[v] == 1) continue;
-      const std::string quotient = out_.fresh("q");
-      out_.line("const " + type + " " + quotient + " = " +
-                (type == "int" ? "(unsigned)" + rest + " / " + decimal(extents[v]) + "u"
-                               : rest + " / " + decimal(extents[v])) +
-                ";");
-      rest = quotient;
-    }
   }
 
   /// `for` over a thread's points of one vector.
@@ -197,7 +175,6 @@ class LoopWriter {
   void together(const Stage& s, int64_t inner, const std::vector<Held>& held) {
     const int vector = rows() ? width(inner > 1) : 1;
     const int64_t groups = inner / vector;
-    Names names;
     const std::string t = out_.fresh("t");
     if (inner > 1) {
       out_.line("#pragma unroll 1");
@@ -205,7 +182,7 @@ class LoopWriter {
       out_.open("for (int " + t + " = " + from + "; " + t + " < " + decimal(groups) + "; " + t +
                 " += " + decimal(schedule_.team) + ")");
     }
-    decode(inner > 1 ? t : "0", "int", extentsOf(s, vector), s.innerLo, vector, names);
+    const Names names = decodePoint(out_, inner > 1 ? t : "0", "int", extentsOf(s, vector), s.innerLo, vector);
     compute(s, names, inner > 1, vectorsOf(s, inner > 1), held);
     if (inner > 1) out_.close();
   }
@@ -311,7 +288,7 @@ class LoopWriter {
     const std::string t = out_.fresh("t");
     out_.line("const int " + t + " = c * " + decimal(schedule_.team) + " + lane;");
     if (groupsOf(s) % schedule_.team != 0) out_.line("if (" + t + " >= " + decimal(groupsOf(s)) + ") break;");
-    decode(t, "int", extentsOf(s, schedule_.vector), s.innerLo, schedule_.vector, names);
+    names = decodePoint(out_, t, "int", extentsOf(s, schedule_.vector), s.innerLo, schedule_.vector);
   }
 
   /// All inner points in unrolled loops: the loads of a thread first.

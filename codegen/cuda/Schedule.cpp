@@ -9,6 +9,7 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/CudaText.h"
 #include "codegen/cuda/ProductSchedule.h"
+#include "codegen/cuda/ScanSchedule.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -61,8 +62,8 @@ bool runsAlongRows(const Kernel& k) {
     if (isSerial(k, s) || s.innerLo.empty()) continue;
     const size_t last = k.outer.size() + s.innerLo.size() - 1;
     const auto count = [&](const Access& a) {
-      along += strideOf(a, last) == 1;
-      across += !k.outer.empty() && strideOf(a, k.outer.size() - 1) == 1;
+      along += std::abs(strideOf(a, last)) == 1;
+      across += !k.outer.empty() && std::abs(strideOf(a, k.outer.size() - 1)) == 1;
       return true;
     };
     allAccesses(s, count);
@@ -208,6 +209,7 @@ std::string Schedule::text() const {
                     decimal(stages) + " stages of " + decimal(tile.depth) + " terms"
               : decimal(tile.threadRows) + " x " + decimal(tile.threadColumns) + " of them a thread");
   if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
+  if (scan) s += ", running";
   return s;
 }
 
@@ -267,6 +269,7 @@ Schedule schedule(const Kernel& k, const Features& features) {
     const std::optional<Kernel> loops = asLoops(k);
     return loops ? schedule(*loops, features) : productSchedule(k, features);
   }
+  if (const std::optional<Schedule> scan = scanSchedule(k)) return *scan;
   int64_t points = 1, inner = 1;
   for (int64_t n : k.outer) points *= n;
   bool shares = false;

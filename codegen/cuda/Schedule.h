@@ -46,6 +46,9 @@ struct Schedule {
   size_t turned = 0;  ///< Turned: the outer variable along which turned loads go
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
+  /// Rows and Columns: of a running reduction, whose team keeps the order of elements.
+  bool scan = false;
+  int ahead = 1;  ///< of a scan: vectors that a thread loads at a time
 
   bool inWarps() const { return team <= 32; }
   /// For people.

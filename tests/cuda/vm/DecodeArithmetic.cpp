@@ -39,6 +39,15 @@ std::string keyOf(Form& f, Around& around) {
   return key;
 }
 
+/// The unit that converts: between f32 and 16 bits not the one that converts from and to integers. Floats of 16 bits
+/// become f32 where halves are added, and are packed, like integers, by the ALU.
+Class classOfConversion(const std::string& to, const std::string& from) {
+  const bool toHalf = to.find("f16") != to.npos, fromHalf = from.find("f16") != from.npos;
+  if (fromHalf && to == "f32") return Class::Half;
+  const bool packs = toHalf && from == "f32", ofIntegers = !isFloat(to) && !isFloat(from) && !toHalf && !fromHalf;
+  return packs || ofIntegers ? Class::Integer : Class::Convert;
+}
+
 void classify(Form& f) {
   const std::string& name = f.name();
   const std::string& type = f.type();
@@ -48,7 +57,7 @@ void classify(Form& f) {
   bool half = type.find("f16") != type.npos;
   Class& c = f.out.cls;
   if (name == "cvt")
-    c = Class::Convert;
+    c = classOfConversion(f.text.opcode[f.text.opcode.size() - 2], type);
   else if (name == "mov" || name == "selp")
     c = Class::Move;
   else if (isFloat(type) && in({"ex2", "lg2", "sin", "cos", "rcp", "rsqrt", "sqrt", "tanh"}))

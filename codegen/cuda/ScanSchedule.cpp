@@ -1,0 +1,117 @@
+#include "codegen/cuda/ScanSchedule.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+
+#include "codegen/KernelShape.h"
+#include "codegen/ScalarBodies.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+constexpr int64_t kWarp = 32, kWarpsThreads = 128, kMostTeam = 256, kMostBlocks = 65536;
+constexpr int64_t kLeastRow = 8;             // elements that are worth a team
+constexpr int64_t kLeastColumn = 32;         // the same of a column
+constexpr int64_t kManyThreads = 132 * 512;  // that have enough loads under way, some more than which is no better
+constexpr int64_t kManyColumns = 4 * kManyThreads;  // that need no teams
+constexpr int64_t kElements = 8;                    // of a row that a thread has at a time
+constexpr int64_t kRows = 16;                       // the same of a column
+constexpr int64_t kMostCode = 3000;                 // of what is unrolled, in units of elementwiseCost
+
+/// Of stages that scan or come after it.
+bool suits(const Kernel& k, const Stage& s) {
+  if (s.ordered) return false;
+  if (s.innerLo.empty()) return s.reductions.empty();
+  return isScan(s) && s.reductions.size() == 1 && k.reductions[s.reductions[0]].running;
+}
+
+int64_t lengthOf(const Stage& s) { return std::max<int64_t>(0, s.innerHi[0] - s.innerLo[0]); }
+
+template <class F>
+void eachAccess(const Stage& s, F f) {
+  for (const Expr& e : s.exprs)
+    if (e.kind == Expr::Kind::Load) f(e.access);
+  for (const Store& st : s.stores) f(st.access);
+}
+
+int64_t costOf(const Stage& s) {
+  int64_t cost = 0;
+  for (const Expr& e : s.exprs)
+    cost += e.kind == Expr::Kind::Op ? elementwiseCost(e.op, e.dtype) : e.kind == Expr::Kind::Random ? 100 : 1;
+  return cost;
+}
+
+}  // namespace
+
+std::optional<Stage> turnedAround(const Kernel& k, const Stage& s) {
+  const size_t inner = k.outer.size();
+  bool backward = false;
+  eachAccess(s, [&](const Access& a) { backward = backward || strideOf(a, inner) == -1; });
+  const bool counts = std::any_of(s.exprs.begin(), s.exprs.end(),
+                                  [&](const Expr& e) { return e.kind == Expr::Kind::LoopVar && e.index == inner; });
+  if (!backward || counts) return std::nullopt;
+  Stage t = s;
+  const int64_t ends = s.innerLo[0] + s.innerHi[0] - 1;
+  const auto turn = [&](Access& a) {
+    if (inner >= a.strides.size()) return;
+    a.offset += a.strides[inner] * ends;
+    a.strides[inner] = -a.strides[inner];
+  };
+  for (Expr& e : t.exprs)
+    if (e.kind == Expr::Kind::Load) turn(e.access);
+  for (Store& st : t.stores) turn(st.access);
+  return t;
+}
+
+std::optional<Schedule> scanSchedule(const Kernel& k) {
+  if (k.kind != Kernel::Kind::Loop || k.reductions.empty() ||
+      !std::all_of(k.stages.begin(), k.stages.end(), [&](const Stage& s) { return suits(k, s); }) ||
+      std::any_of(k.buffers.begin(), k.buffers.end(), [](const Buffer& b) { return b.role == Buffer::Role::Scratch; }))
+    return std::nullopt;
+  const size_t inner = k.outer.size();
+  int64_t points = 1, length = 0, along = 0, across = 0, width = kElements, cost = 1;
+  for (const int64_t n : k.outer) points *= n;
+  const bool ordered = k.reductions[0].ordered;
+  for (const Stage& s : k.stages) {
+    if (!isScan(s)) continue;
+    length = std::max(length, lengthOf(s));
+    cost = std::max(cost, costOf(s));
+    eachAccess(s, [&](const Access& a) {
+      along += std::abs(strideOf(a, inner)) == 1;
+      across += inner > 0 && std::abs(strideOf(a, inner - 1)) == 1;
+    });
+    const std::optional<Stage> turned = turnedAround(k, s);
+    width = std::min<int64_t>(width,
+                              vectorWidth(k, turned ? *turned : s, inner, {s.innerLo[0] == 0 ? 0 : 1, s.innerHi[0]}));
+  }
+  Schedule s;
+  s.scan = true;
+  const auto ahead = [&](int64_t vectors, int64_t vector) {
+    return static_cast<int>(std::clamp<int64_t>(kMostCode / (cost * vector), 1, std::max<int64_t>(1, vectors)));
+  };
+  if (along >= across) {
+    if (length < kLeastRow) return std::nullopt;
+    s.family = Schedule::Family::Rows;
+    s.vector = static_cast<int>(width);
+    const int64_t groups = (length + width - 1) / width;
+    const auto ceiling = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
+    int64_t team = std::clamp<int64_t>(ceiling(groups), 4, kWarp);
+    while (!ordered && team >= kWarp && team < kMostTeam && team < groups && points * team < kManyThreads) team *= 2;
+    s.team = static_cast<int>(team);
+    s.threads = static_cast<uint32_t>(std::max(team, kWarpsThreads));
+    if (team > kWarp) s.threads = static_cast<uint32_t>(team);
+    s.ahead = ahead(std::min(kElements / width, (groups + team - 1) / team), width);
+    s.blocks = static_cast<uint32_t>(std::clamp<int64_t>((points * team + s.threads - 1) / s.threads, 1, kMostBlocks));
+    return s;
+  }
+  if (ordered || length < kLeastColumn || points >= kManyColumns) return std::nullopt;
+  s.family = Schedule::Family::Columns;
+  s.team = 8;
+  s.threads = kMostTeam;
+  s.ahead = ahead(std::min<int64_t>(kRows, (length + s.team - 1) / s.team), 1);
+  s.blocks = static_cast<uint32_t>(std::clamp<int64_t>((points + kWarp - 1) / kWarp, 1, kMostBlocks));
+  return s;
+}
+
+}  // namespace tenc::codegen::cuda
