@@ -80,6 +80,8 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.synchronizeEvent, "cuEventSynchronize");
   find(f.queryEvent, "cuEventQuery");
   find(f.beginCapture, "cuStreamBeginCapture");
+  find(f.captureInfo, "cuStreamGetCaptureInfo");
+  find(f.captureAfter, "cuStreamUpdateCaptureDependencies");
   find(f.endCapture, "cuStreamEndCapture");
   find(f.instantiate, "cuGraphInstantiateWithFlags");
   find(f.destroyCaptured, "cuGraphDestroy");

@@ -17,6 +17,7 @@ using ModuleHandle = void*;
 using FunctionHandle = void*;
 using StreamHandle = void*;
 using EventHandle = void*;
+using NodeHandle = void*;
 using CapturedHandle = void*;  ///< CUgraph
 using GraphHandle = void*;     ///< CUgraphExec: what can be launched
 
@@ -55,6 +56,10 @@ struct CudaFunctions {
   Result (*synchronizeEvent)(EventHandle);
   Result (*queryEvent)(EventHandle);
   Result (*beginCapture)(StreamHandle, int mode);
+  /// `status`, `id` and `graph` may be null.
+  Result (*captureInfo)(StreamHandle, int* status, uint64_t* id, CapturedHandle* graph, const NodeHandle** after,
+                        size_t* count);
+  Result (*captureAfter)(StreamHandle, NodeHandle* nodes, size_t count, unsigned flags);
   Result (*endCapture)(StreamHandle, CapturedHandle*);
   Result (*instantiate)(GraphHandle*, CapturedHandle, unsigned long long flags);
   Result (*destroyCaptured)(CapturedHandle);

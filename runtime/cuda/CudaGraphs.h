@@ -22,6 +22,8 @@ class CudaGraphs {
 
  private:
   GraphHandle capture(const CudaRun& run, StreamHandle stream, Pointer block) const;
+  /// As nodes that come after those that they depend on, and not after all before.
+  Result captureCommands(const CudaRun& run, StreamHandle stream, Pointer block) const;
 
   const CudaFunctions& f_;
   std::map<std::vector<uint64_t>, GraphHandle> known_;  ///< by key; null for what came once

@@ -1,5 +1,6 @@
 #include "runtime/cuda/CudaRun.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tenc::rt::cuda {
@@ -36,6 +37,43 @@ void CudaRun::clear() {
   scalars_.clear();
   launches_ = 0;
   reports_ = false;
+}
+
+/// What of the device's memory a command touches.
+std::vector<CudaRun::Range> CudaRun::ranges(const Command& c) const {
+  const uint64_t* words = key_.data() + c.words;
+  if (c.kernel == nullptr)
+    return {{words[0], words[0] + words[2], true}, {words[1], words[1] + words[2], false}};
+  std::vector<Range> list;
+  for (size_t i = 0; i < c.args; ++i) {
+    const abi::Parameter& p = c.kernel->kernel->parameters[i];
+    if (p.access != abi::Access::None)
+      list.push_back({words[i], words[i] + p.bytes, p.access != abi::Access::Read});
+  }
+  return list;
+}
+
+std::vector<std::vector<size_t>> CudaRun::dependencies() const {
+  std::vector<std::vector<Range>> touched;
+  for (const Command& c : commands_) touched.push_back(ranges(c));
+  const auto meet = [](const Range& a, const Range& b) {
+    return (a.isWritten || b.isWritten) && a.begin < b.end && b.begin < a.end;
+  };
+  const size_t n = commands_.size();
+  std::vector<std::vector<size_t>> after(n);
+  std::vector<std::vector<bool>> before(n, std::vector<bool>(n));  // directly or by way of others
+  for (size_t i = 0; i < n; ++i) {
+    for (size_t j = i; j-- > 0;) {
+      if (before[i][j] || !std::any_of(touched[i].begin(), touched[i].end(), [&](const Range& a) {
+            return std::any_of(touched[j].begin(), touched[j].end(), [&](const Range& b) { return meet(a, b); });
+          }))
+        continue;
+      after[i].push_back(j);
+      before[i][j] = true;
+      for (size_t k = 0; k < j; ++k) before[i][k] = before[i][k] || before[j][k];
+    }
+  }
+  return after;
 }
 
 Outcome CudaRun::issue(size_t command, const CudaFunctions& f, StreamHandle stream, Pointer block,

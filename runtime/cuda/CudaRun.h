@@ -56,6 +56,9 @@ class CudaRun {
   /// All that the driver is told, but for what is read from the block: runs with equal keys are one graph.
   const std::vector<uint64_t>& key() const { return key_; }
 
+  /// For each command those that have to be done before it, because one writes what the other one touches; without
+  /// those that follow from others.
+  std::vector<std::vector<size_t>> dependencies() const;
   /// Gives one command to a stream, or to what that captures. `block` is in memory of the device; orders count from
   /// `base`, which it holds when the command runs.
   Outcome issue(size_t command, const CudaFunctions& f, StreamHandle stream, Pointer block, uint64_t base) const;
@@ -69,7 +72,12 @@ class CudaRun {
     size_t scalars;            ///< the first one's place
     uint64_t offset;           ///< from the order of the run
   };
+  struct Range {
+    uint64_t begin, end;
+    bool isWritten;
+  };
   uint64_t begin(uint64_t order);
+  std::vector<Range> ranges(const Command& c) const;
 
   std::vector<Command> commands_;
   std::vector<uint64_t> key_, scalars_;

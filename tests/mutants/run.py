@@ -84,6 +84,7 @@ def command(suite, root, binaries, fuzz_programs):
         "programs.full": [str(tests / "run_programs.py"), "--tenc", tenc, "--with=--code=full", str(tests / "run")],
         "programs.virtual": [str(tests / "virtual_devices.py"), "--tenc", tenc, str(tests / "run")],
         "cuda.programs": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--only", "of_", str(tests / "run")],
+        "cuda.graphs": [str(tests / "cuda/graphs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1"],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
         "rows": [str(tests / "driver/read_rows.py"), tenc],  # one of the tool's tests that depends on no time

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace tenc::ptx::testing {
@@ -415,6 +416,32 @@ TEST_F(FakeDriver, GraphsAreReplayed) {
   EXPECT_EQ(call("cuGraphDestroy", graph), kSuccess);
 }
 
+TEST_F(FakeDriver, NodesOfACaptureComeAfterWhatTheyAreToldTo) {
+  Handle main = stream(), graph = nullptr, replay = nullptr;
+  for (const bool depends : {true, false}) {
+    ASSERT_EQ(call("cuStreamBeginCapture", main, 1), kSuccess);
+    EXPECT_EQ(launchPlus(b, a, 1, main), kSuccess);
+    int state = 0;
+    Handle const* after = nullptr;
+    size_t count = 0;
+    EXPECT_EQ(call("cuStreamGetCaptureInfo", main, &state, static_cast<uint64_t*>(nullptr),
+                   static_cast<Handle*>(nullptr), &after, &count),
+              kSuccess);
+    ASSERT_EQ(count, 1u);
+    Handle first = after[0];
+    EXPECT_EQ(call("cuStreamUpdateCaptureDependencies", main, &first, size_t{depends}, 1u), kSuccess);
+    EXPECT_EQ(launchPlus(c, b, 10, main), kSuccess);
+    EXPECT_EQ(call("cuStreamUpdateCaptureDependencies", main, &first, size_t{1}, 0u), kSuccess);
+    ASSERT_EQ(call("cuStreamEndCapture", main, &graph), kSuccess);
+    ASSERT_EQ(call("cuGraphInstantiateWithFlags", &replay, graph, 0ull), kSuccess);
+    setMode(kEager);
+    EXPECT_EQ(launchPlus(b, a, 100, main), kSuccess);
+    setMode(kLazy);
+    EXPECT_EQ(call("cuGraphLaunch", replay, main), kSuccess);
+    EXPECT_EQ(lastOf(c), kCount - 1 + (depends ? 11 : 110));  // else the second kernel runs before the first
+  }
+}
+
 TEST_F(FakeDriver, MistakesInCaptures) {
   Handle main = stream(), side = stream(), fork = event(), graph = nullptr;
   ASSERT_EQ(call("cuStreamBeginCapture", main, 0), kSuccess);
@@ -428,6 +455,15 @@ TEST_F(FakeDriver, MistakesInCaptures) {
   EXPECT_EQ(call("cuStreamWaitEvent", side, fork, 0u), kSuccess);
   EXPECT_EQ(launchPlus(b, a, 1, side), kSuccess);
   EXPECT_EQ(call("cuStreamEndCapture", main, &graph), kCaptureUnjoined);
+  // What another thread does is its own affair, where the capture says so.
+  for (const bool isOwn : {true, false}) {
+    ASSERT_EQ(call("cuStreamBeginCapture", main, isOwn ? 1 : 0), kSuccess);
+    std::thread([&] {
+      EXPECT_EQ(call("cuCtxSetCurrent", context), kSuccess);
+      EXPECT_EQ(call("cuCtxSynchronize"), isOwn ? kSuccess : kCaptureUnsupported);
+    }).join();
+    EXPECT_EQ(call("cuStreamEndCapture", main, &graph), isOwn ? kSuccess : kCaptureInvalidated);
+  }
 }
 
 TEST_F(FakeDriver, SeveralDevices) {

@@ -73,7 +73,7 @@ void Driver::setMode(Mode mode, uint64_t seed) {
 }
 
 bool Driver::capturing() const {
-  return std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->capture != nullptr; });
+  return std::any_of(streams_.begin(), streams_.end(), [](const auto& s) { return s->forbids(); });
 }
 
 bool Driver::endCapture(const std::shared_ptr<Graph>& g) {
@@ -92,7 +92,7 @@ bool Driver::endCapture(const std::shared_ptr<Graph>& g) {
 }
 
 Status Driver::refuseInCapture() {
-  for (auto& s : streams_) s->captureBroken |= s->capture != nullptr;
+  for (auto& s : streams_) s->captureBroken |= s->forbids();
   return Status::CaptureUnsupported;
 }
 

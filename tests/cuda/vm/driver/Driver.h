@@ -66,6 +66,7 @@ class Driver {
   void setMode(Mode mode, uint64_t seed);
   /// Gives up the kernels that run; none will run any more. Not under the lock.
   void stop() { workers_.stop(); }
+  /// Whether a capture forbids what could wait for it.
   bool capturing() const;
   /// Takes all streams out of a capture. Whether something had gone wrong in it.
   bool endCapture(const std::shared_ptr<Graph>& g);

@@ -1,5 +1,6 @@
 // Streams, events and graphs.
 #include <algorithm>
+#include <span>
 
 #include "tests/cuda/vm/driver/Entry.h"
 #include "tests/cuda/vm/driver/KernelCall.h"
@@ -7,7 +8,7 @@
 namespace tenc::ptx::driver {
 namespace {
 
-constexpr unsigned kNonBlocking = 1;
+constexpr unsigned kNonBlocking = 1, kAddDependencies = 0;
 enum CaptureState { kNone = 0, kActive = 1, kBroken = 2 };
 enum NodeType { kKernelNode = 0, kCopyNode = 1, kFillNode = 2, kHostNode = 3, kEmptyNode = 5 };
 
@@ -134,13 +135,15 @@ TENC_ENTRY cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
   });
 }
 
-TENC_ENTRY cuStreamBeginCapture_v2(void* stream, int) {
+TENC_ENTRY cuStreamBeginCapture_v2(void* stream, int mode) {
   return withStream(stream, [&](Driver&, Device&, Stream& s) {
     if (!stream) return Status::CaptureUnsupported;
     if (s.capture) return Status::IllegalState;
     s.capture = std::make_shared<Graph>();
     s.captureOrigin = true;
     s.captureBroken = false;
+    s.captureMode = static_cast<CaptureMode>(mode);
+    s.captureThread = std::this_thread::get_id();
     s.after.clear();
     return Status::Success;
   });
@@ -148,6 +151,35 @@ TENC_ENTRY cuStreamBeginCapture_v2(void* stream, int) {
 TENC_ENTRY cuStreamIsCapturing(void* stream, int* state) {
   return withStream(stream, [&](Driver&, Device&, Stream& s) {
     *state = !s.capture ? kNone : s.captureBroken ? kBroken : kActive;
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuStreamGetCaptureInfo_v2(void* stream, int* state, uint64_t* id, void** graph, void* const** after,
+                                     size_t* count) {
+  return withStream(stream, [&](Driver&, Device&, Stream& s) {
+    *state = !s.capture ? kNone : s.captureBroken ? kBroken : kActive;
+    if (!s.capture) return Status::Success;
+    if (id) *id = reinterpret_cast<uint64_t>(s.capture.get());
+    if (graph) *graph = s.capture.get();
+    s.afterHandles.clear();
+    for (size_t n : s.after) s.afterHandles.push_back(s.capture->nodes[n].get());
+    if (after) *after = s.afterHandles.data();
+    if (count) *count = s.after.size();
+    return Status::Success;
+  });
+}
+TENC_ENTRY cuStreamUpdateCaptureDependencies(void* stream, void** nodes, size_t count, unsigned flags) {
+  return withStream(stream, [&](Driver&, Device&, Stream& s) {
+    if (!s.capture) return Status::IllegalState;
+    std::vector<size_t> after;
+    for (void* node : std::span(nodes, count)) {
+      const auto& all = s.capture->nodes;
+      auto at = std::find_if(all.begin(), all.end(), [&](const auto& n) { return n.get() == node; });
+      if (at == all.end()) return Status::InvalidValue;
+      after.push_back(static_cast<size_t>(at - all.begin()));
+    }
+    if (flags == kAddDependencies) after.insert(after.end(), s.after.begin(), s.after.end());
+    s.after = std::move(after);
     return Status::Success;
   });
 }

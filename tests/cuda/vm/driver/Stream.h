@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <thread>
 #include <variant>
 #include <vector>
 
@@ -47,14 +48,26 @@ struct Replay {
 };
 using Work = std::variant<Command, Record, Wait, Replay>;
 
+/// Whose calls may spoil a capture: anybody's, those of the thread that began it, or nobody's.
+enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };
+
 struct Stream {
+  /// Whether a capture that is under way forbids calls of this thread that could wait for it.
+  bool forbids() const {
+    return capture && (captureMode == CaptureMode::Global || (captureMode == CaptureMode::ThreadLocal &&
+                                                              captureThread == std::this_thread::get_id()));
+  }
+
   Device* device = nullptr;
   bool blocking = true;  // waits for the default stream, and is waited for
   std::deque<Work> queue;
   bool running = false;            // the work that was first in the queue
   std::shared_ptr<Graph> capture;  // that it is part of
   bool captureOrigin = false, captureBroken = false;
-  std::vector<size_t> after;  // nodes that the next one of the capture comes after
+  CaptureMode captureMode = CaptureMode::Global;
+  std::thread::id captureThread;
+  std::vector<size_t> after;       // nodes that the next one of the capture comes after
+  std::vector<void*> afterHandles;  // as a caller was given them
 };
 
 }  // namespace tenc::ptx::driver
