@@ -42,13 +42,11 @@ void CudaRun::clear() {
 /// What of the device's memory a command touches.
 std::vector<CudaRun::Range> CudaRun::ranges(const Command& c) const {
   const uint64_t* words = key_.data() + c.words;
-  if (c.kernel == nullptr)
-    return {{words[0], words[0] + words[2], true}, {words[1], words[1] + words[2], false}};
+  if (c.kernel == nullptr) return {{words[0], words[0] + words[2], true}, {words[1], words[1] + words[2], false}};
   std::vector<Range> list;
   for (size_t i = 0; i < c.args; ++i) {
     const abi::Parameter& p = c.kernel->kernel->parameters[i];
-    if (p.access != abi::Access::None)
-      list.push_back({words[i], words[i] + p.bytes, p.access != abi::Access::Read});
+    if (p.access != abi::Access::None) list.push_back({words[i], words[i] + p.bytes, p.access != abi::Access::Read});
   }
   return list;
 }

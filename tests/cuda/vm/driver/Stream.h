@@ -54,8 +54,8 @@ enum class CaptureMode : int { Global = 0, ThreadLocal = 1, Relaxed = 2 };
 struct Stream {
   /// Whether a capture that is under way forbids calls of this thread that could wait for it.
   bool forbids() const {
-    return capture && (captureMode == CaptureMode::Global || (captureMode == CaptureMode::ThreadLocal &&
-                                                              captureThread == std::this_thread::get_id()));
+    return capture && (captureMode == CaptureMode::Global ||
+                       (captureMode == CaptureMode::ThreadLocal && captureThread == std::this_thread::get_id()));
   }
 
   Device* device = nullptr;
@@ -66,7 +66,7 @@ struct Stream {
   bool captureOrigin = false, captureBroken = false;
   CaptureMode captureMode = CaptureMode::Global;
   std::thread::id captureThread;
-  std::vector<size_t> after;       // nodes that the next one of the capture comes after
+  std::vector<size_t> after;        // nodes that the next one of the capture comes after
   std::vector<void*> afterHandles;  // as a caller was given them
 };
 
