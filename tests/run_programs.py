@@ -22,6 +22,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "cuda"))
+import machine  # noqa: E402
+
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
 INTEGER = re.compile(r"[-+]?\d+")
 DIAGNOSTIC = re.compile(r"^(error|warning)\[(\w+)\].*\n\s*--> (.*?):(\d+):\d+", re.M)
@@ -128,16 +131,29 @@ def saved(tenc, args, folder, timeout):
     return done
 
 
-def execute(tenc, run, timeout, extra, is_saved):
+def on_gpus(args):
+    """The arguments without `--virtual cuda=N`, and N; None where a run has no such GPUs."""
+    if "--virtual" not in args: return args, None
+    k = args.index("--virtual")
+    kind, _, count = args[k + 1].partition("=")
+    return (args[:k] + args[k + 2:], count) if kind == "cuda" and int(count) > 0 else (args, None)
+
+
+def execute(tenc, run, timeout, extra, is_saved, driver):
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary) / "programs"
         shutil.copytree(run.program.parent, folder)
         args = [run.program.name if a == "FILE" else a for a in run.args] + extra
+        environment = None
+        if driver:
+            args, count = on_gpus(args)
+            environment = {**machine.environment(tenc, driver, machine.mode_of(shlex.join(args))), "TENC_VM_DEVICES": count,
+                           "TENC_CUDA_CODE": "ptx"}
         try:
             if is_saved and "interp" not in args and "test" not in args:
                 done = saved(tenc, args, folder, timeout)
             else:
-                done = subprocess.run([tenc, *args], cwd=folder, capture_output=True, timeout=timeout)
+                done = subprocess.run([tenc, *args], cwd=folder, capture_output=True, timeout=timeout, env=environment)
         except subprocess.TimeoutExpired:
             return ["timed out"], ""
         out, err = (b.decode("utf-8", "replace") for b in (done.stdout, done.stderr))
@@ -151,8 +167,10 @@ def main():
     parser.add_argument("--timeout", type=float, default=120)
     parser.add_argument("--with", dest="extra", default="", help="further options for every run")
     parser.add_argument("--saved", action="store_true", help="compile to a file, and run that in another process; tests run as ever")
+    parser.add_argument("--driver", type=os.path.abspath, help="of GPUs, on which the runs with --virtual cuda=N take place instead, and no others")
     parser.add_argument("folders", nargs="+", type=pathlib.Path)
     args = parser.parse_args()
+    if args.driver: machine.skip_without_nvrtc(args.tenc, args.driver)
     runs, passed, failed = [], 0, 0
     for folder in args.folders:
         for path in sorted(folder.rglob("*.tl")):
@@ -162,10 +180,10 @@ def main():
             if not header and folder.name == "run":
                 print(f"{path}: FAILED: no `#$` line")
                 failed += 1
-            runs += header
+            runs += [r for r in header if not args.driver or on_gpus(r.args)[1]]
     tenc = os.path.abspath(args.tenc)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = pool.map(lambda r: execute(tenc, r, args.timeout, shlex.split(args.extra), args.saved), runs)
+        results = pool.map(lambda r: execute(tenc, r, args.timeout, shlex.split(args.extra), args.saved, args.driver), runs)
         for run, (problems, err) in zip(runs, results):
             passed, failed = passed + (not problems), failed + bool(problems)
             if problems:
