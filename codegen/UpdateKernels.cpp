@@ -49,6 +49,29 @@ std::vector<Affine> targetOf(StageBuilder& b, const ir::Op& op, const Index& poi
   return target;
 }
 
+/// The dim along which indices are 0, 1, 2, ..., and the same along all others; nullopt where that is not seen.
+std::optional<size_t> countedDim(const ir::Value* v) {
+  if (v->op == nullptr) return std::nullopt;
+  const ir::Op& op = *v->op;
+  const ir::Dims& shape = v->type.shape;
+  if (op.kind == OpKind::Iota) return static_cast<size_t>(op.intAttr("axis"));
+  if (op.kind != OpKind::Broadcast && op.kind != OpKind::Reshape) return std::nullopt;
+  const ir::Dims& before = op.operand(0)->type.shape;
+  const std::optional<size_t> dim = countedDim(op.operand(0));
+  if (!dim || before[*dim] == 1) return std::nullopt;
+  if (op.kind == OpKind::Broadcast) return *dim + shape.size() - before.size();
+  // A reshape that adds and takes away dims of 1.
+  size_t to = 0;
+  for (size_t d = 0; d < before.size(); ++d) {
+    if (before[d] == 1) continue;
+    while (to < shape.size() && shape[to] == 1) ++to;
+    if (to == shape.size() || shape[to] != before[d]) return std::nullopt;
+    if (d == *dim) return to;
+    ++to;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 /// scatter, dynamic_update and update_slice in place: only the updated elements are written.
@@ -65,7 +88,10 @@ void buildUpdate(KernelBuild& g) {
   if (op.kind == OpKind::Scatter) {
     at = static_cast<size_t>(op.intAttr("at"));
     indexRank = op.operand(2)->type.shape.size();
-    for (size_t i = 0; i < indexRank; ++i) s.reduced[at + i] = true;
+    // Several elements may go to one place, and do so in their order; not where an index counts them.
+    for (size_t i = 0; i < indexRank; ++i) s.reduced[at + i] = s.domain[at + i] > 1;
+    for (size_t i = 2; i < op.operandCount(); ++i)
+      if (const auto counted = countedDim(op.operand(i))) s.reduced[at + *counted] = false;
   }
   s.factors.clear();
   for (int64_t n : s.domain) s.factors.push_back({n});
@@ -96,7 +122,7 @@ void buildUpdate(KernelBuild& g) {
     e = b.op(ir::combinerNamed(mode), old->type.dtype, {before, e});
   }
   b.stage.stores.push_back({b.access(buffer, position), e});
-  b.stage.ordered = op.kind == OpKind::Scatter;
+  b.stage.ordered = !s.inner.empty();
   b.stage.outerLo.assign(s.outer.size(), 0);
   b.stage.outerHi = s.outer;
   b.stage.innerLo.assign(s.inner.size(), 0);

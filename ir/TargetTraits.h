@@ -65,6 +65,7 @@ struct TargetTraits {
   int64_t fewRows = 8;          ///< rows below which a large row-wise kernel has too little to share out
   int64_t largeDomain = 65536;  ///< points of a large kernel
   int mostFused = 160;          ///< ops of one kernel
+  int indexOps = 0;             ///< so many on indices alone are repeated for each element rather than a kernel
   int64_t scratchRow = 16384;   ///< elements of a row that is kept between the stages of a kernel
   /// A reduction of many elements to few results is cut into parts, which are reduced one by one and then together.
   struct Reductions {

@@ -99,6 +99,7 @@ class CudaTarget : public Target {
     traits_.scratchRow = 2048;
     traits_.scans.fewItems = 64;  // a block each
     traits_.scans.itemColumns = 32;
+    traits_.indexOps = 4;
   }
 
   std::string_view identity() const override {

@@ -66,15 +66,19 @@ class Analysis {
       bool cheap = n.role == Role::PassThrough || (op.has(Trait::Elementwise) && op.has(Trait::Cheap));
       n.cost = !cheap ? kNotCheap : n.role == Role::PassThrough ? 0 : 1;
       n.pieces = op.has(Trait::Piecewise) ? 1 : 0;
+      n.reads = op.operandCount() == 0 && op.kind != OpKind::Iota && op.kind != OpKind::Constant;
       for (const Value* v : op.operands()) {
         const Node* o = nodeOf(v);
+        n.reads |= o == nullptr || o->reads;
         if (!o) continue;
         // What is costly and read elsewhere too will be in memory anyway; else it is better computed together with
         // this.
-        bool joins = o->role == Role::Product || o->role == Role::Reduction || v->uses.size() == 1;
+        const bool once = v->uses.size() == 1;
+        const bool joins = o->role == Role::Product || o->role == Role::Reduction || once;
         if (o->cost <= kCheapTree || (joins && o->role != Role::Single && o->role != Role::Barrier))
           n.cost = std::min(kNotCheap, n.cost + o->cost);
-        if (o->role == Role::PassThrough || o->role == Role::Pointwise) n.pieces += o->pieces;
+        const bool isEvaluated = o->role == Role::PassThrough || o->role == Role::Pointwise;
+        if (isEvaluated && (o->cost <= kCheapTree || once)) n.pieces += o->pieces;
       }
       if (n.pieces > kMostPieces) n.pieces = n.role == Role::Pointwise ? kMostPieces + 1 : 0;
       nodes_.emplace(&op, n);
@@ -342,7 +346,8 @@ class Analysis {
   void decide(Op& op, Node& n) {
     bool mustStore = !c_.fuse || n.materialised || n.viewed || n.foreign || n.budget > kMostInlined;
     bool once = n.uses == 1 && !n.repeated;
-    bool cheap = n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated;
+    const bool mayRepeat = !n.reads && n.cost <= c_.traitsOf(op).indexOps;
+    bool cheap = (n.cost <= kCheapTree && n.uses <= kCheapTree && !n.repeated) || mayRepeat;
     // Pieces are cut along the loops of an elementwise kernel; elsewhere the tensor is made first.
     if (n.reduced && op.has(Trait::Piecewise)) mustStore = true;
     n.inlined = !mustStore && (once || cheap);

@@ -51,6 +51,7 @@ struct Node {
   bool root = false;          ///< member of a group
   int cost = 0;               ///< cheap ops in the tree above; 100 when not cheap
   int pieces = 0;             ///< pads, concats and updates in the tree above
+  bool reads = false;         ///< the tree above has loads: not just indices and literals
   // Of roots:
   int group = -1;
   struct Source {

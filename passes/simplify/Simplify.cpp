@@ -105,6 +105,7 @@ class Simplifier {
     Value* with = foldConstants(op, b);
     if (with == nullptr) with = simplifyArithmetic(op, b);
     if (with == nullptr) with = simplifyStructural(op, b);
+    if (with == nullptr) with = simplifyUpdates(op, b);
     if (with == nullptr) with = simplifyGather(op, b);
     if (with == nullptr) with = simplifyProducts(op, b);
     if (with == nullptr) return;

@@ -20,6 +20,8 @@ ir::Value* foldConstants(ir::Op& op, ir::Builder& b);
 ir::Value* simplifyArithmetic(ir::Op& op, ir::Builder& b);
 /// Structural ops that move nothing, and chains of them.
 ir::Value* simplifyStructural(ir::Op& op, ir::Builder& b);
+/// Writes to every s-th element, and what is read beside them.
+ir::Value* simplifyUpdates(ir::Op& op, ir::Builder& b);
 /// Products of many matrices with one, and what is computed of their elements.
 ir::Value* simplifyProducts(ir::Op& op, ir::Builder& b);
 /// Gathers of what elementwise ops make.
