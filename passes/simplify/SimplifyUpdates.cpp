@@ -1,5 +1,5 @@
-// Writes to every s-th element of a tensor, of which the derivatives of strided slices are made: of windows that do not overlap, of
-// convolutions with strides.
+// Writes to every s-th element of a tensor, of which the derivatives of strided slices are made: of windows that do not
+// overlap, of convolutions with strides.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -130,7 +130,7 @@ class Interleaving {
   Compose c_;
   const Dims shape_, steps_;
   Dims cells_;
-  Value* rest_ = nullptr;       ///< what stands where nothing is written
+  Value* rest_ = nullptr;      ///< what stands where nothing is written
   std::map<Dims, Op*> parts_;  ///< by offset
 };
 
