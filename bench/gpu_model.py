@@ -18,7 +18,8 @@ registers and shared memory a kernel takes. Columns, a line a kernel:
   ratio     of these to the roofline: the greater of least bytes at full bandwidth and arithmetic at its peak
 
 A workload's line has its launches, what its kernels touch over what the operation has to, and the sums. Launches and what
-waits between them are not in the time: workloads are small, so that the machine runs them, and stand for larger ones."""
+waits between them are not in the time: workloads are small, so that the machine runs them, and stand for larger ones. Of one
+that is a step of training, how a trip of a loop of them is launched; its bar is one graph, and nothing beside it."""
 import argparse
 import array
 import json
@@ -67,24 +68,27 @@ def numbers(path, shape, dtype="f4", below=None):
 
 
 class Workload:
-    """`inputs`: name, shape, dtype of files; `results`: expressions. `least`: bytes that the operation has to move."""
+    """`inputs`: name, shape, dtype of files; `results`: expressions. `least`: bytes that the operation has to move. `trips`: lines
+    of a loop of so many `trips`."""
 
-    def __init__(self, name, inputs, results, least, define="", flops=0, bars=None):
+    def __init__(self, name, inputs, results, least, define="", flops=0, bars=None, trips=None):
         self.name, self.inputs, self.results, self.least, self.define, self.flops, self.bars = name, inputs, results, least, define, flops, bars or {}
+        self.trips = trips
 
     def peak(self):
         """Of its arithmetic: that of halves is the tensor cores'."""
         return PEAK["halves" if any(rest[:1] in (["f2"], ["b2"]) for _, _, *rest in self.inputs) else "f32"]
 
-    def write(self, folder):
+    def write(self, folder, trips=False):
         types = {"f4": "f32", "f2": "f16", "b2": "bf16", "i8": "i64"}
         lines = [self.define] if self.define else []
         for name, shape, *rest in self.inputs:
             dtype = rest[0] if rest else "f4"
             numbers(folder / name, shape, dtype, rest[1] if len(rest) > 1 else None)
             lines.append(f'let {name}: {types[dtype]}[{", ".join(map(str, shape))}] = load("{name}.{"safetensors" if dtype == "b2" else "npy"}")')
-        for i, r in enumerate(self.results): lines.append(f"let result{i} = {r}")
-        for i, _ in list(enumerate(self.results))[len(self.results) > 1:]: lines.append(f'save("result{i}.safetensors", result{i})')
+        if trips: lines = ["param trips: i64 = 1", *lines, *self.trips]
+        for i, r in enumerate(self.results if not trips else []): lines.append(f"let result{i} = {r}")
+        for i, _ in list(enumerate(self.results if not trips else []))[len(self.results) > 1:]: lines.append(f'save("result{i}.safetensors", result{i})')
         path = folder / "workload.tl"
         path.write_text("\n".join(lines) + "\n")
         return path
@@ -102,7 +106,9 @@ fn step(m: SimpleNN, x: f32[N, 784], y: i64[N]) -> (f32, SimpleNN) {
     called = "step(SimpleNN { fc1: nn.Linear { w: w1, b: b1 }, fc2: nn.Linear { w: w2, b: b2 } }, x, y)"
     parts = ["0", "1.fc1.w", "1.fc1.b", "1.fc2.w", "1.fc2.b"]
     weights = 784 * 128 + 128 + 1280 + 10
-    return Workload("step of the first network", inputs, [called] + [f"result0.{p}" for p in parts], 4 * (2 * weights + 64 * 784), define, 6 * 64 * weights)
+    trips = ["var m = SimpleNN { fc1: nn.Linear { w: w1, b: b1 }, fc2: nn.Linear { w: w2, b: b2 } }", "var total = 0.0", "for i in 0..trips {",
+             "    let (l, changed) = step(m, x, y)", "    m = changed", "    total += l", "}", "print(total, sum(m.fc1.w))"]
+    return Workload("step of the first network", inputs, [called] + [f"result0.{p}" for p in parts], 4 * (2 * weights + 64 * 784), define, 6 * 64 * weights, trips=trips)
 
 
 M = 1 << 20
@@ -181,6 +187,21 @@ def ptxas(text, folder):
     command = [os.environ.get("PTXAS", "/usr/local/cuda/bin/ptxas"), "-v", "-arch=sm_90", "m.ptx", "-o", "/dev/null"]
     try: return subprocess.run(command, cwd=folder, capture_output=True, text=True).stderr
     except FileNotFoundError: return ""
+
+
+def of_a_trip(A, w):
+    """How many graphs are launched in a trip of the workload's loop, kernels in them and beside them, once it is under way."""
+    with tempfile.TemporaryDirectory() as name:
+        w.write(pathlib.Path(name), trips=True)
+        counts = []
+        for trips in ("6", "10"):
+            done = subprocess.run([A.tenc, "workload.tl", "--trips", trips, "--default-device", "cuda:0", "--time", "--target", "cuda:compute_90"], cwd=name,
+                                  capture_output=True, text=True, env=environment(A))
+            found = re.search(r"launched on cuda:0: (\d+) kernels one by one, (\d+) in (\d+) graphs", done.stderr)
+            if not found: sys.exit(done.stdout + done.stderr)
+            counts.append([int(n) for n in found.groups()])
+    single, inside, graphs = ((b - a) / 4 for a, b in zip(*counts))
+    return graphs, inside, single
 
 
 def resources(ptx, folder):
@@ -271,6 +292,10 @@ def main():
         launches = sum(r["launches"] for _, r, _ in rows)
         print(f"{w.name}: {launches} launch{'es' if launches > 1 else ''}, {touched / w.least:.2f} of {w.least / 1024:.0f} KiB, "
               f"{seconds * 1e6:.2f} us, {seconds / roof:.2f} of the roofline")
+        if w.trips:
+            graphs, inside, single = of_a_trip(A, w)
+            print(f"  in a loop, a trip: {graphs:g} graph of {inside:g} kernels, {single:g} kernels beside it")
+            if (graphs, single) != (1, 0): missed.append(f"{w.name}: a trip is {graphs:g} graphs and {single:g} kernels, not one graph")
         for title, r, c in rows:
             own = max(r["least"] / DRAM, w.flops / w.peak() if len(rows) == 1 else 0)
             ratio = r["us"] / 1e6 / own if own else 1
