@@ -19,7 +19,8 @@ class Loading {
     LoadedKernel loaded;
     loaded.kernel = &k;
     std::visit(abi::Overloaded{[&](const abi::HostCode& c) { host(c, loaded); },
-                               [&](const abi::LibraryCall& c) { routine(c, loaded); }, [&](const abi::DeviceCode&) {}},
+                               [&](const abi::LibraryCall& c) { routine(c, loaded); }, [&](const abi::DeviceCode&) {},
+                               [&](const abi::ProductCode&) {}},
                k.code);
     return loaded;
   }

@@ -12,15 +12,26 @@
 #include "codegen/cuda/CudaPrelude.h"
 #include "codegen/cuda/ImageCache.h"
 #include "codegen/cuda/KernelWriters.h"
-#include "codegen/cuda/LibraryFiles.h"
+#include "codegen/cuda/LibraryProduct.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Routines.h"
+#include "runtime/cuda/files/LibraryFiles.h"
 
 namespace tenc::codegen::cuda {
 namespace {
 
 // Of one run of NVRTC, which shares its start among them: it takes as long as half a kernel.
 constexpr size_t kLeastKernels = 4, kMostKernels = 16;
+
+/// Of "sm_90" and "compute_90" the 90; 0 of what is neither.
+int architectureNumber(std::string_view architecture) {
+  const std::string_view number = architecture.substr(std::min(architecture.find('_'), architecture.size() - 1) + 1);
+  const std::string_view kind = architecture.substr(0, architecture.size() - number.size());
+  int value = 0;
+  const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const bool isNumber = status == std::errc() && end == number.data() + number.size();
+  return (kind == "sm_" || kind == "compute_") && isNumber ? value : 0;
+}
 
 std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
 
@@ -90,6 +101,13 @@ Source sourceOf(std::span<const CodeRequest> requests, const Features& features,
   return source;
 }
 
+/// What of some kernels is written here: all of it, what a library leaves, or nothing.
+struct Written {
+  std::vector<std::optional<LibraryProduct>> products;  ///< by request
+  std::vector<CodeRequest> requests;
+  std::vector<std::optional<size_t>> of;  ///< by request: an index into `requests`
+};
+
 class CudaTarget : public Target {
  public:
   explicit CudaTarget(const CudaOptions& options) : options_(options) {
@@ -105,7 +123,15 @@ class CudaTarget : public Target {
   std::string_view identity() const override {
     std::call_once(known_, [&] {
       architecture_ = options_.architecture();
-      identity_ = "cuda " + architecture_ + (options_.contract ? " contract" : " strict");
+      identity_ = "cuda " + architecture_ + (options_.fast ? " fast" : options_.contract ? " contract" : " strict");
+      std::string tried;
+      if (!rt::cuda::findLibrary(rt::cuda::cublasLtNames(), tried)) return;
+      products_.emplace();
+      products_->least = options_.leastProduct.value_or(ProductChoice::kLeast);
+      products_->fast = options_.fast;
+      // What NVIDIA recommends.
+      products_->workspaceBytes = ProductChoice::kMiB * (architectureNumber(architecture_) >= 90 ? 32 : 4);
+      identity_ += " cublaslt " + decimal(products_->least);
     });
     return identity_;
   }
@@ -113,6 +139,7 @@ class CudaTarget : public Target {
   RoutineCode routineCode(const ir::Op&) const override { return RoutineCode::Kernel; }
 
   KernelNeeds needs(const CodeRequest& request) const override {
+    if (const auto product = libraryProductOf(*request.kernel)) return product->needs;
     // Vectors divide the dims that they run along, so that parts of a buffer which begin at multiples of a dim do.
     const Schedule plan = scheduleOf(*request.kernel, features());
     KernelNeeds needs;
@@ -135,28 +162,38 @@ class CudaTarget : public Target {
   std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
                             std::string& error) override {
     ImageCache cache(options_.cache, cacheIdentity());
+    Written written = writtenOf(requests);
     std::vector<std::string> keys;
-    for (const CodeRequest& r : requests) keys.push_back(r.key);
+    for (const CodeRequest& r : written.requests) keys.push_back(r.key);
     ImageCache::Found code = cache.load(keys);
     std::vector<size_t> missing;
-    for (size_t i = 0; i < requests.size(); ++i)
+    for (size_t i = 0; i < keys.size(); ++i)
       if (!code.places[i]) missing.push_back(i);
     const size_t kept = code.images.size();
-    if (!missing.empty()) error = add(requests, missing, code);
+    if (!missing.empty()) error = add(written.requests, missing, code);
     if (!error.empty()) return {};
     if (!missing.empty() || !code.complete) cache.store(code, kept);
     std::vector<Code> codes;
     for (size_t i = 0; i < requests.size(); ++i) {
-      const Schedule plan = scheduleOf(*requests[i].kernel, features());
-      codes.push_back(abi::DeviceCode{static_cast<uint32_t>(images.size() + code.places[i]->image),
-                                      code.places[i]->symbol,
-                                      {plan.blocks, 1, 1},
-                                      {plan.threads, 1, 1},
-                                      0});
+      std::optional<abi::DeviceCode> own;
+      if (const std::optional<size_t> n = written.of[i]) {
+        const Schedule plan = scheduleOf(*written.requests[*n].kernel, features());
+        own = abi::DeviceCode{static_cast<uint32_t>(images.size() + code.places[*n]->image),
+                              code.places[*n]->symbol,
+                              {plan.blocks, 1, 1},
+                              {plan.threads, 1, 1},
+                              0};
+      }
+      if (std::optional<LibraryProduct>& product = written.products[i]) {
+        product->code.then = std::move(own);
+        codes.push_back(std::move(product->code));
+      } else {
+        codes.push_back(std::move(*own));
+      }
     }
     for (std::string& image : code.images) images.push_back({architecture(), {}, std::move(image)});
     counts_.compiled += missing.size();
-    counts_.kept += requests.size() - missing.size();
+    counts_.kept += keys.size() - missing.size();
     return codes;
   }
 
@@ -168,18 +205,28 @@ class CudaTarget : public Target {
   }
 
   std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
+    const Written written = writtenOf(requests);
     if (form == "cuda") {
-      const Source source = sourceOf(requests, features(), 0, requests.size());
-      return source.error.empty() ? source.text : source.error + "\n";
+      const Source source = sourceOf(written.requests, features(), 0, written.requests.size());
+      std::string text = source.error.empty() ? source.text : source.error + "\n";
+      for (size_t i = 0; i < requests.size(); ++i)
+        if (written.products[i])
+          text += "\n// " + requests[i].kernel->name + ": " + written.products[i]->text() +
+                  (written.of[i] ? ", then " + symbolOf(*written.of[i]) : "") + "\n";
+      return text;
     }
     std::string text;
     const Nvrtc* nvrtc = compiler(text);
     if (nvrtc == nullptr) return text + "\n";
-    for (const Nvrtc::Result& r : compileAll(*nvrtc, requests, false)) text += r.error.empty() ? r.ptx : r.error + "\n";
+    for (const Nvrtc::Result& r : compileAll(*nvrtc, written.requests, false))
+      text += r.error.empty() ? r.ptx : r.error + "\n";
     return text;
   }
 
   std::string describe(const CodeRequest& request) const override {
+    if (const auto product = libraryProductOf(*request.kernel))
+      return "  " + product->text() + (product->rest ? "\n  then " + schedule(*product->rest, features()).text() : "") +
+             "\n";
     const Schedule s = scheduleOf(*request.kernel, features());
     if (request.kernel->kind == Kernel::Kind::Routine)
       return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) + " threads, " +
@@ -196,10 +243,26 @@ class CudaTarget : public Target {
   }
   Features features() const {
     constexpr int kLeastTensorCores = 80;
-    const std::string& name = architecture();
-    int number = 0;
-    std::from_chars(name.data() + name.find('_') + 1, name.data() + name.size(), number);
-    return {.tensorCores = number >= kLeastTensorCores};
+    return {.tensorCores = architectureNumber(architecture()) >= kLeastTensorCores};
+  }
+  std::optional<LibraryProduct> libraryProductOf(const Kernel& k) const {
+    identity();
+    return products_ ? libraryProduct(k, *products_, features()) : std::nullopt;
+  }
+  Written writtenOf(std::span<const CodeRequest> requests) const {
+    Written written;
+    for (const CodeRequest& r : requests) written.products.push_back(libraryProductOf(*r.kernel));
+    for (size_t i = 0; i < requests.size(); ++i) {
+      const std::optional<LibraryProduct>& product = written.products[i];
+      if (product && !product->rest) {
+        written.of.emplace_back();
+        continue;
+      }
+      written.of.emplace_back(written.requests.size());
+      written.requests.push_back(requests[i]);
+      if (product) written.requests.back().kernel = &*product->rest;
+    }
+    return written;
   }
   const Nvrtc* compiler(std::string& error) {
     if (!nvrtc_) nvrtc_ = Nvrtc::open(error);
@@ -211,7 +274,8 @@ class CudaTarget : public Target {
     std::string why;
     const auto file = options_.cache.directory.empty() ? std::nullopt : Nvrtc::find(why);
     const std::string build = options_.malformed ? std::string() : buildId();
-    return file && !build.empty() ? std::string(identity()) + "\n" + build + "\n" + identityOf(*file) : std::string();
+    return file && !build.empty() ? std::string(identity()) + "\n" + build + "\n" + rt::cuda::identityOf(*file)
+                                  : std::string();
   }
 
   /// Compiles some of the kernels, and says where they are. Gives the error.
@@ -270,6 +334,7 @@ class CudaTarget : public Target {
   const CudaOptions options_;
   mutable std::once_flag known_;
   mutable std::string identity_, architecture_;
+  mutable std::optional<ProductChoice> products_;  ///< none: there is no library
   ir::TargetTraits traits_;
   std::unique_ptr<Nvrtc> nvrtc_;
   CodeCounts counts_;
@@ -279,13 +344,7 @@ class CudaTarget : public Target {
 
 std::string architectureProblem(std::string_view architecture) {
   constexpr int kLeast = 75;
-  const std::string_view number = architecture.substr(std::min(architecture.find('_'), architecture.size() - 1) + 1);
-  const std::string_view kind = architecture.substr(0, architecture.size() - number.size());
-  int value = 0;
-  const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if ((kind == "sm_" || kind == "compute_") && status == std::errc() && end == number.data() + number.size() &&
-      value >= kLeast)
-    return "";
+  if (architectureNumber(architecture) >= kLeast) return "";
   return "no code is made for `" + std::string(architecture) +
          "`: architectures are sm_75, sm_80, sm_90 and later, and compute_90 for PTX";
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,10 @@ struct CudaOptions {
   /// Of the devices, as in architectureProblem; asked when there is a kernel for them.
   std::function<std::string()> architecture = [] { return std::string("sm_90"); };
   bool contract = false;  ///< --fp=contract: mul and add may be fused across operators
+  bool fast = false;      ///< --fp=fast: besides, products may be of TF32 and round once, after their epilogue
+  /// Multiplications of the smallest product that cuBLASLt is used for, where it is found; none: a number with a
+  /// reason.
+  std::optional<int64_t> leastProduct{};
   int compileThreads = 2;
   bool malformed = false;  ///< plants an error that NVRTC finds, for tests
   CacheOptions cache{};    ///< for what NVRTC makes; its key has the file of NVRTC, which is not loaded on a hit

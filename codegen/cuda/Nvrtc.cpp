@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "codegen/cuda/CudaText.h"
-#include "codegen/cuda/LibraryFiles.h"
+#include "runtime/cuda/files/LibraryFiles.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -47,7 +47,7 @@ Nvrtc::~Nvrtc() = default;  // the library stays: threads of its own may still r
 
 std::optional<std::string> Nvrtc::find(std::string& why) {
   std::string tried;
-  auto file = findLibrary(nvrtcNames(), tried);
+  auto file = rt::cuda::findLibrary(rt::cuda::nvrtcNames(), tried);
   if (!file)
     why = "NVRTC, which compiles CUDA C++, was not found: tried " + tried +
           "; `pip install nvidia-cuda-nvrtc` or the CUDA toolkit brings it, and TENC_NVRTC names the file";

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -72,6 +73,29 @@ struct DeviceCode {
   uint32_t sharedBytes = 0;  ///< of dynamic shared memory, per group
 };
 
+/// Matrices in an argument of a launch: entry (i, j) of matrix b is element b * batch + i * row + j * column of those
+/// that begin at `byteOffset`.
+struct MatrixRef {
+  uint32_t argument = 0;
+  uint8_t dtype = 0;
+  uint64_t byteOffset = 0;
+  int64_t row = 0, column = 0, batch = 0;
+};
+
+/// `count` products of matrices, d = a b, by a library of the device that works on the stream of the launch: m x k, k x
+/// n and m x n. Terms are added up in f64 if they are, else in f32. Of `a` and `b` row or column is 1, of all others
+/// column.
+struct ProductCode {
+  int64_t m = 0, n = 0, k = 0, count = 1;
+  MatrixRef a, b, d;
+  std::optional<MatrixRef> c;      ///< added to the products
+  std::optional<MatrixRef> bias;   ///< a row that is added to each row of the products
+  bool relu = false;               ///< what has come to less than 0 is then 0
+  bool rounded = false;            ///< f32 may be rounded to TF32, which has 11 bits, before it is multiplied
+  uint64_t workspace = 0;          ///< the library's memory is the last argument, from that byte on
+  std::optional<DeviceCode> then;  ///< a function that runs next, on the same arguments
+};
+
 /// A call of a routine of the runtime: buffers are the operands, then the results, dense and row-major. Its faults are
 /// those of kLibraryFaults, in order.
 struct LibraryCall {
@@ -89,7 +113,7 @@ struct Parameter {
 
 struct Kernel {
   std::string name;  ///< for people and profiles
-  std::variant<HostCode, DeviceCode, LibraryCall> code;
+  std::variant<HostCode, DeviceCode, LibraryCall, ProductCode> code;
   std::vector<uint32_t> sites{};  ///< index into Program::sites of each fault of the kernel
   /// Of compiled code, one for each argument of a launch; a routine's follow from its call.
   std::vector<Parameter> parameters{};

@@ -1,7 +1,7 @@
 #include "runtime/cuda/CudaAdvice.h"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 
 namespace tenc::rt::cuda {
 namespace {
@@ -48,21 +48,37 @@ constexpr Advice kAdvice[] = {
     {999, true, kHardware},
 };
 
-const Advice* find(int status) {
-  const auto found =
-      std::find_if(std::begin(kAdvice), std::end(kAdvice), [&](const Advice& a) { return a.status == status; });
-  return found == std::end(kAdvice) ? nullptr : found;
+// Of cuBLASLt's status codes; `spoils` means nothing here.
+constexpr Advice kProductAdvice[] = {
+    {1, false, "the library does not start on this GPU: see `nvidia-smi`, and whether its version suits the driver"},
+    {3, false, "the host or the device has no memory left for the library: see `nvidia-smi`"},
+    {7, false,
+     "the library was called with what it does not take, which is a bug of tenc. TENC_CUBLASLT= does without it"},
+    {8, false, "the library has no code for this GPU: install another version, or set TENC_CUBLASLT= to do without it"},
+    {13, false, "the GPU did not run a kernel of the library: see `nvidia-smi -q` and the system's log"},
+    {14, false, "the library failed: install another version, or set TENC_CUBLASLT= to do without it"},
+    {15, false, "install another version, or set TENC_CUBLASLT= to do without it"},
+};
+
+const Advice* find(std::span<const Advice> list, int status) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Advice& a) { return a.status == status; });
+  return found == list.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
 bool spoilsDevice(int status) {
-  const Advice* a = find(status);
+  const Advice* a = find(kAdvice, status);
   return a != nullptr && a->spoils;
 }
 
 std::string adviceOn(int status) {
-  const Advice* a = find(status);
+  const Advice* a = find(kAdvice, status);
+  return a != nullptr ? a->text : "";
+}
+
+std::string adviceOnProducts(int status) {
+  const Advice* a = find(kProductAdvice, status);
   return a != nullptr ? a->text : "";
 }
 

@@ -9,5 +9,7 @@ bool spoilsDevice(int status);
 
 /// What to do about it, as a sentence; empty where nothing is known.
 std::string adviceOn(int status);
+/// The same of a status of cuBLASLt.
+std::string adviceOnProducts(int status);
 
 }  // namespace tenc::rt::cuda

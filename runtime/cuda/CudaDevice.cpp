@@ -1,5 +1,6 @@
 #include "runtime/cuda/CudaDevice.h"
 
+#include <algorithm>
 #include <charconv>
 #include <mutex>
 
@@ -18,14 +19,20 @@ class CudaDevice : public Device {
   CudaDevice(const DeviceSpec& spec, int ordinal, std::shared_ptr<const CudaDriver> driver)
       : name_(spec.name), capacity_(spec.capacity), ordinal_(ordinal), driver_(std::move(driver)) {}
   ~CudaDevice() override {
-    if (context_ != nullptr) driver_->f().releaseContext(number_);
+    if (context_ == nullptr) return;
+    driver_->f().setCurrent(context_);
+    products_.reset();
+    driver_->f().releaseContext(number_);
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
 
   const std::string& name() const override { return name_; }
   bool worksOnHostMemory() const override { return false; }
-  bool canRun(const abi::Kernel& kernel) const override { return std::holds_alternative<abi::DeviceCode>(kernel.code); }
+  bool canRun(const abi::Kernel& kernel) const override {
+    return std::holds_alternative<abi::DeviceCode>(kernel.code) ||
+           std::holds_alternative<abi::ProductCode>(kernel.code);
+  }
 
   std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
     if (!use(failure)) return nullptr;
@@ -34,11 +41,14 @@ class CudaDevice : public Device {
       failure = {name_ + " cannot give " + std::to_string(needed) + " bytes", true, capacity_};
       return nullptr;
     }
-    auto stream = std::make_unique<CudaStream>(driver_, context_, lost_, setup);
+    std::shared_ptr<const CublasLt> products;
+    if (multiplies(*setup.program, setup.device) && !(products = library(failure))) return nullptr;
+    auto stream = std::make_unique<CudaStream>(driver_, std::move(products), context_, lost_, setup);
     const CudaStream::Failure failed = stream->prepare();
-    if (failed.status == 0) return stream;
+    if (!failed.any()) return stream;
     failure.outOfMemory = failed.status == kOutOfMemory;
-    failure.text = name_ + " " + failed.what + ": " + driver_->explain(failed.status);
+    failure.text =
+        name_ + " " + failed.what + ": " + (failed.why.empty() ? driver_->explain(failed.status) : failed.why);
     stream.reset();  // what it did get is free again
     size_t free = 0, total = 0;
     if (failure.outOfMemory && driver_->f().memoryInfo(&free, &total) == 0) failure.available = free;
@@ -60,10 +70,27 @@ class CudaDevice : public Device {
     return false;
   }
 
+  static bool multiplies(const LoadedProgram& program, uint32_t device) {
+    return std::any_of(program.launches().begin(), program.launches().end(), [&](const auto& launch) {
+      return launch.first == device &&
+             std::holds_alternative<abi::ProductCode>(program.program().kernels[launch.second].code);
+    });
+  }
+  /// Loaded when the first program needs it; a handle serves all streams of the context.
+  std::shared_ptr<const CublasLt> library(OpenFailure& failure) {
+    const std::lock_guard lock(mutex_);
+    std::string why;
+    driver_->f().setCurrent(context_);
+    if (!products_) products_ = CublasLt::open(why);
+    if (!products_) failure = {name_ + " cannot run the program: " + why, false, 0};
+    return products_;
+  }
+
   const std::string name_;
   const uint64_t capacity_;
   const int ordinal_;
   const std::shared_ptr<const CudaDriver> driver_;
+  std::shared_ptr<const CublasLt> products_;
   std::mutex mutex_;
   DeviceNumber number_ = 0;
   ContextHandle context_ = nullptr;

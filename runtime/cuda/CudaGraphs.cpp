@@ -6,6 +6,8 @@ namespace {
 constexpr int kThisThread = 1;    // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 constexpr unsigned kInstead = 1;  // CU_STREAM_SET_CAPTURE_DEPENDENCIES
 
+constexpr Result kRefused = 999;  // CUDA_ERROR_UNKNOWN, of a driver or a library: no graph, whatever it was
+
 constexpr size_t kLeast = 4;  // commands: launching a graph costs the host as much as two or three launches
 // Graphs take memory of the driver that no plan knows of: a node is some hundred bytes.
 constexpr size_t kMostNodes = 16384;
@@ -43,7 +45,7 @@ Result CudaGraphs::captureCommands(const CudaRun& run, StreamHandle stream, Poin
     last.clear();
     for (const size_t j : after[i]) last.insert(last.end(), nodes[j].begin(), nodes[j].end());
     status = f_.captureAfter(stream, last.data(), last.size(), kInstead);
-    if (status == 0) status = run.issue(i, f_, stream, block, run.order()).status;
+    if (status == 0 && !run.issue(i, f_, stream, block, run.order()).isWell()) status = kRefused;
     const NodeHandle* made = nullptr;
     size_t count = 0;
     int isCapturing = 0;

@@ -5,6 +5,12 @@
 
 namespace tenc::rt::cuda {
 
+const abi::DeviceCode* CudaKernel::code() const {
+  const auto* call = std::get_if<abi::ProductCode>(&kernel->code);
+  if (call == nullptr) return std::get_if<abi::DeviceCode>(&kernel->code);
+  return call->then ? &*call->then : nullptr;
+}
+
 /// The offset of a command that is added.
 uint64_t CudaRun::begin(uint64_t order) {
   if (commands_.empty()) order_ = order;
@@ -80,7 +86,11 @@ Outcome CudaRun::issue(size_t command, const CudaFunctions& f, StreamHandle stre
   const uint64_t* words = key_.data() + c.words;
   if (c.kernel == nullptr) return {f.deviceToDevice(words[0], words[1], words[2], stream), "cuMemcpyDtoDAsync"};
   const abi::Kernel& kernel = *c.kernel->kernel;
-  const auto& code = std::get<abi::DeviceCode>(kernel.code);
+  if (c.kernel->product != nullptr) {
+    const LibraryStatus status = c.kernel->product->run({words, c.args}, stream);
+    if (status != 0 || c.kernel->function == nullptr) return {0, "", status};
+  }
+  const abi::DeviceCode& code = *c.kernel->code();
   std::array<uint64_t, 3> last = {block + sizeof(CudaBlock) + c.scalars * sizeof(uint64_t), block,
                                   c.kernel->number << kOffsetBits | (order_ + c.offset - base)};
   std::vector<void*> parameters;

@@ -6,6 +6,7 @@
 
 #include "runtime/Device.h"
 #include "runtime/cuda/CudaDriver.h"
+#include "runtime/cuda/MatrixProduct.h"
 
 namespace tenc::rt::cuda {
 
@@ -13,13 +14,18 @@ namespace tenc::rt::cuda {
 struct Outcome {
   Result status = 0;
   const char* call = "";
+  LibraryStatus library = 0;  ///< of the call of a library that was to come before
+  bool isWell() const { return status == 0 && library == 0; }
 };
 
 /// A kernel as a stream launches it.
 struct CudaKernel {
-  FunctionHandle function = nullptr;
+  FunctionHandle function = nullptr;  ///< null: the product is all
   const abi::Kernel* kernel = nullptr;
-  uint64_t number = 0;  ///< in the program
+  uint64_t number = 0;               ///< in the program
+  MatrixProduct* product = nullptr;  ///< what runs before the function; not null of a ProductCode
+  /// Of the function; null: the product is all.
+  const abi::DeviceCode* code() const;
 };
 
 /// Memory of a device that kernels look into for what differs from one replay of a graph to the next; codegen/cuda's

@@ -27,9 +27,10 @@ bool isSet(const char* variable) {
 
 }  // namespace
 
-CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, ContextHandle context, std::atomic<Result>& lost,
-                       const StreamSetup& setup)
+CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<const CublasLt> products,
+                       ContextHandle context, std::atomic<Result>& lost, const StreamSetup& setup)
     : driver_(std::move(driver)),
+      library_(std::move(products)),
       f_(driver_->f()),
       context_(context),
       lost_(lost),
@@ -58,14 +59,21 @@ CudaStream::Failure CudaStream::prepare() {
   modules_.resize(p.images.size());
   kernels_.resize(p.kernels.size());
   for (const auto& [device, kernel] : program_.launches()) {
-    const auto* code = std::get_if<abi::DeviceCode>(&p.kernels[kernel].code);
-    if (device != device_ || code == nullptr) continue;
+    if (device != device_) continue;
+    kernels_[kernel] = {nullptr, &p.kernels[kernel], kernel};
+    if (std::holds_alternative<abi::ProductCode>(p.kernels[kernel].code)) {
+      failure.what = "cannot run the program";
+      products_.push_back(MatrixProduct::plan(library_, p.kernels[kernel], failure.why));
+      kernels_[kernel].product = products_.back().get();
+      if (failure.any()) return failure;
+    }
+    const abi::DeviceCode* const code = kernels_[kernel].code();
+    if (code == nullptr) continue;
     ModuleHandle& module = modules_[code->image];
     if (module == nullptr && !check(f_.loadModule(&module, p.images[code->image].bytes.c_str()),
                                     "does not load code for " + p.images[code->image].architecture +
                                         " (driver of CUDA " + versionText(driver_->version()) + ")"))
       return failure;
-    kernels_[kernel] = {nullptr, &p.kernels[kernel], kernel};
     if (!check(f_.getFunction(&kernels_[kernel].function, module, code->symbol.c_str()),
                "has no kernel " + code->symbol))
       return failure;
@@ -170,8 +178,12 @@ void CudaStream::submit() {
 
 void CudaStream::submitOneByOne() {
   for (size_t i = 0; i < run_.commands() && !stop_ && !call_.control->interrupted(); ++i) {
-    const auto [status, call] = run_.issue(i, f_, stream_, block_, written_[0]);
-    well(status, call, run_.order());
+    const Outcome outcome = run_.issue(i, f_, stream_, block_, written_[0]);
+    well(outcome.status, outcome.call, run_.order());
+    if (outcome.library != 0 && !stop_)
+      stop_ = DeviceStop{
+          run_.order(), 0,
+          program_.program().devices[device_].name + ", " + run_.kernel(i).product->explain(outcome.library)};
     if (!run_.isLaunch(i)) continue;
     ++counts_.single;
     pace(1, run_.order());

@@ -15,15 +15,18 @@ namespace tenc::rt::cuda {
 
 class CudaStream : public Stream {
  public:
-  /// `lost` is the device's: the error that spoilt it, which a stream notes.
-  CudaStream(std::shared_ptr<const CudaDriver> driver, ContextHandle context, std::atomic<Result>& lost,
-             const StreamSetup& setup);
+  /// `lost` is the device's: the error that spoilt it, which a stream notes. `products` may be null where the program
+  /// has no ProductCode.
+  CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<const CublasLt> products, ContextHandle context,
+             std::atomic<Result>& lost, const StreamSetup& setup);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   struct Failure {
     Result status = 0;
-    std::string what;  ///< "cannot give 512 bytes"
+    std::string what;   ///< "cannot give 512 bytes"
+    std::string why{};  ///< instead of the status: what a library says
+    bool any() const { return status != 0 || !why.empty(); }
   };
   /// Takes memory and loads the program's code.
   Failure prepare();
@@ -65,6 +68,7 @@ class CudaStream : public Stream {
   void pace(uint64_t launches, uint64_t order);
 
   const std::shared_ptr<const CudaDriver> driver_;
+  const std::shared_ptr<const CublasLt> library_;
   const CudaFunctions& f_;
   const ContextHandle context_;
   std::atomic<Result>& lost_;
@@ -77,7 +81,8 @@ class CudaStream : public Stream {
   std::vector<std::byte*> addresses_;
   std::vector<ModuleHandle> modules_;  ///< by image; null for what no kernel of this device is in
   std::vector<CudaKernel> kernels_;    ///< by their numbers in the program
-  CudaRun run_;                        ///< what is kept back
+  std::vector<std::unique_ptr<MatrixProduct>> products_;
+  CudaRun run_;  ///< what is kept back
   CudaGraphs graphs_;
   std::vector<uint64_t> written_;  ///< what the block holds from its base on when what is in the queue is done
   LaunchCounts counts_;

@@ -1,5 +1,6 @@
 // Whether a program is well-formed: what codegen promises and the runtime relies on.
 #include <algorithm>
+#include <limits>
 
 #include "runtime/file/ProgramFile.h"
 #include "runtime/io/Io.h"
@@ -127,6 +128,7 @@ class Checker {
       need(x.alignment > 0 && kOffsetUnit % x.alignment == 0, "an argument of a kernel has no alignment");
     }
     std::visit([this](const auto& code) { check(code); }, k.code);
+    if (const auto* product = std::get_if<abi::ProductCode>(&k.code)) matrices(*product, k.parameters);
   }
   void isAccess(abi::Access a) {
     need(static_cast<uint8_t>(a) <= static_cast<uint8_t>(abi::Access::None), "an argument has no access");
@@ -140,6 +142,45 @@ class Checker {
   void check(const abi::DeviceCode& c) {
     image(c.image);
     for (int i = 0; i < 3; ++i) need(c.grid[i] >= 1 && c.group[i] >= 1, "a grid is empty");
+  }
+  void check(const abi::ProductCode& c) {
+    for (const int64_t n : {c.m, c.n, c.k, c.count})
+      need(n >= 1 && n <= std::numeric_limits<int32_t>::max(), "a product has no extents");
+    if (c.then) check(*c.then);
+  }
+  /// The library is given addresses and strides as they are here.
+  void matrices(const abi::ProductCode& c, const std::vector<abi::Parameter>& parameters) {
+    matrix(c.a, c.m, c.k, c.count, abi::Access::Read, parameters);
+    matrix(c.b, c.k, c.n, c.count, abi::Access::Read, parameters);
+    matrix(c.d, c.m, c.n, c.count, abi::Access::Write, parameters);
+    if (c.c) matrix(*c.c, c.m, c.n, c.count, abi::Access::Read, parameters);
+    if (c.bias) matrix(*c.bias, 1, c.n, 1, abi::Access::Read, parameters);
+    need(c.a.row == 1 || c.a.column == 1, "a factor has no rows or columns side by side");
+    need(c.b.row == 1 || c.b.column == 1, "a factor has no rows or columns side by side");
+    for (const abi::MatrixRef* m : {&c.d, c.c ? &*c.c : &c.d, c.bias ? &*c.bias : &c.d})
+      need(m->column == 1, "the rows of a product are not side by side");
+    need(c.a.dtype == c.b.dtype, "factors are of two dtypes");
+    need(
+        !parameters.empty() && parameters.back().access == abi::Access::Write && c.workspace <= parameters.back().bytes,
+        "a product has no memory to work in");
+  }
+  void matrix(const abi::MatrixRef& m, int64_t rows, int64_t columns, int64_t count, abi::Access access,
+              const std::vector<abi::Parameter>& parameters) {
+    if (!problem_.empty() || !need(m.argument < parameters.size(), "a matrix is in no argument")) return;
+    const abi::Parameter& p = parameters[m.argument];
+    if (!need(m.dtype <= abi::dtype::F64, "a matrix is of no floats")) return;
+    need(p.access == access, "a matrix is used in another way");
+    const auto size = static_cast<uint64_t>(dtypeSize(m.dtype));
+    if (!need(m.byteOffset <= p.bytes, "a matrix is outside of its argument")) return;
+    const uint64_t elements = (p.bytes - m.byteOffset) / size;
+    if (!need(elements > 0, "a matrix is outside of its argument")) return;
+    uint64_t left = elements - 1;  // behind the first one
+    for (const auto& [extent, stride] :
+         {std::pair(rows, m.row), std::pair(columns, m.column), std::pair(count, m.batch)}) {
+      const auto steps = static_cast<uint64_t>(extent - 1), step = static_cast<uint64_t>(stride);
+      if (!need(stride >= 0 && (steps == 0 || step <= left / steps), "a matrix is outside of its argument")) return;
+      left -= steps * step;
+    }
   }
   void check(const abi::LibraryCall& c) {
     for (const auto* list : {&c.operands, &c.results})
@@ -225,7 +266,9 @@ class Checker {
   void step(const abi::Launch& s) {
     if (!need(s.kernel < p_.kernels.size() && s.device < p_.devices.size(), "a launch has no kernel or device")) return;
     const abi::Kernel& k = p_.kernels[s.kernel];
-    need(s.device != 0 || !std::holds_alternative<abi::DeviceCode>(k.code), "the host cannot run a kernel");
+    need(s.device != 0 || std::holds_alternative<abi::HostCode>(k.code) ||
+             std::holds_alternative<abi::LibraryCall>(k.code),
+         "the host cannot run a kernel");
     if (const auto* call = std::get_if<abi::LibraryCall>(&k.code)) {
       arguments(s, parametersOf(*call));
       need(s.scalars.empty(), "a routine is given scalars");

@@ -139,7 +139,8 @@ class EmulatedDevice : public Device {
   const std::string& name() const override { return name_; }
   bool worksOnHostMemory() const override { return true; }
   bool canRun(const abi::Kernel& kernel) const override {
-    return !std::holds_alternative<abi::DeviceCode>(kernel.code);
+    return !std::holds_alternative<abi::DeviceCode>(kernel.code) &&
+           !std::holds_alternative<abi::ProductCode>(kernel.code);
   }
   std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
     const uint64_t needed = setup.program->program().devices[setup.device].arenaBytes;

@@ -57,7 +57,7 @@ COMPILE = {"memory is taken", "other machine code", "newer PTX", "the kernel is 
 
 def run(A, environment, words):
     installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
-    everything = {**os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CACHE_DIR": "", **environment}
+    everything = {"TENC_CUBLASLT": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CACHE_DIR": "", **environment}
     done = subprocess.run([A.tenc, *words], capture_output=True, text=True, timeout=120, env=everything)
     return done.returncode, done.stdout + done.stderr
 

@@ -20,7 +20,7 @@ def main():
     ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
     A = ap.parse_args()
     installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
-    environment = {**os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CUDA_CODE": "ptx"}
+    environment = {"TENC_CUBLASLT": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CUDA_CODE": "ptx"}
     folder = tempfile.TemporaryDirectory()
     cache = pathlib.Path(folder.name, "cache")
 

@@ -11,6 +11,18 @@ namespace {
 abi::TensorRef scalar(abi::BufferId b) { return {b, 0, abi::dtype::F64, {}, "cpu"}; }
 abi::TensorRef floats(abi::BufferId b) { return {b, 0, abi::dtype::F32, {2, 3}, "cpu"}; }
 
+/// Two products of 2 x 3 and 3 x 2 in f32, and what follows.
+abi::ProductCode product() {
+  abi::ProductCode c;
+  c.m = 2, c.n = 2, c.k = 3, c.count = 2;
+  c.a = {0, abi::dtype::F32, 16, 3, 1, 6};
+  c.b = {1, abi::dtype::F32, 0, 1, 3, 6};
+  c.d = {2, abi::dtype::F32, 0, 2, 1, 4};
+  c.bias = abi::MatrixRef{1, abi::dtype::F32, 56, 0, 1, 0};
+  c.then = abi::DeviceCode{0, "after", {1, 1, 1}, {32, 1, 1}, 0};
+  return c;
+}
+
 /// One step of each kind, one kernel of each kind of code.
 abi::Program sample() {
   abi::Program p;
@@ -23,7 +35,8 @@ abi::Program sample() {
   p.sites = {{abi::FaultKind::Division, {0, 8, 13, 7, 9}, {{{0, 0, 3, 7, 1}, "f[N = 2]"}, {}}}};
   p.kernels = {{"add", abi::HostCode{0, "kernel0", 4, 2, 64}, {0}, {{256, 8, abi::Access::Update}}, 1},
                {"sort", abi::LibraryCall{"sort", {floats(8)}, {floats(8)}, {{"descending", 1}}}, {}},
-               {"mul", abi::DeviceCode{0, "mul", {2, 1, 1}, {32, 1, 1}, 16}, {}, {{128, 64, abi::Access::Write}}}};
+               {"mul", abi::DeviceCode{0, "mul", {2, 1, 1}, {32, 1, 1}, 16}, {}, {{128, 64, abi::Access::Write}}},
+               {"matmul", product(), {}, {{64, 8}, {64, 8}, {64, 8, abi::Access::Write}, {64, 1, abi::Access::Write}}}};
   p.constants = {{0, "12345678"}};
   p.inputs = {scalar(1)};
   p.results = {scalar(2)};
@@ -42,8 +55,34 @@ abi::Program sample() {
              {abi::Seed{scalar(1), scalar(2)}},
              {abi::RngNext{scalar(5), scalar(6), false}},
              {abi::Launch{1, 0, {{8, 0}, {8, 128, abi::Access::Write}}, {}}},
-             {abi::Launch{2, 1, {{9, 0, abi::Access::Write}}, {}}}};
+             {abi::Launch{2, 1, {{9, 0, abi::Access::Write}}, {}}},
+             {abi::Launch{3, 1, {{9, 0}, {9, 64}, {9, 128, abi::Access::Write}, {9, 192, abi::Access::Write}}, {}}}};
   return p;
+}
+
+TEST(ProgramFile, ProductsStayInTheirArguments) {
+  const auto problem = [](auto change) {
+    abi::Program p = sample();
+    change(std::get<abi::ProductCode>(p.kernels[3].code));
+    return problemOf(p);
+  };
+  EXPECT_EQ(problem([](abi::ProductCode&) {}), "");
+  const std::string outside = "a matrix is outside of its argument";
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.a.byteOffset = 20; }), outside);
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.b.batch = 11; }), outside);
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.d.row = int64_t{1} << 62; }), outside);
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.bias->byteOffset = 60; }), outside);
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.a.batch = -1; }), outside);
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.d.argument = 4; }), "a matrix is in no argument");
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.d.argument = 1; }), "a matrix is used in another way");
+  EXPECT_EQ(problem([](abi::ProductCode& c) {
+              c.b.column = 2;
+              c.b.row = 2;
+            }),
+            "a factor has no rows or columns side by side");
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.k = 0; }), "a product has no extents");
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.workspace = 65; }), "a product has no memory to work in");
+  EXPECT_EQ(problem([](abi::ProductCode& c) { c.then->image = 1; }), "a kernel is in no image");
 }
 
 TEST(ProgramFile, WhatIsReadIsWhatWasWritten) {
@@ -92,7 +131,7 @@ void refused(void (*change)(abi::Program&), const char* why) {
 TEST(ProgramFile, NumbersThatNameNothingAreRefused) {
   refused([](auto& p) { p.buffers[0].device = 2; }, "on no device");
   refused([](auto& p) { p.buffers[0].offset = ~uint64_t{0} / 64 * 64; }, "outside of its arena");
-  refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).kernel = 3; }, "no kernel");
+  refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).kernel = 4; }, "no kernel");
   refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).args[0].buffer = 99; }, "no buffer");
   refused([](auto& p) { std::get<abi::Transfer>(p.steps[1].what).bytes = 129; }, "outside of its buffer");
   refused([](auto& p) { std::get<abi::For>(p.steps[3].what).lo = 9; }, "the host lacks");

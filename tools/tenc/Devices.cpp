@@ -2,7 +2,7 @@
 #include <cstdio>
 
 #include "codegen/cuda/CudaTarget.h"
-#include "codegen/cuda/LibraryFiles.h"
+#include "runtime/cuda/files/LibraryFiles.h"
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
 
@@ -30,7 +30,7 @@ void printLibraries(const rt::cuda::Gpus& gpus) {
   const std::string why = codegen::cuda::compilerProblem();
   std::printf("nvrtc    %s\n", why.empty() ? codegen::cuda::compilerText().c_str() : "not found");
   std::string tried;
-  const auto products = codegen::cuda::findLibrary(codegen::cuda::cublasLtNames(), tried);
+  const auto products = rt::cuda::findLibrary(rt::cuda::cublasLtNames(), tried);
   std::printf("cublaslt %s\n", products ? products->c_str() : "not found");
 }
 

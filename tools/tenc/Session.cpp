@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -107,6 +108,15 @@ codegen::CacheOptions Session::cacheOptions() {
   return cache;
 }
 
+/// For tests: what runs on a virtual machine has small products.
+static std::optional<int64_t> leastProduct() {
+  const char* value = std::getenv("TENC_CUBLASLT_LEAST");
+  const std::string_view text = value != nullptr ? value : "";
+  int64_t least = 0;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), least);
+  return status == std::errc() && end == text.data() + text.size() ? std::optional(least) : std::nullopt;
+}
+
 const codegen::TargetTable& Session::targets() {
   if (!cpu_) {
     codegen::cpu::CpuOptions options;
@@ -120,7 +130,8 @@ const codegen::TargetTable& Session::targets() {
     cpu_ = codegen::cpu::makeCpuTarget(options);
     targets_.set(ir::DeviceTable::kHost, *cpu_);
     cuda_ = codegen::cuda::makeCudaTarget({[this] { return hardware_.architecture(); }, options.contract,
-                                           options.compileThreads, options_.provokeError == "nvrtc", options.cache});
+                                           options_.fp == "fast", leastProduct(), options.compileThreads,
+                                           options_.provokeError == "nvrtc", options.cache});
     targets_.set("cuda", hardware_.isVirtual() ? *cpu_ : *cuda_);
   }
   return targets_;

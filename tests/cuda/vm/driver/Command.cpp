@@ -77,6 +77,8 @@ Status run(const HostCommand& h) {
   return Status::Success;
 }
 
+Status run(const LibraryCommand& l) { return l.call(*l.device); }
+
 }  // namespace
 
 Status execute(const Command& c) {

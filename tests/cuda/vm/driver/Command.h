@@ -54,8 +54,13 @@ struct HostCommand {
   std::function<void()> call;
 };
 struct EmptyCommand {};
+/// What a library does on a device (Library.h).
+struct LibraryCommand {
+  Device* device = nullptr;
+  std::function<Status(Device&)> call;
+};
 
-using Command = std::variant<EmptyCommand, KernelCommand, CopyCommand, FillCommand, HostCommand>;
+using Command = std::variant<EmptyCommand, KernelCommand, CopyCommand, FillCommand, HostCommand, LibraryCommand>;
 
 /// Does it now.
 Status execute(const Command& c);

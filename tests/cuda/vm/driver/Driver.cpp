@@ -163,7 +163,8 @@ Status Driver::submit(Stream& s, Work w) {
 bool Driver::isLong(const Work& w) {
   if (std::holds_alternative<Replay>(w)) return true;
   const auto* command = std::get_if<Command>(&w);
-  return command && std::holds_alternative<KernelCommand>(*command);
+  return command &&
+         (std::holds_alternative<KernelCommand>(*command) || std::holds_alternative<LibraryCommand>(*command));
 }
 
 bool Driver::ready(const Stream& s) {

@@ -249,7 +249,7 @@ TENC_ENTRY cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
   });
 }
 TENC_ENTRY cuGraphNodeGetType(void* node, int* type) {
-  static constexpr int kTypes[] = {kEmptyNode, kKernelNode, kCopyNode, kFillNode, kHostNode};
+  static constexpr int kTypes[] = {kEmptyNode, kKernelNode, kCopyNode, kFillNode, kHostNode, kKernelNode};
   *type = kTypes[static_cast<GraphNode*>(node)->command.index()];
   return 0;
 }

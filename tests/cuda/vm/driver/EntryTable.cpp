@@ -8,6 +8,7 @@
 
 #include "tests/cuda/vm/driver/Control.h"
 #include "tests/cuda/vm/driver/Entry.h"
+#include "tests/cuda/vm/driver/Library.h"
 
 using namespace tenc::ptx;
 using namespace tenc::ptx::driver;
@@ -120,6 +121,14 @@ TENC_CONTROL const char* tencVmCounters(int clear) {
   });
   return text.c_str();
 }
+TENC_CONTROL Device* tencVmDevice() { return current(); }
+TENC_CONTROL int tencVmSubmit(void* stream, const LibraryCommand* work) {
+  return withStream(stream, [&](Driver& d, Device& device, Stream& s) {
+    if (s.device != work->device || &device != work->device) return Status::InvalidHandle;
+    return d.submit(s, Command(*work));
+  });
+}
+TENC_CONTROL int tencVmPlanted(const char* function) { return std::atoi(failureOf(function).c_str()); }
 TENC_CONTROL void tencVmReset() {
   forDevices([](Driver&, Device& device) { device.failed = Status::Success; });
 }

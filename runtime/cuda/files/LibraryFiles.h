@@ -1,15 +1,16 @@
-// Where NVIDIA's libraries are on this machine. Nothing is loaded.
+// Where NVIDIA's libraries are on this machine, for those who load them: NVRTC to compile, cuBLASLt to run. Nothing is
+// loaded here.
 #pragma once
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace tenc::codegen::cuda {
+namespace tenc::rt::cuda {
 
 /// A library that is loaded at run time.
 struct LibraryNames {
-  std::string_view variable;       ///< of the environment: a file, or the name of one in the usual folders
+  std::string_view variable;       ///< of the environment: a file, or the name of one in the usual folders; empty: none
   std::vector<std::string> names;  ///< "libnvrtc.so.13", the best first
   std::string_view wheel;          ///< its folder in PyPI's packages for CUDA 12: "cuda_nvrtc"
 };
@@ -27,4 +28,4 @@ std::optional<std::string> findLibrary(const LibraryNames& library, std::string&
 /// Tells a file from all other versions of it without reading it.
 std::string identityOf(const std::string& file);
 
-}  // namespace tenc::codegen::cuda
+}  // namespace tenc::rt::cuda

@@ -1,4 +1,4 @@
-#include "codegen/cuda/LibraryFiles.h"
+#include "runtime/cuda/files/LibraryFiles.h"
 
 #include <glob.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace tenc::codegen::cuda {
+namespace tenc::rt::cuda {
 namespace {
 
 std::string variable(const char* name) {
@@ -75,20 +75,25 @@ LibraryNames cublasLtNames() {
 
 std::optional<std::string> findLibrary(const LibraryNames& library, std::string& tried) {
   std::vector<std::string> names = library.names;
-  if (std::string chosen = variable(std::string(library.variable).c_str()); !chosen.empty()) {
+  const std::string name(library.variable);
+  if (const char* chosen = std::getenv(name.c_str())) {
     if (isFile(chosen)) return chosen;
+    if (*chosen == 0) {
+      tried = "nothing, as " + name + " is empty";
+      return std::nullopt;
+    }
     names = {chosen};
   }
-  for (const std::string& name : names) tried += (tried.empty() ? "" : ", ") + name;
+  for (const std::string& n : names) tried += (tried.empty() ? "" : ", ") + n;
   if (names.front().find('/') != std::string::npos) return std::nullopt;
   Folders folders;
   addList(folders, variable("LD_LIBRARY_PATH"));
   addSystem(folders);
   folders.emplace_back("/usr/local/cuda/lib64");
   addPackages(folders, library.wheel);
-  for (const std::string& name : names)
+  for (const std::string& n : names)
     for (const std::string& folder : folders)
-      if (std::string path = folder + "/" + name; isFile(path)) return path;
+      if (std::string path = folder + "/" + n; isFile(path)) return path;
   tried += " in LD_LIBRARY_PATH, the system's folders, /usr/local/cuda/lib64 and Python's packages";
   return std::nullopt;
 }
@@ -104,4 +109,4 @@ std::string identityOf(const std::string& file) {
   return text;
 }
 
-}  // namespace tenc::codegen::cuda
+}  // namespace tenc::rt::cuda
