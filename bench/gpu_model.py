@@ -148,7 +148,7 @@ WORKLOADS = [
     Workload("convolution 3 x 3, f32", [("x", (4, 32, 16, 16)), ("w", (64, 32, 3, 3))], ["conv2d(x, w, padding: 1)"], 4 * (32768 + 65536 + 18432),
              flops=2 * 65536 * 288, bars=TILED),
     Workload("convolution 3 x 3, f16", [("x", (4, 32, 16, 16), "f2"), ("w", (64, 32, 3, 3), "f2")], ["conv2d(x, w, padding: 1)"],
-             2 * (32768 + 65536 + 18432), flops=2 * 65536 * 288, bars=TILED),
+             2 * (32768 + 65536 + 18432), flops=2 * 65536 * 288, bars={**TILED, "bytes": 1.25, "launches": 1}),
     Workload("attention", [(n, (1, 4, 256, 64)) for n in "qkv"], ["attention(q, k, v)"], 16 * 65536, flops=4 * 4 * 256 * 256 * 64, bars=TILED),
     network(),
 ]
@@ -309,6 +309,8 @@ def main():
             if A.worst:
                 print("    " + ", ".join(f"{k} {t * 1e6:.2f}" for k, t in sorted(r["times"].items(), key=lambda x: -x[1])))
                 for line in c["worst"]: print("  " + line)
+        for bar, value in (("bytes", touched / w.least), ("launches", launches)):
+            if value > w.bars.get(bar, math.inf): missed.append(f"{w.name}: {bar} {value:.2f}, at most {w.bars[bar]}")
         if seconds / roof > w.bars.get("ratio", math.inf): missed.append(f"{w.name}: {seconds / roof:.2f} of the roofline, at most {w.bars['ratio']}")
     for m in missed: print("missed: " + m)
     print(f"{len(missed)} bars missed")

@@ -133,7 +133,8 @@ struct Product {
   ir::DType operands = ir::DType::F32;  ///< that of the sums, or f16 or bf16
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
-  std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1, but of `depthwise`
+  std::vector<Sum> sums;  ///< when there are any, or edges, B's columns have stride 1, but of `depthwise` and for
+                          ///< targets that read elements wherever they are (TargetTraits::sideBySide)
   std::vector<Edge> edges;
   std::optional<Depthwise> depthwise;
   MatrixView a, b;

@@ -161,7 +161,7 @@ void buildProduct(KernelBuild& g) {
   } else {
     planMatmul(g, *op, views);
   }
-  if ((!p.sums.empty() || !p.edges.empty()) && !p.depthwise && p.b.col != 1 && p.n != 1) {
+  if (g.traits.sideBySide && (!p.sums.empty() || !p.edges.empty()) && !p.depthwise && p.b.col != 1 && p.n != 1) {
     k.error = "the columns of a convolution are not side by side";
     return;
   }

@@ -108,6 +108,12 @@ Inferred inferScan(const InferContext& c) {
 
 namespace {
 
+/// What is wrong with the dtype of a product of these operands.
+std::string checkSums(DType operands, DType given) {
+  if (given == operands || (given == DType::F32 && (operands == DType::F16 || operands == DType::BF16))) return "";
+  return "of " + std::string(name(operands)) + " cannot give " + std::string(name(given));
+}
+
 /// What is wrong with attr `rounds`; "" for nothing.
 std::string checkRounds(const InferContext& c) {
   if (!c.has("rounds")) return "";
@@ -141,9 +147,7 @@ Inferred inferMatmul(const InferContext& c) {
   }
   if (const std::string wrong = checkRounds(c); !wrong.empty()) return c.fail(wrong);
   const DType given = c.has("dtype") ? c.dtype("dtype") : a.dtype;
-  if (given != a.dtype && (given != DType::F32 || (a.dtype != DType::F16 && a.dtype != DType::BF16))) {
-    return c.fail("of " + std::string(name(a.dtype)) + " cannot give " + std::string(name(given)));
-  }
+  if (const std::string wrong = checkSums(a.dtype, given); !wrong.empty()) return c.fail(wrong);
   Dims shape = a.shape;
   shape[ar - 1] = b.shape[br - 1];
   return c.result(given, std::move(shape));
@@ -192,7 +196,9 @@ Inferred inferConv(const InferContext& c) {
     }
     shape.push_back((length - reach - 1) / stride[i] + 1);
   }
-  return c.result(x.dtype, std::move(shape));
+  const DType given = c.has("dtype") ? c.dtype("dtype") : x.dtype;
+  if (const std::string wrong = checkSums(x.dtype, given); !wrong.empty()) return c.fail(wrong);
+  return c.result(given, std::move(shape));
 }
 
 Inferred inferAttention(const InferContext& c) {

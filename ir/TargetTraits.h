@@ -33,19 +33,23 @@ class DTypeSet {
 /// The defaults are those of a host with vectors of 64 bytes, megabytes of cache and few threads.
 struct TargetTraits {
   // ---- products and convolutions
-  /// The dtypes whose matrix products and convolutions have kernels of their own. Other products are loops, other
-  /// convolutions are computed in the accumulator's dtype.
+  /// The dtypes whose matrix products and convolutions have kernels of their own. Other products are loops.
   DTypeSet products = {DType::F32, DType::F64};
   /// Those of 16 bits whose matrix products, with sums in f32, have too. The left operand's last dim is laid side
   /// by side in memory for them.
   DTypeSet narrowProducts = {DType::F16, DType::BF16};
+  /// The same of convolutions; others are computed in the accumulator's dtype.
+  DTypeSet narrowConvolutions = {};
+  /// Products load vectors of an operand's elements, which are laid side by side in memory for that. Otherwise they
+  /// read elements wherever they are.
+  bool sideBySide = true;
   int64_t loopDepth = 4;     ///< products of so many terms or fewer are loops
   int64_t vectorBytes = 64;  ///< a register, or what a group of threads loads at a time
   /// What lies side by side in the matrix product that a convolution becomes.
   enum class ConvColumns : uint8_t {
     Fuller,    ///< places or output channels: those that fill vectors better
     Channels,  ///< output channels
-    Places     ///< places, where the window moves by one
+    Places     ///< places, where they are read side by side or need not be
   };
   ConvColumns convColumns = ConvColumns::Fuller;
   /// Convolutions of one channel in for each out: `rows` and `outs` are the most that a kernel of their own takes (0:

@@ -113,6 +113,9 @@ class CudaTarget : public Target {
   explicit CudaTarget(const CudaOptions& options) : options_(options) {
     traits_.products = {ir::DType::F32, ir::DType::F64};
     traits_.narrowProducts = {ir::DType::F16, ir::DType::BF16};
+    traits_.sideBySide = false;
+    traits_.convColumns = ir::TargetTraits::ConvColumns::Places;
+    traits_.narrowConvolutions = {ir::DType::F16, ir::DType::BF16};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;
     traits_.scans.fewItems = 64;  // a block each

@@ -29,10 +29,16 @@ class Convolution {
   /// The value that replaces the op's result, or null when it stays as it is.
   Value* build() {
     const DType t = x_->type.dtype, rounded = op_.dtypeAttr("rounds").value_or(t);
-    const DType computed = traits_.products.contains(rounded) ? rounded : accumulatorOf(rounded);
+    const DType computed = accumulatorOf(rounded);
     if (computed == t && rounded == t) return other();
     x_ = cast(x_, rounded), w_ = cast(w_, rounded);
     if (traits_.narrowProducts.contains(rounded) && isPointwise()) return matrixProduct();
+    // With one channel in for each out it is no product, and what it is made of would be rounded one by one.
+    if (traits_.narrowConvolutions.contains(rounded) && depth() > 1) {
+      Value* v = other();
+      if (!v && rounded != t) v = conv(outLast_);
+      return v ? cast(v, t) : nullptr;
+    }
     x_ = cast(x_, computed), w_ = cast(w_, computed);
     Value* v = other();
     return cast(v ? v : conv(outLast_), t);
@@ -124,6 +130,9 @@ class Convolution {
       attrs.push_back({"hi", hi});
     }
     if (outLast) attrs.push_back({"out_last", true});
+    // What has been rounded for this product alone gives its sums as they are.
+    if (const DType given = op_.result()->type.dtype; isNarrow(x_->type.dtype) && given != x_->type.dtype)
+      attrs.push_back({"dtype", given});
     return b_.value(OpKind::Conv, {x_, w_}, std::move(attrs));
   }
 
@@ -139,10 +148,13 @@ class Convolution {
     return static_cast<double>(columns) / static_cast<double>(registers * lanes);
   }
 
+  static bool isNarrow(DType t) { return accumulatorOf(t) != t; }
+
   /// Places side by side are vectors only when the window moves by one.
   bool columnsAreChannels() const {
-    if (stride_.back() != 1 || traits_.convColumns == TargetTraits::ConvColumns::Channels) return true;
-    if (traits_.convColumns == TargetTraits::ConvColumns::Places) return false;
+    if (traits_.sideBySide && stride_.back() != 1) return true;
+    if (traits_.convColumns != TargetTraits::ConvColumns::Fuller)
+      return traits_.convColumns == TargetTraits::ConvColumns::Channels;
     const Dims& out = op_.result()->type.shape;
     // Where the window is one place, all places are one long row.
     int64_t places = out.back();

@@ -130,6 +130,7 @@ class Analysis {
   /// The operand whose vectors are loaded must have its last dim side by side in memory: of a convolution the weights
   /// when columns are channels, else the input; of a product of 16 bits the left one, which is read by pairs.
   bool needsUnitStride(const Op& op, size_t operand) const {
+    if (!c_.traitsOf(op).sideBySide) return false;
     if (op.kind == OpKind::Matmul)
       return operand == 0 && c_.traitsOf(op).narrowProducts.contains(op.operand(0)->type.dtype) &&
              role(op) == Role::Product;

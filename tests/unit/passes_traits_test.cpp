@@ -72,7 +72,7 @@ TEST_F(TraitsTest, ScoresOfAttentionFitTheTargetsTile) {
 
 TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {
   other().convColumns = ir::TargetTraits::ConvColumns::Channels;
-  other().products = {ir::DType::F16, ir::DType::F32};
+  other().narrowConvolutions = {ir::DType::F16};
   setOther();
   const std::string text = run(
       R"(func @main(%x: f16[2, 4, 34, 34] @cpu, %w: f16[8, 4, 3, 3] @cpu, %u: f16[2, 4, 34, 34] @"cuda:0", %v: f16[8, 4, 3, 3] @"cuda:0") -> (f16[2, 8, 32, 32] @cpu, f16[2, 8, 32, 32] @"cuda:0") {
@@ -85,6 +85,22 @@ TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {
   EXPECT_EQ(lines(text, {"= conv", "f32[2, 8, 32, 32] @cpu"}), 1u) << text;
   EXPECT_EQ(lines(text, {"= conv", "out_last = true", "f16[2, 8, 32, 32]", "cuda:0"}), 1u) << text;
   EXPECT_EQ(count(text, "= cast"), 3u) << text;  // of the host's two operands and its result
+}
+
+TEST_F(TraitsTest, RoundedConvolutionsGiveTheirSums) {
+  other().narrowConvolutions = {ir::DType::F16};
+  other().convColumns = ir::TargetTraits::ConvColumns::Places;
+  setOther();
+  const std::string text = run(
+      R"(func @main(%u: f32[2, 4, 34, 34] @"cuda:0", %v: f32[8, 4, 3, 3] @"cuda:0", %d: f32[4, 1, 3, 3] @"cuda:0") -> (f32[2, 8, 32, 32] @"cuda:0", f32[2, 4, 32, 32] @"cuda:0") {
+  %y = conv %u, %v {stride = [1, 1], dilation = [1, 1], groups = 1, rounds = f16} : f32[2, 8, 32, 32] @"cuda:0"
+  %z = conv %u, %d {stride = [1, 1], dilation = [1, 1], groups = 4, rounds = f16} : f32[2, 4, 32, 32] @"cuda:0"
+  return %y, %z
+}
+)",
+      {"decompose"});
+  EXPECT_EQ(lines(text, {"= conv", "dtype = f32", ": f32[2, 8, 32, 32]"}), 1u) << text;
+  EXPECT_EQ(lines(text, {"= mul", ": f16["}), 0u) << text;  // of the taps of the second
 }
 
 TEST_F(TraitsTest, ReductionsAreCutIntoTheTargetsParts) {
