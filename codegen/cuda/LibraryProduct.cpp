@@ -57,7 +57,7 @@ class Call {
     const std::optional<Walks> walks = target != nullptr ? walksOf(target->access, nullptr) : std::nullopt;
     if (!walks || !describe(*walks)) return std::nullopt;
     abi::ProductCode& code = made_.code;
-    code.rounded = choice_.fast && p_.operands == DType::F32;
+    code.rounded = choice_.fast && features_.tensorCores && p_.operands == DType::F32;
     uint64_t product = 0;  // bytes of the workspace that hold it
     if (!isAllDone(*target)) {
       const Store* place = placeOfProduct();
@@ -87,6 +87,7 @@ class Call {
       return false;
     if (p_.dtype != DType::F32 && p_.dtype != DType::F64) return false;
     if (result() != p_.operands && result() != p_.dtype) return false;
+    if (p_.operands == DType::BF16 && !features_.tensorCores) return false;
     if (std::any_of(kernel_.buffers.begin(), kernel_.buffers.end(),
                     [](const Buffer& b) { return b.role == Buffer::Role::Scratch || b.role == Buffer::Role::InOut; }))
       return false;
