@@ -7,7 +7,8 @@ Each workload runs on the virtual machine for PTX (docs/cuda_vm.md), which count
 registers and shared memory a kernel takes. Columns, a line a kernel:
 
   least     KiB of memory that it touches, each sector of 32 bytes once: what DRAM has to move
-  moved     sectors that its warps ask for, over those: above 1 the rest comes from L1 or L2, or is thrown away
+  moved     sectors that its warps ask for and L1 does not have, over those: above 1 the rest comes from L2, or is thrown away. L1 is
+            128 KiB of each of the 132 multiprocessors, which have every 132th block
   conflicts cycles of shared memory over those without bank conflicts
   warp      instructions of a warp, as PTX has them (ptxas drops some)
   regs, spill, shared   registers a thread, bytes spilled, bytes of shared memory a block
@@ -38,6 +39,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 # An H100 SXM: NVIDIA's data sheet and "Tuning guide for Hopper".
 SMS, CLOCK = 132, 1.755e9
 DRAM, L2 = 3.35e12, 5.5e12
+L1 = 128  # bytes in a cycle of a multiprocessor
 NEEDED = 3.35e12 * 600e-9 / SMS  # bytes under way on a multiprocessor that fill the memory's latency
 PEAK = {"f32": 67e12, "f64": 34e12, "halves": 989e12}
 MMA = 0.62 * PEAK["halves"] / (4096 * SMS * CLOCK)  # m16n8k16 in a cycle: mma.sync reaches 62 % of what wgmma does
@@ -246,12 +248,12 @@ def occupancy(threads, regs, shared):
 def model(c, used, load_bytes):
     """Columns of a kernel. Times are those of its instructions on a full machine."""
     launches = c["launches"]
-    least, moved = 32 * c["distinct sectors"], 32 * c["sectors"]
+    least, moved = 32 * c["distinct sectors"], 32 * (c["sectors"] - c["sectors in L1"])
     threads = c["threads"] // c["blocks"]
     held = occupancy(threads, used.get("regs", 32), used.get("shared", 0))
     flight = held * load_bytes
     per_second = SMS * CLOCK
-    times = {"memory": least / DRAM, "l2": moved / L2, "issue": c["warp instructions"] / ISSUE / per_second, "shared": c["shared cycles"] / per_second}
+    times = {"memory": least / DRAM, "l1": 32 * c["sectors"] / L1 / per_second, "l2": moved / L2, "issue": c["warp instructions"] / ISSUE / per_second, "shared": c["shared cycles"] / per_second}
     if flight: times["flight"] = least / DRAM * max(1, NEEDED / flight)
     for name, rate in RATES.items():
         if c.get(name): times[name] = max(times.get(name, 0), c[name] / rate / per_second)

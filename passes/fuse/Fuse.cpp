@@ -13,6 +13,7 @@ namespace {
 void fuseRegion(ir::Region& region, const Context& c) {
   if (c.fuse) {
     fusion::formNativeLoops(region, c);
+    fusion::prepareScatters(region);
     fusion::prepareReductions(region, c);
     fusion::prepareScans(region, c);
   }

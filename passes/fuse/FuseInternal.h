@@ -120,5 +120,7 @@ void prepareReductions(ir::Region& region, const Context& c);
 
 /// Cuts long scans of few rows into blocks: the totals of blocks, what each starts from, the blocks.
 void prepareScans(ir::Region& region, const Context& c);
+/// Scatters of one element a row into a repeated number become elementwise.
+void prepareScatters(ir::Region& region);
 
 }  // namespace tenc::passes::fusion

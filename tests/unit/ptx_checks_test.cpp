@@ -230,6 +230,10 @@ TEST(Counters, SectorsAndBanks) {
   EXPECT_EQ(straight.bytes, 128u);
   auto strided = count("shl.b64 %d3, %d3, 3; add.s64 %d9, %d2, %d3; ld.global.u32 %r10, [%d9];");
   EXPECT_EQ(strided.sectors, 32u);
+  EXPECT_EQ(strided.sectorsInL1, 0u);
+  auto again = count("ld.global.u32 %r10, [%d5]; ld.global.u32 %r11, [%d5]; ld.volatile.global.u32 %r12, [%d5];");
+  EXPECT_EQ(again.sectors, 12u);
+  EXPECT_EQ(again.sectorsInL1, 4u);
   EXPECT_EQ(count("st.shared.u32 [%r4], %r1;").sharedCycles, 1u);
   auto conflicts = count(
       "and.b32 %r20, %r1, 3; shl.b32 %r20, %r20, 7; mov.u32 %r21, s; add.u32 %r21, %r21, %r20; st.shared.u32 [%r21], "

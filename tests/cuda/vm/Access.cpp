@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdio>
 
+#include "tests/cuda/vm/Handlers.h"
+
 namespace tenc::ptx {
 namespace {
 
@@ -131,10 +133,18 @@ void Access::resolveGlobal() {
   if (launch_.options.counters) countSectors();
 }
 
+bool Access::inL1(uint64_t sector) {
+  const bool cached = (kind_ == AccessKind::Read || kind_ == AccessKind::NonCoherent) &&
+                      launch_.kernel.code[w_.pc()].handler != executeCopy;  // which goes past it
+  return cached && launch_.caches[w_.block().index % kCaches].has(sector);
+}
+
 void Access::countSectors() {
   InstructionCounters& c = launch_.counters.at[w_.pc()];
   if (consecutive_) {
-    c.sectors += ((address_[kLanes - 1] + bytes_ - 1) >> 5) - (address_[0] >> 5) + 1;
+    const uint64_t first = address_[0] >> 5, last = (address_[kLanes - 1] + bytes_ - 1) >> 5;
+    c.sectors += last - first + 1;
+    for (uint64_t s = first; s <= last; ++s) c.sectorsInL1 += inL1(s);
     c.bytes += uint64_t{kLanes} * bytes_;
     return;
   }
@@ -152,6 +162,7 @@ void Access::countSectors() {
     n = static_cast<uint32_t>(std::unique(sectors, sectors + n) - sectors);
   }
   c.sectors += n;
+  for (uint32_t i = 0; i < n; ++i) c.sectorsInL1 += inL1(sectors[i]);
   c.bytes += static_cast<uint64_t>(std::popcount(global_)) * bytes_;
 }
 

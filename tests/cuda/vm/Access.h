@@ -34,6 +34,7 @@ class Access {
   void resolveLocal();
   void resolveGlobal();
   void countSectors();
+  bool inL1(uint64_t sector);
   void countBanks();
   void checkShared(Mask silent);
   void checkRange(Allocation& a, uint64_t offset, uint64_t bytes, uint32_t lane);

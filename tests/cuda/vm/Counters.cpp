@@ -10,6 +10,7 @@ InstructionCounters& InstructionCounters::operator+=(const InstructionCounters& 
   lanes += c.lanes;
   divergent += c.divergent;
   sectors += c.sectors;
+  sectorsInL1 += c.sectorsInL1;
   bytes += c.bytes;
   sharedCycles += c.sharedCycles;
   idealSharedCycles += c.idealSharedCycles;
@@ -67,7 +68,7 @@ std::string KernelCounters::text() const {
   std::ostringstream s;
   s << kernel->name << ": launches " << launches << ", blocks " << blocks << ", threads " << threads
     << ", warp instructions " << sum.executed << ", thread instructions " << sum.lanes << ", divergent branches "
-    << sum.divergent << ", sectors " << sum.sectors << ", bytes asked for " << sum.bytes << ", distinct sectors "
+    << sum.divergent << ", sectors " << sum.sectors << ", sectors in L1 " << sum.sectorsInL1 << ", bytes asked for " << sum.bytes << ", distinct sectors "
     << sectorsRead + sectorsWritten << ", shared cycles " << sum.sharedCycles << " for " << sum.idealSharedCycles
     << ", flops " << flops();
   auto classes = byClass();

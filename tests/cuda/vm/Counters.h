@@ -15,6 +15,7 @@ struct InstructionCounters {
   uint64_t lanes = 0;                                // by a thread
   uint64_t divergent = 0;                            // branches after which the warp's lanes went different ways
   uint64_t sectors = 0;                              // of 32 bytes, that the lanes' global addresses touch
+  uint64_t sectorsInL1 = 0;                          // of these, those that its multiprocessor has read before
   uint64_t bytes = 0;                                // that the lanes asked for in global memory
   uint64_t sharedCycles = 0, idealSharedCycles = 0;  // of shared memory, with and without bank conflicts
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tests/cuda/vm/BlockOrder.h"
+#include "tests/cuda/vm/FirstLevelCache.h"
 #include "tests/cuda/vm/Machine.h"
 #include "tests/cuda/vm/SharedMemory.h"
 #include "tests/cuda/vm/Warp.h"
@@ -51,6 +52,7 @@ struct Launch {
   Published published;           // what blocks have made known to others
   Allocation* recent = nullptr;  // that an access hit
   uint64_t executed = 0;         // warp instructions
+  std::vector<FirstLevelCache> caches = std::vector<FirstLevelCache>(kCaches);
 
   /// Throws Fault where the kernel cannot go on.
   void run();
