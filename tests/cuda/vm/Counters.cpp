@@ -68,9 +68,9 @@ std::string KernelCounters::text() const {
   std::ostringstream s;
   s << kernel->name << ": launches " << launches << ", blocks " << blocks << ", threads " << threads
     << ", warp instructions " << sum.executed << ", thread instructions " << sum.lanes << ", divergent branches "
-    << sum.divergent << ", sectors " << sum.sectors << ", sectors in L1 " << sum.sectorsInL1 << ", bytes asked for " << sum.bytes << ", distinct sectors "
-    << sectorsRead + sectorsWritten << ", shared cycles " << sum.sharedCycles << " for " << sum.idealSharedCycles
-    << ", flops " << flops();
+    << sum.divergent << ", sectors " << sum.sectors << ", sectors in L1 " << sum.sectorsInL1 << ", bytes asked for "
+    << sum.bytes << ", distinct sectors " << sectorsRead + sectorsWritten << ", shared cycles " << sum.sharedCycles
+    << " for " << sum.idealSharedCycles << ", flops " << flops();
   auto classes = byClass();
   for (size_t c = 0; c < kClasses; ++c) {
     if (classes[c]) s << ", " << nameOf(static_cast<Class>(c)) << " " << classes[c];
