@@ -41,10 +41,11 @@ struct LoopProgress {
 };
 
 /// One step of a call: a kernel, a copy, an effect, or a loop with all that it does. Times in ns of the steady clock.
-/// What a device other than the cpu does later shows when it was asked for it.
+/// What a device other than the cpu does later shows when it was done, by queue ("cuda:0 kernels"), where the device
+/// tells; else when it was asked for.
 struct TraceEvent {
   std::string name;
-  std::string device;
+  std::string device;  ///< or one of its queues
   int64_t begin = 0, end = 0;
 };
 struct CallTrace {

@@ -17,8 +17,10 @@
 namespace tenc::rt {
 
 class Arena;
+struct CallTrace;
 
-/// Commands of one stream are done in the order of their tickets, which begin with 1. Ticket 0 is always done.
+/// Of a copy between host and device: it is done. Of `Stream::last`: all commands so far are. Ticket 0 is always done.
+/// What commands do is as if they were done in the order in which they were given.
 using Ticket = uint64_t;
 
 /// Why a stream does no more work. Of several streams' stops the one with the smallest `order` is the call's.
@@ -32,9 +34,11 @@ struct DeviceStop {
 /// The beginning of what is said of a kernel that reports a fault which it does not have.
 inline constexpr const char* kUnknownFault = "an unknown fault of kernel ";
 
+/// The kernel touches nothing outside of `buffer`, which the address lies in.
 struct DeviceArg {
   std::byte* address = nullptr;
   abi::Access access = abi::Access::Read;
+  std::span<std::byte> buffer{};
 };
 
 /// What a stream knows of the call that uses it.
@@ -42,11 +46,14 @@ struct StreamCall {
   CallControl* control = nullptr;
   Arena* host = nullptr;   ///< the memory of the call on the host
   bool dropWaits = false;  ///< plants a bug, for tests: no command waits for another stream
+  bool traced = false;     ///< Stream::trace will be asked for
 };
 
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// Streams whose groups are equal are of one class, and copy to each other by ways of their own. Null: of none.
+  virtual const void* peerGroup() const { return nullptr; }
 
   /// Where a buffer of the program is; null for those of other devices.
   virtual std::byte* address(abi::BufferId buffer) const = 0;
@@ -79,9 +86,13 @@ class Stream {
 
   virtual void wait(Ticket ticket) = 0;
   virtual bool done(Ticket ticket) const = 0;
-  /// The ticket of the last command.
+  /// A ticket for all commands so far.
   virtual Ticket last() const = 0;
   virtual std::optional<DeviceStop> stopped() const = 0;
+  /// Whether it knows when its commands are done, and tells by `trace`.
+  virtual bool hasTimes() const { return false; }
+  /// Adds what it did since `begin`; it is at rest.
+  virtual void trace(CallTrace&) {}
   /// Bytes of the planned arena up to the last that was used since `begin`; 0 where that is not known.
   virtual uint64_t touched() const { return 0; }
   /// Since `begin`.

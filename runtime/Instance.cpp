@@ -92,7 +92,7 @@ CallResult Instance::Shared::run(Workspace& workspace, const CallOptions& option
   CallControl& control = options.control ? *options.control : own;
   RandomState& state = options.random ? *options.random : random;
   if (options.measureMemory) workspace.fill();
-  workspace.begin({&control, nullptr, options.dropWaits});
+  workspace.begin({&control, nullptr, options.dropWaits, options.trace != nullptr});
   Runner runner(*program, machine, workspace, options, control, state);
   CallResult result;
   {

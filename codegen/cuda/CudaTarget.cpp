@@ -269,7 +269,8 @@ class CudaTarget : public Target {
   }
   const Nvrtc* compiler(std::string& error) {
     if (!nvrtc_) nvrtc_ = Nvrtc::open(error);
-    return nvrtc_.get();
+    if (nvrtc_) error = nvrtc_->problemOf(architecture());
+    return error.empty() ? nvrtc_.get() : nullptr;
   }
 
   /// Empty where nothing is to be kept.
@@ -355,6 +356,12 @@ std::string architectureProblem(std::string_view architecture) {
 std::string compilerProblem() {
   std::string why;
   return Nvrtc::find(why) ? std::string() : why;
+}
+
+std::string compilerProblem(std::string_view architecture) {
+  std::string why;
+  const auto nvrtc = Nvrtc::open(why);
+  return nvrtc ? nvrtc->problemOf(architecture) : why;
 }
 
 std::string compilerText() {

@@ -30,6 +30,8 @@ std::string architectureProblem(std::string_view architecture);
 /// Why CUDA C++ cannot be compiled here, as a sentence; empty when it can. Printing it needs no compiler. Loads
 /// nothing.
 std::string compilerProblem();
+/// The same for one architecture, which the compiler is loaded for.
+std::string compilerProblem(std::string_view architecture);
 
 /// The version of NVRTC and its file, for people: "13.0, /usr/local/cuda/lib64/libnvrtc.so.13". Loads it; where it
 /// cannot be, says why.

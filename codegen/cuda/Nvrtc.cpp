@@ -40,6 +40,8 @@ struct Nvrtc::Functions {
   int (*logSize)(Program, size_t*);
   int (*log)(Program, char*);
   const char* (*errorText)(int);
+  int (*architectureCount)(int*);
+  int (*architectures)(int*);
 };
 
 Nvrtc::Nvrtc() = default;
@@ -82,6 +84,8 @@ std::unique_ptr<Nvrtc> Nvrtc::open(std::string& why) {
   find(f.logSize, "nvrtcGetProgramLogSize");
   find(f.log, "nvrtcGetProgramLog");
   find(f.errorText, "nvrtcGetErrorString");
+  find(f.architectureCount, "nvrtcGetNumSupportedArchs");
+  find(f.architectures, "nvrtcGetSupportedArchs");
   int major = 0, minor = 0;
   if (!all || f.version(&major, &minor) != 0) {
     why = *file + " is no NVRTC that tenc knows";
@@ -89,6 +93,20 @@ std::unique_ptr<Nvrtc> Nvrtc::open(std::string& why) {
   }
   nvrtc->version_ = decimal(major) + "." + decimal(minor);
   return nvrtc;
+}
+
+std::string Nvrtc::problemOf(std::string_view architecture) const {
+  int count = 0;
+  if (f_->architectureCount(&count) != 0 || count <= 0) return "";
+  std::vector<int> numbers(static_cast<size_t>(count));
+  if (f_->architectures(numbers.data()) != 0) return "";
+  const std::string kind(architecture.substr(0, architecture.find('_') + 1));
+  std::string list;
+  for (const int n : numbers) {
+    if (kind + decimal(n) == architecture) return "";
+    list += (list.empty() ? "" : ", ") + kind + decimal(n);
+  }
+  return "NVRTC " + version_ + " makes no code for `" + std::string(architecture) + "`: it has " + list;
 }
 
 Nvrtc::Result Nvrtc::compile(const std::string& source, const std::string& architecture, bool wantCubin) const {

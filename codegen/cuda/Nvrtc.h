@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tenc::codegen::cuda {
@@ -20,6 +21,8 @@ class Nvrtc {
 
   /// "13.0".
   const std::string& version() const { return version_; }
+  /// Why it makes no code for "sm_123", as a sentence with the architectures that it has; empty when it does.
+  std::string problemOf(std::string_view architecture) const;
 
   struct Result {
     std::string ptx, cubin;

@@ -21,7 +21,9 @@ bool Launcher::launch(const abi::Launch& s) {
 
 void Launcher::onDevice(Stream& stream, const LoadedKernel& k, const abi::Launch& s) {
   deviceArgs_.clear();
-  for (const abi::KernelArg& a : s.args) deviceArgs_.push_back({buffers_.at(a), a.access});
+  const std::vector<abi::Buffer>& all = program_.program().buffers;
+  for (const abi::KernelArg& a : s.args)
+    deviceArgs_.push_back({buffers_.at(a), a.access, {buffers_.at(a.buffer), all[a.buffer].bytes}});
   stream.launch(k, deviceArgs_, scalars_, buffers_.nextOrder());
 }
 

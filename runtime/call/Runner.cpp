@@ -34,6 +34,7 @@ CallResult Runner::run() {
   result_.inPlace = buffers_.take(options_.inputs) + buffers_.aim(options_.outputs);
   if (steps(p_.steps) && ending_.devicesAreWell()) buffers_.give(options_);
   ahead_.stop();
+  if (options_.trace) takeTimes();
   for (uint32_t i = 1; i < p_.devices.size(); ++i) {
     const LaunchCounts counts = workspace_.stream(i)->launched();
     if (counts.single + counts.graphs > 0) result_.launches.push_back({p_.devices[i].name, counts});
@@ -52,14 +53,26 @@ bool Runner::steps(const abi::Block& block) {
 
 bool Runner::step(const abi::Step& s) { return options_.trace ? traced(s) : execute(s); }
 
+/// A step that a device does later is in the host's row, where the device itself tells when it did it.
 bool Runner::traced(const abi::Step& s) {
   const int64_t begin = nanoseconds();
   const bool goesOn = execute(s);
+  const uint32_t device = deviceOf(s, p_);
+  const bool isLater = device != 0 && workspace_.stream(device)->hasTimes();
   if (options_.trace->events.size() < CallTrace::kMost)
-    options_.trace->events.push_back({nameOf(s, p_), deviceOf(s, p_), begin, nanoseconds()});
+    options_.trace->events.push_back({nameOf(s, p_), p_.devices[isLater ? 0 : device].name, begin, nanoseconds()});
   else
     ++options_.trace->leftOut;
   return goesOn;
+}
+
+void Runner::takeTimes() {
+  for (uint32_t i = 1; i < p_.devices.size(); ++i) {
+    Stream& stream = *workspace_.stream(i);
+    if (!stream.hasTimes()) continue;
+    stream.wait(stream.last());
+    stream.trace(*options_.trace);
+  }
 }
 
 bool Runner::execute(const abi::Step& s) {

@@ -22,6 +22,7 @@ class Runner {
   bool steps(const abi::Block& block);
   bool step(const abi::Step& s);
   bool traced(const abi::Step& s);
+  void takeTimes();
   bool execute(const abi::Step& s);
   bool execute(const abi::Launch& s) { return launcher_.launch(s); }
   bool execute(const abi::Transfer& s);

@@ -22,12 +22,12 @@ std::string nameOf(const abi::Step& step, const abi::Program& p) {
       step.what);
 }
 
-const std::string& deviceOf(const abi::Step& step, const abi::Program& p) {
+uint32_t deviceOf(const abi::Step& step, const abi::Program& p) {
   uint32_t device = 0;
   if (const auto* launch = std::get_if<abi::Launch>(&step.what)) device = launch->device;
   if (const auto* transfer = std::get_if<abi::Transfer>(&step.what)) device = p.buffers[transfer->to.buffer].device;
   if (const auto* copy = std::get_if<abi::Copy>(&step.what)) device = p.buffers[copy->to.buffer].device;
-  return p.devices[device].name;
+  return device;
 }
 
 }  // namespace tenc::rt

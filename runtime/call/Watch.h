@@ -64,6 +64,6 @@ class KernelShown {
 
 /// What a step is called in a trace, and the device that carries it out.
 std::string nameOf(const abi::Step& step, const abi::Program& p);
-const std::string& deviceOf(const abi::Step& step, const abi::Program& p);
+uint32_t deviceOf(const abi::Step& step, const abi::Program& p);
 
 }  // namespace tenc::rt

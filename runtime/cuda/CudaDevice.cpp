@@ -43,7 +43,8 @@ class CudaDevice : public Device {
     }
     std::shared_ptr<const CublasLt> products;
     if (multiplies(*setup.program, setup.device) && !(products = library(failure))) return nullptr;
-    auto stream = std::make_unique<CudaStream>(driver_, std::move(products), context_, lost_, setup);
+    auto stream =
+        std::make_unique<CudaStream>(driver_, std::move(products), CudaPlace{context_, number_}, lost_, setup);
     const CudaStream::Failure failed = stream->prepare();
     if (!failed.any()) return stream;
     failure.outOfMemory = failed.status == kOutOfMemory;

@@ -66,7 +66,13 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.hostToDevice, "cuMemcpyHtoDAsync");
   find(f.deviceToHost, "cuMemcpyDtoHAsync");
   find(f.deviceToDevice, "cuMemcpyDtoDAsync");
+  find(f.peerCopy, "cuMemcpyPeerAsync");
+  find(f.canAccessPeer, "cuDeviceCanAccessPeer");
+  find(f.enablePeerAccess, "cuCtxEnablePeerAccess");
   find(f.fill8, "cuMemsetD8Async");
+  find(f.hostAllocate, "cuMemHostAlloc");
+  find(f.hostFree, "cuMemFreeHost");
+  find(f.pointerAttribute, "cuPointerGetAttribute");
   find(f.loadModule, "cuModuleLoadData");
   find(f.unloadModule, "cuModuleUnload");
   find(f.getFunction, "cuModuleGetFunction");
@@ -74,11 +80,13 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.createStream, "cuStreamCreate");
   find(f.destroyStream, "cuStreamDestroy");
   find(f.synchronize, "cuStreamSynchronize");
+  find(f.queryStream, "cuStreamQuery");
   find(f.createEvent, "cuEventCreate");
   find(f.destroyEvent, "cuEventDestroy");
   find(f.recordEvent, "cuEventRecord");
-  find(f.synchronizeEvent, "cuEventSynchronize");
   find(f.queryEvent, "cuEventQuery");
+  find(f.waitEvent, "cuStreamWaitEvent");
+  find(f.elapsed, "cuEventElapsedTime");
   find(f.beginCapture, "cuStreamBeginCapture");
   find(f.captureInfo, "cuStreamGetCaptureInfo");
   find(f.captureAfter, "cuStreamUpdateCaptureDependencies");

@@ -41,7 +41,13 @@ struct CudaFunctions {
   Result (*hostToDevice)(Pointer, const void*, size_t, StreamHandle);
   Result (*deviceToHost)(void*, Pointer, size_t, StreamHandle);
   Result (*deviceToDevice)(Pointer, Pointer, size_t, StreamHandle);
+  Result (*peerCopy)(Pointer, ContextHandle, Pointer, ContextHandle, size_t, StreamHandle);
+  Result (*canAccessPeer)(int* can, DeviceNumber, DeviceNumber peer);
+  Result (*enablePeerAccess)(ContextHandle peer, unsigned flags);
   Result (*fill8)(Pointer, unsigned char, size_t, StreamHandle);
+  Result (*hostAllocate)(void**, size_t, unsigned flags);
+  Result (*hostFree)(void*);
+  Result (*pointerAttribute)(void* value, int attribute, Pointer);
   Result (*loadModule)(ModuleHandle*, const void* image);
   Result (*unloadModule)(ModuleHandle);
   Result (*getFunction)(FunctionHandle*, ModuleHandle, const char* name);
@@ -50,11 +56,13 @@ struct CudaFunctions {
   Result (*createStream)(StreamHandle*, unsigned flags);
   Result (*destroyStream)(StreamHandle);
   Result (*synchronize)(StreamHandle);
+  Result (*queryStream)(StreamHandle);
   Result (*createEvent)(EventHandle*, unsigned flags);
   Result (*destroyEvent)(EventHandle);
   Result (*recordEvent)(EventHandle, StreamHandle);
-  Result (*synchronizeEvent)(EventHandle);
   Result (*queryEvent)(EventHandle);
+  Result (*waitEvent)(StreamHandle, EventHandle, unsigned flags);
+  Result (*elapsed)(float* milliseconds, EventHandle begin, EventHandle end);
   Result (*beginCapture)(StreamHandle, int mode);
   /// `status`, `id` and `graph` may be null.
   Result (*captureInfo)(StreamHandle, int* status, uint64_t* id, CapturedHandle* graph, const NodeHandle** after,

@@ -6,7 +6,7 @@ namespace tenc::rt::cuda {
 namespace {
 
 // Numbers of attributes in cuda.h, and what kernels rely on.
-constexpr int kMajor = 75, kMinor = 76, kComputeMode = 20;
+constexpr int kComputeMode = 20;
 constexpr int kProhibited = 2;
 constexpr int kLeastMajor = 7, kLeastMinor = 5;
 

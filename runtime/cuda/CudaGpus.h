@@ -20,6 +20,9 @@ struct Gpus {
   int driverVersion = 0;  ///< of the driver's interface: 13000 is 13.0; 0 without a driver
 };
 
+/// Numbers of attributes in cuda.h: the compute capability.
+inline constexpr int kMajor = 75, kMinor = 76;
+
 /// Loads the driver, which is looked for as CudaDriver::open says.
 Gpus findGpus();
 

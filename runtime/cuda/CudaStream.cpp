@@ -1,10 +1,11 @@
 #include "runtime/cuda/CudaStream.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdlib>
 
-#include "runtime/cuda/CudaAdvice.h"
+#include "runtime/cuda/CopiedPlaces.h"
 #include "runtime/cuda/CudaGpus.h"
 
 namespace tenc::rt::cuda {
@@ -12,13 +13,18 @@ namespace {
 
 Pointer pointer(const void* p) { return reinterpret_cast<Pointer>(p); }
 constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
-constexpr unsigned kNoTiming = 2;     // CU_EVENT_DISABLE_TIMING
-constexpr Result kNotReady = 600;     // CUDA_ERROR_NOT_READY
+constexpr Result kHasAccess = 704;    // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
+constexpr uint64_t kNoOrder = ~uint64_t{0};
 
 constexpr uint64_t kStretch = 16;  // launches: at most two such stretches, or graphs, wait in the queue
 constexpr size_t kTogether = 8;    // commands are worth to be handed over where a trip ends
 constexpr size_t kMost = 256;      // commands are kept back
 constexpr size_t kScalars = 512;   // of the commands that are
+
+// Copies of 16 MiB at 25 GB/s take 0.7 ms: long beside what the host does between two of them.
+constexpr uint64_t kLeastPinned = uint64_t{64} << 10, kMostPinned = uint64_t{16} << 20;
+
+constexpr char kGroup = 0;  // its address is CudaStream's peerGroup
 
 bool isSet(const char* variable) {
   const char* value = std::getenv(variable);
@@ -28,16 +34,19 @@ bool isSet(const char* variable) {
 }  // namespace
 
 CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<const CublasLt> products,
-                       ContextHandle context, std::atomic<Result>& lost, const StreamSetup& setup)
+                       const CudaPlace& place, std::atomic<Result>& lost, const StreamSetup& setup)
     : driver_(std::move(driver)),
       library_(std::move(products)),
       f_(driver_->f()),
-      context_(context),
-      lost_(lost),
+      place_(place),
+      calls_(driver_, place.context, lost, setup.program->program().devices[setup.device].name),
       waitsForEach_(isSet("TENC_CUDA_SYNC")),
       program_(*setup.program),
       device_(setup.device),
-      graphs_(f_) {}
+      graphs_(f_),
+      times_(driver_, place.context, calls_, program_.program().devices[device_].name) {
+  calls_.onInterrupt([this] { endLoops(); });
+}
 
 CudaStream::Failure CudaStream::prepare() {
   const abi::Program& p = program_.program();
@@ -46,14 +55,18 @@ CudaStream::Failure CudaStream::prepare() {
     if (status != 0) failure = {status, what};
     return status == 0;
   };
-  if (!check(f_.setCurrent(context_), "cannot be used")) return failure;
+  if (!check(f_.setCurrent(place_.context), "cannot be used")) return failure;
   const uint64_t bytes = std::max<uint64_t>(p.devices[device_].arenaBytes, 1);
   if (!check(f_.allocate(&memory_, bytes), "cannot give " + std::to_string(bytes) + " bytes")) return failure;
   scalars_ = kScalars;
   for (const abi::Kernel& k : p.kernels) scalars_ = std::max<size_t>(scalars_, k.scalars);
   if (!check(f_.allocate(&block_, sizeof(CudaBlock) + scalars_ * sizeof(uint64_t)), "cannot give memory"))
     return failure;
-  if (!check(f_.createStream(&stream_, kNonBlocking), "has no queue")) return failure;
+  copies_ = std::make_unique<CudaCopies>(calls_, times_, std::clamp(std::bit_ceil(bytes), kLeastPinned, kMostPinned));
+  if (!check(f_.createStream(&stream_, kNonBlocking), "has no queue") ||
+      !check(f_.createStream(&interrupts_, kNonBlocking), "has no queue") ||
+      !check(copies_->prepare(stream_, copiedPlaces(p, device_, memory_)), "has no queue"))
+    return failure;
   for (const abi::Buffer& b : p.buffers)
     addresses_.push_back(b.device == device_ ? reinterpret_cast<std::byte*>(memory_ + b.offset) : nullptr);
   modules_.resize(p.images.size());
@@ -71,8 +84,7 @@ CudaStream::Failure CudaStream::prepare() {
     if (code == nullptr) continue;
     ModuleHandle& module = modules_[code->image];
     if (module == nullptr && !check(f_.loadModule(&module, p.images[code->image].bytes.c_str()),
-                                    "does not load code for " + p.images[code->image].architecture +
-                                        " (driver of CUDA " + versionText(driver_->version()) + ")"))
+                                    "does not load " + textOf(p.images[code->image])))
       return failure;
     if (!check(f_.getFunction(&kernels_[kernel].function, module, code->symbol.c_str()),
                "has no kernel " + code->symbol))
@@ -81,54 +93,46 @@ CudaStream::Failure CudaStream::prepare() {
   return failure;
 }
 
+/// "code for compute_90 from NVRTC 13.0 (compute capability 9.0, driver of CUDA 13.0)".
+std::string CudaStream::textOf(const abi::CodeImage& image) const {
+  int major = 0, minor = 0;
+  f_.deviceAttribute(&major, kMajor, place_.number);
+  f_.deviceAttribute(&minor, kMinor, place_.number);
+  // PTX says in its head what made it; machine code does not.
+  constexpr std::string_view kMaker = "Cuda compilation tools, release ";
+  const size_t at = image.bytes.find(kMaker), begin = at + kMaker.size();
+  const std::string maker =
+      at == std::string::npos ? "" : " from NVRTC " + image.bytes.substr(begin, image.bytes.find(',', begin) - begin);
+  return "code for " + image.architecture + maker + " (compute capability " + std::to_string(major) + "." +
+         std::to_string(minor) + ", driver of CUDA " + versionText(driver_->version()) + ")";
+}
+
 CudaStream::~CudaStream() {
-  f_.setCurrent(context_);
+  f_.setCurrent(place_.context);
   if (stream_ != nullptr) f_.synchronize(stream_);
-  for (const auto& [ticket, event] : events_) f_.destroyEvent(event);
-  for (EventHandle e : free_) f_.destroyEvent(e);
-  for (EventHandle e : paces_)
-    if (e != nullptr) f_.destroyEvent(e);
+  copies_.reset();
   for (ModuleHandle m : modules_)
     if (m != nullptr) f_.unloadModule(m);
-  if (stream_ != nullptr) f_.destroyStream(stream_);
+  for (StreamHandle s : {stream_, interrupts_})
+    if (s != nullptr) f_.destroyStream(s);
   if (block_ != 0) f_.free(block_);
   if (memory_ != 0) f_.free(memory_);
 }
 
-bool CudaStream::well(Result status, const char* call, uint64_t order) {
-  if (status == 0) return true;
-  if (spoilsDevice(status)) lost_ = status;
-  if (!stop_) {
-    const std::string& name = program_.program().devices[device_].name;
-    stop_ = DeviceStop{order, 0, name + ", " + call + ": " + driver_->explain(status)};
-  }
-  return false;
-}
-
-Ticket CudaStream::mark(uint64_t order) {
-  record(++last_, order);
-  return last_;
-}
-
-void CudaStream::record(Ticket ticket, uint64_t order) {
-  EventHandle event = nullptr;
-  if (free_.empty())
-    well(f_.createEvent(&event, kNoTiming), "cuEventCreate", order);
-  else
-    event = free_.back(), free_.pop_back();
-  well(f_.recordEvent(event, stream_), "cuEventRecord", order);
-  events_.emplace_back(ticket, event);
-}
+const void* CudaStream::peerGroup() const { return &kGroup; }
 
 void CudaStream::begin(const StreamCall& call) {
   const std::lock_guard lock(mutex_);
-  f_.setCurrent(context_);
-  call_ = call;
-  stop_.reset();
+  calls_.begin(call);
   run_.clear();
+  touches_.clear();
   written_ = {0};
   counts_ = {};
-  well(f_.fill8(block_, 0, sizeof(CudaBlock), stream_), "cuMemsetD8Async", 0);
+  seen_ = {};
+  mayFault_ = false;
+  calls_.well(f_.fill8(block_, 0, sizeof(CudaBlock), stream_), "cuMemsetD8Async");
+  copies_->begin();
+  times_.begin(call.traced, stream_);
 }
 
 void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
@@ -138,6 +142,11 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
   if (run_.scalars().size() + scalars.size() > scalars_ || run_.commands() >= kMost) submit();
   const auto number = static_cast<size_t>(kernel.kernel - program_.program().kernels.data());
   run_.launch(kernels_[number], args, scalars, order);
+  for (const DeviceArg& a : args) {
+    const Pointer begin = pointer(a.buffer.data());
+    if (a.access != abi::Access::None)
+      touches_.push_back({begin, begin + a.buffer.size(), a.access != abi::Access::Read});
+  }
   if (waitsForEach_) submit();
 }
 
@@ -146,6 +155,8 @@ void CudaStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, uint
   ++last_;
   if (run_.commands() >= kMost) submit();
   run_.copy(pointer(to), pointer(from), bytes, order);
+  touches_.push_back({pointer(from), pointer(from) + bytes, false});
+  touches_.push_back({pointer(to), pointer(to) + bytes, true});
 }
 
 void CudaStream::seam() {
@@ -160,35 +171,44 @@ void CudaStream::handOver() {
 
 void CudaStream::submit() {
   if (run_.commands() == 0) return;
-  f_.setCurrent(context_);
-  if (!stop_ && !call_.control->interrupted()) {
+  calls_.enter(run_.order());
+  if (calls_.goesOn()) {
+    copies_->beforeKernels(touches_);
     const GraphHandle graph = waitsForEach_ ? nullptr : graphs_.of(run_, stream_, block_);
-    if (graph != nullptr ? run_.reports() || !run_.scalars().empty() : !run_.scalars().empty()) writeBlock();
+    if (!run_.scalars().empty() || (graph != nullptr && run_.reports())) writeBlock();
+    mayFault_ = mayFault_ || run_.reports();
     if (graph == nullptr) {
       submitOneByOne();
-    } else if (!stop_) {
-      well(f_.launchGraph(graph, stream_), "cuGraphLaunch", run_.order());
+    } else if (!calls_.stop()) {
+      const Event start = times_.start(stream_);
+      calls_.well(f_.launchGraph(graph, stream_), "cuGraphLaunch");
+      if (start) times_.end(start, stream_, Lane::Kernels, "graph of " + std::to_string(run_.commands()) + " kernels");
       ++counts_.graphs;
       counts_.inGraphs += run_.launches();
-      pace(run_.launches(), run_.order());
+      pace(run_.launches());
     }
+    copies_->afterKernels(touches_);
   }
   run_.clear();
+  touches_.clear();
 }
 
 void CudaStream::submitOneByOne() {
-  for (size_t i = 0; i < run_.commands() && !stop_ && !call_.control->interrupted(); ++i) {
+  for (size_t i = 0; i < run_.commands() && calls_.goesOn(); ++i) {
+    const Event start = times_.start(stream_);
     const Outcome outcome = run_.issue(i, f_, stream_, block_, written_[0]);
-    well(outcome.status, outcome.call, run_.order());
-    if (outcome.library != 0 && !stop_)
-      stop_ = DeviceStop{
-          run_.order(), 0,
-          program_.program().devices[device_].name + ", " + run_.kernel(i).product->explain(outcome.library)};
+    calls_.well(outcome.status, outcome.call);
+    if (outcome.library != 0)
+      calls_.stopAt({run_.order(),
+                     0,
+                     program_.program().devices[device_].name + ", " + run_.kernel(i).product->explain(outcome.library),
+                     {}});
+    if (start) times_.end(start, stream_, Lane::Kernels, run_.isLaunch(i) ? run_.kernel(i).kernel->name : "copy");
     if (!run_.isLaunch(i)) continue;
     ++counts_.single;
-    pace(1, run_.order());
-    if (waitsForEach_ && !stop_)
-      well(f_.synchronize(stream_), ("kernel " + run_.kernel(i).kernel->name).c_str(), run_.order());
+    pace(1);
+    if (waitsForEach_ && !calls_.stop())
+      calls_.well(f_.synchronize(stream_), ("kernel " + run_.kernel(i).kernel->name).c_str());
   }
 }
 
@@ -201,42 +221,70 @@ void CudaStream::writeBlock() {
   written_.assign(1, run_.order());
   written_.insert(written_.end(), scalars.begin(), scalars.end());
   // The driver takes what pageable memory holds now.
-  well(
+  calls_.well(
       f_.hostToDevice(block_ + offsetof(CudaBlock, base), written_.data(), written_.size() * sizeof(uint64_t), stream_),
-      "cuMemcpyHtoDAsync", run_.order());
+      "cuMemcpyHtoDAsync");
 }
 
-void CudaStream::pace(uint64_t launches, uint64_t order) {
+void CudaStream::pace(uint64_t launches) {
   inStretch_ += launches;
-  if (inStretch_ < kStretch || stop_) return;
+  if (inStretch_ < kStretch || calls_.stop()) return;
   inStretch_ = 0;
-  EventHandle& event = paces_[++stretches_ % 2];
-  if (event == nullptr)
-    well(f_.createEvent(&event, kNoTiming), "cuEventCreate", order);
-  else
-    well(f_.synchronizeEvent(event), "cuEventSynchronize", order);
-  if (!stop_) well(f_.recordEvent(event, stream_), "cuEventRecord", order);
+  Event& event = paces_[++stretches_ % 2];
+  calls_.await(event);
+  event = calls_.mark(stream_);
 }
 
 Ticket CudaStream::copyIn(std::byte* to, const void* from, uint64_t bytes, uint64_t order) {
   const std::lock_guard lock(mutex_);
-  f_.setCurrent(context_);
   submit();
-  if (!stop_) well(f_.hostToDevice(pointer(to), from, bytes, stream_), "cuMemcpyHtoDAsync", order);
-  return mark(order);
+  calls_.enter(order);
+  const Ticket ticket = copyTicket();
+  if (calls_.goesOn()) copies_->in(pointer(to), from, bytes, ticket);
+  return ticket;
 }
 
 Ticket CudaStream::copyOut(void* to, const std::byte* from, uint64_t bytes, uint64_t order) {
   const std::lock_guard lock(mutex_);
-  f_.setCurrent(context_);
   submit();
-  if (!stop_) well(f_.deviceToHost(to, pointer(from), bytes, stream_), "cuMemcpyDtoHAsync", order);
-  return mark(order);
+  calls_.enter(order);
+  const Ticket ticket = copyTicket();
+  if (!calls_.goesOn()) return ticket;
+  copies_->out(to, pointer(from), bytes, ticket);
+  // Whoever looks at the bytes is to know whether what made them is well.
+  if (mayFault_) copies_->outBeside(&seen_, block_, sizeof seen_, ticket);
+  return ticket;
 }
 
 void CudaStream::receive(std::byte* to, Stream& other, const std::byte* from, uint64_t bytes, uint64_t order) {
+  if (other.peerGroup() == peerGroup() && receiveFromPeer(to, static_cast<CudaStream&>(other), from, bytes, order))
+    return;
   // What is accepted comes after what is in the queue, which nobody has to wait for.
   other.wait(other.send(*this, to, 0, from, bytes, order));
+}
+
+bool CudaStream::receiveFromPeer(std::byte* to, CudaStream& source, const std::byte* from, uint64_t bytes,
+                                 uint64_t order) {
+  const std::scoped_lock lock(mutex_, source.mutex_);
+  submit();
+  source.submit();
+  calls_.enter(order);
+  source.calls_.enter(order);
+  if (!calls_.goesOn() || !source.calls_.goesOn()) return true;
+  const Ticket sent = source.copyTicket(), received = copyTicket();
+  return source.copies_->toPeer(*copies_, source.reaches(*this), pointer(to), pointer(from), bytes, sent, received);
+}
+
+bool CudaStream::reaches(const CudaStream& other) {
+  const auto [known, isNew] = reaches_.emplace(other.place_.context, false);
+  if (!isNew) return known->second;
+  int can = 0;
+  if (other.place_.context == place_.context)
+    known->second = true;  // another program's stream on the same GPU
+  else if (f_.canAccessPeer(&can, place_.number, other.place_.number) == 0 && can != 0)
+    if (const Result status = f_.enablePeerAccess(other.place_.context, 0); status == 0 || status == kHasAccess)
+      known->second = true;
+  return known->second;
 }
 
 Ticket CudaStream::send(Stream& to, std::byte* destination, Ticket ready, const std::byte* from, uint64_t bytes,
@@ -254,46 +302,55 @@ void CudaStream::accept(std::byte* to, const void* from, uint64_t bytes, uint64_
 
 void CudaStream::wait(Ticket ticket) {
   const std::lock_guard lock(mutex_);
-  if (ticket <= done_) return;
-  f_.setCurrent(context_);
-  submit();
-  if (events_.empty() || events_.back().first < ticket) record(last_, ~uint64_t{0});
-  while (done_ < ticket) {
-    const auto [marked, event] = events_.front();
-    if (marked >= ticket) well(f_.synchronizeEvent(event), "cuEventSynchronize", ~uint64_t{0});
-    free_.push_back(event);
-    done_ = marked;
-    events_.pop_front();
+  const bool isOfCopy = ticket % 2 == 0;
+  if (ticket == 0 || (!isOfCopy && ticket / 2 <= finished_)) return;
+  if (isOfCopy) {
+    calls_.enter(kNoOrder);
+    copies_->finish(ticket);
+    if (seen_.number != 0) readFaults();
+    return;
   }
+  submit();
+  calls_.enter(kNoOrder);
+  calls_.await(calls_.mark(stream_));
+  copies_->finishAll();
+  finished_ = last_;
   readFaults();
 }
 
+void CudaStream::endLoops() {
+  // Another stream's copy reaches them while they run.
+  f_.hostToDevice(block_ + offsetof(CudaBlock, number), &abi::kInterruptFault, sizeof abi::kInterruptFault,
+                  interrupts_);
+  f_.queryStream(interrupts_);
+}
+
 void CudaStream::readFaults() {
-  if (stop_) return;
+  if (calls_.stop() || !mayFault_) return;
   CudaBlock found{};
-  if (!well(f_.deviceToHost(&found, block_, sizeof found, stream_), "cuMemcpyDtoHAsync", ~uint64_t{0}) ||
-      !well(f_.synchronize(stream_), "cuStreamSynchronize", ~uint64_t{0}) || found.number == 0)
+  calls_.await(calls_.mark(stream_));
+  if (!calls_.well(f_.deviceToHost(&found, block_, sizeof found, stream_), "cuMemcpyDtoHAsync") ||
+      !calls_.well(f_.synchronize(stream_), "cuStreamSynchronize"))
     return;
+  mayFault_ = false;
+  if (found.number == 0 || found.number == abi::kInterruptFault) return;
   const abi::Kernel* kernel = found.kernel < kernels_.size() ? kernels_[found.kernel].kernel : nullptr;
-  if (kernel == nullptr || found.number > kernel->sites.size()) {
-    stop_ = DeviceStop{found.order, 0, kUnknownFault + (kernel == nullptr ? "?" : kernel->name)};
-    return;
-  }
-  stop_ =
-      DeviceStop{found.order, kernel->sites[found.number - 1], {}, {found.index, found.count, found.size, found.axis}};
+  if (kernel == nullptr || found.number > kernel->sites.size())
+    calls_.stopAt({found.order, 0, kUnknownFault + (kernel == nullptr ? "?" : kernel->name)});
+  else
+    calls_.stopAt(
+        {found.order, kernel->sites[found.number - 1], {}, {found.index, found.count, found.size, found.axis}});
 }
 
 bool CudaStream::done(Ticket ticket) const {
   const std::lock_guard lock(mutex_);
-  if (ticket <= done_) return true;
-  const auto found = std::find_if(events_.begin(), events_.end(), [&](const auto& e) { return e.first == ticket; });
-  f_.setCurrent(context_);
-  return found != events_.end() && f_.queryEvent(found->second) != kNotReady;
+  calls_.enter(kNoOrder);
+  return ticket % 2 == 0 ? copies_->done(ticket) : ticket / 2 <= finished_;
 }
 
 Ticket CudaStream::last() const {
   const std::lock_guard lock(mutex_);
-  return last_;
+  return last_ * 2 + 1;
 }
 
 LaunchCounts CudaStream::launched() const {
@@ -301,9 +358,15 @@ LaunchCounts CudaStream::launched() const {
   return counts_;
 }
 
+void CudaStream::trace(CallTrace& trace) {
+  const std::lock_guard lock(mutex_);
+  calls_.enter(kNoOrder);
+  times_.give(trace);
+}
+
 std::optional<DeviceStop> CudaStream::stopped() const {
   const std::lock_guard lock(mutex_);
-  return stop_;
+  return calls_.stop();
 }
 
 }  // namespace tenc::rt::cuda

@@ -1,7 +1,7 @@
-// A call's queue on a GPU, its memory there, and its code.
+// A call's queues on a GPU, its memory there, and its code.
 #pragma once
 #include <atomic>
-#include <deque>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -9,15 +9,22 @@
 #include <vector>
 
 #include "runtime/Device.h"
+#include "runtime/cuda/CudaCopies.h"
 #include "runtime/cuda/CudaGraphs.h"
 
 namespace tenc::rt::cuda {
+
+/// The GPU that a stream is of.
+struct CudaPlace {
+  ContextHandle context = nullptr;
+  DeviceNumber number = 0;
+};
 
 class CudaStream : public Stream {
  public:
   /// `lost` is the device's: the error that spoilt it, which a stream notes. `products` may be null where the program
   /// has no ProductCode.
-  CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<const CublasLt> products, ContextHandle context,
+  CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr<const CublasLt> products, const CudaPlace& place,
              std::atomic<Result>& lost, const StreamSetup& setup);
   ~CudaStream() override;
   CudaStream(const CudaStream&) = delete;
@@ -31,6 +38,7 @@ class CudaStream : public Stream {
   /// Takes memory and loads the program's code.
   Failure prepare();
 
+  const void* peerGroup() const override;
   std::byte* address(abi::BufferId buffer) const override { return addresses_[buffer]; }
   void begin(const StreamCall& call) override;
   void launch(const LoadedKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
@@ -49,15 +57,20 @@ class CudaStream : public Stream {
   Ticket last() const override;
   std::optional<DeviceStop> stopped() const override;
   LaunchCounts launched() const override;
+  bool hasTimes() const override { return true; }
+  void trace(CallTrace& trace) override;
 
  private:
-  /// Notes the first failure of the driver. Under the mutex.
-  bool well(Result status, const char* call, uint64_t order);
-  // The rest, too, is under the mutex.
-  /// A ticket for what has been given to the queue.
-  Ticket mark(uint64_t order);
-  void record(Ticket ticket, uint64_t order);
+  std::string textOf(const abi::CodeImage& image) const;
+  // All of these are under the mutex.
+  Ticket copyTicket() { return ++last_ * 2; }
+  /// False where there is no memory on the host that a copy could go through.
+  bool receiveFromPeer(std::byte* to, CudaStream& source, const std::byte* from, uint64_t bytes, uint64_t order);
+  /// Whether copies to the other's memory need not go through the host.
+  bool reaches(const CudaStream& other);
   void readFaults();
+  /// Ends loops inside kernels that run.
+  void endLoops();
   /// Gives the commands that were kept back to the queue.
   void submit();
   void submitOneByOne();
@@ -65,17 +78,18 @@ class CudaStream : public Stream {
   void writeBlock();
   /// After so many launches more. Keeps the host from running far ahead: what is in the queue is what an interrupt has
   /// to wait for.
-  void pace(uint64_t launches, uint64_t order);
+  void pace(uint64_t launches);
 
   const std::shared_ptr<const CudaDriver> driver_;
   const std::shared_ptr<const CublasLt> library_;
   const CudaFunctions& f_;
-  const ContextHandle context_;
-  std::atomic<Result>& lost_;
+  const CudaPlace place_;
+  mutable CudaCalls calls_;
   const bool waitsForEach_;  ///< TENC_CUDA_SYNC: of every kernel it is known how it ended
   const LoadedProgram& program_;
   const uint32_t device_;
-  StreamHandle stream_ = nullptr;
+  StreamHandle stream_ = nullptr;      ///< of the kernels
+  StreamHandle interrupts_ = nullptr;  ///< what must not wait for them
   Pointer memory_ = 0, block_ = 0;
   size_t scalars_ = 0;  ///< for how many the block has room
   std::vector<std::byte*> addresses_;
@@ -86,13 +100,16 @@ class CudaStream : public Stream {
   CudaGraphs graphs_;
   std::vector<uint64_t> written_;  ///< what the block holds from its base on when what is in the queue is done
   LaunchCounts counts_;
-  StreamCall call_;
+  CudaTimes times_;
+  std::unique_ptr<CudaCopies> copies_;
+  std::vector<Touch> touches_;  ///< of what is kept back
+  CudaBlock seen_{};            ///< what the block held when something was copied to the host
+  bool mayFault_ = false;       ///< a kernel that reports faults was launched, and the block was not read since
+  std::map<ContextHandle, bool> reaches_;
   mutable std::mutex mutex_;
-  std::optional<DeviceStop> stop_;
-  Ticket last_ = 0, done_ = 0;
-  std::deque<std::pair<Ticket, EventHandle>> events_;  ///< of some tickets that are not known to be done
-  std::vector<EventHandle> free_;
-  EventHandle paces_[2] = {};  ///< behind the last two stretches of launches
+  /// Tickets of copies are even; an odd one is of all that was given up to it.
+  Ticket last_ = 0, finished_ = 0;
+  Event paces_[2];  ///< behind the last two stretches of launches
   uint64_t stretches_ = 0, inStretch_ = 0;
 };
 

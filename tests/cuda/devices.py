@@ -41,10 +41,12 @@ CASES = [
     ("a stub", {"TENC_VM_FAIL": "cuInit=34"}, ["-e", ADDS], 1, ["(CUDA_ERROR_STUB_LIBRARY, 34): this libcuda is the toolkit's stub"]),
     ("no start", {"TENC_VM_FAIL": "cuInit=3"}, ["-e", ADDS], 1, ["(CUDA_ERROR_NOT_INITIALIZED, 3): the driver does not start"]),
     ("an attribute fails", {"TENC_VM_FAIL": "cuDeviceGetAttribute=101"}, ["devices"], 0, ["cannot be used: ", "101)"]),
-    ("memory is taken", failing("cuMemAlloc=2"), ["-e", LARGE], 1, ["E0320", "cuda:0 cannot give", "(CUDA_ERROR_OUT_OF_MEMORY, 2): other programs may hold memory of the device"]),
+    ("memory is taken", failing("cuMemAlloc=2"), ["-e", LARGE], 1, ["E0320", "the program needs ", " on cuda:0, which does not give it", "f32[1000, 1000]", "note: cuda:0 cannot give", "(CUDA_ERROR_OUT_OF_MEMORY, 2): other programs may hold memory of the device"]),
+    ("a stream has no memory", failing("cuStreamCreate=2"), ["-e", LARGE], 1, ["E0320", "f32[1000, 1000]", "note: cuda:0 has no queue", "see `nvidia-smi`"]),
+    ("an architecture that nobody knows", {}, ["-e", ADDS, "--target", "cuda:sm_123", "--emit=ptx"], 2, ["--target: NVRTC 1", " makes no code for `sm_123`: it has sm_75, sm_80", "sm_90"]),
     ("known before the run", {"TENC_VM_MEMORY": "2000000"}, ["-e", LARGE], 1, ["E0320", "on cuda:0, which has", "f32[1000, 1000]"]),
-    ("other machine code", failing("cuModuleLoadData=209"), ["-e", ADDS], 1, ["E0304", "does not load code for compute_90 (driver of CUDA 13.0)", "(CUDA_ERROR_NO_BINARY_FOR_GPU, 209): the code is for GPUs of another architecture"]),
-    ("newer PTX", failing("cuModuleLoadData=222"), ["-e", ADDS], 1, ["E0304", "(driver of CUDA 13.0)", "222): the code was made by an NVRTC that is newer than the driver"]),
+    ("other machine code", failing("cuModuleLoadData=209"), ["-e", ADDS], 1, ["E0304", "does not load code for compute_90 from NVRTC ", " (compute capability 9.0, driver of CUDA 13.0)", "(CUDA_ERROR_NO_BINARY_FOR_GPU, 209): the code is for GPUs of another architecture"]),
+    ("newer PTX", failing("cuModuleLoadData=222"), ["-e", ADDS], 1, ["E0304", "code for compute_90 from NVRTC 1", "driver of CUDA 13.0)", "222): the code was made by an NVRTC that is newer than the driver"]),
     *[(f"a kernel fails, {n}", failing(f"cuLaunchKernel={n}"), ["-e", ADDS], 70, [f", {n}): a kernel that ran before has a bug", "TENC_CUDA_SYNC=1"]) for n in (700, 716, 719)],
     ("the kernel is named", {**failing("cuStreamSynchronize=700"), "TENC_CUDA_SYNC": "1"}, ["-e", ADDS], 70, ["cuda:0, kernel ", "(CUDA_ERROR_ILLEGAL_ADDRESS, 700)"]),
     ("a kernel that does not compile", PTX, ["-e", ADDS, "--provoke", "error=nvrtc"], 70, ["NVRTC: NVRTC_ERROR_COMPILATION", "kernels.cu(", "1 | struct tenc_faults {"]),
@@ -52,7 +54,7 @@ CASES = [
     ("a fault", PTX, ["-e", FAULTY], 3, ["index 9 is out of range"]),
     ("machine code by default", {}, ["-e", ADDS], 1, ["does not load code for sm_90", "209)"]),
 ]
-COMPILE = {"memory is taken", "other machine code", "newer PTX", "the kernel is named", "runs", "a fault", "machine code by default"}
+COMPILE = {"memory is taken", "a stream has no memory", "an architecture that nobody knows", "other machine code", "newer PTX", "the kernel is named", "runs", "a fault", "machine code by default"}
 
 
 def run(A, environment, words):

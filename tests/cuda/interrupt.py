@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Ctrl-C while kernels are launched: interrupt.py --tenc PATH --driver LIBCUDA
+"""Ctrl-C while kernels are launched, and inside one that runs for long: interrupt.py --tenc PATH --driver LIBCUDA
 
 Status 130 soon after the signal, in each of the orders in which the virtual machine works: what was launched before is waited
-for, so that must not be much. Closes with `N passed, N failed`."""
+for, so that must not be much, and loops inside kernels end. Closes with `N passed, N failed`."""
 import argparse
 import pathlib
 import signal
@@ -12,7 +12,13 @@ import time
 
 import machine
 
-SCRIPT = 'var v = @cuda:0 { ones([64]) }\nprint("begins")\nfor i in 0..1000000000 { v = softmax(v) }\nprint(sum(v))'
+BESIDE = ("lazy", "random", "async")  # kernels run while the program goes on; as `eager` it is the driver that waits for them
+# What runs, the script, the orders of work.
+CASES = [
+    ("launches", 'var v = @cuda:0 { ones([64]) }\nprint("begins")\nfor i in 0..1000000000 { v = softmax(v) }\nprint(sum(v))', machine.MODES),
+    ("a for loop in a kernel", 'let x = @cuda:0 { ones([4]) }\nvar s = @cuda:0 { 0.0 }\nprint("begins")\nfor i in 0..4000000000 { s = s * 0.5 + x[i % 4] }\nprint(s)', BESIDE),
+    ("a while loop in a kernel", 'let x = @cuda:0 { ones([4]) }\nvar s = @cuda:0 { 0.0 }\nprint("begins")\nwhile s < 2.0 { s = s * 0.5 + x[1] * 0.25 }\nprint(s)', BESIDE),
+]
 SECONDS = 2.0  # on a busy machine; 0.1 is what a program may take
 
 
@@ -22,11 +28,11 @@ def main():
     ap.add_argument("--driver", required=True, type=pathlib.Path)
     A = ap.parse_args()
     machine.skip_without_nvrtc(A.tenc, A.driver)
-    failed = 0
-    for mode in machine.MODES:
-        process = subprocess.Popen([A.tenc, "-e", SCRIPT, *machine.FLAGS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    passed = failed = 0
+    for name, script, mode in [(name, script, mode) for name, script, modes in CASES for mode in modes]:
+        process = subprocess.Popen([A.tenc, "-e", script, *machine.FLAGS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=machine.environment(A.tenc, A.driver, mode))
-        time.sleep(2.0)
+        time.sleep(1.5)
         running = process.poll() is None
         process.send_signal(signal.SIGINT)
         sent = time.time()
@@ -36,11 +42,11 @@ def main():
             process.kill()
             _, errors = process.communicate()
         took = time.time() - sent
-        print(f"{mode}: {took * 1e3:.0f} ms")
-        if not running or process.returncode != 130 or took > SECONDS:
-            failed += 1
-            print(f"FAILED {mode}: status {process.returncode}, {'it ran' if running else 'it had ended'}\n{errors}")
-    print(f"{len(machine.MODES) - failed} passed, {failed} failed")
+        print(f"{name}, {mode}: {took * 1e3:.0f} ms")
+        good = running and process.returncode == 130 and took <= SECONDS
+        passed, failed = passed + good, failed + (not good)
+        if not good: print(f"FAILED {name}, {mode}: status {process.returncode}, {'it ran' if running else 'it had ended'}\n{errors}")
+    print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)
 
 

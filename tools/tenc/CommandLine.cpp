@@ -195,9 +195,11 @@ class Reader {
       return true;
     }
     if (const std::string why = codegen::cuda::architectureProblem(gpu); !why.empty()) return fail("--target: " + why);
-    const bool compiles = c_.emit.empty() || c_.emit == "ptx" || c_.emit == "program";
-    if (const std::string why = compiles ? codegen::cuda::compilerProblem() : ""; !why.empty())
-      return fail("--target: " + why);
+    const bool compiles = c_.emit == "ptx" || c_.emit == "program";
+    const std::string why = compiles          ? codegen::cuda::compilerProblem(gpu)
+                            : c_.emit.empty() ? codegen::cuda::compilerProblem()
+                                              : "";
+    if (!why.empty()) return fail("--target: " + why);
     return true;
   }
 

@@ -59,15 +59,18 @@ class Report {
 
   const AtPeak& peak() const { return peak_; }
 
+  /// `limit`: what the device has. One that has more, and gives less, is not said to have it.
   Diagnostics::Builder write(Diagnostics& diags, uint64_t limit) {
-    std::string needs = formatBytes(device_.peak), has = formatBytes(limit);
-    if (device_.peak - limit < limit / 10) {  // rounded, the two could read alike
+    std::string needs = formatBytes(device_.peak), has = "has " + formatBytes(limit);
+    if (device_.peak <= limit) {
+      has = "does not give it";
+    } else if (device_.peak - limit < limit / 10) {  // rounded, the two could read alike
       needs = std::to_string(device_.peak) + " bytes";
-      has = std::to_string(limit);
+      has = "has " + std::to_string(limit);
     }
     const Span at = peak_.all.empty() ? Span{} : peak_.all[0].place;
     auto report =
-        diags.report(Code::E0320, at, "the program needs " + needs + " on " + device_.name + ", which has " + has);
+        diags.report(Code::E0320, at, "the program needs " + needs + " on " + device_.name + ", which " + has);
     if (peak_.all.empty()) return report;
     report.label(text(peak_.all[0], true));
     notePeak(report);
@@ -148,14 +151,14 @@ uint64_t Session::capacity(const std::string& device) {
 
 void Session::reportShortage(const rt::CallResult& result, const Executable* made) {
   const auto isShort = [&](const codegen::MemoryPlan::Device& d) {
-    return made->module->actual(d.name) == result.lacking.device && result.lacking.available != 0 &&
-           d.peak > result.lacking.available;
+    return made->module->actual(d.name) == result.lacking.device && d.peak > 0;
   };
   if (made != nullptr) {
     const auto& devices = made->compiled.memory.devices;
     const auto device = std::find_if(devices.begin(), devices.end(), isShort);
     if (device != devices.end()) {
-      Report(*made->module, *device, sources_).write(diags_, result.lacking.available).note(result.text);
+      const uint64_t has = result.lacking.available != 0 ? result.lacking.available : device->peak;
+      Report(*made->module, *device, sources_).write(diags_, has).note(result.text);
       return;
     }
   }

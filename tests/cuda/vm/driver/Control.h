@@ -16,6 +16,9 @@ const char* tencVmReports(int clear);
 /// Launches, copies, graphs and the counters of every kernel, a line each, with what it wastes most below it; valid
 /// until the next call.
 const char* tencVmCounters(int clear);
+/// The n-th time from now that a stream is to wait for an event, it does not; 0: it always does. Returns how many there
+/// were since the last call.
+int tencVmDropWait(int nth);
 /// Forgets errors that have spoiled devices, as a new process would.
 void tencVmReset();
 }

@@ -48,6 +48,7 @@ class Driver {
   std::map<void*, std::shared_ptr<GraphExecutable>> executables;
   std::map<void*, std::unique_ptr<Module>> modules;
   std::set<Function*> functions;
+  int waits = 0, droppedWait = 0;       // of streams for events: how many there were, and which is left out
   std::map<uint64_t, uint64_t> pinned;  // host memory: address and bytes
 
   bool isPinned(uint64_t address, uint64_t bytes) const;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "tests/cuda/vm/driver/Control.h"
 #include "tests/cuda/vm/driver/Entry.h"
@@ -129,6 +130,13 @@ TENC_CONTROL int tencVmSubmit(void* stream, const LibraryCommand* work) {
   });
 }
 TENC_CONTROL int tencVmPlanted(const char* function) { return std::atoi(failureOf(function).c_str()); }
+TENC_CONTROL int tencVmDropWait(int nth) {
+  Driver* d = instance();
+  if (!d) return 0;
+  std::lock_guard lock(d->mutex);
+  d->droppedWait = nth;
+  return std::exchange(d->waits, 0);
+}
 TENC_CONTROL void tencVmReset() {
   forDevices([](Driver&, Device& device) { device.failed = Status::Success; });
 }
