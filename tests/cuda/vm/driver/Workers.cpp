@@ -18,7 +18,7 @@ void Workers::start(Device& d) {
 }
 
 void Workers::wait() {
-  constexpr auto kLong = std::chrono::milliseconds(1);
+  constexpr auto kLong = std::chrono::milliseconds(10);
   changed_.wait_for(lock_, kLong);
 }
 
