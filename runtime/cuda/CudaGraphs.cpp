@@ -15,9 +15,11 @@ constexpr size_t kMostKnown = 1024;
 
 }  // namespace
 
-CudaGraphs::~CudaGraphs() {
+void CudaGraphs::clear() {
   for (const auto& [key, graph] : known_)
     if (graph != nullptr) f_.destroyGraph(graph);
+  known_.clear();
+  nodes_ = 0;
 }
 
 GraphHandle CudaGraphs::of(const CudaRun& run, StreamHandle stream, Pointer block) {

@@ -11,7 +11,7 @@ namespace tenc::rt::cuda {
 class CudaGraphs {
  public:
   explicit CudaGraphs(const CudaFunctions& f) : f_(f) {}
-  ~CudaGraphs();
+  ~CudaGraphs() { clear(); }
   CudaGraphs(const CudaGraphs&) = delete;
   CudaGraphs& operator=(const CudaGraphs&) = delete;
 
@@ -19,6 +19,8 @@ class CudaGraphs {
   /// which no graph can be had. What it captures, it captures on the stream, which must not be in use by another
   /// thread.
   GraphHandle of(const CudaRun& run, StreamHandle stream, Pointer block);
+  /// Before the code that is in them is unloaded. None of them runs.
+  void clear();
 
  private:
   GraphHandle capture(const CudaRun& run, StreamHandle stream, Pointer block) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 
@@ -18,8 +19,9 @@ constexpr uint64_t kNoOrder = ~uint64_t{0};
 
 constexpr uint64_t kStretch = 16;  // launches: at most two such stretches, or graphs, wait in the queue
 constexpr size_t kTogether = 8;    // commands are worth to be handed over where a trip ends
-constexpr size_t kMost = 256;      // commands are kept back
-constexpr size_t kScalars = 512;   // of the commands that are
+constexpr size_t kMost = 256;      // commands are kept back, fewer where they take long
+constexpr auto kLong = std::chrono::milliseconds(25);  // for a run, of which two wait in the queue
+constexpr size_t kScalars = 512;                       // of the commands that are
 
 // Copies of 16 MiB at 25 GB/s take 0.7 ms: long beside what the host does between two of them.
 constexpr uint64_t kLeastPinned = uint64_t{64} << 10, kMostPinned = uint64_t{16} << 20;
@@ -44,6 +46,7 @@ CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr
       program_(*setup.program),
       device_(setup.device),
       graphs_(f_),
+      most_(kMost),
       times_(driver_, place.context, calls_, program_.program().devices[device_].name) {
   calls_.onInterrupt([this] { endLoops(); });
 }
@@ -111,6 +114,7 @@ CudaStream::~CudaStream() {
   f_.setCurrent(place_.context);
   if (stream_ != nullptr) f_.synchronize(stream_);
   copies_.reset();
+  graphs_.clear();
   for (ModuleHandle m : modules_)
     if (m != nullptr) f_.unloadModule(m);
   for (StreamHandle s : {stream_, interrupts_})
@@ -139,7 +143,7 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
                         uint64_t order) {
   const std::lock_guard lock(mutex_);
   ++last_;
-  if (run_.scalars().size() + scalars.size() > scalars_ || run_.commands() >= kMost) submit();
+  if (run_.scalars().size() + scalars.size() > scalars_ || run_.commands() >= most_) submit();
   const auto number = static_cast<size_t>(kernel.kernel - program_.program().kernels.data());
   run_.launch(kernels_[number], args, scalars, order);
   for (const DeviceArg& a : args) {
@@ -153,7 +157,7 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
 void CudaStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) {
   const std::lock_guard lock(mutex_);
   ++last_;
-  if (run_.commands() >= kMost) submit();
+  if (run_.commands() >= most_) submit();
   run_.copy(pointer(to), pointer(from), bytes, order);
   touches_.push_back({pointer(from), pointer(from) + bytes, false});
   touches_.push_back({pointer(to), pointer(to) + bytes, true});
@@ -231,7 +235,10 @@ void CudaStream::pace(uint64_t launches) {
   if (inStretch_ < kStretch || calls_.stop()) return;
   inStretch_ = 0;
   Event& event = paces_[++stretches_ % 2];
+  const auto before = std::chrono::steady_clock::now();
   calls_.await(event);
+  if (launches > kStretch && std::chrono::steady_clock::now() - before > kLong)
+    most_ = std::max<size_t>(kStretch, most_ / 2);
   event = calls_.mark(stream_);
 }
 

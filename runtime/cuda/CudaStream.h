@@ -98,6 +98,7 @@ class CudaStream : public Stream {
   std::vector<std::unique_ptr<MatrixProduct>> products_;
   CudaRun run_;  ///< what is kept back
   CudaGraphs graphs_;
+  size_t most_;                    ///< commands that are kept back
   std::vector<uint64_t> written_;  ///< what the block holds from its base on when what is in the queue is done
   LaunchCounts counts_;
   CudaTimes times_;
