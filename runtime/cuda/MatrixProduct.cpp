@@ -79,7 +79,8 @@ class MatrixProduct::Plan {
   }
   template <class T>
   void describe(ProductAttribute attribute, T value) {
-    if (status_ == 0) well(f_.setProduct(to_.product_.get(), attribute, &value, sizeof value));
+    if (status_ == 0)
+      well(f_.setProduct(to_.product_.get(), attribute, static_cast<const void*>(&value), sizeof value));
   }
   void layout(Owned& owned, const abi::MatrixRef& m, int64_t rows, int64_t columns) {
     const bool isRowMajor = m.column == 1;
@@ -158,7 +159,10 @@ LibraryStatus MatrixProduct::run(std::span<const uint64_t> arguments, StreamHand
   if (code_.bias) {
     const void* bias = address(arguments, *code_.bias);
     if (bias != bias_) {
-      if (const LibraryStatus s = f.setProduct(product_.get(), kBiasPointer, &bias, sizeof bias); s != 0) return s;
+      if (const LibraryStatus s =
+              f.setProduct(product_.get(), kBiasPointer, static_cast<const void*>(&bias), sizeof bias);
+          s != 0)
+        return s;
       bias_ = bias;
     }
   }

@@ -10,7 +10,7 @@ using abi::Access;
 
 constexpr uint64_t kBytes = 64;
 
-abi::Kernel kernelOf(std::vector<Access> accesses, std::vector<uint32_t> sites = {}, uint32_t scalars = 0) {
+abi::Kernel kernelOf(const std::vector<Access>& accesses, std::vector<uint32_t> sites = {}, uint32_t scalars = 0) {
   abi::Kernel k{"k", abi::DeviceCode{}, std::move(sites), {}, scalars};
   for (const Access a : accesses) k.parameters.push_back({kBytes, 4, a});
   return k;
