@@ -183,4 +183,10 @@ std::optional<Scalar> constantScalar(const Value* v) {
   return std::nullopt;
 }
 
+Value* repeatedScalar(const Value* v) {
+  if (v->op == nullptr || (v->op->kind != OpKind::Broadcast && v->op->kind != OpKind::Fill)) return nullptr;
+  Value* scalar = v->op->operand(0);
+  return scalar->type.shape.empty() ? scalar : nullptr;
+}
+
 }  // namespace tenc::ir

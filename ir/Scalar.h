@@ -62,4 +62,7 @@ Data scalarData(const Scalar& s);
 /// The element of a rank-0 constant, or of a structural copy (broadcast, reshape, fill) of one; nullopt otherwise.
 std::optional<Scalar> constantScalar(const Value* v);
 
+/// The value of rank 0 that a broadcast or fill repeats; null of all else.
+Value* repeatedScalar(const Value* v);
+
 }  // namespace tenc::ir

@@ -6,13 +6,13 @@
 
 #include "codegen/KernelBuilder.h"
 #include "codegen/cuda/CudaText.h"
+#include "codegen/cuda/ProductSchedule.h"
 
 namespace tenc::codegen::cuda {
 namespace {
 
 using ir::DType;
 
-constexpr int64_t kFew = 8;                    // rows or columns that are loops (ProductSchedule.cpp)
 constexpr uint64_t kWorkspaceAlignment = 256;  // that the library wants of its memory; arguments have abi's 64 at least
 
 uint64_t roundUp(uint64_t n) { return (n + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment; }
@@ -157,7 +157,7 @@ class Call {
     constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
     abi::ProductCode& c = made_.code;
     c.m = w.rows.extent, c.n = w.columns.extent, c.k = p_.k, c.count = w.matrices.extent;
-    if (c.m < kFew || c.n < kFew || std::max({c.m, c.n, c.k, c.count}) > kMost) return false;
+    if (c.m < kFewLines || c.n < kFewLines || std::max({c.m, c.n, c.k, c.count}) > kMost) return false;
     elements_ = static_cast<uint64_t>(c.m * c.n * c.count);
     c.a = matrix(p_.a.buffer, p_.operands, p_.a.offset, w.rows.a, p_.a.col, w.matrices.a);
     c.b = matrix(p_.b.buffer, p_.operands, p_.b.offset, p_.b.row, w.columns.b, w.matrices.b);
@@ -225,7 +225,6 @@ class Call {
     if (isTurned_) std::swap(m.row, m.column);
     if (m.column != 1) return false;
     if (m.row == 0 && m.batch == 0 && p_.dtype == DType::F32) {
-      m.row = 0;
       c.bias = m;
       return true;
     }

@@ -6,17 +6,11 @@ namespace tenc::codegen::cuda {
 namespace {
 
 constexpr int64_t kMultiprocessors = 132;  // of the devices that tiles are chosen for
-constexpr int64_t kFew = 8;                // rows or columns that are not worth tiles
 
-/// Tiles of 256 threads, and how much of the arithmetic peak their inner loops can reach: a thread reads more shared
-/// memory for what it computes when it has fewer elements.
-struct Choice {
-  Tile tile;
-  double efficiency;
-};
-constexpr Choice kChoices[] = {{{128, 128, 8, 8, 8}, 1},   {{128, 64, 8, 8, 4}, 0.9},  {{64, 128, 8, 4, 8}, 0.9},
-                               {{64, 64, 16, 4, 4}, 0.75}, {{32, 64, 16, 2, 4}, 0.55}, {{64, 32, 16, 4, 2}, 0.55},
-                               {{32, 32, 16, 2, 2}, 0.4},  {{16, 16, 32, 1, 1}, 0.2}};
+// Tiles of 256 threads.
+constexpr TileChoice kChoices[] = {{{128, 128, 8, 8, 8}, 1},   {{128, 64, 8, 8, 4}, 0.9},  {{64, 128, 8, 4, 8}, 0.9},
+                                   {{64, 64, 16, 4, 4}, 0.75}, {{32, 64, 16, 2, 4}, 0.55}, {{64, 32, 16, 4, 2}, 0.55},
+                                   {{32, 32, 16, 2, 2}, 0.4},  {{16, 16, 32, 1, 1}, 0.2}};
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -34,6 +28,20 @@ Access accessOf(const Product& p, const MatrixView& view, bool isLeft) {
 }
 
 }  // namespace
+
+void chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Schedule& s) {
+  double least = 0;
+  for (const TileChoice& c : choices) {
+    const int64_t tiles = over(d.m, c.tile.rows) * over(d.n, c.tile.columns) * d.count;
+    const double time =
+        static_cast<double>(over(tiles, kMultiprocessors) * c.tile.rows * c.tile.columns) / c.efficiency;
+    if (least != 0 && time >= least) continue;
+    least = time;
+    s.tile = c.tile;
+    s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
+  }
+  s.threads = static_cast<uint32_t>(s.tile.threads());
+}
 
 int64_t extentOf(const Product& p, size_t variable) {
   return variable < p.batch.size() ? p.batch[variable] : variable == p.batch.size() ? p.m : p.n;
@@ -54,7 +62,7 @@ ProductDims productDims(const Product& p) {
 std::optional<Kernel> asLoops(const Kernel& k) {
   const Product& p = k.product;
   const ProductDims d = productDims(p);
-  if (!p.edges.empty() || (d.m >= kFew && d.n >= kFew)) return std::nullopt;
+  if (!p.edges.empty() || (d.m >= kFewLines && d.n >= kFewLines)) return std::nullopt;
   Kernel loops = k;
   loops.kind = Kernel::Kind::Loop;
   loops.product = {};
@@ -114,7 +122,7 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
   const Product& p = k.product;
   const ProductDims d = productDims(p);
   Schedule s;
-  if (d.m < kFew || d.n < kFew) {
+  if (d.m < kFewLines || d.n < kFewLines) {
     const int64_t elements = d.m * d.n * d.count;
     s.threads = 128;
     s.blocks = static_cast<uint32_t>(std::clamp<int64_t>(over(elements, s.threads), 1, 65536));
@@ -127,19 +135,11 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
     s.vector = std::min(vectorWidth(k, p.epilogue, last, {p.n}), 4);
     return s;
   }
-  double least = 0;
-  for (const Choice& c : kChoices) {
-    // The shared memory of an f64 is twice as much, and so are its registers.
-    if (p.dtype == ir::DType::F64 && c.tile.rows * c.tile.columns > 64 * 64) continue;
-    const int64_t tiles = over(d.m, c.tile.rows) * over(d.n, c.tile.columns) * d.count;
-    const double time =
-        static_cast<double>(over(tiles, kMultiprocessors) * c.tile.rows * c.tile.columns) / c.efficiency;
-    if (least != 0 && time >= least) continue;
-    least = time;
-    s.tile = c.tile;
-    s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
-  }
-  s.threads = static_cast<uint32_t>(s.tile.threads());
+  // The shared memory of an f64 is twice as much, and so are its registers.
+  const auto first = std::find_if(std::begin(kChoices), std::end(kChoices), [&](const TileChoice& c) {
+    return p.dtype != ir::DType::F64 || c.tile.rows * c.tile.columns <= 64 * 64;
+  });
+  chooseTiles({first, std::end(kChoices)}, d, s);
   s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), s.tile.threadColumns, 4});
   return s;
 }

@@ -1,6 +1,7 @@
 // How products are computed: in tiles of rows and columns, or, where there are few of one, as loops.
 #pragma once
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "codegen/cuda/Schedule.h"
@@ -15,6 +16,17 @@ struct ProductDims {
 };
 ProductDims productDims(const Product& product);
 int64_t extentOf(const Product& product, size_t variable);
+
+/// Tiles, and how much of the arithmetic peak their inner loops can reach: what has fewer elements reads more shared
+/// memory for what it computes.
+struct TileChoice {
+  Tile tile;
+  double efficiency;
+};
+/// The tiles by which the product takes least time on a device whose multiprocessors are all free. Sets the tile, the
+/// blocks and the threads.
+void chooseTiles(std::span<const TileChoice> choices, const ProductDims& dims, Schedule& schedule);
+inline constexpr int64_t kFewLines = 8;  ///< fewer rows or columns are loops: not worth tiles
 
 /// The same kernel as loops, where tiles would be mostly empty.
 std::optional<Kernel> asLoops(const Kernel& kernel);

@@ -13,32 +13,24 @@ namespace tenc::codegen::cuda {
 namespace {
 
 constexpr std::string_view kShuffles = R"cuda(
+// A value as bits that lanes exchange.
+template <class T>
+__device__ __forceinline__ unsigned tenc_bits(T x) { return (unsigned)x; }
+__device__ __forceinline__ unsigned long long tenc_bits(unsigned long long x) { return x; }
+__device__ __forceinline__ unsigned tenc_bits(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned long long tenc_bits(double x) { return (unsigned long long)__double_as_longlong(x); }
+template <class T, class B>
+__device__ __forceinline__ T tenc_of_bits(T, B bits) { return (T)bits; }
+__device__ __forceinline__ float tenc_of_bits(float, unsigned bits) { return __uint_as_float(bits); }
+__device__ __forceinline__ double tenc_of_bits(double, unsigned long long bits) { return __longlong_as_double((long long)bits); }
 // What another lane of the team has: `by` lanes before, or in lane `from`.
 template <class T>
 __device__ __forceinline__ T tenc_before(unsigned mask, T x, int by, int width) {
-  return (T)__shfl_up_sync(mask, (unsigned)x, by, width);
-}
-__device__ __forceinline__ unsigned long long tenc_before(unsigned mask, unsigned long long x, int by, int width) {
-  return __shfl_up_sync(mask, x, by, width);
-}
-__device__ __forceinline__ float tenc_before(unsigned mask, float x, int by, int width) {
-  return __uint_as_float(__shfl_up_sync(mask, __float_as_uint(x), by, width));
-}
-__device__ __forceinline__ double tenc_before(unsigned mask, double x, int by, int width) {
-  return __longlong_as_double((long long)__shfl_up_sync(mask, (unsigned long long)__double_as_longlong(x), by, width));
+  return tenc_of_bits(x, __shfl_up_sync(mask, tenc_bits(x), by, width));
 }
 template <class T>
 __device__ __forceinline__ T tenc_of_lane(unsigned mask, T x, int from, int width) {
-  return (T)__shfl_sync(mask, (unsigned)x, from, width);
-}
-__device__ __forceinline__ unsigned long long tenc_of_lane(unsigned mask, unsigned long long x, int from, int width) {
-  return __shfl_sync(mask, x, from, width);
-}
-__device__ __forceinline__ float tenc_of_lane(unsigned mask, float x, int from, int width) {
-  return __uint_as_float(__shfl_sync(mask, __float_as_uint(x), from, width));
-}
-__device__ __forceinline__ double tenc_of_lane(unsigned mask, double x, int from, int width) {
-  return __longlong_as_double((long long)__shfl_sync(mask, (unsigned long long)__double_as_longlong(x), from, width));
+  return tenc_of_bits(x, __shfl_sync(mask, tenc_bits(x), from, width));
 }
 )cuda";
 

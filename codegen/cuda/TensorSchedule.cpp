@@ -8,34 +8,25 @@
 namespace tenc::codegen::cuda {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132;  // of the devices that tiles are chosen for
 constexpr int64_t kSharedBytes = 48 << 10;
 constexpr int kMostStages = 4;
 
-/// Tiles, and how much of the arithmetic peak they can reach: a warp reads more shared memory for what it computes when
-/// it has fewer elements.
-struct Choice {
-  Tile tile;
-  double efficiency;
-};
-constexpr Choice choice(int rows, int columns, int depth, int warpRows, int warpColumns, double efficiency) {
-  Choice c{{}, efficiency};
+constexpr TileChoice choice(int rows, int columns, int depth, int warpRows, int warpColumns, double efficiency) {
+  TileChoice c{{}, efficiency};
   c.tile.rows = rows, c.tile.columns = columns, c.tile.depth = depth;
   c.tile.warpRows = warpRows, c.tile.warpColumns = warpColumns;
   return c;
 }
-constexpr Choice kChoices[] = {
+constexpr TileChoice kChoices[] = {
     choice(128, 256, 16, 64, 64, 1),   choice(256, 128, 16, 64, 64, 1),   choice(128, 128, 32, 64, 64, 0.85),
     choice(128, 64, 32, 64, 32, 0.65), choice(64, 128, 32, 32, 64, 0.65), choice(64, 64, 64, 32, 32, 0.5),
     choice(32, 64, 64, 16, 32, 0.35),  choice(64, 32, 64, 32, 16, 0.35),  choice(32, 32, 64, 16, 16, 0.2),
     choice(16, 64, 64, 16, 16, 0.2),   choice(64, 16, 64, 16, 16, 0.2)};
 /// Where elements come one by one: more threads, which keep fewer of them in registers.
-constexpr Choice kGathering[] = {
+constexpr TileChoice kGathering[] = {
     choice(128, 128, 32, 64, 32, 1),  choice(128, 64, 32, 32, 32, 0.8), choice(64, 128, 32, 32, 32, 0.8),
     choice(64, 64, 32, 32, 16, 0.6),  choice(32, 64, 64, 16, 16, 0.4),  choice(64, 32, 64, 16, 16, 0.4),
     choice(32, 32, 64, 16, 16, 0.25), choice(16, 64, 64, 16, 16, 0.25), choice(64, 16, 64, 16, 16, 0.25)};
-
-int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
 /// Adds a dim inside the others, to the last run where it goes on in memory as that does. `joins`: whether the last run
 /// may be joined.
@@ -122,18 +113,8 @@ int64_t tableBytes(const Kernel& k, const ProductDims& d, const Schedule& s) {
 
 void chooseTensorTiles(const Kernel& k, const ProductDims& d, Schedule& s) {
   s.a = piecesOf(k, d, true), s.b = piecesOf(k, d, false);
-  double least = 0;
   const bool gathers = s.a.width == 1 || s.b.width == 1;
-  for (const Choice& c : gathers ? std::span<const Choice>(kGathering) : std::span<const Choice>(kChoices)) {
-    const int64_t tiles = over(d.m, c.tile.rows) * over(d.n, c.tile.columns) * d.count;
-    const double time =
-        static_cast<double>(over(tiles, kMultiprocessors) * c.tile.rows * c.tile.columns) / c.efficiency;
-    if (least != 0 && time >= least) continue;
-    least = time;
-    s.tile = c.tile;
-    s.blocks = static_cast<uint32_t>(std::max<int64_t>(tiles, 1));
-  }
-  s.threads = static_cast<uint32_t>(s.tile.threads());
+  chooseTiles(gathers ? std::span<const TileChoice>(kGathering) : std::span<const TileChoice>(kChoices), d, s);
   const int64_t fit = (kSharedBytes - tableBytes(k, d, s)) / stageBytes(s.tile);
   s.stages = static_cast<int>(std::clamp<int64_t>(fit, 2, kMostStages));
 }

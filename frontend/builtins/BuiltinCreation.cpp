@@ -134,7 +134,8 @@ Val arange(BuiltinCall& k) {
     const double last = *lo + static_cast<double>(n - 1) * *by;
     for (const auto& [end, of] : {std::pair{*lo, &a}, std::pair{last, &b}}) {
       if (!(std::abs(end) < 0x1p64))
-        return k.context.fail(Code::E0212, of->span, "the numbers leave every integer dtype");
+        return k.context.fail(Code::E0212, of->span,
+                              "numbers of 2^64 and beyond do not fit in " + std::string(ir::name(*t)));
       if (!holds(k, *of, static_cast<Int>(end), *t)) return k.lost();
     }
   }

@@ -3,6 +3,7 @@
 // of one class a row is such a scatter.
 #include <algorithm>
 
+#include "ir/Scalar.h"
 #include "passes/fuse/FuseInternal.h"
 
 namespace tenc::passes::fusion {
@@ -12,13 +13,6 @@ using ir::OpKind;
 using ir::Value;
 
 namespace {
-
-/// The number that a tensor repeats; null if it does not.
-Value* repeated(const Value* v) {
-  if (v->op == nullptr || (v->op->kind != OpKind::Fill && v->op->kind != OpKind::Broadcast)) return nullptr;
-  Value* number = v->op->operand(0);
-  return number->type.rank() == 0 ? number : nullptr;
-}
 
 bool counts(const Value* v, size_t axis) {
   return v->op != nullptr && v->op->kind == OpKind::Iota && v->type.dtype == ir::DType::I64 &&
@@ -90,11 +84,11 @@ void prepareScatters(ir::Region& region) {
     if (op->kind != OpKind::Scatter || op->result()->type.dtype == ir::DType::Bool || op->boolAttr("from_start"))
       continue;
     const std::string& mode = op->stringAttr("mode");
-    if ((mode != "add" && mode != "set") || repeated(op->operand(0)) == nullptr) continue;
+    if ((mode != "add" && mode != "set") || ir::repeatedScalar(op->operand(0)) == nullptr) continue;
     const int64_t dim = chosenDim(*op);
     if (dim >= 0 && isChecked(*op, gathers)) work.emplace_back(op.get(), static_cast<size_t>(dim));
   }
-  for (const auto& [op, dim] : work) choose(*op, dim, repeated(op->operand(0)));
+  for (const auto& [op, dim] : work) choose(*op, dim, ir::repeatedScalar(op->operand(0)));
 }
 
 }  // namespace tenc::passes::fusion

@@ -14,12 +14,6 @@ using namespace tenc::ir;
 
 constexpr int64_t kMostParts = 16;  // pieces that one tensor is made of
 
-/// The rank-0 value that a tensor repeats.
-Value* repeatedScalar(Value* v) {
-  const bool repeats = v->op != nullptr && (v->op->kind == OpKind::Broadcast || v->op->kind == OpKind::Fill);
-  return repeats && v->op->operand(0)->type.shape.empty() ? v->op->operand(0) : nullptr;
-}
-
 /// Whether two arithmetic progressions of `n` and `m` terms have none in common.
 bool areDisjoint(int64_t a, int64_t step, int64_t n, int64_t b, int64_t other, int64_t m) {
   const auto [aLow, aHigh] = std::minmax(a, a + (n - 1) * step);

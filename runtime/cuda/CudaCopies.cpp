@@ -162,7 +162,7 @@ void CudaCopies::outBeside(void* to, Pointer from, uint64_t bytes, Ticket ticket
 bool CudaCopies::toPeer(CudaCopies& other, bool reaches, Pointer to, Pointer from, uint64_t bytes, Ticket own,
                         Ticket others) {
   const Touch read{from, from + bytes, false}, written{to, to + bytes, true};
-  if (!reaches && ring_.take(1) == nullptr) return false;
+  if (!reaches && !ring_.reserve()) return false;
   // The place in the other's queue is marked in its context.
   other.calls_.enter(calls_.order());
   const std::vector<Event> ready = other.before(reaches ? CopyQueue::Elsewhere : CopyQueue::In, written);

@@ -16,6 +16,8 @@ class PinnedRing {
   PinnedRing(const PinnedRing&) = delete;
   PinnedRing& operator=(const PinnedRing&) = delete;
 
+  /// Whether there is pinned memory to be had.
+  bool reserve();
   /// The most that can be taken at a time: several parts are under way at once.
   uint64_t part() const { return size_ / kParts; }
   /// The next `bytes` of the ring, which are given away by `give` before more is taken. Waits until they are free. Null
@@ -38,7 +40,6 @@ class PinnedRing {
     std::byte* target;  ///< null: nothing is to be copied, or no more
     Ticket ticket;
   };
-  bool reserve();
   void finish(Part& p);
 
   CudaCalls& calls_;

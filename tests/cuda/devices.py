@@ -3,11 +3,11 @@
 
 Every case runs tenc with the fake driver in some state (or without one), and looks for texts in what it prints. Cases that
 compile kernels are skipped, which is said, where NVRTC is missing. Closes with `N passed, N failed`."""
-import argparse
 import os
-import pathlib
 import subprocess
 import sys
+
+import machine
 
 FALLBACK = "device gpu = cuda:0 or cpu\nprint(zeros([2]).to(gpu).device)"
 ADDS = "let x = ones([4]).to(cuda:0)\nprint(x + x)"
@@ -65,9 +65,7 @@ def run(A, environment, words):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
-    ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
+    ap = machine.parser(__doc__)
     ap.add_argument("--only", default="")
     A = ap.parse_args()
     hasCompiler = "nvrtc    not found" not in run(A, {}, ["devices"])[1]

@@ -5,7 +5,6 @@ Each script runs with every kernel launched and waited for by itself (TENC_CUDA_
 in which the virtual machine works, where nodes of a graph that do not depend on each other run in any order. Results must be
 the same to the last bit, and faults those of the same trip; the machine must have nothing to report; and most kernels must have
 been in graphs. Closes with `N passed, N failed`."""
-import argparse
 import os
 import pathlib
 import re
@@ -199,9 +198,7 @@ def problem(A, folder, name, text, part, exactly):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
-    ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
+    ap = machine.parser(__doc__)
     ap.add_argument("--only", default="")
     ap.add_argument("--verbose", action="store_true", help="says how kernels were launched")
     A = ap.parse_args()

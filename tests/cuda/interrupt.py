@@ -3,8 +3,6 @@
 
 Status 130 soon after the signal, in each of the orders in which the virtual machine works: what was launched before is waited
 for, so that must not be much, and loops inside kernels end. Closes with `N passed, N failed`."""
-import argparse
-import pathlib
 import signal
 import subprocess
 import sys
@@ -23,10 +21,7 @@ SECONDS = 2.0  # on a busy machine; 0.1 is what a program may take
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=pathlib.Path)
-    ap.add_argument("--driver", required=True, type=pathlib.Path)
-    A = ap.parse_args()
+    A = machine.parser(__doc__).parse_args()
     machine.skip_without_nvrtc(A.tenc, A.driver)
     passed = failed = 0
     for name, script, mode in [(name, script, mode) for name, script, modes in CASES for mode in modes]:

@@ -3,7 +3,6 @@
 
 A second start compiles nothing and does not load NVRTC; a script that has changed compiles what is new in it; another
 architecture compiles all; broken entries are compiled again. A script that names no GPU does not load the driver."""
-import argparse
 import os
 import pathlib
 import re
@@ -11,14 +10,13 @@ import subprocess
 import sys
 import tempfile
 
+import machine
+
 SCRIPT = "let x = @cuda:0 { randn([64]) }\n" + "".join(f"print(sum(x * {i}.5))\n" for i in range(1, 6))
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
-    ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
-    A = ap.parse_args()
+    A = machine.parser(__doc__).parse_args()
     installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
     environment = {"TENC_CUBLASLT": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CUDA_CODE": "ptx"}
     folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,5 @@
 """Where suites find NVRTC and the fake driver, for programs that run as CUDA C++ on the virtual machine for PTX."""
+import argparse
 import os
 import pathlib
 import subprocess
@@ -7,6 +8,13 @@ import zlib
 
 MODES = ("lazy", "eager", "random")
 FLAGS = ["--virtual", "cuda=2", "--target", "cuda:compute_90"]  # two GPUs
+
+
+def parser(text):
+    """Of a suite's command line: the compiler, and the fake driver."""
+    ap = argparse.ArgumentParser(description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("--tenc", "--driver"): ap.add_argument(name, required=True, type=lambda p: pathlib.Path(p).resolve())
+    return ap
 
 
 def mode_of(name):

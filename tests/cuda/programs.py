@@ -7,7 +7,6 @@ and end the same way, faults with their places included, and the machine must ha
 kernel adds floats, which is done in another order. `--order`: that of blocks and warps. Runs must not differ among each other. Programs with operations that have no
 code for GPUs (E0190) are counted. `--part 2/5`: the programs whose names fall into that fifth. Without NVRTC nothing is run, which is
 said. Closes with `N passed, N failed`."""
-import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -103,9 +102,7 @@ def check(A, source):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=lambda p: pathlib.Path(p).resolve())
-    ap.add_argument("--driver", required=True, type=lambda p: pathlib.Path(p).resolve())
+    ap = machine.parser(__doc__)
     ap.add_argument("--mode", choices=machine.MODES, help="when the machine works, for all programs")
     ap.add_argument("--all", action="store_true")
     ap.add_argument("--order", default="", help="in which order blocks and warps run: ahead, backward, random, else in turn")

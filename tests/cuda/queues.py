@@ -3,7 +3,6 @@
 
 A trace shows the next batch of a loop being copied while kernels work on the last one; values go from one GPU to another without
 the host. Closes with `N passed, N failed`."""
-import argparse
 import json
 import pathlib
 import subprocess
@@ -61,10 +60,7 @@ def peers(A, folder, mode, access):
 
 
 def main():
-    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ap.add_argument("--tenc", required=True, type=pathlib.Path)
-    ap.add_argument("--driver", required=True, type=pathlib.Path)
-    A = ap.parse_args()
+    A = machine.parser(__doc__).parse_args()
     machine.skip_without_nvrtc(A.tenc, A.driver)
     with tempfile.TemporaryDirectory() as folder:
         results = {"copies beside kernels": overlap(A, pathlib.Path(folder))}
