@@ -2,14 +2,15 @@
 """Draws what the training examples print: examples/curves.py --tenc build/release/bin/tenc [--only NAME]
 
 Runs each example in this folder and writes docs/pictures/NAME.svg: the numbers of its lines `step 40: loss 0.51, rate 0.1`,
-each name in a panel of its own, losses and errors on a logarithmic axis. docs/pictures/vae.png, the sheet of digits that
-digits_vae.tl draws, is copied. Needs nothing but Python."""
+each name in a panel of its own, losses and errors on a logarithmic axis. The pictures that examples save are copied to
+docs/pictures. Needs nothing but Python."""
 import argparse, math, pathlib, re, shutil, subprocess, sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PICTURES = HERE.parent / "docs/pictures"
 EXAMPLES = {"digits_nn": [], "digits_lenet": [], "digits_vae": [], "gpt": [], "pinn": [], "curve_fit": [],
             "two_devices": ["--virtual", "cuda=2"]}
+SAVED = {"digits_vae": "vae.png", "mandelbrot": "mandelbrot.png", "image_filter": "edges.png"}
 LINE = re.compile(r"(\w+) (\d+): (.*)")
 PAIR = re.compile(r"(\w+) (-?[\d.]+(?:e[-+]?\d+)?)")
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 340, 220, 52, 14, 26, 34
@@ -68,12 +69,12 @@ def main():
     ap.add_argument("--only", default="")
     A = ap.parse_args()
     tenc = str(pathlib.Path(A.tenc).resolve()) if "/" in A.tenc else A.tenc
-    for name, options in EXAMPLES.items():
+    for name in {**EXAMPLES, **SAVED}:
         if A.only not in name: continue
-        run = subprocess.run([tenc, name + ".tl", *options], cwd=HERE, capture_output=True, text=True)
+        run = subprocess.run([tenc, name + ".tl", *EXAMPLES.get(name, [])], cwd=HERE, capture_output=True, text=True)
         if run.returncode: sys.exit(run.stderr)
-        (PICTURES / f"{name}.svg").write_text(picture(*curves(run.stdout)))
-        if name == "digits_vae": shutil.copy(HERE / "vae.png", PICTURES / "vae.png")
+        if name in EXAMPLES: (PICTURES / f"{name}.svg").write_text(picture(*curves(run.stdout)))
+        if name in SAVED: shutil.copy(HERE / SAVED[name], PICTURES)
 
 
 if __name__ == "__main__":

@@ -3,26 +3,20 @@
 
 In every page the block ```tl fails [options] must be refused with the page's code (a warning: accepted with it), the
 block ```text must show what tenc says then, and the block ```tl [options] must run without any diagnostic. --update writes
-the ```text blocks anew. The examples of the pages for people are run too, with two virtual devices; what they show
-of a session, lines `$ tenc ... s.tl` each with what is printed, is compared, the example before it being s.tl.
-Closes with `N passed, N failed`."""
+the ```text blocks anew. tests/doc_examples.py runs the examples of the other pages. Closes with `N passed, N failed`."""
 import argparse
 import pathlib
 import re
-import struct
 import subprocess
 import sys
 import tempfile
+
+from doc_examples import write_npy
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TEXT = re.compile(r"^```text\n(.*?)^```", re.M | re.S)
 MOST_SHOWN = 20  # lines, and the rest of the help that they end in
 BLOCK = re.compile(r"^```tl( fails)?(.*?)\n(.*?)^```", re.M | re.S)
-
-
-def write_npy(path, shape, values):
-    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
-    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + struct.pack(f"<{len(values)}f", *values))
 
 
 def shown(stderr):
@@ -52,23 +46,6 @@ def problem(tenc, code, fails, options, text):
     return f"exit status {run.returncode}, codes {sorted(found)}\n{text}{run.stdout}{run.stderr}", run.stderr
 
 
-def sessions(tenc, page):
-    """Runs the lines `$ tenc ...` of a page's plain blocks: what is printed otherwise than the page says."""
-    wrong, script = [], ""
-    for language, text in re.findall(r"^```(.*?)\n(.*?)^```$", page.read_text(), re.M | re.S):
-        if language == "tl":
-            script = text
-        if language or not text.startswith("$ tenc "):
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            (pathlib.Path(folder) / "s.tl").write_text(script)
-            for line, said in re.findall(r"^\$ tenc (.*)\n((?:[^$\n].*\n)*)", text, re.M):
-                run = subprocess.run(f"{tenc} {line}", shell=True, cwd=folder, capture_output=True, text=True, timeout=60)
-                if run.stdout.splitlines() != said.splitlines():
-                    wrong.append(f"`tenc {line}` prints\n{run.stdout}{run.stderr}")
-    return wrong
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tenc", required=True)
@@ -95,16 +72,6 @@ def main():
         passed, failed = passed + (not problems), failed + bool(problems)
         for p in problems:
             print(f"{page.name}: {p}")
-    # tests/ops_page.py runs those of docs/ops.md.
-    for page in [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").glob("*.md") if p.stem != "ops")]:
-        for fails, _, text in BLOCK.findall(page.read_text()) if args.only in page.stem else []:
-            what, _ = problem(str(pathlib.Path(args.tenc).resolve()), "", bool(fails), "--virtual cuda=2", text)
-            passed, failed = passed + (not what), failed + bool(what)
-            if what:
-                print(f"{page.name}: {what}")
-        for what in sessions(pathlib.Path(args.tenc).resolve(), page) if args.only in page.stem else []:
-            failed += 1
-            print(f"{page.name}: {what}")
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0 or passed == 0)
 
