@@ -7,6 +7,7 @@ import sys
 import zlib
 
 MODES = ("lazy", "eager", "random")
+ALL_MODES = (*MODES, "async")  # beside the program, so that no two runs are alike
 FLAGS = ["--virtual", "cuda=2", "--target", "cuda:compute_90"]  # two GPUs
 
 

@@ -86,7 +86,7 @@ def check(A, source):
         status, text, errors, _ = run(A, program, args, "lazy", "--virtual", "cuda=2")
         if status not in (0, 3): return f"skipped {source.name}: it does not run on a virtual device"
         first = None
-        for mode in machine.MODES if A.all else [A.mode or machine.mode_of(source.name)]:
+        for mode in machine.ALL_MODES if A.all else [A.mode or machine.mode_of(source.name)]:
             other, other_text, other_errors, reports = run(A, program, args, mode, *machine.FLAGS)
             if "error[E0190]" in other_errors: return f"refused {source.name}"
             what = f"status {other}, not {status}" if other != status else difference(text, other_text, bound)
@@ -101,7 +101,7 @@ def check(A, source):
 
 def main():
     ap = machine.parser(__doc__)
-    ap.add_argument("--mode", choices=machine.MODES, help="when the machine works, for all programs")
+    ap.add_argument("--mode", choices=machine.ALL_MODES, help="when the machine works, for all programs")
     ap.add_argument("--all", action="store_true")
     ap.add_argument("--order", default="", help="in which order blocks and warps run: ahead, backward, random, else in turn")
     ap.add_argument("--bound", type=float, default=4e-6)

@@ -36,7 +36,8 @@ enum : int {
 enum Mode { kEager, kLazy, kRandom, kAsync };
 constexpr unsigned kNonBlocking = 1;
 
-/// to[i] = from[i] + by, of u32; one that writes behind the end; and one that runs until somebody writes to `flag`.
+/// to[i] = from[i] + by, of u32; one that writes behind the end; one that runs until somebody writes to `flag`; and one
+/// that counts down and sets a condition of a graph to what is left.
 constexpr const char* kPtx = R"(
 .version 8.0
 .target sm_90
@@ -48,6 +49,16 @@ constexpr const char* kPtx = R"(
   mov.u32 %r2, %tid.x; mul.wide.u32 %d3, %r2, 4;
   add.s64 %d4, %d1, %d3; add.s64 %d5, %d2, %d3;
   ld.global.u32 %r3, [%d5]; add.u32 %r3, %r3, %r1; st.global.u32 [%d4], %r3;
+  ret;
+}
+.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
+.visible .entry countdown(.param .u64 counter, .param .u64 handle) {
+  .reg .b64 %d<3>; .reg .b32 %r<2>;
+  ld.param.u64 %d1, [counter]; ld.param.u64 %d2, [handle];
+  ld.global.u32 %r1, [%d1]; add.u32 %r1, %r1, -1; st.global.u32 [%d1], %r1;
+  { .param .b64 first; .param .b32 second;
+    st.param.b64 [first], %d2; st.param.b32 [second], %r1;
+    call.uni cudaGraphSetConditional, (first, second); }
   ret;
 }
 .visible .entry behind(.param .u64 to) {
@@ -464,6 +475,110 @@ TEST_F(FakeDriver, MistakesInCaptures) {
     }).join();
     EXPECT_EQ(call("cuStreamEndCapture", main, &graph), isOwn ? kSuccess : kCaptureInvalidated);
   }
+}
+
+/// Of cuGraphAddNode.
+struct NodeParameters {
+  int type = 13, reserved[3] = {};
+  uint64_t handle = 0;
+  int repeats = 0;
+  unsigned size = 1;
+  Handle* bodies = nullptr;
+  Handle context = nullptr;
+  long long rest[26] = {};
+};
+
+class Conditions : public FakeDriver {
+ protected:
+  void SetUp() override {
+    FakeDriver::SetUp();
+    countdown = function("countdown");
+    main = stream(), inner = stream();
+  }
+  /// A condition, and a node for it behind what `main` has captured; its body is captured on `inner`.
+  int begin(bool repeats, unsigned flags, unsigned atLaunch) {
+    Handle graph = nullptr, node = nullptr;
+    Handle const* after = nullptr;
+    size_t count = 0;
+    int state = 0;
+    EXPECT_EQ(call("cuStreamGetCaptureInfo", main, &state, static_cast<uint64_t*>(nullptr), &graph, &after, &count), 0);
+    EXPECT_EQ(call("cuGraphConditionalHandleCreate", &handle, graph, context, atLaunch, flags), kSuccess);
+    NodeParameters p;
+    p.handle = handle, p.repeats = repeats, p.context = context;
+    const int status = call("cuGraphAddNode", &node, graph, after, static_cast<const void*>(nullptr), count, &p);
+    if (status != kSuccess) return status;
+    EXPECT_EQ(call("cuGraphAddNode", &node, graph, after, static_cast<const void*>(nullptr), count, &p), kInvalidValue)
+        << "a second node of the condition";
+    EXPECT_EQ(call("cuStreamUpdateCaptureDependencies", main, &node, size_t{1}, 1u), kSuccess);
+    return call("cuStreamBeginCaptureToGraph", inner, p.bodies[0], static_cast<Handle const*>(nullptr),
+                static_cast<const void*>(nullptr), size_t{0}, 1);
+  }
+  int count(Handle s) {
+    void* values[] = {&a, &handle};
+    return launchAny(countdown, s, values, 1);
+  }
+  /// 0, or what instantiating gives.
+  int end() {
+    Handle body = nullptr, graph = nullptr;
+    EXPECT_EQ(call("cuStreamEndCapture", inner, &body), kSuccess);
+    EXPECT_EQ(call("cuGraphDestroy", body), kInvalidHandle) << "it is the node's";
+    EXPECT_EQ(call("cuStreamEndCapture", main, &graph), kSuccess);
+    const int status = call("cuGraphInstantiateWithFlags", &replay, graph, 0ull);
+    EXPECT_EQ(call("cuGraphDestroy", graph), kSuccess);
+    return status;
+  }
+  void counter(uint32_t n) { EXPECT_EQ(call("cuMemcpyHtoD", a, static_cast<const void*>(&n), size_t{4}), kSuccess); }
+  uint64_t handle = 0;
+  Handle countdown = nullptr, main = nullptr, inner = nullptr, replay = nullptr;
+};
+
+TEST_F(Conditions, BodiesRunAsLongAsTheySay) {
+  for (const bool repeats : {true, false}) {
+    ASSERT_EQ(call("cuStreamBeginCapture", main, 1), kSuccess);
+    ASSERT_EQ(begin(repeats, 1, 1), kSuccess);
+    EXPECT_EQ(count(inner), kSuccess);
+    EXPECT_EQ(launchPlus(b, b, 1, inner), kSuccess);
+    ASSERT_EQ(end(), kSuccess);
+    for (Mode m : {kEager, kLazy, kRandom, kAsync}) {
+      EXPECT_EQ(call("cuMemcpyHtoD", b, static_cast<const void*>(host), kBytes), kSuccess);
+      counter(5);
+      setMode(m);
+      EXPECT_EQ(call("cuGraphLaunch", replay, main), kSuccess);
+      EXPECT_EQ(lastOf(b), kCount - 1 + (repeats ? 5 : 1));
+      setMode(kEager);
+    }
+    EXPECT_EQ(call("cuGraphExecDestroy", replay), kSuccess);
+  }
+  EXPECT_EQ(reports(), "");
+  // What is set where the condition's graph does not run is an error.
+  counter(5);
+  EXPECT_NE(count(main), kSuccess);
+  EXPECT_NE(reports().find("none of the graph that runs"), std::string::npos);
+}
+
+TEST_F(Conditions, Mistakes) {
+  // Without a default somebody has to set it before.
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 1), kSuccess);
+  ASSERT_EQ(begin(true, 0, 1), kSuccess);
+  EXPECT_EQ(count(inner), kSuccess);
+  ASSERT_EQ(end(), kSuccess);
+  EXPECT_EQ(call("cuGraphLaunch", replay, main), kSuccess);
+  EXPECT_NE(reports().find("its condition was not set before"), std::string::npos);
+  // A copy from memory that may be moved meanwhile has no place in a body.
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 1), kSuccess);
+  ASSERT_EQ(begin(true, 1, 1), kSuccess);
+  EXPECT_EQ(call("cuMemcpyHtoDAsync", b, static_cast<const void*>(host), kBytes, inner), kSuccess);
+  EXPECT_EQ(end(), kInvalidValue);
+  // A condition of another context.
+  Handle graph = nullptr, other = nullptr;
+  ASSERT_EQ(call("cuDevicePrimaryCtxRetain", &other, 1), kSuccess);
+  ASSERT_EQ(call("cuStreamBeginCapture", main, 1), kSuccess);
+  EXPECT_EQ(launchPlus(b, a, 1, main), kSuccess);
+  ASSERT_EQ(call("cuStreamEndCapture", main, &graph), kSuccess);
+  EXPECT_EQ(call("cuGraphConditionalHandleCreate", &handle, graph, other, 0u, 0u), kInvalidValue);
+  // One that no node has.
+  EXPECT_EQ(call("cuGraphConditionalHandleCreate", &handle, graph, context, 0u, 0u), kSuccess);
+  EXPECT_EQ(call("cuGraphInstantiateWithFlags", &replay, graph, 0ull), kInvalidValue);
 }
 
 TEST_F(FakeDriver, SeveralDevices) {

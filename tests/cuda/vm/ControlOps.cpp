@@ -1,6 +1,7 @@
 // Branches, the end of threads, barriers and fences.
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <map>
 
 #include "tests/cuda/vm/Handlers.h"
@@ -82,6 +83,20 @@ void executeBarrier(Warp& w, const Instruction& i) {
 
 void executeFence(Warp& w, const Instruction& i) {
   if (i.mode && w.executing()) w.block().order.fence();
+}
+
+void executeSetCondition(Warp& w, const Instruction& i) {
+  const auto& set = w.launch().options.setCondition;
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (!(w.executing() >> l & 1)) continue;
+    uint64_t handle = 0;
+    uint32_t value = 0;
+    std::memcpy(&handle, w.local(l) + i.offset, sizeof handle);
+    std::memcpy(&value, w.local(l) + i.offset2, sizeof value);
+    if (!set || !set(handle, value))
+      w.fault(Finding::OutOfRange,
+              w.who(l) + " sets the condition " + std::to_string(handle) + ", which is none of the graph that runs");
+  }
 }
 
 }  // namespace tenc::ptx

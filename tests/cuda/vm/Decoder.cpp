@@ -129,6 +129,10 @@ class Decoder {
       f.out.handler = executeTrap;
       return;
     }
+    if (name == "cudaGraphSetConditional") {
+      setCondition(f);
+      return;
+    }
     auto callee = std::find_if(module_.functions.begin(), module_.functions.end(),
                                [&](const syntax::Function& c) { return c.name == name && c.isDefined && !c.isKernel; });
     if (callee == module_.functions.end() || depth_ == kDeepestCall) return;
@@ -157,6 +161,21 @@ class Decoder {
     labels_[inner + kEnd] = here();
     f.out.cls = Class::Branch;
     f.out.handler = executeNothing;
+  }
+
+  /// A function of the driver.
+  void setCondition(Form& f) {
+    const std::vector<syntax::Operand>& actual = f.operand(1).elements;
+    if (actual.size() != 2) throw PtxError(f.text.line, "wrong number of arguments: " + f.text.text);
+    const auto place = [&](size_t n) {
+      const Storage* s = symbols_.storageOf(actual[n].name);
+      if (!s || s->space != Space::Local) throw PtxError(f.text.line, "unknown argument " + actual[n].name);
+      return static_cast<int64_t>(s->address);
+    };
+    f.out.offset = place(0);
+    f.out.offset2 = place(1);
+    f.out.cls = Class::Other;
+    f.out.handler = executeSetCondition;
   }
 
   const syntax::Module& module_;

@@ -13,7 +13,8 @@ void executeNothing(Warp& w, const Instruction& i);
 void executeUnsupported(Warp& w, const Instruction& i);
 void executeBarrier(Warp& w, const Instruction& i);  // mode: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or
 void executeWarpBarrier(Warp& w, const Instruction& i);
-void executeFence(Warp& w, const Instruction& i);  // mode: 1 beyond the block
+void executeFence(Warp& w, const Instruction& i);         // mode: 1 beyond the block
+void executeSetCondition(Warp& w, const Instruction& i);  // offset, offset2: handle and value in local memory
 
 // WarpOps.cpp
 void executeShuffle(Warp& w, const Instruction& i);  // mode: 0 up, 1 down, 2 bfly, 3 idx

@@ -29,6 +29,7 @@ struct Options {
   bool races = true, initialisation = true, counters = true;
   uint64_t budget = uint64_t{1} << 34;  // warp instructions, after which a launch is given up
   std::function<bool()> goesOn;         // asked between turns: false gives the launch up. Memory may change meanwhile
+  std::function<bool(uint64_t handle, uint32_t value)> setCondition;  // of a graph; false: there is no such handle
 };
 
 struct Dim3 {

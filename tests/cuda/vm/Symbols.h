@@ -34,6 +34,8 @@ class Symbols {
   void declare(const syntax::Registers& r, uint32_t line);
   void declare(const syntax::Variable& v);
   void declareParameters(const std::vector<syntax::Variable>& parameters);
+  /// Of a variable; null for a name that is none.
+  const Storage* storageOf(const std::string& name);
   /// A name of a function that is inlined stands for a variable of the caller.
   void bind(const std::string& formal, const std::string& actual, uint32_t line);
 
@@ -54,7 +56,6 @@ class Symbols {
     std::unordered_map<std::string, Register> names;
     std::unordered_map<std::string, uint8_t> ranges;  // "%r" of %r<9>: bits
   };
-  const Storage* storageOf(const std::string& name);
   void placeShared(Storage& s);
   Slot special(const std::string& name, uint32_t line);
 

@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -24,8 +26,9 @@ struct Device {
   bool busy = false;           // a kernel runs
   Stream* assigned = nullptr;  // whose next work the device's thread is to run
   uint64_t launches = 0, copies = 0, bytesCopied = 0, graphLaunches = 0, graphNodes = 0;
-  std::set<Device*> peers;  // that it was given access to
-  uint64_t peerCopies = 0;  // among the copies: to it, from another device
+  std::set<Device*> peers;                                 // that it was given access to
+  std::map<uint64_t, std::optional<uint32_t>> conditions;  // of the graph that runs, by handle: what they were set to
+  uint64_t peerCopies = 0;                                 // among the copies: to it, from another device
 };
 
 struct Function {

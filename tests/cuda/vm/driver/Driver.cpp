@@ -25,6 +25,12 @@ Driver::Driver(uint32_t devices, uint64_t bytesOfEach, Mode mode, uint64_t seed)
     devices_.push_back(std::make_unique<Device>(i, bytesOfEach));
     Device& d = *devices_.back();
     d.machine.options().goesOn = [this, &d] { return goesOn(d); };
+    d.machine.options().setCondition = [&d](uint64_t handle, uint32_t value) {
+      auto at = d.conditions.find(handle);
+      if (at == d.conditions.end()) return false;
+      at->second = value;
+      return true;
+    };
   }
 }
 
@@ -66,6 +72,40 @@ bool Driver::isPinned(uint64_t address, uint64_t bytes) const {
   return address - base <= size && bytes <= size - (address - base);
 }
 
+namespace {
+
+std::shared_ptr<Graph> within(const std::shared_ptr<Graph>& g, void* handle) {
+  if (g.get() == handle) return g;
+  for (const auto& node : g->nodes) {
+    if (!node->conditional) continue;
+    if (auto found = within(node->conditional->body, handle)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<Graph> copyOf(const Graph& g) {
+  auto copy = std::make_shared<Graph>();
+  copy->conditions = g.conditions;
+  for (const auto& n : g.nodes) {
+    copy->nodes.push_back(std::make_unique<GraphNode>(*n));
+    if (auto& c = copy->nodes.back()->conditional) c->body = copyOf(*c->body);
+  }
+  return copy;
+}
+
+std::shared_ptr<Graph> Driver::graph(void* handle) const {
+  for (const auto& [own, g] : graphs) {
+    if (auto found = within(g, handle)) return found;
+  }
+  for (const auto& s : streams_) {
+    if (!s->capture) continue;
+    if (auto found = within(s->capture, handle)) return found;
+  }
+  return nullptr;
+}
+
 void Driver::setMode(Mode mode, uint64_t seed) {
   finishAll();
   mode_ = mode;
@@ -82,7 +122,7 @@ bool Driver::endCapture(const std::shared_ptr<Graph>& g) {
     if (s->capture != g) continue;
     broken |= s->captureBroken;
     s->capture = nullptr;
-    s->captureOrigin = s->captureBroken = false;
+    s->captureOrigin = s->captureBroken = s->capturesBody = false;
     s->after.clear();
   }
   for (auto& [handle, e] : events) {
@@ -98,7 +138,7 @@ Status Driver::refuseInCapture() {
 
 Status Driver::capture(Stream& s, const Work& w) {
   return std::visit(Cases{[&](const Command& c) {
-                            s.capture->nodes.push_back(std::make_unique<GraphNode>(GraphNode{c, s.after}));
+                            s.capture->nodes.push_back(std::make_unique<GraphNode>(GraphNode{c, s.after, {}}));
                             s.after = {s.capture->nodes.size() - 1};
                             return Status::Success;
                           },
@@ -205,13 +245,38 @@ void Driver::step(Stream& stream) {
 }
 
 Status Driver::replay(const GraphExecutable& g) {
-  ++g.device->graphLaunches;
-  g.device->graphNodes += g.nodes.size();
-  std::vector<bool> done(g.nodes.size());
-  for (size_t n = 0; n < g.nodes.size(); ++n) {
+  Device& d = *g.device;
+  ++d.graphLaunches;
+  d.graphNodes += g.nodes.size();
+  d.conditions.clear();
+  for (const auto& [handle, c] : g.conditions) d.conditions[handle] = c.atLaunch;
+  std::vector<const GraphNode*> nodes;
+  for (const GraphNode& n : g.nodes) nodes.push_back(&n);
+  Status status = run(nodes, d);
+  d.conditions.clear();
+  return status;
+}
+
+Status Driver::run(const Conditional& c, Device& d) {
+  std::vector<const GraphNode*> nodes;
+  for (const auto& n : c.body->nodes) nodes.push_back(n.get());
+  for (bool first = true; first || c.repeats; first = false) {
+    const std::optional<uint32_t> value = d.conditions[c.handle];
+    if (!value)
+      d.machine.reports().add(Finding::UninitialisedGlobal, "a conditional node", "the driver",
+                              "its condition was not set before");
+    if (value.value_or(0) == 0) return Status::Success;
+    if (Status s = run(nodes, d); s != Status::Success) return s;
+  }
+  return Status::Success;
+}
+
+Status Driver::run(const std::vector<const GraphNode*>& nodes, Device& d) {
+  std::vector<bool> done(nodes.size());
+  for (size_t n = 0; n < nodes.size(); ++n) {
     std::vector<size_t> candidates;
-    for (size_t i = 0; i < g.nodes.size(); ++i) {
-      const auto& after = g.nodes[i].after;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const auto& after = nodes[i]->after;
       if (!done[i] && std::all_of(after.begin(), after.end(), [&](size_t a) { return done[a]; }))
         candidates.push_back(i);
     }
@@ -219,7 +284,8 @@ Status Driver::replay(const GraphExecutable& g) {
                   : mode_ == Mode::Lazy ? candidates.back()
                                         : candidates[random_() % candidates.size()];
     done[next] = true;
-    if (Status s = execute(g.nodes[next].command); s != Status::Success) return s;
+    const GraphNode& node = *nodes[next];
+    if (Status s = node.conditional ? run(*node.conditional, d) : execute(node.command); s != Status::Success) return s;
   }
   return Status::Success;
 }

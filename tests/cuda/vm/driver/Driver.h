@@ -52,6 +52,9 @@ class Driver {
   std::map<uint64_t, uint64_t> pinned;  // host memory: address and bytes
 
   bool isPinned(uint64_t address, uint64_t bytes) const;
+  /// Of a handle of a graph, also of one that is captured, and of the bodies of its conditional nodes; or null.
+  std::shared_ptr<Graph> graph(void* handle) const;
+  uint64_t conditions = 0;  // that were made so far
 
   // Work.
   /// Appends to a stream, or to the graph that it captures.
@@ -101,6 +104,8 @@ class Driver {
   bool goesOn(Device& d);
   Status capture(Stream& s, const Work& w);
   Status replay(const GraphExecutable& g);
+  Status run(const std::vector<const GraphNode*>& nodes, Device& d);
+  Status run(const Conditional& c, Device& d);
 
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::shared_ptr<Stream>> streams_;

@@ -49,4 +49,19 @@ int withStream(void* handle, F call) {
   });
 }
 
+/// What a handle was given out for, or null.
+template <class Map>
+auto* find(Map& handles, void* handle) {
+  auto at = handles.find(handle);
+  return at == handles.end() ? nullptr : &at->second;
+}
+
+/// Gives out a handle.
+template <class Map, class T>
+void* keep(Map& handles, std::shared_ptr<T> value) {
+  void* handle = value.get();
+  handles[handle] = std::move(value);
+  return handle;
+}
+
 }  // namespace tenc::ptx::driver

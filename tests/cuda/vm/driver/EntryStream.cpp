@@ -1,29 +1,14 @@
-// Streams, events and graphs.
+// Streams, events and captures.
 #include <algorithm>
 #include <span>
 
 #include "tests/cuda/vm/driver/Entry.h"
-#include "tests/cuda/vm/driver/KernelCall.h"
 
 namespace tenc::ptx::driver {
 namespace {
 
 constexpr unsigned kNonBlocking = 1, kAddDependencies = 0;
 enum CaptureState { kNone = 0, kActive = 1, kBroken = 2 };
-enum NodeType { kKernelNode = 0, kCopyNode = 1, kFillNode = 2, kHostNode = 3, kEmptyNode = 5 };
-
-template <class Map>
-auto* find(Map& handles, void* handle) {
-  auto at = handles.find(handle);
-  return at == handles.end() ? nullptr : &at->second;
-}
-
-template <class Map, class T>
-void* keep(Map& handles, std::shared_ptr<T> value) {
-  void* handle = value.get();
-  handles[handle] = std::move(value);
-  return handle;
-}
 
 /// Whether every node of a capture comes before the end of the stream that began it.
 bool joined(const Graph& g, const std::vector<size_t>& end) {
@@ -39,13 +24,17 @@ bool joined(const Graph& g, const std::vector<size_t>& end) {
   return std::all_of(reached.begin(), reached.end(), [](bool r) { return r; });
 }
 
-/// The parameters of a kernel's node, as the driver API lays them out.
-struct NodeParameters {
-  void* function;
-  unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
-  void** values;
-  void** extra;
-};
+Status beginCapture(void* handle, Stream& s, std::shared_ptr<Graph> to, int mode) {
+  if (!handle) return Status::CaptureUnsupported;
+  if (s.capture) return Status::IllegalState;
+  s.capture = std::move(to);
+  s.captureOrigin = true;
+  s.captureBroken = s.capturesBody = false;
+  s.captureMode = static_cast<CaptureMode>(mode);
+  s.captureThread = std::this_thread::get_id();
+  s.after.clear();
+  return Status::Success;
+}
 
 }  // namespace
 }  // namespace tenc::ptx::driver
@@ -137,16 +126,17 @@ TENC_ENTRY cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
 }
 
 TENC_ENTRY cuStreamBeginCapture_v2(void* stream, int mode) {
-  return withStream(stream, [&](Driver&, Device&, Stream& s) {
-    if (!stream) return Status::CaptureUnsupported;
-    if (s.capture) return Status::IllegalState;
-    s.capture = std::make_shared<Graph>();
-    s.captureOrigin = true;
-    s.captureBroken = false;
-    s.captureMode = static_cast<CaptureMode>(mode);
-    s.captureThread = std::this_thread::get_id();
-    s.after.clear();
-    return Status::Success;
+  return withStream(
+      stream, [&](Driver&, Device&, Stream& s) { return beginCapture(stream, s, std::make_shared<Graph>(), mode); });
+}
+/// Into a graph that has no nodes yet, as the body of a conditional node.
+TENC_ENTRY cuStreamBeginCaptureToGraph(void* stream, void* graph, void* const*, const void*, size_t count, int mode) {
+  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
+    const std::shared_ptr<Graph> g = d.graph(graph);
+    if (!g || count != 0 || !g->nodes.empty()) return Status::InvalidValue;
+    Status status = beginCapture(stream, s, g, mode);
+    s.capturesBody = status == Status::Success;
+    return status;
   });
 }
 TENC_ENTRY cuStreamIsCapturing(void* stream, int* state) {
@@ -190,75 +180,11 @@ TENC_ENTRY cuStreamEndCapture(void* stream, void** graph) {
     if (!s.capture) return Status::IllegalState;
     if (!s.captureOrigin) return Status::CaptureUnmatched;
     auto g = s.capture;
+    const bool isBody = s.capturesBody;
     bool isJoined = joined(*g, s.after), broken = d.endCapture(g);
     if (broken) return Status::CaptureInvalidated;
     if (!isJoined) return Status::CaptureUnjoined;
-    *graph = keep(d.graphs, g);
+    *graph = isBody ? g.get() : keep(d.graphs, g);
     return Status::Success;
   });
-}
-
-TENC_ENTRY cuGraphInstantiateWithFlags(void** executable, void* graph, unsigned long long) {
-  return withDevice([&](Driver& d, Device& device) {
-    auto* g = find(d.graphs, graph);
-    if (!g) return Status::InvalidHandle;
-    auto e = std::make_shared<GraphExecutable>();
-    e->device = &device;
-    for (const auto& n : (*g)->nodes) {
-      e->nodes.push_back(*n);
-      e->origins.push_back(n.get());
-    }
-    *executable = keep(d.executables, std::move(e));
-    return Status::Success;
-  });
-}
-TENC_ENTRY cuGraphLaunch(void* executable, void* stream) {
-  return withStream(stream, [&](Driver& d, Device&, Stream& s) {
-    auto* e = find(d.executables, executable);
-    // The launch has the parameters of now, whatever is changed later.
-    return e ? d.submit(s, Replay{std::make_shared<GraphExecutable>(**e)}) : Status::InvalidHandle;
-  });
-}
-TENC_ENTRY cuGraphUpload(void* executable, void*) {
-  return withDevice(
-      [&](Driver& d, Device&) { return find(d.executables, executable) ? Status::Success : Status::InvalidHandle; });
-}
-TENC_ENTRY cuGraphExecKernelNodeSetParams_v2(void* executable, void* node, const void* parameters) {
-  return withDevice([&](Driver& d, Device&) {
-    auto* e = find(d.executables, executable);
-    if (!e) return Status::InvalidHandle;
-    auto at = std::find((*e)->origins.begin(), (*e)->origins.end(), node);
-    if (at == (*e)->origins.end()) return Status::InvalidValue;
-    auto* command = std::get_if<KernelCommand>(&(*e)->nodes[static_cast<size_t>(at - (*e)->origins.begin())].command);
-    if (!command) return Status::InvalidValue;
-    const auto& p = *static_cast<const NodeParameters*>(parameters);
-    LaunchShape shape{{p.gridX, p.gridY, p.gridZ}, {p.blockX, p.blockY, p.blockZ}, p.sharedBytes, false};
-    return kernelCall(d, p.function, shape, p.values, p.extra, *command);
-  });
-}
-TENC_ENTRY cuGraphGetNodes(void* graph, void** nodes, size_t* count) {
-  return withDevice([&](Driver& d, Device&) {
-    auto* g = find(d.graphs, graph);
-    if (!g) return Status::InvalidHandle;
-    size_t all = (*g)->nodes.size();
-    if (nodes) {
-      all = std::min(all, *count);
-      for (size_t n = 0; n < all; ++n) nodes[n] = (*g)->nodes[n].get();
-    }
-    *count = all;
-    return Status::Success;
-  });
-}
-TENC_ENTRY cuGraphNodeGetType(void* node, int* type) {
-  static constexpr int kTypes[] = {kEmptyNode, kKernelNode, kCopyNode, kFillNode, kHostNode, kKernelNode};
-  *type = kTypes[static_cast<GraphNode*>(node)->command.index()];
-  return 0;
-}
-TENC_ENTRY cuGraphDestroy(void* graph) {
-  return withDevice(
-      [&](Driver& d, Device&) { return d.graphs.erase(graph) ? Status::Success : Status::InvalidHandle; });
-}
-TENC_ENTRY cuGraphExecDestroy(void* executable) {
-  return withDevice(
-      [&](Driver& d, Device&) { return d.executables.erase(executable) ? Status::Success : Status::InvalidHandle; });
 }

@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <variant>
 #include <vector>
@@ -11,20 +13,43 @@
 
 namespace tenc::ptx::driver {
 
+struct Graph;
+
+/// A condition of a graph, which kernels set while it runs.
+struct Condition {
+  Device* device = nullptr;
+  std::optional<uint32_t> atLaunch;  // what it is set to before the graph runs
+  bool hasNode = false;
+};
+
+/// What is run if a condition is not 0, or as long as it is not.
+struct Conditional {
+  uint64_t handle = 0;
+  bool repeats = false;
+  std::shared_ptr<Graph> body;
+  std::vector<void*> bodies;  // as a caller is given it
+};
+
 struct GraphNode {
   Command command;
-  std::vector<size_t> after;  // nodes that have to be done
+  std::vector<size_t> after;                 // nodes that have to be done
+  std::optional<Conditional> conditional{};  // in place of the command
 };
 
 /// Nodes come after those that they depend on.
 struct Graph {
   std::vector<std::unique_ptr<GraphNode>> nodes;
+  std::map<uint64_t, Condition> conditions;  // by handle
 };
+
+/// The same with nodes and bodies of its own.
+std::shared_ptr<Graph> copyOf(const Graph& g);
 
 /// An instantiated graph: its commands are copies, which can be changed between replays.
 struct GraphExecutable {
   std::vector<GraphNode> nodes;
-  std::vector<const GraphNode*> origins;  // in the graph that it was made of
+  std::vector<const GraphNode*> origins;     // in the graph that it was made of
+  std::map<uint64_t, Condition> conditions;  // of bodies too
   Device* device = nullptr;
 };
 
@@ -64,6 +89,7 @@ struct Stream {
   bool running = false;            // the work that was first in the queue
   std::shared_ptr<Graph> capture;  // that it is part of
   bool captureOrigin = false, captureBroken = false;
+  bool capturesBody = false;  // into a graph that somebody has
   CaptureMode captureMode = CaptureMode::Global;
   std::thread::id captureThread;
   std::vector<size_t> after;        // nodes that the next one of the capture comes after
