@@ -10,7 +10,7 @@ registers and shared memory a kernel takes. Columns, a line a kernel:
   moved     sectors that its warps ask for and L1 does not have, over those: above 1 the rest comes from L2, or is thrown away. L1 is
             128 KiB of each of the 132 multiprocessors, which have every 132th block
   conflicts cycles of shared memory over those without bank conflicts
-  warp      instructions of a warp, as PTX has them (ptxas drops some)
+  warp      instructions of a warp, as PTX has them; ptxas drops moves between registers, which take no time here
   regs, spill, shared   registers a thread, bytes spilled, bytes of shared memory a block
   threads   that a multiprocessor holds of 2048
   flight    bytes that its loads have under way on a multiprocessor, in KiB: loads of a straight run of code, times threads
@@ -253,7 +253,7 @@ def model(c, used, load_bytes):
     held = occupancy(threads, used.get("regs", 32), used.get("shared", 0))
     flight = held * load_bytes
     per_second = SMS * CLOCK
-    times = {"memory": least / DRAM, "l1": 32 * c["sectors"] / L1 / per_second, "l2": moved / L2, "issue": c["warp instructions"] / ISSUE / per_second, "shared": c["shared cycles"] / per_second}
+    times = {"memory": least / DRAM, "l1": 32 * c["sectors"] / L1 / per_second, "l2": moved / L2, "issue": (c["warp instructions"] - c.get("move", 0)) / ISSUE / per_second, "shared": c["shared cycles"] / per_second}
     if flight: times["flight"] = least / DRAM * max(1, NEEDED / flight)
     for name, rate in RATES.items():
         if c.get(name): times[name] = max(times.get(name, 0), c[name] / rate / per_second)

@@ -1,5 +1,6 @@
 #include "codegen/cuda/CudaScalars.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -200,8 +201,10 @@ Scalar CudaScalars::convert(ConvertInst op, Scalar a, Repr to) {
   const std::string& x = text(a);
   const std::string target = "(" + std::string(registerType(to)) + ")";
   switch (op) {
-    case ConvertInst::FExt:
+    case ConvertInst::FExt: return widened(a);
     case ConvertInst::FTrunc:
+      if (const auto known = widened_.find(x); known != widened_.end()) return wrap(known->second, to);
+      return named(target + x, to);
     case ConvertInst::UIntToF:
     case ConvertInst::FToUInt:
     case ConvertInst::Trunc:
@@ -246,16 +249,48 @@ Scalar CudaScalars::halfOfBits(Scalar bits) {
   return x;
 }
 
+Scalar CudaScalars::widened(Scalar x) {
+  const Scalar wide = wrap("(double)" + text(x), Repr::F64);
+  widened_.emplace(text(wide), text(x));
+  return wide;
+}
+
+std::string CudaScalars::libraryFunction(std::string_view name, size_t arity, Repr r) {
+  // Of its own: inlined wherever it is rarely called, it would be most of the code.
+  const std::string symbol = "tenc_" + std::string(name) + (r == Repr::F32 ? "f" : "");
+  const std::string type(registerType(r)), wide = r == Repr::F32 ? "(double)" : "";
+  const std::string text = "__device__ __noinline__ " + type + " " + symbol + "(" + type + " x" +
+                           (arity == 2 ? ", " + type + " y" : "") + ") { return " + (r == Repr::F32 ? "(float)" : "") +
+                           std::string(name) + "(" + wide + "x" + (arity == 2 ? ", " + wide + "y" : "") + "); }\n";
+  if (tables_.find(text) == std::string::npos) tables_ += text;
+  return symbol;
+}
+
 Scalar CudaScalars::libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                                 Scalar otherwise) {
-  static constexpr std::string_view kKnown[] = {
-      "fmod", "sin", "cos", "tan", "tenc_lgamma", "tenc_digamma", "tenc_integer_power"};
-  if (std::find(std::begin(kKnown), std::end(kKnown), name) == std::end(kKnown)) missing_ = name;
-  return rarely(condition, otherwise, [&] {
+  static constexpr std::string_view kLibrary[] = {"fmod", "sin", "cos", "tan"},
+                                    kPrelude[] = {"tenc_lgamma", "tenc_digamma", "tenc_integer_power"};
+  const bool isOwn = std::find(std::begin(kPrelude), std::end(kPrelude), name) != std::end(kPrelude);
+  if (!isOwn && std::find(std::begin(kLibrary), std::end(kLibrary), name) == std::end(kLibrary)) missing_ = name;
+  // Where all are floats, what is not rare has nothing to do with doubles.
+  const auto floatOf = [&](Scalar s) {
+    const auto known = widened_.find(text(s));
+    return known == widened_.end() ? Scalar{} : wrap(known->second, Repr::F32);
+  };
+  std::vector<Scalar> operands(args), floats;
+  for (Scalar s : operands) floats.push_back(floatOf(s));
+  floats.push_back(floatOf(otherwise));
+  const bool areFloats =
+      !isOwn && std::all_of(floats.begin(), floats.end(), [](Scalar s) { return s.handle != nullptr; });
+  if (areFloats) operands.assign(floats.begin(), floats.end() - 1);
+  const Scalar usual = areFloats ? floats.back() : otherwise;
+  const std::string function = isOwn ? std::string(name) : libraryFunction(name, operands.size(), usual.repr);
+  const Scalar result = rarely(condition, usual, [&] {
     std::string list;
-    for (Scalar s : args) list += (list.empty() ? "" : ", ") + text(s);
-    return named(call(name, list), otherwise.repr);
+    for (Scalar s : operands) list += (list.empty() ? "" : ", ") + text(s);
+    return wrap(call(function, list), usual.repr);
   });
+  return areFloats ? widened(result) : result;
 }
 
 Scalar CudaScalars::rarely(Scalar condition, Scalar otherwise, const std::function<Scalar()>& body) {

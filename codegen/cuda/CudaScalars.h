@@ -59,10 +59,17 @@ class CudaScalars : public ScalarBuilder {
   void setFault(Scalar condition, uint32_t fault) override;
 
  private:
+  /// The double of a float, as an expression and no variable: what is made a float again, or is rarely wanted, costs
+  /// nothing.
+  Scalar widened(Scalar x);
+  /// Declares a function of the C library as one that is called; gives its name.
+  std::string libraryFunction(std::string_view name, size_t arity, Repr r);
+
   CudaText& out_;
   std::string& tables_;
-  std::deque<std::string> expressions_;                  ///< handles point here
-  std::unordered_map<std::string, std::string> halves_;  ///< floats that are a half: its bits
+  std::deque<std::string> expressions_;                   ///< handles point here
+  std::unordered_map<std::string, std::string> halves_;   ///< floats that are a half: its bits
+  std::unordered_map<std::string, std::string> widened_;  ///< doubles that are a float: that
   std::string missing_;
 };
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -11,6 +12,7 @@
 #include "codegen/cache/BuildId.h"
 #include "codegen/cuda/CudaPrelude.h"
 #include "codegen/cuda/ImageCache.h"
+#include "codegen/cuda/ImageParts.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/LibraryProduct.h"
 #include "codegen/cuda/Nvrtc.h"
@@ -19,9 +21,6 @@
 
 namespace tenc::codegen::cuda {
 namespace {
-
-// Of one run of NVRTC, which shares its start among them: it takes as long as half a kernel.
-constexpr size_t kLeastKernels = 4, kMostKernels = 16;
 
 /// Of "sm_90" and "compute_90" the 90; 0 of what is neither.
 int architectureNumber(std::string_view architecture) {
@@ -86,11 +85,11 @@ struct Source {
   std::string text, error;
 };
 
-/// The kernels [first, last) of a list, as one text.
-Source sourceOf(std::span<const CodeRequest> requests, const Features& features, size_t first, size_t last) {
+/// Some kernels of a list, as one text.
+Source sourceOf(std::span<const CodeRequest> requests, const Features& features, const Part& part) {
   Module module;
   Source source;
-  for (size_t i = first; i < last; ++i) {
+  for (const size_t i : part) {
     const std::string missing = write(*requests[i].kernel, features, symbolOf(i), module);
     if (!missing.empty() && source.error.empty())
       source.error = "no CUDA form of " + missing + " (kernel " + requests[i].kernel->name + ")";
@@ -210,7 +209,9 @@ class CudaTarget : public Target {
   std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
     const Written written = writtenOf(requests);
     if (form == "cuda") {
-      const Source source = sourceOf(written.requests, features(), 0, written.requests.size());
+      Part all(written.requests.size());
+      std::iota(all.begin(), all.end(), size_t{0});
+      const Source source = sourceOf(written.requests, features(), all);
       std::string text = source.error.empty() ? source.text : source.error + "\n";
       for (size_t i = 0; i < requests.size(); ++i)
         if (written.products[i])
@@ -221,7 +222,7 @@ class CudaTarget : public Target {
     std::string text;
     const Nvrtc* nvrtc = compiler(text);
     if (nvrtc == nullptr) return text + "\n";
-    for (const Nvrtc::Result& r : compileAll(*nvrtc, written.requests, false))
+    for (const Nvrtc::Result& r : compileAll(*nvrtc, written.requests, divided(written.requests), false))
       text += r.error.empty() ? r.ptx : r.error + "\n";
     return text;
   }
@@ -289,49 +290,47 @@ class CudaTarget : public Target {
     if (nvrtc == nullptr) return error;
     std::vector<CodeRequest> some;
     for (const size_t i : which) some.push_back(requests[i]);
-    std::vector<Nvrtc::Result> made = compileAll(*nvrtc, some, !isVirtual());
-    const size_t each = kernelsOfPart(some.size());
-    for (size_t n = 0; n < which.size(); ++n) {
-      if (n % each == 0) {
-        Nvrtc::Result& part = made[n / each];
-        if (!part.error.empty()) return part.error;
-        code.images.push_back(std::move(isVirtual() ? part.ptx : part.cubin));
-      }
-      code.places[which[n]] = ImageCache::Place{code.images.size() - 1, symbolOf(n)};
+    const std::vector<Part> parts = divided(some);
+    std::vector<Nvrtc::Result> made = compileAll(*nvrtc, some, parts, !isVirtual());
+    for (size_t p = 0; p < parts.size(); ++p) {
+      if (!made[p].error.empty()) return made[p].error;
+      for (const size_t n : parts[p]) code.places[which[n]] = ImageCache::Place{code.images.size(), symbolOf(n)};
+      code.images.push_back(std::move(isVirtual() ? made[p].ptx : made[p].cubin));
     }
     return "";
   }
 
-  /// So many that no thread is without work, where there is enough for all.
-  size_t kernelsOfPart(size_t kernels) const {
-    const auto threads = static_cast<size_t>(std::max(options_.compileThreads, 1));
-    return std::clamp((kernels + threads - 1) / threads, kLeastKernels, kMostKernels);
+  size_t threads() const { return static_cast<size_t>(std::max(options_.compileThreads, 1)); }
+
+  std::vector<Part> divided(std::span<const CodeRequest> requests) const {
+    std::vector<int64_t> efforts;
+    for (const CodeRequest& r : requests)
+      efforts.push_back(compileEffort(*r.kernel, scheduleOf(*r.kernel, features())));
+    return partsOf(efforts, threads());
   }
 
   std::vector<Nvrtc::Result> compileAll(const Nvrtc& nvrtc, std::span<const CodeRequest> requests,
-                                        bool wantCubin) const {
-    const size_t each = kernelsOfPart(requests.size()), parts = (requests.size() + each - 1) / each;
-    std::vector<Nvrtc::Result> made(parts);
+                                        std::span<const Part> parts, bool wantCubin) const {
+    std::vector<Nvrtc::Result> made(parts.size());
     const Features having = features();
     std::atomic<size_t> next{0};
     const auto work = [&] {
-      for (size_t p = next++; p < parts; p = next++) {
-        const Source source = sourceOf(requests, having, p * each, std::min(requests.size(), (p + 1) * each));
+      for (size_t p = next++; p < parts.size(); p = next++) {
+        const Source source = sourceOf(requests, having, parts[p]);
         if (source.error.empty())
           made[p] = nvrtc.compile(source.text + (options_.malformed ? "malformed" : ""), architecture(), wantCubin);
         else
           made[p].error = source.error;
       }
     };
-    std::vector<std::thread> threads;
+    std::vector<std::thread> helpers;
     try {
-      while (threads.size() + 1 < std::min<size_t>(parts, static_cast<size_t>(std::max(options_.compileThreads, 1))))
-        threads.emplace_back(work);
+      while (helpers.size() + 1 < std::min(parts.size(), threads())) helpers.emplace_back(work);
     } catch (const std::system_error&) {
       // The system gives no more threads: this one does the rest.
     }
     work();
-    for (std::thread& t : threads) t.join();
+    for (std::thread& t : helpers) t.join();
     return made;
   }
 

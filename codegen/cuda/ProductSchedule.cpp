@@ -43,6 +43,11 @@ void chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Sche
   s.threads = static_cast<uint32_t>(s.tile.threads());
 }
 
+int stepsOf(const Tile& tile) {
+  constexpr int kMostMultiplications = 256;
+  return std::clamp(kMostMultiplications / (tile.threadRows * tile.threadColumns), 1, tile.depth);
+}
+
 int64_t extentOf(const Product& p, size_t variable) {
   return variable < p.batch.size() ? p.batch[variable] : variable == p.batch.size() ? p.m : p.n;
 }

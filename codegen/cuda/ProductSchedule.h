@@ -26,6 +26,8 @@ struct TileChoice {
 /// The tiles by which the product takes least time on a device whose multiprocessors are all free. Sets the tile, the
 /// blocks and the threads.
 void chooseTiles(std::span<const TileChoice> choices, const ProductDims& dims, Schedule& schedule);
+/// Terms of a tile that a thread multiplies in straight code: more would only take NVRTC long.
+int stepsOf(const Tile& tile);
 inline constexpr int64_t kFewLines = 8;  ///< fewer rows or columns are loops: not worth tiles
 
 /// The same kernel as loops, where tiles would be mostly empty.

@@ -133,7 +133,7 @@ class ProductWriter {
     fetch(b);
     out_.close();
     out_.open("if (done >= 0)");
-    out_.line("#pragma unroll");
+    out_.line("#pragma unroll" + (stepsOf(tile_) < tile_.depth ? " " + decimal(stepsOf(tile_)) : ""));
     out_.open("for (int t = 0; t < " + step + "; ++t)");
     const std::string m = decimal(tile_.threadRows), n = decimal(tile_.threadColumns);
     out_.line(type_ + " x[" + m + "], y[" + n + "];");

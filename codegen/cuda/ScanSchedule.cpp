@@ -5,7 +5,6 @@
 #include <cstdlib>
 
 #include "codegen/KernelShape.h"
-#include "codegen/ScalarBodies.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -33,13 +32,6 @@ void eachAccess(const Stage& s, F f) {
   for (const Expr& e : s.exprs)
     if (e.kind == Expr::Kind::Load) f(e.access);
   for (const Store& st : s.stores) f(st.access);
-}
-
-int64_t costOf(const Stage& s) {
-  int64_t cost = 0;
-  for (const Expr& e : s.exprs)
-    cost += e.kind == Expr::Kind::Op ? elementwiseCost(e.op, e.dtype) : e.kind == Expr::Kind::Random ? 100 : 1;
-  return cost;
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ constexpr int64_t kWarpRow = 1024;      // elements of a row that one warp takes
 constexpr int64_t kHeld = 32;           // elements of a row that a thread keeps in registers
 constexpr int64_t kRegisters = 64;      // that all it keeps may take
 constexpr int64_t kMostCode = 6000;     // of unrolled loops, in units of elementwiseCost
+constexpr int64_t kLongCode = 512;      // of these what NVRTC takes long for: more threads have fewer elements each
+constexpr int64_t kGroups = 4;          // vectors of a thread, loaded at once, that keep memory busy
 
 /// Which expressions of the stage vary with a loop variable.
 std::vector<bool> varying(const Stage& s, size_t variable) {
@@ -39,13 +41,6 @@ std::vector<bool> varying(const Stage& s, size_t variable) {
     varies[i] = v;
   }
   return varies;
-}
-
-int64_t costOf(const Stage& s) {
-  int64_t cost = 0;
-  for (const Expr& e : s.exprs)
-    cost += e.kind == Expr::Kind::Op ? elementwiseCost(e.op, e.dtype) : e.kind == Expr::Kind::Random ? 100 : 1;
-  return cost;
 }
 
 template <class F>
@@ -127,17 +122,19 @@ Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
   const std::vector<bool> own = threadsOwn(k);
   bool shared = false;
   for (size_t b = 0; b < own.size(); ++b) shared = shared || (k.buffers[b].role == Buffer::Role::Scratch && !own[b]);
+  const auto mine = [&](int64_t team) { return (groups + team - 1) / team; };
+  const auto held = [&](int64_t team) { return mine(team) * s.vector; };
   const auto fits = [&](int64_t team) {
-    const int64_t held = (groups + team - 1) / team * s.vector;
-    return held <= kHeld && registersOf(k, held) <= kRegisters && held * cost <= kMostCode;
+    return held(team) <= kHeld && registersOf(k, held(team)) <= kRegisters && held(team) * cost <= kMostCode;
   };
+  const auto isLong = [&](int64_t team) { return mine(team) > kGroups && held(team) * cost > kLongCode; };
   const auto ceiling = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
   int64_t team = std::clamp<int64_t>(ceiling(groups), 4, kWarp);
-  if (inner <= kWarpRow && fits(team) && !shared) {
+  if (inner <= kWarpRow && fits(team) && !isLong(team) && !shared) {
     s.unrolled = true;
     s.threads = 128;
   } else {
-    team = std::clamp<int64_t>(ceiling((groups + 3) / 4), kWarp, 512);
+    team = std::clamp<int64_t>(ceiling((groups + kGroups - 1) / kGroups), kWarp, 512);
     if (fits(team) && !shared)
       s.unrolled = true;
     else
@@ -168,6 +165,13 @@ std::optional<size_t> turnedVariable(const Kernel& k) {
 }
 
 }  // namespace
+
+int64_t costOf(const Stage& s) {
+  int64_t cost = 0;
+  for (const Expr& e : s.exprs)
+    cost += e.kind == Expr::Kind::Op ? elementwiseCost(e.op, e.dtype) : e.kind == Expr::Kind::Random ? 100 : 1;
+  return cost;
+}
 
 bool isTurned(const Kernel& k, const Access& a, size_t variable) {
   return k.buffers[a.buffer].role == Buffer::Role::Input && a.terms.empty() && strideOf(a, variable) == 1 &&

@@ -82,6 +82,9 @@ int vectorWidth(const Kernel& kernel, const Stage& stage, size_t variable, std::
 /// Whether a load goes along memory with that outer variable, and not with the last one.
 bool isTurned(const Kernel& kernel, const Access& load, size_t variable);
 
+/// What a point of the stage costs, in units of elementwiseCost.
+int64_t costOf(const Stage& stage);
+
 /// Whether the stage's inner points are visited in order.
 bool isSerial(const Kernel& kernel, const Stage& stage);
 

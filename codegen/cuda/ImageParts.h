@@ -1,0 +1,19 @@
+// Which kernels NVRTC compiles together.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "codegen/cuda/Schedule.h"
+
+namespace tenc::codegen::cuda {
+
+/// How long NVRTC takes for a kernel, roughly, in units of elementwiseCost: how much code it is when it is unrolled.
+int64_t compileEffort(const Kernel& kernel, const Schedule& schedule);
+
+/// Kernels, by number.
+using Part = std::vector<size_t>;
+/// Parts of about the same effort, for so many threads.
+std::vector<Part> partsOf(const std::vector<int64_t>& efforts, size_t threads);
+
+}  // namespace tenc::codegen::cuda
