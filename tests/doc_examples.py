@@ -9,7 +9,7 @@
                          `...` in a line for any text
   ```                    with lines `$ tenc ... s.tl`, each with what is printed: a session, the example before it being s.tl
 
---update writes the blocks ```output anew, but for those with `...`. tests/ops_page.py runs the examples of docs/ops.md,
+--update writes the blocks ```output and what sessions print anew, but for those with `...` in them, beside a `...` alone. tests/ops_page.py runs the examples of docs/ops.md,
 tests/error_pages.py those of docs/errors. Closes with `N passed, N failed`."""
 import argparse
 import concurrent.futures
@@ -106,10 +106,13 @@ class Page:
 
     def session(self, block, script):
         (self.folder / "s.tl").write_text(script)
+        printed = ""
         for line, said in re.findall(r"^\$ tenc (.*)\n((?:[^$\n].*\n)*)", block.text, re.M):
             done = self.run_line(line)
-            problem = None if fits(said.splitlines(), lines(done.stdout) if done.stdout else []) else f"`tenc {line}` prints\n{done.stdout}{done.stderr}"
-            self.note(problem)
+            right = fits(said.splitlines(), lines(done.stdout) if done.stdout else [])
+            self.note(None if right else f"`tenc {line}` prints\n{done.stdout}{done.stderr}")
+            printed += f"$ tenc {line}\n" + "".join(x + "\n" for x in (lines(done.stdout) if done.stdout else []))
+        if "..." not in re.sub(r"^\.\.\.\n", "", block.text, flags=re.M) and printed != block.text: self.outputs.append((block, printed))
 
     def run_line(self, line):
         return subprocess.run(f"{shlex.quote(self.tenc)} {line}", shell=True, cwd=self.folder, capture_output=True, text=True, timeout=120)
@@ -130,7 +133,7 @@ class Page:
     def update(self):
         text = self.path.read_text()
         for block, got in reversed(self.outputs):
-            if "..." not in block.text: text = text[:block.start] + got + text[block.end:]
+            if "..." not in block.text or block.language != "output": text = text[:block.start] + got + text[block.end:]
         self.path.write_text(text)
 
 
