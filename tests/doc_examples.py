@@ -107,7 +107,7 @@ class Page:
     def session(self, block, script):
         (self.folder / "s.tl").write_text(script)
         printed = ""
-        for line, said in re.findall(r"^\$ tenc (.*)\n((?:[^$\n].*\n)*)", block.text, re.M):
+        for line, said in re.findall(r"^\$ tenc (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.M):
             done = self.run_line(line)
             right = fits(said.splitlines(), lines(done.stdout) if done.stdout else [])
             self.note(None if right else f"`tenc {line}` prints\n{done.stdout}{done.stderr}")

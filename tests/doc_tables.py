@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The TL cells of the tables in docs/numpy.md, docs/pytorch.md and docs/jax.md check without an error: doc_tables.py --tenc PATH.
+"""The TL cells of the tables in docs/numpy.md, docs/pytorch.md and docs/jax.md check without an error, and the times in README.md are
+those of docs/benchmarks.md: doc_tables.py --tenc PATH.
 
 Every code span of the right column is checked on its own, behind declarations of the names that the tables use. Closes with
 `N passed, N failed`."""
@@ -99,6 +100,13 @@ def cells(page):
                 if not WORDS.fullmatch(code): yield code
 
 
+def strange_times():
+    """Rows of the table of times in README.md that docs/benchmarks.md does not have."""
+    rows = re.findall(r"^\| \w+ \|(?: [\d.]+ \|){5}$", (ROOT / "README.md").read_text(), re.M)
+    known = (ROOT / "docs/benchmarks.md").read_text().splitlines()
+    return [row for row in rows if row not in known] if rows else ["there is no row"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tenc", required=True)
@@ -119,6 +127,9 @@ def main():
                 run = subprocess.run([tenc, "check", "-"], input=source, text=True, cwd=folder, capture_output=True)
                 passed, failed = passed + (run.returncode == 0), failed + (run.returncode != 0)
                 if run.returncode: print(f"docs/{name}.md: `{code}`\n{run.stderr}")
+    for row in strange_times():
+        failed += 1
+        print(f"README.md: not in docs/benchmarks.md: {row}")
     print(f"{passed} passed, {failed} failed")
     return int(failed > 0 or passed < 60)
 
