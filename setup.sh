@@ -9,7 +9,7 @@ packages=(
   antlr4 libantlr4-runtime-dev
   ccache cmake ninja-build
   libpng-dev libhwy-dev libjemalloc-dev libopenblas-serial-dev libgfortran-12-dev libgtest-dev libedit-dev libbsd-dev libmd-dev libncurses-dev zlib1g-dev libzstd-dev libxml2-dev
-  python3 python3-numpy python3-pygments
+  python3 python3-numpy python3-markdown python3-pygments
 )
 
 missing=()
