@@ -4,7 +4,9 @@
 Makes it with docs/make_html.py, and checks that it loads nothing from elsewhere, that every link leads to a page, a heading, or a file of the
 repository, that every example is highlighted, and, in Chromium where that is installed, that pages open and the search finds. Closes with
 `N passed, N failed`."""
+import html
 import html.parser
+import json
 import pathlib
 import re
 import shutil
@@ -51,23 +53,35 @@ def static_problems(text):
     return found + [f"not highlighted: {e}" for e in errors[:5]]
 
 
-def opened(chromium, page, place):
-    done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=5000", "--dump-dom", f"file://{page}#{place}"],
-                          capture_output=True, text=True, timeout=300)
-    return done.stdout
+# Goes to each place in turn, and leaves in the page what is shown there: the pages, and the links that a search found.
+PROBE = """<pre id="probe"></pre><script>(async () => {
+  const seen = [];
+  for (const place of PLACES) {
+    location.hash = place;
+    await new Promise(done => setTimeout(done, 50));
+    seen.push([[...document.querySelectorAll("section")].filter(s => getComputedStyle(s).display !== "none").map(s => s.id),
+               [...document.querySelectorAll("#results a")].map(a => a.hash)]);
+  }
+  document.getElementById("probe").textContent = JSON.stringify(seen);
+})()</script></body>"""
+SHOWN = {"tour": "tour", "reference--operators": "reference", "ops--softmax": "ops", "": "home"}
+FOUND = {"softmax": "#ops--softmax", "adamw decay": "#library", "E0301": "#e0301", "precedence cosine schedule": None}
 
 
-def browser_problems(chromium, page):
-    found = []
-    for place, title in (("", "home"), ("tour", "tour"), ("reference--operators", "reference"), ("ops--softmax", "ops")):
-        shown = re.findall(r'<section id="([^"]*)"[^>]*class="shown"', opened(chromium, page, place))
-        if shown != [title]: found.append(f"#{place} shows {shown}")
-    for words, link in (("softmax", "#ops--softmax"), ("precedence cosine schedule", None), ("adamw decay", "#library"), ("E0301", "#e0301")):
-        dom = opened(chromium, page, "?q=" + words.replace(" ", "%20"))
-        results = re.search(r'<div id="results">(.*?)</div>', dom, re.S)[1]
-        links = re.findall(r'<a href="([^"]*)"', results)
-        if link and not any(l.startswith(link) for l in links[:3]): found.append(f"searching {words} finds {links[:5]}")
-        if not link and links: found.append(f"searching {words} finds {links[:5]}")
+def browser_problems(chromium, text, folder):
+    places = [*SHOWN, *("?q=" + words.replace(" ", "%20") for words in FOUND)]
+    page = folder / "probe.html"
+    page.write_text(text.replace("</body>", PROBE.replace("PLACES", json.dumps(places))))
+    done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=10000", "--dump-dom", f"file://{page}"],
+                          capture_output=True, text=True, timeout=600)
+    probe = re.search(r'<pre id="probe">(.*?)</pre>', done.stdout)
+    if not probe or not probe[1]: return [f"the page's script did not run: {done.stderr[-500:]}"]
+    seen, found = json.loads(html.unescape(probe[1])), []
+    for (place, page_id), (shown, _) in zip(SHOWN.items(), seen):
+        if shown != [page_id]: found.append(f"#{place} shows {shown}")
+    for (words, link), (shown, links) in zip(FOUND.items(), seen[len(SHOWN):]):
+        right = any(l.startswith(link) for l in links[:3]) if link else not links
+        if not right or shown: found.append(f"searching {words} finds {links[:5]}")
     return found
 
 
@@ -77,7 +91,7 @@ def main():
         page.write_text(make_html.Maker().whole())
         checks = [static_problems(page.read_text())]
         chromium = shutil.which("chromium") or shutil.which("google-chrome")
-        if chromium: checks.append(browser_problems(chromium, page))
+        if chromium: checks.append(browser_problems(chromium, page.read_text(), pathlib.Path(folder)))
         else: print("chromium is not installed: the page is not opened")
     failed = 0
     for problem in sum(checks, []):
