@@ -30,7 +30,7 @@ from tl_lexer import TlLexer  # noqa: E402
 GROUPS = [
     ("Start", ["README.md", "docs/tour.md", "docs/how-do-i.md", "docs/training.md", "docs/devices.md", "docs/gpu.md", "examples/README.md"]),
     ("Coming from", ["docs/numpy.md", "docs/pytorch.md", "docs/jax.md"]),
-    ("Reference", ["docs/reference.md", "docs/ops.md", "docs/library.md", "docs/derivatives.md", "docs/linear-algebra.md", "docs/files.md", "docs/math.md",
+    ("Reference", ["docs/reference.md", "docs/command-line.md", "docs/ops.md", "docs/library.md", "docs/derivatives.md", "docs/linear-algebra.md", "docs/files.md", "docs/math.md",
                    "docs/diagnostics.md", "docs/limits.md", "docs/not-yet.md", "SECURITY.md"]),
     ("How it works", ["docs/performance.md", "docs/benchmarks.md", "docs/architecture.md", "docs/ir.md", "docs/cuda.md", "docs/cuda_vm.md",
                       "docs/dependencies.md", "docs/testing.md"]),

@@ -5,6 +5,7 @@
   the table of keywords has the grammar's keywords, those of type variables the kinds, that of operators every operator, in the
   order in which the parser's trees bind them
   the table of errors is support/DiagnosticKinds.def
+  docs/command-line.md has every command and option of `tenc --help`, and every command of the REPL, and no others
 
 --update writes the rules, of which a block needs only the names, and the table of errors. tests/doc_examples.py runs the page's
 examples. Closes with `N passed, N failed`."""
@@ -126,6 +127,18 @@ def errors():
     return "".join(f"| [{code}](errors/{code}.md) | {title} |\n" for code, title in rows)
 
 
+def command_problems(tenc):
+    page = "\n".join(re.findall(r"^\|.*$", (ROOT / "docs/command-line.md").read_text(), re.M))
+    say = subprocess.run([tenc, "--help"], capture_output=True, text=True).stdout
+    repl = subprocess.run([tenc, "repl"], input=":help\n", capture_output=True, text=True).stdout
+    found = []
+    for what, form, text in (("options", r"--[a-z][-a-z]+", say), ("commands", r"(?m)(?<=tenc )[a-z]+\b(?=[ `])", say.split("commands:")[1]),
+                             ("commands of the REPL", r"(?m)(?:^|(?<=`)):[a-z]+", repl)):
+        apart = set(re.findall(form, page)) ^ set(re.findall(form, text)) - {"--parameter"}
+        if apart: found.append(f"docs/command-line.md: {what}: {', '.join(sorted(apart))} differ")
+    return found
+
+
 def update(page, grammar):
     page = GRAMMAR.sub(lambda m: "```grammar\n" + "".join(shown(n, grammar[n]) for n in names(m[1])) + "```", page)
     table = "| code | what it says |\n|---|---|\n"
@@ -140,7 +153,7 @@ def main():
     grammar = rules()
     if args.update: PAGE.write_text(update(PAGE.read_text(), grammar))
     page = PAGE.read_text()
-    checks = [grammar_problems(page, grammar), word_problems(page), operator_problems(page, grammar, args.tenc),
+    checks = [grammar_problems(page, grammar), word_problems(page), operator_problems(page, grammar, args.tenc), command_problems(args.tenc),
               [] if page.endswith(errors()) else ["the table of errors is not support/DiagnosticKinds.def: run tests/reference_page.py --update"]]
     for problem in itertools.chain(*checks): print(problem)
     failed = sum(map(len, checks))
