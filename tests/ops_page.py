@@ -18,13 +18,13 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 REFERENCE = ROOT.parent / "shared" / "design" / "ops.md"
 HEAD = """# Built-in operations
 
-Made from the compiler's own table by `tests/ops_page.py --update`; `tenc explain softmax` and `:doc softmax` in the REPL
-say the same. Options after `;` are always named; `ints` is an integer, `(a, b)` or `[a, b]`; `?` may be left out. Every
-operation may be written `x.f(a)` and `x |> f(a)` too. Arguments broadcast as in NumPy where an operation is
-elementwise; what an operation takes besides is in its sentence.
+Made from the compiler's own table by `tests/ops_page.py --update`; `tenc explain softmax`, and `:doc softmax` in the REPL,
+show the same text. Arguments after `;` must be named; `ints` stands for an integer, `(a, b)` or `[a, b]`; arguments marked `?`
+may be left out. Every operation can also be written as `x.f(a)` or `x |> f(a)`. The arguments of elementwise operations are
+broadcast as in NumPy.
 
-Where nothing is said of a derivative it is that of calculus wherever the function has one; [derivatives.md](derivatives.md)
-explains how to ask for one. An operation whose derivative is "none" is no path for a gradient: an argument that reaches the
+If nothing is said about the derivative, it is the usual one, wherever the function has one; [derivatives.md](derivatives.md)
+explains how to ask for it. An operation whose derivative is "none" is not a path for a gradient: an argument that reaches the
 result in no other way is an error (E0402). A derivative that is "0 everywhere" is a path.
 """
 # Words between backquotes in the reference that are no names of operations.
