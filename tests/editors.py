@@ -154,6 +154,10 @@ def main():
 
     stale = subprocess.run([sys.executable, str(EDITORS / "make.py"), "--check"], capture_output=True, text=True)
     note((stale.stdout + stale.stderr).splitlines() if stale.returncode else [])
+    extension, languages = (json.loads((EDITORS / "vscode" / name).read_text()) for name in ("package.json", "language-configuration.json"))
+    files = [c["path"] for c in extension["contributes"]["grammars"]] + [c["configuration"] for c in extension["contributes"]["languages"]]
+    note([f"editors/vscode/package.json: there is no {f}" for f in files if not (EDITORS / "vscode" / f).exists()])
+    note([] if languages["comments"]["lineComment"] == "#" else ["a comment begins with #"])
     textmate = TextMate()
     for path in sorted(PROGRAMS):
         text = path.read_text()
