@@ -151,7 +151,12 @@ WORKLOADS = [
              flops=2 * 65536 * 288, bars=TILED),
     Workload("convolution 3 x 3, f16", [("x", (4, 32, 16, 16), "f2"), ("w", (64, 32, 3, 3), "f2")], ["conv2d(x, w, padding: 1)"],
              2 * (32768 + 65536 + 18432), flops=2 * 65536 * 288, bars={**TILED, "bytes": 1.25, "launches": 1}),
-    Workload("attention", [(n, (1, 4, 256, 64)) for n in "qkv"], ["attention(q, k, v)"], 16 * 65536, flops=4 * 4 * 256 * 256 * 64, bars=TILED),
+    Workload("attention", [(n, (1, 4, 256, 64)) for n in "qkv"], ["attention(q, k, v)"], 16 * 65536, flops=4 * 4 * 256 * 256 * 64,
+             bars={**TILED, "bytes": 1.25, "launches": 1}),
+    Workload("attention, f16", [(n, (1, 4, 256, 64), "f2") for n in "qkv"], ["attention(q, k, v)"], 8 * 65536, flops=4 * 4 * 256 * 256 * 64,
+             bars={**TILED, "bytes": 1.25, "launches": 1}),
+    Workload("attention, bf16, causal", [(n, (2, 8, 512, 64), "b2") for n in "qkv"], ["attention(q, k, v, causal: true)"], 8 << 19,
+             flops=2 * 16 * 512 * 512 * 64, bars={**TILED, "bytes": 1.25, "launches": 1}),
     network(),
 ]
 

@@ -221,6 +221,11 @@ void collapseLoops(Kernel& k) {
     collapseBatch(k);
     return;
   }
+  if (k.kind == Kernel::Kind::Attention) {
+    dropUnused(k.attention.scores, k.reductions, &k.attention.score);
+    dropUnused(k.attention.epilogue, k.reductions, &k.attention.product);
+    return;
+  }
   if (k.kind != Kernel::Kind::Loop) return;
   for (Stage& s : k.stages) dropUnused(s, k.reductions, nullptr);
   collapseOuter(k);

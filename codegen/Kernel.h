@@ -148,8 +148,24 @@ struct Product {
   ExprId product = kNoExpr;  ///< Expr::Kind::Reduced 0 in the epilogue
 };
 
+/// C[b, i, e] = epilogue(sum_j w_j * V[b, j, e] / sum_j w_j), w_j = exp(s_j - max s), s_j = scores(sum_d Q[b, i, d] *
+/// K[b, j, d]). Sums are of f32. Loop variables of `scores` are (batch..., i, j), of `epilogue` (batch..., i, e); as of
+/// a product, `product` stands for what it is made of.
+struct Attention {
+  ir::DType operands = ir::DType::F32;  ///< of q, k and v
+  std::vector<int64_t> batch;
+  int64_t queries = 0, keys = 0, depth = 0, width = 0;  ///< extents of i, j, d and e
+  MatrixView q, k, v;                                   ///< rows are queries or keys
+  bool causal = false;                                  ///< key j is seen by query i where j <= i
+  bool zero = false;                                    ///< a query that sees no key gives 0, else NaN
+  Stage scores;                                         ///< Expr::Kind::Reduced 0 is the product; no stores
+  ExprId score = kNoExpr;                               ///< f32, in `scores`
+  Stage epilogue;
+  ExprId product = kNoExpr;
+};
+
 struct Kernel {
-  enum class Kind : uint8_t { Loop, Product, Native, Routine } kind = Kind::Loop;
+  enum class Kind : uint8_t { Loop, Product, Native, Routine, Attention } kind = Kind::Loop;
   std::string name;  ///< for people and profiles: "fused_add_mul"
   double runs = 1;   ///< how often a run of the program runs it; infinite where that is not known. No part of the code
   std::vector<Buffer> buffers;
@@ -160,6 +176,7 @@ struct Kernel {
   std::vector<Reduction> reductions;
   std::vector<Stage> stages;  ///< Loop
   Product product;            ///< Product
+  Attention attention;        ///< Attention
   /// Native: the fused op whose region is emitted as it stands. The region holds one for or while and, inside, only
   /// rank-0 constants, elementwise ops, gathers and scatters of one element (an index for each axis; mode set, add,
   /// mul, max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor

@@ -178,6 +178,9 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   if (update) {
     k.kind = Kernel::Kind::Loop;
     buildUpdate(g);
+  } else if (const ir::Op* product = productOf(region); product != nullptr && product->kind == OpKind::Attention) {
+    k.kind = Kernel::Kind::Attention;
+    buildAttention(g, *product);
   } else if (kind == "product") {
     k.kind = Kernel::Kind::Product;
     buildProduct(g);

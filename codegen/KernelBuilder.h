@@ -133,5 +133,10 @@ void buildLoop(KernelBuild& g);
 void buildScan(KernelBuild& g, const ir::Op& scan);
 void buildUpdate(KernelBuild& g);
 void buildProduct(KernelBuild& g);
+void buildAttention(KernelBuild& g, const ir::Op& attention);
+/// The product of a product group; null where there is none.
+const ir::Op* productOf(const ir::Region& region);
+/// Stores what the group yields, at the points of its domain that `index` names.
+void storeResults(const KernelBuild& g, StageBuilder& b, const Index& index);
 
 }  // namespace tenc::codegen

@@ -168,6 +168,20 @@ void printRoutine(Text& out, const ir::Op& op) {
   out << '\n';
 }
 
+void printAttention(Text& out, const Kernel& k) {
+  const Attention& a = k.attention;
+  out << "  attention " << ir::name(k.reductions[0].result) << " of " << ir::name(a.operands) << " batch ";
+  printList(out, a.batch);
+  out << " queries " << a.queries << " keys " << a.keys << " depth " << a.depth << " width " << a.width;
+  out << (a.causal ? " causal" : "") << (a.zero ? " zero" : "") << '\n';
+  printMatrix(out, "q", a.q);
+  printMatrix(out, "k", a.k);
+  printMatrix(out, "v", a.v);
+  out << "  scores %" << a.score << '\n';
+  printStage(out, k, a.scores);
+  printStage(out, k, a.epilogue);
+}
+
 void printBody(Text& out, const Kernel& k) {
   constexpr std::string_view kRoles[] = {"in", "out", "inout", "scratch"};
   for (size_t i = 0; i < k.buffers.size(); ++i) {
@@ -204,6 +218,7 @@ void printBody(Text& out, const Kernel& k) {
     printStage(out, k, p.epilogue);
     return;
   }
+  if (k.kind == Kernel::Kind::Attention) return printAttention(out, k);
   if (k.kind == Kernel::Kind::Native) return;
   if (k.kind == Kernel::Kind::Routine) return printRoutine(out, *k.routine);
   out << "  outer ";
@@ -238,7 +253,7 @@ void printRegion(Text& out, const ir::Region& r, std::unordered_map<const ir::Va
 }  // namespace
 
 std::string print(const Kernel& k) {
-  constexpr std::string_view kKinds[] = {"loop", "product", "native", "routine"};
+  constexpr std::string_view kKinds[] = {"loop", "product", "native", "routine", "attention"};
   Text out;
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';

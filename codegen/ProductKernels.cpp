@@ -8,14 +8,24 @@ using ir::DType;
 using ir::OpKind;
 using ir::Trait;
 
-namespace {
-
-const ir::Op* findProduct(const ir::Region& region) {
+const ir::Op* productOf(const ir::Region& region) {
   for (const auto& op : region.ops) {
     if (op->has(Trait::Product)) return op.get();
   }
   return nullptr;
 }
+
+void storeResults(const KernelBuild& g, StageBuilder& b, const Index& index) {
+  const ir::Op* yield = g.fused.regions[0]->terminator();
+  for (uint32_t i = 0; i < g.kernel.buffers.size(); ++i) {
+    if (g.kernel.bufferResult[i] < 0) continue;
+    const ir::Value* v = yield->operand(static_cast<size_t>(g.kernel.bufferResult[i]));
+    ExprId e = b.value(v, index);
+    b.stage.stores.push_back({b.access(i, linearise(index, v->type.shape)), e});
+  }
+}
+
+namespace {
 
 using Views = std::array<ir::StridedView, 2>;
 
@@ -123,7 +133,7 @@ void planConv(KernelBuild& g, const ir::Op& op, const Views& v) {
 void buildProduct(KernelBuild& g) {
   Kernel& k = g.kernel;
   const ir::Region& region = *g.fused.regions[0];
-  const ir::Op* op = findProduct(region);
+  const ir::Op* op = productOf(region);
   if (!op) {
     k.error = "a product group without a product";
     return;
@@ -172,13 +182,7 @@ void buildProduct(KernelBuild& g) {
   StageBuilder b(g, box, false);
   b.refinable = false;
   p.product = b.value(op->result(), identity);
-  const ir::Op* yield = region.terminator();
-  for (uint32_t i = 0; i < k.buffers.size(); ++i) {
-    if (k.bufferResult[i] < 0) continue;
-    const ir::Value* v = yield->operand(static_cast<size_t>(k.bufferResult[i]));
-    ExprId e = b.value(v, identity);
-    b.stage.stores.push_back({b.access(i, linearise(identity, v->type.shape)), e});
-  }
+  storeResults(g, b, identity);
   b.stage.outerLo.assign(s.outer.size(), 0);
   b.stage.outerHi = s.outer;
   p.epilogue = std::move(b.stage);

@@ -9,8 +9,18 @@ namespace tenc::interp {
 void attention(const ir::Op& op, Operands in, Tensor& out) {
   const Tensor &q = in[0], &k = in[1], &v = in[2];
   const size_t rank = out.type.shape.size();
+  // The result's dims before they are brought into another order, and the stride of each.
+  ir::Dims shape = out.type.shape;
+  std::vector<int64_t> strides = stridesOf(out.type.shape);
+  if (op.hasAttr("perm")) {
+    const std::vector<int64_t> permuted = strides;
+    for (size_t d = 0; d < rank; ++d) {
+      const auto from = static_cast<size_t>(op.intsAttr("perm")[d]);
+      shape[from] = out.type.shape[d], strides[from] = permuted[d];
+    }
+  }
   const int64_t queries = q.type.shape[rank - 2], keys = k.type.shape[rank - 2], depth = q.type.shape[rank - 1];
-  const int64_t width = out.type.shape[rank - 1];
+  const int64_t width = shape[rank - 1];
   const long double scale = at(in[3], 0).f;
   const bool causal = op.boolAttr("causal");
   const Tensor* mask = in.size() > 4 ? &in[4] : nullptr;
@@ -21,12 +31,13 @@ void attention(const ir::Op& op, Operands in, Tensor& out) {
       if (mask->type.shape[d] == 1) maskStrides[d] = 0;
   }
   int64_t batches = 1;
-  for (size_t d = 0; d + 2 < rank; ++d) batches *= out.type.shape[d];
-  Odometer head(std::span(out.type.shape).first(rank - 2));
+  for (size_t d = 0; d + 2 < rank; ++d) batches *= shape[d];
+  Odometer head(std::span(shape).first(rank - 2));
   std::vector<long double> weight(static_cast<size_t>(keys));
   for (int64_t b = 0; b < batches; ++b, head.next()) {
-    int64_t maskBase = 0;
-    for (size_t d = 0; d + 2 < rank; ++d) maskBase += head.index()[d] * maskStrides[d];
+    int64_t maskBase = 0, first = 0;
+    for (size_t d = 0; d + 2 < rank; ++d)
+      maskBase += head.index()[d] * maskStrides[d], first += head.index()[d] * strides[d];
     for (int64_t i = 0; i < queries; ++i) {
       long double most = -std::numeric_limits<long double>::infinity(), total = 0;
       for (int64_t j = 0; j < keys; ++j) {
@@ -53,7 +64,7 @@ void attention(const ir::Op& op, Operands in, Tensor& out) {
       for (int64_t c = 0; c < width; ++c) {
         long double sum = 0;
         for (int64_t j = 0; j < keys; ++j) sum += weight[static_cast<size_t>(j)] * at(v, (b * keys + j) * width + c).f;
-        put(out, (b * queries + i) * width + c, {roundTo(out.type.dtype, sum / total), 0});
+        put(out, first + i * strides[rank - 2] + c * strides[rank - 1], {roundTo(out.type.dtype, sum / total), 0});
       }
     }
   }

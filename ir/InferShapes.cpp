@@ -123,6 +123,17 @@ std::string checkRounds(const InferContext& c) {
   return from == DType::F32 ? "" : "that rounds needs operands of f32, not " + std::string(name(from));
 }
 
+/// A result whose dims are those of `shape` in the order of attr `perm`.
+Inferred permuted(const InferContext& c, DType t, const Dims& shape) {
+  const Dims& perm = c.ints("perm");
+  const auto rank = static_cast<int64_t>(shape.size());
+  if (perm.size() != shape.size()) return c.fail(wrongCount("axes", perm.size(), rank));
+  if (std::string bad = checkAxes(perm, rank); !bad.empty()) return c.fail(bad);
+  Dims to;
+  for (int64_t p : perm) to.push_back(shape[static_cast<size_t>(p)]);
+  return c.result(t, std::move(to));
+}
+
 }  // namespace
 
 Inferred inferMatmul(const InferContext& c) {
@@ -203,10 +214,13 @@ Inferred inferConv(const InferContext& c) {
 
 Inferred inferAttention(const InferContext& c) {
   const Type &q = c.operand(0), &k = c.operand(1), &v = c.operand(2), &scale = c.operand(3);
+  const DType sums = c.has("dtype") ? c.dtype("dtype") : q.dtype;
   for (const Type* t : {&q, &k, &v, &scale}) {
-    if (t->dtype != q.dtype || !isFloat(t->dtype)) return c.fail("needs floats of one dtype");
+    const bool fits = t->dtype == q.dtype || (t == &scale && t->dtype == sums);
+    if (!fits || !isFloat(t->dtype)) return c.fail("needs floats of one dtype");
   }
   if (const std::string wrong = checkRounds(c); !wrong.empty()) return c.fail(wrong);
+  if (const std::string wrong = checkSums(q.dtype, sums); !wrong.empty()) return c.fail(wrong);
   const size_t r = q.shape.size();
   const bool fits = r >= 2 && k.shape.size() == r && v.shape.size() == r && scale.shape.empty() &&
                     q.shape[r - 1] == k.shape[r - 1] && k.shape[r - 2] == v.shape[r - 2] &&
@@ -220,12 +234,12 @@ Inferred inferAttention(const InferContext& c) {
   if (c.operands.size() > 4) {
     const Type& mask = c.operand(4);
     shape[r - 1] = k.shape[r - 2];
-    bool covers = mask.shape.size() == r && (mask.dtype == DType::Bool || mask.dtype == q.dtype);
+    bool covers = mask.shape.size() == r && (mask.dtype == DType::Bool || mask.dtype == q.dtype || mask.dtype == sums);
     for (size_t d = 0; covers && d < r; ++d) covers = mask.shape[d] == 1 || mask.shape[d] == shape[d];
     if (!covers) return c.fail("with scores of shape " + toString(shape) + " cannot take a mask " + toString(mask));
   }
   shape[r - 1] = v.shape[r - 1];
-  return c.result(q.dtype, std::move(shape));
+  return c.has("perm") ? permuted(c, sums, shape) : c.result(sums, std::move(shape));
 }
 
 Inferred inferReshape(const InferContext& c) {
@@ -239,15 +253,7 @@ Inferred inferReshape(const InferContext& c) {
   return c.result(t.dtype, shape);
 }
 
-Inferred inferPermute(const InferContext& c) {
-  const Type& t = c.operand(0);
-  const Dims& perm = c.ints("perm");
-  if (perm.size() != t.shape.size()) return c.fail(wrongCount("axes", perm.size(), t.rank()));
-  if (std::string bad = checkAxes(perm, t.rank()); !bad.empty()) return c.fail(bad);
-  Dims shape;
-  for (int64_t p : perm) shape.push_back(t.shape[static_cast<size_t>(p)]);
-  return c.result(t.dtype, std::move(shape));
-}
+Inferred inferPermute(const InferContext& c) { return permuted(c, c.operand(0).dtype, c.operand(0).shape); }
 
 Inferred inferBroadcast(const InferContext& c) {
   const Type& t = c.operand(0);

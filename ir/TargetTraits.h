@@ -60,6 +60,11 @@ struct TargetTraits {
 
   // ---- attention
   struct Attention {
+    /// The dtypes of which it is a kernel of its own, of so many queries or more, for heads of so many elements or
+    /// fewer.
+    DTypeSet whole = {};
+    int64_t leastQueries = 8, mostDepth = 256;
+    // Elsewhere it is products and row-wise ops, block by block.
     int64_t tileBytes = int64_t{4} << 20;   ///< of scores that exist at a time: what stays in L2 and L3
     int64_t leastRows = 256;                ///< of a block, before the batch is cut too: keys are packed a block
     int64_t halves = 512, quarters = 2048;  ///< from so many queries on masked keys are left out in two steps, in four

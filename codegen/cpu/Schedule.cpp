@@ -13,7 +13,8 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
       s.form = NativeLoop{};
       s.work = nativeWork(*kernel.native);
       break;
-    case Kernel::Kind::Routine: break;  // the runtime's on this target
+    case Kernel::Kind::Routine:  // the runtime's on this target
+    case Kernel::Kind::Attention: break;  // decomposed for it
   }
   s.level = level;
   s.work += kRunOverhead;

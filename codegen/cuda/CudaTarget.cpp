@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "codegen/cache/BuildId.h"
+#include "codegen/cuda/AttentionSchedule.h"
 #include "codegen/cuda/CudaPrelude.h"
 #include "codegen/cuda/ImageCache.h"
 #include "codegen/cuda/ImageParts.h"
@@ -74,6 +75,7 @@ std::string write(const Kernel& k, const Features& features, const std::string& 
   }
   const std::string missing = k.kind == Kernel::Kind::Native            ? writeNativeLoop(k, module, names)
                               : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
+                              : k.kind == Kernel::Kind::Attention       ? writeAttention(k, features, module, names)
                               : plan.scan                               ? writeScan(k, plan, module, names)
                               : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
                                                                         : writeLoopKernel(k, plan, module, names);
@@ -115,6 +117,7 @@ class CudaTarget : public Target {
     traits_.sideBySide = false;
     traits_.convColumns = ir::TargetTraits::ConvColumns::Places;
     traits_.narrowConvolutions = {ir::DType::F16, ir::DType::BF16};
+    traits_.attention.whole = {ir::DType::F32, ir::DType::F16, ir::DType::BF16};
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;
     traits_.scans.fewItems = 64;  // a block each
@@ -150,7 +153,14 @@ class CudaTarget : public Target {
                                 static_cast<uint64_t>(width) * static_cast<uint64_t>(ir::byteSize(b.dtype)));
     };
     for (const Buffer& b : request.kernel->buffers) needs.arguments.push_back({need(b, plan.vector)});
-    if (plan.tile.onTensorCores())
+    if (request.kernel->kind == Kernel::Kind::Attention) {
+      const AttentionPlan p = planAttention(*request.kernel, features());
+      const Attention& a = request.kernel->attention;
+      for (const auto& [buffer, width] : {std::pair{a.q.buffer, p.q}, {a.k.buffer, p.k}, {a.v.buffer, p.v}}) {
+        uint64_t& alignment = needs.arguments[buffer].alignment;
+        alignment = std::max(alignment, need(request.kernel->buffers[buffer], width));
+      }
+    } else if (plan.tile.onTensorCores())
       for (const bool isLeft : {true, false}) {
         const uint32_t buffer = (isLeft ? request.kernel->product.a : request.kernel->product.b).buffer;
         uint64_t& alignment = needs.arguments[buffer].alignment;

@@ -31,6 +31,7 @@ std::string writeTurned(const Kernel& kernel, const Schedule& schedule, Module& 
 /// Running reductions whose schedule is that of a scan.
 std::string writeScan(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 std::string writeProduct(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
+std::string writeAttention(const Kernel& kernel, const Features& features, Module& module, const KernelNames& names);
 /// The same for a native loop, which one thread runs.
 std::string writeNativeLoop(const Kernel& kernel, Module& module, const KernelNames& names);
 

@@ -131,24 +131,28 @@ Scalar ProductParts::element(const MatrixView& view, const std::string& at) {
 }
 
 void ProductParts::store(const std::string& sum, int vector) {
-  const size_t last = vars_.size() - 1;
-  StageVectors vectors = vector > 1 ? StageVectors(kernel_, p_.epilogue, last, vector) : StageVectors();
-  StageWriter first(out_, scalars_, kernel_, p_.epilogue, names_, vars_);
-  vectors.load(out_, first);
-  Names mine = vars_;
+  writeEpilogue(out_, scalars_, kernel_, p_.epilogue, names_, vars_, scalars_.wrap(sum, repr_), p_.dtype, vector);
+}
+
+void writeEpilogue(CudaText& out, CudaScalars& scalars, const Kernel& kernel, const Stage& epilogue, KernelNames names,
+                   const std::vector<std::string>& variables, Scalar sum, ir::DType sums, int vector) {
+  const size_t last = variables.size() - 1;
+  StageVectors vectors = vector > 1 ? StageVectors(kernel, epilogue, last, vector) : StageVectors();
+  StageWriter first(out, scalars, kernel, epilogue, names, variables);
+  vectors.load(out, first);
+  std::vector<std::string> mine = variables;
   if (vector > 1) {
-    out_.line("#pragma unroll");
-    out_.open("for (int v = 0; v < " + decimal(vector) + "; ++v)");
-    mine[last] = out_.fresh("i");
-    out_.line("const int " + mine[last] + " = " + vars_[last] + " + v;");
+    out.line("#pragma unroll");
+    out.open("for (int v = 0; v < " + decimal(vector) + "; ++v)");
+    mine[last] = out.fresh("i");
+    out.line("const int " + mine[last] + " = " + variables[last] + " + v;");
   }
-  names_.reduced = {
-      CudaScalars::text(emitCast(scalars_, scalars_.wrap(sum, repr_), p_.dtype, kernel_.reductions[0].result))};
-  StageWriter point(out_, scalars_, kernel_, p_.epilogue, names_, mine);
+  names.reduced = {CudaScalars::text(emitCast(scalars, sum, sums, kernel.reductions[0].result))};
+  StageWriter point(out, scalars, kernel, epilogue, names, mine);
   vectors.give(point);
   point.body();
-  if (vector > 1) out_.close();
-  vectors.store(out_, first);
+  if (vector > 1) out.close();
+  vectors.store(out, first);
 }
 
 void ProductParts::paddedAgain(const std::string& isNaN) {

@@ -90,6 +90,12 @@ class ProductParts {
   const int64_t depth_;
 };
 
+/// The epilogue of a product, or of what is rounded like one, at the point that `variables` name, or for `vector` of
+/// them side by side from there along the last variable. `sum`, of dtype `sums`, is the result there, before it is
+/// rounded.
+void writeEpilogue(CudaText& out, CudaScalars& scalars, const Kernel& kernel, const Stage& epilogue, KernelNames names,
+                   const std::vector<std::string>& variables, Scalar sum, ir::DType sums, int vector);
+
 /// Products by mma.sync.
 std::string writeTensorProduct(const Kernel& kernel, const Schedule& schedule, Module& module,
                                const KernelNames& names);

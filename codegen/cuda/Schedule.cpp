@@ -7,6 +7,7 @@
 
 #include "codegen/KernelShape.h"
 #include "codegen/ScalarBodies.h"
+#include "codegen/cuda/AttentionSchedule.h"
 #include "codegen/cuda/CudaText.h"
 #include "codegen/cuda/ProductSchedule.h"
 #include "codegen/cuda/ScanSchedule.h"
@@ -212,6 +213,9 @@ std::string Schedule::text() const {
               ? decimal(tile.warpRows) + " x " + decimal(tile.warpColumns) + " of them a warp on tensor cores, " +
                     decimal(stages) + " stages of " + decimal(tile.depth) + " terms"
               : decimal(tile.threadRows) + " x " + decimal(tile.threadColumns) + " of them a thread");
+  if (family == Family::Attention)
+    s += decimal(tile.rows) + " queries a block by " + decimal(tile.columns) + " keys at a time" +
+         (tile.onTensorCores() ? ", on tensor cores" : "");
   if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
   if (scan) s += ", running";
   return s;
@@ -273,6 +277,7 @@ Schedule schedule(const Kernel& k, const Features& features) {
     const std::optional<Kernel> loops = asLoops(k);
     return loops ? schedule(*loops, features) : productSchedule(k, features);
   }
+  if (k.kind == Kernel::Kind::Attention) return attentionSchedule(k, features);
   if (const std::optional<Schedule> scan = scanSchedule(k)) return *scan;
   int64_t points = 1, inner = 1;
   for (int64_t n : k.outer) points *= n;

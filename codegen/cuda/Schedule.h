@@ -30,12 +30,13 @@ struct Pieces {
 
 struct Schedule {
   enum class Family : uint8_t {
-    Points,   ///< a thread for each outer point, or for `vector` of them side by side
-    Rows,     ///< a team of `team` threads side by side for each outer point, which share the inner points
-    Columns,  ///< 32 threads side by side have outer points, `team` such rows of a block share the inner points
-    Turned,   ///< tiles of 32 x 32 outer points, between which and memory shared memory turns what is read
-    Tiles,    ///< of a product
-    Alone     ///< one thread
+    Points,     ///< a thread for each outer point, or for `vector` of them side by side
+    Rows,       ///< a team of `team` threads side by side for each outer point, which share the inner points
+    Columns,    ///< 32 threads side by side have outer points, `team` such rows of a block share the inner points
+    Turned,     ///< tiles of 32 x 32 outer points, between which and memory shared memory turns what is read
+    Tiles,      ///< of a product
+    Attention,  ///< a block for each of its blocks of queries (AttentionSchedule.h)
+    Alone       ///< one thread
   } family = Family::Points;
   uint32_t blocks = 1, threads = 1;
   int vector = 1;  ///< points of a thread that lie side by side: along the last outer variable, of Rows the last inner

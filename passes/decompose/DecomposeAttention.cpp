@@ -1,6 +1,7 @@
 // Attention as products and row-wise steps. Where the scores of all queries would be large, blocks of queries go
 // through one after the other, so that only a tile of scores exists at any time (the idea of Rabe and Staats,
-// "Self-attention Does Not Need O(n^2) Memory", 2021, along queries).
+// "Self-attention Does Not Need O(n^2) Memory", 2021, along queries). A target that has attention as a kernel gets it
+// whole (WholeAttention.cpp).
 #include <algorithm>
 #include <limits>
 
@@ -227,6 +228,7 @@ class Attention {
 }  // namespace
 
 ir::Value* decomposeAttention(ir::Op& attention, const ir::TargetTraits& traits) {
+  if (isWhole(attention, traits)) return wholeAttention(attention);
   return Attention(attention, traits).build();
 }
 

@@ -226,7 +226,13 @@ class Analysis {
         if (unused(op, n)) return;
         n.root = true;
         for (size_t i = 0; i < op.operandCount(); ++i) {
-          (needsUnitStride(op, i) ? unitView(op.operand(i)) : view(op.operand(i)));
+          Value* v = op.operand(i);
+          if (isFactor(op, i)) {
+            needsUnitStride(op, i) ? unitView(v) : view(v);
+          } else {
+            if (isElsewhere(*v, deviceOf(op))) materialise(v);
+            evaluate(v, n, true, true);
+          }
         }
         return;
       case Role::Update:

@@ -209,7 +209,8 @@ class Emission {
 
   /// Whether the operand is read at computed places, so that even equal elements must lie in memory.
   static bool readsBuffer(const Op& op, size_t operand, const Node* n) {
-    return (op.has(Trait::Gathers) && operand == 0) || (n != nullptr && n->role == Role::Product);
+    return (op.has(Trait::Gathers) && operand == 0) ||
+           (n != nullptr && n->role == Role::Product && isFactor(op, operand));
   }
 
   Region& region_;

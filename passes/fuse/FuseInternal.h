@@ -21,6 +21,9 @@ enum class Role : uint8_t {
 };
 /// Where a target may make a loop of a product, it is still a product here; `analyse` decides.
 Role roleOf(const ir::Op& op);
+/// Whether an operand of a product is multiplied, and read as a matrix for that. Others (the scale and the mask of
+/// attention) are evaluated element by element.
+bool isFactor(const ir::Op& product, size_t operand);
 /// Rank-0 constants and constants of one repeated element.
 bool isSplat(const ir::Op& op);
 /// Where the op's results are; the host for what is nowhere.

@@ -51,6 +51,8 @@ Role roleOf(const Op& op) {
   return Role::Barrier;
 }
 
+bool isFactor(const Op& product, size_t operand) { return operand < (product.kind == OpKind::Attention ? 3 : 2); }
+
 DimMap mapThrough(const Op& op, size_t operand, const DimMap& m) {
   const ir::Dims& from = op.operand(operand)->type.shape;
   if (from.empty()) return std::vector<int>{};

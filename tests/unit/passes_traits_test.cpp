@@ -70,6 +70,47 @@ TEST_F(TraitsTest, ScoresOfAttentionFitTheTargetsTile) {
   EXPECT_GE(scores("256, 256]", "@cpu"), 1u) << text;
 }
 
+TEST_F(TraitsTest, AttentionStaysWholeWhereTheTargetHasIt) {
+  other().attention.whole = {ir::DType::F32, ir::DType::BF16};
+  setOther();
+  const std::string text = run(
+      R"(func @main(%q: f32[2, 64, 8] @cpu, %r: f32[2, 64, 8] @"cuda:0", %d: f64[2, 64, 8] @"cuda:0", %o: f32[2, 1, 8] @"cuda:0", %w: f32[2, 64, 300] @"cuda:0", %s: f32, %t: f64) -> (f32[2, 64, 8] @cpu, f32[2, 64, 8] @"cuda:0", f64[2, 64, 8] @"cuda:0", f32[2, 1, 8] @"cuda:0", f32[2, 64, 300] @"cuda:0") {
+  %host = attention %q, %q, %q, %s {causal = false} : f32[2, 64, 8] @cpu
+  %whole = attention %r, %r, %r, %s {causal = false} : f32[2, 64, 8] @"cuda:0"
+  %wide = attention %d, %d, %d, %t {causal = false} : f64[2, 64, 8] @"cuda:0"
+  %one = attention %o, %r, %r, %s {causal = false} : f32[2, 1, 8] @"cuda:0"
+  %long = attention %r, %r, %w, %s {causal = false} : f32[2, 64, 300] @"cuda:0"
+  return %host, %whole, %wide, %one, %long
+}
+)",
+      {"decompose"});
+  EXPECT_EQ(count(text, "= attention"), 1u) << text;
+  EXPECT_EQ(lines(text, {"%whole = attention %r, %r, %r, %s {causal = false}"}), 1u) << text;
+}
+
+TEST_F(TraitsTest, WholeAttentionReadsAndStoresWhereElementsLie) {
+  other().attention.whole = {ir::DType::BF16};
+  setOther();
+  // Heads out of columns, keys shared by two heads, heads back in columns; rounded.
+  const std::string text = run(
+      R"(func @main(%q: f32[9, 32] @"cuda:0", %k: f32[2, 1, 11, 8] @"cuda:0", %s: f32) -> (f32[9, 4, 8] @"cuda:0") {
+  %a = reshape %q {shape = [9, 4, 8]} : f32[9, 4, 8] @"cuda:0"
+  %b = permute %a {perm = [1, 0, 2]} : f32[4, 9, 8] @"cuda:0"
+  %c = broadcast %k {shape = [2, 2, 11, 8]} : f32[2, 2, 11, 8] @"cuda:0"
+  %d = reshape %c {shape = [4, 11, 8]} : f32[4, 11, 8] @"cuda:0"
+  %y = attention %b, %d, %d, %s {causal = true, rounds = bf16} : f32[4, 9, 8] @"cuda:0"
+  %z = permute %y {perm = [1, 0, 2]} : f32[9, 4, 8] @"cuda:0"
+  return %z
+}
+)",
+      {"decompose", "simplify", "cse", "dce"});
+  EXPECT_EQ(lines(text, {"= cast %q", ": bf16[9, 32]"}), 1u) << text;
+  EXPECT_EQ(lines(text, {"= cast %k", ": bf16[2, 1, 11, 8]"}), 1u) << text;
+  EXPECT_EQ(count(text, "= cast"), 2u) << text;
+  EXPECT_EQ(lines(text, {"= attention", "dtype = f32", "perm = [2, 0, 1, 3]", ": f32[9, 2, 2, 8]"}), 1u) << text;
+  EXPECT_EQ(count(text, "= permute"), 1u) << text;  // of the queries, which is a view
+}
+
 TEST_F(TraitsTest, ConvolutionsHaveTheTargetsLayoutAndDtypes) {
   other().convColumns = ir::TargetTraits::ConvColumns::Channels;
   other().narrowConvolutions = {ir::DType::F16};

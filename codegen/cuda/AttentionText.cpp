@@ -1,0 +1,340 @@
+#include "codegen/cuda/TensorTexts.h"
+
+namespace tenc::codegen::cuda {
+
+const std::string_view kAttentionText = R"cuda(
+struct tenc_f32 {
+  typedef float element;
+  static __device__ __forceinline__ float wide(float x) { return x; }
+};
+struct tenc_f16 {
+  typedef unsigned short element;
+  static __device__ __forceinline__ float wide(unsigned short x) { return tenc_half_of_bits(x); }
+};
+struct tenc_bf16 {
+  typedef unsigned short element;
+  static __device__ __forceinline__ float wide(unsigned short x) { return __uint_as_float((unsigned)x << 16); }
+};
+// A matrix where it lies. `kWidth` elements of a row can be loaded together.
+template <class Type, class Position, int kRows, int kColumns, long long kRow, long long kColumn, int kWidth>
+struct tenc_matrix {
+  typedef Type type;
+  typedef tenc_vector<typename Type::element, kWidth> piece;
+  static constexpr int rows = kRows, columns = kColumns, width = kWidth;
+  const typename Type::element* from;
+  __device__ __forceinline__ const typename Type::element* at(int row, int column) const {
+    return from + ((Position)row * (Position)kRow + (Position)column * (Position)kColumn);
+  }
+};
+__device__ __forceinline__ float tenc_exp2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+// What a query knows of the keys before: their greatest score, and its part of the sum of their weights.
+struct tenc_seen {
+  float most, total;
+};
+// With the greatest score of more keys, what earlier sums are to be multiplied with. `base` is what scores are relative to: where
+// all are -inf, anything.
+__device__ __forceinline__ float tenc_rise(tenc_seen& s, float most, float& base) {
+  most = fmaxf(s.most, most);
+  base = most == __int_as_float(0xff800000) ? 0 : most;
+  const float factor = tenc_exp2((s.most - base) * 1.44269504f);
+  s.most = most;
+  s.total *= factor;
+  return factor;
+}
+)cuda";
+
+// Teams of 8 threads have R queries each, and of each R x 4 scores of 32 keys, and 4 columns of each 32 of the result.
+const std::string_view kRowAttentionText = R"cuda(
+// Part of a matrix as floats in shared memory, zeros where there is nothing.
+template <int kRows, int kColumns, int kPitch, int kThreads, class M>
+__device__ __forceinline__ void tenc_fill(float* to, const M& m, int row, int column) {
+  constexpr int w = M::width, perRow = kColumns / w;
+  #pragma unroll 4
+  for (int e = threadIdx.x; e < kRows * perRow; e += kThreads) {
+    const int r = e / perRow, c = e % perRow * w;
+    typename M::piece x = {};
+    if (row + r < M::rows && column + c < M::columns) x = tenc_load<typename M::piece>(m.at(row + r, column + c));
+    tenc_vector<float, w> y;
+    #pragma unroll
+    for (int i = 0; i < w; ++i) y.at[i] = M::type::wide(x.at[i]);
+    tenc_store(to + r * kPitch + c, y);
+  }
+}
+template <int kRowsOfBlock, int kThreads, bool kCausal, bool kZero, int kVector, class Q, class K, class V, class Score, class Store>
+__device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, const V& v, int first, const Score& score, const Store& store) {
+  constexpr int teams = kThreads / 8, R = kRowsOfBlock / teams, step = 32;
+  constexpr int depth = (Q::columns + 3) / 4 * 4, slice = depth < 64 ? depth : 64, slices = (depth + slice - 1) / slice;
+  constexpr int wide = (V::columns + 31) / 32, queryPitch = 4 * (depth / 4 | 1), pitch = 4 * (slice / 4 | 1), valuePitch = 68, weightPitch = 40;
+  constexpr int piece = step * (pitch > valuePitch ? pitch : valuePitch);
+  __shared__ __align__(16) float queries[kRowsOfBlock * queryPitch], tile[piece], weights[kRowsOfBlock * weightPitch];
+  const int lane = threadIdx.x % 8, team = threadIdx.x / 8;
+  tenc_fill<kRowsOfBlock, depth, queryPitch, kThreads>(queries, q, first, 0);
+  tenc_seen seen[R];
+  float sum[R][wide * 4] = {};
+  #pragma unroll
+  for (int i = 0; i < R; ++i) seen[i] = {__int_as_float(0xff800000), 0};
+  const int last = min(first + kRowsOfBlock, Q::rows), until = kCausal ? min(last, K::rows) : K::rows;
+  #pragma unroll 1
+  for (int start = 0; start < until; start += step) {
+    float s[R][4] = {};
+    #pragma unroll
+    for (int part = 0; part < slices; ++part) {
+      __syncthreads();
+      tenc_fill<step, slice, pitch, kThreads>(tile, k, start, part * slice);
+      __syncthreads();
+      #pragma unroll 2
+      for (int d = 0; d < (part + 1 < slices ? slice : depth - part * slice); d += 4) {
+        float4 b[4];
+        #pragma unroll
+        for (int j = 0; j < 4; ++j) b[j] = *(const float4*)(tile + (j * 8 + lane) * pitch + d);
+        #pragma unroll
+        for (int i = 0; i < R; ++i) {
+          const float4 a = *(const float4*)(queries + (i * teams + team) * queryPitch + part * slice + d);
+          #pragma unroll
+          for (int j = 0; j < 4; ++j)
+            s[i][j] = __fmaf_rn(a.w, b[j].w, __fmaf_rn(a.z, b[j].z, __fmaf_rn(a.y, b[j].y, __fmaf_rn(a.x, b[j].x, s[i][j]))));
+        }
+      }
+    }
+    #pragma unroll
+    for (int i = 0; i < R; ++i) {
+      const int query = first + i * teams + team;
+      float most = __int_as_float(0xff800000);
+      #pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const int key = start + j * 8 + lane;
+        s[i][j] = key < K::rows && query < Q::rows && (!kCausal || key <= query) ? score(query, key, s[i][j]) : __int_as_float(0xff800000);
+        most = fmaxf(most, s[i][j]);
+      }
+      #pragma unroll
+      for (int other = 4; other > 0; other /= 2) most = fmaxf(most, __shfl_xor_sync(~0u, most, other));
+      float base;
+      const float factor = tenc_rise(seen[i], most, base);
+      #pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const float w = tenc_exp2((s[i][j] - base) * 1.44269504f);
+        seen[i].total += w;
+        weights[(i * teams + team) * weightPitch + j * 8 + lane] = w;
+      }
+      #pragma unroll
+      for (int e = 0; e < wide * 4; ++e) sum[i][e] *= factor;
+    }
+    __syncwarp();
+    #pragma unroll
+    for (int part = 0; part < (wide + 1) / 2; ++part) {
+      constexpr int most = wide < 2 ? 32 : 64;
+      __syncthreads();
+      tenc_fill<step, most, valuePitch, kThreads>(tile, v, start, part * 64);
+      __syncthreads();
+      #pragma unroll 1
+      for (int key = 0; key < step; key += 4) {
+        float w[R][4];
+        #pragma unroll
+        for (int i = 0; i < R; ++i) {
+          const float4 x = *(const float4*)(weights + (i * teams + team) * weightPitch + key);
+          w[i][0] = x.x, w[i][1] = x.y, w[i][2] = x.z, w[i][3] = x.w;
+        }
+        #pragma unroll
+        for (int n = 0; n < 4; ++n) {
+          #pragma unroll
+          for (int g = 0; g < (part * 2 + 1 < wide ? 2 : 1); ++g) {
+            const float4 x = *(const float4*)(tile + (key + n) * valuePitch + g * 32 + lane * 4);
+            #pragma unroll
+            for (int i = 0; i < R; ++i) {
+              float* const to = sum[i] + (part * 2 + g) * 4;
+              to[0] = __fmaf_rn(w[i][n], x.x, to[0]);
+              to[1] = __fmaf_rn(w[i][n], x.y, to[1]);
+              to[2] = __fmaf_rn(w[i][n], x.z, to[2]);
+              to[3] = __fmaf_rn(w[i][n], x.w, to[3]);
+            }
+          }
+        }
+      }
+    }
+  }
+  #pragma unroll
+  for (int i = 0; i < R; ++i) {
+    const int query = first + i * teams + team;
+    float total = seen[i].total;
+    #pragma unroll
+    for (int other = 4; other > 0; other /= 2) total += __shfl_xor_sync(~0u, total, other);
+    if (kZero && total == 0) total = 1;
+    #pragma unroll
+    for (int g = 0; g < wide; ++g)
+      #pragma unroll
+      for (int e = 0; e < 4; e += kVector) {
+        const int column = g * 32 + lane * 4 + e;
+        tenc_vector<float, kVector> result;
+        #pragma unroll
+        for (int n = 0; n < kVector; ++n) result.at[n] = __fdiv_rn(sum[i][g * 4 + e + n], total);
+        if (query < Q::rows && column < V::columns) store(query, column, result);
+      }
+  }
+}
+)cuda";
+
+// A warp has 16 queries, in registers as the left operand of mma.sync, and all of their scores of a step of keys, which
+// become a left operand where they are. Weights are multiplied as the sum of `kParts` numbers of 16 bits, and those of
+// f16 are 2^14 times as large, so that small ones keep their bits.
+const std::string_view kTensorAttentionText = R"cuda(
+template <int kRows, int kColumns, int kThreads, class M>
+__device__ __forceinline__ void tenc_bring(unsigned char* memory, unsigned at, const M& m, int row) {
+  constexpr int w = M::width, perRow = kColumns / w;
+  #pragma unroll 8
+  for (int e = threadIdx.x; e < kRows * perRow; e += kThreads) {
+    const int r = e / perRow, c = e % perRow * w;
+    const unsigned to = at + (r * (kColumns + 8) + c) * 2;
+    const bool inside = row + r < M::rows && c < M::columns;
+    if constexpr (w > 1)
+      tenc_copy<2 * w>(tenc_shared(memory) + to, m.at(row + r, c), inside);
+    else
+      *(unsigned short*)(memory + to) = inside ? *m.at(row + r, c) : 0;
+  }
+}
+__device__ __forceinline__ void tenc_mma(tenc_f16, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) { tenc_mma_f16(c, a, b0, b1); }
+__device__ __forceinline__ void tenc_mma(tenc_bf16, float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) { tenc_mma_bf16(c, a, b0, b1); }
+// Two numbers rounded to 16 bits, the first in the low half; what is left of them.
+__device__ __forceinline__ unsigned tenc_round(tenc_f16, float& a, float& b) {
+  const unsigned short low = tenc_half_bits(a), high = tenc_half_bits(b);
+  a -= tenc_half_of_bits(low), b -= tenc_half_of_bits(high);
+  return low | (unsigned)high << 16;
+}
+__device__ __forceinline__ unsigned tenc_round(tenc_bf16, float& a, float& b) {
+  unsigned both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(b), "f"(a));
+  a -= __uint_as_float(both << 16), b -= __uint_as_float(both & 0xffff0000u);
+  return both;
+}
+template <int kRowsOfBlock, int kStep, bool kCausal, bool kZero, int kVector, int kParts, class Q, class K, class V, class Score, class Store>
+__device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, const V& v, int first, float bias, const Score& score, const Store& store) {
+  typedef typename Q::type type;
+  constexpr int threads = 2 * kRowsOfBlock, depth = (Q::columns + 15) / 16 * 16, wide = (V::columns + 15) / 16 * 16;
+  constexpr int keyPitch = depth + 8, valuePitch = wide + 8, chunk = wide < 64 ? wide : 64, resultPitch = chunk + 8;
+  constexpr int values = 2 * kStep * keyPitch, stage = values + 2 * kStep * valuePitch;
+  constexpr int queryBytes = 2 * kRowsOfBlock * keyPitch, resultBytes = 4 * kRowsOfBlock * resultPitch;
+  constexpr int bytes = 2 * stage > queryBytes ? 2 * stage : queryBytes;
+  __shared__ __align__(16) unsigned char memory[bytes > resultBytes ? bytes : resultBytes];
+  const unsigned shared = tenc_shared(memory);
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, row = first + warp * 16 + lane / 4;
+  tenc_bring<kRowsOfBlock, depth, threads>(memory, 0, q, first);
+  tenc_commit();
+  tenc_wait<0>();
+  __syncthreads();
+  unsigned a[depth / 16][4];
+  #pragma unroll
+  for (int d = 0; d < depth / 16; ++d) tenc_matrices<false>(a[d], shared + ((warp * 16 + lane % 16) * keyPitch + d * 16 + lane / 16 * 8) * 2);
+  __syncthreads();
+  const int last = min(first + kRowsOfBlock, Q::rows), until = kCausal ? min(last, K::rows) : K::rows;
+  tenc_bring<kStep, depth, threads>(memory, 0, k, 0);
+  tenc_bring<kStep, wide, threads>(memory, values, v, 0);
+  tenc_commit();
+  float sum[wide / 8][4] = {};
+  tenc_seen seen[2] = {{__int_as_float(0xff800000), 0}, {__int_as_float(0xff800000), 0}};
+  unsigned reading = 0;
+  #pragma unroll 1
+  for (int start = 0; start < until; start += kStep) {
+    tenc_wait<0>();
+    __syncthreads();
+    if (start + kStep < until) {
+      tenc_bring<kStep, depth, threads>(memory, stage - reading, k, start + kStep);
+      tenc_bring<kStep, wide, threads>(memory, stage - reading + values, v, start + kStep);
+    }
+    tenc_commit();
+    float s[kStep / 8][4] = {};
+    #pragma unroll
+    for (int d = 0; d < depth / 16; ++d)
+      #pragma unroll
+      for (int j = 0; j < kStep / 16; ++j) {
+        unsigned b[4];
+        tenc_matrices<false>(b, shared + reading + ((j * 16 + lane / 16 * 8 + lane % 8) * keyPitch + d * 16 + lane / 8 % 2 * 8) * 2);
+        tenc_mma(type(), s[2 * j], a[d], b[0], b[1]);
+        tenc_mma(type(), s[2 * j + 1], a[d], b[2], b[3]);
+      }
+    #pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const int query = row + 8 * h;
+      float most = __int_as_float(0xff800000);
+      #pragma unroll
+      for (int t = 0; t < kStep / 8; ++t)
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          const int key = start + t * 8 + lane % 4 * 2 + e;
+          float& x = s[t][2 * h + e];
+          x = key < K::rows && query < Q::rows && (!kCausal || key <= query) ? score(query, key, x) : __int_as_float(0xff800000);
+          most = fmaxf(most, x);
+        }
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
+      most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
+      float base;
+      const float factor = tenc_rise(seen[h], most, base);
+      #pragma unroll
+      for (int t = 0; t < kStep / 8; ++t)
+        #pragma unroll
+        for (int e = 0; e < 2; ++e) {
+          float& x = s[t][2 * h + e];
+          x = tenc_exp2(__fmaf_rn(x - base, 1.44269504f, bias));
+          seen[h].total += x;
+        }
+      #pragma unroll
+      for (int n = 0; n < wide / 8; ++n) sum[n][2 * h] *= factor, sum[n][2 * h + 1] *= factor;
+    }
+    #pragma unroll
+    for (int j = 0; j < kStep / 16; ++j) {
+      unsigned w[kParts][4];
+      #pragma unroll
+      for (int p = 0; p < kParts; ++p)
+        #pragma unroll
+        for (int i = 0; i < 4; ++i) w[p][i] = tenc_round(type(), s[2 * j + i / 2][i % 2 * 2], s[2 * j + i / 2][i % 2 * 2 + 1]);
+      #pragma unroll
+      for (int n = 0; n < wide / 16; ++n) {
+        unsigned b[4];
+        tenc_matrices<true>(b, shared + reading + values + ((j * 16 + lane % 16) * valuePitch + n * 16 + lane / 16 * 8) * 2);
+        #pragma unroll
+        for (int p = 0; p < kParts; ++p) {
+          tenc_mma(type(), sum[2 * n], w[p], b[0], b[1]);
+          tenc_mma(type(), sum[2 * n + 1], w[p], b[2], b[3]);
+        }
+      }
+    }
+    reading = stage - reading;
+  }
+  #pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    float total = seen[h].total;
+    total += __shfl_xor_sync(~0u, total, 1);
+    total += __shfl_xor_sync(~0u, total, 2);
+    if (kZero && total == 0) total = 1;
+    #pragma unroll
+    for (int n = 0; n < wide / 8; ++n)
+      #pragma unroll
+      for (int e = 0; e < 2; ++e) sum[n][2 * h + e] = __fdiv_rn(sum[n][2 * h + e], total);
+  }
+  // Results go through shared memory, so that rows of them are stored.
+  __syncthreads();
+  float* const results = (float*)memory + warp * 16 * resultPitch;
+  #pragma unroll
+  for (int part = 0; part < wide; part += chunk) {
+    #pragma unroll
+    for (int n = 0; n < chunk / 8; ++n)
+      if (part + n * 8 < wide) {
+        float* const to = results + lane / 4 * resultPitch + n * 8 + lane % 4 * 2;
+        *(float2*)to = make_float2(sum[part / 8 + n][0], sum[part / 8 + n][1]);
+        *(float2*)(to + 8 * resultPitch) = make_float2(sum[part / 8 + n][2], sum[part / 8 + n][3]);
+      }
+    __syncwarp();
+    #pragma unroll 2
+    for (int p = lane; p < 16 * chunk / kVector; p += 32) {
+      const int mine = p / (chunk / kVector), along = p % (chunk / kVector) * kVector;
+      const int query = first + warp * 16 + mine, column = part + along;
+      if (query < Q::rows && column < V::columns) store(query, column, tenc_load<tenc_vector<float, kVector>>(results + mine * resultPitch + along));
+    }
+    __syncwarp();
+  }
+}
+)cuda";
+
+}  // namespace tenc::codegen::cuda

@@ -1,0 +1,12 @@
+// CUDA C++ of functions that kernels of matrices call.
+#pragma once
+#include <string_view>
+
+namespace tenc::codegen::cuda {
+
+/// Copies past registers, ldmatrix, mma.sync.
+extern const std::string_view kTensorText;
+/// Attention: what both forms below call; in threads' registers; on tensor cores, with kTensorText.
+extern const std::string_view kAttentionText, kRowAttentionText, kTensorAttentionText;
+
+}  // namespace tenc::codegen::cuda
