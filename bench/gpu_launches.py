@@ -111,11 +111,6 @@ def attention(q, k, v):
     return torch.ops.aten._scaled_dot_product_efficient_attention(q, k, v, None, False)[0]
 
 
-def flash_attention(q, k, v):
-    # What it chooses of halves.
-    return torch.ops.aten._scaled_dot_product_flash_attention(q, k, v)[0]
-
-
 def block(x, g1, b1, wq, wk, wv, wo, g2, b2, w1, w2):
     def heads(t): return t.reshape(2, 64, 4, 16).permute(0, 2, 1, 3)
     h = F.layer_norm(x, (64,), g1, b1)
@@ -178,7 +173,6 @@ STEPS = [
        ["grad(|a, u, v| sum(layer_norm(a, u, v) ** 2), wrt: (0, 1, 2))(x, g, b)", "result0.0", "result0.1", "result0.2"], 1),
      lambda x, g, b: torch.func.grad(lambda *a: (F.layer_norm(a[0], (1024,), a[1], a[2]) ** 2).sum(), (0, 1, 2))(x, g, b)),
     (W("attention", [(n, (1, 4, 256, 64)) for n in "qkv"], ["attention(q, k, v)"], 1), attention),
-    (W("attention, f16", [(n, (1, 4, 256, 64), "f2") for n in "qkv"], ["attention(q, k, v)"], 1), flash_attention),
     (W("transformer block", [("x", (2, 64, 64))] + [(n, (64,)) for n in ("g1", "b1")] + [(n, (64, 64)) for n in ("wq", "wk", "wv", "wo")]
        + [("g2", (64,)), ("b2", (64,)), ("w1", (64, 256)), ("w2", (256, 64))], ["block(x, g1, b1, wq, wk, wv, wo, g2, b2, w1, w2)"], 1, BLOCK), block),
     (gpu_model.network(), sgd),

@@ -162,15 +162,16 @@ __device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, cons
     float total = seen[i].total;
     #pragma unroll
     for (int other = 4; other > 0; other /= 2) total += __shfl_xor_sync(~0u, total, other);
-    if (kZero && total == 0) total = 1;
+    const float share = kZero && total == 0 ? 1 : 1 / total;
     #pragma unroll
     for (int g = 0; g < wide; ++g)
       #pragma unroll
       for (int e = 0; e < 4; e += kVector) {
-        const int column = g * 32 + lane * 4 + e;
+        int column = g * 32 + lane * 4 + e;
+        asm("" : "+r"(column));  // or NVVM would join the columns' addresses, and take the first vector apart
         tenc_vector<float, kVector> result;
         #pragma unroll
-        for (int n = 0; n < kVector; ++n) result.at[n] = __fdiv_rn(sum[i][g * 4 + e + n], total);
+        for (int n = 0; n < kVector; ++n) result.at[n] = sum[i][g * 4 + e + n] * share;
         if (query < Q::rows && column < V::columns) store(query, column, result);
       }
   }
@@ -307,11 +308,11 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
     float total = seen[h].total;
     total += __shfl_xor_sync(~0u, total, 1);
     total += __shfl_xor_sync(~0u, total, 2);
-    if (kZero && total == 0) total = 1;
+    const float share = kZero && total == 0 ? 1 : 1 / total;
     #pragma unroll
     for (int n = 0; n < wide / 8; ++n)
       #pragma unroll
-      for (int e = 0; e < 2; ++e) sum[n][2 * h + e] = __fdiv_rn(sum[n][2 * h + e], total);
+      for (int e = 0; e < 2; ++e) sum[n][2 * h + e] *= share;
   }
   // Results go through shared memory, so that rows of them are stored.
   __syncthreads();

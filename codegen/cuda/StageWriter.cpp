@@ -131,7 +131,8 @@ Scalar StageWriter::load(const Expr& e) {
 std::string StageWriter::address(const Access& a) {
   std::string inside;
   const std::string at = position(a, inside);
-  return names_.buffers[a.buffer] + " + " + at;
+  // One index, and not a pointer moved step by step: NVVM keeps vectors together then.
+  return names_.buffers[a.buffer] + (at.find(' ') == std::string::npos ? " + " + at : " + (" + at + ")");
 }
 
 void StageWriter::store(const Store& s, const std::string& instead) {
