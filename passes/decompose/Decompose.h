@@ -15,7 +15,8 @@ bool isWhole(const ir::Op& attention, const ir::TargetTraits& traits);
 /// The value that replaces the result of such an `attention`, or null when it stays.
 ir::Value* wholeAttention(ir::Op& attention);
 
-/// The value that replaces the result of an `attention`, or null when it stays. Otherwise never more than the target's tile of scores exists at a time.
+/// The value that replaces the result of an `attention`, or null when it stays. Otherwise never more than the target's
+/// tile of scores exists at a time.
 ir::Value* decomposeAttention(ir::Op& attention, const ir::TargetTraits& traits);
 
 }  // namespace tenc::passes
