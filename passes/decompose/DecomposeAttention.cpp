@@ -30,12 +30,15 @@ class Attention {
     const DType t = op_.result()->type.dtype;
     // What is multiplied with v are weights in full precision.
     Value *q = as(b, operand(b, 0), multiplied_), *k = as(b, operand(b, 1), multiplied_), *v = cast(b, operand(b, 2));
+    shape_ = op_.operand(0)->type.shape;
+    shape_.back() = v->type.shape.back();
     scale_ = cast(b, op_.operand(3));
     Value* mask = op_.operandCount() > 4 ? op_.operand(4) : nullptr;
     if (mask && mask->type.dtype != DType::Bool) mask = cast(b, mask);
     const int64_t scores = op_.result()->type.size() == 0 ? 0 : rowBytes(q, k) * rows(q) * batch(q);
     Value* out = scores <= traits_.tileBytes ? attend(b, q, k, v, mask, nullptr) : inBlocks(b, q, k, v, mask);
-    return as(b, out, t);
+    out = as(b, out, t);
+    return op_.hasAttr("perm") ? b.value(OpKind::Permute, {out}, {{"perm", op_.intsAttr("perm")}}) : out;
   }
 
  private:
@@ -90,7 +93,6 @@ class Attention {
   }
 
   Value* inBlocks(Builder& b, Value* q, Value* k, Value* v, Value* mask) {
-    const Dims shape = op_.result()->type.shape;
     const int64_t heads = batch(q), queries = rows(q), keys = rows(k);
     q = flatten(b, q, heads), k = flatten(b, k, heads), v = flatten(b, v, heads);
     if (mask) {
@@ -98,7 +100,7 @@ class Attention {
       mask = flatten(b, mask, batch(mask));
     }
     Value* zero = b.scalar(compute_, 0);
-    const Dims flat = {heads, queries, shape.back()};
+    const Dims flat = {heads, queries, shape_.back()};
     Value* out = b.makeTyped(OpKind::Fill, {zero}, {Type{compute_, flat, place_}}, {{"shape", flat}})->result();
     int64_t parts = 1;
     if (causal_ && queries == keys && queries >= traits_.halves) parts = queries >= traits_.quarters ? 4 : 2;
@@ -108,7 +110,7 @@ class Attention {
       out = part(b, cut(b, q, 1, from, to), cut(b, k, 1, 0, known), cut(b, v, 1, 0, known),
                  maskPart(b, mask, from, to, known), from, out);
     }
-    return b.value(OpKind::Reshape, {out}, {{"shape", shape}});
+    return b.value(OpKind::Reshape, {out}, {{"shape", shape_}});
   }
 
   Value* maskPart(Builder& b, Value* mask, int64_t from, int64_t to, int64_t keys) {
@@ -143,17 +145,16 @@ class Attention {
 
   /// The number, among the masks, of the one for a head: its batch index without the dims that share.
   Value* maskOf(Builder& b, Value* head) {
-    const Dims& shape = op_.result()->type.shape;
     Value* number = b.scalarInt(DType::I64, 0);
     int64_t stride = 1, maskStride = 1;
     for (size_t d = maskBatch_.size(); d-- > 0;) {
       if (maskBatch_[d] != 1) {
         Value* at = b.value(OpKind::FloorDiv, {head, b.scalarInt(DType::I64, stride)});
-        at = b.value(OpKind::Mod, {at, b.scalarInt(DType::I64, shape[d])});
+        at = b.value(OpKind::Mod, {at, b.scalarInt(DType::I64, shape_[d])});
         number = b.value(OpKind::Add, {number, b.value(OpKind::Mul, {at, b.scalarInt(DType::I64, maskStride)})});
         maskStride *= maskBatch_[d];
       }
-      stride *= shape[d];
+      stride *= shape_[d];
     }
     return number;
   }
@@ -222,6 +223,7 @@ class Attention {
   DType rounded_ = DType::F32;     ///< what q, k and v are rounded to
   DType multiplied_ = DType::F32;  ///< of q and k when scores are made
   Value* scale_ = nullptr;
+  Dims shape_;      // of the result, before its dims are brought into another order
   Dims maskBatch_;  // batch dims of the mask, 1 where it is shared
 };
 

@@ -17,6 +17,7 @@ class WholeAttention {
   explicit WholeAttention(Op& op) : op_(op), b_(&op), perm_(permOf(op)) { b_.setLoc(op.loc); }
 
   Value* build() {
+    if (op_.hasAttr("perm")) return nullptr;  // it is what this makes
     const auto rounds = op_.dtypeAttr("rounds");
     std::vector<Value*> operands(op_.operands().begin(), op_.operands().end());
     if (rounds)
@@ -29,7 +30,7 @@ class WholeAttention {
     for (const int64_t d : perm) permuted.push_back(shape[static_cast<size_t>(d)]);
     if (grouped && !perm.empty()) perm = withGroups(perm, static_cast<int64_t>(shape.size()) - 3);
     std::vector<Builder::NamedAttr> attrs = {{"causal", op_.boolAttr("causal")}};
-    if (rounds) attrs.push_back({"dtype", op_.result()->type.dtype});
+    if (rounds || op_.hasAttr("dtype")) attrs.push_back({"dtype", op_.result()->type.dtype});
     if (!perm.empty()) attrs.push_back({"perm", perm});
     Value* out = b_.value(OpKind::Attention, operands, std::move(attrs));
     if (grouped) out = reshape(out, perm_.empty() ? shape : permuted);
