@@ -210,6 +210,18 @@ __device__ __forceinline__ unsigned tenc_round(tenc_bf16, float& a, float& b) {
   a -= __uint_as_float(both << 16), b -= __uint_as_float(both & 0xffff0000u);
   return both;
 }
+// What becomes of the products of queries `row` and `row` + 8 with keys from `first` on, two of each eight.
+template <bool kEdge, int kQueries, int kKeys, bool kCausal, int kTiles, class Score>
+__device__ __forceinline__ void tenc_scores(float (&s)[kTiles][4], int row, int first, const Score& score) {
+  #pragma unroll
+  for (int t = 0; t < kTiles; ++t)
+    #pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int query = row + i / 2 * 8, key = first + t * 8 + i % 2;
+      const bool inside = !kEdge || (key < kKeys && query < kQueries && (!kCausal || key <= query));
+      s[t][i] = inside ? score(query, key, s[t][i]) : __int_as_float(0xff800000);
+    }
+}
 template <int kRowsOfBlock, int kStep, bool kCausal, bool kZero, int kVector, int kParts, class Q, class K, class V, class Score, class Store>
 __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, const V& v, int first, float bias, const Score& score, const Store& store) {
   typedef typename Q::type type;
@@ -255,19 +267,17 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
         tenc_mma(type(), s[2 * j], a[d], b[0], b[1]);
         tenc_mma(type(), s[2 * j + 1], a[d], b[2], b[3]);
       }
+    // Nearly all blocks of scores are within the edges of both matrices, and below the diagonal. Long heads have no registers
+    // for two ways.
+    if (kStep > 16 && start + kStep <= K::rows && first + kRowsOfBlock <= Q::rows && (!kCausal || start + kStep <= first + 1))
+      tenc_scores<false, Q::rows, K::rows, kCausal>(s, row, start + lane % 4 * 2, score);
+    else
+      tenc_scores<true, Q::rows, K::rows, kCausal>(s, row, start + lane % 4 * 2, score);
     #pragma unroll
     for (int h = 0; h < 2; ++h) {
-      const int query = row + 8 * h;
       float most = __int_as_float(0xff800000);
       #pragma unroll
-      for (int t = 0; t < kStep / 8; ++t)
-        #pragma unroll
-        for (int e = 0; e < 2; ++e) {
-          const int key = start + t * 8 + lane % 4 * 2 + e;
-          float& x = s[t][2 * h + e];
-          x = key < K::rows && query < Q::rows && (!kCausal || key <= query) ? score(query, key, x) : __int_as_float(0xff800000);
-          most = fmaxf(most, x);
-        }
+      for (int t = 0; t < kStep / 8; ++t) most = fmaxf(most, fmaxf(s[t][2 * h], s[t][2 * h + 1]));
       most = fmaxf(most, __shfl_xor_sync(~0u, most, 1));
       most = fmaxf(most, __shfl_xor_sync(~0u, most, 2));
       float base;
