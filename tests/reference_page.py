@@ -141,7 +141,7 @@ def command_problems(tenc):
 
 def update(page, grammar):
     page = GRAMMAR.sub(lambda m: "```grammar\n" + "".join(shown(n, grammar[n]) for n in names(m[1])) + "```", page)
-    table = "| code | what it says |\n|---|---|\n"
+    table = "| code | meaning |\n|---|---|\n"
     return page[:page.index(table) + len(table)] + errors()
 
 
