@@ -214,6 +214,14 @@ class Lowering {
     steps.push_back({abi::Transfer{to, from, static_cast<uint64_t>(op.result()->type.bytes())}});
   }
 
+  /// A condition in a buffer of its own.
+  BufferId flag(const Value* condition, const Op& at, abi::Block& steps) {
+    if (storage_->slot(condition).byteOffset == 0) return buffer(condition);
+    const BufferId own = storage_->temporary(condition, at);
+    copy({own, 0}, arg(condition), condition, steps);
+    return own;
+  }
+
   void control(const Op& op, abi::Block& steps) {
     parallel(storage_->copiesBefore(op), op, steps);
     if (op.kind == OpKind::For) {
@@ -229,13 +237,14 @@ class Lowering {
     } else if (op.kind == OpKind::While) {
       abi::While s;
       s.condition = region(*op.regions[0]);
-      s.goesOn = buffer(op.regions[0]->terminator()->operand(0));
+      s.goesOn = flag(op.regions[0]->terminator()->operand(0), *op.regions[0]->terminator(), s.condition);
       s.body = region(*op.regions[1]);
       s.swaps = storage_->swaps(op);
       steps.push_back({std::move(s)});
     } else {
       abi::Block then = region(*op.regions[0]), otherwise = region(*op.regions[1]);
-      steps.push_back({abi::If{buffer(op.operand(0)), std::move(then), std::move(otherwise)}});
+      const BufferId condition = flag(op.operand(0), op, steps);
+      steps.push_back({abi::If{condition, std::move(then), std::move(otherwise)}});
     }
   }
 

@@ -19,7 +19,7 @@ const std::vector<std::string_view>& placementPipeline() {
 }
 
 const std::vector<std::string_view>& movesPipeline() {
-  static const std::vector<std::string_view> names{"inline", "dce", "moves", "device-loops"};
+  static const std::vector<std::string_view> names{"inline", "dce", "moves", "device-loops", "device-control"};
   return names;
 }
 

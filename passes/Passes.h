@@ -18,6 +18,8 @@
 //   device-loops   a loop over single numbers with conditions that would be copied to the host in each trip is one
 //                  native kernel of its device, where it may be (FuseNative.cpp). Before the moves are listed; what is
 //                  in it stays as it is until its code is made.
+//   device-control the same for larger loops, and branches in loops, all of whose work is of one device: what they
+//                  branch on stays there. Behind it an `if` or `while` may have a condition on a device.
 //   decompose      ops with the trait `Decomposed` become others. Before simplification, which mends what rules leave.
 //   simplify       literals, identities that keep the bits, chains of index maps, branches that are decided.
 //   cse, hoist     equal pure ops are one; what a loop does not change is computed in front of it. After

@@ -49,6 +49,13 @@ struct StreamCall {
   bool traced = false;     ///< Stream::trace will be asked for
 };
 
+/// Loops and branches that a device decides by bytes in its memory, and their sections.
+enum class ControlKind : uint8_t {
+  Branch,      ///< what runs if the byte is not 0; what runs otherwise
+  Loop,        ///< what computes the byte; a trip
+  LoopOfPairs  ///< the same of every other trip, twice, with a byte each; what runs behind an odd number of trips
+};
+
 class Stream {
  public:
   virtual ~Stream() = default;
@@ -77,6 +84,15 @@ class Stream {
                       uint64_t order) = 0;
   /// From a stream that sends: the bytes, which the host can read, are copied on return. The queue waits meanwhile.
   virtual void accept(std::byte* to, const void* from, uint64_t bytes, uint64_t order) = 0;
+
+  // Control that the device decides. Launches and copies within the device that are given between the beginning and the
+  // end are those of its sections.
+  /// Whether the device can.
+  virtual bool decides() { return false; }
+  virtual void beginControl(ControlKind, uint64_t) {}
+  virtual void nextSection() {}
+  /// The bytes that decide; `second` of pairs. False: the outermost control is too long, and nothing of it was taken.
+  virtual bool endControl(const std::byte*, const std::byte*) { return false; }
 
   // A stream may keep launches and copies back, so that many are given to the device together.
   /// Here a trip of a loop begins or ends: what comes next is likely to come again.

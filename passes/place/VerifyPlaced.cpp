@@ -52,6 +52,24 @@ class Checker {
       fail(op, "a value on '" + from->type.place.device + "' where one on '" + to->type.place.device + "' is expected");
   }
 
+  /// Control that a device decides is its alone, as are the numbers that come of it.
+  void decided(const Op& op, const ir::Value& condition) {
+    for (const auto& r : op.results)
+      if (!(r->type.place == condition.type.place)) fail(op, "the device that decides it has not all results");
+    for (const auto& r : op.regions) alone(op, *r, condition.type.place);
+  }
+  void alone(const Op& control, const ir::Region& region, const ir::Placement& place) {
+    for (const auto& op : region.ops) {
+      if (op->has(Trait::HasSideEffect) || op->has(Trait::HostEffect) || op->kind == OpKind::Load ||
+          op->kind == OpKind::Transfer)
+        fail(control, "decided on '" + place.device + "', with `" + std::string(op->info().mnemonic) + "` in it");
+      for (const auto& r : op->results)
+        if (!mixes(r->type) && !(r->type.place == place))
+          fail(control, "decided on '" + place.device + "', with work of '" + r->type.place.device + "' in it");
+      for (const auto& inner : op->regions) alone(control, *inner, place);
+    }
+  }
+
   void check(const Op& op) {
     if (op.has(Trait::Placing)) return fail(op, "not removed by placement");
     switch (op.kind) {
@@ -70,6 +88,9 @@ class Checker {
       case OpKind::For:
       case OpKind::While: {
         const size_t first = ir::firstCarriedOperand(op), lead = ir::firstCarriedArg(op);
+        if (op.kind == OpKind::While && !inKernel_)
+          if (const ir::Value* goesOn = op.regions[0]->terminator()->operand(0); !mixes(goesOn->type))
+            decided(op, *goesOn);
         const ir::Region& body = *op.regions.back();
         for (size_t k = 0; k < op.results.size(); ++k) {
           same(op, body.args[lead + k].get(), op.operand(first + k));
@@ -81,12 +102,12 @@ class Checker {
       case OpKind::If:
         for (const auto& r : op.regions)
           for (size_t k = 0; k < op.results.size(); ++k) same(op, op.result(k), r->terminator()->operand(k));
-        if (!inKernel_ && !mixes(op.operand(0)->type)) fail(op, "the condition is not on the host");
+        if (!inKernel_ && !mixes(op.operand(0)->type)) decided(op, *op.operand(0));
         return;
       default: break;
     }
-    if (inKernel_ && op.kind == OpKind::Condition) return;  // control is the kernel's
-    if (op.has(Trait::HostEffect) || op.kind == OpKind::Load || op.kind == OpKind::Condition) {
+    if (op.kind == OpKind::Condition) return;  // the loop's, or the kernel's
+    if (op.has(Trait::HostEffect) || op.kind == OpKind::Load) {
       for (const ir::Value* v : op.operands())
         if (!mixes(v->type) && v->type.place.device != ir::DeviceTable::kHost)
           fail(op, "reads '" + v->type.place.device + "' from the host");

@@ -45,7 +45,8 @@ struct For {
   std::vector<Swap> swaps;
 };
 
-/// Runs `condition`, which computes `goesOn`, before each trip.
+/// Runs `condition`, which computes `goesOn`, before each trip. Where that byte is on a device, all steps inside are
+/// that device's, or compute numbers on the host that are the same in each trip. The same holds of `If`.
 struct While {
   Block condition;
   BufferId goesOn = kNoBuffer;

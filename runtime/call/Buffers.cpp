@@ -124,6 +124,15 @@ std::optional<Buffers::InOpenFile> Buffers::openFileOf(const abi::TensorRef& t) 
   return InOpenFile{found->second.open, found->second.file->offsetOf(at(t))};
 }
 
+bool Buffers::flag(abi::BufferId b) {
+  Stream* const stream = streamOf(b);
+  if (stream == nullptr) return get<uint8_t>(b) != 0;
+  uint8_t v = 0;
+  stream->wait(stream->copyOut(&v, address_[b], sizeof v, nextOrder()));
+  failed_ = failed_ || ending_.aDeviceStopped();
+  return v != 0;
+}
+
 void Buffers::copyIn(const abi::TensorRef& onDevice, const abi::TensorRef& onHost) {
   const uint64_t bytes = bytesOf(onHost);
   Stream& stream = *streamOf(onDevice.buffer);

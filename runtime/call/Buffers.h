@@ -101,6 +101,8 @@ class Buffers {
     std::memcpy(&v, address_[b], sizeof v);
     return v;
   }
+  /// A byte that decides, wherever it is.
+  bool flag(abi::BufferId b);
   template <typename T>
   void set(std::byte* to, T v) {
     settle(to, sizeof v, true);

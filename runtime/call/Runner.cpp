@@ -111,20 +111,80 @@ bool Runner::execute(const abi::Copy& s) {
   return true;
 }
 
+Stream* Runner::deciderOf(abi::BufferId flag, const void* step) {
+  Stream* const stream = buffers_.streamOf(flag);
+  return stream != nullptr && (told_ > 0 || !tooLong_.contains(step)) && stream->decides() ? stream : nullptr;
+}
+
+bool Runner::tell(Stream& stream, const abi::If& s, bool& goesOn) {
+  stream.beginControl(ControlKind::Branch, buffers_.nextOrder());
+  ++told_;
+  goesOn = steps(s.then);
+  stream.nextSection();
+  goesOn = goesOn && steps(s.otherwise);
+  --told_;
+  return stream.endControl(buffers_.at(s.condition), nullptr);
+}
+
+bool Runner::tell(Stream& stream, const abi::While& s, bool& goesOn) {
+  const bool inPairs = !s.swaps.empty();
+  stream.beginControl(inPairs ? ControlKind::LoopOfPairs : ControlKind::Loop, buffers_.nextOrder());
+  ++told_;
+  const auto trip = [&] {
+    goesOn = goesOn && steps(s.condition);
+    const std::byte* const flag = buffers_.at(s.goesOn);
+    stream.nextSection();
+    goesOn = goesOn && steps(s.body);
+    buffers_.exchange(s.swaps);
+    return flag;
+  };
+  goesOn = true;
+  const std::byte *const first = trip(), *second = nullptr;
+  if (inPairs) {
+    stream.nextSection();
+    second = trip();
+    stream.nextSection();
+    // What the first of each pair holds was made in the memory of the second.
+    for (const auto& [a, b] : s.swaps)
+      stream.copy(buffers_.at(a), buffers_.at(b), p_.buffers[a].bytes, buffers_.nextOrder());
+  }
+  --told_;
+  return stream.endControl(first, second);
+}
+
+void Runner::settleSwaps(const std::vector<abi::Swap>& swaps, uint64_t trips) {
+  if (told_ == 0 || trips % 2 == 0) return;
+  for (const auto& [a, b] : swaps) execute(abi::Copy{{b, 0}, {a, 0}, p_.buffers[a].bytes});
+  buffers_.exchange(swaps);
+}
+
 bool Runner::execute(const abi::If& s) {
-  const bool isTrue = buffers_.get<uint8_t>(s.condition) != 0;
+  if (Stream* const stream = deciderOf(s.condition, &s)) {
+    bool goesOn = true;
+    if (tell(*stream, s, goesOn) || !goesOn) return goesOn;
+    tooLong_.insert(&s);
+  }
+  const bool isTrue = buffers_.flag(s.condition);
   if (buffers_.failed()) return ending_.devicesAreWell();
   return steps(isTrue ? s.then : s.otherwise);
 }
 
 bool Runner::execute(const abi::While& s) {
+  if (Stream* const stream = deciderOf(s.goesOn, &s)) {
+    bool goesOn = true;
+    if (tell(*stream, s, goesOn) || !goesOn) return goesOn;
+    tooLong_.insert(&s);
+  }
   TripsShown shown(options_.progress, 0);
   for (uint64_t trip = 0;; shown.done(++trip)) {
     workspace_.seam();
     if (ending_.interrupted() || !steps(s.condition)) return false;
-    const bool goesOn = buffers_.get<uint8_t>(s.goesOn) != 0;
+    const bool goesOn = buffers_.flag(s.goesOn);
     if (buffers_.failed()) return ending_.devicesAreWell();
-    if (!goesOn) return true;
+    if (!goesOn) {
+      settleSwaps(s.swaps, trip);
+      return true;
+    }
     if (!steps(s.body)) return false;
     buffers_.exchange(s.swaps);
     buffers_.keepWithinMemory();
@@ -150,6 +210,7 @@ bool Runner::execute(const abi::For& s) {
     i = static_cast<int64_t>(static_cast<uint64_t>(i) + static_cast<uint64_t>(by));
   }
   workspace_.seam();
+  settleSwaps(s.swaps, trips);
   return true;
 }
 

@@ -1,5 +1,7 @@
 // Walks the steps of a program, once.
 #pragma once
+#include <set>
+
 #include "runtime/call/Buffers.h"
 #include "runtime/call/Effects.h"
 #include "runtime/call/Ending.h"
@@ -42,6 +44,13 @@ class Runner {
     workspace_.handOver();
     return effects_.run(s);
   }
+  /// The stream that can decide by a byte; null where the host does, or the control was too long for it.
+  Stream* deciderOf(abi::BufferId flag, const void* step);
+  /// Tells the stream of a loop. False: it is too long, and `goesOn` says whether the call is over.
+  bool tell(Stream& stream, const abi::While& s, bool& goesOn);
+  bool tell(Stream& stream, const abi::If& s, bool& goesOn);
+  /// In what a device decides, addresses are the same behind a loop as before it.
+  void settleSwaps(const std::vector<abi::Swap>& swaps, uint64_t trips);
   bool measure(const abi::Block& body, int runs, double& ms);
 
   const abi::Program& p_;
@@ -54,6 +63,8 @@ class Runner {
   ReadAhead ahead_;
   Rows rows_;
   Effects effects_;
+  unsigned told_ = 0;              ///< how much control of a device the steps are inside of
+  std::set<const void*> tooLong_;  ///< steps that the host decides for that
 };
 
 }  // namespace tenc::rt

@@ -11,7 +11,8 @@
 namespace tenc::rt::cuda {
 namespace {
 
-constexpr int kInterface = 12000;  // of all functions below: drivers of CUDA 12 and later have them
+constexpr int kInterface = 12000;  // of most functions below: drivers of CUDA 12 and later have them
+constexpr int kConditions = 12040;
 constexpr const char* kInstall = "the driver package of the system, version 525 or later, brings it";
 
 /// "is of CUDA 11.4", as far as the library says.
@@ -95,6 +96,14 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
   find(f.destroyCaptured, "cuGraphDestroy");
   find(f.launchGraph, "cuGraphLaunch");
   find(f.destroyGraph, "cuGraphExecDestroy");
+  auto findLater = [&](auto& function, const char* entry) {
+    void* found = nullptr;
+    if (missing.empty() && address(entry, &found, kConditions, 0, nullptr) != 0) found = nullptr;
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+  };
+  findLater(f.createCondition, "cuGraphConditionalHandleCreate");
+  findLater(f.addNode, "cuGraphAddNode");
+  findLater(f.captureInto, "cuStreamBeginCaptureToGraph");
   if (!missing.empty()) {
     why = "NVIDIA's driver " + name + " " + versionOf(library) + " and has no " + missing +
           "; version 525 (CUDA 12.0) or later is needed";

@@ -21,6 +21,18 @@ using NodeHandle = void*;
 using CapturedHandle = void*;  ///< CUgraph
 using GraphHandle = void*;     ///< CUgraphExec: what can be launched
 
+/// What cuGraphAddNode takes, of a conditional node.
+struct ConditionalNode {
+  int type = 13;  // CU_GRAPH_NODE_TYPE_CONDITIONAL
+  int reserved[3] = {};
+  uint64_t handle = 0;
+  int kind = 0;
+  unsigned size = 1;
+  CapturedHandle* bodies = nullptr;  ///< the driver's
+  ContextHandle context = nullptr;
+  long long unused[26] = {};
+};
+
 /// Entry points, found through cuGetProcAddress at the version of the interface that they were written to.
 struct CudaFunctions {
   Result (*init)(unsigned flags);
@@ -73,6 +85,10 @@ struct CudaFunctions {
   Result (*destroyCaptured)(CapturedHandle);
   Result (*launchGraph)(GraphHandle, StreamHandle);
   Result (*destroyGraph)(GraphHandle);
+  // Of CUDA 12.4; null where the driver is older.
+  Result (*createCondition)(uint64_t* handle, CapturedHandle, ContextHandle, unsigned atLaunch, unsigned flags);
+  Result (*addNode)(NodeHandle*, CapturedHandle, const NodeHandle* after, const void* edges, size_t, ConditionalNode*);
+  Result (*captureInto)(StreamHandle, CapturedHandle, const NodeHandle* after, const void* edges, size_t, int mode);
 };
 
 class CudaDriver {

@@ -4,6 +4,12 @@
 #include <array>
 
 namespace tenc::rt::cuda {
+namespace {
+
+// What stands in a key where a kernel's address could: what kind of command follows.
+enum Mark : uint64_t { kCopy = 0, kControl = 1, kSection = 2, kEnd = 3 };
+
+}  // namespace
 
 const abi::DeviceCode* CudaKernel::code() const {
   const auto* call = std::get_if<abi::ProductCode>(&kernel->code);
@@ -11,59 +17,108 @@ const abi::DeviceCode* CudaKernel::code() const {
   return call->then ? &*call->then : nullptr;
 }
 
-/// The offset of a command that is added.
-uint64_t CudaRun::begin(uint64_t order) {
-  if (commands_.empty()) order_ = order;
+/// Of a command that is added.
+uint64_t CudaRun::offsetOf(uint64_t order) {
+  if (now_.all++ == 0) order_ = order;
   return order - order_;
 }
 
 void CudaRun::launch(const CudaKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
                      uint64_t order) {
-  const uint64_t offset = begin(order);
+  const uint64_t offset = offsetOf(order);
   const bool reports = !kernel.kernel->sites.empty();
   key_.push_back(reinterpret_cast<uint64_t>(&kernel));
   if (reports) key_.push_back(offset);
-  commands_.push_back({&kernel, key_.size(), args.size(), scalars_.size(), offset});
+  here().push_back({&kernel, nullptr, key_.size(), args.size(), scalars_.size(), offset});
   for (const DeviceArg& a : args) key_.push_back(reinterpret_cast<uint64_t>(a.address));
   scalars_.insert(scalars_.end(), scalars.begin(), scalars.end());
-  reports_ = reports_ || reports;
-  ++launches_;
+  now_.reports = now_.reports || reports;
+  ++now_.launches;
 }
 
 void CudaRun::copy(Pointer to, Pointer from, uint64_t bytes, uint64_t order) {
-  const uint64_t offset = begin(order);
-  key_.push_back(0);
-  commands_.push_back({nullptr, key_.size(), 3, 0, offset});
+  const uint64_t offset = offsetOf(order);
+  key_.push_back(kCopy);
+  here().push_back({nullptr, nullptr, key_.size(), 3, 0, offset});
   key_.insert(key_.end(), {to, from, bytes});
+}
+
+void CudaRun::begin(ControlKind kind, uint64_t order) {
+  if (open_.empty()) {
+    before_ = now_;
+    before_.commands = commands_.size();
+    before_.key = key_.size();
+    before_.scalars = scalars_.size();
+  }
+  const uint64_t offset = offsetOf(order);
+  key_.insert(key_.end(), {kControl, static_cast<uint64_t>(kind)});
+  CudaCommands& outer = here();
+  outer.push_back({nullptr, std::make_shared<CudaControl>(), key_.size(), 0, 0, offset});
+  CudaControl& control = *outer.back().control;
+  control.kind = kind;
+  control.sections.emplace_back();
+  open_.push_back(&control);
+  now_.deepest = std::max(now_.deepest, open_.size());
+  now_.hasControl = true;
+}
+
+void CudaRun::section() {
+  key_.push_back(kSection);
+  open_.back()->sections.emplace_back();
+}
+
+void CudaRun::end(Pointer first, Pointer second) {
+  CudaControl& control = *open_.back();
+  control.flags[0] = first;
+  control.flags[1] = second;
+  key_.insert(key_.end(), {kEnd, first, second});
+  open_.pop_back();
+}
+
+void CudaRun::abandon() {
+  open_.clear();
+  commands_.resize(before_.commands);
+  key_.resize(before_.key);
+  scalars_.resize(before_.scalars);
+  now_ = before_;
 }
 
 void CudaRun::clear() {
   commands_.clear();
+  open_.clear();
   key_.clear();
   scalars_.clear();
-  launches_ = 0;
-  reports_ = false;
+  now_ = {};
 }
 
 /// What of the device's memory a command touches.
-std::vector<CudaRun::Range> CudaRun::ranges(const Command& c) const {
+void CudaRun::ranges(const CudaCommand& c, std::vector<Range>& list) const {
   const uint64_t* words = key_.data() + c.words;
-  if (c.kernel == nullptr) return {{words[0], words[0] + words[2], true}, {words[1], words[1] + words[2], false}};
-  std::vector<Range> list;
+  if (c.control != nullptr) {
+    for (const CudaCommands& section : c.control->sections)
+      for (const CudaCommand& inner : section) ranges(inner, list);
+    for (const Pointer flag : c.control->flags)
+      if (flag != 0) list.push_back({flag, flag + 1, false});
+    return;
+  }
+  if (c.kernel == nullptr) {
+    list.push_back({words[0], words[0] + words[2], true});
+    list.push_back({words[1], words[1] + words[2], false});
+    return;
+  }
   for (size_t i = 0; i < c.args; ++i) {
     const abi::Parameter& p = c.kernel->kernel->parameters[i];
     if (p.access != abi::Access::None) list.push_back({words[i], words[i] + p.bytes, p.access != abi::Access::Read});
   }
-  return list;
 }
 
-std::vector<std::vector<size_t>> CudaRun::dependencies() const {
-  std::vector<std::vector<Range>> touched;
-  for (const Command& c : commands_) touched.push_back(ranges(c));
+std::vector<std::vector<size_t>> CudaRun::dependencies(const CudaCommands& list) const {
+  const size_t n = list.size();
+  std::vector<std::vector<Range>> touched(n);
+  for (size_t i = 0; i < n; ++i) ranges(list[i], touched[i]);
   const auto meet = [](const Range& a, const Range& b) {
     return (a.isWritten || b.isWritten) && a.begin < b.end && b.begin < a.end;
   };
-  const size_t n = commands_.size();
   std::vector<std::vector<size_t>> after(n);
   std::vector<std::vector<bool>> before(n, std::vector<bool>(n));  // directly or by way of others
   for (size_t i = 0; i < n; ++i) {
@@ -80,9 +135,8 @@ std::vector<std::vector<size_t>> CudaRun::dependencies() const {
   return after;
 }
 
-Outcome CudaRun::issue(size_t command, const CudaFunctions& f, StreamHandle stream, Pointer block,
+Outcome CudaRun::issue(const CudaCommand& c, const CudaFunctions& f, StreamHandle stream, Pointer block,
                        uint64_t base) const {
-  const Command& c = commands_[command];
   const uint64_t* words = key_.data() + c.words;
   if (c.kernel == nullptr) return {f.deviceToDevice(words[0], words[1], words[2], stream), "cuMemcpyDtoDAsync"};
   const abi::Kernel& kernel = *c.kernel->kernel;

@@ -1,5 +1,7 @@
-// Commands that are kept back so that many go to the driver together: launches, and copies within the device.
+// Commands that are kept back so that many go to the driver together: launches, copies within the device, and loops and
+// branches of such.
 #pragma once
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -43,6 +45,24 @@ struct CudaBlock {
 /// A kernel's last parameter: its number, and its order from CudaBlock::base on.
 constexpr unsigned kOffsetBits = 40;
 
+struct CudaControl;
+
+struct CudaCommand {
+  const CudaKernel* kernel = nullptr;      ///< null: a copy, or control
+  std::shared_ptr<CudaControl> control{};  ///< null: a launch or a copy
+  size_t words = 0, args = 0;              ///< addresses in the key; of a copy its two and the bytes
+  size_t scalars = 0;                      ///< the first one's place
+  uint64_t offset = 0;                     ///< from the order of the run
+};
+using CudaCommands = std::vector<CudaCommand>;
+
+/// A loop or a branch, in the sections that ControlKind says.
+struct CudaControl {
+  ControlKind kind = ControlKind::Branch;
+  std::vector<CudaCommands> sections;
+  Pointer flags[2] = {};  ///< the bytes that decide
+};
+
 class CudaRun {
  public:
   void launch(const CudaKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
@@ -50,46 +70,59 @@ class CudaRun {
   void copy(Pointer to, Pointer from, uint64_t bytes, uint64_t order);
   void clear();
 
-  /// How many.
-  size_t commands() const { return commands_.size(); }
-  size_t launches() const { return launches_; }
+  /// Commands up to `end` are those of a section of a loop or branch; `section` begins the next one.
+  void begin(ControlKind kind, uint64_t order);
+  void section();
+  void end(Pointer first, Pointer second);
+  /// The outermost loop or branch that has begun was never there.
+  void abandon();
+  /// How many loops and branches have begun and not ended.
+  size_t depth() const { return open_.size(); }
+
+  /// All, with those inside loops and branches.
+  size_t commands() const { return now_.all; }
+  size_t launches() const { return now_.launches; }
+  bool hasControl() const { return now_.hasControl; }
+  /// How deep loops and branches are nested.
+  size_t deepest() const { return now_.deepest; }
   /// Of the first command.
   uint64_t order() const { return order_; }
   /// Whether a kernel may report a fault.
-  bool reports() const { return reports_; }
+  bool reports() const { return now_.reports; }
   /// Of all launches.
   const std::vector<uint64_t>& scalars() const { return scalars_; }
   /// All that the driver is told, but for what is read from the block: runs with equal keys are one graph.
   const std::vector<uint64_t>& key() const { return key_; }
+  const CudaCommands& list() const { return commands_; }
 
   /// For each command those that have to be done before it, because one writes what the other one touches; without
   /// those that follow from others.
-  std::vector<std::vector<size_t>> dependencies() const;
-  /// Gives one command to a stream, or to what that captures. `block` is in memory of the device; orders count from
-  /// `base`, which it holds when the command runs.
-  Outcome issue(size_t command, const CudaFunctions& f, StreamHandle stream, Pointer block, uint64_t base) const;
-  bool isLaunch(size_t command) const { return commands_[command].kernel != nullptr; }
-  const CudaKernel& kernel(size_t command) const { return *commands_[command].kernel; }
+  std::vector<std::vector<size_t>> dependencies(const CudaCommands& list) const;
+  /// Gives a launch or a copy to a stream, or to what that captures. `block` is in memory of the device; orders count
+  /// from `base`, which it holds when the command runs.
+  Outcome issue(const CudaCommand& command, const CudaFunctions& f, StreamHandle stream, Pointer block,
+                uint64_t base) const;
 
  private:
-  struct Command {
-    const CudaKernel* kernel;  ///< null: a copy
-    size_t words, args;        ///< addresses in the key; of a copy its two and the bytes
-    size_t scalars;            ///< the first one's place
-    uint64_t offset;           ///< from the order of the run
-  };
   struct Range {
     uint64_t begin, end;
     bool isWritten;
   };
-  uint64_t begin(uint64_t order);
-  std::vector<Range> ranges(const Command& c) const;
+  uint64_t offsetOf(uint64_t order);
+  CudaCommands& here() { return open_.empty() ? commands_ : open_.back()->sections.back(); }
+  void ranges(const CudaCommand& c, std::vector<Range>& list) const;
 
-  std::vector<Command> commands_;
+  struct Counts {
+    size_t commands = 0, key = 0, scalars = 0, all = 0, launches = 0, deepest = 0;
+    bool reports = false, hasControl = false;
+  };
+
+  CudaCommands commands_;
+  std::vector<CudaControl*> open_;
+  Counts before_;  ///< the outermost of them began
   std::vector<uint64_t> key_, scalars_;
   uint64_t order_ = 0;
-  size_t launches_ = 0;
-  bool reports_ = false;
+  Counts now_;
 };
 
 }  // namespace tenc::rt::cuda

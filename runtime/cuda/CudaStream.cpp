@@ -22,6 +22,7 @@ constexpr size_t kTogether = 8;    // commands are worth to be handed over where
 constexpr size_t kMost = 256;      // commands are kept back, fewer where they take long
 constexpr auto kLong = std::chrono::milliseconds(25);  // for a run, of which two wait in the queue
 constexpr size_t kScalars = 512;                       // of the commands that are
+constexpr size_t kMostInControl = 1024;                // commands of a loop or branch that the device decides
 
 // Copies of 16 MiB at 25 GB/s take 0.7 ms: long beside what the host does between two of them.
 constexpr uint64_t kLeastPinned = uint64_t{64} << 10, kMostPinned = uint64_t{16} << 20;
@@ -45,7 +46,7 @@ CudaStream::CudaStream(std::shared_ptr<const CudaDriver> driver, std::shared_ptr
       waitsForEach_(isSet("TENC_CUDA_SYNC")),
       program_(*setup.program),
       device_(setup.device),
-      graphs_(f_),
+      graphs_(f_, place.context),
       most_(kMost),
       times_(driver_, place.context, calls_, program_.program().devices[device_].name) {
   calls_.onInterrupt([this] { endLoops(); });
@@ -130,6 +131,7 @@ void CudaStream::begin(const StreamCall& call) {
   calls_.begin(call);
   run_.clear();
   touches_.clear();
+  dropped_ = 0;
   written_ = {0};
   counts_ = {};
   seen_ = {};
@@ -143,7 +145,7 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
                         uint64_t order) {
   const std::lock_guard lock(mutex_);
   ++last_;
-  if (run_.scalars().size() + scalars.size() > scalars_ || run_.commands() >= most_) submit();
+  if (!makeRoom(scalars.size())) return;
   const auto number = static_cast<size_t>(kernel.kernel - program_.program().kernels.data());
   run_.launch(kernels_[number], args, scalars, order);
   for (const DeviceArg& a : args) {
@@ -151,26 +153,75 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
     if (a.access != abi::Access::None)
       touches_.push_back({begin, begin + a.buffer.size(), a.access != abi::Access::Read});
   }
-  if (waitsForEach_) submit();
+  if (waitsForEach_ && !isInControl()) submit();
+}
+
+bool CudaStream::makeRoom(size_t scalars) {
+  if (dropped_ > 0) return false;
+  const bool isFull = run_.scalars().size() + scalars > scalars_;
+  if (!isInControl()) {
+    if (isFull || run_.commands() >= most_) submit();
+    return true;
+  }
+  if (!isFull && run_.commands() < kMostInControl) return true;
+  dropped_ = run_.depth();
+  run_.abandon();
+  touches_.resize(touchesBefore_);
+  return false;
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) {
   const std::lock_guard lock(mutex_);
   ++last_;
-  if (run_.commands() >= most_) submit();
+  if (!makeRoom(0)) return;
   run_.copy(pointer(to), pointer(from), bytes, order);
   touches_.push_back({pointer(from), pointer(from) + bytes, false});
   touches_.push_back({pointer(to), pointer(to) + bytes, true});
 }
 
+bool CudaStream::decides() {
+  const std::lock_guard lock(mutex_);
+  calls_.enter(kNoOrder);
+  return graphs_.hasConditions();
+}
+
+void CudaStream::beginControl(ControlKind kind, uint64_t order) {
+  const std::lock_guard lock(mutex_);
+  if (dropped_ > 0) {
+    ++dropped_;
+    return;
+  }
+  if (!isInControl()) {
+    // A loop is a run of its own: the device stays in it. What goes with a branch leaves that half of the room.
+    if (kind != ControlKind::Branch || run_.commands() > most_ / 2 || run_.scalars().size() > scalars_ / 2) submit();
+    touchesBefore_ = touches_.size();
+  }
+  run_.begin(kind, order);
+}
+
+void CudaStream::nextSection() {
+  const std::lock_guard lock(mutex_);
+  if (dropped_ == 0) run_.section();
+}
+
+bool CudaStream::endControl(const std::byte* first, const std::byte* second) {
+  const std::lock_guard lock(mutex_);
+  if (dropped_ > 0) return --dropped_ > 0;
+  for (const std::byte* flag : {first, second})
+    if (flag != nullptr) touches_.push_back({pointer(flag), pointer(flag) + 1, false});
+  run_.end(pointer(first), pointer(second));
+  if (!isInControl() && (waitsForEach_ || run_.list().back().control->kind != ControlKind::Branch)) submit();
+  return true;
+}
+
 void CudaStream::seam() {
   const std::lock_guard lock(mutex_);
-  if (run_.commands() >= kTogether) submit();
+  if (!isInControl() && run_.commands() >= kTogether) submit();
 }
 
 void CudaStream::handOver() {
   const std::lock_guard lock(mutex_);
-  submit();
+  if (!isInControl()) submit();
 }
 
 void CudaStream::submit() {
@@ -181,38 +232,79 @@ void CudaStream::submit() {
     const GraphHandle graph = waitsForEach_ ? nullptr : graphs_.of(run_, stream_, block_);
     if (!run_.scalars().empty() || (graph != nullptr && run_.reports())) writeBlock();
     mayFault_ = mayFault_ || run_.reports();
-    if (graph == nullptr) {
-      submitOneByOne();
-    } else if (!calls_.stop()) {
-      const Event start = times_.start(stream_);
-      calls_.well(f_.launchGraph(graph, stream_), "cuGraphLaunch");
-      if (start) times_.end(start, stream_, Lane::Kernels, "graph of " + std::to_string(run_.commands()) + " kernels");
-      ++counts_.graphs;
-      counts_.inGraphs += run_.launches();
-      pace(run_.launches());
-    }
+    if (graph == nullptr)
+      submitOneByOne(run_.list());
+    else
+      replay(graph);
     copies_->afterKernels(touches_);
   }
   run_.clear();
   touches_.clear();
 }
 
-void CudaStream::submitOneByOne() {
-  for (size_t i = 0; i < run_.commands() && calls_.goesOn(); ++i) {
+void CudaStream::replay(GraphHandle graph) {
+  if (calls_.stop()) return;
+  const Event start = times_.start(stream_);
+  calls_.well(f_.launchGraph(graph, stream_), "cuGraphLaunch");
+  if (start) times_.end(start, stream_, Lane::Kernels, "graph of " + std::to_string(run_.launches()) + " kernels");
+  ++counts_.graphs;
+  counts_.inGraphs += run_.launches();
+  pace(run_.launches());
+}
+
+void CudaStream::submitOneByOne(const CudaCommands& list) {
+  for (size_t i = 0; i < list.size() && calls_.goesOn(); ++i) {
+    const CudaCommand& c = list[i];
+    if (c.control != nullptr) {
+      decide(*c.control);
+      continue;
+    }
     const Event start = times_.start(stream_);
-    const Outcome outcome = run_.issue(i, f_, stream_, block_, written_[0]);
+    const Outcome outcome = run_.issue(c, f_, stream_, block_, written_[0]);
     calls_.well(outcome.status, outcome.call);
     if (outcome.library != 0)
       calls_.stopAt({run_.order(),
                      0,
-                     program_.program().devices[device_].name + ", " + run_.kernel(i).product->explain(outcome.library),
+                     program_.program().devices[device_].name + ", " + c.kernel->product->explain(outcome.library),
                      {}});
-    if (start) times_.end(start, stream_, Lane::Kernels, run_.isLaunch(i) ? run_.kernel(i).kernel->name : "copy");
-    if (!run_.isLaunch(i)) continue;
+    if (start) times_.end(start, stream_, Lane::Kernels, c.kernel != nullptr ? c.kernel->kernel->name : "copy");
+    if (c.kernel == nullptr) continue;
     ++counts_.single;
     pace(1);
     if (waitsForEach_ && !calls_.stop())
-      calls_.well(f_.synchronize(stream_), ("kernel " + run_.kernel(i).kernel->name).c_str());
+      calls_.well(f_.synchronize(stream_), ("kernel " + c.kernel->kernel->name).c_str());
+  }
+}
+
+bool CudaStream::holds(Pointer flag) {
+  uint8_t v = 0;
+  calls_.await(calls_.mark(stream_));
+  if (!calls_.goesOn() || !calls_.well(f_.deviceToHost(&v, flag, sizeof v, stream_), "cuMemcpyDtoHAsync") ||
+      !calls_.well(f_.synchronize(stream_), "cuStreamSynchronize"))
+    return false;
+  readFaults();
+  mayFault_ = run_.reports();
+  return v != 0 && calls_.goesOn();
+}
+
+void CudaStream::decide(const CudaControl& control) {
+  const std::vector<CudaCommands>& s = control.sections;
+  if (control.kind == ControlKind::Branch) return submitOneByOne(s[holds(control.flags[0]) ? 0 : 1]);
+  const bool isAlone = run_.list().size() == 1 && run_.list()[0].control.get() == &control;
+  for (bool isFirst = true;; isFirst = false) {
+    // Its first trips have shown that there are more, and libraries have loaded what they need.
+    const GraphHandle graph = isFirst || !isAlone || waitsForEach_ ? nullptr : graphs_.of(run_, stream_, block_, true);
+    if (graph != nullptr) {
+      if (run_.reports() || !run_.scalars().empty()) writeBlock();
+      return replay(graph);
+    }
+    submitOneByOne(s[0]);
+    if (!holds(control.flags[0])) return;
+    submitOneByOne(s[1]);
+    if (control.kind == ControlKind::Loop) continue;
+    submitOneByOne(s[2]);
+    if (!holds(control.flags[1])) return submitOneByOne(s[4]);
+    submitOneByOne(s[3]);
   }
 }
 

@@ -44,6 +44,10 @@ class CudaStream : public Stream {
   void launch(const LoadedKernel& kernel, std::span<const DeviceArg> args, std::span<const uint64_t> scalars,
               uint64_t order) override;
   void copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) override;
+  bool decides() override;
+  void beginControl(ControlKind kind, uint64_t order) override;
+  void nextSection() override;
+  bool endControl(const std::byte* first, const std::byte* second) override;
   void seam() override;
   void handOver() override;
   Ticket copyIn(std::byte* to, const void* from, uint64_t bytes, uint64_t order) override;
@@ -73,7 +77,14 @@ class CudaStream : public Stream {
   void endLoops();
   /// Gives the commands that were kept back to the queue.
   void submit();
-  void submitOneByOne();
+  void submitOneByOne(const CudaCommands& list);
+  void replay(GraphHandle graph);
+  /// Decides on the host what a device could, where there is no graph, or not yet.
+  void decide(const CudaControl& control);
+  bool holds(Pointer flag);
+  /// Whether what is kept back has room for a launch; what it is inside of is not taken, where that has none.
+  bool makeRoom(size_t scalars);
+  bool isInControl() const { return run_.depth() + dropped_ > 0; }
   /// What kernels of the run are to find in the block.
   void writeBlock();
   /// After so many launches more. Keeps the host from running far ahead: what is in the queue is what an interrupt has
@@ -104,6 +115,8 @@ class CudaStream : public Stream {
   CudaTimes times_;
   std::unique_ptr<CudaCopies> copies_;
   std::vector<Touch> touches_;  ///< of what is kept back
+  size_t touchesBefore_ = 0;    ///< the outermost control
+  size_t dropped_ = 0;          ///< how much control has begun that is too long
   CudaBlock seen_{};            ///< what the block held when something was copied to the host
   bool mayFault_ = false;       ///< a kernel that reports faults was launched, and the block was not read since
   std::map<ContextHandle, bool> reaches_;

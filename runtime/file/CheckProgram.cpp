@@ -322,15 +322,42 @@ class Checker {
     swaps(s.swaps);
   }
   void step(const abi::While& s) {
-    scalar(s.goesOn, 1);
+    decided(s.goesOn, {&s.condition, &s.body});
     block(s.condition);
     block(s.body);
     swaps(s.swaps);
   }
   void step(const abi::If& s) {
-    scalar(s.condition, 1);
+    decided(s.condition, {&s.then, &s.otherwise});
     block(s.then);
     block(s.otherwise);
+  }
+  /// By a byte of the host, or of a device that all steps are for.
+  void decided(abi::BufferId flag, std::initializer_list<const abi::Block*> blocks) {
+    part({flag, 0}, 1);
+    if (!isBuffer(flag) || p_.buffers[flag].device == 0) return;
+    for (const abi::Block* b : blocks)
+      need(isAlone(*b, p_.buffers[flag].device), "a device decides about steps that are not its own");
+  }
+  bool isAlone(const abi::Block& steps, uint32_t device) const {
+    return std::all_of(steps.begin(), steps.end(), [&](const abi::Step& s) {
+      return std::visit(
+          abi::Overloaded{[&](const abi::Launch& l) {
+                            return l.device == device ||
+                                   (l.device == 0 && l.kernel < p_.kernels.size() &&
+                                    std::holds_alternative<abi::HostCode>(p_.kernels[l.kernel].code) &&
+                                    p_.kernels[l.kernel].sites.empty());
+                          },
+                          [&](const abi::Copy& c) {
+                            return c.to.buffer < p_.buffers.size() &&
+                                   (p_.buffers[c.to.buffer].device == device || p_.buffers[c.to.buffer].device == 0);
+                          },
+                          [&](const abi::For& f) { return isAlone(f.body, device); },
+                          [&](const abi::While& w) { return isAlone(w.condition, device) && isAlone(w.body, device); },
+                          [&](const abi::If& i) { return isAlone(i.then, device) && isAlone(i.otherwise, device); },
+                          [](const auto&) { return false; }},
+          s.what);
+    });
   }
   void step(const abi::Print& s) { text(s.text); }
   void step(const abi::Assert& s) {

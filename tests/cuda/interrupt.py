@@ -15,6 +15,7 @@ BESIDE = ("lazy", "random", "async")  # kernels run while the program goes on; a
 CASES = [
     ("launches", 'var v = @cuda:0 { ones([64]) }\nprint("begins")\nfor i in 0..1000000000 { v = softmax(v) }\nprint(sum(v))', machine.MODES),
     ("a for loop in a kernel", 'let x = @cuda:0 { ones([4]) }\nvar s = @cuda:0 { 0.0 }\nprint("begins")\nfor i in 0..4000000000 { s = s * 0.5 + x[i % 4] }\nprint(s)', BESIDE),
+    ("a while loop of kernels", 'var x = @cuda:0 { ones([8, 8]) }\nprint("begins")\nwhile sum(x) < 1e9 { x = softmax(x @ x) }\nprint(x)', BESIDE),
     ("a while loop in a kernel", 'let x = @cuda:0 { ones([4]) }\nvar s = @cuda:0 { 0.0 }\nprint("begins")\nwhile s < 2.0 { s = s * 0.5 + x[1] * 0.25 }\nprint(s)', BESIDE),
 ]
 SECONDS = 2.0  # on a busy machine; 0.1 is what a program may take

@@ -56,7 +56,55 @@ TEST(CudaRun, CommandsComeAfterThoseThatTouchWhatOneOfThemWrites) {
   add(run, plain, 0x3000, 0x2000, 4);           // over what the third one has read, which is after the first
   run.copy(0x5000, 0x4000 + kBytes - 4, 8, 5);  // a part of what the third one wrote
   run.copy(0x6000, 0x4000 + kBytes, 8, 6);      // what lies behind it
-  EXPECT_EQ(run.dependencies(), (Lists{{}, {}, {0}, {2, 1}, {2}, {}}));
+  EXPECT_EQ(run.dependencies(run.list()), (Lists{{}, {}, {0}, {2, 1}, {2}, {}}));
+}
+
+/// A launch, and a loop or branch behind it whose second section has another one.
+CudaRun control(ControlKind kind, uint64_t to) {
+  CudaRun run;
+  add(run, plain, 0x1000, 0x2000, 1);
+  run.begin(kind, 2);
+  run.section();
+  add(run, scalar, 0x2000, to, 3, {4});
+  run.end(0x8000, 0);
+  return run;
+}
+
+TEST(CudaRun, SectionsArePartsOfTheKey) {
+  EXPECT_EQ(control(ControlKind::Loop, 0x3000).key(), control(ControlKind::Loop, 0x3000).key());
+  EXPECT_NE(control(ControlKind::Loop, 0x3000).key(), control(ControlKind::Branch, 0x3000).key());
+  EXPECT_NE(control(ControlKind::Loop, 0x3000).key(), control(ControlKind::Loop, 0x4000).key());
+  CudaRun first;
+  add(first, plain, 0x1000, 0x2000, 1);
+  first.begin(ControlKind::Branch, 2);
+  add(first, scalar, 0x2000, 0x3000, 3, {4});
+  first.section();
+  first.end(0x8000, 0);
+  EXPECT_NE(first.key(), control(ControlKind::Branch, 0x3000).key());
+}
+
+TEST(CudaRun, WhatABranchTouchesItTouchesAsAWhole) {
+  CudaRun run = control(ControlKind::Branch, 0x3000);
+  add(run, plain, 0x3000, 0x4000, 4);  // reads what may have been written in it
+  add(run, plain, 0x9000, 0x8000, 5);  // over what decides
+  using Lists = std::vector<std::vector<size_t>>;
+  EXPECT_EQ(run.dependencies(run.list()), (Lists{{}, {0}, {1}, {1}}));
+}
+
+TEST(CudaRun, WhatIsAbandonedWasNeverThere) {
+  CudaRun run = control(ControlKind::Branch, 0x3000);
+  const std::vector<uint64_t> key = run.key(), scalars = run.scalars();
+  run.begin(ControlKind::Loop, 4);
+  add(run, reports, 0x3000, 0x4000, 5);
+  run.section();
+  run.begin(ControlKind::Branch, 6);
+  add(run, scalar, 0x3000, 0x4000, 7, {9});
+  run.abandon();
+  EXPECT_EQ(run.key(), key);
+  EXPECT_EQ(run.scalars(), scalars);
+  EXPECT_EQ(run.depth(), 0u);
+  EXPECT_EQ(run.commands(), 3u);
+  EXPECT_FALSE(run.reports());
 }
 
 // ---- a driver that counts
@@ -75,7 +123,7 @@ CudaFunctions functions() {
   f.captureAfter = [](StreamHandle, NodeHandle*, size_t count, unsigned) { return counts->after.push_back(count), 0; };
   f.captureInfo = [](StreamHandle, int*, uint64_t*, CapturedHandle*, const NodeHandle** after, size_t* count) {
     *after = nodes;
-    *count = 1;
+    *count = counts->after.empty() ? 0 : 1;
     return 0;
   };
   f.launch = [](FunctionHandle, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, StreamHandle,
@@ -103,7 +151,7 @@ struct CudaGraphsTest : ::testing::Test {
 
 TEST_F(CudaGraphsTest, ARunIsCapturedTheSecondTime) {
   {
-    CudaGraphs graphs(f);
+    CudaGraphs graphs(f, nullptr);
     EXPECT_EQ(graphs.of(four(0x9000), nullptr, 0), nullptr);
     EXPECT_EQ(own.captures, 0);
     EXPECT_NE(graphs.of(four(0x9000), nullptr, 0), nullptr);
@@ -119,7 +167,7 @@ TEST_F(CudaGraphsTest, ARunIsCapturedTheSecondTime) {
 }
 
 TEST_F(CudaGraphsTest, NothingIsCapturedAgainWhereThereAreNoGraphs) {
-  CudaGraphs graphs(f);
+  CudaGraphs graphs(f, nullptr);
   own.instantiates = 801;
   for (int i = 0; i < 4; ++i) EXPECT_EQ(graphs.of(four(0x9000), nullptr, 0), nullptr);
   EXPECT_EQ(own.captures, 1);

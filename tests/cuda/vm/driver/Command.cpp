@@ -32,6 +32,7 @@ Status run(const CopyCommand& c) {
   if (counting) {
     ++counting->copies;
     counting->bytesCopied += c.bytes;
+    counting->copiesOut += !c.toDevice;
     counting->peerCopies += c.toDevice && c.fromDevice && c.toDevice != c.fromDevice;
   }
   const uint8_t* source = c.fromDevice ? c.fromDevice->machine.memory().host(c.from)

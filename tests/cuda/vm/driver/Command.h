@@ -29,6 +29,7 @@ struct Device {
   std::set<Device*> peers;                                 // that it was given access to
   std::map<uint64_t, std::optional<uint32_t>> conditions;  // of the graph that runs, by handle: what they were set to
   uint64_t peerCopies = 0;                                 // among the copies: to it, from another device
+  uint64_t copiesOut = 0;                                  // among the copies: to the host
 };
 
 struct Function {

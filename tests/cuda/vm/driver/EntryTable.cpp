@@ -108,16 +108,16 @@ TENC_CONTROL const char* tencVmCounters(int clear) {
   text.clear();
   forDevices([&](Driver&, Device& d) {
     text += "device " + std::to_string(d.index) + ": launches " + std::to_string(d.launches) + ", copies " +
-            std::to_string(d.copies) + ", bytes copied " + std::to_string(d.bytesCopied) + ", graph launches " +
-            std::to_string(d.graphLaunches) + ", graph nodes " + std::to_string(d.graphNodes) + ", peer copies " +
-            std::to_string(d.peerCopies) + "\n";
+            std::to_string(d.copies) + ", bytes copied " + std::to_string(d.bytesCopied) + ", copies to the host " +
+            std::to_string(d.copiesOut) + ", graph launches " + std::to_string(d.graphLaunches) + ", graph nodes " +
+            std::to_string(d.graphNodes) + ", peer copies " + std::to_string(d.peerCopies) + "\n";
     for (const auto& [name, counters] : d.machine.counters()) {
       text += counters.text() + "\n";
       std::istringstream worst(counters.worst(kWorst));
       for (std::string line; std::getline(worst, line);) text += "  " + line + "\n";
     }
     if (!clear) return;
-    d.launches = d.copies = d.bytesCopied = d.graphLaunches = d.graphNodes = d.peerCopies = 0;
+    d.launches = d.copies = d.bytesCopied = d.graphLaunches = d.graphNodes = d.peerCopies = d.copiesOut = 0;
     d.machine.clearCounters();
   });
   return text.c_str();
