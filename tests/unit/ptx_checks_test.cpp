@@ -91,6 +91,17 @@ TEST(Shared, NamedBarriers) {
           produce + "bar.sync 0;");
 }
 
+TEST(Shared, BytesThatAPragmaLeavesOut) {
+  // Each thread has 16 bytes, of which it writes 12.
+  const std::string write =
+      "shl.b32 %r20, %r1, 4; mov.u32 %r21, s; add.u32 %r20, %r20, %r21; st.shared.u32 [%r20], %r1; "
+      "st.shared.u32 [%r20+4], %r1; st.shared.u32 [%r20+8], %r1;";
+  const std::string read = "ld.shared.v4.u32 {%r11, %r12, %r13, %r14}, [%r20]; st.global.u32 [%d4], %r13;";
+  expectClean(write + ".pragma \"used_bytes_mask 4095\";" + read, 31 * 16, grid(1, 32));
+  expectFound(Finding::UninitialisedShared, write + ".pragma \"used_bytes_mask 65532\";" + read, grid(1, 32));
+  expectFound(Finding::UninitialisedShared, write + read, grid(1, 32));
+}
+
 TEST(Shared, Uninitialised) {
   expectFound(Finding::UninitialisedShared, "ld.shared.u32 %r11, [%r4+256]; st.global.u32 [%d4], %r11;");
 }

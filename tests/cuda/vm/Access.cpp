@@ -195,6 +195,18 @@ void Access::countBanks() {
   }
 }
 
+void Access::narrow(uint32_t from, uint32_t bytes) {
+  for (uint32_t l = 0; l < kLanes; ++l) {
+    if (consecutive_ && l > 0) {
+      allocation_[l] = allocation_[0];
+      offset_[l] = offset_[0] + uint64_t{l} * bytes_;
+    }
+  }
+  for (uint64_t& offset : offset_) offset += from;
+  consecutive_ = false;
+  bytes_ = bytes;
+}
+
 void Access::check(Mask silent) {
   const Options& o = launch_.options;
   if (shared_) checkShared(silent);

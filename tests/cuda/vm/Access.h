@@ -15,6 +15,8 @@ class Access {
   /// Finds the memory of `lanes`, each of which accesses so many bytes, and counts what that costs. Throws Fault where
   /// a lane is out of range or not aligned. A second call takes other lanes.
   void resolve(Mask lanes, Space space, uint32_t bytes, AccessKind kind);
+  /// Only so many bytes are wanted of each lane's, from there on: what `check` looks at.
+  void narrow(uint32_t from, uint32_t bytes);
   /// Checks that what is read is initialised and that no other thread is at the same bytes; enters the access.
   /// `silent`: lanes that write what is there already.
   void check(Mask silent = 0);

@@ -1,5 +1,6 @@
 // Instructions that access memory or compute addresses.
 #include <algorithm>
+#include <bit>
 
 #include "tests/cuda/vm/Form.h"
 #include "tests/cuda/vm/Handlers.h"
@@ -60,6 +61,10 @@ void decodeLoad(Form& f) {
   }
   if (f.out.space == Space::Parameter) f.out.space = Space::Local;  // an argument of an inlined function
   f.address(1);
+  if (const uint32_t used = f.text.usedBytes; used != 0) {
+    f.out.usedFrom = static_cast<uint8_t>(std::countr_zero(used));
+    f.out.used = static_cast<uint8_t>(std::bit_width(used) - f.out.usedFrom);
+  }
   f.out.handler = executeLoad;
   noteGrain(f);
 }

@@ -61,11 +61,12 @@ struct Instruction {
   Class cls = Class::Other;
   Space space = Space::Generic;
   uint8_t destinations = 0, sources = 0;
-  uint8_t bytes = 0;              // of an element in memory, or of a part of a packed value
-  uint8_t vector = 1;             // elements of an access
-  uint8_t mode = 0, variant = 0;  // what they mean is the handler's affair
-  uint8_t negated = 0;            // sources that are negated predicates, a bit each
-  uint8_t flops = 0;              // of a lane
+  uint8_t bytes = 0;               // of an element in memory, or of a part of a packed value
+  uint8_t vector = 1;              // elements of an access
+  uint8_t mode = 0, variant = 0;   // what they mean is the handler's affair
+  uint8_t negated = 0;             // sources that are negated predicates, a bit each
+  uint8_t flops = 0;               // of a lane
+  uint8_t usedFrom = 0, used = 0;  // bytes of a load that are wanted, where not all are
   bool isSigned = false;
   bool wide = false;    // values are 64 bits wide
   bool strong = false;  // ordered or volatile: no race with its like

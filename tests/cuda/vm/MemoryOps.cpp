@@ -54,6 +54,7 @@ void executeLoad(Warp& w, const Instruction& i) {
       if (lanes >> l & 1) w.block().order.acquire(w.launch().published, a.address(l), true);
     }
   }
+  if (i.used) a.narrow(i.usedFrom, i.used);
   a.check();
   withTypes(i, [&](auto element, auto kept) {
     using E = decltype(element);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 namespace tenc::ptx {
 namespace syntax {
@@ -275,8 +276,8 @@ class Parser {
     } else if (t.is(".shared") || t.is(".local") || t.is(".param")) {
       to.emplace_back(variable());
       expect(";");
-    } else if (t.is(".pragma")) {
-      while (!accept(";")) take();
+    } else if (accept(".pragma")) {
+      pragma();
     } else if (t.kind == Token::Kind::Word && peek(1).is(":")) {
       std::string name(take().text);
       take();
@@ -312,8 +313,19 @@ class Parser {
     return r;
   }
 
+  /// Compilers fill gaps in vectors of loads, and say so of the load that follows: "used_bytes_mask 4095".
+  void pragma() {
+    constexpr std::string_view kUsed = "used_bytes_mask ";
+    while (!accept(";")) {
+      const std::string text(take().text);
+      if (const size_t at = text.find(kUsed); at != text.npos)
+        usedBytes_ = static_cast<uint32_t>(std::strtoul(text.c_str() + at + kUsed.size(), nullptr, 0));
+    }
+  }
+
   Instruction instruction() {
     Instruction i;
+    i.usedBytes = std::exchange(usedBytes_, 0);
     uint32_t begin = peek().offset;
     i.line = peek().line;
     i.sourceLine = sourceLine_;
@@ -337,7 +349,7 @@ class Parser {
   std::string_view text_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
-  uint32_t sourceLine_ = 0;
+  uint32_t sourceLine_ = 0, usedBytes_ = 0;
 };
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Instruction {
   std::string text;
   uint32_t line = 0;        // of the PTX
   uint32_t sourceLine = 0;  // of the CUDA source, by .loc; 0 where it is not known
+  uint32_t usedBytes = 0;   // of a load, a bit each, where a pragma says that not all are
 };
 
 struct Label {
