@@ -25,10 +25,11 @@ using Ticket = uint64_t;
 
 /// Why a stream does no more work. Of several streams' stops the one with the smallest `order` is the call's.
 struct DeviceStop {
-  uint64_t order = 0;      ///< the number of the step in program order
-  uint32_t site = 0;       ///< index into Program::sites
-  std::string bug;         ///< not empty: an error of the compiler, in words
-  abi::BadIndex bad = {};  ///< of an index
+  uint64_t order = 0;        ///< the number of the step in program order
+  uint32_t site = 0;         ///< index into Program::sites
+  std::string bug;           ///< not empty: an error of the compiler, in words
+  abi::BadIndex bad = {};    ///< of an index
+  bool outOfMemory = false;  ///< `bug` is no bug: the device has no memory left for what its driver needs itself
 };
 
 /// The beginning of what is said of a kernel that reports a fault which it does not have.

@@ -4,17 +4,24 @@ namespace tenc::rt {
 
 bool Ending::devicesAreWell() {
   std::optional<DeviceStop> first;
+  uint32_t device = 0;
   for (uint32_t i = 1; i < p_.devices.size(); ++i) {
     if (!dropWaits_) workspace_.stream(i)->wait(workspace_.stream(i)->last());
   }
   for (uint32_t i = 1; i < p_.devices.size(); ++i) {
     auto s = workspace_.stream(i)->stopped();
-    if (s && (!first || s->order < first->order)) first = std::move(s);
+    if (!s || (first && first->order <= s->order)) continue;
+    first = std::move(s);
+    device = i;
   }
   if (p_.devices.size() > 1 && interrupted()) return false;
   if (!first) return true;
   if (first->bug.empty()) return set(first->site, {}, first->bad);
-  return bug(first->bug);
+  if (!first->outOfMemory) return bug(first->bug);
+  result_.end = CallResult::End::OutOfMemory;
+  result_.text = first->bug;
+  result_.lacking = {p_.devices[device].name, 0};
+  return false;
 }
 
 bool Ending::aDeviceStopped() const {

@@ -4,6 +4,8 @@
 
 namespace tenc::rt::cuda {
 
+constexpr int kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
+
 /// Whether the device, or all of this process's use of it, is lost: every later call gives an error, too.
 bool spoilsDevice(int status);
 

@@ -34,7 +34,8 @@ void CudaCalls::enter(uint64_t order) {
 bool CudaCalls::well(Result status, const char* call) {
   if (status == 0) return true;
   if (spoilsDevice(status)) lost_ = status;
-  if (!stop_) stop_ = DeviceStop{order_, 0, device_ + ", " + call + ": " + driver_->explain(status)};
+  if (!stop_)
+    stop_ = DeviceStop{order_, 0, device_ + ", " + call + ": " + driver_->explain(status), {}, status == kOutOfMemory};
   return false;
 }
 

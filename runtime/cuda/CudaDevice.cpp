@@ -12,8 +12,6 @@ namespace {
 
 using namespace cuda;
 
-constexpr Result kOutOfMemory = 2;  // CUDA_ERROR_OUT_OF_MEMORY
-
 class CudaDevice : public Device {
  public:
   CudaDevice(const DeviceSpec& spec, int ordinal, std::shared_ptr<const CudaDriver> driver)

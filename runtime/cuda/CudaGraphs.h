@@ -21,6 +21,8 @@ class CudaGraphs {
   /// which no graph can be had. What it captures, it captures on the stream, which must not be in use by another
   /// thread. `isKnown`: it has come before.
   GraphHandle of(const CudaRun& run, StreamHandle stream, Pointer block, bool isKnown = false);
+  /// There is no memory for them: there will be no more.
+  void refuse() { refused_ = true; }
   /// Before the code that is in them is unloaded. None of them runs.
   void clear();
 

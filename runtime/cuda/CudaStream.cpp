@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "runtime/cuda/CopiedPlaces.h"
+#include "runtime/cuda/CudaAdvice.h"
 #include "runtime/cuda/CudaGpus.h"
 
 namespace tenc::rt::cuda {
@@ -232,24 +233,27 @@ void CudaStream::submit() {
     const GraphHandle graph = waitsForEach_ ? nullptr : graphs_.of(run_, stream_, block_);
     if (!run_.scalars().empty() || (graph != nullptr && run_.reports())) writeBlock();
     mayFault_ = mayFault_ || run_.reports();
-    if (graph == nullptr)
-      submitOneByOne(run_.list());
-    else
-      replay(graph);
+    if (graph == nullptr || !replay(graph)) submitOneByOne(run_.list());
     copies_->afterKernels(touches_);
   }
   run_.clear();
   touches_.clear();
 }
 
-void CudaStream::replay(GraphHandle graph) {
-  if (calls_.stop()) return;
+bool CudaStream::replay(GraphHandle graph) {
+  if (calls_.stop()) return true;
   const Event start = times_.start(stream_);
-  calls_.well(f_.launchGraph(graph, stream_), "cuGraphLaunch");
+  const Result status = f_.launchGraph(graph, stream_);
+  if (status == kOutOfMemory) {
+    graphs_.refuse();
+    return false;
+  }
+  calls_.well(status, "cuGraphLaunch");
   if (start) times_.end(start, stream_, Lane::Kernels, "graph of " + std::to_string(run_.launches()) + " kernels");
   ++counts_.graphs;
   counts_.inGraphs += run_.launches();
   pace(run_.launches());
+  return true;
 }
 
 void CudaStream::submitOneByOne(const CudaCommands& list) {
@@ -296,7 +300,7 @@ void CudaStream::decide(const CudaControl& control) {
     const GraphHandle graph = isFirst || !isAlone || waitsForEach_ ? nullptr : graphs_.of(run_, stream_, block_, true);
     if (graph != nullptr) {
       if (run_.reports() || !run_.scalars().empty()) writeBlock();
-      return replay(graph);
+      if (replay(graph)) return;
     }
     submitOneByOne(s[0]);
     if (!holds(control.flags[0])) return;

@@ -78,7 +78,8 @@ class CudaStream : public Stream {
   /// Gives the commands that were kept back to the queue.
   void submit();
   void submitOneByOne(const CudaCommands& list);
-  void replay(GraphHandle graph);
+  /// False where the driver has no memory for it.
+  bool replay(GraphHandle graph);
   /// Decides on the host what a device could, where there is no graph, or not yet.
   void decide(const CudaControl& control);
   bool holds(Pointer flag);

@@ -12,6 +12,15 @@ import machine
 FALLBACK = "device gpu = cuda:0 or cpu\nprint(zeros([2]).to(gpu).device)"
 ADDS = "let x = ones([4]).to(cuda:0)\nprint(x + x)"
 LARGE = "let x = @cuda:0 { randn([1000, 1000]) }\nlet y = x @ x\nprint(sum(x), sum(y))"
+# Copies beside the kernels, runs that come again, and a loop that the GPU decides.
+LOOP = """let h = ones([64, 64])
+var x = @cuda:0 { ones([64, 64]) }
+for i in 0..9 {
+    x = softmax(sort(softmax(x @ x)) + h.to(cuda:0))
+    x = softmax(sort(softmax(x @ x)) @ x)
+}
+while sum(x) < 4000.0 { x = softmax(x @ x) + min(x) + 0.5 }
+print(sum(where(x > 0.0, 1.0, 0.0)))"""
 FAULTY = "let x = @cuda:0 { ones([4]) }\nlet i = @cuda:0 { [9] }\nprint(x[i])"
 ABSENT = {"TENC_LIBCUDA": "/nowhere/libcuda.so.1"}
 NO_NVRTC = {"TENC_NVRTC": "nowhere.so"}
@@ -43,6 +52,11 @@ CASES = [
     ("an attribute fails", {"TENC_VM_FAIL": "cuDeviceGetAttribute=101"}, ["devices"], 0, ["cannot be used: ", "101)"]),
     ("memory is taken", failing("cuMemAlloc=2"), ["-e", LARGE], 1, ["E0320", "the program needs ", " on cuda:0, which does not give it", "f32[1000, 1000]", "note: cuda:0 cannot give", "(CUDA_ERROR_OUT_OF_MEMORY, 2): other programs may hold memory of the device"]),
     ("a stream has no memory", failing("cuStreamCreate=2"), ["-e", LARGE], 1, ["E0320", "f32[1000, 1000]", "note: cuda:0 has no queue", "see `nvidia-smi`"]),
+    *[(f"no memory at {call}", failing(f"{call}=2"), ["-e", LOOP], 1, ["E0320", "on cuda:0, which does not give it", "f32[64, 64]", "(CUDA_ERROR_OUT_OF_MEMORY, 2): other programs may hold"])
+      for call in ("cuDevicePrimaryCtxRetain", "cuModuleLoadData", "cuEventCreate", "cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync", "cuMemsetD8Async")],
+    # What can be done without.
+    *[(f"no memory at {call}", failing(f"{call}=2"), ["-e", LOOP], 0, ["4096.0"])
+      for call in ("cuMemHostAlloc", "cuMemGetInfo", "cuGraphInstantiateWithFlags", "cuGraphLaunch", "cuGraphAddNode", "cuGraphConditionalHandleCreate")],
     ("an architecture that nobody knows", {}, ["-e", ADDS, "--target", "cuda:sm_123", "--emit=ptx"], 2, ["--target: NVRTC 1", " makes no code for `sm_123`: it has sm_75, sm_80", "sm_90"]),
     ("known before the run", {"TENC_VM_MEMORY": "2000000"}, ["-e", LARGE], 1, ["E0320", "on cuda:0, which has", "f32[1000, 1000]"]),
     ("other machine code", failing("cuModuleLoadData=209"), ["-e", ADDS], 1, ["E0304", "does not load code for compute_90 from NVRTC ", " (compute capability 9.0, driver of CUDA 13.0)", "(CUDA_ERROR_NO_BINARY_FOR_GPU, 209): the code is for GPUs of another architecture"]),
@@ -72,7 +86,7 @@ def main():
     if not hasCompiler: print("NVRTC is not here: cases with GPUs that can be used are skipped")
     passed = failed = 0
     for name, environment, words, status, texts in CASES:
-        needs = name in COMPILE or name.startswith(("one device", "two devices", "a number", "devices", "a kernel", "known"))
+        needs = name in COMPILE or name.startswith(("one device", "no memory", "two devices", "a number", "devices", "a kernel", "known"))
         if A.only not in name or (needs and not hasCompiler): continue
         got, text = run(A, environment, words)
         wrong = [] if got == status else [f"status {got}, not {status}"]
