@@ -270,7 +270,10 @@ class Lowering {
   void effect(const Op& op, abi::Block& steps) {
     const size_t firstText = op.firstTextOperand();
     switch (op.kind) {
-      case OpKind::Print: steps.push_back({abi::Print{text(op, firstText)}}); return;
+      case OpKind::Print:
+        steps.push_back({abi::Print{text(op, firstText)}});
+        std::get<abi::Print>(steps.back().what).text.pieces.back() += op.printEnd();
+        return;
       case OpKind::Assert:
         steps.push_back({abi::Assert{tensor(op.operand(0)), text(op, firstText),
                                      sites_.number(op.loc, abi::FaultKind::Assertion)}});

@@ -26,6 +26,7 @@
 #include "frontend/control/PlacedBlocks.h"
 #include "frontend/control/Regions.h"
 #include "frontend/control/Statements.h"
+#include "frontend/control/UnusedValues.h"
 #include "frontend/expressions/Conversions.h"
 #include "frontend/expressions/Elementwise.h"
 #include "frontend/expressions/Expressions.h"
@@ -84,7 +85,8 @@ struct Parts {
   StructLiterals structLiterals{context, evaluator, types, aliases, structs, expressions};
   Formats formats{context, devices, tensors, expressions};
   Statements statements{context,     tensors,  types,         expressions,  formats, bindings,
-                        assignments, branches, continuations, placedBlocks, loops};
+                        assignments, branches, continuations, placedBlocks, loops,   unused};
+  UnusedValues unused{context, scopes};
   Bindings bindings{context, scopes, tensors, placing, types, unifier, dimSolver, expressions};
   Assignments assignments{context, scopes,  unknownNames, names,       tensors,
                           placing, unifier, operators,    expressions, indexing};

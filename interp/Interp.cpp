@@ -453,7 +453,7 @@ class Activation {
   }
 
   bool print(const Op& op) {
-    emit(format(op) + "\n");
+    emit(format(op) + op.printEnd());
     return true;
   }
 

@@ -216,6 +216,8 @@ size_t Op::firstTextOperand() const {
   return kind == OpKind::Save || kind == OpKind::Load ? operandCount() - stringsAttr("formats").size() : 0;
 }
 
+std::string Op::printEnd() const { return hasAttr("end") ? stringAttr("end") : "\n"; }
+
 void Op::erase() {
   assert(std::all_of(results.begin(), results.end(), [](const auto& r) { return r->unused(); }));
   parent->ops.erase(self);

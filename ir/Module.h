@@ -135,6 +135,7 @@ class Op {
   const std::vector<std::string>& stringsAttr(std::string_view name) const;
   /// The first operand that stands between `pieces`: in the text of print and assert, in the path of load and save.
   size_t firstTextOperand() const;
+  std::string printEnd() const;  ///< of a print: what follows its pieces
   const std::vector<std::pair<std::string, Attr>>& attrs() const { return attrs_; }
 
   Func* func() const { return parent->func; }

@@ -310,8 +310,6 @@ constexpr Familiar kOptions[] = {
     {.name = "max", .replacement = "hi"},
     {.name = "requires_grad", .help = kGradients},
     {.name = "inplace", .help = "values do not change in place: leave it out"},
-    {.name = "end", .help = "every `print` writes a line; put the values of one line into one string: `\"{a} {b}\"`"},
-    {.name = "sep", .help = "put the values of one line into one string: `\"{a}, {b}\"`"},
     {.name = "argnums", .replacement = "wrt", .example = "let f = grad(sin, argnums: 0)\n"},
     {.name = "has_aux", .replacement = "aux", .example = "let f = grad(sin, has_aux: false)\n"},
     {.name = "label_smoothing",

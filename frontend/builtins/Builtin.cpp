@@ -76,13 +76,36 @@ std::vector<OpDoc> operations() {
   return docs;
 }
 
+namespace {
+
+/// W0202 for `x.max(0)`: the larger of each element and 0 where NumPy and PyTorch reduce along axis 0.
+void warnAxis(Context& context, const CallArgs& call) {
+  if (call.args.size() != 2 || !call.args[1].name.empty()) return;
+  const Val &x = call.args[0].value, &axis = call.args[1].value;
+  const Span written = call.args[1].span, receiver = call.args[0].span;
+  const bool method = receiver.file == call.callee.file && receiver.begin < call.callee.begin;
+  if (!method || !x.is(Val::Kind::Tensor) || !ir::isFloat(x.tensor->type.dtype)) return;
+  const int64_t rank = x.tensor->type.rank();
+  if (!axis.is(Val::Kind::Int) || !axis.adopts || axis.dim || axis.integer < -rank || axis.integer >= rank) return;
+  const std::string name(context.sources.text(call.callee)), number(context.sources.text(written));
+  context
+      .warning(Code::W0202, written,
+               "`" + name + "` of two operands compares element by element: " + number + " is no axis here")
+      .help("reduce along that axis", {{Span{written.file, written.begin, written.begin}, "axis: "}})
+      .help("or write a float to compare with", {{Span{written.file, written.end, written.end}, ".0"}});
+}
+}  // namespace
+
 Val Builtins::callBuiltin(std::string_view name, CallArgs& args) {
   const BuiltinRow* row = builtinRow(name);
   if (!row) return tools_.context.fail(Code::E0102, args.callee, "unknown function `" + std::string(name) + "`");
   if (!row->traits.pairwise.empty()) {
     const BuiltinRow* pairwise = builtinRow(row->traits.pairwise);
     const auto operand = [&](const CallArg& a) { return a.name.empty() || pairwise->signature.find(a.name); };
-    if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) row = pairwise;
+    if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) {
+      warnAxis(tools_.context, args);
+      row = pairwise;
+    }
   }
   if (const Parameter* first = row->signature.positional(0); first && first->kind == Parameter::Kind::Device)
     readAsDevice(args, first->name);

@@ -16,10 +16,14 @@ namespace {
 Val print(BuiltinCall& k) {
   std::vector<Val> values;
   for (const Val* v : k.args.rest) values.push_back(*v);
-  FormatParts parts = k.formats.formatParts(values, k.span);
+  const auto between = k.has("sep") ? k.string("sep") : std::optional<std::string>(" ");
+  const auto end = k.has("end") ? k.string("end") : std::optional<std::string>("\n");
+  if (!between || !end) return k.lost();
+  FormatParts parts = k.formats.formatParts(values, k.span, *between);
   if (!parts.ok) return k.lost();
   k.context.at(k.span, parts.written);
-  k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+  ir::Op* op = k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
+  if (*end != "\n") op->set("end", *end);
   return Val::unit(k.span);
 }
 
@@ -139,7 +143,8 @@ Val memoryOfDevice(BuiltinCall& k) {
 }
 
 constexpr BuiltinRow kRows[] = {
-    {"print(...)", "Values and strings, separated by blanks, and a newline.", print},
+    {"print(...; sep: str?, end: str?)",
+     "Values and strings, with `sep`, a blank, between them and `end`, a newline, behind them.", print},
     {"text(x)", "Bytes as text, for `print`.", text},
     {"seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
     {"rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
@@ -28,7 +29,35 @@ namespace {
 using StmtKind = ast::Stmt::Kind;
 }  // namespace
 
+void Bindings::warnHidden(const ast::Stmt& s) {
+  std::vector<std::pair<Span, const Declaration*>> hidden;
+  bool all = true;
+  const std::function<void(const ast::Pattern&)> look = [&](const ast::Pattern& p) {
+    for (const ast::Pattern& e : p.elements) look(e);
+    if (p.isTuple || p.name.text == "_") return;
+    if (const Declaration* d = context_.frame().unit->resolution->hiddenBy(p.name.span))
+      hidden.emplace_back(p.name.span, d);
+    else
+      all = false;
+  };
+  look(s.pattern);
+  for (const auto& [span, outer] : hidden) {
+    auto d = context_.warning(Code::W0101, span,
+                              "this `let` makes a new `" + outer->name +
+                                  "` in each trip of the loop, and the `var` of " + "that name stays as it is");
+    d.note(outer->span, "the variable is declared here");
+    const std::string names = hidden.size() == 1 ? "`" + outer->name + "`" : "the variables";
+    // What takes the place of the keyword and the blanks behind it.
+    const Span keyword{s.keyword.file, s.keyword.begin, s.pattern.span.begin};
+    if (all && !s.type && span == hidden.front().first)
+      d.help("assign to " + names + ", without `let`", {{keyword, ""}});
+    else
+      d.help("to change the variable assign to it; another name makes a new value");
+  }
+}
+
 void Bindings::lowerLet(const ast::Stmt& s) {
+  if (s.kind == StmtKind::Let) warnHidden(s);
   std::shared_ptr<Ty> expected;
   if (s.type) {
     Generics g;

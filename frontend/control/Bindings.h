@@ -37,6 +37,8 @@ class Bindings {
                    const ast::Expr* written = nullptr);
 
  private:
+  /// W0101 for the names of a `let` in a loop that hide a `var` outside.
+  void warnHidden(const ast::Stmt& s);
   void bindLet(const ast::Stmt& s, Val value);
   Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
 

@@ -47,7 +47,10 @@ Val Loops::sequenceOf(const ast::Stmt& s) {
   if (!s.hi) {
     Val over = expressions_.eval(*s.lo);
     if (s.by && over.is(Val::Kind::Range)) over.elems.edit()[2] = expressions_.eval(*s.by);
-    return over.is(Val::Kind::Array) ? tensors_.settle(over) : over;
+    if (!over.is(Val::Kind::Array)) return over;
+    // Unrolled, what is known about an element is known in its trip.
+    if (s.isStatic) return Val::ofSequence(over.elems, over.span);
+    return tensors_.settle(over);
   }
   Val by = s.by ? expressions_.eval(*s.by) : Val::ofInt(1, s.span);
   Val lo = expressions_.eval(*s.lo), hi = expressions_.eval(*s.hi);

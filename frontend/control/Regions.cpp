@@ -16,6 +16,8 @@
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
+#include "ir/build/Compose.h"
+#include "runtime/io/Io.h"
 
 namespace tenc::frontend {
 
@@ -24,6 +26,8 @@ using ir::DType;
 using ir::OpKind;
 
 constexpr const char* kState = "the state of a layer";  // among the names of what is carried
+
+bool isText(const Val& v) { return v.is(Val::Kind::String) || v.isChoice(); }
 
 bool isPlain(const Val& v) {
   return v.isNumber() || v.is(Val::Kind::Bool) || v.is(Val::Kind::Tensor) || v.is(Val::Kind::Array);
@@ -39,6 +43,26 @@ Val Regions::placeholder(const Val& like) {
   if (!leavesOf(like, leaves)) return context_.lost();
   for (ir::Value*& v : leaves) v = tensors_.zerosOf(v->type.dtype, v->type.shape);
   return rebuild(like, leaves);
+}
+
+bool Regions::agreeOnText(Val& a, Val& b, ir::Region* ra, ir::Region* rb) {
+  if (a.is(Val::Kind::String) && b.is(Val::Kind::String) && a.text == b.text) return true;
+  constexpr size_t kMostTexts = 1000;
+  std::vector<std::string> texts;
+  for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b, rb}}) {
+    // Those of the second come behind those of the first.
+    const auto first = static_cast<int64_t>(texts.size());
+    const std::vector<std::string> own = v->isChoice() ? rt::choiceTexts(v->text) : std::vector<std::string>{v->text};
+    texts.insert(texts.end(), own.begin(), own.end());
+    context_.inRegion(region, [&] {
+      ir::Compose c(context_.b());
+      ir::Value* from = context_.b().scalarInt(DType::I64, first);
+      *v = Val::ofChoice(v->isChoice() ? c.add(v->elems[0].tensor, from) : from, "", v->span);
+    });
+  }
+  if (texts.size() > kMostTexts) return false;
+  a.text = b.text = rt::choiceFormat(texts);
+  return true;
 }
 
 bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_view name, Span span) {
@@ -81,6 +105,7 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
     if (!ok) return false;
     return a.tensor->type.sameTensor(b.tensor->type) || differ();
   }
+  if (isText(a) && isText(b)) return agreeOnText(a, b, ra, rb) || differ();
   if (a.isTree() && b.isTree()) {
     if (a.kind != b.kind || a.elems.size() != b.elems.size()) return differ();
     if (a.is(Val::Kind::Struct) && (a.info->decl != b.info->decl || a.info->text != b.info->text)) return differ();

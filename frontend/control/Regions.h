@@ -57,6 +57,8 @@ class Regions {
   std::pair<ir::Op*, std::vector<Val>> loopOnce(ir::Value* lo, ir::Value* hi, ir::Value* step,
                                                 const std::vector<Val>& carried, const std::vector<std::string>& names,
                                                 Span span, const LoopBody& body);
+  /// Makes strings that differ one of several.
+  bool agreeOnText(Val& a, Val& b, ir::Region* ra, ir::Region* rb);
   bool agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_view name, Span span);
 
   Context& context_;

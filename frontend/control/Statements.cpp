@@ -15,6 +15,7 @@
 #include "frontend/control/Flow.h"
 #include "frontend/control/Loops.h"
 #include "frontend/control/PlacedBlocks.h"
+#include "frontend/control/UnusedValues.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Formats.h"
 #include "frontend/names/Frame.h"
@@ -130,6 +131,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
         auto block = [&](const Tail& t) { return lowerBlock(e.blocks[0], &t, expected); };
         return placedBlocks_.lowerPlaced(e.annotations, 0, e.blocks[0].span, tail, block);
       }
+      const UnusedValues::Place before = unused_.here();
       f.value = expressions_.eval(e, expected);
       if (tail.wanted) {
         f.value = adopted(std::move(f.value), expected);
@@ -146,11 +148,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
           f.value = tensors_.settle(std::move(f.value), expected);
         }
       }
-      const bool call = e.kind == ExprKind::Call || (e.kind == ExprKind::Binary && e.text == "|>");
-      if (!last && !call && e.kind != ExprKind::Error && !f.value.poison()) {
-        context_.error(Code::E0106, e.span, "this value is not used")
-            .help("bind it with `let`, give it to `print`, or discard it with `let _ =`");
-      }
+      if (!tail.wanted) unused_.check(e, f.value, before);
       return f;
     }
     default: return f;  // declarations were collected before

@@ -18,13 +18,14 @@ class Branches;
 class Continuations;
 class PlacedBlocks;
 class Loops;
+class UnusedValues;
 
 /// Lowers statements one after the other.
 class Statements {
  public:
   Statements(Context& context, Tensors& tensors, Types& types, Expressions& expressions, Formats& formats,
              Bindings& bindings, Assignments& assignments, Branches& branches, Continuations& continuations,
-             PlacedBlocks& placedBlocks, Loops& loops)
+             PlacedBlocks& placedBlocks, Loops& loops, UnusedValues& unused)
       : context_(context),
         tensors_(tensors),
         types_(types),
@@ -35,7 +36,8 @@ class Statements {
         branches_(branches),
         continuations_(continuations),
         placedBlocks_(placedBlocks),
-        loops_(loops) {}
+        loops_(loops),
+        unused_(unused) {}
 
   /// A block with names of its own. `tail`: what follows it up to the boundary; `expected`: declared type of its value.
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
@@ -64,6 +66,7 @@ class Statements {
   Continuations& continuations_;
   PlacedBlocks& placedBlocks_;
   Loops& loops_;
+  UnusedValues& unused_;
 };
 
 }  // namespace tenc::frontend

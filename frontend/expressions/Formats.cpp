@@ -98,12 +98,15 @@ class Writer {
       }
       default: break;
     }
+    if (v.is(Val::Kind::String) || v.isChoice()) {
+      string(v, format, formatSpan);
+      return;
+    }
     if (!format.empty()) {
       bad(formatSpan, describe(v) + " takes no format");
       return;
     }
     switch (v.kind) {
-      case Val::Kind::String: text(v.text); return;
       case Val::Kind::Format: holes(v); return;
       case Val::Kind::DType: text(ir::name(v.dtype)); return;
       case Val::Kind::Pack: text(packText(v)); return;
@@ -136,6 +139,20 @@ class Writer {
   FormatParts parts;
 
  private:
+  void string(const Val& v, const std::string& format, Span formatSpan) {
+    if (const std::string why = rt::checkTextFormat(format); !why.empty()) {
+      bad(formatSpan, why);
+      return;
+    }
+    if (v.is(Val::Kind::String)) {
+      text(rt::formatString(v.text, format));
+      return;
+    }
+    std::vector<std::string> texts = rt::choiceTexts(v.text);
+    for (std::string& t : texts) t = rt::formatString(t, format);
+    operand(v.elems[0].tensor, rt::choiceFormat(texts), v.span);
+  }
+
   void sequence(const Val& v, std::string_view open, std::string_view close) {
     text(open);
     for (size_t i = 0; i < v.elems.size(); ++i) {
@@ -157,7 +174,7 @@ class Writer {
 
   void bad(Span span, std::string message) {
     context_.error(Code::E0211, span, std::move(message))
-        .note("formats are `d`, `.Nf`, `.Ne` and `.Ng`, with a width before");
+        .note("formats are as in Python: `.3f`, `8.2e`, `>10`, `,`, `.1%`");
     parts.ok = false;
   }
 
@@ -192,10 +209,10 @@ Val Formats::formatString(const ast::Expr& e) {
   return v;
 }
 
-FormatParts Formats::formatParts(const std::vector<Val>& values, Span span) {
+FormatParts Formats::formatParts(const std::vector<Val>& values, Span span, std::string_view between) {
   Writer w(context_, tensors_, devices_);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i) w.text(" ");
+    if (i) w.text(between);
     w.value(values[i], "", values[i].span.valid() ? values[i].span : span);
   }
   return std::move(w.parts);

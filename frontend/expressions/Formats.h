@@ -1,6 +1,7 @@
 // Strings with holes, and what print and assert say.
 #pragma once
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "frontend/values/Values.h"
@@ -29,7 +30,7 @@ class Formats {
   /// A string literal with holes: a String when every hole is compile-time, else a Format.
   Val formatString(const ast::Expr& e);
   /// What `print` and `assert` say for these values; not `ok` after an error.
-  FormatParts formatParts(const std::vector<Val>& values, Span span);
+  FormatParts formatParts(const std::vector<Val>& values, Span span, std::string_view between = " ");
 
  private:
   Context& context_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
 
 namespace tenc::frontend {
@@ -29,6 +30,10 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
   const Val* decides = nullptr;
   for (const Val& v : operands) {
     if (v.poison()) return std::nullopt;
+    if (isRunTimeSize(v)) {
+      refuseRunTimeSize(context, v);
+      return std::nullopt;
+    }
     if (!ownDType(v)) {
       auto d = context.error(Code::E0203, v.span.valid() ? v.span : span,
                              "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));

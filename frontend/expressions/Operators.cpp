@@ -13,6 +13,7 @@
 #include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "ir/build/Compose.h"
+#include "runtime/io/Io.h"
 
 namespace tenc::frontend {
 
@@ -44,6 +45,21 @@ Val Operators::compareDevices(std::string_view op, const Val& a, const Val& b, S
   return Val::ofTensor(r, span);
 }
 
+Val Operators::compareText(std::string_view op, const Val& choice, const Val& text, Span span) {
+  if (op != "==" && op != "!=") return context_.fail(Code::E0203, span, "strings are compared with `==` and `!=` only");
+  context_.at(span);
+  ir::Compose c(context_.b());
+  ir::Value *which = choice.elems[0].tensor, *same = nullptr;
+  const std::vector<std::string> texts = rt::choiceTexts(choice.text);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (texts[i] != text.text) continue;
+    ir::Value* one = c.binary(OpKind::Eq, which, context_.b().scalarInt(ir::DType::I64, static_cast<int64_t>(i)));
+    same = same ? c.binary(OpKind::Or, same, one) : one;
+  }
+  if (!same) return Val::ofBool(op == "!=", span);
+  return Val::ofTensor(op == "!=" ? context_.b().value(OpKind::Not, {same}) : same, span);
+}
+
 Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span, Span opSpan) {
   if (a.poison() || b.poison()) return context_.lost();
   if (a.isNumber() && b.isNumber()) {
@@ -51,6 +67,8 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
   }
   using Kind = Val::Kind;
   if (a.is(Kind::Device) && b.is(Kind::Device)) return compareDevices(op, a, b, span);
+  if ((a.isChoice() && b.is(Kind::String)) || (a.is(Kind::String) && b.isChoice()))
+    return a.isChoice() ? compareText(op, a, b, span) : compareText(op, b, a, span);
   auto comparable = [](const Val& v) {
     return v.is(Kind::String) || v.is(Kind::DType) || v.is(Kind::Bool) || v.is(Kind::Pack);
   };

@@ -24,6 +24,8 @@ class Operators {
  private:
   Val matmul(const Val& a, const Val& b, Span span, Span opSpan);
   Val compareDevices(std::string_view op, const Val& a, const Val& b, Span span);
+  /// One of several strings against a string that is known.
+  Val compareText(std::string_view op, const Val& choice, const Val& text, Span span);
 
   Context& context_;
   Devices& devices_;

@@ -53,8 +53,26 @@ class NameWalk {
     if (kind == DeclarationKind::Dim) part_.dims.push_back(d);
   }
   void bind(DeclarationKind kind, const ast::Pattern& p, const ast::Stmt* s = nullptr) {
-    if (!p.isTuple && !p.name.text.empty()) bind(kind, p.name, s);
+    if (!p.isTuple && !p.name.text.empty()) {
+      if (kind == DeclarationKind::Local && s && s->kind == StmtKind::Let) noteHidden(p.name);
+      bind(kind, p.name, s);
+    }
     for (const ast::Pattern& e : p.elements) bind(kind, e, s);
+  }
+  void noteHidden(const ast::Name& name) {
+    for (size_t i = loop_; i-- > 0;) {
+      const auto found = scopes_[i].find(name.text);
+      if (found == scopes_[i].end()) continue;
+      if (found->second->kind == DeclarationKind::Variable) part_.hidden.emplace_back(name.span, found->second);
+      return;
+    }
+  }
+  /// What `f` walks is the body of a loop.
+  template <class F>
+  void looped(const F& f) {
+    const size_t outer = std::exchange(loop_, scopes_.size());
+    f();
+    loop_ = outer;
   }
   const Declaration* local(std::string_view name) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
@@ -192,6 +210,7 @@ class NameWalk {
     }
   }
   void lambda(const ast::Expr& e) {
+    const size_t outer = std::exchange(loop_, 0);
     scoped([&] {
       for (const ast::LambdaParam& p : e.params) {
         opened([&] { type(p.type); });
@@ -199,6 +218,7 @@ class NameWalk {
       }
       expression(e.body);
     });
+    loop_ = outer;
   }
   /// Names in shapes that nothing declares are bound there.
   template <class F>
@@ -258,9 +278,9 @@ class NameWalk {
         for (const ast::ExprPtr* x : {&s.lo, &s.hi, &s.by}) expression(*x);
         return scoped([&] {
           bind(DeclarationKind::Local, s.pattern, &s);
-          block(s.body);
+          looped([&] { block(s.body); });
         });
-      case StmtKind::While: expression(s.lo); return block(s.body);
+      case StmtKind::While: expression(s.lo); return looped([&] { block(s.body); });
       default:
         type(s.type);
         expression(s.value);
@@ -318,6 +338,7 @@ class NameWalk {
   const Resolution& names_;
   Resolution::Part& part_;
   std::vector<Scope> scopes_;
+  size_t loop_ = 0;  ///< of `scopes_`: how many stand around the innermost loop; 0 for no loop
   bool bindsDims_ = false;
   const std::set<std::string, std::less<>>* signatureDims_ = nullptr;  ///< in a signature
 };
@@ -555,6 +576,13 @@ std::vector<const Declaration*> Resolution::dimsIn(Span node) const {
 std::span<const Declaration* const> Resolution::signatureOf(const ast::Stmt& fn) const {
   const Part* part = partAt(fn.span);
   return part ? std::span<const Declaration* const>(part->signature) : std::span<const Declaration* const>();
+}
+
+const Declaration* Resolution::hiddenBy(Span declared) const {
+  const Part* part = partAt(declared);
+  if (!part) return nullptr;
+  const auto found = std::ranges::find(part->hidden, declared, &std::pair<Span, const Declaration*>::first);
+  return found == part->hidden.end() ? nullptr : found->second;
 }
 
 bool Resolution::mentions(Span node, Span declared) const {

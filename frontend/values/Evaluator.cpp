@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Resolve.h"
+#include "frontend/names/Unit.h"
 
 namespace tenc::frontend {
 
@@ -22,6 +25,39 @@ constexpr Int kLeast = std::numeric_limits<int64_t>::min();
 
 constexpr Int kMost = std::numeric_limits<int64_t>::max();
 }  // namespace
+
+bool isRunTimeSize(const Val& v) {
+  if (!v.is(Val::Kind::Type) || !v.span.valid() || !v.type->isTensor()) return false;
+  return v.type->dtype && ir::isInt(*v.type->dtype) && v.type->dims && v.type->dims->empty();
+}
+
+void refuseRunTimeSize(Context& context, const Val& size) {
+  // From the use of a dim variable to the argument that it stands for, outwards as long as that is one in turn.
+  Span at = size.span;
+  const Declaration* own = nullptr;
+  std::string who = "the function";
+  size_t depth = context.frames.size();
+  for (; depth > 0; --depth) {
+    const Frame& f = *context.frames[depth - 1];
+    own = f.unit->resolution->definition(at);
+    if (!own || own->kind != Declaration::Kind::Generic) break;
+    const Binding* bound = f.bound(own->span);
+    if (!bound || !isRunTimeSize(bound->value)) break;
+    at = bound->value.span;
+    if (f.fn) who = "`" + f.fn->stmt->name.text + "`";
+  }
+  // Reported by the body in which the argument stands.
+  const std::vector<Frame*> inner(context.frames.begin() + static_cast<std::ptrdiff_t>(std::max<size_t>(depth, 1)),
+                                  context.frames.end());
+  context.frames.resize(context.frames.size() - inner.size());
+  auto d = context.error(Code::E0111, at, who + " needs this at compile time, as a size, but it is a run-time value");
+  context.frames.insert(context.frames.end(), inner.begin(), inner.end());
+  if (own && own->kind == Declaration::Kind::Parameter)
+    d.help("a parameter that is known at compile time is `static`",
+           {{Span{own->span.file, own->span.begin, own->span.begin}, "static "}});
+  else
+    d.note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+}
 
 std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) {
   if (v.is(Val::Kind::Int)) {
@@ -37,7 +73,10 @@ std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) 
         .error(Code::E0111, v.span, std::string(what) + " must be known at compile time, but this is a run-time value")
         .note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
   } else {
-    context_.error(Code::E0203, v.span, std::string(what) + " must be an integer, not " + describe(v));
+    if (isRunTimeSize(v))
+      refuseRunTimeSize(context_, v);
+    else
+      context_.error(Code::E0203, v.span, std::string(what) + " must be an integer, not " + describe(v));
   }
   return std::nullopt;
 }

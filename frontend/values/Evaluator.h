@@ -11,6 +11,12 @@ namespace tenc::frontend {
 
 class Context;
 
+/// Whether a dim variable stands for a run-time integer, given as the argument at its span: that is a type, and no
+/// size.
+bool isRunTimeSize(const Val& v);
+/// E0111 at that argument.
+void refuseRunTimeSize(Context& context, const Val& size);
+
 /// Compile-time values as C++ values, and arithmetic on them. All report when a value is of the wrong kind (E0203;
 /// E0111 when it is known at run time only).
 class Evaluator {

@@ -77,6 +77,7 @@ void Key::add(const Val& v) {
       return;
     case Kind::Format:
       add(static_cast<const void*>(v.pieces));
+      add(std::string_view(v.text));
       addAll(v.elems);
       return;
     case Kind::Struct:

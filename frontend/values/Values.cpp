@@ -44,6 +44,15 @@ Val Val::ofString(std::string v, Span s) {
   return r;
 }
 
+Val Val::ofChoice(ir::Value* which, std::string format, Span s) {
+  Val v;
+  v.kind = Kind::Format;
+  v.text = std::move(format);
+  v.elems.push_back(ofTensor(which, s));
+  v.span = s;
+  return v;
+}
+
 Val Val::ofDType(ir::DType t, Span s) {
   Val r = made(Kind::DType, s);
   r.dtype = t;

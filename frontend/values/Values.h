@@ -91,7 +91,7 @@ struct Val {
     Float,   ///< compile-time float: `real`, `dtype`, `adopts`
     Bool,    ///< compile-time bool
     String,  ///< compile-time string
-    Format,  ///< string with run-time holes: `format`
+    Format,  ///< string with run-time holes, `pieces`, or one of several, `elems[0]` of those in `text` (choiceFormat)
     DType,   ///< `dtype` as a value
     Device,
     Tensor,  ///< run-time value of any rank
@@ -128,6 +128,7 @@ struct Val {
   bool is(Kind k) const { return kind == k; }
   bool poison() const { return kind == Kind::Poison || kind == Kind::None; }
   bool isNumber() const { return kind == Kind::Int || kind == Kind::Float; }
+  bool isChoice() const { return kind == Kind::Format && pieces == nullptr; }
   bool isTree() const { return kind == Kind::Tuple || kind == Kind::List || kind == Kind::Struct; }
   /// Known while compiling and no tensor: number, bool, string, dtype, device name.
   bool isStatic() const {
@@ -147,6 +148,8 @@ struct Val {
   static Val ofFloat(double v, Span s = {}, bool adopts = true);
   static Val ofBool(bool v, Span s = {});
   static Val ofString(std::string v, Span s = {});
+  /// One of several strings: that with the number `which`, an i64.
+  static Val ofChoice(ir::Value* which, std::string format, Span s = {});
   static Val ofDType(ir::DType t, Span s = {});
   static Val ofDevice(DeviceRef d, Span s = {});
   static Val ofTensor(ir::Value* v, Span s = {});

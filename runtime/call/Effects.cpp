@@ -15,11 +15,11 @@ std::string Effects::text(const abi::Text& text) {
 
 bool Effects::run(const abi::Print& s) {
   if (!ending_.devicesAreWell()) return false;
-  const std::string line = text(s.text) + "\n";
+  const std::string written = text(s.text);
   if (options_.print)
-    options_.print(line);
+    options_.print(written);
   else
-    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fwrite(written.data(), 1, written.size(), stdout);
   return true;
 }
 

@@ -34,10 +34,18 @@ uint16_t floatToBfloat(float f);
 /// The format of u8[N] whose bytes are written as they stand.
 inline constexpr std::string_view kTextFormat = "text";
 std::string formatTensor(const TensorView& t, std::string_view device);
-/// A rank-0 value by a TL format ("", "d", ".3f", "8.2e", ".4g"); the shortest form that reads back when "".
+/// A rank-0 value by a TL format ("", "d", ".3f", ">8.2e", ","); the shortest form that reads back when "". Of an i64,
+/// also by a choiceFormat.
 std::string formatScalar(uint8_t dtype, const void* element, std::string_view format);
 /// "" when `format` fits the dtype, else why not. A tensor of rank >= 1 takes no format but "".
 std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format);
+/// A string by a TL format (">10", "^8", "*<12s"), and "" or why `format` is none of strings.
+std::string formatString(std::string_view text, std::string_view format);
+std::string checkTextFormat(std::string_view format);
+/// The format of an i64 that says which of these texts is meant. No script can write it.
+std::string choiceFormat(const std::vector<std::string>& texts);
+bool isChoiceFormat(uint8_t dtype, bool rank0, std::string_view format);
+std::vector<std::string> choiceTexts(std::string_view format);
 
 /// What a file's header says. `fortran`, `swap`: element order and byte order that load undoes.
 struct FileHeader {

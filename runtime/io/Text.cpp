@@ -7,100 +7,24 @@
 #include <cstring>
 
 #include "runtime/io/Io.h"
+#include "runtime/io/Scalars.h"
 
 namespace tenc::rt {
 namespace {
+using scalar::Digits;
+using scalar::Float;
+using scalar::floatAt;
+using scalar::intText;
+using scalar::isFloat;
+using scalar::kBool;
+using scalar::read;
+using scalar::shortest;
+using scalar::withPoint;
 
 constexpr int kPrecision = 8;
-constexpr uint8_t kBool = 12;
 constexpr int64_t kThreshold = 1000;
 constexpr int64_t kEdge = 3;
 constexpr size_t kLineWidth = 75;
-
-bool isFloat(uint8_t dtype) { return dtype <= 3; }
-
-/// A float element with the dtype whose shortest digits are wanted.
-struct Float {
-  double value;
-  uint8_t dtype;
-};
-
-Float floatAt(uint8_t dtype, const void* p) {
-  uint16_t narrow;
-  float single;
-  double wide;
-  switch (dtype) {
-    case 0: std::memcpy(&narrow, p, 2); return {halfToFloat(narrow), dtype};
-    case 1: std::memcpy(&narrow, p, 2); return {bfloatToFloat(narrow), dtype};
-    case 2: std::memcpy(&single, p, 4); return {single, dtype};
-    default: std::memcpy(&wide, p, 8); return {wide, dtype};
-  }
-}
-
-template <typename T>
-T read(const void* p) {
-  T v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-std::string intText(uint8_t dtype, const void* p) {
-  switch (dtype) {
-    case 4: return std::to_string(read<int8_t>(p));
-    case 5: return std::to_string(read<int16_t>(p));
-    case 6: return std::to_string(read<int32_t>(p));
-    case 7: return std::to_string(read<int64_t>(p));
-    case 8: return std::to_string(read<uint8_t>(p));
-    case 9: return std::to_string(read<uint16_t>(p));
-    case 10: return std::to_string(read<uint32_t>(p));
-    default: return std::to_string(read<uint64_t>(p));
-  }
-}
-
-/// Significant decimal digits (no point) and the exponent of the first, of the shortest text that reads back.
-struct Digits {
-  std::string digits;
-  int exponent = 0;
-};
-
-Digits shortest(Float f) {
-  char buffer[64];
-  const double magnitude = std::fabs(f.value);
-  if (f.dtype >= 2) {
-    const auto end =
-        f.dtype == 2 ? std::to_chars(buffer, buffer + 64, static_cast<float>(magnitude), std::chars_format::scientific)
-                     : std::to_chars(buffer, buffer + 64, magnitude, std::chars_format::scientific);
-    *end.ptr = 0;
-  } else {
-    for (int digits = 0; digits < 9; ++digits) {
-      std::snprintf(buffer, sizeof buffer, "%.*e", digits, magnitude);
-      const float back = std::strtof(buffer, nullptr);
-      const bool same = f.dtype == 0 ? floatToHalf(back) == floatToHalf(static_cast<float>(magnitude))
-                                     : floatToBfloat(back) == floatToBfloat(static_cast<float>(magnitude));
-      if (same) break;
-    }
-  }
-  Digits d;
-  const char* e = std::strchr(buffer, 'e');
-  for (const char* c = buffer; c != e; ++c)
-    if (*c != '.') d.digits += *c;
-  d.exponent = std::atoi(e + 1);
-  while (d.digits.size() > 1 && d.digits.back() == '0') d.digits.pop_back();
-  return d;
-}
-
-/// The digits with their point, all of them: "12.5", "3.", "0.001".
-std::string withPoint(const Digits& d) {
-  std::string s;
-  for (int i = 0; i <= d.exponent; ++i)
-    s += i < static_cast<int>(d.digits.size()) ? d.digits[static_cast<size_t>(i)] : '0';
-  if (d.exponent < 0) s = "0";
-  s += '.';
-  for (int i = -1; i > d.exponent; --i) s += '0';
-  for (int i = std::max(0, d.exponent + 1); i < static_cast<int>(d.digits.size()); ++i)
-    s += d.digits[static_cast<size_t>(i)];
-  return s;
-}
 
 /// "12.5", "3." : shortest digits, at most kPrecision after the point; no sign.
 std::string positional(Float f) {
@@ -138,23 +62,6 @@ Scientific scientific(Float f, size_t fraction = 0) {
   return {d.digits.substr(0, 1), d.digits.substr(1), buffer};
 }
 
-std::string bareFloat(Float f) {
-  if (std::isnan(f.value)) return "nan";
-  const std::string sign = std::signbit(f.value) ? "-" : "";
-  if (std::isinf(f.value)) return sign + "inf";
-  const double magnitude = std::fabs(f.value);
-  if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e16)) {
-    const Digits d = shortest(f);
-    char buffer[16];
-    std::snprintf(buffer, sizeof buffer, "e%c%02d", d.exponent < 0 ? '-' : '+', std::abs(d.exponent));
-    return sign + d.digits.substr(0, 1) + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + buffer;
-  }
-  const Digits d = shortest(f);
-  std::string s = withPoint(d);
-  if (s.back() == '.') s += '0';
-  return sign + s;
-}
-
 std::string padLeft(const std::string& s, size_t width) {
   return s.size() < width ? std::string(width - s.size(), ' ') + s : s;
 }
@@ -167,7 +74,7 @@ class ArrayFormat {
       prepareFloats(shown);
       return;
     }
-    width_ = dtype == kBool ? 5 : 0;  // NumPy's: room for False, also where every element is true
+    width_ = dtype == kBool ? 5 : 0;  // NumPy's: room for false, also where every element is true
     for (const void* p : shown) width_ = std::max(width_, plain(p).size());
   }
   std::string operator()(const void* p) const {
@@ -181,7 +88,7 @@ class ArrayFormat {
   size_t left_ = 0, right_ = 0, fraction_ = 0, exponentDigits_ = 2;
 
   std::string plain(const void* p) const {
-    if (dtype_ == kBool) return read<uint8_t>(p) ? "True" : "False";
+    if (dtype_ == kBool) return read<uint8_t>(p) ? "true" : "false";
     return intText(dtype_, p);
   }
 
@@ -330,74 +237,7 @@ class ArrayPrinter {
   }
 };
 
-struct Spec {
-  bool ok = false, zero = false;
-  int width = 0, precision = -1;
-  char type = 0;
-};
-
-Spec parseSpec(std::string_view f) {
-  Spec s;
-  size_t i = 0;
-  auto number = [&](int& out) {
-    const size_t start = i;
-    out = 0;
-    while (i < f.size() && f[i] >= '0' && f[i] <= '9' && i - start < 4) out = out * 10 + (f[i++] - '0');
-    return i > start;
-  };
-  if (i < f.size() && f[i] == '0') s.zero = true, ++i;
-  int width = 0;
-  if (number(width)) s.width = width;
-  if (i < f.size() && f[i] == '.') {
-    ++i;
-    if (!number(s.precision)) return s;
-  }
-  if (i < f.size() && std::strchr("dfeg", f[i])) s.type = f[i++];
-  s.ok = i == f.size() && s.width <= 1000 && s.precision <= 1000 && (s.type || s.precision < 0) &&
-         !(s.type == 'd' && s.precision >= 0);
-  return s;
-}
-
 }  // namespace
-
-std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
-  if (format.empty()) return "";
-  if (!rank0) return "a tensor takes no format: only a rank-0 value does";
-  const Spec s = parseSpec(format);
-  if (!s.ok) return "`" + std::string(format) + "` is not a format: `d`, `.Nf`, `.Ne`, `.Ng` with a width before";
-  if (s.type == 'd' && isFloat(dtype)) return "`d` is for integers, and this is " + std::string(dtypeName(dtype));
-  if (s.type && dtype == 12) return "a bool takes a width only";
-  return "";
-}
-
-std::string formatScalar(uint8_t dtype, const void* element, std::string_view format) {
-  std::string plain = isFloat(dtype) ? bareFloat(floatAt(dtype, element))
-                      : dtype == 12  ? (read<uint8_t>(element) ? "true" : "false")
-                                     : intText(dtype, element);
-  if (format.empty()) return plain;
-  const Spec s = parseSpec(format);
-  if (s.ok && s.type && s.type != 'd') {
-    double v = 0;
-    if (isFloat(dtype))
-      v = floatAt(dtype, element).value;
-    else
-      v = dtype == 11 ? static_cast<double>(read<uint64_t>(element)) : std::strtod(plain.c_str(), nullptr);
-    if (std::isfinite(v)) {
-      const char pattern[] = {'%', '.', '*', s.type, 0};
-      const int precision = s.precision < 0 ? 6 : s.precision;
-      const int n = std::snprintf(nullptr, 0, pattern, precision, v);
-      plain.resize(static_cast<size_t>(n) + 1);
-      std::snprintf(plain.data(), plain.size(), pattern, precision, v);
-      plain.pop_back();
-    }
-  }
-  const size_t width = static_cast<size_t>(s.width);
-  if (s.zero && plain.size() < width) {
-    const size_t sign = plain[0] == '-' ? 1 : 0;
-    plain.insert(sign, width - plain.size(), '0');
-  }
-  return padLeft(plain, width);
-}
 
 std::string formatTensor(const TensorView& t, std::string_view device) {
   if (t.shape.empty()) return formatScalar(t.dtype, t.data, "");

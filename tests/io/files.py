@@ -248,7 +248,7 @@ def rows_of_csv():
             ("1,2,3\n", 'let x: f32[N] = load("r.csv")\nprint(x)', "f32[3] @cpu\n[1. 2. 3.]\n", "a row of rank 1"),
             ("7\n", 'let x: u8[N] = load("r.csv")\nprint(x)', "u8[1] @cpu\n[7]\n", "a number of rank 1"),
             ("1\n2\n", 'let x = load_csv("r.csv")\nprint(x.shape)', "[2, 1]\n", "a column"),
-            ("0\n1e-400\nnan\n", 'let x: bool[3] = load_csv("r.csv")\nprint(x)', "bool[3] @cpu\n[False  True  True]\n", "bool")]:
+            ("0\n1e-400\nnan\n", 'let x: bool[3] = load_csv("r.csv")\nprint(x)', "bool[3] @cpu\n[false  true  true]\n", "bool")]:
         pathlib.Path("r.csv").write_text(text, encoding="utf-8")
         agree(script + "\n", printed, "csv: " + what)
     for text, declared, said in [("1,,3\n4,5,6\n", "f32[2, 3]", "an empty cell in row 1"),

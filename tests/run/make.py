@@ -26,6 +26,8 @@ def shown(value):
     if a.ndim == 0:
         return [np.format_float_positional(a[()], trim="0") if a.dtype.kind == "f" and 1e-4 <= abs(a) < 1e15 or a == 0 and a.dtype.kind == "f" else str(a)]
     text = np.array2string(a)
+    if a.dtype == bool:  # bools are written as TL writes them
+        text = text.replace("True", "true").replace("False", "false")
     return [f"{NAMES[a.dtype.name]}{[int(d) for d in a.shape]} @cpu", *text.split("\n")]
 
 

@@ -1,0 +1,37 @@
+// Values that nobody uses.
+#pragma once
+#include <map>
+
+#include "frontend/values/Values.h"
+
+namespace tenc::frontend {
+
+class Context;
+class Scopes;
+
+/// Refuses statements that compute a value and do nothing else.
+class UnusedValues {
+ public:
+  UnusedValues(Context& context, Scopes& scopes) : context_(context), scopes_(scopes) {}
+
+  /// How far the body at hand is lowered.
+  struct Place {
+    const ir::Region* region = nullptr;
+    const ir::Op* last = nullptr;
+  };
+  Place here() const;
+  /// E0106 for the value of a statement, unless the call that gives it did more since `before`: printed, say.
+  void check(const ast::Expr& e, const Val& value, const Place& before);
+
+ private:
+  bool doesMore(const ir::Op& op);
+  bool doesMore(const ir::Region& region);
+  /// The edit that assigns `x.sort()` to `x`, of a variable of that type.
+  const ast::Expr* changed(const ast::Expr& call, const Val& value) const;
+
+  Context& context_;
+  Scopes& scopes_;
+  std::map<const ir::Func*, bool> functions_;  ///< those that were looked at
+};
+
+}  // namespace tenc::frontend

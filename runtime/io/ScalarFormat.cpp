@@ -1,0 +1,261 @@
+// Formats of single values: `[[fill]align][sign][0][width][,][.precision][type]`, the part of Python's format
+// specification that numbers, bools and strings need; see https://docs.python.org/3/library/string.html#formatspec.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/io/Io.h"
+#include "runtime/io/Scalars.h"
+
+namespace tenc::rt {
+namespace {
+using scalar::Float;
+using scalar::floatAt;
+using scalar::isFloat;
+using scalar::kBool;
+
+constexpr int kMost = 1000;  // of width and precision
+constexpr char kChoice = '?';
+
+struct Spec {
+  std::string fill = " ";
+  char align = 0;  ///< one of < > ^, 0 for that of the value's kind
+  char sign = '-';
+  bool zero = false;
+  int width = 0;
+  char separator = 0;  ///< between groups of three digits: `,` or `_`
+  int precision = -1;
+  char type = 0;  ///< one of d x b f e g % s, 0 for the shortest form
+};
+
+bool isAlign(char c) { return c == '<' || c == '>' || c == '^'; }
+
+/// Bytes of the UTF-8 character at the start of `s`.
+size_t characterBytes(std::string_view s) {
+  size_t n = 1;
+  while (n < s.size() && (static_cast<unsigned char>(s[n]) & 0xC0) == 0x80) ++n;
+  return n;
+}
+
+/// How many characters a terminal shows, as long as none is wide or combines with another.
+size_t characters(std::string_view s) {
+  return static_cast<size_t>(
+      std::count_if(s.begin(), s.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+class SpecParser {
+ public:
+  explicit SpecParser(std::string_view text) : rest_(text) {}
+
+  std::optional<Spec> parse() {
+    Spec s;
+    const size_t fill = rest_.empty() ? 0 : characterBytes(rest_);
+    if (fill > 0 && fill < rest_.size() && isAlign(rest_[fill])) {
+      s.fill = rest_.substr(0, fill);
+      rest_.remove_prefix(fill);
+    }
+    if (!rest_.empty() && isAlign(rest_[0])) s.align = take();
+    if (next("+- ")) s.sign = take();
+    if (next("0")) s.zero = take() != 0;
+    if (!number(s.width, false)) return std::nullopt;
+    if (next(",_")) s.separator = take();
+    if (next(".")) {
+      take();
+      if (!number(s.precision, true)) return std::nullopt;
+    }
+    if (next("dxbfeg%s")) s.type = take();
+    return rest_.empty() ? std::optional(s) : std::nullopt;
+  }
+
+ private:
+  bool next(std::string_view of) const { return !rest_.empty() && of.find(rest_[0]) != std::string_view::npos; }
+  char take() {
+    const char c = rest_[0];
+    rest_.remove_prefix(1);
+    return c;
+  }
+  bool number(int& out, bool needed) {
+    const char *begin = rest_.data(), *end = begin + rest_.size();
+    if (begin == end || *begin < '0' || *begin > '9') return !needed;
+    const auto [stop, error] = std::from_chars(begin, end, out);
+    rest_.remove_prefix(static_cast<size_t>(stop - begin));
+    return error == std::errc() && out <= kMost;
+  }
+
+  std::string_view rest_;
+};
+
+/// Whether the parts of a format go together; "" or why not.
+std::string checkSpec(const Spec& s) {
+  const bool real = s.type == 'f' || s.type == 'e' || s.type == 'g' || s.type == '%';
+  if (s.precision >= 0 && !real && s.type != 's') return "a precision needs one of the types `f`, `e`, `g` and `%`";
+  if (s.zero && s.separator) return "leading zeros and separators do not go together";
+  if (s.separator && (s.type == 'e' || s.type == 'x' || s.type == 'b'))
+    return "`" + std::string(1, s.type) + "` takes no separators";
+  return "";
+}
+
+std::string padded(std::string text, const Spec& s, char align) {
+  const size_t shown = characters(text), width = static_cast<size_t>(s.width);
+  if (shown >= width) return text;
+  const size_t missing = width - shown;
+  const size_t left = align == '<' ? 0 : align == '>' ? missing : missing / 2;
+  std::string out;
+  for (size_t i = 0; i < left; ++i) out += s.fill;
+  out += text;
+  for (size_t i = left; i < missing; ++i) out += s.fill;
+  return out;
+}
+
+/// Digits with a separator after every third of the whole part.
+std::string grouped(std::string digits, char separator) {
+  const size_t whole = std::min(digits.find_first_not_of("0123456789"), digits.size());
+  for (size_t i = whole; i > 3; i -= 3) digits.insert(i - 3, 1, separator);
+  return digits;
+}
+
+/// Digits without a sign, and whether there is one.
+struct Magnitude {
+  std::string digits;
+  bool negative = false;
+};
+
+Magnitude split(std::string text) {
+  const bool negative = !text.empty() && text[0] == '-';
+  return {negative ? text.substr(1) : std::move(text), negative};
+}
+
+Magnitude integerDigits(uint8_t dtype, const void* element, char type) {
+  Magnitude m = split(scalar::intText(dtype, element));
+  if (type != 'x' && type != 'b') return m;
+  uint64_t v = 0;
+  std::from_chars(m.digits.data(), m.digits.data() + m.digits.size(), v);
+  char buffer[64];
+  m.digits.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, type == 'x' ? 16 : 2).ptr);
+  return m;
+}
+
+Magnitude realDigits(double v, const Spec& s) {
+  if (!std::isfinite(v)) return {std::isnan(v) ? "nan" : "inf", !std::isnan(v) && v < 0};
+  const bool percent = s.type == '%';
+  const char pattern[] = {'%', '.', '*', percent ? 'f' : s.type, 0};
+  const int precision = s.precision < 0 ? 6 : s.precision;
+  if (percent) v *= 100;
+  std::string text(static_cast<size_t>(std::snprintf(nullptr, 0, pattern, precision, v)) + 1, 0);
+  std::snprintf(text.data(), text.size(), pattern, precision, v);
+  text.pop_back();
+  if (percent) text += '%';
+  return split(std::move(text));
+}
+
+std::string bareFloat(Float f) {
+  if (std::isnan(f.value)) return "nan";
+  const std::string sign = std::signbit(f.value) ? "-" : "";
+  if (std::isinf(f.value)) return sign + "inf";
+  const double magnitude = std::fabs(f.value);
+  const scalar::Digits d = scalar::shortest(f);
+  if (magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e16)) {
+    char buffer[16];
+    std::snprintf(buffer, sizeof buffer, "e%c%02d", d.exponent < 0 ? '-' : '+', std::abs(d.exponent));
+    return sign + d.digits.substr(0, 1) + (d.digits.size() > 1 ? "." + d.digits.substr(1) : "") + buffer;
+  }
+  std::string s = scalar::withPoint(d);
+  if (s.back() == '.') s += '0';
+  return sign + s;
+}
+
+/// The options of a choice; nullopt where `format` is none.
+std::optional<std::vector<std::string_view>> options(std::string_view format) {
+  if (format.empty() || format[0] != kChoice) return std::nullopt;
+  format.remove_prefix(1);
+  std::vector<std::string_view> out;
+  while (!format.empty()) {
+    size_t bytes = 0;
+    const auto [stop, error] = std::from_chars(format.data(), format.data() + format.size(), bytes);
+    const auto digits = static_cast<size_t>(stop - format.data());
+    if (error != std::errc() || digits >= format.size() || format[digits] != ':') return std::nullopt;
+    format.remove_prefix(digits + 1);
+    if (bytes > format.size()) return std::nullopt;
+    out.push_back(format.substr(0, bytes));
+    format.remove_prefix(bytes);
+  }
+  return out;
+}
+
+constexpr uint8_t kI64 = 7;
+}  // namespace
+
+std::string choiceFormat(const std::vector<std::string>& texts) {
+  std::string format(1, kChoice);
+  for (const std::string& t : texts) format += std::to_string(t.size()) + ":" + t;
+  return format;
+}
+
+std::vector<std::string> choiceTexts(std::string_view format) {
+  const auto texts = options(format);
+  return texts ? std::vector<std::string>(texts->begin(), texts->end()) : std::vector<std::string>();
+}
+
+bool isChoiceFormat(uint8_t dtype, bool rank0, std::string_view format) {
+  const auto texts = options(format);
+  return dtype == kI64 && rank0 && texts && !texts->empty();
+}
+
+std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
+  if (format.empty()) return "";
+  if (!rank0) return "a tensor takes no format: only a rank-0 value does";
+  const auto s = SpecParser(format).parse();
+  const std::string name = "`" + std::string(format) + "`";
+  if (!s || s->type == 's') return name + " is not a format of numbers";
+  if (std::string why = checkSpec(*s); !why.empty()) return why;
+  if ((s->type == 'd' || s->type == 'x' || s->type == 'b') && isFloat(dtype))
+    return "`" + std::string(1, s->type) + "` is for integers, and this is " + std::string(dtypeName(dtype));
+  if (dtype == kBool && (s->type || s->sign != '-' || s->separator || s->zero))
+    return "a bool takes a width and an alignment only";
+  return "";
+}
+
+std::string checkTextFormat(std::string_view format) {
+  const auto s = SpecParser(format).parse();
+  if (s && (!s->type || s->type == 's') && s->sign == '-' && !s->zero && !s->separator && s->precision < 0) return "";
+  return "a string takes a width and an alignment only";
+}
+
+std::string formatString(std::string_view text, std::string_view format) {
+  const auto s = SpecParser(format).parse();
+  return s ? padded(std::string(text), *s, s->align ? s->align : '<') : std::string(text);
+}
+
+std::string formatScalar(uint8_t dtype, const void* element, std::string_view format) {
+  if (const auto texts = options(format)) {
+    const auto which = static_cast<uint64_t>(scalar::read<int64_t>(element));
+    return which < texts->size() ? std::string((*texts)[which]) : "";
+  }
+  const Spec s = SpecParser(format).parse().value_or(Spec{});
+  if (dtype == kBool) return padded(scalar::read<uint8_t>(element) ? "true" : "false", s, s.align ? s.align : '>');
+  const bool real = s.type == 'f' || s.type == 'e' || s.type == 'g' || s.type == '%';
+  Magnitude m;
+  if (isFloat(dtype)) {
+    const Float f = floatAt(dtype, element);
+    m = real ? realDigits(f.value, s) : split(bareFloat(f));
+  } else if (real) {
+    const double v = dtype == 11 ? static_cast<double>(scalar::read<uint64_t>(element))
+                                 : std::strtod(scalar::intText(dtype, element).c_str(), nullptr);
+    m = realDigits(v, s);
+  } else {
+    m = integerDigits(dtype, element, s.type);
+  }
+  if (s.separator) m.digits = grouped(std::move(m.digits), s.separator);
+  const std::string sign = m.negative ? "-" : s.sign == '-' ? "" : std::string(1, s.sign);
+  const size_t width = static_cast<size_t>(s.width), shown = sign.size() + m.digits.size();
+  if (s.zero && !s.align && shown < width) m.digits.insert(0, width - shown, '0');
+  return padded(sign + m.digits, s, s.align ? s.align : '>');
+}
+
+}  // namespace tenc::rt
