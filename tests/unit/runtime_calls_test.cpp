@@ -118,7 +118,7 @@ std::shared_ptr<const LoadedProgram> everything(const std::string& folder) {
                {abi::Transfer{{far, 0}, {loaded, 0}, kBytes}},
                {abi::Launch{3, 1, {{far, 0}, {further, 0, Access::Write}}, {}}},
                {abi::Transfer{{out, 0}, {further, 0}, kBytes}},
-               {abi::Print{{{"caller ", ""}, {{scalar(who, kI64), ""}}}}}};
+               {abi::Print{{{"caller ", "\n"}, {{scalar(who, kI64), ""}}}}}};
   b.p.inputs = {tensor(in), scalar(who, kI64), scalar(trips, kI64)};
   b.p.results = {tensor(out), scalar(drawn, kU64)};
   const std::map<std::string_view, abi::KernelFn> functions{
