@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What kernels for NVIDIA GPUs cost, and the time that bounds them on an H100, without a GPU.
 
-    python3 bench/gpu_model.py [--tenc PATH] [--only TEXT,...] [--worst] [--check] [--markdown FILE]
+    python3 bench/gpu_model.py [--tenc PATH] [--only TEXT,...] [--worst] [--check] [--keep FOLDER]
 
 Each workload runs on the virtual machine for PTX (docs/cuda_vm.md), which counts; `ptxas -v`, where it is found, says what
 registers and shared memory a kernel takes. Columns, a line a kernel:
@@ -13,6 +13,8 @@ registers and shared memory a kernel takes. Columns, a line a kernel:
   warp      instructions of a warp, as PTX has them; ptxas drops moves between registers, which take no time here
   regs, spill, shared   registers a thread, bytes spilled, bytes of shared memory a block
   threads   that a multiprocessor holds of 2048
+  blocks    of a launch
+  waves     of them, at so many threads a multiprocessor; less than one leaves multiprocessors with less than they hold, or with nothing
   flight    bytes that its loads have under way on a multiprocessor, in KiB: loads of a straight run of code, times threads
   bound     what takes longest: memory, l2, flight, issue, f32, mma, shared, ...
   us        microseconds that this takes
@@ -119,6 +121,10 @@ ADAM = """fn f(p: f32[N], g: f32[N], m0: f32[N], v0: f32[N]) -> (f32[N], f32[N],
     let v = 0.999 * v0 + 0.001 * g * g
     (p - 1e-3 * m / (sqrt(v) + 1e-8), m, v)
 }"""
+# Where the data does not fill the machine, what is under way is all there is, or what few blocks can have.
+def lean(ratio): return {"moved": 1.05, "ratio": ratio}
+
+
 LEAN, TILED = {"moved": 1.05, "ratio": 1.2}, {"conflicts": 1.05}
 WORKLOADS = [
     Workload("x * y + 1, f32", [("x", (M,)), ("y", (M,))], ["x * y + 1.0"], 12 * M, bars=LEAN),
@@ -137,10 +143,11 @@ WORKLOADS = [
     Workload("Adam", [(n, (M,)) for n in ("p", "g", "m0", "v0")], ["f(p, g, m0, v0)", "result0.0", "result0.1", "result0.2"], 28 * M, ADAM, bars=LEAN),
     Workload("sum of rows", [("x", (1024, 1024))], ["sum(x, axis: 1)"], 4 * M, bars=LEAN),
     Workload("sum of columns", [("x", (1024, 1024))], ["sum(x, axis: 0)"], 4 * M, bars=LEAN),
+    Workload("sum of tall columns", [("x", (8192, 256))], ["sum(x, axis: 0)"], 8 * M, bars=lean(2)),
     Workload("sum of all", [("x", (M,))], ["sum(x)"], 4 * M, bars=LEAN),
     Workload("argmax", [("x", (1024, 1024))], ["argmax(x, axis: 1)"], 4 * M, bars=LEAN),
-    Workload("cumsum", [("x", (256, 1024))], ["cumsum(x, axis: 1)"], 2 * M, bars=LEAN),
-    Workload("cumsum of columns", [("x", (1024, 256))], ["cumsum(x, axis: 0)"], 2 * M, bars=LEAN),
+    Workload("cumsum", [("x", (256, 1024))], ["cumsum(x, axis: 1)"], 2 * M, bars=lean(2)),
+    Workload("cumsum of columns", [("x", (1024, 256))], ["cumsum(x, axis: 0)"], 2 * M, bars=lean(4)),
     Workload("cumsum, one row", [("x", (M // 4,))], ["cumsum(x)"], 2 * M),
     Workload("matrix product, f32", [("x", (256, 256)), ("y", (256, 256))], ["x @ y"], 12 << 16, flops=2 << 24, bars=TILED),
     Workload("matrix product, large", [("x", (2048, 64)), ("y", (64, 2048))], ["x @ y"], 4 * (4096 * 1024 + 262144), flops=2 << 28, bars=TILED),
@@ -251,13 +258,15 @@ def occupancy(threads, regs, shared):
 
 
 def model(c, used, load_bytes):
-    """Columns of a kernel. Times are those of its instructions on a full machine."""
+    """Columns of a kernel. The multiprocessor with most blocks decides when its instructions are done; memory is fast where enough is under
+    way on all of them together."""
     launches = c["launches"]
     least, moved = 32 * c["distinct sectors"], 32 * (c["sectors"] - c["sectors in L1"])
-    threads = c["threads"] // c["blocks"]
+    threads, blocks = c["threads"] // c["blocks"], c["blocks"] / launches
     held = occupancy(threads, used.get("regs", 32), used.get("shared", 0))
-    flight = held * load_bytes
-    per_second = SMS * CLOCK
+    waves = blocks / (SMS * held / threads)
+    flight = min(held, threads * blocks / SMS) * load_bytes  # of a multiprocessor, on average
+    per_second = CLOCK * blocks / math.ceil(blocks / SMS)  # of those that are not idle while the fullest works
     times = {"memory": least / DRAM, "l1": 32 * c["sectors"] / L1 / per_second, "l2": moved / L2, "issue": (c["warp instructions"] - c.get("move", 0)) / ISSUE / per_second, "shared": c["shared cycles"] / per_second}
     if flight: times["flight"] = least / DRAM * max(1, NEEDED / flight)
     for name, rate in RATES.items():
@@ -265,7 +274,7 @@ def model(c, used, load_bytes):
     bound = max(times, key=times.get)
     return {"launches": launches, "least": least, "moved": moved / least if least else 1,
             "conflicts": c["shared cycles"] / c["ideal shared cycles"] if c["ideal shared cycles"] else 1, "warp": c["warp instructions"],
-            "threads": held, "flight": flight / 1024, "bound": bound, "us": times[bound] * 1e6, "flops": c["flops"], "times": times,
+            "threads": held, "blocks": blocks, "waves": waves, "flight": flight / 1024, "bound": bound, "us": times[bound] * 1e6, "flops": c["flops"], "times": times,
             "mma": times["matrix"] / times[bound] if c.get("matrix") else 1, **used}
 
 
@@ -278,7 +287,7 @@ def main():
     ap.add_argument("--keep", type=pathlib.Path, help="a folder that gets the CUDA C++ of each workload")
     A = ap.parse_args()
     missed = []
-    print(f"{'':34} {'least':>8} {'moved':>6} {'conflicts':>9} {'warp':>9} {'regs':>5} {'spill':>5} {'shared':>6} {'threads':>7} {'flight':>6} {'bound':>8} {'us':>8} {'ratio':>6}")
+    print(f"{'':34} {'least':>8} {'moved':>6} {'conflicts':>9} {'warp':>9} {'regs':>5} {'spill':>5} {'shared':>6} {'threads':>7} {'blocks':>6} {'waves':>6} {'flight':>6} {'bound':>8} {'us':>8} {'ratio':>6}")
     for w in WORKLOADS:
         if A.only and not any(text in w.name for text in A.only.split(",")): continue
         with tempfile.TemporaryDirectory() as name:
@@ -308,7 +317,7 @@ def main():
             own = max(r["least"] / DRAM, w.flops / w.peak() if len(rows) == 1 else 0)
             ratio = r["us"] / 1e6 / own if own else 1
             print(f"  {title[:32]:32} {r['least'] / 1024:8.0f} {r['moved']:6.2f} {r['conflicts']:9.2f} {r['warp']:9} {r.get('regs', 0):5} {r.get('spill', 0):5} "
-                  f"{r.get('shared', 0):6} {r['threads']:7} {r['flight']:6.1f} {r['bound']:>8} {r['us']:8.3f} {ratio:6.2f}")
+                  f"{r.get('shared', 0):6} {r['threads']:7} {r['blocks']:6.0f} {r['waves']:6.2f} {r['flight']:6.1f} {r['bound']:>8} {r['us']:8.3f} {ratio:6.2f}")
             if r.get("spill"): missed.append(f"{w.name}: {title} spills {r['spill']} bytes")
             for bar in ("moved", "conflicts"):
                 if r[bar] > w.bars.get(bar, math.inf): missed.append(f"{w.name}: {title}: {bar} {r[bar]:.2f}, at most {w.bars[bar]}")

@@ -79,6 +79,7 @@ struct TargetTraits {
   /// A reduction of many elements to few results is cut into parts, which are reduced one by one and then together.
   struct Reductions {
     int64_t fewResults = 64, manyElements = 65536;
+    int64_t fewColumns = 0, manyRows = 0;  ///< the same across memory: results side by side, elements for each
     int64_t leastParts = 8, mostParts = 256, leastPart = 256;
     int64_t largePart = int64_t{1} << 28, mostLargeParts = 65536;  ///< some 0.3 s: a run is stopped between parts
     int64_t unrolled = 4;                                          ///< elements that are no loop

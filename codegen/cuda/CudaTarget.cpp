@@ -123,6 +123,8 @@ class CudaTarget : public Target {
     traits_.scans.fewItems = 64;  // a block each
     traits_.scans.itemColumns = 32;
     traits_.indexOps = 4;
+    traits_.reductions.fewColumns = 1024;  // 32 of them a block
+    traits_.reductions.manyRows = 2048;    // take a block some us
   }
 
   std::string_view identity() const override {

@@ -13,6 +13,8 @@ namespace {
 using Family = Schedule::Family;
 using Names = std::vector<std::string>;
 
+constexpr int64_t kManyThreads = 132 * 512;  // of which each needs few loads under way
+
 bool coversAll(const Kernel& k, const Stage& s) {
   for (size_t v = 0; v < k.outer.size(); ++v)
     if (!codegen::coversAll(k, s, v)) return false;
@@ -171,16 +173,33 @@ class LoopWriter {
     return extents;
   }
 
+  /// Trips of a loop whose loads are under way together: more where few threads have any. What stores is left alone,
+  /// as the next loads would wait for it.
+  int ahead(const Stage& s) const {
+    if (!s.stores.empty()) return 1;
+    const bool few = int64_t{schedule_.blocks} * schedule_.threads < kManyThreads;
+    int trips = few ? 32 / schedule_.vector : schedule_.vector < 4 ? 8 : 4;
+    while (trips > 1 && trips * schedule_.vector * costOf(s) > kLongCode) trips /= 2;
+    return std::max(trips, 1);
+  }
+
   /// All inner points in any order: of a team's threads each takes every so manyth.
   void together(const Stage& s, int64_t inner, const std::vector<Held>& held) {
     const int vector = rows() ? width(inner > 1) : 1;
     const int64_t groups = inner / vector;
     const std::string t = out_.fresh("t");
     if (inner > 1) {
-      out_.line("#pragma unroll 1");
-      const std::string from = !teams() ? "0" : rows() ? "lane" : "threadIdx.x / 32";
-      out_.open("for (int " + t + " = " + from + "; " + t + " < " + decimal(groups) + "; " + t +
-                " += " + decimal(schedule_.team) + ")");
+      out_.line("#pragma unroll " + decimal(ahead(s)));
+      const std::string from = !teams() ? "0" : rows() ? "lane" : "(int)threadIdx.x / 32";
+      const int64_t team = schedule_.team;
+      if (groups % team == 0) {
+        const std::string c = out_.fresh("c");
+        out_.open("for (int " + c + " = 0; " + c + " < " + decimal(groups / team) + "; ++" + c + ")");
+        out_.line("const int " + t + " = " + (teams() ? c + " * " + decimal(team) + " + " + from : c) + ";");
+      } else {
+        out_.open("for (int " + t + " = " + from + "; " + t + " < " + decimal(groups) + "; " + t +
+                  " += " + decimal(team) + ")");
+      }
     }
     const Names names = decodePoint(out_, inner > 1 ? t : "0", "int", extentsOf(s, vector), s.innerLo, vector);
     compute(s, names, inner > 1, vectorsOf(s, inner > 1), held);

@@ -100,7 +100,9 @@ std::optional<Schedule> scanSchedule(const Kernel& k) {
   if (ordered || length < kLeastColumn || points >= kManyColumns) return std::nullopt;
   s.family = Schedule::Family::Columns;
   s.team = 8;
-  s.threads = kMostTeam;
+  const int64_t most = cost > kLongCode / kRows ? s.team : kWarp;  // of 1,024 threads each has 64 registers
+  while (s.team < most && points * s.team < kManyThreads && length > kRows * s.team) s.team *= 2;
+  s.threads = static_cast<uint32_t>(kWarp * s.team);
   s.ahead = ahead(std::min<int64_t>(kRows, (length + s.team - 1) / s.team), 1);
   s.blocks = static_cast<uint32_t>(std::clamp<int64_t>((points + kWarp - 1) / kWarp, 1, kMostBlocks));
   return s;

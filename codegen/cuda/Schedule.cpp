@@ -24,7 +24,6 @@ constexpr int64_t kWarpRow = 1024;      // elements of a row that one warp takes
 constexpr int64_t kHeld = 32;           // elements of a row that a thread keeps in registers
 constexpr int64_t kRegisters = 64;      // that all it keeps may take
 constexpr int64_t kMostCode = 6000;     // of unrolled loops, in units of elementwiseCost
-constexpr int64_t kLongCode = 512;      // of these what NVRTC takes long for: more threads have fewer elements each
 constexpr int64_t kGroups = 4;          // vectors of a thread, loaded at once, that keep memory busy
 
 /// Which expressions of the stage vary with a loop variable.
@@ -144,6 +143,24 @@ Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
   }
   s.team = static_cast<int>(team);
   s.blocks = clampedBlocks((points * team + s.threads - 1) / s.threads);
+  return s;
+}
+
+/// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do.
+Schedule columnSchedule(const Kernel& k, int64_t points, int64_t inner, int vector) {
+  constexpr int64_t kMultiprocessors = 132, kLeastOfThread = 16;
+  Schedule s;
+  s.family = Schedule::Family::Columns;
+  s.vector = vector;
+  const auto blocks = [&] { return (points / s.vector + kWarp - 1) / kWarp; };
+  while (s.vector > 1 && blocks() < kMultiprocessors) s.vector /= 2;
+  int64_t cost = 0;
+  for (const Stage& stage : k.stages) cost = std::max(cost, costOf(stage));
+  const int64_t most = cost > kLongCode / 4 ? 16 : 32;  // of 1,024 threads each has 64 registers
+  s.team = 8;
+  while (s.team < most && blocks() * s.team < kMultiprocessors * 32 && inner / s.team > kLeastOfThread) s.team *= 2;
+  s.threads = static_cast<uint32_t>(kWarp * s.team);
+  s.blocks = clampedBlocks(blocks());
   return s;
 }
 
@@ -302,13 +319,7 @@ Schedule schedule(const Kernel& k, const Features& features) {
   }
   s.vector = vectorOfPoints(k);
   const int64_t groups = points / s.vector;
-  if (inner >= kManyToReduce && points < kFewPoints) {
-    s.family = Schedule::Family::Columns;
-    s.team = 8;
-    s.threads = kThreads;
-    s.blocks = clampedBlocks((groups + kWarp - 1) / kWarp);
-    return s;
-  }
+  if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(k, points, inner, s.vector);
   s.threads = static_cast<uint32_t>(std::clamp((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads));
   s.blocks = clampedBlocks((groups + s.threads - 1) / s.threads);
   return s;

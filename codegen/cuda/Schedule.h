@@ -83,6 +83,9 @@ int vectorWidth(const Kernel& kernel, const Stage& stage, size_t variable, std::
 /// Whether a load goes along memory with that outer variable, and not with the last one.
 bool isTurned(const Kernel& kernel, const Access& load, size_t variable);
 
+/// Straight code that NVRTC takes long for, in units of elementwiseCost.
+inline constexpr int64_t kLongCode = 512;
+
 /// What a point of the stage costs, in units of elementwiseCost.
 int64_t costOf(const Stage& stage);
 

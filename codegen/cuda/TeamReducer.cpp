@@ -98,17 +98,22 @@ void TeamReducer::shuffled(const Held& h, const std::string& function, const std
 
 void TeamReducer::across(const Held& h, size_t slot) {
   if (schedule_.family == Schedule::Family::Columns) {
-    const std::string row = "threadIdx.x / 32";
     openLanes();
-    leave(h, slot, row);
+    leave(h, slot, "threadIdx.x / 32");
     closeLanes();
     wait();
+    out_.open("if (threadIdx.x < 32)");
     openLanes();
-    assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
     out_.line("#pragma unroll");
     out_.open("for (int w = 1; w < " + decimal(schedule_.team) + "; ++w)");
     merge(h, ofBits(h, place(slot, "w"), positionPlace(slot, "w")));
     out_.close();
+    leave(h, slot, "0");
+    closeLanes();
+    out_.close();
+    wait();
+    openLanes();
+    assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
     closeLanes();
     wait();  // before the next reduction is there
     return;

@@ -14,6 +14,8 @@ namespace {
 
 using Traits = ir::TargetTraits::Reductions;
 
+constexpr int64_t kSideBySide = 32;  // elements
+
 int64_t mostParts(int64_t n, const Traits& t) { return std::clamp(n / t.largePart, t.mostParts, t.mostLargeParts); }
 
 /// The largest number of equal parts of a useful size; 0 when there is none.
@@ -229,6 +231,13 @@ bool readOnce(const Value* v) {
   return v->uses.size() == 1 && v->op && v->op->has(ir::Trait::Elementwise);
 }
 
+/// Whether results lie side by side, and what is reduced to each of them does not.
+bool isAcross(const Op& op) {
+  const ir::Dims& shape = op.operand(0)->type.shape;
+  const auto& axes = op.intsAttr("axes");
+  return !axes.empty() && axes.back() + 1 < static_cast<int64_t>(shape.size()) && shape.back() >= kSideBySide;
+}
+
 }  // namespace
 
 void prepareReductions(ir::Region& region, const Context& c) {
@@ -251,7 +260,8 @@ void prepareReductions(ir::Region& region, const Context& c) {
     if (count > t.unrolled && splitLastDim(*op, t)) continue;
     if (count <= t.unrolled) {
       if (readOnce(op->operand(0)) && results > t.fewResults) op->set("unrolled", true);
-    } else if (results < t.fewResults && size >= t.manyElements && count >= t.leastParts * t.leastPart) {
+    } else if (results < t.fewResults ? size >= t.manyElements && count >= t.leastParts * t.leastPart
+                                      : results < t.fewColumns && count >= t.manyRows && isAcross(*op)) {
       splitReduction(*op, t);
     }
   }
