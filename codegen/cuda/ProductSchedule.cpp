@@ -44,9 +44,33 @@ void chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Sche
 }
 
 int stepsOf(const Tile& tile) {
-  constexpr int kMostMultiplications = 256;
-  return std::clamp(kMostMultiplications / (tile.threadRows * tile.threadColumns), 1, tile.depth);
+  constexpr int kMostMultiplications = 256, kMostSteps = 32;
+  const int most = std::clamp(kMostMultiplications / (tile.threadRows * tile.threadColumns), 1, kMostSteps);
+  int steps = std::min(tile.depth, most);
+  while (tile.depth % steps != 0) --steps;
+  return steps;
 }
+
+namespace {
+
+/// Where blocks are few, a thread loads more terms at a time: it waits for memory once for each tile of them. Tiles
+/// that divide the terms need no checks.
+void deepen(const Product& p, Schedule& s) {
+  constexpr int64_t kMostLoads = 16, kMostShared = 46000, kPadding = 64, kUnit = 16;
+  if (s.blocks > kMultiprocessors) return;
+  Tile& t = s.tile;
+  const int64_t lines = t.rows + t.columns;
+  const int64_t most =
+      std::min(kMostLoads * t.threads() / lines, kMostShared / ((lines + kPadding) * ir::byteSize(p.dtype)));
+  for (int64_t depth = most / kUnit * kUnit; depth > t.depth; depth -= kUnit)
+    if (p.depth() % depth == 0) {
+      t.depth = static_cast<int>(depth);
+      return;
+    }
+  while (p.depth() >= int64_t{4} * t.depth && int64_t{2} * t.depth <= most) t.depth *= 2;
+}
+
+}  // namespace
 
 int64_t extentOf(const Product& p, size_t variable) {
   return variable < p.batch.size() ? p.batch[variable] : variable == p.batch.size() ? p.m : p.n;
@@ -145,6 +169,7 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
     return p.dtype != ir::DType::F64 || c.tile.rows * c.tile.columns <= 64 * 64;
   });
   chooseTiles({first, std::end(kChoices)}, d, s);
+  deepen(p, s);
   s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), s.tile.threadColumns, 4});
   return s;
 }

@@ -318,8 +318,10 @@ Schedule schedule(const Kernel& k, const Features& features) {
     return s;
   }
   s.vector = vectorOfPoints(k);
-  const int64_t groups = points / s.vector;
   if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(k, points, inner, s.vector);
+  // Few threads with a loop each: rather more of them.
+  while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
+  const int64_t groups = points / s.vector;
   s.threads = static_cast<uint32_t>(std::clamp((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads));
   s.blocks = clampedBlocks((groups + s.threads - 1) / s.threads);
   return s;
