@@ -146,19 +146,18 @@ Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
   return s;
 }
 
-/// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do.
-Schedule columnSchedule(const Kernel& k, int64_t points, int64_t inner, int vector) {
-  constexpr int64_t kMultiprocessors = 132, kLeastOfThread = 16;
+/// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do. The order of a sum is
+/// that of the team, which follows from the shape alone.
+Schedule columnSchedule(int64_t points, int64_t inner, int vector) {
+  constexpr int64_t kMultiprocessors = 132, kLeastOfThread = 16, kMostTeam = 16;
   Schedule s;
   s.family = Schedule::Family::Columns;
   s.vector = vector;
   const auto blocks = [&] { return (points / s.vector + kWarp - 1) / kWarp; };
   while (s.vector > 1 && blocks() < kMultiprocessors) s.vector /= 2;
-  int64_t cost = 0;
-  for (const Stage& stage : k.stages) cost = std::max(cost, costOf(stage));
-  const int64_t most = cost > kLongCode / 4 ? 16 : 32;  // of 1,024 threads each has 64 registers
   s.team = 8;
-  while (s.team < most && blocks() * s.team < kMultiprocessors * 32 && inner / s.team > kLeastOfThread) s.team *= 2;
+  while (s.team < kMostTeam && points * s.team < kMultiprocessors * 1024 && inner / s.team > kLeastOfThread)
+    s.team *= 2;
   s.threads = static_cast<uint32_t>(kWarp * s.team);
   s.blocks = clampedBlocks(blocks());
   return s;
@@ -318,7 +317,7 @@ Schedule schedule(const Kernel& k, const Features& features) {
     return s;
   }
   s.vector = vectorOfPoints(k);
-  if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(k, points, inner, s.vector);
+  if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(points, inner, s.vector);
   // Few threads with a loop each: rather more of them.
   while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
   const int64_t groups = points / s.vector;
