@@ -171,7 +171,7 @@ WORKLOADS = [
 def environment(A):
     installed = sorted((ROOT / "build/nvrtc").glob("libnvrtc.so.*"))
     # Products are those of kernels of our own: of the library nothing is known that could be counted.
-    return {"TENC_CUBLASLT": "", "TENC_LIBCUDA": str(A.tenc.parent.parent / "cuda_vm/libcuda.so.1"), **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
+    return {"TENC_CUBLASLT": "", "TENC_CUSOLVER": "", "TENC_LIBCUDA": str(A.tenc.parent.parent / "cuda_vm/libcuda.so.1"), **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ}
 
 
 def tenc(A, folder, *options, **more):

@@ -20,7 +20,7 @@ class Loading {
     loaded.kernel = &k;
     std::visit(abi::Overloaded{[&](const abi::HostCode& c) { host(c, loaded); },
                                [&](const abi::LibraryCall& c) { routine(c, loaded); }, [&](const abi::DeviceCode&) {},
-                               [&](const abi::ProductCode&) {}},
+                               [&](const abi::ProductCode&) {}, [&](const abi::SolverCode&) {}},
                k.code);
     return loaded;
   }

@@ -19,7 +19,7 @@ os.environ["PATH"] = "/usr/lib/llvm-19/bin:" + os.environ["PATH"]
 config.environment["PATH"] = os.environ["PATH"]
 config.environment["TENC_CACHE_DIR"] = ""  # no cache: every test compiles what it runs
 config.environment["TENC_LIBCUDA"] = ""  # no driver: tests say the same on machines with a GPU
-config.environment["TENC_CUBLASLT"] = ""  # nor a library of products
+config.environment["TENC_CUBLASLT"] = config.environment["TENC_CUSOLVER"] = ""  # nor a library of products or factorisations
 
 
 def tool(*names):

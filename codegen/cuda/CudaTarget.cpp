@@ -11,10 +11,9 @@
 
 #include "codegen/cache/BuildId.h"
 #include "codegen/cuda/AttentionSchedule.h"
-#include "codegen/cuda/CudaPrelude.h"
+#include "codegen/cuda/CudaFunction.h"
 #include "codegen/cuda/ImageCache.h"
 #include "codegen/cuda/ImageParts.h"
-#include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/LibraryProduct.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Routines.h"
@@ -33,80 +32,16 @@ int architectureNumber(std::string_view architecture) {
   return (kind == "sm_" || kind == "compute_") && isNumber ? value : 0;
 }
 
-std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
-
-Schedule scheduleOf(const Kernel& k, const Features& features) {
-  return k.kind == Kernel::Kind::Routine ? planRoutine(k).schedule : schedule(k, features);
-}
-
-/// Adds the function of a kernel; gives what of it has no CUDA form.
-std::string write(const Kernel& k, const Features& features, const std::string& symbol, Module& module) {
-  const Schedule plan = scheduleOf(k, features);
-  KernelNames names;
-  std::string parameters;
-  auto add = [&](const std::string& parameter) { parameters += (parameters.empty() ? "" : ", ") + parameter; };
-  for (size_t i = 0; i < k.buffers.size(); ++i) {
-    names.buffers.push_back("b" + decimal(i));
-    if (k.buffers[i].role == Buffer::Role::Scratch) continue;
-    add((k.buffers[i].role == Buffer::Role::Input ? "const " : "") + std::string(memoryType(k.buffers[i].dtype)) +
-        "* const b" + decimal(i));
-  }
-  if (k.kind == Kernel::Kind::Routine && planRoutine(k).workspaceBytes > 0) add("unsigned char* const work");
-  if (!k.scalars.empty()) add("const unsigned long long* const scalars");
-  add("tenc_faults* const faults");
-  add("const unsigned long long order");
-  CudaText& out = module.text;
-  out.line("");
-  out.line("// " + k.name);
-  out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(plan.threads) + ") " + symbol + "(" +
-           parameters + ")");
-  for (size_t i = 0; i < k.scalars.size(); ++i) {
-    const std::string from = "scalars[" + decimal(i) + "]", type(memoryType(k.scalars[i]));
-    names.scalars.push_back("k" + decimal(i));
-    std::string value = "(" + type + ")" + from;
-    if (k.scalars[i] == ir::DType::F32) value = "__uint_as_float((unsigned)" + from + ")";
-    if (k.scalars[i] == ir::DType::F64) value = "__longlong_as_double((long long)" + from + ")";
-    out.line("const " + type + " k" + decimal(i) + " = " + value + ";");
-  }
-  if (k.kind == Kernel::Kind::Routine) {
-    writeRoutine(k, module, names, "work");
-    out.close();
-    return "";
-  }
-  const std::string missing = k.kind == Kernel::Kind::Native            ? writeNativeLoop(k, module, names)
-                              : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
-                              : k.kind == Kernel::Kind::Attention       ? writeAttention(k, features, module, names)
-                              : plan.scan                               ? writeScan(k, plan, module, names)
-                              : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
-                                                                        : writeLoopKernel(k, plan, module, names);
-  out.close();
-  return missing;
-}
-
-struct Source {
-  std::string text, error;
-};
-
-/// Some kernels of a list, as one text.
-Source sourceOf(std::span<const CodeRequest> requests, const Features& features, const Part& part) {
-  Module module;
-  Source source;
-  for (const size_t i : part) {
-    const std::string missing = write(*requests[i].kernel, features, symbolOf(i), module);
-    if (!missing.empty() && source.error.empty())
-      source.error = "no CUDA form of " + missing + " (kernel " + requests[i].kernel->name + ")";
-  }
-  source.text = kPrelude;
-  for (const std::string_view functions : module.functions) source.text += functions;
-  source.text += module.tables + module.text.text();
-  return source;
-}
-
-/// What of some kernels is written here: all of it, what a library leaves, or nothing.
+/// What of some kernels is written here: all of it, or what libraries leave.
 struct Written {
-  std::vector<std::optional<LibraryProduct>> products;  ///< by request
-  std::vector<CodeRequest> requests;
-  std::vector<std::optional<size_t>> of;  ///< by request: an index into `requests`
+  /// Of one kernel; `code` says what a library does, and the functions stand in it when they are compiled.
+  struct Entry {
+    std::optional<LibraryProduct> product;
+    std::optional<SolverRoutine> solver;
+    std::optional<size_t> first, last;  ///< indices into `functions`; of most the same
+  };
+  std::vector<Entry> entries;  ///< by request
+  std::vector<Function> functions;
 };
 
 class CudaTarget : public Target {
@@ -132,6 +67,11 @@ class CudaTarget : public Target {
       architecture_ = options_.architecture();
       identity_ = "cuda " + architecture_ + (options_.fast ? " fast" : options_.contract ? " contract" : " strict");
       std::string tried;
+      if (rt::cuda::findLibrary(rt::cuda::cusolverNames(), tried)) {
+        solved_.emplace();
+        solved_->least = options_.leastSolved.value_or(SolverChoice::kLeast);
+        identity_ += " cusolver " + decimal(solved_->least);
+      }
       if (!rt::cuda::findLibrary(rt::cuda::cublasLtNames(), tried)) return;
       products_.emplace();
       products_->least = options_.leastProduct.value_or(ProductChoice::kLeast);
@@ -147,8 +87,9 @@ class CudaTarget : public Target {
 
   KernelNeeds needs(const CodeRequest& request) const override {
     if (const auto product = libraryProductOf(*request.kernel)) return product->needs;
+    if (const auto solver = solverRoutineOf(*request.kernel)) return solver->needs;
     // Vectors divide the dims that they run along, so that parts of a buffer which begin at multiples of a dim do.
-    const Schedule plan = scheduleOf(*request.kernel, features());
+    const Schedule plan = wholeSchedule(*request.kernel, features());
     KernelNeeds needs;
     const auto need = [&](const Buffer& b, int width) {
       return std::min<uint64_t>(kVectorBytes,
@@ -178,31 +119,34 @@ class CudaTarget : public Target {
     ImageCache cache(options_.cache, cacheIdentity());
     Written written = writtenOf(requests);
     std::vector<std::string> keys;
-    for (const CodeRequest& r : written.requests) keys.push_back(r.key);
+    for (const Function& f : written.functions) keys.push_back(f.key);
     ImageCache::Found code = cache.load(keys);
     std::vector<size_t> missing;
     for (size_t i = 0; i < keys.size(); ++i)
       if (!code.places[i]) missing.push_back(i);
     const size_t kept = code.images.size();
-    if (!missing.empty()) error = add(written.requests, missing, code);
+    if (!missing.empty()) error = add(written.functions, missing, code);
     if (!error.empty()) return {};
     if (!missing.empty() || !code.complete) cache.store(code, kept);
+    const auto codeOf = [&](size_t n) {
+      const Schedule plan = written.functions[n].schedule(features());
+      return abi::DeviceCode{static_cast<uint32_t>(images.size() + code.places[n]->image),
+                             code.places[n]->symbol,
+                             {plan.blocks, 1, 1},
+                             {plan.threads, 1, 1},
+                             0};
+    };
     std::vector<Code> codes;
-    for (size_t i = 0; i < requests.size(); ++i) {
-      std::optional<abi::DeviceCode> own;
-      if (const std::optional<size_t> n = written.of[i]) {
-        const Schedule plan = scheduleOf(*written.requests[*n].kernel, features());
-        own = abi::DeviceCode{static_cast<uint32_t>(images.size() + code.places[*n]->image),
-                              code.places[*n]->symbol,
-                              {plan.blocks, 1, 1},
-                              {plan.threads, 1, 1},
-                              0};
-      }
-      if (std::optional<LibraryProduct>& product = written.products[i]) {
-        product->code.then = std::move(own);
-        codes.push_back(std::move(product->code));
+    for (Written::Entry& entry : written.entries) {
+      if (entry.solver) {
+        entry.solver->code.before = codeOf(*entry.first);
+        entry.solver->code.then = codeOf(*entry.last);
+        codes.push_back(std::move(entry.solver->code));
+      } else if (entry.product) {
+        if (entry.last) entry.product->code.then = codeOf(*entry.last);
+        codes.push_back(std::move(entry.product->code));
       } else {
-        codes.push_back(std::move(*own));
+        codes.push_back(codeOf(*entry.last));
       }
     }
     for (std::string& image : code.images) images.push_back({architecture(), {}, std::move(image)});
@@ -221,20 +165,17 @@ class CudaTarget : public Target {
   std::string emit(std::span<const CodeRequest> requests, std::string_view form) override {
     const Written written = writtenOf(requests);
     if (form == "cuda") {
-      Part all(written.requests.size());
+      Part all(written.functions.size());
       std::iota(all.begin(), all.end(), size_t{0});
-      const Source source = sourceOf(written.requests, features(), all);
+      const Source source = sourceOf(written.functions, features(), all);
       std::string text = source.error.empty() ? source.text : source.error + "\n";
-      for (size_t i = 0; i < requests.size(); ++i)
-        if (written.products[i])
-          text += "\n// " + requests[i].kernel->name + ": " + written.products[i]->text() +
-                  (written.of[i] ? ", then " + symbolOf(*written.of[i]) : "") + "\n";
+      for (size_t i = 0; i < requests.size(); ++i) text += libraryText(requests[i].kernel->name, written.entries[i]);
       return text;
     }
     std::string text;
     const Nvrtc* nvrtc = compiler(text);
     if (nvrtc == nullptr) return text + "\n";
-    for (const Nvrtc::Result& r : compileAll(*nvrtc, written.requests, divided(written.requests), false))
+    for (const Nvrtc::Result& r : compileAll(*nvrtc, written.functions, divided(written.functions), false))
       text += r.error.empty() ? r.ptx : r.error + "\n";
     return text;
   }
@@ -243,7 +184,8 @@ class CudaTarget : public Target {
     if (const auto product = libraryProductOf(*request.kernel))
       return "  " + product->text() + (product->rest ? "\n  then " + schedule(*product->rest, features()).text() : "") +
              "\n";
-    const Schedule s = scheduleOf(*request.kernel, features());
+    if (const auto solver = solverRoutineOf(*request.kernel)) return "  " + solver->text() + "\n";
+    const Schedule s = wholeSchedule(*request.kernel, features());
     if (request.kernel->kind == Kernel::Kind::Routine)
       return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) + " threads, " +
              describeRoutine(*request.kernel) + "\n";
@@ -265,20 +207,40 @@ class CudaTarget : public Target {
     identity();
     return products_ ? libraryProduct(k, *products_, features()) : std::nullopt;
   }
+  std::optional<SolverRoutine> solverRoutineOf(const Kernel& k) const {
+    identity();
+    return solved_ ? solverRoutine(k, *solved_) : std::nullopt;
+  }
   Written writtenOf(std::span<const CodeRequest> requests) const {
     Written written;
-    for (const CodeRequest& r : requests) written.products.push_back(libraryProductOf(*r.kernel));
+    for (const CodeRequest& r : requests)
+      written.entries.push_back({libraryProductOf(*r.kernel), solverRoutineOf(*r.kernel), {}, {}});
     for (size_t i = 0; i < requests.size(); ++i) {
-      const std::optional<LibraryProduct>& product = written.products[i];
-      if (product && !product->rest) {
-        written.of.emplace_back();
-        continue;
+      Written::Entry& entry = written.entries[i];
+      if (entry.product && !entry.product->rest) continue;
+      entry.first = entry.last = written.functions.size();
+      Function f{requests[i].kernel, requests[i].key};
+      if (entry.product) f.kernel = &*entry.product->rest;
+      if (entry.solver) {
+        f.solver = &*entry.solver;
+        f.key += "\nbefore";
+        written.functions.push_back(f);
+        f.part = SolverPart::After;
+        f.key = requests[i].key + "\nafter";
+        entry.last = written.functions.size();
       }
-      written.of.emplace_back(written.requests.size());
-      written.requests.push_back(requests[i]);
-      if (product) written.requests.back().kernel = &*product->rest;
+      written.functions.push_back(std::move(f));
     }
     return written;
+  }
+  /// A comment for people about what of a kernel a library does; empty for most.
+  static std::string libraryText(const std::string& kernel, const Written::Entry& entry) {
+    if (entry.solver)
+      return "\n// " + kernel + ": " + symbolOf(*entry.first) + ", then " + entry.solver->text() + ", then " +
+             symbolOf(*entry.last) + "\n";
+    if (!entry.product) return "";
+    return "\n// " + kernel + ": " + entry.product->text() + (entry.last ? ", then " + symbolOf(*entry.last) : "") +
+           "\n";
   }
   const Nvrtc* compiler(std::string& error) {
     if (!nvrtc_) nvrtc_ = Nvrtc::open(error);
@@ -296,12 +258,12 @@ class CudaTarget : public Target {
   }
 
   /// Compiles some of the kernels, and says where they are. Gives the error.
-  std::string add(std::span<const CodeRequest> requests, const std::vector<size_t>& which, ImageCache::Found& code) {
+  std::string add(std::span<const Function> functions, const std::vector<size_t>& which, ImageCache::Found& code) {
     std::string error;
     const Nvrtc* nvrtc = compiler(error);
     if (nvrtc == nullptr) return error;
-    std::vector<CodeRequest> some;
-    for (const size_t i : which) some.push_back(requests[i]);
+    std::vector<Function> some;
+    for (const size_t i : which) some.push_back(functions[i]);
     const std::vector<Part> parts = divided(some);
     std::vector<Nvrtc::Result> made = compileAll(*nvrtc, some, parts, !isVirtual());
     for (size_t p = 0; p < parts.size(); ++p) {
@@ -314,21 +276,20 @@ class CudaTarget : public Target {
 
   size_t threads() const { return static_cast<size_t>(std::max(options_.compileThreads, 1)); }
 
-  std::vector<Part> divided(std::span<const CodeRequest> requests) const {
+  std::vector<Part> divided(std::span<const Function> functions) const {
     std::vector<int64_t> efforts;
-    for (const CodeRequest& r : requests)
-      efforts.push_back(compileEffort(*r.kernel, scheduleOf(*r.kernel, features())));
+    for (const Function& f : functions) efforts.push_back(compileEffort(*f.kernel, f.schedule(features())));
     return partsOf(efforts, threads());
   }
 
-  std::vector<Nvrtc::Result> compileAll(const Nvrtc& nvrtc, std::span<const CodeRequest> requests,
+  std::vector<Nvrtc::Result> compileAll(const Nvrtc& nvrtc, std::span<const Function> functions,
                                         std::span<const Part> parts, bool wantCubin) const {
     std::vector<Nvrtc::Result> made(parts.size());
     const Features having = features();
     std::atomic<size_t> next{0};
     const auto work = [&] {
       for (size_t p = next++; p < parts.size(); p = next++) {
-        const Source source = sourceOf(requests, having, parts[p]);
+        const Source source = sourceOf(functions, having, parts[p]);
         if (source.error.empty())
           made[p] = nvrtc.compile(source.text + (options_.malformed ? "malformed" : ""), architecture(), wantCubin);
         else
@@ -350,6 +311,7 @@ class CudaTarget : public Target {
   mutable std::once_flag known_;
   mutable std::string identity_, architecture_;
   mutable std::optional<ProductChoice> products_;  ///< none: there is no library
+  mutable std::optional<SolverChoice> solved_;     ///< the same
   ir::TargetTraits traits_;
   std::unique_ptr<Nvrtc> nvrtc_;
   CodeCounts counts_;

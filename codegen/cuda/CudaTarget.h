@@ -19,6 +19,8 @@ struct CudaOptions {
   /// Multiplications of the smallest product that cuBLASLt is used for, where it is found; none: a number with a
   /// reason.
   std::optional<int64_t> leastProduct{};
+  /// Elements of the smallest matrix that cuSOLVER is used for, where it is found; none: a number with a reason.
+  std::optional<int64_t> leastSolved{};
   int compileThreads = 2;
   bool malformed = false;  ///< plants an error that NVRTC finds, for tests
   CacheOptions cache{};    ///< for what NVRTC makes; its key has the file of NVRTC, which is not loaded on a hit

@@ -13,5 +13,7 @@ extern const std::string_view kMatrixText;
 extern const std::string_view kFactoriseText;
 /// Eigenvalues, singular values and least squares by Jacobi's rotations.
 extern const std::string_view kSpectralText;
+/// What goes to cuSOLVER and comes from there, in which any number of blocks work on one matrix.
+extern const std::string_view kSolverText;
 
 }  // namespace tenc::codegen::cuda

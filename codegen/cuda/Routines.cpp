@@ -178,7 +178,7 @@ MatrixPlan planMatrix(const ir::Op& op) {
     case OpKind::SingularValues:
     case OpKind::Lstsq:
       p.slab.take("w", p.m * p.n);
-      p.slab.take("sizes", p.least);
+      p.slab.take("sizes", (p.least + 3) / 4 * 4);
       p.slab.integers("order_of_columns", p.least);
       if (op.kind != OpKind::SingularValues) p.slab.take("v", p.least * p.least);
       if (op.kind == OpKind::Lstsq) p.slab.take("products", p.least * p.sides);

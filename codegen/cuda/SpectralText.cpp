@@ -202,6 +202,7 @@ __device__ int tenc_singular(const T* x, int rows, int columns, T* values, tenc_
     sum = tenc_warp_sum(sum);
     if (threadIdx.x % 32 == 0) d.sizes[j] = tenc_root(sum);
   }
+  for TENC_EACH (j, d.n, (d.n + 3) / 4 * 4) d.sizes[j] = 0;  // what a vector reads beside the others
   __syncthreads();
   int found = 0;
   for TENC_EACH (i, 0, d.n) {

@@ -96,6 +96,38 @@ struct ProductCode {
   std::optional<DeviceCode> then;  ///< a function that runs next, on the same arguments
 };
 
+/// A step of linear algebra on what lies in the memory of one matrix (SolverCode), where offsets count in bytes.
+/// Matrices have their columns side by side; `info` is an i32, 0 where the step came to its end.
+struct SolverCall {
+  enum class Routine : uint8_t {
+    Copy,      ///< the first elements of b, m x n, become those of a
+    Lu,        ///< a, n x n, becomes its factors; `vector`: i64s, the row that each one was exchanged with, from 1 on
+    LuSolve,   ///< b, n x k, becomes x with a x = b, by what Lu gave; with a transposed, if so
+    Cholesky,  ///< the lower triangle of a, n x n, becomes the lower factor
+    Qr,        ///< a, m x n, becomes R and below it the reflections, whose scales go to `vector`
+    Reflections,  ///< a, m x n, becomes the first columns of the product of its first k reflections
+    Eigen,        ///< a, n x n, of the lower triangle, becomes its eigenvectors; `vector`: the ascending eigenvalues
+    Singular,     ///< `vector`: the descending singular values of a, m x n with m >= n, which is lost; unless k is 0,
+                  ///< b: k columns of U, c: V transposed
+  } routine = Routine::Copy;
+  bool transposed = false;
+  int64_t m = 0, n = 0, k = 0;
+  uint64_t a = 0, b = 0, c = 0, vector = 0, info = 0;
+};
+inline constexpr size_t kSolverRoutines = 8;
+inline constexpr uint64_t kSolverAlignment = 256;
+
+/// Linear algebra by a library of the device that works on the stream of the launch: a function that puts operands into
+/// the memory of each of `count` matrices, calls, a function that makes the results of what they left. The last
+/// argument is that memory, from a multiple of kSolverAlignment on, `bytes` for each matrix.
+struct SolverCode {
+  uint8_t dtype = 0;
+  int64_t count = 1;
+  uint64_t bytes = 0;
+  std::vector<SolverCall> calls;
+  DeviceCode before, then;
+};
+
 /// A call of a routine of the runtime: buffers are the operands, then the results, dense and row-major. Its faults are
 /// those of kLibraryFaults, in order.
 struct LibraryCall {
@@ -113,7 +145,7 @@ struct Parameter {
 
 struct Kernel {
   std::string name;  ///< for people and profiles
-  std::variant<HostCode, DeviceCode, LibraryCall, ProductCode> code;
+  std::variant<HostCode, DeviceCode, LibraryCall, ProductCode, SolverCode> code;
   std::vector<uint32_t> sites{};  ///< index into Program::sites of each fault of the kernel
   /// Of compiled code, one for each argument of a launch; a routine's follow from its call.
   std::vector<Parameter> parameters{};

@@ -1,10 +1,7 @@
 #include "runtime/cuda/CublasLt.h"
 
-#include <dlfcn.h>
-
-#include <type_traits>
-
 #include "runtime/cuda/CudaAdvice.h"
+#include "runtime/cuda/NvidiaLibrary.h"
 #include "runtime/cuda/files/LibraryFiles.h"
 
 namespace tenc::rt::cuda {
@@ -22,50 +19,32 @@ std::string releaseText(size_t version) {
 }  // namespace
 
 std::shared_ptr<const CublasLt> CublasLt::open(std::string& why) {
-  std::string tried;
-  const auto file = findLibrary(cublasLtNames(), tried);
-  if (!file) {
-    why = kWhat + ("was not found: tried " + tried) +
-          "; `pip install nvidia-cublas` (`nvidia-cublas-cu12`) or the CUDA toolkit brings it, and TENC_CUBLASLT names "
-          "the file. A program that is compiled where it is missing does without";
-    return nullptr;
-  }
-  void* const library = dlopen(file->c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded: threads of its own may run in it
-  if (library == nullptr) {
-    const char* error = dlerror();
-    why = kWhat + ("cannot be loaded: " + std::string(error != nullptr ? error : *file));
-    return nullptr;
-  }
+  constexpr NvidiaLibrary::Words kWords = {"cuBLASLt", kWhat, "`pip install nvidia-cublas` (`nvidia-cublas-cu12`)"};
+  std::optional<NvidiaLibrary> library = NvidiaLibrary::load(cublasLtNames(), kWords, why);
+  if (!library) return nullptr;
   std::shared_ptr<CublasLt> lt(new CublasLt);
-  lt->file_ = *file;
-  std::string missing;
-  const auto find = [&](auto& function, const char* name) {
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    if (function == nullptr && missing.empty()) missing = name;
-  };
+  lt->file_ = library->file();
   CublasLtFunctions& f = lt->f_;
-  find(f.create, "cublasLtCreate");
-  find(f.destroy, "cublasLtDestroy");
-  find(f.version, "cublasLtGetVersion");
-  find(f.statusName, "cublasLtGetStatusName");
-  find(f.createProduct, "cublasLtMatmulDescCreate");
-  find(f.destroyProduct, "cublasLtMatmulDescDestroy");
-  find(f.setProduct, "cublasLtMatmulDescSetAttribute");
-  find(f.createLayout, "cublasLtMatrixLayoutCreate");
-  find(f.destroyLayout, "cublasLtMatrixLayoutDestroy");
-  find(f.setLayout, "cublasLtMatrixLayoutSetAttribute");
-  find(f.createPreference, "cublasLtMatmulPreferenceCreate");
-  find(f.destroyPreference, "cublasLtMatmulPreferenceDestroy");
-  find(f.setPreference, "cublasLtMatmulPreferenceSetAttribute");
-  find(f.heuristic, "cublasLtMatmulAlgoGetHeuristic");
-  find(f.multiply, "cublasLtMatmul");
-  if (!missing.empty()) {
-    why = *file + " has no " + missing + ": it is no cuBLASLt that tenc knows";
-    return nullptr;
-  }
+  library->find(f.create, "cublasLtCreate");
+  library->find(f.destroy, "cublasLtDestroy");
+  library->find(f.version, "cublasLtGetVersion");
+  library->find(f.statusName, "cublasLtGetStatusName");
+  library->find(f.createProduct, "cublasLtMatmulDescCreate");
+  library->find(f.destroyProduct, "cublasLtMatmulDescDestroy");
+  library->find(f.setProduct, "cublasLtMatmulDescSetAttribute");
+  library->find(f.createLayout, "cublasLtMatrixLayoutCreate");
+  library->find(f.destroyLayout, "cublasLtMatrixLayoutDestroy");
+  library->find(f.setLayout, "cublasLtMatrixLayoutSetAttribute");
+  library->find(f.createPreference, "cublasLtMatmulPreferenceCreate");
+  library->find(f.destroyPreference, "cublasLtMatmulPreferenceDestroy");
+  library->find(f.setPreference, "cublasLtMatmulPreferenceSetAttribute");
+  library->find(f.heuristic, "cublasLtMatmulAlgoGetHeuristic");
+  library->find(f.multiply, "cublasLtMatmul");
+  why = library->problem();
+  if (!why.empty()) return nullptr;
   lt->version_ = f.version();
   if (lt->version_ < kLeastVersion) {
-    why = *file + " is cuBLASLt " + releaseText(lt->version_) + ": version 12 or later is needed";
+    why = lt->file_ + " is cuBLASLt " + releaseText(lt->version_) + ": version 12 or later is needed";
     return nullptr;
   }
   if (const LibraryStatus status = f.create(&lt->handle_); status != 0) {

@@ -60,6 +60,26 @@ constexpr Advice kProductAdvice[] = {
     {15, false, "install another version, or set TENC_CUBLASLT= to do without it"},
 };
 
+// Of cuSOLVER's.
+struct SolverStatusText {
+  int status;
+  const char *name, *text;
+};
+constexpr SolverStatusText kSolverStatus[] = {
+    {1, "NOT_INITIALIZED",
+     "the library does not start on this GPU: see `nvidia-smi`, and whether its version suits the driver"},
+    {2, "ALLOC_FAILED", "the host or the device has no memory left for the library: see `nvidia-smi`"},
+    {3, "INVALID_VALUE",
+     "the library was called with what it does not take, which is a bug of tenc. TENC_CUSOLVER= does without it"},
+    {4, "ARCH_MISMATCH",
+     "the library has no code for this GPU: install another version, or set TENC_CUSOLVER= to do without it"},
+    {6, "EXECUTION_FAILED", "the GPU did not run a kernel of the library: see `nvidia-smi -q` and the system's log"},
+    {7, "INTERNAL_ERROR", "the library failed: install another version, or set TENC_CUSOLVER= to do without it"},
+    {9, "NOT_SUPPORTED", "install another version, or set TENC_CUSOLVER= to do without it"},
+    {31, "INVALID_WORKSPACE",
+     "the library was given other memory than it asked for, which is a bug of tenc. TENC_CUSOLVER= does without it"},
+};
+
 const Advice* find(std::span<const Advice> list, int status) {
   const auto found = std::find_if(list.begin(), list.end(), [&](const Advice& a) { return a.status == status; });
   return found == list.end() ? nullptr : &*found;
@@ -80,6 +100,14 @@ std::string adviceOn(int status) {
 std::string adviceOnProducts(int status) {
   const Advice* a = find(kProductAdvice, status);
   return a != nullptr ? a->text : "";
+}
+
+std::string explainSolver(int status) {
+  const auto found = std::find_if(std::begin(kSolverStatus), std::end(kSolverStatus),
+                                  [&](const SolverStatusText& s) { return s.status == status; });
+  const bool isKnown = found != std::end(kSolverStatus);
+  return (isKnown ? std::string("CUSOLVER_STATUS_") + found->name + ", " : "status ") + std::to_string(status) +
+         (isKnown ? std::string(": ") + found->text : "");
 }
 
 }  // namespace tenc::rt::cuda

@@ -13,5 +13,7 @@ bool spoilsDevice(int status);
 std::string adviceOn(int status);
 /// The same of a status of cuBLASLt.
 std::string adviceOnProducts(int status);
+/// A status of cuSOLVER, which has no function that names it: "CUSOLVER_STATUS_ALLOC_FAILED, 2: ...", with what to do.
+std::string explainSolver(int status);
 
 }  // namespace tenc::rt::cuda

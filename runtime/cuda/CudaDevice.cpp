@@ -29,7 +29,8 @@ class CudaDevice : public Device {
   bool worksOnHostMemory() const override { return false; }
   bool canRun(const abi::Kernel& kernel) const override {
     return std::holds_alternative<abi::DeviceCode>(kernel.code) ||
-           std::holds_alternative<abi::ProductCode>(kernel.code);
+           std::holds_alternative<abi::ProductCode>(kernel.code) ||
+           std::holds_alternative<abi::SolverCode>(kernel.code);
   }
 
   std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
@@ -44,7 +45,12 @@ class CudaDevice : public Device {
     auto stream =
         std::make_unique<CudaStream>(driver_, std::move(products), CudaPlace{context_, number_}, lost_, setup);
     const CudaStream::Failure failed = stream->prepare();
-    if (!failed.any()) return stream;
+    if (!failed.any()) {
+      const uint64_t all = needed + stream->besidePlan();
+      if (capacity_ == 0 || all <= capacity_) return stream;
+      failure = {name_ + " cannot give " + std::to_string(all) + " bytes", true, capacity_};
+      return nullptr;
+    }
     failure.outOfMemory = failed.status == kOutOfMemory;
     failure.text =
         name_ + " " + failed.what + ": " + (failed.why.empty() ? driver_->explain(failed.status) : failed.why);

@@ -12,6 +12,7 @@ enum Mark : uint64_t { kCopy = 0, kControl = 1, kSection = 2, kEnd = 3 };
 }  // namespace
 
 const abi::DeviceCode* CudaKernel::code() const {
+  if (const abi::SolverCode* s = solved()) return &s->then;
   const auto* call = std::get_if<abi::ProductCode>(&kernel->code);
   if (call == nullptr) return std::get_if<abi::DeviceCode>(&kernel->code);
   return call->then ? &*call->then : nullptr;
@@ -140,19 +141,26 @@ Outcome CudaRun::issue(const CudaCommand& c, const CudaFunctions& f, StreamHandl
   const uint64_t* words = key_.data() + c.words;
   if (c.kernel == nullptr) return {f.deviceToDevice(words[0], words[1], words[2], stream), "cuMemcpyDtoDAsync"};
   const abi::Kernel& kernel = *c.kernel->kernel;
-  if (c.kernel->product != nullptr) {
-    const LibraryStatus status = c.kernel->product->run({words, c.args}, stream);
-    if (status != 0 || c.kernel->function == nullptr) return {0, "", status};
-  }
-  const abi::DeviceCode& code = *c.kernel->code();
   std::array<uint64_t, 3> last = {block + sizeof(CudaBlock) + c.scalars * sizeof(uint64_t), block,
                                   c.kernel->number << kOffsetBits | (order_ + c.offset - base)};
   std::vector<void*> parameters;
   for (size_t i = 0; i < c.args; ++i) parameters.push_back(const_cast<uint64_t*>(words + i));
   for (size_t i = kernel.scalars > 0 ? 0 : 1; i < last.size(); ++i) parameters.push_back(&last[i]);
-  return {f.launch(c.kernel->function, code.grid[0], code.grid[1], code.grid[2], code.group[0], code.group[1],
-                   code.group[2], code.sharedBytes, stream, parameters.data(), nullptr),
-          "cuLaunchKernel"};
+  const auto launch = [&](FunctionHandle function, const abi::DeviceCode& code) {
+    return Outcome{f.launch(function, code.grid[0], code.grid[1], code.grid[2], code.group[0], code.group[1],
+                            code.group[2], code.sharedBytes, stream, parameters.data(), nullptr),
+                   "cuLaunchKernel"};
+  };
+  if (c.kernel->product != nullptr) {
+    Outcome outcome = c.kernel->product->run({words, c.args}, stream);
+    if (!outcome.isWell() || c.kernel->function == nullptr) return outcome;
+  }
+  if (c.kernel->solver != nullptr) {
+    const abi::SolverCode& code = *c.kernel->solved();
+    if (Outcome outcome = launch(c.kernel->before, code.before); !outcome.isWell()) return outcome;
+    if (Outcome outcome = c.kernel->solver->run(code, words[c.args - 1]); !outcome.isWell()) return outcome;
+  }
+  return launch(c.kernel->function, *c.kernel->code());
 }
 
 }  // namespace tenc::rt::cuda

@@ -9,16 +9,10 @@
 #include "runtime/Device.h"
 #include "runtime/cuda/CudaDriver.h"
 #include "runtime/cuda/MatrixProduct.h"
+#include "runtime/cuda/Outcome.h"
+#include "runtime/cuda/Solver.h"
 
 namespace tenc::rt::cuda {
-
-/// What a driver's call came to, and its name.
-struct Outcome {
-  Result status = 0;
-  const char* call = "";
-  LibraryStatus library = 0;  ///< of the call of a library that was to come before
-  bool isWell() const { return status == 0 && library == 0; }
-};
 
 /// A kernel as a stream launches it.
 struct CudaKernel {
@@ -26,8 +20,11 @@ struct CudaKernel {
   const abi::Kernel* kernel = nullptr;
   uint64_t number = 0;               ///< in the program
   MatrixProduct* product = nullptr;  ///< what runs before the function; not null of a ProductCode
+  Solver* solver = nullptr;          ///< not null of a SolverCode: its calls run between two functions
+  FunctionHandle before = nullptr;   ///< the first of them
   /// Of the function; null: the product is all.
   const abi::DeviceCode* code() const;
+  const abi::SolverCode* solved() const { return std::get_if<abi::SolverCode>(&kernel->code); }
 };
 
 /// Memory of a device that kernels look into for what differs from one replay of a graph to the next; codegen/cuda's

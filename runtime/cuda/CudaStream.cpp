@@ -78,24 +78,47 @@ CudaStream::Failure CudaStream::prepare() {
   kernels_.resize(p.kernels.size());
   for (const auto& [device, kernel] : program_.launches()) {
     if (device != device_) continue;
-    kernels_[kernel] = {nullptr, &p.kernels[kernel], kernel};
-    if (std::holds_alternative<abi::ProductCode>(p.kernels[kernel].code)) {
-      failure.what = "cannot run the program";
-      products_.push_back(MatrixProduct::plan(library_, p.kernels[kernel], failure.why));
-      kernels_[kernel].product = products_.back().get();
-      if (failure.any()) return failure;
+    if (!loadKernel(kernel, check, failure.why)) {
+      if (!failure.why.empty()) failure.what = "cannot run the program";
+      return failure;
     }
-    const abi::DeviceCode* const code = kernels_[kernel].code();
-    if (code == nullptr) continue;
-    ModuleHandle& module = modules_[code->image];
-    if (module == nullptr && !check(f_.loadModule(&module, p.images[code->image].bytes.c_str()),
-                                    "does not load " + textOf(p.images[code->image])))
-      return failure;
-    if (!check(f_.getFunction(&kernels_[kernel].function, module, code->symbol.c_str()),
-               "has no kernel " + code->symbol))
-      return failure;
   }
+  if (!planSolver(check, failure.why) && !failure.why.empty()) failure.what = "cannot run the program";
   return failure;
+}
+
+bool CudaStream::loadKernel(uint32_t number, const Check& check, std::string& why) {
+  const abi::Kernel& kernel = program_.program().kernels[number];
+  CudaKernel& loaded = kernels_[number];
+  loaded = {nullptr, &kernel, number};
+  if (std::holds_alternative<abi::ProductCode>(kernel.code)) {
+    products_.push_back(MatrixProduct::plan(library_, kernel, why));
+    loaded.product = products_.back().get();
+    if (loaded.product == nullptr) return false;
+  }
+  if (const abi::SolverCode* code = loaded.solved();
+      code != nullptr && !loadFunction(loaded.before, code->before, check))
+    return false;
+  return loaded.code() == nullptr || loadFunction(loaded.function, *loaded.code(), check);
+}
+
+bool CudaStream::loadFunction(FunctionHandle& function, const abi::DeviceCode& code, const Check& check) {
+  const abi::CodeImage& image = program_.program().images[code.image];
+  ModuleHandle& module = modules_[code.image];
+  if (module == nullptr && !check(f_.loadModule(&module, image.bytes.c_str()), "does not load " + textOf(image)))
+    return false;
+  return check(f_.getFunction(&function, module, code.symbol.c_str()), "has no kernel " + code.symbol);
+}
+
+bool CudaStream::planSolver(const Check& check, std::string& why) {
+  for (CudaKernel& k : kernels_) {
+    if (k.kernel == nullptr || k.solved() == nullptr) continue;
+    if (!solver_ && !(solver_ = Solver::open(driver_, stream_, [this] { calls_.await(calls_.mark(stream_)); }, why)))
+      return false;
+    if (!solver_->plan(*k.solved(), memory_, why)) return false;
+    k.solver = solver_.get();
+  }
+  return !solver_ || check(solver_->allocate(), "cannot give cuSOLVER " + std::to_string(solver_->bytes()) + " bytes");
 }
 
 /// "code for compute_90 from NVRTC 13.0 (compute capability 9.0, driver of CUDA 13.0)".
@@ -116,6 +139,7 @@ CudaStream::~CudaStream() {
   f_.setCurrent(place_.context);
   if (stream_ != nullptr) f_.synchronize(stream_);
   copies_.reset();
+  solver_.reset();
   graphs_.clear();
   for (ModuleHandle m : modules_)
     if (m != nullptr) f_.unloadModule(m);
@@ -148,13 +172,17 @@ void CudaStream::launch(const LoadedKernel& kernel, std::span<const DeviceArg> a
   ++last_;
   if (!makeRoom(scalars.size())) return;
   const auto number = static_cast<size_t>(kernel.kernel - program_.program().kernels.data());
+  // cuSOLVER promises nothing of captures: its calls are runs of their own, and in no loop of the device.
+  const bool isAlone = kernels_[number].solver != nullptr;
+  if (isAlone && isInControl()) return giveUpControl();
+  if (isAlone) submit();
   run_.launch(kernels_[number], args, scalars, order);
   for (const DeviceArg& a : args) {
     const Pointer begin = pointer(a.buffer.data());
     if (a.access != abi::Access::None)
       touches_.push_back({begin, begin + a.buffer.size(), a.access != abi::Access::Read});
   }
-  if (waitsForEach_ && !isInControl()) submit();
+  if ((waitsForEach_ || isAlone) && !isInControl()) submit();
 }
 
 bool CudaStream::makeRoom(size_t scalars) {
@@ -165,10 +193,14 @@ bool CudaStream::makeRoom(size_t scalars) {
     return true;
   }
   if (!isFull && run_.commands() < kMostInControl) return true;
+  giveUpControl();
+  return false;
+}
+
+void CudaStream::giveUpControl() {
   dropped_ = run_.depth();
   run_.abandon();
   touches_.resize(touchesBefore_);
-  return false;
 }
 
 void CudaStream::copy(std::byte* to, const std::byte* from, uint64_t bytes, uint64_t order) {
@@ -266,11 +298,8 @@ void CudaStream::submitOneByOne(const CudaCommands& list) {
     const Event start = times_.start(stream_);
     const Outcome outcome = run_.issue(c, f_, stream_, block_, written_[0]);
     calls_.well(outcome.status, outcome.call);
-    if (outcome.library != 0)
-      calls_.stopAt({run_.order(),
-                     0,
-                     program_.program().devices[device_].name + ", " + c.kernel->product->explain(outcome.library),
-                     {}});
+    if (!outcome.library.empty())
+      calls_.stopAt({run_.order(), 0, program_.program().devices[device_].name + ", " + outcome.library, {}});
     if (start) times_.end(start, stream_, Lane::Kernels, c.kernel != nullptr ? c.kernel->kernel->name : "copy");
     if (c.kernel == nullptr) continue;
     ++counts_.single;

@@ -1,6 +1,7 @@
 // A call's queues on a GPU, its memory there, and its code.
 #pragma once
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,8 @@ class CudaStream : public Stream {
   };
   /// Takes memory and loads the program's code.
   Failure prepare();
+  /// Memory that a library works in, beside what is planned for the program.
+  uint64_t besidePlan() const { return solver_ ? solver_->bytes() : 0; }
 
   const void* peerGroup() const override;
   std::byte* address(abi::BufferId buffer) const override { return addresses_[buffer]; }
@@ -66,6 +69,12 @@ class CudaStream : public Stream {
 
  private:
   std::string textOf(const abi::CodeImage& image) const;
+  // Parts of `prepare`. `check` notes what failed, and says whether all is well.
+  using Check = std::function<bool(Result, const std::string&)>;
+  bool loadKernel(uint32_t number, const Check& check, std::string& why);
+  bool loadFunction(FunctionHandle& function, const abi::DeviceCode& code, const Check& check);
+  /// All calls of cuSOLVER of the program; takes the memory that they work in.
+  bool planSolver(const Check& check, std::string& why);
   // All of these are under the mutex.
   Ticket copyTicket() { return ++last_ * 2; }
   /// False where there is no memory on the host that a copy could go through.
@@ -85,6 +94,8 @@ class CudaStream : public Stream {
   bool holds(Pointer flag);
   /// Whether what is kept back has room for a launch; what it is inside of is not taken, where that has none.
   bool makeRoom(size_t scalars);
+  /// What a loop or branch of the device has kept back is not taken: the host will run it.
+  void giveUpControl();
   bool isInControl() const { return run_.depth() + dropped_ > 0; }
   /// What kernels of the run are to find in the block.
   void writeBlock();
@@ -108,7 +119,8 @@ class CudaStream : public Stream {
   std::vector<ModuleHandle> modules_;  ///< by image; null for what no kernel of this device is in
   std::vector<CudaKernel> kernels_;    ///< by their numbers in the program
   std::vector<std::unique_ptr<MatrixProduct>> products_;
-  CudaRun run_;  ///< what is kept back
+  std::unique_ptr<Solver> solver_;  ///< where the program has a SolverCode
+  CudaRun run_;                     ///< what is kept back
   CudaGraphs graphs_;
   size_t most_;                    ///< commands that are kept back
   std::vector<uint64_t> written_;  ///< what the block holds from its base on when what is in the queue is done

@@ -154,7 +154,12 @@ void* MatrixProduct::address(std::span<const uint64_t> arguments, const abi::Mat
   return reinterpret_cast<void*>(arguments[m.argument] + m.byteOffset);
 }
 
-LibraryStatus MatrixProduct::run(std::span<const uint64_t> arguments, StreamHandle stream) {
+Outcome MatrixProduct::run(std::span<const uint64_t> arguments, StreamHandle stream) {
+  const LibraryStatus status = multiply(arguments, stream);
+  return {0, "", status == 0 ? "" : "cublasLtMatmul: " + library_->explain(status)};
+}
+
+LibraryStatus MatrixProduct::multiply(std::span<const uint64_t> arguments, StreamHandle stream) {
   const CublasLtFunctions& f = library_->f();
   if (code_.bias) {
     const void* bias = address(arguments, *code_.bias);

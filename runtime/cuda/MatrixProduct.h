@@ -7,7 +7,7 @@
 
 #include "runtime/abi/Kernels.h"
 #include "runtime/cuda/CublasLt.h"
-#include "runtime/cuda/CudaDriver.h"
+#include "runtime/cuda/Outcome.h"
 
 namespace tenc::rt::cuda {
 
@@ -24,10 +24,10 @@ class MatrixProduct {
 
   /// Puts it into the queue, with the addresses of the launch's arguments; may be captured. Not from two threads at a
   /// time.
-  LibraryStatus run(std::span<const uint64_t> arguments, StreamHandle stream);
-  std::string explain(LibraryStatus status) const { return "cublasLtMatmul: " + library_->explain(status); }
+  Outcome run(std::span<const uint64_t> arguments, StreamHandle stream);
 
  private:
+  LibraryStatus multiply(std::span<const uint64_t> arguments, StreamHandle stream);
   class Plan;
   MatrixProduct(std::shared_ptr<const CublasLt> library, const abi::Kernel& kernel);
   static void* address(std::span<const uint64_t> arguments, const abi::MatrixRef& m);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "runtime/file/CheckSolver.h"
 #include "runtime/file/ProgramFile.h"
 #include "runtime/io/Io.h"
 #include "runtime/library/Library.h"
@@ -129,6 +130,7 @@ class Checker {
     }
     std::visit([this](const auto& code) { check(code); }, k.code);
     if (const auto* product = std::get_if<abi::ProductCode>(&k.code)) matrices(*product, k.parameters);
+    if (const auto* solver = std::get_if<abi::SolverCode>(&k.code)) memory(*solver, k.parameters);
   }
   void isAccess(abi::Access a) {
     need(static_cast<uint8_t>(a) <= static_cast<uint8_t>(abi::Access::None), "an argument has no access");
@@ -142,6 +144,15 @@ class Checker {
   void check(const abi::DeviceCode& c) {
     image(c.image);
     for (int i = 0; i < 3; ++i) need(c.grid[i] >= 1 && c.group[i] >= 1, "a grid is empty");
+  }
+  void check(const abi::SolverCode& c) {
+    check(c.before);
+    check(c.then);
+  }
+  void memory(const abi::SolverCode& c, const std::vector<abi::Parameter>& parameters) {
+    const bool has = !parameters.empty() && parameters.back().access == abi::Access::Write;
+    const std::string_view why = problemOf(c, has ? parameters.back().bytes : 0);
+    if (!why.empty()) fail(std::string(why));
   }
   void check(const abi::ProductCode& c) {
     for (const int64_t n : {c.m, c.n, c.k, c.count})

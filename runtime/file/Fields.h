@@ -24,6 +24,10 @@ void fields(auto& a, Of<abi::MatrixRef> auto& x) { a(x.argument, x.dtype, x.byte
 void fields(auto& a, Of<abi::ProductCode> auto& x) {
   a(x.m, x.n, x.k, x.count, x.a, x.b, x.d, x.c, x.bias, x.relu, x.rounded, x.workspace, x.then);
 }
+void fields(auto& a, Of<abi::SolverCall> auto& x) {
+  a(x.routine, x.transposed, x.m, x.n, x.k, x.a, x.b, x.c, x.vector, x.info);
+}
+void fields(auto& a, Of<abi::SolverCode> auto& x) { a(x.dtype, x.count, x.bytes, x.calls, x.before, x.then); }
 void fields(auto& a, Of<abi::LibraryCall> auto& x) { a(x.routine, x.operands, x.results, x.options); }
 void fields(auto& a, Of<abi::Parameter> auto& x) { a(x.bytes, x.alignment, x.access); }
 void fields(auto& a, Of<abi::Kernel> auto& x) { a(x.name, x.code, x.sites, x.parameters, x.scalars); }

@@ -17,7 +17,7 @@
 namespace tenc::rt {
 
 /// Of the layout of files. A file with another one is refused.
-inline constexpr uint32_t kProgramFileVersion = 5;
+inline constexpr uint32_t kProgramFileVersion = 6;
 
 /// The program as the bytes of a file. Deterministic: equal programs give equal bytes.
 std::string writeProgram(const abi::Program& program);

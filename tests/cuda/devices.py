@@ -73,7 +73,7 @@ COMPILE = {"memory is taken", "a stream has no memory", "an architecture that no
 
 def run(A, environment, words):
     installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
-    everything = {"TENC_CUBLASLT": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CACHE_DIR": "", **environment}
+    everything = {"TENC_CUBLASLT": "", "TENC_CUSOLVER": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CACHE_DIR": "", **environment}
     done = subprocess.run([A.tenc, *words], capture_output=True, text=True, timeout=120, env=everything)
     return done.returncode, done.stdout + done.stderr
 

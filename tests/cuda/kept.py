@@ -18,7 +18,7 @@ SCRIPT = "let x = @cuda:0 { randn([64]) }\n" + "".join(f"print(sum(x * {i}.5))\n
 def main():
     A = machine.parser(__doc__).parse_args()
     installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
-    environment = {"TENC_CUBLASLT": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CUDA_CODE": "ptx"}
+    environment = {"TENC_CUBLASLT": "", "TENC_CUSOLVER": "", **os.environ, **({"TENC_NVRTC": str(installed[0])} if installed else {}), "TENC_LIBCUDA": str(A.driver), "TENC_CUDA_CODE": "ptx"}
     folder = tempfile.TemporaryDirectory()
     cache = pathlib.Path(folder.name, "cache")
 

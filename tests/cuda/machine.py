@@ -24,10 +24,10 @@ def mode_of(name):
 
 
 def environment(tenc, driver, mode, reports=os.devnull):
-    """With what setup.sh installed, unless another NVRTC is named, and without cuBLASLt, unless one is. What the machine finds
+    """With what setup.sh installed, unless another NVRTC is named, and without cuBLASLt and cuSOLVER, unless they are. What the machine finds
     wrong is written to the file `reports`."""
     installed = sorted(pathlib.Path(tenc).resolve().parents[2].glob("nvrtc/libnvrtc.so.*"))
-    return {"TENC_VM_MODE": mode, "TENC_VM_SEED": "7", "TENC_VM_DEVICES": "2", "TENC_VM_REPORTS": str(reports), "TENC_CUBLASLT": "",
+    return {"TENC_VM_MODE": mode, "TENC_VM_SEED": "7", "TENC_VM_DEVICES": "2", "TENC_VM_REPORTS": str(reports), "TENC_CUBLASLT": "", "TENC_CUSOLVER": "",
             **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ, "TENC_LIBCUDA": str(driver)}
 
 

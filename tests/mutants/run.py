@@ -85,6 +85,7 @@ def command(suite, root, binaries, fuzz_programs):
         "programs.virtual": [str(tests / "virtual_devices.py"), "--tenc", tenc, str(tests / "run")],
         "cuda.programs": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--only", "of_", str(tests / "run")],
         "cublaslt.products": [str(tests / "cuda/products.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--products", f"{binaries}/../cuda_vm/libcublasLt.so.13"],
+        "cusolver.calls": [str(tests / "cuda/solver.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--solver", f"{binaries}/../cuda_vm/libcusolver.so.12"],
         "cuda.graphs": [str(tests / "cuda/graphs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1"],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
@@ -111,7 +112,7 @@ def build(folder, suites):
     if not (made / "build.ninja").exists():
         steps.append(["cmake", "-S", str(folder), "-B", str(made), "-G", "Ninja", "-DCMAKE_C_COMPILER=clang-19", "-DCMAKE_CXX_COMPILER=clang++-19",
                       "-DCMAKE_BUILD_TYPE=Release", "-DTENC_STATIC=ON"])
-    targets = {t for s in suites for t in ([s[5:]] if s.startswith("unit.") else ["tenc", "cuda_vm", "cublaslt_vm"] if s.startswith(("cuda.", "cublaslt.")) else ["tenc", "tenc-opt"])}
+    targets = {t for s in suites for t in ([s[5:]] if s.startswith("unit.") else ["tenc", "cuda_vm", "cublaslt_vm", "cusolver_vm"] if s.startswith(("cuda.", "cublaslt.", "cusolver.")) else ["tenc", "tenc-opt"])}
     steps.append(["cmake", "--build", str(made), "--target", *sorted(targets)])
     for step in steps:
         run = subprocess.run(step, capture_output=True, text=True, env=environment)
@@ -138,7 +139,7 @@ def run_suite(args, folder, suite):
     """Why a suite fails, as a line, or None. One that hangs has noticed something."""
     wanted = command(suite, folder, folder / "build/release/bin", args.programs)
     environment = dict(os.environ, TENC_CACHE_DIR="")
-    if suite.startswith(("cuda.", "cublaslt.")): environment["TENC_NVRTC"] = str(nvrtc())
+    if suite.startswith(("cuda.", "cublaslt.", "cusolver.")): environment["TENC_NVRTC"] = str(nvrtc())
     try: run = subprocess.run(wanted, cwd=folder, capture_output=True, text=True, errors="replace", timeout=args.timeout, env=environment)
     except subprocess.TimeoutExpired: return f"no end after {args.timeout} s"
     if run.returncode == 0: return None

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Linear algebra against its own equations and NumPy, in the interpreter and in compiled code, on both precisions.
 
-    linear.py --tenc BUILD/bin/tenc
+    linear.py --tenc BUILD/bin/tenc [--cuda LIBCUDA]
 
+With `--cuda` as CUDA C++ on the virtual machine for PTX alone.
 Factors are checked by backward error: |A - L U| and the like are at most a small multiple of n eps |A|, and orthonormal
 columns are so to n eps. Values that are determined (solutions, determinants, singular values) are compared with NumPy in
 f64, within eps times the condition number. Signs of eigenvectors and singular vectors are not compared.
@@ -16,6 +17,9 @@ import tempfile
 import numpy as np
 
 import bounds
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "cuda"))
+import machine  # noqa: E402
 
 SHAPES = [(1, 1), (2, 2), (3, 5), (5, 3), (17, 17), (40, 24), (70, 70), (1, 4), (4, 1)]
 
@@ -44,13 +48,19 @@ class Run:
         self.saved += paths
         return paths
 
-    def run(self, tenc, engine):
-        script = self.folder / f"{self.name}.tl"
+    def run(self, tenc, engine, driver):
+        """With the engine; "cuda": on the GPU of a driver, where the machine must have nothing to report."""
+        script, reports = self.folder / f"{self.name}.tl", self.folder / f"{self.name}.reports"
+        words, environment = ["--engine", engine], None
+        if engine == "cuda":
+            words = [*machine.FLAGS, "--default-device", "cuda:0", "--transfers=allow"]
+            environment = machine.environment(tenc, driver, machine.mode_of(self.name), reports)
         script.write_text("\n".join(self.lines) + "\n")
         for p in self.saved:
             p.unlink(missing_ok=True)
-        done = subprocess.run([tenc, str(script), "--engine", engine], capture_output=True, text=True, timeout=300)
-        return "" if done.returncode == 0 else f"status {done.returncode}: {done.stderr[:1000]}"
+        done = subprocess.run([tenc, str(script), *words], capture_output=True, text=True, timeout=300, env=environment)
+        found = reports.read_text() if reports.exists() else ""
+        return found[:1000] if done.returncode == 0 else f"status {done.returncode}: {done.stderr[:1000]}"
 
 
 def batches(rng, m, n):
@@ -158,13 +168,15 @@ def square(run, check, a, va, b, unit, cut):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tenc", required=True)
+    parser.add_argument("--cuda", help="the driver of a virtual machine for PTX")
     args = parser.parse_args()
+    if args.cuda: machine.skip_without_nvrtc(args.tenc, args.cuda)
     failures, count = [], 0
     with tempfile.TemporaryDirectory(prefix="tenc-linear-") as folder:
         for dtype in ("f32", "f64"):
             for run, checks in cases(pathlib.Path(folder), dtype, np.random.default_rng(5)):
-                for engine in ("compiled", "interp"):
-                    wrong = run.run(args.tenc, engine)
+                for engine in ("cuda",) if args.cuda else ("compiled", "interp"):
+                    wrong = run.run(args.tenc, engine, args.cuda)
                     if wrong:
                         failures.append(f"{run.name} {engine}: {wrong}")
                         continue

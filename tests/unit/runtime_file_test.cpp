@@ -23,20 +23,33 @@ abi::ProductCode product() {
   return c;
 }
 
+/// Two systems of 3 equations with 2 right sides each, in f32.
+abi::SolverCode solver() {
+  abi::SolverCode c;
+  c.dtype = abi::dtype::F32, c.count = 2, c.bytes = 256;
+  c.calls = {{abi::SolverCall::Routine::Lu, false, 3, 3, 0, 0, 0, 0, 64, 88},
+             {abi::SolverCall::Routine::LuSolve, true, 3, 3, 2, 0, 128, 0, 64, 92}};
+  c.before = abi::DeviceCode{0, "before", {1, 1, 1}, {32, 1, 1}, 0};
+  c.then = abi::DeviceCode{0, "after", {1, 1, 1}, {32, 1, 1}, 0};
+  return c;
+}
+
 /// One step of each kind, one kernel of each kind of code.
 abi::Program sample() {
   abi::Program p;
-  p.devices = {{"cpu", 1024}, {"gpu:0", 256}};
+  p.devices = {{"cpu", 1024}, {"gpu:0", 1024}};
   for (uint64_t i = 0; i < 8; ++i) p.buffers.push_back({0, 64 * i, 8});
   p.buffers.push_back({0, 512, 256});
   p.buffers.push_back({1, 0, 256});
+  p.buffers.push_back({1, 256, 768});
   p.images = {{"x86-64", {"avx2"}, std::string("\x7f\0ELF", 5)}};
   p.excerpts = {{"a.tl", 7, true, "let x = y / 0"}};
   p.sites = {{abi::FaultKind::Division, {0, 8, 13, 7, 9}, {{{0, 0, 3, 7, 1}, "f[N = 2]"}, {}}}};
   p.kernels = {{"add", abi::HostCode{0, "kernel0", 4, 2, 64}, {0}, {{256, 8, abi::Access::Update}}, 1},
                {"sort", abi::LibraryCall{"sort", {floats(8)}, {floats(8)}, {{"descending", 1}}}, {}},
                {"mul", abi::DeviceCode{0, "mul", {2, 1, 1}, {32, 1, 1}, 16}, {}, {{128, 64, abi::Access::Write}}},
-               {"matmul", product(), {}, {{64, 8}, {64, 8}, {64, 8, abi::Access::Write}, {64, 1, abi::Access::Write}}}};
+               {"matmul", product(), {}, {{64, 8}, {64, 8}, {64, 8, abi::Access::Write}, {64, 1, abi::Access::Write}}},
+               {"solve", solver(), {0}, {{64, 8}, {768, 1, abi::Access::Write}}}};
   p.constants = {{0, "12345678"}};
   p.inputs = {scalar(1)};
   p.results = {scalar(2)};
@@ -56,7 +69,8 @@ abi::Program sample() {
              {abi::RngNext{scalar(5), scalar(6), false}},
              {abi::Launch{1, 0, {{8, 0}, {8, 128, abi::Access::Write}}, {}}},
              {abi::Launch{2, 1, {{9, 0, abi::Access::Write}}, {}}},
-             {abi::Launch{3, 1, {{9, 0}, {9, 64}, {9, 128, abi::Access::Write}, {9, 192, abi::Access::Write}}, {}}}};
+             {abi::Launch{3, 1, {{9, 0}, {9, 64}, {9, 128, abi::Access::Write}, {9, 192, abi::Access::Write}}, {}}},
+             {abi::Launch{4, 1, {{9, 0}, {10, 0, abi::Access::Write}}, {}}}};
   return p;
 }
 
@@ -83,6 +97,36 @@ TEST(ProgramFile, ProductsStayInTheirArguments) {
   EXPECT_EQ(problem([](abi::ProductCode& c) { c.k = 0; }), "a product has no extents");
   EXPECT_EQ(problem([](abi::ProductCode& c) { c.workspace = 65; }), "a product has no memory to work in");
   EXPECT_EQ(problem([](abi::ProductCode& c) { c.then->image = 1; }), "a kernel is in no image");
+}
+
+TEST(ProgramFile, LinearAlgebraStaysInItsMemory) {
+  const auto problem = [](auto change) {
+    abi::Program p = sample();
+    change(std::get<abi::SolverCode>(p.kernels[4].code));
+    return problemOf(p);
+  };
+  EXPECT_EQ(problem([](abi::SolverCode&) {}), "");
+  const std::string outside = "a step of linear algebra is outside of its memory";
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[0].a = 224; }), outside);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[0].a = ~uint64_t{3}; }), outside);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[0].vector = 4; }), outside);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[1].b = 236; }), outside);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[1].k = 12; }), outside);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[1].info = 256; }), outside);
+  const std::string none = "linear algebra has no extents";
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[0].n = -1; }), none);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[1].k = 0; }), none);
+  EXPECT_EQ(problem([](abi::SolverCode& c) {
+              c.calls[0].routine = abi::SolverCall::Routine::Singular;
+              c.calls[0].m = 2;
+            }),
+            none);
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.calls[0].routine = abi::SolverCall::Routine(99); }),
+            "linear algebra has an unknown step");
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.dtype = abi::dtype::F16; }), "linear algebra is of no floats");
+  for (const uint64_t bytes : {uint64_t{512}, uint64_t{100}, ~uint64_t{255}})
+    EXPECT_EQ(problem([&](abi::SolverCode& c) { c.bytes = bytes; }), "linear algebra has no memory to work in");
+  EXPECT_EQ(problem([](abi::SolverCode& c) { c.before.image = 1; }), "a kernel is in no image");
 }
 
 TEST(ProgramFile, WhatIsReadIsWhatWasWritten) {
@@ -131,7 +175,7 @@ void refused(void (*change)(abi::Program&), const char* why) {
 TEST(ProgramFile, NumbersThatNameNothingAreRefused) {
   refused([](auto& p) { p.buffers[0].device = 2; }, "on no device");
   refused([](auto& p) { p.buffers[0].offset = ~uint64_t{0} / 64 * 64; }, "outside of its arena");
-  refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).kernel = 4; }, "no kernel");
+  refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).kernel = 5; }, "no kernel");
   refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).args[0].buffer = 99; }, "no buffer");
   refused([](auto& p) { std::get<abi::Transfer>(p.steps[1].what).bytes = 129; }, "outside of its buffer");
   refused([](auto& p) { std::get<abi::For>(p.steps[3].what).lo = 9; }, "the host lacks");

@@ -29,9 +29,13 @@ void printLibraries(const rt::cuda::Gpus& gpus) {
   std::printf("driver   CUDA %s%s\n", rt::cuda::versionText(gpus.driverVersion).c_str(), driverRelease().c_str());
   const std::string why = codegen::cuda::compilerProblem();
   std::printf("nvrtc    %s\n", why.empty() ? codegen::cuda::compilerText().c_str() : "not found");
-  std::string tried;
-  const auto products = rt::cuda::findLibrary(rt::cuda::cublasLtNames(), tried);
-  std::printf("cublaslt %s\n", products ? products->c_str() : "not found");
+  const auto print = [](const char* name, const rt::cuda::LibraryNames& names) {
+    std::string tried;
+    const auto file = rt::cuda::findLibrary(names, tried);
+    std::printf("%-8s %s\n", name, file ? file->c_str() : "not found");
+  };
+  print("cublaslt", rt::cuda::cublasLtNames());
+  print("cusolver", rt::cuda::cusolverNames());
 }
 
 void printGpus(const rt::cuda::Gpus& gpus, const std::string& noCompiler) {

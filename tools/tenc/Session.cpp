@@ -108,9 +108,9 @@ codegen::CacheOptions Session::cacheOptions() {
   return cache;
 }
 
-/// For tests: what runs on a virtual machine has small products.
-static std::optional<int64_t> leastProduct() {
-  const char* value = std::getenv("TENC_CUBLASLT_LEAST");
+/// For tests: what runs on a virtual machine has small products and matrices.
+static std::optional<int64_t> numberIn(const char* variable) {
+  const char* value = std::getenv(variable);
   const std::string_view text = value != nullptr ? value : "";
   int64_t least = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), least);
@@ -130,7 +130,8 @@ const codegen::TargetTable& Session::targets() {
     cpu_ = codegen::cpu::makeCpuTarget(options);
     targets_.set(ir::DeviceTable::kHost, *cpu_);
     cuda_ = codegen::cuda::makeCudaTarget({[this] { return hardware_.architecture(); }, options.contract,
-                                           options_.fp == "fast", leastProduct(), options.compileThreads,
+                                           options_.fp == "fast", numberIn("TENC_CUBLASLT_LEAST"),
+                                           numberIn("TENC_CUSOLVER_LEAST"), options.compileThreads,
                                            options_.provokeError == "nvrtc", options.cache});
     targets_.set("cuda", hardware_.isVirtual() ? *cpu_ : *cuda_);
   }

@@ -72,6 +72,9 @@ LibraryNames nvrtcNames() { return {"TENC_NVRTC", {"libnvrtc.so.13", "libnvrtc.s
 LibraryNames cublasLtNames() {
   return {"TENC_CUBLASLT", {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"}, "cublas"};
 }
+LibraryNames cusolverNames() {
+  return {"TENC_CUSOLVER", {"libcusolver.so.12", "libcusolver.so.11", "libcusolver.so"}, "cusolver"};
+}
 
 std::optional<std::string> findLibrary(const LibraryNames& library, std::string& tried) {
   std::vector<std::string> names = library.names;

@@ -1,5 +1,5 @@
-// Where NVIDIA's libraries are on this machine, for those who load them: NVRTC to compile, cuBLASLt to run. Nothing is
-// loaded here.
+// Where NVIDIA's libraries are on this machine, for those who load them: NVRTC to compile, cuBLASLt and cuSOLVER to
+// run. Nothing is loaded here.
 #pragma once
 #include <optional>
 #include <string>
@@ -19,6 +19,8 @@ struct LibraryNames {
 LibraryNames nvrtcNames();
 /// cuBLASLt multiplies matrices.
 LibraryNames cublasLtNames();
+/// cuSOLVER factorises matrices.
+LibraryNames cusolverNames();
 
 /// The file's path. Looked for in the folders of LD_LIBRARY_PATH, of the system's loader, of the toolkit
 /// (/usr/local/cuda), and of Python's packages, in that order. Nothing, with the names and folders that were tried in

@@ -27,6 +27,7 @@ const char* nameOf(Finding f) {
     case Finding::InactiveLane: return "shuffle from an inactive lane";
     case Finding::HostAccess: return "access of the host to device memory";
     case Finding::CopyOfFreed: return "copy of freed memory";
+    case Finding::LibraryMisuse: return "misuse of a library";
   }
   return "?";
 }

@@ -28,7 +28,8 @@ enum class Finding : uint8_t {
   InactiveLane,      // a shuffle that reads a lane which does not take part
   // The driver's.
   HostAccess,
-  CopyOfFreed
+  CopyOfFreed,
+  LibraryMisuse  // a library was given what it may not take
 };
 const char* nameOf(Finding f);
 

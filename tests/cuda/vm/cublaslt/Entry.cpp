@@ -3,11 +3,10 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <map>
-#include <memory>
 #include <mutex>
 
 #include "tests/cuda/vm/cublaslt/Objects.h"
+#include "tests/cuda/vm/driver/HandlePool.h"
 #include "tests/cuda/vm/driver/Library.h"
 
 // The names that cuBLASLt has.
@@ -16,42 +15,16 @@
 namespace tenc::ptx::cublaslt {
 namespace {
 
-/// What has been handed out. A handle that is not among it, as it was destroyed, is null.
-template <class T>
-class Pool {
- public:
-  void* add(T value) {
-    const std::lock_guard lock(mutex_);
-    auto owned = std::make_unique<T>(std::move(value));
-    void* handle = owned.get();
-    all_[handle] = std::move(owned);
-    return handle;
-  }
-  T* find(void* handle) {
-    const std::lock_guard lock(mutex_);
-    const auto at = all_.find(handle);
-    return at == all_.end() ? nullptr : at->second.get();
-  }
-  int destroy(void* handle) {
-    const std::lock_guard lock(mutex_);
-    return code(all_.erase(handle) ? Status::Success : Status::InvalidValue);
-  }
-  size_t count() {
-    const std::lock_guard lock(mutex_);
-    return all_.size();
-  }
+using driver::HandlePool;
 
- private:
-  std::mutex mutex_;
-  std::map<void*, std::unique_ptr<T>> all_;
-};
+int destroyed(bool wasThere) { return code(wasThere ? Status::Success : Status::InvalidValue); }
 
 /// All of the process: the C interface has no place for it.
 struct Pools {
-  Pool<Handle> handles;
-  Pool<Product> products;
-  Pool<Layout> layouts;
-  Pool<Preference> preferences;
+  HandlePool<Handle> handles;
+  HandlePool<Product> products;
+  HandlePool<Layout> layouts;
+  HandlePool<Preference> preferences;
   std::mutex mutex;
   uint64_t turn = static_cast<uint64_t>(getpid());  // so that processes differ, too
 };
@@ -102,7 +75,7 @@ TENC_ENTRY int cublasLtCreate(void** handle) {
   *handle = pools().handles.add({device});
   return code(Status::Success);
 }
-TENC_ENTRY int cublasLtDestroy(void* handle) { return pools().handles.destroy(handle); }
+TENC_ENTRY int cublasLtDestroy(void* handle) { return destroyed(pools().handles.destroy(handle)); }
 TENC_ENTRY size_t cublasLtGetVersion() { return 130000; }
 TENC_ENTRY const char* cublasLtGetStatusName(int status) {
   switch (static_cast<Status>(status)) {
@@ -123,7 +96,7 @@ TENC_ENTRY int cublasLtMatmulDescCreate(void** product, int compute, int scale) 
   *product = pools().products.add(p);
   return code(Status::Success);
 }
-TENC_ENTRY int cublasLtMatmulDescDestroy(void* product) { return pools().products.destroy(product); }
+TENC_ENTRY int cublasLtMatmulDescDestroy(void* product) { return destroyed(pools().products.destroy(product)); }
 TENC_ENTRY int cublasLtMatmulDescSetAttribute(void* product, int attribute, const void* value, size_t bytes) {
   Product* p = pools().products.find(product);
   if (p == nullptr) return code(Status::InvalidValue);
@@ -141,7 +114,7 @@ TENC_ENTRY int cublasLtMatrixLayoutCreate(void** layout, int type, uint64_t rows
   *layout = pools().layouts.add({type, rows, columns, leading});
   return code(Status::Success);
 }
-TENC_ENTRY int cublasLtMatrixLayoutDestroy(void* layout) { return pools().layouts.destroy(layout); }
+TENC_ENTRY int cublasLtMatrixLayoutDestroy(void* layout) { return destroyed(pools().layouts.destroy(layout)); }
 TENC_ENTRY int cublasLtMatrixLayoutSetAttribute(void* layout, int attribute, const void* value, size_t bytes) {
   Layout* l = pools().layouts.find(layout);
   if (l == nullptr) return code(Status::InvalidValue);
@@ -157,7 +130,9 @@ TENC_ENTRY int cublasLtMatmulPreferenceCreate(void** preference) {
   *preference = pools().preferences.add({});
   return code(Status::Success);
 }
-TENC_ENTRY int cublasLtMatmulPreferenceDestroy(void* preference) { return pools().preferences.destroy(preference); }
+TENC_ENTRY int cublasLtMatmulPreferenceDestroy(void* preference) {
+  return destroyed(pools().preferences.destroy(preference));
+}
 TENC_ENTRY int cublasLtMatmulPreferenceSetAttribute(void* preference, int attribute, const void* value, size_t bytes) {
   Preference* p = pools().preferences.find(preference);
   if (p == nullptr) return code(Status::InvalidValue);

@@ -6,6 +6,7 @@
 
 #include "tests/cuda/vm/Operations.h"
 #include "tests/cuda/vm/cublaslt/Objects.h"
+#include "tests/cuda/vm/driver/LibraryMemory.h"
 
 namespace tenc::ptx::cublaslt {
 namespace {
@@ -39,42 +40,7 @@ void store(uint8_t* at, int type, double v) {
   }
 }
 
-/// A range of the device's memory that the library touches.
-class Memory {
- public:
-  explicit Memory(driver::Device& d) : machine_(d.machine) {}
-  bool isWell() const { return well_; }
-
-  /// Where the host finds it; null where nothing that is allocated holds all of it.
-  uint8_t* range(uint64_t address, uint64_t bytes, const std::string& what) {
-    Allocation* a = machine_.memory().find(address, bytes);
-    if (a != nullptr && !hasRedzone(*a, address - a->base, bytes)) return machine_.memory().host(address);
-    report(a != nullptr ? Finding::Redzone : Finding::OutOfRange, what, std::to_string(bytes) + " bytes");
-    well_ = false;
-    return nullptr;
-  }
-  void read(uint64_t address, uint64_t bytes, const std::string& what) {
-    const Allocation* a = machine_.memory().find(address, bytes);
-    const uint64_t first = machine_.memory().firstUninitialised(*a, address - a->base, bytes);
-    if (first < bytes) report(Finding::UninitialisedGlobal, what, "byte " + std::to_string(first));
-  }
-  void written(uint64_t address, uint64_t bytes, bool isKnown) {
-    Allocation* a = machine_.memory().find(address, bytes);
-    machine_.memory().setInitialised(*a, address - a->base, bytes, isKnown);
-  }
-
- private:
-  static bool hasRedzone(const Allocation& a, uint64_t offset, uint64_t bytes) {
-    for (uint64_t i = offset; i < offset + bytes; ++i)
-      if (a.states[i / 4] >> (4 + i % 4) & 1) return true;
-    return false;
-  }
-  void report(Finding f, const std::string& what, const std::string& detail) {
-    machine_.reports().add(f, "cublasLtMatmul", what, detail);
-  }
-  Machine& machine_;
-  bool well_ = true;
-};
+using Memory = driver::LibraryMemory;
 
 /// Each column of each matrix; null where one is not to be had.
 template <class F>
@@ -111,17 +77,14 @@ template <class T>
 driver::Status multiply(const Call& call, driver::Device& device) {
   const Product& p = call.product;
   const Matrices& m = call.matrices;
-  Memory memory(device);
+  Memory memory(device, "cublasLtMatmul");
   std::vector<T> a = gather<T>(memory, m.a, call.a, p.transA != 0, "A");
   std::vector<T> b = gather<T>(memory, m.b, call.b, p.transB != 0, "B");
   std::vector<T> c, bias;
   if (call.beta != 0) c = gather<T>(memory, m.c, call.c, false, "C");
   if (p.epilogue & kBias)
     bias = gather<T>(memory, Layout{m.d.type, m.d.rows, 1, static_cast<int64_t>(m.d.rows)}, p.bias, false, "the bias");
-  if (call.workspaceBytes > 0 && memory.range(call.workspace, call.workspaceBytes, "the workspace") != nullptr) {
-    std::memset(device.machine.memory().host(call.workspace), 0xFF, call.workspaceBytes);
-    memory.written(call.workspace, call.workspaceBytes, false);
-  }
+  memory.spoil(call.workspace, call.workspaceBytes, "the workspace");
   if (!memory.isWell()) return driver::Status::IllegalAddress;
   if (p.compute == kComputeTf32)
     for (std::vector<T>* all : {&a, &b})
@@ -154,7 +117,7 @@ driver::Status multiply(const Call& call, driver::Device& device) {
           if (p.epilogue & kRelu) v = v > 0 ? v : 0;
           store(host + r * bytesOf(m.d.type), m.d.type, static_cast<double>(v));
         }
-        memory.written(at, rows * bytesOf(m.d.type), true);
+        memory.written(at, rows * bytesOf(m.d.type));
       });
   return all ? driver::Status::Success : driver::Status::IllegalAddress;
 }

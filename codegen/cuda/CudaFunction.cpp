@@ -1,0 +1,88 @@
+#include "codegen/cuda/CudaFunction.h"
+
+#include "codegen/cuda/CudaPrelude.h"
+#include "codegen/cuda/KernelWriters.h"
+#include "codegen/cuda/Routines.h"
+
+namespace tenc::codegen::cuda {
+namespace {
+
+/// Adds a function; gives what of it has no CUDA form.
+std::string write(const Function& f, const Features& features, const std::string& symbol, Module& module) {
+  const Kernel& k = *f.kernel;
+  const Schedule plan = f.schedule(features);
+  KernelNames names;
+  std::string parameters;
+  auto add = [&](const std::string& parameter) { parameters += (parameters.empty() ? "" : ", ") + parameter; };
+  for (size_t i = 0; i < k.buffers.size(); ++i) {
+    names.buffers.push_back("b" + decimal(i));
+    if (k.buffers[i].role == Buffer::Role::Scratch) continue;
+    add((k.buffers[i].role == Buffer::Role::Input ? "const " : "") + std::string(memoryType(k.buffers[i].dtype)) +
+        "* const b" + decimal(i));
+  }
+  if (f.hasWorkspace()) add("unsigned char* const work");
+  if (!k.scalars.empty()) add("const unsigned long long* const scalars");
+  add("tenc_faults* const faults");
+  add("const unsigned long long order");
+  CudaText& out = module.text;
+  out.line("");
+  out.line("// " + k.name);
+  out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(plan.threads) + ") " + symbol + "(" +
+           parameters + ")");
+  for (size_t i = 0; i < k.scalars.size(); ++i) {
+    const std::string from = "scalars[" + decimal(i) + "]", type(memoryType(k.scalars[i]));
+    names.scalars.push_back("k" + decimal(i));
+    std::string value = "(" + type + ")" + from;
+    if (k.scalars[i] == ir::DType::F32) value = "__uint_as_float((unsigned)" + from + ")";
+    if (k.scalars[i] == ir::DType::F64) value = "__longlong_as_double((long long)" + from + ")";
+    out.line("const " + type + " k" + decimal(i) + " = " + value + ";");
+  }
+  if (k.kind == Kernel::Kind::Routine) {
+    if (f.solver != nullptr)
+      writeSolver(k, *f.solver, f.part, module, names, "work");
+    else
+      writeRoutine(k, module, names, "work");
+    out.close();
+    return "";
+  }
+  const std::string missing = k.kind == Kernel::Kind::Native            ? writeNativeLoop(k, module, names)
+                              : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
+                              : k.kind == Kernel::Kind::Attention       ? writeAttention(k, features, module, names)
+                              : plan.scan                               ? writeScan(k, plan, module, names)
+                              : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
+                                                                        : writeLoopKernel(k, plan, module, names);
+  out.close();
+  return missing;
+}
+
+}  // namespace
+
+Schedule wholeSchedule(const Kernel& kernel, const Features& features) {
+  return kernel.kind == Kernel::Kind::Routine ? planRoutine(kernel).schedule : schedule(kernel, features);
+}
+
+Schedule Function::schedule(const Features& features) const {
+  return solver != nullptr ? scheduleOf(*solver) : wholeSchedule(*kernel, features);
+}
+
+bool Function::hasWorkspace() const {
+  return solver != nullptr || (kernel->kind == Kernel::Kind::Routine && planRoutine(*kernel).workspaceBytes > 0);
+}
+
+std::string symbolOf(size_t i) { return "kernel" + decimal(i); }
+
+Source sourceOf(std::span<const Function> functions, const Features& features, const Part& part) {
+  Module module;
+  Source source;
+  for (const size_t i : part) {
+    const std::string missing = write(functions[i], features, symbolOf(i), module);
+    if (!missing.empty() && source.error.empty())
+      source.error = "no CUDA form of " + missing + " (kernel " + functions[i].kernel->name + ")";
+  }
+  source.text = kPrelude;
+  for (const std::string_view called : module.functions) source.text += called;
+  source.text += module.tables + module.text.text();
+  return source;
+}
+
+}  // namespace tenc::codegen::cuda
