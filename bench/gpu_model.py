@@ -149,6 +149,8 @@ WORKLOADS = [
     Workload("cumsum", [("x", (256, 1024))], ["cumsum(x, axis: 1)"], 2 * M, bars=lean(2)),
     Workload("cumsum of columns", [("x", (1024, 256))], ["cumsum(x, axis: 0)"], 2 * M, bars=lean(4)),
     Workload("cumsum, one row", [("x", (M // 4,))], ["cumsum(x)"], 2 * M),
+    # As all times that of a GPU without idle multiprocessors, where this has 64 blocks.
+    Workload("sort, one row", [("x", (M // 2,))], ["sort(x)"], 4 * M),
     Workload("matrix product, f32", [("x", (256, 256)), ("y", (256, 256))], ["x @ y"], 12 << 16, flops=2 << 24, bars=TILED),
     Workload("matrix product, large", [("x", (2048, 64)), ("y", (64, 2048))], ["x @ y"], 4 * (4096 * 1024 + 262144), flops=2 << 28, bars=TILED),
     Workload("matrix product, f16", [("x", (256, 256), "f2"), ("y", (256, 256), "f2")], ["x @ y"], 6 << 16, flops=2 << 24, bars=TILED),

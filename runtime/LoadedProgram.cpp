@@ -20,7 +20,8 @@ class Loading {
     loaded.kernel = &k;
     std::visit(abi::Overloaded{[&](const abi::HostCode& c) { host(c, loaded); },
                                [&](const abi::LibraryCall& c) { routine(c, loaded); }, [&](const abi::DeviceCode&) {},
-                               [&](const abi::ProductCode&) {}, [&](const abi::SolverCode&) {}},
+                               [&](const abi::ProductCode&) {}, [&](const abi::SolverCode&) {},
+                               [&](const abi::SequenceCode&) {}},
                k.code);
     return loaded;
   }

@@ -41,7 +41,7 @@ std::string write(const Function& f, const Features& features, const std::string
     if (f.solver != nullptr)
       writeSolver(k, *f.solver, f.part, module, names, "work");
     else
-      writeRoutine(k, module, names, "work");
+      writeRoutine(k, module, names, "work", f.step);
     out.close();
     return "";
   }
@@ -62,7 +62,10 @@ Schedule wholeSchedule(const Kernel& kernel, const Features& features) {
 }
 
 Schedule Function::schedule(const Features& features) const {
-  return solver != nullptr ? scheduleOf(*solver) : wholeSchedule(*kernel, features);
+  if (solver != nullptr) return scheduleOf(*solver);
+  if (kernel->kind != Kernel::Kind::Routine) return wholeSchedule(*kernel, features);
+  const RoutinePlan plan = planRoutine(*kernel);
+  return plan.functions.empty() ? plan.schedule : plan.functions[step];
 }
 
 bool Function::hasWorkspace() const {

@@ -15,6 +15,7 @@ struct Function {
   std::string key{};  ///< functions with the same one have the same code
   const SolverRoutine* solver = nullptr;
   SolverPart part = SolverPart::Before;
+  size_t step = 0;  ///< which one of a routine's functions
 
   Schedule schedule(const Features& features) const;
   /// Whether memory to work in is one more parameter.

@@ -39,6 +39,7 @@ struct Written {
     std::optional<LibraryProduct> product;
     std::optional<SolverRoutine> solver;
     std::optional<size_t> first, last;  ///< indices into `functions`; of most the same
+    std::vector<uint32_t> launches{};   ///< of several: these, counted from the first, one after the other
   };
   std::vector<Entry> entries;  ///< by request
   std::vector<Function> functions;
@@ -145,6 +146,10 @@ class CudaTarget : public Target {
       } else if (entry.product) {
         if (entry.last) entry.product->code.then = codeOf(*entry.last);
         codes.push_back(std::move(entry.product->code));
+      } else if (!entry.launches.empty()) {
+        abi::SequenceCode sequence;
+        for (const uint32_t function : entry.launches) sequence.functions.push_back(codeOf(*entry.first + function));
+        codes.push_back(std::move(sequence));
       } else {
         codes.push_back(codeOf(*entry.last));
       }
@@ -227,6 +232,15 @@ class CudaTarget : public Target {
         written.functions.push_back(f);
         f.part = SolverPart::After;
         f.key = requests[i].key + "\nafter";
+        entry.last = written.functions.size();
+      }
+      if (!entry.solver && f.kernel->kind == Kernel::Kind::Routine) {
+        const RoutinePlan plan = planRoutine(*f.kernel);
+        entry.launches = plan.launches;
+        for (; f.step + 1 < plan.functions.size(); ++f.step) {
+          f.key = requests[i].key + "\nfunction " + decimal(f.step);
+          written.functions.push_back(f);
+        }
         entry.last = written.functions.size();
       }
       written.functions.push_back(std::move(f));

@@ -7,6 +7,8 @@ namespace tenc::codegen::cuda {
 
 /// Sorting: rows in shared memory by a bitonic network, longer ones by digits.
 extern const std::string_view kSortText;
+/// Rows that several blocks sort; needs kSortText.
+extern const std::string_view kWideSortText;
 /// What all linear algebra uses: reductions over a block.
 extern const std::string_view kMatrixText;
 /// Elimination, triangular systems, Cholesky and Householder factors.

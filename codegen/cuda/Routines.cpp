@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "codegen/cuda/RoutineTexts.h"
+#include "codegen/cuda/SortRoutine.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -25,94 +26,6 @@ int64_t batch(const ir::Type& t, size_t inner) {
 }
 
 uint32_t blocksFor(int64_t items, int64_t most) { return static_cast<uint32_t>(std::clamp<int64_t>(items, 1, most)); }
-
-// ---- sorts
-
-struct SortPlan {
-  enum class Form : uint8_t { Short, Select, Long } form = Form::Long;
-  int64_t rows = 0, n = 0, k = 0;
-  int64_t length = 0;    ///< of rows in shared memory: a power of two
-  int64_t together = 1;  ///< rows of a block
-  uint32_t threads = kMostThreads, blocks = 1;
-  uint64_t pairBytes = 0;  ///< of a key and a place in memory of the device
-};
-
-SortPlan planSort(const ir::Op& op) {
-  const ir::Type& x = op.operand(0)->type;
-  const int64_t width = ir::byteSize(x.dtype);
-  const int64_t mostShort = width == 8 ? 2048 : 4096, mostSelected = 1024;
-  SortPlan p;
-  p.n = dim(x, 1);
-  p.rows = batch(x, 1);
-  p.k = op.kind == OpKind::TopK ? op.intAttr("k") : p.n;
-  if (p.n <= mostShort) {
-    p.form = SortPlan::Form::Short;
-    p.length = 1;
-    while (p.length < p.n) p.length *= 2;
-    while (p.together * p.length < 512 && p.together < p.rows) p.together *= 2;
-    const int64_t pairs = p.together * p.length / 2;
-    p.threads = static_cast<uint32_t>(std::clamp<int64_t>(pairs, 32, pairs > 1024 ? 1024 : 256));
-    p.blocks = blocksFor((p.rows + p.together - 1) / p.together, kMostBlocks);
-    return p;
-  }
-  const bool narrow = p.n < int64_t{1} << 31;
-  if (p.k <= mostSelected && narrow) {
-    p.form = SortPlan::Form::Select;
-    p.length = 1;
-    while (p.length < p.k) p.length *= 2;
-    p.blocks = blocksFor(p.rows, kMostBlocks);
-    return p;
-  }
-  p.blocks = blocksFor(p.rows, kBlocksWithMemory);
-  p.pairBytes = static_cast<uint64_t>((width == 8 ? 8 : 4) + (narrow ? 4 : 8));
-  return p;
-}
-
-/// The bits of an element as unsigned numbers: their type, the kind of tenc_order, and infinity's.
-std::string orderOf(const ir::Op& op) {
-  const DType t = op.operand(0)->type.dtype;
-  const int64_t width = ir::byteSize(t);
-  const char* element = width == 1   ? "unsigned char"
-                        : width == 2 ? "unsigned short"
-                        : width == 4 ? "unsigned"
-                                     : "unsigned long long";
-  const char* infinity = t == DType::F64    ? "0x7ff0000000000000ull"
-                         : t == DType::F32  ? "0x7f800000ull"
-                         : t == DType::BF16 ? "0x7f80ull"
-                         : t == DType::F16  ? "0x7c00ull"
-                                            : "0ull";
-  const bool descending = op.boolAttr(op.kind == OpKind::TopK ? "largest" : "descending");
-  return "tenc_order<" + std::string(element) + ", " + (width == 8 ? "unsigned long long" : "unsigned") + ", " +
-         (ir::isFloat(t)    ? "2"
-          : ir::isSigned(t) ? "1"
-                            : "0") +
-         ", " + infinity + ", " + (descending ? "true" : "false") + ">";
-}
-
-void writeSort(const ir::Op& op, CudaText& out, const KernelNames& names, const std::string& work) {
-  const SortPlan p = planSort(op);
-  out.line("typedef " + orderOf(op) + " order_of;");
-  const std::string element = "order_of::element*";
-  std::string values = "(" + element + ")0", places = "(long long*)0";
-  if (op.kind == OpKind::ArgSort)
-    places = "(long long*)" + names.buffers[1];
-  else
-    values = "(" + element + ")" + names.buffers[1];
-  if (op.kind == OpKind::TopK) places = "(long long*)" + names.buffers[2];
-  std::string call;
-  switch (p.form) {
-    case SortPlan::Form::Short:
-      call = "tenc_sort_short<order_of, " + decimal(p.length) + ", " + decimal(p.together) + ", " + decimal(p.threads) +
-             ">";
-      break;
-    case SortPlan::Form::Select: call = "tenc_select<order_of, " + decimal(p.length) + ">"; break;
-    case SortPlan::Form::Long:
-      call = "tenc_sort_long<order_of, unsigned" + std::string(p.n < int64_t{1} << 31 ? ">" : " long long>");
-      break;
-  }
-  out.line(call + "((const " + element + ")" + names.buffers[0] + ", " + decimal(p.rows) + ", " + decimal(p.n) + ", " +
-           decimal(p.k) + ", " + values + ", " + places + (p.pairBytes > 0 ? ", " + work : "") + ");");
-}
 
 // ---- linear algebra
 
@@ -317,21 +230,11 @@ class MatrixWriter {
   const KernelNames& names_;
 };
 
-bool isSort(const ir::Op& op) {
-  return op.kind == OpKind::Sort || op.kind == OpKind::ArgSort || op.kind == OpKind::TopK;
-}
-
 }  // namespace
 
 RoutinePlan planRoutine(const Kernel& kernel) {
+  if (isSort(*kernel.routine)) return planSort(*kernel.routine);
   RoutinePlan plan;
-  if (isSort(*kernel.routine)) {
-    const SortPlan p = planSort(*kernel.routine);
-    plan.schedule.blocks = p.blocks;
-    plan.schedule.threads = p.threads;
-    plan.workspaceBytes = p.blocks * 2 * p.pairBytes * static_cast<uint64_t>(p.n);
-    return plan;
-  }
   const MatrixPlan p = planMatrix(*kernel.routine);
   plan.schedule.blocks = p.blocks();
   plan.schedule.threads = p.threads();
@@ -339,12 +242,10 @@ RoutinePlan planRoutine(const Kernel& kernel) {
   return plan;
 }
 
-void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names, const std::string& work) {
+void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names, const std::string& work,
+                  size_t function) {
   const ir::Op& op = *kernel.routine;
-  if (isSort(op)) {
-    module.need(kSortText);
-    return writeSort(op, module.text, names, work);
-  }
+  if (isSort(op)) return writeSort(op, module, names, work, function);
   module.need(kMatrixText);
   module.need(kFactoriseText);
   const bool spectral = op.kind == OpKind::Eigh || op.kind == OpKind::Svd || op.kind == OpKind::SingularValues ||
@@ -354,13 +255,8 @@ void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names
 }
 
 std::string describeRoutine(const Kernel& kernel) {
-  if (!isSort(*kernel.routine))
-    return planMatrix(*kernel.routine).inShared() ? "a matrix each, in shared memory" : "a matrix each";
-  switch (planSort(*kernel.routine).form) {
-    case SortPlan::Form::Short: return "rows in shared memory";
-    case SortPlan::Form::Select: return "the first of a row each";
-    default: return "a row each, digit by digit";
-  }
+  if (isSort(*kernel.routine)) return describeSort(*kernel.routine);
+  return planMatrix(*kernel.routine).inShared() ? "a matrix each, in shared memory" : "a matrix each";
 }
 
 }  // namespace tenc::codegen::cuda

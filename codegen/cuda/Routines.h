@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "codegen/Kernel.h"
 #include "codegen/cuda/KernelWriters.h"
@@ -12,12 +13,16 @@ namespace tenc::codegen::cuda {
 struct RoutinePlan {
   Schedule schedule;  ///< blocks and threads alone
   uint64_t workspaceBytes = 0;
+  /// Of what is several functions: these, and which of them run, one after the other.
+  std::vector<Schedule> functions{};
+  std::vector<uint32_t> launches{};
 };
 RoutinePlan planRoutine(const Kernel& kernel);
 
 /// The body of a function for the kernel; `work` is the name of its memory. Adds to the module the functions that it
 /// calls.
-void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names, const std::string& work);
+void writeRoutine(const Kernel& kernel, Module& module, const KernelNames& names, const std::string& work,
+                  size_t function);
 
 /// What of its schedule is to be told, for people.
 std::string describeRoutine(const Kernel& kernel);

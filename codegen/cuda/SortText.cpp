@@ -95,33 +95,21 @@ struct tenc_keyed {
   Place* places;
 };
 
-// A stable pass by eight bits of the keys (as Merrill and Grimshaw 2011 within one block): counts, then in order of the row tile by
-// tile. Warps of the block have consecutive parts of a tile. False if all keys have the same digit: nothing is written.
+template <class Order, class Place>
+__device__ typename Order::key tenc_key_at(const typename Order::element* row, const tenc_keyed<Order, Place>& from, Place i) {
+  return from.keys ? from.keys[i] : Order::of(row[i]);
+}
+
+// The elements [first, last) to where those of their digit go, tile by tile. Warps of the block have consecutive parts of a tile. `starts`,
+// in shared memory: where the next of each digit goes.
 template <class Order, class Place, int threads>
-__device__ bool tenc_radix_pass(const typename Order::element* row, const tenc_keyed<Order, Place> from, const tenc_keyed<Order, Place> to, Place n,
-                                int shift) {
+__device__ void tenc_radix_move(const typename Order::element* row, const tenc_keyed<Order, Place> from, const tenc_keyed<Order, Place> to, Place first,
+                                Place last, int shift, Place* starts) {
   typedef typename Order::key Key;
   const int warps = threads / 32, items = 8;
-  __shared__ Place starts[256], counts[warps][256];
+  __shared__ Place counts[warps][256];
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  starts[threadIdx.x] = 0;
-  __syncthreads();
-  for (Place i = threadIdx.x; i < n; i += threads) {
-    const Key key = from.keys ? from.keys[i] : Order::of(row[i]);
-    atomicAdd(&starts[key >> shift & 255], (Place)1);
-  }
-  __syncthreads();
-  const Place own = starts[threadIdx.x];
-  if (__syncthreads_or(own == n)) return false;
-  for (int by = 1; by < 256; by *= 2) {
-    const Place before = (int)threadIdx.x >= by ? starts[threadIdx.x - by] : 0;
-    __syncthreads();
-    starts[threadIdx.x] += before;
-    __syncthreads();
-  }
-  starts[threadIdx.x] -= own;
-  __syncthreads();
-  for (Place tile = 0; tile < n; tile += threads * items) {
+  for (Place tile = first; tile < last; tile += threads * items) {
     for (int d = threadIdx.x; d < warps * 256; d += threads) counts[d / 256][d % 256] = 0;
     __syncthreads();
     Key keys[items];
@@ -129,7 +117,7 @@ __device__ bool tenc_radix_pass(const typename Order::element* row, const tenc_k
 #pragma unroll
     for (int j = 0; j < items; ++j) {
       const Place i = tile + (warp * items + j) * 32 + lane;
-      const bool is = i < n;
+      const bool is = i < last;
       keys[j] = 0, places[j] = i, ranks[j] = 0;
       if (is && from.keys) keys[j] = from.keys[i], places[j] = from.places[i];
       if (is && !from.keys) keys[j] = Order::of(row[i]);
@@ -152,13 +140,36 @@ __device__ bool tenc_radix_pass(const typename Order::element* row, const tenc_k
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < items; ++j) {
-      if (tile + (warp * items + j) * 32 + lane >= n) continue;
+      if (tile + (warp * items + j) * 32 + lane >= last) continue;
       const Place position = counts[warp][keys[j] >> shift & 255] + ranks[j];
       to.keys[position] = keys[j];
       to.places[position] = places[j];
     }
     __syncthreads();
   }
+}
+
+// A stable pass by eight bits of the keys (as Merrill and Grimshaw 2011 within one block): counts, then in order of the row. False if all
+// keys have the same digit: nothing is written.
+template <class Order, class Place, int threads>
+__device__ bool tenc_radix_pass(const typename Order::element* row, const tenc_keyed<Order, Place> from, const tenc_keyed<Order, Place> to, Place n,
+                                int shift) {
+  __shared__ Place starts[256];
+  starts[threadIdx.x] = 0;
+  __syncthreads();
+  for (Place i = threadIdx.x; i < n; i += threads) atomicAdd(&starts[tenc_key_at<Order, Place>(row, from, i) >> shift & 255], (Place)1);
+  __syncthreads();
+  const Place own = starts[threadIdx.x];
+  if (__syncthreads_or(own == n)) return false;
+  for (int by = 1; by < 256; by *= 2) {
+    const Place before = (int)threadIdx.x >= by ? starts[threadIdx.x - by] : 0;
+    __syncthreads();
+    starts[threadIdx.x] += before;
+    __syncthreads();
+  }
+  starts[threadIdx.x] -= own;
+  __syncthreads();
+  tenc_radix_move<Order, Place, threads>(row, from, to, 0, n, shift, starts);
   return true;
 }
 

@@ -73,6 +73,11 @@ struct DeviceCode {
   uint32_t sharedBytes = 0;  ///< of dynamic shared memory, per group
 };
 
+/// Functions that run one after the other, each on the arguments of the launch.
+struct SequenceCode {
+  std::vector<DeviceCode> functions;
+};
+
 /// Matrices in an argument of a launch: entry (i, j) of matrix b is element b * batch + i * row + j * column of those
 /// that begin at `byteOffset`.
 struct MatrixRef {
@@ -145,7 +150,7 @@ struct Parameter {
 
 struct Kernel {
   std::string name;  ///< for people and profiles
-  std::variant<HostCode, DeviceCode, LibraryCall, ProductCode, SolverCode> code;
+  std::variant<HostCode, DeviceCode, LibraryCall, ProductCode, SolverCode, SequenceCode> code;
   std::vector<uint32_t> sites{};  ///< index into Program::sites of each fault of the kernel
   /// Of compiled code, one for each argument of a launch; a routine's follow from its call.
   std::vector<Parameter> parameters{};

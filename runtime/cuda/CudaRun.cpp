@@ -13,6 +13,7 @@ enum Mark : uint64_t { kCopy = 0, kControl = 1, kSection = 2, kEnd = 3 };
 
 const abi::DeviceCode* CudaKernel::code() const {
   if (const abi::SolverCode* s = solved()) return &s->then;
+  if (sequenced() != nullptr) return nullptr;
   const auto* call = std::get_if<abi::ProductCode>(&kernel->code);
   if (call == nullptr) return std::get_if<abi::DeviceCode>(&kernel->code);
   return call->then ? &*call->then : nullptr;
@@ -151,6 +152,12 @@ Outcome CudaRun::issue(const CudaCommand& c, const CudaFunctions& f, StreamHandl
                             code.group[2], code.sharedBytes, stream, parameters.data(), nullptr),
                    "cuLaunchKernel"};
   };
+  if (const abi::SequenceCode* sequence = c.kernel->sequenced()) {
+    Outcome outcome;
+    for (size_t i = 0; i < sequence->functions.size() && outcome.isWell(); ++i)
+      outcome = launch(c.kernel->sequence[i], sequence->functions[i]);
+    return outcome;
+  }
   if (c.kernel->product != nullptr) {
     Outcome outcome = c.kernel->product->run({words, c.args}, stream);
     if (!outcome.isWell() || c.kernel->function == nullptr) return outcome;

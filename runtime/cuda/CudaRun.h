@@ -18,12 +18,14 @@ namespace tenc::rt::cuda {
 struct CudaKernel {
   FunctionHandle function = nullptr;  ///< null: the product is all
   const abi::Kernel* kernel = nullptr;
-  uint64_t number = 0;               ///< in the program
-  MatrixProduct* product = nullptr;  ///< what runs before the function; not null of a ProductCode
-  Solver* solver = nullptr;          ///< not null of a SolverCode: its calls run between two functions
-  FunctionHandle before = nullptr;   ///< the first of them
-  /// Of the function; null: the product is all.
+  uint64_t number = 0;                     ///< in the program
+  MatrixProduct* product = nullptr;        ///< what runs before the function; not null of a ProductCode
+  Solver* solver = nullptr;                ///< not null of a SolverCode: its calls run between two functions
+  FunctionHandle before = nullptr;         ///< the first of them
+  std::vector<FunctionHandle> sequence{};  ///< of a SequenceCode: all of its functions
+  /// Of the function; null: the product is all, or a sequence.
   const abi::DeviceCode* code() const;
+  const abi::SequenceCode* sequenced() const { return std::get_if<abi::SequenceCode>(&kernel->code); }
   const abi::SolverCode* solved() const { return std::get_if<abi::SolverCode>(&kernel->code); }
 };
 

@@ -99,6 +99,10 @@ bool CudaStream::loadKernel(uint32_t number, const Check& check, std::string& wh
   if (const abi::SolverCode* code = loaded.solved();
       code != nullptr && !loadFunction(loaded.before, code->before, check))
     return false;
+  if (const abi::SequenceCode* sequence = loaded.sequenced()) {
+    for (const abi::DeviceCode& code : sequence->functions)
+      if (!loadFunction(loaded.sequence.emplace_back(), code, check)) return false;
+  }
   return loaded.code() == nullptr || loadFunction(loaded.function, *loaded.code(), check);
 }
 

@@ -145,6 +145,10 @@ class Checker {
     image(c.image);
     for (int i = 0; i < 3; ++i) need(c.grid[i] >= 1 && c.group[i] >= 1, "a grid is empty");
   }
+  void check(const abi::SequenceCode& c) {
+    need(!c.functions.empty(), "a sequence of functions is empty");
+    for (const abi::DeviceCode& f : c.functions) check(f);
+  }
   void check(const abi::SolverCode& c) {
     check(c.before);
     check(c.then);

@@ -20,6 +20,7 @@ void fields(auto& a, Of<abi::TensorRef> auto& x) { a(x.buffer, x.byteOffset, x.d
 void fields(auto& a, Of<abi::KernelArg> auto& x) { a(x.buffer, x.byteOffset, x.access); }
 void fields(auto& a, Of<abi::HostCode> auto& x) { a(x.image, x.symbol, x.items, x.grain, x.scratchBytes); }
 void fields(auto& a, Of<abi::DeviceCode> auto& x) { a(x.image, x.symbol, x.grid, x.group, x.sharedBytes); }
+void fields(auto& a, Of<abi::SequenceCode> auto& x) { a(x.functions); }
 void fields(auto& a, Of<abi::MatrixRef> auto& x) { a(x.argument, x.dtype, x.byteOffset, x.row, x.column, x.batch); }
 void fields(auto& a, Of<abi::ProductCode> auto& x) {
   a(x.m, x.n, x.k, x.count, x.a, x.b, x.d, x.c, x.bias, x.relu, x.rounded, x.workspace, x.then);

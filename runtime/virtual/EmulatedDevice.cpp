@@ -141,7 +141,8 @@ class EmulatedDevice : public Device {
   bool canRun(const abi::Kernel& kernel) const override {
     return !std::holds_alternative<abi::DeviceCode>(kernel.code) &&
            !std::holds_alternative<abi::ProductCode>(kernel.code) &&
-           !std::holds_alternative<abi::SolverCode>(kernel.code);
+           !std::holds_alternative<abi::SolverCode>(kernel.code) &&
+           !std::holds_alternative<abi::SequenceCode>(kernel.code);
   }
   std::unique_ptr<Stream> open(const StreamSetup& setup, OpenFailure& failure) override {
     const uint64_t needed = setup.program->program().devices[setup.device].arenaBytes;

@@ -49,6 +49,7 @@ abi::Program sample() {
                {"sort", abi::LibraryCall{"sort", {floats(8)}, {floats(8)}, {{"descending", 1}}}, {}},
                {"mul", abi::DeviceCode{0, "mul", {2, 1, 1}, {32, 1, 1}, 16}, {}, {{128, 64, abi::Access::Write}}},
                {"matmul", product(), {}, {{64, 8}, {64, 8}, {64, 8, abi::Access::Write}, {64, 1, abi::Access::Write}}},
+               {"sorts", abi::SequenceCode{{{0, "count"}, {0, "move"}, {0, "count"}}}, {}, {{64, 8}}},
                {"solve", solver(), {0}, {{64, 8}, {768, 1, abi::Access::Write}}}};
   p.constants = {{0, "12345678"}};
   p.inputs = {scalar(1)};
@@ -70,7 +71,8 @@ abi::Program sample() {
              {abi::Launch{1, 0, {{8, 0}, {8, 128, abi::Access::Write}}, {}}},
              {abi::Launch{2, 1, {{9, 0, abi::Access::Write}}, {}}},
              {abi::Launch{3, 1, {{9, 0}, {9, 64}, {9, 128, abi::Access::Write}, {9, 192, abi::Access::Write}}, {}}},
-             {abi::Launch{4, 1, {{9, 0}, {10, 0, abi::Access::Write}}, {}}}};
+             {abi::Launch{4, 1, {{9, 0}}, {}}},
+             {abi::Launch{5, 1, {{9, 0}, {10, 0, abi::Access::Write}}, {}}}};
   return p;
 }
 
@@ -99,10 +101,21 @@ TEST(ProgramFile, ProductsStayInTheirArguments) {
   EXPECT_EQ(problem([](abi::ProductCode& c) { c.then->image = 1; }), "a kernel is in no image");
 }
 
+TEST(ProgramFile, SequencesAreOfFunctions) {
+  const auto problem = [](auto change) {
+    abi::Program p = sample();
+    change(std::get<abi::SequenceCode>(p.kernels[4].code).functions);
+    return problemOf(p);
+  };
+  EXPECT_EQ(problem([](auto& f) { f.clear(); }), "a sequence of functions is empty");
+  EXPECT_EQ(problem([](auto& f) { f[1].image = 1; }), "a kernel is in no image");
+  EXPECT_EQ(problem([](auto& f) { f[2].grid[0] = 0; }), "a grid is empty");
+}
+
 TEST(ProgramFile, LinearAlgebraStaysInItsMemory) {
   const auto problem = [](auto change) {
     abi::Program p = sample();
-    change(std::get<abi::SolverCode>(p.kernels[4].code));
+    change(std::get<abi::SolverCode>(p.kernels[5].code));
     return problemOf(p);
   };
   EXPECT_EQ(problem([](abi::SolverCode&) {}), "");
@@ -175,7 +188,7 @@ void refused(void (*change)(abi::Program&), const char* why) {
 TEST(ProgramFile, NumbersThatNameNothingAreRefused) {
   refused([](auto& p) { p.buffers[0].device = 2; }, "on no device");
   refused([](auto& p) { p.buffers[0].offset = ~uint64_t{0} / 64 * 64; }, "outside of its arena");
-  refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).kernel = 5; }, "no kernel");
+  refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).kernel = 6; }, "no kernel");
   refused([](auto& p) { std::get<abi::Launch>(p.steps[0].what).args[0].buffer = 99; }, "no buffer");
   refused([](auto& p) { std::get<abi::Transfer>(p.steps[1].what).bytes = 129; }, "outside of its buffer");
   refused([](auto& p) { std::get<abi::For>(p.steps[3].what).lo = 9; }, "the host lacks");
