@@ -44,7 +44,7 @@ def main():
     golden(good + b"x", cannot + "it has bytes behind its end")
     golden(good.replace(b"\r\n\x1a\n", b"\n\x1a\n", 1), cannot + "it is not a compiled program")
     golden(with_number(good, VERSION, 4, 1),
-           cannot + "it was made by another version of tenc (format 1.1; this one reads 5.1): compile the script again")
+           cannot + "it was made by another version of tenc (format 1.1; this one reads 6.1): compile the script again")
     golden(with_number(good, CODE_SIZE, 8, 2**64 - 1), cannot + "it is cut short")
     golden(with_number(good, PLAN_SIZE, 8, 2**63), cannot + "it is cut short")
     code = struct.unpack_from("<Q", good, CODE_SIZE)[0]
