@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "ir/Draws.h"
 #include "ir/Loops.h"
 #include "passes/Passes.h"
 
@@ -28,11 +29,9 @@ class DeviceControl {
     for (const auto& r : root_.regions)
       if (!collect(*r)) return false;
     if (moves_.empty() || module_.actual(device_) == ir::DeviceTable::kHost) return false;
-    for (changed_ = true; changed_;) {
-      changed_ = false;
-      spread(root_);
-    }
+    spreadAll();
     if (!fits(root_, false) || (root_.kind == OpKind::If && handsOut())) return false;
+    if (drawsThere_) carryDraws();
     const ir::Loc loc = moves_[0]->loc;
     const std::string cause = moves_[0]->stringAttr("cause");
     apply();
@@ -76,6 +75,13 @@ class DeviceControl {
     if (mixes(v->type) && v->type.rank() == 0 && numbers_.insert(v).second) changed_ = true;
   }
 
+  void spreadAll() {
+    for (changed_ = true; changed_;) {
+      changed_ = false;
+      spread(root_);
+    }
+  }
+
   void spread(const Op& op) {
     if (op.kind != OpKind::Fused)
       for (const auto& r : op.regions)
@@ -99,7 +105,7 @@ class DeviceControl {
     const Op& yield = *loop.regions.back()->terminator();
     const size_t lead = ir::firstCarriedArg(loop);
     for (size_t k = 0; k < loop.results.size(); ++k) {
-      if (!decided && !isOn(yield.operand(k)) && !isOn(loop.result(k))) continue;
+      if (!decided && !isOn(loop.operand(ir::firstCarriedOperand(loop) + k)) && !isOn(yield.operand(k))) continue;
       put(loop.result(k));
       for (const auto& r : loop.regions) put(r->args[lead + k].get());
     }
@@ -108,8 +114,9 @@ class DeviceControl {
   // ---- whether the device can do it
 
   /// `decided`: the device alone knows whether the op runs.
-  bool fits(const Op& op, bool decided) const {
+  bool fits(const Op& op, bool decided) {
     if (op.kind == OpKind::Transfer) return numbers_.contains(op.result());
+    if (op.kind == OpKind::RngNext) return !decided || takesDraw(op);
     if (op.has(Trait::HasSideEffect) || op.has(Trait::HostEffect) || op.kind == OpKind::Load || op.kind == OpKind::Call)
       return false;
     const auto isHere = [&](const Value* v) { return isOn(v) || (mixes(v->type) && v->type.rank() == 0); };
@@ -129,6 +136,15 @@ class DeviceControl {
     });
   }
 
+  /// Whether the count of draws may be a number of the device. It comes back: behind a branch that would be a move each
+  /// time that it runs. What a condition draws is not carried.
+  bool takesDraw(const Op& draw) {
+    if (root_.kind == OpKind::If) return false;
+    for (const Op* at = &draw; at != &root_; at = at->parent->parentOp)
+      if (at->parent->terminator()->kind == OpKind::Condition) return false;
+    return drawsThere_ = true;
+  }
+
   /// Whether numbers would come back, each time that it runs.
   bool handsOut() const {
     return std::any_of(root_.results.begin(), root_.results.end(),
@@ -136,6 +152,19 @@ class DeviceControl {
   }
 
   // ---- changes
+
+  /// The count of draws becomes a number that the device has, and the state of the host follows behind the loop.
+  void carryDraws() {
+    const ir::Type u64{ir::DType::U64, {}, {}};
+    ir::Builder before(&root_);
+    before.setLoc(root_.loc);
+    const Op* state = before.makeTyped(OpKind::RngNext, {}, {u64, u64}, {{"peek", true}});
+    Value* count = ir::DrawThreading().through(root_, state->result(0), state->result(1));
+    ir::Builder behind(std::next(root_.self)->get());
+    behind.setLoc(root_.loc);
+    behind.make(OpKind::Seed, {state->result(0), count});
+    spreadAll();
+  }
 
   void apply() {
     for (Op* move : moves_) {
@@ -204,6 +233,7 @@ class DeviceControl {
   const ir::Module& module_;
   std::string device_;
   std::vector<Op*> moves_;
+  bool drawsThere_ = false;                   ///< whether the device alone knows how many draws there are
   std::unordered_set<const Value*> numbers_;  ///< that the host had, and the device is to have
   bool changed_ = false;
 };

@@ -6,11 +6,8 @@ in which the virtual machine works, where nodes of a graph that do not depend on
 the same to the last bit, and faults those of the same trip; the machine must have nothing to report; and most kernels must have
 been in graphs. Closes with `N passed, N failed`."""
 import os
-import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 
 import machine
 
@@ -203,15 +200,7 @@ def main():
     ap.add_argument("--verbose", action="store_true", help="says how kernels were launched")
     A = ap.parse_args()
     machine.skip_without_nvrtc(A.tenc, A.driver)
-    passed = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for case in CASES:
-            if A.only not in case[0]: continue
-            wrong = problem(A, pathlib.Path(folder), *case)
-            if wrong: print(f"FAILED {case[0]}: {wrong}")
-            failed, passed = failed + bool(wrong), passed + (not wrong)
-    print(f"{passed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    machine.run_tests([(case[0], lambda folder, case=case: problem(A, folder, *case)) for case in CASES], A.only)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Where suites find NVRTC and the fake driver, for programs that run as CUDA C++ on the virtual machine for PTX."""
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 import zlib
 
 MODES = ("lazy", "eager", "random")
@@ -37,3 +39,18 @@ def skip_without_nvrtc(tenc, driver):
     if "NVRTC" in probe.stderr and "not found" in probe.stderr:
         print(f"nothing is run: {probe.stderr.strip()}")
         sys.exit(77)
+
+
+def run_tests(tests, only=""):
+    """Ends the suite. A test is a name and a function that gets a folder of its own and says what is wrong; those whose names have `only` run,
+    some at a time."""
+    def problem(test):
+        with tempfile.TemporaryDirectory() as folder: return test[1](pathlib.Path(folder))
+
+    tests = [t for t in tests if only in t[0]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool: results = list(pool.map(problem, tests))
+    for (name, _), wrong in zip(tests, results):
+        if wrong: print(f"FAILED {name}: {wrong}")
+    failed = sum(map(bool, results))
+    print(f"{len(results) - failed} passed, {failed} failed")
+    sys.exit(failed > 0)

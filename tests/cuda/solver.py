@@ -3,13 +3,9 @@
 
 Each case is an expression: what the library is to be called for, as --emit=kernels tells, and its value in each order of work, against
 that of a virtual device. Then what stops, and what is said where the library is missing or fails. Closes with `N passed, N failed`."""
-import concurrent.futures
-import os
 import pathlib
 import re
 import subprocess
-import sys
-import tempfile
 
 import machine
 
@@ -142,17 +138,7 @@ def main():
     tests += [(f"stops: {name}", lambda at, rest=rest: stops(at, *rest)) for name, *rest in STOPS]
     tests += [(name, lambda at, rest=rest: says(at, *rest)) for name, *rest in FAILURES]
     tests.append(("compiled programs", saved))
-
-    def case(test):
-        with tempfile.TemporaryDirectory() as folder: return test[1](pathlib.Path(folder))
-
-    tests = [t for t in tests if A.only in t[0]]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool: results = list(pool.map(case, tests))
-    for (name, _), wrong in zip(tests, results):
-        if wrong: print(f"FAILED {name}: {wrong}")
-    failed = sum(map(bool, results))
-    print(f"{len(results) - failed} passed, {failed} failed")
-    sys.exit(failed > 0)
+    machine.run_tests(tests, A.only)
 
 
 if __name__ == "__main__":
