@@ -28,7 +28,7 @@ const std::vector<const BuiltinRow*>& sortedRows() {
     std::vector<const BuiltinRow*> rows;
     for (auto group : {elementwiseBuiltins(), reductionBuiltins(), orderBuiltins(), shapeBuiltins(), joinBuiltins(),
                        rearrangeBuiltins(), indexedBuiltins(), creationBuiltins(), randomBuiltins(), productBuiltins(),
-                       linearBuiltins(), convolutionBuiltins(), normalisationBuiltins(), controlBuiltins(),
+                       linearBuiltins(), convolutionBuiltins(), poolingBuiltins(), normalisationBuiltins(), controlBuiltins(),
                        hostBuiltins(), fileBuiltins(), transformBuiltins()}) {
       for (const BuiltinRow& r : group) rows.push_back(&r);
     }

@@ -123,6 +123,7 @@ std::span<const BuiltinRow> randomBuiltins();
 std::span<const BuiltinRow> productBuiltins();
 std::span<const BuiltinRow> linearBuiltins();
 std::span<const BuiltinRow> convolutionBuiltins();
+std::span<const BuiltinRow> poolingBuiltins();
 std::span<const BuiltinRow> normalisationBuiltins();
 std::span<const BuiltinRow> controlBuiltins();
 std::span<const BuiltinRow> hostBuiltins();

@@ -89,12 +89,79 @@ Val gather(BuiltinCall& k) {
   return k.result(k.c.takeAlong(x, i, *axis));
 }
 
+/// The operands of a scatter behind the tensor that is written, and where they go.
+struct Updates {
+  ir::Value* u = nullptr;
+  std::vector<ir::Value*> indices;
+  Dims axes;
+  int64_t at = 0;
+};
+
+/// The updates broadcast to the shape that the index asks for; reports.
+std::optional<Updates> updates(BuiltinCall& k, ir::Value* x, ir::Value* i, ir::Value* u, int64_t axis) {
+  Updates r{.u = nullptr, .indices = {i}, .axes = {axis}, .at = axis};
+  Dims shape;
+  if (i->type.rank() == x->type.rank() && x->type.rank() > 1) {
+    if (!checkAlong(k, x, i, axis)) return std::nullopt;
+    r.indices = k.c.alongIndices(k.c.cast(i, DType::I64), axis);
+    r.axes = ir::Compose::allAxes(x->type);
+    r.at = 0;
+    shape = i->type.shape;
+  } else {
+    shape = x->type.shape;
+    shape.erase(shape.begin() + axis);
+    shape.insert(shape.begin() + axis, i->type.shape.begin(), i->type.shape.end());
+  }
+  auto fits = ir::broadcastShapes(u->type.shape, shape);
+  if (!fits || *fits != shape) {
+    k.fail(Code::E0202, "updates of shape " + ir::toString(u->type.shape) + " do not fit " + ir::toString(shape));
+    return std::nullopt;
+  }
+  r.u = k.c.broadcastTo(u, shape);
+  return r;
+}
+
+ir::Value* written(BuiltinCall& k, ir::Value* into, ir::Value* u, const Updates& r, const std::string& mode) {
+  std::vector<ir::Value*> operands = {into, u};
+  operands.insert(operands.end(), r.indices.begin(), r.indices.end());
+  return k.c.b.value(OpKind::Scatter, operands, {{"axes", r.axes}, {"at", r.at}, {"mode", mode}});
+}
+
+/// The mean of what meets in an element: its sum by its number, rounded down for integers.
+ir::Value* meanOf(BuiltinCall& k, ir::Value* sum, ir::Value* count) {
+  const DType t = sum->type.dtype;
+  count = k.c.binary(OpKind::Max, count, k.c.literalInt(count, 1));
+  return k.c.binary(ir::isFloat(t) ? OpKind::Div : OpKind::FloorDiv, sum, k.c.cast(count, t));
+}
+
+/// Without the tensor's own values where something is written, or with a mean.
+ir::Value* scattered(BuiltinCall& k, ir::Value* x, const Updates& r, const std::string& mode, bool own) {
+  ir::Compose& c = k.c;
+  const DType t = x->type.dtype;
+  ir::Value* ones = c.broadcastTo(c.b.scalarInt(DType::I64, 1), r.u->type.shape);
+  ir::Value* met = written(k, c.fillOn(x, x->type.shape, c.b.scalarInt(DType::I64, 0)), ones, r, "add");
+  ir::Value* untouched = c.binary(OpKind::Eq, met, c.literalInt(met, 0));
+  const bool mean = mode == "mean", wide = mean && (ir::isFloat(t) ? ir::byteSize(t) == 2 : ir::byteSize(t) < 8);
+  const DType exact = !wide ? t : ir::isFloat(t) ? DType::F32 : ir::isSigned(t) ? DType::I64 : DType::U64;
+  ir::Value* base = c.cast(x, exact);
+  ir::Value* none = mode == "mul"   ? c.literal(base, 1)
+                    : mode == "max" ? c.extreme(exact, false)
+                    : mode == "min" ? c.extreme(exact, true)
+                                    : c.literal(base, 0);
+  ir::Value* v = written(k, own ? base : c.where(untouched, base, none), c.cast(r.u, exact), r, mean ? "add" : mode);
+  if (!mean) return v;
+  if (own) met = c.binary(OpKind::Add, met, c.literalInt(met, 1));
+  return c.cast(meanOf(k, v, met), t);
+}
+
 Val scatter(BuiltinCall& k) {
   ir::Value *x = k.tensor("x"), *i = places(k, "i");
   auto mode = k.string("reduce");
-  if (!x || !i || !mode || !k.checkRank(x, 1)) return k.lost();
-  if (*mode != "set" && *mode != "add" && *mode != "mul" && *mode != "max" && *mode != "min") {
-    return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\" or \"min\"");
+  auto own = k.flag("include_self");
+  if (!x || !i || !mode || !own || !k.checkRank(x, 1)) return k.lost();
+  constexpr std::string_view kModes[] = {"set", "add", "mul", "max", "min", "mean"};
+  if (std::ranges::find(kModes, *mode) == std::end(kModes)) {
+    return k.fail(Code::E0204, "`reduce` is \"set\", \"add\", \"mul\", \"max\", \"min\" or \"mean\"");
   }
   ir::Value* u = k.tensor("u", x->type.dtype);
   auto axis = k.axis("axis", x->type.rank());
@@ -103,29 +170,10 @@ Val scatter(BuiltinCall& k) {
     return k.fail(Code::E0201,
                   "`scatter` with \"" + *mode + "\" of " + ir::toString(u->type) + " into " + ir::toString(x->type));
   }
-  std::vector<ir::Value*> indices;
-  Dims axes = {*axis}, updates;
-  int64_t at = *axis;
-  if (i->type.rank() == x->type.rank() && x->type.rank() > 1) {
-    if (!checkAlong(k, x, i, *axis)) return k.lost();
-    indices = k.c.alongIndices(k.c.cast(i, DType::I64), *axis);
-    axes = ir::Compose::allAxes(x->type);
-    at = 0;
-    updates = i->type.shape;
-  } else {
-    indices = {i};
-    updates = x->type.shape;
-    updates.erase(updates.begin() + at);
-    updates.insert(updates.begin() + at, i->type.shape.begin(), i->type.shape.end());
-  }
-  auto fits = ir::broadcastShapes(u->type.shape, updates);
-  if (!fits || *fits != updates) {
-    return k.fail(Code::E0202,
-                  "updates of shape " + ir::toString(u->type.shape) + " do not fit " + ir::toString(updates));
-  }
-  std::vector<ir::Value*> operands = {x, k.c.broadcastTo(u, updates)};
-  operands.insert(operands.end(), indices.begin(), indices.end());
-  return k.result(k.c.b.value(OpKind::Scatter, operands, {{"axes", axes}, {"at", at}, {"mode", *mode}}));
+  auto r = updates(k, x, i, u, *axis);
+  if (!r) return k.lost();
+  const bool plain = *mode == "set" || (*mode != "mean" && *own);
+  return k.result(plain ? written(k, x, r->u, *r, *mode) : scattered(k, x, *r, *mode, *own));
 }
 
 Val oneHot(BuiltinCall& k) {
@@ -170,7 +218,10 @@ constexpr BuiltinRow kRows[] = {
     {"take_along_axis(x, i; axis: -1)", "For each element of i, the element of x at that index along the axis.",
      takeAlong},
     {"gather(x, i; axis: -1)", "Elements of x at indices along an axis, of the index's shape.", gather},
-    {"scatter(x, i, u; axis: 0, reduce: \"set\")", "x with u written, added, ... at indices i along the axis.",
+    {"scatter(x, i, u; axis: 0, reduce: \"set\", include_self: true)",
+     "x with u written, added, ... at indices i along the axis: `reduce` is \"set\", \"add\", \"mul\", \"max\", "
+     "\"min\" or "
+     "\"mean\". Without `include_self` the values of x that something meets do not count.",
      scatter},
     {"one_hot(i, n: int; axis: -1, dtype: bool)",
      "True at index i of n along a new axis; all false if i is out of range.", oneHot},

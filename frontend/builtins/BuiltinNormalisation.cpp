@@ -18,11 +18,13 @@ namespace {
 Val softmax(BuiltinCall& k) {
   ir::Value* x = k.floats("x");
   if (!x) return k.lost();
-  if (x->type.rank() == 0) return k.fail(Code::E0202, "`" + std::string(k.row.name) + "` needs at least one dim");
+  const bool single = x->type.rank() == 0;  // the only one of its axis
+  if (single) x = k.c.reshape(x, {1});
   const Val axis = k.value("axis");
   auto axes = k.evaluator.constAxes(&axis, x->type.rank());
   if (!axes) return k.lost();
-  return k.result(k.c.b.value(k.row.op, {x}, {{"axes", *axes}}));
+  ir::Value* y = k.c.b.value(k.row.op, {x}, {{"axes", *axes}});
+  return k.result(single ? k.c.reshape(y, {}) : y);
 }
 
 /// weight and bias of x's dtype, reshaped by `fit`; false after an error.

@@ -1,4 +1,5 @@
 // Cumulative operations, sorting, searching and counting.
+#include <algorithm>
 #include <cmath>
 
 #include "frontend/Context.h"
@@ -14,6 +15,34 @@ using ir::OpKind;
 
 namespace {
 
+/// Running results of the row's op.
+ir::Value* running(BuiltinCall& k, ir::Value* x, int64_t along, bool reversed, bool without) {
+  const OpKind op = k.row.op;
+  const DType t = x->type.dtype;
+  ir::Compose& c = k.c;
+  if (op == OpKind::Add || op == OpKind::Mul) x = c.widen(x);
+  bool half = ir::isFloat(t) && ir::byteSize(t) == 2;
+  if (half) x = c.cast(x, DType::F32);
+  ir::Value* v;
+  if (op != OpKind::LogAddExp) {
+    const char* mode = op == OpKind::Add ? "add" : op == OpKind::Mul ? "mul" : op == OpKind::Max ? "max" : "min";
+    v = c.cumulate(mode, x, along, reversed, without);
+    // The op starts from -0, which changes nothing; a sum of no elements is 0.
+    if (without && op == OpKind::Add && ir::isFloat(t)) v = c.binary(OpKind::Add, v, 0.0);
+    return half ? c.cast(v, t) : v;
+  }
+  v = c.scan(op, x, along, reversed);
+  const int64_t n = x->type.shape[along];
+  if (without && n > 0) {
+    Dims edge = x->type.shape;
+    edge[along] = 1;
+    ir::Value* none = c.broadcastTo(c.extreme(x->type.dtype, false), edge);
+    v = reversed ? c.concat({c.sliceAxis(v, along, 1, n - 1), none}, along)
+                 : c.concat({none, c.sliceAxis(v, along, 0, n - 1)}, along);
+  }
+  return half ? c.cast(v, t) : v;
+}
+
 Val cumulative(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   if (!x || !k.checkRank(x, 1)) return k.lost();
@@ -25,29 +54,13 @@ Val cumulative(BuiltinCall& k) {
   if (!axis || !reverse || !exclusive) return k.lost();
   OpKind op = k.row.op;
   if (op == OpKind::LogAddExp && !k.checkFloat(x)) return k.lost();
-  DType t = x->type.dtype;
   ir::Compose& c = k.c;
-  if (op == OpKind::Add || op == OpKind::Mul) x = c.widen(x);
-  bool half = ir::isFloat(t) && ir::byteSize(t) == 2;
-  if (half) x = c.cast(x, DType::F32);
-  ir::Value* v;
-  if (op != OpKind::LogAddExp) {
-    const char* mode = op == OpKind::Add ? "add" : op == OpKind::Mul ? "mul" : op == OpKind::Max ? "max" : "min";
-    v = c.cumulate(mode, x, *axis, *reverse, *exclusive);
-    // The op starts from -0, which changes nothing; a sum of no elements is 0.
-    if (*exclusive && op == OpKind::Add && ir::isFloat(t)) v = c.binary(OpKind::Add, v, 0.0);
-    return k.result(half ? c.cast(v, t) : v);
+  if (k.has("dtype")) {
+    auto named = k.dtype();
+    if (!named) return k.lost();
+    return k.result(c.cast(running(k, c.cast(x, *named), *axis, *reverse, *exclusive), *named));
   }
-  v = c.scan(op, x, *axis, *reverse);
-  const int64_t n = x->type.shape[*axis];
-  if (*exclusive && n > 0) {
-    Dims edge = x->type.shape;
-    edge[*axis] = 1;
-    ir::Value* none = c.broadcastTo(c.extreme(x->type.dtype, false), edge);
-    v = *reverse ? c.concat({c.sliceAxis(v, *axis, 1, n - 1), none}, *axis)
-                 : c.concat({none, c.sliceAxis(v, *axis, 0, n - 1)}, *axis);
-  }
-  return k.result(half ? c.cast(v, t) : v);
+  return k.result(running(k, x, *axis, *reverse, *exclusive));
 }
 
 template <bool Places>
@@ -81,16 +94,69 @@ Val searchsorted(BuiltinCall& k) {
   if (!dtype || !right) return k.lost();
   ir::Value *s = k.tensor("sorted", dtype), *x = k.tensor("x", dtype);
   if (!s || !x) return k.lost();
-  if (s->type.rank() != 1)
-    return k.fail(Code::E0202, "`searchsorted` looks in a tensor of one dim, not " + ir::toString(s->type));
+  if (!k.checkRank(s, 1)) return k.lost();
+  const auto rows = [](const ir::Value* v) { return std::span(v->type.shape).first(v->type.shape.size() - 1); };
+  if (s->type.rank() > 1 && (x->type.rank() != s->type.rank() || !std::ranges::equal(rows(s), rows(x)))) {
+    return k.context.fail(Code::E0202, k["x"].span,
+                          "`searchsorted` in the rows of " + ir::toString(s->type) +
+                              " looks for rows of as many, not " + ir::toString(x->type));
+  }
   return k.result(k.c.searchSorted(s, x, *right));
+}
+
+/// (value, place), without the axis unless it is kept.
+Val valueAndPlace(BuiltinCall& k, ir::Value* value, ir::Value* place, int64_t axis, bool keep) {
+  const auto shaped = [&](ir::Value* v) { return k.result(keep ? v : k.c.squeeze(v, axis)); };
+  return Val::ofTuple({shaped(value), shaped(place)}, k.span);
+}
+
+/// The element that would be at place k - 1 of an axis, were it sorted.
+Val kthValue(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto nth = k.integer("k");
+  auto keep = k.flag("keep");
+  if (!x || !nth || !keep || !k.checkRank(x, 1)) return k.lost();
+  auto axis = k.axis("axis", x->type.rank());
+  if (!axis) return k.lost();
+  const int64_t n = x->type.shape[*axis];
+  if (*nth < 1 || *nth > n) {
+    return k.context.fail(Code::E0205, k["k"].span,
+                          "`k` of `kthvalue` counts from 1 to " + std::to_string(n) +
+                              ", the elements of the axis, not " + std::to_string(*nth));
+  }
+  ir::Value* place = k.c.sliceAxis(k.c.argsort(x, *axis, false), *axis, *nth - 1, 1);
+  return valueAndPlace(k, k.c.takeAlong(x, place, *axis), place, *axis, *keep);
+}
+
+/// The longest run of a sorted axis.
+Val mode(BuiltinCall& k) {
+  ir::Value* x = k.tensor("x");
+  auto keep = k.flag("keep");
+  if (!x || !keep || !k.checkRank(x, 1)) return k.lost();
+  auto axis = k.axis("axis", x->type.rank());
+  if (!axis) return k.lost();
+  const int64_t n = x->type.shape[*axis];
+  if (n == 0) return k.fail(Code::E0202, "`mode` over an empty axis of " + ir::toString(x->type));
+  ir::Compose& c = k.c;
+  ir::Value* order = c.argsort(x, *axis, false);
+  ir::Value* sorted = c.takeAlong(x, order, *axis);
+  ir::Value* i = c.iotaOn(x, x->type.shape, DType::I64, *axis);
+  Dims before = x->type.shape, none(before.size(), 0), lo = none;
+  before[*axis] = n - 1;
+  lo[*axis] = 1;
+  ir::Value* differs = c.binary(OpKind::Ne, c.sliceAxis(sorted, *axis, 1, n - 1), c.sliceAxis(sorted, *axis, 0, n - 1));
+  ir::Value* starts = c.padWith(differs, c.b.scalarInt(DType::Bool, 1), lo, none);
+  ir::Value* start = c.cumulate("max", c.where(starts, i, c.literalInt(i, 0)), *axis, false, false);
+  // The first of the longest runs is that of the smallest element; its last place is that of the last occurrence.
+  ir::Value* best = c.reduce(OpKind::ArgMax, c.sub(i, start), {*axis}, true);
+  return valueAndPlace(k, c.takeAlong(sorted, best, *axis), c.takeAlong(order, best, *axis), *axis, *keep);
 }
 
 /// Adds a weight for each place, in row-major order. A negative place is none, and stops as one beyond the last does.
 ir::Value* countPlaces(BuiltinCall& k, ir::Value* places, ir::Value* weights, int64_t n) {
   ir::Compose& c = k.c;
   int64_t m = places->type.size();
-  ir::Value* zero = c.fillOn(places, {n}, c.b.scalarInt(DType::I64, 0));
+  ir::Value* zero = c.fillOn(places, {n}, c.literal(weights, 0));
   return c.b.value(OpKind::Scatter, {zero, c.reshape(weights, {m}), c.reshape(places, {m})},
                    {{"axes", Dims{0}}, {"at", int64_t{0}}, {"mode", std::string("add")}, {"from_start", true}});
 }
@@ -101,7 +167,19 @@ Val bincount(BuiltinCall& k) {
   if (!x || !n) return k.lost();
   if (!ir::isInt(x->type.dtype)) return k.fail(Code::E0201, "`bincount` counts integers, not " + ir::toString(x->type));
   if (*n < 0) return k.fail(Code::E0208, "`length` cannot be negative");
-  return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
+  if (!k.has("weights"))
+    return k.result(countPlaces(k, x, k.c.broadcastTo(k.c.b.scalarInt(DType::I64, 1), x->type.shape), *n));
+  ir::Value* weights = k.tensor("weights");
+  if (!weights) return k.lost();
+  if (weights->type.shape != x->type.shape || weights->type.dtype == DType::Bool) {
+    return k.context.fail(Code::E0202, k["weights"].span,
+                          "the weights of `bincount` are numbers in the shape of `x`, " + ir::toString(x->type.shape) +
+                              ", not " + ir::toString(weights->type));
+  }
+  const DType t = weights->type.dtype;
+  const bool half = ir::isFloat(t) && ir::byteSize(t) == 2;
+  ir::Value* sums = countPlaces(k, x, half ? k.c.cast(weights, DType::F32) : k.c.widen(weights), *n);
+  return k.result(half ? k.c.cast(sums, t) : sums);
 }
 
 Val histogram(BuiltinCall& k) {
@@ -140,9 +218,11 @@ Val histogram(BuiltinCall& k) {
 }
 
 #define TENC_SCAN "(x; axis: int?, reverse: false, exclusive: false)"
+#define TENC_SUMS "(x; axis: int?, reverse: false, exclusive: false, dtype: dtype?)"
 constexpr BuiltinRow kRows[] = {
-    {"cumsum" TENC_SCAN, "Running sum along an axis.", cumulative, OpKind::Add},
-    {"cumprod" TENC_SCAN, "Running product along an axis.", cumulative, OpKind::Mul},
+    {"cumsum" TENC_SUMS, "Running sum along an axis. With `dtype`, of x converted to it.", cumulative, OpKind::Add},
+    {"cumprod" TENC_SUMS, "Running product along an axis. With `dtype`, of x converted to it.", cumulative,
+     OpKind::Mul},
     {"cummax" TENC_SCAN, "Running maximum along an axis.", cumulative, OpKind::Max},
     {"cummin" TENC_SCAN, "Running minimum along an axis.", cumulative, OpKind::Min},
     {"logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative, OpKind::LogAddExp},
@@ -150,11 +230,20 @@ constexpr BuiltinRow kRows[] = {
     {"argsort(x; axis: -1, descending: false)", "The indices, i64, that sort x; stable.", sort<true>},
     {"topk(x, k: int; axis: -1, largest: true)", "(values, indices) of the k largest; ties go to the lower index.",
      topk},
-    {"searchsorted(sorted, x; right: false)", "Where x would be inserted into the sorted tensor.", searchsorted},
-    {"bincount(x; length: int)", "How often each of 0, 1, ..., length - 1 occurs in x.", bincount},
+    {"kthvalue(x, k: int; axis: -1, keep: false)", "(the k-th smallest along an axis, its index); k counts from 1.",
+     kthValue},
+    {"mode(x; axis: -1, keep: false)",
+     "(the most frequent element along an axis, the index of its last occurrence); the smallest of equally frequent "
+     "ones.",
+     mode},
+    {"searchsorted(sorted, x; right: false)",
+     "Where x would be inserted into the sorted tensor; of several rows, each row of x in its own.", searchsorted},
+    {"bincount(x, weights?; length: int)",
+     "How often each of 0, 1, ..., length - 1 occurs in x; or the sums of the weights of its occurrences.", bincount},
     {"histogram(x; bins: int, range: number)", "Counts in equal bins of the range (lo, hi), as i64.", histogram},
 };
 #undef TENC_SCAN
+#undef TENC_SUMS
 
 }  // namespace
 

@@ -344,6 +344,29 @@ Compose::V Compose::pool(OpKind kind, V x, const Windows& w, V padValue) {
   return total;
 }
 
+Compose::Chosen Compose::poolPlaces(V x, const Windows& w) {
+  const size_t n = w.size.size();
+  const Dims spatial(x->type.shape.end() - static_cast<int64_t>(n), x->type.shape.end());
+  V numbers = reshape(iotaOn(x, {sizeOf(spatial)}, DType::I64, 0), spatial);
+  const std::vector<V> values = windowSlices(*this, x, w, extreme(x->type.dtype, false));
+  const std::vector<V> places = windowSlices(*this, numbers, w, b.scalarInt(DType::I64, -1));
+  Chosen best{values[0], broadcastTo(places[0], values[0]->type.shape)};
+  const bool floats = isFloat(x->type.dtype);
+  for (size_t i = 1; i < values.size(); ++i) {
+    V better = binary(OpKind::Gt, values[i], best.values);
+    if (floats) {
+      V first = binary(OpKind::Eq, best.values, best.values);
+      better = binary(OpKind::Or, better, binary(OpKind::And, unary(OpKind::IsNan, values[i]), first));
+    }
+    // Padding is never chosen, not even before elements that are as small.
+    V padding = binary(OpKind::Lt, best.places, b.scalarInt(DType::I64, 0));
+    V inside = binary(OpKind::Ge, places[i], b.scalarInt(DType::I64, 0));
+    better = binary(OpKind::And, binary(OpKind::Or, better, padding), inside);
+    best = {where(better, values[i], best.values), where(better, places[i], best.places)};
+  }
+  return best;
+}
+
 Compose::V Compose::convolution(V x, V weight, const Windows& w, int64_t groups) {
   std::vector<Builder::NamedAttr> attrs = {{"stride", w.stride}, {"dilation", w.dilation}, {"groups", groups}};
   auto zero = [](int64_t n) { return n == 0; };

@@ -92,6 +92,13 @@ class Compose {
   V unfold(V x, const Windows& w, V padValue);
   /// The windows combined by an elementwise op: Max or Add.
   V pool(OpKind kind, V x, const Windows& w, V padValue);
+  struct Chosen {
+    V values;
+    V places;
+  };
+  /// The largest of each window, and its place, i64, in row-major order of the unpadded dims: the first one of equals,
+  /// NaN before all.
+  Chosen poolPlaces(V x, const Windows& w);
 
   // ---- creation on the device of another value
   /// What `make` makes, where the first of `like` that is not free lives.
@@ -158,12 +165,9 @@ class Compose {
   /// Stable; NaN is the largest. `argsort` gives i64 places.
   V sort(V x, int64_t axis, bool descending);
   V argsort(V x, int64_t axis, bool descending);
-  struct Chosen {
-    V values;
-    V places;
-  };
   Chosen topk(V x, int64_t k, int64_t axis, bool largest);
-  /// How many elements of the sorted 1-D `sorted` are < x (or <= x when `right`), i64.
+  /// How many elements of the sorted `sorted` are < x (or <= x when `right`), i64. It is 1-D, or its rows are sorted,
+  /// of which x has as many.
   V searchSorted(V sorted, V x, bool right);
 
   Builder& b;

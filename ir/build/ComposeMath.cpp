@@ -274,7 +274,8 @@ Compose::Chosen Compose::topk(V x, int64_t k, int64_t axis, bool largest) {
 }
 
 Compose::V Compose::searchSorted(V sorted, V x, bool right) {
-  int64_t n = sorted->type.size(), top = 1;
+  const int64_t last = sorted->type.rank() - 1;
+  int64_t n = sorted->type.shape.back(), top = 1;
   while (top <= n) top *= 2;
   auto number = [this](int64_t i) { return b.scalarInt(DType::I64, i); };
   V found = broadcastTo(number(0), x->type.shape);
@@ -284,7 +285,7 @@ Compose::V Compose::searchSorted(V sorted, V x, bool right) {
   for (int64_t step = top / 2; step > 0; step /= 2) {
     V next = add(found, number(step));
     V place = sub(binary(OpKind::Min, next, number(n)), number(1));
-    V probe = gather(sorted, {place}, {0}, 0);
+    V probe = last == 0 ? gather(sorted, {place}, {0}, 0) : takeAlong(sorted, place, last);
     V before = binary(right ? OpKind::Le : OpKind::Lt, probe, x);
     // NaN is the largest, as for sort.
     if (nan)
