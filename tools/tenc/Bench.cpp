@@ -20,8 +20,12 @@ int benchCommand(Session& session, const CommandLine& line) {
   rt::CallOptions options;
   options.benchSeconds = session.options().benchSeconds;
   const InterruptScope interrupt(session.control());
+  size_t others = 0;
   for (const frontend::Lowered::Case& bench : lowered.benches) {
-    if (bench.title.find(line.filter) == std::string::npos) continue;
+    if (bench.title.find(line.filter) == std::string::npos) {
+      ++others;
+      continue;
+    }
     std::unique_ptr<ir::Module> m = blockAlone(*lowered.module, bench.func);
     session.random().seed(0);
     const std::optional<Executable> program = session.build(std::move(m));
@@ -45,6 +49,8 @@ int benchCommand(Session& session, const CommandLine& line) {
     std::fflush(stdout);
     if (outcome != Outcome::Ok) return finish(session, line, outcome);
   }
+  if (lowered.benches.empty()) std::fputs("tenc: the script has no `bench` blocks\n", stderr);
+  if (others > 0 && others == lowered.benches.size()) return noBlock("bench", line);
   return finish(session, line);
 }
 

@@ -33,10 +33,9 @@ void splitAttached(std::string_view& name, std::string_view& value) {
 }
 
 /// Why a word that stands where the command would is none.
-std::string noCommand(const std::string& word, const std::string& script) {
+std::string noCommand(const std::string& word) {
   NearestName nearest(word);
   for (const CommandRow& known : commands()) nearest.consider(known.name);
-  if (word == "run") return "there is no command run: `tenc " + script + "` runs a script";
   return "there is no command " + word + didYouMean(nearest.best());
 }
 
@@ -100,6 +99,8 @@ class Reader {
     const bool attached = name.find('=', 1) != std::string_view::npos;
     if (attached) splitAttached(name, value);
     const Option* option = optionNamed(name);
+    // Options of other commands are names like any other for the parameters of a script.
+    if (option && runsScript() && !option->fits(c_.command)) option = nullptr;
     if (option && option->value.empty()) {
       if (attached) return fail("--" + std::string(name) + " takes no value");
     } else if (!attached) {
@@ -123,9 +124,16 @@ class Reader {
     return option->set(c_, value) || fail(wrongValue(*option, value));
   }
 
+  /// Whether the command, as far as it is known, takes a script's parameters.
+  bool runsScript() const {
+    return (haveCommand_ || haveScript()) && c_.command != Command::Devices && c_.command != Command::Repl &&
+           c_.command != Command::Explain && c_.command != Command::Fmt;
+  }
+
   /// A command, a script, or what `explain` and `help` are asked about.
   bool name(const std::string& word) {
     const CommandRow* command = commandNamed(word);
+    if (!haveCommand_ && !haveScript() && word == "version") return c_.version = true;
     if (!haveCommand_ && !haveScript() && (command || word == "help")) {
       haveCommand_ = true;
       if (command)
@@ -135,7 +143,7 @@ class Reader {
       return true;
     }
     if (helpCommand_) {
-      if (!command) return fail(noCommand(word, "s.tl"));
+      if (!command) return fail(noCommand(word));
       c_.command = command->command;
       return true;
     }
@@ -146,7 +154,7 @@ class Reader {
       return haveInput_ = true;
     }
     if (!haveCommand_ && haveInput_ && c_.input.find_first_of("./") == std::string::npos)
-      return fail(noCommand(c_.input, word));
+      return fail(noCommand(c_.input));
     if (!haveCommand_ && command) return fail("the command comes first: `tenc " + word + " " + c_.input + "`");
     return fail("there is more than one script: " + word);
   }

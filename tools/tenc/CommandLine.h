@@ -35,8 +35,11 @@ struct CommandLine {
 /// Parses the words after the program's name. `error` gets a sentence when they are not well-formed.
 std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& words, std::string& error);
 
-/// Whether `--name` is an option of the tool, so that no script may have a parameter of that name.
+/// Whether `--name` is an option of the tool where it runs a script, so that no script may have a parameter of that
+/// name.
 bool isOption(std::string_view name);
+/// The commands that alone have the option `--name`: "test, bench"; empty where there are none.
+std::string commandsWith(std::string_view name);
 /// The option that was meant by `--name`, which is none; empty where none is near.
 std::string nearestOption(std::string_view name);
 

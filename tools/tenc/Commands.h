@@ -29,6 +29,8 @@ frontend::Lowered lowerInput(Session& session, uint32_t file);
 /// Writes the diagnostics (and an internal error with its reproducer) to standard error and the timings when asked;
 /// gives the exit status.
 int finish(Session& session, const CommandLine& line, Outcome outcome = Outcome::Ok);
+/// Says that --filter leaves no block of this kind; gives the exit status.
+int noBlock(const char* kind, const CommandLine& line);
 /// Of the interpreter: an interrupt ends it as it ends compiled code.
 interp::Options interpreterOptions(Session& session);
 /// `--crash-report STAGE=WHAT`: tells of a crash that another process has had with the same command line.

@@ -29,6 +29,7 @@ void checkParamNames(const ast::File& tree, Diagnostics& diags) {
 void checkMisspeltOptions(const ast::File& tree, Session& session) {
   std::erase_if(session.options().params, [&](const auto& given) {
     const std::string& name = given.first;
+    const std::string commands = commandsWith(name);
     const auto isParam = [](const ast::StmtPtr& s) { return s && s->kind == ast::Stmt::Kind::Param; };
     NearestName param(name);
     for (const ast::StmtPtr& s : tree.statements) {
@@ -36,9 +37,12 @@ void checkMisspeltOptions(const ast::File& tree, Session& session) {
     }
     const std::string option = nearestOption(name);
     if (!param.best().empty() || option.empty()) return false;
-    session.diags()
-        .report(Code::E0504, {}, "there is no option `--" + name + "`, and the script has no param of that name")
-        .help("did you mean `--" + option + "`?");
+    auto d = session.diags().report(Code::E0504, {},
+                                    "there is no option `--" + name + "`, and the script has no param of that name");
+    if (commands.empty())
+      d.help("did you mean `--" + option + "`?");
+    else
+      d.help("it is an option of tenc " + commands);
     return true;
   });
 }
@@ -136,6 +140,11 @@ int reportCrash(Session& session, const CommandLine& line) {
   const std::string what = line.crashReport.substr(std::min(equals + 1, line.crashReport.size()));
   session.setInternalError({line.crashReport.substr(0, equals), "the process crashed (" + what + ")", ""});
   return finish(session, line);
+}
+
+int noBlock(const char* kind, const CommandLine& line) {
+  std::fprintf(stderr, "tenc: no `%s` block has `%s` in its title\n", kind, line.filter.c_str());
+  return static_cast<int>(Outcome::Usage);
 }
 
 int finish(Session& session, const CommandLine& line, Outcome outcome) {

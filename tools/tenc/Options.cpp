@@ -12,6 +12,7 @@ namespace tenc::tool {
 namespace {
 
 constexpr CommandRow kCommands[] = {
+    {"run", Command::Run, "s.tl", "compile and run, as `tenc s.tl` does"},
     {"check", Command::Check, "s.tl", "report all errors without running, also in functions that are never called"},
     {"test", Command::Test, "s.tl", "run its `test` blocks"},
     {"bench", Command::Bench, "s.tl", "time its `bench` blocks"},
@@ -252,7 +253,15 @@ std::string nearestOption(std::string_view name) {
   return nearest.best();
 }
 
-bool isOption(std::string_view name) { return optionNamed(name) != nullptr; }
+bool isOption(std::string_view name) {
+  const Option* option = optionNamed(name);
+  return option && option->fits(Command::Run);
+}
+
+std::string commandsWith(std::string_view name) {
+  const Option* option = optionNamed(name);
+  return option ? commandsOf(*option) : "";
+}
 
 std::vector<std::string_view> choicesOf(const Option& o) {
   std::vector<std::string_view> choices;
@@ -269,7 +278,7 @@ std::vector<std::string_view> choicesOf(const Option& o) {
 std::string usage(Command command) {
   const auto known = std::find_if(std::begin(kCommands), std::end(kCommands),
                                   [&](const CommandRow& c) { return c.command == command; });
-  if (known == std::end(kCommands)) return usage();
+  if (known == std::end(kCommands) || command == Command::Run) return usage();
   std::string text = "usage: " + call(*known) + " [options]\n\n  " + std::string(known->doc) + "\n";
   std::string own;
   for (const Option& o : kOptions) {
@@ -290,6 +299,7 @@ std::string usage() {
   text += "\ncommands:\n";
   for (const CommandRow& c : kCommands) text += row(call(c), c.doc);
   text += row("tenc help COMMAND", "how a command is used, with its own options");
+  text += row("tenc version", "print the version, as --version does");
   text += "\noptions:\n";
   for (const Option& o : kOptions) {
     if (!o.doc.empty() && (o.commands == 0 || !o.alone.empty())) text += row(o, o.doc);

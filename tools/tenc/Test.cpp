@@ -16,11 +16,14 @@ int testCommand(Session& session, const CommandLine& line) {
   const frontend::Lowered lowered = lowerInput(session, *file);
   if (!lowered.module || !session.diags().ok()) return finish(session, line);
 
-  int passed = 0, failed = 0;
+  int passed = 0, failed = 0, others = 0;
   Outcome worst = Outcome::Ok;
   const InterruptScope interrupt(session.control());
   for (const frontend::Lowered::Case& test : lowered.tests) {
-    if (test.title.find(line.filter) == std::string::npos) continue;
+    if (test.title.find(line.filter) == std::string::npos) {
+      ++others;
+      continue;
+    }
     std::unique_ptr<ir::Module> m = blockAlone(*lowered.module, test.func);
     session.random().seed(0);
     Outcome outcome = Outcome::CompileError;
@@ -48,6 +51,8 @@ int testCommand(Session& session, const CommandLine& line) {
     if (outcome == Outcome::Interrupted) break;
   }
   std::printf("%d passed, %d failed\n", passed, failed);
+  if (lowered.tests.empty()) std::fputs("tenc: the script has no `test` blocks\n", stderr);
+  if (others > 0 && static_cast<size_t>(others) == lowered.tests.size()) return noBlock("test", line);
   return finish(session, line, worst);
 }
 

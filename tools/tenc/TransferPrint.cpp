@@ -175,6 +175,7 @@ std::vector<Direction> directions(const std::vector<TransferRow>& rows) {
 
 std::string printTransfers(const std::vector<TransferRow>& rows, const SourceManager& sources) {
   std::vector<std::vector<std::string>> cells;
+  if (!rows.empty()) cells.push_back({"line", "name", "bytes", "from", "", "to", "times", "why", "type"});
   for (const TransferRow& r : rows) {
     cells.push_back({atText(r, sources), r.name, r.copies ? std::to_string(r.bytes) : "free", r.from, "->", r.to,
                      r.times.text(), r.why, r.type});
