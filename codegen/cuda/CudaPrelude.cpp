@@ -105,6 +105,12 @@ __device__ __forceinline__ double tenc_scale(double x, double n) {
   return x * __longlong_as_double(((long long)first + 1023) << 52) * __longlong_as_double(((long long)second + 1023) << 52);
 }
 
+__device__ __forceinline__ int tenc_signed_byte(unsigned char x) {
+  int r;
+  asm("cvt.s32.s8 %0, %1;" : "=r"(r) : "r"((unsigned)x));
+  return r;
+}
+
 __device__ __noinline__ unsigned long long tenc_integer_power(unsigned long long base, unsigned long long exponent) {
   unsigned long long result = 1;
   for (; exponent != 0; exponent >>= 1, base *= base)

@@ -40,6 +40,12 @@ std::string infix(std::string_view a, std::string_view op, std::string_view b) {
   return std::string(a) + " " + std::string(op) + " " + std::string(b);
 }
 
+/// The value for a signed comparison, division or shift. Of bytes it is extended by an instruction of its own: NVRTC (12 and 13)
+/// compares the 16 bits that a difference of bytes is computed in.
+std::string asSigned(Repr r, std::string_view x) {
+  return r == Repr::I8 ? call("tenc_signed_byte", x) : "(" + std::string(signedType(r)) + ")" + std::string(x);
+}
+
 }  // namespace
 
 std::string_view registerType(Repr r) {
@@ -125,9 +131,8 @@ Scalar CudaScalars::unary(UnaryInst op, Scalar a) {
 
 Scalar CudaScalars::binary(BinaryInst op, Scalar a, Scalar b) {
   const std::string &x = text(a), &y = text(b);
-  const std::string sign = "(" + std::string(signedType(a.repr)) + ")";
   auto simple = [&](std::string_view symbol) { return named(infix(x, symbol, y), a.repr); };
-  auto onSigned = [&](std::string_view symbol) { return named(infix(sign + x, symbol, sign + y), a.repr); };
+  auto signs = [&](std::string_view symbol) { return infix(asSigned(a.repr, x), symbol, asSigned(a.repr, y)); };
   auto chosen = [&](std::string_view condition) {
     return named(std::string(condition) + " ? " + x + " : " + y, a.repr);
   };
@@ -141,15 +146,15 @@ Scalar CudaScalars::binary(BinaryInst op, Scalar a, Scalar b) {
     case BinaryInst::Mul: return a.repr == Repr::I16 ? named(infix("(unsigned)" + x, "*", y), a.repr) : simple("*");
     case BinaryInst::FDiv:
     case BinaryInst::UDiv: return simple("/");
-    case BinaryInst::SDiv: return onSigned("/");
+    case BinaryInst::SDiv: return named(signs("/"), a.repr);
     case BinaryInst::And: return simple("&");
     case BinaryInst::Or: return simple("|");
     case BinaryInst::Xor: return simple("^");
     case BinaryInst::Shl: return simple("<<");
     case BinaryInst::LShr: return simple(">>");
-    case BinaryInst::AShr: return named(infix(sign + x, ">>", y), a.repr);
-    case BinaryInst::SMin: return chosen(infix(sign + x, "<", sign + y));
-    case BinaryInst::SMax: return chosen(infix(sign + x, ">", sign + y));
+    case BinaryInst::AShr: return named(infix(asSigned(a.repr, x), ">>", y), a.repr);
+    case BinaryInst::SMin: return chosen(signs("<"));
+    case BinaryInst::SMax: return chosen(signs(">"));
     case BinaryInst::UMin: return chosen(infix(x, "<", y));
     case BinaryInst::UMax: return chosen(infix(x, ">", y));
     case BinaryInst::FCopySign: return named(call(a.repr == Repr::F64 ? "copysign" : "copysignf", x, y), a.repr);
@@ -166,10 +171,9 @@ Scalar CudaScalars::fma(Scalar a, Scalar b, Scalar c) {
 
 Scalar CudaScalars::compare(Predicate p, Scalar a, Scalar b) {
   const std::string &x = text(a), &y = text(b);
-  const std::string sign = isFloat(a.repr) || a.repr == Repr::I1 ? "" : "(" + std::string(signedType(a.repr)) + ")";
   auto as = [&](std::string_view symbol, bool isSigned) {
-    const std::string cast = isSigned ? sign : "";
-    return named(infix(cast + x, symbol, cast + y), Repr::I1);
+    if (!isSigned || isFloat(a.repr) || a.repr == Repr::I1) return named(infix(x, symbol, y), Repr::I1);
+    return named(infix(asSigned(a.repr, x), symbol, asSigned(a.repr, y)), Repr::I1);
   };
   switch (p) {
     case Predicate::Oeq:

@@ -237,10 +237,12 @@ class CudaTarget : public Target {
       if (!entry.solver && f.kernel->kind == Kernel::Kind::Routine) {
         const RoutinePlan plan = planRoutine(*f.kernel);
         entry.launches = plan.launches;
+        const auto keyOf = [&](uint32_t step) { return requests[i].key + "\nfunction " + decimal(step); };
         for (; f.step + 1 < plan.functions.size(); ++f.step) {
-          f.key = requests[i].key + "\nfunction " + decimal(f.step);
+          f.key = keyOf(f.step);
           written.functions.push_back(f);
         }
+        f.key = keyOf(f.step);
         entry.last = written.functions.size();
       }
       written.functions.push_back(std::move(f));

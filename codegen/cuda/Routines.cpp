@@ -85,7 +85,7 @@ MatrixPlan planMatrix(const ir::Op& op) {
       break;
     case OpKind::Eigh:
       for (const char* name : {"a", "v"}) p.slab.take(name, p.n * p.n);
-      for (const char* name : {"cosines", "sines"}) p.slab.take(name, p.n / 2 + 1);
+      for (const char* name : {"sines", "halves"}) p.slab.take(name, p.n / 2 + 1);
       break;
     case OpKind::Svd:
     case OpKind::SingularValues:
@@ -184,7 +184,7 @@ class MatrixWriter {
         return fault("fault");
       case OpKind::Qr: return qr();
       case OpKind::Eigh:
-        out_.line("const int fault = tenc_eigh(x0, x1, x2, a, v, cosines, sines, " + n() + ");");
+        out_.line("const int fault = tenc_eigh(x0, x1, x2, a, v, sines, halves, " + n() + ");");
         return fault("fault");
       default: return singular();
     }

@@ -17,14 +17,27 @@ __device__ tenc_pair tenc_partners(int t, int round, int n) {
 }
 __device__ int tenc_rounds(int n) { return n < 2 ? 0 : n + (n & 1) - 1; }
 
+// A rotation by its sine and the tangent of half its angle (Rutishauser 1966): the cosine of a small angle rounds to 1, and
+// thousands of rotations by it would lengthen what they turn.
+template <class T>
+struct tenc_rotation {
+  T sine = 0, half = 0;
+
+  __device__ void turn(T& p, T& q) const {
+    const T y = p, z = q;
+    p = y - sine * (z + half * y);
+    q = z + sine * (y - half * z);
+  }
+};
+
 // The rotation that makes the product of the two directions zero: by the difference of their squares and twice their product.
 template <class T>
-__device__ void tenc_rotation(T difference, T twice, T& c, T& s) {
+__device__ tenc_rotation<T> tenc_rotation_by(T difference, T twice) {
   const T zeta = difference / twice, size = tenc_size(zeta);
   T t = size * tenc_float<T>::epsilon() > 1 ? 1 / (2 * size) : 1 / (size + tenc_root(tenc_fma(zeta, zeta, (T)1)));
   if (zeta < 0) t = -t;
-  c = 1 / tenc_root(tenc_fma(t, t, (T)1));
-  s = t * c;
+  const T c = 1 / tenc_root(tenc_fma(t, t, (T)1)), s = t * c;
+  return {s, s / (1 + c)};
 }
 
 // A power of two that brings the largest of the n elements near 1; 1 where that is zero or not finite.
@@ -45,7 +58,7 @@ const int tenc_most_sweeps = 60;
 
 // a, symmetric, n x n, becomes diagonal; the rows of v its eigenvectors. False if it does not.
 template <class T>
-__device__ bool tenc_jacobi(T* a, T* v, T* cosines, T* sines, int n) {
+__device__ bool tenc_jacobi(T* a, T* v, T* sines, T* halves, int n) {
   T sum = 0;
   for TENC_EACH (e, 0, (long long)n * n) {
     sum += a[e] * a[e];
@@ -59,39 +72,36 @@ __device__ bool tenc_jacobi(T* a, T* v, T* cosines, T* sines, int n) {
       bool any = false;
       for TENC_EACH (t, 0, pairs) {
         const tenc_pair x = tenc_partners((int)t, round, n);
-        T c = 1, s = 0;
+        tenc_rotation<T> r;
         if (x.q < n && !(tenc_size(a[(long long)x.p * n + x.q]) <= small)) {
           any = true;
-          tenc_rotation(a[(long long)x.q * n + x.q] - a[(long long)x.p * n + x.p], 2 * a[(long long)x.p * n + x.q], c, s);
+          r = tenc_rotation_by(a[(long long)x.q * n + x.q] - a[(long long)x.p * n + x.p], 2 * a[(long long)x.p * n + x.q]);
         }
-        cosines[t] = c;
-        sines[t] = s;
+        sines[t] = r.sine;
+        halves[t] = r.half;
       }
       if (!__syncthreads_or(any)) continue;
       rotated = true;
       for TENC_WARPS (t, 0, pairs) {
-        const T c = cosines[t], s = sines[t];
-        if (s == 0) continue;
+        const tenc_rotation<T> r = {sines[t], halves[t]};
+        if (r.sine == 0) continue;
         const tenc_pair x = tenc_partners(t, round, n);
         T *const p = a + (long long)x.p * n, *const q = a + (long long)x.q * n, *const vp = v + (long long)x.p * n, *const vq = v + (long long)x.q * n;
         for TENC_LANES (j, 0, n) {
-          const T y = p[j], z = q[j], w = vp[j], u = vq[j];
-          p[j] = c * y - s * z;
-          q[j] = s * y + c * z;
-          vp[j] = c * w - s * u;
-          vq[j] = s * w + c * u;
+          r.turn(p[j], q[j]);
+          r.turn(vp[j], vq[j]);
         }
       }
       __syncthreads();
       for TENC_WARPS (i, 0, n) {
         T* const row = a + (long long)i * n;
         for TENC_LANES (t, 0, pairs) {
-          const T c = cosines[t], s = sines[t];
-          if (s == 0) continue;
+          const tenc_rotation<T> r = {sines[t], halves[t]};
+          if (r.sine == 0) continue;
           const tenc_pair x = tenc_partners(t, round, n);
-          const T y = row[x.p], z = row[x.q];
-          row[x.p] = i == x.q ? 0 : c * y - s * z;
-          row[x.q] = i == x.p ? 0 : s * y + c * z;
+          r.turn(row[x.p], row[x.q]);
+          if (i == x.q) row[x.p] = 0;
+          if (i == x.p) row[x.q] = 0;
         }
       }
       __syncthreads();
@@ -104,7 +114,7 @@ __device__ bool tenc_jacobi(T* a, T* v, T* cosines, T* sines, int n) {
 // Eigenvalues in ascending order and their vectors as columns, of the symmetric matrix of the lower triangle of x.
 // Fault 3: not finite; 4: no convergence.
 template <class T>
-__device__ int tenc_eigh(const T* x, T* values, T* vectors, T* a, T* v, T* cosines, T* sines, int n) {
+__device__ int tenc_eigh(const T* x, T* values, T* vectors, T* a, T* v, T* sines, T* halves, int n) {
   bool finite = true;
   for TENC_WARPS (i, 0, n) for TENC_LANES (j, 0, i + 1)
       finite = finite && tenc_float<T>::size(x[(long long)i * n + j]) < tenc_float<T>::infinity;
@@ -115,7 +125,7 @@ __device__ int tenc_eigh(const T* x, T* values, T* vectors, T* a, T* v, T* cosin
   const T unit = tenc_unit(a, (long long)n * n);
   for TENC_EACH (e, 0, (long long)n * n) a[e] *= unit;
   __syncthreads();
-  const bool found = tenc_jacobi(a, v, cosines, sines, n);
+  const bool found = tenc_jacobi(a, v, sines, halves, n);
   for TENC_EACH (i, 0, n) {
     const T value = a[i * n + i];
     int rank = 0;
@@ -154,20 +164,11 @@ __device__ bool tenc_orthogonalise(T* w, T* v, long long m, int n) {
         pp = tenc_warp_sum(pp), qq = tenc_warp_sum(qq), pq = tenc_warp_sum(pq);
         if (!(tenc_size(pq) > close * tenc_root(pp) * tenc_root(qq)) || min(pp, qq) <= tiny * tiny) continue;
         rotated = true;
-        T c, s;
-        tenc_rotation(qq - pp, 2 * pq, c, s);
-        for (long long i = threadIdx.x % 32; i < m; i += 32) {
-          const T y = p[i], z = q[i];
-          p[i] = c * y - s * z;
-          q[i] = s * y + c * z;
-        }
+        const tenc_rotation<T> r = tenc_rotation_by(qq - pp, 2 * pq);
+        for (long long i = threadIdx.x % 32; i < m; i += 32) r.turn(p[i], q[i]);
         if (!v) continue;
         T *const vp = v + (long long)x.p * n, *const vq = v + (long long)x.q * n;
-        for TENC_LANES (i, 0, n) {
-          const T y = vp[i], z = vq[i];
-          vp[i] = c * y - s * z;
-          vq[i] = s * y + c * z;
-        }
+        for TENC_LANES (i, 0, n) r.turn(vp[i], vq[i]);
       }
       __syncthreads();
     }

@@ -12,7 +12,8 @@ import tempfile
 
 import machine
 
-SCRIPT = "let x = @cuda:0 { randn([64]) }\n" + "".join(f"print(sum(x * {i}.5))\n" for i in range(1, 6))
+SORTED = "let y = @cuda:0 { sort(randint(0, 1000000, [40000])) }\n"  # several launches
+SCRIPT = "let x = @cuda:0 { randn([64]) }\n" + "".join(f"print(sum(x * {i}.5))\n" for i in range(1, 6)) + SORTED + "print(y[0])\nprint(y[29999])\n"
 
 
 def main():
