@@ -40,8 +40,8 @@ std::string infix(std::string_view a, std::string_view op, std::string_view b) {
   return std::string(a) + " " + std::string(op) + " " + std::string(b);
 }
 
-/// The value for a signed comparison, division or shift. Of bytes it is extended by an instruction of its own: NVRTC (12 and 13)
-/// compares the 16 bits that a difference of bytes is computed in.
+/// The value for a signed comparison, division or shift. Of bytes it is extended by an instruction of its own: NVRTC
+/// (12 and 13) compares the 16 bits that a difference of bytes is computed in.
 std::string asSigned(Repr r, std::string_view x) {
   return r == Repr::I8 ? call("tenc_signed_byte", x) : "(" + std::string(signedType(r)) + ")" + std::string(x);
 }
