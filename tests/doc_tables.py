@@ -18,6 +18,9 @@ import image
 import amp
 import data
 import ad
+import linalg
+import special
+import signal
 device gpu = cuda:0 or cpu
 struct Net { w: f32[2, 3], b: f32[3] }
 struct Half[T: float] { w: T[2, 3] }
@@ -57,6 +60,9 @@ OTHERS = [
     (r"squeeze", "let x = ones([1, 3])"),
     (r":\+", "let i = sum([1])\nlet x = ones([9])"),
     (r"x\[\[0, 2\]\]|x\[1:3", "let x = ones([3, 3])"),
+    (r"linalg\.", "let a = eye(2)"),
+    (r"special\.igamma", "let a = ones([2, 3])"),
+    (r"special\.gcd", "let j = i"),
     (r"bincount", "let x = [1, 2]\nlet w = [0.5, 1.0]"),
     (r"cumsum\(x, dtype", "let x = [1, 2]"),
     (r"grid_sample", "let g = zeros([1, 2, 2, 2])"),

@@ -182,6 +182,31 @@ Val normalize(BuiltinCall& k) {
   return k.result(c.cast(c.div(wide, c.binary(OpKind::Max, norm, *eps)), t));
 }
 
+/// Queries, keys and values with one set of dims before the heads, which broadcast; false where they do not fit.
+bool broadcastBatch(ir::Compose& c, std::span<ir::Value*> parts) {
+  int64_t rank = 0;
+  for (const ir::Value* v : parts) {
+    if (v->type.rank() < 2) return false;
+    rank = std::max(rank, v->type.rank());
+  }
+  if (rank < 4) return std::ranges::all_of(parts, [&](const ir::Value* v) { return v->type.rank() == rank; });
+  Dims batch;
+  for (ir::Value*& v : parts) {
+    Dims shape(static_cast<size_t>(rank - v->type.rank()), 1);
+    shape.insert(shape.end(), v->type.shape.begin(), v->type.shape.end());
+    v = c.reshape(v, shape);
+    auto both = ir::broadcastShapes(batch, std::span(shape).first(shape.size() - 3));
+    if (!both) return false;
+    batch = *both;
+  }
+  for (ir::Value*& v : parts) {
+    Dims shape = batch;
+    shape.insert(shape.end(), v->type.shape.end() - 3, v->type.shape.end());
+    v = c.broadcastTo(v, shape);
+  }
+  return true;
+}
+
 Val attention(BuiltinCall& k) {
   auto t = commonDType(k.context, {k["q"], k["k"], k["v"]}, k.span, k.row.name);
   if (!t) return k.lost();
@@ -193,9 +218,10 @@ Val attention(BuiltinCall& k) {
     return k.fail(Code::E0202, "`attention` of " + ir::toString(q->type) + ", " + ir::toString(key->type) + " and " +
                                    ir::toString(v->type) + ": " + why);
   };
+  ir::Value* parts[] = {q, key, v};
+  if (!broadcastBatch(c, parts)) return bad("all three must be (..., heads, time, dim), and the dims before broadcast");
+  q = parts[0], key = parts[1], v = parts[2];
   int64_t r = q->type.rank();
-  if (r < 2 || key->type.rank() != r || v->type.rank() != r)
-    return bad("all three must be (..., time, dim), of the same rank");
   // Fewer key heads than query heads: each serves a run of query heads.
   if (r >= 3 && key->type.shape[r - 3] != q->type.shape[r - 3]) {
     int64_t heads = key->type.shape[r - 3];

@@ -19,6 +19,7 @@ import tempfile
 import numpy as np
 
 import bounds
+from ops import digamma
 from tir_program import FLOATS, INTS, NUMPY, rounded
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parents[1] / "cuda"))
@@ -31,13 +32,14 @@ class Script:
     def __init__(self, folder, name, dtype, modules=""):
         self.folder, self.name, self.dtype = folder, f"{name}_{dtype}", dtype
         self.lines = [f"import {m}" for m in modules.split()]
-        self.expected, self.count = [], 0
+        self.expected, self.count, self.shapes = [], 0, {}
 
     def load(self, x, dtype=None):
         """A variable with the values of x, which are rounded to the dtype, and those values."""
         dtype = dtype or self.dtype
         x = rounded(np.asarray(x), dtype)
         name = f"x{self.count}"
+        self.shapes[name] = x.shape
         self.count += 1
         path = self.folder / f"{self.name}.{name}.npy"
         np.save(path, np.asarray(x, np.float32) if dtype == "bf16" else np.asarray(x, NUMPY[dtype]))
@@ -56,17 +58,19 @@ class Script:
             self.lines.append(f'save("{path}", {f"f32({part})" if wide else part})')
             self.expected.append((path, f"{self.name}: {expression}, result {i}", np.asarray(want), roundings, size))
 
-    def slope(self, expression, variable, shape, rng):
+    def slope(self, expression, variable, rng, backwards=False):
         """In f64: the gradient and the forward derivative of the expression's sum, with random weights, along a random line
-        are what its values on both sides say."""
+        are what its values on both sides say; `backwards`: the gradient alone."""
         if self.dtype != "f64": return
-        line, _ = self.load(rng.standard_normal(shape))
+        line, _ = self.load(rng.standard_normal(self.shapes[variable]))
         n, self.count = self.count, self.count + 1
         f = f"|t| sum(sin(arange({expression.replace(variable, 't')}.size) + 1.0) * flatten({expression.replace(variable, 't')}))"
         path = self.folder / f"{self.name}.slope{n}.npy"
+        both = [f"sum(grad(f{n})({variable}) * {line})"] * 2
+        if not backwards: both[1] = f"jvp(f{n})({variable}, {line}).1"
         self.lines += [f"let f{n} = {f}".replace("arange(", "f64(arange(").replace(".size)", ".size))"),
                        f"let near{n} = (f{n}({variable} + 1e-5 * {line}) - f{n}({variable} - 1e-5 * {line})) / 2e-5",
-                       f"let all{n} = stack((sum(grad(f{n})({variable}) * {line}), jvp(f{n})({variable}, {line}).1)) - near{n}",
+                       f"let all{n} = stack(({', '.join(both)})) - near{n}",
                        f'save("{path}", abs(all{n}) / (1.0 + abs(near{n})) < 1e-7)']
         self.expected.append((path, f"{self.name}: slope of {expression}", np.array([True, True]), 0, None))
 
@@ -149,9 +153,9 @@ def pooling(folder, dtype, rng):
     pooled = f"max_pool_with_indices({v}, (2, 3))"
     s.check(f"max_unpool({pooled}.0, {pooled}.1, (2, 3))", back)
     s.check(f"max_unpool({pooled}.0, {pooled}.1, (2, 3), output_size: (5, 6)).shape[2]", np.int64(5))
-    s.slope(f"max_unpool(max_pool_with_indices({v}, 2).0, max_pool_with_indices({v}, 2).1, 2)", v, (2, 3, 4, 6), rng)
-    s.slope(f"adaptive_max_pool({v}, (3, 4))", v, (2, 3, 4, 6), rng)
-    s.slope(f"avg_pool({v}, 2, divisor_override: 3)", v, (2, 3, 4, 6), rng)
+    s.slope(f"max_unpool(max_pool_with_indices({v}, 2).0, max_pool_with_indices({v}, 2).1, 2)", v, rng)
+    s.slope(f"adaptive_max_pool({v}, (3, 4))", v, rng)
+    s.slope(f"avg_pool({v}, 2, divisor_override: 3)", v, rng)
     parts = lambda n, m: [slice(j * n // m, -(-(j + 1) * n // m)) for j in range(m)]
     s.check(f"adaptive_max_pool({v}, (3, 4))",
             np.array([[np.max(x[..., a, b], axis=(-2, -1)) for b in parts(6, 4)] for a in parts(4, 3)]).transpose(2, 3, 0, 1))
@@ -192,12 +196,12 @@ def counting(folder, dtype, rng):
     scatters(s, v, x, i, places % 5)
     if dtype == "f64":
         apart, _ = s.load(rng.standard_normal((5, 7)))
-        s.slope(f"bincount({i}, {apart}, length: 6)", apart, (5, 7), rng)
-        s.slope(f"kthvalue({apart}, 3, axis: 0).0", apart, (5, 7), rng)
-        s.slope(f"mode({apart}).0", apart, (5, 7), rng)
+        s.slope(f"bincount({i}, {apart}, length: 6)", apart, rng)
+        s.slope(f"kthvalue({apart}, 3, axis: 0).0", apart, rng)
+        s.slope(f"mode({apart}).0", apart, rng)
         for mode in ("add", "mul", "max", "min", "mean"):
-            s.slope(f'scatter({apart}, {i} % 5, {apart}[::-1], axis: 0, reduce: "{mode}", include_self: false)', apart, (5, 7), rng)
-        s.slope(f'scatter({apart}, {i} % 5, {apart}[::-1], axis: 0, reduce: "mean")', apart, (5, 7), rng)
+            s.slope(f'scatter({apart}, {i} % 5, {apart}[::-1], axis: 0, reduce: "{mode}", include_self: false)', apart, rng)
+        s.slope(f'scatter({apart}, {i} % 5, {apart}[::-1], axis: 0, reduce: "mean")', apart, rng)
     return s
 
 
@@ -259,8 +263,8 @@ def nan_reductions(folder, dtype, rng):
         s.check(f"quantile({w}, 0.25, {options})", np.quantile(whole, 0.25, axis=axis, keepdims=keep), roundings=8)
     for f in ("nansum(X, axis: 0)", "nanmean(X, axis: 1)", "nanstd(X, axis: 0)", "nanvariance(X)", "nanmedian(X, axis: 0)",
               "nanmax(X, axis: 2)", "quantile(X, f64([0.3, 0.7]), axis: (0, 2))", "nanquantile(X, 0.2, axis: 1)"):
-        s.slope(f.replace("X", w), w, (4, 6, 5), rng)
-    s.slope(f"nanstd(where(isnan({v}), {v}, {w}), axis: 0)", w, (4, 6, 5), rng)
+        s.slope(f.replace("X", w), w, rng)
+    s.slope(f"nanstd(where(isnan({v}), {v}, {w}), axis: 0)", w, rng)
     s.check(f"softmax({w}[0, 0, 0])", np.float64(1))
     s.check(f"log_softmax({w}[0, 0, 0], axis: 0)", np.float64(0))
     return s
@@ -339,9 +343,9 @@ def images(folder, dtype, rng):
         if mode == "nearest" and dtype in ("f16", "bf16"): continue  # coordinates are rounded across the middle
         s.check(f'image.grid_sample({v}, {g}, mode: "{mode}", padding: "{padding}", align_corners: {str(corners).lower()})',
                 sampled(x, grid, mode, padding, corners), roundings=0 if mode == "nearest" else 400)
-    s.slope(f'image.interpolate({v}, 1.7, mode: "cubic")', v, (2, 2, 4, 5), rng)
-    s.slope(f'image.grid_sample({v}, {g}, mode: "cubic", padding: "reflection")', v, (2, 2, 4, 5), rng)
-    s.slope(f'image.grid_sample({v}, {g}, mode: "cubic", padding: "reflection")', g, (2, 3, 4, 2), rng)
+    s.slope(f'image.interpolate({v}, 1.7, mode: "cubic")', v, rng)
+    s.slope(f'image.grid_sample({v}, {g}, mode: "cubic", padding: "reflection")', v, rng)
+    s.slope(f'image.grid_sample({v}, {g}, mode: "cubic", padding: "reflection")', g, rng)
     return s
 
 
@@ -372,12 +376,175 @@ def ctc(folder, dtype, rng):
         s.check(f'{call}, reduction: "none")', each, roundings=16, size=8)
         finite = np.where(np.isinf(each), 0, each)
         s.check(f'{call}, reduction: "sum", zero_infinity: true)', np.sum(finite), roundings=64, size=8)
-        s.slope(f"{call}, zero_infinity: true)", v, x.shape, rng)
+        s.slope(f"{call}, zero_infinity: true)", v, rng)
         s.check(f"{call}, zero_infinity: true)", np.mean(finite / np.maximum(lengths, 1)), roundings=32, size=8)
     return s
 
 
-GROUPS = ((pooling, FLOATS + INTS), (counting, FLOATS + INTS), (nan_reductions, FLOATS), (images, FLOATS), (ctc, FLOATS))
+# ---- special functions
+
+def table(s, call, x, f, roundings, **options):
+    """A function of one variable against the values of f, which are right to some 15 digits."""
+    v, x = s.load(x)
+    want = np.array([f(float(t)) for t in x])
+    s.check(call.replace("X", v), want, roundings=roundings, size=np.abs(want) if s.dtype != "f16" else None, **options)
+
+
+def inverse_erf(x):
+    """By bisection of erf, or of erfc where that is small."""
+    if abs(x) >= 1: return math.copysign(math.inf, x)
+    low, high = 0.0, 6.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if math.erfc(middle) > 1 - abs(x) if abs(x) > 0.5 else math.erf(middle) < abs(x): low = middle
+        else: high = middle
+    return math.copysign(low, x)
+
+
+def polygamma(n, x):
+    """Terms of the sum, up to where the rest is an integral and a few corrections; for x < 0 the recurrence leads there."""
+    total, sign = 0.0, (-1) ** (n + 1) * math.factorial(n)
+    terms = []
+    while x < 60:
+        terms.append(x ** -(n + 1.0))
+        x += 1
+    terms += [x**-n / n, x ** -(n + 1.0) / 2, (n + 1) * x ** -(n + 2.0) / 12, -(n + 1) * (n + 2) * (n + 3) * x ** -(n + 4.0) / 720,
+              (n + 1) * (n + 2) * (n + 3) * (n + 4) * (n + 5) * x ** -(n + 6.0) / 30240]
+    return sign * math.fsum(terms)
+
+
+def lower_gamma(a, x):
+    """P(a, x): the series, whose terms are all positive."""
+    terms, term, n = [], 1.0, 0
+    while n < 3000 and (term > 1e-30 * (terms[0] if terms else 1) or n < x):
+        terms.append(term)
+        n += 1
+        term *= x / (a + n)
+    return math.exp(a * math.log(x) - x - math.lgamma(a + 1) + math.log(math.fsum(terms))) if x > 0 else 0.0
+
+
+def special(folder, dtype, rng):
+    s = Script(folder, "special", dtype, "special")
+    table(s, "special.erfinv(X)", np.concatenate([np.linspace(-1, 1, 41), [0.999, 1e-4]]), inverse_erf, 8)
+    table(s, "special.i0(X)", np.linspace(-9, 9, 37), np.i0, 16)
+    table(s, "special.i0e(X)", np.linspace(-300, 300, 41), lambda t: float(np.i0(t) * math.exp(-abs(t))), 8)
+    for n in (1, 2, 4):
+        points = [0.5, 1, 1.75, 3, 20, 50] + ([-0.5, -1.25, -3.75] if n < 4 and dtype in ("f32", "f64") else [])
+        table(s, f"special.polygamma({n}, X)", points, lambda t: polygamma(n, t), 100)
+    table(s, "special.polygamma(0, X)", [0.5, 2.0, 10.0], digamma, 100)
+    a, x = np.array([0.25, 0.5, 1, 2, 5, 12, 30, 90, 150, 150, 150, 400]), np.array([0.125, 2, 1, 5, 2.5, 15, 20, 100, 60, 160, 250, 400])
+    (va, a), (vx, x) = s.load(a), s.load(x)
+    low = np.array([lower_gamma(p, q) for p, q in zip(a, x)])
+    # The reference is a difference of logarithms of up to 2000.
+    s.check(f"special.igamma({va}, {vx})", low, roundings=4000 if dtype == "f64" else 2, size=1)
+    s.check(f"special.igammac({va}, {vx})", 1 - low, roundings=4000 if dtype == "f64" else 2, size=1)
+    z, _ = s.load([0.0, 1.0, 2.0, -1.0, 0.0])
+    y, _ = s.load([1.0, 0.0, np.inf, 1.0, 0.0])
+    s.check(f"special.igamma({z}, {y})", np.array([1, 0, 1, np.nan, np.nan]))
+    s.check(f"special.igammac({z}, {y})", np.array([0, 1, 0, np.nan, np.nan]))
+    values = np.concatenate([rng.standard_normal(20) * 10.0 ** rng.integers(-4, 4, 20), [0, -0.0, 1, 0.5, -2, np.inf, np.nan],
+                             [float(bounds.TINY[dtype]), 3 * float(bounds.TINY[dtype])]])
+    v, values = s.load(values)
+    m, e = np.frexp(values)
+    s.check(f"special.frexp({v})", m, np.where(np.isfinite(values), e, 0).astype(np.int32))
+    inner, _ = s.load(rng.uniform(-0.95, 0.95, 9))
+    positive, _ = s.load(rng.uniform(0.3, 12, 9))
+    s.slope(f"special.erfinv({inner})", inner, rng)
+    s.slope(f"special.i0({inner})", inner, rng)
+    s.slope(f"special.polygamma(2, {inner})", inner, rng)
+    s.slope(f"special.igamma({positive} + f64(1.0), f64(4.0))", positive, rng)
+    s.slope(f"special.igammac(f64(150.0), 145.0 + {positive})", positive, rng)
+    return s
+
+
+def divisors(folder, dtype, rng):
+    s = Script(folder, "divisors", dtype, "special")
+    info = np.iinfo(NUMPY[dtype])
+    a, b = rng.integers(max(info.min, -60), 61, (3, 40)), rng.integers(max(info.min, -9), 10, 40)
+    a[:, :3], b[1:5] = 0, 0
+    (va, a), (vb, b) = s.load(a), s.load(b)
+    s.check(f"special.gcd({va}, {vb})", np.gcd(a, b))
+    s.check(f"special.lcm({vb}, {vb} + {vb})" if info.max > 200 else f"special.lcm({vb}, {vb})", np.lcm(b, b + b) if info.max > 200 else np.lcm(b, b))
+    return s
+
+
+def windows(folder, dtype, rng):
+    s = Script(folder, "windows", dtype, "signal")
+    for name, f in dict(hann=np.hanning, hamming=np.hamming, blackman=np.blackman, bartlett=np.bartlett).items():
+        for n in (0, 1, 2, 7, 64):
+            s.check(f"signal.{name}_window({n}, periodic: false)", f(n).astype(np.float32), roundings=2)
+            s.check(f"signal.{name}_window({n})", f(n + 1)[:n].astype(np.float32) if n != 1 else np.ones(1, np.float32), roundings=2)
+    s.check("signal.kaiser_window(9, periodic: false, beta: 5.5)", np.kaiser(9, 5.5).astype(np.float32), roundings=2)
+    s.check("signal.kaiser_window(8)", np.kaiser(9, 12.0)[:8].astype(np.float32), roundings=2)
+    return s
+
+
+# ---- linear algebra
+
+def matrices(folder, dtype, rng):
+    s = Script(folder, "matrices", dtype, "linalg")
+    for shape in [(2, 3, 5, 5), (4, 6), (6, 4), (1, 1), (0, 0), (2, 0, 3)]:
+        v, a = s.load(rng.standard_normal(shape))
+        size = 8 * max(1, *shape) * (1 + np.max(np.abs(a), initial=0))
+        s.check(f"linalg.lu({v}).0 @ linalg.lu({v}).1 @ linalg.lu({v}).2", a, roundings=2, size=size)
+        s.check(f"max(concat((abs(flatten(linalg.lu({v}).1)), zeros([1], dtype: {dtype})))) <= 1.0", np.bool_(True))
+        if dtype != "bf16":  # which tells few singular values from 0
+            s.check(f"linalg.matrix_rank({v})", np.full(shape[:-2], min(shape[-2:]) if 0 not in shape else 0, np.int64))
+        low = a @ np.swapaxes(a, -1, -2)
+        if dtype in ("f32", "f64") and 0 not in shape:
+            s.check(f"linalg.pinv({v})", np.linalg.pinv(a), roundings=16, size=size * np.max(np.linalg.cond(a)) * np.max(np.linalg.norm(np.linalg.pinv(a), axis=(-2, -1))))
+    one, a = s.load(np.outer([1, 2, -1, 0.5], [1, 0, 2]))
+    s.check(f"linalg.matrix_rank({one})", np.int64(1))
+    s.check(f"linalg.pinv({one})", np.linalg.pinv(a), roundings=16)
+    v, a = s.load(np.round(rng.standard_normal((2, 4, 4)) * 4) / 4 + 3 * np.eye(4))
+    b, rhs = s.load(rng.standard_normal((2, 4, 3)))
+    hard = np.max(np.linalg.cond(a))
+    s.check(f"linalg.lu_solve(linalg.lu_factor({v}).0, linalg.lu_factor({v}).1, {b})", np.linalg.solve(a, rhs), roundings=32 * hard)
+    for scale in (0.01, 1, 6):
+        w, x = s.load(rng.standard_normal((2, 4, 4)) * scale)
+        s.check(f"linalg.matrix_exp({w})", exponential(x), roundings=256 if dtype in ("f32", "f64") else 4,
+                size=np.max(np.abs(exponential(x))))
+    vectors = rng.standard_normal((3, 5, 5)) + 2 * np.eye(5)
+    values = np.array([-2.0, -0.5, 1, 2.5, 4])
+    v, a = s.load(vectors @ (values[:, None] * np.linalg.inv(vectors)))
+    if dtype in ("f32", "f64"):
+        limit = 64 * np.max(np.linalg.cond(vectors)) * 5
+        s.check(f"linalg.eig({v}).0", np.broadcast_to(values, (3, 5)), roundings=limit, size=4)
+        s.check(f"{v} @ linalg.eig({v}).1 - linalg.eig({v}).1 * linalg.eig({v}).0[:, new, :]", np.zeros((3, 5, 5)), roundings=limit, size=4)
+        s.check(f"sum(square(linalg.eig({v}).1), axis: 1)", np.ones((3, 5)), roundings=16)
+        s.check(f"linalg.eig(zeros([2, 2], dtype: {dtype}))", np.zeros(2), np.eye(2))
+    if dtype == "f64":
+        line, _ = s.load(np.array(vectors @ (values[:, None] * np.linalg.inv(vectors))))
+        for f in ("linalg.matrix_exp(X)", "linalg.lu(X).1", "linalg.lu(X).2", "linalg.pinv(X[:, :, :3])"): s.slope(f.replace("X", line), line, rng)
+        s.slope(f"linalg.eig({line}).0", line, rng, backwards=True)
+        s.slope(f"linalg.eig({line}).1", line, rng, backwards=True)
+    return s
+
+
+def exponential(x):
+    """The series of x / 2 ** 12, squared 12 times."""
+    term = total = np.broadcast_to(np.eye(x.shape[-1], dtype=np.longdouble), x.shape)
+    small = x.astype(np.longdouble) / 2**12
+    for k in range(1, 16):
+        term = term @ small / k
+        total = total + term
+    for _ in range(12): total = total @ total
+    return total.astype(np.float64)
+
+
+def attention(folder, dtype, rng):
+    s = Script(folder, "attention", dtype)
+    for q, k, v in [((2, 1, 2, 3, 4), (3, 2, 5, 4), (1, 3, 2, 5, 6)), ((2, 4, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)), ((2, 3, 4), (3, 2, 5, 4), (3, 2, 5, 2))]:
+        (vq, q), (vk, k), (vv, v) = (s.load(rng.standard_normal(shape)) for shape in (q, k, v))
+        if k.shape[-3] != q.shape[-3]: k, v = np.repeat(k, 2, -3), np.repeat(v, 2, -3)
+        scores = q @ np.swapaxes(k, -1, -2) / 2
+        p = np.exp(scores - np.max(scores, axis=-1, keepdims=True))
+        s.check(f"attention({vq}, {vk}, {vv})", p / np.sum(p, axis=-1, keepdims=True) @ v, roundings=16)
+        s.slope(f"attention({vq}, {vk}, {vv})", vk, rng)
+    return s
+
+
+GROUPS = ((pooling, FLOATS + INTS), (counting, FLOATS + INTS), (nan_reductions, FLOATS), (images, FLOATS), (ctc, FLOATS), (special, FLOATS), (divisors, INTS), (windows, ["f32"]), (matrices, FLOATS), (attention, FLOATS))
 
 
 def main():
