@@ -20,6 +20,11 @@ constexpr std::string_view kNothing =
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
 constexpr std::string_view kDerivatives =
     "it is in a module: `ad.jacobian(f)(x)`, `ad.hessian(f)(x)` or `ad.hvp(f)(x, v)` after `import ad`";
+constexpr std::string_view kMatrices =
+    "it is in a module: `linalg.pinv(a)`, `linalg.lu(a)`, `linalg.eig(a)` after `import linalg`";
+constexpr std::string_view kSpecial =
+    "it is in a module: `special.erfinv(x)`, `special.igamma(a, x)`, `special.gcd(i, j)` after `import special`";
+constexpr std::string_view kWindows = "windows are in a module: `signal.hann_window(n)` after `import signal`";
 constexpr std::string_view kClipping = "`optim.clip(g, 1.0)` gives the clipped gradient and its norm before";
 constexpr std::string_view kStepOption = "options are given to each step: `optim.step(s, m, g, lr: 1e-3)`";
 constexpr std::string_view kInPlace = "values do not change in place: assign a new value to a `var`";
@@ -157,7 +162,8 @@ constexpr Familiar kNames[] = {
     {.name = "randperm", .replacement = "permutation"},
     {.name = "multinomial", .replacement = "categorical"},
     {.name = "scaled_dot_product_attention", .replacement = "attention"},
-    {.name = "interpolate", .help = "resize images with `image.resize` after `import image`"},
+    {.name = "interpolate",
+     .help = "resize images with `image.resize(x, (h, w))` or `image.interpolate(x, 2.0)` after `import image`"},
     {.name = "linear", .help = "layers are in a module: `nn.linear(784, 128)` after `import nn`", .layer = true},
     {.name = "cross_entropy", .help = "losses are in a module: `nn.cross_entropy` after `import nn`", .layer = true},
     {.name = "Sequential", .help = "a sequence of layers is a tuple: `(fc1, relu, fc2)`"},
@@ -270,7 +276,40 @@ constexpr Familiar kNames[] = {
                  .pattern = "where(#2, #3, #1)",
                  .example = "let x = ones([2])\nprint(x.masked_fill(x > 0.0, 0.0))\n"}}}},
     {.name = "jax", .prefix = true},
-    {.name = "linalg", .prefix = true},
+    {.name = "linalg",
+     .help = "`inv` and other operations have no prefix; `lu`, `pinv`, `eig` are in a module: `import linalg`",
+     .prefix = true},
+    {.name = "pinv", .help = kMatrices},
+    {.name = "matrix_rank", .help = kMatrices},
+    {.name = "matrix_exp", .help = kMatrices},
+    {.name = "expm", .help = kMatrices},
+    {.name = "lu", .help = kMatrices},
+    {.name = "lu_factor", .help = kMatrices},
+    {.name = "lu_solve", .help = kMatrices},
+    {.name = "eig", .help = kMatrices},
+    {.name = "eigvals", .help = kMatrices},
+    {.name = "special", .help = "the module is imported first: `import special`"},
+    {.name = "erfinv", .help = kSpecial},
+    {.name = "i0", .help = kSpecial},
+    {.name = "polygamma", .help = kSpecial},
+    {.name = "igamma", .help = kSpecial},
+    {.name = "gammainc", .help = kSpecial},
+    {.name = "igammac", .help = kSpecial},
+    {.name = "gammaincc", .help = kSpecial},
+    {.name = "gcd", .help = kSpecial},
+    {.name = "lcm", .help = kSpecial},
+    {.name = "frexp", .help = kSpecial},
+    {.name = "image", .help = "the module is imported first: `import image`"},
+    {.name = "signal", .help = "the module is imported first: `import signal`"},
+    {.name = "hann_window", .help = kWindows},
+    {.name = "hanning", .help = kWindows},
+    {.name = "hamming", .help = kWindows},
+    {.name = "blackman", .help = kWindows},
+    {.name = "bartlett", .help = kWindows},
+    {.name = "kaiser", .help = kWindows},
+    {.name = "percentile", .help = "`quantile(x, 0.9)` takes a share from 0 to 1"},
+    {.name = "nanpercentile", .help = "`nanquantile(x, 0.9)` takes a share from 0 to 1"},
+    {.name = "nanvar", .replacement = "nanvariance"},
     {.name = "mse_loss", .layer = true},
     {.name = "optim", .help = "the module is imported first: `import optim`"},
     {.name = "ad", .help = "the module is imported first: `import ad`"},

@@ -113,6 +113,7 @@ struct BuiltinRow {
 // One function a group, each in its own file.
 std::span<const BuiltinRow> elementwiseBuiltins();
 std::span<const BuiltinRow> reductionBuiltins();
+std::span<const BuiltinRow> quantileBuiltins();
 std::span<const BuiltinRow> orderBuiltins();
 std::span<const BuiltinRow> shapeBuiltins();
 std::span<const BuiltinRow> joinBuiltins();

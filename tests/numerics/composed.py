@@ -544,7 +544,35 @@ def attention(folder, dtype, rng):
     return s
 
 
-GROUPS = ((pooling, FLOATS + INTS), (counting, FLOATS + INTS), (nan_reductions, FLOATS), (images, FLOATS), (ctc, FLOATS), (special, FLOATS), (divisors, INTS), (windows, ["f32"]), (matrices, FLOATS), (attention, FLOATS))
+def losses(folder, dtype, rng):
+    s = Script(folder, "losses", dtype, "nn")
+    (a, x), (b, y) = s.load(rng.standard_normal((3, 5))), s.load(rng.standard_normal((3, 5)))
+    (n, counts), (w, widths) = s.load(rng.integers(0, 7, (3, 5))), s.load([[0.5, 1, 2, 1e-9, 0.25]] * 3)
+    (t, sign), (r, rows) = s.load(np.where(rng.random((3, 5)) < 0.5, 1.0, -1.0)), s.load([1, -1, 1])
+    eps = max(1e-6, bounds.TINY[dtype]) if dtype != "f16" else float(np.float16(1e-6))
+    wide = np.maximum(widths, eps)
+    with np.errstate(all="ignore"):
+        stirling = np.where(counts > 1, counts * np.log(counts) - counts + 0.5 * np.log(2 * np.pi * counts), 0)
+    cosine = np.sum(x * y, -1) / np.linalg.norm(x, axis=-1) / np.linalg.norm(y, axis=-1)
+    for call, each in {
+        f"nn.poisson_nll({a}, {n}": np.exp(x) - counts * x,
+        f"nn.poisson_nll({a}, {n}, full: true": np.exp(x) - counts * x + stirling,
+        f"nn.poisson_nll(abs({a}) + 0.5, {n}, log_input: false": np.abs(x) + 0.5 - counts * np.log(np.abs(x) + 0.5 + 1e-8),
+        f"nn.gaussian_nll({a}, {b}, {w} + 0.25": 0.5 * (np.log(widths + 0.25) + (x - y) ** 2 / (widths + 0.25)),
+        f"nn.gaussian_nll({a}, {a} + 0.0, {w}, full: true": 0.5 * (np.log(wide) + np.log(2 * np.pi)),
+        f"nn.margin_ranking({a}, {b}, {t}, margin: 0.5": np.maximum(0, 0.5 - sign * (x - y)),
+        f"nn.soft_margin({a}, {t}": np.log1p(np.exp(-sign * x)),
+        f"nn.cosine_embedding({a}, {b}, {r}, margin: 0.25": np.where(rows > 0, 1 - cosine, np.maximum(0, cosine - 0.25)),
+    }.items():
+        for how, f in dict(none=lambda v: v, sum=np.sum, mean=np.mean).items():
+            s.check(f'{call}, reduction: "{how}")', f(each), roundings=16, size=20 * (15 if how == "sum" else 1))
+    for call in (f"nn.poisson_nll({a}, {n})", f"nn.gaussian_nll({a}, {b}, {w} + 0.25)", f"nn.soft_margin({a}, {t})",
+                 f"nn.cosine_embedding({a}, {b}, {r})", f"nn.margin_ranking({a}, {b}, {t})"):
+        s.slope(call, a, rng)
+    return s
+
+
+GROUPS = ((pooling, FLOATS + INTS), (counting, FLOATS + INTS), (nan_reductions, FLOATS), (images, FLOATS), (ctc, FLOATS), (losses, FLOATS), (special, FLOATS), (divisors, INTS), (windows, ["f32"]), (matrices, FLOATS), (attention, FLOATS))
 
 
 def main():
