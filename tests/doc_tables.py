@@ -66,7 +66,7 @@ OTHERS = [
     (r"bincount", "let x = [1, 2]\nlet w = [0.5, 1.0]"),
     (r"cumsum\(x, dtype", "let x = [1, 2]"),
     (r"grid_sample", "let g = zeros([1, 2, 2, 2])"),
-    (r"_pool|unpool", "let x = ones([1, 1, 8, 8])"),
+    (r"_pool\(|_pool_|unpool", "let x = ones([1, 1, 8, 8])"),
     (r"max_unpool", "let (y, i) = max_pool_with_indices(x, 2)"),
     (r"ctc_loss", "let p = zeros([4, 1, 3])\nlet target = [[1, 2]]\nlet input_lengths = [4]\nlet target_lengths = [2]"),
     (r"f16\(m\)", "let m = Half { w: ones([2, 3]) }"),

@@ -513,6 +513,10 @@ def matrices(folder, dtype, rng):
         s.check(f"{v} @ linalg.eig({v}).1 - linalg.eig({v}).1 * linalg.eig({v}).0[:, new, :]", np.zeros((3, 5, 5)), roundings=limit, size=4)
         s.check(f"sum(square(linalg.eig({v}).1), axis: 1)", np.ones((3, 5)), roundings=16)
         s.check(f"linalg.eig(zeros([2, 2], dtype: {dtype}))", np.zeros(2), np.eye(2))
+        corner, _ = s.load([[0, 1, 0], [1, 0, 0], [0, 0, 1]])  # shifts by 0 get nowhere
+        s.check(f"linalg.eig({corner}).0", np.array([-1.0, 1, 1]), roundings=4)
+        half, _ = s.load(np.tril(rng.standard_normal((40, 40)), -1) + np.diag(np.arange(40.0)))
+        s.check(f"linalg.eig({half}).0", np.arange(40.0))
     if dtype == "f64":
         line, _ = s.load(np.array(vectors @ (values[:, None] * np.linalg.inv(vectors))))
         for f in ("linalg.matrix_exp(X)", "linalg.lu(X).1", "linalg.lu(X).2", "linalg.pinv(X[:, :, :3])"): s.slope(f.replace("X", line), line, rng)
