@@ -3,6 +3,7 @@
 #include "codegen/cuda/CudaPrelude.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/Routines.h"
+#include "codegen/cuda/Scatter.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -20,7 +21,7 @@ std::string write(const Function& f, const Features& features, const std::string
     add((k.buffers[i].role == Buffer::Role::Input ? "const " : "") + std::string(memoryType(k.buffers[i].dtype)) +
         "* const b" + decimal(i));
   }
-  if (f.hasWorkspace()) add("unsigned char* const work");
+  if (f.hasWorkspace(features)) add("unsigned char* const work");
   if (!k.scalars.empty()) add("const unsigned long long* const scalars");
   add("tenc_faults* const faults");
   add("const unsigned long long order");
@@ -45,7 +46,9 @@ std::string write(const Function& f, const Features& features, const std::string
     out.close();
     return "";
   }
-  const std::string missing = k.kind == Kernel::Kind::Native            ? writeNativeLoop(k, module, names)
+  const std::optional<ScatterPlan> scatter = planScatter(k);
+  const std::string missing = scatter ? writeScatter(k, *scatter, module, names, "work", f.step)
+                              : k.kind == Kernel::Kind::Native          ? writeNativeLoop(k, module, names)
                               : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
                               : k.kind == Kernel::Kind::Attention       ? writeAttention(k, features, module, names)
                               : plan.scan                               ? writeScan(k, plan, module, names)
@@ -57,19 +60,20 @@ std::string write(const Function& f, const Features& features, const std::string
 
 }  // namespace
 
-Schedule wholeSchedule(const Kernel& kernel, const Features& features) {
-  return kernel.kind == Kernel::Kind::Routine ? planRoutine(kernel).schedule : schedule(kernel, features);
+LaunchPlan planLaunches(const Kernel& kernel, const Features& features) {
+  if (kernel.kind == Kernel::Kind::Routine) return planRoutine(kernel);
+  if (const std::optional<ScatterPlan> scatter = planScatter(kernel)) return scatter->launches;
+  return {schedule(kernel, features)};
 }
 
 Schedule Function::schedule(const Features& features) const {
   if (solver != nullptr) return scheduleOf(*solver);
-  if (kernel->kind != Kernel::Kind::Routine) return wholeSchedule(*kernel, features);
-  const RoutinePlan plan = planRoutine(*kernel);
+  const LaunchPlan plan = planLaunches(*kernel, features);
   return plan.functions.empty() ? plan.schedule : plan.functions[step];
 }
 
-bool Function::hasWorkspace() const {
-  return solver != nullptr || (kernel->kind == Kernel::Kind::Routine && planRoutine(*kernel).workspaceBytes > 0);
+bool Function::hasWorkspace(const Features& features) const {
+  return solver != nullptr || planLaunches(*kernel, features).workspaceBytes > 0;
 }
 
 std::string symbolOf(size_t i) { return "kernel" + decimal(i); }

@@ -15,15 +15,15 @@ struct Function {
   std::string key{};  ///< functions with the same one have the same code
   const SolverRoutine* solver = nullptr;
   SolverPart part = SolverPart::Before;
-  size_t step = 0;  ///< which one of a routine's functions
+  size_t step = 0;  ///< which one of the kernel's functions
 
   Schedule schedule(const Features& features) const;
   /// Whether memory to work in is one more parameter.
-  bool hasWorkspace() const;
+  bool hasWorkspace(const Features& features) const;
 };
 
-/// Of all of a kernel.
-Schedule wholeSchedule(const Kernel& kernel, const Features& features);
+/// Of a kernel without a library.
+LaunchPlan planLaunches(const Kernel& kernel, const Features& features);
 
 /// The name of a text's function.
 std::string symbolOf(size_t i);

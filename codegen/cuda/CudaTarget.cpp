@@ -17,6 +17,7 @@
 #include "codegen/cuda/LibraryProduct.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Routines.h"
+#include "codegen/cuda/Scatter.h"
 #include "runtime/cuda/files/LibraryFiles.h"
 
 namespace tenc::codegen::cuda {
@@ -90,7 +91,8 @@ class CudaTarget : public Target {
     if (const auto product = libraryProductOf(*request.kernel)) return product->needs;
     if (const auto solver = solverRoutineOf(*request.kernel)) return solver->needs;
     // Vectors divide the dims that they run along, so that parts of a buffer which begin at multiples of a dim do.
-    const Schedule plan = wholeSchedule(*request.kernel, features());
+    const LaunchPlan launches = planLaunches(*request.kernel, features());
+    const Schedule& plan = launches.schedule;
     KernelNeeds needs;
     const auto need = [&](const Buffer& b, int width) {
       return std::min<uint64_t>(kVectorBytes,
@@ -110,8 +112,7 @@ class CudaTarget : public Target {
         uint64_t& alignment = needs.arguments[buffer].alignment;
         alignment = std::max(alignment, need(request.kernel->buffers[buffer], (isLeft ? plan.a : plan.b).width));
       }
-    if (request.kernel->kind == Kernel::Kind::Routine)
-      needs.workspaceBytes = planRoutine(*request.kernel).workspaceBytes;
+    needs.workspaceBytes = launches.workspaceBytes;
     return needs;
   }
 
@@ -190,7 +191,8 @@ class CudaTarget : public Target {
       return "  " + product->text() + (product->rest ? "\n  then " + schedule(*product->rest, features()).text() : "") +
              "\n";
     if (const auto solver = solverRoutineOf(*request.kernel)) return "  " + solver->text() + "\n";
-    const Schedule s = wholeSchedule(*request.kernel, features());
+    const Schedule s = planLaunches(*request.kernel, features()).schedule;
+    if (const std::optional<ScatterPlan> scatter = planScatter(*request.kernel)) return "  " + scatter->text() + "\n";
     if (request.kernel->kind == Kernel::Kind::Routine)
       return "  " + decimal(s.blocks) + " blocks of " + decimal(s.threads) + " threads, " +
              describeRoutine(*request.kernel) + "\n";
@@ -234,8 +236,8 @@ class CudaTarget : public Target {
         f.key = requests[i].key + "\nafter";
         entry.last = written.functions.size();
       }
-      if (!entry.solver && f.kernel->kind == Kernel::Kind::Routine) {
-        const RoutinePlan plan = planRoutine(*f.kernel);
+      if (!entry.solver) {
+        const LaunchPlan plan = planLaunches(*f.kernel, features());
         entry.launches = plan.launches;
         const auto keyOf = [&](uint32_t step) { return requests[i].key + "\nfunction " + decimal(step); };
         for (; f.step + 1 < plan.functions.size(); ++f.step) {

@@ -9,6 +9,8 @@ namespace tenc::codegen::cuda {
 extern const std::string_view kSortText;
 /// Rows that several blocks sort; needs kSortText.
 extern const std::string_view kWideSortText;
+/// Maxima and minima that several threads write.
+extern const std::string_view kScatterText;
 /// What all linear algebra uses: reductions over a block.
 extern const std::string_view kMatrixText;
 /// Elimination, triangular systems, Cholesky and Householder factors.

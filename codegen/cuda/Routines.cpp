@@ -232,9 +232,9 @@ class MatrixWriter {
 
 }  // namespace
 
-RoutinePlan planRoutine(const Kernel& kernel) {
+LaunchPlan planRoutine(const Kernel& kernel) {
   if (isSort(*kernel.routine)) return planSort(*kernel.routine);
-  RoutinePlan plan;
+  LaunchPlan plan;
   const MatrixPlan p = planMatrix(*kernel.routine);
   plan.schedule.blocks = p.blocks();
   plan.schedule.threads = p.threads();

@@ -26,23 +26,6 @@ constexpr int64_t kRegisters = 64;      // that all it keeps may take
 constexpr int64_t kMostCode = 6000;     // of unrolled loops, in units of elementwiseCost
 constexpr int64_t kGroups = 4;          // vectors of a thread, loaded at once, that keep memory busy
 
-/// Which expressions of the stage vary with a loop variable.
-std::vector<bool> varying(const Stage& s, size_t variable) {
-  std::vector<bool> varies(s.exprs.size());
-  for (size_t i = 0; i < s.exprs.size(); ++i) {
-    const Expr& e = s.exprs[i];
-    bool v = (e.kind == Expr::Kind::LoopVar && e.index == variable) || e.kind == Expr::Kind::Running ||
-             e.kind == Expr::Kind::Reduced;
-    for (ExprId a : e.args) v = v || varies[a];
-    if (e.kind == Expr::Kind::Load) {
-      v = strideOf(e.access, variable) != 0;
-      for (const Access::Term& t : e.access.terms) v = v || varies[t.index];
-    }
-    varies[i] = v;
-  }
-  return varies;
-}
-
 template <class F>
 bool allAccesses(const Stage& s, F good) {
   return std::all_of(s.exprs.begin(), s.exprs.end(),
@@ -182,6 +165,22 @@ std::optional<size_t> turnedVariable(const Kernel& k) {
 }
 
 }  // namespace
+
+std::vector<bool> varying(const Stage& s, size_t variable) {
+  std::vector<bool> varies(s.exprs.size());
+  for (size_t i = 0; i < s.exprs.size(); ++i) {
+    const Expr& e = s.exprs[i];
+    bool v = (e.kind == Expr::Kind::LoopVar && e.index == variable) || e.kind == Expr::Kind::Running ||
+             e.kind == Expr::Kind::Reduced;
+    for (ExprId a : e.args) v = v || varies[a];
+    if (e.kind == Expr::Kind::Load) {
+      v = strideOf(e.access, variable) != 0;
+      for (const Access::Term& t : e.access.terms) v = v || varies[t.index];
+    }
+    varies[i] = v;
+  }
+  return varies;
+}
 
 int64_t costOf(const Stage& s) {
   int64_t cost = 0;

@@ -65,6 +65,15 @@ struct Features {
 
 Schedule schedule(const Kernel& kernel, const Features& features);
 
+/// Blocks and threads of all of a kernel's functions, and how much memory of the device they work in.
+struct LaunchPlan {
+  Schedule schedule;
+  uint64_t workspaceBytes = 0;
+  /// Of what is several functions: these, and which of them run, one after the other.
+  std::vector<Schedule> functions{};
+  std::vector<uint32_t> launches{};
+};
+
 /// Scratch buffers that each thread can have its own part of: all accesses are at the same place of stages of the same
 /// inner points.
 std::vector<bool> threadsOwn(const Kernel& kernel);
@@ -85,6 +94,9 @@ bool isTurned(const Kernel& kernel, const Access& load, size_t variable);
 
 /// Straight code that NVRTC takes long for, in units of elementwiseCost.
 inline constexpr int64_t kLongCode = 512;
+
+/// Which expressions of the stage vary with a loop variable.
+std::vector<bool> varying(const Stage& stage, size_t variable);
 
 /// What a point of the stage costs, in units of elementwiseCost.
 int64_t costOf(const Stage& stage);

@@ -143,9 +143,9 @@ bool isSort(const ir::Op& op) {
   return op.kind == OpKind::Sort || op.kind == OpKind::ArgSort || op.kind == OpKind::TopK;
 }
 
-RoutinePlan planSort(const ir::Op& op) {
+LaunchPlan planSort(const ir::Op& op) {
   const Plan p = planOf(op);
-  RoutinePlan plan;
+  LaunchPlan plan;
   plan.schedule.blocks = p.blocks;
   plan.schedule.threads = p.threads;
   const uint64_t pairs = 2 * p.pairBytes * static_cast<uint64_t>(p.n);

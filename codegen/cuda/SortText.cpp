@@ -27,6 +27,7 @@ template <class Key, int size>
 struct tenc_pairs {
   unsigned long long both[size];
   __device__ void put(int i, Key key, unsigned place) { both[i] = (unsigned long long)key << 32 | place; }
+  __device__ Key key(int i) const { return (Key)(both[i] >> 32); }
   __device__ unsigned place(int i) const { return (unsigned)both[i]; }
   __device__ void order(int i, int j, bool ascending) {
     const unsigned long long a = both[i], b = both[j];
@@ -38,6 +39,7 @@ struct tenc_pairs<unsigned long long, size> {
   unsigned long long keys[size];
   unsigned places[size];
   __device__ void put(int i, unsigned long long key, unsigned place) { keys[i] = key, places[i] = place; }
+  __device__ unsigned long long key(int i) const { return keys[i]; }
   __device__ unsigned place(int i) const { return places[i]; }
   __device__ void order(int i, int j, bool ascending) {
     const unsigned long long a = keys[i], b = keys[j];

@@ -81,6 +81,28 @@ Scalar StageWriter::compute(const Expr& e) {
   return scalars_.intConstant(Repr::I64, 0);
 }
 
+const StageWriter::Resolved& StageWriter::resolve(const Access::Term& t) {
+  const auto known = std::find_if(resolved_.begin(), resolved_.end(), [&](const Resolved& r) {
+    return r.term.index == t.index && r.term.extent == t.extent && r.term.fault == t.fault && r.term.size == t.size &&
+           r.term.axis == t.axis && r.term.fromEnd == t.fromEnd;
+  });
+  if (known != resolved_.end()) return *known;
+  Scalar index = value(t.index);
+  const ir::DType from = stage_.exprs[t.index].dtype;
+  if (from == ir::DType::U64)  // a large one is the largest, not a negative one that counts from the end
+    index = scalars_.binary(BinaryInst::UMin, index, bits(index, ~uint64_t{0} >> 1));
+  else if (index.repr != Repr::I64)
+    index = emitCast(scalars_, index, from, ir::DType::I64);
+  if (t.extent < 0) return resolved_.emplace_back(Resolved{t, CudaScalars::text(index), ""});
+  const int64_t size = t.size != 0 ? t.size : t.extent;
+  const Scalar wrapped = t.fromEnd ? select(index < 0.0, index + static_cast<double>(size), index) : index;
+  const Scalar outside = compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
+  scalars_.setFault(CudaScalars::text(outside), t.fault, "(long long)" + CudaScalars::text(index), size - t.extent + 1,
+                    size, t.axis);
+  return resolved_.emplace_back(
+      Resolved{t, CudaScalars::text(select(outside, 0.0, wrapped)), CudaScalars::text(outside)});
+}
+
 std::string StageWriter::position(const Access& a, std::string& inside) {
   const bool narrow = kernel_.buffers[a.buffer].elements < kNarrowElements;
   const std::string type = narrow ? "int" : "long long";
@@ -93,22 +115,9 @@ std::string StageWriter::position(const Access& a, std::string& inside) {
   for (size_t v = 0; v < a.strides.size(); ++v)
     if (a.strides[v] != 0) add(variable(v), a.strides[v]);
   for (const Access::Term& t : a.terms) {
-    Scalar index = value(t.index);
-    const ir::DType from = stage_.exprs[t.index].dtype;
-    if (from == ir::DType::U64)  // a large one is the largest, not a negative one that counts from the end
-      index = scalars_.binary(BinaryInst::UMin, index, bits(index, ~uint64_t{0} >> 1));
-    else if (index.repr != Repr::I64)
-      index = emitCast(scalars_, index, from, ir::DType::I64);
-    if (t.extent >= 0) {
-      const int64_t size = t.size != 0 ? t.size : t.extent;
-      const Scalar wrapped = t.fromEnd ? select(index < 0.0, index + static_cast<double>(size), index) : index;
-      const Scalar outside = compare(Predicate::Uge, wrapped, like(wrapped, static_cast<double>(t.extent)));
-      scalars_.setFault(CudaScalars::text(outside), t.fault, "(long long)" + CudaScalars::text(index),
-                        size - t.extent + 1, size, t.axis);
-      inside += (inside.empty() ? "!" : " && !") + CudaScalars::text(outside);
-      index = select(outside, 0.0, wrapped);
-    }
-    add("(" + type + ")" + CudaScalars::text(index), t.stride);
+    const Resolved& r = resolve(t);
+    if (!r.outside.empty()) inside += (inside.empty() ? "!" : " && !") + r.outside;
+    add("(" + type + ")" + r.index, t.stride);
   }
   if (a.offset != 0) sum += (sum.empty() ? "" : " + ") + decimal(a.offset);
   return sum.empty() ? "0" : sum;

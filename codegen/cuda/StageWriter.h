@@ -34,6 +34,8 @@ class StageWriter {
   void collect(size_t store, std::string element) { collected_[store] = std::move(element); }
   /// A pointer to an element that is accessed unchecked or, of a load, checked.
   std::string address(const Access& a);
+  /// The position in the buffer; `inside` gets a condition for a checked access, else stays empty.
+  std::string position(const Access& a, std::string& inside);
   /// All values that stores and reductions want, loads before stores, then the stores.
   void body();
   /// What the element at this point comes to for a reduction of the stage.
@@ -43,8 +45,12 @@ class StageWriter {
  private:
   Scalar compute(const Expr& e);
   std::string variable(size_t v) const;
-  /// The position in the buffer; `inside` gets a condition for a checked access, else stays empty.
-  std::string position(const Access& a, std::string& inside);
+  /// A term's index from the start of its dim, as an expression, and the condition that it is none (empty: it always is).
+  struct Resolved {
+    Access::Term term;
+    std::string index, outside;
+  };
+  const Resolved& resolve(const Access::Term& term);
   Scalar load(const Expr& e);
   void store(const Store& s, const std::string& instead);
 
@@ -56,6 +62,7 @@ class StageWriter {
   const std::vector<std::string> inner_;
   std::vector<std::pair<ExprId, std::string>> given_;
   std::vector<std::string> collected_;  ///< by store
+  std::vector<Resolved> resolved_;
   std::vector<Scalar> values_;          ///< by expression; no handle: not yet computed
 };
 
