@@ -45,7 +45,8 @@ class StageWriter {
  private:
   Scalar compute(const Expr& e);
   std::string variable(size_t v) const;
-  /// A term's index from the start of its dim, as an expression, and the condition that it is none (empty: it always is).
+  /// A term's index from the start of its dim, as an expression, and the condition that it is none (empty: it always
+  /// is).
   struct Resolved {
     Access::Term term;
     std::string index, outside;
@@ -63,7 +64,7 @@ class StageWriter {
   std::vector<std::pair<ExprId, std::string>> given_;
   std::vector<std::string> collected_;  ///< by store
   std::vector<Resolved> resolved_;
-  std::vector<Scalar> values_;          ///< by expression; no handle: not yet computed
+  std::vector<Scalar> values_;  ///< by expression; no handle: not yet computed
 };
 
 }  // namespace tenc::codegen::cuda
