@@ -151,6 +151,12 @@ WORKLOADS = [
     Workload("cumsum, one row", [("x", (M // 4,))], ["cumsum(x)"], 2 * M),
     # As all times that of a GPU without idle multiprocessors, where this has 64 blocks.
     Workload("sort, one row", [("x", (M // 2,))], ["sort(x)"], 4 * M),
+    Workload("scatter, sums of f32", [("x", (M // 16,)), ("v", (M,)), ("i", (M,), "i8", M // 16)], ['scatter(x, i, v, axis: 0, reduce: "add")'], 12 * M + M // 2),
+    Workload("scatter, maxima", [("x", (M // 16,)), ("v", (M,)), ("i", (M,), "i8", M // 16)], ['scatter(x, i, v, axis: 0, reduce: "max")'], 12 * M + M // 2),
+    Workload("scatter, the last one", [("x", (M // 16,)), ("v", (M,)), ("i", (M,), "i8", M // 16)], ["scatter(x, i, v, axis: 0)"], 12 * M + M // 2),
+    Workload("bincount", [("i", (M,), "i8", M // 16)], [f"bincount(i, length: {M // 16})"], 8 * M + M // 2),
+    Workload("gradient of an embedding", [("w", (4096, 64)), ("t", (1000, 64)), ("i", (4096,), "i8", 1000)], ["grad(|t| sum(t[i] * w))(t)"],
+             4 * 4096 * 64 + 8 * 4096 + 4 * 1000 * 64),
     Workload("matrix product, f32", [("x", (256, 256)), ("y", (256, 256))], ["x @ y"], 12 << 16, flops=2 << 24, bars=TILED),
     Workload("matrix product, large", [("x", (2048, 64)), ("y", (64, 2048))], ["x @ y"], 4 * (4096 * 1024 + 262144), flops=2 << 28, bars=TILED),
     Workload("matrix product, f16", [("x", (256, 256), "f2"), ("y", (256, 256), "f2")], ["x @ y"], 6 << 16, flops=2 << 24, bars=TILED),
