@@ -14,11 +14,11 @@ using Form = ScatterPlan::Form;
 
 constexpr int64_t kMostSerial = 32;     // lines one after the other that are no worth a second launch
 constexpr int64_t kSerialThreads = 64;  // threads for each line of a loop that keep a GPU as busy
-constexpr int64_t kMostShort = 2048;    // lines that a block sorts in shared memory
-constexpr int64_t kMostClear = 16;      // places for each line, of which the latest is kept
+constexpr int64_t kMostShort = 4096;  // lines that a block sorts in shared memory, half as many with places of 64 bits
+constexpr int64_t kMostClear = 16;    // places for each line, of which the latest is kept
 constexpr int64_t kThreads = 256, kMostBlocks = 65536;
 // Of blocks that sort: a tile is what they rank at a time (WideSortText.cpp).
-constexpr int64_t kTile = 2048, kLinesOfBlock = 4096, kSortBlocks = 264;
+constexpr int64_t kTile = 2048, kSortBlocks = 264;
 
 bool loads(const Stage& s, uint32_t buffer, ExprId except) {
   for (ExprId id = 0; id < s.exprs.size(); ++id)
@@ -84,9 +84,11 @@ bool isAtomic(const Kernel& k, const ScatterPlan& p) {
   return e.op == OpKind::Max || e.op == OpKind::Min || (e.op == OpKind::Add && !ir::isFloat(e.dtype));
 }
 
+uint64_t widthOf(const std::string& type) { return type == "unsigned" ? 4 : 8; }
+
 Form formOf(const Kernel& k, const ScatterPlan& p) {
   if (isAtomic(k, p)) return Form::Atomic;
-  if (p.lines <= kMostShort) return Form::Short;
+  if (p.lines <= (widthOf(p.placeType()) == 4 ? kMostShort : kMostShort / 2)) return Form::Short;
   if (p.combined == kNoExpr && p.places / kMostClear <= p.lines) return Form::Latest;
   return Form::Long;
 }
@@ -97,8 +99,6 @@ Schedule threadsFor(int64_t items) {
   s.blocks = static_cast<uint32_t>(std::clamp<int64_t>((items + kThreads - 1) / kThreads, 1, kMostBlocks));
   return s;
 }
-
-uint64_t widthOf(const std::string& type) { return type == "unsigned" ? 4 : 8; }
 
 void planLatest(ScatterPlan& p) {
   LaunchPlan& l = p.launches;
@@ -120,7 +120,7 @@ void planShort(ScatterPlan& p) {
 void planLong(ScatterPlan& p) {
   LaunchPlan& l = p.launches;
   const int64_t tiles = (p.lines + kTile - 1) / kTile;
-  p.share = std::clamp<int64_t>(p.lines / kLinesOfBlock, 1, kSortBlocks);
+  p.share = std::clamp<int64_t>(p.lines / kTile, 1, kSortBlocks);
   p.chunk = (tiles + p.share - 1) / p.share * kTile;
   p.share = (p.lines + p.chunk - 1) / p.chunk;
   Schedule sort, scan;
