@@ -115,6 +115,13 @@ fn step(m: SimpleNN, x: f32[N, 784], y: i64[N]) -> (f32, SimpleNN) {
     return Workload("step of the first network", inputs, [called] + [f"result0.{p}" for p in parts], 4 * (2 * weights + 64 * 784), define, 6 * 64 * weights, trips=trips)
 
 
+def training(name, shape, dtype, options=""):
+    """Attention, then its gradient: that reads what attention does, its result and the result's cotangent, and writes three tensors."""
+    scores = 2 * math.prod(shape) * shape[2] * (0.5 if options else 1)
+    return Workload(name, [(n, shape, dtype) for n in "qkvc"], [f"grad(|q, k, v| sum(attention(q, k, v{options}) * c), wrt: (0, 1, 2))(q, k, v)"] + [f"result0.{i}" for i in range(3)],
+                    12 * math.prod(shape) * int(dtype[1]), flops=7 * scores, bars={**TILED, "bytes": 1.25, "launches": 3})
+
+
 M = 1 << 20
 ADAM = """fn f(p: f32[N], g: f32[N], m0: f32[N], v0: f32[N]) -> (f32[N], f32[N], f32[N]) {
     let m = 0.9 * m0 + 0.1 * g
@@ -172,6 +179,9 @@ WORKLOADS = [
              bars={**TILED, "bytes": 1.25, "launches": 1}),
     Workload("attention, bf16, causal", [(n, (2, 8, 512, 64), "b2") for n in "qkv"], ["attention(q, k, v, causal: true)"], 8 << 19,
              flops=2 * 16 * 512 * 512 * 64, bars={**TILED, "bytes": 1.25, "launches": 1}),
+    training("attention and its gradient", (1, 4, 256, 64), "f4"),
+    training("attention and its gradient, f16", (1, 4, 256, 64), "f2"),
+    training("attention and its gradient, bf16, causal", (2, 8, 512, 64), "b2", ", causal: true"),
     network(),
 ]
 

@@ -1,4 +1,4 @@
-// Attention groups: attention as one kernel, with what is made of its result.
+// Attention groups: attention as one kernel, with what is made of its result; its gradient.
 #include <numeric>
 
 #include "codegen/KernelBuilder.h"
@@ -40,6 +40,11 @@ Stage finished(StageBuilder& b, const std::vector<int64_t>& extents) {
   return std::move(b.stage);
 }
 
+const ir::Value* maskOf(const ir::Op& op) {
+  const size_t at = op.kind == OpKind::AttentionGrad ? 7 : 4;
+  return op.operandCount() > at ? op.operand(at) : nullptr;
+}
+
 /// What the product of a query and a key is made into: scaled, and masked.
 void buildScores(KernelBuild& g, const ir::Op& op) {
   Attention& a = g.kernel.attention;
@@ -52,8 +57,7 @@ void buildScores(KernelBuild& g, const ir::Op& op) {
   raw.dtype = DType::F32;
   ExprId s =
       b.op(OpKind::Mul, DType::F32, {b.add(std::move(raw)), b.cast(b.value(op.operand(3), Index{}), DType::F32)});
-  if (op.operandCount() > 4) {
-    const ir::Value* mask = op.operand(4);
+  if (const ir::Value* mask = maskOf(op)) {
     Index at;
     for (size_t d = 0; d < extents.size(); ++d) at.dims.push_back(along(d, mask->type.shape[d]));
     const ExprId m = b.value(mask, at);
@@ -68,16 +72,46 @@ void buildScores(KernelBuild& g, const ir::Op& op) {
   a.scores = finished(b, extents);
 }
 
-/// The result's dims are the batch dims, queries and columns of values, perhaps in another order.
-void buildEpilogue(KernelBuild& g, const ir::Op& op) {
-  Attention& a = g.kernel.attention;
-  std::vector<int64_t> extents = a.batch;
-  extents.insert(extents.end(), {a.queries, a.width});
+/// Where the numbers of rows lie, [..., rows].
+MatrixView rowsOf(uint32_t buffer, int64_t offset, const std::vector<int64_t>& strides) {
+  MatrixView to;
+  to.buffer = buffer;
+  to.offset = offset;
+  to.batch.assign(strides.begin(), strides.end() - 1);
+  to.row = strides.back();
+  return to;
+}
+
+/// The buffer of a result that the group yields.
+std::optional<uint32_t> bufferOf(const KernelBuild& g, const ir::Value* result) {
+  const ir::Op* yield = g.fused.regions[0]->terminator();
+  for (uint32_t i = 0; i < g.kernel.buffers.size(); ++i) {
+    const int32_t r = g.kernel.bufferResult[i];
+    if (r >= 0 && yield->operand(static_cast<size_t>(r)) == result) return i;
+  }
+  return std::nullopt;
+}
+
+/// Where a result lies whose dims are the batch dims, rows and columns, perhaps in another order.
+Index placeOf(const ir::Op& op, const std::vector<int64_t>& extents) {
   ir::Dims order(extents.size());
   std::iota(order.begin(), order.end(), 0);
   if (op.hasAttr("perm")) order = op.intsAttr("perm");
   Index index;
   for (const int64_t d : order) index.dims.push_back(along(static_cast<size_t>(d), extents[static_cast<size_t>(d)]));
+  return index;
+}
+
+std::vector<int64_t> pointsOf(const Attention& a, int64_t rows, int64_t columns) {
+  std::vector<int64_t> extents = a.batch;
+  extents.insert(extents.end(), {rows, columns});
+  return extents;
+}
+
+void buildEpilogue(KernelBuild& g, const ir::Op& op) {
+  Attention& a = g.kernel.attention;
+  const std::vector<int64_t> extents = pointsOf(a, a.queries, a.width);
+  const Index index = placeOf(op, extents);
   StageBuilder b(g, boxOf(extents), false);
   b.refinable = false;
   a.product = b.value(op.result(), index);
@@ -85,9 +119,23 @@ void buildEpilogue(KernelBuild& g, const ir::Op& op) {
   a.epilogue = finished(b, extents);
 }
 
-}  // namespace
+/// A result as it is, with nothing made of it; whether it is wanted.
+bool buildStore(KernelBuild& g, const ir::Value* result, const std::vector<int64_t>& extents, Stage& stage,
+                ExprId& product) {
+  const auto buffer = bufferOf(g, result);
+  if (!buffer) return false;
+  StageBuilder b(g, boxOf(extents), false);
+  Expr e;
+  e.kind = Expr::Kind::Reduced;
+  e.dtype = result->type.dtype;
+  product = b.add(std::move(e));
+  b.stage.stores.push_back({b.access(*buffer, linearise(placeOf(*result->op, extents), result->type.shape)), product});
+  stage = finished(b, extents);
+  return true;
+}
 
-void buildAttention(KernelBuild& g, const ir::Op& op) {
+/// What all forms have: operands, scores, the dtype of results.
+bool buildOperands(KernelBuild& g, const ir::Op& op) {
   Kernel& k = g.kernel;
   Attention& a = k.attention;
   const ir::Dims &q = op.operand(0)->type.shape, &keys = op.operand(1)->type.shape, &v = op.operand(2)->type.shape;
@@ -96,8 +144,8 @@ void buildAttention(KernelBuild& g, const ir::Op& op) {
   a.batch.assign(q.begin(), q.end() - 2);
   a.queries = q[rank - 2], a.keys = keys[rank - 2], a.depth = q[rank - 1], a.width = v[rank - 1];
   a.causal = op.boolAttr("causal");
-  a.zero = op.operandCount() > 4 || a.keys == 0;
-  if (!view(g, op, 0, a.q) || !view(g, op, 1, a.k) || !view(g, op, 2, a.v)) return;
+  a.zero = maskOf(op) != nullptr || a.keys == 0;
+  if (!view(g, op, 0, a.q) || !view(g, op, 1, a.k) || !view(g, op, 2, a.v)) return false;
   Reduction total;
   total.kind = Reduction::Kind::Sum;
   total.value = kNoExpr;
@@ -105,10 +153,44 @@ void buildAttention(KernelBuild& g, const ir::Op& op) {
   total.result = op.result()->type.dtype;
   k.reductions.push_back(total);
   g.reductions[&op] = 0;
-  g.space.outer = a.batch;  // with two more variables, which each of the stages has its own extents of
-  g.space.outer.insert(g.space.outer.end(), {a.queries, a.width});
+  g.space.outer = pointsOf(a, a.queries, a.width);  // of the last two each stage has its own extents
   buildScores(g, op);
-  buildEpilogue(g, op);
+  return true;
+}
+
+/// [..., rows] of an operand.
+bool rowView(KernelBuild& g, const ir::Op& op, size_t operand, MatrixView& to) {
+  const auto found = ir::stridedView(op.operand(operand), [&](const ir::Value* x) { return g.buffers.contains(x); });
+  if (!found) {
+    g.kernel.error = "an operand of attention is no view of a buffer";
+    return false;
+  }
+  to = rowsOf(g.buffers.at(found->base), found->offset, found->strides);
+  return true;
+}
+
+}  // namespace
+
+void buildAttention(KernelBuild& g, const ir::Op& op) {
+  if (!buildOperands(g, op)) return;
+  if (op.kind == OpKind::Attention) return buildEpilogue(g, op);
+  Attention& a = g.kernel.attention;
+  buildStore(g, op.result(0), pointsOf(a, a.queries, a.width), a.epilogue, a.product);
+  if (const auto buffer = bufferOf(g, op.result(1)))
+    a.totals = rowsOf(*buffer, 0, ir::denseStrides(op.result(1)->type.shape));
+}
+
+void buildAttentionGradient(KernelBuild& g, const ir::Op& op) {
+  if (!buildOperands(g, op)) return;
+  const Attention& a = g.kernel.attention;
+  AttentionGradient& to = g.kernel.gradient;
+  if (!view(g, op, 4, to.cotangent) || !rowView(g, op, 5, to.totals) || !rowView(g, op, 6, to.deltas)) return;
+  StageBuilder b(g, boxOf(a.batch), false);
+  to.slope = b.cast(b.value(op.operand(3), Index{}), DType::F32);
+  to.slopes = finished(b, a.batch);
+  to.q.wanted = buildStore(g, op.result(0), pointsOf(a, a.queries, a.depth), to.q.epilogue, to.q.product);
+  to.k.wanted = buildStore(g, op.result(1), pointsOf(a, a.keys, a.depth), to.k.epilogue, to.k.product);
+  to.v.wanted = buildStore(g, op.result(2), pointsOf(a, a.keys, a.width), to.v.epilogue, to.v.product);
 }
 
 }  // namespace tenc::codegen

@@ -226,6 +226,11 @@ void collapseLoops(Kernel& k) {
     dropUnused(k.attention.epilogue, k.reductions, &k.attention.product);
     return;
   }
+  if (k.kind == Kernel::Kind::AttentionGradient) {
+    dropUnused(k.attention.scores, k.reductions, &k.attention.score);
+    dropUnused(k.gradient.slopes, k.reductions, &k.gradient.slope);
+    return;
+  }
   if (k.kind != Kernel::Kind::Loop) return;
   for (Stage& s : k.stages) dropUnused(s, k.reductions, nullptr);
   collapseOuter(k);

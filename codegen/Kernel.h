@@ -158,14 +158,31 @@ struct Attention {
   MatrixView q, k, v;                                   ///< rows are queries or keys
   bool causal = false;                                  ///< key j is seen by query i where j <= i
   bool zero = false;                                    ///< a query that sees no key gives 0, else NaN
+  std::optional<MatrixView> totals;                     ///< where log(sum_j exp(s_j)) is stored, rows are queries
   Stage scores;                                         ///< Expr::Kind::Reduced 0 is the product; no stores
   ExprId score = kNoExpr;                               ///< f32, in `scores`
   Stage epilogue;
   ExprId product = kNoExpr;
 };
 
+/// Gradients of attention, with p = exp(s - totals_i) and d = p * (sum_e C[b, i, e] * V[b, j, e] - delta_i): of V[b, j]
+/// the sum of p C[b, i] over queries, of K[b, j] that of slope * d Q[b, i], of Q[b, i] that of slope * d K[b, j] over
+/// keys. Operands and scores are those of Kernel::attention.
+struct AttentionGradient {
+  MatrixView cotangent;       ///< C
+  MatrixView totals, deltas;  ///< rows are queries
+  Stage slopes;               ///< loop variables (batch...), no stores
+  ExprId slope = kNoExpr;     ///< f32, in `slopes`: by what a score changes with its product
+  struct Result {
+    bool wanted = false;
+    Stage epilogue;  ///< loop variables (batch..., row, column); stores Expr::Kind::Reduced 0
+    ExprId product = kNoExpr;
+  };
+  Result q, k, v;
+};
+
 struct Kernel {
-  enum class Kind : uint8_t { Loop, Product, Native, Routine, Attention } kind = Kind::Loop;
+  enum class Kind : uint8_t { Loop, Product, Native, Routine, Attention, AttentionGradient } kind = Kind::Loop;
   std::string name;  ///< for people and profiles: "fused_add_mul"
   double runs = 1;   ///< how often a run of the program runs it; infinite where that is not known. No part of the code
   std::vector<Buffer> buffers;
@@ -176,7 +193,8 @@ struct Kernel {
   std::vector<Reduction> reductions;
   std::vector<Stage> stages;  ///< Loop
   Product product;            ///< Product
-  Attention attention;        ///< Attention
+  Attention attention;        ///< Attention, AttentionGradient
+  AttentionGradient gradient; ///< AttentionGradient
   /// Native: the fused op whose region is emitted as it stands. The region holds one for or while and, inside, only
   /// rank-0 constants, elementwise ops, gathers and scatters of one element (an index for each axis; mode set, add,
   /// mul, max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor

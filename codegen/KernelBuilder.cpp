@@ -56,6 +56,7 @@ bool isHostScalar(const ir::Value* v) {
   return v->type.rank() == 0 && (v->type.place.isFree() || v->type.place.device == ir::DeviceTable::kHost);
 }
 
+bool isAttention(OpKind k) { return k == OpKind::Attention || k == OpKind::AttentionSaved; }
 bool isUpdate(OpKind k) { return k == OpKind::Scatter || k == OpKind::DynamicUpdate || k == OpKind::UpdateSlice; }
 
 /// "sub_exp_sum": the first few ops that compute.
@@ -178,9 +179,12 @@ Kernel buildKernel(const ir::Op& fused, const ir::TargetTraits& traits) {
   if (update) {
     k.kind = Kernel::Kind::Loop;
     buildUpdate(g);
-  } else if (const ir::Op* product = productOf(region); product != nullptr && product->kind == OpKind::Attention) {
+  } else if (const ir::Op* product = productOf(region); product != nullptr && isAttention(product->kind)) {
     k.kind = Kernel::Kind::Attention;
     buildAttention(g, *product);
+  } else if (product != nullptr && product->kind == OpKind::AttentionGrad) {
+    k.kind = Kernel::Kind::AttentionGradient;
+    buildAttentionGradient(g, *product);
   } else if (kind == "product") {
     k.kind = Kernel::Kind::Product;
     buildProduct(g);

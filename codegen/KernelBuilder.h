@@ -134,6 +134,7 @@ void buildScan(KernelBuild& g, const ir::Op& scan);
 void buildUpdate(KernelBuild& g);
 void buildProduct(KernelBuild& g);
 void buildAttention(KernelBuild& g, const ir::Op& attention);
+void buildAttentionGradient(KernelBuild& g, const ir::Op& gradient);
 /// The product of a product group; null where there is none.
 const ir::Op* productOf(const ir::Region& region);
 /// Stores what the group yields, at the points of its domain that `index` names.

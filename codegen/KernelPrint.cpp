@@ -179,7 +179,23 @@ void printAttention(Text& out, const Kernel& k) {
   printMatrix(out, "v", a.v);
   out << "  scores %" << a.score << '\n';
   printStage(out, k, a.scores);
+  if (k.kind == Kernel::Kind::AttentionGradient) return;
+  if (a.totals) printMatrix(out, "totals", *a.totals);
   printStage(out, k, a.epilogue);
+}
+
+void printAttentionGradient(Text& out, const Kernel& k) {
+  const AttentionGradient& g = k.gradient;
+  printAttention(out, k);
+  printMatrix(out, "cotangent", g.cotangent);
+  printMatrix(out, "totals", g.totals);
+  printMatrix(out, "deltas", g.deltas);
+  out << "  slope %" << g.slope << '\n';
+  printStage(out, k, g.slopes);
+  for (const auto& [name, result] : {std::pair{"q", &g.q}, {"k", &g.k}, {"v", &g.v}}) {
+    out << "  gradient by " << name << (result->wanted ? "" : ": none") << '\n';
+    if (result->wanted) printStage(out, k, result->epilogue);
+  }
 }
 
 void printBody(Text& out, const Kernel& k) {
@@ -219,6 +235,7 @@ void printBody(Text& out, const Kernel& k) {
     return;
   }
   if (k.kind == Kernel::Kind::Attention) return printAttention(out, k);
+  if (k.kind == Kernel::Kind::AttentionGradient) return printAttentionGradient(out, k);
   if (k.kind == Kernel::Kind::Native) return;
   if (k.kind == Kernel::Kind::Routine) return printRoutine(out, *k.routine);
   out << "  outer ";
@@ -253,7 +270,7 @@ void printRegion(Text& out, const ir::Region& r, std::unordered_map<const ir::Va
 }  // namespace
 
 std::string print(const Kernel& k) {
-  constexpr std::string_view kKinds[] = {"loop", "product", "native", "routine", "attention"};
+  constexpr std::string_view kKinds[] = {"loop", "product", "native", "routine", "attention", "attention gradient"};
   Text out;
   out << "kernel " << kKinds[static_cast<size_t>(k.kind)] << ' ' << k.name << '\n';
   if (!k.error.empty()) out << "  error: " << k.error << '\n';

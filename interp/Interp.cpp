@@ -333,6 +333,7 @@ class Activation {
       if (failed) return fail(op, failed->code, failed->message);
       return results(op, std::move(made));
     }
+    if (op.has(Trait::Product) && op.results.size() > 1) return products(op, in);
     const ir::Type& type = op.result()->type;
     const bool update = op.has(Trait::Scatters);
     Tensor out = update || op.kind == OpKind::Constant ? Tensor{type, nullptr} : allocate(type);
@@ -368,6 +369,21 @@ class Activation {
     if (failure) return fail(op, failure->code, failure->message);
     define(op.result(), std::move(out));
     return true;
+  }
+
+  /// Products of several results, which passes make behind derivatives.
+  bool products(const Op& op, const Values& in) {
+    Values made;
+    for (const auto& r : op.results) made.push_back(allocate(r->type));
+    switch (op.kind) {
+      case OpKind::AttentionSaved: attention(op, in, made[0], &made[1]); break;
+      case OpKind::AttentionGrad: attentionGradient(op, in, made); break;
+      default: {
+        const Failure failure = unknown(op);
+        return fail(op, failure.code, failure.message);
+      }
+    }
+    return results(op, std::move(made));
   }
 
   bool forLoop(const Op& op) {

@@ -66,7 +66,9 @@ MaybeFailure decomposed(const ir::Op& op, Operands in, Tensor& out);
 Tensor rounded(const Tensor& x, ir::DType to);
 void scan(const ir::Op& op, const std::vector<Tensor>& in, Tensor& out);
 void matmul(const Tensor& a, const Tensor& b, Tensor& out);
-void attention(const ir::Op& op, Operands in, Tensor& out);
+/// `totals`: of attention_saved; else null.
+void attention(const ir::Op& op, Operands in, Tensor& out, Tensor* totals = nullptr);
+void attentionGradient(const ir::Op& op, Operands in, std::span<Tensor> out);
 void convolution(const ir::Op& op, const Tensor& x, const Tensor& w, Tensor& out);
 /// The products of a convolution: `term(e, i, k)` for element e of the result, i of x, k of w.
 using ConvolutionTerm = std::function<void(int64_t e, int64_t i, int64_t k)>;

@@ -14,6 +14,16 @@ inline constexpr const char* kRuleForward = "derivative.forward";
 inline constexpr const char* kRuleBackward = "derivative.backward";
 inline constexpr const char* kRuleArguments = "derivative.arguments";
 
+// The part of a gradient that belongs to an op with the trait `WholeGradient`. Who does not know better calls.
+/// The op's mnemonic, and its attributes, under names that begin with kGradientAttributes. The call takes the op's
+/// operands, the cotangent of its result, and sums to which some of its results are added.
+inline constexpr const char* kGradientPrefix = "gradient.";  ///< of all their names
+inline constexpr const char* kGradientOf = "gradient.of";
+inline constexpr const char* kGradientAttributes = "gradient.op.";
+/// Which operands of the op the results are cotangents of; and which results are added to sums.
+inline constexpr const char* kGradientOperands = "gradient.operands";
+inline constexpr const char* kGradientSums = "gradient.sums";
+
 // With --engine=oracle derivatives are calls that the interpreter differentiates by itself. Their function says what
 // they take and give alone.
 /// The function that is differentiated. The call takes its arguments and then directions, and gives its results and

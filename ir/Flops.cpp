@@ -21,9 +21,10 @@ double depthOf(const Op& op) {
 double flopsOf(const Op& op) {
   if (op.results.empty() || op.operandCount() == 0) return 0;
   const Value* first = op.operand(0);
-  if (op.kind == OpKind::Attention) {
+  if (op.kind == OpKind::Attention || op.kind == OpKind::AttentionSaved || op.kind == OpKind::AttentionGrad) {
     const Dims &q = first->type.shape, &k = op.operand(1)->type.shape;
     const auto keys = static_cast<double>(k[k.size() - 2]);
+    if (op.kind == OpKind::AttentionGrad) return 2 * keys * (4 * elements(first) + 3 * elements(op.operand(4)));
     return 2 * keys * (elements(first) + elements(op.result()) + elements(first) / static_cast<double>(q.back()));
   }
   if (op.has(Trait::Product)) return 2 * depthOf(op) * elements(op.result());

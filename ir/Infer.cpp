@@ -144,6 +144,8 @@ Inferred inferByRule(const InferContext& c, ShapeRule rule) {
       if (Inferred dtypes = checkDTypes(c, 0, 2); !dtypes.ok()) return dtypes;
       return inferMatmul(c);
     case ShapeRule::Attention: return inferAttention(c);
+    case ShapeRule::AttentionSaved: return inferAttentionSaved(c);
+    case ShapeRule::AttentionGrad: return inferAttentionGrad(c);
     case ShapeRule::Conv: return inferConv(c);
     case ShapeRule::Reshape: return inferReshape(c);
     case ShapeRule::Permute: return inferPermute(c);

@@ -242,6 +242,40 @@ Inferred inferAttention(const InferContext& c) {
   return c.has("perm") ? permuted(c, sums, shape) : c.result(sums, std::move(shape));
 }
 
+Inferred inferAttentionSaved(const InferContext& c) {
+  Inferred made = inferAttention(c);
+  if (!made.ok()) return made;
+  const Dims& q = c.operand(0).shape;
+  made.types.push_back(made.types[0]);
+  made.types[1].dtype = DType::F32;
+  made.types[1].shape.assign(q.begin(), q.end() - 1);
+  return made;
+}
+
+Inferred inferAttentionGrad(const InferContext& c) {
+  constexpr size_t kOwn = 3;  // the cotangent and two numbers for each query, between the scale and the mask
+  std::vector<const Type*> operands(c.operands.begin(), c.operands.begin() + 4);
+  operands.insert(operands.end(), c.operands.begin() + 4 + kOwn, c.operands.end());
+  const AttrLookup attr = [&](std::string_view name) { return name == "perm" ? nullptr : c.attr(name); };
+  Inferred out = inferAttention(InferContext(c.kind, operands, attr));
+  if (!out.ok()) return out;
+  const Type &q = c.operand(0), &cotangent = c.operand(4);
+  if (cotangent.shape != out.types[0].shape || cotangent.dtype != q.dtype)
+    return c.fail("needs a cotangent " + toString(out.types[0]) + ", not " + toString(cotangent));
+  const Dims rows(q.shape.begin(), q.shape.end() - 1);
+  for (const size_t i : {size_t{5}, size_t{6}})
+    if (c.operand(i).dtype != DType::F32 || c.operand(i).shape != rows)
+      return c.fail("needs a number of f32 for each query, not " + toString(c.operand(i)));
+  Inferred made;
+  for (size_t i = 0; i < 3; ++i) {
+    const Dims& shape = c.operand(i).shape;
+    Inferred one = c.has("perm") ? permuted(c, out.types[0].dtype, shape) : c.result(out.types[0].dtype, shape);
+    if (!one.ok()) return one;
+    made.types.push_back(std::move(one.types[0]));
+  }
+  return made;
+}
+
 Inferred inferReshape(const InferContext& c) {
   const Type& t = c.operand(0);
   const Dims& shape = c.ints("shape");

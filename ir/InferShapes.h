@@ -23,6 +23,7 @@ class InferContext {
   DType dtype(std::string_view name) const;
   const std::string& string(std::string_view name) const;
   bool has(std::string_view name) const { return attr_(name) != nullptr; }
+  const Attr* attr(std::string_view name) const { return attr_(name); }
   /// "`matmul`"
   std::string op() const { return "`" + std::string(opInfo(kind).mnemonic) + "`"; }
 
@@ -46,6 +47,8 @@ Inferred inferScan(const InferContext& c);
 Inferred inferMatmul(const InferContext& c);
 Inferred inferConv(const InferContext& c);
 Inferred inferAttention(const InferContext& c);
+Inferred inferAttentionSaved(const InferContext& c);
+Inferred inferAttentionGrad(const InferContext& c);
 Inferred inferReshape(const InferContext& c);
 Inferred inferPermute(const InferContext& c);
 Inferred inferBroadcast(const InferContext& c);

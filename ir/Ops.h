@@ -38,6 +38,8 @@ enum class Trait : uint32_t {
   Scans = 1u << 25,         ///< running results along the one axis of attr `axes`
   Rounds = 1u << 26,  ///< multiplies operands 0, 1 (and 2 of attention); attr `rounds`: those are of f32, and each
                       ///< is rounded to that dtype first
+  WholeGradient = 1u << 27,  ///< its part of a gradient is one call, which targets may have as a kernel
+                             ///< (ir/CallAttributes.h)
 };
 constexpr Trait operator|(Trait a, Trait b) {
   return static_cast<Trait>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
@@ -59,6 +61,8 @@ enum class ShapeRule : uint8_t {
   Scan,         ///< operand 0's type; block totals have one element a block along attr axes
   Matmul,       ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
   Attention,    ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
+  AttentionSaved,  ///< the same, and [..., Q] of f32
+  AttentionGrad,   ///< operands of attention, [..., Q, E], [..., Q] twice; [..., Q, D], [..., K, D] and [..., K, E]
   Conv,         ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi, out_last
   Reshape,
   Permute,

@@ -64,6 +64,7 @@ struct TargetTraits {
     /// fewer.
     DTypeSet whole = {};
     int64_t leastQueries = 8, mostDepth = 256;
+    int64_t mostGradientDepth = 0;  ///< its gradient is one, too, for heads of so many elements or fewer
     // Elsewhere it is products and row-wise ops, block by block.
     int64_t tileBytes = int64_t{4} << 20;   ///< of scores that exist at a time: what stays in L2 and L3
     int64_t leastRows = 256;                ///< of a block, before the batch is cut too: keys are packed a block

@@ -4,7 +4,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "ir/CallAttributes.h"
 #include "passes/Passes.h"
+#include "passes/decompose/Decompose.h"
 
 namespace tenc::passes {
 namespace {
@@ -30,7 +32,7 @@ size_t countOps(const Region& region) {
 
 class Inliner {
  public:
-  Inliner(Module& m, Diagnostics* diags) : module_(m), diags_(diags) {
+  Inliner(Module& m, const Context& c) : module_(m), context_(c), diags_(c.diags) {
     for (const auto& f : m.funcs) functions_.emplace(f->name, f.get());
   }
 
@@ -39,6 +41,7 @@ class Inliner {
     if (tooMany_ != nullptr) return tooMany(*tooMany_);
     for (size_t i = 0; i < module_.funcs.size(); ++i) visit(module_.funcs[i].get());
     std::erase_if(module_.funcs, [&](const auto& f) { return called_.contains(f.get()); });
+    for (const auto& f : module_.funcs) wholeGradients(*f);
     return true;
   }
 
@@ -68,7 +71,7 @@ class Inliner {
       if (it == functions_.end()) continue;
       visit(it->second);
       called_.insert(it->second);
-      inlineCall(call, *it->second);
+      if (!isWholeGradient(*call, context_.traitsOf(*call))) inlineCall(call, *it->second);
     }
   }
 
@@ -90,6 +93,8 @@ class Inliner {
     for (size_t i = 0; i < call->operandCount(); ++i) map[callee.body->args[i].get()] = call->operand(i);
     std::unordered_map<uint32_t, uint32_t> chained;  // indices of locations
     Builder at(call);
+    // What stands for an op is where that is.
+    if (call->hasAttr(kGradientOf)) chained.emplace(callee.body->terminator()->loc.index, call->loc.index);
     for (const auto& op : callee.body->ops) {
       if (op->kind == OpKind::Return) break;
       relocate(*clone(*op, at, map), call->loc, callee, chained);
@@ -129,6 +134,7 @@ class Inliner {
   }
 
   Module& module_;
+  const Context& context_;
   Diagnostics* diags_;
   std::unordered_map<const Func*, size_t> size_;
   const Op* tooMany_ = nullptr;  ///< the first call that brings too many ops
@@ -138,6 +144,6 @@ class Inliner {
 
 }  // namespace
 
-bool inlineCalls(Module& m, Context& c) { return Inliner(m, c.diags).run(); }
+bool inlineCalls(Module& m, Context& c) { return Inliner(m, c).run(); }
 
 }  // namespace tenc::passes

@@ -59,6 +59,8 @@ class DerivedFuncs {
   /// them it may add what there is already.
   const TransposedFunc& transposed(ir::Func& linear, size_t residuals, const std::vector<bool>& results,
                                    std::vector<bool> sums = {});
+  /// A linear function of f, in no module, which calls can name.
+  ir::Func& addLinear(const ir::Func& f);
   /// The linear function that a call in another one names.
   ir::Func& linear(const std::string& name) const { return *linears_.at(name); }
   Activity::Known& activity() { return activity_; }
@@ -77,8 +79,6 @@ class DerivedFuncs {
     std::vector<bool> arguments;    ///< those that have a tangent
     size_t saved = 0;
   };
-  /// A linear function of f, in no module, which calls can name.
-  ir::Func& addLinear(const ir::Func& f);
   /// Has the linear function run where f does, whatever the places of its arguments are: one that is on f's own device
   /// says so, and is taken for that alone where it has to be.
   void runWhere(const ir::Func& f, LinearizedFunc& made) const;

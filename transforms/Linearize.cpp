@@ -264,6 +264,39 @@ class Linearizer : public Walk {
     return true;
   }
 
+  /// Of an op with the trait `WholeGradient` a call of a function of its own: what becomes of that in the transpose is
+  /// one call again, whose parts a target may know.
+  void tangents(TangentCall& c) override {
+    if (!c.op.has(Trait::WholeGradient)) return Walk::tangents(c);
+    ir::Func& linear = derived_.addLinear(*c.op.func());
+    ir::Region& region = *linear.body;
+    // Two, as rules keep what they compute for tangents apart from the way there.
+    ir::Builder primal(&region), tangent(&region);
+    primal.setLoc(c.op.loc);
+    tangent.setLoc(c.op.loc);
+    const ir::RoundingScope rounds(primal, c.op.dtypeAttr("rounds")), roundsToo(tangent, c.op.dtypeAttr("rounds"));
+    ir::Compose p(primal), t(tangent);
+    TangentCall inner{c.op, p, t, {}, c.out, Values(c.tangents.size()), Values(1)};
+    Values operands = c.in;
+    for (const Value* v : c.in) inner.in.push_back(region.addArg(withoutPlace(v->type)));
+    Dims active;
+    for (size_t i = 0; i < c.tangents.size(); ++i) {
+      if (c.tangents[i] == nullptr) continue;
+      active.push_back(static_cast<int64_t>(i));
+      operands.push_back(c.tangents[i]);
+      inner.tangents[i] = region.addArg(withoutPlace(c.tangents[i]->type));
+    }
+    Walk::tangents(inner);
+    linear.resultTypes = {withoutPlace(inner.results[0]->type)};
+    tangent.makeTyped(OpKind::Return, inner.results, {});
+    Op* call = t_->makeTyped(OpKind::Call, operands, linear.resultTypes, {{"callee", linear.name}});
+    call->set(kResiduals, static_cast<int64_t>(c.in.size()));
+    call->set(ir::kGradientOf, std::string(c.op.info().mnemonic));
+    call->set(ir::kGradientOperands, active);
+    for (const auto& [name, value] : c.op.attrs()) call->set(ir::kGradientAttributes + name, value);
+    c.add(call->result());
+  }
+
   void pair(Op& forward, Op& linear) {
     handOver_.pair(forward, linear);
     forwardOf_[&linear] = &forward;

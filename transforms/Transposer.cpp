@@ -285,6 +285,7 @@ class Transposer {
       if (transposed.sums[i]) operands.push_back(cotangent(op.operand(residuals + i)));
     }
     Op* made = b_->makeTyped(OpKind::Call, operands, transposed.func->resultTypes, {{"callee", transposed.func->name}});
+    markGradient(op, transposed, *made);
     for (size_t i = 0; i < made->results.size(); ++i) {
       const Value* v = op.operand(residuals + i);
       Value* given = made->result(i);
@@ -294,6 +295,17 @@ class Transposer {
       else if (transposed.reached[i])
         give(v, given);
     }
+  }
+
+  /// Of a call that stands for an op's part of a gradient.
+  static void markGradient(const Op& linear, const TransposedFunc& transposed, Op& made) {
+    if (!linear.hasAttr(ir::kGradientOf)) return;
+    for (const auto& [name, value] : linear.attrs())
+      if (name.starts_with(ir::kGradientPrefix)) made.set(name, value);
+    Dims sums;
+    for (size_t i = 0; i < transposed.sums.size(); ++i)
+      if (transposed.sums[i]) sums.push_back(static_cast<int64_t>(i));
+    made.set(ir::kGradientSums, sums);
   }
 
   const Tangents& tangents_;

@@ -110,6 +110,8 @@ bool Walk::visit(const Op& op) {
   }
 }
 
+void Walk::tangents(TangentCall& c) { tangentRule(c.op.kind)(c); }
+
 bool Walk::single(const Op& op) {
   Op* made = copy(op);
   const bool active =
@@ -127,7 +129,7 @@ bool Walk::single(const Op& op) {
   for (Value* v : op.operands()) c.tangents.push_back(tangentFor(op, v));
   if (std::all_of(c.tangents.begin(), c.tangents.end(), [](const Value* v) { return v == nullptr; })) return true;
   const OriginScope derivative(module());
-  tangentRule(op.kind)(c);
+  tangents(c);
   if (!c.refusal.empty()) return refuse({&op, Obstacle::Kind::NoDerivative, std::move(c.refusal), std::move(c.remedy)});
   for (size_t i = 0; i < op.results.size(); ++i) {
     if (c.results[i] == nullptr) continue;

@@ -47,6 +47,8 @@ class [[nodiscard]] OriginScope {
   const char* const outer_;
 };
 
+struct TangentCall;
+
 class Walk {
  public:
   using Values = std::vector<ir::Value*>;
@@ -87,6 +89,8 @@ class Walk {
   virtual bool branch(const ir::Op& op) = 0;
   virtual bool placed(const ir::Op& op) = 0;
   virtual bool call(const ir::Op& op) = 0;
+  /// Tangents of the results of an op with a rule, some of whose operands have one.
+  virtual void tangents(TangentCall& c);
   /// `to` and its kin, which compute nothing.
   virtual bool placing(const ir::Op& op) = 0;
 

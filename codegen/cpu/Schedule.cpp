@@ -14,7 +14,8 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
       s.work = nativeWork(*kernel.native);
       break;
     case Kernel::Kind::Routine:           // the runtime's on this target
-    case Kernel::Kind::Attention: break;  // decomposed for it
+    case Kernel::Kind::Attention:
+    case Kernel::Kind::AttentionGradient: break;  // decomposed for it
   }
   s.level = level;
   s.work += kRunOverhead;

@@ -31,23 +31,61 @@ int64_t bytesOfFloats(const Attention& a, int rows) {
   return 4 * (rows * pitch + 32 * 68 + int64_t{rows} * 40);
 }
 
-/// The number of queries of a block for which the time of all blocks on a device is least, where tiles of more queries
-/// do more with what they load.
-int rowsOf(const Attention& a, int64_t heads, bool onTensorCores) {
-  constexpr struct {
-    int rows;
-    double efficiency;
-  } kChoices[] = {{64, 1}, {32, 0.8}, {16, 0.55}};
+struct Choice {
+  int rows;
+  double efficiency;
+};
+constexpr Choice kChoices[] = {{64, 1}, {32, 0.8}, {16, 0.55}};
+
+/// The number of rows of a block for which the time of all blocks on a device is least, where tiles of more rows do
+/// more with what they load. `blocks`: with so many rows each, 0 where they cannot be.
+template <class Blocks>
+int rowsOf(const Blocks& blocks) {
   int best = 0;
   double least = 0;
-  for (const auto& c : kChoices) {
-    if (!onTensorCores && bytesOfFloats(a, c.rows) > kSharedBytes) continue;
-    const int64_t blocks = over(a.queries, c.rows) * heads;
-    const double time = static_cast<double>(over(blocks, kMultiprocessors) * c.rows) / c.efficiency;
+  for (const Choice& c : kChoices) {
+    const int64_t n = blocks(c.rows);
+    if (n == 0) continue;
+    const double time = static_cast<double>(over(n, kMultiprocessors) * c.rows) / c.efficiency;
     if (best != 0 && time >= least) continue;
     best = c.rows, least = time;
   }
   return best;
+}
+
+int64_t headsOf(const Attention& a) {
+  int64_t heads = 1;
+  for (const int64_t n : a.batch) heads *= n;
+  return heads;
+}
+
+/// Rows of floats in shared memory, for products along them four at a time, and across them 32.
+int64_t floatPitch(int64_t columns) { return over(columns, 32) * 32 + 4; }
+
+/// Shared memory of the gradient: rows of one side, a step of the other, weights and what becomes of them, and two
+/// numbers of each query.
+int64_t gradientBytesOfFloats(const Attention& a, int rows, int step) {
+  return 4 * ((rows + step) * (floatPitch(a.depth) + floatPitch(a.width)) + 2 * rows * (step + 8) + 2 * step);
+}
+
+/// The same on tensor cores, where rows are in registers, so that the memory is that of two steps, or of results.
+int64_t gradientBytesOfHalves(const Attention& a, int rows, int step) {
+  const int64_t depth = over(a.depth, 16) * 16, width = over(a.width, 16) * 16;
+  const int64_t of = 2 * (depth + 8 + width + 8), chunk = std::min<int64_t>(64, std::max(depth, width));
+  return std::max({rows * of, 2 * (step * of + 8 * step), 4 * rows * (chunk + 8)});
+}
+
+template <class Plan>
+Schedule scheduleOf(const Plan& p, uint32_t blocks) {
+  Schedule s;
+  s.family = Schedule::Family::Attention;
+  s.blocks = blocks;
+  s.threads = static_cast<uint32_t>(p.threads);
+  s.vector = p.vector;
+  s.tile.rows = p.rows;
+  s.tile.columns = p.step;
+  if (p.onTensorCores) s.tile.warpRows = 16, s.tile.warpColumns = p.step;
+  return s;
 }
 
 }  // namespace
@@ -56,9 +94,10 @@ AttentionPlan planAttention(const Kernel& k, const Features& features) {
   const Attention& a = k.attention;
   AttentionPlan p;
   p.onTensorCores = features.tensorCores && a.operands != ir::DType::F32;
-  int64_t heads = 1;
-  for (const int64_t n : a.batch) heads *= n;
-  p.rows = rowsOf(a, heads, p.onTensorCores);
+  const int64_t heads = headsOf(a);
+  p.rows = rowsOf([&](int rows) {
+    return !p.onTensorCores && bytesOfFloats(a, rows) > kSharedBytes ? 0 : over(a.queries, rows) * heads;
+  });
   const int64_t longest = std::max(a.depth, a.width);
   p.step = !p.onTensorCores ? 32 : longest <= 64 ? 64 : longest <= 128 ? 32 : 16;
   p.threads = p.onTensorCores ? 2 * p.rows : 64;
@@ -72,17 +111,56 @@ AttentionPlan planAttention(const Kernel& k, const Features& features) {
   return p;
 }
 
-Schedule attentionSchedule(const Kernel& k, const Features& features) {
+GradientPlan planGradient(const Kernel& k, const Features& features) {
+  const Attention& a = k.attention;
+  const AttentionGradient& g = k.gradient;
+  GradientPlan p;
+  p.onTensorCores = features.tensorCores && a.operands != ir::DType::F32;
+  p.heads = headsOf(a);
+  const bool ofKeys = g.k.wanted || g.v.wanted;
+  if (p.onTensorCores) {
+    p.rows = rowsOf([&](int rows) {
+      return p.heads * ((ofKeys ? over(a.keys, rows) : 0) + (g.q.wanted ? over(a.queries, rows) : 0));
+    });
+    p.step = std::max(a.depth, a.width) <= 64 ? 32 : 16;
+    p.threads = 2 * p.rows;
+    p.bytes = static_cast<int>(gradientBytesOfHalves(a, p.rows, p.step));
+  } else {
+    p.threads = 64;
+    p.rows = p.step = gradientBytesOfFloats(a, 32, 32) <= kSharedBytes ? 32 : 16;
+    p.bytes = static_cast<int>(gradientBytesOfFloats(a, p.rows, p.step));
+  }
+  const int64_t most = p.onTensorCores ? 8 : 4;
+  p.q = widthOf(a, a.q, a.queries, a.depth, most);
+  p.k = widthOf(a, a.k, a.keys, a.depth, most);
+  p.v = widthOf(a, a.v, a.keys, a.width, most);
+  p.c = widthOf(a, g.cotangent, a.queries, a.width, most);
+  p.vector = 4;
+  for (const auto& [result, columns] : {std::pair{&g.q, a.depth}, {&g.k, a.depth}, {&g.v, a.width}})
+    if (result->wanted)
+      p.vector = std::min(p.vector, vectorWidth(k, result->epilogue, a.batch.size() + 1, {columns}));
+  p.keyTiles = ofKeys ? over(a.keys, p.rows) : 0;
+  p.queryTiles = g.q.wanted ? over(a.queries, p.rows) : 0;
+  return p;
+}
+
+std::vector<std::pair<uint32_t, int>> attentionWidths(const Kernel& k, const Features& features) {
+  const Attention& a = k.attention;
+  if (k.kind == Kernel::Kind::AttentionGradient) {
+    const GradientPlan p = planGradient(k, features);
+    return {{a.q.buffer, p.q}, {a.k.buffer, p.k}, {a.v.buffer, p.v}, {k.gradient.cotangent.buffer, p.c}};
+  }
   const AttentionPlan p = planAttention(k, features);
-  Schedule s;
-  s.family = Schedule::Family::Attention;
-  s.blocks = p.blocks;
-  s.threads = static_cast<uint32_t>(p.threads);
-  s.vector = p.vector;
-  s.tile.rows = p.rows;
-  s.tile.columns = p.step;
-  if (p.onTensorCores) s.tile.warpRows = 16, s.tile.warpColumns = p.step;
-  return s;
+  return {{a.q.buffer, p.q}, {a.k.buffer, p.k}, {a.v.buffer, p.v}};
+}
+
+Schedule attentionSchedule(const Kernel& k, const Features& features) {
+  if (k.kind == Kernel::Kind::AttentionGradient) {
+    const GradientPlan g = planGradient(k, features);
+    return scheduleOf(g, static_cast<uint32_t>(g.heads * (g.keyTiles + g.queryTiles)));
+  }
+  const AttentionPlan p = planAttention(k, features);
+  return scheduleOf(p, p.blocks);
 }
 
 }  // namespace tenc::codegen::cuda

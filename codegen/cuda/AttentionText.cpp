@@ -45,10 +45,13 @@ __device__ __forceinline__ float tenc_rise(tenc_seen& s, float most, float& base
   s.total *= factor;
   return factor;
 }
-)cuda";
-
-// Teams of 8 threads have R queries each, and of each R x 4 scores of 32 keys, and 4 columns of each 32 of the result.
-const std::string_view kRowAttentionText = R"cuda(
+// The logarithm of the sum of exp(score), where that is 2^-bias times `total`, relative to `most`. Of nothing it is infinity, so
+// that weights are 0 when they are computed from it.
+__device__ __forceinline__ float tenc_logarithm(float most, float total, float bias) {
+  float y;
+  asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(total));
+  return total == 0 ? __int_as_float(0x7f800000) : __fmaf_rn(y - bias, 0.693147181f, most);
+}
 // Part of a matrix as floats in shared memory, zeros where there is nothing.
 template <int kRows, int kColumns, int kPitch, int kThreads, class M>
 __device__ __forceinline__ void tenc_fill(float* to, const M& m, int row, int column) {
@@ -64,8 +67,12 @@ __device__ __forceinline__ void tenc_fill(float* to, const M& m, int row, int co
     tenc_store(to + r * kPitch + c, y);
   }
 }
-template <int kRowsOfBlock, int kThreads, bool kCausal, bool kZero, int kVector, class Q, class K, class V, class Score, class Store>
-__device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, const V& v, int first, const Score& score, const Store& store) {
+)cuda";
+
+// Teams of 8 threads have R queries each, and of each R x 4 scores of 32 keys, and 4 columns of each 32 of the result.
+const std::string_view kRowAttentionText = R"cuda(
+template <int kRowsOfBlock, int kThreads, bool kCausal, bool kZero, int kVector, class Q, class K, class V, class Score, class Store, class Save>
+__device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, const V& v, int first, const Score& score, const Store& store, const Save& save) {
   constexpr int teams = kThreads / 8, R = kRowsOfBlock / teams, step = 32;
   constexpr int depth = (Q::columns + 3) / 4 * 4, slice = depth < 64 ? depth : 64, slices = (depth + slice - 1) / slice;
   constexpr int wide = (V::columns + 31) / 32, queryPitch = 4 * (depth / 4 | 1), pitch = 4 * (slice / 4 | 1), valuePitch = 68, weightPitch = 40;
@@ -162,6 +169,7 @@ __device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, cons
     float total = seen[i].total;
     #pragma unroll
     for (int other = 4; other > 0; other /= 2) total += __shfl_xor_sync(~0u, total, other);
+    if (lane == 0 && query < Q::rows) save(query, tenc_logarithm(seen[i].most, total, 0));
     const float share = kZero && total == 0 ? 1 : 1 / total;
     #pragma unroll
     for (int g = 0; g < wide; ++g)
@@ -178,10 +186,8 @@ __device__ __forceinline__ void tenc_attention_rows(const Q& q, const K& k, cons
 }
 )cuda";
 
-// A warp has 16 queries, in registers as the left operand of mma.sync, and all of their scores of a step of keys, which
-// become a left operand where they are. Weights are multiplied as the sum of `kParts` numbers of 16 bits, and those of
-// f16 are 2^14 times as large, so that small ones keep their bits.
-const std::string_view kTensorAttentionText = R"cuda(
+// What attention and its gradient share.
+const std::string_view kTensorPartsText = R"cuda(
 template <int kRows, int kColumns, int kThreads, class M>
 __device__ __forceinline__ void tenc_bring(unsigned char* memory, unsigned at, const M& m, int row) {
   constexpr int w = M::width, perRow = kColumns / w;
@@ -210,6 +216,36 @@ __device__ __forceinline__ unsigned tenc_round(tenc_bf16, float& a, float& b) {
   a -= __uint_as_float(both << 16), b -= __uint_as_float(both & 0xffff0000u);
   return both;
 }
+// Rows of a warp's part of a result, which go through shared memory, so that rows of them are stored. `to` is the warp's:
+// 16 rows of up to 64 floats and 8 more.
+template <int kVector, int kRows, int kColumns, int kTiles, class Store>
+__device__ __forceinline__ void tenc_store_rows(float* to, const float (&sum)[kTiles][4], int row, const Store& store) {
+  constexpr int chunk = kTiles * 8 < 64 ? kTiles * 8 : 64, pitch = chunk + 8;
+  const int lane = threadIdx.x % 32;
+  #pragma unroll
+  for (int part = 0; part < kTiles * 8; part += chunk) {
+    #pragma unroll
+    for (int n = 0; n < chunk / 8; ++n)
+      if (part + n * 8 < kTiles * 8) {
+        float* const at = to + lane / 4 * pitch + n * 8 + lane % 4 * 2;
+        *(float2*)at = make_float2(sum[part / 8 + n][0], sum[part / 8 + n][1]);
+        *(float2*)(at + 8 * pitch) = make_float2(sum[part / 8 + n][2], sum[part / 8 + n][3]);
+      }
+    __syncwarp();
+    #pragma unroll 2
+    for (int p = lane; p < 16 * chunk / kVector; p += 32) {
+      const int mine = p / (chunk / kVector), along = p % (chunk / kVector) * kVector;
+      if (row + mine < kRows && part + along < kColumns) store(row + mine, part + along, tenc_load<tenc_vector<float, kVector>>(to + mine * pitch + along));
+    }
+    __syncwarp();
+  }
+}
+)cuda";
+
+// A warp has 16 queries, in registers as the left operand of mma.sync, and all of their scores of a step of keys, which
+// become a left operand where they are. Weights are multiplied as the sum of `kParts` numbers of 16 bits, and those of
+// f16 are 2^14 times as large, so that small ones keep their bits.
+const std::string_view kTensorAttentionText = R"cuda(
 // What becomes of the products of queries `row` and `row` + 8 with keys from `first` on, two of each eight.
 template <bool kEdge, int kQueries, int kKeys, bool kCausal, int kTiles, class Score>
 __device__ __forceinline__ void tenc_scores(float (&s)[kTiles][4], int row, int first, const Score& score) {
@@ -222,8 +258,8 @@ __device__ __forceinline__ void tenc_scores(float (&s)[kTiles][4], int row, int 
       s[t][i] = inside ? score(query, key, s[t][i]) : __int_as_float(0xff800000);
     }
 }
-template <int kRowsOfBlock, int kStep, bool kCausal, bool kZero, int kVector, int kParts, class Q, class K, class V, class Score, class Store>
-__device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, const V& v, int first, float bias, const Score& score, const Store& store) {
+template <int kRowsOfBlock, int kStep, bool kCausal, bool kZero, int kVector, int kParts, class Q, class K, class V, class Score, class Store, class Save>
+__device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, const V& v, int first, float bias, const Score& score, const Store& store, const Save& save) {
   typedef typename Q::type type;
   constexpr int threads = 2 * kRowsOfBlock, depth = (Q::columns + 15) / 16 * 16, wide = (V::columns + 15) / 16 * 16;
   constexpr int keyPitch = depth + 8, valuePitch = wide + 8, chunk = wide < 64 ? wide : 64, resultPitch = chunk + 8;
@@ -318,33 +354,15 @@ __device__ __forceinline__ void tenc_attention_tensor(const Q& q, const K& k, co
     float total = seen[h].total;
     total += __shfl_xor_sync(~0u, total, 1);
     total += __shfl_xor_sync(~0u, total, 2);
+    if (lane % 4 == 0 && row + h * 8 < Q::rows) save(row + h * 8, tenc_logarithm(seen[h].most, total, bias));
     const float share = kZero && total == 0 ? 1 : 1 / total;
     #pragma unroll
     for (int n = 0; n < wide / 8; ++n)
       #pragma unroll
       for (int e = 0; e < 2; ++e) sum[n][2 * h + e] *= share;
   }
-  // Results go through shared memory, so that rows of them are stored.
   __syncthreads();
-  float* const results = (float*)memory + warp * 16 * resultPitch;
-  #pragma unroll
-  for (int part = 0; part < wide; part += chunk) {
-    #pragma unroll
-    for (int n = 0; n < chunk / 8; ++n)
-      if (part + n * 8 < wide) {
-        float* const to = results + lane / 4 * resultPitch + n * 8 + lane % 4 * 2;
-        *(float2*)to = make_float2(sum[part / 8 + n][0], sum[part / 8 + n][1]);
-        *(float2*)(to + 8 * resultPitch) = make_float2(sum[part / 8 + n][2], sum[part / 8 + n][3]);
-      }
-    __syncwarp();
-    #pragma unroll 2
-    for (int p = lane; p < 16 * chunk / kVector; p += 32) {
-      const int mine = p / (chunk / kVector), along = p % (chunk / kVector) * kVector;
-      const int query = first + warp * 16 + mine, column = part + along;
-      if (query < Q::rows && column < V::columns) store(query, column, tenc_load<tenc_vector<float, kVector>>(results + mine * resultPitch + along));
-    }
-    __syncwarp();
-  }
+  tenc_store_rows<kVector, Q::rows, V::columns>((float*)memory + warp * 16 * resultPitch, sum, first + warp * 16, store);
 }
 )cuda";
 

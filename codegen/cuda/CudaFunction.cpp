@@ -51,6 +51,8 @@ std::string write(const Function& f, const Features& features, const std::string
                               : k.kind == Kernel::Kind::Native          ? writeNativeLoop(k, module, names)
                               : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
                               : k.kind == Kernel::Kind::Attention       ? writeAttention(k, features, module, names)
+                              : k.kind == Kernel::Kind::AttentionGradient
+                                  ? writeAttentionGradient(k, features, module, names)
                               : plan.scan                               ? writeScan(k, plan, module, names)
                               : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
                                                                         : writeLoopKernel(k, plan, module, names);

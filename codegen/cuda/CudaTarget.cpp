@@ -55,6 +55,7 @@ class CudaTarget : public Target {
     traits_.convColumns = ir::TargetTraits::ConvColumns::Places;
     traits_.narrowConvolutions = {ir::DType::F16, ir::DType::BF16};
     traits_.attention.whole = {ir::DType::F32, ir::DType::F16, ir::DType::BF16};
+    traits_.attention.mostGradientDepth = 128;
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
     traits_.scratchRow = 2048;
     traits_.scans.fewItems = 64;  // a block each
@@ -99,10 +100,8 @@ class CudaTarget : public Target {
                                 static_cast<uint64_t>(width) * static_cast<uint64_t>(ir::byteSize(b.dtype)));
     };
     for (const Buffer& b : request.kernel->buffers) needs.arguments.push_back({need(b, plan.vector)});
-    if (request.kernel->kind == Kernel::Kind::Attention) {
-      const AttentionPlan p = planAttention(*request.kernel, features());
-      const Attention& a = request.kernel->attention;
-      for (const auto& [buffer, width] : {std::pair{a.q.buffer, p.q}, {a.k.buffer, p.k}, {a.v.buffer, p.v}}) {
+    if (request.kernel->kind == Kernel::Kind::Attention || request.kernel->kind == Kernel::Kind::AttentionGradient) {
+      for (const auto& [buffer, width] : attentionWidths(*request.kernel, features())) {
         uint64_t& alignment = needs.arguments[buffer].alignment;
         alignment = std::max(alignment, need(request.kernel->buffers[buffer], width));
       }

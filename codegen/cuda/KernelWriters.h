@@ -32,6 +32,8 @@ std::string writeTurned(const Kernel& kernel, const Schedule& schedule, Module& 
 std::string writeScan(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 std::string writeProduct(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 std::string writeAttention(const Kernel& kernel, const Features& features, Module& module, const KernelNames& names);
+std::string writeAttentionGradient(const Kernel& kernel, const Features& features, Module& module,
+                                   const KernelNames& names);
 /// The same for a native loop, which one thread runs.
 std::string writeNativeLoop(const Kernel& kernel, Module& module, const KernelNames& names);
 

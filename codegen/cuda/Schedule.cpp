@@ -292,7 +292,8 @@ Schedule schedule(const Kernel& k, const Features& features) {
     const std::optional<Kernel> loops = asLoops(k);
     return loops ? schedule(*loops, features) : productSchedule(k, features);
   }
-  if (k.kind == Kernel::Kind::Attention) return attentionSchedule(k, features);
+  if (k.kind == Kernel::Kind::Attention || k.kind == Kernel::Kind::AttentionGradient)
+    return attentionSchedule(k, features);
   if (const std::optional<Schedule> scan = scanSchedule(k)) return *scan;
   int64_t points = 1, inner = 1;
   for (int64_t n : k.outer) points *= n;

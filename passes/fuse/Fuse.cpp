@@ -17,6 +17,7 @@ void fuseRegion(ir::Region& region, const Context& c) {
     fusion::prepareReductions(region, c);
     fusion::prepareScans(region, c);
   }
+  fusion::formProducts(region);
   fusion::Nodes nodes;
   fusion::analyse(region, c, nodes);
   std::vector<fusion::Group> groups = fusion::formGroups(region, c, nodes);

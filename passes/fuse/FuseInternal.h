@@ -118,6 +118,9 @@ bool isNativeLoop(const ir::Op& loop, const Context& c, const std::string* devic
 ir::Op& formNativeLoop(ir::Op& loop);
 ir::Op& wrapNativeLoop(ir::Op& loop);
 
+/// Makes products of several results fused ops.
+void formProducts(ir::Region& region);
+
 /// Splits reductions of many elements to few results in two, marks tiny ones to be unrolled.
 void prepareReductions(ir::Region& region, const Context& c);
 

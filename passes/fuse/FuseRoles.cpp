@@ -51,7 +51,14 @@ Role roleOf(const Op& op) {
   return Role::Barrier;
 }
 
-bool isFactor(const Op& product, size_t operand) { return operand < (product.kind == OpKind::Attention ? 3 : 2); }
+bool isFactor(const Op& product, size_t operand) {
+  switch (product.kind) {
+    case OpKind::Attention:
+    case OpKind::AttentionSaved: return operand < 3;
+    case OpKind::AttentionGrad: return operand < 7 && operand != 3;
+    default: return operand < 2;
+  }
+}
 
 DimMap mapThrough(const Op& op, size_t operand, const DimMap& m) {
   const ir::Dims& from = op.operand(operand)->type.shape;
