@@ -191,10 +191,10 @@ struct Kernel {
   std::vector<uint8_t> faultCodes;  ///< runtime FaultKind of each
   std::vector<int64_t> outer;       ///< Loop: the parallel iteration space (row-major)
   std::vector<Reduction> reductions;
-  std::vector<Stage> stages;  ///< Loop
-  Product product;            ///< Product
-  Attention attention;        ///< Attention, AttentionGradient
-  AttentionGradient gradient; ///< AttentionGradient
+  std::vector<Stage> stages;   ///< Loop
+  Product product;             ///< Product
+  Attention attention;         ///< Attention, AttentionGradient
+  AttentionGradient gradient;  ///< AttentionGradient
   /// Native: the fused op whose region is emitted as it stands. The region holds one for or while and, inside, only
   /// rank-0 constants, elementwise ops, gathers and scatters of one element (an index for each axis; mode set, add,
   /// mul, max, min), and for, while, if. A tensor has one live version at any time: all versions of a carried tensor

@@ -99,7 +99,8 @@ void putRows(const ir::Op& op, const Scores& s, Tensor& out, const std::vector<R
   const size_t rank = strides.size();
   for (size_t i = 0; i < rows.size(); ++i)
     for (size_t c = 0; c < rows[i].size(); ++c)
-      put(out, s.first(strides) + static_cast<int64_t>(i) * strides[rank - 2] + static_cast<int64_t>(c) * strides[rank - 1],
+      put(out,
+          s.first(strides) + static_cast<int64_t>(i) * strides[rank - 2] + static_cast<int64_t>(c) * strides[rank - 1],
           {roundTo(out.type.dtype, rows[i][c]), 0});
 }
 

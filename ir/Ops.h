@@ -49,21 +49,21 @@ constexpr bool contains(Trait set, Trait t) { return (static_cast<uint32_t>(set)
 
 /// How the result type follows from operands and attributes; implemented once in Infer.cpp.
 enum class ShapeRule : uint8_t {
-  Same,         ///< all operands of one type; the result is of that type
-  SameBool,     ///< all operands of one type; bool of that shape (comparisons, isnan)
-  Select,       ///< (bool, T, T)
-  Cast,         ///< attr dtype
-  Bitcast,      ///< attr dtype, same width
-  Reduce,       ///< attr axes, keep; the operand's dtype
-  ReduceWide,   ///< integers under 64 bits give i64/u64, bool gives i64
-  ReduceBool,   ///< any, all
-  ReduceIndex,  ///< i64; attr axes (one axis, or all: index into the flattened order)
-  Scan,         ///< operand 0's type; block totals have one element a block along attr axes
-  Matmul,       ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
-  Attention,    ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
+  Same,            ///< all operands of one type; the result is of that type
+  SameBool,        ///< all operands of one type; bool of that shape (comparisons, isnan)
+  Select,          ///< (bool, T, T)
+  Cast,            ///< attr dtype
+  Bitcast,         ///< attr dtype, same width
+  Reduce,          ///< attr axes, keep; the operand's dtype
+  ReduceWide,      ///< integers under 64 bits give i64/u64, bool gives i64
+  ReduceBool,      ///< any, all
+  ReduceIndex,     ///< i64; attr axes (one axis, or all: index into the flattened order)
+  Scan,            ///< operand 0's type; block totals have one element a block along attr axes
+  Matmul,          ///< [..., M, K] x [..., K, N], batch dims equal (broadcast first)
+  Attention,       ///< [..., Q, D], [..., K, D], [..., K, E], [], mask [..., Q, K] with dims of 1
   AttentionSaved,  ///< the same, and [..., Q] of f32
   AttentionGrad,   ///< operands of attention, [..., Q, E], [..., Q] twice; [..., Q, D], [..., K, D] and [..., K, E]
-  Conv,         ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi, out_last
+  Conv,            ///< [N, C, S...] x [O, C / groups, window...]; attrs stride, dilation, groups, lo, hi, out_last
   Reshape,
   Permute,
   Broadcast,

@@ -13,7 +13,7 @@ Schedule schedule(const Kernel& kernel, const Workers& workers, Level level) {
       s.form = NativeLoop{};
       s.work = nativeWork(*kernel.native);
       break;
-    case Kernel::Kind::Routine:           // the runtime's on this target
+    case Kernel::Kind::Routine:  // the runtime's on this target
     case Kernel::Kind::Attention:
     case Kernel::Kind::AttentionGradient: break;  // decomposed for it
   }

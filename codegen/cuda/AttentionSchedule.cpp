@@ -137,8 +137,7 @@ GradientPlan planGradient(const Kernel& k, const Features& features) {
   p.c = widthOf(a, g.cotangent, a.queries, a.width, most);
   p.vector = 4;
   for (const auto& [result, columns] : {std::pair{&g.q, a.depth}, {&g.k, a.depth}, {&g.v, a.width}})
-    if (result->wanted)
-      p.vector = std::min(p.vector, vectorWidth(k, result->epilogue, a.batch.size() + 1, {columns}));
+    if (result->wanted) p.vector = std::min(p.vector, vectorWidth(k, result->epilogue, a.batch.size() + 1, {columns}));
   p.keyTiles = ofKeys ? over(a.keys, p.rows) : 0;
   p.queryTiles = g.q.wanted ? over(a.queries, p.rows) : 0;
   return p;

@@ -19,7 +19,8 @@ std::string flag(bool b) { return b ? ", true" : ", false"; }
 /// The first row of a tile. Of causal attention blocks with the most to do come first: those of keys in order, those of
 /// queries from the end.
 std::string firstRow(const std::string& tile, int64_t tiles, int rows, bool fromEnd) {
-  return (fromEnd ? "(" + decimal(tiles - 1) + " - (int)(" + tile + "))" : "(int)(" + tile + ")") + " * " + decimal(rows);
+  return (fromEnd ? "(" + decimal(tiles - 1) + " - (int)(" + tile + "))" : "(int)(" + tile + ")") + " * " +
+         decimal(rows);
 }
 
 class AttentionWriter {
@@ -34,7 +35,8 @@ class AttentionWriter {
 
   std::string write() {
     const std::string tiles = decimal(plan_.tiles) + "u";
-    parts_.out().line("const int first = " + firstRow("blockIdx.x % " + tiles, plan_.tiles, plan_.rows, a_.causal) + ";");
+    parts_.out().line("const int first = " + firstRow("blockIdx.x % " + tiles, plan_.tiles, plan_.rows, a_.causal) +
+                      ";");
     parts_.decodeBatch("blockIdx.x / " + tiles);
     parts_.matrix("q", a_.q, a_.queries, a_.depth, plan_.q);
     parts_.matrix("k", a_.k, a_.keys, a_.depth, plan_.k);
@@ -110,8 +112,8 @@ class GradientWriter {
     const std::string ofKeys = decimal(plan_.keyTiles) + "u", ofQueries = decimal(plan_.queryTiles) + "u";
     out().line("const bool ofKeys = blockIdx.x < " + keys + ";");
     out().line("const unsigned block = ofKeys ? blockIdx.x : blockIdx.x - " + keys + ";");
-    out().line("const int first = ofKeys ? " + firstRow("block % " + ofKeys, plan_.keyTiles, plan_.rows, false) + " : " +
-               firstRow("block % " + ofQueries, plan_.queryTiles, plan_.rows, a_.causal) + ";");
+    out().line("const int first = ofKeys ? " + firstRow("block % " + ofKeys, plan_.keyTiles, plan_.rows, false) +
+               " : " + firstRow("block % " + ofQueries, plan_.queryTiles, plan_.rows, a_.causal) + ";");
     out().line("const unsigned head = ofKeys ? block / " + ofKeys + " : block / " + ofQueries + ";");
     parts_.decodeBatch("head");
   }
@@ -124,7 +126,8 @@ class GradientWriter {
   void call(bool ofKeys, const std::string& operands, const std::string& stores) {
     std::string text = plan_.onTensorCores ? "tenc_gradient_tensor<" : "tenc_gradient_rows<";
     text += (ofKeys ? "true, " : "false, ") + decimal(plan_.rows) + ", " + decimal(plan_.step) + ", ";
-    text += plan_.onTensorCores ? decimal(partsOf(kernel_)) + flag(a_.operands == ir::DType::F16) : decimal(plan_.threads);
+    text +=
+        plan_.onTensorCores ? decimal(partsOf(kernel_)) + flag(a_.operands == ir::DType::F16) : decimal(plan_.threads);
     text += flag(a_.causal) + ", " + decimal(plan_.vector);
     out().line(text + ">(memory, " + operands + ", totals, deltas, first, slope, score, " + stores + ");");
   }

@@ -48,9 +48,9 @@ std::string write(const Function& f, const Features& features, const std::string
   }
   const std::optional<ScatterPlan> scatter = planScatter(k);
   const std::string missing = scatter ? writeScatter(k, *scatter, module, names, "work", f.step)
-                              : k.kind == Kernel::Kind::Native          ? writeNativeLoop(k, module, names)
-                              : k.kind == Kernel::Kind::Product         ? writeProduct(k, plan, module, names)
-                              : k.kind == Kernel::Kind::Attention       ? writeAttention(k, features, module, names)
+                              : k.kind == Kernel::Kind::Native    ? writeNativeLoop(k, module, names)
+                              : k.kind == Kernel::Kind::Product   ? writeProduct(k, plan, module, names)
+                              : k.kind == Kernel::Kind::Attention ? writeAttention(k, features, module, names)
                               : k.kind == Kernel::Kind::AttentionGradient
                                   ? writeAttentionGradient(k, features, module, names)
                               : plan.scan                               ? writeScan(k, plan, module, names)

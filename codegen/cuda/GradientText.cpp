@@ -2,9 +2,9 @@
 
 namespace tenc::codegen::cuda {
 
-// A block has rows of one side: keys with their values (x1, x2), or queries with the cotangents of their results. It goes through
-// the other side (y1, y2), and computes of a score s its weight p and d = p * (x2 y2 - delta). The gradients are sums of d y1, times
-// `slope`, and for keys' values of p y2. Sums are in the order of the other side.
+// A block has rows of one side: keys with their values (x1, x2), or queries with the cotangents of their results. It
+// goes through the other side (y1, y2), and computes of a score s its weight p and d = p * (x2 y2 - delta). The
+// gradients are sums of d y1, times `slope`, and for keys' values of p y2. Sums are in the order of the other side.
 // Teams of 8 threads have R rows each, and of each R x C scores of a step, and 4 columns of each 32 of the gradients.
 const std::string_view kRowGradientText = R"cuda(
 template <int R, int C, int kDepth, int kPitch, int kTeams>
@@ -129,9 +129,10 @@ __device__ __forceinline__ void tenc_gradient_rows(unsigned char (&memory)[kByte
 }
 )cuda";
 
-// A warp has 16 rows, in registers as left operands of mma.sync. p and d become left operands where they are, as sums of `kParts`
-// numbers of 16 bits. Those of f16 are scaled by powers of two: weights by 2^14, so that small ones keep their bits, and d, of any
-// size, so that the largest so far is a little less than 2^14; sums so far are scaled with it.
+// A warp has 16 rows, in registers as left operands of mma.sync. p and d become left operands where they are, as sums
+// of `kParts` numbers of 16 bits. Those of f16 are scaled by powers of two: weights by 2^14, so that small ones keep
+// their bits, and d, of any size, so that the largest so far is a little less than 2^14; sums so far are scaled with
+// it.
 const std::string_view kTensorGradientText = R"cuda(
 // Products of a warp's rows with a step of others.
 template <int kStep, int kTiles, class Type>

@@ -42,8 +42,9 @@ bool isSame(const Value* a, const Value* b, int& budget) {
   for (const auto& [name, value] : x.attrs()) {
     const Attr* other = y.find(name);
     const Data* data = std::get_if<Data>(&value);
-    const bool equal = other != nullptr && (*other == value || (data != nullptr && std::holds_alternative<Data>(*other) &&
-                                                                **data == **std::get_if<Data>(other)));
+    const bool equal =
+        other != nullptr && (*other == value || (data != nullptr && std::holds_alternative<Data>(*other) &&
+                                                 **data == **std::get_if<Data>(other)));
     if (!equal) return false;
   }
   for (size_t i = 0; i < x.operandCount(); ++i)
@@ -94,7 +95,8 @@ class Gradients {
       return v->type.dtype == DType::F32 ? v : b.value(OpKind::Cast, {v}, {{"dtype", DType::F32}});
     };
     const auto last = static_cast<int64_t>(cotangent->type.shape.size()) - 1;
-    Value* delta = b.value(OpKind::Sum, {b.value(OpKind::Mul, {wide(cotangent), wide(saved.out)})}, {{"axes", Dims{last}}});
+    Value* delta =
+        b.value(OpKind::Sum, {b.value(OpKind::Mul, {wide(cotangent), wide(saved.out)})}, {{"axes", Dims{last}}});
     operands.insert(operands.end(), {cotangent, saved.totals, delta});
     if (saved.operands.size() > 4) operands.push_back(saved.operands[4]);
     give(call, part, gradients(call, part, std::move(operands), b));

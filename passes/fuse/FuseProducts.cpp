@@ -27,7 +27,8 @@ class Wrapped {
     inner_ = at_.addRegion(fused_);
     ir::Builder in(inner_);
     in.setLoc(op_.loc);
-    for (size_t i = 0; i < op_.operandCount(); ++i) isFactor(op_, i) ? matrix(op_.operand(i), in) : element(op_.operand(i), in);
+    for (size_t i = 0; i < op_.operandCount(); ++i)
+      isFactor(op_, i) ? matrix(op_.operand(i), in) : element(op_.operand(i), in);
     const Op* copy = ir::clone(op_, in, inside_);
     std::vector<Value*> yields;
     for (size_t r = 0; r < op_.results.size(); ++r) {
@@ -79,7 +80,8 @@ class Wrapped {
 
   static bool isMadeHere(const Op& op) {
     const Role role = roleOf(op);
-    return role == Role::PassThrough || (op.has(Trait::Elementwise) && op.has(Trait::Cheap) && !op.has(Trait::CanFault));
+    return role == Role::PassThrough ||
+           (op.has(Trait::Elementwise) && op.has(Trait::Cheap) && !op.has(Trait::CanFault));
   }
 
   Op& op_;

@@ -194,6 +194,16 @@ bool makeStructural(Maker& k, OpKind kind, DType t) {
               k.param(DType::Bool, {1, 5, 7})},
              {{"causal", true}});
       return true;
+    case OpKind::AttentionSaved:
+      b.make(kind, {k.param(t, {2, 5, 3}), k.param(t, {2, 7, 3}), k.param(t, {2, 7, 4}), b.scalar(t, 0.5)},
+             {{"causal", true}, {"perm", Dims{1, 0, 2}}});
+      return true;
+    case OpKind::AttentionGrad: {
+      Value *totals = k.param(DType::F32, {2, 5}), *deltas = k.param(DType::F32, {2, 5});
+      b.make(kind, {k.param(t, {2, 5, 3}), k.param(t, {2, 7, 3}), k.param(t, {2, 7, 4}), b.scalar(t, 0.5),
+                    k.param(t, {2, 5, 4}), totals, deltas, k.param(DType::Bool, {1, 5, 7})});
+      return true;
+    }
     case OpKind::Conv:
       b.make(kind, {k.param(t, {2, 4, 9, 7}), k.param(t, {6, 2, 3, 1})},
              {{"stride", Dims{2, 1}}, {"dilation", Dims{1, 2}}, {"groups", int64_t{2}}});
