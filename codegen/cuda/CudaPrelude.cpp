@@ -39,6 +39,19 @@ __device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long laun
   }
 }
 
+// Whether somebody has interrupted the call: the host writes that as a fault.
+__device__ __forceinline__ bool tenc_interrupted(const tenc_faults* f) { return *(const volatile unsigned*)&f->number == ~0u; }
+// The same of a block, all of whose threads ask.
+__device__ __forceinline__ bool tenc_block_interrupted(const tenc_faults* f) { return __syncthreads_or(threadIdx.x == 0 && tenc_interrupted(f)); }
+
+// Whether a loop is to end: somebody has interrupted the call, or an earlier launch has faulted, and what is read instead of
+// an element that is not there could keep a loop running for ever.
+__device__ __forceinline__ bool tenc_stopped(const tenc_faults* f, unsigned long long launch) {
+  const volatile tenc_faults* v = f;
+  const unsigned number = v->number;
+  return number != 0 && (number == ~0u || v->order < v->base + (launch & 0xffffffffffull));
+}
+
 // Elements side by side, which one access moves.
 template <class T, int N>
 struct alignas(sizeof(T) * N) tenc_vector {

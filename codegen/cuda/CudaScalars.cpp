@@ -330,8 +330,11 @@ void CudaScalars::setFault(Scalar condition, uint32_t fault) { setFault(text(con
 void CudaScalars::setFault(std::string_view condition, uint32_t fault, std::string_view index, int64_t count,
                            int64_t size, int64_t axis) {
   if (condition == "false") return;
-  out_.line("if (" + std::string(condition) + ") tenc_report(faults, order, " + decimal(fault + 1) + "u, " +
-            std::string(index) + ", " + decimal(count) + ", " + decimal(size) + ", " + decimal(axis) + ");");
+  const std::string isFirst = faulted.empty() ? "" : " && !" + faulted,
+                    note = faulted.empty() ? "" : faulted + " = true, ";
+  out_.line("if (" + std::string(condition) + isFirst + ") " + note + "tenc_report(faults, order, " +
+            decimal(fault + 1) + "u, " + std::string(index) + ", " + decimal(count) + ", " + decimal(size) + ", " +
+            decimal(axis) + ");");
 }
 
 }  // namespace tenc::codegen::cuda

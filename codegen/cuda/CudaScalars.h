@@ -32,6 +32,8 @@ class CudaScalars : public ScalarBuilder {
   /// An index that is none of the `size` of dim `axis`, or the first of `count`.
   void setFault(std::string_view condition, uint32_t fault, std::string_view index, int64_t count, int64_t size,
                 int64_t axis);
+  /// A variable that says whether this thread has faulted: its first fault counts. Empty: its least.
+  std::string faulted;
   /// Whether mul and add of elementwise ops may be fused.
   bool contract = false;
   Scalar elementwise(ir::OpKind kind, ir::DType operand, ir::DType result, std::span<const Scalar> args,

@@ -74,6 +74,12 @@ __device__ tenc_largest<Bits> tenc_block_largest(tenc_largest<Bits> x) {
   return x;
 }
 
+// Whether the block is to leave a routine whose steps go over rows of n elements, as somebody has interrupted the call: all
+// threads ask in every step, and look now and then. A step over few elements takes little longer than a look.
+__device__ __forceinline__ bool tenc_leaves(const tenc_faults* faults, int step, int n) {
+  return step % (1 + 512 / n) == 0 && tenc_block_interrupted(faults);
+}
+
 template <class T>
 __device__ bool tenc_all_finite(const T* x, long long n) {
   bool finite = true;
@@ -90,12 +96,12 @@ struct tenc_elimination {
 
 // Gaussian elimination with the first of the largest as pivot: the factors replace a, of which row i was row order[i].
 template <class T>
-__device__ tenc_elimination tenc_lu(T* a, int* order, int n) {
+__device__ tenc_elimination tenc_lu(const tenc_faults* faults, T* a, int* order, int n) {
   typedef decltype(tenc_float<T>::size(T())) Bits;
   tenc_elimination result = {false, false};
   for TENC_EACH (i, 0, n) order[i] = (int)i;
   __syncthreads();
-  for (int k = 0; k < n; ++k) {
+  for (int k = 0; k < n && !tenc_leaves(faults, k, n); ++k) {
     T* const top = a + (long long)k * n;
     tenc_largest<Bits> best = {0, n};
     for TENC_EACH (i, k, n) best = tenc_larger(best, {tenc_float<T>::size(a[i * n + k]), (int)i});
@@ -134,8 +140,8 @@ __device__ tenc_elimination tenc_lu(T* a, int* order, int n) {
 
 // x becomes the solution of a triangle of a, n x n, with the k columns of x.
 template <class T>
-__device__ void tenc_substitute(const T* a, T* x, int n, int k, bool lower, bool unit) {
-  for (int s = 0; s < n; ++s) {
+__device__ void tenc_substitute(const tenc_faults* faults, const T* a, T* x, int n, int k, bool lower, bool unit) {
+  for (int s = 0; s < n && !tenc_leaves(faults, s, n); ++s) {
     const int i = lower ? s : n - 1 - s;
     T* const top = x + (long long)i * k;
     if (!unit) {
@@ -158,13 +164,13 @@ __device__ void tenc_substitute(const T* a, T* x, int n, int k, bool lower, bool
 
 // x with a x = b; the identity without b. False where a is singular.
 template <class T>
-__device__ bool tenc_solve(T* a, int* order, const T* b, T* x, int n, int k) {
-  const bool singular = tenc_lu(a, order, n).singular;
+__device__ bool tenc_solve(const tenc_faults* faults, T* a, int* order, const T* b, T* x, int n, int k) {
+  const bool singular = tenc_lu(faults, a, order, n).singular;
   for TENC_WARPS (i, 0, n) for TENC_LANES (j, 0, k)
       x[(long long)i * k + j] = b ? b[(long long)order[i] * k + j] : (T)(order[i] == j);
   __syncthreads();
-  tenc_substitute(a, x, n, k, true, true);
-  tenc_substitute(a, x, n, k, false, false);
+  tenc_substitute(faults, a, x, n, k, true, true);
+  tenc_substitute(faults, a, x, n, k, false, false);
   return !singular;
 }
 
@@ -177,9 +183,9 @@ __device__ bool tenc_has_no_zero(const T* a, int n) {
 
 // The lower factor in place of the lower triangle. False unless a is positive definite.
 template <class T>
-__device__ bool tenc_cholesky(T* a, int n) {
+__device__ bool tenc_cholesky(const tenc_faults* faults, T* a, int n) {
   bool definite = true;
-  for (int k = 0; k < n; ++k) {
+  for (int k = 0; k < n && !tenc_leaves(faults, k, n); ++k) {
     const T square = a[(long long)k * n + k], root = tenc_root(square);
     definite = definite && square > 0;
     __syncthreads();
@@ -199,9 +205,9 @@ __device__ bool tenc_cholesky(T* a, int n) {
 
 // The factors of a: R on and above the diagonal, below it the vectors of the `least` reflections, whose first element is 1.
 template <class T>
-__device__ void tenc_householder(T* a, T* scales, int m, int n, int least) {
+__device__ void tenc_householder(const tenc_faults* faults, T* a, T* scales, int m, int n, int least) {
   typedef decltype(tenc_float<T>::size(T())) Bits;
-  for (int k = 0; k < least; ++k) {
+  for (int k = 0; k < least && !tenc_leaves(faults, k, m); ++k) {
     T* const column = a + (long long)k * m;
     tenc_largest<Bits> most = {0, m};
     for TENC_EACH (i, k + 1, m) most = tenc_larger(most, {tenc_float<T>::size(column[i]), (int)i});
@@ -236,10 +242,10 @@ __device__ void tenc_householder(T* a, T* scales, int m, int n, int least) {
 
 // The first `columns` columns of the product of the reflections.
 template <class T>
-__device__ void tenc_reflections(const T* a, const T* scales, T* q, int m, int least, int columns) {
+__device__ void tenc_reflections(const tenc_faults* faults, const T* a, const T* scales, T* q, int m, int least, int columns) {
   for TENC_WARPS (j, 0, columns) for TENC_LANES (i, 0, m) q[(long long)j * m + i] = i == j;
   __syncthreads();
-  for (int k = least - 1; k >= 0; --k) {
+  for (int k = least - 1; k >= 0 && !tenc_leaves(faults, least - 1 - k, m); --k) {
     const T* const column = a + (long long)k * m;
     for TENC_WARPS (j, k, columns) {
       T* const other = q + (long long)j * m;

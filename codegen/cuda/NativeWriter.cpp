@@ -1,4 +1,5 @@
 // Native loops as structured CUDA C++: one thread runs them, so that nothing moves between devices.
+#include <algorithm>
 #include <optional>
 #include <unordered_map>
 
@@ -6,6 +7,7 @@
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/KernelWriters.h"
+#include "ir/Loops.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
 
@@ -35,6 +37,10 @@ class NativeWriter {
     const ir::Op& fused = *kernel_.native;
     const ir::Region& region = *fused.regions[0];
     out_.line("if (blockIdx.x != 0 || threadIdx.x != 0) return;");
+    if (!kernel_.faults.empty()) {
+      scalars_.faulted = out_.fresh("faulted");
+      out_.line("bool " + scalars_.faulted + " = false;");
+    }
     for (size_t i = 0; i < kernel_.scalarOperand.size(); ++i) {
       const ir::Value* v = region.args[kernel_.scalarOperand[i]].get();
       slots_[v] = element(scalars_.fromMemory(names_.scalars[i], v->type.dtype));
@@ -284,9 +290,20 @@ class NativeWriter {
   void bindResults(const ir::Op& op, const Slots& values) {
     for (size_t k = 0; k < values.size(); ++k) slots_[op.result(k)] = values[k];
   }
-  /// A fault, or an interrupt, which the host writes as one, ends loops: what is read instead of an element that is not
-  /// there could keep one running for ever.
-  void leaveWhenStopped() { out_.line("if (*(volatile unsigned*)&faults->number != 0) break;"); }
+  /// A fault of the loop ends it, and what others report or the host, which a loop looks for now and then: a look takes
+  /// as long as many instructions. `trip` counts those of the loop around `region`.
+  void leaveWhenStopped(const ir::Region& region, const std::string& trip) {
+    if (!scalars_.faulted.empty()) out_.line("if (" + scalars_.faulted + ") break;");
+    const bool isInnermost =
+        std::none_of(region.ops.begin(), region.ops.end(), [](const auto& op) { return hasLoop(*op); });
+    out_.line("if ((" + trip + " & " + (isInnermost ? "255" : "15") + ") == 0 && tenc_stopped(faults, order)) break;");
+  }
+  static bool hasLoop(const ir::Op& op) {
+    return ir::isLoop(op) || std::any_of(op.regions.begin(), op.regions.end(), [](const auto& region) {
+             return std::any_of(region->ops.begin(), region->ops.end(),
+                                [](const auto& inner) { return hasLoop(*inner); });
+           });
+  }
 
   void forLoop(const ir::Op& op) {
     const ir::Region& region = *op.regions[0];
@@ -297,14 +314,19 @@ class NativeWriter {
     const Slots carried = variables(slotsOf(op, 3), typeOf);
     ranges_.bindLoopVariable(op);
     // Counted, so that nothing wraps near the ends of i64.
-    const Scalar trips = scalars_.named(
-        "tenc_trips(" + CudaScalars::text(lo) + ", " + CudaScalars::text(hi) + ", " + CudaScalars::text(step) + ")",
-        Repr::I64);
+    const std::optional<int64_t> known = ir::tripCount(op);
+    const std::string trips =
+        known ? decimal(*known) + "ull"
+              : CudaScalars::text(scalars_.named("tenc_trips(" + CudaScalars::text(lo) + ", " + CudaScalars::text(hi) +
+                                                     ", " + CudaScalars::text(step) + ")",
+                                                 Repr::I64));
     const std::string n = out_.fresh("n");
     out_.line("#pragma unroll 1");
-    out_.open("for (unsigned long long " + n + " = 0; " + n + " < " + CudaScalars::text(trips) + "; ++" + n + ")");
-    leaveWhenStopped();
-    slots_[region.args[0].get()] = element(lo + scalars_.wrap(n, Repr::I64) * step);
+    out_.open("for (unsigned long long " + n + " = 0; " + n + " < " + trips + "; ++" + n + ")");
+    leaveWhenStopped(region, n);
+    const Scalar trip = scalars_.wrap(n, Repr::I64);
+    const bool isCounted = ir::constantInt(op.operand(2)) == 1;
+    slots_[region.args[0].get()] = element(lo + (isCounted ? trip : trip * step));
     bindArgs(region, carried, 1);
     body(region);
     if (!error_.empty()) return;
@@ -317,13 +339,14 @@ class NativeWriter {
     const ir::Region &condition = *op.regions[0], &region = *op.regions[1];
     const auto typeOf = [&](size_t k) { return op.result(k)->type.dtype; };
     const Slots carried = variables(slotsOf(op, 0), typeOf);
+    const std::string n = out_.fresh("n");
     out_.line("#pragma unroll 1");
-    out_.open("for (;;)");
+    out_.open("for (unsigned " + n + " = 0;; ++" + n + ")");
     bindArgs(condition, carried, 0);
     body(condition);
     if (!error_.empty()) return;
     out_.line("if (!" + CudaScalars::text(scalar(condition.terminator()->operand(0))) + ") break;");
-    leaveWhenStopped();
+    leaveWhenStopped(region, n);
     bindArgs(region, carried, 0);
     body(region);
     if (!error_.empty()) return;
@@ -342,8 +365,10 @@ class NativeWriter {
     }
     out_.open("if (" + CudaScalars::text(condition) + ")");
     for (size_t side = 0; side < 2; ++side) {
-      if (side == 1) out_.otherwise();
       const ir::Region& region = *op.regions[side];
+      const bool isEmpty = region.ops.size() == 1 &&
+                           std::all_of(results.begin(), results.end(), [](const Slot& s) { return s.element.empty(); });
+      if (side == 1 && !isEmpty) out_.otherwise();
       body(region);
       if (!error_.empty()) return;
       const Slots left = slotsOf(*region.terminator(), 0);

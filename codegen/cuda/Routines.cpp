@@ -152,7 +152,7 @@ class MatrixWriter {
       case OpKind::Pivots:
         each(n() + "ll * " + n(), "a[e] = x0[e];");
         out_.line("__syncthreads();");
-        out_.line("const tenc_elimination found = tenc_lu(a, order_of_rows, " + n() + ");");
+        out_.line("const tenc_elimination found = tenc_lu(faults, a, order_of_rows, " + n() + ");");
         each(n(), "x1[e] = a[e * " + n() + " + e];");
         out_.line("if (threadIdx.x == 0) *x2 = found.odd ? -1 : 1;");
         return;
@@ -161,7 +161,7 @@ class MatrixWriter {
         const bool inverse = op_.kind == OpKind::Inverse;
         each(n() + "ll * " + n(), "a[e] = x0[e];");
         out_.line("__syncthreads();");
-        out_.line("const int fault = tenc_solve(a, order_of_rows, " +
+        out_.line("const int fault = tenc_solve(faults, a, order_of_rows, " +
                   (inverse ? "(const " + p_.slab.element() + "*)0, x1, " + n() + ", " + n()
                            : "x1, x2, " + n() + ", " + decimal(p_.sides)) +
                   ") ? 0 : 1;");
@@ -171,8 +171,8 @@ class MatrixWriter {
         const bool lower = op_.boolAttr("lower"), unit = op_.boolAttr("unit");
         each(n() + "ll * " + decimal(p_.sides), "x2[e] = x1[e];");
         out_.line("__syncthreads();");
-        out_.line("tenc_substitute(x0, x2, " + n() + ", " + decimal(p_.sides) + ", " + (lower ? "true" : "false") +
-                  ", " + (unit ? "true" : "false") + ");");
+        out_.line("tenc_substitute(faults, x0, x2, " + n() + ", " + decimal(p_.sides) + ", " +
+                  (lower ? "true" : "false") + ", " + (unit ? "true" : "false") + ");");
         if (unit || p_.sides == 0) return;
         out_.line("const int fault = tenc_has_no_zero(x0, " + n() + ") ? 0 : 1;");
         return fault("fault");
@@ -180,11 +180,11 @@ class MatrixWriter {
       case OpKind::Cholesky:
         each(n() + "ll * " + n(), "x1[e] = e % " + n() + " <= e / " + n() + " ? x0[e] : 0;");
         out_.line("__syncthreads();");
-        out_.line("const int fault = tenc_cholesky(x1, " + n() + ") ? 0 : 2;");
+        out_.line("const int fault = tenc_cholesky(faults, x1, " + n() + ") ? 0 : 2;");
         return fault("fault");
       case OpKind::Qr: return qr();
       case OpKind::Eigh:
-        out_.line("const int fault = tenc_eigh(x0, x1, x2, a, v, sines, halves, " + n() + ");");
+        out_.line("const int fault = tenc_eigh(faults, x0, x1, x2, a, v, sines, halves, " + n() + ");");
         return fault("fault");
       default: return singular();
     }
@@ -194,8 +194,8 @@ class MatrixWriter {
     const std::string k = columnsOf(0), least = decimal(p_.least);
     each(m() + "ll * " + n(), "a[e % " + n() + " * " + m() + "ll + e / " + n() + "] = x0[e];");
     out_.line("__syncthreads();");
-    out_.line("tenc_householder(a, scales, " + m() + ", " + n() + ", " + least + ");");
-    out_.line("tenc_reflections(a, scales, q, " + m() + ", " + least + ", " + k + ");");
+    out_.line("tenc_householder(faults, a, scales, " + m() + ", " + n() + ", " + least + ");");
+    out_.line("tenc_reflections(faults, a, scales, q, " + m() + ", " + least + ", " + k + ");");
     each(m() + "ll * " + k, "x1[e] = q[e % " + k + " * " + m() + "ll + e / " + k + "];");
     each(k + "ll * " + n(), "x2[e] = e / " + n() + " <= e % " + n() + " && e / " + n() + " < " + least + " ? a[e % " +
                                 n() + " * " + m() + "ll + e / " + n() + "] : 0;");
@@ -210,10 +210,10 @@ class MatrixWriter {
                       v = vectors || solves ? "v" : "(" + p_.slab.element() + "*)0";
     out_.line("tenc_svd<" + p_.slab.element() + "> d = {" + decimal(p_.most) + ", " + decimal(p_.least) + ", w, " + v +
               ", sizes, order_of_columns, 0};");
-    out_.line("int fault = tenc_singular(x0, " + shape + ", " + values + ", d);");
+    out_.line("int fault = tenc_singular(faults, x0, " + shape + ", " + values + ", d);");
     if (vectors) {
       const std::string longer = p_.m >= p_.n ? columnsOf(0) : rowsOf(2);
-      out_.line("tenc_long_vectors(d, q, factors, scales, " + longer + ");");
+      out_.line("tenc_long_vectors(faults, d, q, factors, scales, " + longer + ");");
       out_.line("tenc_singular_vectors(d, q, x1, x3, " + shape + ", " + columnsOf(0) + ", " + rowsOf(2) + ");");
     }
     if (solves) {

@@ -174,16 +174,16 @@ void writeSort(const ir::Op& op, Module& module, const KernelNames& names, const
   switch (p.form) {
     case Plan::Form::Short:
       call = "tenc_sort_short<order_of, " + decimal(p.length) + ", " + decimal(p.together) + ", " + decimal(p.threads) +
-             ">";
+             ">(";
       break;
-    case Plan::Form::Select: call = "tenc_select<order_of, " + decimal(p.length) + ">"; break;
+    case Plan::Form::Select: call = "tenc_select<order_of, " + decimal(p.length) + ">(faults, "; break;
     case Plan::Form::Long:
-      call = "tenc_sort_long<order_of, unsigned" + std::string(p.isNarrow() ? ">" : " long long>");
+      call = "tenc_sort_long<order_of, unsigned" + std::string(p.isNarrow() ? ">" : " long long>") + "(faults, ";
       break;
     case Plan::Form::Wide: module.need(kWideSortText); return writeWide(p, out, row, results, work, function);
   }
-  out.line(call + "(" + row + ", " + decimal(p.rows) + ", " + decimal(p.n) + ", " + decimal(p.k) + ", " +
-           results.values + ", " + results.places + (p.pairBytes > 0 ? ", " + work : "") + ");");
+  out.line(call + row + ", " + decimal(p.rows) + ", " + decimal(p.n) + ", " + decimal(p.k) + ", " + results.values +
+           ", " + results.places + (p.pairBytes > 0 ? ", " + work : "") + ");");
 }
 
 std::string describeSort(const ir::Op& op) {

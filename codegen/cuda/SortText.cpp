@@ -177,20 +177,22 @@ __device__ bool tenc_radix_pass(const typename Order::element* row, const tenc_k
 
 // The first k of each row in order, a row a block, with memory for 2 n keys and 2 n places of each block.
 template <class Order, class Place>
-__device__ void tenc_sort_long(const typename Order::element* x, long long rows, Place n, Place k, typename Order::element* values, long long* places,
-                               unsigned char* work) {
+__device__ void tenc_sort_long(const tenc_faults* faults, const typename Order::element* x, long long rows, Place n, Place k, typename Order::element* values,
+                               long long* places, unsigned char* work) {
   typedef typename Order::key Key;
   Key* const keys = (Key*)work + 2 * (long long)n * blockIdx.x;
   Place* const spare = (Place*)((Key*)work + 2 * (long long)n * gridDim.x) + 2 * (long long)n * blockIdx.x;
   for (long long r = blockIdx.x; r < rows; r += gridDim.x) {
     const typename Order::element* const row = x + r * n;
     tenc_keyed<Order, Place> from = {0, 0}, to = {keys, spare};
-    for (int shift = 0; shift < 8 * (int)sizeof(typename Order::element); shift += 8)
+    for (int shift = 0; shift < 8 * (int)sizeof(typename Order::element); shift += 8) {
+      if (tenc_block_interrupted(faults)) return;
       if (tenc_radix_pass<Order, Place, 256>(row, from, to, n, shift)) {
         from = to;
         to.keys = from.keys == keys ? keys + n : keys;
         to.places = from.places == spare ? spare + n : spare;
       }
+    }
     for (Place i = threadIdx.x; i < k; i += 256) {
       const Place place = from.keys ? from.places[i] : i;
       if (values) values[r * k + i] = row[place];
@@ -203,7 +205,8 @@ __device__ void tenc_sort_long(const typename Order::element* x, long long rows,
 // The same for few of many, which need no memory: the key of the last one is found digit by digit, then those before it are taken out
 // of the row and sorted.
 template <class Order, int length>
-__device__ void tenc_select(const typename Order::element* x, long long rows, unsigned n, int k, typename Order::element* values, long long* places) {
+__device__ void tenc_select(const tenc_faults* faults, const typename Order::element* x, long long rows, unsigned n, int k, typename Order::element* values,
+                            long long* places) {
   typedef typename Order::key Key;
   const int threads = 256, bits = 8 * (int)sizeof(typename Order::element);
   __shared__ tenc_pairs<Key, length> pairs;
@@ -217,6 +220,7 @@ __device__ void tenc_select(const typename Order::element* x, long long rows, un
     Key last = 0, known = 0;
     unsigned wanted = k;
     for (int shift = bits - 8; shift >= 0; shift -= 8) {
+      if (tenc_block_interrupted(faults)) return;
       counts[threadIdx.x] = 0;
       __syncthreads();
       for (unsigned i = threadIdx.x; i < n; i += threads) {

@@ -58,7 +58,7 @@ const int tenc_most_sweeps = 60;
 
 // a, symmetric, n x n, becomes diagonal; the rows of v its eigenvectors. False if it does not.
 template <class T>
-__device__ bool tenc_jacobi(T* a, T* v, T* sines, T* halves, int n) {
+__device__ bool tenc_jacobi(const tenc_faults* faults, T* a, T* v, T* sines, T* halves, int n) {
   T sum = 0;
   for TENC_EACH (e, 0, (long long)n * n) {
     sum += a[e] * a[e];
@@ -69,6 +69,7 @@ __device__ bool tenc_jacobi(T* a, T* v, T* sines, T* halves, int n) {
   for (int sweep = 0; sweep < tenc_most_sweeps; ++sweep) {
     bool rotated = false;
     for (int round = 0; round < tenc_rounds(n); ++round) {
+      if (tenc_leaves(faults, round, n)) return true;
       bool any = false;
       for TENC_EACH (t, 0, pairs) {
         const tenc_pair x = tenc_partners((int)t, round, n);
@@ -114,7 +115,7 @@ __device__ bool tenc_jacobi(T* a, T* v, T* sines, T* halves, int n) {
 // Eigenvalues in ascending order and their vectors as columns, of the symmetric matrix of the lower triangle of x.
 // Fault 3: not finite; 4: no convergence.
 template <class T>
-__device__ int tenc_eigh(const T* x, T* values, T* vectors, T* a, T* v, T* sines, T* halves, int n) {
+__device__ int tenc_eigh(const tenc_faults* faults, const T* x, T* values, T* vectors, T* a, T* v, T* sines, T* halves, int n) {
   bool finite = true;
   for TENC_WARPS (i, 0, n) for TENC_LANES (j, 0, i + 1)
       finite = finite && tenc_float<T>::size(x[(long long)i * n + j]) < tenc_float<T>::infinity;
@@ -125,7 +126,7 @@ __device__ int tenc_eigh(const T* x, T* values, T* vectors, T* a, T* v, T* sines
   const T unit = tenc_unit(a, (long long)n * n);
   for TENC_EACH (e, 0, (long long)n * n) a[e] *= unit;
   __syncthreads();
-  const bool found = tenc_jacobi(a, v, sines, halves, n);
+  const bool found = tenc_jacobi(faults, a, v, sines, halves, n);
   for TENC_EACH (i, 0, n) {
     const T value = a[i * n + i];
     int rank = 0;
@@ -142,7 +143,7 @@ __device__ int tenc_eigh(const T* x, T* values, T* vectors, T* a, T* v, T* sines
 
 // One-sided rotations (Hestenes): the m x n columns w become orthogonal, v their combinations as rows; v may be null.
 template <class T>
-__device__ bool tenc_orthogonalise(T* w, T* v, long long m, int n) {
+__device__ bool tenc_orthogonalise(const tenc_faults* faults, T* w, T* v, long long m, int n) {
   const T close = tenc_float<T>::epsilon() * tenc_root((T)m), tiny = tenc_float<T>::tiny();
   if (v)
     for TENC_EACH (e, 0, (long long)n * n) v[e] = e / n == e % n;
@@ -151,6 +152,7 @@ __device__ bool tenc_orthogonalise(T* w, T* v, long long m, int n) {
   for (int sweep = 0; sweep < tenc_most_sweeps; ++sweep) {
     bool rotated = false;
     for (int round = 0; round < tenc_rounds(n); ++round) {
+      if (tenc_leaves(faults, round, (int)m)) return true;
       for TENC_WARPS (t, 0, pairs) {
         const tenc_pair x = tenc_partners(t, round, n);
         if (x.q >= n) continue;
@@ -190,13 +192,13 @@ struct tenc_svd {
 
 // Fault 3: not finite; 4: no convergence. `values` may be null.
 template <class T>
-__device__ int tenc_singular(const T* x, int rows, int columns, T* values, tenc_svd<T>& d) {
+__device__ int tenc_singular(const tenc_faults* faults, const T* x, int rows, int columns, T* values, tenc_svd<T>& d) {
   const bool finite = tenc_all_finite(x, (long long)rows * columns);
   const T unit = tenc_unit(x, (long long)rows * columns);
   const bool tall = rows >= columns;
   for TENC_WARPS (i, 0, rows) for TENC_LANES (j, 0, columns)
       d.w[tall ? j * d.m + i : (long long)i * columns + j] = finite ? unit * x[(long long)i * columns + j] : 0;
-  const bool orthogonal = tenc_orthogonalise(d.w, d.v, d.m, d.n);
+  const bool orthogonal = tenc_orthogonalise(faults, d.w, d.v, d.m, d.n);
   for TENC_WARPS (j, 0, d.n) {
     T sum = 0;
     for (long long i = threadIdx.x % 32; i < d.m; i += 32) sum = tenc_fma(d.w[j * d.m + i], d.w[j * d.m + i], sum);
@@ -222,13 +224,13 @@ __device__ int tenc_singular(const T* x, int rows, int columns, T* values, tenc_
 // The long vectors: `columns` orthonormal columns in q, those of singular values first. The others complete them, by reflections
 // that make the first ones, copied to `factors`, a triangle.
 template <class T>
-__device__ void tenc_long_vectors(const tenc_svd<T>& d, T* q, T* factors, T* scales, int columns) {
+__device__ void tenc_long_vectors(const tenc_faults* faults, const tenc_svd<T>& d, T* q, T* factors, T* scales, int columns) {
   if (d.found < columns) {
     for TENC_WARPS (r, 0, d.found)
       for (long long i = threadIdx.x % 32; i < d.m; i += 32) factors[r * d.m + i] = d.w[d.order[r] * d.m + i] / d.sizes[d.order[r]];
     __syncthreads();
-    tenc_householder(factors, scales, (int)d.m, d.found, d.found);
-    tenc_reflections(factors, scales, q, (int)d.m, d.found, columns);
+    tenc_householder(faults, factors, scales, (int)d.m, d.found, d.found);
+    tenc_reflections(faults, factors, scales, q, (int)d.m, d.found, columns);
   }
   for TENC_WARPS (r, 0, d.found)
     for (long long i = threadIdx.x % 32; i < d.m; i += 32) q[r * d.m + i] = d.w[d.order[r] * d.m + i] / d.sizes[d.order[r]];

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
+#include <utility>
 
 #include "runtime/cuda/CopiedPlaces.h"
 #include "runtime/cuda/CudaAdvice.h"
@@ -18,10 +19,11 @@ constexpr unsigned kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
 constexpr Result kHasAccess = 704;    // CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
 constexpr uint64_t kNoOrder = ~uint64_t{0};
 
-constexpr uint64_t kStretch = 16;  // launches: at most two such stretches, or graphs, wait in the queue
-constexpr size_t kTogether = 8;    // commands are worth to be handed over where a trip ends
-constexpr size_t kMost = 256;      // commands are kept back, fewer where they take long
-constexpr auto kLong = std::chrono::milliseconds(25);  // for a run, of which two wait in the queue
+// Three stretches of launches, or graphs, are in the queue at most.
+constexpr uint64_t kMostStretch = 16;                  // launches, fewer where they take long
+constexpr auto kLong = std::chrono::milliseconds(16);  // for a stretch
+constexpr size_t kTogether = 8;                        // commands are worth to be handed over where a trip ends
+constexpr size_t kMost = 256, kLeast = 4;              // commands are kept back, fewer where they take long
 constexpr size_t kScalars = 512;                       // of the commands that are
 constexpr size_t kMostInControl = 1024;                // commands of a loop or branch that the device decides
 
@@ -76,6 +78,7 @@ CudaStream::Failure CudaStream::prepare() {
     addresses_.push_back(b.device == device_ ? reinterpret_cast<std::byte*>(memory_ + b.offset) : nullptr);
   modules_.resize(p.images.size());
   kernels_.resize(p.kernels.size());
+  hasRun_.resize(p.kernels.size());
   for (const auto& [device, kernel] : program_.launches()) {
     if (device != device_) continue;
     if (!loadKernel(kernel, check, failure.why)) {
@@ -307,6 +310,8 @@ void CudaStream::submitOneByOne(const CudaCommands& list) {
     if (start) times_.end(start, stream_, Lane::Kernels, c.kernel != nullptr ? c.kernel->kernel->name : "copy");
     if (c.kernel == nullptr) continue;
     ++counts_.single;
+    // Nobody knows yet how long it takes.
+    if (!std::exchange(hasRun_[c.kernel->number], 1)) stretch_ = 1;
     pace(1);
     if (waitsForEach_ && !calls_.stop())
       calls_.well(f_.synchronize(stream_), ("kernel " + c.kernel->kernel->name).c_str());
@@ -361,14 +366,28 @@ void CudaStream::writeBlock() {
 
 void CudaStream::pace(uint64_t launches) {
   inStretch_ += launches;
-  if (inStretch_ < kStretch || calls_.stop()) return;
+  if (inStretch_ < stretch_ || calls_.stop()) return;
   inStretch_ = 0;
   Event& event = paces_[++stretches_ % 2];
+  const bool isFirst = event == nullptr;
   const auto before = std::chrono::steady_clock::now();
   calls_.await(event);
-  if (launches > kStretch && std::chrono::steady_clock::now() - before > kLong)
-    most_ = std::max<size_t>(kStretch, most_ / 2);
   event = calls_.mark(stream_);
+  // One of those that take long is enough, and the queue does not run dry for long beside them.
+  if (isLong_ && stretch_ == 1) calls_.await(event);
+  const auto waited = std::chrono::steady_clock::now() - before;
+  if (!isFirst) adapt(launches, waited);
+}
+
+void CudaStream::adapt(uint64_t launches, std::chrono::nanoseconds waited) {
+  isLong_ = waited > kLong;
+  if (isLong_) {
+    stretch_ = std::max<uint64_t>(1, stretch_ / 4);
+    if (launches > kLeast && !run_.hasControl()) most_ = std::max(kLeast, most_ / 2);
+  } else if (waited < kLong / 4) {
+    stretch_ = std::min(kMostStretch, stretch_ * 2);
+    if (launches > 1) most_ = std::min(kMost, most_ * 2);
+  }
 }
 
 Ticket CudaStream::copyIn(std::byte* to, const void* from, uint64_t bytes, uint64_t order) {

@@ -1,6 +1,7 @@
 // A call's queues on a GPU, its memory there, and its code.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -102,6 +103,8 @@ class CudaStream : public Stream {
   /// After so many launches more. Keeps the host from running far ahead: what is in the queue is what an interrupt has
   /// to wait for.
   void pace(uint64_t launches);
+  /// To how long the host has waited for a stretch of the last ones.
+  void adapt(uint64_t launches, std::chrono::nanoseconds waited);
 
   const std::shared_ptr<const CudaDriver> driver_;
   const std::shared_ptr<const CublasLt> library_;
@@ -138,6 +141,9 @@ class CudaStream : public Stream {
   Ticket last_ = 0, finished_ = 0;
   Event paces_[2];  ///< behind the last two stretches of launches
   uint64_t stretches_ = 0, inStretch_ = 0;
+  uint64_t stretch_ = 1;      ///< launches of one
+  bool isLong_ = false;       ///< the host has just waited long for one
+  std::vector<char> hasRun_;  ///< by kernel
 };
 
 }  // namespace tenc::rt::cuda

@@ -2,7 +2,7 @@
 """Ctrl-C while kernels are launched, and inside one that runs for long: interrupt.py --tenc PATH --driver LIBCUDA
 
 Status 130 soon after the signal, in each of the orders in which the virtual machine works: what was launched before is waited
-for, so that must not be much, and loops inside kernels end. Closes with `N passed, N failed`."""
+for, so that must not be much, and loops inside kernels end, as do routines. Closes with `N passed, N failed`."""
 import signal
 import subprocess
 import sys
@@ -16,6 +16,8 @@ CASES = [
     ("launches", 'var v = @cuda:0 { ones([64]) }\nprint("begins")\nfor i in 0..1000000000 { v = softmax(v) }\nprint(sum(v))', machine.MODES),
     ("a for loop in a kernel", 'let x = @cuda:0 { ones([4]) }\nvar s = @cuda:0 { 0.0 }\nprint("begins")\nfor i in 0..4000000000 { s = s * 0.5 + x[i % 4] }\nprint(s)', BESIDE),
     ("a while loop of kernels", 'var x = @cuda:0 { ones([8, 8]) }\nprint("begins")\nwhile sum(x) < 1e9 { x = softmax(x @ x) }\nprint(x)', BESIDE),
+    ("launches that take long", 'var x = @cuda:0 { rand([160, 160]) }\nprint("begins")\nfor i in 0..1000000 { x = tanh(x @ x) }\nprint(sum(x))', BESIDE),
+    ("a routine of one block", 'let x = @cuda:0 { rand([130, 130]) }\nprint("begins")\nprint(sum(eigh(x @ x.T)[0]))', BESIDE),
     ("a while loop in a kernel", 'let x = @cuda:0 { ones([4]) }\nvar s = @cuda:0 { 0.0 }\nprint("begins")\nwhile s < 2.0 { s = s * 0.5 + x[1] * 0.25 }\nprint(s)', BESIDE),
 ]
 SECONDS = 2.0  # on a busy machine; 0.1 is what a program may take
