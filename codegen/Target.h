@@ -69,6 +69,9 @@ class Target {
   virtual std::vector<Code> compile(std::span<const CodeRequest> requests, std::vector<abi::CodeImage>& images,
                                     std::string& error) = 0;
 
+  /// Why compile() failed where that is no fault of the code: what it compiles with is broken, or too old. Else empty.
+  virtual std::string_view cannotCompile() const { return {}; }
+
   virtual CodeCounts counts() const { return {}; }
 
   /// The forms in which code can be printed: "llvm", "asm".

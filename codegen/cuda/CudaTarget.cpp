@@ -160,6 +160,7 @@ class CudaTarget : public Target {
     return codes;
   }
 
+  std::string_view cannotCompile() const override { return cannotCompile_; }
   CodeCounts counts() const override { return counts_; }
 
   std::span<const std::string_view> forms() const override {
@@ -278,7 +279,7 @@ class CudaTarget : public Target {
   std::string add(std::span<const Function> functions, const std::vector<size_t>& which, ImageCache::Found& code) {
     std::string error;
     const Nvrtc* nvrtc = compiler(error);
-    if (nvrtc == nullptr) return error;
+    if (nvrtc == nullptr) return cannotCompile_ = error;
     std::vector<Function> some;
     for (const size_t i : which) some.push_back(functions[i]);
     const std::vector<Part> parts = divided(some);
@@ -331,6 +332,7 @@ class CudaTarget : public Target {
   mutable std::optional<SolverChoice> solved_;     ///< the same
   ir::TargetTraits traits_;
   std::unique_ptr<Nvrtc> nvrtc_;
+  std::string cannotCompile_;
   CodeCounts counts_;
 };
 

@@ -13,6 +13,8 @@ namespace {
 
 using Program = void*;
 
+constexpr std::string_view kNotLoaded = "NVRTC, which compiles CUDA C++, cannot be loaded: ";
+
 std::string numbered(const std::string& source) {
   std::string text;
   size_t line = 1;
@@ -53,7 +55,9 @@ std::optional<std::string> Nvrtc::find(std::string& why) {
   if (!file)
     why = "NVRTC, which compiles CUDA C++, was not found: tried " + tried +
           "; `pip install nvidia-cuda-nvrtc` or the CUDA toolkit brings it, and TENC_NVRTC names the file";
-  return file;
+  if (!file || rt::cuda::looksLoadable(*file)) return file;
+  why = std::string(kNotLoaded) + *file + " is not a shared library";
+  return std::nullopt;
 }
 
 std::unique_ptr<Nvrtc> Nvrtc::open(std::string& why) {
@@ -63,7 +67,7 @@ std::unique_ptr<Nvrtc> Nvrtc::open(std::string& why) {
   nvrtc->library_ = dlopen(file->c_str(), RTLD_NOW | RTLD_LOCAL);
   if (nvrtc->library_ == nullptr) {
     const char* error = dlerror();
-    why = "NVRTC, which compiles CUDA C++, cannot be loaded: " + std::string(error != nullptr ? error : *file);
+    why = std::string(kNotLoaded) + (error != nullptr ? error : *file);
     return nullptr;
   }
   nvrtc->f_ = std::make_unique<Functions>();

@@ -18,7 +18,7 @@ std::string releaseText(size_t version) {
 
 }  // namespace
 
-std::shared_ptr<const CublasLt> CublasLt::open(std::string& why) {
+std::shared_ptr<CublasLt> CublasLt::load(std::string& why) {
   constexpr NvidiaLibrary::Words kWords = {"cuBLASLt", kWhat, "`pip install nvidia-cublas` (`nvidia-cublas-cu12`)"};
   std::optional<NvidiaLibrary> library = NvidiaLibrary::load(cublasLtNames(), kWords, why);
   if (!library) return nullptr;
@@ -47,12 +47,24 @@ std::shared_ptr<const CublasLt> CublasLt::open(std::string& why) {
     why = lt->file_ + " is cuBLASLt " + releaseText(lt->version_) + ": version 12 or later is needed";
     return nullptr;
   }
-  if (const LibraryStatus status = f.create(&lt->handle_); status != 0) {
+  return lt;
+}
+
+std::shared_ptr<const CublasLt> CublasLt::open(std::string& why) {
+  std::shared_ptr<CublasLt> lt = load(why);
+  if (!lt) return nullptr;
+  if (const LibraryStatus status = lt->f_.create(&lt->handle_); status != 0) {
     lt->handle_ = nullptr;
     why = kWhat + ("does not start: " + lt->explain(status));
     return nullptr;
   }
   return lt;
+}
+
+std::string CublasLt::text() {
+  std::string why;
+  const auto lt = load(why);
+  return lt ? releaseText(lt->version_) + ", " + lt->file_ : why;
 }
 
 CublasLt::~CublasLt() {

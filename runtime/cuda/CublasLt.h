@@ -48,6 +48,8 @@ class CublasLt {
  public:
   /// In the thread's current context. Null, with a sentence in `why` that says what was tried and what to do.
   static std::shared_ptr<const CublasLt> open(std::string& why);
+  /// "13.1.0, /usr/lib/libcublasLt.so.13", or why it cannot be used; needs no context.
+  static std::string text();
   /// In a thread where the same context is current.
   ~CublasLt();
   CublasLt(const CublasLt&) = delete;
@@ -59,6 +61,7 @@ class CublasLt {
   std::string explain(LibraryStatus status) const;
 
  private:
+  static std::shared_ptr<CublasLt> load(std::string& why);
   CublasLt() = default;
   CublasLtFunctions f_{};
   void* handle_ = nullptr;

@@ -19,7 +19,7 @@ struct Advice {
 };
 constexpr Advice kAdvice[] = {
     {2, false, "other programs may hold memory of the device: see `nvidia-smi`"},
-    {3, false, "the driver does not start: see `nvidia-smi`"},
+    {3, false, "the driver does not start: see `nvidia-smi`, and restart the system if it was updated"},
     {34, false,
      "this libcuda is the toolkit's stub for linking and no driver: take its folder out of LD_LIBRARY_PATH, and "
      "install "
@@ -34,7 +34,10 @@ constexpr Advice kAdvice[] = {
     {222, false,
      "the code was made by an NVRTC that is newer than the driver: update the driver, or name an older NVRTC by "
      "TENC_NVRTC"},
+    {500, false,
+     "the code is not that of this program: run with --no-cache; if that changes nothing, it is a bug of tenc"},
     {700, true, kKernelFaulted},
+    {701, false, "a kernel needs more registers or shared memory than the GPU has, which is a bug of tenc"},
     {702, true, "the system ends kernels that run long on a device with a display"},
     {714, true, kHardware},
     {715, true, kKernelFaulted},

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <type_traits>
 
 #include "runtime/cuda/CudaAdvice.h"
@@ -37,7 +38,9 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
     if (library != nullptr || chosen != nullptr) break;
   }
   if (library == nullptr) {
-    why = "NVIDIA's driver was not found (tried " + tried + "); " + kInstall;
+    const bool isThere = chosen != nullptr && std::ifstream(name).good();
+    why = isThere ? "NVIDIA's driver cannot be loaded: " + name + " is not a shared library that this system takes"
+                  : "NVIDIA's driver was not found (tried " + tried + "); " + kInstall;
     return nullptr;
   }
   using GetAddress = Result (*)(const char* name, void** address, int version, uint64_t flags, void* status);

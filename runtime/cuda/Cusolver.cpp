@@ -15,7 +15,7 @@ std::string releaseText(int version) {
 
 }  // namespace
 
-std::shared_ptr<const Cusolver> Cusolver::open(std::string& why) {
+std::shared_ptr<Cusolver> Cusolver::load(std::string& why) {
   constexpr NvidiaLibrary::Words kWords = {"cuSOLVER", "cuSOLVER, which does linear algebra of this program, ",
                                            "`pip install nvidia-cusolver` (`nvidia-cusolver-cu12`)"};
   std::optional<NvidiaLibrary> library = NvidiaLibrary::load(cusolverNames(), kWords, why);
@@ -55,6 +55,14 @@ std::shared_ptr<const Cusolver> Cusolver::open(std::string& why) {
     return nullptr;
   }
   return solver;
+}
+
+std::shared_ptr<const Cusolver> Cusolver::open(std::string& why) { return load(why); }
+
+std::string Cusolver::text() {
+  std::string why;
+  const auto solver = load(why);
+  return solver ? releaseText(solver->version_) + ", " + solver->file_ : why;
 }
 
 std::string Cusolver::explain(const char* call, SolverStatus status) const {

@@ -65,12 +65,15 @@ class Cusolver {
  public:
   /// Null, with a sentence in `why` that says what was tried and what to do.
   static std::shared_ptr<const Cusolver> open(std::string& why);
+  /// "13.1.0, /usr/lib/libcusolver.so.12", or why it cannot be used; needs no context.
+  static std::string text();
 
   const CusolverFunctions& f() const { return f_; }
   /// What did not go: "cusolverDnXgetrf: CUSOLVER_STATUS_ALLOC_FAILED, 2: ...", with the library's file and what to do.
   std::string explain(const char* call, SolverStatus status) const;
 
  private:
+  static std::shared_ptr<Cusolver> load(std::string& why);
   Cusolver() = default;
   CusolverFunctions f_{};
   std::string file_;

@@ -24,6 +24,8 @@ print(sum(where(x > 0.0, 1.0, 0.0)))"""
 FAULTY = "let x = @cuda:0 { ones([4]) }\nlet i = @cuda:0 { [9] }\nprint(x[i])"
 ABSENT = {"TENC_LIBCUDA": "/nowhere/libcuda.so.1"}
 NO_NVRTC = {"TENC_NVRTC": "nowhere.so"}
+BROKEN_NVRTC = {"TENC_NVRTC": os.path.abspath(__file__)}
+OTHER_NVRTC = {"TENC_NVRTC": "libm.so.6"}
 PTX = {"TENC_CUDA_CODE": "ptx"}
 
 
@@ -35,6 +37,7 @@ CASES = [
     ("no driver", ABSENT, ["-e", FALLBACK], 0, ["cpu"]),
     ("no driver, no fallback", ABSENT, ["-e", ADDS], 1, ["E0304", "there is no device `cuda:0`", "NVIDIA's driver was not found (tried /nowhere/libcuda.so.1)", "version 525"]),
     ("no driver, devices", ABSENT, ["devices"], 0, ["cpu ", "no GPU: NVIDIA's driver was not found", "!cuda:0"]),
+    ("a broken driver", {"TENC_LIBCUDA": os.path.abspath(__file__)}, ["-e", ADDS], 1, ["E0304", "NVIDIA's driver cannot be loaded: ", "devices.py is not a shared library"]),
     ("not looked for", {"TENC_LIBCUDA": ""}, ["-e", ADDS], 1, ["this machine has cpu\n"]),
     ("one device", {}, ["-e", FALLBACK], 0, ["cuda:0"]),
     ("a number too many", {}, ["-e", "print(ones([4]).to(cuda:1))"], 1, ["there is no device `cuda:1`", "this machine has cpu, cuda:0\n"]),
@@ -45,6 +48,12 @@ CASES = [
     ("no NVRTC", NO_NVRTC, ["-e", FALLBACK], 0, ["cpu"]),
     ("no NVRTC, no fallback", NO_NVRTC, ["-e", ADDS], 1, ["E0304", "NVRTC, which compiles CUDA C++, was not found: tried nowhere.so", "pip install nvidia-cuda-nvrtc"]),
     ("no NVRTC, devices", NO_NVRTC, ["devices"], 0, ["-        tenc PTX machine 0", "cannot be used: NVRTC", "nvrtc    not found"]),
+    ("a broken NVRTC", BROKEN_NVRTC, ["-e", FALLBACK], 0, ["cpu"]),
+    ("a broken NVRTC, no fallback", BROKEN_NVRTC, ["-e", ADDS], 1, ["E0304", "NVRTC, which compiles CUDA C++, cannot be loaded: ", "devices.py is not a shared library"]),
+    ("a broken NVRTC, devices", BROKEN_NVRTC, ["devices"], 0, ["-        tenc PTX machine 0", "cannot be used: NVRTC", "is not a shared library"]),
+    ("another library", OTHER_NVRTC, ["-e", ADDS], 1, ["error[E0304]: no code can be made for sm_90: ", "libm.so.6 is no NVRTC that tenc knows", "`tenc devices`", "!internal error"]),
+    ("another library, devices", OTHER_NVRTC, ["devices"], 0, ["-        tenc PTX machine 0", "cannot be used: ", "libm.so.6 is no NVRTC that tenc knows"]),
+    ("another library for products", {"TENC_CUBLASLT": "libm.so.6"}, ["devices"], 0, ["cublaslt ", "libm.so.6 has no cublasLt"]),
     ("old driver", {"TENC_VM_FAIL": "cuMemGetInfo=absent"}, ["-e", ADDS], 1, ["has no cuMemGetInfo; version 525 (CUDA 12.0) or later"]),
     ("no GPU", {"TENC_VM_FAIL": "cuInit=100"}, ["-e", ADDS], 1, ["(CUDA_ERROR_NO_DEVICE, 100): the driver finds no GPU: see `nvidia-smi`, and CUDA_VISIBLE_DEVICES"]),
     ("a stub", {"TENC_VM_FAIL": "cuInit=34"}, ["-e", ADDS], 1, ["(CUDA_ERROR_STUB_LIBRARY, 34): this libcuda is the toolkit's stub"]),

@@ -2,6 +2,8 @@
 #include <cstdio>
 
 #include "codegen/cuda/CudaTarget.h"
+#include "runtime/cuda/CublasLt.h"
+#include "runtime/cuda/Cusolver.h"
 #include "runtime/cuda/files/LibraryFiles.h"
 #include "support/Text.h"
 #include "tools/tenc/Commands.h"
@@ -29,13 +31,11 @@ void printLibraries(const rt::cuda::Gpus& gpus) {
   std::printf("driver   CUDA %s%s\n", rt::cuda::versionText(gpus.driverVersion).c_str(), driverRelease().c_str());
   const std::string why = codegen::cuda::compilerProblem();
   std::printf("nvrtc    %s\n", why.empty() ? codegen::cuda::compilerText().c_str() : "not found");
-  const auto print = [](const char* name, const rt::cuda::LibraryNames& names) {
-    std::string tried;
-    const auto file = rt::cuda::findLibrary(names, tried);
-    std::printf("%-8s %s\n", name, file ? file->c_str() : "not found");
-  };
-  print("cublaslt", rt::cuda::cublasLtNames());
-  print("cusolver", rt::cuda::cusolverNames());
+  std::string tried;
+  const bool multiplies = rt::cuda::findLibrary(rt::cuda::cublasLtNames(), tried).has_value();
+  const bool solves = rt::cuda::findLibrary(rt::cuda::cusolverNames(), tried).has_value();
+  std::printf("cublaslt %s\n", multiplies ? rt::cuda::CublasLt::text().c_str() : "not found");
+  std::printf("cusolver %s\n", solves ? rt::cuda::Cusolver::text().c_str() : "not found");
 }
 
 void printGpus(const rt::cuda::Gpus& gpus, const std::string& noCompiler) {
@@ -65,7 +65,9 @@ int devicesCommand(Session& session) {
     return 0;
   }
   const rt::cuda::Gpus& gpus = hardware.gpus();
-  printGpus(gpus, codegen::cuda::compilerProblem());
+  std::string noCompiler = codegen::cuda::compilerProblem();
+  if (noCompiler.empty() && !gpus.all.empty()) noCompiler = codegen::cuda::compilerProblem(hardware.architecture());
+  printGpus(gpus, noCompiler);
   if (gpus.driverVersion != 0) printLibraries(gpus);
   if (gpus.all.empty() && !gpus.why.empty()) std::printf("no GPU: %s\n", gpus.why.c_str());
   return 0;

@@ -314,6 +314,11 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
     checkMemory(m, compiled.memory);
     if (!diags_.ok()) return std::nullopt;
     if (codeToo) codegen::compileKernels(compiled);
+    if (const std::string_view why = cuda_->cannotCompile(); !why.empty()) {
+      diags_.report(Code::E0304, {}, "no code can be made for " + hardware_.architecture() + ": " + std::string(why))
+          .help("`tenc devices` shows what is found on this machine");
+      return std::nullopt;
+    }
     if (!compiled.error.empty()) throw InternalError(compiled.error);
     return compiled;
   });

@@ -101,6 +101,13 @@ std::optional<std::string> findLibrary(const LibraryNames& library, std::string&
   return std::nullopt;
 }
 
+bool looksLoadable(const std::string& file) {
+  char begin[5] = {};
+  return std::ifstream(file, std::ios::binary).read(begin, 4) && std::string_view(begin) ==
+                                                                     "\x7f"
+                                                                     "ELF";
+}
+
 std::string identityOf(const std::string& file) {
   struct stat status{};
   char* const real = ::realpath(file.c_str(), nullptr);

@@ -27,6 +27,9 @@ LibraryNames cusolverNames();
 /// `tried`, where there is none.
 std::optional<std::string> findLibrary(const LibraryNames& library, std::string& tried);
 
+/// Whether the file begins as a shared library does (the ELF header of System V's ABI), without loading it.
+bool looksLoadable(const std::string& file);
+
 /// Tells a file from all other versions of it without reading it.
 std::string identityOf(const std::string& file);
 
