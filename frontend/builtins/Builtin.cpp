@@ -26,11 +26,11 @@ namespace {
 const std::vector<const BuiltinRow*>& sortedRows() {
   static const std::vector<const BuiltinRow*> kRows = [] {
     std::vector<const BuiltinRow*> rows;
-    for (auto group :
-         {elementwiseBuiltins(), reductionBuiltins(), quantileBuiltins(), orderBuiltins(), shapeBuiltins(),
-          joinBuiltins(), rearrangeBuiltins(), indexedBuiltins(), creationBuiltins(), randomBuiltins(),
-          productBuiltins(), linearBuiltins(), convolutionBuiltins(), poolingBuiltins(), normalisationBuiltins(),
-          controlBuiltins(), hostBuiltins(), fileBuiltins(), transformBuiltins()}) {
+    for (auto group : {elementwiseBuiltins(), reductionBuiltins(), quantileBuiltins(),      orderBuiltins(),
+                       shapeBuiltins(),       joinBuiltins(),      rearrangeBuiltins(),     indexedBuiltins(),
+                       creationBuiltins(),    randomBuiltins(),    productBuiltins(),       linearBuiltins(),
+                       convolutionBuiltins(), poolingBuiltins(),   normalisationBuiltins(), controlBuiltins(),
+                       hostBuiltins(),        debugBuiltins(),     fileBuiltins(),          transformBuiltins()}) {
       for (const BuiltinRow& r : group) rows.push_back(&r);
     }
     std::sort(rows.begin(), rows.end(), [](auto* a, auto* b) { return a->name < b->name; });

@@ -128,6 +128,7 @@ std::span<const BuiltinRow> poolingBuiltins();
 std::span<const BuiltinRow> normalisationBuiltins();
 std::span<const BuiltinRow> controlBuiltins();
 std::span<const BuiltinRow> hostBuiltins();
+std::span<const BuiltinRow> debugBuiltins();
 std::span<const BuiltinRow> fileBuiltins();
 std::span<const BuiltinRow> transformBuiltins();
 
