@@ -80,7 +80,7 @@ Val dbg(BuiltinCall& k) {
   if (x.poison()) return k.lost();
   const std::string begin = head(k, x);
   return mapLeaves(x, [&](const Val& leaf, const std::string& path, bool) {
-    std::vector<Val> parts = {Statistics::text(begin + (path.empty() ? "" : " ." + path) + ": ")};
+    std::vector<Val> parts = {Statistics::text(begin + (path.empty() ? "" : "." + path) + ": ")};
     if (leaf.is(Val::Kind::Tensor)) {
       ir::Type type = leaf.tensor->type;
       type.place = {};
