@@ -84,7 +84,7 @@ Val dbg(BuiltinCall& k) {
     if (leaf.is(Val::Kind::Tensor)) {
       ir::Type type = leaf.tensor->type;
       type.place = {};
-      parts.insert(parts.end(), {Statistics::text(ir::toString(type) + " on "), Val::ofDevice({"", leaf.tensor})});
+      parts.insert(parts.end(), {Statistics::text(ir::toString(type) + " @"), Val::ofDevice({"", leaf.tensor})});
       const std::vector<Val> rest = Statistics(k.c).of(leaf.tensor);
       parts.insert(parts.end(), rest.begin(), rest.end());
     } else {
