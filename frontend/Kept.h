@@ -43,7 +43,8 @@ struct SessionInput {
 struct SessionValue {
   std::string name;
   bool isVar = false;
-  Span span;  ///< where an earlier entry bound it
+  Span span;   ///< where an earlier entry bound it
+  Span start;  ///< what that entry bound it to, as written; invalid where it was one of several
   KeptValue value;
   std::vector<SessionInput> tensors;
 };

@@ -71,6 +71,8 @@ void Script::run(const ast::File& file) {
     if (statement->kind == StmtKind::Bench && context_.options.benches) lowerCase(*statement, true, number++);
   }
   uncalled_.checkUnseen(unit);
+  // An entry of a session keeps only functions that are right.
+  if (context_.options.session && context_.diags.ok()) uncalled_.checkUncalledOf(unit, file.source);
   if (context_.options.checkUncalled) {
     uncalled_.checkUncalled(unit);
   } else if (context_.diags.ok()) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "grammar/TLParser.h"
+#include "support/Text.h"
 #include "syntax/Familiar.h"
 #include "syntax/SyntaxHelp.h"
 
@@ -166,6 +167,20 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
   addSyntaxHelp(d, {parser, *at, before, first, reporter_, onlyEnds(parser.getExpectedTokens())});
 }
 
+namespace {
+
+/// Whether a text beyond ASCII begins with what may be a letter, and not with punctuation, an arrow, a mathematical
+/// symbol or an emoji.
+bool isLetter(std::string_view s) {
+  const uint32_t c = decodeUtf8(s, 0).value;
+  const auto isIn = [c](uint32_t first, uint32_t last) { return c >= first && c <= last; };
+  if (c < 0xaa || c == 0xab || isIn(0xac, 0xb4) || isIn(0xb6, 0xb9) || isIn(0xbb, 0xbf)) return false;
+  return c != 0xd7 && c != 0xf7 && !isIn(0x2000, 0x2bff) && !isIn(0x3000, 0x303f) && !isIn(0xe000, 0xf8ff) &&
+         !isIn(0xfe00, 0xfe0f) && !isIn(0xfff0, 0x1d3ff) && !isIn(0x1f000, 0x1faff);
+}
+
+}  // namespace
+
 void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   const std::string s(reporter.text(at));
   if (s == "'" && reporter.lineHasProblem(at.begin, false)) return reporter.mark(at.begin);  // the other end of it
@@ -175,6 +190,7 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   const std::string shown = visible ? "`" + s + "`" : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
   auto d = reporter.report(Code::E0104, at, shown + " has no meaning in TL");
   const Familiar* known = familiarCharacter(s);
+  if (!known && isLetter(s)) d.help("names are made of the letters a to z and A to Z, digits and `_`");
   if (!known) return;
   if (s.front() == '\'') {  // the other end is mended too, or nothing
     const size_t end = reporter.text().find_first_of("'\"\n", at.end);

@@ -197,7 +197,11 @@ void Uncalled::instantiateSample(const FnDecl& decl, Samples samples, ir::Region
     checkNamesOf(decl);  // others were looked at by checkUnseen
 }
 
-void Uncalled::checkUncalled(const Unit& unit) {
+void Uncalled::checkUncalled(const Unit& unit) { check(unit, std::nullopt); }
+void Uncalled::checkUncalledOf(const Unit& unit, uint32_t source) { check(unit, source); }
+
+void Uncalled::check(const Unit& unit, std::optional<uint32_t> source) {
+  const auto isMeant = [source](const ast::Stmt& s) { return !source || s.span.file == *source; };
   ir::Func* samples = context_.module.addFunc("samples");
   samples->signature = "samples";
   ir::Builder builder(samples->body.get());
@@ -208,6 +212,7 @@ void Uncalled::checkUncalled(const Unit& unit) {
   Frame own(&unit);
   const FrameScope names(context_.frames, own);
   for (const auto& [name, decl] : unit.structs) {
+    if (!isMeant(*decl.stmt)) continue;
     Generics g = structGenerics(decl);
     Samples dims{kChoices[0]};
     for (const ast::Field& f : decl.stmt->fields) {
@@ -217,7 +222,7 @@ void Uncalled::checkUncalled(const Unit& unit) {
   }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
-      if (functions_.isCalled(decl)) continue;
+      if (functions_.isCalled(decl) || !isMeant(*decl.stmt)) continue;
       checkWithSamples(decl, *samples->body);
     }
   }

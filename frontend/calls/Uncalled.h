@@ -1,5 +1,8 @@
 // Functions that nobody calls.
 #pragma once
+#include <cstdint>
+#include <optional>
+
 #include "frontend/types/Generics.h"
 #include "frontend/values/Values.h"
 
@@ -36,10 +39,13 @@ class Uncalled {
 
   /// Checks structs and functions of the unit with sample arguments.
   void checkUncalled(const Unit& unit);
+  /// Checks those of one entry of a session.
+  void checkUncalledOf(const Unit& unit, uint32_t source);
   /// The names in the bodies of functions that were called with wrong arguments only: all else depends on those.
   void checkUnseen(const Unit& unit);
 
  private:
+  void check(const Unit& unit, std::optional<uint32_t> source);
   /// Resolves the names of a function that is not compiled.
   void checkNamesOf(const FnDecl& decl);
   void checkWithSamples(const FnDecl& decl, ir::Region& region);

@@ -24,6 +24,7 @@
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
+#include "support/Quote.h"
 
 namespace tenc::frontend {
 
@@ -99,6 +100,12 @@ Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const a
   return place ? store(*place, target, value, s) : Outcome::dropped(context_.lost());
 }
 
+/// What an earlier entry of a session bound the name to; where that is long, the name.
+std::string Assignments::asWritten(const Binding& binding, const std::string& name) const {
+  return binding.start.valid() && isQuotable(context_.sources, binding.start) ? excerpt(context_.sources, binding.start)
+                                                                              : name;
+}
+
 Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root) {
   const ast::Expr* found = rootOf(target);
   if (!found) {
@@ -123,7 +130,7 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
       if (binding->keyword.valid())
         d.help("a name that is assigned again is bound with `var`", {{binding->keyword, "var"}});
       else
-        d.help("bind a variable that starts with it: `var " + found->text + " = " + found->text + "`");
+        d.help("bind it as a variable: `var " + found->text + " = " + asWritten(*binding, found->text) + "`");
     } else {
       d.note("a lambda can read the names around it, but not assign to them");
     }

@@ -45,6 +45,7 @@ class Assignments {
   Outcome lowerAssign(const ast::Stmt& s);
 
  private:
+  std::string asWritten(const Binding& binding, const std::string& name) const;
   /// One `.field` or `[index]` of a target: the place of an element in a tree, or the subscripts of a tensor.
   struct Access {
     Span span;

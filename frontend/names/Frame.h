@@ -24,8 +24,8 @@ struct Binding {
   bool isVar = false;
   int regionDepth = 0;                 ///< run-time loops and branches around the declaration
   std::shared_ptr<const Ty> declared;  ///< of a `let`/`var` with a written type
-  Span start;                          ///< of a `var`: what it starts with, as written
-  Span keyword{};                      ///< the `let` or `var` that binds this name alone, in this entry of a session
+  Span start;      ///< of a `var`, or of a name of an earlier entry: what it starts with, as written
+  Span keyword{};  ///< the `let` or `var` that binds this name alone, in this entry of a session
 };
 
 struct Scope {

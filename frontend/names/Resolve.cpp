@@ -171,7 +171,8 @@ class NameWalk {
   void expression(const ast::Expr& e, bool called = false) {
     switch (e.kind) {
       case ExprKind::Name:
-        if (e.text != "_") use(e.span, e.text, lookup(e.text, called));
+        // It is a name only in a session, of the value that was shown last.
+        if (const Declaration* d = lookup(e.text, called); d || e.text != "_") use(e.span, e.text, d);
         return;
       case ExprKind::Member: return member(e, called);
       case ExprKind::Lambda: return lambda(e);

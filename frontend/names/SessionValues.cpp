@@ -131,7 +131,7 @@ void SessionValues::bindInputs(const std::vector<ir::Value*>& inputs) {
       context_.diags.take(errors);
       context_.out.unfit.push_back(v.name);
     }
-    scopes_.declare({v.name, v.span}, std::move(value), v.isVar);
+    scopes_.declare({v.name, v.span}, std::move(value), v.isVar).start = v.start;
   }
 }
 

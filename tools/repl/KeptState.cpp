@@ -23,20 +23,6 @@ bool isDeclaration(const ast::Stmt& s) {
   }
 }
 
-/// The head of a function's first parameter, by which overloads differ.
-std::string overloadHead(const ast::Stmt& s) {
-  if (s.kind != Kind::Fn || s.params.empty() || !s.params[0].type) return "";
-  const ast::TypeExpr& t = *s.params[0].type;
-  if (t.kind == ast::TypeExpr::Kind::Tuple) return "(";
-  // dtypes and dtype variables are one head: a tensor.
-  if (t.path.empty() || t.path.back().text.empty()) return "";
-  const std::string& name = t.path.back().text;
-  for (const ast::Generic& g : s.generics) {
-    if (g.name.text == name) return "";
-  }
-  return ir::dtypeNamed(name) ? "" : name;
-}
-
 /// Numbers the tensors of a value anew, in the order of `tensors`, to which results are added that it has not yet.
 void takeTensors(frontend::KeptValue& v, const std::vector<KeptTensor>& results, std::vector<KeptTensor>& tensors,
                  std::map<size_t, size_t>& numbers) {
@@ -50,9 +36,22 @@ void takeTensors(frontend::KeptValue& v, const std::vector<KeptTensor>& results,
 
 }  // namespace
 
+std::string receiverOf(const ast::Stmt& s) {
+  if (s.kind != Kind::Fn || s.params.empty() || !s.params[0].type) return "";
+  const ast::TypeExpr& t = *s.params[0].type;
+  if (t.kind == ast::TypeExpr::Kind::Tuple) return "(";
+  // dtypes and dtype variables are one head: a tensor.
+  if (t.path.empty() || t.path.back().text.empty()) return "";
+  const std::string& name = t.path.back().text;
+  for (const ast::Generic& g : s.generics) {
+    if (g.name.text == name) return "";
+  }
+  return ir::dtypeNamed(name) ? "" : name;
+}
+
 std::string declarationKey(const ast::Stmt& s) {
   if (!isDeclaration(s)) return "";
-  if (s.kind != Kind::Import) return s.name.text + "(" + overloadHead(s);
+  if (s.kind != Kind::Import) return s.name.text + "(" + receiverOf(s);
   std::string key = "import";
   for (const auto* names : {&s.path, &s.names}) {
     key += ' ';
@@ -70,10 +69,10 @@ KeptState::Script::Script(KeptState& state, ast::File& entry) {
   // A declaration of the entry stands in for the kept one of its name.
   std::set<std::pair<std::string, std::string>> redeclared;
   for (const auto& s : entry.statements) {
-    if (isDeclaration(*s)) redeclared.insert({s->name.text, overloadHead(*s)});
+    if (isDeclaration(*s)) redeclared.insert({s->name.text, receiverOf(*s)});
   }
   for (auto& s : state.declarations_) {
-    if (s->kind == Kind::Import || !redeclared.count({s->name.text, overloadHead(*s)})) borrow(s);
+    if (s->kind == Kind::Import || !redeclared.count({s->name.text, receiverOf(*s)})) borrow(s);
   }
   for (Value& v : state.values_)
     if (v.statement) borrow(v.statement);
@@ -88,7 +87,8 @@ std::vector<frontend::SessionValue> KeptState::values() const {
   std::vector<frontend::SessionValue> list;
   for (const Value& v : values_) {
     if (v.statement) continue;
-    frontend::SessionValue& kept = list.emplace_back(frontend::SessionValue{v.name, v.isVar, v.span, v.value, {}});
+    frontend::SessionValue& kept =
+        list.emplace_back(frontend::SessionValue{v.name, v.isVar, v.span, v.isVar ? Span() : v.start, v.value, {}});
     for (const KeptTensor& t : v.tensors) kept.tensors.push_back(t.type);
   }
   return list;
@@ -109,9 +109,9 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
     if ((s->kind == Kind::Let || s->kind == Kind::Var) && !s->pattern.isTuple) bindings[s->pattern.name.text] = &s;
   }
   for (const auto& k : kept) {
-    if (k.name.empty() || k.name == "_") continue;
+    if (k.name == "_" || (k.name.empty() && !k.value)) continue;
     Value v;
-    v.name = k.name;
+    v.name = k.name.empty() ? "_" : k.name;
     v.isVar = k.isVar;
     v.span = k.span;
     v.described = k.type;
@@ -120,7 +120,9 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
       // A result that two names share is copied to each.
       std::map<size_t, size_t> numbers;
       takeTensors(v.value, results, v.tensors, numbers);
-      dropValue(k.name);
+      dropValue(v.name);
+      if (const auto bound = bindings.find(k.name); bound != bindings.end() && *bound->second)
+        v.start = (*bound->second)->value->span;
     } else {
       const auto statement = bindings.find(k.name);
       dropValue(k.name);

@@ -12,6 +12,9 @@ namespace tenc::repl {
 /// Which declaration a statement is: those with the same key stand in for each other. Empty when it declares nothing.
 std::string declarationKey(const ast::Stmt& s);
 
+/// The struct that a function takes first, "(" for a tuple, "" for a tensor: overloads differ by it.
+std::string receiverOf(const ast::Stmt& s);
+
 /// A tensor on the host, and the device that it is put back on.
 struct KeptTensor {
   frontend::SessionInput type;
@@ -40,7 +43,8 @@ class KeptState {
   std::vector<frontend::SessionValue> values() const;
   std::vector<const void*> inputData() const;
 
-  /// Takes over what an entry that ran declared and computed. `results` are those of `main`.
+  /// Takes over what an entry that ran declared and computed; `_` is the value that it showed. `results` are those of
+  /// `main`.
   void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
               const std::vector<KeptTensor>& results);
   /// Drops values that fit their declarations no longer.
@@ -61,7 +65,8 @@ class KeptState {
   struct Value {
     std::string name;
     bool isVar = false;
-    Span span;  ///< where it was bound
+    Span span;   ///< where it was bound
+    Span start;  ///< what to, as written
     frontend::KeptValue value;
     std::string described;  ///< the type as messages say it
     std::vector<KeptTensor> tensors;

@@ -47,6 +47,16 @@ Keys::Event Keys::next(wchar_t& c) {
   return Event::Character;
 }
 
+std::optional<std::string> Keys::nextLine() const {
+  if (pending_.empty()) return std::nullopt;
+  std::string line;
+  for (const wchar_t c : pending_) {
+    if (c == L'\n' || c == L'\r') break;
+    line += c < 0x80 ? static_cast<char>(c) : '?';
+  }
+  return line;
+}
+
 /// Whether more follows at once, as it does in the sequences that keys and pastes send.
 bool Keys::more() {
   pollfd wait{STDIN_FILENO, POLLIN, 0};

@@ -2,6 +2,7 @@
 #pragma once
 #include <cwchar>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,8 @@ class Keys {
   /// the marks of a bracketed paste comes as it is: a control character of it behind a Ctrl-V, which takes it
   /// literally.
   Event next(wchar_t& c);
+  /// The line, of ASCII where it matters, that begins what is read and not given out yet; nothing where that is empty.
+  std::optional<std::string> nextLine() const;
 
  private:
   Event fill();

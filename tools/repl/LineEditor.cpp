@@ -2,6 +2,7 @@
 
 #include <histedit.h>
 #include <langinfo.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -48,11 +49,6 @@ std::string trimmedCode(const std::string& line) {
 /// Bracketed pastes: the terminal marks where one begins and ends.
 constexpr const char* kMarkPastes = "\x1b[?2004h";
 constexpr const char* kPlainPastes = "\x1b[?2004l";
-
-size_t windowColumns() {
-  winsize size{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
 
 /// The columns for which the editor draws: what the window had when it last asked.
 size_t editorColumns(EditLine* line) {
@@ -131,6 +127,11 @@ struct LineEditor::Terminal {
     if (history) history_end(history);
   }
 };
+
+size_t windowColumns() {
+  winsize size{};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 std::string_view lastWord(std::string_view line) {
   // Behind a command that takes a file the word is a path.
@@ -227,13 +228,34 @@ void LineEditor::open() {
   el_source(t.line, nullptr);  // the user's ~/.editrc
 }
 
+/// Takes what a pipe or file has; false at its end.
+bool LineEditor::fillPlain() {
+  char buffer[4096];
+  const ssize_t n = ::read(STDIN_FILENO, buffer, sizeof buffer);
+  if (n > 0) plain_.append(buffer, static_cast<size_t>(n));
+  return n > 0;
+}
+
+LineEditor::Got LineEditor::readPlain(std::string& line) {
+  while (plain_.find('\n') == std::string::npos && fillPlain()) {}
+  if (plain_.empty()) return Got::End;
+  const size_t end = plain_.find('\n');
+  line = plain_.substr(0, end);
+  plain_.erase(0, end == std::string::npos ? end : end + 1);
+  return Got::Line;
+}
+
+std::optional<std::string> LineEditor::peek() {
+  if (interactive_) return terminal_ ? terminal_->keys.nextLine() : std::nullopt;
+  pollfd wait{STDIN_FILENO, POLLIN, 0};
+  while (plain_.find('\n') == std::string::npos && poll(&wait, 1, 0) == 1 && fillPlain()) {}
+  if (plain_.empty()) return std::nullopt;
+  return plain_.substr(0, plain_.find('\n'));
+}
+
 LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
   line.clear();
-  if (!interactive_) {
-    int c = 0;
-    while ((c = std::getc(stdin)) != EOF && c != '\n') line.push_back(static_cast<char>(c));
-    return c == EOF && line.empty() ? Got::End : Got::Line;
-  }
+  if (!interactive_) return readPlain(line);
   if (!terminal_) open();
   terminal_->prompt = prompt;
   if (windowColumns() != terminal_->columns) el_resize(terminal_->line);

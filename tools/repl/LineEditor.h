@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ class LineEditor {
   enum class Got : uint8_t { Line, End, Interrupt };
   /// Reads one line, without its newline. Interrupt: Ctrl-C was pressed, and what was typed is dropped.
   Got read(const std::string& prompt, std::string& line);
+  /// The line that the next read gives where it is there already: the rest of a paste, or of what a pipe has sent.
+  std::optional<std::string> peek();
   /// Adds an entry to the history; one of several lines is joined into one.
   void remember(const std::string& entry);
   bool interactive() const { return interactive_; }
@@ -29,15 +32,21 @@ class LineEditor {
  private:
   struct Terminal;
   void open();
+  Got readPlain(std::string& line);
+  bool fillPlain();
 
   std::string historyFile_;
   Completer completer_;
   bool interactive_;
+  std::string plain_;  ///< read from a pipe or a file, not given out yet
   std::unique_ptr<Terminal> terminal_;
 };
 
 /// The last word of a line, which completion replaces: letters, digits, `_`, `.` and a leading `:`.
 std::string_view lastWord(std::string_view line);
+
+/// Of the terminal; 80 where there is none.
+size_t windowColumns();
 
 /// $XDG_STATE_HOME/tenc/history, else ~/.local/state/tenc/history; empty without a home. Makes the folder.
 std::string defaultHistoryFile();

@@ -6,6 +6,7 @@
 #include "frontend/StdModules.h"
 #include "support/Diagnostics.h"
 #include "support/Quote.h"
+#include "tools/repl/Words.h"
 
 namespace tenc::repl {
 
@@ -57,24 +58,59 @@ std::string heading(std::string_view text, const ast::Stmt& s) {
   return std::string(text);
 }
 
+std::vector<std::string_view> linesOf(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return lines;
+}
+
 }  // namespace
 
-std::vector<std::string> Names::members(const std::string& path) {
+const frontend::KeptValue* Names::valueAt(const std::string& path) const {
   const std::vector<std::string> parts = splitAtDots(path);
-  std::vector<std::string> found;
   const frontend::KeptValue* value = state_.value(parts[0]);
-  if (!value) {
-    const ast::File* file = parts.size() == 1 && state_.imports(parts[0]) ? module(parts[0]) : nullptr;
-    for (size_t i = 0; file && i < file->statements.size(); ++i) {
-      const ast::Stmt& s = *file->statements[i];
-      if (isNamed(s) && s.name.text != "call") found.push_back(s.name.text);
-      if (s.kind == Kind::Import)
-        for (const ast::Name& n : s.names) found.push_back(n.text);
-    }
-    return found;
-  }
   for (size_t i = 1; i < parts.size() && value; ++i) value = fieldOf(*value, parts[i]);
+  return value;
+}
+
+std::vector<std::string> Names::moduleNames(const std::string& name) {
+  std::vector<std::string> found;
+  const ast::File* file = module(name);
+  for (size_t i = 0; file && i < file->statements.size(); ++i) {
+    const ast::Stmt& s = *file->statements[i];
+    if (isNamed(s) && s.name.text != "call") found.push_back(s.name.text);
+    if (s.kind == Kind::Import)
+      for (const ast::Name& n : s.names) found.push_back(n.text);
+  }
+  return found;
+}
+
+bool Names::isNumeric(const std::string& path) const {
+  const frontend::KeptValue* value = valueAt(path);
+  return value && (value->kind == ValueKind::Tensor || value->kind == ValueKind::Int ||
+                   value->kind == ValueKind::Float || value->kind == ValueKind::Bool);
+}
+
+std::vector<std::string> Names::functionsOf(const std::string& path) const {
+  std::vector<std::string> found;
+  const frontend::KeptValue* value = valueAt(path);
   if (!value) return found;
+  const std::string kind = value->kind == ValueKind::Struct ? value->text : "";
+  for (const auto& s : state_.declarations()) {
+    const bool takes = s->kind == Kind::Fn && !s->params.empty() && receiverOf(*s) == kind;
+    if (takes && (value->kind == ValueKind::Struct || isNumeric(path))) found.push_back(s->name.text);
+  }
+  return found;
+}
+
+std::vector<std::string> Names::members(const std::string& path) {
+  std::vector<std::string> found;
+  const frontend::KeptValue* value = valueAt(path);
+  if (!value) return state_.imports(path) ? moduleNames(path) : found;
   switch (value->kind) {
     case ValueKind::Tensor:
     case ValueKind::Int:
@@ -89,19 +125,37 @@ std::vector<std::string> Names::members(const std::string& path) {
   return found;
 }
 
+std::string Names::source(const std::string& name) const {
+  std::string text;
+  for (const auto& s : state_.declarations()) {
+    if (!isNamed(*s) || s->name.text != name) continue;
+    for (const std::string_view line : linesOf(s->doc)) text += "##" + std::string(line) + "\n";
+    text += excerpt(sources_, s->span) + "\n";
+  }
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+std::string Names::overview(const std::string& name) {
+  const ast::File* file = module(name);
+  if (!file) return "";
+  std::string text;
+  for (const auto& s : file->statements) {
+    if ((s->kind != Kind::Fn && s->kind != Kind::Struct && s->kind != Kind::Const) || s->name.text == "call") continue;
+    if (s->doc.empty()) continue;  // a helper
+    const std::string_view first = trimmed(linesOf(s->doc).front());
+    text += name + "." + s->name.text + "\n    " + std::string(first.substr(0, first.find(". "))) + "\n";
+  }
+  return text;
+}
+
 std::string Names::documentation(const std::string& path) {
   const size_t dot = path.rfind('.');
   const std::string in = dot == std::string::npos ? "" : path.substr(0, dot);
   std::string text;
   for (const ast::Stmt* s : declarations(in, path.substr(dot == std::string::npos ? 0 : dot + 1))) {
     text += heading(excerpt(sources_, s->span), *s) + "\n";
-    for (size_t begin = 0; begin < s->doc.size();) {
-      const size_t end = std::min(s->doc.find('\n', begin), s->doc.size());
-      std::string_view line = std::string_view(s->doc).substr(begin, end - begin);
-      while (line.starts_with(' ')) line.remove_prefix(1);
-      text += "    " + std::string(line) + "\n";
-      begin = end + 1;
-    }
+    for (const std::string_view line : linesOf(s->doc)) text += "    " + std::string(trimmed(line)) + "\n";
   }
   return text;
 }

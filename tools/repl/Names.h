@@ -17,10 +17,21 @@ class Names {
 
   /// The names that may stand behind `path` and a dot: fields, members of tensors, what a module declares.
   std::vector<std::string> members(const std::string& path);
+  /// What a module declares, by name; empty when there is no such module.
+  std::vector<std::string> moduleNames(const std::string& name);
+  /// A module's functions and structs, a line each with the first line of their documentation; empty for none.
+  std::string overview(const std::string& name);
+  /// Whether a kept value, or a field of one, is a tensor or a number.
+  bool isNumeric(const std::string& path) const;
+  /// The session's functions that take a value of its kind first, so that they can be called as its methods.
+  std::vector<std::string> functionsOf(const std::string& path) const;
+  /// The session's declarations of a name as they were entered; empty for none.
+  std::string source(const std::string& name) const;
   /// Signatures and doc comments of the functions, structs and constants of a name; empty when there are none.
   std::string documentation(const std::string& path);
 
  private:
+  const frontend::KeptValue* valueAt(const std::string& path) const;
   std::vector<const ast::Stmt*> declarations(const std::string& module, const std::string& name);
   /// The tree of a module that is imported or in the standard library; null for others.
   const ast::File* module(const std::string& name);
