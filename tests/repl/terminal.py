@@ -52,7 +52,7 @@ def main():
         t.send(":doc nn.linear\n")
         t.expect(r"fn linear\[I, O\]\(i: I, o: O, static bias: bool = true\).*A Linear layer.*tenc> ")
         t.send("value.\t\x15")                      # several: a list below
-        t.expect(r"T .*softmax.*device .*ndim .*tenc> ")
+        t.expect(r"(?=.*\bdevice\b)(?=.*\bndim\b).*\bsoftmax\b.*tenc> ")
         t.send("\n")
         t.expect("tenc> ")
         t.send("fn g(x: i64) -> i64 {   # a comment\n")
