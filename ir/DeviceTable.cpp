@@ -29,6 +29,8 @@ std::optional<int> numberOf(std::string_view device) {
 
 bool DeviceTable::isKind(std::string_view name) { return name == kHost || isNumbered(name); }
 
+std::string DeviceTable::accelerator() { return numbered(kNumbered[0], 0); }
+
 bool DeviceTable::couldBe(std::string_view name) {
   return isKind(name) || (isNumbered(kindOf(name)) && numberOf(name).has_value());
 }

@@ -15,6 +15,8 @@ class DeviceTable {
   static constexpr std::string_view kHost = "cpu";
   /// Device `number` of a kind: "cuda:1"; the host has no number.
   static std::string numbered(std::string_view kind, int64_t number);
+  /// What a script with one accelerator calls it: "cuda:0".
+  static std::string accelerator();
   /// Whether scripts may write the name alone for a device of that kind.
   static bool isKind(std::string_view name);
   /// Whether a machine could have a device of that name: a kind alone or a numbered device, not a name that a script

@@ -69,12 +69,26 @@ void prepend(CallArgs& args, const Val& v) {
 }
 }  // namespace
 
+/// `x.to(gpu)` of a name that means nothing: it is meant for a device.
+bool Calls::isMoveToUnknown(const ast::Expr& call) const {
+  if (call.args[0]->text != kMove.name() || call.arguments.size() != 1) return false;
+  const ast::Expr* to = call.arguments[0].value.get();
+  if (to == nullptr || call.arguments[0].name || call.arguments[0].rangeEnd || to->kind != ExprKind::Name) return false;
+  return !names_.lookup(to->span) && !scopes_.lostName(to->text) && !scopes_.nameExists(to->text) &&
+         syntax::familiarName(to->text) == nullptr;
+}
+
 Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
   const ast::Expr& callee = *e.args[0];
   if (callee.kind == ExprKind::Member) {
+    if (habits_.foreignCall(e)) return context_.lost();
     if (habits_.foreignPrefix(callee)) {
       evalArguments(e);
       return context_.lost();
+    }
+    if (isMoveToUnknown(e)) {
+      expressions_.eval(*callee.args[0]);
+      return devices_.noDevice(e.arguments[0].value->text, e.arguments[0].value->span);
     }
     Val base = expressions_.eval(*callee.args[0]);
     CallArgs args = evalArguments(e);

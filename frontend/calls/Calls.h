@@ -54,6 +54,7 @@ class Calls {
   Val pipe(const ast::Expr& e, const Ty* expected);
 
  private:
+  bool isMoveToUnknown(const ast::Expr& call) const;
   Val callMethod(const Val& base, const ast::Expr& call, CallArgs& args);
   Val callStruct(const Val& f, CallArgs& args);
   /// The same by the layer's own function for training; nothing when it has none.

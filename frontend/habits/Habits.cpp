@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/StdModules.h"
 #include "frontend/calls/Arguments.h"
-#include "frontend/habits/Rewrites.h"
+#include "frontend/habits/Declare.h"
+#include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
@@ -25,42 +27,41 @@ using ExprKind = ast::Expr::Kind;
 
 bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call) {
   const ast::Expr& callee = *call.args[0];
-  WrittenCall written;
-  written.method = callee.kind == ExprKind::Member;
-  written.name = callee.text;
-  const auto operand = [&](const ast::Expr& e) {
-    written.operands.push_back(operandOf(e, context_.sources.text(e.span)));
-  };
-  if (written.method) operand(*callee.args[0]);
-  for (const ast::Argument& a : call.arguments) {
-    if (a.name || a.rangeEnd || !a.value) return false;
-    operand(*a.value);
-  }
-  if (const ast::File* file = context_.frame().unit->file) written.beside = besideOf(*file, call);
-  if (written.method && ir::DeviceTable::isKind(written.name) && written.operands.size() == 1) {
+  if (callee.kind == ExprKind::Member && ir::DeviceTable::isKind(callee.text) && call.arguments.empty()) {
     d.help("a value is moved with `.to`",
-           {{Span{call.span.file, callee.opSpan.begin, call.span.end}, "to(" + std::string(written.name) + ")"}});
+           {{Span{call.span.file, callee.opSpan.begin, call.span.end}, "to(" + callee.text + ")"}});
     return true;
   }
-  auto mended = rewritten(written);
-  if (!mended) return false;
-  const syntax::Familiar* known = syntax::familiarName(callee.text);
-  const std::string help = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
-  d.help(help, {{call.span, std::move(*mended)}});
+  Translation translation(context_, scopes_);
+  const auto known = translation.call(call);
+  if (!known) return false;
+  d.help(known->help, translation.edits(call.span, known->text));
+  return true;
+}
+
+bool Habits::foreignCall(const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  if (moduleNotImported(callee)) return true;
+  const ast::Expr* root = &callee;
+  while (root->kind == ExprKind::Member) root = root->args[0].get();
+  if (root->kind != ExprKind::Name || callee.kind != ExprKind::Member) return false;
+  const bool module = context_.frame().unit->modules.contains(root->text);
+  if (!module && !hasForeignPrefix(callee, scopes_)) return false;
+  Translation translation(context_, scopes_);
+  const auto known = translation.call(call);
+  if (!known) return false;
+  auto d = module
+               ? context_.error(Code::E0206, callee.opSpan, "module `" + root->text + "` has no `" + callee.text + "`")
+               : context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
+  d.help(known->help, translation.edits(call.span, known->text));
   return true;
 }
 
 bool Habits::foreignPrefix(const ast::Expr& member) {
+  if (moduleNotImported(member)) return true;
+  if (!hasForeignPrefix(member, scopes_)) return false;
   const ast::Expr* root = &member;
-  bool functional = false;  // nn.functional.relu
-  while (root->kind == ExprKind::Member) {
-    root = root->args[0].get();
-    functional |= root->kind == ExprKind::Member && root->text == "functional";
-  }
-  if (root->kind != ExprKind::Name) return false;
-  const syntax::Familiar* head = syntax::familiarName(root->text);
-  const bool prefix = head && (head->prefix || (functional && head->layer));
-  if (!prefix || scopes_.nameExists(root->text)) return false;
+  while (root->kind == ExprKind::Member) root = root->args[0].get();
   auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   std::string name = member.text;
   if (const syntax::Familiar* other = syntax::familiarName(name);
@@ -70,7 +71,9 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   const Span whole{root->span.file, root->span.begin, member.opSpan.end};
   const syntax::Familiar* known = syntax::familiarName(name);
   const bool layer = (known && known->layer) || (!name.empty() && std::isupper(static_cast<unsigned char>(name[0])));
-  if (scopes_.nameExists(name))
+  if (known && !known->inSubscript.empty())
+    d.help(std::string(known->help), {{whole, std::string(known->inSubscript)}});
+  else if (scopes_.nameExists(name))
     d.help("operations have no prefix", {{whole, name}});
   else if (layer)
     d.help("layers and losses are in a module: `nn.linear(784, 128)`, `nn.cross_entropy` after `import nn`");
@@ -78,6 +81,21 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
     d.help(std::string(known->help));
   else
     d.help("operations have no prefix: `zeros([2, 3])`");
+  return true;
+}
+
+bool Habits::moduleNotImported(const ast::Expr& member) {
+  const ast::Expr* root = &member;
+  while (root->kind == ExprKind::Member) root = root->args[0].get();
+  if (root->kind != ExprKind::Name) return false;
+  const Unit& unit = *context_.frame().unit;
+  if (const auto lost = unit.evaluated.find(root->text); lost != unit.evaluated.end()) return lost->second.poison();
+  if (!stdModule(root->text) || scopes_.nameExists(root->text) || scopes_.lostName(root->text) || !unit.file)
+    return false;
+  auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
+  d.help("the module is imported first: `import " + root->text + "`",
+         {imported(*unit.file, context_.sources.file(unit.source).text(), root->text)});
+  unit.evaluated[root->text] = d;
   return true;
 }
 

@@ -16,8 +16,12 @@ class Habits {
 
   /// Adds the call as TL writes it, where that is known.
   bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call);
+  /// Reports a call of another library, or of a module that does not have it, where TL's is known.
+  bool foreignCall(const ast::Expr& call);
   /// Reports `torch.zeros` and the like, where there is no such name.
   bool foreignPrefix(const ast::Expr& member);
+  /// Reports a module of the standard library that is used without its import, once for all uses.
+  bool moduleNotImported(const ast::Expr& member);
   /// Reports a struct that is called as a constructor.
   Val calledStruct(const Val& type, const CallArgs& args);
 

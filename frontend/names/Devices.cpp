@@ -10,6 +10,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Members.h"
+#include "frontend/habits/Declare.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scopes.h"
@@ -52,6 +53,10 @@ Val Devices::noDevice(std::string_view name, Span span) {
   const Span device = text && text->kind == ir::SourceText::Kind::Device && text->whole.valid() ? text->whole : span;
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
     d.help("did you mean `" + near.best() + "`?", {{device, near.best()}});
+  } else if (const Unit& unit = *context_.frame().unit; unit.isScript && !ir::DeviceTable::couldBe(name)) {
+    d.help("declare the name, with what it falls back to",
+           {declared(*unit.file, context_.sources.file(unit.source).text(), deviceLine(name))});
+    unit.evaluated[std::string(name)] = d;  // one error is enough
   } else {
     d.help("a device of this machine", {{device, there}});
     d.help("or a name for it that other machines can bind differently: `device d = " + std::string(name) +
@@ -201,6 +206,7 @@ std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
     return constDevice(Val::ofDevice(d, a.span));
   }
   auto v = names_.lookup(a.path[0].span);
+  if (!v && context_.frame().unit->evaluated.contains(head)) return std::nullopt;
   if (!v) {
     const syntax::Familiar* known = syntax::familiarName(head);
     if (known && !known->help.empty() && !scopes_.lostName(head))

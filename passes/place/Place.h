@@ -240,9 +240,9 @@ class Reporter {
   void moveHelp(Diagnostic& d, const ir::Op& op, const std::vector<Move>& moves, const std::string& device,
                 bool cheaper = false) const;
   /// The variable could start on `device`, instead of the moves `instead`. `at` is the error's op, `variable` the value
-  /// that a loop carries, where `at` is no assignment to it.
+  /// that a loop carries, where `at` is no assignment to it. `itself`: what is assigned is the variable, moved.
   void startHelp(Diagnostic& d, const ir::Op& at, const ir::Value* variable, const std::string& device,
-                 const std::vector<Move>& instead) const;
+                 const std::vector<Move>& instead, bool itself = false) const;
   /// The variable carried by a loop that decides where `v` is; null when nothing of the kind does.
   const ir::Value* variableOf(const ir::Value* v) const;
   /// Whether the expression `text` makes `v` from nothing.

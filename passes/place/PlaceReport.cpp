@@ -205,9 +205,12 @@ Diagnostic Reporter::assignment(const ir::Op& op, const ir::Value* value, const 
   provenance(d, value, actual, called(value, use, "this value"));
   provenance(d, old, expected, variable);
   const std::vector<Move> moves = movesTo(op, {operand}, expected);
+  // `x = x.to(gpu)` means a variable that lives there.
+  const bool itself = value->op && value->op->kind == ir::OpKind::To && value->op->operand(0) == old;
+  if (itself) startHelp(d, op, old, actual, moves, true);
   moveHelp(d, op, moves, expected);
   if (moves.size() == 1) hoistHelp(d, op, moves[0], expected);
-  startHelp(d, op, old, actual, moves);
+  if (!itself) startHelp(d, op, old, actual, moves);
   callChain(d);
   return d;
 }

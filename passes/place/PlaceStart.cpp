@@ -65,7 +65,7 @@ const ir::Value* Reporter::variableOf(const Value* v) const {
 }
 
 void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, const std::string& device,
-                         const std::vector<Move>& instead) const {
+                         const std::vector<Move>& instead, bool itself) const {
   const Op* assigned = at.kind == OpKind::SamePlace ? &at : variable ? assignmentTo(variable) : nullptr;
   if (!assigned) return;
   const std::vector<ir::OperandText>& written = shared_.module.loc(assigned->loc).operands;
@@ -87,14 +87,15 @@ void Reporter::startHelp(Diagnostic& d, const Op& at, const Value* variable, con
   made = made && statement.valid();
   const std::optional<int64_t> once = made ? 0 : total({move}), other = total(instead);
   const bool cheaper = once && (!other || *once < *other);
-  if (!cheaper && !isRepeated(at)) return;
-  Help help{cheaper ? "cheaper: let " + name + " start on " + device
-                    : "if it is to change in the loop on " + device + ", start " + name + " there",
+  if (!cheaper && !itself && !isRepeated(at)) return;
+  Help help{itself    ? "let " + name + " start on " + device
+            : cheaper ? "cheaper: let " + name + " start on " + device
+                      : "if it is to change in the loop on " + device + ", start " + name + " there",
             {}};
   help.cheaper = cheaper;
   if (made) {
     help.edits.push_back({{start.file, statement.begin, statement.begin}, "@" + spelled(device) + " "});
-    help.text += ", so that nothing has to be copied";
+    if (!itself) help.text += ", so that nothing has to be copied";
   } else {
     Use& use = move.use;
     if (use.move.valid()) {  // it is moved already, elsewhere

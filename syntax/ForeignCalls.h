@@ -1,0 +1,54 @@
+// Whole calls of other libraries and what TL writes in their place, as texts: `nn.Softmax(dim=1)` is
+// `|x| softmax(x, axis: 1)`. Read only where there is an error; nothing is accepted that TL does not have.
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tenc::syntax {
+
+struct ForeignCall {
+  /// How the call stands there.
+  enum class Form : uint8_t {
+    Any,
+    Prefixed,  ///< a function of a library, or one without its prefix
+    Method,    ///< the receiver is the first parameter
+    Layer,     ///< a class of `nn`
+  };
+  /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
+  /// and `-a` any; neither need be given, and both are left out. A parameter in quotes matches that string alone.
+  std::string_view call;
+  /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
+  /// window in both dims, and `<...>` for what goes where an argument in it is not given. `{accelerator}`: the kind of
+  /// device.
+  std::string_view text;
+  Form form = Form::Any;
+  bool statement = false;  ///< only where the call is a whole statement
+  bool apart = false;      ///< TL has a function of that name, called in another way
+  std::string_view help{};
+
+  std::string_view name() const { return call.substr(0, call.find('(')); }
+};
+
+/// An argument as it is written.
+struct ForeignArgument {
+  std::string name;  ///< empty for one by place
+  std::string text;
+  bool compound = false;             ///< needs parentheses beside an operator
+  bool number = false;               ///< an integer literal
+  std::vector<std::string> parts{};  ///< of a tuple
+};
+
+/// The rows of a name, in order.
+std::vector<const ForeignCall*> foreignCalls(std::string_view name);
+/// The text for a call with these arguments; nothing where they are not what the row takes.
+std::optional<std::string> rewritten(const ForeignCall& row, std::span<const ForeignArgument> given,
+                                     std::string_view accelerator);
+/// All rows, for the test.
+std::span<const ForeignCall> foreignCalls();
+
+}  // namespace tenc::syntax

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""What people type by habit, and where tenc's edits lead: habits.py --tenc PATH [--only TEXT] [--verbose]
+
+A case of tests/frontend/habits.txt is a program as a user of NumPy, PyTorch or Python writes it, and the TL program that
+is meant. One round makes the first edit of every error that one run reports. A case is right when it ends in the text that
+is meant, or in a program that prints the same. Fails when
+
+- a program is accepted, at once or after edits, and prints something else: a silent change of meaning,
+- the edits lead to fewer right programs than the bars below say, or need more rounds.
+
+Closes with `N passed, N failed`, where what is stuck within the bars has passed."""
+import argparse
+import collections
+import concurrent.futures
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+from placement import edited
+
+CASES = pathlib.Path(__file__).resolve().parent / "frontend" / "habits.txt"
+MOST_ROUNDS = 6
+LEAST_RIGHT = 0.73  # of all cases
+LEAST_SOON = 0.68  # of all cases, right after two rounds
+
+Outcome = collections.namedtuple("Outcome", "kind rounds text why")  # kind: right, stuck or wrong
+
+
+def read_cases(text):
+    _, *parts = re.split(r"^=== (.*)\n", text, flags=re.M)
+    for name, body in zip(parts[::2], parts[1::2]):
+        typed, _, meant = body.partition("--- meant\n")
+        yield name, typed.rstrip("\n") + "\n", meant.rstrip("\n") + "\n"
+
+
+def tenc_of(tenc, folder, source, *words):
+    (folder / "s.tl").write_text(source)
+    return subprocess.run([tenc, *words, "s.tl", "--virtual", "cuda=1", "--engine", "interp", "--diagnostics", "json"],
+                          cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def errors_of(tenc, folder, source):
+    lines = tenc_of(tenc, folder, source, "check").stderr.splitlines()
+    return [e for e in map(json.loads, lines) if e["severity"] == "error"]
+
+
+def first_edits(errors):
+    """The first edit of every error, as far as they touch neither each other nor another file."""
+    chosen = []
+    place = lambda e: ((e["line"], e["column"]), (e["endLine"], e["endColumn"]))
+    for error in errors:
+        edits = next((h["edits"] for h in error["helps"] if h["edits"]), [])
+        apart = all(place(e)[1] <= place(c)[0] or place(c)[1] <= place(e)[0] for e in edits for c in chosen)
+        if apart and not any(e in chosen for e in edits) and all(e["file"] == "s.tl" for e in edits):
+            chosen += edits
+    return chosen
+
+
+def outcome(tenc, case):
+    name, typed, meant = case
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        wanted = tenc_of(tenc, folder, meant)
+        if wanted.returncode != 0 or not wanted.stdout:
+            return Outcome("wrong", 0, meant, "what is meant does not run, or prints nothing:\n" + wanted.stderr)
+        text = typed
+        for rounds in range(MOST_ROUNDS + 1):
+            errors = errors_of(tenc, folder, text)
+            if not errors:
+                got = tenc_of(tenc, folder, text)
+                if text == meant or (got.returncode == 0 and got.stdout == wanted.stdout):
+                    return Outcome("right", rounds, text, "")
+                if got.returncode == 3:  # a stop at run time is no other meaning
+                    return Outcome("stuck", rounds, text, got.stderr)
+                return Outcome("wrong", rounds, text, f"prints\n{got.stdout}{got.stderr}instead of\n{wanted.stdout}")
+            edits = first_edits(errors)
+            after = edited(text, edits)
+            if after == text:
+                break
+            text = after
+        helps = lambda e: "".join("\n    help: " + h["text"] for h in e["helps"])
+        said = "\n".join(f"  {e['line']}:{e['column']} {e['code']} {e['message']}" + helps(e) for e in errors)
+        return Outcome("stuck", rounds, text, said)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tenc", required=True)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--verbose", action="store_true", help="show what is stuck, too")
+    args = parser.parse_args()
+    tenc = str(pathlib.Path(args.tenc).resolve())
+    cases = [c for c in read_cases(CASES.read_text()) if args.only in c[0]]
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        outcomes = list(pool.map(lambda c: outcome(tenc, c), cases))
+    for (name, _, _), o in zip(cases, outcomes):
+        if o.kind == "wrong" or (args.verbose and (o.kind == "stuck" or o.rounds > 2)):
+            print(f"{o.kind}, {o.rounds} rounds: {name}\n{o.text}{o.why}\n")
+    right = [o for o in outcomes if o.kind == "right"]
+    soon = [o for o in right if o.rounds <= 2]
+    failed = sum(o.kind == "wrong" for o in outcomes)
+    print(f"right: {len(right)} of {len(cases)}, after at most two rounds: {len(soon)}")
+    if not args.only:
+        for least, found, what in ((LEAST_RIGHT, right, "right"), (LEAST_SOON, soon, "right after two rounds")):
+            if len(found) < least * len(cases):
+                print(f"{what}: fewer than {least:.0%}")
+                failed += 1
+    print(f"{len(cases) - min(failed, len(cases))} passed, {failed} failed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
