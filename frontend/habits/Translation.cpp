@@ -137,6 +137,7 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
     for (const ForeignArgument& a : given) written.operands.push_back({a.text, a.compound});
     if (auto text = rewritten(written)) return TranslatedCall{*text, said};
   }
+  if (e.args[0]->kind == ExprKind::Name) return std::nullopt;  // a name alone is suggested by its spelling
   const std::string name = nameOf(callee->name);
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;

@@ -53,7 +53,8 @@ Val Devices::noDevice(std::string_view name, Span span) {
   const Span device = text && text->kind == ir::SourceText::Kind::Device && text->whole.valid() ? text->whole : span;
   if (name.find(':') == std::string_view::npos && !near.best().empty()) {
     d.help("did you mean `" + near.best() + "`?", {{device, near.best()}});
-  } else if (const Unit& unit = *context_.frame().unit; unit.isScript && !ir::DeviceTable::couldBe(name)) {
+  } else if (const Unit& unit = *context_.frame().unit;
+             unit.isScript && !ir::DeviceTable::couldBe(name) && name.find(':') == std::string_view::npos) {
     d.help("declare the name, with what it falls back to",
            {declared(*unit.file, context_.sources.file(unit.source).text(), deviceLine(name))});
     unit.evaluated[std::string(name)] = d;  // one error is enough
