@@ -89,13 +89,15 @@ bool Habits::moduleNotImported(const ast::Expr& member) {
   while (root->kind == ExprKind::Member) root = root->args[0].get();
   if (root->kind != ExprKind::Name) return false;
   const Unit& unit = *context_.frame().unit;
+  auto& reported = context_.frame().undeclared;
+  if (reported.contains(root->text)) return true;
   if (const auto lost = unit.evaluated.find(root->text); lost != unit.evaluated.end()) return lost->second.poison();
   if (!stdModule(root->text) || scopes_.nameExists(root->text) || scopes_.lostName(root->text) || !unit.file)
     return false;
   auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   d.help("the module is imported first: `import " + root->text + "`",
          {imported(*unit.file, context_.sources.file(unit.source).text(), root->text)});
-  unit.evaluated[root->text] = d;
+  reported.insert(root->text);
   return true;
 }
 

@@ -57,7 +57,7 @@ Val Devices::noDevice(std::string_view name, Span span) {
              unit.isScript && !ir::DeviceTable::couldBe(name) && name.find(':') == std::string_view::npos) {
     d.help("declare the name, with what it falls back to",
            {declared(*unit.file, context_.sources.file(unit.source).text(), deviceLine(name))});
-    unit.evaluated[std::string(name)] = d;  // one error is enough
+    context_.frame().undeclared.insert(std::string(name));  // one error is enough
   } else {
     d.help("a device of this machine", {{device, there}});
     d.help("or a name for it that other machines can bind differently: `device d = " + std::string(name) +
@@ -207,7 +207,7 @@ std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
     return constDevice(Val::ofDevice(d, a.span));
   }
   auto v = names_.lookup(a.path[0].span);
-  if (!v && context_.frame().unit->evaluated.contains(head)) return std::nullopt;
+  if (!v && context_.frame().undeclared.contains(head)) return std::nullopt;
   if (!v) {
     const syntax::Familiar* known = syntax::familiarName(head);
     if (known && !known->help.empty() && !scopes_.lostName(head))
