@@ -89,6 +89,8 @@ bool Habits::moduleNotImported(const ast::Expr& member) {
   while (root->kind == ExprKind::Member) root = root->args[0].get();
   if (root->kind != ExprKind::Name) return false;
   const Unit& unit = *context_.frame().unit;
+  // No module has a function that is called like an operation.
+  if (hasForeignPrefix(member, scopes_) && scopes_.nameExists(member.text)) return false;
   auto& reported = context_.frame().undeclared;
   if (reported.contains(root->text)) return true;
   if (const auto lost = unit.evaluated.find(root->text); lost != unit.evaluated.end()) return lost->second.poison();
