@@ -4,14 +4,15 @@
 #include <string_view>
 
 #include "support/Diagnostics.h"
+#include "support/SourceFile.h"
 #include "syntax/Ast.h"
 
 namespace tenc::frontend {
 
 /// `line` as a line of its own, below the imports and above everything else.
-Edit declared(const ast::File& file, std::string_view text, const std::string& line);
+Edit declared(const ast::File& file, const SourceFile& source, const std::string& line);
 /// `import name`, above everything else.
-Edit imported(const ast::File& file, std::string_view text, std::string_view name);
+Edit imported(const ast::File& file, const SourceFile& source, std::string_view name);
 /// `device name = ...`: the accelerator, or the host where there is none.
 std::string deviceLine(std::string_view name);
 

@@ -98,7 +98,7 @@ bool Habits::moduleNotImported(const ast::Expr& member) {
     return false;
   auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   d.help("the module is imported first: `import " + root->text + "`",
-         {imported(*unit.file, context_.sources.file(unit.source).text(), root->text)});
+         {imported(*unit.file, context_.sources.file(unit.source), root->text)});
   reported.insert(root->text);
   return true;
 }

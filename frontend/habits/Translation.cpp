@@ -177,7 +177,7 @@ std::vector<Edit> Translation::edits(Span whole, const std::string& text) const 
     const bool apart = at == 0 || (at != std::string::npos && !std::isalnum(static_cast<unsigned char>(text[at - 1])) &&
                                    text[at - 1] != '_' && text[at - 1] != '.');
     if (apart && unit.file && !scopes_.nameExists(module))
-      edits.push_back(imported(*unit.file, context_.sources.file(unit.source).text(), module));
+      edits.push_back(imported(*unit.file, context_.sources.file(unit.source), module));
   }
   edits.push_back({whole, text});
   return edits;

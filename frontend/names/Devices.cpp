@@ -56,7 +56,7 @@ Val Devices::noDevice(std::string_view name, Span span) {
   } else if (const Unit& unit = *context_.frame().unit;
              unit.isScript && !ir::DeviceTable::couldBe(name) && name.find(':') == std::string_view::npos) {
     d.help("declare the name, with what it falls back to",
-           {declared(*unit.file, context_.sources.file(unit.source).text(), deviceLine(name))});
+           {declared(*unit.file, context_.sources.file(unit.source), deviceLine(name))});
     context_.frame().undeclared.insert(std::string(name));  // one error is enough
   } else {
     d.help("a device of this machine", {{device, there}});

@@ -3,6 +3,9 @@
 
 Status 130 soon after the signal, in each of the orders in which the virtual machine works: what was launched before is waited
 for, so that must not be much, and loops inside kernels end, as do routines. Closes with `N passed, N failed`."""
+import os
+import pty
+import select
 import signal
 import subprocess
 import sys
@@ -23,15 +26,28 @@ CASES = [
 SECONDS = 2.0  # on a busy machine; 0.1 is what a program may take
 
 
+def begun(terminal):
+    """Whether the program has said so, after it was compiled: to a terminal, as elsewhere what is printed may wait."""
+    text, end = b"", time.time() + 60
+    while b"begins" not in text:
+        if not select.select([terminal], [], [], max(end - time.time(), 0))[0]: return False
+        try: text += os.read(terminal, 4096)
+        except OSError: return False  # it has ended
+    return True
+
+
 def main():
     A = machine.parser(__doc__).parse_args()
     machine.skip_without_nvrtc(A.tenc, A.driver)
     passed = failed = 0
     for name, script, mode in [(name, script, mode) for name, script, modes in CASES for mode in modes]:
-        process = subprocess.Popen([A.tenc, "-e", script, *machine.FLAGS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        terminal, output = pty.openpty()
+        process = subprocess.Popen([A.tenc, "-e", script, *machine.FLAGS], stdout=output, stderr=subprocess.PIPE, text=True,
                                    env=machine.environment(A.tenc, A.driver, mode))
-        time.sleep(1.5)
-        running = process.poll() is None
+        os.close(output)
+        running = begun(terminal)
+        time.sleep(0.5)
+        running = running and process.poll() is None
         process.send_signal(signal.SIGINT)
         sent = time.time()
         try:
@@ -40,6 +56,7 @@ def main():
             process.kill()
             _, errors = process.communicate()
         took = time.time() - sent
+        os.close(terminal)
         print(f"{name}, {mode}: {took * 1e3:.0f} ms")
         good = running and process.returncode == 130 and took <= SECONDS
         passed, failed = passed + good, failed + (not good)
