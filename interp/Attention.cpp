@@ -86,7 +86,7 @@ class Scores {
 
 /// The strides of a result's dims before they are brought into another order.
 std::vector<int64_t> stridesBefore(const ir::Op& op, const Tensor& out) {
-  const std::vector<int64_t> permuted = stridesOf(out.type.shape);
+  std::vector<int64_t> permuted = stridesOf(out.type.shape);
   if (!op.hasAttr("perm")) return permuted;
   std::vector<int64_t> strides(permuted.size());
   for (size_t d = 0; d < permuted.size(); ++d) strides[static_cast<size_t>(op.intsAttr("perm")[d])] = permuted[d];
