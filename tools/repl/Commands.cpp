@@ -21,6 +21,7 @@
 #include "tools/repl/Keywords.h"
 #include "tools/repl/Shell.h"
 #include "tools/repl/Words.h"
+#include "tools/tenc/WholeFile.h"
 
 namespace tenc::repl {
 
@@ -221,10 +222,8 @@ void Shell::suggest(const std::string& name) {
 
 void Shell::save(const std::string& path) {
   if (path.empty()) return fail(":save needs a file");
-  std::FILE* f = std::fopen(path.c_str(), "w");
-  if (!f) return fail("`" + path + "` cannot be written");
-  const bool ok = std::fputs(ran_.script().c_str(), f) >= 0;
-  if (std::fclose(f) != 0 || !ok) fail("`" + path + "` could not be written whole");
+  std::string error;
+  if (!tool::writeWhole(path, ran_.script(), error)) fail("`" + path + "` cannot be written: " + error);
 }
 
 /// The stages that took time, each once, and their sum.

@@ -159,8 +159,9 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     outcome = Outcome::Internal;
   }
-  if (!line.trace.empty() && !writeTrace(line.trace, session.timings(), session.trace())) {
-    std::fprintf(stderr, "tenc: `%s` cannot be written\n", line.trace.c_str());
+  std::string error;
+  if (!line.trace.empty() && !writeTrace(line.trace, session.timings(), session.trace(), error)) {
+    std::fprintf(stderr, "tenc: `%s` cannot be written: %s\n", line.trace.c_str(), error.c_str());
     if (outcome == Outcome::Ok) outcome = Outcome::CompileError;
   }
   if (line.time) printTimings(session);

@@ -1,13 +1,10 @@
 // `tenc fmt s.tl`: formats a script in place.
-#include <unistd.h>
-
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 
 #include "syntax/Ast.h"
 #include "syntax/Layout.h"
 #include "tools/tenc/Commands.h"
+#include "tools/tenc/WholeFile.h"
 
 namespace tenc::tool {
 namespace {
@@ -17,27 +14,6 @@ std::string withoutBlanks(std::string_view text) {
   for (const char c : text)
     if (c != ' ' && c != '\t' && c != '\r' && c != '\n') out += c;
   return out;
-}
-
-/// Writes beside `path` and renames: whoever reads it sees the old text or the new one.
-bool replaceFile(const std::string& path, const std::string& text) {
-  const std::string beside = path + "." + std::to_string(getpid()) + ".tmp";
-  std::error_code error;
-  {
-    std::ofstream file(beside, std::ios::binary);
-    file << text;
-    if (!file.flush()) {
-      std::filesystem::remove(beside, error);
-      return false;
-    }
-  }
-  const auto permissions = std::filesystem::status(path, error).permissions();
-  if (!error) std::filesystem::permissions(beside, permissions, error);
-  std::filesystem::rename(beside, path, error);
-  if (!error) return true;
-  std::error_code ignored;
-  std::filesystem::remove(beside, ignored);
-  return false;
 }
 
 }  // namespace
@@ -65,8 +41,9 @@ int fmtCommand(Session& session, const CommandLine& line) {
     std::fwrite(laid.data(), 1, laid.size(), stdout);
     return finish(session, line);
   }
-  if (laid == text || replaceFile(line.input, laid)) return 0;
-  std::fprintf(stderr, "tenc: `%s` cannot be written\n", line.input.c_str());
+  std::string error;
+  if (laid == text || writeWhole(line.input, laid, error)) return 0;
+  std::fprintf(stderr, "tenc: `%s` cannot be written: %s\n", line.input.c_str(), error.c_str());
   return 1;
 }
 

@@ -2,7 +2,6 @@
 #include "tools/tenc/Saved.h"
 
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -12,6 +11,7 @@
 #include "support/Text.h"
 #include "tools/tenc/Interrupt.h"
 #include "tools/tenc/Progress.h"
+#include "tools/tenc/WholeFile.h"
 
 namespace tenc::tool {
 namespace {
@@ -29,19 +29,6 @@ bool readWhole(const std::string& path, std::string& bytes, std::string& error) 
   }
   std::fclose(f);
   return error.empty();
-}
-
-/// Writes beside the file and renames, so that nobody finds half of one.
-bool writeWhole(const std::string& path, std::string_view bytes, std::string& error) {
-  const std::string beside = path + ".tmp." + std::to_string(getpid());
-  std::FILE* f = std::fopen(beside.c_str(), "wb");
-  if (!f) return error = std::strerror(errno), false;
-  bool good = std::fwrite(bytes.data(), 1, bytes.size(), f) == bytes.size();
-  good = std::fclose(f) == 0 && good;
-  if (good && std::rename(beside.c_str(), path.c_str()) == 0) return true;
-  error = std::strerror(errno);
-  std::remove(beside.c_str());
-  return false;
 }
 
 }  // namespace

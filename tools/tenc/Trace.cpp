@@ -1,8 +1,13 @@
 #include "tools/tenc/Trace.h"
 
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "tools/tenc/WholeFile.h"
 
 namespace tenc::tool {
 namespace {
@@ -28,10 +33,11 @@ void event(std::FILE* f, bool& first, std::string_view name, const char* row, in
 
 }  // namespace
 
-bool writeTrace(const std::string& path, const Timings& timings, const rt::CallTrace& run) {
-  const std::string beside = path + ".tmp";
-  std::FILE* f = std::fopen(beside.c_str(), "w");
-  if (!f) return false;
+bool writeTrace(const std::string& path, const Timings& timings, const rt::CallTrace& run, std::string& error) {
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* f = open_memstream(&text, &size);
+  if (!f) return error = std::strerror(errno), false;
   int64_t zero = run.events.empty() ? INT64_MAX : run.events.front().begin;
   for (const Timings::Entry& e : timings.entries()) zero = std::min(zero, e.begin);
   bool first = true;
@@ -40,12 +46,10 @@ bool writeTrace(const std::string& path, const Timings& timings, const rt::CallT
     event(f, first, e.stage, "stages", zero, e.begin, e.begin + static_cast<int64_t>(e.ms * 1e6));
   for (const rt::TraceEvent& e : run.events) event(f, first, e.name, e.device.c_str(), zero, e.begin, e.end);
   std::fprintf(f, "\n], \"otherData\": {\"left out\": %" PRIu64 "}}\n", run.leftOut);
-  const bool good = std::ferror(f) == 0;
-  std::error_code error;
-  if (std::fclose(f) == 0 && good) std::filesystem::rename(beside, path, error);
-  if (good && !error) return true;
-  std::filesystem::remove(beside, error);
-  return false;
+  const bool good = std::fclose(f) == 0;
+  const std::unique_ptr<char, void (*)(void*)> owner(text, std::free);
+  if (!good) return error = std::strerror(errno), false;
+  return writeWhole(path, {text, size}, error);
 }
 
 }  // namespace tenc::tool
