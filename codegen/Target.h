@@ -61,6 +61,9 @@ class Target {
   virtual const ir::TargetTraits& traits() const = 0;
   /// What an op of Trait::Library (sorts, factorisations) is on its devices.
   virtual RoutineCode routineCode(const ir::Op&) const { return RoutineCode::Runtime; }
+  /// Seconds that a run of a kernel takes, roughly and at the least, where one of very many threads does all of it, so
+  /// that the host would be faster; else 0.
+  virtual double secondsAlone(const Kernel&) const { return 0; }
   /// Asked before memory is planned. A function of the request alone.
   virtual KernelNeeds needs(const CodeRequest& request) const = 0;
 

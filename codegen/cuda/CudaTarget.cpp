@@ -15,6 +15,7 @@
 #include "codegen/cuda/ImageCache.h"
 #include "codegen/cuda/ImageParts.h"
 #include "codegen/cuda/LibraryProduct.h"
+#include "codegen/cuda/NativeCost.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Routines.h"
 #include "codegen/cuda/Scatter.h"
@@ -87,6 +88,10 @@ class CudaTarget : public Target {
   }
   const ir::TargetTraits& traits() const override { return traits_; }
   RoutineCode routineCode(const ir::Op&) const override { return RoutineCode::Kernel; }
+
+  double secondsAlone(const Kernel& kernel) const override {
+    return kernel.kind == Kernel::Kind::Native ? cuda::secondsAlone(kernel) : 0;
+  }
 
   KernelNeeds needs(const CodeRequest& request) const override {
     if (const auto product = libraryProductOf(*request.kernel)) return product->needs;

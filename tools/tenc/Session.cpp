@@ -15,6 +15,7 @@
 #include "ir/Uncalled.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
+#include "tools/tenc/SlowLoops.h"
 #include "tools/tenc/Stops.h"
 #include "tools/tenc/TransferList.h"
 
@@ -313,6 +314,7 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
     codegen::Compiled compiled = program(m);
     checkMemory(m, compiled.memory);
     if (!diags_.ok()) return std::nullopt;
+    warnOfSlowLoops(m, compiled.kernels, sources_, diags_);
     if (codeToo) codegen::compileKernels(compiled);
     if (const std::string_view why = cuda_->cannotCompile(); !why.empty()) {
       diags_.report(Code::E0304, {}, "no code can be made for " + hardware_.architecture() + ": " + std::string(why))
@@ -321,6 +323,16 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
     }
     if (!compiled.error.empty()) throw InternalError(compiled.error);
     return compiled;
+  });
+}
+
+void Session::checkLoops(ir::Module& m) {
+  // What there is no code for is not what is asked about.
+  if (!runPasses(m, passes::optimisationPipeline()) || !codegen::opsWithoutCode(m, *m.main(), targets()).empty())
+    return;
+  guarded("codegen", [&] {
+    warnOfSlowLoops(m, program(m).kernels, sources_, diags_);
+    return true;
   });
 }
 
@@ -346,7 +358,11 @@ std::optional<Executable> Session::build(std::unique_ptr<ir::Module> m) {
 }
 
 std::string Session::emit(const ir::Module& m, std::string_view what) {
-  return guarded("codegen", [&] { return codegen::emit(program(m), what); });
+  return guarded("codegen", [&] {
+    const codegen::Compiled compiled = program(m);
+    warnOfSlowLoops(m, compiled.kernels, sources_, diags_);
+    return codegen::emit(compiled, what);
+  });
 }
 
 std::shared_ptr<const rt::LoadedProgram> Session::load(const abi::Program& program) {
@@ -413,7 +429,7 @@ Outcome Session::interpret(const ir::Module& m, const interp::Options& options) 
   if (options.interrupted != nullptr && options.interrupted->load()) return Outcome::Interrupted;
   StopPlace place{m.span(r.stop->loc), {}};
   for (const auto& [call, callee] : r.stop->callers) place.calls.emplace_back(m.span(call), callee);
-  reportStop(r.stop->code, r.stop->message, std::move(place), sources_, diags_);
+  reportAt(r.stop->code, r.stop->message, std::move(place), sources_, diags_);
   return info(r.stop->code).name.starts_with("E09") ? Outcome::Stopped : Outcome::CompileError;
 }
 

@@ -165,10 +165,13 @@ class Session {
   bool settleMoves(ir::Module& m);
   /// The reports of `settleMoves` for a module that goes to the interpreter as it is.
   bool checkMoves(const ir::Module& m);
+  /// Reports loops on one of very many threads (W0302), as `compile` does, of a module whose moves are settled;
+  /// optimises it.
+  void checkLoops(ir::Module& m);
   /// From settled moves to fused IR.
   bool optimise(ir::Module& m);
   bool runPasses(ir::Module& m, const std::vector<std::string_view>& names);
-  /// Code for `main` of an optimised module; reports E0320. `codeToo` false plans memory only.
+  /// Code for `main` of an optimised module; reports E0320, and W0302. `codeToo` false plans memory only.
   std::optional<codegen::Compiled> compile(const ir::Module& m, bool codeToo = true);
   /// Why `main` of a module has no code in the form that it is in ("`to` was not lowered ..."); "" where it has.
   std::string withoutCode(const ir::Module& m);

@@ -78,11 +78,11 @@ void reportStop(const abi::Program& program, const rt::CallResult& result, Sourc
     place.at = spanOf(program, site.at, sources);
     for (const abi::CallSite& c : site.calls) place.calls.emplace_back(spanOf(program, c.at, sources), c.callee);
   }
-  reportStop(codeOf(result.fault), messageOf(result), std::move(place), sources, diags);
+  reportAt(codeOf(result.fault), messageOf(result), std::move(place), sources, diags);
 }
 
-void reportStop(Code code, const std::string& message, StopPlace place, const SourceManager& sources,
-                Diagnostics& diags) {
+Diagnostics::Builder reportAt(Code code, const std::string& message, StopPlace place, const SourceManager& sources,
+                              Diagnostics& diags) {
   if (place.calls.size() > kMostCallers) place.calls.resize(kMostCallers);
   Span shown = place.at;
   for (size_t i = 0; i < place.calls.size() && sources.inLibrary(shown); ++i) shown = place.calls[i].first;
@@ -90,14 +90,17 @@ void reportStop(Code code, const std::string& message, StopPlace place, const So
   auto report = diags.report(code, shown, message);
   if (!(shown == place.at)) report.note(place.at, "in the standard library, here");
   noteCalls(report, place);
+  return report;
 }
 
-void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at) {
-  StopPlace place;
+StopPlace placeOf(const ir::Module& m, ir::Loc at) {
+  StopPlace place{m.span(at), {}};
   for (const ir::LocData* d = &m.loc(at); d->caller.index != 0 && place.calls.size() < kMostCallers;
        d = &m.loc(d->caller))
     place.calls.emplace_back(m.span(d->caller), d->callee);
-  noteCalls(builder, place);
+  return place;
 }
+
+void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at) { noteCalls(builder, placeOf(m, at)); }
 
 }  // namespace tenc::tool

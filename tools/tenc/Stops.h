@@ -21,9 +21,12 @@ struct StopPlace {
 /// themselves.
 void reportStop(const abi::Program& program, const rt::CallResult& result, SourceManager& sources, Diagnostics& diags);
 
-/// Reports a stop. What stops inside the standard library is shown where the script calls it.
-void reportStop(Code code, const std::string& message, StopPlace place, const SourceManager& sources,
-                Diagnostics& diags);
+/// Reports something with the calls around it. What is inside the standard library is shown where the script calls it.
+Diagnostics::Builder reportAt(Code code, const std::string& message, StopPlace place, const SourceManager& sources,
+                              Diagnostics& diags);
+
+/// Where an op of a module comes from.
+StopPlace placeOf(const ir::Module& m, ir::Loc at);
 
 /// Adds a note for each call on the way to `at`, innermost first, with the values of its dim variables.
 void noteCallers(Diagnostics::Builder& builder, const ir::Module& m, ir::Loc at);

@@ -36,6 +36,7 @@ int transfersCommand(Session& session, const CommandLine& line) {
   if (!line.diff.empty()) return compare(session, line, rows);
   const std::string text = line.json ? transfersJson(rows, session.sources()) : printTransfers(rows, session.sources());
   std::fwrite(text.data(), 1, text.size(), stdout);
+  session.checkLoops(*lowered.module);
   return finish(session, line);
 }
 
