@@ -101,6 +101,9 @@ class ScalarBuilder {
   /// The I16 bits of the f16 nearest to an f32, and the f32 of f16 bits.
   virtual Scalar halfBits(Scalar x) = 0;
   virtual Scalar halfOfBits(Scalar bits) = 0;
+  /// An f32 rounded to bf16, and the I16 bits of one that is a bf16. By integers, unless the target has more.
+  virtual Scalar roundToBFloat(Scalar x);
+  virtual Scalar bfloatBits(Scalar x);
   /// Whether integer division by `divisor` is cheap here (a constant, or no vector).
   virtual bool dividesCheaply(Scalar divisor) = 0;
 

@@ -37,24 +37,24 @@ Scalar fmaToOdd(Scalar a, Scalar b, Scalar c) {
 
 namespace {
 
-Scalar roundToHalf(Scalar x) {
-  if (x.repr == Repr::F64) x = narrowToOdd(x);
-  return x.builder->halfOfBits(x.builder->halfBits(x));
-}
+Scalar roundToHalf(Scalar x) { return x.builder->halfOfBits(x.builder->halfBits(x)); }
 
-Scalar roundToBFloat(Scalar x) {
-  if (x.repr == Repr::F64) x = narrowToOdd(x);
+}  // namespace
+
+Scalar ScalarBuilder::roundToBFloat(Scalar x) {
   Scalar p = bitsOf(x);
   Scalar rounded = p + (bits(p, 0x7fff) + (lshr(p, 16) & uint64_t{1}));
   Scalar quiet = p | uint64_t{0x400000};
   return floatOfBits(select(isNan(x), quiet, rounded) & uint64_t{0xffff0000});
 }
 
-}  // namespace
+Scalar ScalarBuilder::bfloatBits(Scalar x) {
+  return tenc::codegen::convert(ConvertInst::Trunc, lshr(bitsOf(x), 16), Repr::I16);
+}
 
 Scalar storedBits(Scalar x, DType t) {
   if (t == DType::F16) return x.builder->halfBits(x);
-  if (t == DType::BF16) return convert(ConvertInst::Trunc, lshr(bitsOf(x), 16), Repr::I16);
+  if (t == DType::BF16) return x.builder->bfloatBits(x);
   if (isFloat(x.repr)) return bitsOf(x);
   return x;
 }
@@ -120,9 +120,10 @@ Scalar floatToInt(Scalar x, DType to) {
 }  // namespace
 
 Scalar roundTo(Scalar x, DType t) {
+  if (isHalf(t) && x.repr == Repr::F64) x = narrowToOdd(x);
   switch (t) {
     case DType::F16: return roundToHalf(x);
-    case DType::BF16: return roundToBFloat(x);
+    case DType::BF16: return x.builder->roundToBFloat(x);
     case DType::F32: return x.repr == Repr::F64 ? narrow(x) : x;
     case DType::F64: return x.repr == Repr::F32 ? widen(x) : x;
     default: return x;

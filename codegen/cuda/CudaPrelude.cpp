@@ -76,6 +76,18 @@ __device__ __forceinline__ float tenc_half_of_bits(unsigned short bits) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(bits));
   return x;
 }
+// Of a NaN the hardware gives one and the same; sign and payload are the host's.
+__device__ __forceinline__ unsigned short tenc_bfloat_bits(float x) {
+  const unsigned p = __float_as_uint(x);
+#if __CUDA_ARCH__ >= 800
+  unsigned short nearest;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(nearest) : "f"(x));
+#else
+  const unsigned short nearest = p + 0x7fff + (p >> 16 & 1) >> 16;
+#endif
+  return x == x ? nearest : (unsigned short)(p >> 16 | 0x40);
+}
+__device__ __forceinline__ float tenc_bfloat_of_bits(unsigned short bits) { return __uint_as_float((unsigned)bits << 16); }
 
 // IEEE 754-2019 maximum and minimum: NaN when either is NaN, -0 below +0.
 __device__ __forceinline__ float tenc_maximum(float a, float b) {

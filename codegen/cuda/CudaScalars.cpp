@@ -80,8 +80,11 @@ Scalar CudaScalars::named(std::string_view expression, Repr r) {
 
 Scalar CudaScalars::fromMemory(std::string_view expression, ir::DType t) {
   if (t == ir::DType::Bool) return wrap("(" + infix(expression, "!=", "0") + ")", Repr::I1);
-  return fromStoredBits(wrap(std::string(expression), isHalf(t) ? Repr::I16 : reprOf(t)),
-                        isHalf(t) ? t : ir::DType::I64);
+  if (!isHalf(t)) return wrap(std::string(expression), reprOf(t));
+  const bool isF16 = t == ir::DType::F16;
+  const Scalar x = named(call(isF16 ? "tenc_half_of_bits" : "tenc_bfloat_of_bits", expression), Repr::F32);
+  (isF16 ? halves_ : bfloats_).emplace(text(x), expression);
+  return x;
 }
 
 std::string CudaScalars::toMemory(Scalar s, ir::DType t) {
@@ -247,10 +250,24 @@ Scalar CudaScalars::halfBits(Scalar x) {
   return known != halves_.end() ? wrap(known->second, Repr::I16) : named(call("tenc_half_bits", text(x)), Repr::I16);
 }
 
+// Floats of bits are expressions and no variables: often only the bits are wanted.
 Scalar CudaScalars::halfOfBits(Scalar bits) {
-  const Scalar x = named(call("tenc_half_of_bits", text(bits)), Repr::F32);
+  const Scalar x = wrap(call("tenc_half_of_bits", text(bits)), Repr::F32);
   halves_.emplace(text(x), text(bits));
   return x;
+}
+
+Scalar CudaScalars::roundToBFloat(Scalar x) {
+  if (bfloats_.contains(text(x))) return x;
+  const Scalar bits = named(call("tenc_bfloat_bits", text(x)), Repr::I16),
+               rounded = wrap(call("tenc_bfloat_of_bits", text(bits)), Repr::F32);
+  bfloats_.emplace(text(rounded), text(bits));
+  return rounded;
+}
+
+Scalar CudaScalars::bfloatBits(Scalar x) {
+  const auto known = bfloats_.find(text(x));
+  return known != bfloats_.end() ? wrap(known->second, Repr::I16) : ScalarBuilder::bfloatBits(x);
 }
 
 Scalar CudaScalars::widened(Scalar x) {

@@ -53,6 +53,8 @@ class CudaScalars : public ScalarBuilder {
   Scalar lookup(std::span<const double, 16> table, Scalar index) override;
   Scalar halfBits(Scalar x) override;
   Scalar halfOfBits(Scalar bits) override;
+  Scalar roundToBFloat(Scalar x) override;
+  Scalar bfloatBits(Scalar x) override;
   bool dividesCheaply(Scalar) override { return true; }
   Scalar libraryCall(std::string_view name, std::initializer_list<Scalar> args, Scalar condition,
                      Scalar otherwise) override;
@@ -70,7 +72,8 @@ class CudaScalars : public ScalarBuilder {
   CudaText& out_;
   std::string& tables_;
   std::deque<std::string> expressions_;                   ///< handles point here
-  std::unordered_map<std::string, std::string> halves_;   ///< floats that are a half: its bits
+  std::unordered_map<std::string, std::string> halves_;   ///< floats that are an f16: its bits
+  std::unordered_map<std::string, std::string> bfloats_;  ///< floats that are a bf16: its bits
   std::unordered_map<std::string, std::string> widened_;  ///< doubles that are a float: that
   std::string missing_;
 };
