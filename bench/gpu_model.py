@@ -146,6 +146,10 @@ WORKLOADS = [
     Workload("softmax, 64 a row", [("x", (16384, 64))], ["softmax(x, axis: -1)"], 8 * M, bars=LEAN),
     Workload("softmax, 8192 a row", [("x", (128, 8192))], ["softmax(x, axis: -1)"], 8 * M, bars=LEAN),
     Workload("softmax, f16", [("x", (1024, 1024), "f2")], ["softmax(x, axis: -1)"], 4 * M, bars=LEAN),
+    # Two passes, as a column needs the sums of all rows; exp(x - max) is kept between them.
+    Workload("softmax, its columns' sums", [("x", (1024, 2048))], ["sum(softmax(x, axis: -1), axis: 0)"], 24 * M, bars=LEAN),
+    Workload("softmax across memory", [("x", (1024, 1024))], ["softmax(x.T, axis: -1)"], 8 * M, bars={**LEAN, **TILED}),
+    Workload("moved dims, also summed", [("x", (64, 96, 160))], ["0.0", "x.moveaxis(0, 2) * 2.0", "sum(result1, axis: 2)"], 8 * 64 * 96 * 160, bars={"moved": 1.06, **TILED}),
     Workload("layer norm", [("x", (1024, 1024)), ("g", (1024,)), ("b", (1024,))], ["layer_norm(x, g, b)"], 8 * M, bars={"ratio": 1.2}),
     Workload("Adam", [(n, (M,)) for n in ("p", "g", "m0", "v0")], ["f(p, g, m0, v0)", "result0.0", "result0.1", "result0.2"], 28 * M, ADAM, bars=LEAN),
     Workload("sum of rows", [("x", (1024, 1024))], ["sum(x, axis: 1)"], 4 * M, bars=LEAN),

@@ -13,6 +13,7 @@ namespace {
 using Family = Schedule::Family;
 using Names = std::vector<std::string>;
 
+constexpr int64_t kTileBytes = 16384;        // what is read together, of one buffer
 constexpr int64_t kManyThreads = 132 * 512;  // of which each needs few loads under way
 
 bool coversAll(const Kernel& k, const Stage& s) {
@@ -34,7 +35,7 @@ class LoopWriter {
 
   std::string write() {
     bool shared = declareShared();
-    team_.declare(kernel_.reductions.size());
+    team_.declare(kernel_.reductions);
     shared = shared || (!kernel_.reductions.empty() && teams() && !(rows() && schedule_.inWarps()));
     openPoints();
     for (uint32_t r = 0; r < kernel_.reductions.size(); ++r) {
@@ -310,13 +311,60 @@ class LoopWriter {
     names = decodePoint(out_, t, "int", extentsOf(s, schedule_.vector), s.innerLo, schedule_.vector);
   }
 
+  /// Loads with the block's neighbouring threads in neighbouring rows, which the tile gives to their own threads.
+  void loadTogether(const Stage& s, const Kept& k) {
+    const ir::DType dtype = kernel_.buffers[k.access->buffer].dtype;
+    const auto bytes = static_cast<int64_t>(ir::byteSize(dtype));
+    const int64_t rows = schedule_.beside, team = schedule_.team, groups = groupsOf(s), chunks = chunksOf(s);
+    const int64_t some = std::clamp<int64_t>(kTileBytes / (bytes * schedule_.threads), 1, chunks);
+    // Lanes write some elements of each row: rows are that far apart in banks.
+    const int64_t pad = bytes == 2 ? 2 : 4;
+    const std::string tile = out_.fresh("tile"), row = out_.fresh("row"), other = out_.fresh("i");
+    out_.line("__shared__ " + std::string(memoryType(dtype)) + " " + tile + "[" + decimal(rows) + "][" +
+              decimal(some * team + pad) + "];");
+    out_.line("const int " + row + " = threadIdx.x / " + decimal(team) + ", " + other + " = threadIdx.x % " +
+              decimal(rows) + ";");
+    const std::string column = "threadIdx.x / " + decimal(rows);
+    KernelNames names = names_;
+    names.outer.back() = "(" + names_.outer.back() + " - " + row + " + " + other + ")";
+    const auto each = [&](int64_t from, const std::string& place, const auto& body) {
+      out_.line("#pragma unroll");
+      out_.open("for (int c = 0; c < " + decimal(std::min(some, chunks - from)) + "; ++c)");
+      const std::string t = out_.fresh("t");
+      out_.line("const int " + t + " = (" + decimal(from) + " + c) * " + decimal(team) + " + " + place + ";");
+      if (groups % team != 0) out_.line("if (" + t + " >= " + decimal(groups) + ") break;");
+      body(t);
+      out_.close();
+    };
+    for (int64_t from = 0; from < chunks; from += some) {
+      out_.line("__syncthreads();");  // what was there has been read
+      each(from, column, [&](const std::string& t) {
+        const Names inner = decodePoint(out_, t, "int", extentsOf(s, 1), s.innerLo, 1);
+        StageWriter at(out_, scalars_, kernel_, s, names, inner);
+        out_.line(tile + "[" + other + "][c * " + decimal(team) + " + " + column + "] = *(" + at.address(*k.access) +
+                  ");");
+      });
+      out_.line("__syncthreads();");
+      each(from, "lane", [&](const std::string&) {
+        out_.line(k.name + "[" + decimal(from) + " + c].at[0] = " + tile + "[" + row + "][c * " + decimal(team) +
+                  " + lane];");
+      });
+    }
+  }
+
   /// All inner points in unrolled loops: the loads of a thread first.
   void unrolled(const Stage& s, int64_t, const std::vector<Held>& held) {
     Names names;
-    if (!loading_.empty()) {
+    std::vector<size_t> own;
+    for (size_t i : loading_)
+      if (schedule_.beside > 0 && isAcrossRows(kernel_, s, *kept_[i].access))
+        loadTogether(s, kept_[i]);
+      else
+        own.push_back(i);
+    if (!own.empty()) {
       openChunk(s, names);
       StageWriter at(out_, scalars_, kernel_, s, names_, names);
-      for (size_t i : loading_)
+      for (size_t i : own)
         out_.line(kept_[i].name + "[c] = tenc_load<" +
                   StageVectors::type(kernel_, kept_[i].access->buffer, schedule_.vector) + ">(" +
                   at.address(*kept_[i].access) + ");");

@@ -11,12 +11,13 @@
 #include "codegen/cuda/CudaText.h"
 #include "codegen/cuda/ProductSchedule.h"
 #include "codegen/cuda/ScanSchedule.h"
+#include "codegen/cuda/Sectors.h"
 
 namespace tenc::codegen::cuda {
 namespace {
 
 constexpr int kWidest = kVectorBytes;  // elements of a vector
-constexpr int64_t kWarp = 32, kThreads = 256, kMostBlocks = 65536;
+constexpr int64_t kWarp = 32, kThreads = 256, kMostThreads = 1024, kMostBlocks = 65536;
 constexpr int64_t kLeastRow = 8;        // inner points that are worth a team
 constexpr int64_t kFewPoints = 32768;   // outer points that are too few to give each thread one
 constexpr int64_t kManyToReduce = 256;  // inner points that are worth it then
@@ -31,22 +32,6 @@ bool allAccesses(const Stage& s, F good) {
   return std::all_of(s.exprs.begin(), s.exprs.end(),
                      [&](const Expr& e) { return e.kind != Expr::Kind::Load || good(e.access); }) &&
          std::all_of(s.stores.begin(), s.stores.end(), [&](const Store& st) { return good(st.access); });
-}
-
-/// Whether neighbouring inner points are neighbours in memory, for most of what is read and written.
-bool runsAlongRows(const Kernel& k) {
-  int along = 0, across = 0;
-  for (const Stage& s : k.stages) {
-    if (isSerial(k, s) || s.innerLo.empty()) continue;
-    const size_t last = k.outer.size() + s.innerLo.size() - 1;
-    const auto count = [&](const Access& a) {
-      along += std::abs(strideOf(a, last)) == 1;
-      across += !k.outer.empty() && std::abs(strideOf(a, k.outer.size() - 1)) == 1;
-      return true;
-    };
-    allAccesses(s, count);
-  }
-  return along >= across;
 }
 
 int vectorOfPoints(const Kernel& k) {
@@ -95,39 +80,74 @@ int64_t registersOf(const Kernel& k, int64_t held) {
 
 uint32_t clampedBlocks(int64_t n) { return static_cast<uint32_t>(std::clamp<int64_t>(n, 1, kMostBlocks)); }
 
-Schedule rowSchedule(const Kernel& k, int64_t points, int64_t inner) {
-  Schedule s;
-  s.family = Schedule::Family::Rows;
-  s.vector = vectorOfRows(k);
-  const int64_t groups = (inner + s.vector - 1) / s.vector;
-  int64_t cost = 0;
-  for (const Stage& stage : k.stages) cost += isLoop(k, stage) ? costOf(stage) : 0;
-  const std::vector<bool> own = threadsOwn(k);
-  bool shared = false;
-  for (size_t b = 0; b < own.size(); ++b) shared = shared || (k.buffers[b].role == Buffer::Role::Scratch && !own[b]);
-  const auto mine = [&](int64_t team) { return (groups + team - 1) / team; };
-  const auto held = [&](int64_t team) { return mine(team) * s.vector; };
-  const auto fits = [&](int64_t team) {
-    return held(team) <= kHeld && registersOf(k, held(team)) <= kRegisters && held(team) * cost <= kMostCode;
-  };
-  const auto isLong = [&](int64_t team) { return mine(team) > kGroups && held(team) * cost > kLongCode; };
-  const auto ceiling = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
-  int64_t team = std::clamp<int64_t>(ceiling(groups), 4, kWarp);
-  if (inner <= kWarpRow && fits(team) && !isLong(team) && !shared) {
-    s.unrolled = true;
-    s.threads = 128;
-  } else {
-    team = std::clamp<int64_t>(ceiling((groups + kGroups - 1) / kGroups), kWarp, 512);
-    if (fits(team) && !shared)
-      s.unrolled = true;
-    else
-      team = std::clamp<int64_t>((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads);
-    s.threads = static_cast<uint32_t>(team);
+/// Of Rows: how many threads share one, and how many are in a block.
+class RowChoice {
+ public:
+  RowChoice(const Kernel& kernel, int64_t points, int64_t inner) : kernel_(kernel), points_(points), inner_(inner) {
+    schedule_.family = Schedule::Family::Rows;
+    schedule_.vector = vectorOfRows(kernel);
+    groups_ = (inner + schedule_.vector - 1) / schedule_.vector;
+    for (const Stage& stage : kernel.stages) cost_ += isLoop(kernel, stage) ? costOf(stage) : 0;
+    const std::vector<bool> own = threadsOwn(kernel);
+    for (size_t b = 0; b < own.size(); ++b)
+      shared_ = shared_ || (kernel.buffers[b].role == Buffer::Role::Scratch && !own[b]);
   }
-  s.team = static_cast<int>(team);
-  s.blocks = clampedBlocks((points * team + s.threads - 1) / s.threads);
-  return s;
-}
+
+  Schedule choose() {
+    if (!shared_ && sideBySide()) return schedule_;
+    const int64_t warp = std::clamp<int64_t>(ceiling(groups_), 4, kWarp),
+                  block = std::clamp<int64_t>(ceiling((groups_ + kGroups - 1) / kGroups), kWarp, 512);
+    if (inner_ <= kWarpRow && fits(warp) && !isLong(warp) && !shared_)
+      set(warp, 128, true);
+    else if (fits(block) && !shared_)
+      set(block, block, true);
+    else
+      longRows();
+    return schedule_;
+  }
+
+ private:
+  static int64_t ceiling(int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); }
+  int64_t groupsOf(int64_t team) const { return (groups_ + team - 1) / team; }
+  int64_t held(int64_t team) const { return groupsOf(team) * schedule_.vector; }
+  bool fits(int64_t team) const {
+    return held(team) <= kHeld && registersOf(kernel_, held(team)) <= kRegisters && held(team) * cost_ <= kMostCode;
+  }
+  bool isLong(int64_t team) const { return groupsOf(team) > kGroups && held(team) * cost_ > kLongCode; }
+
+  void set(int64_t team, int64_t threads, bool unrolled) {
+    schedule_.team = static_cast<int>(team);
+    schedule_.threads = static_cast<uint32_t>(threads);
+    schedule_.unrolled = unrolled;
+    schedule_.blocks = clampedBlocks((points_ * team + threads - 1) / threads);
+  }
+
+  /// What is read across rows: as many of them a block as share a sector. All of a block's have to be there, as its
+  /// threads wait for each other.
+  bool sideBySide() {
+    const int64_t rows = rowsOfSector(kernel_);
+    if (rows == 1 || kernel_.outer.back() % rows != 0) return false;
+    for (int64_t team = kWarp; team * rows <= kMostThreads; team *= 2) {
+      if (!fits(team) || isLong(team)) continue;
+      set(team, team * rows, true);
+      schedule_.beside = static_cast<int>(rows);
+      return true;
+    }
+    return false;
+  }
+
+  void longRows() {
+    const int64_t team = std::clamp<int64_t>((groups_ + kWarp - 1) / kWarp * kWarp, kWarp, kThreads);
+    set(team, team, false);
+  }
+
+  const Kernel& kernel_;
+  const int64_t points_, inner_;
+  int64_t groups_ = 1;  ///< vectors of a row
+  int64_t cost_ = 0;    ///< of an element
+  bool shared_ = false;
+  Schedule schedule_;
+};
 
 /// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do. The order of a sum is
 /// that of the team, which follows from the shape alone.
@@ -164,6 +184,29 @@ std::optional<size_t> turnedVariable(const Kernel& k) {
   return std::nullopt;
 }
 
+/// Neighbouring threads have neighbouring outer points.
+Schedule pointSchedule(const Kernel& k, int64_t points, int64_t inner) {
+  Schedule s;
+  if (const std::optional<size_t> turned = turnedVariable(k)) {
+    s.family = Schedule::Family::Turned;
+    s.turned = *turned;
+    s.threads = kThreads;
+    int64_t tiles = 1;
+    for (size_t v = 0; v < k.outer.size(); ++v)
+      tiles *= v == *turned || v + 1 == k.outer.size() ? (k.outer[v] + kWarp - 1) / kWarp : k.outer[v];
+    s.blocks = clampedBlocks(tiles);
+    return s;
+  }
+  s.vector = vectorOfPoints(k);
+  if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(points, inner, s.vector);
+  // Few threads with a loop each: rather more of them.
+  while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
+  const int64_t groups = points / s.vector;
+  s.threads = static_cast<uint32_t>(std::clamp((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads));
+  s.blocks = clampedBlocks((groups + s.threads - 1) / s.threads);
+  return s;
+}
+
 }  // namespace
 
 std::vector<bool> varying(const Stage& s, size_t variable) {
@@ -194,6 +237,14 @@ bool isTurned(const Kernel& k, const Access& a, size_t variable) {
          std::abs(strideOf(a, k.outer.size() - 1)) > 1;
 }
 
+bool isAcrossRows(const Kernel& k, const Stage& s, const Access& a) {
+  if (k.outer.empty() || s.innerLo.empty() || !a.terms.empty() || k.buffers[a.buffer].role != Buffer::Role::Input)
+    return false;
+  for (size_t v = 0; v < k.outer.size(); ++v)
+    if (!coversAll(k, s, v)) return false;
+  return strideOf(a, k.outer.size() - 1) == 1 && std::abs(strideOf(a, k.outer.size() + s.innerLo.size() - 1)) > 1;
+}
+
 int vectorWidth(const Kernel& k, const Stage& s, size_t variable, std::initializer_list<int64_t> multiples) {
   if (s.ordered) return 1;
   const std::vector<bool> varies = varying(s, variable);
@@ -220,7 +271,8 @@ std::string Schedule::text() const {
   if (family == Family::Points) s += vector == 1 ? "a point a thread" : decimal(vector) + " points a thread";
   if (family == Family::Rows)
     s += decimal(team) + " of them a row" + (vector == 1 ? "" : " by vectors of " + decimal(vector)) +
-         (unrolled ? ", in registers" : "");
+         (unrolled ? ", in registers" : "") +
+         (beside > 0 ? ", " + decimal(beside) + " read together by way of shared memory" : "");
   if (family == Family::Turned) s += "tiles of 32 x 32, turned in shared memory";
   if (family == Family::Tiles)
     s += "tiles of " + decimal(tile.rows) + " x " + decimal(tile.columns) + ", " +
@@ -303,27 +355,10 @@ Schedule schedule(const Kernel& k, const Features& features) {
     inner = std::max(inner, trips(stage.innerLo, stage.innerHi));
   }
   for (const Buffer& b : k.buffers) shares = shares || b.role == Buffer::Role::Scratch;
-  if (shares || (inner >= kLeastRow && runsAlongRows(k)) ||
-      (inner >= kManyToReduce && points < kFewPoints && k.outer.empty()))
-    return rowSchedule(k, points, inner);
-  if (const std::optional<size_t> turned = turnedVariable(k)) {
-    s.family = Schedule::Family::Turned;
-    s.turned = *turned;
-    s.threads = kThreads;
-    int64_t tiles = 1;
-    for (size_t v = 0; v < k.outer.size(); ++v)
-      tiles *= v == *turned || v + 1 == k.outer.size() ? (k.outer[v] + kWarp - 1) / kWarp : k.outer[v];
-    s.blocks = clampedBlocks(tiles);
-    return s;
-  }
-  s.vector = vectorOfPoints(k);
-  if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(points, inner, s.vector);
-  // Few threads with a loop each: rather more of them.
-  while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
-  const int64_t groups = points / s.vector;
-  s.threads = static_cast<uint32_t>(std::clamp((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads));
-  s.blocks = clampedBlocks((groups + s.threads - 1) / s.threads);
-  return s;
+  const Schedule rows = RowChoice(k, points, inner).choose();
+  if (shares || (inner >= kManyToReduce && points < kFewPoints && k.outer.empty())) return rows;
+  const Schedule across = pointSchedule(k, points, inner);
+  return inner >= kLeastRow && sectorsOf(k, rows) <= sectorsOf(k, across) ? rows : across;
 }
 
 }  // namespace tenc::codegen::cuda

@@ -47,6 +47,9 @@ struct Schedule {
   size_t turned = 0;  ///< Turned: the outer variable along which turned loads go
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
+  /// Rows: so many side by side in a block, which read what lies across rows together, by way of shared memory; 0: each
+  /// reads its own.
+  int beside = 0;
   /// Rows and Columns: of a running reduction, whose team keeps the order of elements.
   bool scan = false;
   int ahead = 1;  ///< of a scan: vectors that a thread loads at a time
@@ -91,6 +94,9 @@ int vectorWidth(const Kernel& kernel, const Stage& stage, size_t variable, std::
 
 /// Whether a load goes along memory with that outer variable, and not with the last one.
 bool isTurned(const Kernel& kernel, const Access& load, size_t variable);
+
+/// What a stage of Rows reads across rows, and could read with neighbouring rows. All rows of the kernel run the stage.
+bool isAcrossRows(const Kernel& kernel, const Stage& stage, const Access& load);
 
 /// Straight code that NVRTC takes long for, in units of elementwiseCost.
 inline constexpr int64_t kLongCode = 512;

@@ -4,13 +4,18 @@
 
 namespace tenc::codegen::cuda {
 
-// Of Rows: a value a warp and reduction; of Columns: one a thread and point. The other half holds positions.
-void TeamReducer::declare(size_t reductions) {
-  if (reductions == 0 || schedule_.team == 1) return;
+// Of Rows: a value a warp and reduction; of Columns: one a thread and point.
+void TeamReducer::declare(const std::vector<Reduction>& reductions) {
+  if (reductions.empty() || schedule_.team == 1) return;
   const bool columns = schedule_.family == Schedule::Family::Columns;
   if (!columns && schedule_.inWarps()) return;
-  values_ = columns ? schedule_.threads * static_cast<size_t>(schedule_.vector) : reductions * 32;
-  out_.line("__shared__ unsigned long long partial[" + decimal(2 * values_) + "];");
+  const size_t values = columns ? schedule_.threads * static_cast<size_t>(schedule_.vector) : reductions.size() * 32;
+  const bool wide = std::any_of(reductions.begin(), reductions.end(),
+                                [](const Reduction& r) { return bitWidth(reprOf(r.accumulator)) == 64; });
+  out_.line("__shared__ " + std::string(wide ? "unsigned long long" : "unsigned") + " partial[" + decimal(values) +
+            "];");
+  if (std::any_of(reductions.begin(), reductions.end(), [](const Reduction& r) { return r.position != kNoExpr; }))
+    out_.line("__shared__ unsigned long long positions[" + decimal(values) + "];");
 }
 
 std::string TeamReducer::each() const { return lanes() ? "[" + decimal(schedule_.vector) + "]" : ""; }
@@ -68,19 +73,22 @@ void TeamReducer::wait() {
 }
 
 std::string TeamReducer::place(size_t slot, const std::string& row) const {
-  if (schedule_.family == Schedule::Family::Rows) return "partial[" + decimal(slot * 32) + " + " + row + "]";
-  const std::string column = "threadIdx.x % 32";
-  return "partial[" + (lanes() ? "v * " + decimal(schedule_.threads) + " + " : std::string()) + row + " * 32 + " +
-         column + "]";
-}
-std::string TeamReducer::positionPlace(size_t slot, const std::string& row) const {
-  std::string at = place(slot, row);
-  return at.insert(at.find('[') + 1, decimal(values_) + " + ");
+  if (schedule_.family == Schedule::Family::Columns)
+    return "[" + (lanes() ? "v * " + decimal(schedule_.threads) + " + " : std::string()) + row +
+           " * 32 + threadIdx.x % 32]";
+  const std::string first = " + threadIdx.x / " + decimal(schedule_.team) + " * " + decimal(schedule_.team / 32);
+  return "[" + decimal(slot * 32) + (alone() ? "" : first) + " + " + row + "]";
 }
 
 void TeamReducer::leave(const Held& h, size_t slot, const std::string& row) {
-  out_.line(place(slot, row) + " = " + bits(h) + ";");
-  if (h.reducer.isArg()) out_.line(positionPlace(slot, row) + " = " + h.position + ";");
+  const std::string at = place(slot, row);
+  out_.line("partial" + at + " = " + bits(h) + ";");
+  if (h.reducer.isArg()) out_.line("positions" + at + " = " + h.position + ";");
+}
+
+Accumulated TeamReducer::left(const Held& h, size_t slot, const std::string& row) {
+  const std::string at = place(slot, row);
+  return ofBits(h, "partial" + at, "positions" + at);
 }
 
 void TeamReducer::shuffled(const Held& h, const std::string& function, const std::string& lane, bool merged) {
@@ -106,14 +114,14 @@ void TeamReducer::across(const Held& h, size_t slot) {
     openLanes();
     out_.line("#pragma unroll");
     out_.open("for (int w = 1; w < " + decimal(schedule_.team) + "; ++w)");
-    merge(h, ofBits(h, place(slot, "w"), positionPlace(slot, "w")));
+    merge(h, left(h, slot, "w"));
     out_.close();
     leave(h, slot, "0");
     closeLanes();
     out_.close();
     wait();
     openLanes();
-    assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
+    assign(h, left(h, slot, "0"));
     closeLanes();
     wait();  // before the next reduction is there
     return;
@@ -125,13 +133,13 @@ void TeamReducer::across(const Held& h, size_t slot) {
   out_.close();
   if (schedule_.inWarps()) return;
   out_.open("if (threadIdx.x % 32 == 0)");
-  leave(h, slot, "threadIdx.x / 32");
+  leave(h, slot, alone() ? "threadIdx.x / 32" : "lane / 32");
   out_.close();
   wait();
-  assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
+  assign(h, left(h, slot, "0"));
   out_.line("#pragma unroll");
   out_.open("for (int w = 1; w < " + decimal(schedule_.team / 32) + "; ++w)");
-  merge(h, ofBits(h, place(slot, "w"), positionPlace(slot, "w")));
+  merge(h, left(h, slot, "w"));
   out_.close();
 }
 
@@ -141,14 +149,14 @@ void TeamReducer::fromFirst(const Held& h, size_t slot) {
     return;
   }
   const bool columns = schedule_.family == Schedule::Family::Columns;
-  out_.open(columns ? "if (threadIdx.x < 32)" : "if (threadIdx.x == 0)");
+  out_.open(columns ? "if (threadIdx.x < 32)" : "if (lane == 0)");
   openLanes();
   leave(h, slot, "0");
   closeLanes();
   out_.close();
   wait();
   openLanes();
-  assign(h, ofBits(h, place(slot, "0"), positionPlace(slot, "0")));
+  assign(h, left(h, slot, "0"));
   closeLanes();
   if (columns) wait();
 }

@@ -1,6 +1,7 @@
 // Accumulators of a thread, and how those of the threads that share a point become one value that all of them have.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "codegen/ScalarReduce.h"
 #include "codegen/cuda/CudaScalars.h"
@@ -21,7 +22,7 @@ class TeamReducer {
       : out_(out), scalars_(scalars), schedule_(schedule) {}
 
   /// Shared memory that the reductions of a kernel need.
-  void declare(size_t reductions);
+  void declare(const std::vector<Reduction>& reductions);
   /// Declares variables and gives them the value of no elements.
   Held hold(const ScalarReducer& reducer);
   Accumulated now(const Held& h);
@@ -46,16 +47,17 @@ class TeamReducer {
   bool lanes() const { return schedule_.family != Schedule::Family::Rows && schedule_.vector > 1; }
   std::string bits(const Held& h) const;
   Accumulated ofBits(const Held& h, const std::string& bits, const std::string& position);
-  /// Where in shared memory thread `row` of the team leaves its value.
+  /// Whether a block has one team.
+  bool alone() const { return schedule_.team == static_cast<int>(schedule_.threads); }
+  /// Where in shared memory thread, of Rows warp, `row` of the team leaves its value.
   std::string place(size_t slot, const std::string& row) const;
-  std::string positionPlace(size_t slot, const std::string& row) const;
   void leave(const Held& h, size_t slot, const std::string& row);
+  Accumulated left(const Held& h, size_t slot, const std::string& row);
   void shuffled(const Held& h, const std::string& function, const std::string& lane, bool merged);
 
   CudaText& out_;
   CudaScalars& scalars_;
   const Schedule& schedule_;
-  size_t values_ = 0;  ///< in shared memory; as many positions come after them
 };
 
 }  // namespace tenc::codegen::cuda
