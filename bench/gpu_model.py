@@ -177,6 +177,8 @@ WORKLOADS = [
              flops=2 * 65536 * 288, bars=TILED),
     Workload("convolution 3 x 3, f16", [("x", (4, 32, 16, 16), "f2"), ("w", (64, 32, 3, 3), "f2")], ["conv2d(x, w, padding: 1)"],
              2 * (32768 + 65536 + 18432), flops=2 * 65536 * 288, bars={**TILED, "bytes": 1.25, "launches": 1}),
+    Workload("convolution, bf16, large", [("x", (2, 64, 64, 64), "b2"), ("w", (256, 64, 3, 3), "b2")], ["conv2d(x, w, padding: 1)"],
+             2 * (2 * 64 * 4096 + 2 * 256 * 4096 + 256 * 576), flops=2 * 2 * 256 * 4096 * 576, bars={**TILED, "mma": 0.6, "launches": 1}),
     Workload("attention", [(n, (1, 4, 256, 64)) for n in "qkv"], ["attention(q, k, v)"], 16 * 65536, flops=4 * 4 * 256 * 256 * 64,
              bars={**TILED, "bytes": 1.25, "launches": 1}),
     Workload("attention, f16", [(n, (1, 4, 256, 64), "f2") for n in "qkv"], ["attention(q, k, v)"], 8 * 65536, flops=4 * 4 * 256 * 256 * 64,

@@ -115,12 +115,14 @@ std::string ProductParts::inside(const ProductSide& s, const Names& trips, const
   auto also = [&](const std::string& c) { all += (all.empty() ? "" : " && ") + c; };
   if (depth_ % schedule_.tile.depth != 0) also("term < " + decimal(depth_));
   if (s.total % s.lines != 0) also(s.name + "In[" + r + "]");
-  for (size_t e = 0; e < s.edges.size(); ++e) {
-    const ir::WindowDim& w = s.edges[e]->window;
-    also("(unsigned)(" + edgeOf(s, e) + "[" + r + "] + " + trips[s.edges[e]->sum] + " * " + decimal(w.dilation) +
-         ") < " + decimal(w.extent) + "u");
-  }
+  for (size_t e = 0; e < s.edges.size(); ++e) also(meets(s, e, trips[s.edges[e]->sum], r));
   return all;
+}
+
+std::string ProductParts::meets(const ProductSide& s, size_t e, const std::string& trip, const std::string& r) const {
+  const ir::WindowDim& w = s.edges[e]->window;
+  return "(unsigned)(" + edgeOf(s, e) + "[" + r + "] + " + trip + " * " + decimal(w.dilation) + ") < " +
+         decimal(w.extent) + "u";
 }
 
 Scalar ProductParts::element(const MatrixView& view, const std::string& at) {

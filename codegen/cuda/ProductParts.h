@@ -52,6 +52,9 @@ class ProductParts {
   /// A condition that `term`, with these trips, and line `r` of a thread meet an element; empty where they always do.
   std::string inside(const ProductSide& s, const Names& trips, const std::string& r = "r") const;
 
+  /// Of these conditions that of one of the side's edges.
+  std::string meets(const ProductSide& s, size_t edge, const std::string& trip, const std::string& r) const;
+
   /// An element of an operand, in a register.
   Scalar element(const MatrixView& view, const std::string& at);
   /// The epilogue at the point that the variables name, or `vector` of them side by side from there.

@@ -51,8 +51,16 @@ std::vector<Run> termRuns(const Product& product, const ProductDims& dims, bool 
 void chooseTensorTiles(const Kernel& kernel, const ProductDims& dims, Schedule& schedule);
 /// Bytes of shared memory of a stage: first those of A.
 int64_t stageBytes(const Tile& tile);
-/// Whether terms of an operand are decoded by some threads for all, into a table in shared memory.
-bool hasTable(const Kernel& kernel, const ProductDims& dims, const Schedule& schedule, bool isLeft);
+/// The terms of an operand whose pieces are packed are decoded by some threads for all, into a table in shared memory:
+/// of each its position, and bits that a line must not have set for the term to meet an element. The first bit is that
+/// of lines there are not, the second that of terms there are not; then come, for each edge, those of its window's
+/// taps.
+struct TermTable {
+  int bits = 2;
+  bool isWide = false;  ///< positions and bits are words of their own
+  int words() const { return isWide ? 2 : 1; }
+};
+std::optional<TermTable> termTable(const Kernel& kernel, const ProductDims& dims, bool isLeft);
 /// Bytes of these tables.
 int64_t tableBytes(const Kernel& kernel, const ProductDims& dims, const Schedule& schedule);
 inline constexpr int kPadded = 8;  ///< more columns than a warp's, so that its results meet all banks of shared memory

@@ -26,6 +26,8 @@ struct Tile {
 struct Pieces {
   bool alongTerms = false;
   int width = 1;
+  bool packed =
+      false;  ///< one by one, by a table of terms: a thread has eight terms of a line, which it stores at once
 };
 
 struct Schedule {

@@ -95,24 +95,49 @@ std::vector<Run> termRuns(const Product& p, const ProductDims& d, bool isLeft) {
 
 int64_t stageBytes(const Tile& t) { return int64_t{2} * (t.rows + t.columns) * t.depth; }
 
-bool hasTable(const Kernel& k, const ProductDims& d, const Schedule& s, bool isLeft) {
-  const MatrixView& view = isLeft ? k.product.a : k.product.b;
-  return !(isLeft ? s.a : s.b).alongTerms && k.buffers[view.buffer].elements < int64_t{1} << 31 &&
-         (termRuns(k.product, d, isLeft).size() > 1 || hasEdge(k.product, d, isLeft, [](const auto&) { return true; }));
+std::optional<TermTable> termTable(const Kernel& k, const ProductDims& d, bool isLeft) {
+  constexpr int kWord = 32;
+  const Product& p = k.product;
+  TermTable table;
+  for (const Product::Edge& e : p.edges)
+    if (isEdgeOf(d, e, isLeft)) {
+      const int64_t taps = e.sum == p.sums.size() ? p.k : p.sums[e.sum].extent;
+      if (table.bits + taps > kWord) return std::nullopt;
+      table.bits += static_cast<int>(taps);
+    }
+  int64_t most = 0;
+  for (const Run& r : termRuns(p, d, isLeft)) {
+    table.isWide = table.isWide || r.stride < 0;
+    most += 2 * (r.extent - 1) * r.stride;  // bytes
+  }
+  table.isWide = table.isWide || table.bits == kWord || most >> (kWord - table.bits) != 0;
+  return table;
 }
 
 int64_t tableBytes(const Kernel& k, const ProductDims& d, const Schedule& s) {
-  int64_t ints = 0;
-  for (const bool isLeft : {true, false}) {
-    if (!hasTable(k, d, s, isLeft)) continue;
-    ++ints;
-    for (const Product::Edge& e : k.product.edges) ints += isEdgeOf(d, e, isLeft) ? 1 : 0;
-  }
-  return 2 * 4 * ints * s.tile.depth;  // of the tile that is fetched, and of the next one
+  int64_t words = 0;
+  for (const bool isLeft : {true, false})
+    if ((isLeft ? s.a : s.b).packed) words += termTable(k, d, isLeft)->words();
+  return 2 * 4 * words * s.tile.depth;  // of the tile that is fetched, and of the next one
 }
+
+namespace {
+
+/// Elements one by one, whose terms take some arithmetic.
+void pack(const Kernel& k, const ProductDims& d, bool isLeft, Pieces& pieces) {
+  const MatrixView& view = isLeft ? k.product.a : k.product.b;
+  if (pieces.width > 1 || pieces.alongTerms || k.buffers[view.buffer].elements >= int64_t{1} << 31) return;
+  const bool edged = hasEdge(k.product, d, isLeft, [](const auto&) { return true; });
+  if (!edged && termRuns(k.product, d, isLeft).size() <= 1) return;
+  if (termTable(k, d, isLeft)) pieces.packed = pieces.alongTerms = true;
+}
+
+}  // namespace
 
 void chooseTensorTiles(const Kernel& k, const ProductDims& d, Schedule& s) {
   s.a = piecesOf(k, d, true), s.b = piecesOf(k, d, false);
+  pack(k, d, true, s.a);
+  pack(k, d, false, s.b);
   const bool gathers = s.a.width == 1 || s.b.width == 1;
   chooseTiles(gathers ? std::span<const TileChoice>(kGathering) : std::span<const TileChoice>(kChoices), d, s);
   const int64_t fit = (kSharedBytes - tableBytes(k, d, s)) / stageBytes(s.tile);

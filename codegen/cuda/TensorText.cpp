@@ -14,6 +14,15 @@ template <int pieces>
 __device__ __forceinline__ unsigned tenc_place(unsigned row, unsigned element) {
   return row * (pieces * 16) + ((element / 8 ^ (pieces >= 8 ? row % 8 : row * pieces / 8 % pieces)) * 16) + element % 8 * 2;
 }
+// Keeps what was computed: otherwise it may be computed again in a loop that uses it.
+__device__ __forceinline__ void tenc_keep(unsigned& x) { asm volatile("" : "+r"(x)); }
+__device__ __forceinline__ void tenc_keep(const unsigned char*& x) { asm volatile("" : "+l"(x)); }
+// An element of 16 bits, or zero where `outside` is not: without a branch, so that loads are under way together.
+__device__ __forceinline__ unsigned short tenc_element(const unsigned char* from, unsigned outside) {
+  unsigned short x;
+  asm volatile("{ .reg .pred p; setp.eq.u32 p, %2, 0; mov.u16 %0, 0; @p ld.global.u16 %0, [%1]; }" : "=h"(x) : "l"(from), "r"(outside) : "memory");
+  return x;
+}
 // Copies to shared memory, or writes zeros there. Only 16 bytes go past L1.
 template <int bytes>
 __device__ __forceinline__ void tenc_copy(unsigned to, const void* from, bool inside) {

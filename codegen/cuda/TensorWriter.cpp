@@ -42,13 +42,16 @@ class TensorWriter {
  private:
   struct Side : ProductSide {
     Pieces pieces;
-    int offset;         ///< bytes, from where a stage begins
-    int along, rows;    ///< elements of a row of its tile, and how many rows: lines of terms, or terms of lines
-    int count, step;    ///< a thread's pieces; these are so many rows apart
-    bool table, edged;  ///< terms are decoded in shared memory; some meet padding
+    int offset;       ///< bytes, from where a stage begins
+    int along, rows;  ///< elements of a row of its tile, and how many rows: lines of terms, or terms of lines
+    int count, step;  ///< a thread's pieces; these are so many rows apart
+    bool edged;       ///< some terms meet padding
     std::vector<Run> runs;
+    TermTable table;            ///< of packed pieces
+    int eights = 0, apart = 0;  ///< the same: of a line, a thread's eight terms, and how far apart these are
     int chunks() const { return along / 8; }
     bool isCopied() const { return pieces.width > 1; }
+    bool isPacked() const { return pieces.packed; }
   };
 
   int high() const { return tile_.warpRows / 16; }
@@ -57,15 +60,22 @@ class TensorWriter {
   int64_t steps() const { return (parts_.depth() + tile_.depth - 1) / tile_.depth; }
 
   Side sideOf(bool isLeft) const {
-    Side s{parts_.side(isLeft), isLeft ? schedule_.a : schedule_.b, 0, 0, 0, 0, 0, false, false, {}};
+    Side s{parts_.side(isLeft), isLeft ? schedule_.a : schedule_.b, 0, 0, 0, 0, 0, false, {}, {}};
     s.offset = isLeft ? 0 : 2 * tile_.rows * tile_.depth;
     s.along = s.pieces.alongTerms ? tile_.depth : s.lines;
     s.rows = s.pieces.alongTerms ? s.lines : tile_.depth;
     s.step = tile_.threads() / (s.along / s.pieces.width);
     s.count = s.rows / s.step;
-    s.table = hasTable(kernel_, dims_, schedule_, isLeft);
     s.edged = !s.edges.empty();
     s.runs = termRuns(parts_.product(), dims_, isLeft);
+    if (!s.isPacked()) return s;
+    s.table = *termTable(kernel_, dims_, isLeft);
+    // Two lines of a thread share what it reads of the table.
+    const int eights = s.lines * tile_.depth / 8 / tile_.threads();
+    s.count = s.lines > 16 && eights % 2 == 0 ? 2 : 1;
+    s.step = s.lines / s.count;
+    s.apart = tile_.threads() / s.step;
+    s.eights = eights / s.count;
     return s;
   }
 
@@ -75,6 +85,21 @@ class TensorWriter {
 
   /// What a thread copies of an operand, and where a warp's matrices of it are.
   void prepare(const Side& s) {
+    s.isPacked() ? preparePacked(s) : preparePieces(s);
+    // Of 16 lines and 16 terms: matrix 0 has the first 8 of both, 1 the other lines, 2 the other terms.
+    const std::string start = s.isLeft ? "warpRow" : "warpColumn", n = s.name;
+    const std::string q = decimal(s.pieces.alongTerms ? tile_.depth / 16 : groups(s));
+    out_.line("unsigned " + n + "From[" + q + "];");
+    out_.line("#pragma unroll");
+    out_.open("for (int q = 0; q < " + q + "; ++q)");
+    out_.line(n + "From[q] = " + decimal(s.offset) + " + " +
+              (s.pieces.alongTerms ? placeOf(s, start + " + lane % 16", "q * 16 + lane / 16 * 8")
+                                   : placeOf(s, "lane % 8 + lane / 16 * 8", start + " + q * 16 + lane / 8 % 2 * 8")) +
+              ";");
+    out_.line("tenc_keep(" + n + "From[q]);");
+    out_.close();
+  }
+  void preparePieces(const Side& s) {
     const std::string perRow = decimal(s.along / s.pieces.width), n = s.name;
     out_.line("const int " + n + "Row = threadIdx.x / " + perRow + ", " + n + "Along = threadIdx.x % " + perRow +
               " * " + decimal(s.pieces.width) + ";");
@@ -82,19 +107,54 @@ class TensorWriter {
       parts_.declareLines(s, s.count, n + "Row + r * " + decimal(s.step));
     else
       parts_.declareLines(s, 1, n + "Along");
-    if (!s.isCopied()) out_.line("unsigned short " + n + "Next[" + decimal(s.count) + "];");
-    if (s.table)
-      out_.line("__shared__ int " + n + "Table[2][" + decimal(1 + s.edges.size()) + "][" + decimal(tile_.depth) + "];");
-    // Of 16 lines and 16 terms: matrix 0 has the first 8 of both, 1 the other lines, 2 the other terms.
-    const std::string start = s.isLeft ? "warpRow" : "warpColumn";
-    const std::string q = decimal(s.pieces.alongTerms ? tile_.depth / 16 : groups(s));
-    out_.line("unsigned " + n + "From[" + q + "];");
-    out_.line("#pragma unroll");
-    out_.line("for (int q = 0; q < " + q + "; ++q) " + n + "From[q] = " + decimal(s.offset) + " + " +
-              (s.pieces.alongTerms ? placeOf(s, start + " + lane % 16", "q * 16 + lane / 16 * 8")
-                                   : placeOf(s, "lane % 8 + lane / 16 * 8", start + " + q * 16 + lane / 8 % 2 * 8")) +
-              ";");
+    if (s.isCopied())
+      declarePlaces(s, 1);
+    else
+      out_.line("unsigned short " + n + "Next[" + decimal(s.count) + "];");
   }
+  /// Where in a stage a thread's pieces are: of each of its rows so many.
+  void declarePlaces(const Side& s, int ofRow) {
+    constexpr int kKept = 8;
+    const std::string n = s.name, to = n + "To[r][o]";
+    out_.line("unsigned " + n + "To[" + decimal(s.count) + "][" + decimal(ofRow) + "];");
+    out_.line("#pragma unroll");
+    out_.line("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
+    out_.line("  #pragma unroll");
+    out_.open("  for (int o = 0; o < " + decimal(ofRow) + "; ++o)");
+    out_.line(to + " = " + decimal(s.offset) + " + " +
+              placeOf(s, n + "Row + r * " + decimal(s.step), n + "Along + o * " + decimal(8 * s.apart)) + ";");
+    if (s.count * ofRow <= kKept) out_.line("tenc_keep(" + to + ");");
+    out_.close();
+  }
+  /// Where a thread's lines begin, and which taps of the window do not meet them.
+  void preparePacked(const Side& s) {
+    const std::string n = s.name, count = decimal(s.count);
+    out_.line("const int " + n + "Row = threadIdx.x % " + decimal(s.step) + ", " + n + "Along = threadIdx.x / " +
+              decimal(s.step) + " * 8;");
+    parts_.declareLines(s, s.count, n + "Row + r * " + decimal(s.step));
+    out_.line("const unsigned char* " + n + "Begin[" + count + "];");
+    out_.line("unsigned " + n + "Outside[" + count + "];");
+    out_.line("#pragma unroll");
+    out_.open("for (int r = 0; r < " + count + "; ++r)");
+    const std::string outside = n + "Outside[r]";
+    out_.line(outside + " = " + (s.total % s.lines != 0 ? n + "In[r] ? 2u : 3u;" : "2u;"));
+    int bit = 2;
+    for (size_t e = 0; e < s.edges.size(); ++e) {
+      const std::string taps = decimal(tapsOf(s, e));
+      out_.line("#pragma unroll");
+      out_.line("for (int t = 0; t < " + taps + "; ++t) " + outside + " |= (unsigned)!(" +
+                parts_.meets(s, e, "t", "r") + ") << " + decimal(bit) + " + t;");
+      bit += tapsOf(s, e);
+    }
+    out_.line(n + "Begin[r] = (const unsigned char*)(" + parts_.buffer(s.view) + " + " + n + "At[r]);");
+    out_.line("tenc_keep(" + n + "Begin[r]);");
+    out_.line("tenc_keep(" + outside + ");");
+    out_.close();
+    declarePlaces(s, s.eights);
+    out_.line("tenc_vector<unsigned short, 8> " + n + "Next[" + count + "][" + decimal(s.eights) + "];");
+    out_.line("__shared__ unsigned " + n + "Table[2][" + decimal(s.table.words()) + "][" + decimal(tile_.depth) + "];");
+  }
+  int tapsOf(const Side& s, size_t edge) const { return static_cast<int>(parts_.sums()[s.edges[edge]->sum]); }
   /// Groups of 16 lines of a warp.
   int groups(const Side& s) const { return (s.isLeft ? tile_.warpRows : tile_.warpColumns) / 16; }
 
@@ -119,14 +179,21 @@ class TensorWriter {
   /// Decodes the terms of a tile from `k`, for all threads.
   void fillTables(std::initializer_list<const Side*> sides, const std::string& k, const std::string& parity) {
     for (const Side* s : sides) {
-      if (!s->table) continue;
+      if (!s->isPacked()) continue;
       out_.open("if (threadIdx.x < " + decimal(tile_.depth) + ")");
       out_.line("const int term = " + k + " + (int)threadIdx.x;");
       ProductParts::Names trips;
       const std::string at = decodeTerm(*s, trips), table = s->name + "Table[" + parity + "]";
-      out_.line(table + "[0][threadIdx.x] = " + at + ";");
-      for (size_t e = 0; e < s->edges.size(); ++e)
-        out_.line(table + "[" + decimal(1 + e) + "][threadIdx.x] = " + trips[s->edges[e]->sum] + ";");
+      std::string bits = "1u";
+      if (parts_.depth() % tile_.depth != 0) bits += " | (term < " + decimal(parts_.depth()) + " ? 0u : 2u)";
+      int bit = 2;
+      for (size_t e = 0; e < s->edges.size(); ++e) {
+        bits += " | 1u << " + decimal(bit) + " + " + trips[s->edges[e]->sum];
+        bit += tapsOf(*s, e);
+      }
+      if (s->table.isWide) out_.line(table + "[1][threadIdx.x] = 2 * (" + at + ");");
+      out_.line(table + "[0][threadIdx.x] = " + bits +
+                (s->table.isWide ? "" : " | (unsigned)" + at + " << " + decimal(s->table.bits + 1)) + ";");
       out_.close();
     }
   }
@@ -143,24 +210,14 @@ class TensorWriter {
     out_.line("#pragma unroll");
     out_.open("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
     if (!s.pieces.alongTerms) {
-      if (!s.table || parts_.depth() % tile_.depth != 0) out_.line("const int term = k + " + row + ";");
-      if (s.table) {
-        const std::string table = s.name + "Table[next % 2]";
-        at = out_.fresh("at");
-        out_.line("const int " + at + " = " + table + "[0][" + row + "];");
-        for (size_t e = 0; e < s.edges.size(); ++e) {
-          trips[s.edges[e]->sum] = out_.fresh("t");
-          out_.line("const int " + trips[s.edges[e]->sum] + " = " + table + "[" + decimal(1 + e) + "][" + row + "];");
-        }
-      } else {
-        at = decodeTerm(s, trips);
-      }
+      out_.line("const int term = k + " + row + ";");
+      at = decodeTerm(s, trips);
     }
     const std::string inside = parts_.inside(s, trips, r);
     const std::string from = parts_.buffer(s.view) + " + (" + s.name + "At[" + r + "] + " + at + ")";
     if (s.isCopied()) {
-      out_.line("tenc_copy<" + decimal(2 * s.pieces.width) + ">(to + " + decimal(s.offset) + " + " +
-                placeOf(s, row, s.name + "Along") + ", " + from + ", " + (inside.empty() ? "true" : inside) + ");");
+      out_.line("tenc_copy<" + decimal(2 * s.pieces.width) + ">(to + " + s.name + "To[r][0], " + from + ", " +
+                (inside.empty() ? "true" : inside) + ");");
     } else {
       const std::string next = s.name + "Next[r]";
       if (!inside.empty()) out_.line(next + " = 0;");
@@ -169,19 +226,43 @@ class TensorWriter {
     out_.close();
   }
 
+  /// The same of packed pieces.
+  void fetchPacked(const Side& s) {
+    const std::string n = s.name;
+    out_.line("#pragma unroll");
+    out_.open("for (int o = 0; o < " + decimal(8 * s.eights) + "; ++o)");
+    const std::string term = n + "Along + o / 8 * " + decimal(8 * s.apart) + " + o % 8";
+    out_.line("const unsigned word = " + n + "Table[next % 2][0][" + term + "];");
+    out_.line(std::string("const ") + (s.table.isWide ? "int" : "unsigned") + " at = " +
+              (s.table.isWide ? "(int)" + n + "Table[next % 2][1][" + term + "];"
+                              : "word >> " + decimal(s.table.bits) + ";"));
+    out_.line("#pragma unroll");
+    out_.open("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
+    const std::string next = n + "Next[r][o / 8].at[o % 8]";
+    out_.line(next + " = tenc_element(" + n + "Begin[r] + at, word & " + n + "Outside[r]);");
+    out_.close();
+    out_.close();
+  }
+
   void keep(const Side& s) {
     if (s.isCopied()) return;
+    const std::string to = "memory + writing * " + decimal(stageBytes(tile_)) + " + ";
     out_.line("#pragma unroll");
     out_.line("for (int r = 0; r < " + decimal(s.count) + "; ++r)");
-    out_.line("  *(unsigned short*)(memory + writing * " + decimal(stageBytes(tile_)) + " + " + decimal(s.offset) +
-              " + " + placeOf(s, s.name + "Row + r * " + decimal(s.step), s.name + "Along") + ") = " + s.name +
-              "Next[r];");
+    if (s.isPacked()) {
+      out_.line("  #pragma unroll");
+      out_.line("  for (int o = 0; o < " + decimal(s.eights) + "; ++o) tenc_store(" + to + s.name + "To[r][o], " +
+                s.name + "Next[r][o]);");
+      return;
+    }
+    out_.line("  *(unsigned short*)(" + to + decimal(s.offset) + " + " +
+              placeOf(s, s.name + "Row + r * " + decimal(s.step), s.name + "Along") + ") = " + s.name + "Next[r];");
   }
 
   /// Tiles of terms go round the stages: one is multiplied while those after it are on their way.
   void terms(const Side& a, const Side& b) {
     const std::string ahead = decimal(schedule_.stages - 1), bytes = decimal(stageBytes(tile_));
-    const bool tables = a.table || b.table, copies = a.isCopied() || b.isCopied();
+    const bool tables = a.isPacked() || b.isPacked(), copies = a.isCopied() || b.isCopied();
     if (tables) fillTables({&a, &b}, "0", "0");
     out_.line("int reading = 0, writing = 0;");
     out_.line("#pragma unroll 1");
@@ -194,7 +275,7 @@ class TensorWriter {
     if (copies) out_.line("const unsigned to = stages + writing * " + bytes + ";");
     for (const Side* s : {&a, &b}) {
       out_.open("");
-      fetch(*s);
+      s->isPacked() ? fetchPacked(*s) : fetch(*s);
       out_.close();
     }
     if (tables) fillTables({&a, &b}, "k + " + decimal(tile_.depth), "(next + 1) % 2");
