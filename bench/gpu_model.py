@@ -146,6 +146,9 @@ WORKLOADS = [
     Workload("softmax, 64 a row", [("x", (16384, 64))], ["softmax(x, axis: -1)"], 8 * M, bars=LEAN),
     Workload("softmax, 8192 a row", [("x", (128, 8192))], ["softmax(x, axis: -1)"], 8 * M, bars=LEAN),
     Workload("softmax, f16", [("x", (1024, 1024), "f2")], ["softmax(x, axis: -1)"], 4 * M, bars=LEAN),
+    Workload("uniform numbers", [], [f"rand([{M}])"], 4 * M, bars=lean(2)),
+    Workload("normal numbers", [], [f"randn([{M}])"], 4 * M, bars=lean(2.5)),
+    Workload("dropout", [("x", (M,))], [f"where(rand([{M}]) < 0.9, x / 0.9, 0.0)"], 8 * M, bars=LEAN),
     # Two passes, as a column needs the sums of all rows; exp(x - max) is kept between them.
     Workload("softmax, its columns' sums", [("x", (1024, 2048))], ["sum(softmax(x, axis: -1), axis: 0)"], 24 * M, bars=LEAN),
     Workload("softmax across memory", [("x", (1024, 1024))], ["softmax(x.T, axis: -1)"], 8 * M, bars={**LEAN, **TILED}),

@@ -78,6 +78,16 @@ Scalar CudaScalars::named(std::string_view expression, Repr r) {
   return wrap(name, r);
 }
 
+std::string CudaScalars::variable(std::string_view type, std::string_view expression) {
+  const std::string name = out_.fresh("v");
+  out_.line("const " + std::string(type) + " " + name + " = " + std::string(expression) + ";");
+  return name;
+}
+
+void CudaScalars::declare(std::string_view text) {
+  if (tables_.find(text) == std::string::npos) tables_ += text;
+}
+
 Scalar CudaScalars::fromMemory(std::string_view expression, ir::DType t) {
   if (t == ir::DType::Bool) return wrap("(" + infix(expression, "!=", "0") + ")", Repr::I1);
   if (!isHalf(t)) return wrap(std::string(expression), reprOf(t));
@@ -283,7 +293,7 @@ std::string CudaScalars::libraryFunction(std::string_view name, size_t arity, Re
   const std::string text = "__device__ __noinline__ " + type + " " + symbol + "(" + type + " x" +
                            (arity == 2 ? ", " + type + " y" : "") + ") { return " + (r == Repr::F32 ? "(float)" : "") +
                            std::string(name) + "(" + wide + "x" + (arity == 2 ? ", " + wide + "y" : "") + "); }\n";
-  if (tables_.find(text) == std::string::npos) tables_ += text;
+  declare(text);
   return symbol;
 }
 

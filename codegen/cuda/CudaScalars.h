@@ -24,6 +24,10 @@ class CudaScalars : public ScalarBuilder {
   static const std::string& text(Scalar s) { return *static_cast<const std::string*>(s.handle); }
   /// A new constant with that value.
   Scalar named(std::string_view expression, Repr r);
+  /// A new constant of another type; gives its name.
+  std::string variable(std::string_view type, std::string_view expression);
+  /// What stands before the kernels, once.
+  void declare(std::string_view text);
   /// From memory's form to the register form and back.
   Scalar fromMemory(std::string_view expression, ir::DType t);
   std::string toMemory(Scalar s, ir::DType t);

@@ -242,6 +242,8 @@ class LoopWriter {
     }
     StageWriter point(out_, scalars_, kernel_, s, names_, mine);
     vectors.give(point);
+    if (lanes)
+      point.setLanes({vectorVariable(kernel_, schedule_, s), rows() ? names.back() : first_.back(), schedule_.vector});
     for (size_t i = 0; i < held.size(); ++i) {
       const Reduction& r = kernel_.reductions[s.reductions[i]];
       if (!r.running) continue;

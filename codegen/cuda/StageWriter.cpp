@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "codegen/ScalarConvert.h"
-#include "codegen/ScalarRandom.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -70,8 +69,7 @@ Scalar StageWriter::compute(const Expr& e) {
     case Expr::Kind::Running: break;  // set before anything asks
     case Expr::Kind::Random:
       for (ExprId a : e.args) args.push_back(value(a));
-      args.resize(5, scalars_.intConstant(Repr::I64, 0));
-      return emitRandom(e.op, e.dtype, args[0], args[1], args[2], args[3], args[4]);
+      return randomElement(scalars_, e, args, lanes_.width > 1 ? base(e.args[2]) : std::nullopt, lanes_.width);
     case Expr::Kind::Op: {
       for (ExprId a : e.args) args.push_back(value(a));
       const ir::DType operand = stage_.exprs[e.args[e.op == ir::OpKind::Where ? 1 : 0]].dtype;
@@ -79,6 +77,12 @@ Scalar StageWriter::compute(const Expr& e) {
     }
   }
   return scalars_.intConstant(Repr::I64, 0);
+}
+
+std::optional<std::string> StageWriter::base(ExprId number) const {
+  std::vector<std::string> variables;
+  for (size_t v = 0; v < kernel_.outer.size() + inner_.size(); ++v) variables.push_back(variable(v));
+  return baseOfLanes(stage_, number, lanes_, variables);
 }
 
 const StageWriter::Resolved& StageWriter::resolve(const Access::Term& t) {

@@ -1,11 +1,13 @@
 // One stage of a loop kernel as CUDA C++: its expressions where loop variables have names, its accesses and stores.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/Kernel.h"
 #include "codegen/ScalarReduce.h"
 #include "codegen/cuda/CudaScalars.h"
+#include "codegen/cuda/RandomText.h"
 
 namespace tenc::codegen::cuda {
 
@@ -32,6 +34,8 @@ class StageWriter {
   void given(ExprId load, std::string element) { given_.emplace_back(load, std::move(element)); }
   /// What a store would write is put there instead.
   void collect(size_t store, std::string element) { collected_[store] = std::move(element); }
+  /// The point is one of several side by side.
+  void setLanes(Lanes lanes) { lanes_ = std::move(lanes); }
   /// A pointer to an element that is accessed unchecked or, of a load, checked.
   std::string address(const Access& a);
   /// The position in the buffer; `inside` gets a condition for a checked access, else stays empty.
@@ -45,6 +49,7 @@ class StageWriter {
  private:
   Scalar compute(const Expr& e);
   std::string variable(size_t v) const;
+  std::optional<std::string> base(ExprId number) const;
   /// A term's index from the start of its dim, as an expression, and the condition that it is none (empty: it always
   /// is).
   struct Resolved {
@@ -61,6 +66,7 @@ class StageWriter {
   const Stage& stage_;
   const KernelNames& names_;
   const std::vector<std::string> inner_;
+  Lanes lanes_;
   std::vector<std::pair<ExprId, std::string>> given_;
   std::vector<std::string> collected_;  ///< by store
   std::vector<Resolved> resolved_;

@@ -1,0 +1,30 @@
+// Random numbers as CUDA C++: the elements of ScalarRandom.h, from unsigned words.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+
+#include "codegen/Kernel.h"
+#include "codegen/cuda/CudaScalars.h"
+
+namespace tenc::codegen::cuda {
+
+/// Points of a thread that lie side by side along a loop variable: `first` plus `v`, which is below `width`. The first
+/// is a multiple of that.
+struct Lanes {
+  size_t variable = 0;
+  std::string first;
+  int width = 1;
+};
+
+/// The number of an element of a draw at one of them: `base` plus `v`. Base is a multiple of the width.
+/// nullopt: it does not move with them one by one.
+std::optional<std::string> baseOfLanes(const Stage& stage, ExprId number, const Lanes& lanes,
+                                       std::span<const std::string> variables);
+
+/// The element of an expression of kind Random, of its arguments' values. Elements that follow each other share a block
+/// of Philox, which is computed once for those of one thread, where their `base` is known.
+Scalar randomElement(CudaScalars& scalars, const Expr& random, std::span<const Scalar> args,
+                     const std::optional<std::string>& base, int width);
+
+}  // namespace tenc::codegen::cuda
