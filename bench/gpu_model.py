@@ -128,6 +128,11 @@ ADAM = """fn f(p: f32[N], g: f32[N], m0: f32[N], v0: f32[N]) -> (f32[N], f32[N],
     let v = 0.999 * v0 + 0.001 * g * g
     (p - 1e-3 * m / (sqrt(v) + 1e-8), m, v)
 }"""
+SMOOTH = """fn smooth(x: f32[N]) -> f32[N] {
+    var y = x
+    for i in 1..N - 1 { y[i] = 0.25 * x[i - 1] + 0.5 * x[i] + 0.25 * x[i + 1] }
+    y
+}"""
 # Where the data does not fill the machine, what is under way is all there is, or what few blocks can have.
 def lean(ratio): return {"moved": 1.05, "ratio": ratio}
 
@@ -191,6 +196,7 @@ WORKLOADS = [
     training("attention and its gradient", (1, 4, 256, 64), "f4"),
     training("attention and its gradient, f16", (1, 4, 256, 64), "f2"),
     training("attention and its gradient, bf16, causal", (2, 8, 512, 64), "b2", ", causal: true"),
+    Workload("a loop of trips apart", [("x", (M // 4,))], ["smooth(x)"], 2 * M, SMOOTH, bars={"ratio": 1.2, "launches": 1}),
     network(),
 ]
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "ir/Loops.h"
 #include "ir/Scalar.h"
 
 namespace tenc::codegen {
@@ -47,6 +48,11 @@ void IndexRanges::bindLoopVariable(const ir::Op& loop) {
   // Inside the body the variable is short of the end.
   if (step && *step > 0 && hi.most > kAll.least) r = {lo.least, hi.most - 1};
   if (step && *step < 0 && hi.least < kAll.most) r = {hi.least + 1, lo.most};
+  // The last value, where steps do not end just before the end.
+  if (const auto trips = ir::tripCount(loop); step && trips && *trips > 0 && lo.least == lo.most) {
+    const int64_t last = lo.least + (*trips - 1) * *step;
+    r = {std::min(lo.least, last), std::max(lo.least, last)};
+  }
   if (r.least > r.most) r = kAll;  // the body never runs
   known_[loop.regions[0]->args[0].get()] = r;
 }

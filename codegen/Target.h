@@ -50,6 +50,12 @@ enum class RoutineCode : uint8_t {
   None,     ///< there is none: E0190
 };
 
+/// Few of a device's very many threads do all of a kernel's work.
+struct FewThreads {
+  int64_t threads = 0;
+  double seconds = 0;
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -61,9 +67,8 @@ class Target {
   virtual const ir::TargetTraits& traits() const = 0;
   /// What an op of Trait::Library (sorts, factorisations) is on its devices.
   virtual RoutineCode routineCode(const ir::Op&) const { return RoutineCode::Runtime; }
-  /// Seconds that a run of a kernel takes, roughly and at the least, where one of very many threads does all of it, so
-  /// that the host would be faster; else 0.
-  virtual double secondsAlone(const Kernel&) const { return 0; }
+  /// Of a run of a kernel, roughly and at the least; no threads where the host would not be faster.
+  virtual FewThreads fewThreads(const Kernel&) const { return {}; }
   /// Asked before memory is planned. A function of the request alone.
   virtual KernelNeeds needs(const CodeRequest& request) const = 0;
 

@@ -3,17 +3,20 @@
 namespace tenc::codegen::cuda {
 
 // Laid out as CudaBlock of runtime/cuda/CudaRun.h, behind which the scalars of launches follow. Of several faults that
-// of the first launch (`order`: the low 40 bits count from `base`, the others are the number of the kernel) and with
-// the least number is kept, of these the first axis and the least index on it, whichever thread was first.
+// of the first launch (`order`: the low 40 bits count from `base`, the others are the number of the kernel), of the
+// first trip where trips of a loop are threads, and with the least number is kept, of these the first axis and the
+// least index on it, whichever thread was first. Loops look at it while it changes (tenc_stopped): what they see
+// together is then the fault before or the new one, or the order of the one before and the trip of the new one, which
+// is earlier.
 const std::string_view kPrelude = R"cuda(struct tenc_faults {
   unsigned number, busy;
   unsigned long long order;
   long long index, count, size, axis;
-  unsigned long long kernel, base;
+  unsigned long long trip, kernel, base;
 };
 
 __device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long launch, unsigned number, long long index, long long count, long long size,
-                                         long long axis) {
+                                         long long axis, unsigned long long trip = 0) {
   const unsigned long long order = f->base + (launch & 0xffffffffffull);
   bool done = false;
   while (!done) {  // lanes of a warp take the lock one after the other
@@ -22,14 +25,18 @@ __device__ __noinline__ void tenc_report(tenc_faults* f, unsigned long long laun
       volatile tenc_faults* v = f;
       const unsigned kept = v->number;
       const bool same = order == v->order;
-      if (kept == 0 || order < v->order || (same && number < kept) ||
-          (same && number == kept && (axis < v->axis || (axis == v->axis && index < v->index)))) {
+      const bool sameTrip = same && trip == v->trip;
+      if (kept == 0 || order < v->order || (same && trip < v->trip) || (sameTrip && number < kept) ||
+          (sameTrip && number == kept && (axis < v->axis || (axis == v->axis && index < v->index)))) {
+        v->trip = trip;
+        __threadfence();
         v->order = order;
         v->kernel = launch >> 40;
         v->index = index;
         v->count = count;
         v->size = size;
         v->axis = axis;
+        __threadfence();
         v->number = number;
       }
       __threadfence();
@@ -45,11 +52,13 @@ __device__ __forceinline__ bool tenc_interrupted(const tenc_faults* f) { return 
 __device__ __forceinline__ bool tenc_block_interrupted(const tenc_faults* f) { return __syncthreads_or(threadIdx.x == 0 && tenc_interrupted(f)); }
 
 // Whether a loop is to end: somebody has interrupted the call, or an earlier launch has faulted, and what is read instead of
-// an element that is not there could keep a loop running for ever.
-__device__ __forceinline__ bool tenc_stopped(const tenc_faults* f, unsigned long long launch) {
+// an element that is not there could keep a loop running for ever; or an earlier trip has, after which none is run.
+__device__ __forceinline__ bool tenc_stopped(const tenc_faults* f, unsigned long long launch, unsigned long long trip = 0) {
   const volatile tenc_faults* v = f;
   const unsigned number = v->number;
-  return number != 0 && (number == ~0u || v->order < v->base + (launch & 0xffffffffffull));
+  if (number == 0 || number == ~0u) return number != 0;
+  const unsigned long long order = v->order, own = v->base + (launch & 0xffffffffffull);
+  return order < own || (order == own && v->trip < trip);
 }
 
 // Elements side by side, which one access moves.

@@ -361,7 +361,7 @@ void CudaScalars::setFault(std::string_view condition, uint32_t fault, std::stri
                     note = faulted.empty() ? "" : faulted + " = true, ";
   out_.line("if (" + std::string(condition) + isFirst + ") " + note + "tenc_report(faults, order, " +
             decimal(fault + 1) + "u, " + std::string(index) + ", " + decimal(count) + ", " + decimal(size) + ", " +
-            decimal(axis) + ");");
+            decimal(axis) + (trip.empty() ? "" : ", " + trip) + ");");
 }
 
 }  // namespace tenc::codegen::cuda

@@ -38,6 +38,8 @@ class CudaScalars : public ScalarBuilder {
                 int64_t axis);
   /// A variable that says whether this thread has faulted: its first fault counts. Empty: its least.
   std::string faulted;
+  /// The trip of a loop that this thread runs, where faults of earlier trips count; empty: there is no such loop.
+  std::string trip;
   /// Whether mul and add of elementwise ops may be fused.
   bool contract = false;
   Scalar elementwise(ir::OpKind kind, ir::DType operand, ir::DType result, std::span<const Scalar> args,

@@ -89,8 +89,8 @@ class CudaTarget : public Target {
   const ir::TargetTraits& traits() const override { return traits_; }
   RoutineCode routineCode(const ir::Op&) const override { return RoutineCode::Kernel; }
 
-  double secondsAlone(const Kernel& kernel) const override {
-    return kernel.kind == Kernel::Kind::Native ? cuda::secondsAlone(kernel) : 0;
+  FewThreads fewThreads(const Kernel& kernel) const override {
+    return kernel.kind == Kernel::Kind::Native ? nativeThreads(kernel) : FewThreads{};
   }
 
   KernelNeeds needs(const CodeRequest& request) const override {

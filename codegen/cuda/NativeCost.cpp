@@ -4,6 +4,7 @@
 
 #include "codegen/IndexRanges.h"
 #include "codegen/ScalarBodies.h"
+#include "codegen/cuda/NativeTrips.h"
 #include "ir/Loops.h"
 
 namespace tenc::codegen::cuda {
@@ -63,6 +64,12 @@ class Cost {
 
 }  // namespace
 
-double secondsAlone(const Kernel& kernel) { return Cost().of(*kernel.native->regions[0]); }
+FewThreads nativeThreads(const Kernel& kernel) {
+  constexpr int64_t kMany = 32;  // are faster than a core of the host
+  const ir::Op* loop = loopOfApartTrips(kernel);
+  const int64_t threads = loop == nullptr ? 1 : std::max<int64_t>(1, ir::tripCount(*loop).value_or(kMany));
+  if (threads >= kMany) return {};
+  return {threads, Cost().of(*kernel.native->regions[0]) / static_cast<double>(threads)};
+}
 
 }  // namespace tenc::codegen::cuda

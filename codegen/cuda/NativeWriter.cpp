@@ -1,4 +1,4 @@
-// Native loops as structured CUDA C++: one thread runs them, so that nothing moves between devices.
+// Native loops as structured CUDA C++, so that nothing moves between devices: one thread runs them, or one each trip.
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
@@ -7,6 +7,7 @@
 #include "codegen/NativeFaults.h"
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/KernelWriters.h"
+#include "codegen/cuda/NativeTrips.h"
 #include "ir/Loops.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
@@ -31,12 +32,13 @@ class NativeWriter {
         out_(module.text),
         scalars_(module.text, module.tables),
         names_(names),
-        faults_(faultNumbers(*kernel.native)) {}
+        faults_(faultNumbers(*kernel.native)),
+        apart_(loopOfApartTrips(kernel)) {}
 
   std::string write() {
     const ir::Op& fused = *kernel_.native;
     const ir::Region& region = *fused.regions[0];
-    out_.line("if (blockIdx.x != 0 || threadIdx.x != 0) return;");
+    if (apart_ == nullptr) out_.line("if (blockIdx.x != 0 || threadIdx.x != 0) return;");
     if (!kernel_.faults.empty()) {
       scalars_.faulted = out_.fresh("faulted");
       out_.line("bool " + scalars_.faulted + " = false;");
@@ -291,12 +293,16 @@ class NativeWriter {
     for (size_t k = 0; k < values.size(); ++k) slots_[op.result(k)] = values[k];
   }
   /// A fault of the loop ends it, and what others report or the host, which a loop looks for now and then: a look takes
-  /// as long as many instructions. `trip` counts those of the loop around `region`.
+  /// as long as many instructions. `trip` counts those of the loop around `region`; a thread has few of those that are
+  /// threads.
   void leaveWhenStopped(const ir::Region& region, const std::string& trip) {
     if (!scalars_.faulted.empty()) out_.line("if (" + scalars_.faulted + ") break;");
     const bool isInnermost =
         std::none_of(region.ops.begin(), region.ops.end(), [](const auto& op) { return hasLoop(*op); });
-    out_.line("if ((" + trip + " & " + (isInnermost ? "255" : "15") + ") == 0 && tenc_stopped(faults, order)) break;");
+    const std::string now =
+        trip == scalars_.trip ? "" : "(" + trip + " & " + (isInnermost ? "255" : "15") + ") == 0 && ";
+    const std::string own = scalars_.trip.empty() ? "" : ", " + scalars_.trip;
+    out_.line("if (" + now + "tenc_stopped(faults, order" + own + ")) break;");
   }
   static bool hasLoop(const ir::Op& op) {
     return ir::isLoop(op) || std::any_of(op.regions.begin(), op.regions.end(), [](const auto& region) {
@@ -322,7 +328,13 @@ class NativeWriter {
                                                  Repr::I64));
     const std::string n = out_.fresh("n");
     out_.line("#pragma unroll 1");
-    out_.open("for (unsigned long long " + n + " = 0; " + n + " < " + trips + "; ++" + n + ")");
+    if (&op == apart_) {
+      scalars_.trip = n;
+      out_.open("for (unsigned long long " + n + " = (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; " + n +
+                " < " + trips + "; " + n + " += (unsigned long long)gridDim.x * blockDim.x)");
+    } else {
+      out_.open("for (unsigned long long " + n + " = 0; " + n + " < " + trips + "; ++" + n + ")");
+    }
     leaveWhenStopped(region, n);
     const Scalar trip = scalars_.wrap(n, Repr::I64);
     const bool isCounted = ir::constantInt(op.operand(2)) == 1;
@@ -431,6 +443,7 @@ class NativeWriter {
   const KernelNames& names_;
   std::unordered_map<const ir::Value*, Slot> slots_;
   std::unordered_map<const ir::Op*, uint32_t> faults_;
+  const ir::Op* const apart_;  ///< the loop whose trips are threads; null: one thread does all
   IndexRanges ranges_;
   std::string error_;
 };

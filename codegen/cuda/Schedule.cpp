@@ -9,9 +9,11 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/AttentionSchedule.h"
 #include "codegen/cuda/CudaText.h"
+#include "codegen/cuda/NativeTrips.h"
 #include "codegen/cuda/ProductSchedule.h"
 #include "codegen/cuda/ScanSchedule.h"
 #include "codegen/cuda/Sectors.h"
+#include "ir/Loops.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -166,6 +168,22 @@ Schedule columnSchedule(int64_t points, int64_t inner, int vector) {
   return s;
 }
 
+/// Trips may take very different times, so that few of them share a block while that keeps multiprocessors busy.
+Schedule nativeSchedule(const Kernel& k) {
+  constexpr int64_t kMultiprocessors = 132, kMostTrips = 128, kUnknown = 65536;
+  Schedule s;
+  s.family = Schedule::Family::Alone;
+  const ir::Op* loop = loopOfApartTrips(k);
+  if (loop == nullptr) return s;
+  s.family = Schedule::Family::Trips;
+  const int64_t trips = ir::tripCount(*loop).value_or(kUnknown);
+  int64_t threads = kWarp;
+  while (threads < kMostTrips && threads * kMultiprocessors < trips) threads *= 2;
+  s.threads = static_cast<uint32_t>(threads);
+  s.blocks = clampedBlocks((trips + threads - 1) / threads);
+  return s;
+}
+
 /// The outer variable along which an elementwise kernel reads where it writes along the last one.
 std::optional<size_t> turnedVariable(const Kernel& k) {
   constexpr int64_t kLeastSide = 16;
@@ -283,6 +301,7 @@ std::string Schedule::text() const {
   if (family == Family::Attention)
     s += decimal(tile.rows) + " queries a block by " + decimal(tile.columns) + " keys at a time" +
          (tile.onTensorCores() ? ", on tensor cores" : "");
+  if (family == Family::Trips) s += "a trip a thread";
   if (family == Family::Columns) s += "tiles of " + decimal(32 * vector) + " columns";
   if (scan) s += ", running";
   return s;
@@ -335,11 +354,7 @@ std::vector<bool> threadsOwn(const Kernel& k) {
 }
 
 Schedule schedule(const Kernel& k, const Features& features) {
-  Schedule s;
-  if (k.kind == Kernel::Kind::Native) {
-    s.family = Schedule::Family::Alone;
-    return s;
-  }
+  if (k.kind == Kernel::Kind::Native) return nativeSchedule(k);
   if (k.kind == Kernel::Kind::Product) {
     const std::optional<Kernel> loops = asLoops(k);
     return loops ? schedule(*loops, features) : productSchedule(k, features);

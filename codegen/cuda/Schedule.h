@@ -38,6 +38,7 @@ struct Schedule {
     Turned,     ///< tiles of 32 x 32 outer points, between which and memory shared memory turns what is read
     Tiles,      ///< of a product
     Attention,  ///< a block for each of its blocks of queries (AttentionSchedule.h)
+    Trips,      ///< a thread for each trip of a native loop
     Alone       ///< one thread
   } family = Family::Points;
   uint32_t blocks = 1, threads = 1;

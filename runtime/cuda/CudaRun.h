@@ -36,6 +36,7 @@ struct CudaBlock {
   uint32_t number, busy;
   uint64_t order;
   int64_t index, count, size, axis;
+  uint64_t trip;    ///< of a loop whose trips are threads
   uint64_t kernel;  ///< its number in the program
   uint64_t base;    ///< the order of a launch is this and its offset
   // Scalars follow.

@@ -165,7 +165,7 @@ class Session {
   bool settleMoves(ir::Module& m);
   /// The reports of `settleMoves` for a module that goes to the interpreter as it is.
   bool checkMoves(const ir::Module& m);
-  /// Reports loops on one of very many threads (W0302), as `compile` does, of a module whose moves are settled;
+  /// Reports loops on few of very many threads (W0302), as `compile` does, of a module whose moves are settled;
   /// optimises it.
   void checkLoops(ir::Module& m);
   /// From settled moves to fused IR.

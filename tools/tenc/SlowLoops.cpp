@@ -46,14 +46,18 @@ std::string bytesMoved(const ir::Op& fused) {
   return back == 0 ? text : text + ", and " + formatBytes(back) + " back";
 }
 
-void warn(const ir::Module& m, const ir::Op& loop, double seconds, const SourceManager& sources, Diagnostics& diags) {
+void warn(const ir::Module& m, const ir::Op& loop, codegen::FewThreads few, const SourceManager& sources,
+          Diagnostics& diags) {
   const std::string device(codegen::deviceOf(m, loop)), name = changedBy(loop);
-  auto report = reportAt(Code::W0302, "one thread of " + device + " runs this loop, in about " + roughly(seconds),
-                         placeOf(m, loop.loc), sources, diags);
+  const bool isAlone = few.threads == 1;
+  const std::string what = isAlone ? "one thread of " + device + " runs this loop"
+                                   : std::to_string(few.threads) + " threads of " + device + " run this loop";
+  auto report =
+      reportAt(Code::W0302, what + ", in about " + roughly(few.seconds), placeOf(m, loop.loc), sources, diags);
   const std::string how =
       name.empty() ? "put the loop into a block of the host, which is faster at this: `@cpu { ... }`"
                    : "keep `" + name + "` on the host, which is faster at this: `@cpu var " + name + " = ...`";
-  report.label("trip after trip").help(how + " (" + bytesMoved(loop) + ")");
+  report.label(isAlone ? "trip after trip" : "one for each trip").help(how + " (" + bytesMoved(loop) + ")");
   report.help("or write it as operations on whole tensors, which all threads share");
 }
 
@@ -61,15 +65,15 @@ void warn(const ir::Module& m, const ir::Op& loop, double seconds, const SourceM
 
 void warnOfSlowLoops(const ir::Module& m, const codegen::KernelSet& kernels, const SourceManager& sources,
                      Diagnostics& diags) {
-  std::vector<std::pair<const ir::Op*, double>> loops;
+  std::vector<std::pair<const ir::Op*, codegen::FewThreads>> loops;
   for (const auto& [op, k] : kernels.ofOp) {
     const codegen::Kernel& kernel = kernels.kernels[k];
     if (kernel.native == nullptr) continue;
-    const double seconds = kernels.codes[kernels.codeOf[k]].target->secondsAlone(kernel);
-    if (seconds > kWorthAWarning) loops.emplace_back(op, seconds);
+    const codegen::FewThreads few = kernels.codes[kernels.codeOf[k]].target->fewThreads(kernel);
+    if (few.threads > 0 && few.seconds > kWorthAWarning) loops.emplace_back(op, few);
   }
   std::ranges::sort(loops, {}, [](const auto& loop) { return loop.first->loc.index; });
-  for (const auto& [op, seconds] : loops) warn(m, *op, seconds, sources, diags);
+  for (const auto& [op, few] : loops) warn(m, *op, few, sources, diags);
 }
 
 }  // namespace tenc::tool

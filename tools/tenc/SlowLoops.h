@@ -1,4 +1,4 @@
-// Loops that a device with very many threads runs on one of them.
+// Loops that a device with very many threads runs on few of them.
 #pragma once
 #include "codegen/KernelSet.h"
 #include "ir/Module.h"
