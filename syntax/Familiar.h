@@ -70,7 +70,6 @@ enum class Form : uint8_t {
   Dictionary,
   ValuesInBraces,
   TrailingDot,
-  Variance,
   NewStruct,
   DimsApart,
   DimsInParentheses,

@@ -8,6 +8,9 @@ namespace tenc::syntax {
 namespace {
 
 constexpr auto kPrefixed = ForeignCall::Form::Prefixed;
+constexpr auto kTorch = ForeignCall::Form::Torch;
+constexpr auto kNumPy = ForeignCall::Form::NumPy;
+constexpr auto kPython = ForeignCall::Form::Python;
 constexpr auto kMethod = ForeignCall::Form::Method;
 constexpr auto kLayer = ForeignCall::Form::Layer;
 
@@ -15,6 +18,14 @@ constexpr std::string_view kOperation = "this layer has no weights: it is a func
 constexpr std::string_view kLoss = "a loss is a function of the module `nn`";
 constexpr std::string_view kLayers = "a layer is made by a function of the module `nn`";
 constexpr std::string_view kOptimiser = "options are given to each step: `optim.step(s, m, g, lr: 1e-3)`";
+constexpr std::string_view kSample = "TL divides by n, as NumPy does; `correction: 1` divides by n - 1";
+constexpr std::string_view kWhole = "rounding keeps the dtype; `i64` makes an integer of it";
+constexpr std::string_view kPair = "`max` gives the values alone; `argmax` gives where they are";
+constexpr std::string_view kLower = "`median` is the mean of the middle two; PyTorch takes the lower one";
+constexpr std::string_view kJoined = "tensors are joined along a dim by `concat`, along a new one by `stack`";
+constexpr std::string_view kParts = "`split` takes how many equal parts it makes, or their sizes: `split(x, [1, 2])`";
+constexpr std::string_view kPadding =
+    "widths are pairs, one for each dim, the first dim first: `pad(x, [[0, 0], [1, 1]])`";
 constexpr std::string_view kCompiled = "every program is compiled: leave it out";
 
 constexpr ForeignCall kCalls[] = {
@@ -69,7 +80,108 @@ constexpr ForeignCall kCalls[] = {
      .form = kPrefixed,
      .statement = true,
      .help = "repeated indices accumulate in an assignment"},
-    {.call = "diff(x)", .text = "{x}[1:] - {x}[:-1]"},
+    {.call = "diff(x)", .text = "{x}[1:] - {x}[:-1]", .rank = 1},
+    {.call = "diff(x)", .text = "{x}[..., 1:] - {x}[..., :-1]"},
+    {.call = "meshgrid(*, indexing)", .text = "meshgrid({*}, indexing: {indexing})", .form = kPrefixed},
+    {.call = "meshgrid(*)",
+     .text = "meshgrid({*}, indexing: \"ij\")",
+     .form = kTorch,
+     .help = "the first of PyTorch's axes is the rows: `indexing: \"ij\"`"},
+    {.call = "split(x, +size, dim)",
+     .text = "split({x}, {x}.shape[{dim}] // {size}, axis: {dim})",
+     .form = kTorch,
+     .help = kParts},
+    {.call = "split(x, +size)", .text = "split({x}, {x}.shape[0] // {size})", .form = kTorch, .help = kParts},
+    {.call = "split(x, +n, axis)", .text = "split({x}, {n}<, axis: {axis}>)", .form = kNumPy},
+    {.call = "split(x, at, axis)", .text = "", .form = kNumPy, .help = kParts},
+    {.call = "vstack(x)", .text = "stack({x})", .help = kJoined, .rank = 2},
+    {.call = "vstack(x)", .text = "concat({x}, axis: 0)", .help = kJoined, .rank = 3},
+    {.call = "hstack(x)", .text = "concat({x}, axis: 0)", .help = kJoined, .rank = 2},
+    {.call = "hstack(x)", .text = "concat({x}, axis: 1)", .help = kJoined, .rank = 3},
+    {.call = "fliplr(x)", .text = "flip({x}, axis: 1)"},
+    {.call = "flipud(x)", .text = "flip({x}, axis: 0)"},
+    {.call = "pad(x, pad)", .text = "pad({x}, [{#pad}])", .form = kTorch, .help = kPadding, .rank = 1},
+    {.call = "pad(x, pad)",
+     .text = "pad({x}, [[{pad.2}, {pad.3}], [{pad.0}, {pad.1}]])",
+     .form = kTorch,
+     .help = kPadding,
+     .rank = 2},
+    {.call = "pad(x, pad)", .text = "pad({x}, [[0, 0], {#pad}])", .form = kTorch, .help = kPadding, .rank = 2},
+    {.call = "pad(x, pad)",
+     .text = "pad({x}, [[0, 0], [0, 0], [{pad.2}, {pad.3}], [{pad.0}, {pad.1}]])",
+     .form = kTorch,
+     .help = kPadding,
+     .rank = 4},
+    {.call = "pad(x, pad, mode, value)", .text = "", .form = kTorch, .help = kPadding},
+    {.call = "sort(x, dim, descending)",
+     .text = "sort({x}<, axis: {dim}><, descending: {descending}>)",
+     .form = kTorch,
+     .help = "`sort` gives the values alone; `argsort` gives where they were",
+     .second = "argsort({x}<, axis: {dim}><, descending: {descending}>)"},
+    {.call = "floor(x)", .text = "i64(floor({x}))", .form = kPython, .help = kWhole},
+    {.call = "ceil(x)", .text = "i64(ceil({x}))", .form = kPython, .help = kWhole},
+    {.call = "trunc(x)", .text = "i64(trunc({x}))", .form = kPython, .help = kWhole},
+    // Reductions.
+    {.call = "max(x, dim, keepdim)",
+     .text = "max({x}, axis: {dim}<, keep: {keepdim}>)",
+     .form = kTorch,
+     .help = kPair,
+     .second = "argmax({x}, axis: {dim}<, keep: {keepdim}>)"},
+    {.call = "max(x, :dim, keepdim)",
+     .text = "max({x}, axis: {dim}<, keep: {keepdim}>)",
+     .apart = true,
+     .help = kPair,
+     .second = "argmax({x}, axis: {dim}<, keep: {keepdim}>)"},
+    {.call = "min(x, dim, keepdim)",
+     .text = "min({x}, axis: {dim}<, keep: {keepdim}>)",
+     .form = kTorch,
+     .help = kPair,
+     .second = "argmin({x}, axis: {dim}<, keep: {keepdim}>)"},
+    {.call = "min(x, :dim, keepdim)",
+     .text = "min({x}, axis: {dim}<, keep: {keepdim}>)",
+     .apart = true,
+     .help = kPair,
+     .second = "argmin({x}, axis: {dim}<, keep: {keepdim}>)"},
+    {.call = "amax(x, dim, keepdim)", .text = "max({x}<, axis: {dim}><, keep: {keepdim}>)"},
+    {.call = "amax(x, axis, keepdims)", .text = "max({x}<, axis: {axis}><, keep: {keepdims}>)"},
+    {.call = "amin(x, dim, keepdim)", .text = "min({x}<, axis: {dim}><, keep: {keepdim}>)"},
+    {.call = "amin(x, axis, keepdims)", .text = "min({x}<, axis: {axis}><, keep: {keepdims}>)"},
+    {.call = "median(x)", .text = "quantile({x}, 0.5, method: \"lower\")", .form = kTorch, .help = kLower},
+    {.call = "median(x, dim, keepdim)", .text = "", .form = kTorch, .help = kLower},
+    {.call = "nanmedian(x, dim, keepdim)", .text = "", .form = kTorch, .help = kLower},
+    {.call = "norm(x, p, dim, keepdim)",
+     .text = "norm({x}, ord: {p}<, axis: {dim}><, keep: {keepdim}>)",
+     .form = kTorch},
+    {.call = "norm(x, ord)", .text = "norm({x}, ord: {ord})", .form = kNumPy, .rank = 1},
+    {.call = "norm(x, ord, axis, keepdims)",
+     .text = "norm({x}, ord: {ord}, axis: {axis}<, keep: {keepdims}>)",
+     .form = kNumPy},
+    {.call = "norm(x, !ord)",
+     .text = "",
+     .form = kNumPy,
+     .help = "`norm` takes all elements as one vector; matrix norms are made of `svd(x)`"},
+    {.call = "var(x, axis, ddof, keepdims)",
+     .text = "variance({x}<, axis: {axis}><, correction: {ddof}><, keep: {keepdims}>)",
+     .form = kNumPy},
+    {.call = "var(x, dim, !unbiased=false, keepdim)",
+     .text = "variance({x}<, axis: {dim}>, correction: 0<, keep: {keepdim}>)"},
+    {.call = "var(x, dim, !unbiased=true, keepdim)",
+     .text = "variance({x}<, axis: {dim}>, correction: 1<, keep: {keepdim}>)",
+     .help = kSample},
+    {.call = "var(x, dim, correction, keepdim)",
+     .text = "variance({x}<, axis: {dim}>, correction: {correction}<, keep: {keepdim}>)"},
+    {.call = "var(x, dim, keepdim)",
+     .text = "variance({x}<, axis: {dim}>, correction: 1<, keep: {keepdim}>)",
+     .form = kTorch,
+     .help = kSample},
+    {.call = "var(x, :dim, keepdim)",
+     .text = "variance({x}, axis: {dim}, correction: 1<, keep: {keepdim}>)",
+     .form = kMethod,
+     .help = kSample},
+    {.call = "var(x, :axis, ddof, keepdims)",
+     .text = "variance({x}, axis: {axis}<, correction: {ddof}><, keep: {keepdims}>)",
+     .form = kMethod},
+    {.call = "var(x, :ddof)", .text = "variance({x}, correction: {ddof})", .form = kMethod},
     // Arithmetic and comparisons.
     {.call = "clamp(x, min)",
      .text = "maximum({x}, {min})",
@@ -81,7 +193,24 @@ constexpr ForeignCall kCalls[] = {
      .help = "one bound is `maximum` or `minimum`"},
     {.call = "clamp_min(x, min)", .text = "maximum({x}, {min})"},
     {.call = "clamp_max(x, max)", .text = "minimum({x}, {max})"},
-    {.call = "std(x, dim, unbiased=false)", .text = "std({x}<, axis: {dim}>, correction: 0)", .apart = true},
+    {.call = "std(x, dim, !unbiased=false, keepdim)",
+     .text = "std({x}<, axis: {dim}>, correction: 0<, keep: {keepdim}>)",
+     .apart = true},
+    {.call = "std(x, dim, !unbiased=true, keepdim)",
+     .text = "std({x}<, axis: {dim}>, correction: 1<, keep: {keepdim}>)",
+     .apart = true,
+     .help = kSample},
+    {.call = "std(x, dim, correction, keepdim)",
+     .text = "std({x}<, axis: {dim}>, correction: {correction}<, keep: {keepdim}>)",
+     .form = kTorch},
+    {.call = "std(x, dim, keepdim)",
+     .text = "std({x}<, axis: {dim}>, correction: 1<, keep: {keepdim}>)",
+     .form = kTorch,
+     .help = kSample},
+    {.call = "std(x, :dim, keepdim)",
+     .text = "std({x}, axis: {dim}, correction: 1<, keep: {keepdim}>)",
+     .apart = true,
+     .help = kSample},
     {.call = "isinstance(x, t)", .text = "{x}.dtype == {t}", .help = "types are known at compile time"},
     // Operations of networks.
     {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: i64)", .form = kPrefixed},
@@ -222,7 +351,7 @@ constexpr ForeignCall kCalls[] = {
 
 struct Declared {
   std::string_view name, only;
-  bool dropped = false, text = false, rest = false;
+  bool dropped = false, text = false, rest = false, must = false, literal = false, byName = false;
 };
 
 std::vector<Declared> declaredBy(const ForeignCall& row) {
@@ -237,7 +366,10 @@ std::vector<Declared> declaredBy(const ForeignCall& row) {
     d.rest = p == "*";
     d.text = p.front() == '"';
     d.dropped = p.front() == '-';
-    if (d.dropped) p.remove_prefix(1);
+    d.must = p.front() == '!';
+    d.literal = p.front() == '+';
+    d.byName = p.front() == ':';
+    if (d.dropped || d.must || d.literal || d.byName) p.remove_prefix(1);
     const size_t equals = p.find('=');
     if (equals != std::string_view::npos) {
       d.only = p.substr(equals + 1);
@@ -264,16 +396,14 @@ std::optional<Given> bound(const ForeignCall& row, std::span<const ForeignArgume
       while (next < declared.size() && found.contains(declared[next].name) && !declared[next].rest) ++next;
       d = declared.begin() + static_cast<std::ptrdiff_t>(next);
     }
-    if (d == declared.end()) return std::nullopt;
-    if (d->name == "dim" && !a.number && a.parts.empty()) return std::nullopt;  // perhaps TL's order of arguments
+    if (d == declared.end() || (d->byName && a.name.empty()) || (d->literal && !a.number)) return std::nullopt;
+    // Perhaps TL's order of arguments.
+    if (d->name == "dim" && a.name.empty() && !a.number && a.parts.empty()) return std::nullopt;
     if (d->text && a.text != d->name) return std::nullopt;
     if (!d->only.empty() && a.text != d->only) return std::nullopt;
     found[std::string(d->name)].push_back(a);
   }
-  // What tells a call apart from TL's own must be there.
-  const auto isMissing = [&](const Declared& d) {
-    return !found.contains(d.name) && (d.text || (row.apart && !d.only.empty()));
-  };
+  const auto isMissing = [&](const Declared& d) { return !found.contains(d.name) && (d.text || d.must); };
   return std::any_of(declared.begin(), declared.end(), isMissing) ? std::nullopt : std::optional(found);
 }
 
@@ -302,9 +432,14 @@ std::optional<std::string> filled(std::string_view hole, const Given& given, boo
   if (hole == "accelerator") return std::string(accelerator);
   const char form = hole.front();
   if (form == '#' || form == '2') hole.remove_prefix(1);
-  const auto found = given.find(hole);
+  const size_t dot = hole.find('.');
+  const auto found = given.find(hole.substr(0, dot));
   if (found == given.end()) return std::nullopt;
   const std::vector<ForeignArgument>& list = found->second;
+  if (dot != std::string_view::npos) {
+    const size_t place = static_cast<size_t>(hole[dot + 1] - '0');
+    return place < list[0].parts.size() ? std::optional(list[0].parts[place]) : std::nullopt;
+  }
   if (form == '#') return asShape(list);
   if (form == '2') return list[0].parts.empty() ? "[" + list[0].text + ", " + list[0].text + "]" : asShape(list);
   std::string text;
@@ -345,8 +480,15 @@ std::vector<const ForeignCall*> foreignCalls(std::string_view name) {
 
 std::optional<std::string> rewritten(const ForeignCall& row, std::span<const ForeignArgument> given,
                                      std::string_view accelerator) {
+  if (row.rank >= 0 && (given.empty() || given[0].rank != row.rank)) return std::nullopt;
   const auto arguments = bound(row, given);
   return arguments ? expanded(row.text, *arguments, accelerator) : std::nullopt;
+}
+
+std::optional<std::string> rewrittenSecond(const ForeignCall& row, std::span<const ForeignArgument> given,
+                                           std::string_view accelerator) {
+  const auto arguments = bound(row, given);
+  return arguments ? expanded(row.second, *arguments, accelerator) : std::nullopt;
 }
 
 std::span<const ForeignCall> foreignCalls() { return kCalls; }

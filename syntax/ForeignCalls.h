@@ -16,20 +16,27 @@ struct ForeignCall {
   enum class Form : uint8_t {
     Any,
     Prefixed,  ///< a function of a library, or one without its prefix
+    Torch,     ///< a function of PyTorch, where others have another meaning
+    NumPy,     ///< a function of NumPy or JAX, likewise
+    Python,    ///< a function of `math`
     Method,    ///< the receiver is the first parameter
     Layer,     ///< a class of `nn`
   };
   /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
-  /// and `-a` any; neither need be given, and both are left out. A parameter in quotes matches that string alone.
+  /// and `-a` any; neither need be given, and both are left out; `!a=true` must be. `+a` is an integer literal, `:a` is
+  /// given by name. A parameter in quotes matches that string alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
-  /// window in both dims, and `<...>` for what goes where an argument in it is not given. `{accelerator}`: the kind of
-  /// device.
+  /// window in both dims, `{a.0}` for a part of a tuple, and `<...>` for what goes where an argument in it is not
+  /// given.
+  /// `{accelerator}`: the kind of device. Empty where only `help` can tell.
   std::string_view text;
   Form form = Form::Any;
   bool statement = false;  ///< only where the call is a whole statement
   bool apart = false;      ///< TL has a function of that name, called in another way
   std::string_view help{};
+  std::string_view second{};  ///< the call gives a pair: `text` is its first part, this the second
+  int rank = -1;              ///< only where the first argument is known to have that many dims
 
   std::string_view name() const { return call.substr(0, call.find('(')); }
 };
@@ -41,6 +48,7 @@ struct ForeignArgument {
   bool compound = false;             ///< needs parentheses beside an operator
   bool number = false;               ///< an integer literal
   std::vector<std::string> parts{};  ///< of a tuple
+  int rank = -1;                     ///< how many dims it has, where that is known
 };
 
 /// The rows of a name, in order.
@@ -48,6 +56,9 @@ std::vector<const ForeignCall*> foreignCalls(std::string_view name);
 /// The text for a call with these arguments; nothing where they are not what the row takes.
 std::optional<std::string> rewritten(const ForeignCall& row, std::span<const ForeignArgument> given,
                                      std::string_view accelerator);
+/// The same for the second part of the pair that the call gives.
+std::optional<std::string> rewrittenSecond(const ForeignCall& row, std::span<const ForeignArgument> given,
+                                           std::string_view accelerator);
 /// All rows, for the test.
 std::span<const ForeignCall> foreignCalls();
 

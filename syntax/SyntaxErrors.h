@@ -26,6 +26,10 @@ class SyntaxReporter {
   uint32_t line(size_t offset) const { return position(offset).line; }
 
   Diagnostics::Builder report(Code code, Span at, std::string message);
+  /// Reports what is read on as if it were right: no place is marked.
+  Diagnostics::Builder reportMended(Code code, Span at, std::string message) {
+    return diags_.report(code, at, std::move(message));
+  }
   /// Marks a place as wrong without a report of its own.
   void mark(size_t offset);
   /// Whether an error was reported or marked inside; touching either end counts.

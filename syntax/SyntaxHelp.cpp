@@ -170,7 +170,6 @@ class Helper {
     if (at_ == T::COLON && prior(T::STRING) && p_.complete) return say(Form::Dictionary);
     if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE)) return say(Form::ValuesInBraces);
     if (prior(T::DOT) && back(2, T::INT)) return say(Form::TrailingDot);
-    if (at_ == T::VAR && prior(T::DOT)) return say(Form::Variance, {{span(), "variance"}});
     if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR)) return say(Form::NewStruct);
     return false;
   }
@@ -257,13 +256,7 @@ class Helper {
           say(Form::NameBound);
         break;
       case T::ASSIGN:
-        if (prior(T::NAME) && may(T::RPAREN)) {
-          const Familiar* option = familiarOption(p_.before->getText());
-          if (option && option->replacement.empty())
-            say(std::string(option->help));
-          else
-            say(Form::ArgumentEquals, {{span(), ": "}});
-        } else if (next(T::GT)) {
+        if (next(T::GT)) {
           say(Form::LambdaArrow);
         } else if (prior(T::EQ) || prior(T::ASSIGN)) {
           say(Form::Equality);

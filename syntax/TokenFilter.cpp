@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "syntax/Familiar.h"
+
 namespace tenc::syntax {
 
 using antlr4::CommonToken;
@@ -138,7 +140,17 @@ void TokenFilter::take(TokenPtr t) {
       if (last_ != T::COMMA) break;
       reporter_.report(Code::E0101, reporter_.span(*t), "there is nothing between two commas");
       return;
+    case T::FN: declares_ = last_ != T::DOT; break;
+    case T::VAR:  // `x.var()` of NumPy
+      if (last_ == T::DOT) static_cast<CommonToken&>(*t).setType(T::NAME);
+      break;
+    case T::ASSIGN:
+      if (!namesArgument(*t)) break;
+      open_.back().equals.push_back(reporter_.span(*t));
+      static_cast<CommonToken&>(*t).setType(T::COLON);
+      break;
     case T::NAME:
+      if (const Familiar* word = familiarWord(t->getText())) declares_ |= word->replacement == "fn";
       promote("param", T::PARAM);
       promote("device", T::DEVICE);
       break;
@@ -212,7 +224,10 @@ void TokenFilter::open(Token& t) {
     tooDeep_ = true;
     return;
   }
-  open_.push_back({t.getType(), reporter_.span(t)});
+  const bool behind = last_ == T::NAME || last_ == T::RPAREN || last_ == T::RBRACK;
+  const bool call = t.getType() == T::LPAREN && behind && !declares_;
+  if (t.getType() == T::LPAREN) declares_ = false;
+  open_.push_back({t.getType(), reporter_.span(t), call});
   if (t.getType() == T::LBRACK && afterPlaceName(t)) static_cast<CommonToken&>(t).setType(T::AT_LBRACK);
 }
 
@@ -228,13 +243,37 @@ bool TokenFilter::close(const Token& t) {
     return false;
   }
   while (closer(open_.back().type) != t.getType()) closeMissing(&t);
+  reportEquals(open_.back());
   open_.pop_back();
   return true;
+}
+
+/// `f(x, axis=0)`: a `=` behind a name that begins an argument.
+bool TokenFilter::namesArgument(const Token& equals) const {
+  const std::string_view text = stream_.text();
+  const size_t next = equals.getStopIndex() + 1;
+  if (open_.empty() || !open_.back().call || last_ != T::NAME || (next < text.size() && text[next] == '>'))
+    return false;
+  return typeBefore(2) == T::LPAREN || typeBefore(2) == T::COMMA;
+}
+
+/// One error for all of a call; they are read as colons, so that the call is checked as it is meant.
+void TokenFilter::reportEquals(const Open& call) {
+  if (call.equals.empty()) return;
+  std::vector<Edit> edits;
+  for (const Span s : call.equals) {
+    size_t end = s.end;
+    while (end < stream_.text().size() && stream_.text()[end] == ' ') ++end;
+    edits.push_back({reporter_.span(s.begin, end), ": "});
+  }
+  reporter_.reportMended(Code::E0101, call.equals[0], "expected `:` behind the name of an argument, found `=`")
+      .help(Help{std::string(formHelp(Form::ArgumentEquals)), std::move(edits)});
 }
 
 void TokenFilter::closeMissing(const Token* before) {
   const Open o = open_.back();
   open_.pop_back();
+  reportEquals(o);
   if (reporter_.line(o.span.begin) != badStringLine_) {
     auto d = reporter_.report(Code::E0101, o.span, std::string(spelling(o.type)) + " is never closed");
     d.label("opened here");

@@ -39,6 +39,8 @@ class TokenFilter {
   struct Open {
     size_t type;
     Span span;
+    bool call = false;           ///< arguments of a call stand in it
+    std::vector<Span> equals{};  ///< the `=` behind names of arguments
   };
 
   void take(TokenPtr t);
@@ -47,6 +49,8 @@ class TokenFilter {
   void open(antlr4::Token& t);
   bool close(const antlr4::Token& t);
   void closeMissing(const antlr4::Token* before);
+  bool namesArgument(const antlr4::Token& equals) const;
+  void reportEquals(const Open& call);
   void recoverAtLineStart(const antlr4::Token& t);
   void promote(std::string_view word, size_t type);
   void splitPlaces(const antlr4::Token& t);
@@ -75,7 +79,8 @@ class TokenFilter {
   uint32_t badStringLine_ = 0;  ///< an unclosed string swallowed the closing brackets of this line
   bool missingBrace_ = false;   ///< the file has more `{` than `}`
   bool tooDeep_ = false;
-  bool newline_ = true;  ///< seen since the last token
+  bool declares_ = false;  ///< the next `(` holds the parameters of a function
+  bool newline_ = true;    ///< seen since the last token
   bool semicolon_ = false;
   bool emptyLine_ = false;
   size_t lineStart_ = 0;

@@ -14,6 +14,9 @@
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/calls/Arguments.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 #include "ir/Ir.h"
@@ -79,21 +82,51 @@ std::vector<OpDoc> operations() {
 
 namespace {
 
-/// W0202 for `x.max(0)`: the larger of each element and 0 where NumPy and PyTorch reduce along axis 0.
-void warnAxis(Context& context, const CallArgs& call) {
+int64_t rankOf(const Val& v) {
+  if (v.is(Val::Kind::Tensor)) return v.tensor->type.rank();
+  return v.is(Val::Kind::Array) && !v.elems.empty() ? 1 + rankOf(v.elems[0]) : 0;
+}
+
+/// Whether an index or a member is taken of what stands at `span`, as of PyTorch's pair of values and indices.
+bool isTakenApart(const ast::File& file, Span span) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool takes = e.kind == ast::Expr::Kind::Index || e.kind == ast::Expr::Kind::Member;
+    found = found || (takes && e.args[0]->span == span);
+    return !found;
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s && !found) visitor.visit(*s);
+  return found;
+}
+
+/// W0202 for `max(x, 0)`: the larger of each element and 0 where NumPy and PyTorch reduce along axis 0.
+void warnAxis(Context& context, const CallArgs& call, std::string_view pairwise) {
   if (call.args.size() != 2 || !call.args[1].name.empty()) return;
   const Val &x = call.args[0].value, &axis = call.args[1].value;
   const Span written = call.args[1].span, receiver = call.args[0].span;
   const bool method = receiver.file == call.callee.file && receiver.begin < call.callee.begin;
-  if (!method || !x.is(Val::Kind::Tensor) || !ir::isFloat(x.tensor->type.dtype)) return;
-  const int64_t rank = x.tensor->type.rank();
-  if (!axis.is(Val::Kind::Int) || !axis.adopts || axis.dim || axis.integer < -rank || axis.integer >= rank) return;
+  const int64_t rank = rankOf(x);
+  if (!axis.is(Val::Kind::Int) || (axis.dim && !method) || axis.integer < -rank || axis.integer >= rank) return;
   const std::string name(context.sources.text(call.callee)), number(context.sources.text(written));
-  context
-      .warning(Code::W0202, written,
-               "`" + name + "` of two operands compares element by element: " + number + " is no axis here")
-      .help("reduce along that axis", {{Span{written.file, written.begin, written.begin}, "axis: "}})
-      .help("or write a float to compare with", {{Span{written.file, written.end, written.end}, ".0"}});
+  const bool literal = number == toString(axis.integer);
+  if (name == pairwise || (!literal && !method)) return;
+  auto d =
+      context.warning(Code::W0202, written,
+                      "`" + name + "` of two operands compares element by element: " + number + " is no axis here");
+  const ast::File* file = context.frame().unit->file;
+  if (file != nullptr && isTakenApart(*file, call.span)) {
+    // NumPy's first row, or PyTorch's values.
+    d.help("reduce along that axis: `axis: " + number + "` gives the values alone, `argmax` and `argmin` the indices");
+    return;
+  }
+  d.help("reduce along that axis", {{Span{written.file, written.begin, written.begin}, "axis: "}});
+  const bool floats = x.is(Val::Kind::Tensor) && ir::isFloat(x.tensor->type.dtype);
+  if (floats && literal)
+    d.help("or write a float to compare with", {{Span{written.file, written.end, written.end}, ".0"}});
+  else
+    d.help("or compare element by element", {{call.callee, std::string(pairwise)}});
 }
 }  // namespace
 
@@ -104,7 +137,7 @@ Val Builtins::callBuiltin(std::string_view name, CallArgs& args) {
     const BuiltinRow* pairwise = builtinRow(row->traits.pairwise);
     const auto operand = [&](const CallArg& a) { return a.name.empty() || pairwise->signature.find(a.name); };
     if (std::count_if(args.args.begin(), args.args.end(), operand) >= 2) {
-      warnAxis(tools_.context, args);
+      warnAxis(tools_.context, args, row->traits.pairwise);
       row = pairwise;
     }
   }

@@ -55,7 +55,7 @@ const Val& BoundArgs::operator[](std::string_view name) const {
 }
 
 namespace {
-/// One call of a built-in against its signature. The first error is the one that is reported.
+/// One call of a built-in against its signature. Reported are its first error, and every option that it does not have.
 class Binder {
  public:
   Binder(Context& context, const CallArgs& call, const Signature& signature)
@@ -133,10 +133,10 @@ class Binder {
             if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree()) {
               if (misused(d, Misuse::UnnamedValue)) return;
             }
+            if (a.value.is(Kind::Int) && misused(d, Misuse::UnnamedInt)) return;
             // What a pipe or a method's receiver gives stands outside of the parentheses.
             if (a.span.begin > call_.callee.end)
               d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
-            if (a.value.is(Kind::Int)) misused(d, Misuse::UnnamedInt);
           });
   }
 
@@ -150,9 +150,11 @@ class Binder {
     std::vector<std::string> names;
     for (const Parameter& x : parameters_)
       if (!bound_.has(x.name)) names.emplace_back(x.name);
+    ok_ = ok_ || unknown_;
+    unknown_ = true;
     wrong(a.span, quoted() + " has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
       const Span at{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
-      suggest(d, a.name, at, names, syntax::familiarOption(a.name));
+      suggest(d, a.name, at, names, syntax::familiarOption(a.name), Among::Few);
     });
   }
 
@@ -164,6 +166,7 @@ class Binder {
   BoundArgs bound_;
   size_t next_ = 0;  ///< the parameter that the next argument without a name is for
   bool ok_ = true, poison_ = false;
+  bool unknown_ = false;  ///< an option that it does not have was its first error
 };
 }  // namespace
 

@@ -109,7 +109,10 @@ Val Calls::callExpr(const ast::Expr& e, const Ty* expected, const Val* piped) {
     return made.poison() ? made : callValue(made, {*piped}, e.span);
   }
   args.expected = expected;
-  if (piped) prepend(args, *piped);
+  if (piped)
+    prepend(args, *piped);
+  else if (f.is(Kind::Function) && habits_.calledOtherwise(e, f, args))
+    return context_.lost();
   return call(f, std::move(args));
 }
 
@@ -184,7 +187,9 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
     return d ? placing_.moveTo(base, *d, args.span, ir::Cause::To, device.span) : context_.lost();
   }
   if (f && (f->is(Kind::Function) || f->is(Kind::Struct) || f->is(Kind::DType) || f->poison())) {
+    const bool whole = args.args.size() == call.arguments.size();  // nothing was piped in
     prepend(args, base);
+    if (whole && f->is(Kind::Function) && habits_.calledOtherwise(call, *f, args)) return context_.lost();
     return this->call(*f, args);
   }
   if (scopes_.lostName(name)) return context_.lost();

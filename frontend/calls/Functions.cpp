@@ -34,13 +34,15 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
   const auto& params = decl.stmt->params;
   matched.assign(params.size(), nullptr);
   bool ok = true;
+  bool otherwise = false;  // an error that is not about the name of an argument: those are all reported
   auto wrong = [&](Span span, std::string message, const std::function<void(Diagnostics::Builder&)>& help = {}) {
-    if (ok) {
+    if (ok || (help && !otherwise)) {
       auto d = context_.error(Code::E0204, span, std::move(message));
       d.note(decl.stmt->name.span, "it is " + overloads_.signatureText(decl));
       if (help) help(d);
     }
     ok = false;
+    otherwise |= !help;
   };
   size_t position = 0;
   for (const CallArg& a : args.args) {
@@ -60,8 +62,9 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
         std::vector<std::string> names;
         for (const ast::FnParam& p : params) names.push_back(p.name.text);
         const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
-        wrong(a.span, "`" + decl.stmt->name.text + "` has no parameter `" + a.name + "`",
-              [&](Diagnostics::Builder& d) { suggest(d, a.name, name, names, syntax::familiarOption(a.name)); });
+        wrong(a.span, "`" + decl.stmt->name.text + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+          suggest(d, a.name, name, names, syntax::familiarOption(a.name), Among::Few);
+        });
         continue;
       }
       if (matched[i]) {

@@ -87,7 +87,7 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
   if (auto v = memberOfTensor(settled, name, span)) return *v;
   auto d = context_.error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
   if (settled.is(Kind::Tensor))
-    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text));
+    suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text), Among::Few);
   else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())
     d.note(std::string(known->ofTree));
   return d;

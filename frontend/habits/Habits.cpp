@@ -10,6 +10,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/StdModules.h"
+#include "frontend/builtins/Builtins.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Translation.h"
@@ -35,7 +36,29 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call) {
   Translation translation(context_, scopes_);
   const auto known = translation.call(call);
   if (!known) return false;
-  d.help(known->help, translation.edits(call.span, known->text));
+  d.help(known->help, translation.edits(*known));
+  return true;
+}
+
+bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs& args) {
+  const bool plain = std::all_of(call.arguments.begin(), call.arguments.end(),
+                                 [](const ast::Argument& a) { return a.value && !a.rangeEnd; });
+  const BuiltinRow* row = f.fn->kind == FnValue::Kind::Builtin ? builtinRow(f.fn->name) : nullptr;
+  if (!plain || row == nullptr || row->signature.variadic()) return false;
+  const auto isForeign = [&](const CallArg& a) { return !a.name.empty() && row->signature.find(a.name) == nullptr; };
+  const auto foreign = std::find_if(args.args.begin(), args.args.end(), isForeign);
+  const auto unnamed = std::count_if(args.args.begin(), args.args.end(), [](auto& a) { return a.name.empty(); });
+  const bool tooMany = row->traits.pairwise.empty() && unnamed > 0 && !row->signature.positional(unnamed - 1);
+  if (foreign == args.args.end() && !tooMany) return false;
+  Translation translation(context_, scopes_);
+  const auto known = translation.calledOtherwise(call);
+  if (!known) return false;
+  const std::string name = "`" + std::string(f.fn->name) + "`";
+  auto d = foreign != args.args.end()
+               ? context_.error(Code::E0204, foreign->span, name + " has no parameter `" + foreign->name + "`")
+               : context_.error(Code::E0204, args.args.back().span, name + " is given too many arguments");
+  d.note("it is called as " + row->signature.text());
+  d.help(known->help, translation.edits(*known));
   return true;
 }
 
@@ -53,7 +76,7 @@ bool Habits::foreignCall(const ast::Expr& call) {
   auto d = module
                ? context_.error(Code::E0206, callee.opSpan, "module `" + root->text + "` has no `" + callee.text + "`")
                : context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
-  d.help(known->help, translation.edits(call.span, known->text));
+  d.help(known->help, translation.edits(*known));
   return true;
 }
 

@@ -4,8 +4,10 @@
 
 #include "frontend/Context.h"
 #include "frontend/StdModules.h"
+#include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Declare.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "ir/DeviceTable.h"
@@ -42,6 +44,45 @@ std::vector<const ast::Expr*> partsOf(const ast::Expr& e) {
   std::sort(parts.begin(), parts.end(), [](auto* a, auto* b) { return a->span.begin < b->span.begin; });
   return parts;
 }
+
+/// The library whose module stands at the root of the member. Norms are NumPy's in `torch.linalg` too.
+ForeignCall::Form libraryOf(const ast::Expr& member) {
+  for (const ast::Expr* m = member.args[0].get(); m->kind == ExprKind::Member; m = m->args[0].get())
+    if (m->text == "linalg") return ForeignCall::Form::NumPy;
+  const std::string& root = rootOfMember(member).text;
+  if (root == "math") return ForeignCall::Form::Python;
+  const bool torch = root == "torch" || root == "F" || root == "nn";
+  return torch ? ForeignCall::Form::Torch : ForeignCall::Form::NumPy;
+}
+
+int rankOfValue(const Val& v) {
+  if (v.is(Val::Kind::Tensor)) return static_cast<int>(v.tensor->type.rank());
+  const bool several = v.is(Val::Kind::Array) || v.is(Val::Kind::Tuple) || v.is(Val::Kind::List);
+  if (!several || v.elems.empty()) return v.is(Val::Kind::Int) || v.is(Val::Kind::Float) ? 0 : -1;
+  const int part = rankOfValue(v.elems[0]);
+  return part < 0 ? -1 : 1 + part;
+}
+
+/// Which part of a pair an expression takes: 0 or 1; -1 for none.
+int partTaken(const ast::Expr& e) {
+  if (e.kind == ExprKind::Member) return e.text == "values" ? 0 : e.text == "indices" ? 1 : -1;
+  if (e.kind != ExprKind::Index || e.subscripts.size() != 1 || !e.subscripts[0].index) return -1;
+  const ast::Expr& i = *e.subscripts[0].index;
+  return i.kind == ExprKind::Int && i.text == "0" ? 0 : i.kind == ExprKind::Int && i.text == "1" ? 1 : -1;
+}
+
+/// The expression of the file that takes one part of what the call gives; null for none.
+const ast::Expr* takerOf(const ast::File& file, const ast::Expr& call) {
+  const ast::Expr* found = nullptr;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (!e.args.empty() && e.args[0].get() == &call && partTaken(e) >= 0) found = &e;
+    return found == nullptr;
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s && !found) visitor.visit(*s);
+  return found;
+}
 }  // namespace
 
 bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes) {
@@ -75,7 +116,7 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   if (hasForeignPrefix(callee, scopes_)) {
     const std::vector<const ForeignCall*> rows = syntax::foreignCalls(name);
     const bool layer = std::any_of(rows.begin(), rows.end(), [](auto* r) { return r->form == Form::Layer; });
-    return Callee{name, layer ? Form::Layer : Form::Prefixed};
+    return Callee{name, layer ? Form::Layer : Form::Prefixed, false, libraryOf(callee)};
   }
   const Unit& unit = *context_.frame().unit;
   const auto module = root.kind == ExprKind::Name ? unit.modules.find(root.text) : unit.modules.end();
@@ -96,9 +137,28 @@ ForeignArgument Translation::argument(const ast::Expr& value) {
   ForeignArgument a{"", text(value), written.compound};
   const bool negative = value.kind == ExprKind::Unary && value.args[0]->kind == ExprKind::Int;
   a.number = value.kind == ExprKind::Int || negative;
+  a.rank = rankOf(value);
   if (value.kind == ExprKind::Tuple || value.kind == ExprKind::Array)
     for (const ast::ExprPtr& p : value.args) a.parts.push_back(text(*p));
   return a;
+}
+
+int Translation::rankOf(const ast::Expr& value) const {
+  if (value.kind == ExprKind::Int || value.kind == ExprKind::Float) return 0;
+  if (value.kind == ExprKind::Name) {
+    const Binding* local = scopes_.find(value.span);
+    return local != nullptr ? rankOfValue(local->value) : -1;
+  }
+  if (value.kind == ExprKind::Array || value.kind == ExprKind::Tuple) {
+    const int part = value.args.empty() ? -1 : rankOf(*value.args[0]);
+    return part < 0 ? -1 : 1 + part;
+  }
+  if (value.kind != ExprKind::Call || value.args[0]->kind != ExprKind::Name || value.arguments.empty()) return -1;
+  const BuiltinRow* row = builtinRow(value.args[0]->text);  // zeros([2, 3])
+  const Parameter* first = row != nullptr ? row->signature.positional(0) : nullptr;
+  const ast::Expr* shape = value.arguments[0].value.get();
+  if (first == nullptr || first->kind != Parameter::Kind::Shape || !shape || shape->kind != ExprKind::Array) return -1;
+  return static_cast<int>(shape->args.size());
 }
 
 std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool method) {
@@ -111,6 +171,54 @@ std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool m
   return list;
 }
 
+bool Translation::fits(const ForeignCall& row, const Callee& callee) {
+  const bool library = row.form == Form::Torch || row.form == Form::NumPy || row.form == Form::Python;
+  if (library) return callee.form == Form::Prefixed && callee.library == row.form;
+  return row.form == Form::Any || row.form == callee.form;
+}
+
+std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const ast::Expr& e, const Given& given,
+                                                 Beside beside) {
+  const std::string device = ir::DeviceTable::accelerator();
+  const std::string_view kind = ir::DeviceTable::kindOf(device);
+  auto text = syntax::rewritten(row, given, kind);
+  if (!text) return std::nullopt;
+  const syntax::Familiar* known = syntax::familiarName(row.name());
+  const std::string said = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
+  const std::string help = row.help.empty() ? said : std::string(row.help);
+  if (text->empty()) return TranslatedCall{"", help, e.span};
+  if (!row.second.empty()) {
+    const ast::File* file = context_.frame().unit->file;
+    const ast::Expr* taker = file != nullptr ? takerOf(*file, e) : nullptr;
+    const std::string second = syntax::rewrittenSecond(row, given, kind).value_or("");
+    if (taker == nullptr) return TranslatedCall{"(" + *text + ", " + second + ")", help, e.span};
+    return TranslatedCall{partTaken(*taker) == 0 ? *text : second, help, taker->span};
+  }
+  const bool open = text->front() == '|' || row.text.find("} ") != std::string_view::npos;
+  if (open && !row.statement && beside == Beside::Operator) text = "(" + *text + ")";
+  return TranslatedCall{*text, help, e.span};
+}
+
+std::string Translation::renamed(const std::string& name, const Given& given) const {
+  const BuiltinRow* row = builtinRow(name);
+  const auto has = [&](std::string_view option) { return row != nullptr && row->signature.find(option) != nullptr; };
+  const bool reduces = has("axis") && row->signature.find("axis")->namedOnly;
+  std::string text = name + "(";
+  for (size_t i = 0; i < given.size(); ++i) {
+    const ForeignArgument& a = given[i];
+    std::string option = a.name;
+    const syntax::Familiar* known = option.empty() ? nullptr : syntax::familiarOption(option);
+    if (known != nullptr && !has(option) && has(known->replacement)) option = known->replacement;
+    if (option.empty() && reduces && i > 0 && row->signature.positional(i) == nullptr && (a.number || !a.parts.empty()))
+      option = "axis";
+    std::string value = a.text;
+    if (option == "dtype" && value.size() > 2 && value.front() == '"')
+      if (const std::string dtype = nameOf(value.substr(1, value.size() - 2)); !dtype.empty()) value = dtype;
+    text += (i == 0 ? "" : ", ") + (option.empty() ? "" : option + ": ") + value;
+  }
+  return text + ")";
+}
+
 std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   const bool plain = std::all_of(e.arguments.begin(), e.arguments.end(),
                                  [](const ast::Argument& a) { return a.value && !a.rangeEnd; });
@@ -118,38 +226,46 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
-  const std::vector<ForeignArgument> given = argumentsOf(e, callee->method);
-  const syntax::Familiar* known = syntax::familiarName(callee->name);
-  const std::string said = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
-  const std::string device = ir::DeviceTable::accelerator();
+  const Given given = argumentsOf(e, callee->method);
   for (const ForeignCall* row : syntax::foreignCalls(callee->name)) {
-    if (row->form != Form::Any && row->form != callee->form) continue;
-    if (row->statement && beside != Beside::Statement) continue;
-    auto text = syntax::rewritten(*row, given, ir::DeviceTable::kindOf(device));
-    if (!text) continue;
-    const bool open = text->front() == '|' || row->text.find("} ") != std::string_view::npos;
-    if (open && !row->statement && beside == Beside::Operator) text = "(" + *text + ")";
-    return TranslatedCall{*text, row->help.empty() ? said : std::string(row->help)};
+    if (!fits(*row, *callee) || (row->statement && beside != Beside::Statement)) continue;
+    if (auto found = byRow(*row, e, given, beside)) return found;
   }
   const bool named = std::any_of(given.begin(), given.end(), [](const auto& a) { return !a.name.empty(); });
   if (!named) {
     WrittenCall written{callee->name, callee->method, {}, beside};
     for (const ForeignArgument& a : given) written.operands.push_back({a.text, a.compound});
-    if (auto text = rewritten(written)) return TranslatedCall{*text, said};
+    const syntax::Familiar* known = syntax::familiarName(callee->name);
+    const std::string said = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
+    if (auto text = rewritten(written)) return TranslatedCall{*text, said, e.span};
   }
   if (e.args[0]->kind == ExprKind::Name) return std::nullopt;  // a name alone is suggested by its spelling
   const std::string name = nameOf(callee->name);
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
-  std::string text = name + "(";
-  for (const ForeignArgument& a : given)
-    text += (text.back() == '(' ? "" : ", ") + (a.name.empty() ? "" : a.name + ": ") + a.text;
-  return TranslatedCall{text + ")", "operations have no prefix"};
+  return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
+}
+
+std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
+  const ast::Expr& name = *e.args[0];
+  const bool method = name.kind == ExprKind::Member;
+  const Callee callee{name.text, method ? Form::Method : Form::Prefixed, method};
+  const std::vector<const ForeignCall*> rows = syntax::foreignCalls(callee.name);
+  if (std::none_of(rows.begin(), rows.end(), [](auto* r) { return r->apart; })) return std::nullopt;
+  const Given given = argumentsOf(e, method);
+  for (const ForeignCall* row : rows) {
+    if (!row->apart || !fits(*row, callee)) continue;
+    if (auto found = byRow(*row, e, given, Beside::Operator)) return found;
+  }
+  return std::nullopt;
 }
 
 std::string Translation::text(const ast::Expr& e) {
-  if (e.kind == ExprKind::Call) {
-    if (const auto known = call(e)) return known->text;
+  const bool takes = (e.kind == ExprKind::Index || e.kind == ExprKind::Member) && partTaken(e) >= 0;
+  const ast::Expr& called = takes ? *e.args[0] : e;
+  if (called.kind == ExprKind::Call) {
+    const auto known = call(called);
+    if (known && !known->text.empty() && known->whole == e.span) return known->text;
   }
   if (e.kind == ExprKind::Member && hasForeignPrefix(e, scopes_)) {
     if (const std::string name = nameOf(e.text); !name.empty()) return name;
@@ -169,8 +285,10 @@ std::string Translation::text(const ast::Expr& e) {
   return out + std::string(source.substr(at - e.span.begin));
 }
 
-std::vector<Edit> Translation::edits(Span whole, const std::string& text) const {
+std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
   std::vector<Edit> edits;
+  const std::string& text = call.text;
+  if (text.empty()) return edits;
   const Unit& unit = *context_.frame().unit;
   for (const std::string_view module : stdModuleNames()) {
     const size_t at = text.find(std::string(module) + ".");
@@ -179,7 +297,7 @@ std::vector<Edit> Translation::edits(Span whole, const std::string& text) const 
     if (apart && unit.file && !scopes_.nameExists(module))
       edits.push_back(imported(*unit.file, context_.sources.file(unit.source), module));
   }
-  edits.push_back({whole, text});
+  edits.push_back({call.whole, text});
   return edits;
 }
 

@@ -15,10 +15,11 @@ namespace tenc::frontend {
 class Context;
 class Scopes;
 
-/// A call in TL, with what is said about it.
+/// A call in TL, with what is said about it; without a text where only words can tell.
 struct TranslatedCall {
   std::string text;
   std::string help;
+  Span whole;  ///< what the text stands for: the call, or the part of its result that is taken
 };
 
 /// Writes one expression of the script anew, with every call in it that is known from elsewhere.
@@ -29,8 +30,11 @@ class Translation {
   std::string text(const ast::Expr& e);
   /// Of a call that TL does not have; nothing where it is not known either.
   std::optional<TranslatedCall> call(const ast::Expr& e);
-  /// The edit that puts `text` in place of `whole`, and those for modules that it needs.
-  std::vector<Edit> edits(Span whole, const std::string& text) const;
+  /// Of a call of what TL has, in a way in which other libraries call it.
+  std::optional<TranslatedCall> calledOtherwise(const ast::Expr& e);
+  /// The edit that puts the text in place of what it stands for, and those for modules that it needs; none without
+  /// text.
+  std::vector<Edit> edits(const TranslatedCall& call) const;
 
  private:
   using Form = syntax::ForeignCall::Form;
@@ -38,9 +42,17 @@ class Translation {
     std::string_view name;
     Form form = Form::Any;
     bool method = false;
+    Form library = Form::Any;  ///< Torch, NumPy or Python, where that is known
   };
+  using Given = std::vector<syntax::ForeignArgument>;
   std::optional<Callee> calleeOf(const ast::Expr& callee) const;
-  std::vector<syntax::ForeignArgument> argumentsOf(const ast::Expr& e, bool method);
+  static bool fits(const syntax::ForeignCall& row, const Callee& callee);
+  std::optional<TranslatedCall> byRow(const syntax::ForeignCall& row, const ast::Expr& e, const Given& given,
+                                      Beside beside);
+  /// The call of a function that has the same meaning here, with the names of its options as TL has them.
+  std::string renamed(const std::string& name, const Given& given) const;
+  Given argumentsOf(const ast::Expr& e, bool method);
+  int rankOf(const ast::Expr& value) const;
   syntax::ForeignArgument argument(const ast::Expr& value);
   /// The name as TL has it; empty where it has none.
   std::string nameOf(std::string_view foreign) const;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/builtins/Builtins.h"
 #include "support/Text.h"
 #include "syntax/Familiar.h"
 
@@ -26,14 +27,27 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
   return best;
 }
 
+namespace {
+/// Without case and blanks.
+std::string letters(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
+}
+
+/// Whether the letters say enough: two of them exchanged, or one of six wrong, or two of eight.
+bool isMistyped(std::string_view name, std::string_view meant) {
+  std::string a(name), b(meant);
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  const size_t distance = editDistance(name, meant);
+  return (distance == 1 && (a == b || name.size() >= 6)) || (distance == 2 && name.size() >= 8);
+}
+}  // namespace
+
 std::string respelled(std::string_view name, const std::vector<std::string>& names) {
-  const auto letters = [](std::string_view text) {
-    std::string out;
-    for (const char c : text) {
-      if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    return out;
-  };
   const std::string whole = letters(name);
   const std::string most = whole.ends_with("loss") ? whole.substr(0, whole.size() - 4) : whole;
   for (const std::string& n : names) {
@@ -45,7 +59,7 @@ std::string respelled(std::string_view name, const std::vector<std::string>& nam
 }
 
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
-             const syntax::Familiar* known) {
+             const syntax::Familiar* known, Among among) {
   std::string meant;
   if (known) {
     const bool there = std::find(names.begin(), names.end(), known->replacement) != names.end();
@@ -55,8 +69,18 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
       return;
     }
   }
-  if (meant.empty()) meant = nearest(name, names);
-  if (!meant.empty()) d.help("did you mean `" + meant + "`?", {{at, meant}});
+  const auto isSame = [&](const std::string& n) { return letters(n) == letters(name); };
+  bool sure = !meant.empty();
+  if (!sure) {
+    if (const auto same = std::find_if(names.begin(), names.end(), isSame); same != names.end()) meant = *same;
+    sure = !meant.empty();
+  }
+  if (!sure) {
+    meant = nearest(name, names);
+    sure = among == Among::Few || builtinRow(meant) == nullptr || isMistyped(name, meant);
+  }
+  if (meant.empty()) return;
+  d.help("did you mean `" + meant + "`?", sure ? std::vector<Edit>{{at, meant}} : std::vector<Edit>{});
 }
 
 }  // namespace tenc::frontend

@@ -1,5 +1,6 @@
 // Which name was meant.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,8 +14,12 @@ std::string nearest(std::string_view name, const std::vector<std::string>& names
 /// The one of `names` in lower case that has the words of `name`, whatever its case, blanks and final `Loss`: `rmsprop`
 /// for `RMSprop`, `cross_entropy` for `CrossEntropyLoss`, `adamw` for `AdamW`. Empty for none.
 std::string respelled(std::string_view name, const std::vector<std::string>& names);
-/// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it.
+/// Out of what a name was to be: one of the few of a call or a struct, or anything that stands in scope.
+enum class Among : uint8_t { Few, All };
+
+/// Adds which of `names` was meant by `name`, by its spelling or by what other languages call it. Among all names the
+/// letters of a short one say too little for an edit to a built-in: `conj` is not `cos`.
 void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std::vector<std::string>& names,
-             const syntax::Familiar* known);
+             const syntax::Familiar* known, Among among = Among::All);
 
 }  // namespace tenc::frontend

@@ -74,7 +74,7 @@ void Units::collectImport(Unit& unit, const ast::Stmt& s) {
       if (isBuiltin(n.text))
         d.help("`" + n.text + "` is built in: it needs no import");
       else
-        suggest(d, n.text, n.span, names, nullptr);
+        suggest(d, n.text, n.span, names, nullptr, Among::Few);
       unit.evaluated[n.text] = context_.lost();
       continue;
     }
@@ -283,7 +283,7 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
     auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
     d.note("it is looked for beside the script and in the standard library");
     suggest(d, name, span, std::vector<std::string>(stdModuleNames().begin(), stdModuleNames().end()),
-            syntax::familiarName(name));
+            syntax::familiarName(name), Among::Few);
     modules_[key] = nullptr;
     return nullptr;
   }
