@@ -277,14 +277,10 @@ class Analysis {
       };
       // A reshape or slice that is contiguous in an operand in memory is a view of it.
       // Scalars are read from the start of a buffer, so they are no views.
-      bool mayView = (op.kind == OpKind::Reshape || op.kind == OpKind::Slice) && op.result()->type.rank() > 0;
-      if (mayView && base(op.operand(0))) {
-        auto v = ir::stridedView(op.result(), [&](const Value* x) { return x == op.operand(0); });
-        if (v && ir::isDense(*v, op.result()->type.shape)) {
-          n.alias = true;
-          materialise(op.operand(0));
-          return;
-        }
+      if ((op.result()->type.rank() > 0 && isPart(op) && base(op.operand(0))) || isPartOnlyMoved(op)) {
+        n.alias = true;
+        materialise(op.operand(0));
+        return;
       }
       n.root = true;
       n.budget = 0;
@@ -294,6 +290,39 @@ class Analysis {
       return;
     }
     if (n.uses > 0) evaluateOperands(op, n);
+  }
+
+  /// Whether the op's result is a contiguous part of its operand.
+  static bool isPart(const Op& op) {
+    if (op.kind != OpKind::Reshape && op.kind != OpKind::Slice) return false;
+    auto v = ir::stridedView(op.result(), [&](const Value* x) { return x == op.operand(0); });
+    return v && ir::isDense(*v, op.result()->type.shape);
+  }
+
+  /// Whether something else puts the value in memory.
+  bool isStored(const Value* v) {
+    const Node* n = nodeOf(v);
+    if (!n) return !readThrough(v);
+    return n->materialised || (n->role != Role::PassThrough && n->role != Role::Pointwise);
+  }
+
+  /// Whether the op is the last of a chain of such parts, of something in the memory of a device other than the host,
+  /// and only moved to other devices: the move starts where it lies. What is written to in place is not kept for that.
+  bool isPartOnlyMoved(const Op& op) {
+    if (deviceOf(op) == ir::DeviceTable::kHost || !c_.fuse || !isMoved(*op.result())) return false;
+    const Op* first = &op;
+    while (isPart(*first) && !isStored(first->operand(0)) && nodeOf(first->operand(0))) first = first->operand(0)->op;
+    if (!isPart(*first)) return false;
+    const Value* whole = first->operand(0);
+    return isStored(whole) && std::all_of(whole->uses.begin(), whole->uses.end(), [](const auto& use) {
+             const bool updates =
+                 use.operand == 0 && (use.user->kind == OpKind::UpdateSlice || roleOf(*use.user) == Role::Update);
+             return !updates && use.user->regions.empty() && !use.user->has(Trait::Terminator);
+           });
+  }
+  static bool isMoved(const Value& v) {
+    return !v.uses.empty() && std::all_of(v.uses.begin(), v.uses.end(),
+                                          [](const Value::Use& use) { return use.user->kind == OpKind::Transfer; });
   }
 
   void update(Op& op, const Node& n) {
