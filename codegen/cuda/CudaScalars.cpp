@@ -40,6 +40,12 @@ std::string infix(std::string_view a, std::string_view op, std::string_view b) {
   return std::string(a) + " " + std::string(op) + " " + std::string(b);
 }
 
+/// Whether an expression is an integer that intConstant wrote.
+bool isLiteral(std::string_view x) {
+  const size_t digits = x.find_first_not_of("0123456789");
+  return digits != 0 && digits != std::string_view::npos && (x.substr(digits) == "u" || x.substr(digits) == "ull");
+}
+
 /// The value for a signed comparison, division or shift. Of bytes it is extended by an instruction of its own: NVRTC
 /// (12 and 13) compares the 16 bits that a difference of bytes is computed in.
 std::string asSigned(Repr r, std::string_view x) {
@@ -184,6 +190,8 @@ Scalar CudaScalars::fma(Scalar a, Scalar b, Scalar c) {
 
 Scalar CudaScalars::compare(Predicate p, Scalar a, Scalar b) {
   const std::string &x = text(a), &y = text(b);
+  // Divisors that are literals need no check.
+  if (p == Predicate::Eq && isLiteral(x) && isLiteral(y)) return wrap(x == y ? "true" : "false", Repr::I1);
   auto as = [&](std::string_view symbol, bool isSigned) {
     if (!isSigned || isFloat(a.repr) || a.repr == Repr::I1) return named(infix(x, symbol, y), Repr::I1);
     return named(infix(asSigned(a.repr, x), symbol, asSigned(a.repr, y)), Repr::I1);
@@ -211,6 +219,8 @@ Scalar CudaScalars::compare(Predicate p, Scalar a, Scalar b) {
 }
 
 Scalar CudaScalars::select(Scalar condition, Scalar a, Scalar b) {
+  if (text(condition) == "true") return a;
+  if (text(condition) == "false") return b;
   return named(text(condition) + " ? " + text(a) + " : " + text(b), a.repr);
 }
 

@@ -118,12 +118,13 @@ std::optional<std::string> baseOfLanes(const Stage& s, ExprId number, const Lane
                                        std::span<const std::string> variables) {
   const std::optional<Line> line = lineOf(s, number, variables.size());
   if (!line || line->strides[lanes.variable] != 1 || line->constant % lanes.width != 0) return std::nullopt;
-  std::string sum = decimal(line->constant) + "ull";
+  std::string sum = line->constant == 0 ? "" : decimal(line->constant) + "ull";
   for (size_t v = 0; v < variables.size(); ++v) {
     if (line->strides[v] == 0) continue;
     if (v != lanes.variable && line->strides[v] % lanes.width != 0) return std::nullopt;
     const std::string& name = v == lanes.variable ? lanes.first : variables[v];
-    sum += " + (unsigned long long)(long long)" + name + " * " + decimal(line->strides[v]) + "ull";
+    sum += (sum.empty() ? "" : " + ") + ("(unsigned long long)(long long)" + name) +
+           (line->strides[v] == 1 ? "" : " * " + decimal(line->strides[v]) + "ull");
   }
   return "(" + sum + ")";
 }

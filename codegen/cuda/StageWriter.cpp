@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/ScalarConvert.h"
+#include "codegen/cuda/StageRanges.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -72,11 +73,24 @@ Scalar StageWriter::compute(const Expr& e) {
       return randomElement(scalars_, e, args, lanes_.width > 1 ? base(e.args[2]) : std::nullopt, lanes_.width);
     case Expr::Kind::Op: {
       for (ExprId a : e.args) args.push_back(value(a));
+      if (const std::optional<Scalar> narrow = narrowDivision(e, args)) return *narrow;
       const ir::DType operand = stage_.exprs[e.args[e.op == ir::OpKind::Where ? 1 : 0]].dtype;
       return scalars_.elementwise(e.op, operand, e.dtype, args, e.fault);
     }
   }
   return scalars_.intConstant(Repr::I64, 0);
+}
+
+/// A division of 64 bits by a literal takes several times as long as one of 32, which is enough for indices.
+std::optional<Scalar> StageWriter::narrowDivision(const Expr& e, const std::vector<Scalar>& args) {
+  const bool divides = e.op == ir::OpKind::FloorDiv || e.op == ir::OpKind::TruncDiv,
+             rest = e.op == ir::OpKind::Mod || e.op == ir::OpKind::Fmod;
+  if ((!divides && !rest) || stage_.exprs[e.args[1]].kind != Expr::Kind::Constant) return std::nullopt;
+  const std::optional<int64_t> by = mostOf(kernel_, stage_, e.args[1]);
+  if (!by || *by == 0 || !mostOf(kernel_, stage_, e.args[0])) return std::nullopt;
+  return scalars_.named(
+      "(unsigned long long)((unsigned)" + CudaScalars::text(args[0]) + (divides ? " / " : " % ") + decimal(*by) + "u)",
+      Repr::I64);
 }
 
 std::optional<std::string> StageWriter::base(ExprId number) const {

@@ -50,6 +50,7 @@ class StageWriter {
   Scalar compute(const Expr& e);
   std::string variable(size_t v) const;
   std::optional<std::string> base(ExprId number) const;
+  std::optional<Scalar> narrowDivision(const Expr& e, const std::vector<Scalar>& args);
   /// A term's index from the start of its dim, as an expression, and the condition that it is none (empty: it always
   /// is).
   struct Resolved {
