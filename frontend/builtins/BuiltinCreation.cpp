@@ -179,7 +179,7 @@ Val filledLike(BuiltinCall& k, ValueOf valueOf) {
     DType own = t.value_or(x->type.dtype);
     ir::Value* v = valueOf(own);
     if (!v) return k.lost();
-    if (!leaf.is(Val::Kind::Tensor)) return k.result(v);  // a free number: so are copies of it
+    if (rankOf(leaf) == 0 && !leaf.is(Val::Kind::Tensor)) return k.result(v);  // a free number: so are copies of it
     return k.result(k.c.fillOn(x, x->type.shape, v));
   });
 }

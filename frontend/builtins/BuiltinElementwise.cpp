@@ -231,10 +231,12 @@ Val lerp(BuiltinCall& k) {
       {k["a"], k["b"], k["t"]}, k.span, k.row.name, [&](const std::vector<ir::Value*>& v) {
         if (!k.checkFloat(v[0])) return k.lost();
         ir::Compose& c = k.c;
-        ir::Value *a = v[0], *b = v[1], *t = v[2], *far = c.sub(b, a);
+        // Numbers stay numbers: what is computed of them alone has no place of its own.
+        ir::Value *a = c.withoutShape(v[0]), *b = c.withoutShape(v[1]), *t = c.withoutShape(v[2]), *far = c.sub(b, a);
         ir::Value* fromA = c.add(a, c.mul(t, far));
         ir::Value* fromB = c.sub(b, c.mul(far, c.sub(c.literal(t, 1), t)));
-        return k.result(c.where(c.binary(OpKind::Lt, c.unary(OpKind::Abs, t), 0.5), fromA, fromB));
+        ir::Value* nearer = c.where(c.binary(OpKind::Lt, c.unary(OpKind::Abs, t), 0.5), fromA, fromB);
+        return k.result(c.broadcastTo(nearer, v[0]->type.shape));
       });
 }
 

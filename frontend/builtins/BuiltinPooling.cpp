@@ -118,7 +118,7 @@ Val powerPool(BuiltinCall& k) {
 ir::Value* counted(BuiltinCall& k, const Pooled& p, ir::Value* like, bool withPad) {
   ir::Compose& c = k.c;
   Dims ones(p.x->type.shape.end() - static_cast<int64_t>(p.w.size.size()), p.x->type.shape.end());
-  ir::Value* one = c.broadcastTo(c.literal(like, 1), ones);
+  ir::Value* one = c.fillOn(like, ones, c.literal(like, 1));
   Windows w = p.wide;
   if (withPad) {
     one = c.padWith(one, c.literal(like, 1), p.w.lo, p.w.hi);

@@ -58,7 +58,7 @@ Val median(BuiltinCall& k) {
   const int64_t n = rows.n;
   ir::Value* result = nullptr;
   if (n == 0) {
-    result = c.broadcastTo(c.literal(r->x, std::nan("")), rows.outer);
+    result = c.fillOn(r->x, rows.outer, c.literal(r->x, std::nan("")));
   } else {
     auto at = [&](int64_t i) { return c.reshape(c.sliceAxis(rows.sorted, rows.last, i, 1), rows.outer); };
     DType t = r->x->type.dtype;
@@ -92,7 +92,7 @@ ir::Value* quantiles(BuiltinCall& k, const Rows& rows, ir::Value* q, ir::Value* 
     return c.broadcastTo(c.expandDims(v, rows.last), every);
   };
   ir::Value* most = counts ? c.binary(OpKind::Sub, spread(c.cast(counts, DType::F64)), 1.0)
-                           : c.broadcastTo(c.literal(q, static_cast<double>(rows.n - 1)), every);
+                           : c.fillOn(rows.sorted, every, c.literal(q, static_cast<double>(rows.n - 1)));
   ir::Value* given = c.broadcastTo(q, every);
   ir::Value* place = c.mul(given, c.binary(OpKind::Max, most, 0.0));
   ir::Value* low = c.unary(OpKind::Floor, place);
@@ -152,7 +152,8 @@ Val quantile(BuiltinCall& k) {
   }
   ir::Compose& c = k.c;
   const Rows rows = sortedRows(k, *r);
-  ir::Value* line = c.cast(c.reshape(q, {q->type.size()}), DType::F64);
+  // A number is made a tensor where x lives: what is computed of it alone is computed there too.
+  ir::Value* line = q->type.rank() == 0 ? c.fillOn(r->x, {1}, c.cast(q, DType::F64)) : c.cast(q, DType::F64);
   ir::Value* v = quantiles(k, rows, line, SkipNan ? present(k, *r, false) : nullptr, *method);
   Dims shape = q->type.shape;
   for (const int64_t n : resultDims(*r, rows)) shape.push_back(n);
@@ -164,8 +165,8 @@ Val nanMedian(BuiltinCall& k) {
   if (!r || !k.checkFloat(r->x)) return k.lost();
   ir::Compose& c = k.c;
   const Rows rows = sortedRows(k, *r);
-  if (rows.n == 0) return k.result(c.broadcastTo(c.literal(r->x, std::nan("")), resultDims(*r, rows)));
-  ir::Value* half = c.broadcastTo(c.b.scalar(DType::F64, 0.5), {1});
+  if (rows.n == 0) return k.result(c.fillOn(r->x, resultDims(*r, rows), c.literal(r->x, std::nan(""))));
+  ir::Value* half = c.fillOn(r->x, {1}, c.b.scalar(DType::F64, 0.5));
   return k.result(c.reshape(quantiles(k, rows, half, present(k, *r, false), "linear"), resultDims(*r, rows)));
 }
 

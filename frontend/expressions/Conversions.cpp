@@ -26,6 +26,24 @@ Val wrappedArray(Val v, ir::DType to) {
   if (v.is(Val::Kind::Int)) v.integer = fitted(v.integer, to);
   return v;
 }
+
+bool isFloatLeaf(const Val& v) {
+  const auto t = ownDType(v);
+  return t && ir::isFloat(*t);
+}
+
+/// Whether the tree has numbers or tensors, and none of floats or `state`, which are another's to convert.
+bool onlyWhole(const Val& tree) {
+  bool numbers = false, others = false;
+  mapLeaves(tree, [&](const Val& leaf, const std::string&, bool state) {
+    if (state || isFloatLeaf(leaf))
+      others = true;
+    else if (ownDType(leaf))
+      numbers = true;
+    return leaf;
+  });
+  return numbers && !others;
+}
 }  // namespace
 
 Val Conversions::cast(const Val& v, ir::DType to, Span span) {
@@ -44,7 +62,15 @@ Val Conversions::cast(const Val& v, ir::DType to, Span span) {
     }
     if (to == ir::DType::Bool) return Val::ofBool(real != 0, span);
   }
-  if (v.isTree()) return castTree(v, to, span);
+  if (v.isTree()) {
+    if (onlyWhole(v))
+      return Val(context_
+                     .error(Code::E0203, span,
+                            "a conversion of a tree is of its float leaves, and " + describe(v) + " has none")
+                     .help("convert the elements, as in `(" + std::string(ir::name(to)) +
+                           "(t.0), ...)`; numbers in brackets, `[1, 2]`, are a tensor"));
+    return castTree(v, to, span);
+  }
   ir::Value* x =
       v.is(Val::Kind::Array) ? tensors_.tensorOf(ir::isInt(to) ? wrappedArray(v, to) : v, to) : tensors_.tensorOf(v);
   if (!x) return context_.lost();
@@ -79,7 +105,7 @@ Val Conversions::castTree(const Val& v, ir::DType to, Span span) {
     Val& e = r.elems.edit()[i];
     if (e.isTree()) {
       e = castTree(e, to, span);
-    } else if (e.is(Val::Kind::Tensor) && ir::isFloat(e.tensor->type.dtype) && !state) {
+    } else if (isFloatLeaf(e) && !state) {
       e = cast(e, to, span);
     }
     if (e.poison()) return e;
@@ -103,7 +129,7 @@ Val Conversions::castTree(const Val& v, ir::DType to, Span span) {
   }
   for (size_t i = 0; i < row.size(); ++i) {
     const ast::TypeExpr* type = fields[i].type.get();
-    if (!type || !row[i].is(Val::Kind::Tensor) || row[i].tensor->type.dtype != to) continue;
+    if (!type || ownDType(row[i]) != to) continue;
     const auto written = ir::dtypeNamed(type->path.size() == 1 ? type->path[0].text : "");
     if (!written || *written == to || !ir::isFloat(*written)) continue;
     const std::string name = v.info->decl->stmt->name.text;

@@ -13,6 +13,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 #include "ir/Ir.h"
@@ -80,12 +81,18 @@ Val Elementwise::overTrees(const std::vector<Val>& operands, Span span, std::str
     }
   }
   for (const Val& v : operands) {
-    if (!v.isTree() && rankOf(v) > 0) {
+    if (v.isTree()) continue;
+    if (!ownDType(v)) {
+      commonDType(context_, operands, span, opName);  // says what it is
+      return context_.lost();
+    }
+    if (rankOf(v) > 0) {
       return context_.fail(
           Code::E0203, v.span,
           "beside a tree `" + std::string(opName) + "` takes trees and single numbers, not " + describe(v));
     }
   }
+  bool touched = false, left = false, hasState = false;
   std::function<Val(const std::vector<Val>&, bool)> walk = [&](const std::vector<Val>& parts, bool state) -> Val {
     const Val& first = *std::find_if(parts.begin(), parts.end(), [&](const Val& v) { return v.isTree(); });
     Val r = first;
@@ -105,7 +112,9 @@ Val Elementwise::overTrees(const std::vector<Val>& operands, Span span, std::str
         auto own = ownDType(*firstLeaf);
         if (kept || !own || !ir::isFloat(*own)) {
           r.elems.edit()[i] = *firstLeaf;
+          (kept ? hasState : left) = true;
         } else {
+          touched = true;
           // A float beside a tree takes each leaf's dtype, also where the leaf is a number as well.
           for (size_t p = 0; p < parts.size(); ++p)
             if (!parts[p].isTree() && inner[p].is(Val::Kind::Tensor) && ir::isFloat(inner[p].tensor->type.dtype))
@@ -118,8 +127,37 @@ Val Elementwise::overTrees(const std::vector<Val>& operands, Span span, std::str
     return r;
   };
   Val r = walk(operands, false);
+  if (!r.poison() && left && !touched && !hasState) return refuseUntouched(operands, span, opName);
   r.span = span;
   return r;
+}
+
+Val Elementwise::refuseUntouched(const std::vector<Val>& operands, Span span, std::string_view opName) {
+  const std::string op(opName);
+  const Val& tree = *std::find_if(operands.begin(), operands.end(), [](const Val& v) { return v.isTree(); });
+  auto d = context_.error(Code::E0203, span,
+                          "`" + op + "` works on the float leaves of a tree, and " + describe(tree) + " has none");
+  if (tree.span.valid()) d.label(tree.span, describe(tree));
+  // The same of one element, as a script writes it.
+  const std::string first = tree.is(Val::Kind::Struct) ? "." + tree.info->decl->stmt->fields[0].name.text
+                            : tree.is(Val::Kind::List) ? "[0]"
+                                                       : ".0";
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < operands.size(); ++i)
+    parts.push_back(std::string(1, static_cast<char>('a' + i)) + (operands[i].isTree() ? first : ""));
+  std::string form;
+  if (operands.size() == 1 && op == "-") {
+    form = op + parts[0];
+  } else if (operands.size() == 1 && op == "not") {
+    form = op + " " + parts[0];
+  } else if (operands.size() == 2 && operatorNamed(op)) {
+    form = parts[0] + " " + op + " " + parts[1];
+  } else {
+    for (const std::string& part : parts) form += (form.empty() ? op + "(" : ", ") + part;
+    form += ")";
+  }
+  d.help("write it of the elements, as in `" + form + "`; numbers in brackets, `[1, 2]`, are a tensor");
+  return d;
 }
 
 Val Elementwise::elementwiseBy(const std::vector<Val>& operands, Span span, std::string_view opName, const LeafFn& f) {

@@ -19,7 +19,8 @@ class Elementwise {
   Elementwise(Context& context, Tensors& tensors) : context_(context), tensors_(tensors) {}
 
   /// An elementwise op on values or trees (leaf by leaf; a rank-0 operand goes to every leaf; float leaves only, the
-  /// others from the first tree when `arithmetic`). Checks traits (FloatOnly, IntOnly, ...) with E0201.
+  /// others from the first tree; E0203 where there are only others, none of them `state`). Checks traits (FloatOnly,
+  /// IntOnly, ...) with E0201.
   Val elementwise(ir::OpKind kind, const std::vector<Val>& operands, Span span, std::string_view opName);
   Val elementwiseBy(const std::vector<Val>& operands, Span span, std::string_view opName, const LeafFn& f);
   /// An op with checked operands: inference failures are E0202 at `span`.
@@ -32,6 +33,9 @@ class Elementwise {
                                        std::string_view opName);
   Val overTrees(const std::vector<Val>& operands, Span span, std::string_view opName,
                 const std::function<Val(const std::vector<Val>&)>& leaf);
+
+  /// E0203: an op on trees none of whose leaves it works on.
+  Val refuseUntouched(const std::vector<Val>& operands, Span span, std::string_view opName);
 
   Context& context_;
   Tensors& tensors_;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/PercentFormat.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
 
@@ -37,8 +38,13 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
     if (!ownDType(v)) {
       auto d = context.error(Code::E0203, v.span.valid() ? v.span : span,
                              "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
-      if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format)))
-        d.help("put values into a string with braces: `\"loss: {x}\"`");
+      if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format))) {
+        const bool percent = opName == "%" && operands.size() == 2 && &v == &operands[0];
+        if (const auto made = percent ? withBraces(context.sources, v, operands[1]) : std::nullopt)
+          d.help("put values into a string with braces", {{Span::cover(v.span, operands[1].span), *made}});
+        else
+          d.help("put values into a string with braces: `\"loss: {x}\"`");
+      }
       return std::nullopt;
     }
     if (adoptsWholly(v)) continue;

@@ -495,12 +495,17 @@ Compose::V Compose::fillOn(V like, const Dims& shape, V value, V otherwise) {
   });
 }
 
-Compose::V Compose::asTensor(V x) {
+Compose::V Compose::withoutShape(V x) {
   V scalar = x;
   while (!scalar->type.shape.empty() && scalar->op != nullptr &&
          (scalar->op->kind == OpKind::Broadcast || scalar->op->kind == OpKind::Reshape))
     scalar = scalar->op->operand(0);
-  if (scalar == x || !scalar->type.shape.empty()) return x;
+  return scalar->type.shape.empty() ? scalar : x;
+}
+
+Compose::V Compose::asTensor(V x) {
+  V scalar = withoutShape(x);
+  if (scalar == x) return x;
   return b.makeTyped(OpKind::Fill, {scalar}, {{x->type.dtype, x->type.shape, {}}}, {{"shape", x->type.shape}})
       ->result();
 }

@@ -110,6 +110,8 @@ class Compose {
   /// A tensor in its own right. A value of rank 0 in another shape goes where it is used; as the result of an
   /// expression it has a place, as what `full` makes.
   V asTensor(V x);
+  /// The value of rank 0 that `x` is in another shape; `x` itself where it is none.
+  static V withoutShape(V x);
 
   // ---- products
   /// How NumPy's matmul of two shapes is one `matmul` op: the operands are reshaped, broadcast over the batch and

@@ -278,13 +278,15 @@ Compose::V Compose::searchSorted(V sorted, V x, bool right) {
   int64_t n = sorted->type.shape.back(), top = 1;
   while (top <= n) top *= 2;
   auto number = [this](int64_t i) { return b.scalarInt(DType::I64, i); };
-  V found = broadcastTo(number(0), x->type.shape);
-  if (n == 0) return found;
+  // A number alone goes where the tensors are.
+  auto shaped = [&](V v) { return v->type.shape == x->type.shape ? v : fillOn(sorted, x->type.shape, v, x); };
+  if (n == 0) return shaped(number(0));
+  V found = number(0);
   V nan = isFloat(x->type.dtype) ? unary(OpKind::IsNan, x) : nullptr;
   // The largest count whose last element is still below x, bit by bit.
   for (int64_t step = top / 2; step > 0; step /= 2) {
     V next = add(found, number(step));
-    V place = sub(binary(OpKind::Min, next, number(n)), number(1));
+    V place = shaped(sub(binary(OpKind::Min, next, number(n)), number(1)));
     V probe = last == 0 ? gather(sorted, {place}, {0}, 0) : takeAlong(sorted, place, last);
     V before = binary(right ? OpKind::Le : OpKind::Lt, probe, x);
     // NaN is the largest, as for sort.
