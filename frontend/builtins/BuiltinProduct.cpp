@@ -132,7 +132,7 @@ std::optional<EinsumSpec> readSpec(BuiltinCall& k, const std::string& text) {
   spec.in.emplace_back();
   std::string* into = &spec.in[0];
   auto bad = [&](const std::string& why) {
-    k.context.error(Code::E0204, k["spec"].span, "bad subscripts \"" + text + "\": " + why);
+    k.context.error(Code::E0204, k["spec"].span, "the subscripts \"" + text + "\" cannot be read: " + why);
     return std::nullopt;
   };
   for (size_t i = 0; i < text.size(); ++i) {
@@ -151,7 +151,7 @@ std::optional<EinsumSpec> readSpec(BuiltinCall& k, const std::string& text) {
     } else if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')) {
       into->push_back(ch);
     } else {
-      return bad(std::string("unexpected `") + ch + "`");
+      return bad(std::string("`") + ch + "` is no index");
     }
   }
   return spec;

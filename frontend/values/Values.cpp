@@ -229,7 +229,7 @@ std::string elementsText(const Val& v) {
 std::string describe(const Val& v) {
   switch (v.kind) {
     case Val::Kind::None:
-    case Val::Kind::Poison: return "an erroneous value";
+    case Val::Kind::Poison: return "a value with an error";
     case Val::Kind::Unit: return "no value";
     case Val::Kind::Int: return v.adopts ? "the integer " + toString(v.integer) : std::string(ir::name(v.dtype));
     case Val::Kind::Float: return v.adopts ? "the number " + floatText(v.real) : std::string(ir::name(v.dtype));

@@ -56,7 +56,7 @@ std::shared_ptr<const abi::Program> readProgram(std::string_view bytes, std::str
   codeFields(first, *program);
   planFields(second, *program);
   for (const Reader& r : {first, second})
-    if (!r.good() || !r.atEnd()) return fail("it is damaged: its parts are not where they should be");
+    if (!r.good() || !r.atEnd()) return fail("it is damaged: its parts are not where its header has them");
   if (std::string problem = problemOf(*program); !problem.empty()) return fail("it is damaged: " + problem);
   return program;
 }

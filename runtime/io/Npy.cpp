@@ -136,7 +136,7 @@ std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& e
     }
   }
   if (!good || !sawDescr || !sawOrder || !sawShape) {
-    error = "has an invalid .npy header";
+    error = "has a .npy header that cannot be read";
     return std::nullopt;
   }
   const auto n = elements(h.shape);

@@ -125,7 +125,7 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
   std::set<std::string> names;
   for (uint64_t i = 0; i < count; ++i) {
     Entry e;
-    if (!readRecord(file, at, e, error)) return fail("has an invalid zip directory");
+    if (!readRecord(file, at, e, error)) return fail("has a zip directory that cannot be read");
     if (e.name.ends_with(".npy")) e.name.resize(e.name.size() - 4);
     if (!names.insert(e.name).second) return fail("names a tensor twice");
     std::vector<std::byte> head(std::min<uint64_t>(kHeadBytes, e.inflatedSize));

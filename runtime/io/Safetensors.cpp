@@ -173,7 +173,7 @@ std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string&
     } while (!r.bad && r.take(','));
     r.expect('}');
   }
-  if (r.bad || !r.atEnd()) return fail("has an invalid .safetensors header");
+  if (r.bad || !r.atEnd()) return fail("has a .safetensors header that cannot be read");
   // In the order of their data they follow each other without overlaps or holes, to the end of the file.
   std::vector<Entry*> order;
   for (Entry& e : all) order.push_back(&e);
