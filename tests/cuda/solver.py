@@ -48,6 +48,7 @@ CASES = [
     ("qr, of several tiles", "qr(large).0 @ qr(large).1", ["70 x 33: geqrf, orgqr"], 1e-4),
     ("eigenvalues", "eigh(p).0", ["7 x 7: syevd"]),
     ("eigenvectors", "(eigh(p).1 * tanh(eigh(p).0)) @ eigh(p).1.T", ["7 x 7: syevd"]),
+    ("the same signs again", "abs(eigh(p).1 - eigh(p + 0.0 * sum(p)).1)", ["7 x 7: syevd"]),
     ("singular values", "matrix_norm(y, ord: \"nuc\")", ["7 x 3: gesvd"]),
     ("singular vectors", "(svd(y, full_matrices: false).0 * tanh(svd(y, full_matrices: false).1)) @ svd(y, full_matrices: false).2", ["7 x 3: gesvd"]),
     ("singular vectors, wide", "(svd(w, full_matrices: false).0 * tanh(svd(w, full_matrices: false).1)) @ svd(w, full_matrices: false).2", ["9 x 4: gesvd"]),
