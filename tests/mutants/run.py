@@ -67,16 +67,17 @@ def check(mutants):
     wrong = [f"{m['name']}: {found}" for m in mutants if isinstance(found := find(m, texts), str)]
     told = dict(re.findall(r"`(\w+)` \| `([\w.]+)` \|", (ROOT / "docs/testing.md").read_text()))
     wrong += [f"{m['name']}: docs/testing.md does not say that {m['suite']} catches it" for m in mutants if told.get(m["name"]) != m["suite"]]
+    wrong += [f"{m['name']}: nothing runs {m['suite']}" for m in mutants if not m["suite"].startswith("unit.") and m["suite"] not in commands(ROOT, "", 1)]
     print("\n".join(wrong + [f"{len(mutants) - len(wrong)} of {len(mutants)} mutants can be planted"]))
     return bool(wrong)
 
 
-def command(suite, root, binaries, fuzz_programs):
+def commands(root, binaries, fuzz_programs):
+    """What runs each suite but the unit tests, behind the interpreter of Python."""
     tenc, opt = f"{binaries}/tenc", f"{binaries}/tenc-opt"
     tests = root / "tests"
-    if suite.startswith("unit."): return [f"{binaries}/{suite[5:]}"]
     lit = next((p for p in map(shutil.which, ("lit", "llvm-lit")) if p), "/usr/lib/llvm-19/build/utils/lit/lit.py")
-    return [sys.executable] + {
+    return {
         # Without the tests of the tool: they depend on time, and on nothing that is planted.
         "lit": [lit, "-q", "--filter-out=repl/|driver/", f"--param=bin={binaries}", str(tests)],
         "programs": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "run")],
@@ -86,6 +87,8 @@ def command(suite, root, binaries, fuzz_programs):
         "cuda.programs": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--only", "of_", str(tests / "run")],
         "cublaslt.products": [str(tests / "cuda/products.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--products", f"{binaries}/../cuda_vm/libcublasLt.so.13"],
         "cusolver.calls": [str(tests / "cuda/solver.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--solver", f"{binaries}/../cuda_vm/libcusolver.so.12"],
+        "cuda.control": [str(tests / "cuda/control.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1"],
+        "cuda.scatters.turns": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--order", "turns", str(tests / "cuda/scatters")],
         "cuda.graphs": [str(tests / "cuda/graphs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1"],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
@@ -96,7 +99,12 @@ def command(suite, root, binaries, fuzz_programs):
         "fuzz.gradients": [str(tests / "fuzz/fuzz.py"), "--tenc", tenc, "--gradients", "--ways", "1", "--count", str(fuzz_programs), "--fail-fast"],
         "devices": [str(tests / "fuzz/devices.py"), "--tenc", tenc, "--count", "60"],
         "numerics": [str(tests / "numerics/ops.py"), "--tenc", tenc, "--interp", opt],
-    }[suite]
+    }
+
+
+def command(suite, root, binaries, fuzz_programs):
+    if suite.startswith("unit."): return [f"{binaries}/{suite[5:]}"]
+    return [sys.executable, *commands(root, binaries, fuzz_programs)[suite]]
 
 
 def nvrtc():
