@@ -463,7 +463,7 @@ class Activation {
       else if (t.type.shape.empty())
         text += rt::formatScalar(viewOf(t).dtype, t.data->data(), wanted);
       else
-        text += rt::formatTensor(viewOf(t), device);
+        text += rt::formatTensor(viewOf(t), device, wanted);
     }
     return text;
   }

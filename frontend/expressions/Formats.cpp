@@ -1,6 +1,7 @@
 // Strings with holes, and what print and assert say.
 #include "frontend/expressions/Formats.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@ namespace tenc::frontend {
 
 namespace {
 using ir::DType;
+
+constexpr size_t kIndent = 4;  // of the elements of a tree
 
 struct Element {
   DType dtype = DType::I64;
@@ -65,6 +68,19 @@ class Writer {
     parts.pieces.emplace_back();
   }
 
+  /// Whether the text of a value goes on below its first line.
+  static bool severalLines(const Val& v) {
+    switch (v.kind) {
+      case Val::Kind::Tensor: return v.tensor->type.rank() > 0;
+      case Val::Kind::Array: return true;
+      case Val::Kind::Tuple:
+      case Val::Kind::List:
+      case Val::Kind::Sequence:
+      case Val::Kind::Struct: return std::any_of(v.elems.begin(), v.elems.end(), severalLines);
+      default: return false;
+    }
+  }
+
   void value(const Val& v, const std::string& format, Span formatSpan) {
     switch (v.kind) {
       case Val::Kind::None:
@@ -72,7 +88,8 @@ class Writer {
       case Val::Kind::Tensor:
         if ((format == rt::kTextFormat && v.tensor->type.dtype == DType::U8 && v.tensor->type.rank() == 1) ||
             check(v.tensor->type.dtype, v.tensor->type.rank() == 0, format, formatSpan)) {
-          operand(v.tensor, format, v.span);
+          const bool inTree = depth_ > 0 && v.tensor->type.rank() > 0;
+          operand(v.tensor, inTree ? rt::indentFormat(depth_ * kIndent) : format, v.span);
         }
         return;
       case Val::Kind::Int:
@@ -154,22 +171,32 @@ class Writer {
   }
 
   void sequence(const Val& v, std::string_view open, std::string_view close) {
-    text(open);
-    for (size_t i = 0; i < v.elems.size(); ++i) {
-      if (i) text(", ");
-      value(v.elems[i], "", v.span);
-    }
-    text(close);
+    tree(v, open, close, [](size_t) { return std::string(); });
   }
 
   void structure(const Val& v) {
-    text((v.info ? v.info->text : std::string("struct")) + " { ");
+    const bool onLines = severalLines(v);
+    tree(v, (v.info ? v.info->text : std::string("struct")) + (onLines ? " {" : " { "), onLines ? "}" : " }",
+         [&v](size_t i) {
+           return v.info && v.info->decl ? v.info->decl->stmt->fields[i].name.text + ": " : std::string();
+         });
+  }
+
+  /// On one line; an element to a line where one of them takes several.
+  template <class NameOf>
+  void tree(const Val& v, std::string_view open, std::string_view close, const NameOf& nameOf) {
+    const bool onLines = severalLines(v);
+    text(open);
+    depth_ += onLines;
     for (size_t i = 0; i < v.elems.size(); ++i) {
-      if (i) text(", ");
-      if (v.info && v.info->decl) text(v.info->decl->stmt->fields[i].name.text + ": ");
+      if (i) text(onLines ? "," : ", ");
+      if (onLines) text("\n" + std::string(depth_ * kIndent, ' '));
+      text(nameOf(i));
       value(v.elems[i], "", v.span);
     }
-    text(" }");
+    depth_ -= onLines;
+    if (onLines) text("\n" + std::string(depth_ * kIndent, ' '));
+    text(onLines && close == ",)" ? ")" : close);
   }
 
   void bad(Span span, std::string message) {
@@ -187,6 +214,7 @@ class Writer {
   Context& context_;
   Tensors& tensors_;
   Devices& devices_;
+  size_t depth_ = 0;  ///< of the trees whose elements stand on lines of their own
 };
 }  // namespace
 
@@ -209,10 +237,11 @@ Val Formats::formatString(const ast::Expr& e) {
   return v;
 }
 
-FormatParts Formats::formatParts(const std::vector<Val>& values, Span span, std::string_view between) {
+FormatParts Formats::formatParts(const std::vector<Val>& values, Span span, const std::optional<std::string>& between) {
   Writer w(context_, tensors_, devices_);
   for (size_t i = 0; i < values.size(); ++i) {
-    if (i) w.text(between);
+    const bool apart = i > 0 && Writer::severalLines(values[i - 1]) && Writer::severalLines(values[i]);
+    if (i) w.text(between ? *between : apart ? "\n" : " ");
     w.value(values[i], "", values[i].span.valid() ? values[i].span : span);
   }
   return std::move(w.parts);

@@ -18,7 +18,7 @@ std::string formatText(const abi::Text& text, const std::vector<std::byte*>& add
     else if (t.shape.empty())
       out += formatScalar(t.dtype, at, format);
     else
-      out += formatTensor({t.dtype, t.shape, at}, t.device);
+      out += formatTensor({t.dtype, t.shape, at}, t.device, format);
   }
   return out;
 }

@@ -259,7 +259,8 @@ class Checker {
       if (format == kTextFormat)
         need(t.shape.size() == 1 && dtypeSize(t.dtype) == 1, "a text is made of something else");
       else
-        need(isChoiceFormat(t.dtype, t.shape.empty(), format) || checkFormat(t.dtype, t.shape.empty(), format).empty(),
+        need(isChoiceFormat(t.dtype, t.shape.empty(), format) || isIndentFormat(t.shape.empty(), format) ||
+                 checkFormat(t.dtype, t.shape.empty(), format).empty(),
              "a value is printed in a format it does not have");
     }
   }

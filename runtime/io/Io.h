@@ -30,10 +30,15 @@ uint16_t floatToHalf(float f);
 float bfloatToFloat(uint16_t b);
 uint16_t floatToBfloat(float f);
 
-/// "f32[2, 3] @cuda:0" and the elements as NumPy prints them (long ones summarised); a rank-0 value is bare.
 /// The format of u8[N] whose bytes are written as they stand.
 inline constexpr std::string_view kTextFormat = "text";
-std::string formatTensor(const TensorView& t, std::string_view device);
+/// The format of a tensor in a tree whose elements are indented by so many columns: short elements go on behind the
+/// type, others stand below it, indented further. No script can write it.
+std::string indentFormat(size_t columns);
+bool isIndentFormat(bool rank0, std::string_view format);
+/// "f32[2, 3] @cuda:0" and below it the elements as NumPy prints them (long ones summarised), or by an indentFormat; a
+/// rank-0 value is bare.
+std::string formatTensor(const TensorView& t, std::string_view device, std::string_view format = "");
 /// A rank-0 value by a TL format ("", "d", ".3f", ">8.2e", ","); the shortest form that reads back when "". Of an i64,
 /// also by a choiceFormat.
 std::string formatScalar(uint8_t dtype, const void* element, std::string_view format);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "runtime/io/Io.h"
 #include "runtime/io/Scalars.h"
@@ -237,9 +238,41 @@ class ArrayPrinter {
   }
 };
 
+constexpr char kIndentMark = '\x02';
+constexpr size_t kMostIndent = 4096;
+
+/// The columns of an indentFormat; nullopt where `format` is none.
+std::optional<size_t> indentOf(std::string_view format) {
+  if (!format.starts_with(kIndentMark)) return std::nullopt;
+  size_t columns = 0;
+  const char* const end = format.data() + format.size();
+  const auto [stop, error] = std::from_chars(format.data() + 1, end, columns);
+  if (error != std::errc() || stop != end || columns > kMostIndent) return std::nullopt;
+  return columns;
+}
+
+/// The elements behind the type of a tensor in a tree.
+std::string inTree(const std::string& head, const std::string& elements, size_t columns) {
+  constexpr size_t kFurther = 4;
+  const bool oneLine = elements.find('\n') == std::string::npos;
+  if (oneLine && columns + head.size() + 1 + elements.size() <= kLineWidth) return head + " " + elements;
+  std::string out = head;
+  for (size_t begin = 0; begin <= elements.size();) {
+    const size_t end = std::min(elements.find('\n', begin), elements.size());
+    out += "\n";
+    if (end > begin) out += std::string(columns + kFurther, ' ') + elements.substr(begin, end - begin);
+    begin = end + 1;
+  }
+  return out;
+}
+
 }  // namespace
 
-std::string formatTensor(const TensorView& t, std::string_view device) {
+std::string indentFormat(size_t columns) { return kIndentMark + std::to_string(std::min(columns, kMostIndent)); }
+
+bool isIndentFormat(bool rank0, std::string_view format) { return !rank0 && indentOf(format); }
+
+std::string formatTensor(const TensorView& t, std::string_view device, std::string_view format) {
   if (t.shape.empty()) return formatScalar(t.dtype, t.data, "");
   std::string head = std::string(dtypeName(t.dtype)) + "[";
   int64_t n = 1;
@@ -249,9 +282,9 @@ std::string formatTensor(const TensorView& t, std::string_view device) {
   }
   head += "]";
   if (!device.empty()) head += " @" + std::string(device);
-  head += "\n";
-  if (n == 0) return head + "[]";
-  return head + ArrayPrinter(t).text();
+  const std::string elements = n == 0 ? "[]" : ArrayPrinter(t).text();
+  if (const auto columns = indentOf(format)) return inTree(head, elements, *columns);
+  return head + "\n" + elements;
 }
 
 }  // namespace tenc::rt
