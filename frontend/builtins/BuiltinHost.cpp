@@ -16,10 +16,10 @@ namespace {
 Val print(BuiltinCall& k) {
   std::vector<Val> values;
   for (const Val* v : k.args.rest) values.push_back(*v);
-  const auto between = k.has("sep") ? k.string("sep") : std::nullopt;
+  const auto between = k.has("sep") ? k.string("sep") : std::optional<std::string>(" ");
   const auto end = k.has("end") ? k.string("end") : std::optional<std::string>("\n");
-  if ((k.has("sep") && !between) || !end) return k.lost();
-  FormatParts parts = k.formats.formatParts(values, k.span, between);
+  if (!between || !end) return k.lost();
+  FormatParts parts = k.formats.formatParts(values, k.span, *between);
   if (!parts.ok) return k.lost();
   k.context.at(k.span, parts.written);
   ir::Op* op = k.c.b.make(OpKind::Print, parts.operands, {{"pieces", parts.pieces}, {"formats", parts.formats}});
@@ -144,9 +144,7 @@ Val memoryOfDevice(BuiltinCall& k) {
 
 constexpr BuiltinRow kRows[] = {
     {"print(...; sep: str?, end: str?)",
-     "Values and strings, with `sep` between them (a blank, or a newline where both take several lines) and `end`, a "
-     "newline, behind them.",
-     print},
+     "Values and strings, with `sep`, a blank, between them and `end`, a newline, behind them.", print},
     {"text(x)", "Bytes as text, for `print`.", text},
     {"seed(n)", "Fixes the random numbers that follow: an integer, or a state of `rng_state()`.", seed},
     {"rng_state()", "The state of the generator, u64[2]; `seed` takes it back.", rngState},

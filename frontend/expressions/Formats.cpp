@@ -237,11 +237,10 @@ Val Formats::formatString(const ast::Expr& e) {
   return v;
 }
 
-FormatParts Formats::formatParts(const std::vector<Val>& values, Span span, const std::optional<std::string>& between) {
+FormatParts Formats::formatParts(const std::vector<Val>& values, Span span, std::string_view between) {
   Writer w(context_, tensors_, devices_);
   for (size_t i = 0; i < values.size(); ++i) {
-    const bool apart = i > 0 && Writer::severalLines(values[i - 1]) && Writer::severalLines(values[i]);
-    if (i) w.text(between ? *between : apart ? "\n" : " ");
+    if (i) w.text(between);
     w.value(values[i], "", values[i].span.valid() ? values[i].span : span);
   }
   return std::move(w.parts);

@@ -1,6 +1,5 @@
 // Strings with holes, and what print and assert say.
 #pragma once
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,10 +29,8 @@ class Formats {
 
   /// A string literal with holes: a String when every hole is compile-time, else a Format.
   Val formatString(const ast::Expr& e);
-  /// What `print` and `assert` say for these values; not `ok` after an error. Without `between` a blank stands between
-  /// them, or a newline where both take several lines.
-  FormatParts formatParts(const std::vector<Val>& values, Span span,
-                          const std::optional<std::string>& between = std::nullopt);
+  /// What `print` and `assert` say for these values; not `ok` after an error.
+  FormatParts formatParts(const std::vector<Val>& values, Span span, std::string_view between = " ");
 
  private:
   Context& context_;
