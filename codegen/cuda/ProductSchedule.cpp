@@ -7,10 +7,23 @@ namespace {
 
 constexpr int64_t kMultiprocessors = 132;  // of the devices that tiles are chosen for
 
-// Tiles of 256 threads.
-constexpr TileChoice kChoices[] = {{{128, 128, 8, 8, 8}, 1},   {{128, 64, 8, 8, 4}, 0.9},  {{64, 128, 8, 4, 8}, 0.9},
-                                   {{64, 64, 16, 4, 4}, 0.75}, {{32, 64, 16, 2, 4}, 0.55}, {{64, 32, 16, 4, 2}, 0.55},
-                                   {{32, 32, 16, 2, 2}, 0.4},  {{16, 16, 32, 1, 1}, 0.2}};
+// Tiles of 256 threads. A thread of the small ones has as many elements as shared memory can feed; then threads are
+// left for parts of the terms.
+constexpr Tile tile(int rows, int columns, int depth, int threadRows, int threadColumns, int parts = 1) {
+  Tile t{rows, columns, depth, threadRows, threadColumns};
+  t.parts = parts;
+  return t;
+}
+constexpr TileChoice kChoices[] = {{tile(128, 128, 8, 8, 8), 1},      {tile(128, 64, 8, 8, 4), 0.9},
+                                   {tile(64, 128, 8, 4, 8), 0.9},     {tile(64, 64, 16, 4, 8, 2), 0.8},
+                                   {tile(32, 64, 16, 4, 8, 4), 0.7},  {tile(64, 32, 16, 4, 8, 4), 0.7},
+                                   {tile(32, 32, 32, 4, 8, 8), 0.65}, {tile(16, 16, 32, 2, 4, 8), 0.3}};
+// What parts come to takes twice the shared memory of f64.
+constexpr TileChoice kWideChoices[] = {{tile(64, 64, 16, 4, 4), 0.75},
+                                       {tile(32, 64, 16, 2, 4), 0.55},
+                                       {tile(64, 32, 16, 4, 2), 0.55},
+                                       {tile(32, 32, 16, 2, 2), 0.4},
+                                       {tile(16, 16, 32, 2, 4, 8), 0.3}};
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }
 
@@ -43,11 +56,16 @@ void chooseTiles(std::span<const TileChoice> choices, const ProductDims& d, Sche
   s.threads = static_cast<uint32_t>(s.tile.threads());
 }
 
+int64_t partialBytes(const Tile& t, ir::DType dtype) {
+  return t.parts == 1 ? 0 : int64_t{t.parts} * t.rows * partialPitch(t) * ir::byteSize(dtype);
+}
+
 int stepsOf(const Tile& tile) {
   constexpr int kMostMultiplications = 256, kMostSteps = 32;
   const int most = std::clamp(kMostMultiplications / (tile.threadRows * tile.threadColumns), 1, kMostSteps);
-  int steps = std::min(tile.depth, most);
-  while (tile.depth % steps != 0) --steps;
+  const int terms = tile.depth / tile.parts;
+  int steps = std::min(terms, most);
+  while (terms % steps != 0) --steps;
   return steps;
 }
 
@@ -56,12 +74,12 @@ namespace {
 /// Where blocks are few, a thread loads more terms at a time: it waits for memory once for each tile of them. Tiles
 /// that divide the terms need no checks.
 void deepen(const Product& p, Schedule& s) {
-  constexpr int64_t kMostLoads = 16, kMostShared = 46000, kPadding = 64, kUnit = 16;
+  constexpr int64_t kMostLoads = 16, kMostShared = 46000, kPadding = 8, kUnit = 16;
   if (s.blocks > kMultiprocessors) return;
   Tile& t = s.tile;
   const int64_t lines = t.rows + t.columns;
-  const int64_t most =
-      std::min(kMostLoads * t.threads() / lines, kMostShared / ((lines + kPadding) * ir::byteSize(p.dtype)));
+  const int64_t most = std::min(kMostLoads * t.threads() / lines, (kMostShared - partialBytes(t, p.dtype)) /
+                                                                      ((lines + kPadding) * ir::byteSize(p.dtype)));
   for (int64_t depth = most / kUnit * kUnit; depth > t.depth; depth -= kUnit)
     if (p.depth() % depth == 0) {
       t.depth = static_cast<int>(depth);
@@ -164,13 +182,10 @@ Schedule productSchedule(const Kernel& k, const Features& features) {
     s.vector = std::min(vectorWidth(k, p.epilogue, last, {p.n}), 4);
     return s;
   }
-  // The shared memory of an f64 is twice as much, and so are its registers.
-  const auto first = std::find_if(std::begin(kChoices), std::end(kChoices), [&](const TileChoice& c) {
-    return p.dtype != ir::DType::F64 || c.tile.rows * c.tile.columns <= 64 * 64;
-  });
-  chooseTiles({first, std::end(kChoices)}, d, s);
+  const bool isWide = p.dtype == ir::DType::F64;
+  chooseTiles(isWide ? std::span<const TileChoice>(kWideChoices) : std::span<const TileChoice>(kChoices), d, s);
   deepen(p, s);
-  s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), s.tile.threadColumns, 4});
+  s.vector = std::min({vectorWidth(k, p.epilogue, last, {p.n}), resultColumns(s.tile), 4});
   return s;
 }
 

@@ -26,6 +26,17 @@ struct TileChoice {
 /// The tiles by which the product takes least time on a device whose multiprocessors are all free. Sets the tile, the
 /// blocks and the threads.
 void chooseTiles(std::span<const TileChoice> choices, const ProductDims& dims, Schedule& schedule);
+/// Bytes of shared memory of what the parts of a tile's terms come to.
+int64_t partialBytes(const Tile& tile, ir::DType dtype);
+/// Results side by side that a thread stores: of parts those that it adds up.
+inline int resultColumns(const Tile& t) {
+  return t.parts > 1 ? std::min(t.rows * t.columns / t.threads(), 4) : t.threadColumns;
+}
+inline int resultRows(const Tile& t) {
+  return t.parts > 1 ? t.rows * t.columns / t.threads() / resultColumns(t) : t.threadRows;
+}
+/// Elements from row to row of these: so many that lanes whose rows are beside each other store to different banks.
+inline int partialPitch(const Tile& t) { return t.columns + 16 / t.threadRows; }
 /// Terms of a tile that a thread multiplies in straight code: more would only take NVRTC long.
 int stepsOf(const Tile& tile);
 inline constexpr int64_t kFewLines = 8;  ///< fewer rows or columns are loops: not worth tiles

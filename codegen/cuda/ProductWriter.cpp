@@ -26,7 +26,7 @@ Loading loadingOf(int lines, int depth, int threads, bool alongTerms) {
     l.term = t + " % 8 + " + t + " / " + decimal(8 * together) + " * 8";
     l.lines = lines / together, l.lineStep = together;
     l.terms = depth / 8 / groups, l.termStep = 8 * groups;
-    l.pad = (36 - lines % 32) % 32;
+    l.pad = 4;
   } else {
     const int groups = threads / lines;
     l.line = t + " % " + decimal(lines);
@@ -55,11 +55,16 @@ class ProductWriter {
     parts_.tileStart();
     out_.line(type_ + " sum[" + decimal(tile_.threadRows) + "][" + decimal(tile_.threadColumns) + "] = {};");
     const std::string across = decimal(tile_.columns / tile_.threadColumns);
-    out_.line("const int mine = (int)threadIdx.x / " + across + " * " + decimal(rowGroup()) +
-              ", mineColumn = (int)threadIdx.x % " + across + " * " + decimal(columnGroup()) + ";");
+    const std::string perPart = decimal(tile_.threads() / tile_.parts),
+                      number = tile_.parts > 1 ? "(int)threadIdx.x % " + perPart : "(int)threadIdx.x";
+    if (tile_.parts > 1)
+      out_.line("const int first = (int)threadIdx.x / " + perPart + " * " + decimal(tile_.depth / tile_.parts) + ";");
+    out_.line("const int mine = " + number + " / " + across + " * " + decimal(rowGroup()) + ", mineColumn = " + number +
+              " % " + across + " * " + decimal(columnGroup()) + ";");
     Side a{parts_.side(true), {}}, b{parts_.side(false), {}};
     for (Side* s : {&a, &b}) prepare(*s);
     terms(a, b);
+    if (tile_.parts > 1) addParts();
     epilogue();
     return parts_.missing();
   }
@@ -133,15 +138,16 @@ class ProductWriter {
     fetch(b);
     out_.close();
     out_.open("if (done >= 0)");
-    out_.line("#pragma unroll" + (stepsOf(tile_) < tile_.depth ? " " + decimal(stepsOf(tile_)) : ""));
-    out_.open("for (int t = 0; t < " + step + "; ++t)");
+    out_.line("#pragma unroll" + (stepsOf(tile_) < tile_.depth / tile_.parts ? " " + decimal(stepsOf(tile_)) : ""));
+    out_.open("for (int t = 0; t < " + decimal(tile_.depth / tile_.parts) + "; ++t)");
+    const std::string at = tile_.parts > 1 ? "first + t" : "t";
     const std::string m = decimal(tile_.threadRows), n = decimal(tile_.threadColumns);
     out_.line(type_ + " x[" + m + "], y[" + n + "];");
     out_.line("#pragma unroll");
-    out_.line("for (int i = 0; i < " + m + "; ++i) x[i] = aTile[t][" +
+    out_.line("for (int i = 0; i < " + m + "; ++i) x[i] = aTile[" + at + "][" +
               place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows) + "];");
     out_.line("#pragma unroll");
-    out_.line("for (int j = 0; j < " + n + "; ++j) y[j] = bTile[t][" +
+    out_.line("for (int j = 0; j < " + n + "; ++j) y[j] = bTile[" + at + "][" +
               place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns) + "];");
     out_.line("#pragma unroll");
     out_.line("for (int i = 0; i < " + m + "; ++i)");
@@ -159,29 +165,71 @@ class ProductWriter {
     out_.close();
   }
 
+  /// What the parts of the terms come to, added up in order: a thread does so for elements side by side.
+  void addParts() {
+    const int across = tile_.columns / resultColumns(tile_);
+    const std::string m = decimal(tile_.threadRows), n = decimal(tile_.threadColumns),
+                      rows = decimal(resultRows(tile_)), results = decimal(resultColumns(tile_)),
+                      apart = decimal(tile_.threads() / across);
+    const std::string type = "tenc_vector<" + type_ + ", " + results + ">";
+    out_.line("__shared__ __align__(16) " + type_ + " partial[" + decimal(tile_.parts) + "][" + decimal(tile_.rows) +
+              "][" + decimal(partialPitch(tile_)) + "];");
+    out_.line("#pragma unroll");
+    out_.line("for (int i = 0; i < " + m + "; ++i)");
+    out_.line("  #pragma unroll");
+    out_.line("  for (int j = 0; j < " + n + "; ++j) partial[first / " + decimal(tile_.depth / tile_.parts) + "][" +
+              place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows) + "][" +
+              place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns) + "] = sum[i][j];");
+    out_.line("__syncthreads();");
+    // Of rows of 16 a warp reads two that are two apart, which are in different banks.
+    const std::string at = "(int)threadIdx.x / " + decimal(across);
+    out_.line("const int added = " +
+              (across == 16 ? "(" + at + " & ~3) | (" + at + " & 1) * 2 | (" + at + " >> 1 & 1)" : at) +
+              ", addedColumn = (int)threadIdx.x % " + decimal(across) + " * " + results + ";");
+    out_.line(type + " all[" + rows + "];");
+    out_.line("#pragma unroll");
+    out_.open("for (int i = 0; i < " + rows + "; ++i)");
+    const std::string from = "][added + i * " + apart + "][addedColumn]);";
+    out_.line("all[i] = tenc_load<" + type + ">(&partial[0" + from);
+    out_.line("#pragma unroll");
+    out_.open("for (int p = 1; p < " + decimal(tile_.parts) + "; ++p)");
+    out_.line("const " + type + " more = tenc_load<" + type + ">(&partial[p" + from);
+    out_.line("#pragma unroll");
+    out_.line("for (int j = 0; j < " + results + "; ++j) all[i].at[j] += more.at[j];");
+    out_.close();
+    out_.close();
+  }
+
   void epilogue() {
+    const bool added = tile_.parts > 1;
+    const std::string rows = decimal(resultRows(tile_)), columns = decimal(resultColumns(tile_));
+    const auto sum = [&](const std::string& j) { return added ? "all[i].at[" + j + "]" : "sum[i][" + j + "]"; };
     if (!parts_.product().edges.empty()) {
       out_.line("bool isNaN = false;");
       out_.line("#pragma unroll");
-      out_.line("for (int i = 0; i < " + decimal(tile_.threadRows) + "; ++i)");
+      out_.line("for (int i = 0; i < " + rows + "; ++i)");
       out_.line("  #pragma unroll");
-      out_.line("  for (int j = 0; j < " + decimal(tile_.threadColumns) +
-                "; ++j) isNaN = isNaN || sum[i][j] != sum[i][j];");
+      out_.line("  for (int j = 0; j < " + columns + "; ++j) isNaN = isNaN || " + sum("j") + " != " + sum("j") + ";");
       parts_.paddedAgain("isNaN");
     }
     out_.line("#pragma unroll");
-    out_.open("for (int i = 0; i < " + decimal(tile_.threadRows) + "; ++i)");
-    out_.line("const int row = tileRow + " + place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows) + ";");
+    out_.open("for (int i = 0; i < " + rows + "; ++i)");
+    out_.line("const int row = tileRow + " +
+              (added ? "added + i * " + decimal(tile_.threads() / (tile_.columns / resultColumns(tile_)))
+                     : place("mine", "i", rowGroup(), tile_.threadRows, tile_.rows)) +
+              ";");
     if (dims_.m % tile_.rows != 0) out_.line("if (row >= " + decimal(dims_.m) + ") continue;");
     parts_.decodeVariables("row", dims_.rows);
     out_.line("#pragma unroll");
     const int vector = schedule_.vector;
-    out_.open("for (int j = 0; j < " + decimal(tile_.threadColumns) + "; j += " + decimal(vector) + ")");
-    out_.line("const int column = tileColumn + " +
-              place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns) + ";");
+    out_.open("for (int j = 0; j < " + columns + "; j += " + decimal(vector) + ")");
+    out_.line(
+        "const int column = tileColumn + " +
+        (added ? "addedColumn + j" : place("mineColumn", "j", columnGroup(), tile_.threadColumns, tile_.columns)) +
+        ";");
     if (dims_.n % tile_.columns != 0) out_.line("if (column >= " + decimal(dims_.n) + ") continue;");
     parts_.decodeVariables("column", dims_.columns);
-    parts_.store(vector == 1 ? "sum[i][j]" : "sum[i][j + v]", vector);
+    parts_.store(sum(vector == 1 ? "j" : "j + v"), vector);
     out_.close();
     out_.close();
   }

@@ -297,7 +297,8 @@ std::string Schedule::text() const {
          (tile.onTensorCores()
               ? decimal(tile.warpRows) + " x " + decimal(tile.warpColumns) + " of them a warp on tensor cores, " +
                     decimal(stages) + " stages of " + decimal(tile.depth) + " terms"
-              : decimal(tile.threadRows) + " x " + decimal(tile.threadColumns) + " of them a thread");
+              : decimal(tile.threadRows) + " x " + decimal(tile.threadColumns) + " of them a thread" +
+                    (tile.parts > 1 ? ", " + decimal(tile.parts) + " parts of the terms side by side" : ""));
   if (family == Family::Attention)
     s += decimal(tile.rows) + " queries a block by " + decimal(tile.columns) + " keys at a time" +
          (tile.onTensorCores() ? ", on tensor cores" : "");

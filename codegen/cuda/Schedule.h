@@ -14,10 +14,12 @@ struct Tile {
   int rows = 0, columns = 0, depth = 0;  ///< of a block; terms that are in shared memory at a time
   int threadRows = 0, threadColumns = 0;
   int warpRows = 0, warpColumns = 0;
+  int parts =
+      1;  ///< groups of threads that have the whole tile, each some of the terms: a thread has more elements then
   constexpr bool onTensorCores() const { return warpRows > 0; }
   constexpr int threads() const {
     return onTensorCores() ? rows / warpRows * (columns / warpColumns) * 32
-                           : rows / threadRows * (columns / threadColumns);
+                           : rows / threadRows * (columns / threadColumns) * parts;
   }
 };
 
