@@ -107,6 +107,14 @@ class Instanced final : public Application {
 
   Val finish(const Val& like, std::vector<ir::Value*> results) override {
     if (like.is(Kind::Unit)) return like;
+    const Val texts = mapLeaves(like, [&](const Val& leaf, const std::string&, bool) {
+      if (!leaf.isChoice()) return leaf;
+      return Val(tools_.context
+                     .error(Code::E0203, span_,
+                            "`vmap` would give a string for each instance, and strings are no elements of a tensor")
+                     .help("give a number, and choose the string where it is printed"));
+    });
+    if (texts.poison()) return texts;
     ir::Compose c(tools_.context.b());
     for (size_t i = 0; i < results.size(); ++i) {
       ir::Dims shape = results[i]->type.shape;

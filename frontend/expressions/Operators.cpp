@@ -10,6 +10,7 @@
 #include "frontend/expressions/Operands.h"
 #include "frontend/names/Devices.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "ir/build/Compose.h"
@@ -80,6 +81,10 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
   if (op == "@") return matmul(a, b, span, opSpan);
   const std::optional<OpKind> kind = operatorNamed(op);
   if (!kind) return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is not an operator here");
+  // Elements that are written there are known as a number alone is.
+  const auto wholes = a.is(Kind::Array) && adoptsWholly(a) && !hasFloat(a);
+  if (kind == OpKind::Pow && wholes && b.is(Kind::Int) && b.integer < 0)
+    return context_.fail(Code::E0212, opSpan, "an integer to a negative power; write one of them as a float");
   Val r = elementwise_.elementwise(*kind, {a, b}, opSpan, op);  // errors stand at the operator, the value is the whole
   r.span = span;
   return r;
