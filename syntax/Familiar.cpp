@@ -626,6 +626,10 @@ constexpr FamiliarForm kForms[] = {
     {Form::AnnotationPlace, "an annotation goes before a statement or a block: `@gpu let y = x`, `let y = @gpu { x }`",
      "let y = @cpu 1\n"},
     {Form::PrintStatement, "`print` is called like a function: `print(x)`", "print 1\n"},
+    {Form::Either, "logical or is `or`", "print((1 > 2) | (1 < 2))\n"},
+    {Form::DeviceChoice, "the first device that there is is written `device gpu = cuda:0 or cpu`",
+     "device gpu = cuda if true else cpu\n"},
+    {Form::DeviceText, "write devices without quotes", "device gpu = \"cpu\"\n"},
 };
 
 // A form's row stands at its place.
@@ -633,7 +637,7 @@ static_assert([] {
   for (size_t i = 0; i < std::size(kForms); ++i) {
     if (kForms[i].form != static_cast<Form>(i)) return false;
   }
-  return std::size(kForms) == static_cast<size_t>(Form::PrintStatement) + 1;
+  return std::size(kForms) == static_cast<size_t>(Form::DeviceText) + 1;
 }());
 // What exists twice would be two answers to one question.
 static_assert([] {

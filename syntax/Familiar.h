@@ -99,6 +99,9 @@ enum class Form : uint8_t {
   Choice,
   AnnotationPlace,
   PrintStatement,
+  Either,
+  DeviceChoice,
+  DeviceText,
 };
 
 struct FamiliarForm {

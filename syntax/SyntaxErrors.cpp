@@ -116,6 +116,20 @@ std::string expectation(T& parser, const Token* before) {
   return s;
 }
 
+/// `lambda a, b:` becomes `|a, b|`, `let mut x` becomes `var x`.
+std::vector<Edit> wordEdits(std::string_view word, const Token& at, antlr4::TokenStream& tokens,
+                            const SyntaxReporter& reporter) {
+  size_t i = at.getTokenIndex();
+  if (word == "mut" && i > 0 && tokens.get(i - 1)->getType() == T::LET)
+    return {{reporter.span(reporter.span(*tokens.get(i - 1)).begin, reporter.span(at).end), "var"}};
+  if (word != "lambda") return {};
+  const Token* first = tokens.get(i + 1);
+  while (++i < tokens.size() && (tokens.get(i)->getType() == T::NAME || tokens.get(i)->getType() == T::COMMA)) {}
+  if (i >= tokens.size() || tokens.get(i)->getType() != T::COLON) return {};
+  return {{reporter.span(reporter.span(at).begin, reporter.span(*first).begin), "|"},
+          {reporter.span(*tokens.get(i)), "|"}};
+}
+
 const Familiar* foreign(const Token& t) { return t.getType() == T::NAME ? familiarWord(t.getText()) : nullptr; }
 
 }  // namespace
@@ -152,7 +166,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       return;
     }
     if (f->replacement.empty())
-      d.help(std::string(f->help));
+      d.help(Help{std::string(f->help), wordEdits(f->name, *t, *parser.getTokenStream(), reporter_)});
     else
       d.help(std::string(f->help), {{reporter_.span(*t), std::string(f->replacement)}});
     return;

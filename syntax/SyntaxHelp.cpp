@@ -62,6 +62,7 @@ class Helper {
   }
 
   Span position(size_t offset) const { return p_.reporter.span(offset, offset); }
+  Span position(size_t begin, size_t end) const { return p_.reporter.span(begin, end); }
   LineColumn place(const Token& t) const { return p_.reporter.position(t.getStartIndex()); }
 
   /// Whether no token but the end of the statement stands behind the token on its line.
@@ -87,6 +88,111 @@ class Helper {
       end = span(*t).end;
     }
     return end;
+  }
+
+  /// What is written from the end of one token to the beginning of another, without the blanks around it.
+  std::string between(size_t begin, size_t end) const {
+    const std::string_view text = p_.reporter.text(p_.reporter.span(begin, end));
+    const size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
+    return first == std::string_view::npos ? "" : std::string(text.substr(first, last + 1 - first));
+  }
+
+  /// The first token from the `n`th on, outside of brackets that open behind it, for which `ends` holds, or which
+  /// closes the bracket around it or ends the line.
+  template <class Ends>
+  const Token* outside(ssize_t n, const Ends& ends) const {
+    for (int depth = 0; const Token* t = ahead(n); ++n) {
+      const size_t type = t->getType();
+      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
+      const bool closes = type == T::RPAREN || type == T::RBRACK || type == T::RBRACE || type == T::HOLE_CLOSE;
+      if (depth == 0 && (closes || type == T::NL || ends(type))) return t;
+      depth += opens ? 1 : closes ? -1 : 0;
+    }
+    return nullptr;
+  }
+
+  /// Where the expression before the error begins: behind what binds looser than any operator.
+  size_t operandBegin() const {
+    int depth = 0;
+    for (size_t n = 1; const Token* t = back(n); ++n) {
+      const size_t type = t->getType();
+      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
+      const bool closes = type == T::RPAREN || type == T::RBRACK || type == T::RBRACE;
+      const bool ends = opens || type == T::NL || type == T::COMMA || type == T::ASSIGN || type == T::COLON ||
+                        type == T::RETURN || type == T::BAR || type == T::ADD_EQ || type == T::SUB_EQ ||
+                        type == T::MUL_EQ || type == T::DIV_EQ || type == T::HOLE_OPEN;
+      if (depth == 0 && ends) return span(*t).end;
+      depth += closes ? 1 : opens ? -1 : 0;
+    }
+    return 0;
+  }
+
+  /// `a if c else b`; a line that names a device takes devices alone.
+  bool choice() {
+    const Token* otherwise =
+        outside(2, [](size_t type) { return type == T::ELSE || type == T::COMMA || type == T::IF; });
+    if (!otherwise || otherwise->getType() != T::ELSE) return say(Form::Choice);
+    ssize_t n = 2;
+    while (ahead(n) != otherwise) ++n;
+    const Token* end = outside(
+        n + 1, [](size_t type) { return type == T::COMMA || type == T::IF || type == T::FOR || type == T::ELSE; });
+    if (end && (end->getType() == T::IF || end->getType() == T::FOR || end->getType() == T::ELSE))
+      return say(Form::Choice);
+    const size_t begin = operandBegin(), stop = end ? span(*end).begin : p_.reporter.text().size();
+    const std::string a = between(begin, span().begin), b = between(span(*otherwise).end, stop);
+    const std::string c = between(span().end, span(*otherwise).begin);
+    const size_t first = p_.reporter.text().find(a, begin);
+    if (starts(T::DEVICE)) return say(Form::DeviceChoice);
+    if (a.empty() || b.empty() || c.empty()) return say(Form::Choice);
+    const size_t last = p_.reporter.text().rfind(b, stop - b.size()) + b.size();
+    return say(Form::Choice, {{position(first, last), "if " + c + " { " + a + " } else { " + b + " }"}});
+  }
+
+  /// `[e for x in xs]`
+  bool comprehension() {
+    const Token* name = ahead(2);
+    const Token* in = ahead(3);
+    const Token* end = outside(4, [](size_t type) { return type == T::IF || type == T::FOR || type == T::COMMA; });
+    size_t n = 1;
+    for (int depth = 0; back(n); ++n) {
+      const size_t type = back(n)->getType();
+      if (depth == 0 && (type == T::LBRACK || type == T::LPAREN || type == T::NL)) break;
+      depth += type == T::RPAREN || type == T::RBRACK ? 1 : type == T::LPAREN || type == T::LBRACK ? -1 : 0;
+    }
+    const bool whole = back(n, T::LBRACK) && name && in && end && name->getType() == T::NAME &&
+                       in->getType() == T::IN && end->getType() == T::RBRACK;
+    if (!whole) return say(Form::Comprehension);
+    const std::string body = between(span(*back(n)).end, span().begin);
+    const std::string over = between(span(*in).end, span(*end).begin);
+    const Span at = position(span(*back(n)).begin, span(*end).end);
+    const std::string lambda = "|" + name->getText() + "| " + body;
+    const bool range =
+        over.starts_with("range(") && over.back() == ')' && over.find_first_of(",(", 6) == std::string::npos;
+    if (range)
+      return say(Form::Comprehension, {{at, "tabulate([" + over.substr(6, over.size() - 7) + "], " + lambda + ")"}});
+    if (over.find("range(") != std::string::npos || over.find("..") != std::string::npos)
+      return say(Form::Comprehension);
+    return say(Form::Comprehension, {{at, "map(" + lambda + ", " + over + ")"}});
+  }
+
+  /// Whether the groups in parentheses at both sides of the sign are the whole operands of an expression, so that it
+  /// makes no difference how tightly it binds.
+  bool betweenGroups() const {
+    if (!prior(T::RPAREN) || !next(T::LPAREN)) return false;
+    const Token* end = outside(4, [](size_t) { return false; });
+    ssize_t n = 2;
+    while (end && ahead(n) != end) ++n;
+    const auto isWhole = [](const Token* t) {
+      return !t || t->getType() == T::RPAREN || t->getType() == T::COMMA || t->getType() == T::NL ||
+             t->getType() == T::LPAREN || t->getType() == T::ASSIGN;
+    };
+    size_t m = 1;
+    for (int depth = 0; back(m); ++m) {
+      depth += back(m)->getType() == T::RPAREN ? 1 : back(m)->getType() == T::LPAREN ? -1 : 0;
+      if (depth == 0) break;
+    }
+    const bool group = end && end->getType() == T::RPAREN && back(m);
+    return group && isWhole(ahead(n + 1)) && isWhole(back(m + 1));
   }
 
   bool strings() {
@@ -166,10 +272,17 @@ class Helper {
   }
 
   bool literals() {
-    if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) return say(Form::Comprehension);
+    if (at_ == T::FOR && (may(T::RBRACK) || may(T::RPAREN))) return comprehension();
     if (at_ == T::COLON && prior(T::STRING) && p_.complete) return say(Form::Dictionary);
     if (at_ == T::COMMA && p_.complete && back(2, T::LBRACE)) return say(Form::ValuesInBraces);
     if (prior(T::DOT) && back(2, T::INT)) return say(Form::TrailingDot);
+    if (at_ == T::STRING && prior(T::ASSIGN) && starts(T::DEVICE)) {
+      const std::string text = p_.at.getText();
+      const bool name = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789:\"") == std::string::npos;
+      const std::string device = text.substr(1, text.size() - 2);
+      const bool numbered = device == "cpu" || device.find(':') != std::string::npos;
+      return say(Form::DeviceText, name && numbered ? std::vector<Edit>{{span(), device}} : std::vector<Edit>{});
+    }
     if (at_ == T::NEW && !prior(T::LET) && !prior(T::VAR)) return say(Form::NewStruct);
     return false;
   }
@@ -227,7 +340,9 @@ class Helper {
         break;
       case T::PLUS:
         if (prior(T::PLUS)) {
-          say(Form::Increment);
+          const bool statement = back(2, T::NAME) && startsStatement(back(3)) && endsLine();
+          const Span signs{span().file, span(*p_.before).begin, span().end};
+          say(Form::Increment, statement ? std::vector<Edit>{{signs, " += 1"}} : std::vector<Edit>{});
           break;
         }
         [[fallthrough]];
@@ -245,7 +360,15 @@ class Helper {
           say(at_ == T::LT ? Form::ShiftLeft : Form::ShiftRight);
         break;
       case T::COMMA:
-        if (starts(T::RETURN)) say(Form::ReturnSeveral);
+        if (starts(T::RETURN) && p_.first) {
+          const Token* first = p_.first;
+          for (size_t n = 1; back(n) && back(n) != p_.first; ++n) first = back(n);
+          const Token* end = outside(2, [](size_t) { return false; });
+          const size_t last = end ? span(*end).begin : p_.reporter.text().size();
+          const std::string rest = between(span().end, last);
+          const size_t stop = p_.reporter.text().find(rest, span().end) + rest.size();
+          say(Form::ReturnSeveral, {{before(span(*first)), "("}, {position(stop), ")"}});
+        }
         break;
       case T::COLON:
         if (p_.before && isKeyword(*p_.before))
@@ -253,7 +376,10 @@ class Helper {
         else if (endsLine())
           say(Form::Block);
         else if (next(T::ASSIGN))
-          say(Form::NameBound);
+          say(Form::NameBound, p_.first == p_.before
+                                   ? std::vector<Edit>{{before(span(*p_.before)), "let "},
+                                                       {{span().file, span().begin, span(*next()).end}, "="}}
+                                   : std::vector<Edit>{});
         break;
       case T::ASSIGN:
         if (next(T::GT)) {
@@ -269,18 +395,24 @@ class Helper {
         break;
       case T::BARBAR: say(Form::Or, {{span(), "or"}}); break;
       case T::BAR:
+        if (betweenGroups()) {
+          say(Form::Either, {{span(), "or"}});
+          break;
+        }
         if (prior(T::PIPE)) say(Form::PipedLambda);
         if (startsStatement(p_.before)) say(Form::LambdaValue);
         break;
       case T::DOT:
-        if (next(T::INT)) say(Form::LeadingDot);
+        if (next(T::INT)) say(Form::LeadingDot, {{before(span()), "0"}});
         break;
-      case T::IF: say(Form::Choice); break;
+      case T::IF: choice(); break;
       default:
         if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
         if (isKeyword(p_.at) && may(T::NAME) && !may(T::INT))
           say("`" + p_.at.getText() + "` is a reserved word: choose another name");
-        if (prior(T::NAME) && p_.before->getText() == "print") say(Form::PrintStatement);
+        if (prior(T::NAME) && p_.before->getText() == "print" && startsStatement(back(2)))
+          say(Form::PrintStatement,
+              {{{span().file, span(*p_.before).end, span().begin}, "("}, {position(lastEnd(false)), ")"}});
         break;
     }
   }

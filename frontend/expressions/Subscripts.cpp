@@ -132,13 +132,23 @@ bool Subscripts::index(const ast::Subscript& s) {
   return true;
 }
 
-std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwise) {
+/// `t : t + 1` as `t :+ 1`; empty where the length is not written as what is added to the start.
+std::vector<Edit> Subscripts::withLength(const ast::Subscript& s) const {
+  const bool adds = s.lo && s.hi && !s.step && s.hi->kind == ast::Expr::Kind::Binary && s.hi->text == "+";
+  if (!adds) return {};
+  const SourceManager& sources = tools_.context.sources;
+  const ast::Expr &start = *s.hi->args[0], &length = *s.hi->args[1];
+  if (sources.text(start.span) != sources.text(s.lo->span)) return {};
+  return {{{s.span.file, s.lo->span.end, s.hi->span.end}, " :+ " + std::string(sources.text(length.span))}};
+}
+
+std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwise, const ast::Subscript& slice) {
   if (!e) return otherwise;
   Val v = tools_.expressions.eval(*e);
   if (v.is(Val::Kind::Tensor) && v.tensor->type.rank() == 0) {
     tools_.context
         .error(Code::E0210, e->span, "the bounds of a slice must be known at compile time, or its length is not")
-        .help("for a run-time start and a fixed length write `x[i :+ length]`");
+        .help("for a run-time start and a fixed length write `x[i :+ length]`", withLength(slice));
     return std::nullopt;
   }
   return tools_.evaluator.constInt(v, "a slice bound");
@@ -147,11 +157,11 @@ std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwis
 bool Subscripts::slice(const ast::Subscript& s) {
   Step& step = add(Step::Kind::Slice, s.span);
   int64_t n = base_.shape[step.dim];
-  auto by = bound(s.step, 1);
+  auto by = bound(s.step, 1, s);
   if (by && *by == 0) return refuse(Code::E0205, s.span, "the step of a slice cannot be 0");
   bool back = by && *by < 0;
-  auto lo = bound(s.lo, back ? n - 1 : 0);
-  auto hi = lo ? bound(s.hi, back ? -n - 1 : n) : std::nullopt;  // one report of two run-time bounds
+  auto lo = bound(s.lo, back ? n - 1 : 0, s);
+  auto hi = lo ? bound(s.hi, back ? -n - 1 : n, s) : std::nullopt;  // one report of two run-time bounds
   if (!by || !lo || !hi) return false;
   auto clamped = [&](int64_t i, const ast::ExprPtr& written) {
     int64_t least = back ? -1 : 0, most = back ? n - 1 : n;

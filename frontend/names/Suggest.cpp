@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "frontend/builtins/Builtins.h"
+#include "ir/Type.h"
 #include "support/Text.h"
 #include "syntax/Familiar.h"
 
@@ -63,7 +64,7 @@ void suggest(Diagnostics::Builder& d, std::string_view name, Span at, const std:
   std::string meant;
   if (known) {
     const bool there = std::find(names.begin(), names.end(), known->replacement) != names.end();
-    if (there || known->keyword) meant = known->replacement;
+    if (there || known->keyword || ir::dtypeNamed(known->replacement)) meant = known->replacement;
     if (meant.empty() && !known->help.empty()) {
       d.help(std::string(known->help));
       return;

@@ -14,6 +14,7 @@
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Unit.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -121,8 +122,13 @@ std::optional<std::string> Evaluator::constString(const Val& v, std::string_view
 std::optional<ir::DType> Evaluator::constDType(const Val& v, std::string_view what) {
   if (v.is(Val::Kind::DType)) return v.dtype;
   if (v.is(Val::Kind::Function) && v.fn->kind == FnValue::Kind::Cast) return ir::dtypeNamed(v.fn->name);
-  if (!v.poison())
-    context_.error(Code::E0203, v.span, std::string(what) + " must be a dtype such as f32, not " + describe(v));
+  if (!v.poison()) {
+    auto d =
+        context_.error(Code::E0203, v.span, std::string(what) + " must be a dtype such as f32, not " + describe(v));
+    const syntax::Familiar* known = v.is(Val::Kind::String) ? syntax::familiarName(v.text) : nullptr;
+    const std::string name(known != nullptr ? known->replacement : std::string_view(v.text));
+    if (v.is(Val::Kind::String) && ir::dtypeNamed(name)) d.help("write dtypes without quotes", {{v.span, name}});
+  }
   return std::nullopt;
 }
 
