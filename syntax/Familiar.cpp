@@ -627,8 +627,8 @@ constexpr FamiliarForm kForms[] = {
      "let y = @cpu 1\n"},
     {Form::PrintStatement, "`print` is called like a function: `print(x)`", "print 1\n"},
     {Form::Either, "logical or is `or`", "print((1 > 2) | (1 < 2))\n"},
-    {Form::DeviceChoice, "the first device that there is is written `device gpu = cuda:0 or cpu`",
-     "device gpu = cuda if true else cpu\n"},
+    {Form::DeviceChoice, "the first device that there is of several is written `device d = a or b`",
+     "device d = a if true else b\n"},
     {Form::DeviceText, "write devices without quotes", "device gpu = \"cpu\"\n"},
 };
 

@@ -74,6 +74,7 @@ OTHERS = [
     (r"\(a, relu, b\)", "let a = relu\nlet b = relu"),
     (r"optim\.step", "var m = net"),
     (r"optim\.step.*momentum", "var m = net\nlet s = optim.sgd(net)"),
+    (r"split\(x, \[2, 2, 2\]", "let x = ones([6])"),
     (r"nn\.run", "let m = nn.lstm(3, 4)\nlet x = ones([2, 5, 3])\nlet h = zeros([2, 4])\nlet c = h"),
     (r"i, total:", "let i = 3"),
     (r"data\.batches", "let n = 64\nlet x = ones([64, 3])"),
