@@ -12,7 +12,8 @@ constexpr int64_t kMost = (int64_t{1} << 31) - 1;
 std::optional<int64_t> mostOfVariable(const Kernel& k, const Stage& s, uint32_t variable) {
   if (variable < k.outer.size()) return k.outer[variable] - 1;
   const size_t inner = variable - k.outer.size();
-  if (s.innerLo[inner] < 0) return std::nullopt;
+  // Those of tiles, rows and columns of scores for instance, are no loops of the stage.
+  if (inner >= s.innerLo.size() || s.innerLo[inner] < 0) return std::nullopt;
   return s.innerHi[inner] - 1;
 }
 

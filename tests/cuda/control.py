@@ -236,7 +236,7 @@ def problem(A, folder, name, text, most):
         if (got.status, got.text, got.errors) != (want.status, want.text, want.errors):
             return f"{how}: status {got.status}\n{got.text}{got.errors}\none by one: status {want.status}\n{want.text}{want.errors}"
         if got.reports: return f"{how}: {got.reports[:600]}"
-        if want.status and got.launches > 3 * want.launches: return f"{how}: {got.launches} launches, {want.launches} where the host sees the fault"
+        if want.status and got.launches > want.launches + 1000: return f"{how}: {got.launches} launches, {want.launches} where the host sees the fault"
         if how in machine.MODES and most and got.copies > most: return f"{how}: {got.copies} copies, {want.copies} where the host decides"
     if A.verbose: print(f"{name}: {runs['lazy'].copies} copies, {want.copies} where the host decides, {runs['an old driver'].copies} with an old driver")
     return ""

@@ -144,7 +144,7 @@ def compare(got, bound_of):
     want = got.pop(REFERENCE)
     for k, found in got.items():
         # Headers of tensors name the device.
-        a, b = (re.sub(r" @\S+$", "", text[""], flags=re.M) for text in (want, found))
+        a, b = (re.sub(r" @\w+(:\d+)?(?=$| \[)", "", text[""], flags=re.M) for text in (want, found))
         lines = [(x, y) for x, y in zip(a.splitlines() + [None], b.splitlines() + [None]) if x != y]
         if lines: return f"{k}: prints {lines[0][1]!r}, not {lines[0][0]!r}"
     for name in sorted(n for n in want if n[:1] == "r"):
