@@ -260,7 +260,12 @@ std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
   return std::nullopt;
 }
 
-std::string Translation::text(const ast::Expr& e) {
+const std::string& Translation::text(const ast::Expr& e) {
+  if (const auto known = texts_.find(&e); known != texts_.end()) return known->second;
+  return texts_.emplace(&e, translate(e)).first->second;
+}
+
+std::string Translation::translate(const ast::Expr& e) {
   const bool takes = (e.kind == ExprKind::Index || e.kind == ExprKind::Member) && partTaken(e) >= 0;
   const ast::Expr& called = takes ? *e.args[0] : e;
   if (called.kind == ExprKind::Call) {

@@ -3,6 +3,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "frontend/habits/Rewrites.h"
@@ -27,7 +28,7 @@ class Translation {
  public:
   Translation(Context& context, Scopes& scopes) : context_(context), scopes_(scopes) {}
 
-  std::string text(const ast::Expr& e);
+  const std::string& text(const ast::Expr& e);
   /// Of a call that TL does not have; nothing where it is not known either.
   std::optional<TranslatedCall> call(const ast::Expr& e);
   /// Of a call of what TL has, in a way in which other libraries call it.
@@ -45,6 +46,7 @@ class Translation {
     Form library = Form::Any;  ///< Torch, NumPy or Python, where that is known
   };
   using Given = std::vector<syntax::ForeignArgument>;
+  std::string translate(const ast::Expr& e);
   std::optional<Callee> calleeOf(const ast::Expr& callee) const;
   static bool fits(const syntax::ForeignCall& row, const Callee& callee);
   std::optional<TranslatedCall> byRow(const syntax::ForeignCall& row, const ast::Expr& e, const Given& given,
@@ -59,6 +61,7 @@ class Translation {
 
   Context& context_;
   Scopes& scopes_;
+  std::unordered_map<const ast::Expr*, std::string> texts_;  ///< a call that is not known asks twice for its arguments
 };
 
 /// `torch.nn`, `np`: whether a name of another library's module stands at the root of the member.
