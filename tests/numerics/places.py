@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Operations run where their operands live, and take literals as they take names: places.py --tenc PATH [--only TEXT]
+
+Each call of calls.txt runs with operands of the host, with operands of a device outside of any block, without a default device,
+and, where it has such operands, with literals in place of their names. The three print the same numbers; on the device no part of
+the result is on the host, and nothing is moved that is not printed. Every operation of tests/ops_examples.txt that takes tensors
+has a call. Closes with `N passed, N failed`."""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+IMPORTS = "".join(f"import {m}\n" for m in ("special", "signal", "linalg", "image", "nn", "ad", "data"))
+LITERALS = {"v": "[1.0, 3.0, 2.0]", "m": "[[2.0, 1.0], [1.0, 3.0]]", "i": "[0, 2, 1]", "b": "[true, false, true]"}
+OTHERS = {
+    "x": "[1.0, 3.0, 2.0, nan]", "s": "sum([1.0, 2.0])", "n": "[4]", "im": "reshape(arange(32.0), [1, 2, 4, 4])", "k": "ones([2, 2, 2, 2])",
+    "grid": "zeros([1, 2, 2, 2])", "rgb": "ones([1, 3, 2, 2])", "vol": "reshape(arange(64.0), [1, 1, 4, 4, 4])",
+    "seqs": "reshape(arange(16.0), [1, 2, 8])", "logs": "log_softmax(ones([4, 1, 3]))",
+}
+# What takes no tensor, or is no function of its operands: it makes, draws, reads, writes, or asks the machine.
+WITHOUT = """arange available count devices empty enumerate eps eye linspace load load_bytes load_csv max_value memory min_value name
+ones permutation print rand randint randn rng_state save save_bytes seed tabulate time zeros zip""".split()
+NAME = re.compile(r"(?<![\w.\"])([a-z]+)\b(?![(:\"])")
+
+
+def declared(place):
+    return IMPORTS + "".join(f"{place}let {name} = {text}\n" for name, text in {**LITERALS, **OTHERS}.items())
+
+
+def ran(tenc, folder, text):
+    script = pathlib.Path(folder) / "s.tl"
+    script.write_text(text)
+    done = subprocess.run([tenc, script.name, "--virtual", "cuda=1"], cwd=folder, capture_output=True, text=True, timeout=120)
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error[")]
+    return done.stdout if done.returncode == 0 else f"status {done.returncode}: {'; '.join(errors) or done.stderr[:200]}"
+
+
+def literal(call):
+    """The call with literals in place of the names outside of lambdas; nothing where it has a lambda or none of the names."""
+    if "|" in call: return None
+    text = NAME.sub(lambda m: LITERALS.get(m[1], m[1]), call)
+    return text if text != call else None
+
+
+def without_place(text):
+    return re.sub(r" @\w+(:\d+)?(?=$| \[)", "", text, flags=re.M)
+
+
+def problem(tenc, folder, call):
+    line = f"let result = {call}\nprint(result)\n"
+    want = ran(tenc, folder, declared("") + line)
+    if want.startswith("status"): return want
+    device = ran(tenc, folder, declared("@cuda:0 ") + line)
+    if "@cpu" in device: return f"a part is on the host: {device[:200]}"
+    if without_place(device) != without_place(want) and not call.startswith("dbg("): return f"on a device: {device[:200]}, not {want[:200]}"
+    written = literal(call)
+    if written is None or call.startswith("dbg("): return ""
+    got = ran(tenc, folder, declared("") + f"let result = {written}\nprint(result)\n")
+    return "" if got == want else f"{written}: {got[:200]}, not {want[:200]}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tenc", required=True, type=lambda p: str(pathlib.Path(p).resolve()))
+    parser.add_argument("--only", default="")
+    a = parser.parse_args()
+    calls = [line for line in (HERE / "calls.txt").read_text().splitlines() if line and not line.startswith("#")]
+    failed = 0
+    if not a.only:
+        known = [line.split(":")[0].strip() for line in (HERE.parent / "ops_examples.txt").read_text().splitlines() if line and line[0] != "#"]
+        called = set(re.findall(r"\b(\w+)\(", " ".join(calls)))
+        missing = [name for name in known if name not in called and name not in WITHOUT]
+        if missing: print(f"FAILED no call of {', '.join(missing)}")
+        failed += bool(missing)
+    chosen = [c for c in calls if a.only in c]
+    with tempfile.TemporaryDirectory() as folder:
+        for call in chosen:
+            wrong = problem(a.tenc, folder, call)
+            if wrong: print(f"FAILED {call}: {wrong}")
+            failed += bool(wrong)
+    print(f"{len(chosen) + (not a.only) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
