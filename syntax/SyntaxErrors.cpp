@@ -124,7 +124,10 @@ std::vector<Edit> wordEdits(std::string_view word, const Token& at, antlr4::Toke
     return {{reporter.span(reporter.span(*tokens.get(i - 1)).begin, reporter.span(at).end), "var"}};
   if (word != "lambda") return {};
   const Token* first = tokens.get(i + 1);
-  while (++i < tokens.size() && (tokens.get(i)->getType() == T::NAME || tokens.get(i)->getType() == T::COMMA)) {}
+  const auto isParameter = [&](size_t n) {
+    return tokens.get(n)->getType() == T::NAME || tokens.get(n)->getType() == T::COMMA;
+  };
+  for (++i; i < tokens.size() && isParameter(i);) ++i;
   if (i >= tokens.size() || tokens.get(i)->getType() != T::COLON) return {};
   return {{reporter.span(reporter.span(at).begin, reporter.span(*first).begin), "|"},
           {reporter.span(*tokens.get(i)), "|"}};

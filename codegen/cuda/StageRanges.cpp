@@ -32,7 +32,7 @@ std::optional<int64_t> mostOf(const Kernel& k, const Stage& s, ExprId id) {
       case OpKind::Add: most = *a + *b; break;
       case OpKind::Mul: most = *a * *b; break;
       case OpKind::FloorDiv:
-      case OpKind::TruncDiv: most = *a; break;
+      case OpKind::TruncDiv: most = a; break;
       case OpKind::Mod:
       case OpKind::Fmod: most = std::min(*a, *b); break;
       default: return std::nullopt;

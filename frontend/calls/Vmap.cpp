@@ -107,7 +107,7 @@ class Instanced final : public Application {
 
   Val finish(const Val& like, std::vector<ir::Value*> results) override {
     if (like.is(Kind::Unit)) return like;
-    const Val texts = mapLeaves(like, [&](const Val& leaf, const std::string&, bool) {
+    Val texts = mapLeaves(like, [&](const Val& leaf, const std::string&, bool) {
       if (!leaf.isChoice()) return leaf;
       return Val(tools_.context
                      .error(Code::E0203, span_,
