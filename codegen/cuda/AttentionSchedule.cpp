@@ -5,7 +5,6 @@
 namespace tenc::codegen::cuda {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132;  // of the devices that blocks are chosen for
 constexpr int64_t kSharedBytes = 48 * 1024;
 
 int64_t over(int64_t n, int64_t by) { return (n + by - 1) / by; }

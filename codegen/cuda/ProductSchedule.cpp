@@ -5,8 +5,6 @@
 namespace tenc::codegen::cuda {
 namespace {
 
-constexpr int64_t kMultiprocessors = 132;  // of the devices that tiles are chosen for
-
 // Tiles of 256 threads. A thread of the small ones has as many elements as shared memory can feed; then threads are
 // left for parts of the terms.
 constexpr Tile tile(int rows, int columns, int depth, int threadRows, int threadColumns, int parts = 1) {

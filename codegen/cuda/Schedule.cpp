@@ -154,7 +154,7 @@ class RowChoice {
 /// Fewer columns a block, and more threads a column, while multiprocessors have nothing to do. The order of a sum is
 /// that of the team, which follows from the shape alone.
 Schedule columnSchedule(int64_t points, int64_t inner, int vector) {
-  constexpr int64_t kMultiprocessors = 132, kLeastOfThread = 16, kMostTeam = 16;
+  constexpr int64_t kLeastOfThread = 16, kMostTeam = 16;
   Schedule s;
   s.family = Schedule::Family::Columns;
   s.vector = vector;
@@ -170,7 +170,7 @@ Schedule columnSchedule(int64_t points, int64_t inner, int vector) {
 
 /// Trips may take very different times, so that few of them share a block while that keeps multiprocessors busy.
 Schedule nativeSchedule(const Kernel& k) {
-  constexpr int64_t kMultiprocessors = 132, kMostTrips = 128, kUnknown = 65536;
+  constexpr int64_t kMostTrips = 128, kUnknown = 65536;
   Schedule s;
   s.family = Schedule::Family::Alone;
   const ir::Op* loop = loopOfApartTrips(k);

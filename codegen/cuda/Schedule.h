@@ -64,7 +64,8 @@ struct Schedule {
   std::string text() const;
 };
 
-inline constexpr uint64_t kVectorBytes = 16;  ///< of the widest access
+inline constexpr int64_t kMultiprocessors = 132;  ///< of the devices that blocks and tiles are chosen for
+inline constexpr uint64_t kVectorBytes = 16;      ///< of the widest access
 
 /// What the architecture has that schedules depend on.
 struct Features {

@@ -18,6 +18,7 @@
 #include "frontend/names/Scan.h"
 #include "frontend/names/Unit.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Literals.h"
 #include "frontend/values/Tensors.h"
 #include "ir/Ir.h"
 #include "ir/build/Compose.h"
@@ -81,11 +82,6 @@ std::vector<OpDoc> operations() {
 }
 
 namespace {
-
-int64_t rankOf(const Val& v) {
-  if (v.is(Val::Kind::Tensor)) return v.tensor->type.rank();
-  return v.is(Val::Kind::Array) && !v.elems.empty() ? 1 + rankOf(v.elems[0]) : 0;
-}
 
 /// Whether an index or a member is taken of what stands at `span`, as of PyTorch's pair of values and indices.
 bool isTakenApart(const ast::File& file, Span span) {

@@ -40,8 +40,7 @@ bool hasFloat(const Val& v) {
 
 int64_t rankOf(const Val& v) {
   if (v.is(Val::Kind::Tensor)) return v.tensor->type.rank();
-  if (v.is(Val::Kind::Array)) return 1;
-  return 0;
+  return v.is(Val::Kind::Array) ? 1 + (v.elems.empty() ? 0 : rankOf(v.elems[0])) : 0;
 }
 
 std::optional<DType> ownDType(const Val& v) {

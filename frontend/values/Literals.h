@@ -14,7 +14,7 @@ Int saturated(double v, ir::DType to);
 bool adoptsWholly(const Val& v);
 /// Whether the number, or one in the array, is a float.
 bool hasFloat(const Val& v);
-/// 0 for numbers, 1 for arrays of any depth.
+/// Of a tensor or an array, by how deep it is nested; 0 for numbers.
 int64_t rankOf(const Val& v);
 /// The dtype that the value has by itself; nullopt when it is no tensor or number.
 std::optional<ir::DType> ownDType(const Val& v);
