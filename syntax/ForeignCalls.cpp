@@ -213,7 +213,8 @@ constexpr ForeignCall kCalls[] = {
      .help = kSample},
     {.call = "isinstance(x, t)", .text = "{x}.dtype == {t}", .help = "types are known at compile time"},
     // Operations of networks.
-    {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: i64)", .form = kPrefixed},
+    {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: i64)", .form = kTorch},
+    {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: f32)", .form = kNumPy},
     {.call = "max_pool2d(x, kernel_size, stride)", .text = "max_pool({x}, {2kernel_size}<, stride: {2stride}>)"},
     {.call = "avg_pool2d(x, kernel_size, stride)", .text = "avg_pool({x}, {2kernel_size}<, stride: {2stride}>)"},
     {.call = "linear(x, weight, bias)", .text = "{x} @ {weight}.T + {bias}", .form = kPrefixed},

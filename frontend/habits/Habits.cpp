@@ -15,6 +15,7 @@
 #include "frontend/habits/Declare.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
@@ -62,6 +63,24 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   return true;
 }
 
+void Habits::methodsOfTorch(const ast::Expr& root) {
+  const ast::File* file = context_.frame().unit->file;
+  if (root.text != "torch" || !file || !context_.frame().undeclared.insert(root.text + ".").second) return;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call) return true;
+    Translation translation(context_, scopes_);
+    if (const auto known = translation.methodOfTorch(e)) {
+      const std::string& name = e.args[0]->text;
+      auto d = context_.error(Code::E0204, e.span, "`" + name + "` has another meaning here than in PyTorch");
+      d.help(known->help, translation.edits(*known));
+    }
+    return true;
+  };
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+}
+
 bool Habits::foreignCall(const ast::Expr& call) {
   const ast::Expr& callee = *call.args[0];
   if (moduleNotImported(callee)) return true;
@@ -73,6 +92,7 @@ bool Habits::foreignCall(const ast::Expr& call) {
   Translation translation(context_, scopes_);
   const auto known = translation.call(call);
   if (!known) return false;
+  methodsOfTorch(*root);
   auto d = module
                ? context_.error(Code::E0206, callee.opSpan, "module `" + root->text + "` has no `" + callee.text + "`")
                : context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
@@ -85,6 +105,7 @@ bool Habits::foreignPrefix(const ast::Expr& member) {
   if (!hasForeignPrefix(member, scopes_)) return false;
   const ast::Expr* root = &member;
   while (root->kind == ExprKind::Member) root = root->args[0].get();
+  methodsOfTorch(*root);
   auto d = context_.error(Code::E0102, root->span, "unknown name `" + root->text + "`");
   std::string name = member.text;
   if (const syntax::Familiar* other = syntax::familiarName(name);

@@ -28,6 +28,10 @@ class Habits {
   Val calledStruct(const Val& type, const CallArgs& args);
 
  private:
+  /// Reports the methods that mean something else in a script that takes its operations from PyTorch, once: where those
+  /// are mended nothing shows any more that PyTorch's are meant.
+  void methodsOfTorch(const ast::Expr& root);
+
   Context& context_;
   Scopes& scopes_;
 };

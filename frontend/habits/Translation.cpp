@@ -260,6 +260,16 @@ std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
   return std::nullopt;
 }
 
+std::optional<TranslatedCall> Translation::methodOfTorch(const ast::Expr& e) {
+  if (e.args[0]->kind != ExprKind::Member || hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
+  const Callee callee{e.args[0]->text, Form::Prefixed, true, Form::Torch};
+  for (const ForeignCall* row : syntax::foreignCalls(callee.name)) {
+    if (row->form != Form::Torch) continue;
+    if (auto found = byRow(*row, e, argumentsOf(e, true), Beside::Operator)) return found;
+  }
+  return std::nullopt;
+}
+
 const std::string& Translation::text(const ast::Expr& e) {
   if (const auto known = texts_.find(&e); known != texts_.end()) return known->second;
   return texts_.emplace(&e, translate(e)).first->second;

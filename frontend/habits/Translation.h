@@ -33,6 +33,8 @@ class Translation {
   std::optional<TranslatedCall> call(const ast::Expr& e);
   /// Of a call of what TL has, in a way in which other libraries call it.
   std::optional<TranslatedCall> calledOtherwise(const ast::Expr& e);
+  /// Of a method that PyTorch's tensors have in another meaning, as that library means it.
+  std::optional<TranslatedCall> methodOfTorch(const ast::Expr& e);
   /// The edit that puts the text in place of what it stands for, and those for modules that it needs; none without
   /// text.
   std::vector<Edit> edits(const TranslatedCall& call) const;

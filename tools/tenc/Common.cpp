@@ -7,6 +7,7 @@
 #include "ir/Ir.h"
 #include "support/Text.h"
 #include "syntax/Ast.h"
+#include "tools/tenc/Behind.h"
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Progress.h"
@@ -116,7 +117,10 @@ frontend::Lowered lowerInput(Session& session, uint32_t file) {
 
 void flushDiagnostics(Session& session, const CommandLine& line) {
   if (session.diags().all().empty()) return;
-  if (!session.diags().ok() && !session.internalError()) tryHelps(session);
+  if (!session.diags().ok() && !session.internalError()) {
+    tryHelps(session);
+    reportBehind(session);
+  }
   std::fflush(stdout);
   RenderOptions options;
   options.colour = wantsColour(line);

@@ -1,0 +1,158 @@
+#include "tools/tenc/Behind.h"
+
+#include <algorithm>
+
+#include "syntax/Ast.h"
+#include "tools/tenc/MendedText.h"
+
+namespace tenc::tool {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 16;
+constexpr int kMostRounds = 8;
+
+/// An error with an edit, of the user's text or of what became of it.
+struct Finding {
+  Diagnostic diagnostic;  ///< its spans are those of the original
+  size_t round;
+  size_t index;  ///< in the session's list, for those of the first round
+  std::string help;
+};
+
+const Help* firstMend(const Diagnostic& d) {
+  const auto has = [](const Help& h) { return !h.edits.empty() && !h.alternative && !h.mustRemove; };
+  const auto h = std::find_if(d.helps.begin(), d.helps.end(), has);
+  return h == d.helps.end() ? nullptr : &*h;
+}
+
+class Rounds {
+ public:
+  Rounds(Session& session, uint32_t script)
+      : session_(session),
+        script_(script),
+        source_(session.sources().file(script)),
+        options_(session.options().ofTrial()),
+        mended_(source_.text()) {}
+
+  void run() {
+    std::vector<OwnedEdit> edits;
+    collect(session_.diags(), script_, 0, edits);
+    for (int round = 1; round <= kMostRounds && !edits.empty(); ++round) {
+      const std::string before = mended_.now();
+      mended_.apply(std::move(edits));
+      if (mended_.now() == before) return;
+      edits.clear();
+      Session trial(options_);
+      const std::optional<uint32_t> file = trial.addText(source_.name(), mended_.now());
+      if (!file || !compiled(trial, *file)) return;
+      if (trial.diags().ok()) return report();
+      collect(trial.diags(), *file, round, edits);
+    }
+  }
+
+ private:
+  static bool compiled(Session& trial, uint32_t file) {
+    const std::unique_ptr<ast::File> tree = trial.parse(file);
+    if (!tree) return false;
+    trial.lower(*tree);
+    return !trial.internalError();
+  }
+
+  /// The edits that a round makes: the first of every error, as far as they are apart.
+  void collect(const Diagnostics& diags, uint32_t file, size_t round, std::vector<OwnedEdit>& edits) {
+    const auto isApart = [&](const Edit& e) {
+      return std::all_of(edits.begin(), edits.end(), [&](const OwnedEdit& o) {
+        const Span a = o.edit.span, b = e.span;
+        return (a.end <= b.begin || b.end <= a.begin) && !(a == b && o.edit.replacement == e.replacement);
+      });
+    };
+    const auto inFile = [&](const Edit& e) { return e.span.file == file; };
+    for (const Diagnostic* d : inSourceOrder(diags)) {
+      const Help* h = d->severity() == Severity::Error && d->span.file == file ? firstMend(*d) : nullptr;
+      if (!h || !std::all_of(h->edits.begin(), h->edits.end(), inFile)) continue;
+      std::vector<Edit> own;
+      bool clashes = false;
+      for (const Edit& e : h->edits) {
+        const auto isSame = [&](const OwnedEdit& o) {
+          return o.edit.span == e.span && o.edit.replacement == e.replacement;
+        };
+        if (std::any_of(edits.begin(), edits.end(), isSame)) continue;  // one import for two uses
+        clashes = clashes || !isApart(e);
+        own.push_back(e);
+      }
+      if (clashes) continue;
+      const size_t finding = add(*d, *h, file, round, static_cast<size_t>(d - diags.all().data()));
+      for (Edit& e : own) edits.push_back({std::move(e), finding});
+    }
+  }
+
+  size_t add(const Diagnostic& d, const Help& h, uint32_t file, size_t round, size_t index) {
+    Diagnostic here = d;
+    const auto moved = [&](Span s) {
+      Span at = mended_.inOriginal(s);
+      at.file = script_;
+      return at;
+    };
+    const auto isElsewhere = [&](const auto& part) { return part.span.valid() && part.span.file != file; };
+    std::erase_if(here.labels, isElsewhere);
+    std::erase_if(here.notes, isElsewhere);
+    here.span = moved(d.span);
+    for (Label& l : here.labels) l.span = moved(l.span);
+    for (Note& n : here.notes)
+      if (n.span.valid()) n.span = moved(n.span);
+    here.helps.clear();
+    findings_.push_back({std::move(here), round, index, h.text});
+    return findings_.size() - 1;
+  }
+
+  /// What is said of a group of edits: what was said of each.
+  std::string saidOf(size_t group) const {
+    std::vector<std::string> said;
+    for (size_t i = 0; i < findings_.size(); ++i)
+      if (mended_.groupOf(i) == group && std::find(said.begin(), said.end(), findings_[i].help) == said.end())
+        said.push_back(findings_[i].help);
+    std::string text;
+    for (const std::string& s : said) text += (text.empty() ? "" : "; ") + s;
+    return text;
+  }
+
+  void report() {
+    std::vector<Diagnostic> behind;
+    for (size_t i = 0; i < findings_.size(); ++i) {
+      Finding& f = findings_[i];
+      const size_t group = mended_.groupOf(i);
+      const Help whole{saidOf(group), mended_.editsOf(group, script_)};
+      if (f.round > 0) {
+        if (group == i && !whole.edits.empty()) {
+          f.diagnostic.helps = {whole};
+          behind.push_back(std::move(f.diagnostic));
+        }
+        continue;
+      }
+      std::vector<Help> helps = session_.diags().all()[f.index].helps;
+      const auto first = std::find_if(helps.begin(), helps.end(), [](const Help& h) { return !h.edits.empty(); });
+      *first = whole;
+      session_.diags().setHelps(f.index, std::move(helps));
+    }
+    session_.diags().add(std::move(behind));
+  }
+
+  Session& session_;
+  const uint32_t script_;
+  const SourceFile& source_;
+  SessionOptions options_;
+  MendedText mended_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+void reportBehind(Session& session) {
+  if (!session.script() || session.options().session) return;
+  const auto isPlacement = [](const Diagnostic& d) { return info(d.code).name.starts_with("E03"); };
+  if (std::any_of(session.diags().all().begin(), session.diags().all().end(), isPlacement)) return;
+  if (session.sources().file(*session.script()).text().size() > kMostBytes) return;
+  Rounds(session, *session.script()).run();
+}
+
+}  // namespace tenc::tool

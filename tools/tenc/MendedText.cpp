@@ -1,0 +1,93 @@
+#include "tools/tenc/MendedText.h"
+
+#include <algorithm>
+
+namespace tenc::tool {
+
+void MendedText::apply(std::vector<OwnedEdit> edits) {
+  const auto isLine = [](const Edit& e) { return e.span.begin == e.span.end && e.replacement.ends_with('\n'); };
+  std::stable_sort(edits.begin(), edits.end(), [&](const OwnedEdit& a, const OwnedEdit& b) {
+    if (a.edit.span.begin != b.edit.span.begin) return a.edit.span.begin < b.edit.span.begin;
+    return isLine(a.edit) && !isLine(b.edit);  // `import nn` stands in front of what its line gets
+  });
+  // From the last on, so that the places of those before stay what they are.
+  for (auto e = edits.rbegin(); e != edits.rend(); ++e) apply(*e);
+}
+
+uint32_t MendedText::originalOf(uint32_t at) const {
+  uint32_t original = at;
+  for (const Change& c : changes_) {
+    const auto end = static_cast<uint32_t>(c.at + c.text.size());
+    if (end <= at) original = at - end + c.end;
+  }
+  return original;
+}
+
+bool MendedText::meets(const Change& c, const Edit& e) const {
+  const auto end = static_cast<uint32_t>(c.at + c.text.size());
+  if (c.at < e.span.end && e.span.begin < end) return true;
+  // Where both begin at one place, or one of them is empty there, their order would not be known.
+  const bool touches = c.at <= e.span.end && e.span.begin <= end;
+  return touches && (c.at == end || c.begin == originalOf(e.span.begin));
+}
+
+void MendedText::unite(size_t a, size_t b) {
+  a = groupOf(a);
+  b = groupOf(b);
+  group_[std::max(a, b)] = std::min(a, b);
+}
+
+size_t MendedText::groupOf(size_t finding) const {
+  while (finding < group_.size() && group_[finding] != finding) finding = group_[finding];
+  return finding;
+}
+
+void MendedText::apply(const OwnedEdit& owned) {
+  for (size_t i = group_.size(); i <= owned.finding; ++i) group_.push_back(i);
+  const Edit& e = owned.edit;
+  Change made{originalOf(e.span.begin), originalOf(e.span.end), "", owned.finding};
+  uint32_t begin = e.span.begin, end = e.span.end;
+  for (const Change& c : changes_) {
+    if (!meets(c, e)) continue;
+    begin = std::min(begin, c.at);
+    end = std::max(end, static_cast<uint32_t>(c.at + c.text.size()));
+    unite(c.finding, owned.finding);
+  }
+  const auto first = std::find_if(changes_.begin(), changes_.end(), [&](const Change& c) { return meets(c, e); });
+  if (first != changes_.end()) {
+    const auto last = std::find_if(changes_.rbegin(), changes_.rend(), [&](const Change& c) { return meets(c, e); });
+    made.begin = begin == first->at ? first->begin : made.begin;
+    made.end = end == last->at + last->text.size() ? last->end : made.end;
+  }
+  made.text = now_.substr(begin, e.span.begin - begin) + e.replacement + now_.substr(e.span.end, end - e.span.end);
+  std::erase_if(changes_, [&](const Change& c) { return meets(c, e); });
+  const auto place = std::find_if(changes_.begin(), changes_.end(), [&](const Change& c) { return c.at >= begin; });
+  changes_.insert(place, std::move(made));
+  now_.replace(e.span.begin, e.span.end - e.span.begin, e.replacement);
+  uint32_t at = 0, from = 0;  // what stands behind has moved
+  for (Change& c : changes_) {
+    at += c.begin - from;
+    c.at = at;
+    at += static_cast<uint32_t>(c.text.size());
+    from = c.end;
+  }
+}
+
+Span MendedText::inOriginal(Span s) const {
+  Span found{s.file, originalOf(s.begin), originalOf(s.end)};
+  for (const Change& c : changes_) {
+    const auto end = static_cast<uint32_t>(c.at + c.text.size());
+    if (c.at <= s.begin && s.begin < end) found.begin = c.begin;
+    if (c.at < s.end && s.end <= end) found.end = c.end;
+  }
+  return found;
+}
+
+std::vector<Edit> MendedText::editsOf(size_t group, uint32_t file) const {
+  std::vector<Edit> edits;
+  for (const Change& c : changes_)
+    if (groupOf(c.finding) == group) edits.push_back({Span{file, c.begin, c.end}, c.text});
+  return edits;
+}
+
+}  // namespace tenc::tool
