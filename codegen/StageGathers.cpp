@@ -1,5 +1,6 @@
 // Elements at run-time indices, and the strided views of memory that they are read from.
 #include "codegen/KernelBuilder.h"
+#include "ir/HiddenDims.h"
 #include "ir/Views.h"
 #include "runtime/abi/Program.h"
 
@@ -40,7 +41,8 @@ ExprId StageBuilder::gather(const ir::Op& o, const Index& index) {
     size_t axis = static_cast<size_t>(axes[i]);
     ExprId e = value(o.operand(1 + i), where);
     if (stopped()) return 0;
-    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number, axis);
+    source[axis] = term(e, table->type.shape[axis], table->type.shape[axis], number,
+                        static_cast<size_t>(ir::writtenAxis(o, axes[i])));
     indexed[axis] = true;
   }
   size_t next = 0;
@@ -64,7 +66,8 @@ ExprId StageBuilder::dynamicSlice(const ir::Op& o, const Index& index) {
     int64_t size = source->type.shape[axis];
     ExprId start = value(o.operand(1 + i), Index{});
     if (stopped()) return 0;
-    position[axis].add(term(start, size - sizes[i] + 1, size, number, axis));
+    position[axis].add(
+        term(start, size - sizes[i] + 1, size, number, static_cast<size_t>(ir::writtenAxis(o, axes[i]))));
   }
   return loadView(source, position);
 }

@@ -1,5 +1,6 @@
 // Kernels of updates in place.
 #include "codegen/KernelBuilder.h"
+#include "ir/HiddenDims.h"
 #include "runtime/abi/Program.h"
 
 namespace tenc::codegen {
@@ -25,18 +26,19 @@ std::vector<Affine> targetOf(StageBuilder& b, const ir::Op& op, const Index& poi
   }
   const uint32_t number = b.fault(op, static_cast<uint8_t>(abi::FaultKind::Index));
   const auto& axes = op.intsAttr("axes");
+  const auto written = [&](size_t i) { return static_cast<size_t>(ir::writtenAxis(op, axes[i])); };
   if (op.kind == OpKind::DynamicUpdate) {
     target = point.dims;
     for (size_t i = 0; i < axes.size(); ++i) {
       const auto axis = static_cast<size_t>(axes[i]);
-      target[axis].add(b.term(indices[i], old[axis] - update[axis] + 1, old[axis], number, axis));
+      target[axis].add(b.term(indices[i], old[axis] - update[axis] + 1, old[axis], number, written(i)));
     }
     return target;
   }
   std::vector<bool> indexed(target.size(), false);
   for (size_t i = 0; i < axes.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i]);
-    target[axis] = b.term(indices[i], old[axis], old[axis], number, axis);
+    target[axis] = b.term(indices[i], old[axis], old[axis], number, written(i));
     for (Access::Term& t : target[axis].terms) t.fromEnd = !op.boolAttr("from_start");
     indexed[axis] = true;
   }

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "interp/TensorOps.h"
+#include "ir/HiddenDims.h"
 #include "support/Text.h"
 
 namespace tenc::interp {
@@ -136,8 +137,8 @@ MaybeFailure structural(const ir::Op& op, Operands in, Tensor& out) {
 
 namespace {
 
-Failure badIndex(int64_t index, int64_t count, size_t axis, int64_t size) {
-  return {Code::E0901, outOfRange(index, count, static_cast<int64_t>(axis), size)};
+Failure badIndex(const ir::Op& op, int64_t index, int64_t count, size_t axis, int64_t size) {
+  return {Code::E0901, outOfRange(index, count, ir::writtenAxis(op, static_cast<int64_t>(axis)), size)};
 }
 
 /// An index as written (negative from the end) or nullopt when out of range for `count` elements from it on.
@@ -190,7 +191,7 @@ MaybeFailure gatherPositions(const ir::Op& op, const ir::Type& whole, Operands i
     }
     positions[static_cast<size_t>(i)] = position;
   }
-  if (bad) return badIndex(bad->second, 1, bad->first, whole.shape[bad->first]);
+  if (bad) return badIndex(op, bad->second, 1, bad->first, whole.shape[bad->first]);
   return std::nullopt;
 }
 
@@ -217,7 +218,7 @@ MaybeFailure blockStart(const ir::Op& op, const ir::Dims& whole, Operands starts
     auto axis = static_cast<size_t>(axes[k]);
     int64_t asked = indexAt(starts[k], 0);
     auto found = resolve(asked, whole[axis], block[axis]);
-    if (!found) return badIndex(asked, block[axis], axis, whole[axis]);
+    if (!found) return badIndex(op, asked, block[axis], axis, whole[axis]);
     base += *found * strides[axis];
   }
   return std::nullopt;
@@ -249,7 +250,7 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out) {
         if (!found) bad = std::min(bad.value_or(asked), asked);
         for (int64_t k = 0; found && k < row; ++k) put(out, i * row + k, at(whole, (first + *found) * row + k));
       }
-      if (bad) return badIndex(*bad, 1, 0, count);
+      if (bad) return badIndex(op, *bad, 1, 0, count);
       return std::nullopt;
     }
     case OpKind::Scatter: {

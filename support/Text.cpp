@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 namespace tenc {
@@ -92,7 +93,8 @@ std::string jsonQuote(std::string_view text) {
 }
 
 std::string outOfRange(int64_t index, int64_t count, int64_t axis, int64_t size) {
-  const std::string at = std::to_string(index);
+  // What u64 holds and i64 does not is the largest i64 to an index.
+  const std::string at = std::to_string(index) + (index == std::numeric_limits<int64_t>::max() ? " or more" : "");
   const std::string what =
       count == 1 ? "index " + at + " is" : std::to_string(count) + " elements from index " + at + " on are";
   return what + " out of range for axis " + std::to_string(axis) + " of size " + std::to_string(size);

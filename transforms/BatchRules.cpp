@@ -3,6 +3,7 @@
 #include <functional>
 #include <numeric>
 
+#include "ir/HiddenDims.h"
 #include "ir/build/Compose.h"
 #include "transforms/Batch.h"
 
@@ -274,6 +275,14 @@ void Batcher::pad(const Op& op) {
   define(op, 0, b_->value(OpKind::Where, {where, padded, fill}), true);
 }
 
+namespace {
+/// An op whose operand 0 got its leading dim here: the axes of its indices are one more than the source says.
+Value* behindInstances(const Op& lane, Value* v) {
+  v->op->set(ir::kHiddenDims, lane.intAttr(ir::kHiddenDims) + 1);
+  return v;
+}
+}  // namespace
+
 Batcher::Values Batcher::indices(const Op& op, size_t from) {
   Values all;
   for (size_t i = from; i < op.operandCount(); ++i) all.push_back(guarded(batched(op.operand(i)), 0));
@@ -287,7 +296,8 @@ void Batcher::gather(const Op& op) {
   bool ownIndices = mask_ != nullptr;
   for (size_t i = 1; i < op.operandCount(); ++i) ownIndices = ownIndices || entry(op.operand(i)).batched;
   if (!ownIndices) {
-    define(op, 0, remake(op, asTheyAre(op), {{"axes", oneUp(axes)}, {"at", at + 1}})->result(), true);
+    define(op, 0, behindInstances(op, remake(op, asTheyAre(op), {{"axes", oneUp(axes)}, {"at", at + 1}})->result()),
+           true);
     return;
   }
   Values operands = indices(op, 1);
@@ -298,6 +308,7 @@ void Batcher::gather(const Op& op) {
   }
   operands.insert(operands.begin(), x.value);
   Value* v = remake(op, operands, {{"axes", along}, {"at", at}})->result();
+  if (x.batched) behindInstances(op, v);
   define(op, 0, moved(*b_, v, at, 0), true);
 }
 
@@ -309,7 +320,7 @@ void Batcher::scatter(const Op& op) {
   operands.insert(operands.begin(), iotaOn({x}, operands[0]->type.shape, 0));
   u = moved(*b_, u, 0, at);
   operands.insert(operands.begin(), {x, u});
-  define(op, 0, remake(op, operands, {{"axes", led(0, oneUp(axes))}, {"at", at}})->result(), true);
+  define(op, 0, behindInstances(op, remake(op, operands, {{"axes", led(0, oneUp(axes))}, {"at", at}})->result()), true);
 }
 
 Batcher::Values Batcher::windows(const Op& op, size_t from, const Dims& axes, const Dims& extents, const Dims& sizes) {
@@ -353,7 +364,7 @@ void Batcher::dynamicSlice(const Op& op) {
   bool ownStarts = mask_ != nullptr;
   for (size_t i = 1; i < op.operandCount(); ++i) ownStarts = ownStarts || entry(op.operand(i)).batched;
   if (!ownStarts) {
-    define(op, 0, remake(op, asTheyAre(op), {{"axes", oneUp(axes)}})->result(), true);
+    define(op, 0, behindInstances(op, remake(op, asTheyAre(op), {{"axes", oneUp(axes)}})->result()), true);
     return;
   }
   const ir::Type& lane = op.operand(0)->type;
@@ -367,6 +378,7 @@ void Batcher::dynamicSlice(const Op& op) {
   }
   operands.insert(operands.begin(), x.value);
   Value* v = b_->value(OpKind::Gather, operands, {{"axes", along}, {"at", int64_t{0}}});
+  if (x.batched) behindInstances(op, v);
   define(op, 0, b_->value(OpKind::Permute, {v}, {{"perm", led(0, oneUp(backInPlace(axes, lane.rank())))}}), true);
 }
 
@@ -379,7 +391,7 @@ void Batcher::dynamicUpdate(const Op& op) {
   if (!ownStarts) {
     Values operands = asTheyAre(op, 2);
     operands.insert(operands.begin(), {x, u});
-    define(op, 0, remake(op, operands, {{"axes", oneUp(axes)}})->result(), true);
+    define(op, 0, behindInstances(op, remake(op, operands, {{"axes", oneUp(axes)}})->result()), true);
     return;
   }
   // The block starts at 0 along the other dims: they get indices too, so that any block has its own places.
@@ -417,8 +429,8 @@ void Batcher::dynamicUpdate(const Op& op) {
   }
   Dims all(whole.size());
   std::iota(all.begin(), all.end(), int64_t{0});
-  define(op, 0, b_->value(OpKind::Scatter, operands, {{"axes", all}, {"at", int64_t{0}}, {"mode", std::string("set")}}),
-         true);
+  Value* v = b_->value(OpKind::Scatter, operands, {{"axes", all}, {"at", int64_t{0}}, {"mode", std::string("set")}});
+  define(op, 0, behindInstances(op, v), true);
 }
 
 bool Batcher::oneByOne(const Op& op) {

@@ -3,6 +3,7 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cpu/CheckedIndex.h"
 #include "codegen/cpu/Loops.h"
+#include "ir/HiddenDims.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
 
@@ -33,7 +34,7 @@ Value* NativeElements::locate(const ir::Op& op, const NativeValue& slot, const i
     if (range.least >= -extent && range.most < 0 && range.most + extent <= most) {
       at = at + static_cast<double>(extent);
     } else if (range.least < 0 || range.most > most) {
-      checks.push_back({at, extent, most, slot.strides[axis], axes[i]});
+      checks.push_back({at, extent, most, slot.strides[axis], ir::writtenAxis(op, axes[i])});
       Value* out = LlvmScalars::value(compare(Predicate::Ugt, at, like(at, static_cast<double>(most))));
       unusual = unusual == nullptr ? out : b_.CreateOr(unusual, out);
       continue;

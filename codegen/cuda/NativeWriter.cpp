@@ -8,6 +8,7 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/NativeTrips.h"
+#include "ir/HiddenDims.h"
 #include "ir/Loops.h"
 #include "ir/Scalar.h"
 #include "ir/Views.h"
@@ -130,7 +131,7 @@ class NativeWriter {
         at = select(at < 0.0, at + static_cast<double>(extent), at);
         const Scalar outside = compare(Predicate::Ugt, at, like(at, static_cast<double>(most)));
         scalars_.setFault(CudaScalars::text(outside), fault(op), "(long long)" + CudaScalars::text(asked),
-                          extent - most, extent, axes[i]);
+                          extent - most, extent, ir::writtenAxis(op, axes[i]));
         inside += (inside.empty() ? "!" : " && !") + CudaScalars::text(outside);
         at = select(outside, 0.0, at);
       }

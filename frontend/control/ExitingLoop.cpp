@@ -30,7 +30,7 @@ using ir::OpKind;
 
 class Loops::Exiting {
  public:
-  Exiting(Loops& loops, const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index)
+  Exiting(Loops& loops, const ast::Stmt& s, const Range* range, const TripIndex& index)
       : loops_(loops), context_(loops.context_), s_(s), range_(range), index_(index), exits_(exitsOf(s.body)) {}
 
   Flow lower() {
@@ -107,7 +107,7 @@ class Loops::Exiting {
     initial_ = before_;
     labels_ = carried_.names;
     places_ = {};
-    if (range_) places_.index = carry(Val::ofTensor((*range_)[0]), "i");
+    if (range_) places_.index = carry(Val::ofTensor(range_->lo), "i");
     if (exits_.breaks) places_.broke = carry(falseValue(), "broke");
     if (exits_.returns) places_.returned = carry(falseValue(), "returned");
     if (!result_.is(Val::Kind::None)) places_.result = carry(result_, "result");
@@ -163,7 +163,7 @@ class Loops::Exiting {
           stop, s_.span, {"the condition"}, [&] { return std::vector{falseValue()}; },
           [&] { return std::vector{Val::ofTensor(loops_.tensors_.tensorOf(condition()))}; })[0]);
     } else {
-      go = range_ ? b().value(OpKind::Lt, {arguments[*places_.index].tensor, (*range_)[1]})
+      go = range_ ? b().value(OpKind::Lt, {arguments[*places_.index].tensor, range_->hi})
                   : loops_.tensors_.tensorOf(condition());
       if (stop) go = b().value(OpKind::And, {go, b().value(OpKind::Not, {stop})});
     }
@@ -183,7 +183,7 @@ class Loops::Exiting {
     context_.at(s_.span);
     if (range_)
       after_.push_back(
-          Val::ofTensor(ir::Compose(b()).nextIndex(arguments[*places_.index].tensor, (*range_)[1], (*range_)[2])));
+          Val::ofTensor(ir::Compose(b()).nextIndex(arguments[*places_.index].tensor, range_->hi, range_->by)));
     if (exits_.breaks) after_.push_back(broke);
     if (exits_.returns) after_.push_back(left);
     if (trip_.mixed)
@@ -230,6 +230,7 @@ class Loops::Exiting {
     regions.takeState(results, state_);
     setValues(carried_.vars,
               std::vector<Val>(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(before_.size())));
+    if (range_ && range_->written) checkLast(results);
     Flow flow;
     flow.value = Val::unit(s_.span);
     // A `return` that no trip comes to leaves the loop to fall through.
@@ -242,10 +243,20 @@ class Loops::Exiting {
     return flow;
   }
 
+  /// Stops where the loop would have gone on beyond i64.
+  void checkLast(const std::vector<Val>& results) {
+    ir::Value* bad = b().value(OpKind::And, {loops_.beyond(range_->written),
+                                             b().value(OpKind::Ge, {results[*places_.index].tensor, range_->hi})});
+    bad = b().value(OpKind::And, {bad, b().value(OpKind::Lt, {range_->lo, range_->hi})});
+    for (const std::optional<size_t>& flag : {places_.broke, places_.returned})
+      if (flag) bad = b().value(OpKind::And, {bad, b().value(OpKind::Not, {results[*flag].tensor})});
+    loops_.stopIf(bad, {"the index of a `for` is an i64, and does not count to ", ""}, range_->written);
+  }
+
   Loops& loops_;
   Context& context_;
   const ast::Stmt& s_;
-  const std::vector<ir::Value*>* range_;
+  const Range* range_;
   const TripIndex& index_;
   const Exits exits_;
   Val firstCondition_;             ///< of a condition that assigns: what it is before the loop
@@ -268,7 +279,7 @@ class Loops::Exiting {
 
 Flow Loops::lowerWhile(const ast::Stmt& s) { return exitingLoop(s, nullptr, {}); }
 
-Flow Loops::exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index) {
+Flow Loops::exitingLoop(const ast::Stmt& s, const Range* range, const TripIndex& index) {
   return Exiting(*this, s, range, index).lower();
 }
 

@@ -30,6 +30,7 @@ namespace tenc::frontend {
 namespace {
 using ir::DType;
 using ir::OpKind;
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 Flow Loops::lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carried) {
@@ -83,9 +84,8 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
       return nothing;
     }
     context_.at(s.span);
-    const std::vector<ir::Value*> range = {context_.b().scalarInt(DType::I64, 0),
-                                           context_.b().scalarInt(DType::I64, rows->type.shape[0]),
-                                           context_.b().scalarInt(DType::I64, 1)};
+    const Range range{context_.b().scalarInt(DType::I64, 0), context_.b().scalarInt(DType::I64, rows->type.shape[0]),
+                      context_.b().scalarInt(DType::I64, 1)};
     ir::Dims row(rows->type.shape.begin() + 1, rows->type.shape.end());
     return rangeLoop(s, range, [this, rows, row, &s](ir::Value* i) {
       context_.at(s.pattern.span);
@@ -126,46 +126,104 @@ Flow Loops::lowerFor(const ast::Stmt& s) {
     }
     return unrolled(s, trips);
   }
-  std::vector<ir::Value*> range;
-  for (const Val& v : over.elems) {
-    ir::Value* t = tensors_.tensorOf(v, DType::I64);
-    if (t && (!ir::isInt(t->type.dtype) || !t->type.shape.empty())) {
-      context_.fail(Code::E0203, v.span, "the bounds of `for` must be integers, not " + describe(v));
-      t = nullptr;
-    }
-    if (!t) return nothing;
-    context_.at(s.span);
-    // A bound that i64 does not hold is as good as its largest: no loop gets there.
-    if (t->type.dtype == DType::U64) {
-      ir::Compose c(context_.b());
-      t = c.binary(OpKind::Min, t, c.literalInt(t, std::numeric_limits<int64_t>::max()));
-    }
-    if (t->type.dtype != DType::I64) t = context_.b().value(OpKind::Cast, {t}, {{"dtype", DType::I64}});
-    range.push_back(t);
+  return countedLoop(s, over);
+}
+
+ir::Value* Loops::boundOf(const Val& v) {
+  ir::Value* t = tensors_.tensorOf(v, DType::I64);
+  if (!t || (ir::isInt(t->type.dtype) && t->type.shape.empty())) return t;
+  context_.fail(Code::E0203, v.span, "the bounds of `for` must be integers, not " + describe(v));
+  return nullptr;
+}
+
+ir::Value* Loops::within(ir::Value* bound) {
+  ir::Compose c(context_.b());
+  if (bound->type.dtype == DType::U64) bound = c.binary(OpKind::Min, bound, c.literalInt(bound, kMost));
+  return c.cast(bound, DType::I64);
+}
+
+bool Loops::checkBounds(const ast::Stmt& s, const Val& over, ir::Value* lo, ir::Value* hi) {
+  const bool reversed = over.boolean, exits = exitsOf(s.body).breaks || exitsOf(s.body).returns;
+  if (hi->type.dtype != DType::U64) return true;  // what starts beyond i64 has no trip
+  // The first index of a loop that counts down, and the last of one that nothing ends before.
+  const bool getsThere = reversed || !exits;
+  const Val &from = over.elems[0], &to = over.elems[1];
+  if (from.is(Val::Kind::Int) && to.is(Val::Kind::Int)) {
+    if (to.integer <= kMost || from.integer >= to.integer || (!getsThere && from.integer <= kMost)) return true;
+    context_.error(Code::E0212, to.span,
+                   "the index of a `for` is an i64, and does not count to " + toString(to.integer));
+    return false;
   }
-  if (!over.elems[2].is(Kind::Int))  // one below 0 is as wrong as 0, which the loop looks for
-    range[2] = context_.b().value(OpKind::Max, {range[2], context_.b().scalarInt(DType::I64, 0)});
-  return rangeLoop(s, range, [this, range, reversed, &s](ir::Value* i) {
+  ir::Compose c(context_.b());
+  ir::Value* bad = beyond(hi);
+  if (lo->type.dtype == DType::U64) {
+    bad = c.binary(OpKind::And, bad, c.binary(OpKind::Lt, lo, hi));
+    if (!getsThere) bad = c.binary(OpKind::And, bad, beyond(lo));
+  } else if (!getsThere) {
+    return true;
+  }
+  stopIf(bad, {"the index of a `for` is an i64, and does not count to ", ""}, hi);
+  return true;
+}
+
+bool Loops::checkStep(const Val& written, ir::Value* by) {
+  if (by->type.dtype != DType::U64) return true;
+  if (!written.is(Val::Kind::Int)) {
+    stopIf(beyond(by), {"the step of a `for` is an i64, not ", ""}, by);
+    return true;
+  }
+  if (written.integer <= kMost) return true;
+  context_.error(Code::E0212, written.span, "the step of a `for` is an i64, not " + toString(written.integer));
+  return false;
+}
+
+ir::Value* Loops::beyond(ir::Value* bound) {
+  ir::Compose c(context_.b());
+  return c.binary(OpKind::Gt, bound, c.literalInt(bound, kMost));
+}
+
+void Loops::stopIf(ir::Value* bad, std::vector<std::string> pieces, ir::Value* value) {
+  context_.b().makeTyped(OpKind::Assert, {context_.b().value(OpKind::Not, {bad}), value}, {},
+                         {{"pieces", std::move(pieces)}, {"formats", std::vector<std::string>{""}}});
+}
+
+Flow Loops::countedLoop(const ast::Stmt& s, const Val& over) {
+  Flow nothing;
+  nothing.value = Val::unit(s.span);
+  ir::Value *lo = boundOf(over.elems[0]), *hi = lo ? boundOf(over.elems[1]) : nullptr;
+  ir::Value* by = hi ? boundOf(over.elems[2]) : nullptr;
+  if (!by) return nothing;
+  context_.at(over.span);
+  if (!checkBounds(s, over, lo, hi) || !checkStep(over.elems[2], by)) return nothing;
+  context_.at(s.span);
+  ir::Compose c(context_.b());
+  Range range{within(lo), within(hi), within(by)};
+  const Val& end = over.elems[1];
+  if (hi->type.dtype == DType::U64 && !(end.is(Val::Kind::Int) && end.integer <= kMost)) range.written = hi;
+  if (!over.elems[2].is(Val::Kind::Int))  // one below 0 is as wrong as 0, which the loop looks for
+    range.by = c.binary(OpKind::Max, range.by, c.literalInt(range.by, 0));
+  return rangeLoop(s, range, [this, range, reversed = over.boolean, &s](ir::Value* i) {
     if (reversed) {
       context_.at(s.pattern.span);
-      ir::Value* last = context_.b().value(OpKind::Sub, {range[1], context_.b().scalarInt(DType::I64, 1)});
-      i = context_.b().value(OpKind::Sub, {last, context_.b().value(OpKind::Sub, {i, range[0]})});
+      ir::Value* last = context_.b().value(OpKind::Sub, {range.hi, context_.b().scalarInt(DType::I64, 1)});
+      i = context_.b().value(OpKind::Sub, {last, context_.b().value(OpKind::Sub, {i, range.lo})});
     }
     return Val::ofTensor(i, s.pattern.span);
   });
 }
 
-Flow Loops::rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index) {
+Flow Loops::rangeLoop(const ast::Stmt& s, const Range& range, const TripIndex& index) {
   const Exits exits = exitsOf(s.body);
   if (exits.breaks || exits.returns) {
     context_.at(s.span);
-    const std::vector<ir::Value*> checked = {range[0], range[1], ir::Compose(context_.b()).checkedStep(range[2])};
+    Range checked = range;
+    checked.by = ir::Compose(context_.b()).checkedStep(range.by);
     return exitingLoop(s, &checked, index);
   }
   Boundary carried;
   scopes_.assignedIn(s.body.span, carried);
   const std::vector<Val> before = valuesOf(carried.vars);
-  std::vector<Val> after = regions_.loopCarried(range[0], range[1], range[2], before, carried.names, s.span,
+  std::vector<Val> after = regions_.loopCarried(range.lo, range.hi, range.by, before, carried.names, s.span,
                                                 [&](ir::Value* i, const std::vector<Val>& now) {
                                                   setValues(carried.vars, now);
                                                   const Val trip = index(i);

@@ -44,11 +44,27 @@ class Loops {
 
  private:
   Val sequenceOf(const ast::Stmt& s);
-  Flow rangeLoop(const ast::Stmt& s, const std::vector<ir::Value*>& range, const TripIndex& index);
+  /// What a counted loop counts, of rank 0.
+  struct Range {
+    ir::Value *lo = nullptr, *hi = nullptr, *by = nullptr;  ///< i64
+    ir::Value* written = nullptr;                           ///< `hi` as u64 where it may be beyond i64, and `hi` less
+  };
+  Flow countedLoop(const ast::Stmt& s, const Val& over);
+  /// The integer of rank 0 that a bound or a step is; null after an error.
+  ir::Value* boundOf(const Val& v);
+  /// A bound as i64, the largest where it is beyond that.
+  ir::Value* within(ir::Value* bound);
+  /// Stops what would count beyond the largest i64, while compiling where that is known; false after an error.
+  bool checkBounds(const ast::Stmt& s, const Val& over, ir::Value* lo, ir::Value* hi);
+  bool checkStep(const Val& written, ir::Value* by);
+  ir::Value* beyond(ir::Value* bound);  ///< whether a u64 is no i64
+  /// Stops the run where `bad` holds; `pieces` stand around the value in the message.
+  void stopIf(ir::Value* bad, std::vector<std::string> pieces, ir::Value* value);
+  Flow rangeLoop(const ast::Stmt& s, const Range& range, const TripIndex& index);
   /// A loop as `while` (ExitingLoop.cpp).
   class Exiting;
-  /// `range` is null for a `while`, else lo, hi, step, i64 tensors.
-  Flow exitingLoop(const ast::Stmt& s, const std::vector<ir::Value*>* range, const TripIndex& index);
+  /// `range` is null for a `while`.
+  Flow exitingLoop(const ast::Stmt& s, const Range* range, const TripIndex& index);
   Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips);
   Flow unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole);
   /// The body once, up to its own boundary; `index` is bound to the loop's pattern.
