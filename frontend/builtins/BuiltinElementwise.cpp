@@ -29,6 +29,7 @@ std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, 
     auto whole = [&](Int v) {
       Val r = Val::ofInt(v, span, adopts);
       r.dim = dim;
+      if (adopts) r.dtype = dtypeAlone(operands);
       return r;
     };
     Int a = operands[0].integer, b = operands.size() > 1 ? operands[1].integer : 0;
@@ -48,31 +49,37 @@ std::optional<Val> foldElementwise(OpKind op, const std::vector<Val>& operands, 
   auto real = [&](size_t i) {
     return operands[i].is(Val::Kind::Int) ? static_cast<double>(operands[i].integer) : operands[i].real;
   };
+  auto number = [&](double v) {
+    Val r = Val::ofFloat(v, span);
+    const DType alone = dtypeAlone(operands);
+    if (ir::isFloat(alone)) r.dtype = alone;
+    return r;
+  };
   double x = real(0);
   switch (op) {
-    case OpKind::Abs: return Val::ofFloat(std::fabs(x), span);
-    case OpKind::Sqrt: return Val::ofFloat(std::sqrt(x), span);
-    case OpKind::Rsqrt: return Val::ofFloat(1 / std::sqrt(x), span);
-    case OpKind::Exp: return Val::ofFloat(std::exp(x), span);
-    case OpKind::Exp2: return Val::ofFloat(std::exp2(x), span);
-    case OpKind::Log: return Val::ofFloat(std::log(x), span);
-    case OpKind::Log2: return Val::ofFloat(std::log2(x), span);
-    case OpKind::Log10: return Val::ofFloat(std::log10(x), span);
-    case OpKind::Sin: return Val::ofFloat(std::sin(x), span);
-    case OpKind::Cos: return Val::ofFloat(std::cos(x), span);
-    case OpKind::Tan: return Val::ofFloat(std::tan(x), span);
-    case OpKind::Tanh: return Val::ofFloat(std::tanh(x), span);
-    case OpKind::Floor: return Val::ofFloat(std::floor(x), span);
-    case OpKind::Ceil: return Val::ofFloat(std::ceil(x), span);
-    case OpKind::Round: return Val::ofFloat(std::nearbyint(x), span);
-    case OpKind::Trunc: return Val::ofFloat(std::trunc(x), span);
+    case OpKind::Abs: return number(std::fabs(x));
+    case OpKind::Sqrt: return number(std::sqrt(x));
+    case OpKind::Rsqrt: return number(1 / std::sqrt(x));
+    case OpKind::Exp: return number(std::exp(x));
+    case OpKind::Exp2: return number(std::exp2(x));
+    case OpKind::Log: return number(std::log(x));
+    case OpKind::Log2: return number(std::log2(x));
+    case OpKind::Log10: return number(std::log10(x));
+    case OpKind::Sin: return number(std::sin(x));
+    case OpKind::Cos: return number(std::cos(x));
+    case OpKind::Tan: return number(std::tan(x));
+    case OpKind::Tanh: return number(std::tanh(x));
+    case OpKind::Floor: return number(std::floor(x));
+    case OpKind::Ceil: return number(std::ceil(x));
+    case OpKind::Round: return number(std::nearbyint(x));
+    case OpKind::Trunc: return number(std::trunc(x));
     case OpKind::Max:
     case OpKind::Min: {
       // NaN if either is, -0 below +0.
       const double y = real(1);
-      if (std::isnan(x) || std::isnan(y)) return Val::ofFloat(std::isnan(x) ? x : y, span);
+      if (std::isnan(x) || std::isnan(y)) return number(std::isnan(x) ? x : y);
       const bool less = x == y ? std::signbit(x) : x < y;
-      return Val::ofFloat(less == (op == OpKind::Max) ? y : x, span);
+      return number(less == (op == OpKind::Max) ? y : x);
     }
     default: return std::nullopt;
   }

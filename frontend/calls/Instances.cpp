@@ -244,7 +244,10 @@ void Instances::lowerInstance(const FnDecl& decl, Instance& inst, const std::vec
       hint = type;
     }
   } else if (!result.poison()) {
+    const Val written = result;
     result = tensors_.settle(result);
+    // A float that is known is exact for the caller, as under a `let`.
+    if (result.is(Kind::Float) && written.adopts) result = written;
   }
   std::vector<ir::Value*> leaves;
   inst.failed = result.poison() || !leavesOf(result, leaves);

@@ -12,7 +12,9 @@
 #include "frontend/Context.h"
 #include "frontend/Scoped.h"
 #include "frontend/calls/Training.h"
+#include "frontend/values/Exact.h"
 #include "frontend/values/Keys.h"
+#include "frontend/values/Literals.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
@@ -88,6 +90,8 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
     std::optional<DType> hint;
     if (a.is(Val::Kind::Tensor)) hint = a.tensor->type.dtype;
     if (b.is(Val::Kind::Tensor)) hint = b.tensor->type.dtype;
+    const bool numbers = a.isNumber() && b.isNumber() && a.adopts && b.adopts;
+    if (numbers && (a.is(Val::Kind::Float) || b.is(Val::Kind::Float))) hint = dtypeAlone({a, b});
     for (const Val* v : {&a, &b}) {
       if (!hint && v->is(Val::Kind::Float)) hint = v->dtype;
     }
@@ -97,7 +101,8 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
     bool ok = true;
     for (auto [v, region] : {std::pair{&a, ra}, std::pair{&b, rb}}) {
       context_.inRegion(region, [&] {
-        ir::Value* t = tensors_.tensorOf(*v, hint);
+        ir::Value* t = numbers && hint == DType::F32 ? exactLiteral(context_.b(), *v) : nullptr;
+        if (!t) t = tensors_.tensorOf(*v, hint);
         ok = ok && t;
         if (t) *v = Val::ofTensor(t, v->span);
       });

@@ -12,6 +12,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
@@ -37,8 +38,13 @@ std::vector<ir::Value*> Elementwise::broadcastAll(const std::vector<Val>& operan
                                                   std::string_view opName) {
   std::vector<ir::Value*> values;
   ir::Dims shape;
+  // Of literals alone, which may meet an f64 later.
+  const bool literals = dtype == DType::F32 && std::all_of(operands.begin(), operands.end(), [](const Val& v) {
+                          return (v.isNumber() && v.adopts) || (v.is(Val::Kind::Tensor) && isExact(v.tensor));
+                        });
   for (const Val& v : operands) {
-    ir::Value* t = tensors_.tensorOf(v, dtype);
+    ir::Value* t = literals ? exactLiteral(context_.b(), v) : nullptr;
+    if (!t) t = tensors_.tensorOf(v, dtype);
     if (!t) return {};
     auto both = ir::broadcastShapes(shape, t->type.shape);
     if (!both) {
@@ -167,7 +173,15 @@ Val Elementwise::elementwiseBy(const std::vector<Val>& operands, Span span, std:
   }
   std::vector<ir::Value*> values = together(operands, span, opName);
   if (values.empty()) return context_.lost();
+  // Of literals alone it is computed in f64, which its own constants are of, too, and rounded once.
+  const bool literals = std::any_of(values.begin(), values.end(), isExact) &&
+                        std::all_of(values.begin(), values.end(), [](const ir::Value* v) {
+                          return v->type.rank() == 0 && v->type.dtype == DType::F32 && (isConstant(v) || isExact(v));
+                        });
+  for (ir::Value*& v : values)
+    if (literals) v = exactly(context_.b(), v);
   Val r = f(values);
+  if (literals && r.is(Val::Kind::Tensor)) r.tensor = roundedExactly(context_.b(), r.tensor);
   r.span = span;
   return r;
 }
@@ -194,6 +208,8 @@ std::optional<Val> foldUnary(OpKind kind, const std::vector<Val>& operands, Span
       const bool most = kind == OpKind::Max;
       Val r = Val::ofInt(most ? std::max(a.integer, other.integer) : std::min(a.integer, other.integer), span,
                          a.adopts && other.adopts);
+      if (r.adopts) r.dtype = dtypeAlone(operands);
+      if (!fits(r.integer, r.dtype)) return std::nullopt;
       r.dim = a.dim || other.dim;
       return r;
     }
@@ -218,8 +234,7 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
   auto dtype = commonDType(context_, typed, span, opName);
   if (!dtype) return context_.lost();
   if (info.has(Trait::FloatOnly) && std::all_of(typed.begin(), typed.end(), adoptsWholly)) {
-    dtype = DType::F32;
-    if (kind == OpKind::Div && !std::any_of(typed.begin(), typed.end(), hasFloat)) dtype = DType::I64;
+    if (!ir::isFloat(*dtype) && kind != OpKind::Div) dtype = DType::F32;
   }
   auto refuse = [&](std::string_view needs) {
     auto d = context_.error(

@@ -51,10 +51,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
     const bool higher = decides && rankOf(v) > 0 && rankOf(*decides) == 0;
     if (!decides || higher) decides = &v;
   }
-  if (!decides) {
-    const bool real = std::any_of(operands.begin(), operands.end(), hasFloat);
-    return real ? DType::F32 : DType::I64;
-  }
+  if (!decides) return dtypeAlone(operands);
   const DType t = *ownDType(*decides);
   for (const Val& v : operands) {
     const DType own = *ownDType(v);
@@ -98,9 +95,16 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       const Val& integer = other ? *decides : v;
       if (toFloat && integer.span.valid()) {
         const std::string name(ir::name(other ? own : t));
-        d.help("there is no implicit conversion: write `" + name + "(...)`",
-               {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
-                {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
+        const bool literals = both && integer.is(Val::Kind::Tensor) && integer.tensor->op != nullptr &&
+                              integer.tensor->op->kind == ir::OpKind::Constant;
+        if (literals)  // to convert it would keep what is rounded
+          d.help("these numbers were rounded to " + std::string(ir::name(integer.tensor->type.dtype)) +
+                 "; write the type where they are bound: `: " +
+                 ir::toString(ir::Type{other ? own : t, integer.tensor->type.shape, {}}) + "`");
+        else
+          d.help("there is no implicit conversion: write `" + name + "(...)`",
+                 {{Span{integer.span.file, integer.span.begin, integer.span.begin}, name + "("},
+                  {Span{integer.span.file, integer.span.end, integer.span.end}, ")"}});
       }
       if (!toFloat && t != DType::Bool && own != DType::Bool && v.span.valid() && decides->span.valid()) {
         // The narrower one is widened.

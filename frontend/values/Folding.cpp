@@ -7,6 +7,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
 #include "ir/Scalar.h"
 
@@ -99,8 +100,12 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
       v.dtype = typed->dtype;
       return v;
     }
-    if (r < kLeast || r > kMost) return context_.fail(Code::E0212, span, toString(r) + " does not fit in i64");
+    const ir::DType type = dtypeAlone({a, b});
+    // Literals up to u64 may still adopt that.
+    const bool held = type == ir::DType::I64 ? r >= kLeast && r <= kMost : fits(r, type);
+    if (!held) return context_.fail(Code::E0212, span, toString(r) + " does not fit in " + std::string(ir::name(type)));
     Val v = Val::ofInt(r, span);
+    v.dtype = type;
     v.dim = a.dim || b.dim;
     return v;
   }
@@ -111,8 +116,8 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
     if (typed->is(Val::Kind::Int)) return std::nullopt;
     if (!a.adopts && !b.adopts && a.dtype != b.dtype) return std::nullopt;
     type = typed->dtype;
-  } else if (a.dtype == ir::DType::F64 || b.dtype == ir::DType::F64) {
-    type = ir::DType::F64;  // an f64 param
+  } else {
+    type = dtypeAlone({a, b});
   }
   // What adopts the dtype of a typed operand is rounded to it first, as at run time.
   const double x = typed ? rounded(asDouble(a), type) : asDouble(a);

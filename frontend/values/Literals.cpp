@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <vector>
 
 namespace tenc::frontend {
 
@@ -36,6 +37,25 @@ bool adoptsWholly(const Val& v) {
 bool hasFloat(const Val& v) {
   if (v.is(Val::Kind::Array)) return std::any_of(v.elems.begin(), v.elems.end(), hasFloat);
   return v.is(Val::Kind::Float);
+}
+
+namespace {
+/// The dtypes of the numbers, each once, but for those that literals have.
+void collectWritten(const Val& v, bool floats, std::vector<DType>& written) {
+  for (const Val& e : v.elems) collectWritten(e, floats, written);
+  if (!v.isNumber() || v.is(Val::Kind::Float) != floats || v.dtype == (floats ? DType::F32 : DType::I64)) return;
+  if (std::find(written.begin(), written.end(), v.dtype) == written.end()) written.push_back(v.dtype);
+}
+}  // namespace
+
+DType dtypeAlone(const std::vector<Val>& literals) {
+  const bool floats = std::any_of(literals.begin(), literals.end(), hasFloat);
+  std::vector<DType> written;
+  for (const Val& v : literals) collectWritten(v, floats, written);
+  if (written.size() == 1) return written[0];
+  // Of several the one that holds the others.
+  if (floats && std::find(written.begin(), written.end(), DType::F64) != written.end()) return DType::F64;
+  return floats ? DType::F32 : DType::I64;
 }
 
 int64_t rankOf(const Val& v) {

@@ -14,6 +14,8 @@ Int saturated(double v, ir::DType to);
 bool adoptsWholly(const Val& v);
 /// Whether the number, or one in the array, is a float.
 bool hasFloat(const Val& v);
+/// The dtype that literals have among themselves: that written for a `const` or a `param` among them, else i64 or f32.
+ir::DType dtypeAlone(const std::vector<Val>& literals);
 /// Of a tensor or an array, by how deep it is nested; 0 for numbers.
 int64_t rankOf(const Val& v);
 /// The dtype that the value has by itself; nullopt when it is no tensor or number.

@@ -12,6 +12,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Trees.h"
@@ -141,6 +142,7 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
       // A run-time rank-0 float takes the float dtype of an operand of higher rank.
       if (hint && v.tensor->type.dtype != *hint && v.tensor->type.shape.empty() && ir::isFloat(*hint) &&
           ir::isFloat(v.tensor->type.dtype)) {
+        if (*hint == DType::F64 && isExact(v.tensor)) return exactly(context_.b(), v.tensor);
         return context_.b().value(OpKind::Cast, {v.tensor}, {{"dtype", *hint}});
       }
       return v.tensor;

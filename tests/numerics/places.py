@@ -4,7 +4,11 @@
 Each call of calls.txt runs with operands of the host, with operands of a device outside of any block, without a default device,
 and, where it has such operands, with literals in place of their names. The three print the same numbers; on the device no part of
 the result is on the host, and nothing is moved that is not printed. Every operation of tests/ops_examples.txt that takes tensors
-has a call. Closes with `N passed, N failed`."""
+has a call.
+
+Where a call takes a single number, it gives the same, to the bit, for a literal, a `const`, a `let`, and a `const` and a `param` with a
+written type beside f64, and what has a written type (f64, i32, u8) keeps it and gives what that gives at run time.
+Closes with `N passed, N failed`."""
 import argparse
 import pathlib
 import re
@@ -23,6 +27,13 @@ OTHERS = {
 # What takes no tensor, or is no function of its operands: it makes, draws, reads, writes, or asks the machine.
 WITHOUT = """arange available count devices empty enumerate eps eye linspace load load_bytes load_csv max_value memory min_value name
 ones permutation print rand randint randn rng_state save save_bytes seed tabulate time zeros zip""".split()
+# Of a number `v`, or an integer `i`, beside those of calls.txt.
+NUMBERS = """v * v; v + 1; 2 / v; v ** 2; v // 2; v % 2; -v; (v, 1.0).0; min(v, 1); max(v, 0.0); where(c, v, 0.0); where(c, v, 0.0) * v;
+clamp(v, 0.0, 1.0) - v; (if c { v } else { 0.2 }); (if c { 1 } else { v }) * v; lerp(v, 1.0, 0.5); [v, 1.0][0]; id(v);
+i + 3; i * 2; i - 1; i ** 2; i // 2; i % 3; 2 * i - i; abs(i); sign(i); round(i); max(i, 1); min(i, i); clamp(i, 0, 3); where(c, i, 1);
+[i, 1][0]; i64(i) * 2; i < 3; bitwise_and(i, 6); relu(i); square(i)""".replace("\n", " ").split("; ")
+# What takes a whole tensor, and functions: a literal is one of f32 to them, as its type alone is.
+OF_TENSORS = re.compile(r"(\w+\.|id|quantile|median|norm|logsumexp|flip|roll|pad|dropout|squeeze|max\(v\)|prod|dot|mean)")
 NAME = re.compile(r"(?<![\w.\"])([a-z]+)\b(?![(:\"])")
 
 
@@ -43,6 +54,51 @@ def literal(call):
     if "|" in call: return None
     text = NAME.sub(lambda m: LITERALS.get(m[1], m[1]), call)
     return text if text != call else None
+
+
+def close(a, b):
+    try: x, y = float(a), float(b)
+    except ValueError: return a == b
+    return a == b or abs(x - y) <= 4e-15 * abs(y)
+
+
+def of_number(call, name, text):
+    """The call with one number in place of its operands; nothing where it has others or does not have it."""
+    names = {m[1] for m in NAME.finditer(call)}
+    if "|" in call or name not in names or names & {*LITERALS, *OTHERS} - {name}: return None
+    return NAME.sub(lambda m: text if m[1] == name else m[0], call)
+
+
+def wrong_number(tenc, folder, call, name, kind, number):
+    """What differs among the forms of a number of one dtype; None where the call takes none."""
+    head = f"{IMPORTS}fn id(x) = x\nlet c = sum([1.0]) > 0.0\n"
+    show = lambda text: f"print(({of_number(call, name, text)}).dtype)\nprint({of_number(call, name, text)})\n"
+    if of_number(call, name, number) is None: return None
+    want = ran(tenc, folder, f"{head}var n: {kind} = {number}\n{show('n')}").split("\n")
+    if len(want) != 3: return None  # it takes no single number, or gives no other
+    forms = {"const": "N", "param": "p"}
+    script = f"const N: {kind} = {number}\nparam p: {kind} = {number}\n" if kind == "f64" else f"const N: {kind} = {number}\n"
+    for form, text in forms.items():
+        if form == "param" and kind != "f64": continue
+        got = ran(tenc, folder, head + script + show(text)).split("\n")
+        if len(got) != 3 or got[0] != want[0] or not close(got[1], want[1]): return f"{form} of {kind}: {got}, not {want}"
+    if kind != "f64" or want[0] != "f64" or OF_TENSORS.match(call): return ""
+    exact = "let one: f64[1] = [1.0]\nconst B = 0.3\nlet l = 0.3\n"
+    beside = "".join(f"print((one * ({of_number(call, name, text)}))[0])\n" for text in ("N", "p", "B", "l", number))
+    got = ran(tenc, folder, head + script + exact + beside).split("\n")[:-1]
+    if len(set(got)) != 1 or not close(got[0], want[1]): return f"const, param of f64, const, let, literal beside f64: {got}, not {want[1]}"
+    return ""
+
+
+def numbers(tenc, folder, calls):
+    """How many calls take numbers, and what is wrong with them."""
+    wrong, count = [], 0
+    for call in calls:
+        for name, kind, number in (("v", "f64", "0.3"), ("i", "i32", "5"), ("i", "u8", "5")):
+            said = wrong_number(tenc, folder, call, name, kind, number)
+            count += said is not None
+            if said: wrong.append(f"{call}: {said}")
+    return count, wrong
 
 
 def without_place(text):
@@ -81,7 +137,10 @@ def main():
             wrong = problem(a.tenc, folder, call)
             if wrong: print(f"FAILED {call}: {wrong}")
             failed += bool(wrong)
-    print(f"{len(chosen) + (not a.only) - failed} passed, {failed} failed")
+        count, wrong = numbers(a.tenc, folder, [c for c in calls + NUMBERS if a.only in c])
+        for line in wrong: print(f"FAILED {line}")
+        failed += len(wrong)
+    print(f"{len(chosen) + count + (not a.only) - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 
