@@ -176,9 +176,14 @@ void AstBuilder::checkPlace(Stmt& s) {
   }
   declaration = annotatable;
   if (declaration && allowed_.block) {
-    r_.report(Code::E0108, Span{s.span.file, s.span.begin, s.span.begin},
-              std::string("`") + word + "` is allowed at the top level only")
-        .label("inside a block");
+    auto d = r_.report(Code::E0108, Span{s.span.file, s.span.begin, s.span.begin},
+                       std::string("`") + word + "` is allowed at the top level only");
+    d.label("inside a block");
+    if (s.kind == Kind::Const) {
+      const auto length = static_cast<uint32_t>(std::string_view(word).size());
+      d.help("in a block a number that is known is bound with `let`",
+             {{Span{s.span.file, s.span.begin, s.span.begin + length}, "let"}});
+    }
     s.kind = Kind::Error;
   } else if (!s.annotations.empty()) {
     r_.report(Code::E0108, s.annotations[0].span, "this statement takes no annotation")

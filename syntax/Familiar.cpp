@@ -17,6 +17,9 @@ constexpr std::string_view kCast = "a dtype converts: `f32(x)`";
 constexpr std::string_view kValues = "values never share memory: `x` itself will do";
 constexpr std::string_view kNothing =
     "there is no `None`: leave the option out; `in_axes: (0, false)` maps the first argument alone";
+constexpr std::string_view kNoNull =
+    "every name has a value: there is no null; leave an option out to have its default";
+constexpr std::string_view kNoMarks = "a function needs no mark: every one is compiled";
 constexpr std::string_view kGradients = "tensors hold no gradients: `grad(f)` makes the derivative of a function";
 constexpr std::string_view kDerivatives =
     "it is in a module: `ad.jacobian(f)(x)`, `ad.hessian(f)(x)` or `ad.hvp(f)(x, v)` after `import ad`";
@@ -70,10 +73,12 @@ constexpr Familiar kNames[] = {
     {.name = "float64", .replacement = "f64"},
     {.name = "float16", .replacement = "f16"},
     {.name = "bfloat16", .replacement = "bf16", .calls = {{{.operands = 1, .pattern = "bf16(#1)"}}}},
-    {.name = "null", .help = kNothing},
-    {.name = "nil", .help = kNothing},
+    {.name = "null", .help = kNoNull},
+    {.name = "nil", .help = kNoNull},
+    {.name = "njit", .help = kNoMarks},
+    {.name = "jit", .help = kNoMarks},
     {.name = "none", .help = kNothing},
-    {.name = "undefined", .help = kNothing},
+    {.name = "undefined", .help = kNoNull},
     {.name = "newaxis", .help = "a new dim of an index is written `x[:, new]`", .inSubscript = "new"},
     {.name = "str", .help = "a string takes values in braces: `\"loss {x}\"`"},
     {.name = "float",

@@ -180,7 +180,12 @@ std::optional<Reduced> reductionOperands(BuiltinCall& k) {
   Reduced r;
   r.x = k.tensor("x");
   if (!r.x) return std::nullopt;
-  auto axes = k.evaluator.constAxes(k.args.find("axis"), r.x->type.rank());
+  // A number is reduced along axis 0 or -1 as PyTorch has it: as the one element of an axis that it does not have.
+  const Val* axis = k.args.find("axis");
+  const bool only = axis && axis->is(Val::Kind::Int) && (axis->integer == 0 || axis->integer == -1);
+  const bool single = r.x->type.rank() == 0 && only;
+  auto axes = k.evaluator.constAxes(axis, single ? 1 : r.x->type.rank());
+  if (single && axes) axes->clear();
   auto keep = k.flag("keep");
   if (!axes || !keep) return std::nullopt;
   r.axes = *axes;

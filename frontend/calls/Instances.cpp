@@ -35,6 +35,12 @@ namespace {
 using Kind = Val::Kind;
 using ir::OpKind;
 
+std::string packText(const Val& v) {
+  ir::Dims dims;
+  for (const Val& e : v.elems) dims.push_back(static_cast<int64_t>(e.integer));
+  return ir::toString(dims);
+}
+
 /// How many trees a value is made of: what tells a layer from one that it is nested in.
 size_t treesIn(const Val& v) {
   size_t n = v.isTree() ? 1 : 0;
@@ -101,6 +107,10 @@ Val Instances::instantiate(const FnDecl& decl, std::vector<Val>& values, Generic
     for (const auto& [name, v] : g.bound) {
       if (v.is(Kind::Int)) dims += (dims.empty() ? "" : ", ") + name + " = " + toString(v.integer);
       if (v.is(Kind::DType)) dims += (dims.empty() ? "" : ", ") + name + " = " + std::string(ir::name(v.dtype));
+    }
+    // Of a call the argument shows it.
+    for (const auto& [name, v] : g.bound) {
+      if (v.is(Kind::Pack) && !call.valid()) dims += (dims.empty() ? "" : ", ") + name + " = " + packText(v);
     }
     own.hasSizes = !dims.empty();
     own.signature = s.name.text + (dims.empty() ? "" : "[" + dims + "]");

@@ -42,7 +42,11 @@ void Uncalled::checkNamesOf(const FnDecl& decl) {
 void Uncalled::checkUnseen(const Unit& unit) {
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
-      if (functions_.isNamed(decl) && !functions_.isCalled(decl)) checkNamesOf(decl);
+      if (functions_.isCalled(decl)) continue;
+      if (functions_.isNamed(decl)) checkNamesOf(decl);
+      Frame own(decl.unit);
+      const FrameScope inside(context_.frames, own);
+      unknownNames_.checkMarks(*decl.stmt);
     }
   }
 }
@@ -219,6 +223,12 @@ void Uncalled::check(const Unit& unit, std::optional<uint32_t> source) {
       if (f.type) bindSamples(*f.type, g, dims, false);
     }
     structs_.structWith(decl, g);
+  }
+  for (const auto& [name, alias] : unit.aliases) {
+    if (!isMeant(*alias) || !alias->type || !alias->generics.empty()) continue;
+    Generics g;
+    g.unit = &unit;
+    types_.resolve(*alias->type, g);
   }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {

@@ -13,6 +13,7 @@
 #include "frontend/expressions/SourceText.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
+#include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/types/DimSolver.h"
@@ -27,6 +28,18 @@ namespace tenc::frontend {
 
 namespace {
 using StmtKind = ast::Stmt::Kind;
+
+bool isInLoop(const ast::File& file, Span at) {
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool loop = s.kind == StmtKind::For || s.kind == StmtKind::While;
+    found = found || (loop && s.span.file == at.file && s.span.begin <= at.begin && at.end <= s.span.end);
+  };
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+  return found;
+}
 }  // namespace
 
 void Bindings::warnHidden(const ast::Stmt& s) {
@@ -41,10 +54,13 @@ void Bindings::warnHidden(const ast::Stmt& s) {
       all = false;
   };
   look(s.pattern);
+  const std::string where = !hidden.empty() && isInLoop(*context_.frame().unit->file, s.span)
+                                ? " in each trip of the loop"
+                                : " in this block";
   for (const auto& [span, outer] : hidden) {
-    auto d = context_.warning(Code::W0101, span,
-                              "this `let` makes a new `" + outer->name +
-                                  "` in each trip of the loop, and the `var` of " + "that name stays as it is");
+    auto d = context_.warning(
+        Code::W0101, span,
+        "this `let` makes a new `" + outer->name + "`" + where + ", and the `var` of that name stays as it is");
     d.note(outer->span, "the variable is declared here");
     const std::string names = hidden.size() == 1 ? "`" + outer->name + "`" : "the variables";
     // What takes the place of the keyword and the blanks behind it.

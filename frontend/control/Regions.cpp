@@ -325,7 +325,13 @@ std::vector<ir::Value*> Regions::carriedYields(const std::vector<Val>& initial, 
     }
     const bool retyped = !v.poison() && !sameTypes(initial[i], v);
     const bool devices = initial[i].is(Val::Kind::Device) && v.is(Val::Kind::Device);
-    if (retyped && !devices) {
+    if (retyped && isText(initial[i]) && isText(v)) {
+      v = context_
+              .error(Code::E0209, v.span.valid() ? v.span : span,
+                     "strings do not change in a loop at run time, and " +
+                         (names[i].empty() ? "this value" : "`" + names[i] + "`") + " is one")
+              .help("carry a number that says which it is, and choose the string behind the loop");
+    } else if (retyped && !devices) {
       v = context_.error(Code::E0209, span,
                          (names[i].empty() ? "this value" : "`" + names[i] + "`") +
                              " is carried by the loop and must keep its type, but it is " + describe(initial[i]) +

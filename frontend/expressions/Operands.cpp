@@ -2,6 +2,9 @@
 #include "frontend/expressions/Operands.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +24,22 @@ using ir::DType;
 bool isUpdated(const ir::SourceTexts& texts, Span x, Span sign) {
   const ir::SourceText* t = texts.find(sign);
   return t && t->kind == ir::SourceText::Kind::Update && x.begin == t->whole.begin;
+}
+
+/// Whether `v` is an array of literals some of which f32 does not hold as they are written.
+bool isRoundedLiteral(const Val& v) {
+  const ir::Op* op = v.is(Val::Kind::Tensor) ? v.tensor->op : nullptr;
+  if (!op || op->kind != ir::OpKind::Constant || v.tensor->type.dtype != DType::F32) return false;
+  const auto& data = std::get<ir::Data>(*op->find("value"));
+  for (size_t i = 0; data && i + sizeof(float) <= data->size(); i += sizeof(float)) {
+    float number;
+    std::memcpy(&number, data->data() + i, sizeof number);
+    char text[32];
+    double written = 0;
+    std::from_chars(text, std::to_chars(text, text + sizeof text, number).ptr, written);
+    if (std::isfinite(number) && written != static_cast<double>(number)) return true;
+  }
+  return false;
 }
 
 bool isLogical(std::string_view opName) { return opName == "and" || opName == "or"; }
@@ -95,9 +114,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
       const Val& integer = other ? *decides : v;
       if (toFloat && integer.span.valid()) {
         const std::string name(ir::name(other ? own : t));
-        const bool literals = both && integer.is(Val::Kind::Tensor) && integer.tensor->op != nullptr &&
-                              integer.tensor->op->kind == ir::OpKind::Constant;
-        if (literals)  // to convert it would keep what is rounded
+        if (both && isRoundedLiteral(integer))  // to convert it would keep what is rounded
           d.help("these numbers were rounded to " + std::string(ir::name(integer.tensor->type.dtype)) +
                  "; write the type where they are bound: `: " +
                  ir::toString(ir::Type{other ? own : t, integer.tensor->type.shape, {}}) + "`");

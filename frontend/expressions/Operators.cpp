@@ -61,6 +61,26 @@ Val Operators::compareText(std::string_view op, const Val& choice, const Val& te
   return Val::ofTensor(op == "!=" ? context_.b().value(OpKind::Not, {same}) : same, span);
 }
 
+Val Operators::compareChoices(std::string_view op, const Val& a, const Val& b, Span span) {
+  if (op != "==" && op != "!=") return context_.fail(Code::E0203, span, "strings are compared with `==` and `!=` only");
+  context_.at(span);
+  ir::Compose c(context_.b());
+  const auto isThe = [&](const Val& v, size_t i) {
+    return c.binary(OpKind::Eq, v.elems[0].tensor, context_.b().scalarInt(ir::DType::I64, static_cast<int64_t>(i)));
+  };
+  const std::vector<std::string> left = rt::choiceTexts(a.text), right = rt::choiceTexts(b.text);
+  ir::Value* same = nullptr;
+  for (size_t i = 0; i < left.size(); ++i) {
+    for (size_t k = 0; k < right.size(); ++k) {
+      if (left[i] != right[k]) continue;
+      ir::Value* both = c.binary(OpKind::And, isThe(a, i), isThe(b, k));
+      same = same ? c.binary(OpKind::Or, same, both) : both;
+    }
+  }
+  if (!same) return Val::ofBool(op == "!=", span);
+  return Val::ofTensor(op == "!=" ? context_.b().value(OpKind::Not, {same}) : same, span);
+}
+
 Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span, Span opSpan) {
   if (a.poison() || b.poison()) return context_.lost();
   if (a.isNumber() && b.isNumber()) {
@@ -68,6 +88,7 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
   }
   using Kind = Val::Kind;
   if (a.is(Kind::Device) && b.is(Kind::Device)) return compareDevices(op, a, b, span);
+  if (a.isChoice() && b.isChoice()) return compareChoices(op, a, b, span);
   if ((a.isChoice() && b.is(Kind::String)) || (a.is(Kind::String) && b.isChoice()))
     return a.isChoice() ? compareText(op, a, b, span) : compareText(op, b, a, span);
   auto comparable = [](const Val& v) {

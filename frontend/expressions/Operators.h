@@ -26,6 +26,7 @@ class Operators {
   Val compareDevices(std::string_view op, const Val& a, const Val& b, Span span);
   /// One of several strings against a string that is known.
   Val compareText(std::string_view op, const Val& choice, const Val& text, Span span);
+  Val compareChoices(std::string_view op, const Val& a, const Val& b, Span span);
 
   Context& context_;
   Devices& devices_;

@@ -192,7 +192,12 @@ class NameWalk {
     for (const ast::Annotation& a : e.annotations) annotation(a);
     for (size_t i = 0; i < std::max(e.args.size(), e.blocks.size()); ++i) {
       if (i < e.args.size()) expression(e.args[i]);
-      if (i < e.blocks.size()) block(e.blocks[i]);
+      if (i >= e.blocks.size()) continue;
+      // A branch that binds a name that it shall change, as the body of a loop does; there the loop is told.
+      if (e.kind == ExprKind::If && loop_ == 0)
+        looped([&] { block(e.blocks[i]); });
+      else
+        block(e.blocks[i]);
     }
     for (const ast::Subscript& s : e.subscripts) {
       for (const ast::ExprPtr* x : {&s.index, &s.lo, &s.hi, &s.step, &s.size}) expression(*x);

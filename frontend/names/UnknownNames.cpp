@@ -105,6 +105,20 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
 void UnknownNames::checkNames(const ast::Block& block) { unknownIn().visit(block); }
 void UnknownNames::checkNames(const ast::Stmt& fn) { unknownIn().visit(fn); }
 
+void UnknownNames::checkMarks(const ast::Stmt& fn) {
+  for (const ast::Annotation& a : fn.annotations) {
+    const bool named = a.kind == ast::Annotation::Kind::Place && !a.path.empty() && !a.number && !a.index;
+    if (!named || context_.frame().unit->resolution->definition(a.path[0].span)) continue;
+    const std::string& head = a.path[0].text;
+    const syntax::Familiar* known = syntax::familiarName(head);
+    if (a.path.size() > 1)
+      unknownName(head, a.path[0].span);
+    else if (known && !known->help.empty())
+      context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
+          .help(std::string(known->help), {{a.span, ""}});
+  }
+}
+
 TreeVisitor UnknownNames::unknownIn() {
   TreeVisitor used;
   used.onExpression = [&](const ast::Expr& e) {

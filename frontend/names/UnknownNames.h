@@ -23,6 +23,8 @@ class UnknownNames {
   /// Resolves the names of code that is not compiled (E0102).
   void checkNames(const ast::Block& block);
   void checkNames(const ast::Stmt& fn);
+  /// Reports marks of other languages before a function, `@njit`, which name no device.
+  void checkMarks(const ast::Stmt& fn);
 
  private:
   /// Reports the names that mean nothing.

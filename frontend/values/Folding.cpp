@@ -154,7 +154,10 @@ Val Evaluator::compareStatic(std::string_view op, const Val& a, const Val& b, Sp
   if (!same || !equality) {
     auto d = context_.error(Code::E0203, span,
                             "`" + std::string(op) + "` does not take " + describe(a) + " and " + describe(b));
-    if (op == "+") d.help("join strings with braces: `\"{a}{b}\"`");
+    if (a.is(Val::Kind::Bool) && b.is(Val::Kind::Bool))
+      d.help("`i64(b)` makes a number of a bool");
+    else if (op == "+")
+      d.help("join strings with braces: `\"{a}{b}\"`");
     return d;
   }
   return Val::ofBool(*same == (op == "=="), span);

@@ -57,7 +57,12 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
       case Why::Argument:
         if (!in->caller || !info.from) {
           const bool kept = in->func == shared_.module.main();  // of a session: its values are what `main` takes
-          d.notes.push_back({in->func->span, is + (kept ? " since an earlier entry" : ", as the signature says")});
+          const auto& places = in->func->paramPlaces;
+          const bool written = v->op != nullptr || v->index >= places.size() || !places[v->index].empty();
+          d.notes.push_back(
+              {in->func->span, is + (kept      ? " since an earlier entry"
+                                     : written ? ", as the signature says"
+                                               : ": the signature names no device, and nothing calls it")});
           return;
         }
         d.notes.push_back(

@@ -84,7 +84,7 @@ void Shell::command(std::string_view text) {
   const size_t blank = std::min(text.find_first_of(" \t\n"), text.size());
   const std::string_view name = text.substr(0, blank);
   std::string rest(trimmed(text.substr(blank)));
-  const Command* command = commandNamed(name);
+  const Command* command = commandNamed(name == ":exit" ? ":quit" : name);
   if (!command) {
     NearestName near(name);
     for (const Command& c : kCommands) near.consider(c.name);
