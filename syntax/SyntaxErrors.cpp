@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <optional>
 
 #include "grammar/TLParser.h"
@@ -196,6 +197,17 @@ bool isLetter(std::string_view s) {
          !isIn(0xfe00, 0xfe0f) && !isIn(0xfff0, 0x1d3ff) && !isIn(0x1f000, 0x1faff);
 }
 
+bool isNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+/// Of a `!` behind a name, which negates nothing.
+void helpBehindName(SyntaxReporter& reporter, Span at, Diagnostics::Builder& d) {
+  const std::string_view rest = reporter.text().substr(at.end);
+  if (rest.starts_with("("))
+    d.help("a call is a name and arguments, without `!`", {{at, ""}});
+  else if (rest.starts_with("r}") || rest.starts_with("s}"))
+    d.help("a value in braces is written as `print` does", {{reporter.span(at.begin, at.end + 1), ""}});
+}
+
 }  // namespace
 
 void reportBadCharacter(SyntaxReporter& reporter, Span at) {
@@ -209,6 +221,8 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
   const Familiar* known = familiarCharacter(s);
   if (!known && isLetter(s)) d.help("names are made of the letters a to z and A to Z, digits and `_`");
   if (!known) return;
+  if (s == "!" && at.begin > 0 && isNameCharacter(reporter.text()[at.begin - 1]))
+    return helpBehindName(reporter, at, d);
   if (s.front() == '\'') {  // the other end is mended too, or nothing
     const size_t end = reporter.text().find_first_of("'\"\n", at.end);
     if (end != std::string_view::npos && reporter.text()[end] == '\'')

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string>
 
+#include "support/Text.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::syntax {
@@ -332,11 +333,34 @@ class Helper {
     return false;
   }
 
+  /// Two names at the start of a statement, the first nearly a keyword that one may follow.
+  void misspeltKeyword() {
+    static constexpr std::string_view kKeywords[] = {"let",    "var",    "const",  "struct", "type",  "while",
+                                                     "import", "return", "assert", "param",  "device"};
+    const Token* first = back(1);
+    if (first == nullptr || first->getType() != T::NAME || (back(2) && !startsStatement(back(2)))) return;
+    const std::string word = first->getText();
+    NearestName near(word);
+    for (const std::string_view keyword : kKeywords) near.consider(keyword);
+    if (!near.best().empty()) say("did you mean `" + near.best() + "`?", {{span(*first), near.best()}});
+  }
+
+  /// Parentheses around what starts with the minus behind a block, which it cannot continue.
+  std::vector<Edit> negated() const {
+    size_t n = 1;
+    while (back(n) && back(n)->getType() == T::NL) ++n;
+    const Token* stop = outside(2, [](size_t) { return false; });
+    const Token* last = nullptr;
+    for (ssize_t k = 2; ahead(k) != stop; ++k) last = ahead(k);
+    if (!back(n, T::RBRACE) || last == nullptr) return {};
+    return {{before(span()), "("}, {behind(span(*last)), ")"}};
+  }
+
   /// What depends on the token alone.
   void tokens() {
     switch (at_) {
       case T::MINUS:
-        if (startsStatement(p_.before)) { say(Form::LeadingMinus); }
+        if (startsStatement(p_.before)) say(Form::LeadingMinus, negated());
         break;
       case T::PLUS:
         if (prior(T::PLUS)) {
@@ -406,6 +430,7 @@ class Helper {
         if (next(T::INT)) say(Form::LeadingDot, {{before(span()), "0"}});
         break;
       case T::IF: choice(); break;
+      case T::NAME: misspeltKeyword(); break;
       default:
         if (may(T::AT) && !may(T::NAME)) { say(Form::AnnotationPlace); }
         if (isKeyword(p_.at) && may(T::NAME) && !may(T::INT))

@@ -27,11 +27,12 @@ struct Spec {
   std::string fill = " ";
   char align = 0;  ///< one of < > ^, 0 for that of the value's kind
   char sign = '-';
+  bool prefix = false;  ///< `#`: 0x, 0o or 0b before the digits
   bool zero = false;
   int width = 0;
   char separator = 0;  ///< between groups of three digits: `,` or `_`
   int precision = -1;
-  char type = 0;  ///< one of d x b f e g % s, 0 for the shortest form
+  char type = 0;  ///< one of d x X o b f e g % s, 0 for the shortest form
 };
 
 bool isAlign(char c) { return c == '<' || c == '>' || c == '^'; }
@@ -62,6 +63,7 @@ class SpecParser {
     }
     if (!rest_.empty() && isAlign(rest_[0])) s.align = take();
     if (next("+- ")) s.sign = take();
+    if (next("#")) s.prefix = take() != 0;
     if (next("0")) s.zero = take() != 0;
     if (!number(s.width, false)) return std::nullopt;
     if (next(",_")) s.separator = take();
@@ -69,7 +71,7 @@ class SpecParser {
       take();
       if (!number(s.precision, true)) return std::nullopt;
     }
-    if (next("dxbfeg%s")) s.type = take();
+    if (next("dxXobfeg%s")) s.type = take();
     return rest_.empty() ? std::optional(s) : std::nullopt;
   }
 
@@ -91,12 +93,16 @@ class SpecParser {
   std::string_view rest_;
 };
 
+/// The base that a type writes integers in; 0 for those that are no such type.
+int baseOf(char type) { return type == 'x' || type == 'X' ? 16 : type == 'o' ? 8 : type == 'b' ? 2 : 0; }
+
 /// Whether the parts of a format go together; "" or why not.
 std::string checkSpec(const Spec& s) {
   const bool real = s.type == 'f' || s.type == 'e' || s.type == 'g' || s.type == '%';
   if (s.precision >= 0 && !real && s.type != 's') return "a precision needs one of the types `f`, `e`, `g` and `%`";
   if (s.zero && s.separator) return "leading zeros and separators do not go together";
-  if (s.separator && (s.type == 'e' || s.type == 'x' || s.type == 'b'))
+  if (s.prefix && baseOf(s.type) == 0) return "`#` needs one of the types `x`, `X`, `o` and `b`";
+  if (s.separator && (s.type == 'e' || baseOf(s.type) != 0))
     return "`" + std::string(1, s.type) + "` takes no separators";
   return "";
 }
@@ -133,11 +139,14 @@ Magnitude split(std::string text) {
 
 Magnitude integerDigits(uint8_t dtype, const void* element, char type) {
   Magnitude m = split(scalar::intText(dtype, element));
-  if (type != 'x' && type != 'b') return m;
+  const int base = baseOf(type);
+  if (base == 0) return m;
   uint64_t v = 0;
   std::from_chars(m.digits.data(), m.digits.data() + m.digits.size(), v);
   char buffer[64];
-  m.digits.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, type == 'x' ? 16 : 2).ptr);
+  m.digits.assign(buffer, std::to_chars(buffer, buffer + sizeof buffer, v, base).ptr);
+  for (char& c : m.digits)
+    if (type == 'X' && c >= 'a') c = static_cast<char>(c - 'a' + 'A');
   return m;
 }
 
@@ -214,16 +223,18 @@ std::string checkFormat(uint8_t dtype, bool rank0, std::string_view format) {
   const std::string name = "`" + std::string(format) + "`";
   if (!s || s->type == 's') return name + " is not a format of numbers";
   if (std::string why = checkSpec(*s); !why.empty()) return why;
-  if ((s->type == 'd' || s->type == 'x' || s->type == 'b') && isFloat(dtype))
+  if ((s->type == 'd' || baseOf(s->type) != 0) && isFloat(dtype))
     return "`" + std::string(1, s->type) + "` is for integers, and this is " + std::string(dtypeName(dtype));
-  if (dtype == kBool && (s->type || s->sign != '-' || s->separator || s->zero))
+  if (dtype == kBool && (s->type || s->sign != '-' || s->separator || s->zero || s->prefix))
     return "a bool takes a width and an alignment only";
   return "";
 }
 
 std::string checkTextFormat(std::string_view format) {
   const auto s = SpecParser(format).parse();
-  if (s && (!s->type || s->type == 's') && s->sign == '-' && !s->zero && !s->separator && s->precision < 0) return "";
+  if (s && (!s->type || s->type == 's') && s->sign == '-' && !s->zero && !s->prefix && !s->separator &&
+      s->precision < 0)
+    return "";
   return "a string takes a width and an alignment only";
 }
 
@@ -252,7 +263,8 @@ std::string formatScalar(uint8_t dtype, const void* element, std::string_view fo
     m = integerDigits(dtype, element, s.type);
   }
   if (s.separator) m.digits = grouped(std::move(m.digits), s.separator);
-  const std::string sign = m.negative ? "-" : s.sign == '-' ? "" : std::string(1, s.sign);
+  std::string sign = m.negative ? "-" : s.sign == '-' ? "" : std::string(1, s.sign);
+  if (s.prefix) sign += std::string("0") + s.type;
   const size_t width = static_cast<size_t>(s.width), shown = sign.size() + m.digits.size();
   if (s.zero && !s.align && shown < width) m.digits.insert(0, width - shown, '0');
   return padded(sign + m.digits, s, s.align ? s.align : '>');

@@ -120,6 +120,7 @@ class Reader {
     }
     given_.push_back(option);
     const bool alone = !attached && value.empty() && !option->alone.empty();
+    if (alone) optional_ = option;
     if (!alone && !option->value.empty() && !fitsChoices(*option, value)) return fail(wrongValue(*option, value));
     return option->set(c_, value) || fail(wrongValue(*option, value));
   }
@@ -156,6 +157,9 @@ class Reader {
     if (!haveCommand_ && haveInput_ && c_.input.find_first_of("./") == std::string::npos)
       return fail(noCommand(c_.input));
     if (!haveCommand_ && command) return fail("the command comes first: `tenc " + word + " " + c_.input + "`");
+    if (optional_ != nullptr)
+      return fail("`" + word + "` is no value of --" + std::string(optional_->name) + ", which takes " +
+                  std::string(optional_->value));
     return fail("there is more than one script: " + word);
   }
 
@@ -216,6 +220,7 @@ class Reader {
   CommandLine c_;
   bool haveCommand_ = false, haveInput_ = false, helpCommand_ = false;
   std::vector<const Option*> given_;
+  const Option* optional_ = nullptr;  ///< the last that was given without the value that it may have
 };
 
 }  // namespace
