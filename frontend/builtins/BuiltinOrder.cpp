@@ -6,6 +6,7 @@
 #include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Operands.h"
 #include "frontend/values/Evaluator.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -217,25 +218,50 @@ Val histogram(BuiltinCall& k) {
   return k.result(countPlaces(k, place, c.cast(inside, DType::I64), *bins));
 }
 
+/// A single number as the one element of an axis, as PyTorch has it; results of one element along that are numbers
+/// again.
+template <BuiltinHandler Along>
+Val orNumber(BuiltinCall& k) {
+  const Val& x = k["x"];
+  const bool single = x.isNumber() || (x.is(Val::Kind::Tensor) && x.tensor->type.rank() == 0);
+  ir::Value* number = single ? k.tensor("x") : nullptr;
+  if (!number) return Along(k);
+  const Val row = Val::ofTensor(k.c.reshape(number, {1}), x.span);
+  BoundArgs args = k.args;
+  for (auto& [name, value] : args.named)
+    if (name == "x") value = &row;
+  BuiltinCall along{static_cast<const BuiltinTools&>(k), k.row, args, k.span, k.callee, nullptr, k.c};
+  const Val result = Along(along);
+  const auto back = [&](const Val& v) {
+    const bool one = v.is(Val::Kind::Tensor) && v.tensor->type.shape == Dims{1};
+    return one ? Val::ofTensor(k.c.reshape(v.tensor, {}), v.span) : v;
+  };
+  if (!result.isTree()) return result.poison() ? result : back(result);
+  return mapLeaves(result, [&](const Val& leaf, const std::string&, bool) { return back(leaf); });
+}
+
 #define TENC_SCAN "(x; axis: int?, reverse: false, exclusive: false)"
 #define TENC_SUMS "(x; axis: int?, reverse: false, exclusive: false, dtype: dtype?)"
 constexpr BuiltinRow kRows[] = {
-    {"cumsum" TENC_SUMS, "Running sum along an axis. With `dtype`, of x converted to it.", cumulative, OpKind::Add},
-    {"cumprod" TENC_SUMS, "Running product along an axis. With `dtype`, of x converted to it.", cumulative,
+    {"cumsum" TENC_SUMS, "Running sum along an axis. With `dtype`, of x converted to it.", orNumber<cumulative>,
+     OpKind::Add},
+    {"cumprod" TENC_SUMS, "Running product along an axis. With `dtype`, of x converted to it.", orNumber<cumulative>,
      OpKind::Mul},
-    {"cummax" TENC_SCAN, "Running maximum along an axis.", cumulative, OpKind::Max},
-    {"cummin" TENC_SCAN, "Running minimum along an axis.", cumulative, OpKind::Min},
-    {"logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", cumulative, OpKind::LogAddExp},
-    {"sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.", sort<false>},
-    {"argsort(x; axis: -1, descending: false)", "The indices, i64, that sort x; stable.", sort<true>},
+    {"cummax" TENC_SCAN, "Running maximum along an axis.", orNumber<cumulative>, OpKind::Max},
+    {"cummin" TENC_SCAN, "Running minimum along an axis.", orNumber<cumulative>, OpKind::Min},
+    {"logcumsumexp" TENC_SCAN, "Logarithm of the running sum of exponentials.", orNumber<cumulative>,
+     OpKind::LogAddExp},
+    {"sort(x; axis: -1, descending: false)", "Sorted along an axis; stable, NaN is the largest.",
+     orNumber<sort<false>>},
+    {"argsort(x; axis: -1, descending: false)", "The indices, i64, that sort x; stable.", orNumber<sort<true>>},
     {"topk(x, k: int; axis: -1, largest: true)", "(values, indices) of the k largest; ties go to the lower index.",
-     topk},
+     orNumber<topk>},
     {"kthvalue(x, k: int; axis: -1, keep: false)", "(the k-th smallest along an axis, its index); k counts from 1.",
-     kthValue},
+     orNumber<kthValue>},
     {"mode(x; axis: -1, keep: false)",
      "(the most frequent element along an axis, the index of its last occurrence); the smallest of equally frequent "
      "ones.",
-     mode},
+     orNumber<mode>},
     {"searchsorted(sorted, x; right: false)",
      "Where x would be inserted into the sorted tensor; of several rows, each row of x in its own.", searchsorted},
     {"bincount(x, weights?; length: int)",

@@ -33,7 +33,7 @@ clamp(v, 0.0, 1.0) - v; (if c { v } else { 0.2 }); (if c { 1 } else { v }) * v; 
 i + 3; i * 2; i - 1; i ** 2; i // 2; i % 3; 2 * i - i; abs(i); sign(i); round(i); max(i, 1); min(i, i); clamp(i, 0, 3); where(c, i, 1);
 [i, 1][0]; i64(i) * 2; i < 3; bitwise_and(i, 6); relu(i); square(i)""".replace("\n", " ").split("; ")
 # What takes a whole tensor, and functions: a literal is one of f32 to them, as its type alone is.
-OF_TENSORS = re.compile(r"(\w+\.|id|quantile|median|norm|logsumexp|flip|roll|pad|dropout|squeeze|max\(v\)|prod|dot|mean)")
+OF_TENSORS = re.compile(r"(\w+\.|id|quantile|median|norm|logsumexp|flip|roll|pad|dropout|squeeze|max\(v\)|prod|dot|mean|arg|sort|topk|kthvalue|mode|cum|logcumsumexp)")
 NAME = re.compile(r"(?<![\w.\"])([a-z]+)\b(?![(:\"])")
 
 
