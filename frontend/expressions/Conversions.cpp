@@ -10,6 +10,7 @@
 #include "frontend/types/Generics.h"
 #include "frontend/types/Structs.h"
 #include "frontend/types/Types.h"
+#include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
@@ -75,6 +76,7 @@ Val Conversions::cast(const Val& v, ir::DType to, Span span) {
       v.is(Val::Kind::Array) ? tensors_.tensorOf(ir::isInt(to) ? wrappedArray(v, to) : v, to) : tensors_.tensorOf(v);
   if (!x) return context_.lost();
   context_.at(span);
+  if (to == ir::DType::F64 && isExact(x)) return Val::ofTensor(exactly(context_.b(), x), span);
   if (x->type.dtype != to) x = context_.b().value(OpKind::Cast, {x}, {{"dtype", to}});
   return Val::ofTensor(x, span);
 }
