@@ -14,8 +14,15 @@ std::vector<ast::StmtPtr> AstBuilder::file(P::FileContext* ctx) {
 std::vector<ast::StmtPtr> AstBuilder::statements(P::StatementsContext* ctx) {
   std::vector<ast::StmtPtr> list;
   if (!ctx) return list;
-  for (auto* s : ctx->statement()) {
-    if (auto built = statement(s)) list.push_back(std::move(built));
+  for (auto* child : ctx->children) {
+    if (grammar::isExactly<antlr4::tree::ErrorNodeImpl>(*child)) {
+      // Tokens that were skipped: a statement of which nothing is known.
+      auto skipped = std::make_unique<Stmt>();
+      skipped->span = span(grammar::tokenAt(child));
+      if (list.empty() || list.back()->kind != Stmt::Kind::Error) list.push_back(std::move(skipped));
+    } else if (auto* rule = grammar::ruleAt(child); rule && rule->getRuleIndex() == P::RuleStatement) {
+      if (auto built = statement(static_cast<P::StatementContext*>(rule))) list.push_back(std::move(built));
+    }
   }
   return list;
 }

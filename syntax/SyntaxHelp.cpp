@@ -345,14 +345,33 @@ class Helper {
     if (!near.best().empty()) say("did you mean `" + near.best() + "`?", {{span(*first), near.best()}});
   }
 
-  /// Parentheses around what starts with the minus behind a block, which it cannot continue.
+  /// The first token of the statement that ends before the `n`th token back.
+  const Token* statementBefore(size_t n) const {
+    const Token* first = nullptr;
+    for (int depth = 0; const Token* t = back(n); ++n) {
+      const size_t type = t->getType();
+      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
+      if (depth == 0 && (opens || type == T::NL)) break;
+      depth += opens ? -1 : type == T::RPAREN || type == T::RBRACK || type == T::RBRACE ? 1 : 0;
+      first = t;
+    }
+    return first;
+  }
+
+  /// Parentheses around what starts with the minus, where it cannot go on with the statement before: behind a block, or
+  /// as the value of a block, which does not end with a declaration.
   std::vector<Edit> negated() const {
     size_t n = 1;
     while (back(n) && back(n)->getType() == T::NL) ++n;
     const Token* stop = outside(2, [](size_t) { return false; });
     const Token* last = nullptr;
-    for (ssize_t k = 2; ahead(k) != stop; ++k) last = ahead(k);
-    if (!back(n, T::RBRACE) || last == nullptr) return {};
+    ssize_t k = 2;
+    for (; ahead(k) != stop; ++k) last = ahead(k);
+    while (ahead(k) && ahead(k)->getType() == T::NL) ++k;
+    const Token* first = statementBefore(n);
+    const bool isValue = ahead(k) && ahead(k)->getType() == T::RBRACE && first &&
+                         (first->getType() == T::LET || first->getType() == T::VAR);
+    if (last == nullptr || (!isValue && !back(n, T::RBRACE))) return {};
     return {{before(span()), "("}, {behind(span(*last)), ")"}};
   }
 

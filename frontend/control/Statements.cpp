@@ -104,7 +104,9 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
     case StmtKind::Let:
     case StmtKind::Var: bindings_.lowerLet(s); return f;
     case StmtKind::Assign: assignments_.lowerAssign(s); return f;
-    case StmtKind::Error: Outcome::dropped(context_.lost()); return f;  // the parser said why
+    case StmtKind::Error:
+      f.value = context_.lost();  // the parser said why; it may have been the value of the block
+      return f;
     case StmtKind::For: return loops_.lowerFor(s);
     case StmtKind::While: return loops_.lowerWhile(s);
     case StmtKind::Break:
