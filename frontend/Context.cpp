@@ -36,19 +36,19 @@ bool Context::tooDeep(Span span) {
   return true;
 }
 
-bool Context::spent(Span span) {
+bool Context::spent(Span span, size_t evaluations) {
   constexpr uint64_t kMostFailures = 4096;
   if (diags.full()) return true;                              // nobody reads more errors than that
   if (failures_ > kMostFailures && !diags.ok()) return true;  // the same few, in one unrolled trip after the other
   if (stopped_) return true;
   if (tooDeep(span)) return true;
-  if (steps_ <= kMostSteps) ++steps_;
+  if (steps_ > kMostSteps) return true;  // said once
+  steps_ = std::min(steps_ + static_cast<int64_t>(evaluations), kMostSteps + 1);
   if (steps_ <= kMostSteps) return false;
-  if (steps_ == kMostSteps + 1) {
-    ++steps_;  // said once
-    error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions at compile time")
-        .help("loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
-  }
+  error(Code::E0105, span, "the script evaluates more than 1,000,000 expressions at compile time")
+      .help(evaluations > 1
+                ? "what is done to a tree is done to each of its leaves; tensors with one more dim are one leaf each"
+                : "loops that are not `static` run at run time; functions are compiled once, lambdas at every call");
   return true;
 }
 
@@ -162,7 +162,7 @@ Val Context::lost() const {
 
 void Context::restate(std::vector<Diagnostic> reports) {
   failures_ += reports.size();
-  if (steps_ == kMostSteps) steps_ += 2;  // the reports say that there are no more
+  if (steps_ == kMostSteps) ++steps_;  // the reports say that there are no more
   diags.add(std::move(reports));
 }
 

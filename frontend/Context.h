@@ -60,8 +60,8 @@ class Context {
   Val notYet(Span span, std::string_view what);  ///< E0190
   /// Reports a size that overflowed since the last call (E0208); false when there was none.
   bool reportTooLarge(Span span);
-  /// Counts one evaluation; true when the script has had as many as it may (E0105, said once).
-  bool spent(Span span);
+  /// Counts one evaluation, or more; true when the script has had as many as it may (E0105, said once).
+  bool spent(Span span, size_t evaluations = 1);
   /// Whether little of the stack is left; reported once, at `span`.
   bool tooDeep(Span span);
   /// Nothing more is evaluated: what was reported would be again in other words.

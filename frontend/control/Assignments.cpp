@@ -31,6 +31,19 @@ namespace tenc::frontend {
 namespace {
 using ExprKind = ast::Expr::Kind;
 
+/// Whether `value` has the type of `old` as it is. Parts that are the very same are not looked into.
+bool hasTypeOf(const Val& old, const Val& value) {
+  if (old.kind != value.kind || old.elems.size() != value.elems.size()) return false;
+  if (old.is(Val::Kind::Tensor)) return old.tensor->type.sameTensor(value.tensor->type);
+  if (!old.isTree()) return old.isIdentical(value);
+  if (old.is(Val::Kind::Struct) && (old.info->decl != value.info->decl || old.info->text != value.info->text))
+    return false;
+  if (old.elems.areThoseOf(value.elems)) return true;
+  for (size_t i = 0; i < old.elems.size(); ++i)
+    if (!hasTypeOf(old.elems[i], value.elems[i])) return false;
+  return true;
+}
+
 bool holdsScalar(const Val& v) {
   std::vector<ir::Value*> leaves;
   leavesOf(v, leaves);
@@ -261,7 +274,7 @@ void Assignments::setVar(Binding& binding, const std::string& name, Val value, S
     const bool tensors = old.is(Val::Kind::Tensor) && value.is(Val::Kind::Tensor);
     mayChange = !binding.declared || (tensors && old.tensor->type.dtype == value.tensor->type.dtype);
   }
-  if (!mayChange) {
+  if (!mayChange && !hasTypeOf(old, value)) {
     Target who{"`" + name + "`", span, binding.span, true};
     who.inRegion = context_.body.regionDepth > binding.regionDepth;
     value = unifier_.fit(typeOf(old), value, who);

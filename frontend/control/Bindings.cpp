@@ -92,15 +92,7 @@ void Bindings::bindLet(const ast::Stmt& s, Val value) {
   value = declaredValue(s, std::move(value), &declared);
   const bool isVar = s.kind == StmtKind::Var;
   context_.at(s.span);
-  const Val written = value;
-  value = isVar ? tensors_.materialise(value, declared.get()) : tensors_.settle(std::move(value), declared.get());
-  // Under a `let` a number that is known goes on adopting, also in a tuple.
-  const std::function<void(Val&, const Val&)> keepNumbers = [&](Val& v, const Val& w) {
-    if (v.isNumber() && v.kind == w.kind && w.adopts) v = w;
-    const bool parts = v.is(Val::Kind::Tuple) && w.is(Val::Kind::Tuple);
-    for (size_t i = 0; parts && i < v.elems.size(); ++i) keepNumbers(v.elems.edit()[i], w.elems[i]);
-  };
-  if (!isVar) keepNumbers(value, written);
+  value = isVar ? tensors_.materialise(value, declared.get()) : tensors_.settleBound(std::move(value), declared.get());
   bindPattern(s.pattern, std::move(value), isVar, declared, s.value.get());
   if (Binding* made = s.pattern.isTuple ? nullptr : scopes_.declaredAt(s.pattern.name.span)) {
     made->keyword = s.keyword;

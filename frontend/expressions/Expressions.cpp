@@ -34,6 +34,7 @@
 #include "frontend/names/UnknownNames.h"
 #include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
+#include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
 
@@ -92,8 +93,13 @@ Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Block: v = evalBlockExpr(e, expected); break;
     case ExprKind::Lambda: v = evalLambda(e); break;
   }
-  if ((v.isTree() || v.is(Val::Kind::Format)) && v.elems.leaves() > kMostParts)
+  const bool tooMany = (v.isTree() || v.is(Val::Kind::Format)) && v.elems.leaves() > kMostParts;
+  if (tooMany || (v.fn && tensorsIn(*v.fn) > kMostParts))
     return context_.fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
+  // What an operation makes of a tree is an operation for each of its leaves.
+  const bool operation = e.kind == ExprKind::Unary || e.kind == ExprKind::Binary || e.kind == ExprKind::Call;
+  if (operation && v.isTree() && v.elems.leaves() > 1 && context_.spent(e.span, v.elems.leaves()))
+    return context_.lost();
   const bool named = e.kind == ExprKind::Name || e.kind == ExprKind::Member || e.kind == ExprKind::Index;
   if (named && v.is(Val::Kind::Int) && v.adopts) v.dim = true;
   if (!v.poison()) v.span = e.span;
@@ -256,11 +262,10 @@ Val Expressions::evalLambda(const ast::Expr& e) {
 Val Expressions::evalBlockExpr(const ast::Expr& e, const Ty* expected) {
   if (exitsOf(e).any())
     return context_.fail(Code::E0108, e.span, "an exit inside an expression; make the block a statement");
-  static const StatementList kNothing;
   Boundary here;
   here.kind = Boundary::Kind::Expression;
   const Scoped inside(context_.body.boundary, &here);
-  const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), true};
+  const Tail none{{}, nullptr, context_.frame().scopes.size(), true};
   Flow f = placedBlocks_.lowerPlaced(e.annotations, 0, e.blocks[0].span, none,
                                      [&](const Tail& t) { return statements_.lowerBlock(e.blocks[0], &t, expected); });
   return f.value;
@@ -269,11 +274,10 @@ Val Expressions::evalBlockExpr(const ast::Expr& e, const Ty* expected) {
 Val Expressions::evalIf(const ast::Expr& e, const Ty* expected) {
   if (exitsOf(e).any())
     return context_.fail(Code::E0108, e.span, "an exit inside an expression; make the `if` a statement");
-  static const StatementList kNothing;
   Boundary here;
   here.kind = Boundary::Kind::Expression;
   const Scoped inside(context_.body.boundary, &here);
-  const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), true};
+  const Tail none{{}, nullptr, context_.frame().scopes.size(), true};
   Flow f = branches_.lowerIf(e, 0, none, expected);
   if (e.blocks.size() == e.args.size() && !f.value.poison() && !f.value.is(Kind::Unit)) f.value = Val::unit(e.span);
   return f.value;

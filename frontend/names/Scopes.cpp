@@ -62,12 +62,7 @@ bool Scopes::lostName(std::string_view name) {
 Binding& Scopes::declare(const ast::Name& name, Val value, bool isVar, std::shared_ptr<const Ty> declared) {
   if (isVar) value = placing_.enterAnnotation(value);
   if (value.is(Val::Kind::Tensor) && value.tensor->name.empty()) value.tensor->name = name.text;
-  if (value.isTree()) {
-    mapLeaves(value, [&](const Val& leaf, const std::string& path, bool) {
-      if (leaf.is(Val::Kind::Tensor) && leaf.tensor->name.empty()) leaf.tensor->name = name.text + "." + path;
-      return leaf;
-    });
-  }
+  nameLeaves(value, name.text);
   Binding binding;
   binding.value = std::move(value);
   binding.span = name.span;

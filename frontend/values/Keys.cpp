@@ -37,8 +37,10 @@ void Key::add(const FnValue& f) {
   add(f.id);
   add(uint64_t{f.overloads.size()});
   for (const FnDecl* d : f.overloads) add(static_cast<const void*>(d));
-  add(uint64_t{f.captures.size()});
-  for (const auto& [name, value] : f.captures) add(value);
+  if (f.captures.empty() || lambdas_.insert(f.id).second) {
+    add(uint64_t{f.captures.size()});
+    for (const auto& [name, value] : f.captures) add(value);
+  }
   add(uint64_t{f.receiver != nullptr});
   if (f.receiver) add(*f.receiver);
   addAll(f.inner);

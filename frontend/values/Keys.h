@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -19,7 +20,7 @@ class Key {
   void add(std::string_view text);
   void add(const Val& v);
 
-  bool operator==(const Key&) const = default;
+  bool operator==(const Key& other) const { return words_ == other.words_; }
   struct Hash {
     size_t operator()(const Key& k) const;
   };
@@ -30,6 +31,7 @@ class Key {
   void add(const FnValue& f);
 
   std::vector<uint64_t> words_;
+  std::set<uint64_t> lambdas_;  ///< whose captures are among the words: one that others capture twice stands there once
 };
 
 /// Whether no function tells them apart.

@@ -215,15 +215,21 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
   }
 }
 
-Val Tensors::settle(Val v, const Ty* expected) {
+Val Tensors::settle(Val v, const Ty* expected) { return settled(std::move(v), expected, Elements::Fact::Settled); }
+
+Val Tensors::settleBound(Val v, const Ty* expected) { return settled(std::move(v), expected, Elements::Fact::Bound); }
+
+Val Tensors::settled(Val v, const Ty* expected, Elements::Fact how) {
+  const bool keepsNumbers = how == Elements::Fact::Bound;
   switch (v.kind) {
     case Val::Kind::Int:
       if (v.adopts && v.integer > std::numeric_limits<int64_t>::max()) {
         return context_.fail(Code::E0212, v.span, toString(v.integer) + " does not fit in i64");
       }
-      v.adopts = v.dim = false;
+      if (!keepsNumbers) v.adopts = v.dim = false;
       return v;
     case Val::Kind::Float:
+      if (keepsNumbers) return v;
       if (v.adopts && v.dtype == DType::F32) v.real = static_cast<double>(static_cast<float>(v.real));
       v.adopts = false;
       return v;
@@ -254,11 +260,16 @@ Val Tensors::settle(Val v, const Ty* expected) {
       return t ? Val::ofTensor(t, v.span) : context_.lost();
     }
     case Val::Kind::Tuple: {
+      if (v.elems.known(how)) return v;
+      bool sound = true;
       for (size_t i = 0; i < v.elems.size(); ++i) {
         const Ty* inner =
             expected && expected->kind == Ty::Kind::Tuple && i < expected->elems.size() ? &expected->elems[i] : nullptr;
-        v.elems.edit()[i] = settle(v.elems[i], inner);
+        Val part = settled(v.elems[i], inner, how);
+        sound = sound && !part.poison();
+        if (!part.isIdentical(v.elems[i])) v.elems.edit()[i] = std::move(part);
       }
+      if (sound) v.elems.note(how);
       return v;
     }
     default: return v;
@@ -273,12 +284,13 @@ Val Tensors::materialise(const Val& v, const Ty* expected) {
     return t ? Val::ofTensor(t, v.span) : context_.lost();
   }
   Val r = settle(v, expected);
-  if (r.isTree()) {
-    for (Val& e : r.elems.edit()) {
-      e = materialise(e);
-      if (e.poison()) return e;
-    }
+  if (!r.isTree() || r.elems.known(Elements::Fact::Tensors)) return r;
+  for (size_t i = 0; i < r.elems.size(); ++i) {
+    Val part = materialise(r.elems[i]);
+    if (part.poison()) return part;
+    if (!part.isIdentical(r.elems[i])) r.elems.edit()[i] = std::move(part);
   }
+  r.elems.note(Elements::Fact::Tensors);
   return r;
 }
 

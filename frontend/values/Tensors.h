@@ -21,6 +21,8 @@ class Tensors {
   /// Literals, arrays of them and bools made into what a binding holds: Array -> tensor or list; numbers stay
   /// compile-time but adopt no longer.
   Val settle(Val v, const Ty* expected = nullptr);
+  /// The same under a `let`, where numbers that are known go on adopting.
+  Val settleBound(Val v, const Ty* expected = nullptr);
   /// Numbers and bools inside become tensors: what a `var` holds.
   Val materialise(const Val& v, const Ty* expected = nullptr);
   /// Operands that are all literals, at least one of them an array or `always`: the first becomes a tensor of the dtype
@@ -32,6 +34,7 @@ class Tensors {
   ir::Value* zerosOf(ir::DType t, const ir::Dims& shape);
 
  private:
+  Val settled(Val v, const Ty* expected, Elements::Fact how);
   ir::Value* tensorHere(const Val& v, std::optional<ir::DType> hint);
   ir::Value* constantTensor(const Val& array, ir::DType t, const ir::Dims& shape);
   bool arrayShape(const Val& v, ir::Dims& shape, std::optional<ir::DType>& dtype, bool& allStatic, bool& anyTree);

@@ -2,9 +2,11 @@
 // holds, also those captured by a lambda or standing for a device, so that any value can cross a region or a call.
 #include "frontend/values/Trees.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace tenc::frontend {
@@ -37,24 +39,59 @@ bool sameTypes(const Val& a, const Val& b) {
 
 namespace {
 
-/// Calls `f` on each tensor slot of `v`, in order.
-void eachSlot(Val& v, const std::function<void(ir::Value*&)>& f) {
-  if (v.tensor) f(v.tensor);
-  if (v.device.of) f(v.device.of);
-  if (!v.elems.empty()) {
-    for (Val& e : v.elems.edit()) eachSlot(e, f);
+size_t tensorsOf(const Val& v) {
+  size_t count = (v.tensor ? 1 : 0) + (v.device.of ? 1 : 0) + (v.fn ? tensorsIn(*v.fn) : 0);
+  for (size_t i = 0; i < v.elems.size() && count <= kMostParts; ++i) count += tensorsOf(v.elems[i]);
+  return std::min(count, kMostParts + 1);
+}
+}  // namespace
+
+size_t tensorsIn(const FnValue& f) {
+  if (f.tensors.count) return *f.tensors.count;
+  size_t count = f.receiver ? tensorsOf(*f.receiver) : 0;
+  for (const auto& [name, value] : f.captures) count += tensorsOf(value);
+  for (const Val& e : f.inner) count += tensorsOf(e);
+  for (const auto& [name, value] : f.options) count += tensorsOf(value);
+  f.tensors.count = std::min(count, kMostParts + 1);
+  return *f.tensors.count;
+}
+
+namespace {
+
+std::string stepTo(const Val& tree, size_t part) {
+  const bool fields = tree.is(Val::Kind::Struct) && tree.info && tree.info->decl;
+  return fields ? tree.info->decl->stmt->fields[part].name.text : std::to_string(part);
+}
+
+/// Gives each tensor slot of `v` what `f` makes of it, in order. What keeps all its tensors stays shared.
+void eachSlot(Val& v, const std::function<ir::Value*(ir::Value*)>& f) {
+  if (v.tensor) v.tensor = f(v.tensor);
+  if (v.device.of) v.device.of = f(v.device.of);
+  const Elements parts = v.elems;  // as they were, while those of `v` change
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Val part = parts[i];
+    eachSlot(part, f);
+    if (!part.isIdentical(parts[i])) v.elems.edit()[i] = std::move(part);
   }
-  if (v.fn && (!v.fn->captures.empty() || v.fn->receiver || !v.fn->inner.empty() || !v.fn->options.empty())) {
+  if (v.fn && tensorsIn(*v.fn) > 0) {
     auto copy = std::make_shared<FnValue>(*v.fn);
-    for (auto& [name, value] : copy->captures) eachSlot(value, f);
+    bool changed = false;
+    const auto slot = [&](Val& value) {
+      Val now = value;
+      eachSlot(now, f);
+      if (now.isIdentical(value)) return;
+      value = std::move(now);
+      changed = true;
+    };
+    for (auto& [name, value] : copy->captures) slot(value);
     if (copy->receiver) {
       auto receiver = std::make_shared<Val>(*copy->receiver);
-      eachSlot(*receiver, f);
+      slot(*receiver);
       copy->receiver = receiver;
     }
-    for (Val& e : copy->inner) eachSlot(e, f);
-    for (auto& [name, value] : copy->options) eachSlot(value, f);
-    v.fn = copy;
+    for (Val& e : copy->inner) slot(e);
+    for (auto& [name, value] : copy->options) slot(value);
+    if (changed) v.fn = copy;
   }
 }
 
@@ -63,7 +100,7 @@ void eachLeaf(const Val& v, const std::function<void(ir::Value*)>& f) {
   if (v.tensor) f(v.tensor);
   if (v.device.of) f(v.device.of);
   for (const Val& e : v.elems) eachLeaf(e, f);
-  if (!v.fn) return;
+  if (!v.fn || tensorsIn(*v.fn) == 0) return;
   for (const auto& [name, value] : v.fn->captures) eachLeaf(value, f);
   if (v.fn->receiver) eachLeaf(*v.fn->receiver, f);
   for (const Val& e : v.fn->inner) eachLeaf(e, f);
@@ -72,9 +109,11 @@ void eachLeaf(const Val& v, const std::function<void(ir::Value*)>& f) {
 
 bool hasPoison(const Val& v) {
   if (v.poison()) return true;
+  if (v.elems.known(Elements::Fact::Sound)) return false;
   for (const Val& e : v.elems) {
     if (hasPoison(e)) return true;
   }
+  v.elems.note(Elements::Fact::Sound);
   return false;
 }
 }  // namespace
@@ -88,7 +127,7 @@ bool leavesOf(const Val& v, std::vector<ir::Value*>& leaves) {
 Val rebuild(const Val& like, const std::vector<ir::Value*>& leaves) {
   Val copy = like;
   size_t next = 0;
-  eachSlot(copy, [&](ir::Value*& slot) { slot = leaves[next++]; });
+  eachSlot(copy, [&](ir::Value*) { return leaves[next++]; });
   return copy;
 }
 
@@ -98,21 +137,28 @@ Val mapFrom(const Val& v, const TreeFn& f, const std::string& path, bool state) 
   if (!v.isTree()) return f(v, path, state);
   Val r = v;
   for (size_t i = 0; i < r.elems.size(); ++i) {
-    std::string step = std::to_string(i);
-    bool inner = state;
-    if (v.is(Val::Kind::Struct) && v.info && v.info->decl) {
-      const ast::Field& field = v.info->decl->stmt->fields[i];
-      step = field.name.text;
-      inner = state || field.state;
-    }
-    r.elems.edit()[i] = mapFrom(v.elems[i], f, path.empty() ? step : path + "." + step, inner);
-    if (r.elems[i].poison()) return r.elems[i];
+    const std::string step = stepTo(v, i);
+    const bool fields = v.is(Val::Kind::Struct) && v.info && v.info->decl;
+    const bool inner = state || (fields && v.info->decl->stmt->fields[i].state);
+    Val part = mapFrom(v.elems[i], f, path.empty() ? step : path + "." + step, inner);
+    if (part.poison()) return part;
+    if (!part.isIdentical(v.elems[i])) r.elems.edit()[i] = std::move(part);
   }
   return r;
 }
 }  // namespace
 
 Val mapLeaves(const Val& v, const TreeFn& f) { return mapFrom(v, f, "", false); }
+
+void nameLeaves(const Val& tree, const std::string& name) {
+  if (!tree.isTree() || tree.elems.known(Elements::Fact::Named)) return;
+  for (size_t i = 0; i < tree.elems.size(); ++i) {
+    const Val& part = tree.elems[i];
+    if (part.is(Val::Kind::Tensor) && part.tensor->name.empty()) part.tensor->name = name + "." + stepTo(tree, i);
+    if (part.isTree()) nameLeaves(part, name + "." + stepTo(tree, i));
+  }
+  tree.elems.note(Elements::Fact::Named);
+}
 
 bool sameStructure(const Val& a, const Val& b) {
   if (a.isTree() != b.isTree()) return false;

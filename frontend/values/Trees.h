@@ -21,6 +21,10 @@ bool sameStructure(const Val& a, const Val& b);
 Ty typeOf(const Val& v);
 bool sameTypes(const Val& a, const Val& b);
 bool sameLeaves(const Val& a, const Val& b);
+/// Names the tensors in the parts of a tree that have no name yet: `name.fc1.w`.
+void nameLeaves(const Val& tree, const std::string& name);
+/// How many tensors a function has captured, or holds otherwise; no more than `kMostParts` + 1 are counted.
+size_t tensorsIn(const FnValue& f);
 /// Arguments of the region of the types of `like`.
 Val argumentsLike(const Val& like, ir::Region* region, const std::string& name);
 

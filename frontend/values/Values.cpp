@@ -1,6 +1,7 @@
 #include "frontend/values/Values.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tenc::frontend {
 
@@ -66,7 +67,7 @@ Val Val::ofDevice(DeviceRef d, Span s) {
 }
 
 Elements::Elements(std::vector<Val> parts) {
-  if (!parts.empty()) shared_ = std::make_shared<Shared>(Shared{std::move(parts), 0});
+  if (!parts.empty()) shared_ = std::make_shared<Shared>(Shared{std::move(parts)});
 }
 
 Elements::Elements(std::initializer_list<Val> parts) : Elements(std::vector<Val>(parts)) {}
@@ -80,9 +81,10 @@ std::vector<Val>& Elements::edit() {
   if (!shared_) {
     shared_ = std::make_shared<Shared>();
   } else if (shared_.use_count() != 1) {
-    shared_ = std::make_shared<Shared>(Shared{shared_->values, 0});
+    shared_ = std::make_shared<Shared>(Shared{shared_->values});
   }
   shared_->leaves = 0;
+  shared_->facts = 0;
   return shared_->values;
 }
 
@@ -94,6 +96,16 @@ size_t Elements::leaves() const {
     for (const Val& v : shared_->values) shared_->leaves += v.elems.empty() ? 1 : v.elems.leaves();
   }
   return shared_->leaves;
+}
+
+bool Val::isIdentical(const Val& other) const {
+  // A NaN is identical to itself, zeros of different signs are not.
+  return kind == other.kind && span == other.span && integer == other.integer &&
+         std::bit_cast<uint64_t>(real) == std::bit_cast<uint64_t>(other.real) && boolean == other.boolean &&
+         adopts == other.adopts && dim == other.dim && dtype == other.dtype && pieces == other.pieces &&
+         device.of == other.device.of && tensor == other.tensor && elems.areThoseOf(other.elems) &&
+         info == other.info && fn == other.fn && type == other.type && module == other.module && text == other.text &&
+         device.name == other.device.name;
 }
 
 Val Val::ofTensor(ir::Value* v, Span s) {

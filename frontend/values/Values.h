@@ -73,6 +73,19 @@ class Elements {
   void push_back(Val v);
   /// How many values without parts it is made of, counted once for all copies.
   size_t leaves() const;
+  /// What was found out about all parts and theirs, and holds until one is changed: a walk that would find it again is
+  /// spared, so that a value that many statements name costs each of them the same.
+  enum class Fact : uint8_t {
+    Sound = 1,    ///< none is poison
+    Settled = 2,  ///< no array that may be a tensor or a list, no number that adopts
+    Bound = 4,    ///< the same, but numbers may adopt
+    Tensors = 8,  ///< tensors for all that can be one
+    Named = 16,   ///< all tensors have names
+  };
+  bool known(Fact fact) const;
+  void note(Fact fact) const;
+  /// Whether both are the same parts, not only equal ones.
+  bool areThoseOf(const Elements& other) const { return shared_ == other.shared_; }
 
  private:
   struct Shared;
@@ -135,6 +148,9 @@ struct Val {
     return isNumber() || kind == Kind::Bool || kind == Kind::String || kind == Kind::DType || kind == Kind::Pack;
   }
 
+  /// Whether nothing differs in what it holds; parts and what else is shared must be the very same.
+  bool isIdentical(const Val& other) const;
+
   Val() = default;
   /// Poison, which there is only where an error was reported.
   Val(ErrorGiven) : kind(Kind::Poison) {}                             // NOLINT(google-explicit-constructor)
@@ -165,9 +181,14 @@ struct Val {
 struct Elements::Shared {
   std::vector<Val> values;
   mutable size_t leaves = 0;  ///< 0: not counted
+  mutable uint8_t facts = 0;
 };
 inline size_t Elements::size() const { return shared_ ? shared_->values.size() : 0; }
 inline const Val& Elements::operator[](size_t i) const { return shared_->values[i]; }
+inline bool Elements::known(Fact fact) const { return !shared_ || (shared_->facts & static_cast<uint8_t>(fact)) != 0; }
+inline void Elements::note(Fact fact) const {
+  if (shared_) shared_->facts |= static_cast<uint8_t>(fact);
+}
 inline const Val& Elements::back() const { return shared_->values.back(); }
 inline std::vector<Val>::const_iterator Elements::begin() const {
   return shared_ ? shared_->values.cbegin() : std::vector<Val>::const_iterator();
@@ -175,6 +196,17 @@ inline std::vector<Val>::const_iterator Elements::begin() const {
 inline std::vector<Val>::const_iterator Elements::end() const {
   return shared_ ? shared_->values.cend() : std::vector<Val>::const_iterator();
 }
+
+/// How many tensors a function holds, once they are counted; those of a copy, which may be changed, are not.
+struct FnTensors {
+  FnTensors() = default;
+  FnTensors(const FnTensors&) {}  // NOLINT(bugprone-copy-constructor-init)
+  FnTensors& operator=(const FnTensors&) {
+    count.reset();
+    return *this;
+  }
+  mutable std::optional<size_t> count;
+};
 
 /// A function as a compile-time value.
 struct FnValue {
@@ -194,6 +226,7 @@ struct FnValue {
   std::vector<std::pair<std::string, Val>> captures;
   const Unit* unit = nullptr;         ///< Lambda: where its global names are looked up
   uint64_t id = 0;                    ///< Lambda: unique
+  FnTensors tensors;                  ///< found when it is first asked for
   const ir::Op* writtenIn = nullptr;  ///< Lambda: the innermost `@d` around it
   std::shared_ptr<const Val> receiver;
   const Transform* transform = nullptr;  ///< Derived
