@@ -53,14 +53,14 @@ Scalar floatFmod(Scalar a, Scalar b) {
   return narrow(a.builder->libraryCall("fmod", {widen(a), widen(b)}, rare, widen(r)));
 }
 
-/// The greatest integer not above the exact quotient, as in NumPy: consistent with the remainder. The fused remainder
-/// tells where a / b was rounded up to an integer; a quotient too small for the type counts with its sign.
+/// The greatest integer not above the exact quotient, as long as the type has all integers of its size. The fused
+/// remainder tells where a / b was rounded up to one; a quotient too small for the type counts with its sign.
 Scalar floatFloorDiv(Scalar a, Scalar b) {
   Scalar q = floor(a / b);
   Scalar r = fma(-q, b, a);
   Scalar over = ((r < 0.0) & (b > 0.0)) | ((r > 0.0) & (b < 0.0));
   Scalar tiny = equal(q, 0) & (((a < 0.0) & (b > 0.0)) | ((a > 0.0) & (b < 0.0)));
-  Scalar exact = abs(q) < (a.repr == Repr::F64 ? 0x1p53 : 0x1p24);
+  Scalar exact = abs(q) <= (a.repr == Repr::F64 ? 0x1p53 : 0x1p24);
   Scalar result = select((over & exact) | tiny, q - 1.0, q);
   return select(equal(abs(a), INFINITY) & logicalNot(equal(b, 0)), like(a, NAN), result);
 }

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "interp/Number.h"
+#include "ir/Scalar.h"
 
 namespace tenc::interp {
 
@@ -216,7 +217,7 @@ std::optional<Var> Tape::partialOfTwo(OpKind kind, int operand, Var a, Var b, Va
     case OpKind::Sub: return Var{first ? 1.0 : -1.0};
     case OpKind::Mul: return first ? b : a;
     case OpKind::Div: return first ? div({1}, b) : mul({-1}, div(y, b));
-    case OpKind::Mod: return first ? Var{1} : Var{-std::floor(a.v / b.v)};
+    case OpKind::Mod: return first ? Var{1} : Var{-ir::floorQuotient(a.v, b.v)};
     case OpKind::Fmod: return first ? Var{1} : Var{-std::trunc(a.v / b.v)};
     case OpKind::Pow:
       if (first) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "ir/Module.h"
 
@@ -43,17 +44,19 @@ inline double floorMod(double a, double b) {
   return std::signbit(r) != std::signbit(b) ? r + b : r;
 }
 
-/// The float `//`: the floor of the exact quotient, not of the rounded one (1.0 // 0.1 is 9). As Python and NumPy do
-/// it, the dividend less its remainder is divided, so that the quotient is an integer but for rounding.
+/// The float `//`: the floor of the exact quotient, not of the rounded one (1.0 // 0.1 is 9). Past 2^24 (2^53 of f64),
+/// where every float is whole, it is the quotient rounded to nearest.
 template <typename Real>
 Real floorQuotient(Real a, Real b) {
-  if (b == 0) return a / b;
-  const Real r = std::fmod(a, b);
-  Real q = (a - r) / b;
-  if (r != 0 && std::signbit(r) != std::signbit(b)) q -= 1;
-  if (q == 0) return std::copysign(Real(0), a / b);
-  const Real whole = std::floor(q);
-  return q - whole > Real(0.5) ? whole + 1 : whole;
+  if (b != 0 && std::isinf(a)) return std::numeric_limits<Real>::quiet_NaN();
+  const Real q = std::floor(a / b);
+  // A quotient too small for the type counts with its sign.
+  if (q == 0 && ((a < 0 && b > 0) || (a > 0 && b < 0))) return -1;
+  constexpr auto kAllWhole = static_cast<Real>(uint64_t{1} << std::numeric_limits<Real>::digits);
+  if (!(std::fabs(q) <= kAllWhole)) return q;
+  // Where a / b was rounded up to an integer, what remains has the wrong sign.
+  const Real rest = std::fma(-q, b, a);
+  return (rest < 0 && b > 0) || (rest > 0 && b < 0) ? q - 1 : q;
 }
 
 /// Constant data of one element.

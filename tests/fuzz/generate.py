@@ -112,9 +112,8 @@ class Program(MoreOps, NumericOps, LanguageOps, FlowOps, ModuleOps):
         if op in ("/", "%", "//"):
             if not (a.exact and b.exact): return None
             if op == "/" and not a.is_float: return None
-            divisor = f"({b.name} * {b.name} + 1)" if b.is_float else f"where({b.name} == 0, {b.dtype}(3), {b.name})"
+            divisor = f"({b.name} * {b.name} + 1)" if b.is_float and (op == "/" or r.random() < 0.3) else f"where({b.name} == 0, {b.dtype}(3), {b.name})"
             if b.is_float and not b.small: return None
-            if op != "/" and b.is_float: return None
             return self.let(f"{a.name} {op} {divisor}", a.dtype, self.joined(a, b), None, True)
         if a.is_float and a.exact and b.exact and not (a.small and b.small) and op == "*": return None
         expr = f"{op}({a.name}, {b.name})" if op in ("max", "min") else f"{a.name} {op} {b.name}"

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Every one of the 65,536 values of f16 and bf16 through every function and conversion, and the edges of the integers.
+"""Every one of the 65,536 values of f16 and bf16 through every function and conversion, the edges of the integers, and
+quotients of floats that are rounded to whole numbers.
 
     every_value.py [--interp BUILD/bin/tenc-opt] [--tenc BUILD/bin/tenc] [--with OPTION] [--only NAME]
 
-References are NumPy's in long double, and Python's integers. 16-bit results must be the nearest, but for a hair's breadth
+References are NumPy's in long double, and Python's integers and fractions. 16-bit results must be the nearest, but for a hair's breadth
 around ties (a function of f32 within 2 units there is 2^-12 of a unit here); signs of zeros, NaN and infinities must be
 right; conversions and integers must be exact. Exit status 1 lists what differs."""
 
 import argparse
+import fractions
 import itertools
 import math
 import pathlib
@@ -222,6 +224,80 @@ def integers(folder, dtype):
     return s, lambda label: [a, b]
 
 
+def whole_quotient(x, y, dtype):
+    """`x // y`: the floor of the exact quotient; past what has all integers, the quotient rounded to nearest."""
+    wide = np.float64 if dtype == "f64" else np.float32
+    if math.isnan(x) or math.isnan(y) or y == 0:
+        return float(np.float64(x) / np.float64(y))
+    if math.isinf(x):
+        return math.nan
+    if math.isinf(y):
+        return math.copysign(0.0, x / y) if x == 0 or (x < 0) == (y < 0) else -1.0
+    q = fractions.Fraction(x) / fractions.Fraction(y)
+    try:
+        near = float(wide(float(q)))
+    except OverflowError:
+        near = math.inf if q > 0 else -math.inf
+    if abs(near) > 2.0 ** BITS["f64" if dtype == "f64" else "f32"]:
+        return near
+    whole = math.floor(q)
+    return float(whole) if whole else math.copysign(0.0, math.copysign(1, x) * math.copysign(1, y))
+
+
+def remainder(x, y, of_divisor):
+    """What is left of `x`, exactly, with the sign of the divisor or of `x`."""
+    if math.isnan(x) or math.isnan(y) or y == 0 or math.isinf(x):
+        return math.nan
+    if math.isinf(y):
+        return y if of_divisor and x != 0 and (x < 0) != (y < 0) else math.copysign(x, y) if x == 0 and of_divisor else x
+    a, b = fractions.Fraction(x), fractions.Fraction(y)
+    q = a / b
+    left = a - (math.floor(q) if of_divisor else math.trunc(q)) * b
+    return float(left) if left else math.copysign(0.0, y if of_divisor else x)
+
+
+def quotients(folder, dtype):
+    """Floats over floats: edges, and dividends at and beside multiples of the divisor, whose quotients are rounded to whole
+    numbers though they are none."""
+    s = Suite(folder, f"quotients_{dtype}")
+    rng = np.random.default_rng(7)
+    t = np.float64 if dtype == "f64" else np.float16 if dtype == "f16" else np.float32
+    top = 2.0 ** BITS["f64" if dtype == "f64" else "f32"]
+    edges = [0.0, 1.0, 2.0, 3.0, 6.0, 7.0, 0.1, 0.3, 1 / 3, 1e8, 4e16, top, top - 1, top + 2, top / 2 + 1, math.inf, math.nan]
+    if dtype == "bf16":
+        edges += [2.0**-133, 2.0**-126, 2.0**127 * (2 - 2.0**-7)]
+    else:
+        info = np.finfo(t)
+        edges += [float(info.smallest_subnormal), float(info.tiny), float(info.max)]
+    edges += [-v for v in edges]
+    pairs = list(itertools.product(edges, edges))
+    for _ in range(6000):
+        y = float(rng.choice([-1, 1]) * rng.uniform(1, 2) * 2.0 ** rng.integers(-6, 6))
+        y = float(np.asarray(rounded(np.float64(y), dtype), np.float64))
+        n = int(2 ** rng.uniform(0, BITS[dtype] + 3))
+        x = float(np.asarray(rounded(np.float64(y * n * rng.choice([-1, 1])), dtype), np.float64))
+        pairs += [(x, y)]
+        if dtype != "bf16":
+            pairs += [(float(np.nextafter(t(x), t(d))), y) for d in (-np.inf, np.inf)]
+    with np.errstate(all="ignore"):
+        a, b = (np.asarray(rounded(np.array([p[i] for p in pairs]), dtype), np.float64) for i in (0, 1))
+    s.shape = [len(pairs)]
+    operands = [s.program.constant(v, dtype) for v in (a, b)]
+    for name, f in dict(
+        floor_div=lambda x, y: whole_quotient(x, y, dtype),
+        mod=lambda x, y: remainder(x, y, True),
+        fmod=lambda x, y: remainder(x, y, False),
+    ).items():
+        with np.errstate(all="ignore"):
+            exact = np.array([f(float(x), float(y)) for x, y in zip(a, b)])
+            want = np.asarray(rounded(exact, dtype), np.float64)
+        value = s.program.op(name, operands, {}, dtype, s.shape)
+        s.save(name, value, dtype, lambda got, e=want: ~(
+            (got == e) & (np.signbit(got) == np.signbit(e)) | np.isnan(got) & np.isnan(e)
+        ))  # fmt: skip
+    return s, lambda label: [a, b]
+
+
 def nearest(v, dtype):
     """The float of `dtype` nearest to an integer, ties to even, as f64."""
     if v == 0:
@@ -251,7 +327,7 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="tenc-values-"))
     failures, count = [], 0
     try:
-        for maker, dtypes in ((functions, ["f16", "bf16"]), (conversions, ["f16", "bf16"]), (integers, INTS)):
+        for maker, dtypes in ((functions, ["f16", "bf16"]), (conversions, ["f16", "bf16"]), (integers, INTS), (quotients, FLOATS)):
             for dtype in dtypes:
                 if args.only not in f"{maker.__name__}_{dtype}":
                     continue
