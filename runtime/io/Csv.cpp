@@ -1,4 +1,4 @@
-// Comma-separated numbers: one row a line, an optional first line of column names.
+// Comma-separated numbers: one row a line, an optional first line of column names; cells may be in quotes.
 #include <algorithm>
 
 #include "runtime/io/Decimal.h"
@@ -7,12 +7,18 @@
 namespace tenc::rt::format {
 namespace {
 
-bool readAll(std::FILE* f, std::string& text) {
+bool readAll(std::FILE* f, std::string& text, std::string& error) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";  // of byte order, which UTF-8 does not need
   const auto size = fileSize(f);
-  if (!size) return false;
-  text.resize(*size);
-  if (std::fseek(f, 0, SEEK_SET) != 0 || std::fread(text.data(), 1, *size, f) != *size) return false;
+  text.resize(size.value_or(0));
+  if (!size || std::fseek(f, 0, SEEK_SET) != 0 || std::fread(text.data(), 1, *size, f) != *size) {
+    error = "cannot be read";
+    return false;
+  }
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    error = "is text in UTF-16, and not in UTF-8";
+    return false;
+  }
   if (text.starts_with(kMark)) text.erase(0, kMark.size());
   return true;
 }
@@ -23,39 +29,53 @@ std::string_view trimmed(std::string_view s) {
   return s;
 }
 
+/// Takes the first cell off `line`, with the comma behind it. One in quotes may hold commas; its quotes go.
+std::string_view takeCell(std::string_view& line, bool& more) {
+  size_t quoted = 0;  // where the closing quote is
+  std::string_view cell = line;
+  if (line.starts_with('"')) {
+    quoted = line.find('"', 1);
+    while (quoted != std::string_view::npos && line.substr(quoted + 1).starts_with('"'))
+      quoted = line.find('"', quoted + 2);
+    if (quoted == std::string_view::npos) quoted = 0;
+  }
+  const size_t comma = line.find(',', quoted);
+  more = comma != std::string_view::npos;
+  cell = trimmed(line.substr(0, comma));
+  line.remove_prefix(more ? comma + 1 : line.size());
+  line = trimmed(line);
+  if (quoted > 0 && quoted + 1 == cell.size()) cell = trimmed(cell.substr(1, quoted - 1));
+  return cell;
+}
+
 /// Calls row(cells) for each line that is not blank; stops when it returns false.
 template <typename F>
 void eachRow(std::string_view text, F row) {
   std::vector<std::string_view> cells;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
+    const size_t end = std::min(text.find_first_of("\r\n"), text.size());
     std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     if (line.empty()) continue;
     cells.clear();
-    while (true) {
-      const size_t comma = line.find(',');
-      cells.push_back(trimmed(line.substr(0, comma)));
-      if (comma == std::string_view::npos) break;
-      line.remove_prefix(comma + 1);
-    }
+    for (bool more = true; more;) cells.push_back(takeCell(line, more));
     if (!row(cells)) return;
   }
 }
 
-/// A cell that is empty says nothing of what its row is.
-bool isHeading(const std::vector<std::string_view>& cells) {
-  return std::any_of(cells.begin(), cells.end(), [](std::string_view c) { return !c.empty() && !Decimal::of(c); });
+/// Whether a cell is none that a number was meant by, as `1_000` and `0x10` are, which are wrong.
+bool isName(std::string_view cell) {
+  constexpr std::string_view kNumberStarts = "0123456789+-.";
+  return !cell.empty() && kNumberStarts.find(cell.front()) == std::string_view::npos && !Decimal::of(cell);
 }
+
+bool isHeading(const std::vector<std::string_view>& cells) { return std::any_of(cells.begin(), cells.end(), isName); }
 
 }  // namespace
 
 std::optional<FileHeader> csvHeader(std::FILE* f, std::string& error) {
   std::string text;
-  if (!readAll(f, text)) {
-    error = "cannot be read";
-    return std::nullopt;
-  }
+  if (!readAll(f, text, error)) return std::nullopt;
   int64_t rows = 0, columns = -1, line = 0;
   eachRow(text, [&](const std::vector<std::string_view>& cells) {
     if (++line == 1 && isHeading(cells)) {
@@ -77,10 +97,7 @@ std::optional<FileHeader> csvHeader(std::FILE* f, std::string& error) {
 
 bool csvLoad(std::FILE* f, uint8_t dtype, const std::vector<int64_t>& shape, void* out, std::string& error) {
   std::string text;
-  if (!readAll(f, text)) {
-    error = "cannot be read";
-    return false;
-  }
+  if (!readAll(f, text, error)) return false;
   int64_t at = 0, line = 0;
   const int64_t n = *elements(shape);
   auto* bytes = static_cast<std::byte*>(out);

@@ -248,12 +248,18 @@ def rows_of_csv():
             ("1,2,3\n", 'let x: f32[N] = load("r.csv")\nprint(x)', "f32[3] @cpu\n[1. 2. 3.]\n", "a row of rank 1"),
             ("7\n", 'let x: u8[N] = load("r.csv")\nprint(x)', "u8[1] @cpu\n[7]\n", "a number of rank 1"),
             ("1\n2\n", 'let x = load_csv("r.csv")\nprint(x.shape)', "[2, 1]\n", "a column"),
+            ('"1.5", "2"\n', 'let x = load_csv("r.csv")\nprint(x)', "f32[1, 2] @cpu\n[[1.5 2. ]]\n", "numbers in quotes"),
+            ('"a, ""b""", 2020\r\n3,"4"\r\n', 'let x = load_csv("r.csv")\nprint(x)', "f32[1, 2] @cpu\n[[3. 4.]]\n", "commas in names"),
+            ("1\r2\r3\r", 'let x: i8[3] = load_csv("r.csv")\nprint(x)', "i8[3] @cpu\n[1 2 3]\n", "lines that end in CR alone"),
             ("0\n1e-400\nnan\n", 'let x: bool[3] = load_csv("r.csv")\nprint(x)', "bool[3] @cpu\n[false  true  true]\n", "bool")]:
         pathlib.Path("r.csv").write_text(text, encoding="utf-8")
         agree(script + "\n", printed, "csv: " + what)
     for text, declared, said in [("1,,3\n4,5,6\n", "f32[2, 3]", "an empty cell in row 1"),
-                                 ("1,2\n3,\n", "f32[2, 2]", "an empty cell in row 2"), ("1,2\n3,4\n", "f32[4]", "f32[4]")]:
-        pathlib.Path("r.csv").write_text(text)
+                                 ("1,2\n3,\n", "f32[2, 2]", "an empty cell in row 2"),
+                                 # The first row is no heading for numbers that are wrong in it.
+                                 ("0x10,2\n3,4\n", "f32[2, 2]", "`0x10` in row 1"), ("1_000\n", "f32[1]", "`1_000` in row 1"), ("1;2\n3;4\n", "f32[2]", "`1;2` in row 1"),
+                                 ('1,2"\n', "f32[2]", "`2\"` in row 1"), ("1 2 3\n", "f32[1]", "`1 2 3` in row 1"), ("\xff\xfe1\0\n\0", "f32[1]", "UTF-16"), ("1,2\n3,4\n", "f32[4]", "f32[4]")]:
+        pathlib.Path("r.csv").write_bytes(text.encode("latin-1"))
         done = run(f'let x: {declared} = load_csv("r.csv")\nprint(x)\n')
         expect(done.returncode in (1, 3) and said in done.stderr, f"csv: {said}: {done.returncode} {done.stderr[:200]}")
     for kind in ("i64", "u64"):
