@@ -84,8 +84,8 @@ struct Parts {
   Indexing indexing{context, evaluator, tensors, operators, expressions};
   StructLiterals structLiterals{context, evaluator, types, aliases, structs, expressions};
   Formats formats{context, devices, tensors, expressions};
-  Statements statements{context,     tensors,  types,         expressions,  formats, bindings,
-                        assignments, branches, continuations, placedBlocks, loops,   unused};
+  Statements statements{context,     scopes,   tensors,       types,        expressions, formats, bindings,
+                        assignments, branches, continuations, placedBlocks, loops,       unused};
   UnusedValues unused{context, scopes};
   Bindings bindings{context, scopes, tensors, placing, types, unifier, dimSolver, expressions};
   Assignments assignments{context, scopes,  unknownNames, names,       tensors,

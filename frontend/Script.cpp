@@ -58,7 +58,7 @@ void Script::run(const ast::File& file) {
     for (const auto& [name, s] : unit.constants) constants_.constantOf(unit, *s);
     sessionValues_.bindInputs(inputs);
     if (!context_.out.unfit.empty()) return;
-    const Flow flow = statements_.lowerFrom(file.statements, 0, nullptr, nullptr);
+    const Flow flow = statements_.lowerFrom(file.statements, nullptr, nullptr);
     std::vector<ir::Value*> results;
     if (context_.options.session) results = sessionValues_.keepValues(file, boundary.wantsValue ? flow.value : Val());
     context_.b().makeTyped(OpKind::Return, results, {});
@@ -91,12 +91,12 @@ void Script::lowerCase(const ast::Stmt& s, bool isBench, int number) {
   const Scoped inside(context_.body, context_.body.called(builder, boundary));
   Frame own(&units_.script());
   const FrameScope names(context_.frames, own);
-  const StatementList& body = s.body.statements;
+  const StatementList body = s.body.statements;
   if (!isBench || body.empty()) {
     statements_.lowerBlock(s.body, nullptr, nullptr);
   } else {
     // Only the last statement is timed: what stands before makes its operands.
-    Tail none{&body, body.size(), nullptr, 1, false};
+    Tail none{{}, nullptr, 1, false};
     for (size_t i = 0; i + 1 < body.size(); ++i) {
       if (body[i]) statements_.lowerStatement(*body[i], false, none, nullptr);
     }

@@ -186,13 +186,12 @@ Flow Branches::lowerExitingIf(const ast::Expr& e, size_t which, ir::Value* condi
     const Scoped copies(context_.body.tailCopies, context_.body.tailCopies * ways);
     return merge(tail);
   }
-  static const StatementList kNothing;
   Boundary region;
   region.kind = Boundary::Kind::Region;
   region.wantsValue = tail.wanted;
   scopes_.assignedIn(assigning, region);
   const Scoped inside(context_.body.boundary, &region);
-  Flow f = merge({&kNothing, 0, nullptr, context_.frame().scopes.size(), tail.wanted});
+  Flow f = merge({{}, nullptr, context_.frame().scopes.size(), tail.wanted});
   f.done = false;
   return f;
 }

@@ -17,7 +17,7 @@ namespace tenc::frontend {
 
 Flow Continuations::continueWith(const Tail* tail, Flow flow, const Ty* expected) {
   for (const Tail* t = tail; t; t = t->next) {
-    if (t->from >= t->list->size() && !t->next && !t->then) break;  // keeps the value
+    if (t->list.empty() && !t->next && !t->then) break;  // keeps the value
     // The rest sees the scopes of its own block only.
     const HiddenScopes hidden(context_.frame(), t->depth);
     const BlockScope names(context_.frame());
@@ -27,8 +27,8 @@ Flow Continuations::continueWith(const Tail* tail, Flow flow, const Ty* expected
       Tail after = *t->next;
       after.depth = context_.frame().scopes.size();
       flow = atBoundary((*t->then)(flow.value, after), after, expected);
-    } else if (t->from < t->list->size()) {
-      flow = statements_.lowerFrom(*t->list, t->from, t->next, t->expected ? t->expected : expected);
+    } else if (!t->list.empty()) {
+      flow = statements_.lowerFrom(t->list, t->next, t->expected ? t->expected : expected);
     }
     if (t->then || flow.done || flow.exit != Exit::Falls) break;
   }

@@ -1,6 +1,6 @@
 // Loops as `while`: those over conditions, and counted ones that may be left early. Such a loop carries the variables
 // that it assigns and, as far as it needs them, in this order: the index of the trip, whether `break` has left it,
-// whether `return` has, what was returned, whether it goes on.
+// whether `return` has, whether it goes on, what was returned.
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,12 +43,7 @@ class Loops::Exiting {
     loops_.scopes_.assignedIn(assigning, carried_);
     before_ = valuesOf(carried_.vars);
     makeWithState();
-    if (exits_.returns && !returned_.poison() && !returned_.is(Val::Kind::Unit)) {
-      // Now the type of what is returned is known: once more, carrying zeros of it.
-      result_ = loops_.regions_.placeholder(returned_);
-      takeBack();
-      makeWithState();
-    }
+    if (exits_.returns && !returned_.poison() && !returned_.is(Val::Kind::Unit)) carryResult();
     return finish();
   }
 
@@ -110,10 +105,25 @@ class Loops::Exiting {
     if (range_) places_.index = carry(Val::ofTensor(range_->lo), "i");
     if (exits_.breaks) places_.broke = carry(falseValue(), "broke");
     if (exits_.returns) places_.returned = carry(falseValue(), "returned");
-    if (!result_.is(Val::Kind::None)) places_.result = carry(result_, "result");
     if (assigningCondition())
       places_.goesOn = carry(Val::ofTensor(loops_.tensors_.tensorOf(firstCondition_)), "goes on");
     for (Val& now : loops_.regions_.stateNow(state_)) carry(std::move(now), "the state of a layer");
+  }
+
+  /// What is returned has a type that is known once the body is made: the loop carries it last of all, zeros first. (To
+  /// make the body again for it would double the work with every loop around another.)
+  void carryResult() {
+    ir::Builder before(op_);
+    before.setLoc(b().loc());
+    const Scoped here(context_.body.builder, &before);
+    const Val zeros = loops_.regions_.placeholder(returned_);
+    std::vector<ir::Value*> operands;
+    leavesOf(zeros, operands);
+    op_->addOperands(operands);
+    places_.result = carry(zeros, "result");
+    argumentsLike(zeros, op_->regions[0].get(), "result");
+    arguments_.push_back(argumentsLike(zeros, op_->regions[1].get(), "result"));
+    after_.push_back(returned_);
   }
 
   /// Layers are, within a region of the loop, what it carries of them.
@@ -190,7 +200,6 @@ class Loops::Exiting {
       returned_ = trip_.result.is(Val::Kind::Unit) ? trip_.result : loops_.tensors_.materialise(trip_.result);
     else
       returned_ = trip_.exit == Exit::Return ? loops_.tensors_.materialise(trip_.value) : Val::unit();
-    if (places_.result) after_.push_back(returned_.is(Val::Kind::Unit) ? arguments[*places_.result] : returned_);
     if (assigningCondition()) after_.push_back(goesOn);
     for (Val& now : loops_.regions_.stateNow(state_)) after_.push_back(std::move(now));
   }
@@ -227,6 +236,11 @@ class Loops::Exiting {
     regions.yield(body, regions.carriedYields(initial_, arguments_, after_, labels_, body, s_.span));
     context_.at(s_.span);
     std::vector<Val> results = regions.carriedResults(op_, initial_, after_, labels_);
+    Val result = Val::unit();
+    if (places_.result) {
+      result = results.back();
+      results.pop_back();
+    }
     regions.takeState(results, state_);
     setValues(carried_.vars,
               std::vector<Val>(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(before_.size())));
@@ -238,7 +252,7 @@ class Loops::Exiting {
       flow.mixed = true;
       flow.broke = flow.continued = Val::ofBool(false);
       flow.returned = results[*places_.returned];
-      flow.result = places_.result ? results[*places_.result] : Val::unit();
+      flow.result = std::move(result);
     }
     return flow;
   }
@@ -264,7 +278,6 @@ class Loops::Exiting {
   std::vector<Val> before_;        ///< what they are before the loop
   std::vector<ir::Value*> state_;  ///< leaves of layers that change, where a network is trained
   bool conditionChangesState_ = false;
-  Val result_;  ///< zeros of the type that a `return` inside gives, once that is known
 
   // Of the last that `make` has made:
   Places places_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -49,11 +50,10 @@ struct Boundary {
   bool wantsValue = true;  ///< whether the value of the last statement is used
 };
 
-using StatementList = std::vector<ast::StmtPtr>;
+using StatementList = std::span<const ast::StmtPtr>;
 /// The statements that follow, from the innermost block outwards to the boundary.
 struct Tail {
-  const StatementList* list;
-  size_t from;
+  StatementList list;
   const Tail* next;
   size_t depth;  ///< scopes that are visible there
   bool wanted;   ///< whether the value of the statement before is that of the boundary

@@ -30,7 +30,6 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
   }
   const std::optional<DeviceRef> device = devices_.annotationDevice(a);
   if (!device) return lowerPlaced(annotations, which + 1, assigning, tail, inner);
-  static const StatementList kNothing;
   Boundary region;
   region.kind = Boundary::Kind::Region;
   region.wantsValue = tail.wanted;
@@ -40,7 +39,7 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
   const size_t declaredBefore = declared.size();
   const Scoped inside(context_.body.boundary, &region);
   std::vector<Val> values = regions_.emitOn(*device, a.span, [&] {
-    const Tail none{&kNothing, 0, nullptr, context_.frame().scopes.size(), tail.wanted};
+    const Tail none{{}, nullptr, context_.frame().scopes.size(), tail.wanted};
     std::vector<Val> handed = continuations_.encode(lowerPlaced(annotations, which + 1, assigning, none, inner));
     // A variable that was not assigned after all does not move here.
     for (size_t i = 0; i < region.vars.size(); ++i) {

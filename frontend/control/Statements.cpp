@@ -1,6 +1,7 @@
 // Statements in order: the choice of what lowers each, operands that may leave, assertions.
 #include "frontend/control/Statements.h"
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "frontend/expressions/Formats.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
+#include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
@@ -35,21 +37,58 @@ using ExprKind = ast::Expr::Kind;
 
 Flow Statements::lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected) {
   const BlockScope names(context_.frame());
-  return lowerFrom(block.statements, 0, tail, expected);
+  return lowerFrom(block.statements, tail, expected);
 }
 
-Flow Statements::lowerFrom(const StatementList& list, size_t from, const Tail* tail, const Ty* expected) {
+namespace {
+
+/// How many statements at the head of a list, up to half of those that may leave, are lowered apart; 0 for none. What
+/// follows a statement that may leave becomes a part of its branches, one in the other: too many would nest too deeply.
+/// What is declared must be seen by what follows, and is not lowered apart.
+size_t countApart(StatementList list) {
+  constexpr size_t kMostNested = 32;
+  if (!list[0] || !exitsOf(*list[0]).any()) return 0;
+  std::vector<size_t> ends;
+  for (size_t i = 0; i + 1 < list.size() && list[i]; ++i) {
+    if (list[i]->kind == StmtKind::Let || list[i]->kind == StmtKind::Var) break;
+    if (exitsOf(*list[i]).any()) ends.push_back(i + 1);
+  }
+  return ends.size() > kMostNested ? ends[ends.size() / 2 - 1] : 0;
+}
+}  // namespace
+
+Flow Statements::lowerApart(StatementList list) {
+  Boundary region;
+  region.kind = Boundary::Kind::Region;
+  region.wantsValue = false;
+  std::vector<Span> assigning;
+  for (const ast::StmtPtr& s : list) assigning.push_back(s->span);
+  scopes_.assignedIn(assigning, region);
+  const Scoped inside(context_.body.boundary, &region);
+  Flow flow = lowerFrom(list, nullptr, nullptr);
+  flow.done = false;
+  return flow;
+}
+
+Flow Statements::lowerFrom(StatementList list, const Tail* tail, const Ty* expected) {
   Flow flow;
   flow.value = Val::unit();
-  for (size_t i = from; i < list.size(); ++i) {
+  for (size_t i = 0; i < list.size(); ++i) {
     if (!list[i]) continue;
     const ast::Stmt& s = *list[i];
-    if (context_.tooDeep(s.span)) return flow;
-    const bool last = i + 1 == list.size();
+    if (context_.tooDeep(s.span)) {
+      flow.value = context_.lost();
+      return flow;
+    }
+    const bool takesExits = context_.body.boundary->kind != Boundary::Kind::Expression;
+    const size_t apart = takesExits ? countApart(list.subspan(i)) : 0;
+    const size_t end = i + std::max<size_t>(apart, 1);
+    const bool last = end == list.size();
     const bool wanted = last && (tail ? tail->wanted : context_.body.boundary->wantsValue);
-    const Tail here{&list,  i + 1,   tail,     context_.frame().scopes.size(),
-                    wanted, nullptr, expected, context_.b().rounds()};
-    flow = lowerStatement(s, last, here, last ? expected : nullptr);
+    const Tail here{list.subspan(end), tail,     context_.frame().scopes.size(), wanted,
+                    nullptr,           expected, context_.b().rounds()};
+    flow = apart > 0 ? lowerApart(list.subspan(i, apart)) : lowerStatement(s, last, here, last ? expected : nullptr);
+    i = end - 1;
     if (flow.done || flow.exit != Exit::Falls) return flow;
     if (flow.mixed) return continuations_.resume(flow, here, expected);
   }
@@ -159,7 +198,6 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
 
 Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before,
                              bool last, const Tail& tail, const Ty* expected) {
-  static const StatementList kNothing;
   Evaluated known = context_.body.evaluated ? *context_.body.evaluated : Evaluated{};
   {
     const Scoped operands(context_.body.evaluated, &known);
@@ -173,7 +211,7 @@ Flow Statements::lowerAround(const ast::Stmt& s, const ast::Expr& part, const st
     const Scoped operands(context_.body.evaluated, &all);
     return lowerPlain(s, last, after, expected);
   };
-  const Tail bind{&kNothing, 0, &tail, context_.frame().scopes.size(), true, &then, nullptr, context_.b().rounds()};
+  const Tail bind{{}, &tail, context_.frame().scopes.size(), true, &then, nullptr, context_.b().rounds()};
   Ty type;
   const Ty* partType = nullptr;
   if (s.type && s.value.get() == &part && (s.kind == StmtKind::Let || s.kind == StmtKind::Var)) {

@@ -8,6 +8,7 @@
 namespace tenc::frontend {
 
 class Context;
+class Scopes;
 class Tensors;
 class Types;
 class Expressions;
@@ -23,10 +24,11 @@ class UnusedValues;
 /// Lowers statements one after the other.
 class Statements {
  public:
-  Statements(Context& context, Tensors& tensors, Types& types, Expressions& expressions, Formats& formats,
-             Bindings& bindings, Assignments& assignments, Branches& branches, Continuations& continuations,
-             PlacedBlocks& placedBlocks, Loops& loops, UnusedValues& unused)
+  Statements(Context& context, Scopes& scopes, Tensors& tensors, Types& types, Expressions& expressions,
+             Formats& formats, Bindings& bindings, Assignments& assignments, Branches& branches,
+             Continuations& continuations, PlacedBlocks& placedBlocks, Loops& loops, UnusedValues& unused)
       : context_(context),
+        scopes_(scopes),
         tensors_(tensors),
         types_(types),
         expressions_(expressions),
@@ -41,12 +43,14 @@ class Statements {
 
   /// A block with names of its own. `tail`: what follows it up to the boundary; `expected`: declared type of its value.
   Flow lowerBlock(const ast::Block& block, const Tail* tail, const Ty* expected);
-  /// The statements of a list from one of them on.
-  Flow lowerFrom(const StatementList& list, size_t from, const Tail* tail, const Ty* expected);
+  /// Statements in order, the last of a block.
+  Flow lowerFrom(StatementList list, const Tail* tail, const Ty* expected);
   /// One statement, under its annotations. `last`: its value may be that of the block.
   Flow lowerStatement(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
 
  private:
+  /// Statements with a boundary of their own: flags say whether they have left.
+  Flow lowerApart(StatementList list);
   Flow lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, const Ty* expected);
   /// A statement one of whose operands, an `if` or a block, may leave: that operand first, then the statement with its
   /// value, in every branch that comes to it.
@@ -56,6 +60,7 @@ class Statements {
   Outcome lowerAssert(const ast::Stmt& s, bool& holds);
 
   Context& context_;
+  Scopes& scopes_;
   Tensors& tensors_;
   Types& types_;
   Expressions& expressions_;

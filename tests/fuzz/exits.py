@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops and operands, conditions
-that assign variables, the same under `vmap`.
+"""Random control flow against Python: `return`, `break` and `continue` in nested branches, loops, operands and long rows,
+conditions that assign variables, the same under `vmap`.
 
     python exits.py --tenc PATH [--count 60] [--first 0] [--keep DIR]
 
@@ -70,8 +70,10 @@ class Function:
         for _ in range(r.randint(1, most)):
             kinds = ["assign", "assign", "if", "if", "let", "operand"] + (["for", "while"] if level < 3 else [])
             kind = r.choice(kinds if level < 4 else ["assign"])
+            if level < 2 and (loop or self.returns) and r.random() < 0.02: kind = "row"
             if kind == "assign": self.both(depth, f"{r.choice(['x', 'y'])} = ({self.value()}) % 97")
             elif kind == "if": self.branches(depth, level, loop, None)
+            elif kind == "row": self.row(depth, loop)
             elif kind == "let":
                 name = f"c{self.count}"
                 self.count += 1
@@ -111,6 +113,17 @@ class Function:
             # One arm at least has a value.
             self.arm(depth, level, loop, name, stays=True)
         self.tl.append("    " * depth + "}")
+
+    def row(self, depth, loop):
+        """Statements in a row that may leave, more of them than are compiled one inside the other."""
+        r = self.r
+        for _ in range(r.randint(30, 90)):
+            if r.random() < 0.3: self.both(depth, f"{r.choice(['x', 'y'])} = ({self.value()}) % 97")
+            c = f"sum({r.choice(self.names)}) % {r.randint(40, 90)} == {r.randint(0, 39)}"
+            self.tl.append("    " * depth + f"if {c} {{")
+            self.py.append("    " * depth + self.python(f"if {c}:"))
+            self.leave(depth + 1, loop)
+            self.tl.append("    " * depth + "}")
 
     def arm(self, depth, level, loop, name, stays=False):
         if name and stays: left = False

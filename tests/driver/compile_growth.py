@@ -1,0 +1,67 @@
+# RUN: %python %s %tenc
+# UNSUPPORTED: sanitized
+"""Twice as much source takes twice the time and memory to compile, or is refused for a limit that is documented."""
+import os
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+
+TENC = sys.argv[1]
+SLACK_SECONDS, SLACK_MEGABYTES, MOST = 0.4, 40, 3.0  # of what starts, and how much more twice as much may take
+PAIR = "let x = ones([2])\nlet a0 = (x, x)\n" + "\n".join(f"let a{i + 1} = (a{i}, a{i})" for i in range(15)) + "\n"
+STRUCTS = "struct S0 { a: f32[2], b: f32[2] }\nlet x = ones([2])\nlet a0 = S0 { a: x, b: x }\n" + "\n".join(
+    f"struct S{i + 1} {{ a: S{i}, b: S{i} }}\nlet a{i + 1} = S{i + 1} {{ a: a{i}, b: a{i} }}" for i in range(14)) + "\n"
+
+
+def lines(n, line): return "\n".join(line(i) for i in range(n)) + "\n"
+def function(body): return f"fn f(x: i64) -> i64 {{\nvar a = x\n{body}a\n}}\nprint(f(1))\n"
+def nested(n, opening, rest): return function(lines(n, opening) + f"}}\n{rest}\n" * n)
+
+
+FAMILIES = {
+    "lets of a tuple with 65,536 leaves": (lambda n: PAIR + lines(n, lambda i: f"let b{i} = a15"), 1500),
+    "vars of it": (lambda n: PAIR + lines(n, lambda i: f"var b{i} = a15"), 1500),
+    "tuples that hold it": (lambda n: PAIR + lines(n, lambda i: f"let b{i} = (a15, {i})"), 1500),
+    "parts of it": (lambda n: PAIR + lines(n, lambda i: f"let b{i} = a15" + ".0" * (i % 15)), 1500),
+    "lets of numbers that are known": (lambda n: f"let a = ({', '.join(map(str, range(20000)))})\n" + lines(n, lambda i: f"let b{i} = a"), 300),
+    "lets of a struct": (lambda n: STRUCTS + lines(n, lambda i: f"let b{i} = a14"), 1500),
+    "arithmetic on all leaves": (lambda n: PAIR + lines(n, lambda i: f"let b{i} = a9 + {i}.0"), 100),
+    "lambdas": (lambda n: lines(n, lambda i: f"let f{i} = |x| x + {i}.0"), 2000),
+    "lambdas that see two others": (
+        lambda n: "fn use[F: fn](f: F, x: f32) = x\nlet s = ones([])\nlet f0 = |x| x + s\nlet f1 = |x| x - s\n"
+        + lines(n, lambda i: f"let f{i + 2} = |x, y| if y > 0.0 {{ f{i + 1}(x) }} else {{ f{i}(x) }}")
+        + f"@cpu let g = f{n}\nprint(use(g, 1.0))\n", 16),
+    "loops in loops with `return`": (lambda n: nested(n, lambda i: f"for i{i} in 0..1 {{ if a > {1000 + i} {{ return a }}", "a += 1"), 12),
+    "`while` in `while` with `return`": (lambda n: nested(n, lambda i: f"while a < {n + 1 - i} {{ a += 1; if a > {1000 + i} {{ return a }}", "a += 1"), 12),
+    "`if` after `if` with `return`": (lambda n: function(lines(n, lambda i: f"if a == {1000000 + i} {{ return {i} }}\na += 1")), 1000),
+    "the same with `break`": (lambda n: function("for k in 0..3 {\n" + lines(n, lambda i: f"if a == {1000000 + i} {{ break }}\na += 1") + "}\n"), 500),
+    "trips that may leave": (lambda n: function(f"for i in static 0..{n} {{ if a > 1000000 + i {{ return i }}; a += i }}\n"), 1000),
+}  # fmt: skip
+
+
+def compiled(text):
+    """Seconds of processor time and megabytes; nothing where it is refused."""
+    with tempfile.NamedTemporaryFile("w", suffix=".tl") as script, tempfile.TemporaryFile("w+") as said:
+        script.write(text)
+        script.flush()
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+        run = subprocess.Popen([TENC, script.name], stdout=subprocess.DEVNULL, stderr=said, preexec_fn=limit)
+        _, status, usage = os.wait4(run.pid, 0)
+        run.returncode = os.waitstatus_to_exitcode(status)
+        said.seek(0)
+        errors = said.read()
+    codes = set(re.findall(r"error\[(\w+)\]", errors))
+    if run.returncode == 1 and codes and codes <= {"E0105", "E0208"}: return None
+    if run.returncode != 0: sys.exit(f"exit {run.returncode}: {errors[:800]}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+for name, (family, n) in FAMILIES.items():
+    if name not in (sys.argv[2:] or [name]): continue
+    once, twice = compiled(family(n)), compiled(family(2 * n))
+    if not once: sys.exit(f"{name}: {n} are refused")
+    if len(sys.argv) > 2 or not twice: print(name, n, once, twice)
+    if twice and (twice[0] > MOST * once[0] + SLACK_SECONDS or twice[1] > MOST * once[1] + SLACK_MEGABYTES):
+        sys.exit(f"{name}: {n} take {once[0]:.2f} s and {once[1]:.0f} MB, {2 * n} {twice[0]:.2f} s and {twice[1]:.0f} MB")
