@@ -9,7 +9,8 @@
 
 namespace tenc::syntax {
 
-/// A whole call and its text in TL: `$1` is the first operand, in parentheses where it needs them, `#1` as it is.
+/// A whole call and its text in TL: `$1` is the first operand, in parentheses where it needs them, `#1` as it is, `^1`
+/// one more than it.
 struct FamiliarCall {
   enum class Form : uint8_t { Any, Method, Function };
   enum class Position : uint8_t { Expression, Statement, Range };
@@ -18,6 +19,7 @@ struct FamiliarCall {
   Form form = Form::Any;
   Position position = Position::Expression;
   std::string_view example{};  ///< a script that holds the call, where one of tensors would be no example
+  std::string_view last{};     ///< only where the last operand is written so
 };
 
 /// A name, or a word that TL's grammar has no place for.
@@ -25,11 +27,16 @@ struct Familiar {
   std::string_view name;
   std::string_view replacement{};  ///< what TL has, as it is written in place of the name; empty: `help` tells
   std::string_view help{};
-  std::array<FamiliarCall, 3> calls{};  ///< what whole calls become; without operands there are no more
+  std::array<FamiliarCall, 6> calls{};  ///< what whole calls become; without operands there are no more
   bool prefix = false;                  ///< a module of another library: `np.zeros`
   bool keyword = false;                 ///< the replacement is a word of the grammar
   bool layer = false;                   ///< stands in the module `nn`
   std::string_view inSubscript{};       ///< what it is between the brackets of an index
+  std::string_view asDType{};           ///< the dtype that it means as a value, such as `dtype=float` of NumPy
+  std::string_view asType{};            ///< the type that it means behind the name of a parameter
+  std::string_view compared{};          ///< what a comparison with it becomes
+  bool nothing = false;                 ///< a statement of it may be left out
+  bool ofSteps = false;                 ///< of an optimiser that TL is given at each step
   std::string_view ofTree{};            ///< what is said of it as a member of a list or tuple
   std::string_view example{};           ///< a script that it stands in; must be given for words
 };
@@ -102,6 +109,9 @@ enum class Form : uint8_t {
   Either,
   DeviceChoice,
   DeviceText,
+  ChainedAssignment,
+  TypeBehindName,
+  Membership,
 };
 
 struct FamiliarForm {

@@ -19,24 +19,28 @@ struct ForeignCall {
     Torch,     ///< a function of PyTorch, where others have another meaning
     NumPy,     ///< a function of NumPy or JAX, likewise
     Python,    ///< a function of `math`
+    Draws,     ///< a function of `jax.random`, whose first argument is a key
     Method,    ///< the receiver is the first parameter
     Layer,     ///< a class of `nn`
   };
   /// `name(a, b, *)`: what the library calls the parameters, `*` for any number. `a=true` matches that value alone,
   /// and `-a` any; neither need be given, and both are left out; `!a=true` must be. `+a` is an integer literal, `:a` is
-  /// given by name. A parameter in quotes matches that string alone.
+  /// given by name, `%a` a tuple. A parameter in quotes matches that string alone.
   std::string_view call;
   /// With `{a}` for the text of an argument, `{*}` for the rest, `{#a}` for it as a shape, `{2a}` for a size of a
   /// window in both dims, `{a.0}` for a part of a tuple, and `<...>` for what goes where an argument in it is not
   /// given.
-  /// `{accelerator}`: the kind of device. Empty where only `help` can tell.
+  /// `{accelerator}`: the kind of device; `{{` is a brace. Empty where only `help` can tell, "-" where a statement of
+  /// it may be left out.
   std::string_view text;
   Form form = Form::Any;
   bool statement = false;  ///< only where the call is a whole statement
   bool apart = false;      ///< TL has a function of that name, called in another way
   std::string_view help{};
-  std::string_view second{};  ///< the call gives a pair: `text` is its first part, this the second
-  int rank = -1;              ///< only where the first argument is known to have that many dims
+  std::string_view second{};   ///< the call gives a pair: `text` is its first part, this the second
+  std::string_view instead{};  ///< the text stands for the whole statement that names the result; what is read through
+                               ///< that name is read through this one; "-" where it is only handed on
+  int rank = -1;               ///< only where the first argument is known to have that many dims
 
   std::string_view name() const { return call.substr(0, call.find('(')); }
 };
@@ -59,7 +63,8 @@ std::optional<std::string> rewritten(const ForeignCall& row, std::span<const For
 /// The same for the second part of the pair that the call gives.
 std::optional<std::string> rewrittenSecond(const ForeignCall& row, std::span<const ForeignArgument> given,
                                            std::string_view accelerator);
-/// All rows, for the test.
-std::span<const ForeignCall> foreignCalls();
+/// The rows of all names.
+std::span<const ForeignCall> foreignTensorCalls();
+std::span<const ForeignCall> foreignLayerCalls();
 
 }  // namespace tenc::syntax

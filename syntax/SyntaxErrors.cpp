@@ -8,6 +8,8 @@
 #include "grammar/TLParser.h"
 #include "support/Text.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignOperators.h"
+#include "syntax/StatementHelp.h"
 #include "syntax/SyntaxHelp.h"
 
 namespace tenc::syntax {
@@ -117,24 +119,17 @@ std::string expectation(T& parser, const Token* before) {
   return s;
 }
 
-/// `lambda a, b:` becomes `|a, b|`, `let mut x` becomes `var x`.
-std::vector<Edit> wordEdits(std::string_view word, const Token& at, antlr4::TokenStream& tokens,
-                            const SyntaxReporter& reporter) {
-  size_t i = at.getTokenIndex();
-  if (word == "mut" && i > 0 && tokens.get(i - 1)->getType() == T::LET)
-    return {{reporter.span(reporter.span(*tokens.get(i - 1)).begin, reporter.span(at).end), "var"}};
-  if (word != "lambda") return {};
-  const Token* first = tokens.get(i + 1);
-  const auto isParameter = [&](size_t n) {
-    return tokens.get(n)->getType() == T::NAME || tokens.get(n)->getType() == T::COMMA;
-  };
-  for (++i; i < tokens.size() && isParameter(i);) ++i;
-  if (i >= tokens.size() || tokens.get(i)->getType() != T::COLON) return {};
-  return {{reporter.span(reporter.span(at).begin, reporter.span(*first).begin), "|"},
-          {reporter.span(*tokens.get(i)), "|"}};
-}
-
 const Familiar* foreign(const Token& t) { return t.getType() == T::NAME ? familiarWord(t.getText()) : nullptr; }
+
+bool starts(const Token* first, size_t type) { return first != nullptr && first->getType() == type; }
+
+/// The word before the brace that the statement stands in: `loop { ... }` is read as the fields of a struct.
+const Token* headOfBlock(T& parser, const Token* first) {
+  if (!first || first->getTokenIndex() < 2) return nullptr;
+  const Token* brace = parser.getTokenStream()->get(first->getTokenIndex() - 1);
+  const Token* word = parser.getTokenStream()->get(first->getTokenIndex() - 2);
+  return brace->getType() == T::LBRACE && word->getText() == "loop" ? word : nullptr;
+}
 
 }  // namespace
 
@@ -157,22 +152,17 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
     if (isEnd(*t) || t->getType() == T::LBRACE || t->getType() == T::RBRACE) break;
     first = t;
   }
-  for (const Token* t : {before, static_cast<const Token*>(at), first}) {
+  const SyntaxPlace place{parser, *at, before, first, reporter_, onlyEnds(parser.getExpectedTokens())};
+  for (const Token* t : {before, static_cast<const Token*>(at), first, headOfBlock(parser, first)}) {
     const Familiar* f = t ? foreign(*t) : nullptr;
     if (!f) continue;
     auto d = reporter_.report(Code::E0101, reporter_.span(*t), "`" + std::string(f->name) + "` is not a TL keyword");
     reporter_.mark(span.begin);
     if (f->replacement == "fn" || f->replacement == "struct") reporter_.loseBlock();
-    if (t == at && before && f->name == "as" && first->getType() == T::IMPORT) {
-      const Token* other = parser.getTokenStream()->LT(2);
-      d.help("an import keeps its name",
-             {{reporter_.span(reporter_.span(*before).end, reporter_.span(*other).end), ""}});
-      return;
-    }
-    if (f->replacement.empty())
-      d.help(Help{std::string(f->help), wordEdits(f->name, *t, *parser.getTokenStream(), reporter_)});
-    else
-      d.help(std::string(f->help), {{reporter_.span(*t), std::string(f->replacement)}});
+    std::vector<Edit> edits = wordEdits(*f, *t, place);
+    if (edits.empty() && !f->replacement.empty()) edits = {{reporter_.span(*t), std::string(f->replacement)}};
+    const bool imports = f->name == "as" && starts(first, T::IMPORT);
+    d.help(Help{imports ? "an import keeps its name" : std::string(f->help), std::move(edits)});
     return;
   }
 
@@ -182,7 +172,7 @@ void SyntaxListener::syntaxError(antlr4::Recognizer* recognizer, Token* at, size
       Code::E0101, span,
       expected.empty() ? "unexpected " + found(*at) : "expected " + expected + ", found " + found(*at));
   d.label(expected.empty() ? "not expected here" : "expected " + expected);
-  addSyntaxHelp(d, {parser, *at, before, first, reporter_, onlyEnds(parser.getExpectedTokens())});
+  addSyntaxHelp(d, place);
 }
 
 namespace {
@@ -210,7 +200,7 @@ void helpBehindName(SyntaxReporter& reporter, Span at, Diagnostics::Builder& d) 
 
 }  // namespace
 
-void reportBadCharacter(SyntaxReporter& reporter, Span at) {
+void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperators* operators) {
   const std::string s(reporter.text(at));
   if (s == "'" && reporter.lineHasProblem(at.begin, false)) return reporter.mark(at.begin);  // the other end of it
   const unsigned char c = static_cast<unsigned char>(s.front());
@@ -231,10 +221,14 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at) {
       d.help(std::string(known->help) + ": \"text\"");
     return;
   }
-  if (known->replacement.empty())
-    d.help(std::string(known->help));
-  else
+  if (!known->replacement.empty()) {
     d.help(std::string(known->help), {{at, std::string(known->replacement)}});
+    return;
+  }
+  const auto mended = !operators ? std::nullopt : s == "?" ? operators->choice(at.begin) : operators->bits(at.begin);
+  d.help(Help{
+      std::string(known->help),
+      mended ? std::vector<Edit>{{reporter.span(mended->begin, mended->end), mended->text}} : std::vector<Edit>{}});
 }
 
 }  // namespace tenc::syntax

@@ -14,12 +14,13 @@ namespace tenc::syntax {
 class SyntaxReporter {
  public:
   SyntaxReporter(const SourceManager& sources, uint32_t file, Diagnostics& diags)
-      : source_(sources.file(file)), file_(file), diags_(diags) {}
+      : sources_(sources), source_(sources.file(file)), file_(file), diags_(diags) {}
 
   Span span(size_t begin, size_t end) const {
     return Span{file_, static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
   }
   Span span(const antlr4::Token& t) const;
+  const SourceManager& sources() const { return sources_; }
   std::string_view text() const { return source_.text(); }
   std::string_view text(Span s) const { return text().substr(s.begin, s.end - s.begin); }
   LineColumn position(size_t offset) const { return source_.position(static_cast<uint32_t>(offset)); }
@@ -47,6 +48,7 @@ class SyntaxReporter {
   bool blockLost() const { return blockLost_; }
 
  private:
+  const SourceManager& sources_;
   const SourceFile& source_;
   uint32_t file_;
   Diagnostics& diags_;
@@ -66,7 +68,9 @@ class SyntaxListener final : public antlr4::BaseErrorListener {
   SyntaxReporter& reporter_;
 };
 
+class ForeignOperators;
+
 /// Reports a character that no TL token starts with; knows what people mean by `&`, `!`, `'` and the like.
-void reportBadCharacter(SyntaxReporter& reporter, Span at);
+void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperators* operators);
 
 }  // namespace tenc::syntax

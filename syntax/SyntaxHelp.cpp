@@ -6,6 +6,8 @@
 
 #include "support/Text.h"
 #include "syntax/Familiar.h"
+#include "syntax/StatementHelp.h"
+#include "syntax/SyntaxView.h"
 
 namespace tenc::syntax {
 
@@ -24,108 +26,21 @@ bool startsStatement(const Token* before) {
 namespace {
 
 /// The helps for one place: each function tells whether it had something to say.
-class Helper {
+class Helper : private SyntaxView {
  public:
-  Helper(Diagnostics::Builder& d, const SyntaxPlace& place)
-      : d_(d), p_(place), expected_(place.parser.getExpectedTokens()), at_(place.at.getType()) {}
+  Helper(Diagnostics::Builder& d, const SyntaxPlace& place) : SyntaxView(place), d_(d) {}
 
   void add() {
+    if (auto help = statementHelp(p_)) return void(say(std::move(help->text), std::move(help->edits)));
     if (strings() || blocks() || comments() || patterns() || ranges() || literals() || types() || structs()) return;
     tokens();
   }
 
  private:
-  bool may(size_t type) const { return expected_.contains(static_cast<ssize_t>(type)); }
-  bool prior(size_t type) const { return p_.before && p_.before->getType() == type; }
-  bool starts(size_t type) const { return p_.first && p_.first->getType() == type; }
-  /// The `n`th token from the error on, which is the first; null behind the last.
-  const Token* ahead(ssize_t n) const {
-    const Token* t = at_ == Token::EOF ? nullptr : p_.parser.getTokenStream()->LT(n);
-    return t != nullptr && t->getType() != Token::EOF ? t : nullptr;
-  }
-  const Token* next() const { return at_ == Token::EOF ? nullptr : p_.parser.getTokenStream()->LT(2); }
-  bool next(size_t type) const { return next() && next()->getType() == type; }
-  /// The token `n` before the error; null where there is none.
-  const Token* back(size_t n) const {
-    const size_t i = p_.at.getTokenIndex();
-    return i < n ? nullptr : p_.parser.getTokenStream()->get(i - n);
-  }
-  bool back(size_t n, size_t type) const { return back(n) && back(n)->getType() == type; }
-  Span span() const { return p_.reporter.span(p_.at); }
-  Span span(const Token& t) const { return p_.reporter.span(t); }
-  static Span before(Span s) { return {s.file, s.begin, s.begin}; }
-  static Span behind(Span s) { return {s.file, s.end, s.end}; }
-
   bool say(Form form, std::vector<Edit> edits = {}) { return say(std::string(formHelp(form)), std::move(edits)); }
   bool say(std::string help, std::vector<Edit> edits = {}) {
     d_.help(Help{std::move(help), std::move(edits)});
     return true;
-  }
-
-  Span position(size_t offset) const { return p_.reporter.span(offset, offset); }
-  Span position(size_t begin, size_t end) const { return p_.reporter.span(begin, end); }
-  LineColumn place(const Token& t) const { return p_.reporter.position(t.getStartIndex()); }
-
-  /// Whether no token but the end of the statement stands behind the token on its line.
-  bool endsLine() const {
-    ssize_t n = 2;
-    while (ahead(n) && ahead(n)->getType() == T::NL) ++n;
-    return !ahead(n) || place(*ahead(n)).line > place(p_.at).line;
-  }
-
-  /// Where the last token ends of those on the line of the error, or, with `block`, of the lines below that stand
-  /// further right than that line as well: a block of Python.
-  size_t lastEnd(bool block) const {
-    uint32_t line = place(p_.at).line;
-    const Token* first = &p_.at;
-    for (size_t n = 1; back(n) && place(*back(n)).line == line; ++n) first = back(n);
-    const uint32_t own = place(*first).column;
-    size_t end = span().end;
-    for (ssize_t n = 2; const Token* t = ahead(n); ++n) {
-      if (t->getType() == T::NL) continue;
-      const LineColumn at = place(*t);
-      if (at.line > line && (!block || at.column <= own)) break;
-      line = at.line;
-      end = span(*t).end;
-    }
-    return end;
-  }
-
-  /// What is written from the end of one token to the beginning of another, without the blanks around it.
-  std::string between(size_t begin, size_t end) const {
-    const std::string_view text = p_.reporter.text(p_.reporter.span(begin, end));
-    const size_t first = text.find_first_not_of(" \t\r\n"), last = text.find_last_not_of(" \t\r\n");
-    return first == std::string_view::npos ? "" : std::string(text.substr(first, last + 1 - first));
-  }
-
-  /// The first token from the `n`th on, outside of brackets that open behind it, for which `ends` holds, or which
-  /// closes the bracket around it or ends the line.
-  template <class Ends>
-  const Token* outside(ssize_t n, const Ends& ends) const {
-    for (int depth = 0; const Token* t = ahead(n); ++n) {
-      const size_t type = t->getType();
-      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
-      const bool closes = type == T::RPAREN || type == T::RBRACK || type == T::RBRACE || type == T::HOLE_CLOSE;
-      if (depth == 0 && (closes || type == T::NL || ends(type))) return t;
-      depth += opens ? 1 : closes ? -1 : 0;
-    }
-    return nullptr;
-  }
-
-  /// Where the expression before the error begins: behind what binds looser than any operator.
-  size_t operandBegin() const {
-    int depth = 0;
-    for (size_t n = 1; const Token* t = back(n); ++n) {
-      const size_t type = t->getType();
-      const bool opens = type == T::LPAREN || type == T::LBRACK || type == T::LBRACE;
-      const bool closes = type == T::RPAREN || type == T::RBRACK || type == T::RBRACE;
-      const bool ends = opens || type == T::NL || type == T::COMMA || type == T::ASSIGN || type == T::COLON ||
-                        type == T::RETURN || type == T::BAR || type == T::ADD_EQ || type == T::SUB_EQ ||
-                        type == T::MUL_EQ || type == T::DIV_EQ || type == T::HOLE_OPEN;
-      if (depth == 0 && ends) return span(*t).end;
-      depth += closes ? 1 : opens ? -1 : 0;
-    }
-    return 0;
   }
 
   /// `a if c else b`; a line that names a device takes devices alone.
@@ -143,10 +58,47 @@ class Helper {
     const std::string a = between(begin, span().begin), b = between(span(*otherwise).end, stop);
     const std::string c = between(span().end, span(*otherwise).begin);
     const size_t first = p_.reporter.text().find(a, begin);
+    if (auto devices = deviceChoice(a, b, c)) return say(Form::DeviceChoice, *devices);
     if (starts(T::DEVICE)) return say(Form::DeviceChoice);
     if (a.empty() || b.empty() || c.empty()) return say(Form::Choice);
     const size_t last = p_.reporter.text().rfind(b, stop - b.size()) + b.size();
     return say(Form::Choice, {{position(first, last), "if " + c + " { " + a + " } else { " + b + " }"}});
+  }
+
+  /// `device = torch.device("gpu" if available() else "cpu")`, `device d = gpu if available() else cpu`: the
+  /// statement as a device line; nothing for another choice.
+  std::optional<std::vector<Edit>> deviceChoice(const std::string& a, const std::string& b,
+                                                const std::string& c) const {
+    const auto named = [](std::string text) {
+      std::erase(text, '"');
+      return text;
+    };
+    const auto isDevice = [&](const std::string& text) {
+      const std::string device = named(text), kind = device.substr(0, device.find(':'));
+      const bool letters = kind.find_first_not_of("abcdefghijklmnopqrstuvwxyz") == std::string::npos && !kind.empty();
+      return letters &&
+             (kind == device || device.find_first_not_of("0123456789", kind.size() + 1) == std::string::npos);
+    };
+    if (named(a) != "cpu" && named(b) != "cpu") return std::nullopt;
+    const bool asks = c.find("available") != std::string::npos;
+    if (!asks || !isDevice(a) || !isDevice(b) || !p_.first) return std::nullopt;
+    const ssize_t first =
+        static_cast<ssize_t>(p_.first->getTokenIndex()) - static_cast<ssize_t>(p_.at.getTokenIndex()) + 1;
+    const bool declares = starts(T::DEVICE);
+    const ssize_t at = declares || starts(T::LET) || starts(T::VAR) ? first + 1 : first;
+    const Token* name = ahead(at);
+    const Token* sign = ahead(at + 1);
+    if (!name || !sign || name->getType() != T::NAME || sign->getType() != T::ASSIGN) return std::nullopt;
+    const Token* end = outside(2, [](size_t) { return false; });
+    if (end && end->getType() == T::RPAREN && !declares) {  // of `torch.device(`
+      ssize_t n = 2;
+      while (ahead(n) != end) ++n;
+      end = outside(n + 1, [](size_t) { return false; });
+    }
+    size_t stop = end ? span(*end).begin : p_.reporter.text().size();
+    while (stop > 0 && std::isspace(static_cast<unsigned char>(p_.reporter.text()[stop - 1])) != 0) --stop;
+    return std::vector<Edit>{
+        {position(span(*p_.first).begin, stop), "device " + name->getText() + " = " + named(a) + " or " + named(b)}};
   }
 
   /// `[e for x in xs]`
@@ -160,17 +112,26 @@ class Helper {
       if (depth == 0 && (type == T::LBRACK || type == T::LPAREN || type == T::NL)) break;
       depth += type == T::RPAREN || type == T::RBRACK ? 1 : type == T::LPAREN || type == T::LBRACK ? -1 : 0;
     }
-    const bool whole = back(n, T::LBRACK) && name && in && end && name->getType() == T::NAME &&
-                       in->getType() == T::IN && end->getType() == T::RBRACK;
+    const bool argument = back(n, T::LPAREN) && back(n + 1, T::NAME);  // `sum(e for x in xs)`
+    const bool whole = (back(n, T::LBRACK) || argument) && name && in && end && name->getType() == T::NAME &&
+                       in->getType() == T::IN && end->getType() == (argument ? T::RPAREN : T::RBRACK);
     if (!whole) return say(Form::Comprehension);
     const std::string body = between(span(*back(n)).end, span().begin);
     const std::string over = between(span(*in).end, span(*end).begin);
-    const Span at = position(span(*back(n)).begin, span(*end).end);
+    const Span at =
+        argument ? position(span(*back(n)).end, span(*end).begin) : position(span(*back(n)).begin, span(*end).end);
     const std::string lambda = "|" + name->getText() + "| " + body;
+    const std::string model = over.ends_with(".parameters()") ? over.substr(0, over.size() - 13) : "";
+    if (argument && back(n + 1)->getText() == "sum" && !model.empty() && body == name->getText() + ".numel()") {
+      const Span call = position(span(*back(n + 1)).begin, span(*end).end);
+      return say("`nn.size` counts the numbers of a model", {{call, "nn.size(" + model + ")"}});
+    }
     const bool range =
         over.starts_with("range(") && over.back() == ')' && over.find_first_of(",(", 6) == std::string::npos;
     if (range)
       return say(Form::Comprehension, {{at, "tabulate([" + over.substr(6, over.size() - 7) + "], " + lambda + ")"}});
+    if (over.starts_with("range(") && over.back() == ')')
+      return say(Form::Comprehension, {{at, "map(" + lambda + ", arange(" + over.substr(6) + ")"}});
     if (over.find("range(") != std::string::npos || over.find("..") != std::string::npos)
       return say(Form::Comprehension);
     return say(Form::Comprehension, {{at, "map(" + lambda + ", " + over + ")"}});
@@ -212,22 +173,29 @@ class Helper {
       return say(Form::ArrowOnNextLine);
     }
     const bool header = starts(T::IF) || starts(T::FOR) || starts(T::WHILE) || starts(T::FN) || prior(T::ELSE) ||
-                        starts(T::TEST) || starts(T::BENCH) || starts(T::ELSE);
+                        starts(T::TEST) || starts(T::BENCH) || starts(T::ELSE) || starts(T::STRUCT);
     if (!header) return false;
     if (at_ == T::NL && next(T::LBRACE)) return say(Form::BraceOnNextLine);
     const std::string word = p_.at.getText();
-    if (at_ == T::COLON && starts(T::FN) && may(T::ARROW) && !endsLine())
+    const bool body = next() && (isKeyword(*next()) || isStatementCall());
+    if (at_ == T::COLON && starts(T::FN) && may(T::ARROW) && !endsLine() && !body)
       return say(Form::ResultBehindColon, {{span(), " ->"}});
     if (at_ == T::COLON && endsLine()) {
       p_.reporter.loseBlock();
       return say(Form::Block, {{span(), " {"}, {position(lastEnd(true)), " }"}});
     }
-    if (at_ == T::COLON && may(T::ASSIGN)) return say(Form::FunctionValue, {{span(), " ="}});
+    if (at_ == T::COLON && may(T::ASSIGN) && !body) return say(Form::FunctionValue, {{span(), " ="}});
     if (at_ == T::COLON || word == "then")
       return say(Form::Block, {{span(), at_ == T::COLON ? " {" : "{"}, {position(lastEnd(false)), " }"}});
     if (at_ == T::NAME && !starts(T::FN))
       return say(Form::Block, {{before(span()), "{ "}, {position(lastEnd(false)), " }"}});
     return false;
+  }
+
+  /// Whether a call stands behind the error: no type.
+  bool isStatementCall() const {
+    const Token* bracket = ahead(3);
+    return next(T::NAME) && bracket && bracket->getType() == T::LPAREN;
   }
 
   bool comments() {
@@ -462,9 +430,6 @@ class Helper {
   }
 
   Diagnostics::Builder& d_;
-  const SyntaxPlace& p_;
-  const antlr4::misc::IntervalSet expected_;
-  const size_t at_;
 };
 
 }  // namespace

@@ -86,27 +86,41 @@ TokenFilter::TokenFilter(ByteStream& stream, SyntaxReporter& reporter)
     : stream_(stream), reporter_(reporter), lexer_(stream) {}
 
 std::vector<TokenFilter::TokenPtr> TokenFilter::run() {
-  std::vector<TokenPtr> tokens;
-  for (TokenPtr t = lexer_.nextToken(); t->getType() != Token::EOF; t = lexer_.nextToken()) {
-    if (tokens.size() == kMaxTokens) {
-      reporter_.report(Code::E0105, reporter_.span(*t), "the source has more than 1,000,000 tokens")
-          .help("large tables are kept in files and read with `load`");
-      return {};
-    }
-    tokens.push_back(std::move(t));
-  }
+  if (!readTokens()) return {};
   long braces = 0;
-  for (const auto& t : tokens) braces += t->getType() == T::LBRACE ? 1 : t->getType() == T::RBRACE ? -1 : 0;
+  bool foreign = false;
+  for (const auto& t : tokens_) {
+    braces += t->getType() == T::LBRACE ? 1 : t->getType() == T::RBRACE ? -1 : 0;
+    foreign |= t->getType() == T::BAD_CHAR;
+  }
   missingBrace_ = braces > 0;
-  out_.reserve(tokens.size() + tokens.size() / 4 + 1);
-  for (auto& t : tokens) {
-    take(std::move(t));
+  if (foreign) {
+    std::vector<Piece> pieces;
+    for (const auto& t : tokens_) pieces.push_back({t->getType(), t->getStartIndex(), t->getStopIndex() + 1});
+    operators_.emplace(std::move(pieces), stream_.text());
+  }
+  out_.reserve(tokens_.size() + tokens_.size() / 4 + 1);
+  while (next_ < tokens_.size()) {
+    take(std::move(tokens_[next_++]));
     if (tooDeep_) return {};
   }
   while (!open_.empty()) closeMissing(nullptr);
   const size_t size = stream_.text().size();
   pushMade(Token::EOF, size, size);  // ListTokenSource needs one: it throws on an empty list
   return std::move(out_);
+}
+
+/// False when there are too many.
+bool TokenFilter::readTokens() {
+  for (TokenPtr t = lexer_.nextToken(); t->getType() != Token::EOF; t = lexer_.nextToken()) {
+    if (tokens_.size() == kMaxTokens) {
+      reporter_.report(Code::E0105, reporter_.span(*t), "the source has more than 1,000,000 tokens")
+          .help("large tables are kept in files and read with `load`");
+      return false;
+    }
+    if (!takeForeignText(*t)) tokens_.push_back(std::move(t));
+  }
+  return true;
 }
 
 void TokenFilter::take(TokenPtr t) {
@@ -175,15 +189,14 @@ void TokenFilter::take(TokenPtr t) {
     case T::STRING:
       promote("test", T::TEST);
       promote("bench", T::BENCH);
+      if (takeFormatCall(*t)) return;
       if (last_ != T::TEST && last_ != T::BENCH && t->getText().find_first_of("{}") != std::string::npos) {
         return splitString(*t);
       }
       break;
     case T::BAD_STRING: {
       const Span s = reporter_.span(*t);
-      reporter_.report(Code::E0104, s, "string is not closed")
-          .label("starts here")
-          .help("a string ends on the line it starts on; write a line break as `\\n`");
+      reporter_.report(Code::E0104, s, "string is not closed").label("starts here").help(std::string(kOneLine));
       badStringLine_ = reporter_.line(s.begin);
       t = make(T::STRING, s.begin, s.end);
       break;
@@ -194,7 +207,7 @@ void TokenFilter::take(TokenPtr t) {
       t = make(T::INT, s.begin, s.end);
       break;
     }
-    case T::BAD_CHAR: reportBadCharacter(reporter_, reporter_.span(*t)); return;
+    case T::BAD_CHAR: reportBadCharacter(reporter_, reporter_.span(*t), operators_ ? &*operators_ : nullptr); return;
     default: break;
   }
   push(std::move(t));

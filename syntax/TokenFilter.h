@@ -11,6 +11,7 @@
 
 #include "grammar/TLParser.h"
 #include "syntax/ByteStream.h"
+#include "syntax/ForeignOperators.h"
 #include "syntax/SyntaxErrors.h"
 #include "syntax/TableLexer.h"
 
@@ -36,6 +37,7 @@ class TokenFilter {
 
  private:
   using T = TLParser;  // has the virtual token types too
+  static constexpr std::string_view kOneLine = "a string ends on the line it starts on; write a line break as `\\n`";
   struct Open {
     size_t type;
     Span span;
@@ -43,6 +45,13 @@ class TokenFilter {
     std::vector<Span> equals{};  ///< the `=` behind names of arguments
   };
 
+  bool readTokens();
+  bool takeForeignText(const antlr4::Token& t);
+  bool takeTripleQuotes(size_t begin);
+  bool takeLongString(size_t begin, size_t end);
+  bool takeCommentBlock(size_t begin);
+  void readOnFrom(size_t offset) { stream_.window(offset, stream_.text().size()); }
+  bool takeFormatCall(const antlr4::Token& string);
   void take(TokenPtr t);
   void takeDoc(const antlr4::Token& t);
   void endStatement(const antlr4::Token& next);
@@ -72,6 +81,10 @@ class TokenFilter {
   SyntaxReporter& reporter_;
   TableLexer lexer_;
   std::vector<TokenPtr> out_;
+  std::vector<TokenPtr> tokens_;                        ///< as the lexer gives them; those that were handed on are gone
+  size_t next_ = 0;                                     ///< of these, the one to take
+  bool noTripleQuotes_ = false, noCommentEnd_ = false;  ///< there are none in the rest of the text
+  std::optional<ForeignOperators> operators_;           ///< of a text with characters that have no meaning
   std::vector<Open> open_;
   std::unordered_map<size_t, std::string> docs_;
   std::string doc_;             ///< lines of `##` seen since the last token

@@ -10,12 +10,14 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/Signature.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Suggest.h"
 #include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
 namespace {
+constexpr std::string_view kOfFunctions[] = {"grad", "value_and_grad", "vmap"};
 using Kind = Val::Kind;
 
 /// Whether argument `i` is one of the values that `p` takes in brackets: a size of `zeros(2, 3)`, a tensor of
@@ -96,9 +98,9 @@ class Binder {
     d.note("it is called as " + signature_.text());
     help(d);
   }
-  bool misused(Diagnostics::Builder& d, Misuse kind) const {
+  bool misused(Diagnostics::Builder& d, Misuse kind, std::vector<Edit> edits = {}) const {
     const std::string_view known = syntax::familiarMisuse(name_, kind);
-    if (!known.empty()) d.help(std::string(known));
+    if (!known.empty()) d.help(Help{std::string(known), std::move(edits)});
     return !known.empty();
   }
 
@@ -130,14 +132,21 @@ class Binder {
                    [&](Diagnostics::Builder& d) { misused(d, Misuse::TooMany); });
     wrong(a.span, quoted() + " takes its option `" + std::string(option->name) + "` by name",
           [&](Diagnostics::Builder& d) {
-            if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree()) {
-              if (misused(d, Misuse::UnnamedValue)) return;
+            if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree() || a.value.is(Kind::Float)) {
+              if (misused(d, Misuse::UnnamedValue, takenBehind(a))) return;
             }
             if (a.value.is(Kind::Int) && misused(d, Misuse::UnnamedInt)) return;
             // What a pipe or a method's receiver gives stands outside of the parentheses.
             if (a.span.begin > call_.callee.end)
               d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
           });
+  }
+
+  /// `grad(f, x)` as `grad(f)(x)`: what takes one function gives one that takes the rest.
+  std::vector<Edit> takenBehind(const CallArg& a) const {
+    const bool one = name_ == kOfFunctions[0] || name_ == kOfFunctions[1] || name_ == kOfFunctions[2];
+    if (!one || call_.args.size() < 2 || &a != &call_.args[1] || call_.args[0].span.begin < call_.callee.end) return {};
+    return {{Span{a.span.file, call_.args[0].span.end, a.span.begin}, ")("}};
   }
 
   void named(const CallArg& a) {
@@ -154,6 +163,10 @@ class Binder {
     unknown_ = true;
     wrong(a.span, quoted() + " has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
       const Span at{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
+      if (auto place = a.name == "device" ? annotatedPlace(context_, a.span) : std::nullopt) {
+        d.help(place->text, place->edits);
+        return;
+      }
       suggest(d, a.name, at, names, syntax::familiarOption(a.name), Among::Few);
     });
   }

@@ -195,12 +195,21 @@ Val Calls::callMethod(const Val& base, const ast::Expr& call, CallArgs& args) {
   if (scopes_.lostName(name)) return context_.lost();
   auto d = context_.error(Code::E0206, member.opSpan,
                           describe(base) + " has no `" + name + "`, and no function of that name is in scope");
-  if (args.args.size() == call.arguments.size() && habits_.offerRewrite(d, call)) return context_.lost();
+  if (args.args.size() == call.arguments.size() && habits_.offerRewrite(d, call, &args)) return context_.lost();
   if (base.is(Kind::Tensor) && members_.memberOfTensor(base, name, member.opSpan))
-    d.help("it is not a function: write it without parentheses");
+    d.help("it is not a function: write it without parentheses", withoutParentheses(call));
   else
     suggest(d, name, member.opSpan, scopes_.visibleNames(), syntax::familiarName(name));
   return d;
+}
+
+/// `x.shape(0)` as `x.shape[0]`, `x.ndim()` as `x.ndim`.
+std::vector<Edit> Calls::withoutParentheses(const ast::Expr& call) {
+  const uint32_t begin = call.args[0]->opSpan.end, end = call.span.end;
+  if (call.grouped || call.arguments.size() > 1) return {};
+  if (call.arguments.empty()) return {{Span{call.span.file, begin, end}, ""}};
+  const std::string index(context_.sources.text(call.arguments[0].span));
+  return {{Span{call.span.file, begin, end}, "[" + index + "]"}};
 }
 
 Val Calls::callValue(const Val& f, std::vector<Val> values, Span span) {

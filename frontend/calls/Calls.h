@@ -72,6 +72,7 @@ class Calls {
   Lambdas& lambdas_;
   Overloads& overloads_;
   Transforms& transforms_;
+  std::vector<Edit> withoutParentheses(const ast::Expr& call);
   Habits& habits_;
   Builtins& builtins_;
 };

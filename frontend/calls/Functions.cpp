@@ -11,6 +11,7 @@
 #include "frontend/calls/Instances.h"
 #include "frontend/calls/Overloads.h"
 #include "frontend/expressions/Expressions.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Sizes.h"
 #include "frontend/names/Suggest.h"
@@ -63,6 +64,11 @@ bool Functions::matchArguments(const FnDecl& decl, const CallArgs& args, std::ve
         for (const ast::FnParam& p : params) names.push_back(p.name.text);
         const Span name{a.span.file, a.span.begin, a.span.begin + static_cast<uint32_t>(a.name.size())};
         wrong(a.span, "`" + decl.stmt->name.text + "` has no parameter `" + a.name + "`", [&](Diagnostics::Builder& d) {
+          const syntax::Familiar* option = syntax::familiarOption(a.name);
+          if (auto steps = option && option->ofSteps ? optionOfSteps(context_, a.span, a.name) : std::nullopt) {
+            d.help(steps->text, steps->edits);
+            return;
+          }
           suggest(d, a.name, name, names, syntax::familiarOption(a.name), Among::Few);
         });
         continue;

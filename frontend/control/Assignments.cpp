@@ -25,6 +25,7 @@
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 #include "support/Quote.h"
+#include "syntax/Familiar.h"
 
 namespace tenc::frontend {
 
@@ -134,7 +135,10 @@ Outcome Assignments::variableOf(const ast::Expr& target, bool plain, const ast::
       return Outcome::dropped(unknownNames_.unknownName(found->text, found->span, found == &target && plain));
     }
     if (global->poison()) return Outcome::dropped(*global);  // what a statement with an error would have declared
-    return context_.error(Code::E0107, found->span, "`" + found->text + "` cannot be assigned: it is not a `var`");
+    auto d = context_.error(Code::E0107, found->span, "`" + found->text + "` cannot be assigned: it is not a `var`");
+    const bool builtIn = global->is(Val::Kind::Function) && global->fn->kind == FnValue::Kind::Builtin;
+    if (builtIn && found == &target && plain) unknownNames_.offerBinding(d, found->text, found->span);
+    return d;
   }
   if (!binding->isVar) {
     auto d = context_.error(Code::E0107, target.span, "`" + found->text + "` cannot be assigned: it is not a `var`");
@@ -169,7 +173,9 @@ std::optional<Assignments::Access> Assignments::accessOf(const Val& now, const a
       a.element = static_cast<size_t>(std::stoul(access.text));
     }
     if (a.element < now.elems.size()) return a;
-    context_.error(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
+    auto d = context_.error(Code::E0206, access.opSpan, describe(now) + " has no field `" + access.text + "`");
+    const syntax::Familiar* known = syntax::familiarName(access.text);
+    if (known && known->nothing) unknownNames_.offerRemoval(d, access.span, std::string(known->help));
     return std::nullopt;
   }
   if (now.is(Val::Kind::List) || now.is(Val::Kind::Tuple)) {

@@ -11,6 +11,7 @@
 #include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/SourceText.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
 #include "frontend/names/Scan.h"
@@ -136,6 +137,9 @@ void Bindings::bindPattern(const ast::Pattern& p, Val value, bool isVar, std::sh
     auto d =
         context_.error(Code::E0203, p.span,
                        "a pattern of " + std::to_string(p.elements.size()) + " names does not take " + describe(value));
+    const auto pair =
+        written != nullptr && p.elements.size() == 2 ? valuesAndIndices(context_, *written) : std::nullopt;
+    if (pair) d.help(pair->text, pair->edits);
     while (written != nullptr && written->kind == ast::Expr::Kind::Call) written = written->args[0].get();
     const Declaration* called = written ? context_.frame().unit->resolution->definition(written->span) : nullptr;
     if (called != nullptr && called->builtin != nullptr) {

@@ -12,6 +12,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/values/Exact.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
@@ -248,7 +249,10 @@ Val Elementwise::elementwise(OpKind kind, const std::vector<Val>& operands, Span
       d.help("convert the operand",
              {{Span{at.file, at.begin, at.begin}, "f32("}, {Span{at.file, at.end, at.end}, ")"}});
     }
-    if (kind == OpKind::Div) d.help("`//` divides integers, rounding down; `f32(x)` converts");
+    if (kind == OpKind::Div && typed.size() == 2) {
+      d.help("`/` divides floats: `f32(x)` converts", dividedAsFloats(context_.sources, typed[0], typed[1]));
+      d.help("`//` divides integers, rounding down");
+    }
     return Val(d);
   };
   if (info.has(Trait::FloatOnly) && !ir::isFloat(*dtype)) return refuse("floats");

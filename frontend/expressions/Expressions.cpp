@@ -159,6 +159,7 @@ Val Expressions::evalUnary(const ast::Expr& e, const Ty* expected) {
 
 Val Expressions::evalBinary(const ast::Expr& e, const Ty* expected) {
   if (e.text == "|>") return calls_.pipe(e, expected);
+  if (habits_.joinsText(e)) return context_.lost();
   const bool arithmetic = std::string_view("+ - * / // % **").find(e.text) != std::string_view::npos;
   const std::optional<Ty> hint = arithmetic ? dtypeAlone(expected) : std::nullopt;
   std::vector<Val> operands = {eval(*e.args[0], hint ? &*hint : nullptr)};

@@ -10,6 +10,7 @@
 
 #include "frontend/Context.h"
 #include "frontend/builtins/BuiltinNames.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
@@ -86,7 +87,11 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
   if (settled.poison()) return settled;
   if (auto v = memberOfTensor(settled, name, span)) return *v;
   auto d = context_.error(Code::E0206, span, describe(base) + " has no member `" + text + "`");
-  if (settled.is(Kind::Tensor))
+  if (auto update = settled.is(Kind::Tensor) && text == "at" ? updatedAt(context_, span) : std::nullopt)
+    d.help(update->text, update->edits);
+  else if (auto part = partOfPair(context_, base, span, name))
+    d.help(part->text, part->edits);
+  else if (settled.is(Kind::Tensor))
     suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text), Among::Few);
   else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())
     d.note(std::string(known->ofTree));

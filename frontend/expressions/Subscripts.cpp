@@ -5,6 +5,8 @@
 
 #include "frontend/Context.h"
 #include "frontend/expressions/Expressions.h"
+#include "frontend/habits/Difference.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 
@@ -116,10 +118,15 @@ bool Subscripts::index(const ast::Subscript& s) {
   ir::Value* t = tools_.tensors.tensorOf(v);
   if (!t) return false;
   if (t->type.dtype == DType::Bool) {
-    tools_.context.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values")
-        .help(
-            "keep the shape: `where(mask, x, other)`; for an update `v = where(mask, value, v)`; for indices `topk` or "
-            "`argsort`");
+    auto d =
+        tools_.context.error(Code::E0210, s.span, "an index of bools gives a shape that depends on run-time values");
+    const bool whole = t->type.rank() == base_.rank();
+    if (auto mended = whole ? withoutMask(tools_.context, s.span, base_) : std::nullopt)
+      d.help(mended->text, mended->edits);
+    else
+      d.help(
+          "keep the shape: `where(mask, x, other)`; for an update `v = where(mask, value, v)`; for indices `topk` or "
+          "`argsort`");
     return false;
   }
   if (!ir::isInt(t->type.dtype)) {
@@ -132,14 +139,12 @@ bool Subscripts::index(const ast::Subscript& s) {
   return true;
 }
 
-/// `t : t + 1` as `t :+ 1`; empty where the length is not written as what is added to the start.
+/// `t : t + 1` as `t :+ 1`; empty where the length does not follow from how the bounds are written.
 std::vector<Edit> Subscripts::withLength(const ast::Subscript& s) const {
-  const bool adds = s.lo && s.hi && !s.step && s.hi->kind == ast::Expr::Kind::Binary && s.hi->text == "+";
-  if (!adds) return {};
-  const SourceManager& sources = tools_.context.sources;
-  const ast::Expr &start = *s.hi->args[0], &length = *s.hi->args[1];
-  if (sources.text(start.span) != sources.text(s.lo->span)) return {};
-  return {{{s.span.file, s.lo->span.end, s.hi->span.end}, " :+ " + std::string(sources.text(length.span))}};
+  if (!s.lo || !s.hi || s.step || s.lo->kind == ast::Expr::Kind::Int) return {};
+  const auto length = writtenDifference(*s.hi, *s.lo);
+  if (!length) return {};
+  return {{{s.span.file, s.lo->span.end, s.hi->span.end}, " :+ " + *length}};
 }
 
 std::optional<int64_t> Subscripts::bound(const ast::ExprPtr& e, int64_t otherwise, const ast::Subscript& slice) {

@@ -13,6 +13,9 @@
 #include "frontend/builtins/Builtins.h"
 #include "frontend/calls/Arguments.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Idioms.h"
+#include "frontend/habits/JoinedText.h"
+#include "frontend/habits/Places.h"
 #include "frontend/habits/Translation.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
@@ -20,6 +23,9 @@
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignCalls.h"
+#include "syntax/FormatCall.h"
+#include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
 
@@ -27,8 +33,24 @@ namespace {
 using ExprKind = ast::Expr::Kind;
 }  // namespace
 
-bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call) {
+bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args) {
   const ast::Expr& callee = *call.args[0];
+  const ast::File* file = context_.frame().unit->file;
+  const bool method = callee.kind == ExprKind::Member;
+  if (method && callee.text == "append" && args && args->args.size() == 1) {
+    const auto known = appended(context_, call, args->args[0].value);
+    if (known)
+      d.help(known->text, known->edits);
+    else
+      d.help(std::string(syntax::familiarName("append")->help));
+    return true;
+  }
+  const syntax::Familiar* named = method ? syntax::familiarName(callee.text) : nullptr;
+  if (named && named->nothing && file && placeIn(*file, call.span).statement &&
+      placeIn(*file, call.span).statement->value.get() == &call) {
+    d.help(std::string(named->help), {syntax::removed(context_.sources, call.span)});
+    return true;
+  }
   if (callee.kind == ExprKind::Member && ir::DeviceTable::isKind(callee.text) && call.arguments.empty()) {
     d.help("a value is moved with `.to`",
            {{Span{call.span.file, callee.opSpan.begin, call.span.end}, "to(" + callee.text + ")"}});
@@ -41,6 +63,15 @@ bool Habits::offerRewrite(Diagnostics::Builder& d, const ast::Expr& call) {
   return true;
 }
 
+namespace {
+/// `min(a, b, c)` of what takes two.
+std::string inPairs(const std::string& name, const std::vector<std::string>& operands) {
+  std::string text = operands[0];
+  for (size_t i = 1; i < operands.size(); ++i) text = name + "(" + text + ", " + operands[i] + ")";
+  return text;
+}
+}  // namespace
+
 bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs& args) {
   const bool plain = std::all_of(call.arguments.begin(), call.arguments.end(),
                                  [](const ast::Argument& a) { return a.value && !a.rangeEnd; });
@@ -50,6 +81,15 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   const auto foreign = std::find_if(args.args.begin(), args.args.end(), isForeign);
   const auto unnamed = std::count_if(args.args.begin(), args.args.end(), [](auto& a) { return a.name.empty(); });
   const bool tooMany = row->traits.pairwise.empty() && unnamed > 0 && !row->signature.positional(unnamed - 1);
+  if (!row->traits.pairwise.empty() && foreign == args.args.end() && args.args.size() > 2 &&
+      call.args[0]->kind == ExprKind::Name && args.args.size() == call.arguments.size()) {
+    std::vector<std::string> operands;
+    for (const CallArg& a : args.args) operands.emplace_back(context_.sources.text(a.span));
+    auto d = context_.error(Code::E0204, args.args[2].span, "`" + call.args[0]->text + "` takes two operands");
+    d.note("it is called as " + row->signature.text());
+    d.help("take two at a time", {{call.span, inPairs(call.args[0]->text, operands)}});
+    return true;
+  }
   if (foreign == args.args.end() && !tooMany) return false;
   Translation translation(context_, scopes_);
   const auto known = translation.calledOtherwise(call);
@@ -81,13 +121,42 @@ void Habits::methodsOfTorch(const ast::Expr& root) {
     if (s) visitor.visit(*s);
 }
 
+bool Habits::throughBuiltIn(const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  const ast::Expr& root = *callee.args[0];
+  if (root.kind != ExprKind::Name || scopes_.named(root.text) || !builtinRow(root.text)) return false;
+  const auto rows = syntax::foreignCalls(root.text + "." + callee.text);
+  if (rows.empty() || !call.arguments.empty()) return false;
+  context_.error(Code::E0206, callee.opSpan, "`" + root.text + "` is a function, and no module")
+      .help(std::string(rows[0]->help), {{call.span, std::string(rows[0]->text)}});
+  return true;
+}
+
+bool Habits::formatMethod(const ast::Expr& call) {
+  const ast::Expr& callee = *call.args[0];
+  if (callee.text != "format" || callee.args[0]->kind != ExprKind::String || scopes_.nameExists("format")) return false;
+  std::vector<syntax::FormatArgument> arguments;
+  for (const ast::Argument& a : call.arguments) {
+    if (!a.value || a.rangeEnd) return false;
+    arguments.push_back({a.name ? a.name->text : "", std::string(context_.sources.text(a.value->span))});
+  }
+  const auto text = syntax::formatted(context_.sources.text(callee.args[0]->span), arguments);
+  if (!text) return false;
+  context_.error(Code::E0206, callee.opSpan, "a string has no `format`")
+      .help("a string takes values in braces: `\"loss {x:.3f}\"`", {{call.span, *text}});
+  return true;
+}
+
 bool Habits::foreignCall(const ast::Expr& call) {
   const ast::Expr& callee = *call.args[0];
+  if (formatMethod(call) || throughBuiltIn(call)) return true;
   if (moduleNotImported(callee)) return true;
   const ast::Expr* root = &callee;
   while (root->kind == ExprKind::Member) root = root->args[0].get();
   if (root->kind != ExprKind::Name || callee.kind != ExprKind::Member) return false;
-  const bool module = context_.frame().unit->modules.contains(root->text);
+  const auto imported = context_.frame().unit->modules.find(root->text);
+  const bool module = imported != context_.frame().unit->modules.end();
+  if (module && imported->second->declared.contains(callee.text)) return false;
   if (!module && !hasForeignPrefix(callee, scopes_)) return false;
   Translation translation(context_, scopes_);
   const auto known = translation.call(call);
@@ -147,10 +216,35 @@ bool Habits::moduleNotImported(const ast::Expr& member) {
   return true;
 }
 
+bool Habits::joinsText(const ast::Expr& e) {
+  if (e.text != "+" && e.text != "*") return false;
+  const auto isText = [](const ast::Expr& part) {
+    const bool converts =
+        part.kind == ExprKind::Call && part.args[0]->kind == ExprKind::Name && part.args[0]->text == "str";
+    return part.kind == ExprKind::String || converts;
+  };
+  if (!isText(*e.args[0]) && !isText(*e.args[1])) return false;
+  const auto text = joinedText(context_.sources, e);
+  if (!text) return false;
+  const Span at = e.args[e.args[0]->kind == ExprKind::String ? 0 : 1]->span;
+  context_.error(Code::E0203, at, "`" + e.text + "` takes tensors and numbers, not a string")
+      .help("a string takes values in braces: `\"loss {x}\"`", {{e.span, *text}});
+  return true;
+}
+
 Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   auto d = context_.error(Code::E0203, args.callee, "a struct is built with `{ field: value }`, not called");
   if (!type.type || !type.type->info) return d;
   const StructDecl& decl = *type.type->info->decl;
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Expr* call = file ? expressionAround(*file, args.span, ExprKind::Call) : nullptr;
+  if (call && call->span == args.span && !decl.unit->isScript) {
+    Translation translation(context_, scopes_);
+    if (const auto known = translation.call(*call); known && !known->text.empty()) {
+      d.help(known->help, translation.edits(*known));
+      return d;
+    }
+  }
   std::string snake;
   for (const char c : decl.stmt->name.text) {
     const auto u = static_cast<unsigned char>(c);
@@ -164,8 +258,9 @@ Val Habits::calledStruct(const Val& type, const CallArgs& args) {
   for (const std::string& name : {snake, snake + "_layer", respelled(decl.stmt->name.text, there)}) {
     if (std::find(there.begin(), there.end(), name) == there.end()) continue;
     d.help("`" + name + "` makes one", {{args.callee, name}});
-    break;
+    return d;
   }
+  if (const auto built = builtStruct(context_, decl, args)) d.help(built->text, built->edits);
   return d;
 }
 

@@ -15,7 +15,7 @@ class Habits {
   Habits(Context& context, Scopes& scopes) : context_(context), scopes_(scopes) {}
 
   /// Adds the call as TL writes it, where that is known.
-  bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call);
+  bool offerRewrite(Diagnostics::Builder& d, const ast::Expr& call, const CallArgs* args = nullptr);
   /// Reports a call of a built-in that it does not take, where another library has one called so.
   bool calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs& args);
   /// Reports a call of another library, or of a module that does not have it, where TL's is known.
@@ -24,6 +24,8 @@ class Habits {
   bool foreignPrefix(const ast::Expr& member);
   /// Reports a module of the standard library that is used without its import, once for all uses.
   bool moduleNotImported(const ast::Expr& member);
+  /// Reports a text that values are added to, or that is repeated.
+  bool joinsText(const ast::Expr& e);
   /// Reports a struct that is called as a constructor.
   Val calledStruct(const Val& type, const CallArgs& args);
 
@@ -31,6 +33,10 @@ class Habits {
   /// Reports the methods that mean something else in a script that takes its operations from PyTorch, once: where those
   /// are mended nothing shows any more that PyTorch's are meant.
   void methodsOfTorch(const ast::Expr& root);
+  /// Reports what is called through the name of a built-in, `time.time()`, as if that were a module.
+  bool throughBuiltIn(const ast::Expr& call);
+  /// Reports `"{}".format(x)`.
+  bool formatMethod(const ast::Expr& call);
 
   Context& context_;
   Scopes& scopes_;

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "syntax/FormatCall.h"
+
 namespace tenc::frontend {
 
 namespace {
@@ -41,7 +43,7 @@ std::optional<std::vector<std::string_view>> textsOf(const SourceManager& source
       return false;
     const std::string_view text = sources.text(v.span);
     texts.push_back(text);
-    return !text.empty() && text.find_first_of("\"{}\n") == std::string_view::npos;
+    return syntax::asHole(text, "").has_value();
   };
   if (!values.is(Val::Kind::Tuple)) return add(values) ? std::optional(texts) : std::nullopt;
   const bool all = std::all_of(values.elems.begin(), values.elems.end(), add);
@@ -75,7 +77,9 @@ std::optional<std::string> withBraces(const SourceManager& sources, const Val& f
     const auto conversion = conversionAt(rest);
     const auto hole = conversion ? holeFormat(*conversion) : std::nullopt;
     if (!hole || used == given->size()) return std::nullopt;
-    made += "{" + std::string((*given)[used++]) + *hole + "}";
+    const auto value = syntax::asHole((*given)[used++], *hole);
+    if (!value) return std::nullopt;
+    made += *value;
     i += conversion->text.size();
   }
   return used == given->size() ? std::optional(made) : std::nullopt;

@@ -19,6 +19,12 @@ bool bindsFirst(const ast::Expr& e) {
          e.kind == ExprKind::Struct;
 }
 
+std::string oneMore(const std::string& text) {
+  const bool digits = !text.empty() && text.size() < 9 &&
+                      std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? std::to_string(std::stol(text) + 1) : text + " + 1";
+}
+
 bool contains(const std::vector<ast::ExprPtr>& parts, const ast::Expr& e) {
   return std::any_of(parts.begin(), parts.end(), [&](const ast::ExprPtr& p) { return p.get() == &e; });
 }
@@ -52,21 +58,26 @@ WrittenOperand operandOf(const ast::Expr& e, std::string_view text) {
 std::optional<std::string> rewritten(const WrittenCall& call) {
   const auto fits = [&](const FamiliarCall& r) {
     return r.operands == call.operands.size() &&
-           (r.form == FamiliarCall::Form::Any || (r.form == FamiliarCall::Form::Method) == call.method);
+           (r.form == FamiliarCall::Form::Any || (r.form == FamiliarCall::Form::Method) == call.method) &&
+           (r.position != FamiliarCall::Position::Statement || call.beside == Beside::Statement) &&
+           (r.position != FamiliarCall::Position::Range || call.beside == Beside::Range) &&
+           (r.last.empty() || call.operands.back().text == r.last);
   };
   const auto calls = syntax::familiarCalls(call.name);
   const auto r = std::find_if(calls.begin(), calls.end(), fits);
   if (r == calls.end()) return std::nullopt;
-  if (r->position == FamiliarCall::Position::Statement && call.beside != Beside::Statement) return std::nullopt;
-  if (r->position == FamiliarCall::Position::Range && call.beside != Beside::Range) return std::nullopt;
   std::string text;
   for (size_t i = 0; i < r->pattern.size(); ++i) {
     const char c = r->pattern[i];
-    if (c != '$' && c != '#') {
+    if (c != '$' && c != '#' && c != '^') {
       text += c;
       continue;
     }
     const WrittenOperand& operand = call.operands[static_cast<size_t>(r->pattern[++i] - '1')];
+    if (c == '^') {
+      text += oneMore(std::string(operand.text));
+      continue;
+    }
     const bool wrap = c == '$' && operand.compound;
     text += wrap ? "(" + std::string(operand.text) + ")" : std::string(operand.text);
   }

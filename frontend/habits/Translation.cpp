@@ -6,12 +6,14 @@
 #include "frontend/StdModules.h"
 #include "frontend/builtins/Builtins.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Unit.h"
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
+#include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
 
@@ -51,6 +53,8 @@ ForeignCall::Form libraryOf(const ast::Expr& member) {
     if (m->text == "linalg") return ForeignCall::Form::NumPy;
   const std::string& root = rootOfMember(member).text;
   if (root == "math") return ForeignCall::Form::Python;
+  for (const ast::Expr* m = member.args[0].get(); root == "jax" && m->kind == ExprKind::Member; m = m->args[0].get())
+    if (m->text == "random") return ForeignCall::Form::Draws;
   const bool torch = root == "torch" || root == "F" || root == "nn";
   return torch ? ForeignCall::Form::Torch : ForeignCall::Form::NumPy;
 }
@@ -93,7 +97,7 @@ bool hasForeignPrefix(const ast::Expr& member, Scopes& scopes) {
     functional |= m->text == "functional";
   const syntax::Familiar* head = syntax::familiarName(root.text);
   if (head == nullptr) return false;
-  return (functional && head->layer) || (head->prefix && !scopes.nameExists(root.text));
+  return (functional && head->layer) || (head->prefix && (!scopes.nameExists(root.text) || scopes.lostName(root.text)));
 }
 
 std::string Translation::nameOf(std::string_view foreign) const {
@@ -122,7 +126,7 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   const auto module = root.kind == ExprKind::Name ? unit.modules.find(root.text) : unit.modules.end();
   if (module != unit.modules.end()) {
     const Unit& in = *module->second;
-    if (in.functions.contains(std::string(name)) || in.declared.contains(std::string(name))) return std::nullopt;
+    if (in.functions.contains(std::string(name))) return std::nullopt;
     const bool layer = layers || !syntax::foreignCalls(name).empty();
     // A struct of the module has the name of the layer that its function makes.
     return layer ? std::optional(Callee{name, Form::Layer}) : std::nullopt;
@@ -132,9 +136,23 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   return Callee{name, Form::Method, true};
 }
 
+/// The dtype for `float`, `"float64"`; empty for what means none.
+std::string Translation::dtypeMeant(const ast::Expr& value) const {
+  if (value.kind == ExprKind::Name && !scopes_.nameExists(value.text)) {
+    const syntax::Familiar* known = syntax::familiarName(value.text);
+    return known ? std::string(known->asDType) : "";
+  }
+  if (value.kind != ExprKind::String) return "";
+  const std::string_view text = context_.sources.text(value.span);
+  if (text.size() < 3) return "";
+  const std::string name = nameOf(text.substr(1, text.size() - 2));
+  return ir::dtypeNamed(name) ? name : "";
+}
+
 ForeignArgument Translation::argument(const ast::Expr& value) {
   const WrittenOperand written = operandOf(value, "");
   ForeignArgument a{"", text(value), written.compound};
+  if (const std::string dtype = dtypeMeant(value); !dtype.empty()) a.text = dtype;
   const bool negative = value.kind == ExprKind::Unary && value.args[0]->kind == ExprKind::Int;
   a.number = value.kind == ExprKind::Int || negative;
   a.rank = rankOf(value);
@@ -172,6 +190,7 @@ std::vector<ForeignArgument> Translation::argumentsOf(const ast::Expr& e, bool m
 }
 
 bool Translation::fits(const ForeignCall& row, const Callee& callee) {
+  if (callee.library == Form::Draws || row.form == Form::Draws) return callee.library == row.form;
   const bool library = row.form == Form::Torch || row.form == Form::NumPy || row.form == Form::Python;
   if (library) return callee.form == Form::Prefixed && callee.library == row.form;
   return row.form == Form::Any || row.form == callee.form;
@@ -187,6 +206,14 @@ std::optional<TranslatedCall> Translation::byRow(const ForeignCall& row, const a
   const std::string said = known && !known->help.empty() ? std::string(known->help) : "this is how TL writes it";
   const std::string help = row.help.empty() ? said : std::string(row.help);
   if (text->empty()) return TranslatedCall{"", help, e.span};
+  if (!row.instead.empty()) {
+    const ast::File* file = context_.frame().unit->file;
+    const ast::Stmt* s = file ? placeIn(*file, e.span).statement : nullptr;
+    const bool binds =
+        s && s->value.get() == &e && (s->kind == ast::Stmt::Kind::Let || s->kind == ast::Stmt::Kind::Var);
+    if (!binds) return TranslatedCall{"", help, e.span};
+    return TranslatedCall{*text, help, s->span, row.instead == "-" ? "" : std::string(row.instead)};
+  }
   if (!row.second.empty()) {
     const ast::File* file = context_.frame().unit->file;
     const ast::Expr* taker = file != nullptr ? takerOf(*file, e) : nullptr;
@@ -209,7 +236,8 @@ std::string Translation::renamed(const std::string& name, const Given& given) co
     std::string option = a.name;
     const syntax::Familiar* known = option.empty() ? nullptr : syntax::familiarOption(option);
     if (known != nullptr && !has(option) && has(known->replacement)) option = known->replacement;
-    if (option.empty() && reduces && i > 0 && row->signature.positional(i) == nullptr && (a.number || !a.parts.empty()))
+    if (option.empty() && reduces && i > 0 && row->signature.positional(i) == nullptr &&
+        (a.number || (!a.parts.empty() && a.text.starts_with("("))))
       option = "axis";
     std::string value = a.text;
     if (option == "dtype" && value.size() > 2 && value.front() == '"')
@@ -231,6 +259,7 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
     if (!fits(*row, *callee) || (row->statement && beside != Beside::Statement)) continue;
     if (auto found = byRow(*row, e, given, beside)) return found;
   }
+  if (auto placed = inPlace(e, *callee, given, beside)) return placed;
   const bool named = std::any_of(given.begin(), given.end(), [](const auto& a) { return !a.name.empty(); });
   if (!named) {
     WrittenCall written{callee->name, callee->method, {}, beside};
@@ -244,6 +273,24 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
   return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
+}
+
+/// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.
+std::optional<TranslatedCall> Translation::inPlace(const ast::Expr& e, const Callee& callee, const Given& given,
+                                                   Beside beside) {
+  if (!callee.method || !callee.name.ends_with("_") || beside != Beside::Statement) return std::nullopt;
+  const Callee other{callee.name.substr(0, callee.name.size() - 1), Form::Method, true};
+  std::string made;
+  for (const ForeignCall* row : syntax::foreignCalls(other.name)) {
+    if (!fits(*row, other) || row->statement) continue;
+    if (const auto found = byRow(*row, e, given, Beside::Nothing)) made = found->text;
+    if (!made.empty()) break;
+  }
+  const std::string name = nameOf(other.name);
+  if (made.empty() && !name.empty() && builtinRow(name)) made = renamed(name, given);
+  if (made.empty()) return std::nullopt;
+  return TranslatedCall{given[0].text + " = " + made, "values do not change in place: assign a new value to a `var`",
+                        e.span};
 }
 
 std::optional<TranslatedCall> Translation::calledOtherwise(const ast::Expr& e) {
@@ -300,11 +347,32 @@ std::string Translation::translate(const ast::Expr& e) {
   return out + std::string(source.substr(at - e.span.begin));
 }
 
+/// What is read through the name that the statement binds, through the module instead.
+void Translation::readThrough(const TranslatedCall& call, std::vector<Edit>& edits) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, call.whole).statement : nullptr;
+  if (!s || s->pattern.isTuple) return;
+  const std::string& name = s->target ? s->target->text : s->pattern.name.text;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool reads = e.kind == ExprKind::Member && e.args[0]->kind == ExprKind::Name && e.args[0]->text == name;
+    if (reads && e.span.begin >= call.whole.end) edits.push_back({e.args[0]->span, call.readThrough});
+    return true;
+  };
+  for (const ast::StmtPtr& statement : file->statements)
+    if (statement) visitor.visit(*statement);
+}
+
 std::vector<Edit> Translation::edits(const TranslatedCall& call) const {
   std::vector<Edit> edits;
   const std::string& text = call.text;
   if (text.empty()) return edits;
   const Unit& unit = *context_.frame().unit;
+  if (!call.readThrough.empty()) readThrough(call, edits);
+  if (text == "-") {
+    edits.push_back(syntax::removed(context_.sources, call.whole));
+    return edits;
+  }
   for (const std::string_view module : stdModuleNames()) {
     const size_t at = text.find(std::string(module) + ".");
     const bool apart = at == 0 || (at != std::string::npos && !std::isalnum(static_cast<unsigned char>(text[at - 1])) &&

@@ -20,7 +20,8 @@ class Scopes;
 struct TranslatedCall {
   std::string text;
   std::string help;
-  Span whole;  ///< what the text stands for: the call, or the part of its result that is taken
+  Span whole;  ///< what the text stands for: the call, the part of its result that is taken, or a statement
+  std::string readThrough{};  ///< what takes the place of the name that the statement binds, before a point
 };
 
 /// Writes one expression of the script anew, with every call in it that is known from elsewhere.
@@ -57,6 +58,9 @@ class Translation {
   std::string renamed(const std::string& name, const Given& given) const;
   Given argumentsOf(const ast::Expr& e, bool method);
   int rankOf(const ast::Expr& value) const;
+  std::string dtypeMeant(const ast::Expr& value) const;
+  std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
+  void readThrough(const TranslatedCall& call, std::vector<Edit>& edits) const;
   syntax::ForeignArgument argument(const ast::Expr& value);
   /// The name as TL has it; empty where it has none.
   std::string nameOf(std::string_view foreign) const;

@@ -11,6 +11,7 @@
 #include "frontend/expressions/Expressions.h"
 #include "frontend/expressions/Members.h"
 #include "frontend/habits/Declare.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
 #include "frontend/names/Scopes.h"
@@ -210,9 +211,12 @@ std::optional<DeviceRef> Devices::annotationDevice(const ast::Annotation& a) {
   if (!v && context_.frame().undeclared.contains(head)) return std::nullopt;
   if (!v) {
     const syntax::Familiar* known = syntax::familiarName(head);
-    if (known && !known->help.empty() && !scopes_.lostName(head))
-      context_.error(Code::E0304, a.span, "there is no device `" + head + "`").help(std::string(known->help));
-    else if (a.path.size() == 1 && !scopes_.lostName(head))
+    const bool marks = known && (a.path.size() > 1 ? known->prefix : !known->help.empty()) && !scopes_.lostName(head);
+    if (marks) {
+      const Help help = withoutMark(context_, a);
+      context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
+          .help(a.path.size() > 1 ? help.text : std::string(known->help), help.edits);
+    } else if (a.path.size() == 1 && !scopes_.lostName(head))
       noDevice(head, a.span);
     else
       unknownNames_.unknownName(head, a.path[0].span);

@@ -19,6 +19,7 @@
 #include "frontend/StdModules.h"
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/calls/Overloads.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Constants.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Resolve.h"
@@ -27,7 +28,9 @@
 #include "frontend/names/Unit.h"
 #include "ir/DeviceTable.h"
 #include "syntax/Familiar.h"
+#include "syntax/ForeignImports.h"
 #include "syntax/Parse.h"
+#include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
 
@@ -282,6 +285,20 @@ const Unit* Units::import(const std::string& name, Span span, bool byLibrary) {
   if (!source) {
     auto d = context_.error(Code::E0110, span, "there is no module `" + name + "`");
     d.note("it is looked for beside the script and in the standard library");
+    if (const Unit* unit = context_.frames.empty() ? nullptr : context_.frame().unit; unit && unit->file) {
+      const ast::Stmt* statement = placeIn(*unit->file, span).statement;
+      std::string path = name;
+      std::replace(path.begin(), path.end(), '/', '.');
+      const auto instead = syntax::importedInstead(path, {});
+      if (statement && instead) {
+        const Edit gone = syntax::removed(context_.sources, statement->span);
+        d.help(instead->empty() ? "operations have no prefix, and nothing is imported for them"
+                                : "write `" + *instead + "`",
+               {instead->empty() ? gone : Edit{statement->span, *instead}});
+        modules_[key] = nullptr;
+        return nullptr;
+      }
+    }
     suggest(d, name, span, std::vector<std::string>(stdModuleNames().begin(), stdModuleNames().end()),
             syntax::familiarName(name), Among::Few);
     modules_[key] = nullptr;

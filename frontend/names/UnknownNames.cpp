@@ -7,12 +7,15 @@
 
 #include "frontend/Context.h"
 #include "frontend/habits/Habits.h"
+#include "frontend/habits/Idioms.h"
+#include "frontend/habits/Places.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Scan.h"
 #include "frontend/names/Scopes.h"
 #include "frontend/names/Suggest.h"
 #include "frontend/names/Unit.h"
 #include "syntax/Familiar.h"
+#include "syntax/StatementEdits.h"
 
 namespace tenc::frontend {
 
@@ -31,13 +34,13 @@ bool isSubscript(const ast::File& file, Span span) {
   return found;
 }
 
-/// Whether the name at `span` is one of several that a statement assigns.
-bool isAmongAssigned(const ast::File& file, Span span) {
-  bool found = false;
+/// The statement that assigns the name at `span` among several; null for none.
+const ast::Stmt* assignedTogether(const ast::File& file, Span span) {
+  const ast::Stmt* found = nullptr;
   TreeVisitor visitor;
   visitor.onStatement = [&](const ast::Stmt& s) {
     const bool several = s.kind == ast::Stmt::Kind::Assign && s.target && s.target->kind == ast::Expr::Kind::Tuple;
-    found = found || (several && s.target->span.begin <= span.begin && span.end <= s.target->span.end);
+    if (several && s.target->span.begin <= span.begin && span.end <= s.target->span.end) found = &s;
   };
   for (const ast::StmtPtr& s : file.statements)
     if (s) visitor.visit(*s);
@@ -77,12 +80,21 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
   const Binding* local = near.empty() ? nullptr : scopes_.named(near);
   if (assigned && !(local && local->isVar)) {
     const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
-    const bool again = file != nullptr && isAssignedBehind(*file, span, std::string(name));
-    if (file != nullptr && isAmongAssigned(*file, span)) {
-      d.help("declare each variable before, with `var`");
+    if (const ast::Stmt* several = file != nullptr ? assignedTogether(*file, span) : nullptr) {
+      const auto& names = several->target->args;
+      const bool all = std::all_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
+        return e->kind == ast::Expr::Kind::Name && !scopes_.named(e->text);
+      });
+      const bool changes = std::any_of(names.begin(), names.end(), [&](const ast::ExprPtr& e) {
+        return isAssignedBehind(*file, several->span, e->text);
+      });
+      if (all && several->op == "=")
+        d.help("bind new names with `let`, or with `var` if they are assigned again",
+               {{Span{span.file, several->span.begin, several->span.begin}, changes ? "var " : "let "}});
+      else
+        d.help("declare each variable before, with `var`");
     } else {
-      d.help("bind a new name with `let`, or with `var` if it is assigned again",
-             {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
+      offerBinding(d, std::string(name), span);
     }
   } else if (known && !known->inSubscript.empty() && isSubscript(*context_.frame().unit->file, span)) {
     d.help("a new dim is written `new`", {{span, std::string(known->inSubscript)}});
@@ -92,14 +104,46 @@ Val UnknownNames::unknownName(std::string_view name, Span span, bool assigned, c
       return d;
     }
     d.note(variable->pattern.span, "bound by the script here; functions, tests and benches do not see its variables");
-    const bool fixed =
-        variable->kind == ast::Stmt::Kind::Let && variable->value &&
-        (variable->value->kind == ast::Expr::Kind::Int || variable->value->kind == ast::Expr::Kind::Float);
-    d.help(fixed ? "make it a `const`, or pass it as an argument" : "pass it as an argument");
+    if (auto other = bindsOtherwise(context_, *variable, span))
+      d.help(other->text, other->edits);
+    else
+      d.help("pass it as an argument; what a function may read is a `const` or a `param`");
+  } else if (const ast::Expr* comparison = known && !known->compared.empty() ? comparisonAround(span) : nullptr) {
+    d.help(std::string(known->help), {{comparison->span, std::string(known->compared)}});
+  } else if (known && !call && !known->asDType.empty()) {
+    d.help(std::string(known->help), {{span, std::string(known->asDType)}});
+  } else if (const ast::Stmt* nothing = known && known->nothing && !call ? wholeStatement(span) : nullptr) {
+    d.help(std::string(known->help), {syntax::removed(context_.sources, nothing->span)});
   } else if (!call || !habits_.offerRewrite(d, *call)) {
     suggest(d, name, span, scopes_.visibleNames(), known);
   }
   return d;
+}
+
+void UnknownNames::offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const {
+  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const bool again = file != nullptr && isAssignedBehind(*file, span, name);
+  d.help("bind a new name with `let`, or with `var` if it is assigned again",
+         {{Span{span.file, span.begin, span.begin}, again ? "var " : "let "}});
+}
+
+void UnknownNames::offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const {
+  const ast::File* file = context_.frame().unit != nullptr ? context_.frame().unit->file : nullptr;
+  const ast::Stmt* s = file ? placeIn(*file, part).statement : nullptr;
+  if (!s) return;
+  d.help(why, {syntax::removed(context_.sources, s->span)});
+}
+
+const ast::Expr* UnknownNames::comparisonAround(Span name) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Expr* e = file ? expressionAround(*file, name, ast::Expr::Kind::Binary) : nullptr;
+  return e && e->text == "==" ? e : nullptr;
+}
+
+const ast::Stmt* UnknownNames::wholeStatement(Span name) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Stmt* s = file ? placeIn(*file, name).statement : nullptr;
+  return s && s->span == name ? s : nullptr;
 }
 
 void UnknownNames::checkNames(const ast::Block& block) { unknownIn().visit(block); }
@@ -111,11 +155,13 @@ void UnknownNames::checkMarks(const ast::Stmt& fn) {
     if (!named || context_.frame().unit->resolution->definition(a.path[0].span)) continue;
     const std::string& head = a.path[0].text;
     const syntax::Familiar* known = syntax::familiarName(head);
-    if (a.path.size() > 1)
-      unknownName(head, a.path[0].span);
-    else if (known && !known->help.empty())
-      context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
-          .help(std::string(known->help), {{a.span, ""}});
+    if (!known || (a.path.size() > 1 ? !known->prefix : known->help.empty())) {
+      if (a.path.size() > 1) unknownName(head, a.path[0].span);
+      continue;
+    }
+    const Help help = withoutMark(context_, a);
+    context_.error(Code::E0304, a.span, "there is no device `" + head + "`")
+        .help(a.path.size() > 1 ? help.text : std::string(known->help), help.edits);
   }
 }
 

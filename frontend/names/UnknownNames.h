@@ -26,7 +26,16 @@ class UnknownNames {
   /// Reports marks of other languages before a function, `@njit`, which name no device.
   void checkMarks(const ast::Stmt& fn);
 
+  /// Adds the word that binds a name where it is assigned for the first time.
+  void offerBinding(Diagnostics::Builder& d, const std::string& name, Span span) const;
+  /// Adds that the statement around a part may be left out.
+  void offerRemoval(Diagnostics::Builder& d, Span part, const std::string& why) const;
+
  private:
+  /// The statement that is nothing but the name; null for none.
+  const ast::Stmt* wholeStatement(Span name) const;
+  /// The comparison `name == ...`; null for none.
+  const ast::Expr* comparisonAround(Span name) const;
   /// Reports the names that mean nothing.
   TreeVisitor unknownIn();
 

@@ -1,5 +1,6 @@
 // Values against types that are known.
 #include "frontend/Context.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/types/Generics.h"
 #include "frontend/types/Unifier.h"
 #include "frontend/values/Tensors.h"
@@ -17,6 +18,9 @@ Val Unifier::fit(const Ty& t, const Val& v, const Target& who) {
     const Code code = who.inRegion ? Code::E0209 : who.isDeclaration ? Code::E0207 : Code::E0202;
     auto d = context_.error(code, who.span, who.what + " is " + toString(t) + ", but this is " + describe(r));
     if (who.declared.valid()) d.note(who.declared, "its type comes from here");
+    if (code == Code::E0207 && who.declared.valid()) {
+      if (auto anew = boundAnew(context_, who.span, who.declared)) d.help(anew->text, anew->edits);
+    }
     return Val(d);
   };
   switch (t.kind) {

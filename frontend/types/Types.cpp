@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Devices.h"
 #include "frontend/names/Frame.h"
 #include "frontend/names/Names.h"
@@ -32,7 +33,7 @@ TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
   const std::string& name = head.text;
   const Declaration* d = g.unit->resolution->definition(head.span);
   if (t.path.size() > 1) {
-    if (!d) return {false, unknownNames_.unknownName(name, head.span)};
+    if (!d) return {false, unknownPath(t)};
     if (d->kind != Declaration::Kind::Module) return {false, context_.lost()};  // an import that failed, or an error
     const ast::Name& member = t.path[1];
     if (auto v = names_.lookupGlobal(*d->home->unit, member.text, t.span)) return {false, v};
@@ -45,6 +46,16 @@ TypeName Types::typeName(const ast::TypeExpr& t, Generics& g, bool inShape) {
   using Kind = Declaration::Kind;
   const bool variable = d->kind == Kind::Generic || d->kind == Kind::Dim || d->kind == Kind::Parameter;
   return {variable, std::nullopt};
+}
+
+Val Types::unknownPath(const ast::TypeExpr& t) {
+  const ast::Name& head = t.path[0];
+  auto mended = dimOfParameter(context_, t);
+  const syntax::Familiar* known = syntax::familiarName(head.text);
+  if (!mended && known && known->prefix) mended = withoutType(context_, t);
+  if (!mended) return unknownNames_.unknownName(head.text, head.span);
+  return Val(
+      context_.error(Code::E0102, head.span, "`" + head.text + "` is no module").help(mended->text, mended->edits));
 }
 
 std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool report) {
@@ -227,7 +238,11 @@ void Types::unknownType(const ast::TypeExpr& t) {
                                     "i64", "u8",   "u16", "u32", "u64", "bool", "str"};
   for (const auto& [n, s] : context_.frame().unit->structs) names.push_back(n);
   const syntax::Familiar* known = syntax::familiarName(name);
-  if ((known && (!known->replacement.empty() || !known->help.empty())) || !nearest(name, names).empty())
+  if (auto left = known && known->name == "Tensor" ? withoutType(context_, t) : std::nullopt)
+    d.help(left->text, left->edits);
+  else if (known && !known->asType.empty())
+    d.help(std::string(known->help), {{t.span, std::string(known->asType)}});
+  else if ((known && (!known->replacement.empty() || !known->help.empty())) || !nearest(name, names).empty())
     suggest(d, name, t.path[0].span, names, known);
   else
     d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");

@@ -42,6 +42,7 @@ class Types {
   /// The device that a type names, "$D" for a variable, "" for none.
   std::string deviceInType(const ast::TypeExpr& t, Generics& g);
   /// Reports a type that nothing declares (E0102).
+  Val unknownPath(const ast::TypeExpr& t);
   void unknownType(const ast::TypeExpr& t);
 
  private:

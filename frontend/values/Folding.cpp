@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
 #include "frontend/values/Numbers.h"
@@ -87,9 +88,11 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
     if (divides && y == 0) return context_.fail(Code::E0212, span, "integer division by zero");
     if (kind == OpKind::Div)
       return Val(context_.error(Code::E0201, span, "`/` needs floats, but both operands are integers")
-                     .help("`//` divides integers, rounding down; a number with a point is a float: `7.0 / 2.0`"));
+                     .help("`/` divides floats: `7.0 / 2.0`", dividedAsFloats(context_.sources, a, b))
+                     .help("`//` divides integers, rounding down"));
     if (kind == OpKind::Pow && y < 0)
-      return context_.fail(Code::E0212, span, "an integer to a negative power; write one of them as a float");
+      return Val(context_.error(Code::E0212, span, "an integer to a negative power is no integer")
+                     .help("write it as a float", negativePower(context_.sources, a)));
     const std::optional<Int> result = kind == OpKind::Pow ? power(x, y) : computed(*kind, x, y);
     if (!result && kind == OpKind::Pow && !typed)
       return context_.fail(Code::E0212, span, "the result does not fit in i64");

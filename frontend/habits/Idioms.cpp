@@ -1,0 +1,388 @@
+#include "frontend/habits/Idioms.h"
+
+#include <algorithm>
+
+#include "frontend/Context.h"
+#include "frontend/habits/Places.h"
+#include "frontend/names/Frame.h"
+#include "frontend/names/Scan.h"
+#include "frontend/names/Unit.h"
+#include "ir/DeviceTable.h"
+#include "syntax/StatementEdits.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+using ExprKind = ast::Expr::Kind;
+using StmtKind = ast::Stmt::Kind;
+
+const ast::File* fileOf(Context& context) { return context.frame().unit ? context.frame().unit->file : nullptr; }
+
+std::string textOf(Context& context, Span s) { return std::string(context.sources.text(s)); }
+
+bool isLiteral(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return (c >= '0' && c <= '9') || c == '_'; });
+}
+
+/// Whether something stands around that needs parentheses beside an operator.
+std::string asOperand(Context& context, const ast::Expr& e) {
+  const bool open =
+      e.kind == ExprKind::Binary || e.kind == ExprKind::Unary || e.kind == ExprKind::If || e.kind == ExprKind::Lambda;
+  const std::string text = textOf(context, e.span);
+  return open && !e.grouped ? "(" + text + ")" : text;
+}
+
+}  // namespace
+
+std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, const Val& b) {
+  if (!a.span.valid() || !b.span.valid() || a.span.file != b.span.file || a.span.end > b.span.begin) return {};
+  const std::string left(sources.text(a.span)), right(sources.text(b.span));
+  if (left.empty() || right.empty() || left.find('\n') != std::string::npos || right.find('\n') != std::string::npos)
+    return {};
+  const auto asFloat = [](const std::string& text) { return isLiteral(text) ? text + ".0" : "f32(" + text + ")"; };
+  if (isLiteral(left) && isLiteral(right)) return {{a.span, asFloat(left)}};
+  std::vector<Edit> edits;
+  if (!isLiteral(left)) edits.push_back({a.span, asFloat(left)});
+  if (!isLiteral(right)) edits.push_back({b.span, asFloat(right)});
+  return edits;
+}
+
+std::vector<Edit> negativePower(const SourceManager& sources, const Val& base) {
+  if (!base.span.valid()) return {};
+  const std::string text(sources.text(base.span));
+  if (text.empty() || text.find('\n') != std::string::npos) return {};
+  return {{base.span, isLiteral(text) ? text + ".0" : "f32(" + text + ")"}};
+}
+
+std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type& indexed) {
+  const ast::File* file = fileOf(context);
+  const ast::Expr* index = file ? expressionAround(*file, subscript, ExprKind::Index) : nullptr;
+  if (!index || index->subscripts.size() != 1 || !index->subscripts[0].index) return std::nullopt;
+  const ast::Expr& base = *index->args[0];
+  const std::string mask = textOf(context, index->subscripts[0].index->span), x = textOf(context, base.span);
+  const StatementPlace at = placeIn(*file, index->span);
+  const std::string said = "a mask keeps the shape: `where(mask, x, other)`";
+  if (at.statement && at.statement->kind == StmtKind::Assign && at.statement->target.get() == index) {
+    const ast::Stmt& s = *at.statement;
+    if (base.kind != ExprKind::Name || !isOfLiterals(*s.value)) return std::nullopt;
+    std::string value = textOf(context, s.value->span);
+    if (s.op != "=") value = x + " " + s.op.substr(0, s.op.size() - 1) + " " + asOperand(context, *s.value);
+    return Help{said, {{s.span, x + " = where(" + mask + ", " + value + ", " + x + ")"}}};
+  }
+  // What reduces it: `x[mask].sum()`, `sum(x[mask])`.
+  const ast::Expr* reduced = nullptr;
+  std::string name;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call) return true;
+    const ast::Expr& callee = *e.args[0];
+    const bool method = callee.kind == ExprKind::Member && callee.args[0].get() == index && e.arguments.empty();
+    const bool function = callee.kind == ExprKind::Name && e.arguments.size() == 1 && !e.arguments[0].name &&
+                          e.arguments[0].value.get() == index;
+    if (method || function) {
+      reduced = &e;
+      name = callee.text;
+    }
+    return true;
+  };
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  if (!reduced) return std::nullopt;
+  const auto chosen = [&](const std::string& other) { return "where(" + mask + ", " + x + ", " + other + ")"; };
+  std::string text;
+  if (name == "sum") text = "sum(" + chosen("0") + ")";
+  if (name == "mean" && ir::isFloat(indexed.dtype))
+    text = "sum(" + chosen("0") + ") / " + std::string(ir::name(indexed.dtype)) + "(sum(" + mask + "))";
+  if (name == "max" && ir::isFloat(indexed.dtype)) text = "max(" + chosen("-inf") + ")";
+  if (name == "min" && ir::isFloat(indexed.dtype)) text = "min(" + chosen("inf") + ")";
+  if (name == "prod") text = "prod(" + chosen("1") + ")";
+  if (name == "len") text = "sum(i64(" + mask + "))";
+  if (text.empty()) return std::nullopt;
+  if (name == "mean") text = "(" + text + ")";
+  return Help{said, {{reduced->span, text}}};
+}
+
+std::optional<Help> updatedAt(Context& context, Span member) {
+  const ast::File* file = fileOf(context);
+  const ast::Expr* call = nullptr;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member) return true;
+    const ast::Expr& index = *e.args[0]->args[0];
+    if (index.kind == ExprKind::Index && index.args[0]->kind == ExprKind::Member && index.args[0]->opSpan == member)
+      call = &e;
+    return true;
+  };
+  if (!file) return std::nullopt;
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  if (!call || call->arguments.size() != 1 || call->arguments[0].name || !call->arguments[0].value) return std::nullopt;
+  const std::string& name = call->args[0]->text;
+  const std::string sign = name == "set"                         ? " = "
+                           : name == "add"                       ? " += "
+                           : name == "multiply" || name == "mul" ? " *= "
+                           : name == "divide"                    ? " /= "
+                           : name == "subtract"                  ? " -= "
+                                                                 : "";
+  if (sign.empty()) return std::nullopt;
+  const ast::Expr& index = *call->args[0]->args[0];
+  const ast::Expr& base = *index.args[0]->args[0];
+  const std::string x = textOf(context, base.span);
+  const Span brackets{index.span.file, index.args[0]->span.end, index.span.end};
+  const std::string subscripts = textOf(context, brackets), value = textOf(context, call->arguments[0].value->span);
+  const std::string said = "an element is assigned: `x[i] = v`";
+  const StatementPlace at = placeIn(*file, call->span);
+  const ast::Stmt* s = at.statement;
+  const bool whole = s && s->value.get() == call;
+  if (whole && s->kind == StmtKind::Assign && s->op == "=" && textOf(context, s->target->span) == x)
+    return Help{said, {{s->span, x + subscripts + sign + value}}};
+  const std::string made = x == "updated" ? "changed" : "updated";
+  return Help{
+      said, {{call->span, "{ var " + made + " = " + x + "; " + made + subscripts + sign + value + "; " + made + " }"}}};
+}
+
+std::optional<Help> partOfPair(Context& context, const Val& base, Span member, std::string_view name) {
+  if (name != "values" && name != "indices") return std::nullopt;
+  const std::string said = "`topk` gives a tuple, `sort` the values alone and `argsort` their indices";
+  if (base.is(Val::Kind::Tuple) && base.elems.size() == 2) return Help{said, {{member, name == "values" ? "0" : "1"}}};
+  const ast::File* file = fileOf(context);
+  const ast::Expr* taken = nullptr;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == ExprKind::Member && e.opSpan == member) taken = &e;
+    return true;
+  };
+  if (!file) return std::nullopt;
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  if (!taken || taken->args[0]->kind != ExprKind::Call) return std::nullopt;
+  const ast::Expr& callee = *taken->args[0]->args[0];
+  if (callee.text != "sort") return std::nullopt;
+  std::vector<Edit> edits{{Span{member.file, taken->args[0]->span.end, taken->span.end}, ""}};
+  if (name == "indices") edits.push_back({callee.kind == ExprKind::Member ? callee.opSpan : callee.span, "argsort"});
+  return Help{said, std::move(edits)};
+}
+
+std::optional<Help> valuesAndIndices(Context& context, const ast::Expr& call) {
+  if (call.kind != ExprKind::Call || call.arguments.empty()) return std::nullopt;
+  const ast::Expr& callee = *call.args[0];
+  const bool method = callee.kind == ExprKind::Member;
+  const std::string& name = callee.text;
+  const size_t count = method ? 1 : 2;
+  if ((name != "max" && name != "min") || call.arguments.size() != count || call.arguments.back().name)
+    return std::nullopt;
+  const ast::Expr& axis = *call.arguments.back().value;
+  const bool number =
+      axis.kind == ExprKind::Int || (axis.kind == ExprKind::Unary && axis.args[0]->kind == ExprKind::Int);
+  if (!number) return std::nullopt;
+  const std::string x = textOf(context, method ? callee.args[0]->span : call.arguments[0].value->span);
+  const std::string rest = "(" + x + ", axis: " + textOf(context, axis.span) + ")";
+  return Help{"`" + name + "` gives the values alone; `arg" + name + "` gives where they are",
+              {{call.span, "(" + name + rest + ", arg" + name + rest + ")"}}};
+}
+
+std::optional<Help> appended(Context& context, const ast::Expr& call, const Val& value) {
+  const ast::File* file = fileOf(context);
+  const ast::Expr& list = *call.args[0]->args[0];
+  if (!file || list.kind != ExprKind::Name || call.arguments.size() != 1 || call.arguments[0].name) return std::nullopt;
+  const StatementPlace at = placeIn(*file, call.span);
+  const ast::Stmt* loop = at.outer;
+  const ast::Stmt* made = boundBefore(*file, list.text, call.span.begin);
+  const bool counts = loop && loop->kind == StmtKind::For && loop->lo && loop->hi && !loop->by &&
+                      !loop->pattern.isTuple && at.among == &loop->body.statements;
+  const bool empty = made && made->value && made->value->kind == ExprKind::Array && made->value->args.empty();
+  if (!counts || !empty || at.statement->value.get() != &call || exitsOf(loop->body).any()) return std::nullopt;
+  const StatementPlace around = placeIn(*file, loop->span);
+  const bool together =
+      std::any_of(around.among->begin(), around.among->end(), [&](const ast::StmtPtr& s) { return s.get() == made; });
+  size_t appends = 0;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    const bool other = e.kind == ExprKind::Member && e.text == "append" && e.args[0]->kind == ExprKind::Name &&
+                       e.args[0]->text == list.text;
+    appends += other ? 1 : 0;
+    return true;
+  };
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  if (!together || appends != 1) return std::nullopt;
+  const bool fromZero = loop->lo->kind == ExprKind::Int && loop->lo->integer == 0;
+  const std::string lo = asOperand(context, *loop->lo), hi = textOf(context, loop->hi->span);
+  std::string shape = fromZero ? hi : hi + " - " + lo;
+  ir::DType dtype = ir::DType::F32;
+  if (value.is(Val::Kind::Tensor)) {
+    dtype = value.tensor->type.dtype;
+    for (const int64_t n : value.tensor->type.shape) shape += ", " + std::to_string(n);
+  } else if (value.is(Val::Kind::Int)) {
+    dtype = ir::DType::I64;
+  } else if (!value.is(Val::Kind::Float)) {
+    return std::nullopt;
+  }
+  const std::string i = loop->pattern.name.text;
+  std::vector<Edit> edits{
+      {made->value->span,
+       "zeros([" + shape + "]" + (dtype == ir::DType::F32 ? "" : ", dtype: " + std::string(ir::name(dtype))) + ")"},
+      {call.span,
+       list.text + "[" + (fromZero ? i : i + " - " + lo) + "] = " + textOf(context, call.arguments[0].value->span)}};
+  if (made->kind == StmtKind::Let && made->keyword.valid()) edits.push_back({made->keyword, "var"});
+  return Help{"a tensor has its size from the start: set its elements", std::move(edits)};
+}
+
+std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const CallArgs& args) {
+  const auto& fields = decl.stmt->fields;
+  if (args.args.size() != fields.size() || fields.empty() || !args.callee.valid()) return std::nullopt;
+  std::string text;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const CallArg& a = args.args[i];
+    const bool known = a.name.empty() || std::any_of(fields.begin(), fields.end(),
+                                                     [&](const ast::Field& f) { return f.name.text == a.name; });
+    if (!known || !a.span.valid() || a.span.begin < args.callee.end) return std::nullopt;
+    const std::string written = textOf(context, a.span);
+    text += (i == 0 ? "" : ", ") + (a.name.empty() ? fields[i].name.text + ": " + written : written);
+  }
+  return Help{"a struct is built with the names of its fields",
+              {{Span{args.callee.file, args.callee.end, args.span.end}, " { " + text + " }"}}};
+}
+
+std::optional<Help> annotatedPlace(Context& context, Span argument) {
+  const ast::File* file = fileOf(context);
+  const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
+  if (!call) return std::nullopt;
+  std::string device, rest;
+  for (const ast::Argument& a : call->arguments) {
+    if (!a.value || a.rangeEnd) return std::nullopt;
+    if (a.name && a.name->text == "device") {
+      const std::string text = textOf(context, a.value->span);
+      if (a.value->kind != ExprKind::Name && a.value->kind != ExprKind::String && a.value->kind != ExprKind::Device)
+        return std::nullopt;
+      device = a.value->kind == ExprKind::String ? text.substr(1, text.size() - 2) : text;
+    } else {
+      rest += (rest.empty() ? "" : ", ") + textOf(context, a.span);
+    }
+  }
+  if (device.empty()) return std::nullopt;
+  const std::string made = textOf(context, call->args[0]->span) + "(" + rest + ")";
+  const std::string said = "an annotation says where it is made: `@gpu zeros([2])`";
+  const StatementPlace at = placeIn(*file, call->span);
+  const bool whole = at.statement && at.statement->value.get() == call &&
+                     (at.statement->kind == StmtKind::Let || at.statement->kind == StmtKind::Var);
+  if (device == ir::DeviceTable::kHost) return Help{said, {{call->span, made}}};
+  if (whole)
+    return Help{said,
+                {{Span{call->span.file, at.statement->span.begin, at.statement->span.begin}, "@" + device + " "},
+                 {call->span, made}}};
+  return Help{said, {{call->span, "@" + device + " { " + made + " }"}}};
+}
+
+std::optional<Help> optionOfSteps(Context& context, Span argument, const std::string& name) {
+  const ast::File* file = fileOf(context);
+  const ast::Expr* call = file ? expressionAround(*file, argument, ExprKind::Call) : nullptr;
+  if (!call) return std::nullopt;
+  std::string made = textOf(context, call->args[0]->span) + "(", given;
+  bool first = true;
+  for (const ast::Argument& a : call->arguments) {
+    if (!a.value || a.rangeEnd) return std::nullopt;
+    if (a.name && a.name->text == name) {
+      given = textOf(context, a.span);
+      continue;
+    }
+    made += (first ? "" : ", ") + textOf(context, a.span);
+    first = false;
+  }
+  std::vector<Edit> edits{{call->span, made + ")"}};
+  bool plain = true;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind != ExprKind::Call || e.args[0]->kind != ExprKind::Member || e.args[0]->text != "step") return true;
+    const bool has = std::any_of(e.arguments.begin(), e.arguments.end(),
+                                 [&](const ast::Argument& a) { return a.name && a.name->text == name; });
+    plain = plain && e.args[0]->args[0]->kind == ExprKind::Name && e.args[0]->args[0]->text == "optim";
+    if (!has) edits.push_back({Span{e.span.file, e.span.end - 1, e.span.end - 1}, ", " + given});
+    return true;
+  };
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  if (!plain || given.empty()) return std::nullopt;
+  return Help{"options are given to each step: `optim.step(s, m, g, lr: 1e-3)`", std::move(edits)};
+}
+
+std::optional<Help> boundAnew(Context& context, Span statement, Span declared) {
+  const ast::File* file = fileOf(context);
+  if (!file || statement.file != file->source || declared.file != file->source) return std::nullopt;
+  const StatementPlace now = placeIn(*file, statement), then = placeIn(*file, declared);
+  if (!now.statement || !then.statement || now.among != then.among || now.statement->span != statement)
+    return std::nullopt;
+  const ast::Stmt& s = *now.statement;
+  if (s.kind != StmtKind::Assign || s.op != "=" || s.target->kind != ExprKind::Name) return std::nullopt;
+  const uint32_t begin = s.span.begin;
+  return Help{"a variable keeps its type: bind the name anew", {{Span{s.span.file, begin, begin}, "let "}}};
+}
+
+std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* fn = file ? placeIn(*file, type.span).statement : nullptr;
+  if (!fn || fn->kind != StmtKind::Fn) return std::nullopt;
+  const std::string said = "a parameter without a type takes anything, and the type of the result may be left out";
+  for (const ast::FnParam& p : fn->params) {
+    if (p.type && p.type->span == type.span)
+      return Help{said, {{Span{type.span.file, p.name.span.end, type.span.end}, ""}}};
+  }
+  if (!fn->type || fn->type->span != type.span) return std::nullopt;
+  return Help{said, {syntax::withoutResult(context.sources, fn->span, type.span)}};
+}
+
+Help withoutMark(Context& context, const ast::Annotation& mark) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* s = file ? placeIn(*file, mark.span).statement : nullptr;
+  const std::string said = "a function needs no mark: every one is compiled";
+  // `@torch.no_grad()`: the parentheses are read as a statement.
+  const bool called =
+      s && s->kind == StmtKind::Expr && s->value && s->value->kind == ExprKind::Tuple && s->value->args.empty();
+  const Span whole = called ? Span::cover(mark.span, s->span) : mark.span;
+  return Help{said, {syntax::removed(context.sources, whole)}};
+}
+
+std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type) {
+  const ast::File* file = fileOf(context);
+  const ast::Stmt* fn = file ? placeIn(*file, type.span).statement : nullptr;
+  const bool shape = type.path.size() == 2 && type.path[1].text == "shape" && type.args.size() == 1 &&
+                     type.args[0]->kind == ast::TypeExpr::Kind::Int;
+  if (!fn || fn->kind != StmtKind::Fn || !shape) return std::nullopt;
+  for (const ast::FnParam& p : fn->params) {
+    if (p.name.text != type.path[0].text) continue;
+    const auto place = static_cast<size_t>(type.args[0]->integer);
+    const bool pack = p.type && std::any_of(p.type->args.begin(), p.type->args.end(),
+                                            [](const ast::TypePtr& a) { return a->kind == ast::TypeExpr::Kind::Pack; });
+    if (!p.type || pack || place >= p.type->args.size())
+      return Help{"name the dim in the type of the parameter: `x: f32[N, 3]`", {}};
+    return Help{"a dim is named in the type of the parameter",
+                {{type.span, textOf(context, p.type->args[place]->span)}}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Help> bindsOtherwise(Context& context, const ast::Stmt& variable, Span use) {
+  const ast::File* file = fileOf(context);
+  if (!file) return std::nullopt;
+  const StatementPlace at = placeIn(*file, use);
+  if (at.statement && at.statement->kind == StmtKind::Const) {
+    const uint32_t begin = at.statement->span.begin;
+    if (!context.sources.text(at.statement->span).starts_with("const ")) return std::nullopt;
+    return Help{"a `const` is known before the script runs: bind it with `let`",
+                {{Span{at.statement->span.file, begin, begin + 5}, "let"}}};
+  }
+  const bool fixed =
+      variable.kind == StmtKind::Let && variable.value && isOfLiterals(*variable.value) && !variable.type;
+  size_t bound = 0;
+  for (const ast::StmtPtr& s : file->statements)
+    bound += s && (s->kind == StmtKind::Let || s->kind == StmtKind::Var) &&
+                     s->pattern.name.text == variable.pattern.name.text
+                 ? 1
+                 : 0;
+  if (!fixed || bound != 1 || !variable.keyword.valid()) return std::nullopt;
+  return Help{"make it a `const`, or pass it as an argument", {{variable.keyword, "const"}}};
+}
+
+}  // namespace tenc::frontend

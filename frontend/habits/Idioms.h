@@ -1,0 +1,48 @@
+// What people write with tensors, lists and models elsewhere that TL writes as a statement of another kind: edits of
+// the script around an error.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/calls/Arguments.h"
+#include "frontend/values/Values.h"
+#include "support/Diagnostics.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+class Context;
+
+/// `n / m` of integers as a division of floats; none where what is divided is not written there.
+std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, const Val& b);
+/// The base of an integer power as a float.
+std::vector<Edit> negativePower(const SourceManager& sources, const Val& base);
+/// `x[mask] = v`, `x[mask].sum()` with `where`, for a mask at `subscript` that has as many dims as the tensor.
+std::optional<Help> withoutMask(Context& context, Span subscript, const ir::Type& indexed);
+/// `x = x.at[i].set(v)` of JAX as `x[i] = v`; `member` is the place of `at`.
+std::optional<Help> updatedAt(Context& context, Span member);
+/// `sort(x).values`, `topk(x, k).indices` of PyTorch; `member` is the place of the name behind the point.
+std::optional<Help> partOfPair(Context& context, const Val& base, Span member, std::string_view name);
+/// `max(x, 1)` that is taken apart, as the values and the indices along that axis.
+std::optional<Help> valuesAndIndices(Context& context, const ast::Expr& call);
+/// `losses.append(v)` in a loop over a range as an element of a tensor that is made before it.
+std::optional<Help> appended(Context& context, const ast::Expr& call, const Val& value);
+/// `Point(1.0, 2.0)` as `Point { x: 1.0, y: 2.0 }`.
+std::optional<Help> builtStruct(Context& context, const StructDecl& decl, const CallArgs& args);
+/// `ones([2], device: gpu)` with an annotation.
+std::optional<Help> annotatedPlace(Context& context, Span argument);
+/// `optim.adam(m, lr: 0.1)`: the option at the steps of the script.
+std::optional<Help> optionOfSteps(Context& context, Span argument, const std::string& name);
+/// A variable that is assigned another type where it was bound, bound anew.
+std::optional<Help> boundAnew(Context& context, Span statement, Span declared);
+/// `x: torch.Tensor` and `-> np.ndarray` without the type, which TL infers.
+std::optional<Help> withoutType(Context& context, const ast::TypeExpr& type);
+/// `@jax.jit` before a function.
+Help withoutMark(Context& context, const ast::Annotation& mark);
+/// `f32[x.shape[0]]`: the dim that the type of the parameter has there.
+std::optional<Help> dimOfParameter(Context& context, const ast::TypeExpr& type);
+/// A constant of a script that reads its variables, as a `let`; a `let` of literals that functions read, as a constant.
+std::optional<Help> bindsOtherwise(Context& context, const ast::Stmt& variable, Span use);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,85 @@
+#include "frontend/habits/Places.h"
+
+#include <algorithm>
+
+#include "frontend/names/Scan.h"
+
+namespace tenc::frontend {
+
+namespace {
+
+bool holds(Span outer, Span part) {
+  return outer.file == part.file && outer.begin <= part.begin && part.end <= outer.end;
+}
+
+void visitAll(const ast::File& file, const TreeVisitor& visitor) {
+  for (const ast::StmtPtr& s : file.statements)
+    if (s) visitor.visit(*s);
+}
+
+}  // namespace
+
+StatementPlace placeIn(const ast::File& file, Span part) {
+  StatementPlace found;
+  found.among = &file.statements;
+  const ast::Block* innermost = nullptr;
+  const auto consider = [&](const ast::Block& b) {
+    if (holds(b.span, part) && (!innermost || holds(innermost->span, b.span))) innermost = &b;
+  };
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    if (!holds(s.span, part)) return;
+    found.outer = found.statement;
+    found.statement = &s;
+    consider(s.body);
+  };
+  visitor.onExpression = [&](const ast::Expr& e) {
+    for (const ast::Block& b : e.blocks) consider(b);
+    return true;
+  };
+  visitAll(file, visitor);
+  if (innermost) found.among = &innermost->statements;
+  return found;
+}
+
+const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind) {
+  const ast::Expr* found = nullptr;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    if (e.kind == kind && holds(e.span, part)) found = &e;
+    return true;
+  };
+  visitAll(file, visitor);
+  return found;
+}
+
+size_t timesNamed(const ast::File& file, std::string_view name) {
+  size_t times = 0;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    times += e.kind == ast::Expr::Kind::Name && e.text == name ? 1 : 0;
+    return true;
+  };
+  visitAll(file, visitor);
+  return times;
+}
+
+const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint32_t offset) {
+  const ast::Stmt* found = nullptr;
+  TreeVisitor visitor;
+  visitor.onStatement = [&](const ast::Stmt& s) {
+    const bool binds = s.kind == ast::Stmt::Kind::Let || s.kind == ast::Stmt::Kind::Var;
+    if (binds && !s.pattern.isTuple && s.pattern.name.text == name && s.span.end <= offset) found = &s;
+  };
+  visitAll(file, visitor);
+  return found;
+}
+
+bool isOfLiterals(const ast::Expr& e) {
+  using Kind = ast::Expr::Kind;
+  if (e.kind == Kind::Int || e.kind == Kind::Float || e.kind == Kind::Bool) return true;
+  const bool computed = e.kind == Kind::Unary || e.kind == Kind::Binary;
+  return computed && std::all_of(e.args.begin(), e.args.end(), [](const ast::ExprPtr& a) { return isOfLiterals(*a); });
+}
+
+}  // namespace tenc::frontend

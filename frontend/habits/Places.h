@@ -1,0 +1,26 @@
+// Where a part of a script stands: its statement, and the statements around that.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "support/Diagnostics.h"
+#include "syntax/Ast.h"
+
+namespace tenc::frontend {
+
+struct StatementPlace {
+  const ast::Stmt* statement = nullptr;              ///< the innermost one
+  const ast::Stmt* outer = nullptr;                  ///< that whose block it stands in; null in a script itself
+  const std::vector<ast::StmtPtr>* among = nullptr;  ///< the list it stands in
+};
+StatementPlace placeIn(const ast::File& file, Span part);
+/// The innermost call, or index expression, that has the span in it; null for none.
+const ast::Expr* expressionAround(const ast::File& file, Span part, ast::Expr::Kind kind);
+/// How often a name stands in the file as an expression.
+size_t timesNamed(const ast::File& file, std::string_view name);
+/// The statement that binds a name last before a place; null for none.
+const ast::Stmt* boundBefore(const ast::File& file, std::string_view name, uint32_t offset);
+/// Whether an expression is made of literals alone.
+bool isOfLiterals(const ast::Expr& e);
+
+}  // namespace tenc::frontend

@@ -1,0 +1,48 @@
+#include "syntax/ForeignImports.h"
+
+#include <algorithm>
+
+namespace tenc::syntax {
+
+namespace {
+
+/// Libraries whose operations have no prefix here, and those that TL needs nothing of.
+constexpr std::string_view kLibraries[] = {"numpy",  "torch",       "jax",         "math",      "time",
+                                           "os",     "sys",         "typing",      "functools", "itertools",
+                                           "random", "collections", "dataclasses", "scipy",     "__future__"};
+
+struct Module {
+  std::string_view path, here;
+};
+constexpr Module kModules[] = {
+    {"torch.nn", "nn"},         {"torch.optim", "optim"},     {"torch.linalg", "linalg"}, {"torch.special", "special"},
+    {"numpy.linalg", "linalg"}, {"scipy.special", "special"}, {"scipy.linalg", "linalg"}, {"jax.nn", ""},
+    {"torch.nn.functional", ""}};
+
+std::string moduleOf(std::string_view path) {
+  const auto m =
+      std::find_if(std::begin(kModules), std::end(kModules), [&](const Module& x) { return x.path == path; });
+  return m == std::end(kModules) ? "" : std::string(m->here);
+}
+
+}  // namespace
+
+std::optional<std::string> importedInstead(std::string_view path, std::span<const std::string> names) {
+  const std::string_view root = path.substr(0, path.find('.'));
+  if (std::find(std::begin(kLibraries), std::end(kLibraries), root) == std::end(kLibraries)) return std::nullopt;
+  std::string text;
+  const auto add = [&](const std::string& module) {
+    if (!module.empty()) text += (text.empty() ? "import " : "\nimport ") + module;
+  };
+  if (names.empty()) add(moduleOf(path));
+  bool own = false;  // whether a name is one of the module itself
+  for (const std::string& name : names) {
+    const std::string module = moduleOf(std::string(path) + "." + name);
+    own |= module.empty() && name != "functional";
+    add(module);
+  }
+  if (own) add(moduleOf(path));
+  return text;
+}
+
+}  // namespace tenc::syntax

@@ -1,0 +1,14 @@
+// Modules of other languages: what a script imports here in their place.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tenc::syntax {
+
+/// The statements for `import path`, or for `from path import names`; empty where there is nothing to import, nullopt
+/// for a module that is not known from elsewhere.
+std::optional<std::string> importedInstead(std::string_view path, std::span<const std::string> names);
+
+}  // namespace tenc::syntax

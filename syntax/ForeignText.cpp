@@ -1,0 +1,166 @@
+// Text that the lexer cannot read as other languages mean it: strings of several lines, comments between two marks, and
+// strings whose values stand behind them. It is reported whole, with what TL writes in its place.
+#include <algorithm>
+
+#include "syntax/Familiar.h"
+#include "syntax/FormatCall.h"
+#include "syntax/TokenFilter.h"
+
+namespace tenc::syntax {
+
+namespace {
+
+using T = TLParser;
+
+constexpr size_t kMostLines = 40;  ///< of a string that is not closed on its line
+
+/// Between quotes, on one line.
+std::string oneLine(std::string_view content) {
+  std::string text = "\"";
+  for (size_t i = 0; i < content.size(); ++i) {
+    const char c = content[i];
+    if (c == '\\' && i + 1 < content.size() && content[i + 1] == '\n')
+      ++i;
+    else if (c == '\\' && i + 1 < content.size())
+      text += content.substr(i++, 2);
+    else if (c == '\n')
+      text += "\\n";
+    else if (c == '"')
+      text += "\\\"";
+    else if (c != '\r')
+      text += c;
+  }
+  return text + "\"";
+}
+
+/// Every line behind a `#`, with the indent of the first.
+std::string commented(std::string_view content, std::string_view indent) {
+  std::string text;
+  while (true) {
+    const size_t end = content.find('\n');
+    std::string_view line = content.substr(0, end);
+    const size_t first = line.find_first_not_of(" \t\r*"), last = line.find_last_not_of(" \t\r*");
+    line = first == std::string_view::npos ? "" : line.substr(first, last + 1 - first);
+    if (!line.empty()) text += (text.empty() ? "# " : "\n" + std::string(indent) + "# ") + std::string(line);
+    if (end == std::string_view::npos) return text;
+    content = content.substr(end + 1);
+  }
+}
+
+}  // namespace
+
+/// Whether the token begins such a text, which is reported and read over, or handed on as one string.
+bool TokenFilter::takeForeignText(const antlr4::Token& t) {
+  const size_t begin = t.getStartIndex(), end = t.getStopIndex() + 1;
+  const std::string_view next = stream_.text().substr(end, 1);
+  if (t.getType() == T::STRING && end == begin + 2 && next == "\"") return takeTripleQuotes(begin);
+  if (t.getType() == T::BAD_STRING) return takeLongString(begin, end);
+  if (t.getType() == T::SLASH && next == "*") return takeCommentBlock(begin);
+  return false;
+}
+
+bool TokenFilter::takeTripleQuotes(size_t begin) {
+  const std::string_view text = stream_.text();
+  const size_t close = noTripleQuotes_ ? std::string_view::npos : text.find("\"\"\"", begin + 3);
+  if (close == std::string_view::npos) {
+    noTripleQuotes_ = true;
+    return false;
+  }
+  const size_t end = close + 3;
+  const size_t line = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
+  const size_t lineEnd = std::min(text.find('\n', end), text.size());
+  const std::string_view content = text.substr(begin + 3, close - begin - 3);
+  auto d = reporter_.reportMended(Code::E0104, reporter_.span(begin, end), "a string stands in one pair of quotes");
+  if (blank(line, begin) && blank(end, lineEnd)) {
+    d.help("a comment starts with `#`",
+           {{reporter_.span(begin, end), commented(content, text.substr(line, begin - line))}});
+  } else {
+    d.help(std::string(kOneLine), {{reporter_.span(begin, end), oneLine(content)}});
+    tokens_.push_back(make(T::STRING, begin, end));
+  }
+  readOnFrom(end);
+  return true;
+}
+
+/// A string that is closed on another line, as far as what stands around both ends tells.
+bool TokenFilter::takeLongString(size_t begin, size_t end) {
+  const std::string_view text = stream_.text();
+  const size_t close = text.find('"', end);
+  if (close == std::string_view::npos) return false;
+  const std::string_view content = text.substr(begin + 1, close - begin - 1);
+  const size_t lineEnd = std::min(text.find('\n', close), text.size());
+  const std::string_view behind = text.substr(close + 1, lineEnd - close - 1);
+  const bool closes = behind.empty() || std::string_view(" ),.;]}+%\r").find(behind.front()) != std::string_view::npos;
+  const bool pairs = std::count(behind.begin(), behind.end(), '"') % 2 == 0;
+  const bool few = std::count(content.begin(), content.end(), '\n') <= static_cast<std::ptrdiff_t>(kMostLines);
+  if (!closes || !pairs || !few || content.find('\n') == std::string_view::npos) return false;
+  reporter_.reportMended(Code::E0104, reporter_.span(begin, end), "string is not closed on its line")
+      .label("starts here")
+      .help(std::string(kOneLine), {{reporter_.span(begin, close + 1), oneLine(content)}});
+  tokens_.push_back(make(T::STRING, begin, close + 1));
+  readOnFrom(close + 1);
+  return true;
+}
+
+bool TokenFilter::takeCommentBlock(size_t begin) {
+  const std::string_view text = stream_.text();
+  const size_t close = noCommentEnd_ ? std::string_view::npos : text.find("*/", begin + 2);
+  if (close == std::string_view::npos) {
+    noCommentEnd_ = true;
+    return false;
+  }
+  const size_t end = close + 2;
+  const size_t line = begin == 0 ? 0 : text.rfind('\n', begin - 1) + 1;
+  const size_t lineEnd = std::min(text.find('\n', end), text.size());
+  const std::string_view before = text.substr(line, begin - line);
+  const bool last = blank(end, lineEnd);
+  const std::string indent(before.substr(0, std::min(before.find_first_not_of(" \t"), before.size())));
+  const std::string mended = last ? commented(text.substr(begin + 2, close - begin - 2), indent) : "";
+  reporter_.reportMended(Code::E0104, reporter_.span(begin, begin + 2), "`/*` has no meaning in TL")
+      .help(std::string(formHelp(Form::CommentBlock)), {{reporter_.span(begin, end), mended}});
+  readOnFrom(end);
+  return true;
+}
+
+/// `"{} {:.2f}".format(a, b)`, or `println("{}", a)`: the whole is one error.
+bool TokenFilter::takeFormatCall(const antlr4::Token& string) {
+  const std::string_view text = stream_.text();
+  const size_t begin = string.getStartIndex(), end = string.getStopIndex() + 1;
+  const std::string_view literal = text.substr(begin, end - begin);
+  const auto type = [&](size_t i) { return next_ + i < tokens_.size() ? tokens_[next_ + i]->getType() : T::NL; };
+  const auto isNamed = [&](const antlr4::Token& t, std::string_view name) {
+    return t.getType() == T::NAME && text.substr(t.getStartIndex(), t.getStopIndex() + 1 - t.getStartIndex()) == name;
+  };
+  const bool method =
+      type(0) == T::DOT && type(1) == T::NAME && type(2) == T::LPAREN && isNamed(*tokens_[next_ + 1], "format");
+  const bool printed = type(0) == T::COMMA && last_ == T::LPAREN && out_.size() > 1 &&
+                       (isNamed(*out_[out_.size() - 2], "println") || isNamed(*out_[out_.size() - 2], "eprintln"));
+  if ((!method && !printed) || !hasEmptyHole(literal)) return false;
+  std::vector<FormatArgument> arguments;
+  size_t i = next_ + (method ? 3 : 1), from = i;
+  for (int depth = 0; i < tokens_.size(); ++i) {
+    const size_t t = tokens_[i]->getType();
+    if (depth == 0 && (t == T::COMMA || t == T::RPAREN) && i > from) {
+      const bool named =
+          i > from + 2 && tokens_[from]->getType() == T::NAME && tokens_[from + 1]->getType() == T::ASSIGN;
+      const size_t first = tokens_[named ? from + 2 : from]->getStartIndex(), stop = tokens_[i - 1]->getStopIndex() + 1;
+      arguments.push_back({named ? tokens_[from]->getText() : "", std::string(text.substr(first, stop - first))});
+      from = i + 1;
+    }
+    if (depth == 0 && t == T::RPAREN) break;
+    depth += t == T::LPAREN || t == T::LBRACK || t == T::LBRACE ? 1 : 0;
+    depth -= t == T::RPAREN || t == T::RBRACK || t == T::RBRACE ? 1 : 0;
+  }
+  if (i >= tokens_.size()) return false;
+  const auto mended = formatted(literal, arguments);
+  if (!mended) return false;
+  const size_t last = method ? tokens_[i]->getStopIndex() + 1 : tokens_[i - 1]->getStopIndex() + 1;
+  reporter_
+      .reportMended(Code::E0101, reporter_.span(begin, end), "there is no expression between braces of this string")
+      .help("a string takes values in braces: `\"loss {x:.3f}\"`", {{reporter_.span(begin, last), *mended}});
+  next_ = method ? i + 1 : i;
+  pushMade(T::STRING, begin, end);
+  return true;
+}
+
+}  // namespace tenc::syntax
