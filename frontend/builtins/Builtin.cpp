@@ -110,7 +110,7 @@ void warnAxis(Context& context, const CallArgs& call, std::string_view pairwise)
   if (name == pairwise || (!literal && !method)) return;
   auto d =
       context.warning(Code::W0202, written,
-                      "`" + name + "` of two operands compares element by element: " + number + " is no axis here");
+                      "`" + name + "` of two operands compares element by element: " + number + " is not an axis here");
   const ast::File* file = context.frame().unit->file;
   if (file != nullptr && isTakenApart(*file, call.span)) {
     // NumPy's first row, or PyTorch's values.

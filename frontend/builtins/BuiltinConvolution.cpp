@@ -68,7 +68,7 @@ Val finish(BuiltinCall& k, const Convolution& v, ir::Value* y) {
 Val misfit(BuiltinCall& k, const Convolution& v, int64_t taken) {
   const std::string groups = std::to_string(v.groups) + (v.groups == 1 ? " group" : " groups");
   const int64_t channels = v.x->type.shape[1];
-  std::string why = ": the numbers of channels are no multiples of the groups";
+  std::string why = ": the numbers of channels are not multiples of the groups";
   if (channels != taken) {
     why = ": the input has " + std::to_string(channels) + " channels on axis 1, the weights are for " +
           std::to_string(taken);

@@ -99,8 +99,8 @@ Val searchsorted(BuiltinCall& k) {
   const auto rows = [](const ir::Value* v) { return std::span(v->type.shape).first(v->type.shape.size() - 1); };
   if (s->type.rank() > 1 && (x->type.rank() != s->type.rank() || !std::ranges::equal(rows(s), rows(x)))) {
     return k.context.fail(Code::E0202, k["x"].span,
-                          "`searchsorted` in the rows of " + ir::toString(s->type) +
-                              " looks for rows of as many, not " + ir::toString(x->type));
+                          "`searchsorted` in the rows of " + ir::toString(s->type) + " looks for as many rows, not " +
+                              ir::toString(x->type));
   }
   return k.result(k.c.searchSorted(s, x, *right));
 }

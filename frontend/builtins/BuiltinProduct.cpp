@@ -151,7 +151,7 @@ std::optional<EinsumSpec> readSpec(BuiltinCall& k, const std::string& text) {
     } else if ((ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z')) {
       into->push_back(ch);
     } else {
-      return bad(std::string("`") + ch + "` is no index");
+      return bad(std::string("`") + ch + "` is not an index");
     }
   }
   return spec;

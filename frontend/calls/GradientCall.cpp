@@ -96,7 +96,7 @@ class Reader {
     if (wrt.is(Kind::String)) {
       const auto& known = asked.f.names;
       p = static_cast<size_t>(std::find(known.begin(), known.end(), wrt.text) - known.begin());
-      if (p == known.size()) return wrong(wrt, "`wrt` names `" + wrt.text + "`, which is no parameter" + of), false;
+      if (p == known.size()) return wrong(wrt, "`wrt` names `" + wrt.text + "`, which is not a parameter" + of), false;
     } else {
       const auto index = tools_.evaluator.constInt(wrt, "`wrt`");
       if (!index) return false;

@@ -314,7 +314,7 @@ class Derivative final : public Application {
           Code::E0402, asked_.span,
           "what " + asked_.function() + " gives does not depend on " + named(i) + " by a differentiable path");
       if (asked_.f.span.valid()) d.label(asked_.f.span, "differentiated by " + named(i));
-      d.note("conversions to integers and bools, comparisons and `stop_gradient` are no paths");
+      d.note("conversions to integers and bools, comparisons and `stop_gradient` are not paths");
       return false;
     }
     if (!without.empty() && everyLeaf) {

@@ -82,11 +82,12 @@ class Instanced final : public Application {
     std::fill_n(mask.begin(), traced.arguments, true);
     Context& context = tools_.context;
     if (context.derived.arePlaced()) context.batched.notePlaces();
-    auto made = transforms::batch(
-        *traced.func, mask, n_, context.batched, [&](const ir::Op& op, Code code, const std::string& why) {
-          const Span at = context.module.span(op.loc);
-          context.error(code, at.valid() ? at : span_, "`vmap` of what " + why).note(span_, "it is mapped here");
-        });
+    auto made = transforms::batch(*traced.func, mask, n_, context.batched,
+                                  [&](const ir::Op& op, Code code, const std::string& why) {
+                                    const Span at = context.module.span(op.loc);
+                                    context.error(code, at.valid() ? at : span_, "`vmap` of a function that " + why)
+                                        .note(span_, "it is mapped here");
+                                  });
     if (!made) return nullptr;
     batched_ = std::move(made->results);
     const size_t own = batched_.size() - traced.changed.size();
@@ -111,7 +112,7 @@ class Instanced final : public Application {
       if (!leaf.isChoice()) return leaf;
       return Val(tools_.context
                      .error(Code::E0203, span_,
-                            "`vmap` would give a string for each instance, and strings are no elements of a tensor")
+                            "`vmap` would give a string for each instance, and a tensor cannot hold strings")
                      .help("give a number, and choose the string where it is printed"));
     });
     if (texts.poison()) return texts;
@@ -138,7 +139,7 @@ class Instanced final : public Application {
   std::nullptr_t oneOfMany() {
     tools_.context
         .error(Code::E0209, span_,
-               "the state of a layer that is trained becomes another for each row of `vmap`, and "
+               "the state of a layer that is trained would differ for each row of `vmap`, and "
                "the rows share the layer")
         .note("there is one new state of a layer, of the type of the old one")
         .help(

@@ -163,7 +163,7 @@ Val Elementwise::refuseUntouched(const std::vector<Val>& operands, Span span, st
     for (const std::string& part : parts) form += (form.empty() ? op + "(" : ", ") + part;
     form += ")";
   }
-  d.help("write it of the elements, as in `" + form + "`; numbers in brackets, `[1, 2]`, are a tensor");
+  d.help("write it for the elements, as in `" + form + "`; numbers in brackets, `[1, 2]`, are a tensor");
   return d;
 }
 

@@ -105,7 +105,8 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
   // Elements that are written there are known as a number alone is.
   const auto wholes = a.is(Kind::Array) && adoptsWholly(a) && !hasFloat(a);
   if (kind == OpKind::Pow && wholes && b.is(Kind::Int) && b.integer < 0)
-    return context_.fail(Code::E0212, opSpan, "an integer to a negative power; write one of them as a float");
+    return context_.fail(Code::E0212, opSpan,
+                         "an integer to a negative power is not an integer: write one of them as a float");
   Val r = elementwise_.elementwise(*kind, {a, b}, opSpan, op);  // errors stand at the operator, the value is the whole
   r.span = span;
   return r;

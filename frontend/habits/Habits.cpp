@@ -81,7 +81,7 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
   const auto foreign = std::find_if(args.args.begin(), args.args.end(), isForeign);
   const auto unnamed = std::count_if(args.args.begin(), args.args.end(), [](auto& a) { return a.name.empty(); });
   const bool tooMany = row->traits.pairwise.empty() && unnamed > 0 && !row->signature.positional(unnamed - 1);
-  if (!row->traits.pairwise.empty() && foreign == args.args.end() && args.args.size() > 2 &&
+  if (!row->traits.pairwise.empty() && foreign == args.args.end() && unnamed > 2 &&
       call.args[0]->kind == ExprKind::Name && args.args.size() == call.arguments.size()) {
     std::vector<std::string> operands;
     for (const CallArg& a : args.args) operands.emplace_back(context_.sources.text(a.span));
@@ -127,7 +127,7 @@ bool Habits::throughBuiltIn(const ast::Expr& call) {
   if (root.kind != ExprKind::Name || scopes_.named(root.text) || !builtinRow(root.text)) return false;
   const auto rows = syntax::foreignCalls(root.text + "." + callee.text);
   if (rows.empty() || !call.arguments.empty()) return false;
-  context_.error(Code::E0206, callee.opSpan, "`" + root.text + "` is a function, and no module")
+  context_.error(Code::E0206, callee.opSpan, "`" + root.text + "` is a function, not a module")
       .help(std::string(rows[0]->help), {{call.span, std::string(rows[0]->text)}});
   return true;
 }

@@ -15,6 +15,7 @@ namespace tenc::frontend {
 namespace {
 
 using ExprKind = ast::Expr::Kind;
+constexpr Int kExact = Int{1} << 24;  ///< integers up to here are numbers of f32
 using StmtKind = ast::Stmt::Kind;
 
 const ast::File* fileOf(Context& context) { return context.frame().unit ? context.frame().unit->file : nullptr; }
@@ -41,7 +42,13 @@ std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, co
   const std::string left(sources.text(a.span)), right(sources.text(b.span));
   if (left.empty() || right.empty() || left.find('\n') != std::string::npos || right.find('\n') != std::string::npos)
     return {};
-  const auto asFloat = [](const std::string& text) { return isLiteral(text) ? text + ".0" : "f32(" + text + ")"; };
+  // What f32 does not hold is divided in f64, as elsewhere.
+  const auto isLarge = [](const Val& v) { return v.is(Val::Kind::Int) && (v.integer > kExact || v.integer < -kExact); };
+  const bool large = isLarge(a) || isLarge(b);
+  const auto asFloat = [large](const std::string& text) {
+    if (large) return "f64(" + text + ")";
+    return isLiteral(text) ? text + ".0" : "f32(" + text + ")";
+  };
   if (isLiteral(left) && isLiteral(right)) return {{a.span, asFloat(left)}};
   std::vector<Edit> edits;
   if (!isLiteral(left)) edits.push_back({a.span, asFloat(left)});

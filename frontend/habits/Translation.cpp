@@ -254,6 +254,8 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (!callee) return std::nullopt;
   const ast::File* file = context_.frame().unit->file;
   const Beside beside = file != nullptr ? besideOf(*file, e) : Beside::Operator;
+  if (callee->method && callee->name.ends_with("_") && beside != Beside::Statement && readsBehind(e))
+    return std::nullopt;
   const Given given = argumentsOf(e, callee->method);
   for (const ForeignCall* row : syntax::foreignCalls(callee->name)) {
     if (!fits(*row, *callee) || (row->statement && beside != Beside::Statement)) continue;
@@ -273,6 +275,22 @@ std::optional<TranslatedCall> Translation::call(const ast::Expr& e) {
   if (name.empty() || callee->method) return std::nullopt;
   if (callee->form == Form::Layer && !hasForeignPrefix(*e.args[0], scopes_)) return std::nullopt;
   return TranslatedCall{renamed(name, given), "operations have no prefix", e.span};
+}
+
+/// Whether the script reads what a method changes behind the call.
+bool Translation::readsBehind(const ast::Expr& call) const {
+  const ast::File* file = context_.frame().unit->file;
+  const ast::Expr& changed = *call.args[0]->args[0];
+  if (!file || changed.kind != ExprKind::Name) return false;
+  bool found = false;
+  TreeVisitor visitor;
+  visitor.onExpression = [&](const ast::Expr& e) {
+    found = found || (e.kind == ExprKind::Name && e.text == changed.text && e.span.begin >= call.span.end);
+    return true;
+  };
+  for (const ast::StmtPtr& s : file->statements)
+    if (s) visitor.visit(*s);
+  return found;
 }
 
 /// `x.clamp_(min=0)` as `x = maximum(x, 0)`: a method of PyTorch that changes its tensor, as a statement.

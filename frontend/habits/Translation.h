@@ -58,6 +58,7 @@ class Translation {
   std::string renamed(const std::string& name, const Given& given) const;
   Given argumentsOf(const ast::Expr& e, bool method);
   int rankOf(const ast::Expr& value) const;
+  bool readsBehind(const ast::Expr& call) const;
   std::string dtypeMeant(const ast::Expr& value) const;
   std::optional<TranslatedCall> inPlace(const ast::Expr& e, const Callee& callee, const Given& given, Beside beside);
   void readThrough(const TranslatedCall& call, std::vector<Edit>& edits) const;

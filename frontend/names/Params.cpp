@@ -71,7 +71,7 @@ Val Constants::paramOf(const ast::Stmt& decl) {
                                    : std::nullopt;
     if (parsed) v = *parsed;
     if (!parsed) {
-      const std::string message = text ? "`" + *text + "` is no " + type + " for the param `" + name + "`"
+      const std::string message = text ? "the param `" + name + "` takes " + type + ", not `" + *text + "`"
                                        : "`--" + name + "` needs a value: it is " + type;
       const std::string option = "`--" + name;
       v = context_.error(Code::E0504, decl.name.span, message)

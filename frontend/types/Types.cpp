@@ -55,7 +55,7 @@ Val Types::unknownPath(const ast::TypeExpr& t) {
   if (!mended && known && known->prefix) mended = withoutType(context_, t);
   if (!mended) return unknownNames_.unknownName(head.text, head.span);
   return Val(
-      context_.error(Code::E0102, head.span, "`" + head.text + "` is no module").help(mended->text, mended->edits));
+      context_.error(Code::E0102, head.span, "`" + head.text + "` is not a module").help(mended->text, mended->edits));
 }
 
 std::optional<int64_t> Types::dimOf(const ast::TypeExpr& t, Generics& g, bool report) {

@@ -91,7 +91,7 @@ std::optional<Val> Evaluator::foldNumbers(std::string_view op, const Val& a, con
                      .help("`/` divides floats: `7.0 / 2.0`", dividedAsFloats(context_.sources, a, b))
                      .help("`//` divides integers, rounding down"));
     if (kind == OpKind::Pow && y < 0)
-      return Val(context_.error(Code::E0212, span, "an integer to a negative power is no integer")
+      return Val(context_.error(Code::E0212, span, "an integer to a negative power is not an integer")
                      .help("write it as a float", negativePower(context_.sources, a)));
     const std::optional<Int> result = kind == OpKind::Pow ? power(x, y) : computed(*kind, x, y);
     if (!result && kind == OpKind::Pow && !typed)

@@ -58,7 +58,7 @@ def main():
     golden(compiled("@cuda:0 let x = ones([2])\nprint(x)", "--virtual", "cuda=1"),
            "error[E0304]: there is no device `cuda:0`, which p.tlp was compiled for")
     pathlib.Path("folder.tlp").mkdir()
-    for name, why in ("folder.tlp", "it is no regular file"), ("none.tlp", "No such file or directory"):
+    for name, why in ("folder.tlp", "it is not a regular file"), ("none.tlp", "No such file or directory"):
         found = tenc(name)
         if found != (1, f"error[E0501]: cannot read {name}: {why}\n"): sys.exit(f"{name}: {found}")
 

@@ -158,7 +158,7 @@ class Reader {
       return fail(noCommand(c_.input));
     if (!haveCommand_ && command) return fail("the command comes first: `tenc " + word + " " + c_.input + "`");
     if (optional_ != nullptr)
-      return fail("`" + word + "` is no value of --" + std::string(optional_->name) + ", which takes " +
+      return fail("`" + word + "` is not a value of --" + std::string(optional_->name) + ", which takes " +
                   std::string(optional_->value));
     return fail("there is more than one script: " + word);
   }

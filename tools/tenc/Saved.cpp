@@ -22,7 +22,7 @@ bool readWhole(const std::string& path, std::string& bytes, std::string& error) 
   if (!f) return error = std::strerror(errno), false;
   struct stat status{};
   if (fstat(fileno(f), &status) != 0 || !S_ISREG(status.st_mode)) {
-    error = "it is no regular file";
+    error = "it is not a regular file";
   } else {
     bytes.resize(static_cast<size_t>(status.st_size));
     if (std::fread(bytes.data(), 1, bytes.size(), f) != bytes.size()) error = "reading failed";
