@@ -1,6 +1,7 @@
 // From fused, placed IR to a runnable Program, with the targets of its devices (Target.h).
 #pragma once
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "codegen/Kernel.h"
@@ -37,7 +38,8 @@ std::string print(const abi::Program& p);
 
 struct Compiled {
   abi::Program program;
-  KernelSet kernels;  ///< those of program.kernels, without routines
+  std::unordered_map<const abi::Step*, const ir::Op*> opOf;  ///< what the steps of the program were made for
+  KernelSet kernels;                                         ///< those of program.kernels, without routines
   MemoryPlan memory;
   std::string error;  ///< internal error, empty when well
 };

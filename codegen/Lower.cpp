@@ -74,7 +74,13 @@ class Lowering {
 
   abi::Block region(const Region& r) {
     abi::Block steps;
-    for (const auto& op : r.ops) lower(*op, steps);
+    std::vector<const Op*> made;
+    for (const auto& op : r.ops) {
+      lower(*op, steps);
+      made.resize(steps.size(), op.get());
+    }
+    steps.reserve(steps.size() + 1);  // `flag` may add one; where steps lie does not change any more
+    for (size_t i = 0; i < steps.size(); ++i) out_.opOf[&steps[i]] = made[i];
     return steps;
   }
 

@@ -31,7 +31,7 @@ GROUPS = [
     ("Start", ["README.md", "docs/tour.md", "docs/how-do-i.md", "docs/training.md", "docs/devices.md", "docs/gpu.md", "examples/README.md"]),
     ("Coming from", ["docs/numpy.md", "docs/pytorch.md", "docs/jax.md"]),
     ("Reference", ["docs/reference.md", "docs/command-line.md", "docs/ops.md", "docs/library.md", "docs/derivatives.md", "docs/linear-algebra.md", "docs/files.md", "docs/math.md",
-                   "docs/diagnostics.md", "docs/limits.md", "docs/not-yet.md", "SECURITY.md"]),
+                   "docs/diagnostics.md", "docs/limits.md", "docs/not-yet.md", "docs/roadmap.md", "SECURITY.md"]),
     ("How it works", ["docs/performance.md", "docs/benchmarks.md", "docs/architecture.md", "docs/ir.md", "docs/cuda.md", "docs/cuda_vm.md",
                       "docs/dependencies.md", "docs/testing.md"]),
     ("The project", ["CHANGELOG.md", "CONTRIBUTING.md", "editors/README.md", "*"]),

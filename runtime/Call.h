@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "runtime/CallControl.h"
@@ -47,11 +48,23 @@ struct TraceEvent {
   std::string name;
   std::string device;  ///< or one of its queues
   int64_t begin = 0, end = 0;
+  const abi::Step* step = nullptr;  ///< of the program; null for what a device tells
+  std::string source{};             ///< where it comes from, for whoever knows
 };
 struct CallTrace {
   static constexpr size_t kMost = 1'000'000;
   std::vector<TraceEvent> events;
   uint64_t leftOut = 0;  ///< steps beyond kMost
+};
+
+/// What the steps of a call took: those of loops and branches without what is in them. Devices work on one step at a
+/// time, so that each is known to have taken what it did.
+struct CallProfile {
+  struct Step {
+    uint64_t runs = 0;
+    int64_t ns = 0;
+  };
+  std::unordered_map<const abi::Step*, Step> steps;
 };
 
 /// What is pointed to outlives the call. The functions are called on the thread of the call.
@@ -65,6 +78,7 @@ struct CallOptions {
   RandomState* random = nullptr;                  ///< null: the instance's
   LoopProgress* progress = nullptr;               ///< is told of trips
   CallTrace* trace = nullptr;                     ///< gets the steps in the order in which they end
+  CallProfile* profile = nullptr;                 ///< is added to
   uint64_t memory = 0;                            ///< bytes to stay within by letting go of mapped files; 0: no limit
   double benchSeconds = 1.0;                      ///< about how long one bench block runs
   int benchRounds = 0;                            ///< 0: by time

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "runtime/Machine.h"
 #include "runtime/call/Watch.h"
@@ -51,19 +52,31 @@ bool Runner::steps(const abi::Block& block) {
   return true;
 }
 
-bool Runner::step(const abi::Step& s) { return options_.trace ? traced(s) : execute(s); }
+bool Runner::step(const abi::Step& s) { return options_.trace || options_.profile ? watched(s) : execute(s); }
 
 /// A step that a device does later is in the host's row, where the device itself tells when it did it.
-bool Runner::traced(const abi::Step& s) {
-  const int64_t begin = nanoseconds();
+bool Runner::watched(const abi::Step& s) {
+  const int64_t outside = std::exchange(inner_, 0), begin = nanoseconds();
   const bool goesOn = execute(s);
   const uint32_t device = deviceOf(s, p_);
-  const bool isLater = device != 0 && workspace_.stream(device)->hasTimes();
+  Stream* const stream = device != 0 ? workspace_.stream(device) : nullptr;
+  if (options_.profile && stream) stream->wait(stream->last());
+  const int64_t end = nanoseconds();
+  if (options_.profile) note(s, end - begin - inner_);
+  inner_ = outside + end - begin;
+  if (!options_.trace) return goesOn;
+  const bool isLater = stream && stream->hasTimes();
   if (options_.trace->events.size() < CallTrace::kMost)
-    options_.trace->events.push_back({nameOf(s, p_), p_.devices[isLater ? 0 : device].name, begin, nanoseconds()});
+    options_.trace->events.push_back({nameOf(s, p_), p_.devices[isLater ? 0 : device].name, begin, end, &s, {}});
   else
     ++options_.trace->leftOut;
   return goesOn;
+}
+
+void Runner::note(const abi::Step& s, int64_t ns) {
+  CallProfile::Step& step = options_.profile->steps[&s];
+  ++step.runs;
+  step.ns += ns;
 }
 
 void Runner::takeTimes() {
@@ -113,7 +126,9 @@ bool Runner::execute(const abi::Copy& s) {
 
 Stream* Runner::deciderOf(abi::BufferId flag, const void* step) {
   Stream* const stream = buffers_.streamOf(flag);
-  return stream != nullptr && (told_ > 0 || !tooLong_.contains(step)) && stream->decides() ? stream : nullptr;
+  return stream != nullptr && !options_.profile && (told_ > 0 || !tooLong_.contains(step)) && stream->decides()
+             ? stream
+             : nullptr;
 }
 
 bool Runner::tell(Stream& stream, const abi::If& s, bool& goesOn) {

@@ -23,7 +23,8 @@ class Runner {
   // Each is false when the call is over.
   bool steps(const abi::Block& block);
   bool step(const abi::Step& s);
-  bool traced(const abi::Step& s);
+  bool watched(const abi::Step& s);
+  void note(const abi::Step& s, int64_t ns);
   void takeTimes();
   bool execute(const abi::Step& s);
   bool execute(const abi::Launch& s) { return launcher_.launch(s); }
@@ -63,6 +64,7 @@ class Runner {
   ReadAhead ahead_;
   Rows rows_;
   Effects effects_;
+  int64_t inner_ = 0;              ///< ns of the steps inside of the one that runs, under `profile`
   unsigned told_ = 0;              ///< how much control of a device the steps are inside of
   std::set<const void*> tooLong_;  ///< steps that the host decides for that
 };

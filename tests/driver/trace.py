@@ -16,6 +16,9 @@ with tempfile.TemporaryDirectory() as folder:
     for name in ("parse", "codegen", "run", "for"):
         if name not in names: sys.exit(f"no {name} in {names}")
     if names.count("print") != 3: sys.exit(f"{names.count('print')} prints in {names}")
+    lines = {e["name"]: e["args"]["source"] for e in events if "args" in e}
+    if lines.get("print") != "s.tl:4" or lines.get("for") != "s.tl:2" or "s.tl:3" not in " ".join(lines.values()):
+        sys.exit(f"the lines are {lines}")
     loop = next(e for e in events if e["name"] == "for")
     inside = [e for e in events if e["name"] == "print" and loop["ts"] <= e["ts"] and e["ts"] + e["dur"] <= loop["ts"] + loop["dur"] + 0.01]
     if len(inside) != 3 or any(e["dur"] < 0 or e["ts"] < 0 for e in events): sys.exit(f"times do not fit: {events}")

@@ -48,7 +48,7 @@ class Terminal:
         """Waits for the pattern in what is new on the screen; with `raw` in what was sent there, control sequences too."""
         end = time.monotonic() + seconds
         while True:
-            plain = self.seen if raw else re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", self.seen)
+            plain = self.seen if raw else re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[78]|\r", "", self.seen)
             found = re.search(pattern, plain, re.S)
             if found:
                 self.seen = plain[found.end():]

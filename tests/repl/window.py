@@ -11,6 +11,7 @@ import termios
 from session import Terminal
 
 tenc = sys.argv[1]
+os.environ["NO_COLOR"] = "1"  # what is looked at is how the editor draws
 with tempfile.TemporaryDirectory() as home:
     t = Terminal(tenc, home)
     t.resize(60)

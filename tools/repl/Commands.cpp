@@ -18,7 +18,7 @@
 #include "support/Text.h"
 #include "syntax/Parse.h"
 #include "syntax/Tokens.h"
-#include "tools/repl/Keywords.h"
+#include "tools/repl/AskTerminal.h"
 #include "tools/repl/Shell.h"
 #include "tools/repl/Words.h"
 #include "tools/tenc/WholeFile.h"
@@ -44,6 +44,10 @@ const Shell::Command Shell::kCommands[] = {
     {":time", "ENTRY", "runs, and says where the time went", true,
      [](Shell& r, const std::string& e) {
        if (r.needsEntry(":time", e)) r.execute(r.addEntry(e), Mode::Time);
+     }},
+    {":show", "ENTRY", "a tensor as a picture: [H, W], [H, W, 3] or [3, H, W]", true,
+     [](Shell& r, const std::string& e) {
+       if (r.needsEntry(":show", e)) r.execute(r.addEntry(e), Mode::Show);
      }},
     {":devices", "", "the devices of this machine", false,
      [](Shell& r, const std::string&) { tool::devicesCommand(r.session_); }},
@@ -194,11 +198,7 @@ void Shell::document(const std::string& name) {
     return;
   }
   if (tool::printOperation(name)) return;
-  if (const Keyword* k = keyword(name)) {
-    std::printf("%.*s\n    %.*s\n", static_cast<int>(k->form.size()), k->form.data(), static_cast<int>(k->doc.size()),
-                k->doc.data());
-    return;
-  }
+  if (tool::printKeyword(name)) return;
   if (const std::string list = names_.overview(name); !list.empty()) {
     std::fputs(list.c_str(), stdout);
     return;
@@ -257,6 +257,15 @@ void Shell::why(const std::string& name) {
     return execute(addEntry(name), Mode::Why);
   }
   fail(name.empty() ? ":why needs a value: :why x" : "there is no value `" + name + "`");
+}
+
+void Shell::showPicture(const KeptTensor& t, const std::string& type) {
+  std::string error;
+  const auto picture = pictureOf(t.type.dtype, t.type.shape, t.data.data(), error);
+  if (!picture) return fail("`" + type + "` cannot be shown: " + error);
+  if (!graphics_) graphics_ = editor_.interactive() ? graphicsOfTerminal() : Graphics::Text;
+  std::fputs(encoded(*picture, *graphics_, windowColumns()).c_str(), stdout);
+  std::printf("%s, black is %.4g and white %.4g\n", type.c_str(), picture->least, picture->most);
 }
 
 void Shell::printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept) {

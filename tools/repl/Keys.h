@@ -19,6 +19,8 @@ class Keys {
   /// the marks of a bracketed paste comes as it is: a control character of it behind a Ctrl-V, which takes it
   /// literally.
   Event next(wchar_t& c);
+  /// Whether characters are read and not given out yet.
+  bool hasMore() const { return !pending_.empty(); }
   /// The line, of ASCII where it matters, that begins what is read and not given out yet; nothing where that is empty.
   std::optional<std::string> nextLine() const;
 

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <cwchar>
 #include <filesystem>
 #include <system_error>
 
@@ -92,24 +94,75 @@ void listInColumns(const std::vector<std::string>& words) {
 
 }  // namespace
 
+/// Whether the line is shown as it is: a search below it, and characters such as ^A, are not painted over.
+bool isPlain(std::wstring_view text) {
+  return std::all_of(text.begin(), text.end(), [](wchar_t c) { return c >= L' ' && c != 0x7f; });
+}
+
+std::string narrow(std::wstring_view text) {
+  std::string out;
+  char bytes[MB_LEN_MAX];
+  mbstate_t state{};
+  for (const wchar_t c : text) {
+    const size_t n = std::wcrtomb(bytes, c, &state);
+    if (n != static_cast<size_t>(-1)) out.append(bytes, n);
+  }
+  return out;
+}
+
 struct LineEditor::Terminal {
   EditLine* line = nullptr;
   History* history = nullptr;
   std::string prompt;
   Completer* completer = nullptr;
+  const Painter* painter = nullptr;
+  std::string painted;      ///< what stands there with colours
+  bool hadColours = false;  ///< of what stands there
   Keys keys;
   size_t columns = windowColumns();  ///< for which the line was drawn
 
+  /// Writes the line once more where the editor has drawn it, with colours. `done`: no bracket is marked any more.
+  void paint(bool done) {
+    if (!*painter) return;
+    const LineInfoW* info = el_wline(line);
+    const std::wstring_view text(info->buffer, static_cast<size_t>(info->lastchar - info->buffer));
+    const std::wstring_view before = text.substr(0, static_cast<size_t>(info->cursor - info->buffer));
+    const std::string plain = narrow(text);
+    if (text.empty() || !isPlain(text)) return painted.clear();
+    const std::string colours = (*painter)(plain, done ? std::string::npos : narrow(before).size());
+    // The editor writes what it changes without colours.
+    const bool same = done ? colours == painted : colours == plain && !hadColours;
+    painted = colours;
+    hadColours = colours != plain;
+    if (same) return;
+    const std::wstring wide(prompt.begin(), prompt.end());
+    const size_t row = rowAfterResize(wide + std::wstring(before), columns, columns);
+    std::fputs(
+        "\x1b"
+        "7\r",
+        stdout);
+    if (row > 0) std::fprintf(stdout, "\x1b[%zuA", row);
+    std::fprintf(stdout,
+                 "%s%s\x1b"
+                 "8",
+                 prompt.c_str(), colours.c_str());
+    std::fflush(stdout);
+  }
+
   /// A character for the editor: 1, or 0 at the end, -1 at an interrupt.
   int next(wchar_t* c) {
+    if (!keys.hasMore()) paint(false);
     while (true) {
       switch (keys.next(*c)) {
-        case Keys::Event::Character: return 1;
+        case Keys::Event::Character:
+          if (*c == L'\n' || *c == L'\r') paint(true);
+          return 1;
         case Keys::Event::End: return 0;
         case Keys::Event::Interrupt: errno = EINTR; return -1;
         case Keys::Event::Resized:
           redrawResized(line, prompt, columns);
           columns = editorColumns(line);
+          paint(false);
           break;
         case Keys::Event::Resumed:
           // The shell has set the terminal to its own ways meanwhile.
@@ -117,6 +170,7 @@ struct LineEditor::Terminal {
           el_set(line, EL_PREP_TERM, 1);
           std::fputs(kMarkPastes, stdout);
           el_set(line, EL_REFRESH);
+          paint(false);
           break;
       }
     }
@@ -162,9 +216,10 @@ std::string defaultHistoryFile() {
   return error ? "" : (folder / "history").string();
 }
 
-LineEditor::LineEditor(std::string historyFile, Completer completer)
+LineEditor::LineEditor(std::string historyFile, Completer completer, Painter painter)
     : historyFile_(std::move(historyFile)),
       completer_(std::move(completer)),
+      painter_(std::move(painter)),
       interactive_(isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1) {}
 
 LineEditor::~LineEditor() {
@@ -180,6 +235,7 @@ void LineEditor::open() {
   terminal_ = std::make_unique<Terminal>();
   Terminal& t = *terminal_;
   t.completer = &completer_;
+  t.painter = &painter_;
   t.history = history_init();
   HistEvent event;
   history(t.history, &event, H_SETSIZE, kHistorySize);
@@ -258,6 +314,8 @@ LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
   if (!interactive_) return readPlain(line);
   if (!terminal_) open();
   terminal_->prompt = prompt;
+  terminal_->painted.clear();
+  terminal_->hadColours = false;
   if (windowColumns() != terminal_->columns) el_resize(terminal_->line);
   terminal_->columns = editorColumns(terminal_->line);
   std::fputs(kMarkPastes, stdout);

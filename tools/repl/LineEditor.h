@@ -12,10 +12,14 @@ namespace tenc::repl {
 /// Words that may stand for the last word of `line`.
 using Completer = std::function<std::vector<std::string>(std::string_view line)>;
 
+/// The line with colours; `cursor` is a place in its bytes, npos where the line is done.
+using Painter = std::function<std::string(std::string_view line, size_t cursor)>;
+
 class LineEditor {
  public:
-  /// `historyFile` may be empty. Nothing of the terminal library is touched before the first line is read.
-  LineEditor(std::string historyFile, Completer completer);
+  /// `historyFile` may be empty, and `painter`: then lines have no colours. Nothing of the terminal library is touched
+  /// before the first line is read.
+  LineEditor(std::string historyFile, Completer completer, Painter painter);
   ~LineEditor();
   LineEditor(const LineEditor&) = delete;
   LineEditor& operator=(const LineEditor&) = delete;
@@ -37,6 +41,7 @@ class LineEditor {
 
   std::string historyFile_;
   Completer completer_;
+  Painter painter_;
   bool interactive_;
   std::string plain_;  ///< read from a pipe or a file, not given out yet
   std::unique_ptr<Terminal> terminal_;

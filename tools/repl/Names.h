@@ -1,13 +1,12 @@
 // What a session knows of a dotted name, `m.fc1.w` or `nn.linear`: what may follow it, and its documentation.
 #pragma once
-#include <map>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "frontend/Frontend.h"
 #include "tools/repl/KeptState.h"
+#include "tools/tenc/ModuleDocs.h"
 
 namespace tenc::repl {
 
@@ -18,9 +17,9 @@ class Names {
   /// The names that may stand behind `path` and a dot: fields, members of tensors, what a module declares.
   std::vector<std::string> members(const std::string& path);
   /// What a module declares, by name; empty when there is no such module.
-  std::vector<std::string> moduleNames(const std::string& name);
+  std::vector<std::string> moduleNames(const std::string& name) { return modules_.names(name); }
   /// A module's functions and structs, a line each with the first line of their documentation; empty for none.
-  std::string overview(const std::string& name);
+  std::string overview(const std::string& name) { return modules_.overview(name); }
   /// Whether a kept value, or a field of one, is a tensor or a number.
   bool isNumeric(const std::string& path) const;
   /// The session's functions that take a value of its kind first, so that they can be called as its methods.
@@ -32,13 +31,9 @@ class Names {
 
  private:
   const frontend::KeptValue* valueAt(const std::string& path) const;
-  std::vector<const ast::Stmt*> declarations(const std::string& module, const std::string& name);
-  /// The tree of a module that is imported or in the standard library; null for others.
-  const ast::File* module(const std::string& name);
-
   const KeptState& state_;
   SourceManager& sources_;
-  std::map<std::string, std::unique_ptr<ast::File>> modules_;
+  tool::ModuleDocs modules_{sources_};
 };
 
 }  // namespace tenc::repl

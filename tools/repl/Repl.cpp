@@ -6,10 +6,12 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "ir/Ir.h"
 #include "syntax/Parse.h"
+#include "tools/repl/Highlight.h"
 #include "tools/repl/Shell.h"
 #include "tools/repl/Words.h"
 #include "tools/tenc/Commands.h"
@@ -56,13 +58,40 @@ bool onlyComments(std::string_view text) {
   return true;
 }
 
+/// What stands behind the name of a value for each of its tensors: "fc1.w", "0".
+void leafPaths(const frontend::KeptValue& v, const std::string& path, std::vector<std::string>& paths) {
+  if (v.kind == frontend::KeptValue::Kind::Tensor) paths.push_back(path);
+  for (size_t i = 0; i < v.elems.size(); ++i) {
+    const std::string name = i < v.fields.size() ? v.fields[i] : std::to_string(i);
+    leafPaths(v.elems[i], path.empty() ? name : path + "." + name, paths);
+  }
+}
+
+/// Some names, and how many more there are.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 4;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kMost); ++i) text += (i > 0 ? ", " : "") + names[i];
+  return names.size() > kMost ? text + " and " + std::to_string(names.size() - kMost) + " more" : text;
+}
+
+/// Whether the line that is typed has colours.
+bool hasColours(const tool::CommandLine& line) {
+  const char* terminal = std::getenv("TERM");
+  if (line.colour != "auto") return line.colour == "always";
+  return terminal && std::string_view(terminal) != "dumb" && !std::getenv("NO_COLOR");
+}
+
 }  // namespace
 
 Shell::Shell(tool::Session& session, const tool::CommandLine& line)
     : session_(session),
       line_(line),
-      editor_(isatty(STDIN_FILENO) ? defaultHistoryFile() : "",
-              [this](std::string_view typed) { return complete(typed); }) {
+      editor_(
+          isatty(STDIN_FILENO) ? defaultHistoryFile() : "", [this](std::string_view typed) { return complete(typed); },
+          hasColours(line)
+              ? [this](std::string_view typed, size_t cursor) { return highlighted(typing_, typed, cursor); }
+              : Painter()) {
   session_.options().session = true;
 }
 
@@ -87,6 +116,7 @@ bool Shell::readEntry(std::string& entry) {
   entry.clear();
   std::string line;
   while (!quit_) {
+    typing_ = entry;
     switch (editor_.read(entry.empty() ? "tenc> " : "  ... ", line)) {
       case LineEditor::Got::Interrupt: entry.clear(); continue;
       case LineEditor::Got::End: return !entry.empty();  // what is incomplete is reported as such
@@ -180,9 +210,9 @@ tool::Outcome Shell::compileAndRun(ast::File& entry, Mode mode) {
   frontend::Lowered lowered = lower(entry);
   if (!lowered.module || !session_.diags().ok()) return tool::Outcome::CompileError;
   if (!session_.place(*lowered.module)) return tool::Outcome::CompileError;
-  if (mode != Mode::Run && mode != Mode::Time) return inspectPlaced(lowered, mode);
+  if (mode != Mode::Run && mode != Mode::Time && mode != Mode::Show) return inspectPlaced(lowered, mode);
   explain(*lowered.module, lowered.kept);
-  return runModule(std::move(lowered.module), entry, lowered.kept);
+  return runModule(std::move(lowered.module), entry, lowered.kept, mode);
 }
 
 /// What `:type`, `:ir` and the like say of an entry that does not run.
@@ -215,7 +245,7 @@ tool::Outcome Shell::inspectPlaced(const frontend::Lowered& lowered, Mode mode) 
 }
 
 tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
-                               const std::vector<frontend::Lowered::Kept>& kept) {
+                               const std::vector<frontend::Lowered::Kept>& kept, Mode mode) {
   // The passes may replace values, so types and places of the results are read before them.
   std::vector<KeptTensor> results;
   const ir::Op* end = m->main()->body->ops.back().get();
@@ -243,6 +273,7 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     t.data.resize(bytes);
     std::memcpy(t.data.data(), data, bytes);
   };
+  if (mode == Mode::Show) options.print = [](std::string_view) {};  // a picture in place of numbers
   const tool::Executable program{std::move(m), std::move(*compiled)};
   const tool::Outcome outcome = [&] {
     const tool::ProgressLine progress(line_.progress, options);
@@ -250,6 +281,15 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
   }();
   running = nullptr;
   if (outcome != tool::Outcome::Ok) return outcome;
+  if (mode == Mode::Show) {
+    const auto shown = std::ranges::find_if(kept, [](const auto& k) { return k.name.empty(); });
+    if (shown == kept.end() || !shown->value || shown->value->kind != frontend::KeptValue::Kind::Tensor) {
+      fail("there is no tensor to show: a picture is [H, W], [H, W, 3] or [3, H, W]");
+      return tool::Outcome::Usage;
+    }
+    showPicture(results.at(shown->value->tensor), shown->type);
+    return tool::Outcome::Ok;
+  }
   lastTransfers_ = transfers;
   lastMemory_ = memory;
   keep(entry, kept, results);
@@ -285,14 +325,23 @@ void Shell::explain(const ir::Module& m, const std::vector<frontend::Lowered::Ke
     // One leaf for each place: those of a struct mostly share one.
     PlaceReasons& reasons = newWhy_[k.name];
     std::string& places = newPlaces_[k.name];
-    for (const size_t leaf : k.value->tensors()) {
-      const ir::Value& v = *end->operand(leaf);
+    std::map<std::string, std::vector<std::string>> names;
+    std::vector<std::string> paths;
+    leafPaths(*k.value, "", paths);
+    const std::vector<size_t> leaves = k.value->tensors();
+    std::vector<std::string> order;
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      const ir::Value& v = *end->operand(leaves[i]);
       const std::string place = v.type.place.isFree() ? "" : v.type.place.device;
-      if (reasons.count(place) != 0) continue;
+      if (names[place].empty()) order.push_back(place);
+      names[place].push_back(paths[i]);
+      if (reasons.count(place) == 0) reasons[place] = whyPlaced(m, v, session_.sources(), why_);
+    }
+    for (const std::string& place : order) {
       const std::string_view actual = m.actual(place);
       places += places.empty() ? "" : "; ";
+      if (order.size() > 1) places += listed(names[place]) + ": ";
       places += place.empty() ? "a number" : place + (actual == place ? "" : ", which is " + std::string(actual));
-      reasons[place] = whyPlaced(m, v, session_.sources(), why_);
     }
     if (places.empty()) places = "known at compile time: on no device";
   }

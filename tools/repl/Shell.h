@@ -10,6 +10,7 @@
 #include "tools/repl/KeptState.h"
 #include "tools/repl/LineEditor.h"
 #include "tools/repl/Names.h"
+#include "tools/repl/Picture.h"
 #include "tools/repl/Transcript.h"
 #include "tools/repl/Why.h"
 #include "tools/tenc/CommandLine.h"
@@ -17,7 +18,7 @@
 
 namespace tenc::repl {
 
-enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Why, Time };
+enum class Mode : uint8_t { Run, Type, Ir, Transfers, Memory, Why, Time, Show };
 
 class Shell {
  public:
@@ -52,7 +53,7 @@ class Shell {
   frontend::Lowered lower(ast::File& entry);
   tool::Outcome inspectPlaced(const frontend::Lowered& lowered, Mode mode);
   tool::Outcome runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
-                          const std::vector<frontend::Lowered::Kept>& kept);
+                          const std::vector<frontend::Lowered::Kept>& kept, Mode mode);
   void keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& kept, const std::vector<KeptTensor>& results);
   void explain(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
   std::optional<uint32_t> addEntry(std::string text) {
@@ -68,6 +69,7 @@ class Shell {
   void document(const std::string& name);
   void suggest(const std::string& name);
   void why(const std::string& name);
+  void showPicture(const KeptTensor& t, const std::string& type);
   void printWhy(const std::string& what, const std::string& places, const PlaceReasons& reasons);
   void printType(const ir::Module& m, const std::vector<frontend::Lowered::Kept>& kept);
   void printTimes();
@@ -82,6 +84,7 @@ class Shell {
 
   tool::Session& session_;
   tool::CommandLine line_;
+  std::string typing_;  ///< the lines of the entry that is typed, above the last
   LineEditor editor_;
   KeptState state_;
   Names names_{state_, session_.sources()};
@@ -90,6 +93,7 @@ class Shell {
   std::map<std::string, PlaceReasons> why_, newWhy_;       // of each kept value, and of the entry that is compiled
   std::map<std::string, std::string> places_, newPlaces_;  // "gpu, which is cuda:0"
   std::string whyOf_;                                      ///< the entry behind `:why`
+  std::optional<Graphics> graphics_;                       ///< of the terminal, once it was asked
   int entries_ = 0;
   Transcript ran_;  ///< entries without an error, for :save
   bool failed_ = false;

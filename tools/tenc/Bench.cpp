@@ -14,7 +14,7 @@ int benchCommand(Session& session, const CommandLine& line) {
   session.options().solveMemory = false;  // it would solve for the script, not for a block
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
-  const frontend::Lowered lowered = lowerInput(session, *file);
+  const frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !session.diags().ok()) return finish(session, line);
 
   rt::CallOptions options;
@@ -49,7 +49,7 @@ int benchCommand(Session& session, const CommandLine& line) {
     std::fflush(stdout);
     if (outcome != Outcome::Ok) return finish(session, line, outcome);
   }
-  if (lowered.benches.empty()) std::fputs("tenc: the script has no `bench` blocks\n", stderr);
+  if (lowered.benches.empty()) return noBlock("bench", line);
   if (others > 0 && others == lowered.benches.size()) return noBlock("bench", line);
   return finish(session, line);
 }

@@ -32,7 +32,7 @@ int checkCommand(Session& session, const CommandLine& line) {
   session.options().tests = session.options().benches = true;
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
-  frontend::Lowered lowered = lowerInput(session, *file);
+  frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main()) return finish(session, line);
   std::vector<std::unique_ptr<ir::Module>> blocks;
   for (const auto* cases : {&lowered.tests, &lowered.benches}) {

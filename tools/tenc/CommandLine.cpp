@@ -1,9 +1,12 @@
 #include "tools/tenc/CommandLine.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cuda/CudaTarget.h"
+#include "passes/Passes.h"
 #include "support/Text.h"
 #include "tools/tenc/Options.h"
 
@@ -62,6 +65,8 @@ class Reader {
   bool haveScript() const { return haveInput_ || c_.code; }
 
   bool word(const std::string& word) {
+    if (word == "--") return parametersOnly_ = true;
+    if (parametersOnly_ && word.starts_with("--")) return parameter(std::string_view(word).substr(2));
     if (word == "-h") return c_.help = true;
     if (word == "-e") {
       if (next_ == words_.size()) return fail("-e needs the code");
@@ -95,34 +100,42 @@ class Reader {
 
   bool option(std::string_view name) {
     std::string_view value;
-    bool bare = false;  // a script's parameter without a value: a bool that is set
+    const std::string_view whole = name;
     const bool attached = name.find('=', 1) != std::string_view::npos;
     if (attached) splitAttached(name, value);
     const Option* option = optionNamed(name);
     // Options of other commands are names like any other for the parameters of a script.
-    if (option && runsScript() && !option->fits(c_.command)) option = nullptr;
-    if (option && option->value.empty()) {
+    if (!option || (runsScript() && !option->fits(c_.command))) return parameter(whole);
+    if (haveScript() && option->fits(Command::Run)) c_.behindScript.emplace_back(name);
+    if (option->value.empty()) {
       if (attached) return fail("--" + std::string(name) + " takes no value");
     } else if (!attached) {
-      const bool alone = option && !option->alone.empty();
+      const bool alone = !option->alone.empty();
       const bool follows = next_ < words_.size() && !words_[next_].starts_with("--") &&
                            (!alone || words_[next_].find('=') != std::string::npos);
       if (follows)
         value = words_[next_++];
-      else if (!option)
-        bare = true;
       else if (!alone)
         return fail("--" + std::string(name) + " needs a value: " + std::string(option->value));
-    }
-    if (!option) {
-      c_.session.params[std::string(name)] = bare ? std::nullopt : std::optional<std::string>(value);
-      return true;
     }
     given_.push_back(option);
     const bool alone = !attached && value.empty() && !option->alone.empty();
     if (alone) optional_ = option;
     if (!alone && !option->value.empty() && !fitsChoices(*option, value)) return fail(wrongValue(*option, value));
     return option->set(c_, value) || fail(wrongValue(*option, value));
+  }
+
+  /// Of the script; one without a value is a bool that is set.
+  bool parameter(std::string_view name) {
+    const size_t at = std::min(name.find('=', 1), name.size());
+    std::optional<std::string>& given = c_.session.params[std::string(name.substr(0, at))];
+    if (at < name.size())
+      given = name.substr(at + 1);
+    else if (next_ < words_.size() && !words_[next_].starts_with("--"))
+      given = words_[next_++];
+    else
+      given.reset();
+    return true;
   }
 
   /// Whether the command, as far as it is known, takes a script's parameters.
@@ -159,8 +172,18 @@ class Reader {
     if (!haveCommand_ && command) return fail("the command comes first: `tenc " + word + " " + c_.input + "`");
     if (optional_ != nullptr)
       return fail("`" + word + "` is not a value of --" + std::string(optional_->name) + ", which takes " +
-                  std::string(optional_->value));
+                  std::string(optional_->value) + asParameter(optional_->name, word));
+    const bool isFlag = !given_.empty() && given_.back()->value.empty() && next_ > 1 &&
+                        words_[next_ - 2] == "--" + std::string(given_.back()->name);
+    if (isFlag)
+      return fail("--" + std::string(given_.back()->name) + " takes no value, and there is `" + word + "`" +
+                  asParameter(given_.back()->name, word));
     return fail("there is more than one script: " + word);
+  }
+
+  /// How a parameter of the script is given that has the name of an option.
+  static std::string asParameter(std::string_view name, const std::string& value) {
+    return "; for a parameter of the script, write `-- --" + std::string(name) + " " + value + "`";
   }
 
   std::string commandText() const {
@@ -184,6 +207,7 @@ class Reader {
     if (needsScript && !haveScript())
       return fail(c_.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
                                                  : "a script is missing: `" + commandText() + " s.tl`");
+    if (!knownPass(c_.session.debugPass) || !foldersAreThere()) return false;
     if (c_.runAfterPasses && !c_.passes) return fail("--run goes with --passes");
     if ((c_.emit == "program") == c_.output.empty()) return fail("--emit=program and -o FILE go together");
     if (c_.command == Command::Repl && !c_.session.params.empty()) {
@@ -191,6 +215,28 @@ class Reader {
       const std::string& name = c_.session.params.begin()->first;
       const std::string meant = nearestOption(name);
       return fail("unknown option --" + name + didYouMean(meant.empty() ? meant : "--" + meant));
+    }
+    return true;
+  }
+
+  bool knownPass(const std::string& pass) {
+    NearestName nearest(pass);
+    for (const passes::PassInfo& known : passes::allPasses()) {
+      if (pass.empty() || pass == known.name) return true;
+      nearest.consider(known.name);
+    }
+    std::string list;
+    for (const passes::PassInfo& known : passes::allPasses())
+      list += (list.empty() ? "" : ", ") + std::string(known.name);
+    return fail("--debug: there is no pass `" + pass + "`" +
+                (nearest.best().empty() ? "; there are " + list : didYouMean(nearest.best())));
+  }
+
+  bool foldersAreThere() {
+    for (const std::string& folder : c_.session.importPaths) {
+      std::error_code none;
+      if (!std::filesystem::is_directory(folder, none))
+        return fail("--import-path: there is no folder `" + folder + "`");
     }
     return true;
   }
@@ -219,6 +265,7 @@ class Reader {
   size_t next_ = 0;
   CommandLine c_;
   bool haveCommand_ = false, haveInput_ = false, helpCommand_ = false;
+  bool parametersOnly_ = false;  ///< behind `--`
   std::vector<const Option*> given_;
   const Option* optional_ = nullptr;  ///< the last that was given without the value that it may have
 };

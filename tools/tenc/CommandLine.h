@@ -9,7 +9,7 @@
 
 namespace tenc::tool {
 
-enum class Command : uint8_t { Run, Repl, Check, Test, Bench, Explain, Devices, Transfers, Fmt };
+enum class Command : uint8_t { Run, Repl, Check, Test, Bench, Profile, Explain, Devices, Transfers, Fmt };
 
 struct CommandLine {
   Command command = Command::Run;
@@ -21,22 +21,23 @@ struct CommandLine {
   std::optional<std::string> passes;  ///< --passes=a,b: print the module after them
   bool runAfterPasses = false;        ///< --run
   bool help = false, version = false, time = false, json = false, jsonDiagnostics = false;
-  bool progress = true;            ///< show how far a long run has come, where that is a terminal
-  std::string colour = "auto";     ///< auto, always, never
-  std::string trace;               ///< --trace: where a Chrome trace goes
-  std::string filter;              ///< test, bench: titles that contain this
-  bool checkLayout = false;        ///< fmt: say whether the layout would change, and write nothing
-  bool memoryReport = false;       ///< check: list what is alive at the peak of each device
-  std::string diff;                ///< transfers: a list to compare with
-  std::string crashReport;         ///< --crash-report STAGE=WHAT, given by the handler of a crash
-  std::vector<std::string> words;  ///< as given, for reproducers
+  bool progress = true;                   ///< show how far a long run has come, where that is a terminal
+  std::string colour = "auto";            ///< auto, always, never
+  std::string trace;                      ///< --trace: where a Chrome trace goes
+  std::string filter;                     ///< test, bench: titles that contain this
+  bool checkLayout = false;               ///< fmt: say whether the layout would change, and write nothing
+  bool memoryReport = false;              ///< check: list what is alive at the peak of each device
+  std::string html;                       ///< profile: where the page goes
+  std::string diff;                       ///< transfers: a list to compare with
+  std::string crashReport;                ///< --crash-report STAGE=WHAT, given by the handler of a crash
+  std::vector<std::string> behindScript;  ///< names of options that stand behind the script
+  std::vector<std::string> words;         ///< as given, for reproducers
 };
 
 /// Parses the words after the program's name. `error` gets a sentence when they are not well-formed.
 std::optional<CommandLine> parseCommandLine(const std::vector<std::string>& words, std::string& error);
 
-/// Whether `--name` is an option of the tool where it runs a script, so that no script may have a parameter of that
-/// name.
+/// Whether `--name` is an option of the tool where it runs a script: a parameter of that name is given behind `--`.
 bool isOption(std::string_view name);
 /// The commands that alone have the option `--name`: "test, bench"; empty where there are none.
 std::string commandsWith(std::string_view name);

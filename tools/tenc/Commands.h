@@ -17,19 +17,22 @@ int fmtCommand(Session& session, const CommandLine& line);
 int transfersCommand(Session& session, const CommandLine& line);
 /// The signature and documentation of a built-in operation, of all for "ops"; false when there is none of that name.
 bool printOperation(std::string_view name);
-int explainCommand(const CommandLine& line);
+/// What a word of the grammar is for; false when it is none.
+bool printKeyword(std::string_view word);
+int explainCommand(Session& session, const CommandLine& line);
 int devicesCommand(Session& session);
+int profileCommand(Session& session, const CommandLine& line);
 
 // ---- what they share
 
 /// The script's source; reports and returns nothing when it cannot be had.
 std::optional<uint32_t> addInput(Session& session, const CommandLine& line);
 /// Text to a lowered script, with the checks that concern the command line.
-frontend::Lowered lowerInput(Session& session, uint32_t file);
+frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file);
 /// Writes the diagnostics (and an internal error with its reproducer) to standard error and the timings when asked;
 /// gives the exit status.
 int finish(Session& session, const CommandLine& line, Outcome outcome = Outcome::Ok);
-/// Says that --filter leaves no block of this kind; gives the exit status.
+/// Says that there is no block of this kind, or --filter leaves none; gives the exit status.
 int noBlock(const char* kind, const CommandLine& line);
 /// Of the interpreter: an interrupt ends it as it ends compiled code.
 interp::Options interpreterOptions(Session& session);

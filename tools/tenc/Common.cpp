@@ -1,6 +1,7 @@
 // What the subcommands share: the way in and the way out.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -17,12 +18,15 @@
 namespace tenc::tool {
 namespace {
 
-/// Parameters that the command line cannot reach.
-void checkParamNames(const ast::File& tree, Diagnostics& diags) {
+/// Options behind the script that parameters of it are called as well: either may be meant.
+void checkParamNames(const ast::File& tree, const CommandLine& line, Diagnostics& diags) {
   for (const ast::StmtPtr& s : tree.statements) {
-    if (s->kind != ast::Stmt::Kind::Param || !isOption(s->name.text)) continue;
-    diags.report(Code::E0504, s->name.span, "--" + s->name.text + " is an option of tenc")
-        .label("a parameter needs another name");
+    if (s->kind != ast::Stmt::Kind::Param) continue;
+    const std::string& name = s->name.text;
+    if (std::find(line.behindScript.begin(), line.behindScript.end(), name) == line.behindScript.end()) continue;
+    diags.report(Code::E0504, s->name.span, "`--" + name + "` is an option of tenc, and a param of the script")
+        .label("the param")
+        .help("give the param behind `--`: `-- --" + name + "`; give the option in front of the script");
   }
 }
 
@@ -30,6 +34,7 @@ void checkParamNames(const ast::File& tree, Diagnostics& diags) {
 void checkMisspeltOptions(const ast::File& tree, Session& session) {
   std::erase_if(session.options().params, [&](const auto& given) {
     const std::string& name = given.first;
+    if (isOption(name)) return false;  // it stood behind `--`
     const std::string commands = commandsWith(name);
     const auto isParam = [](const ast::StmtPtr& s) { return s && s->kind == ast::Stmt::Kind::Param; };
     NearestName param(name);
@@ -81,6 +86,16 @@ std::string moduleBefore(const CommandLine& line, uint32_t file, Session& failed
   return ir::print(*m);
 }
 
+/// The lines that took longest, of what ran.
+void printLines(const std::map<std::string, double>& seconds) {
+  constexpr size_t kMost = 8;
+  std::vector<std::pair<std::string, double>> lines(seconds.begin(), seconds.end());
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (lines.size() > kMost) lines.resize(kMost);
+  if (!lines.empty()) std::fputs("lines that ran longest  ms\n", stderr);
+  for (const auto& [line, s] : lines) std::fprintf(stderr, "%-14s %8.3f\n", line.c_str(), s * 1e3);
+}
+
 void printTimings(Session& session) {
   const Timings& timings = session.timings();
   const Session::Copied& copied = session.copied();
@@ -92,6 +107,7 @@ void printTimings(Session& session) {
     total += e.ms;
   }
   std::fprintf(stderr, "%-14s %8.3f\n", "total", total);
+  printLines(session.lineSeconds());
   std::fprintf(stderr, "copied between devices: %llu bytes in %llu copies\n",
                static_cast<unsigned long long>(copied.bytes), static_cast<unsigned long long>(copied.copies));
   for (const auto& [device, counts] : session.launches())
@@ -107,10 +123,10 @@ std::optional<uint32_t> addInput(Session& session, const CommandLine& line) {
   return line.code ? session.addText("<command-line>", *line.code) : session.addFile(line.input);
 }
 
-frontend::Lowered lowerInput(Session& session, uint32_t file) {
+frontend::Lowered lowerInput(Session& session, const CommandLine& line, uint32_t file) {
   const std::unique_ptr<ast::File> tree = session.parse(file);
   if (!tree) return {};
-  checkParamNames(*tree, session.diags());
+  checkParamNames(*tree, line, session.diags());
   checkMisspeltOptions(*tree, session);
   return session.lower(*tree);
 }
@@ -147,7 +163,10 @@ int reportCrash(Session& session, const CommandLine& line) {
 }
 
 int noBlock(const char* kind, const CommandLine& line) {
-  std::fprintf(stderr, "tenc: no `%s` block has `%s` in its title\n", kind, line.filter.c_str());
+  if (line.filter.empty())
+    std::fprintf(stderr, "tenc: the script has no `%s` blocks\n", kind);
+  else
+    std::fprintf(stderr, "tenc: no `%s` block has `%s` in its title\n", kind, line.filter.c_str());
   return static_cast<int>(Outcome::Usage);
 }
 

@@ -3,8 +3,12 @@
 #include <cstdio>
 
 #include "frontend/Frontend.h"
+#include "frontend/StdModules.h"
 #include "support/Text.h"
+#include "syntax/Tokens.h"
 #include "tools/tenc/Commands.h"
+#include "tools/tenc/Keywords.h"
+#include "tools/tenc/ModuleDocs.h"
 
 namespace tenc::tool {
 
@@ -27,8 +31,44 @@ bool printOperation(std::string_view name) {
   return name == "ops";
 }
 
-int explainCommand(const CommandLine& line) {
-  if (printOperation(line.input)) return 0;
+bool printKeyword(std::string_view word) {
+  const Keyword* k = keyword(word);
+  if (k != nullptr) std::printf("%s\n    %s\n", std::string(k->form).c_str(), std::string(k->doc).c_str());
+  return k != nullptr;
+}
+
+namespace {
+
+/// A module, or what one declares.
+bool printModule(SourceManager& sources, const std::string& name) {
+  ModuleDocs modules(sources);
+  std::string text = modules.documentation(name);
+  if (text.empty()) text = modules.overview(name);
+  std::fputs(text.c_str(), stdout);
+  return !text.empty();
+}
+
+/// The word that was meant; empty where none is near.
+std::string nearestWord(SourceManager& sources, const std::string& word, std::string_view code) {
+  NearestName nearCode(code), near(word);
+  for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearCode.consider(info(static_cast<Code>(i)).name);
+  if (!nearCode.best().empty()) return nearCode.best();
+  for (const frontend::OpDoc& op : frontend::operations()) near.consider(op.name);
+  for (const std::string_view keyword : syntax::keywords()) near.consider(keyword);
+  ModuleDocs modules(sources);
+  const size_t dot = word.find('.');
+  for (const std::string_view module : frontend::stdModuleNames()) {
+    near.consider(module);
+    if (dot == std::string::npos || word.substr(0, dot) != module) continue;
+    for (const std::string& n : modules.names(std::string(module))) near.consider(std::string(module) + "." + n);
+  }
+  return near.best();
+}
+
+}  // namespace
+
+int explainCommand(Session& session, const CommandLine& line) {
+  if (printOperation(line.input) || printKeyword(line.input) || printModule(session.sources(), line.input)) return 0;
   std::string wanted = line.input;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return std::toupper(c); });
   for (unsigned i = 0; i < kErrorPageCount; ++i) {
@@ -36,13 +76,13 @@ int explainCommand(const CommandLine& line) {
     std::fputs(kErrorPages[i].text, stdout);
     return 0;
   }
-  NearestName nearCode(wanted), nearOperation(line.input);
-  for (int i = 0; i < static_cast<int>(Code::Count); ++i) nearCode.consider(info(static_cast<Code>(i)).name);
-  for (const frontend::OpDoc& op : frontend::operations()) nearOperation.consider(op.name);
-  const std::string& near = nearCode.best().empty() ? nearOperation.best() : nearCode.best();
-  std::fprintf(stderr, "tenc: there is no diagnostic or operation %s", line.input.c_str());
+  const std::string near = nearestWord(session.sources(), line.input, wanted);
+  std::fprintf(stderr, "tenc: nothing is called %s", line.input.c_str());
   if (!near.empty()) std::fprintf(stderr, "; did you mean %s?", near.c_str());
-  std::fputs("\n`tenc explain ops` lists the operations. The codes are:\n", stderr);
+  std::string modules;
+  for (const std::string_view module : frontend::stdModuleNames()) modules += " " + std::string(module);
+  std::fprintf(stderr, "\n`tenc explain ops` lists the operations. The modules are%s, and the codes:\n",
+               modules.c_str());
   for (int i = 0; i < static_cast<int>(Code::Count); ++i) {
     const CodeInfo& code = info(static_cast<Code>(i));
     std::fprintf(stderr, "  %s  %s\n", std::string(code.name).c_str(), std::string(code.title).c_str());

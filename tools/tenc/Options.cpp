@@ -16,11 +16,14 @@ constexpr CommandRow kCommands[] = {
     {"check", Command::Check, "s.tl", "report all errors without running, also in functions that are never called"},
     {"test", Command::Test, "s.tl", "run its `test` blocks"},
     {"bench", Command::Bench, "s.tl", "time its `bench` blocks"},
+    {"profile", Command::Profile, "s.tl", "run it, and say what each line took"},
     {"transfers", Command::Transfers, "s.tl", "list every move between devices"},
     {"fmt", Command::Fmt, "s.tl", "format it in place"},
     {"devices", Command::Devices, "", "list the devices of this machine"},
     {"explain", Command::Explain, "WORD",
-     "explain a diagnostic, such as E0301, or an operation, such as softmax; `ops` lists all operations"},
+     "explain a diagnostic (E0301), an operation (softmax), a module (nn), a function of one (nn.linear) or a keyword "
+     "(let); "
+     "`ops` lists all operations"},
     {"repl", Command::Repl, "", "read, run and print interactively, as `tenc` alone does"},
 };
 
@@ -160,7 +163,7 @@ constexpr Option kOptions[] = {
     {"no-cache", "", "do not use the cache of compiled code",
      [](CommandLine& c, std::string_view) { return c.session.cache = false, true; }},
     {"time", "", "show where compile time and run time went",
-     [](CommandLine& c, std::string_view) { return c.time = true; }},
+     [](CommandLine& c, std::string_view) { return c.time = c.session.timeLines = true; }},
     {"filter", "text", "only blocks whose title contains text",
      [](CommandLine& c, std::string_view v) { return c.filter = v, true; }, only(Command::Test, Command::Bench)},
     {"seconds", "S", "about how long each block runs (1)",
@@ -173,8 +176,10 @@ constexpr Option kOptions[] = {
      [](CommandLine& c, std::string_view) { return c.checkLayout = true; }, only(Command::Fmt)},
     {"diff", "old.json", "exit status 1 when there are more than in a list that --json wrote",
      [](CommandLine& c, std::string_view v) { return c.diff = v, !v.empty(); }, only(Command::Transfers)},
-    {"json", "", "one JSON object a line", [](CommandLine& c, std::string_view) { return c.json = true; },
-     only(Command::Bench, Command::Transfers)},
+    {"json", "", "JSON in place of a table", [](CommandLine& c, std::string_view) { return c.json = true; },
+     only(Command::Bench, Command::Transfers, Command::Profile)},
+    {"html", "out.html", "write a page with the source beside the figures",
+     [](CommandLine& c, std::string_view v) { return c.html = v, !v.empty(); }, only(Command::Profile)},
     {"diagnostics", "text|json", "format of diagnostics (text)",
      [](CommandLine& c, std::string_view v) { return c.jsonDiagnostics = v == "json", true; }},
     {"colour", "auto|always|never", "colours in diagnostics (auto)",

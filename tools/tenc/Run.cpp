@@ -77,7 +77,7 @@ int runCommand(Session& session, const CommandLine& line) {
       const auto tree = session.parse(*file);
       return tree && session.diags().ok() ? show(session, line, ast::print(*tree)) : finish(session, line);
     }
-    frontend::Lowered lowered = lowerInput(session, *file);
+    frontend::Lowered lowered = lowerInput(session, line, *file);
     if (lowered.module && !line.emit.empty() && line.emit == "ir" && session.diags().ok() && !line.passes)
       return show(session, line, ir::print(*lowered.module));
     // Placement goes on after errors of the frontend: one run reports them all.

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <unordered_map>
 
 #include "codegen/cpu/CpuTarget.h"
 #include "codegen/cuda/CudaTarget.h"
@@ -15,6 +16,7 @@
 #include "ir/Uncalled.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
+#include "tools/tenc/Profile.h"
 #include "tools/tenc/SlowLoops.h"
 #include "tools/tenc/Stops.h"
 #include "tools/tenc/TransferList.h"
@@ -385,7 +387,13 @@ Outcome Session::run(const abi::Program& program, const Executable* made, const 
   const uint64_t memory = capacity(std::string(ir::DeviceTable::kHost));
   if (program.fileBytes > 0 && program.fileBytes + program.devices[0].arenaBytes > memory) own.memory = memory;
   if (!takeDevices(program)) return Outcome::CompileError;
+  rt::CallProfile lines;
+  // Devices would be waited for at each step.
+  if (options_.timeLines && made != nullptr && program.devices.size() == 1 && own.profile == nullptr)
+    own.profile = &lines;
+  const size_t events = trace_.events.size();
   rt::CallResult r = rt::Instance::create(loaded, machine())->call(own);
+  if (made != nullptr) noteLines(*made, lines, events);
   copied_.copies += r.copies;
   copied_.bytes += r.copiedBytes;
   for (const auto& [device, counts] : r.launches) {
@@ -418,6 +426,21 @@ Outcome Session::run(const abi::Program& program, const Executable* made, const 
   }
   if (result) *result = std::move(r);
   return outcome;
+}
+
+void Session::noteLines(const Executable& made, const rt::CallProfile& run, size_t before) {
+  const auto& ops = made.compiled.opOf;
+  std::unordered_map<const abi::Step*, std::string> known;
+  for (size_t i = before; i < trace_.events.size(); ++i) {
+    rt::TraceEvent& e = trace_.events[i];
+    const auto op = ops.find(e.step);
+    if (op == ops.end()) continue;
+    const auto [at, isNew] = known.try_emplace(e.step);
+    if (isNew) at->second = linesOf(*made.module, *op->second, sources_);
+    e.source = at->second;
+  }
+  for (const LineProfile& l : profileOf(*made.module, made.compiled, run, sources_, {}, false).lines)
+    lineSeconds_[placeText(l, sources_)] += l.seconds;
 }
 
 Outcome Session::interpret(const ir::Module& m, const interp::Options& options) {

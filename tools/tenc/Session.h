@@ -49,6 +49,7 @@ struct SessionOptions {
   std::string cudaArchitecture;                  ///< --target cuda:sm_90; empty: as the GPUs of this machine are
   bool compileOnly = false;                      ///< nothing runs: with --target no GPU need be here
   std::string transfers = "warn";                ///< allow, warn, deny
+  bool timeLines = false;                        ///< runs of programs for the host alone are timed by line
   std::string debugPass;
   bool cache = true;     ///< keep compiled code on disk
   std::string cacheDir;  ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
@@ -138,8 +139,10 @@ class Session {
   const Copied& copied() const { return copied_; }
   /// How kernels reached devices so far, by device; nothing of those that do not tell.
   const std::map<std::string, rt::LaunchCounts>& launches() const { return launches_; }
-  /// The steps of the runs so far, under `--trace`.
+  /// The steps of the runs so far, under `--trace`, with the lines that they come from.
   rt::CallTrace& trace() { return trace_; }
+  /// What lines of compiled scripts took so far, under SessionOptions::timeLines.
+  const std::map<std::string, double>& lineSeconds() const { return lineSeconds_; }
   const SessionOptions& options() const { return options_; }
   SessionOptions& options() { return options_; }
   const std::optional<InternalError>& internalError() const { return internal_; }
@@ -243,6 +246,8 @@ class Session {
   /// `made`: what the program comes from; null where that is not known.
   Outcome run(const abi::Program& program, const Executable* made, const rt::CallOptions& options,
               rt::CallResult* result);
+  /// Takes over what is known of the lines of a run; `before`: how many events of the trace are older.
+  void noteLines(const Executable& made, const rt::CallProfile& run, size_t before);
   void checkMemory(const ir::Module& m, const codegen::MemoryPlan& plan);
   /// E0320 for a run that a device had too little memory for, with what takes most where that is known.
   void reportShortage(const rt::CallResult& result, const Executable* made);
@@ -256,6 +261,7 @@ class Session {
   Copied copied_;
   std::map<std::string, rt::LaunchCounts> launches_;
   rt::CallTrace trace_;
+  std::map<std::string, double> lineSeconds_;
   std::optional<InternalError> internal_;
   std::unique_ptr<rt::Machine> machine_;
   rt::CallControl control_;

@@ -13,7 +13,7 @@ int testCommand(Session& session, const CommandLine& line) {
   session.options().solveMemory = false;  // it would solve for the script, not for a block
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
-  const frontend::Lowered lowered = lowerInput(session, *file);
+  const frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !session.diags().ok()) return finish(session, line);
 
   int passed = 0, failed = 0, others = 0;
@@ -51,7 +51,7 @@ int testCommand(Session& session, const CommandLine& line) {
     if (outcome == Outcome::Interrupted) break;
   }
   std::printf("%d passed, %d failed\n", passed, failed);
-  if (lowered.tests.empty()) std::fputs("tenc: the script has no `test` blocks\n", stderr);
+  if (lowered.tests.empty()) return noBlock("test", line);
   if (others > 0 && static_cast<size_t>(others) == lowered.tests.size()) return noBlock("test", line);
   return finish(session, line, worst);
 }

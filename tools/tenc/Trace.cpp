@@ -22,12 +22,13 @@ std::string quoted(std::string_view text) {
 }
 
 /// One complete event; times in ns of the steady clock, shown in us since `zero`.
-void event(std::FILE* f, bool& first, std::string_view name, const char* row, int64_t zero, int64_t begin,
-           int64_t end) {
+void event(std::FILE* f, bool& first, std::string_view name, const char* row, int64_t zero, int64_t begin, int64_t end,
+           std::string_view source) {
+  const std::string args = source.empty() ? "" : ", \"args\": {\"source\": " + quoted(source) + "}";
   std::fprintf(
-      f, "%s{\"name\": %s, \"cat\": \"%s\", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": 1, \"tid\": \"%s\"}",
+      f, "%s{\"name\": %s, \"cat\": \"%s\", \"ph\": \"X\", \"ts\": %.3f, \"dur\": %.3f, \"pid\": 1, \"tid\": \"%s\"%s}",
       first ? "" : ",\n", quoted(name).c_str(), row, static_cast<double>(begin - zero) * 1e-3,
-      static_cast<double>(end - begin) * 1e-3, row);
+      static_cast<double>(end - begin) * 1e-3, row, args.c_str());
   first = false;
 }
 
@@ -43,8 +44,8 @@ bool writeTrace(const std::string& path, const Timings& timings, const rt::CallT
   bool first = true;
   std::fputs("{\"displayTimeUnit\": \"ms\", \"traceEvents\": [\n", f);
   for (const Timings::Entry& e : timings.entries())
-    event(f, first, e.stage, "stages", zero, e.begin, e.begin + static_cast<int64_t>(e.ms * 1e6));
-  for (const rt::TraceEvent& e : run.events) event(f, first, e.name, e.device.c_str(), zero, e.begin, e.end);
+    event(f, first, e.stage, "stages", zero, e.begin, e.begin + static_cast<int64_t>(e.ms * 1e6), "");
+  for (const rt::TraceEvent& e : run.events) event(f, first, e.name, e.device.c_str(), zero, e.begin, e.end, e.source);
   std::fprintf(f, "\n], \"otherData\": {\"left out\": %" PRIu64 "}}\n", run.leftOut);
   const bool good = std::fclose(f) == 0;
   const std::unique_ptr<char, void (*)(void*)> owner(text, std::free);

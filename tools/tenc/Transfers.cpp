@@ -29,7 +29,7 @@ int compare(Session& session, const CommandLine& line, const std::vector<Transfe
 int transfersCommand(Session& session, const CommandLine& line) {
   const std::optional<uint32_t> file = addInput(session, line);
   if (!file) return finish(session, line);
-  const frontend::Lowered lowered = lowerInput(session, *file);
+  const frontend::Lowered lowered = lowerInput(session, line, *file);
   if (!lowered.module || !lowered.module->main() || !session.diags().ok()) return finish(session, line);
   if (!session.place(*lowered.module) || !session.settleMoves(*lowered.module)) return finish(session, line);
   const std::vector<TransferRow> rows = listTransfers(*lowered.module);

@@ -37,11 +37,11 @@ int scriptHelp(Session& session, const CommandLine& line) {
   const auto file = addInput(session, line);
   if (!file) return finish(session, line);
   session.options().params.clear();
-  const auto lowered = lowerInput(session, *file);
+  const auto lowered = lowerInput(session, line, *file);
   std::printf("usage: tenc %s [options]\n", line.input.c_str());
   if (!lowered.params.empty()) std::printf("\nparameters:\n");
   for (const auto& p : lowered.params) {
-    const std::string left = "--" + p.name + " " + p.type;
+    const std::string left = (isOption(p.name) ? "-- --" : "--") + p.name + " " + p.type;
     std::printf("  %-24s %s%s(%s)\n", left.c_str(), p.doc.c_str(), p.doc.empty() ? "" : " ", p.otherwise.c_str());
   }
   std::printf("\n`tenc --help` lists the options of tenc\n");
@@ -57,7 +57,8 @@ int runCommandOf(Session& session, const CommandLine& line) {
     case Command::Check: return checkCommand(session, line);
     case Command::Test: return testCommand(session, line);
     case Command::Bench: return benchCommand(session, line);
-    case Command::Explain: return explainCommand(line);
+    case Command::Profile: return profileCommand(session, line);
+    case Command::Explain: return explainCommand(session, line);
     case Command::Devices: return devicesCommand(session);
     case Command::Transfers: return transfersCommand(session, line);
     case Command::Fmt: return fmtCommand(session, line);
@@ -100,15 +101,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "tenc: %s\n`tenc --help` lists commands and options\n", error.c_str());
     return static_cast<int>(Outcome::Usage);
   }
+  Session session(line->session);
   if (line->version) {
     std::printf("tenc %s\n", TENC_VERSION);
-    return 0;
+    return outputWritten(session, *line, 0);
   }
-  Session session(line->session);
   if (line->help) {
-    if (line->command == Command::Run && (!line->input.empty() || line->code)) return scriptHelp(session, *line);
+    if (line->command == Command::Run && (!line->input.empty() || line->code))
+      return outputWritten(session, *line, scriptHelp(session, *line));
     std::fputs(usage(line->command).c_str(), stdout);  // of no command: all
-    return 0;
+    return outputWritten(session, *line, 0);
   }
   if (!line->crashReport.empty()) return reportCrash(session, *line);
   watchStages(&session.timings());

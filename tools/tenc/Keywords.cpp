@@ -1,8 +1,8 @@
-#include "tools/repl/Keywords.h"
+#include "tools/tenc/Keywords.h"
 
 #include <algorithm>
 
-namespace tenc::repl {
+namespace tenc::tool {
 
 namespace {
 
@@ -48,4 +48,4 @@ const Keyword* keyword(std::string_view word) {
   return found == std::end(kKeywords) ? nullptr : found;
 }
 
-}  // namespace tenc::repl
+}  // namespace tenc::tool

@@ -1,8 +1,8 @@
-// What the words of the grammar are for, as `:doc` says it.
+// What the words of the grammar are for, as `tenc explain` and `:doc` say it.
 #pragma once
 #include <string_view>
 
-namespace tenc::repl {
+namespace tenc::tool {
 
 struct Keyword {
   std::string_view word, form, doc;
@@ -10,4 +10,4 @@ struct Keyword {
 /// Null for what is no keyword.
 const Keyword* keyword(std::string_view word);
 
-}  // namespace tenc::repl
+}  // namespace tenc::tool

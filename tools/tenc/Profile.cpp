@@ -1,0 +1,175 @@
+#include "tools/tenc/Profile.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/Flops.h"
+#include "ir/Loops.h"
+
+namespace tenc::tool {
+namespace {
+
+using ir::Op;
+using ir::OpKind;
+using ir::Trait;
+using ir::Value;
+using Place = std::pair<uint32_t, uint32_t>;  // file and line
+
+/// What a line has of one run of a step.
+struct Part {
+  double bytes = 0, flops = 0;
+  double weight = 0;  ///< flops of f32 that take as long
+};
+
+/// The work of one step, by the lines that it comes from.
+class Work {
+ public:
+  Work(const ir::Module& m, const SourceManager& sources) : m_(m), sources_(sources) {}
+
+  std::map<Place, Part> parts;
+  bool atLeast = false;
+
+  void of(const Op& op) {
+    if (op.kind == OpKind::Fused) return fused(op);
+    Part& part = at(op);
+    if (op.has(Trait::Library)) arithmetic(op, 1);
+    const bool moves = op.has(Trait::Library) || op.kind == OpKind::Transfer || op.kind == OpKind::ReadRows ||
+                       op.kind == OpKind::Load || op.kind == OpKind::Save;
+    if (!moves) return;
+    for (const Value* v : op.operands()) part.bytes += bytes(v);
+    for (const auto& v : op.results) part.bytes += bytes(v.get());
+  }
+
+  /// The line of the user's: what happens in the standard library counts for the line that calls it.
+  Place placeOf(const Op& op) const {
+    const ir::LocData* d = &m_.loc(op.loc);
+    while (sources_.inLibrary(d->span) && d->caller.index != 0) d = &m_.loc(d->caller);
+    if (!d->span.valid() || d->span.file >= sources_.size()) return {Span::kNone, 0};
+    return {d->span.file, sources_.file(d->span.file).position(d->span.begin).line};
+  }
+
+ private:
+  static double bytes(const Value* v) { return static_cast<double>(v->type.bytes()); }
+  Part& at(const Op& op) { return parts[placeOf(op)]; }
+
+  void arithmetic(const Op& op, double times) {
+    const double flops = ir::flopsOf(op) * times;
+    if (flops == 0) return;
+    Part& part = at(op);
+    part.flops += flops;
+    part.weight += flops * (op.operand(0)->type.dtype == ir::DType::F64 ? 2 : 1);
+  }
+
+  void fused(const Op& op) {
+    const ir::Region& body = *op.regions[0];
+    region(body, 1);
+    for (const auto& arg : body.args) {
+      const Op* const user = firstUser(*arg);
+      if (user != nullptr) at(*user).bytes += read(*arg);
+    }
+    for (const Value* v : body.terminator()->operands()) {
+      if (v->op != nullptr) at(*v->op).bytes += written(*v->op, v);
+    }
+  }
+
+  void region(const ir::Region& r, double times) {
+    for (const auto& op : r.ops) {
+      parts[placeOf(*op)];  // a line that computes only indices has a part too
+      arithmetic(*op, times);
+      if (op->regions.empty()) continue;
+      const auto trips = ir::tripCount(*op);
+      atLeast = atLeast || (ir::isLoop(*op) && !trips);
+      for (const auto& inner : op->regions) region(*inner, times * static_cast<double>(trips.value_or(1)));
+    }
+  }
+
+  static const Op* firstUser(const Value& v) { return v.uses.empty() ? nullptr : v.uses.front().user; }
+
+  /// Bytes that a kernel reads of an operand: what is taken out of it, where only that is.
+  static double read(const Value& v) {
+    double taken = 0;
+    for (const auto& [user, operand] : v.uses) {
+      const bool picks = operand == 0 && (user->has(Trait::Gathers) || user->kind == OpKind::Slice);
+      const bool updated = operand == 0 && user->has(Trait::Scatters);
+      if (!picks && !updated) return bytes(&v);
+      taken += picks ? bytes(user->result()) : bytes(user->operand(1));
+    }
+    return std::min(taken, bytes(&v));
+  }
+  /// Of an update only what is new is written.
+  static double written(const Op& op, const Value* v) {
+    return op.has(Trait::Scatters) && op.operandCount() > 1 ? std::min(bytes(op.operand(1)), bytes(v)) : bytes(v);
+  }
+
+  const ir::Module& m_;
+  const SourceManager& sources_;
+};
+
+}  // namespace
+
+std::string linesOf(const ir::Module& m, const ir::Op& op, const SourceManager& sources) {
+  Work work(m, sources);
+  work.of(op);
+  std::string text;
+  uint32_t file = Span::kNone;
+  for (const auto& [place, part] : work.parts) {
+    if (place.first == Span::kNone) continue;
+    const std::string line = std::to_string(place.second);
+    text +=
+        place.first == file ? "," + line : (text.empty() ? "" : " ") + sources.file(place.first).name() + ":" + line;
+    file = place.first;
+  }
+  return text;
+}
+
+Profile profileOf(const ir::Module& m, const codegen::Compiled& compiled, const rt::CallProfile& run,
+                  const SourceManager& sources, const Roofline& roof, bool gpus) {
+  Profile profile;
+  profile.roof = roof;
+  std::map<Place, LineProfile> lines;
+  for (const auto& [step, took] : run.steps) {
+    const auto& [runs, ns] = took;
+    const auto made = compiled.opOf.find(step);
+    if (made == compiled.opOf.end()) continue;
+    const Op* const op = made->second;
+    Work work(m, sources);
+    work.of(*op);
+    const bool onGpu = gpus && codegen::deviceOf(m, *op) != ir::DeviceTable::kHost;
+    profile.gpu = profile.gpu || onGpu;
+    Part all;
+    double sum = 0;
+    std::map<Place, double> share;
+    for (const auto& [place, part] : work.parts) {
+      all.bytes += part.bytes;
+      all.weight += part.weight;
+    }
+    const double bandwidth = std::max(roof.bandwidth(all.bytes), 1.0);
+    for (const auto& [place, part] : work.parts) {
+      share[place] = std::max(part.bytes / bandwidth, part.weight / std::max(roof.flops, 1.0));
+      sum += share[place];
+    }
+    const double ideal = onGpu ? 0 : roof.seconds(all.bytes, all.weight);
+    const double seconds = static_cast<double>(ns) * 1e-9, times = static_cast<double>(runs);
+    profile.seconds += seconds;
+    for (const auto& [place, part] : work.parts) {
+      const double fraction = sum > 0 ? share[place] / sum : 1.0 / static_cast<double>(work.parts.size());
+      LineProfile& line = lines[place];
+      line.file = place.first;
+      line.line = place.second;
+      line.runs += runs;
+      line.seconds += seconds * fraction;
+      line.bytes += part.bytes * times;
+      line.flops += part.flops * times;
+      line.ideal += ideal * fraction * times;
+      line.atLeast = line.atLeast || work.atLeast;
+    }
+  }
+  for (const auto& [place, line] : lines) {
+    if (line.seconds > 0 || line.bytes > 0 || line.flops > 0) profile.lines.push_back(line);
+  }
+  std::stable_sort(profile.lines.begin(), profile.lines.end(),
+                   [](const LineProfile& a, const LineProfile& b) { return a.seconds > b.seconds; });
+  return profile;
+}
+
+}  // namespace tenc::tool
