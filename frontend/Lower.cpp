@@ -104,7 +104,7 @@ struct Parts {
   Instances instances{context, scopes, devices, autocast, tensors, types, unifier, dimSolver, expressions, statements};
   Tracer tracer{context, structs, instances};
   Parameters parameters{context, names, types, overloads};
-  Transforms transforms{{context, evaluator, tensors, structs, parameters, tracer, calls}};
+  Transforms transforms{{context, evaluator, tensors, structs, placing, parameters, tracer, calls}};
   Uncalled uncalled{context, unknownNames, tensors,     types,     aliases,
                     structs, unifier,      expressions, functions, instances};
   Habits habits{context, scopes};

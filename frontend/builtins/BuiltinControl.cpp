@@ -171,11 +171,11 @@ std::optional<std::pair<Val, Val>> scanStep(BuiltinCall& k, const Val& carry, co
   return std::pair(carried, y);
 }
 
-/// What the first trip gets; `pair`: the function gives (carry, y). One literal adopts the dtype that the function
-/// makes of it: it is traced to see which.
+/// What the first trip gets, under the annotation around; `pair`: the function gives (carry, y). One literal adopts the
+/// dtype that the function makes of it: it is traced to see which.
 Val startOf(BuiltinCall& k, const Rows& xs, bool pair) {
   const Val& init = k["init"];
-  if (!xs.ok() || !init.isNumber() || !init.adopts) return tensors(k, init);
+  if (!xs.ok() || !init.isNumber() || !init.adopts) return k.placing.enterAnnotation(tensors(k, init));
   const auto trip = [&](const std::vector<Val>&) {
     const Val next = k.calls.callValue(k["f"], {init, xs.emptyRow()}, k.span);
     return pair && next.is(Val::Kind::Tuple) && next.elems.size() == 2 ? next.elems[0] : next;

@@ -10,6 +10,7 @@
 #include "frontend/calls/Gradients.h"
 #include "frontend/calls/Training.h"
 #include "frontend/calls/Vmap.h"
+#include "frontend/values/PlacingOps.h"
 #include "frontend/values/Tensors.h"
 #include "transforms/Functions.h"
 
@@ -100,7 +101,11 @@ Val Transforms::apply(Application& application, const TracedFn& f, Span span) {
   tools_.context.at(span);
   const std::unique_ptr<ir::Func> made = application.apply(*traced);
   if (!made) return tools_.context.lost();
-  std::vector<ir::Value*> results = transforms::splice(*made, traced->operands, tools_.context.b());
+  // As of any call under an annotation, arguments enter; what the function captures has, where it is used.
+  std::vector<ir::Value*> operands = traced->operands;
+  for (size_t i = 0; i < traced->arguments; ++i)
+    operands[i] = tools_.placing.enterAnnotation(Val::ofTensor(operands[i])).tensor;
+  std::vector<ir::Value*> results = transforms::splice(*made, operands, tools_.context.b());
   tools_.context.at(span);
   const size_t own = results.size() - traced->changed.size();
   for (size_t i = 0; i < traced->changed.size(); ++i) {

@@ -19,6 +19,7 @@ class Evaluator;
 class Tensors;
 class Structs;
 class Calls;
+class PlacingOps;
 class Tracer;
 
 /// What the steps of a transform may use.
@@ -27,6 +28,7 @@ struct TransformTools {
   Evaluator& evaluator;
   Tensors& tensors;
   Structs& structs;
+  PlacingOps& placing;
   Parameters& parameters;
   Tracer& tracer;
   Calls& calls;
