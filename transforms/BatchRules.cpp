@@ -87,6 +87,16 @@ Value* integersBetween(ir::Builder& b, const Op& op, Value* seed, Value* count, 
   return c.cast(c.add(least, step), t);
 }
 
+Value* numberOf(ir::Builder& b, int64_t number, DType t) {
+  return ir::isFloat(t) ? b.scalar(t, static_cast<double>(number)) : b.scalarInt(t, number);
+}
+
+/// What an operand is under a mask, where that is false: `safe`, on the device of the value that the op takes it with,
+/// which the mask then meets. The operand itself may be made of numbers, and the mask come from elsewhere.
+Value* safeBeside(ir::Builder& b, Value* with, const Value& operand, int64_t safe) {
+  return ir::Compose(b).fillOn(with, operand.type.shape, numberOf(b, safe, operand.type.dtype));
+}
+
 }  // namespace
 
 Batcher::Values Batcher::allBatched(const Op& op) {
@@ -118,15 +128,16 @@ Op* Batcher::remake(const Op& op, Values operands, const std::vector<ir::Builder
 
 Value* Batcher::guarded(Value* v, int64_t safe) {
   if (mask_ == nullptr) return v;
-  const DType t = v->type.dtype;
-  Value* number = ir::isFloat(t) ? b_->scalar(t, static_cast<double>(safe)) : b_->scalarInt(t, safe);
-  return choose(mask_, v, b_->broadcastTo(number, v->type.shape));
+  return choose(mask_, v, b_->broadcastTo(numberOf(*b_, safe, v->type.dtype), v->type.shape));
 }
 
 void Batcher::elementwise(const Op& op, Values operands) {
   if (mask_ != nullptr) {
     const Safe* safe = ir::isInt(op.result()->type.dtype) ? safeOf(op.kind) : nullptr;
-    if (safe) operands[1] = guarded(operands[1], safe->second);
+    if (safe && functions_->arePlaced())
+      operands[1] = choose(mask_, operands[1], safeBeside(*b_, operands[0], *operands[1], safe->second));
+    else if (safe)
+      operands[1] = guarded(operands[1], safe->second);
   }
   define(op, 0, remake(op, std::move(operands), {})->result(), true);
 }
@@ -285,7 +296,12 @@ Value* behindInstances(const Op& lane, Value* v) {
 
 Batcher::Values Batcher::indices(const Op& op, size_t from) {
   Values all;
-  for (size_t i = from; i < op.operandCount(); ++i) all.push_back(guarded(batched(op.operand(i)), 0));
+  for (size_t i = from; i < op.operandCount(); ++i) {
+    Value* index = batched(op.operand(i));
+    const bool apart = mask_ != nullptr && functions_->arePlaced();
+    all.push_back(apart ? choose(mask_, index, safeBeside(*b_, entry(op.operand(0)).value, *index, 0))
+                        : guarded(index, 0));
+  }
   return all;
 }
 
@@ -325,9 +341,10 @@ void Batcher::scatter(const Op& op) {
 
 Batcher::Values Batcher::windows(const Op& op, size_t from, const Dims& axes, const Dims& extents, const Dims& sizes) {
   Values all;
+  const Values index = indices(op, from);
   Dims shape = led(n_, sizes);
   for (size_t i = 0; i < axes.size(); ++i) {
-    Value* start = guarded(batched(op.operand(from + i)), 0);
+    Value* start = index[i];
     if (start->type.dtype != DType::I64) start = b_->value(OpKind::Cast, {start}, {{"dtype", DType::I64}});
     auto number = [&](int64_t v) { return b_->broadcastTo(b_->scalarInt(DType::I64, v), {n_}); };
     Value* wrapped = b_->value(OpKind::Where, {b_->value(OpKind::Lt, {start, number(0)}),

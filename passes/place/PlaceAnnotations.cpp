@@ -1,4 +1,6 @@
 // Placement of what the source says of devices: annotations, moves, checks, comparisons (P1 to P4).
+#include <algorithm>
+
 #include "passes/place/PlaceInfer.h"
 
 namespace tenc::passes::placing {
@@ -15,6 +17,9 @@ void Inference::on(Op& op) {
   size_t like = 0;
   while (like + 1 < op.operandCount() && mixes(op.operand(like)->type)) ++like;
   const bool inferred = op.operandCount() > like && !op.boolAttr("named");
+  if (inferred && mixes(op.operand(like)->type) &&
+      std::any_of(op.operands().begin(), op.operands().end(), [&](const Value* v) { return isOpen(v); }))
+    return setOpen(op);
   std::string device;
   if (inferred && !mixes(op.operand(like)->type))
     device = in_.devices[&op] = seen(op.operand(like)).device;
@@ -42,6 +47,12 @@ void Inference::on(Op& op) {
     if (places[k].second) i.scope = info(y).scope;
     i.constant = info(y).constant;
   }
+}
+
+void Inference::setOpen(Op& op) {
+  for (const auto& r : op.results) setOpen(r.get());
+  for (const auto& region : op.regions)
+    for (const auto& inner : region->ops) setOpen(*inner);
 }
 
 void Inference::to(Op& op) {

@@ -63,6 +63,8 @@ class Inference {
   /// will be known in the next round.
   bool isOpen(const Value* v) const { return v->type.place.isFree() && open_.contains(v); }
   void setOpen(Value* v);
+  /// Of an op, all that it makes: it stands for a place that is open.
+  void setOpen(Op& op);
 
   /// The device that an attribute names ("$D" through the instance), checked to be there once per op.
   std::string resolve(const Op& op, const std::string& name);
