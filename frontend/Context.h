@@ -8,6 +8,7 @@
 
 #include "frontend/Body.h"
 #include "frontend/Frontend.h"
+#include "frontend/control/Coverage.h"
 #include "frontend/values/Values.h"
 #include "support/SpanMap.h"
 #include "transforms/Batch.h"
@@ -31,6 +32,7 @@ class Context {
 
   Body body;                         ///< what is lowered now
   std::vector<Frame*> frames;        ///< the bodies on the way there, innermost last
+  Coverage coverage;                 ///< of the statements that were lowered
   int deviceConditions = 0;          ///< of `if`s around whose condition placement will know
   transforms::BatchedFuncs batched;  ///< what `vmap` has made, for all equal calls
   transforms::DerivedFuncs derived;  ///< the same of derivatives

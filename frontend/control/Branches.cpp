@@ -89,6 +89,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
   }
   const Val condition = conditionOf(*e.args[which], "if");
   if (condition.is(Val::Kind::Bool)) {
+    context_.coverage.decided(e, which, condition.boolean);
     for (size_t i = condition.boolean ? which + 1 : which; i < e.blocks.size(); ++i) {
       if (condition.boolean || i == which) unknownNames_.checkNames(e.blocks[i]);
     }
@@ -126,6 +127,7 @@ Flow Branches::lowerIf(const ast::Expr& e, size_t which, const Tail& tail, const
   if (const auto decided = context_.options.decisions.find(key);
       onDevices && decided != context_.options.decisions.end()) {
     const bool taken = decided->second;
+    context_.coverage.decided(e, which, taken);
     context_.at(e.args[which]->span);
     context_.b().makeTyped(OpKind::DecidedBranch, {condition.tensor}, {}, {{"key", key}, {"taken", taken}});
     for (size_t i = taken ? which + 1 : which; i < e.blocks.size(); ++i) {

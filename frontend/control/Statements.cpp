@@ -71,6 +71,13 @@ Flow Statements::lowerApart(StatementList list) {
 }
 
 Flow Statements::lowerFrom(StatementList list, const Tail* tail, const Ty* expected) {
+  const Coverage::Visit visit(context_.coverage, list);
+  Flow flow = lowerList(list, tail, expected);
+  visit.end(context_);
+  return flow;
+}
+
+Flow Statements::lowerList(StatementList list, const Tail* tail, const Ty* expected) {
   Flow flow;
   flow.value = Val::unit();
   for (size_t i = 0; i < list.size(); ++i) {
@@ -125,6 +132,7 @@ Flow Statements::lowerPlain(const ast::Stmt& s, bool last, const Tail& tail, con
   Flow f;
   f.value = Val::unit(s.span);
   context_.at(s.span);
+  context_.coverage.comesTo(s);
   const bool isBlock = s.kind == StmtKind::Expr && (s.value->kind == ExprKind::If || s.value->kind == ExprKind::Block);
   if (!isBlock && context_.body.boundary->kind != Boundary::Kind::Expression) {
     auto done = [this](const ast::Expr& e) {

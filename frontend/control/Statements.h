@@ -56,6 +56,7 @@ class Statements {
   /// value, in every branch that comes to it.
   Flow lowerAround(const ast::Stmt& s, const ast::Expr& part, const std::vector<const ast::Expr*>& before, bool last,
                    const Tail& tail, const Ty* expected);
+  Flow lowerList(StatementList list, const Tail* tail, const Ty* expected);
   /// `holds` becomes false when an assertion over what is known at compile time has failed.
   Outcome lowerAssert(const ast::Stmt& s, bool& holds);
 

@@ -146,7 +146,7 @@ def copy(folder):
 def run_suite(args, folder, suite):
     """Why a suite fails, as a line, or None. One that hangs has noticed something."""
     wanted = command(suite, folder, folder / "build/release/bin", args.programs)
-    environment = dict(os.environ, TENC_CACHE_DIR="")
+    environment = dict(os.environ, TENC_CACHE_DIR="", TENC_VERIFY="1")
     if suite.startswith(("cuda.", "cublaslt.", "cusolver.")): environment["TENC_NVRTC"] = str(nvrtc())
     try: run = subprocess.run(wanted, cwd=folder, capture_output=True, text=True, errors="replace", timeout=args.timeout, env=environment)
     except subprocess.TimeoutExpired: return f"no end after {args.timeout} s"

@@ -14,6 +14,8 @@
 #include "codegen/cuda/CudaTarget.h"
 #include "ir/Ir.h"
 #include "ir/Uncalled.h"
+#include "passes/CheckPass.h"
+#include "runtime/file/ProgramFile.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Profile.h"
@@ -61,6 +63,15 @@ std::unique_ptr<ir::Module> blockAlone(const ir::Module& m, std::string_view fun
   makeMain(*alone, func);
   ir::dropUncalled(*alone, {"main"}, true);
   return alone;
+}
+
+bool verifiesByDefault() {
+#ifndef NDEBUG
+  return true;
+#else
+  const char* chosen = std::getenv("TENC_VERIFY");
+  return chosen != nullptr && *chosen != 0;
+#endif
 }
 
 Session::Session(SessionOptions options) : options_(std::move(options)) {}
@@ -247,13 +258,18 @@ void Session::provoke(std::string_view stage) {
   if (stage == options_.provokeError) throw InternalError("provoked by --provoke");
 }
 
-bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names) {
+bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& names, bool isPlaced) {
   passes::Context c = context();
   for (const std::string_view name : names) {
+    std::optional<passes::PassCheck> promises;
+    if (options_.verify) promises.emplace(m);
     const Timings::Scope scope(timings_, name);
     const bool done = guarded(name, [&] {
       provoke(name);
-      if (passes::runPasses(m, c, {name})) return true;
+      if (passes::runPasses(m, c, {name})) {
+        if (promises) promises->check(m, name, c, isPlaced);
+        return true;
+      }
       if (diags_.ok()) {  // what an earlier pass has reported already is reported once
         const std::string wrong = ir::verify(m);
         throw InternalError("it failed without a diagnostic" + (wrong.empty() ? wrong : ": " + wrong));
@@ -268,7 +284,7 @@ bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& name
 bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeline()); }
 
 bool Session::settleMoves(ir::Module& m) {
-  if (!runPasses(m, passes::movesPipeline())) return false;
+  if (!runPasses(m, passes::movesPipeline(), true)) return false;
   checkTransfers(m, options_.transfers, diags_);
   return diags_.ok();
 }
@@ -287,8 +303,8 @@ bool readsAhead(const ir::Region& r) {
 }  // namespace
 
 bool Session::optimise(ir::Module& m) {
-  if (!runPasses(m, passes::optimisationPipeline()) || !hasCode(m)) return false;
-  return !m.main() || !readsAhead(*m.main()->body) || fits(m) || runPasses(m, {"load-in-time", "dce"});
+  if (!runPasses(m, passes::optimisationPipeline(), true) || !hasCode(m)) return false;
+  return !m.main() || !readsAhead(*m.main()->body) || fits(m) || runPasses(m, {"load-in-time", "dce"}, true);
 }
 
 bool Session::hasCode(const ir::Module& m) {
@@ -324,6 +340,7 @@ std::optional<codegen::Compiled> Session::compile(const ir::Module& m, bool code
       return std::nullopt;
     }
     if (!compiled.error.empty()) throw InternalError(compiled.error);
+    if (options_.verify && codeToo) verify(compiled.program);
     return compiled;
   });
 }
@@ -336,6 +353,11 @@ void Session::checkLoops(ir::Module& m) {
     warnOfSlowLoops(m, program(m).kernels, sources_, diags_);
     return true;
   });
+}
+
+void Session::verify(const abi::Program& program) {
+  if (const std::string problem = rt::problemOf(program); !problem.empty())
+    throw InternalError("the program is not well-formed: " + problem);
 }
 
 codegen::Compiled Session::program(const ir::Module& m) {

@@ -26,6 +26,9 @@ namespace tenc::tool {
 
 inline constexpr size_t kMaxSourceBytes = size_t{16} << 20;
 
+/// In debug builds, and where TENC_VERIFY is set, as the suites do.
+bool verifiesByDefault();
+
 struct SessionOptions {
   std::map<std::string, std::optional<std::string>> params;  ///< --lr 0.3; without a text: --verbose
   std::map<std::string, std::string> devices;                ///< --device gpu=cuda:1
@@ -51,8 +54,9 @@ struct SessionOptions {
   std::string transfers = "warn";                ///< allow, warn, deny
   bool timeLines = false;                        ///< runs of programs for the host alone are timed by line
   std::string debugPass;
-  bool cache = true;     ///< keep compiled code on disk
-  std::string cacheDir;  ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
+  bool verify = verifiesByDefault();  ///< holds every pass and program to what it promises
+  bool cache = true;                  ///< keep compiled code on disk
+  std::string cacheDir;               ///< where; empty: TENC_CACHE_DIR, else the user's cache folder
   bool tests = false;
   bool benches = false;
   bool checkUncalled = false;
@@ -173,7 +177,7 @@ class Session {
   void checkLoops(ir::Module& m);
   /// From settled moves to fused IR.
   bool optimise(ir::Module& m);
-  bool runPasses(ir::Module& m, const std::vector<std::string_view>& names);
+  bool runPasses(ir::Module& m, const std::vector<std::string_view>& names) { return runPasses(m, names, false); }
   /// Code for `main` of an optimised module; reports E0320, and W0302. `codeToo` false plans memory only.
   std::optional<codegen::Compiled> compile(const ir::Module& m, bool codeToo = true);
   /// Why `main` of a module has no code in the form that it is in ("`to` was not lowered ..."); "" where it has.
@@ -214,6 +218,9 @@ class Session {
   rt::RandomState& random() { return random_; }
 
  private:
+  /// `isPlaced`: the module is, before and after each of them.
+  bool runPasses(ir::Module& m, const std::vector<std::string_view>& names, bool isPlaced);
+  static void verify(const abi::Program& program);
   /// --provoke: fails with an internal error, or crashes, when that was asked for of this stage.
   void provoke(std::string_view stage);
   /// What `run` gives; after an internal error, which is kept, the empty value.
