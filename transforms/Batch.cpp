@@ -190,17 +190,49 @@ bool Batcher::visit(const Op& op) {
 
 Value* Batcher::both(Value* a, Value* b) { return a == nullptr ? b : b_->value(OpKind::And, {a, meeting(b, a)}); }
 
-Value* Batcher::meeting(Value* mask, Value* v) {
-  if (!functions_->arePlaced() || madeOfNumbers(*v)) return mask;
-  return b_
-      ->makeTyped(OpKind::To, {mask, v}, {withoutPlace(mask->type)},
-                  {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::If))}})
+namespace {
+Value* beside(ir::Builder& b, Value* mask, Value* v) {
+  return b
+      .makeTyped(OpKind::To, {mask, v}, {withoutPlace(mask->type)},
+                 {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::If))}})
       ->result();
 }
+}  // namespace
+
+Value* Batcher::meeting(Value* mask, Value* v) {
+  return functions_->arePlaced() && !madeOfNumbers(*v) ? beside(*b_, mask, v) : mask;
+}
+
+namespace {
+/// How sure it is that a value has a device of its own. Of a single number only placement knows: it is on a device, or
+/// free as one of the host.
+enum class Placed : uint8_t { Never, Maybe, Surely };
+
+Placed isPlaced(const Value& v, int depth = 0) {
+  constexpr int kDeepest = 8;
+  const Op* op = v.op;
+  if (!v.type.shape.empty()) {
+    if (op == nullptr) return Placed::Surely;
+    if (op->kind == OpKind::Constant) return Placed::Never;
+    const bool same = op->kind == OpKind::Broadcast || op->kind == OpKind::Reshape;
+    return same ? isPlaced(*op->operand(0), depth) : Placed::Surely;
+  }
+  if (op == nullptr) {
+    const Op* around = v.region->parentOp;
+    return around != nullptr && around->kind == OpKind::For && v.index == 0 ? Placed::Never : Placed::Maybe;
+  }
+  if (op->operandCount() == 0) return Placed::Never;
+  if (!op->has(ir::Trait::Elementwise) || depth == kDeepest) return Placed::Maybe;
+  Placed most = Placed::Never;
+  for (const Value* operand : op->operands()) most = std::max(most, isPlaced(*operand, depth + 1));
+  return most;
+}
+}  // namespace
 
 Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
   if (yes == no) return yes;
-  mask = meeting(mask, madeOfNumbers(*yes) ? no : yes);
+  Value* surest = isPlaced(*no) > isPlaced(*yes) ? no : yes;
+  if (functions_->arePlaced() && isPlaced(*surest) != Placed::Never) mask = beside(*b_, mask, surest);
   if (mask->type.shape != yes->type.shape)
     mask = b_->broadcastTo(column(mask, yes->type.shape.size()), yes->type.shape);
   return b_->value(OpKind::Where, {mask, yes, no});

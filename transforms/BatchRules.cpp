@@ -354,7 +354,7 @@ Batcher::Values Batcher::windows(const Op& op, size_t from, const Dims& axes, co
     Dims row(shape.size(), 1);
     row[1 + i] = sizes[i];
     // Starts that are the same for all may be free: what they index lives somewhere.
-    Value* offset = iotaOn({entry(op.operand(0)).value, start}, row, static_cast<int64_t>(1 + i));
+    Value* offset = iotaOn({start, entry(op.operand(0)).value}, row, static_cast<int64_t>(1 + i));
     Value* base = column(wrapped, shape.size());
     all.push_back(b_->value(OpKind::Add, {b_->broadcastTo(base, shape), b_->broadcastTo(offset, shape)}));
   }

@@ -119,6 +119,8 @@ class Linearizer : public Walk {
     return std::all_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
       const Op& user = *use.user;
       if (&user == &on || !user.parent->isInside(on)) return true;
+      // "Where this value is" means in here, unless the source names the value.
+      if (user.kind == OpKind::On && !user.boolAttr("named")) return true;
       if (user.has(Trait::Placing) || user.has(Trait::HostEffect)) return false;
       return !number || (!user.has(Trait::Terminator) && !ir::isLoop(user) && user.kind != OpKind::If);
     });

@@ -1,4 +1,5 @@
 // Placement of loops and branches: what they carry keeps its place, and branches agree (P2, P3).
+#include "ir/Loops.h"
 #include "passes/place/PlaceInfer.h"
 
 namespace tenc::passes::placing {
@@ -23,12 +24,30 @@ bool isTableOfNumbers(const Op& loop, size_t k) {
 
 }  // namespace
 
+std::string Inference::placeOfUsers(const Value& v) {
+  std::string found;
+  for (const Value::Use& use : v.uses) {
+    const Op& user = *use.user;
+    if (user.has(Trait::Placing) || user.has(Trait::Terminator)) continue;
+    const Value* taken = user.results.empty() ? nullptr : user.results[0].get();
+    if (ir::isLoop(user)) {
+      const size_t first = ir::firstCarriedOperand(user);
+      if (use.operand < first) continue;
+      taken = user.regions.back()->args[ir::firstCarriedArg(user) + use.operand - first].get();
+    }
+    if (taken == nullptr || mixes(taken->type) || isPoison(taken->type.place)) continue;
+    if (!found.empty() && found != placeOf(taken)) return ambient();
+    found = placeOf(taken);
+  }
+  return found.empty() ? ambient() : found;
+}
+
 bool Inference::placeCarried(Op& op, size_t lead) {
   bool placed = false;
   for (size_t k = 0; k < op.results.size(); ++k) {
     ir::Type& t = op.regions.back()->args[lead + k]->type;
     if (t.shape.empty() || !t.place.isFree()) continue;
-    t.place.device = isTableOfNumbers(op, k) ? std::string(kHost) : ambient();
+    t.place.device = isTableOfNumbers(op, k) ? std::string(kHost) : placeOfUsers(*op.regions.back()->args[lead + k]);
     placed = true;
   }
   return placed;

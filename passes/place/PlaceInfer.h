@@ -132,8 +132,10 @@ class Inference {
   /// For and while: `first` operands before the carried ones, `lead` region arguments before them.
   void loop(Op& op, size_t first, size_t lead);
 
-  /// Carried tensors that no trip has given a place are made here; true when there was one.
+  /// Carried tensors that no trip has given a place are made where the body uses them; true when there was one.
   bool placeCarried(Op& op, size_t lead);
+  /// The device of what is made of a value that has no place; here if that says nothing.
+  std::string placeOfUsers(const Value& v);
 
   /// One walk over the loop; true when a carried value got a place, so that the body must be seen again.
   bool loopRound(Op& op, size_t first, size_t lead);
