@@ -1,8 +1,10 @@
 // Loops: counted ones as `for`, those that may be left early and `while` as `while`, compile-time sequences unrolled.
 #include "frontend/control/Loops.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -253,7 +255,7 @@ Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
     scopes_.assignedIn(s.body.span, whole);
     {
       const Scoped inside(context_.body.boundary, &whole);
-      f = unrolledFrom(s, trips, 0, whole);
+      f = unrolledFrom(s, trips, whole);
     }
     f.done = false;
     if (f.exit == Exit::Break) f.exit = Exit::Falls;
@@ -264,16 +266,29 @@ Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
   return f;
 }
 
-Flow Loops::unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole) {
+Flow Loops::unrolledFrom(const ast::Stmt& s, std::span<const Val> trips, const Boundary& whole) {
+  // What follows a trip that may leave becomes a part of its branches, one in the other: too many would nest too
+  // deeply, and half of them are compiled apart.
+  constexpr size_t kMostNested = 32;
   Flow f;
   f.value = Val::unit(s.span);
   f.done = true;
-  for (size_t i = from; i < trips.size() && !context_.spent(s.span); ++i) {
-    Flow trip = lowerTrip(s, &trips[i], whole);
-    if (trip.mixed) return continuations_.resumeWith(trip, false, [&] { return unrolledFrom(s, trips, i + 1, whole); });
-    if (trip.exit == Exit::Break || trip.exit == Exit::Return) {
-      trip.done = true;
-      return trip;
+  const bool halves = trips.size() > kMostNested;
+  while (!trips.empty() && !context_.spent(s.span)) {
+    const size_t now = halves ? std::max<size_t>(trips.size() / 2, 1) : 1;
+    Flow made;
+    if (now > 1) {
+      Boundary half = whole;
+      const Scoped inside(context_.body.boundary, &half);
+      made = unrolledFrom(s, trips.first(now), half);
+    } else {
+      made = lowerTrip(s, &trips[0], whole);
+    }
+    trips = trips.subspan(now);
+    if (made.mixed) return continuations_.resumeWith(made, false, [&] { return unrolledFrom(s, trips, whole); });
+    if (made.exit == Exit::Break || made.exit == Exit::Return) {
+      made.done = true;
+      return made;
     }
   }
   return f;

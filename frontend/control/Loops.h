@@ -1,6 +1,7 @@
 // Loops: counted, `while`, and unrolled ones.
 #pragma once
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "frontend/control/Flow.h"
@@ -66,7 +67,7 @@ class Loops {
   /// `range` is null for a `while`.
   Flow exitingLoop(const ast::Stmt& s, const Range* range, const TripIndex& index);
   Flow unrolled(const ast::Stmt& s, const std::vector<Val>& trips);
-  Flow unrolledFrom(const ast::Stmt& s, const std::vector<Val>& trips, size_t from, Boundary& whole);
+  Flow unrolledFrom(const ast::Stmt& s, std::span<const Val> trips, const Boundary& whole);
   /// The body once, up to its own boundary; `index` is bound to the loop's pattern.
   Flow lowerTrip(const ast::Stmt& s, const Val* index, const Boundary& carried);
 

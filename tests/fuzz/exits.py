@@ -115,9 +115,23 @@ class Function:
         self.tl.append("    " * depth + "}")
 
     def row(self, depth, loop):
-        """Statements in a row that may leave, more of them than are compiled one inside the other."""
+        """Statements in a row, or trips of a loop that is unrolled, that may leave: more than are compiled one inside the other."""
         r = self.r
-        for _ in range(r.randint(30, 90)):
+        if r.random() < 0.4:
+            i, n = f"i{self.count}", r.randint(1, 70)
+            self.count += 1
+            self.tl.append("    " * depth + f"for {i} in static 0..{n} {{")
+            self.py.append("    " * depth + f"for {i} in range({n}):")
+            known = len(self.names)
+            if not self.vector: self.names.append(i)
+            self.tests(depth + 1, r.randint(1, 2), True)
+            del self.names[known:]
+            self.tl.append("    " * depth + "}")
+        else: self.tests(depth, r.randint(30, 90), loop)
+
+    def tests(self, depth, count, loop):
+        r = self.r
+        for _ in range(count):
             if r.random() < 0.3: self.both(depth, f"{r.choice(['x', 'y'])} = ({self.value()}) % 97")
             c = f"sum({r.choice(self.names)}) % {r.randint(40, 90)} == {r.randint(0, 39)}"
             self.tl.append("    " * depth + f"if {c} {{")
