@@ -7,6 +7,7 @@
 #include "frontend/calls/Vmap.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
+#include "frontend/values/Numbers.h"
 #include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
@@ -92,6 +93,13 @@ bool holds(BuiltinCall& k, const Val& from, Int number, DType t) {
   return false;
 }
 
+/// The same of a number that is cut to an integer.
+bool holdsEnd(BuiltinCall& k, const Val& from, double end, DType t) {
+  if (std::abs(end) < 0x1p64) return holds(k, from, static_cast<Int>(end), t);
+  k.context.error(Code::E0212, from.span, "numbers of 2^64 and beyond do not fit in " + std::string(ir::name(t)));
+  return false;
+}
+
 Val arange(BuiltinCall& k) {
   Val zero = Val::ofInt(0, k.span), one = Val::ofInt(1, k.span);
   const Val& a = k.has("b") ? k["a"] : zero;
@@ -132,12 +140,7 @@ Val arange(BuiltinCall& k) {
   if (!k.evaluator.constShape(Val::ofPack({n}, k.span))) return k.lost();
   if (n > 0 && ir::isInt(*t)) {
     const double last = *lo + static_cast<double>(n - 1) * *by;
-    for (const auto& [end, of] : {std::pair{*lo, &a}, std::pair{last, &b}}) {
-      if (!(std::abs(end) < 0x1p64))
-        return k.context.fail(Code::E0212, of->span,
-                              "numbers of 2^64 and beyond do not fit in " + std::string(ir::name(*t)));
-      if (!holds(k, *of, static_cast<Int>(end), *t)) return k.lost();
-    }
+    if (!holdsEnd(k, a, *lo, *t) || !holdsEnd(k, b, last, *t)) return k.lost();
   }
   return k.result(k.c.cast(ramp(k.c, n, k.c.b.scalar(DType::F64, *lo), k.c.b.scalar(DType::F64, *by)), *t));
 }
@@ -151,6 +154,12 @@ Val linspace(BuiltinCall& k) {
   if (a->type.rank() != 0 || b->type.rank() != 0)
     return k.fail(Code::E0203, "`linspace` goes from one number to another");
   if (*t == DType::Bool) return k.fail(Code::E0201, "`linspace` makes numbers, not bool");
+  if (const Val &from = k["a"], &to = k["b"]; *n > 0 && ir::isInt(*t) && from.isNumber() && to.isNumber()) {
+    const double lo = asDouble(from), hi = asDouble(to);
+    const auto steps = static_cast<double>(*n);
+    const double last = *n == 1 ? lo : *endpoint ? hi : lo + (steps - 1) * ((hi - lo) / steps);
+    if (!holdsEnd(k, from, lo, *t) || !holdsEnd(k, to, last, *t)) return k.lost();
+  }
   ir::Compose& c = k.c;
   a = c.cast(a, DType::F64);
   b = c.cast(b, DType::F64);
