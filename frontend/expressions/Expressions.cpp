@@ -94,6 +94,7 @@ Val Expressions::eval(const ast::Expr& e, const Ty* expected) {
     case ExprKind::Lambda: v = evalLambda(e); break;
   }
   const bool tooMany = (v.isTree() || v.is(Val::Kind::Format)) && v.elems.leaves() > kMostParts;
+  if (std::vector<ir::Value*> unused; tooMany && !leavesOf(v, unused)) return context_.lost();  // of one with an error
   if (tooMany || (v.fn && tensorsIn(*v.fn) > kMostParts))
     return context_.fail(Code::E0208, e.span, "a value of more than " + std::to_string(kMostParts) + " parts");
   // What an operation makes of a tree is an operation for each of its leaves.
