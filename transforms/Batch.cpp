@@ -227,10 +227,23 @@ Placed isPlaced(const Value& v, int depth = 0) {
   for (const Value* operand : op->operands()) most = std::max(most, isPlaced(*operand, depth + 1));
   return most;
 }
+
+/// Whether two values of one type are the same constant everywhere: what no mask has to choose from, nor to be near.
+bool areSameNumber(const Value& a, const Value& b) {
+  const auto constant = [](const Value& v) {
+    const Op* op = v.op;
+    while (op != nullptr && op->kind == OpKind::Broadcast) op = op->operand(0)->op;
+    const bool single = op != nullptr && op->kind == OpKind::Constant && op->result()->type.shape.empty();
+    const ir::Attr* value = single ? op->find("value") : nullptr;
+    return value != nullptr ? std::get_if<ir::Data>(value) : nullptr;
+  };
+  const ir::Data *x = constant(a), *y = constant(b);
+  return x != nullptr && y != nullptr && a.type.dtype == b.type.dtype && **x == **y;
+}
 }  // namespace
 
 Value* Batcher::choose(Value* mask, Value* yes, Value* no) {
-  if (yes == no) return yes;
+  if (yes == no || areSameNumber(*yes, *no)) return yes;
   Value* surest = isPlaced(*no) > isPlaced(*yes) ? no : yes;
   if (functions_->arePlaced() && isPlaced(*surest) != Placed::Never) mask = beside(*b_, mask, surest);
   if (mask->type.shape != yes->type.shape)

@@ -57,8 +57,10 @@ void Inference::setOpen(Op& op) {
 
 void Inference::to(Op& op) {
   if (op.operandCount() > 1 && isOpen(op.operand(1))) return setOpen(op.result());
-  // A gradient goes back to where what it is of is used, which in an annotation is not where that came from.
-  const bool enters = op.boolAttr("gradient") && op.operandCount() > 1 && seen(op.operand(1)).entered;
+  // A gradient goes back to where what it is of is used, which in an annotation is not where that came from; and so
+  // does a mask to what it meets.
+  const bool meets = op.boolAttr("gradient") || ir::causeOf(op) == Cause::If;
+  const bool enters = meets && op.operandCount() > 1 && seen(op.operand(1)).entered;
   std::string device = enters ? in_.devices[&op] = seen(op.operand(1)).device : annotated(op, 1);
   const Value* v = op.operand(0);
   Value* r = op.result();

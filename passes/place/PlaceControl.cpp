@@ -25,21 +25,33 @@ bool isTableOfNumbers(const Op& loop, size_t k) {
 }  // namespace
 
 std::string Inference::placeOfUsers(const Value& v) {
-  std::string found;
+  std::set<std::string> found;
+  std::unordered_set<const Value*> seen;
+  addPlacesOfUsers(v, found, seen);
+  return found.size() == 1 ? *found.begin() : ambient();
+}
+
+void Inference::addPlacesOfUsers(const Value& v, std::set<std::string>& places,
+                                 std::unordered_set<const Value*>& seen) {
+  if (!seen.insert(&v).second) return;
   for (const Value::Use& use : v.uses) {
-    const Op& user = *use.user;
-    if (user.has(Trait::Placing) || user.has(Trait::Terminator)) continue;
-    const Value* taken = user.results.empty() ? nullptr : user.results[0].get();
-    if (ir::isLoop(user)) {
-      const size_t first = ir::firstCarriedOperand(user);
+    const Op* user = use.user;
+    if (user->has(Trait::Placing)) continue;
+    const Value* taken = user->results.empty() ? nullptr : user->result();
+    if (user->kind == OpKind::Yield) {
+      const Op* around = user->parent->parentOp;
+      taken = around != nullptr && use.operand < around->results.size() ? around->result(use.operand) : nullptr;
+    } else if (ir::isLoop(*user)) {
+      const size_t first = ir::firstCarriedOperand(*user);
       if (use.operand < first) continue;
-      taken = user.regions.back()->args[ir::firstCarriedArg(user) + use.operand - first].get();
+      taken = user->regions.back()->args[ir::firstCarriedArg(*user) + use.operand - first].get();
     }
-    if (taken == nullptr || mixes(taken->type) || isPoison(taken->type.place)) continue;
-    if (!found.empty() && found != placeOf(taken)) return ambient();
-    found = placeOf(taken);
+    if (taken == nullptr || isPoison(taken->type.place)) continue;
+    if (!mixes(taken->type))
+      places.insert(placeOf(taken));
+    else if (!taken->type.shape.empty())
+      addPlacesOfUsers(*taken, places, seen);
   }
-  return found.empty() ? ambient() : found;
 }
 
 bool Inference::placeCarried(Op& op, size_t lead) {
@@ -125,7 +137,9 @@ void Inference::branch(Op& op) {
     std::string at[2];
     for (int b : {0, 1}) at[b] = assigned ? placeOf(v[b]) : use(*yields[b], k);
     Op* scope = assigned ? info(assigned).scope : on_;
-    set(op.result(k), branchPlace(op, yields, k, at), Why::Operand, mixes(v[0]->type) ? v[1] : v[0], on_).scope = scope;
+    Value* result = op.result(k);
+    set(result, branchPlace(op, yields, k, at), Why::Operand, mixes(v[0]->type) ? v[1] : v[0], on_).scope = scope;
+    if (result->type.place.isFree() && !result->type.shape.empty()) open_.insert(result);
   }
 }
 
@@ -135,8 +149,11 @@ std::string Inference::branchPlace(Op& op, const Op* const (&yields)[2], size_t 
   bool free[2] = {mixes(v[0]->type), mixes(v[1]->type)};
   if (free[0] && free[1] && v[0]->type.shape.empty()) return at[0].empty() ? at[1] : at[0];
   if (free[0] && free[1]) {
-    for (const Op* y : yields) need(*y, k, ambient(), Cause::Literal);
-    return ambient();
+    // Tensors of numbers alone go where what is made of them is, which is known behind this.
+    const auto known = merged_.find(op.result(k));
+    if (known == merged_.end()) return unmerged_.push_back(op.result(k)), std::string();
+    for (const Op* y : yields) need(*y, k, known->second, Cause::Literal);
+    return known->second;
   }
   for (int b : {0, 1}) {
     if (!free[b]) continue;

@@ -2,6 +2,7 @@
 #include "passes/place/PlaceInfer.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tenc::passes::placing {
 
@@ -14,7 +15,9 @@ void Inference::run() {
     if (i < in_.arguments.size()) info.from = in_.arguments[i];
     info.cause = in_.call;
   }
-  region(*f.body);
+  for (region(*f.body); !unmerged_.empty(); region(*f.body)) {
+    for (const Value* v : std::exchange(unmerged_, {})) merged_.emplace(v, placeOfUsers(*v));
+  }
 }
 
 Inference::Seen Inference::seen(const Value* v) {

@@ -1,6 +1,7 @@
 // Private to the walk that decides where every value lives. Ops are in PlaceInfer.cpp, annotations, moves and checks in
 // PlaceAnnotations.cpp, loops and branches in PlaceControl.cpp, calls and signatures in PlaceCalls.cpp.
 #pragma once
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -136,6 +137,7 @@ class Inference {
   bool placeCarried(Op& op, size_t lead);
   /// The device of what is made of a value that has no place; here if that says nothing.
   std::string placeOfUsers(const Value& v);
+  void addPlacesOfUsers(const Value& v, std::set<std::string>& places, std::unordered_set<const Value*>& seen);
 
   /// One walk over the loop; true when a carried value got a place, so that the body must be seen again.
   bool loopRound(Op& op, size_t first, size_t lead);
@@ -168,7 +170,9 @@ class Inference {
   Op* on_ = nullptr;
   std::unordered_map<const Value*, std::vector<const Op*>> apart_;  ///< by leaf: the `one_place` that failed
   std::unordered_set<const Value*> open_;
-  std::unordered_map<const Op*, Op*> enclosing_;  ///< the next `on` outward of each
+  std::unordered_map<const Value*, std::string> merged_;  ///< results of branches that give numbers alone
+  std::vector<const Value*> unmerged_;                    ///< those that are to be walked once more with a place
+  std::unordered_map<const Op*, Op*> enclosing_;          ///< the next `on` outward of each
 };
 
 }  // namespace tenc::passes::placing
