@@ -25,6 +25,7 @@ fn touch(x: f64[N], y: f64[N], i: i64) -> f64[N] {{
     z[0] = z[N - 1] - x[i % N] * y[0]
     z
 }}
+fn there[D: device, E: device](x: f64[N] @D, y: f64[N] @E) -> f64[N] @E = x.to(E) * y
 fn running(x: f64[N]) -> f64[N] {{
     var z = x
     for i in 1..N {{ z[i] = sin(z[i - 1]) + x[i] }}
@@ -75,15 +76,23 @@ def scanned(s, xs):
     return s, np.array(out)
 
 
+def turned(x, i, y):
+    z = x.astype(complex)
+    for j in range(2): z[j % len(x)] = np.sin(z[i]) * y[0]
+    return z
+
+
 class Program:
     def __init__(self, seed, statements):
         self.r = r = random.Random(seed)
         self.n, self.rows, self.cols = r.choice([2, 3, 5, 9]), r.choice([2, 3]), r.choice([2, 4])
-        self.device = r.random() < 0.4
+        self.device = r.random() < 0.8
         self.count, self.indent, self.nest, self.tl, self.py = 0, 1, 0, [], []
         self.integers, self.held = [], []
         self.emit("var x = x\nvar y = x * 1.5\nvar z = sin(x)\nvar p = q\nvar k = 1", "y = x * 1.5\nz = np.sin(x)\np = q\nk = 1")
+        if self.device: self.emit("@gpu var d = x * 0.5", "d = x * 0.5")
         self.block(statements)
+        if self.device: self.emit("z += d.to(cpu)", "z = z + d")
         weights = [round(r.uniform(-1, 1), 3) for _ in range(3)]
         w, v, u = weights
         self.emit(f"sum(sin(x) * {w} + y * y * {v} + p.a * z) + sum(p.b * p.b) * {u}",
@@ -161,14 +170,34 @@ class Program:
             (a, pa), (b, pb) = self.vector(), self.vector()
             text = f"scan(|s, e| {{ var h = s.0; h[s.1 % {self.n}] = e * h[0]; ((h, s.1 + 1), sin(sum(h))) }}, ({a}, 0), {b})"
             return r.choice([(text + ".0.0", f"scanned({pa}, {pb})[0]"), (text + ".1", f"scanned({pa}, {pb})[1]")])
-        if kind == "gpu" and self.device:
-            a, pa = self.values(n, depth + 1)
-            return f"(({a}).to(gpu) * 2.0).to(cpu)", f"({pa} * 2.0)"
+        if kind == "gpu" and self.device: return self.elsewhere(n)
         if kind == "gather":
             (v, pv), a, b = self.vector(), r.randint(0, 3), r.randint(0, 4)
             return f"{v}[(arange({n}) * {a} + {b}) % {self.n}]", f"{pv}[(np.arange({n}) * {a} + {b}) % {self.n}]"
         a, pa = self.number(1)
         return f"({a} + f64(arange({n})) * 0.1)", f"({pa} + np.arange({n}) * 0.1)"
+
+    def elsewhere(self, n):
+        """A vector that is computed on another device."""
+        (a, pa), (b, pb), (i, pi) = self.values(n, 2), self.values(n, 2), (str(self.r.randrange(n)),) * 2
+        h = self.fresh()
+        forms = [(f"(({a}).to(gpu) * 2.0).to(cpu)", f"({pa} * 2.0)"), (f"(@gpu {{ {a} * sin({b}) }}).to(cpu)", f"({pa} * np.sin({pb}))"),
+                 (f"(@gpu {{ var {h} = {a}; {h}[{i}] += sum({b}); {h} }}).to(cpu)", f"put({pa}, {pi}, {pb}.sum(), '+=')"),
+                 (f"(@gpu {{ vmap(|c| {{ var h = c; h[0] = h[-1] * c[0]; h }})(stack(({a}, {b})))[1] }}).to(cpu)", f"put({pb}, 0, {pb}[-1] * {pb}[0])"),
+                 (f"(@gpu {{ var {h} = {a}; for j in 0..2 {{ {h}[j % {n}] = sin({h}[{i}]) * {b}[0] }}; {h} }}).to(cpu)", f"turned({pa}, {pi}, {pb})"),
+                 (f"(@gpu {{ if {a}[0] > 0.1 {{ {a} * 0.5 }} else {{ {b} }} }}).to(cpu)", f"({pa} * 0.5 if np.real({pa}[0]) > 0.1 else {pb})")]
+        if n == self.n:
+            forms += [(f"(@gpu {{ checkpoint(running)({a}) }}).to(cpu)", f"running({pa})"),
+                      (f"(@gpu {{ scan(|s, e| {{ var h = s.0; h[s.1 % {n}] = e * h[0]; ((h, s.1 + 1), sin(sum(h))) }}, ({a}, 0), {b}).0.0 }}).to(cpu)", f"scanned({pa}, {pb})[0]"),
+                      (f"there({a}, ({b}).to(gpu)).to(cpu)", f"({pa} * {pb})"), ("d.to(cpu)", "d"), ("d.to(cpu)", "d")]
+        return self.r.choice(forms)
+
+    def far(self):
+        """An update of the variable on the other device."""
+        (a, pa), (i, pi), (v, pv) = self.values(self.n, 2), (str(self.r.randrange(self.n)),) * 2, self.number()
+        self.emit(*self.r.choice([(f"d = ({a}).to(gpu)", f"d = {pa}"), (f"@gpu {{ d[{i}] += f64({v}).to(gpu) }}", f"d = put(d, {pi}, {pv}, '+=')"), (f"d[{i}] = f64({v}).to(gpu)", f"d = put(d, {pi}, {pv})"),
+                                  (f"@gpu d = d * {a}", f"d = d * {pa}"), (f"d[{i}] *= ({a}).to(gpu)[0]", f"d = put(d, {pi}, {pa}[0], '*=')"),
+                                  ("(d, x) = (x.to(gpu), d.to(cpu))", "d, x = x, d")]))
 
     def assign(self, target, value, index=None, op="="):
         (v, pv) = value
@@ -181,6 +210,7 @@ class Program:
     def simple(self):
         r, n = self.r, self.n
         op, v = r.choice(["=", "=", "+=", "*="]), self.vector()[0]
+        if self.device and r.random() < 0.25: return self.far()
         kind = r.choice(["all", "element", "element", "slice", "window", "gather", "row", "column", "cell", "exchange", "hold", "tree", "step"])
         if kind == "all": self.assign(v, self.values(n))
         elif kind == "element": self.assign(v, self.number(), self.place(n), op)
@@ -285,7 +315,7 @@ save("along.npy", along)
 """
 
     def expected(self):
-        names = {"np": np, "put": put, "touch": touch, "running": running, "changed": changed, "scanned": scanned, "Pair": Pair}
+        names = {"np": np, "put": put, "touch": touch, "running": running, "changed": changed, "scanned": scanned, "turned": turned, "Pair": Pair}
         exec("def f(x, q):\n" + "\n".join(self.py), names)
         f, n, r, c = names["f"], self.n, self.rows, self.cols
         x = np.arange(n) * 0.3 - 0.4
