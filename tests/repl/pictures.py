@@ -30,8 +30,8 @@ def main():
     with tempfile.TemporaryDirectory() as home:
         picture(tenc, home, "\x1b_Gi=31;OK\x1b\\\x1b[?62;c", r"\x1b_Ga=T,f=24,q=2,s=256,v=256,m=1;", COLORTERM="")
         picture(tenc, home, "\x1b[?62;4;22c", r'\x1bPq"1;1;256;256#0;2;0;0;0#215;2;100;100;100')
-        picture(tenc, home, "\x1b[?62;22c", r"\x1b\[38;5;16;48;5;231m\u2580\x1b\[38;5;231;48;5;16m\u2580")
-        picture(tenc, home, "\x1b[?62;22c", r"\x1b\[38;2;0;0;0;48;2;255;255;255m\u2580", COLORTERM="truecolor")
+        picture(tenc, home, "\x1b[?62;22c", r"\x1b\[38;5;16;48;5;16m\u2580{20}\x1b\[38;5;231;48;5;231m\u2580{20}\x1b\[0m")
+        picture(tenc, home, "\x1b[?62;22c", r"\x1b\[38;2;0;0;0;48;2;0;0;0m\u2580{20}\x1b\[38;2;255;255;255;48;2;255;255;255m", COLORTERM="truecolor")
 
         t = Terminal(tenc, home)
         t.expect("tenc> ")
@@ -41,6 +41,8 @@ def main():
         t.expect(r"= \x1b\[1;7m\(\x1b\[0m.*\x1b\[1;7m\)\x1b\[0m", raw=True)  # the brackets that belong together
         t.send("]")
         t.expect(r"\x1b\[31m\]\x1b\[0m", raw=True)                           # one that belongs to none
+        t.send("\x15print(\"{x:.2f}\")")
+        t.expect(r"\{x:\.2f\}\x1b\[32m\"", raw=True)                        # a format is no wrong number
         t.send("\x15fn f(x: i64) {\n")
         t.expect(r"\.\.\. ")
         t.send("x }")

@@ -47,6 +47,20 @@ std::vector<size_t> partners(const std::vector<TextToken>& tokens, std::string_v
   return partner;
 }
 
+/// Which tokens stand in a hole of a string, where the end of a format (`.2f`) is no token of the language.
+std::vector<bool> holes(const std::vector<TextToken>& tokens, std::string_view text) {
+  std::vector<bool> inHole(tokens.size());
+  std::vector<bool> open;
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].kind == Kind::Close && !open.empty()) open.pop_back();
+    inHole[i] = !open.empty() && open.back();
+    if (tokens[i].kind != Kind::Open) continue;
+    const bool behindString = i > 0 && tokens[i - 1].kind == Kind::String && tokens[i - 1].end == tokens[i].begin;
+    open.push_back((behindString && text[tokens[i].begin] == '{') || inHole[i]);
+  }
+  return inHole;
+}
+
 }  // namespace
 
 std::string highlighted(std::string_view before, std::string_view line, size_t cursor) {
@@ -65,6 +79,7 @@ std::string highlighted(std::string_view before, std::string_view line, size_t c
     if (!bracket || partner[i] == kNone) continue;
     if (tokens[i].begin == start + cursor || (tokens[i].end == start + cursor && marked == kNone)) marked = i;
   }
+  const std::vector<bool> inHole = holes(tokens, text);
   std::string out;
   if (command > 0) out += std::string(kCommand) + std::string(line.substr(0, command)) + std::string(kPlain);
   size_t at = start + command;
@@ -74,7 +89,8 @@ std::string highlighted(std::string_view before, std::string_view line, size_t c
     out.append(text, at, begin - at);
     const bool stray = tokens[i].kind == Kind::Close && partner[i] == kNone;
     const bool isMarked = marked != kNone && (i == marked || i == partner[marked]);
-    const std::string_view colour = isMarked ? kMark : stray ? kWrong : colourOf(tokens[i].kind);
+    const bool isFormat = inHole[i] && tokens[i].kind == Kind::Wrong;
+    const std::string_view colour = isMarked ? kMark : stray ? kWrong : isFormat ? "" : colourOf(tokens[i].kind);
     out += colour;
     out.append(text, begin, end - begin);
     if (!colour.empty()) out += kPlain;

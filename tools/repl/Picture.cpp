@@ -247,7 +247,7 @@ std::string encoded(const Picture& p, Graphics graphics, size_t columns) {
   const bool drawn = graphics == Graphics::Kitty || graphics == Graphics::Sixel;
   // A column is some 8 pixels wide. Small pictures grow by a whole factor, large ones shrink to the window.
   const size_t most = drawn ? columns * 8 : columns;
-  const size_t good = drawn ? 256 : 1;
+  const size_t good = drawn ? 256 : graphics == Graphics::Text ? 1 : 40;
   if (p.width > most) {
     const Picture small = resized(p, std::max<size_t>(1, p.height * most / p.width), most);
     return encoded(small, graphics, columns);
