@@ -95,12 +95,12 @@ void Buffers::give(const CallOptions& options) {
   }
 }
 
-void Buffers::moveTo(abi::BufferId b, MappedTensor file, std::shared_ptr<const OpenFile> open) {
+void Buffers::moveTo(abi::BufferId b, MappedTensor file, uint32_t site, std::shared_ptr<const OpenFile> open) {
   moveBack(b);
   std::byte* const elements = file.elements();
   std::byte* const before = std::exchange(address_[b], elements);
   InFile& in =
-      mapped_.emplace(elements, InFile{std::make_unique<MappedTensor>(std::move(file)), before, std::move(open)})
+      mapped_.emplace(elements, InFile{std::make_unique<MappedTensor>(std::move(file)), before, site, std::move(open)})
           .first->second;
   if (staysInFile(b)) residency_.watch(*in.file);
 }
@@ -111,6 +111,15 @@ void Buffers::moveBack(abi::BufferId b) {
   residency_.forget(*found->second.file);
   address_[b] = found->second.before;
   mapped_.erase(found);
+}
+
+std::optional<Buffers::CutShort> Buffers::cutShort() {
+  const uint64_t lost = lostPagesSoFar();
+  if (lost == lostPages_) return std::nullopt;
+  for (const auto& [address, in] : mapped_)
+    if (in.file->isCutShort()) return CutShort{in.site, in.file->path()};
+  lostPages_ = lost;  // of files of others
+  return std::nullopt;
 }
 
 const MappedTensor* Buffers::fileOf(const abi::TensorRef& t) const {

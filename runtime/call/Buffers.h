@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "runtime/call/PendingCopies.h"
 #include "runtime/call/Residency.h"
 #include "runtime/call/Workspace.h"
+#include "runtime/io/MappedPages.h"
 #include "runtime/io/OpenFile.h"
 
 namespace tenc::rt {
@@ -52,9 +54,9 @@ class Buffers {
   }
   /// Whether the tensor takes up all of its buffer, so that other memory can stand in for that.
   bool isWhole(const abi::TensorRef& t) const { return t.byteOffset == 0 && p_.buffers[t.buffer].bytes == bytesOf(t); }
-  /// The buffer moves to the pages of a file; if it was in such pages already, those go. `open`: the file, for those
-  /// who read parts of it.
-  void moveTo(abi::BufferId b, MappedTensor file, std::shared_ptr<const OpenFile> open = nullptr);
+  /// The buffer moves to the pages of a file that the load at `site` found; if it was in such pages already, those go.
+  /// `open`: the file, for those who read parts of it.
+  void moveTo(abi::BufferId b, MappedTensor file, uint32_t site, std::shared_ptr<const OpenFile> open = nullptr);
   /// The buffer moves back from such pages, which go.
   void moveBack(abi::BufferId b);
   /// Whether no step but a load writes to the buffer, so that pages of a file need not be written to.
@@ -68,6 +70,12 @@ class Buffers {
   void keepWithinMemory(uint64_t soon = 0) { residency_.check(soon); }
   /// The file that the tensor lies in; null for none.
   const MappedTensor* fileOf(const abi::TensorRef& t) const;
+  /// A file that was cut short while buffers are in its pages, so that what was read of it is not to be used.
+  struct CutShort {
+    uint32_t site = 0;
+    std::string path;
+  };
+  std::optional<CutShort> cutShort();
   /// Whether pages of files count, so that a file is better read than mapped where little of it is wanted.
   bool isMemoryLimited() const { return residency_.isLimited(); }
   /// Where the tensor lies in a file that is better read; nothing where it is to be taken from memory.
@@ -128,10 +136,12 @@ class Buffers {
   struct InFile {
     std::unique_ptr<MappedTensor> file;
     std::byte* before;  ///< where the buffer was
+    uint32_t site;      ///< of the load
     std::shared_ptr<const OpenFile> open;
   };
   std::map<const std::byte*, InFile> mapped_;  // files that buffers are in, by address
   Residency residency_;
+  uint64_t lostPages_ = lostPagesSoFar();  ///< when nothing of our files was lost
   PendingCopies pending_;
   uint64_t order_ = 0;  // steps given to devices so far
   bool failed_ = false;

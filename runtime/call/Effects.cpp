@@ -16,6 +16,7 @@ std::string Effects::text(const abi::Text& text) {
 bool Effects::run(const abi::Print& s) {
   if (!ending_.devicesAreWell()) return false;
   const std::string written = text(s.text);
+  if (!filesAreWhole()) return false;
   if (options_.print)
     options_.print(written);
   else
@@ -30,12 +31,12 @@ bool Effects::run(const abi::Assert& s) {
 }
 
 /// Into the tensor's memory, or by a map that takes its place.
-bool Effects::loadOnHost(const FileSource& source, const abi::TensorRef& t, std::string& error) {
+bool Effects::loadOnHost(const FileSource& source, const abi::TensorRef& t, uint32_t site, std::string& error) {
   if (buffers_.isWhole(t)) {
     const bool stays = buffers_.staysInFile(t.buffer);
     if (auto mapped = reader_.map(source, t.dtype, t.shape, !stays)) {
       const bool isRead = stays && buffers_.isMemoryLimited();
-      buffers_.moveTo(t.buffer, std::move(*mapped), isRead ? reader_.opened() : nullptr);
+      buffers_.moveTo(t.buffer, std::move(*mapped), site, isRead ? reader_.opened() : nullptr);
       return true;
     }
     buffers_.moveBack(t.buffer);
@@ -44,10 +45,15 @@ bool Effects::loadOnHost(const FileSource& source, const abi::TensorRef& t, std:
 }
 
 /// Whether the file has been read into the tensor before.
-bool Effects::takeAhead(const FileSource& source, const abi::TensorRef& t) {
+bool Effects::takeAhead(const FileSource& source, const abi::TensorRef& t, uint32_t site) {
   ReadAhead::Found found = ahead_.take({source, t.dtype, t.shape}, buffers_.at(t));
-  if (found.mapped) buffers_.moveTo(t.buffer, std::move(*found.mapped));
+  if (found.mapped) buffers_.moveTo(t.buffer, std::move(*found.mapped), site);
   return found.mapped || found.inMemory;
+}
+
+bool Effects::filesAreWhole() {
+  const auto lost = buffers_.cutShort();
+  return !lost || ending_.stop(lost->site, "`" + lost->path + "` was cut short while it was in use");
 }
 
 bool Effects::run(const abi::Load& s) {
@@ -58,7 +64,7 @@ bool Effects::run(const abi::Load& s) {
   if (!stream || s.ahead) {
     const abi::TensorRef& onHost = stream ? *s.ahead : t;
     buffers_.settle(buffers_.at(onHost), bytesOf(onHost), true);
-    const bool read = (s.ahead && takeAhead(source, onHost)) || loadOnHost(source, onHost, error);
+    const bool read = (s.ahead && takeAhead(source, onHost, s.site)) || loadOnHost(source, onHost, s.site, error);
     if (!read) return ending_.stop(s.site, error);
     if (stream) buffers_.copyIn(t, onHost);
     return true;

@@ -29,10 +29,12 @@ class Effects {
   bool run(const abi::Seed& s);
   bool run(const abi::RngNext& s);
   bool run(const abi::Time& s);
+  /// Whether no file was cut short that buffers are in, as far as they were read.
+  bool filesAreWhole();
 
  private:
-  bool loadOnHost(const FileSource& source, const abi::TensorRef& t, std::string& error);
-  bool takeAhead(const FileSource& source, const abi::TensorRef& t);
+  bool loadOnHost(const FileSource& source, const abi::TensorRef& t, uint32_t site, std::string& error);
+  bool takeAhead(const FileSource& source, const abi::TensorRef& t, uint32_t site);
   std::string text(const abi::Text& text);
   uint64_t number(const abi::TensorRef& t);
 

@@ -225,6 +225,8 @@ bool ReadAhead::start() {
     if (!reader_) reader_ = std::make_unique<Reader>(files_);
   } catch (const std::system_error&) {
     return false;  // the system gives no more threads
+  } catch (const std::bad_alloc&) {
+    return false;  // nor memory for one
   }
   return true;
 }

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -122,6 +123,8 @@ void Residency::watch(const MappedTensor& file) {
     if (!watcher_) watcher_ = std::make_unique<Watcher>(limit_);
   } catch (const std::system_error&) {
     return;  // the system gives no more threads, and drops pages when it must
+  } catch (const std::bad_alloc&) {
+    return;  // nor memory for one
   }
   file.expectLittle();
   watcher_->add(file);

@@ -33,7 +33,10 @@ Runner::Runner(const LoadedProgram& program, Machine& machine, Workspace& worksp
 
 CallResult Runner::run() {
   result_.inPlace = buffers_.take(options_.inputs) + buffers_.aim(options_.outputs);
-  if (steps(p_.steps) && ending_.devicesAreWell()) buffers_.give(options_);
+  if (steps(p_.steps) && ending_.devicesAreWell()) {
+    buffers_.give(options_);
+    effects_.filesAreWhole();
+  }
   ahead_.stop();
   if (options_.trace) takeTimes();
   for (uint32_t i = 1; i < p_.devices.size(); ++i) {
@@ -48,6 +51,7 @@ bool Runner::steps(const abi::Block& block) {
   for (const abi::Step& s : block) {
     if (ending_.interrupted() || !step(s)) return false;
     if (buffers_.failed()) return ending_.devicesAreWell();
+    if (!effects_.filesAreWhole()) return false;
   }
   return true;
 }

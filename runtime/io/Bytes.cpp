@@ -1,50 +1,65 @@
 #include "runtime/io/Bytes.h"
 
-#include <sys/mman.h>
+#include <unistd.h>
 
-#include <utility>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 
 #include "runtime/io/Formats.h"
 
 namespace tenc::rt::format {
+
+std::optional<FileBytes> FileBytes::of(std::FILE* f) {
+  const auto size = fileSize(f);
+  return size ? std::optional(FileBytes(fileno(f), *size)) : std::nullopt;
+}
+
+bool FileBytes::read(uint64_t at, std::span<std::byte> out) const {
+  if (at > size_ || out.size() > size_ - at) return false;
+  while (!out.empty()) {
+    const ssize_t n = pread(descriptor_, out.data(), out.size(), static_cast<off_t>(at));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    out = out.subspan(static_cast<size_t>(n));
+    at += static_cast<uint64_t>(n);
+  }
+  return true;
+}
+
+std::vector<std::byte> FileBytes::part(uint64_t at, uint64_t bytes) const {
+  if (at > size_ || bytes > size_ - at) return {};  // before there is memory for them
+  std::vector<std::byte> out(bytes);
+  if (!read(at, out)) out.clear();
+  return out;
+}
+
 namespace {
 
-/// From here on a map is faster than a copy. A mapped file must not be cut short by others while it is read.
-constexpr uint64_t kMapped = uint64_t{1} << 22;
+constexpr uint64_t kPiece = uint64_t{256} << 10;
 
 }  // namespace
 
-std::optional<Bytes> Bytes::of(std::FILE* f, bool mayMap) {
-  const auto size = fileSize(f);
-  if (!size) return std::nullopt;
-  Bytes b;
-  if (mayMap && *size >= kMapped) {
-    b.mapped_ = mmap(nullptr, *size, PROT_READ, MAP_PRIVATE, fileno(f), 0);
-    if (b.mapped_ == MAP_FAILED) {
-      b.mapped_ = nullptr;
-      return std::nullopt;
-    }
-    b.span_ = {static_cast<const std::byte*>(b.mapped_), *size};
-    return b;
+ByteSpan Window::some(uint64_t at, uint64_t most) {
+  if (at < begin_ || at - begin_ >= piece_.size()) {
+    if (at >= file_.size()) return {};
+    begin_ = at;
+    piece_ = file_.part(at, std::min(kPiece, file_.size() - at));
   }
-  b.read_.resize(*size);
-  if (std::fseek(f, 0, SEEK_SET) != 0 || std::fread(b.read_.data(), 1, *size, f) != *size) return std::nullopt;
-  b.span_ = b.read_;
-  return b;
+  const ByteSpan rest = ByteSpan(piece_).subspan(std::min<uint64_t>(at - begin_, piece_.size()));
+  return rest.first(std::min<uint64_t>(most, rest.size()));
 }
 
-Bytes::Bytes(Bytes&& other) noexcept
-    : read_(std::move(other.read_)), mapped_(std::exchange(other.mapped_, nullptr)), span_(other.span_) {}
-
-Bytes& Bytes::operator=(Bytes&& other) noexcept {
-  std::swap(read_, other.read_);
-  std::swap(mapped_, other.mapped_);
-  std::swap(span_, other.span_);
-  return *this;
-}
-
-Bytes::~Bytes() {
-  if (mapped_) munmap(mapped_, span_.size());
+bool Window::read(uint64_t at, std::span<std::byte> bytes) {
+  if (bytes.size() >= kPiece) return file_.read(at, bytes);
+  while (!bytes.empty()) {
+    const ByteSpan next = some(at, bytes.size());
+    if (next.empty()) return false;
+    std::copy(next.begin(), next.end(), bytes.begin());
+    bytes = bytes.subspan(next.size());
+    at += next.size();
+  }
+  return true;
 }
 
 }  // namespace tenc::rt::format

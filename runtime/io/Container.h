@@ -22,9 +22,9 @@ struct Entry {
 };
 
 /// Everything in the file, checked: limits, no duplicate names, no overlaps; `error` says what is wrong.
-std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string& error);
-std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error);
-bool npzLoad(ByteSpan file, const Entry& entry, void* out, std::string& error);
+std::optional<std::vector<Entry>> safetensorsEntries(const FileBytes& file, std::string& error);
+std::optional<std::vector<Entry>> npzEntries(const FileBytes& file, std::string& error);
+bool npzLoad(const FileBytes& file, const Entry& entry, void* out, std::string& error);
 
 bool safetensorsSave(std::FILE* f, std::span<const NamedTensor> tensors);
 bool npzSave(std::FILE* f, std::span<const NamedTensor> tensors, std::string& error);

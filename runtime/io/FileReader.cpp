@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "runtime/io/Container.h"
+#include "runtime/io/MappedPages.h"
 #include "runtime/io/OpenFile.h"
 #include "runtime/io/Paths.h"
 #include "runtime/io/Version.h"
@@ -41,12 +42,13 @@ format::File openRead(const std::string& path, const FileAccess& access, std::st
 
 }  // namespace
 
-/// An open file, its bytes where its format is parsed in memory, and the tensors in it.
+/// An open file, and the tensors in it.
 struct FileReader::Opened {
   std::string path, format;
   format::File file;
   std::optional<FileVersion> version;
-  std::optional<format::Bytes> bytes;
+  std::optional<format::FileBytes> bytes;
+  std::vector<std::byte> picture;                  ///< all of a .png file
   std::vector<format::Entry> entries;              ///< of a format without names one
   std::unordered_map<std::string, size_t> byName;  ///< of a format with names
   const format::Entry* chosen = nullptr;
@@ -59,23 +61,25 @@ struct FileReader::Opened {
 
 bool FileReader::Opened::parse(std::string& reason) {
   std::optional<FileHeader> header;
+  bytes = format::FileBytes::of(file.get());
+  if (!bytes) return reason = "cannot be read", false;
   if (format == "csv") {
     header = format::csvHeader(file.get(), reason);
   } else if (format == "bytes") {
-    header = FileHeader{8, {static_cast<int64_t>(*format::fileSize(file.get()))}, 0, false, false};
+    header = FileHeader{8, {static_cast<int64_t>(bytes->size())}, 0, false, false};
   } else if (format == "npy" || format == "png" || holdsNames(format)) {
-    bytes = format::Bytes::of(file.get(), format != "png");
-    if (!bytes) return reason = "cannot be read", false;
-    const format::ByteSpan all = bytes->span();
     if (holdsNames(format)) {
-      auto found = format == "npz" ? format::npzEntries(all, reason) : format::safetensorsEntries(all, reason);
+      auto found = format == "npz" ? format::npzEntries(*bytes, reason) : format::safetensorsEntries(*bytes, reason);
       if (!found) return false;
       entries = std::move(*found);
       byName.reserve(entries.size());
       for (size_t i = 0; i < entries.size(); ++i) byName.emplace(entries[i].name, i);
       return true;
     }
-    header = format == "npy" ? format::npyHeader(all, all.size(), reason) : format::pngHeader(all, reason);
+    const bool isPicture = format == "png";
+    auto head = bytes->part(0, isPicture ? bytes->size() : std::min<uint64_t>(bytes->size(), format::kMostNpyHead));
+    header = isPicture ? format::pngHeader(head, reason) : format::npyHeader(head, bytes->size(), reason);
+    if (isPicture) picture = std::move(head);
   } else {
     reason = "is in a format that cannot be read (" + format + ")";
   }
@@ -118,19 +122,19 @@ void cleanBools(uint8_t dtype, void* out, uint64_t n) {
 bool FileReader::Opened::loadElements(uint8_t dtype, const std::vector<int64_t>& shape, void* out,
                                       std::string& reason) const {
   const FileHeader& h = chosen->header;
-  if (format == "npy") return format::npyLoad(bytes->span(), h, out, reason);
-  if (format == "npz") return format::npzLoad(bytes->span(), *chosen, out, reason);
-  if (format == "png") return format::pngLoad(bytes->span(), h, out, reason);
+  if (format == "npz") return format::npzLoad(*bytes, *chosen, out, reason);
+  if (format == "png") return format::pngLoad(picture, h, out, reason);
   if (format == "csv") return format::csvLoad(file.get(), dtype, shape, out, reason);
-  if (format == "safetensors") {
-    if (chosen->size > 0) std::memcpy(out, bytes->span().data() + chosen->begin, chosen->size);
-    cleanBools(dtype, out, chosen->size);
-    return true;
-  }
-  const auto n = static_cast<size_t>(shape[0]);
-  if (std::fseek(file.get(), 0, SEEK_SET) == 0 && std::fread(out, 1, n, file.get()) == n) return true;
-  reason = "cannot be read to its end";
-  return false;
+  const auto read = [&](std::span<std::byte> to) {
+    if (bytes->read(format == "bytes" ? 0 : h.dataOffset, to)) return true;
+    reason = format::kUnreadable;
+    return false;
+  };
+  if (format == "npy") return format::npyLoad(h, out, read);
+  const uint64_t size = format == "bytes" ? static_cast<uint64_t>(shape[0]) : chosen->size;
+  if (!read({static_cast<std::byte*>(out), size})) return false;
+  cleanBools(dtype, out, size);
+  return true;
 }
 
 namespace {
@@ -223,7 +227,7 @@ std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dt
   std::string ignored;
   const FileHeader* h = find(source, ignored);
   if (!h || !isMappable(source, *h) || h->dtype != dtype || h->shape != shape) return std::nullopt;
-  const uint64_t size = opened_->bytes->span().size();
+  const uint64_t size = opened_->bytes->size();
   MappedTensor t;
   t.base_ =
       mmap(nullptr, size, mayWrite ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE, fileno(opened_->file.get()), 0);
@@ -232,12 +236,22 @@ std::optional<MappedTensor> FileReader::map(const FileSource& source, uint8_t dt
     return std::nullopt;
   }
   t.length_ = size;
+  t.pages_ = std::make_unique<MappedPages>(t.base_, size);
+  t.path_ = source.path;
   t.elements_ = static_cast<std::byte*>(t.base_) + h->dataOffset;
   return t;
 }
 
 MappedTensor::MappedTensor(MappedTensor&& other) noexcept
-    : base_(std::exchange(other.base_, nullptr)), length_(other.length_), elements_(other.elements_) {}
+    : base_(std::exchange(other.base_, nullptr)),
+      length_(other.length_),
+      elements_(other.elements_),
+      pages_(std::move(other.pages_)),
+      path_(std::move(other.path_)) {}
+
+MappedTensor::MappedTensor() = default;
+
+bool MappedTensor::isCutShort() const { return pages_ && pages_->areLost(); }
 
 bool MappedTensor::bringIn(const std::atomic<bool>& stop) const {
   constexpr uint64_t kPiece = uint64_t{4} << 20, kLead = 4 * kPiece;
@@ -262,6 +276,7 @@ void MappedTensor::expectLittle() const { madvise(base_, length_, MADV_NOHUGEPAG
 void MappedTensor::letGo() const { madvise(base_, length_, MADV_DONTNEED); }
 
 MappedTensor::~MappedTensor() {
+  pages_.reset();  // before something else can be there
   if (base_) munmap(base_, length_);
 }
 

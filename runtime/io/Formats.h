@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdio>
+#include <functional>
 #include <memory>
 
 #include "runtime/io/Bytes.h"
@@ -24,14 +25,21 @@ struct Closer {
 };
 using File = std::unique_ptr<std::FILE, Closer>;
 
+/// What is said of a file whose bytes cannot be read any more.
+inline constexpr std::string_view kUnreadable = "cannot be read to its end";
+
 /// Elements of `shape`; nullopt when one is negative or the product passes 2^48.
 std::optional<int64_t> elements(const std::vector<int64_t>& shape);
 /// Size of an open regular file, or nullopt.
 std::optional<uint64_t> fileSize(std::FILE* f);
 
-/// From the first bytes (10,012 or all) of a file of `size` bytes.
+/// An .npy header, and what stands before it.
+inline constexpr size_t kMostNpyHead = 10'012;
+/// From the first bytes (kMostNpyHead or all) of a file of `size` bytes.
 std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& error);
-bool npyLoad(ByteSpan file, const FileHeader& header, void* out, std::string& error);
+/// `read` reads all elements, which follow each other in the file; what it returns false for is its own to tell.
+using ReadElements = std::function<bool(std::span<std::byte>)>;
+bool npyLoad(const FileHeader& header, void* out, const ReadElements& read);
 std::string npyHeaderText(const TensorView& t);
 bool npySave(std::FILE* f, const TensorView& t);
 

@@ -74,6 +74,8 @@ struct FileSource {
   std::string path, format, name;
 };
 
+class MappedPages;
+
 /// The elements of a large file where they are: pages of the file, copied only when they are written to.
 class MappedTensor {
  public:
@@ -86,6 +88,9 @@ class MappedTensor {
   uint64_t offsetOf(const std::byte* at) const {
     return static_cast<uint64_t>(at - static_cast<const std::byte*>(base_));
   }
+  /// Whether the file had become shorter when something was read of it: there are zeros then (MappedPages.h).
+  bool isCutShort() const;
+  const std::string& path() const { return path_; }
   /// Reads all pages from the disk, so that nobody waits for them later; false when `stop` is set, or where that fails.
   bool bringIn(const std::atomic<bool>& stop) const;
   /// Pages will be wanted here and there: the system reads no others along with them.
@@ -98,10 +103,12 @@ class MappedTensor {
 
  private:
   friend class FileReader;
-  MappedTensor() = default;
+  MappedTensor();
   void* base_ = nullptr;
   uint64_t length_ = 0;
   std::byte* elements_ = nullptr;
+  std::unique_ptr<MappedPages> pages_;
+  std::string path_;
 };
 
 /// Whether a tensor can be used where it lies in its file: many elements, in row-major order of the host's bytes, from
@@ -153,8 +160,6 @@ bool holdsNames(std::string_view format);
 /// as is, floats 0..1 scaled, other integers scaled from their least to their largest value.
 bool saveTensors(const std::string& path, std::string_view format, std::span<const NamedTensor> tensors,
                  const FileAccess& access, std::string& error);
-/// For signal handlers that end the process: removes the temporary files of saves that run.
-void removePartFiles() noexcept;
 /// Whether `save` can write this type in this format; "" when it can, else why not.
 std::string checkSave(std::string_view format, uint8_t dtype, const std::vector<int64_t>& shape);
 

@@ -147,19 +147,14 @@ std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& e
   return h;
 }
 
-bool npyLoad(ByteSpan file, const FileHeader& h, void* out, std::string& error) {
+bool npyLoad(const FileHeader& h, void* out, const ReadElements& read) {
   const int size = dtypeSize(h.dtype);
   const int64_t n = *elements(h.shape);
   auto* bytes = static_cast<unsigned char*>(out);
   std::vector<unsigned char> columnMajor;
   if (h.fortran && h.shape.size() > 1) columnMajor.resize(static_cast<size_t>(n * size));
   unsigned char* target = columnMajor.empty() ? bytes : columnMajor.data();
-  if (h.dataOffset > file.size() ||
-      file.size() - h.dataOffset < static_cast<uint64_t>(n) * static_cast<uint64_t>(size)) {
-    error = "cannot be read to its end";
-    return false;
-  }
-  if (n > 0) std::memcpy(target, file.data() + h.dataOffset, static_cast<size_t>(n) * static_cast<size_t>(size));
+  if (!read({reinterpret_cast<std::byte*>(target), static_cast<size_t>(n * size)})) return false;
   if (h.swap)
     for (int64_t i = 0; i < n; ++i) std::reverse(target + i * size, target + (i + 1) * size);
   if (!columnMajor.empty()) {

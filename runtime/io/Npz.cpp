@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <set>
 #include <utility>
@@ -13,7 +14,6 @@ namespace tenc::rt::format {
 namespace {
 
 constexpr size_t kMostEntries = 100'000;
-constexpr size_t kHeadBytes = 10'012;      // an .npy header and what stands before it
 constexpr uint64_t kMostRatio = 1'032;     // deflate cannot do better: a larger claim is false
 constexpr uint64_t kManyEntries = 0xffff;  // too many for 16 bits
 constexpr uint32_t kLocal = 0x04034b50, kCentral = 0x02014b50, kEnd = 0x06054b50, kEnd64 = 0x06064b50,
@@ -26,30 +26,68 @@ T get(ByteSpan s, uint64_t at) {
   return v;
 }
 
-/// Inflates the first out.size() bytes; false when there are fewer, or, if `whole`, more.
-bool inflateInto(ByteSpan from, std::span<std::byte> out, bool whole) {
-  z_stream z{};
-  if (inflateInit2(&z, -MAX_WBITS) != Z_OK) return false;
-  size_t in = 0, done = 0;
-  int status = Z_OK;
-  constexpr size_t kPiece = size_t{1} << 30;
-  while (status == Z_OK && (done < out.size() || whole)) {
-    std::byte spare{};  // one byte more than there may be shows that there is more
-    const bool full = done == out.size();
-    const size_t nIn = std::min(kPiece, from.size() - in), nOut = full ? 1 : std::min(kPiece, out.size() - done);
-    z.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(from.data() + in));
-    z.avail_in = static_cast<uInt>(nIn);
-    z.next_out = reinterpret_cast<Bytef*>(full ? &spare : out.data() + done);
-    z.avail_out = static_cast<uInt>(nOut);
-    status = inflate(&z, Z_NO_FLUSH);
-    in += nIn - z.avail_in;
-    if (full && z.avail_out == 0) status = Z_DATA_ERROR;
-    if (!full) done += nOut - z.avail_out;
-    if (nIn == z.avail_in && nOut == z.avail_out && status == Z_OK) status = Z_BUF_ERROR;
+/// The bytes of an entry from its beginning on, inflated where they are packed.
+class EntryReader {
+ public:
+  EntryReader(Window& file, const Entry& entry)
+      : file_(file), at_(entry.begin), end_(entry.begin + entry.size), deflated_(entry.deflated) {
+    if (deflated_) ready_ = inflateInit2(&z_, -MAX_WBITS) == Z_OK;
   }
-  inflateEnd(&z);
-  return done == out.size() && (!whole || status == Z_STREAM_END);
-}
+  ~EntryReader() {
+    if (deflated_ && ready_) inflateEnd(&z_);
+  }
+  EntryReader(const EntryReader&) = delete;
+  EntryReader& operator=(const EntryReader&) = delete;
+
+  /// The next bytes; false when there are fewer.
+  bool read(std::span<std::byte> out) {
+    if (!deflated_) {
+      if (out.size() > end_ - at_ || !file_.read(at_, out)) return false;
+      at_ += out.size();
+    } else if (!inflateInto(out)) {
+      return false;
+    }
+    for (size_t done = 0; done < out.size(); done += kPiece)
+      crc_ = crc32(crc_, reinterpret_cast<const Bytef*>(out.data() + done),
+                   static_cast<uInt>(std::min(kPiece, out.size() - done)));
+    return true;
+  }
+  /// Whether nothing follows. Stops at one byte more.
+  bool isAtEnd() {
+    if (!deflated_) return at_ == end_;
+    std::byte more{};
+    return status_ == Z_STREAM_END || (!inflateInto({&more, 1}) && status_ == Z_STREAM_END);
+  }
+  uLong checksum() const { return crc_; }
+
+ private:
+  static constexpr size_t kPiece = size_t{1} << 30;
+
+  bool inflateInto(std::span<std::byte> out) {
+    while (ready_ && !out.empty() && status_ == Z_OK) {
+      const ByteSpan in = file_.some(at_, end_ - at_);
+      const size_t room = std::min(kPiece, out.size());
+      z_.next_in = reinterpret_cast<Bytef*>(const_cast<std::byte*>(in.data()));
+      z_.avail_in = static_cast<uInt>(in.size());
+      z_.next_out = reinterpret_cast<Bytef*>(out.data());
+      z_.avail_out = static_cast<uInt>(room);
+      status_ = inflate(&z_, Z_NO_FLUSH);
+      at_ += in.size() - z_.avail_in;
+      if (in.empty() && z_.avail_out == room && status_ == Z_OK) status_ = Z_BUF_ERROR;
+      out = out.subspan(room - z_.avail_out);
+    }
+    return out.empty();
+  }
+
+  Window& file_;
+  uint64_t at_;
+  const uint64_t end_;
+  const bool deflated_;
+  bool ready_ = true;
+  int status_ = Z_OK;
+  z_stream z_{};
+  uLong crc_ = 0;
+};
 
 /// Sizes and place beyond 32 bits stand in the extra field 1, in this order, for those that are all ones.
 void readZip64(ByteSpan extra, uint64_t& size, uint64_t& stored, uint64_t& local) {
@@ -67,17 +105,24 @@ void readZip64(ByteSpan extra, uint64_t& size, uint64_t& stored, uint64_t& local
 }
 
 /// Where the central directory is: the last end record whose comment reaches the end of the file.
-bool findDirectory(ByteSpan file, uint64_t& at, uint64_t& count) {
-  if (file.size() < 22) return false;
-  const uint64_t lowest = file.size() - 22 - std::min<uint64_t>(file.size() - 22, 65535);
-  for (uint64_t p = file.size() - 22;; --p) {
-    if (get<uint32_t>(file, p) == kEnd && p + 22 + get<uint16_t>(file, p + 20) == file.size()) {
-      count = get<uint16_t>(file, p + 10);
-      at = get<uint32_t>(file, p + 16);
-      if ((count == 0xffff || at == 0xffffffffu) && p >= 20 && get<uint32_t>(file, p - 20) == kLocator64) {
-        const auto end64 = get<uint64_t>(file, p - 12);
-        count = get<uint64_t>(file, end64 + 32);
-        at = get<uint64_t>(file, end64 + 48);
+bool findDirectory(const FileBytes& file, uint64_t& at, uint64_t& count) {
+  constexpr uint64_t kRecord = 22, kMostComment = 65535, kLocatorBytes = 20, kEnd64Bytes = 56;
+  if (file.size() < kRecord) return false;
+  const std::vector<std::byte> tail =
+      file.part(file.size() - std::min(file.size(), kLocatorBytes + kRecord + kMostComment),
+                std::min(file.size(), kLocatorBytes + kRecord + kMostComment));
+  if (tail.empty()) return false;
+  const ByteSpan end = tail;
+  const uint64_t lowest = end.size() - kRecord - std::min(end.size() - kRecord, kMostComment);
+  for (uint64_t p = end.size() - kRecord;; --p) {
+    if (get<uint32_t>(end, p) == kEnd && p + kRecord + get<uint16_t>(end, p + 20) == end.size()) {
+      count = get<uint16_t>(end, p + 10);
+      at = get<uint32_t>(end, p + 16);
+      if ((count == 0xffff || at == 0xffffffffu) && p >= kLocatorBytes &&
+          get<uint32_t>(end, p - kLocatorBytes) == kLocator64) {
+        const std::vector<std::byte> end64 = file.part(get<uint64_t>(end, p - 12), kEnd64Bytes);
+        count = get<uint64_t>(end64, 32);
+        at = get<uint64_t>(end64, 48);
       }
       return at < file.size() || count == 0;
     }
@@ -86,34 +131,42 @@ bool findDirectory(ByteSpan file, uint64_t& at, uint64_t& count) {
 }
 
 /// Reads one record of the central directory; false when it is not sound.
-bool readRecord(ByteSpan file, uint64_t& at, Entry& e, std::string& error) {
-  if (at > file.size() || file.size() - at < 46 || get<uint32_t>(file, at) != kCentral) return false;
-  const auto flags = get<uint16_t>(file, at + 8), method = get<uint16_t>(file, at + 10);
-  const uint64_t nameLength = get<uint16_t>(file, at + 28), extraLength = get<uint16_t>(file, at + 30);
-  const uint64_t commentLength = get<uint16_t>(file, at + 32);
-  e.crc = get<uint32_t>(file, at + 16);
-  uint64_t local = get<uint32_t>(file, at + 42);
-  e.size = get<uint32_t>(file, at + 20);
-  e.inflatedSize = get<uint32_t>(file, at + 24);
-  const uint64_t next = at + 46 + nameLength + extraLength + commentLength;
-  if (next > file.size()) return false;
-  e.name.assign(reinterpret_cast<const char*>(file.data()) + at + 46, nameLength);
-  readZip64(file.subspan(at + 46 + nameLength, extraLength), e.inflatedSize, e.size, local);
+bool readRecord(Window& directory, Window& locals, uint64_t& at, Entry& e, std::string& error) {
+  constexpr uint64_t kRecord = 46, kLocalRecord = 30;
+  const uint64_t fileSize = directory.fileSize();
+  std::array<std::byte, kRecord> fixed{};
+  if (!directory.read(at, fixed) || get<uint32_t>(fixed, 0) != kCentral) return false;
+  const auto flags = get<uint16_t>(fixed, 8), method = get<uint16_t>(fixed, 10);
+  const uint64_t nameLength = get<uint16_t>(fixed, 28), extraLength = get<uint16_t>(fixed, 30);
+  const uint64_t commentLength = get<uint16_t>(fixed, 32);
+  e.crc = get<uint32_t>(fixed, 16);
+  uint64_t local = get<uint32_t>(fixed, 42);
+  e.size = get<uint32_t>(fixed, 20);
+  e.inflatedSize = get<uint32_t>(fixed, 24);
+  const uint64_t next = at + kRecord + nameLength + extraLength + commentLength;
+  if (next > fileSize) return false;
+  e.name.resize(nameLength);
+  std::vector<std::byte> extra(extraLength);
+  if (!directory.read(at + kRecord, std::as_writable_bytes(std::span(e.name))) ||
+      !directory.read(at + kRecord + nameLength, extra))
+    return false;
+  readZip64(extra, e.inflatedSize, e.size, local);
   at = next;
   if ((flags & 1) != 0 || (method != 0 && method != 8)) {
     error = "has entries that are encrypted or not compressed by deflate";
     return false;
   }
   e.deflated = method == 8;
-  if (local > file.size() || file.size() - local < 30 || get<uint32_t>(file, local) != kLocal) return false;
-  e.begin = local + 30 + get<uint16_t>(file, local + 26) + get<uint16_t>(file, local + 28);
-  return e.begin <= file.size() && e.size <= file.size() - e.begin && (e.deflated || e.size == e.inflatedSize) &&
+  std::array<std::byte, kLocalRecord> lead{};
+  if (!locals.read(local, lead) || get<uint32_t>(lead, 0) != kLocal) return false;
+  e.begin = local + kLocalRecord + get<uint16_t>(lead, 26) + get<uint16_t>(lead, 28);
+  return e.begin <= fileSize && e.size <= fileSize - e.begin && (e.deflated || e.size == e.inflatedSize) &&
          e.inflatedSize / kMostRatio <= e.size + 1;
 }
 
 }  // namespace
 
-std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) {
+std::optional<std::vector<Entry>> npzEntries(const FileBytes& file, std::string& error) {
   auto fail = [&](const char* why) {
     if (error.empty()) error = why;
     return std::nullopt;
@@ -123,17 +176,14 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
   if (count > kMostEntries) return fail("has more than 100,000 entries");
   std::vector<Entry> all;
   std::set<std::string> names;
+  Window directory(file), contents(file);
   for (uint64_t i = 0; i < count; ++i) {
     Entry e;
-    if (!readRecord(file, at, e, error)) return fail("has a zip directory that cannot be read");
+    if (!readRecord(directory, contents, at, e, error)) return fail("has a zip directory that cannot be read");
     if (e.name.ends_with(".npy")) e.name.resize(e.name.size() - 4);
     if (!names.insert(e.name).second) return fail("names a tensor twice");
-    std::vector<std::byte> head(std::min<uint64_t>(kHeadBytes, e.inflatedSize));
-    const ByteSpan stored = file.subspan(e.begin, e.size);
-    if (!e.deflated)
-      std::copy_n(stored.begin(), head.size(), head.begin());
-    else if (!inflateInto(stored, head, false))
-      return fail("has an entry that cannot be decompressed");
+    std::vector<std::byte> head(std::min<uint64_t>(kMostNpyHead, e.inflatedSize));
+    if (!EntryReader(contents, e).read(head)) return fail("has an entry that cannot be decompressed");
     const auto header = npyHeader(head, e.inflatedSize, error);
     if (header) {
       e.header = *header;
@@ -155,25 +205,20 @@ std::optional<std::vector<Entry>> npzEntries(ByteSpan file, std::string& error) 
   return all;
 }
 
-bool npzLoad(ByteSpan file, const Entry& e, void* out, std::string& error) {
-  const ByteSpan stored = file.subspan(e.begin, e.size);
-  std::vector<std::byte> inflated(e.deflated ? e.inflatedSize : 0);
-  if (e.deflated && !inflateInto(stored, inflated, true)) {
-    error = "has an entry whose decompressed size is wrong";
+/// What is inflated goes where it is wanted, and what the header does not leave room for is not inflated.
+bool npzLoad(const FileBytes& file, const Entry& e, void* out, std::string& error) {
+  Window window(file);
+  EntryReader entry(window, e);
+  std::vector<std::byte> head(e.header.dataOffset);
+  const bool isRead =
+      entry.read(head) && npyLoad(e.header, out, [&](std::span<std::byte> to) { return entry.read(to); });
+  if (!isRead || !entry.isAtEnd()) {
+    error = e.deflated ? std::string("has an entry whose decompressed size is wrong") : std::string(kUnreadable);
     return false;
   }
-  const ByteSpan whole = e.deflated ? ByteSpan(inflated) : stored;
-  uLong crc = 0;
-  for (size_t at = 0; at < whole.size();) {
-    const size_t n = std::min<size_t>(whole.size() - at, size_t{1} << 30);
-    crc = crc32(crc, reinterpret_cast<const Bytef*>(whole.data() + at), static_cast<uInt>(n));
-    at += n;
-  }
-  if (crc != e.crc) {
-    error = "is damaged: the checksum of `" + e.name + "` is another";
-    return false;
-  }
-  return npyLoad(whole, e.header, out, error);
+  if (entry.checksum() == e.crc) return true;
+  error = "is damaged: the checksum of `" + e.name + "` is another";
+  return false;
 }
 
 bool npzSave(std::FILE* f, std::span<const NamedTensor> tensors, std::string& error) {

@@ -143,17 +143,19 @@ void readTensor(Reader& r, Entry& e) {
 
 }  // namespace
 
-std::optional<std::vector<Entry>> safetensorsEntries(ByteSpan file, std::string& error) {
-  auto fail = [&](const char* why) {
+std::optional<std::vector<Entry>> safetensorsEntries(const FileBytes& file, std::string& error) {
+  auto fail = [&](std::string_view why) {
     if (error.empty()) error = why;
     return std::nullopt;
   };
   uint64_t length = 0;
   if (file.size() < 8) return fail("is not a .safetensors file");
-  std::memcpy(&length, file.data(), 8);
+  if (!file.read(0, std::as_writable_bytes(std::span(&length, 1)))) return fail(kUnreadable);
   if (length > kMaxHeader) return fail("has a .safetensors header of more than 100 MB");
   if (length > file.size() - 8) return fail("has a .safetensors header that is cut off");
-  Reader r({reinterpret_cast<const char*>(file.data()) + 8, length});
+  const std::vector<std::byte> header = file.part(8, length);
+  if (header.size() != length) return fail(kUnreadable);
+  Reader r({reinterpret_cast<const char*>(header.data()), length});
   std::vector<Entry> all;
   std::set<std::string> names;
   r.expect('{');

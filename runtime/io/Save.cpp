@@ -3,13 +3,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstring>
 
 #include "runtime/io/Container.h"
+#include "runtime/io/MappedPages.h"
+#include "runtime/io/PartFile.h"
 #include "runtime/io/Paths.h"
 
 namespace tenc::rt {
@@ -42,54 +42,6 @@ bool writeTensors(std::FILE* f, std::string_view form, std::span<const NamedTens
   if (form == "png") return format::pngSave(f, t, reason);
   const auto n = static_cast<size_t>(t.shape[0]);
   return std::fwrite(t.data, 1, n, f) == n;
-}
-
-/// A file that is being written, for signal handlers: who gets a slot fills it and says so last.
-struct PartFile {
-  std::atomic<bool> taken{false}, named{false};
-  int folder = -1;
-  char name[NAME_MAX + 1] = "";
-};
-constinit std::array<PartFile, 32> partFiles;
-
-/// Holds a slot while it lives. Where none is free nobody removes the file at the end of the process.
-class PartSlot {
- public:
-  PartSlot() {
-    for (PartFile& p : partFiles) {
-      if (p.taken.exchange(true)) continue;
-      slot_ = &p;
-      return;
-    }
-  }
-  ~PartSlot() {
-    if (!slot_) return;
-    slot_->named = false;
-    slot_->taken = false;
-  }
-  PartSlot(const PartSlot&) = delete;
-  PartSlot& operator=(const PartSlot&) = delete;
-  void set(int folder, const std::string& name) {
-    if (!slot_ || name.size() > NAME_MAX) return;
-    slot_->named = false;
-    slot_->folder = folder;
-    std::memcpy(slot_->name, name.c_str(), name.size() + 1);
-    slot_->named = true;
-  }
-
- private:
-  PartFile* slot_ = nullptr;
-};
-
-/// A new file in the folder `folder` with a name that nothing had; -1 and errno otherwise.
-int newFile(int folder, const std::string& base, PartSlot& slot, std::string& name) {
-  for (unsigned attempt = 0; attempt < 1000; ++attempt) {
-    name = base + "." + std::to_string(getpid()) + "." + std::to_string(attempt) + ".part";
-    slot.set(folder, name);  // before it is there: names with our own number are ours
-    const int d = openat(folder, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (d >= 0 || errno != EEXIST) return d;
-  }
-  return -1;
 }
 
 /// An open folder.
@@ -151,11 +103,6 @@ struct Destination {
 
 }  // namespace
 
-void removePartFiles() noexcept {
-  for (const PartFile& p : partFiles)
-    if (p.named) unlinkat(p.folder, p.name, 0);
-}
-
 bool saveTensors(const std::string& path, std::string_view kind, std::span<const NamedTensor> tensors,
                  const FileAccess& access, std::string& error) {
   const std::string_view form = formatOf(path, kind);
@@ -183,22 +130,22 @@ bool saveTensors(const std::string& path, std::string_view kind, std::span<const
   }
   // A temporary file in the same folder, so that the rename is atomic and a failure leaves the old file as it was. The
   // folder stays open: names are looked up in it alone, whatever happens to the path meanwhile.
-  std::string temporary;
-  PartSlot slot;
-  const int descriptor = newFile(to.folder.get(), to.name, slot, temporary);
-  if (descriptor < 0) return failed(std::strerror(errno));
-  format::File f(fdopen(descriptor, "wb"));
+  PartFile part(to.folder.get(), to.name);
+  if (part.descriptor() < 0) return failed(std::strerror(errno));
+  format::File f(fdopen(part.descriptor(), "wb"));
   std::string reason;
-  bool good = f && (!to.mode || fchmod(descriptor, *to.mode) == 0) && writeTensors(f.get(), form, tensors, reason) &&
-              std::fflush(f.get()) == 0;
+  const uint64_t lost = lostPagesSoFar();
+  bool good = f && (!to.mode || fchmod(part.descriptor(), *to.mode) == 0) &&
+              writeTensors(f.get(), form, tensors, reason) && std::fflush(f.get()) == 0;
   int saved = errno;
   f.reset();
-  if (good) {
-    good = renameat(to.folder.get(), temporary.c_str(), to.folder.get(), to.name.c_str()) == 0;
-    saved = errno;
+  // The elements may lie in a file that was cut short, and what the system reads of that is an error.
+  if (lostPagesSoFar() != lost || (!good && saved == EFAULT)) {
+    good = false;
+    reason = "what is saved was cut short while it was in use";
   }
-  if (good) return true;
-  unlinkat(to.folder.get(), temporary.c_str(), 0);
+  if (good && part.become(to.name)) return true;
+  if (good) saved = errno;
   return failed(reason.empty() ? std::strerror(saved) : reason);
 }
 

@@ -1,11 +1,15 @@
 // Files that change between two looks at them.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "runtime/io/Formats.h"
+#include "runtime/io/MappedPages.h"
+#include "runtime/io/PartFile.h"
 
 namespace tenc::rt {
 namespace {
@@ -17,8 +21,8 @@ std::vector<std::byte> picture(int64_t height, int64_t width) {
   std::string error;
   EXPECT_TRUE(format::pngSave(f.get(), {8, {height, width}, pixels.data()}, error)) << error;
   std::fflush(f.get());
-  const auto bytes = format::Bytes::of(f.get());
-  return {bytes->span().begin(), bytes->span().end()};
+  const auto bytes = format::FileBytes::of(f.get());
+  return bytes->part(0, bytes->size());
 }
 
 /// The memory that pixels go to is that of the header: what the bytes say when they are read must be the same.
@@ -57,6 +61,66 @@ TEST(FileReader, SeesThatAFileWasReplaced) {
   std::remove(path.c_str());
   EXPECT_FALSE(reader.header({path, "", "a"}, error));
   rmdir(folder);
+}
+
+/// Zeros stand where a file was cut short, its tensor tells, and addresses elsewhere are left alone.
+TEST(MappedPages, AreRestoredWhereAFileWasCutShort) {
+  char folder[] = "/tmp/tenc-io-XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder));
+  const std::string path = std::string(folder) + "/x.npy";
+  const std::vector<float> ones(size_t{1} << 21, 1.0F);
+  const std::vector<int64_t> shape{static_cast<int64_t>(ones.size())};
+  std::string error;
+  const NamedTensor tensors[] = {{"", {2, shape, ones.data()}}};
+  ASSERT_TRUE(saveTensors(path, "", tensors, {}, error)) << error;
+  FileReader reader({});
+  auto mapped = reader.map({path, "", ""}, 2, shape);
+  ASSERT_TRUE(mapped);
+  ASSERT_EQ(truncate(path.c_str(), 8192), 0);
+  const uint64_t before = lostPagesSoFar();
+  EXPECT_FALSE(restoreLostPages(&ones[0]));
+  EXPECT_FALSE(mapped->isCutShort());
+  const auto* last = reinterpret_cast<const float*>(mapped->elements()) + ones.size() - 1;
+  EXPECT_TRUE(restoreLostPages(last));  // as the handler of SIGBUS does
+  EXPECT_EQ(*last, 0.0F);
+  EXPECT_TRUE(mapped->isCutShort());
+  EXPECT_EQ(lostPagesSoFar(), before + 1);
+  const auto* gone = last;
+  mapped.reset();
+  EXPECT_FALSE(restoreLostPages(gone));
+  std::remove(path.c_str());
+  rmdir(folder);
+}
+
+/// A file that did not become another one is removed: by whoever made it, or by a signal.
+TEST(PartFile, LeavesNothing) {
+  char folder[] = "/tmp/tenc-io-XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder));
+  const int at = open(folder, O_RDONLY | O_DIRECTORY);
+  const auto files = [&] {
+    size_t n = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) n += entry.is_regular_file();
+    return n;
+  };
+  {
+    const PartFile part(at, "x");
+    EXPECT_GE(part.descriptor(), 0);
+    close(part.descriptor());
+    EXPECT_EQ(files(), 1U);
+  }
+  EXPECT_EQ(files(), 0U);
+  {
+    PartFile one(at, "x"), two(at, "x");
+    close(one.descriptor());
+    close(two.descriptor());
+    EXPECT_EQ(files(), 2U);
+    EXPECT_TRUE(one.become("x"));
+    removePartFiles();
+    EXPECT_EQ(files(), 1U);
+  }
+  EXPECT_EQ(files(), 1U);
+  std::filesystem::remove_all(folder);
+  close(at);
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "runtime/io/MappedPages.h"
+
 namespace tenc::tool {
 namespace {
 
@@ -68,6 +70,8 @@ void writeReport(const char* what) {
 }
 
 void onCrash(int signal, siginfo_t* info, void*) {
+  // Of a file that somebody cut short; the run notices it.
+  if (signal == SIGBUS && rt::restoreLostPages(info->si_addr)) return;
   // Memory of devices is closed on purpose, and a fault there says what went wrong.
   const rt::Machine* machine = watchedMachine.load();
   char text[256];
@@ -147,8 +151,10 @@ void installCrashHandler(const std::vector<std::string>& words) {
   if (stack.ss_sp != MAP_FAILED) sigaltstack(&stack, nullptr);
   struct sigaction action{};
   action.sa_sigaction = onCrash;
-  action.sa_flags = SA_ONSTACK | SA_SIGINFO | static_cast<int>(SA_RESETHAND);
-  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
+  action.sa_flags = SA_ONSTACK | SA_SIGINFO;
+  sigaction(SIGBUS, &action, nullptr);
+  action.sa_flags |= static_cast<int>(SA_RESETHAND);
+  for (const int signal : {SIGSEGV, SIGILL, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
 }
 
 void watchMachine(const rt::Machine* machine) { watchedMachine = machine; }

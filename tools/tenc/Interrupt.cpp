@@ -5,11 +5,13 @@
 #include <atomic>
 #include <csignal>
 
-#include "runtime/io/Io.h"
+#include "runtime/io/PartFile.h"
 #include "tools/tenc/Progress.h"
 
 namespace tenc::tool {
 namespace {
+
+constexpr unsigned kPatience = 2;  // seconds that an interrupted step may take
 
 // A signal handler has no other way to find what runs.
 constinit std::atomic<rt::CallControl*> running{nullptr};
@@ -25,7 +27,11 @@ void onInterrupt(int signal) {
   // A second interrupt does not wait for the step to end.
   if (!control || control->interrupted()) onEnd(signal);
   control->interrupt();
+  alarm(kPatience);
 }
+
+/// A step that does not look up is not waited for: a routine of LAPACK, a file on a slow disk.
+void onPatienceEnds(int /*signal*/) { onEnd(SIGINT); }
 
 }  // namespace
 
@@ -34,6 +40,8 @@ void installInterruptHandler() {
   struct sigaction action{}, before{};
   action.sa_handler = onInterrupt;
   sigaction(SIGINT, &action, nullptr);
+  action.sa_handler = onPatienceEnds;
+  sigaction(SIGALRM, &action, nullptr);
   action.sa_handler = onEnd;
   sigaction(SIGTERM, &action, nullptr);
   // `nohup` has it ignored.
@@ -45,6 +53,9 @@ InterruptScope::InterruptScope(rt::CallControl& control) {
   running = &control;
 }
 
-InterruptScope::~InterruptScope() { running = nullptr; }
+InterruptScope::~InterruptScope() {
+  running = nullptr;
+  alarm(0);
+}
 
 }  // namespace tenc::tool

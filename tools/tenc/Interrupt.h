@@ -1,5 +1,6 @@
-// Ctrl-C: a running program ends at its next step; without one, and at a second Ctrl-C, the process ends at once with
-// status 130. SIGTERM and SIGHUP end it at once with 143 and 129. No temporary files of `save` are left.
+// Ctrl-C: a running program ends at its next step; without one, at a second Ctrl-C, and where that step takes two more
+// seconds, the process ends at once with status 130. SIGTERM and SIGHUP end it at once with 143 and 129. No temporary
+// files of `save` are left.
 #pragma once
 #include "runtime/CallControl.h"
 

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/io/PartFile.h"
+
 namespace tenc::tool {
 namespace {
 
@@ -56,15 +58,22 @@ bool writeTo(int descriptor, std::string_view bytes) {
 
 /// False with errno.
 bool replace(const std::string& path, std::string_view bytes, const struct stat* old) {
-  const std::string beside = path + "." + std::to_string(getpid()) + ".part";
-  const int descriptor = open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (descriptor < 0) return false;
-  if (old) (void)fchmod(descriptor, old->st_mode & 07777);  // of another owner's file it stays ours
-  if (writeTo(descriptor, bytes) && std::rename(beside.c_str(), path.c_str()) == 0) return true;
+  const size_t slash = path.rfind('/');
+  const std::string name = path.substr(slash == std::string::npos ? 0 : slash + 1);
+  const std::string inside = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const int folder = open(inside.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return false;
+  bool good = false;
+  {
+    rt::PartFile part(folder, name);
+    if (old && part.descriptor() >= 0)
+      (void)fchmod(part.descriptor(), old->st_mode & 07777);  // of another owner's file it stays ours
+    good = part.descriptor() >= 0 && writeTo(part.descriptor(), bytes) && part.become(name);
+  }
   const int why = errno;
-  std::remove(beside.c_str());
+  close(folder);
   errno = why;
-  return false;
+  return good;
 }
 
 }  // namespace
