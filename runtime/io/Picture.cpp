@@ -100,6 +100,8 @@ class PngReader {
     if (!info_) return false;
     if (setjmp(png_jmpbuf(png_)) != 0) return false;
     png_set_read_fn(png_, this, onRead);
+    // What is no part of the pixels is passed over, above all what is packed. None of these is asked for.
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
     png_set_user_limits(png_, kMostSide, kMostSide);
     png_read_info(png_, info_);
     const uint64_t size = uint64_t{width()} * height();
