@@ -4,11 +4,9 @@
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Module.h>
 
-#include <system_error>
-#include <thread>
-
 #include "codegen/cpu/CompileParts.h"
 #include "codegen/cpu/KernelEmitters.h"
+#include "support/Parallel.h"
 
 namespace tenc::codegen::cpu {
 namespace {
@@ -54,16 +52,7 @@ std::vector<CodePiece> compileAll(std::span<const ScheduledKernel> kernels, cons
       if (!some.empty() && errors[p].empty()) compileSome(compiler, some, level, errors[p]);
     }
   };
-  std::vector<std::thread> threads;
-  size_t started = 1;
-  try {
-    for (; started < lists.size(); ++started) threads.emplace_back([&, p = started] { work(p); });
-  } catch (const std::system_error&) {
-    // The system gives no more threads: this one does the rest.
-  }
-  if (!lists.empty()) work(0);
-  for (size_t p = started; p < lists.size(); ++p) work(p);
-  for (std::thread& t : threads) t.join();
+  inParallel(lists.size(), work);
   for (std::string& e : errors)
     if (error.empty()) error = std::move(e);
   return compiled;

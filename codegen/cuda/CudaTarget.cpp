@@ -6,8 +6,6 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
-#include <system_error>
-#include <thread>
 
 #include "codegen/cache/BuildId.h"
 #include "codegen/cuda/AttentionSchedule.h"
@@ -20,6 +18,7 @@
 #include "codegen/cuda/Routines.h"
 #include "codegen/cuda/Scatter.h"
 #include "runtime/cuda/files/LibraryFiles.h"
+#include "support/Parallel.h"
 
 namespace tenc::codegen::cuda {
 namespace {
@@ -310,7 +309,7 @@ class CudaTarget : public Target {
     std::vector<Nvrtc::Result> made(parts.size());
     const Features having = features();
     std::atomic<size_t> next{0};
-    const auto work = [&] {
+    const auto work = [&](size_t) {
       for (size_t p = next++; p < parts.size(); p = next++) {
         const Source source = sourceOf(functions, having, parts[p]);
         if (source.error.empty())
@@ -319,14 +318,7 @@ class CudaTarget : public Target {
           made[p].error = source.error;
       }
     };
-    std::vector<std::thread> helpers;
-    try {
-      while (helpers.size() + 1 < std::min(parts.size(), threads())) helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-      // The system gives no more threads: this one does the rest.
-    }
-    work();
-    for (std::thread& t : helpers) t.join();
+    inParallel(std::min(parts.size(), threads()), work);
     return made;
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <vector>
 
@@ -108,7 +109,7 @@ class Loader {
     for (size_t& size : sizes) code_.size_ += size = roundUp(size, page);
     if (code_.size_ == 0) return {};
     void* p = mmap(nullptr, code_.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED) return "no memory for code";
+    if (p == MAP_FAILED) throw std::bad_alloc();
     char* at = code_.base_ = static_cast<char*>(p);
     for (size_t i = 0; i < kSegments; at += sizes[i++]) starts[i] = at;
     stub_ = starts[static_cast<size_t>(Segment::Code)];

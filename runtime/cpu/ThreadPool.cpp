@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <system_error>
 
 #include "runtime/Threads.h"
@@ -27,9 +28,10 @@ void ThreadPool::start() {
   const WithoutSignals guard;
   started_ = true;
   try {
+    workers_.reserve(static_cast<size_t>(threads_));
     for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
-  } catch (const std::system_error&) {
-    // The system gives no more: those that run take the parts of the others.
+  } catch (const std::system_error&) {  // the system gives no more: those that run take the parts of the others
+  } catch (const std::bad_alloc&) {     // nor memory for them
   }
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/virtual/Queue.h"
 
+#include <new>
 #include <system_error>
 
 #include "runtime/Threads.h"
@@ -25,6 +26,8 @@ void Queue::start() {
   try {
     thread_ = std::thread([this] { loop(); });
   } catch (const std::system_error&) {  // the system gives no more: the caller's thread does the work
+    mode_ = QueueMode::Sync;
+  } catch (const std::bad_alloc&) {  // nor memory for it
     mode_ = QueueMode::Sync;
   }
 }

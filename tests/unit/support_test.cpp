@@ -1,7 +1,12 @@
 // The diagnostic engine: positions, text form, JSON form.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <new>
+#include <vector>
+
 #include "support/Diagnostics.h"
+#include "support/Parallel.h"
 #include "support/Text.h"
 
 namespace tenc {
@@ -144,6 +149,21 @@ TEST(Text, NearestName) {
   nearest.consider("example");
   EXPECT_EQ(nearest.best(), "example");
   EXPECT_EQ(formatBytes(200704), "196 KiB");
+}
+
+TEST(Parallel, AllIsDoneAndWhatIsThrownIsThrownOnce) {
+  std::vector<int> done(8, 0);
+  inParallel(done.size(), [&](size_t i) { done[i] = 1; });
+  EXPECT_EQ(done, std::vector<int>(8, 1));
+  std::atomic<int> begun{0};
+  const auto fails = [&](size_t i) {
+    ++begun;
+    if (i % 2 == 0) throw std::bad_alloc();
+  };
+  EXPECT_THROW(inParallel(8, fails), std::bad_alloc);
+  EXPECT_EQ(begun, 8);
+  inParallel(0, fails);
+  EXPECT_EQ(begun, 8);
 }
 
 }  // namespace

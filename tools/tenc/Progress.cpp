@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <new>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -98,10 +99,14 @@ ProgressLine::ProgressLine(bool wanted, rt::CallOptions& options, std::string wh
     if (stood) std::fflush(stdout);  // before the line stands there again
   };
   try {
-    thread_ = std::thread([this] { watch(); });
-  } catch (const std::system_error&) {
-    // Without a thread nothing is shown.
-  }
+    thread_ = std::thread([this] {
+      try {
+        watch();
+      } catch (const std::bad_alloc&) {  // it is not shown any more
+      }
+    });
+  } catch (const std::system_error&) {  // without a thread nothing is shown
+  } catch (const std::bad_alloc&) {}
 }
 
 ProgressLine::~ProgressLine() {

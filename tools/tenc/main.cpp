@@ -1,4 +1,5 @@
 // The command `tenc`.
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "tools/repl/Repl.h"
 #include "tools/tenc/Commands.h"
@@ -20,15 +22,25 @@ const char* malloc_conf = "thp:always";
 
 namespace {
 
-/// jemalloc makes each thread an arena of its own, and dereferences null where there is no address space left for one.
-/// Where the address space is limited, all threads share the one made at the start. jemalloc reads its options at the
-/// first allocation, which constructors of libraries may make, hence `.preinit_array`.
-void shareArena() {
+/// Where the address space is limited. jemalloc makes each thread an arena of its own, and dereferences null where
+/// there is no address space left for one: all threads share the one made at the start. jemalloc reads its options at
+/// the first allocation, which constructors of libraries may make, hence `.preinit_array`; those that find no memory
+/// end as a crash, so that what they need is asked for before.
+void prepareForLittleMemory() {
+  constexpr size_t kLeast = size_t{24} << 20;
+  constexpr std::string_view kNone = "error[E0320]: the system has no more memory for tenc\n";
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) malloc_conf = "thp:always,narenas:1";
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  malloc_conf = "thp:always,narenas:1";
+  void* const memory = mmap(nullptr, kLeast, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kNone.data(), kNone.size());
+    _exit(static_cast<int>(tenc::tool::Outcome::CompileError));
+  }
+  munmap(memory, kLeast);
 }
 
-[[gnu::section(".preinit_array"), gnu::used]] void (*const kShareArena)() = shareArena;
+[[gnu::section(".preinit_array"), gnu::used]] void (*const kPrepare)() = prepareForLittleMemory;
 
 using namespace tenc::tool;
 
