@@ -28,6 +28,7 @@ struct MemoryPlan {  ///< per device: peak bytes, and what is alive then
     uint64_t peak = 0;
     std::vector<Alive> atPeak;
     const ir::Op* peakOp = nullptr;  ///< during it the most is alive; null before the first
+    uint64_t routines = 0;           ///< of the peak: what library routines work in, while the program runs
   };
   std::vector<Device> devices;
   uint64_t fileBytes = 0;  ///< of tensors that stay in the files that they are mapped from: part of no peak

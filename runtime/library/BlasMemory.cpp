@@ -5,7 +5,9 @@
 // matrices, and results then depend on how.
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <condition_variable>
+#include <csetjmp>
 #include <mutex>
 #include <vector>
 
@@ -20,6 +22,8 @@ void __wrap_blas_memory_free(void* buffer);
 // NOLINTEND(bugprone-reserved-identifier)
 }
 
+using namespace tenc;
+
 namespace {
 
 constexpr size_t kPieceBytes = size_t{128} << 20;  // of address space; what is not used takes no memory
@@ -33,6 +37,20 @@ std::condition_variable& pieceIsFree() {
 constinit int pieces = 0;  // that OpenBLAS has; 0: nobody asked before, and calls take what they need
 constinit int held = 0;
 thread_local int heldHere = 0;
+
+/// A call of LAPACK that is left where it asks for memory, which all but its small parts do again and again.
+struct Leaving {
+  static constexpr int kMostPieces = 8;
+  const uint32_t* fault = nullptr;  ///< null while there is no such call
+  std::jmp_buf place{};
+  void* pieces[kMostPieces]{};  ///< that the call has
+  int count = 0;
+
+  bool isDue() const {
+    return fault && count < kMostPieces && __atomic_load_n(fault, __ATOMIC_RELAXED) == abi::kInterruptFault;
+  }
+};
+thread_local constinit Leaving leaving;
 
 /// Whether the system has address space for one more.
 bool canMap() {
@@ -61,15 +79,31 @@ bool reserveMatrices(int threads) {
   return pieces > 0;
 }
 
+bool untilInterrupted(const uint32_t* fault, void (*work)(void*), void* context) {
+  leaving.fault = fault;
+  leaving.count = 0;
+  if (setjmp(leaving.place) == 0) {
+    work(context);
+    leaving.fault = nullptr;
+    return true;
+  }
+  leaving.fault = nullptr;
+  while (leaving.count > 0) __wrap_blas_memory_free(leaving.pieces[0]);
+  return false;
+}
+
 }  // namespace tenc::rt::library
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 void* __wrap_blas_memory_alloc(int position) {
+  if (leaving.isDue()) std::longjmp(leaving.place, 1);
   std::unique_lock lock(memoryLock);
   // Who holds a piece already would wait for itself.
   pieceIsFree().wait(lock, [] { return pieces == 0 || held < pieces || heldHere > 0; });
   ++held, ++heldHere;
-  return __real_blas_memory_alloc(position);
+  void* const piece = __real_blas_memory_alloc(position);
+  if (leaving.fault && leaving.count < Leaving::kMostPieces) leaving.pieces[leaving.count++] = piece;
+  return piece;
 }
 
 void __wrap_blas_memory_free(void* buffer) {
@@ -77,6 +111,8 @@ void __wrap_blas_memory_free(void* buffer) {
     const std::lock_guard lock(memoryLock);
     --held, --heldHere;
     __real_blas_memory_free(buffer);
+    void** const end = leaving.pieces + leaving.count;
+    leaving.count = static_cast<int>(std::remove(leaving.pieces, end, buffer) - leaving.pieces);
   }
   pieceIsFree().notify_one();
 }

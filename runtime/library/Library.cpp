@@ -29,13 +29,41 @@ bool isOnMatrices(const Call& call) {
   return true;
 }
 
+uint64_t blasBytes(const Call& call) {
+  // OpenBLAS copies two panels of its operands: one as large as the cache of the core, one of all columns.
+  constexpr uint64_t kPiece = uint64_t{128} << 20, kCache = uint64_t{2} << 20, kDepth = 512;
+  if (!isOnMatrices(call)) return 0;
+  const auto width = static_cast<uint64_t>(abi::dtype::kBytes[call.operands[0].dtype]);
+  uint64_t most = 0;
+  for (const abi::TensorRef& t : call.operands)
+    for (size_t d = 1; d <= std::min<size_t>(2, t.shape.size()); ++d)
+      most = std::max(most, static_cast<uint64_t>(dim(t, d)));
+  return std::min(kPiece, std::min(kCache, most * most * width) + most * kDepth * width);
+}
+
 void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int64_t end, uint32_t* fault,
               void* scratch) {
   const Call& call = *reinterpret_cast<const Call*>(scalars[0]);
-  const Routine* routine = find(call.routine);
-  for (int64_t i = begin; i < end; ++i) {
+  struct Item {
+    const Routine* routine;
+    const Call& call;
+    void* const* buffers;
+    int64_t item;
+    void* scratch;
+    Failure failure;
+  } item{find(call.routine), call, buffers, begin, scratch, Failure::None};
+  const bool leaves = isOnMatrices(call);
+  const auto run = [](void* context) {
+    auto& i = *static_cast<Item*>(context);
+    i.failure = i.routine->run(i.call, i.buffers, i.item, i.scratch);
+  };
+  for (; item.item < end; ++item.item) {
     if (__atomic_load_n(fault, __ATOMIC_RELAXED) == abi::kInterruptFault) return;
-    const auto failure = static_cast<uint32_t>(routine->run(call, buffers, i, scratch));
+    if (!leaves)
+      run(&item);
+    else if (!untilInterrupted(fault, run, &item))
+      return;
+    const auto failure = static_cast<uint32_t>(item.failure);
     if (failure != 0) abi::reportLeast(reinterpret_cast<abi::KernelState*>(fault), failure, 0, 0, -1, 0);
   }
 }

@@ -63,6 +63,11 @@ void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int6
 bool reserveMatrices(int threads);
 /// Whether a routine needs that.
 bool isOnMatrices(const Call& call);
+/// Runs what calls LAPACK, and leaves it where *fault becomes abi::kInterruptFault meanwhile: false then. LAPACK cannot
+/// be told to stop, so that its functions are left by longjmp: none in between has an object with a destructor.
+bool untilInterrupted(const uint32_t* fault, void (*work)(void*), void* context);
+/// What it takes of that memory for one item, at the most.
+uint64_t blasBytes(const Call& call);
 
 /// How the kernel of a call is shared out.
 struct Task {

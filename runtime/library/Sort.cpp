@@ -155,7 +155,7 @@ Plan planArgSort(const Call& call) {
   const abi::TensorRef& x = call.operands[0];
   const auto n = static_cast<size_t>(dim(x, 1));
   size_t scratch = abi::dtype::kBytes[x.dtype] < 4 ? 4 * n : 0;
-  if (!packs(x.dtype, n)) scratch = (sizeof(KeyPlace) + 4) * n;
+  if (!packs(x.dtype, n)) scratch = sizeof(KeyPlace) * n;
   return {batch(x, 1), 2 * sortCost(static_cast<double>(n)), scratch};
 }
 

@@ -21,6 +21,8 @@ CASES = {
     "files, SIGTERM": (SAVES, [], signal.SIGTERM),
     "files, SIGHUP": (SAVES, [], signal.SIGHUP),
     "files, the interpreter, SIGTERM": (SAVES, ["--engine=interp"], signal.SIGTERM),
+    "a routine of LAPACK": ("seed(1)\nlet a = randn([8000, 8000])\nprint(svd(a).1[0])", []),
+    "a sort": ("seed(1)\nlet p = permutation(200000000)\nprint(p[0])", []),
     "files": ('let x = ones([1000])\nfor i in 0..1000000000 { save("x.npy", x) }', []),
 }
 
@@ -36,7 +38,7 @@ def main():
             process.send_signal(sent_signal)
             sent = time.time()
             try:
-                process.communicate(timeout=20)
+                process.communicate(timeout=60)
             except subprocess.TimeoutExpired:
                 process.kill()
                 sys.exit(f"{name}: goes on after an interrupt")

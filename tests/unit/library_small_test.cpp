@@ -2,10 +2,13 @@
 // bounds of the definition.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/library/Library.h"
@@ -22,6 +25,41 @@ TEST(Status, OfAWrongArgumentIsNoFault) {
   EXPECT_EQ(failureOf(3, Failure::Singular), Failure::Singular);
   EXPECT_EQ(failureOf(-3, Failure::Singular), Failure::Impossible);
   EXPECT_GT(static_cast<size_t>(Failure::Impossible), std::size(tenc::abi::kLibraryFaults));
+}
+
+/// A routine of LAPACK is left where an interrupt comes, and others have their memory after it.
+TEST(Interrupt, LeavesARoutine) {
+  using tenc::abi::TensorRef;
+  constexpr int64_t kSide = 2500;
+  const auto tensor = [](std::vector<int64_t> shape) {
+    TensorRef t;
+    t.dtype = tenc::abi::dtype::F64;
+    t.shape = std::move(shape);
+    return t;
+  };
+  Call call;
+  call.routine = "eigh";
+  call.operands = {tensor({kSide, kSide})};
+  call.results = {tensor({kSide}), tensor({kSide, kSide})};
+  ASSERT_EQ(problemOf(call), "");
+  std::vector<double> a(kSide * kSide, 0.5), w(kSide), v(kSide * kSide);
+  for (int64_t i = 0; i < kSide; ++i) a[static_cast<size_t>(i * kSide + i)] = static_cast<double>(i % 7);
+  std::vector<double> scratch(find("eigh")->plan(call).scratchBytes / sizeof(double) + 8);
+  void* buffers[] = {a.data(), w.data(), v.data()};
+  const uint64_t scalars[] = {reinterpret_cast<uint64_t>(&call)};
+  ASSERT_TRUE(reserveMatrices(1));
+  for (int round = 0; round < 2; ++round) {
+    tenc::abi::KernelState state{};
+    std::thread other([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      __atomic_store_n(&state.fault, tenc::abi::kInterruptFault, __ATOMIC_RELAXED);
+    });
+    w.back() = -1;
+    runItems(buffers, scalars, 0, 1, &state.fault, scratch.data());
+    EXPECT_EQ(w.back(), -1);  // it came to no result
+    other.join();
+    EXPECT_EQ(state.fault, tenc::abi::kInterruptFault);
+  }
 }
 
 template <class T>

@@ -73,6 +73,8 @@ class Report {
         diags.report(Code::E0320, at, "the program needs " + needs + " on " + device_.name + ", which " + has);
     if (peak_.all.empty()) return report;
     report.label(text(peak_.all[0], true));
+    if (device_.routines >= device_.peak / kWorthAName)
+      report.note({}, "library routines work in " + formatBytes(device_.routines) + " of it");
     notePeak(report);
     noteOthers(report);
     noteCallers(report, m_, userLoc(m_, peak_.all[0].made, sources_));

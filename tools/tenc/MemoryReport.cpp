@@ -69,7 +69,7 @@ std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, S
            "\n";
     const AtPeak peak = atPeak(m, device, sources);
     std::vector<const Held*> kept, others;
-    uint64_t rest = device.peak;
+    uint64_t rest = device.peak - device.routines;
     for (const Held& h : peak.all) {
       (h.kept ? kept : others).push_back(&h);
       rest -= std::min(rest, h.bytes);
@@ -80,9 +80,10 @@ std::string memoryReport(const ir::Module& m, const codegen::MemoryPlan& plan, S
     if (!kept.empty()) {
       out += "  kept for the gradient: " + bytesText(peak.kept) + "\n";
       out += table(kept, "    ", sources, script);
-      out += "  other values: " + bytesText(device.peak - rest - peak.kept) + "\n";
+      out += "  other values: " + bytesText(device.peak - device.routines - rest - peak.kept) + "\n";
     }
     out += table(others, kept.empty() ? "  " : "    ", sources, script);
+    if (device.routines > 0) out += "  library routines work in: " + bytesText(device.routines) + "\n";
     if (rest > 0) out += "  between them, and rounding: " + std::to_string(rest) + "\n";
   }
   if (plan.fileBytes > 0) out += "mapped files, read as they are needed: " + bytesText(plan.fileBytes) + "\n";

@@ -1,12 +1,14 @@
 // Compiled programs in files: `--emit=program -o FILE` writes one, `tenc FILE.tlp` runs it.
 #include "tools/tenc/Saved.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
+#include "runtime/RoutineMemory.h"
 #include "runtime/file/ProgramFile.h"
 #include "support/Text.h"
 #include "tools/tenc/Interrupt.h"
@@ -18,7 +20,9 @@ namespace {
 
 /// All of a regular file; `error` says why not.
 bool readWhole(const std::string& path, std::string& bytes, std::string& error) {
-  std::FILE* f = std::fopen(path.c_str(), "rb");
+  // Without O_NONBLOCK a pipe would be waited for.
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  std::FILE* f = descriptor < 0 ? nullptr : fdopen(descriptor, "rb");
   if (!f) return error = std::strerror(errno), false;
   struct stat status{};
   if (fstat(fileno(f), &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -68,9 +72,10 @@ Outcome runSavedProgram(Session& session, const std::string& path, const abi::Pr
     if (i > 0 && !session.machine().device(d.name))
       return refuse(Code::E0304, "there is no device `" + d.name + "`, which " + path + " was compiled for");
     const uint64_t limit = session.capacity(d.name);
-    if (d.arenaBytes > limit)
-      return refuse(Code::E0320, "the program needs " + formatBytes(d.arenaBytes) + " on " + d.name + ", which has " +
-                                     formatBytes(limit));
+    const uint64_t needed = d.arenaBytes + (i == 0 ? rt::routineMemory(program, session.machine().threads()) : 0);
+    if (needed > limit)
+      return refuse(Code::E0320,
+                    "the program needs " + formatBytes(needed) + " on " + d.name + ", which has " + formatBytes(limit));
   }
   const Outcome outcome = session.run(program, options);
   // Anybody may have written the file: what is wrong with it is no error of tenc.

@@ -15,6 +15,7 @@
 #include "ir/Ir.h"
 #include "ir/Uncalled.h"
 #include "passes/CheckPass.h"
+#include "runtime/RoutineMemory.h"
 #include "runtime/file/ProgramFile.h"
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
@@ -363,6 +364,10 @@ void Session::verify(const abi::Program& program) {
 codegen::Compiled Session::program(const ir::Module& m) {
   codegen::Compiled compiled = codegen::lowerToProgram(m, *m.main(), sources_, targets());
   if (!compiled.error.empty()) throw InternalError(compiled.error);
+  const int threads = options_.threads > 0 ? options_.threads : rt::processorCount();
+  codegen::MemoryPlan::Device& host = compiled.memory.devices[0];
+  host.routines = rt::routineMemory(compiled.program, threads);
+  host.peak += host.routines;
   return compiled;
 }
 
