@@ -53,7 +53,7 @@ ast::StmtPtr AstBuilder::statement(P::StatementContext* ctx) {
   auto s = std::make_unique<Stmt>();
   s->span = span(ctx);
   if (auto doc = docs_.find(s->span.begin); doc != docs_.end()) s->doc = std::move(doc->second);
-  for (auto* a : ctx->annotation()) s->annotations.push_back(annotation(a));
+  s->annotations = annotations(ctx->annotation());
 
   Rule* inner = nullptr;
   for (auto* child : ctx->children) {

@@ -83,6 +83,7 @@ class AstBuilder {
   ast::TypePtr typeArg(P::TypeArgContext* ctx);
   std::vector<ast::Generic> generics(P::GenericsContext* ctx);
   ast::Generic::Kind genericKind(const ast::Name& written);
+  std::vector<ast::Annotation> annotations(const std::vector<P::AnnotationContext*>& all);
   ast::Annotation annotation(P::AnnotationContext* ctx);
   ast::Annotation placement(P::PlacementContext* ctx);
   ast::DevicePlace devicePlace(P::PlaceContext* ctx);

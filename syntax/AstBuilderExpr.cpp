@@ -365,7 +365,7 @@ ExprPtr AstBuilder::braced(P::BracedContext* ctx) {
   if (ctx->ifExpr()) return ifExpr(ctx->ifExpr());
   if (!ctx->block()) return error(span(ctx));
   auto e = blockExpr(ctx->block());
-  for (auto* a : ctx->annotation()) e->annotations.push_back(annotation(a));
+  e->annotations = annotations(ctx->annotation());
   e->span = Span::cover(span(ctx), e->span);
   return e;
 }

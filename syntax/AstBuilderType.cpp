@@ -3,6 +3,7 @@
 
 #include "support/Text.h"
 #include "syntax/AstBuilder.h"
+#include "syntax/TokenFilter.h"
 
 namespace tenc::syntax {
 
@@ -178,6 +179,19 @@ ast::Generic::Kind AstBuilder::genericKind(const ast::Name& written) {
   else
     d.help("did you mean `" + nearest.best() + "`?", {{written.span, nearest.best()}});
   return ast::Generic::Kind::Any;
+}
+
+/// Each nests what it stands before one deeper.
+std::vector<ast::Annotation> AstBuilder::annotations(const std::vector<P::AnnotationContext*>& all) {
+  std::vector<ast::Annotation> some;
+  for (P::AnnotationContext* a : all) {
+    if (some.size() == kMaxNesting) {
+      r_.report(Code::E0105, span(a), "nested deeper than " + std::to_string(kMaxNesting) + " annotations");
+      break;
+    }
+    some.push_back(annotation(a));
+  }
+  return some;
 }
 
 ast::Annotation AstBuilder::annotation(P::AnnotationContext* ctx) {

@@ -2,6 +2,7 @@
 #include "frontend/names/Units.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -331,6 +333,8 @@ std::optional<uint32_t> Units::findBeside(const std::string& name) {
   for (const std::string& folder : folders) {
     const std::string path = (folder.empty() ? "" : folder + "/") + name + ".tl";
     if (path == beside) continue;  // a script called amp.tl may import the standard library's amp
+    std::error_code none;          // what is no file holds no module: a pipe would be waited for
+    if (!std::filesystem::is_regular_file(path, none)) continue;
     std::ifstream in(path, std::ios::binary);
     if (!in) continue;
     std::ostringstream text;

@@ -1,6 +1,7 @@
 // Written types: names in them, dims, arguments.
 #include "frontend/types/Types.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -142,6 +143,20 @@ std::optional<Val> Types::typeArgument(const ast::TypeExpr& written, Generics& g
   return v;
 }
 
+namespace {
+
+/// How many leaves a value of this type has; no more than there may be, and one.
+size_t partsOf(const Ty& t) {
+  if (t.elems.empty()) return 1;
+  size_t all = 0;
+  for (const Ty& e : t.elems) all = std::min(all + partsOf(e), kMostParts + 1);
+  if (t.kind != Ty::Kind::List) return all;
+  const auto length = std::clamp<int64_t>(t.length, 0, static_cast<int64_t>(kMostParts) + 1);
+  return std::min(all * static_cast<size_t>(length), kMostParts + 1);
+}
+
+}  // namespace
+
 Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
   const ast::TypeExpr& t = *aliases_.expanded(&written, g);
   Ty r;
@@ -155,11 +170,19 @@ Ty Types::resolve(const ast::TypeExpr& written, Generics& g) {
         r.elems.push_back(resolve(*e, g));
       }
       break;
-    case TypeKind::List:
+    case TypeKind::List: {
       r.kind = Ty::Kind::List;
+      const size_t errors = context_.diags.errors();
       r.elems.push_back(resolve(*t.args[0], g));
       r.length = dimOf(*t.args[1], g, false).value_or(-1);
+      // Lists of lists multiply with each bracket.
+      if (context_.diags.errors() > errors) return Ty{};
+      if (partsOf(r) > kMostParts) {
+        context_.fail(Code::E0208, t.span, "this type has more than " + std::to_string(kMostParts) + " parts");
+        return Ty{};
+      }
       break;
+    }
     case TypeKind::ShapeOf: r.kind = Ty::Kind::Shape; break;
     case TypeKind::Path: {
       const std::string& name = t.path[0].text;
