@@ -16,7 +16,8 @@ namespace {
 
 using Windows = ir::Compose::Windows;
 
-constexpr int64_t kMostParts = 16384;  ///< of adaptive pooling: each is an op of its own
+constexpr int64_t kFewParts = 64;  ///< of adaptive pooling, that are ops of their own
+constexpr int64_t kMostParts = 1 << 24;
 
 /// The window of a pooling op: an int means all dims after the first two.
 std::optional<Dims> poolWindow(BuiltinCall& k, const ir::Value* x) {
@@ -156,6 +157,43 @@ Val averagePool(BuiltinCall& k) {
   return k.result(c.cast(c.binary(OpKind::Div, total, static_cast<double>(count)), t));
 }
 
+/// Where part `j` of `m` of an axis of `n` elements begins, and ends.
+std::pair<int64_t, int64_t> partOf(int64_t j, int64_t n, int64_t m) { return {j * n / m, ((j + 1) * n + m - 1) / m}; }
+
+/// The value of each of few parts of an axis.
+ir::Value* eachPart(BuiltinCall& k, OpKind kind, ir::Value* x, int64_t axis, int64_t m) {
+  std::vector<ir::Value*> parts;
+  for (int64_t j = 0; j < m; ++j) {
+    const auto [lo, hi] = partOf(j, x->type.shape[axis], m);
+    parts.push_back(k.c.reduce(kind, k.c.sliceAxis(x, axis, lo, hi - lo), {axis}, true));
+  }
+  return k.c.concat(parts, axis);
+}
+
+/// The same of many, without ops for each: of all parts the elements as rows, which the last one fills up.
+ir::Value* allParts(BuiltinCall& k, OpKind kind, ir::Value* x, int64_t axis, int64_t m) {
+  ir::Compose& c = k.c;
+  const DType t = x->type.dtype;
+  const int64_t n = x->type.shape[axis];
+  int64_t longest = 0;
+  for (int64_t j = 0; j < m; ++j) longest = std::max(longest, partOf(j, n, m).second - partOf(j, n, m).first);
+  const auto divided = [&](ir::Value* v) { return c.binary(OpKind::FloorDiv, v, static_cast<double>(m)); };
+  ir::Value* begins = c.binary(OpKind::Mul, c.iotaOn(x, {m, longest}, DType::I64, 0), static_cast<double>(n));
+  ir::Value *lo = divided(begins), *hi = divided(c.binary(OpKind::Add, begins, static_cast<double>(n + m - 1)));
+  ir::Value* at = c.add(lo, c.iotaOn(x, {m, longest}, DType::I64, 1));
+  ir::Value* rows = c.gather(x, {c.binary(OpKind::Min, at, c.binary(OpKind::Sub, hi, 1))}, {axis}, axis);
+  if (kind != OpKind::Mean) return c.reduce(kind, rows, {axis + 1}, false);
+  Dims line(static_cast<size_t>(rows->type.rank() - axis), 1);
+  line[0] = m;
+  line[1] = longest;
+  ir::Value* inside = c.reshape(c.binary(OpKind::Lt, at, hi), line);
+  if (ir::byteSize(t) == 2) rows = c.cast(rows, DType::F32);
+  ir::Value* total = c.reduce(OpKind::Sum, c.where(inside, rows, c.literal(rows, 0)), {axis + 1}, false);
+  line.erase(line.begin() + 1);
+  ir::Value* length = c.reshape(c.sliceAxis(c.sub(hi, lo), 1, 0, 1), line);
+  return c.cast(c.div(total, c.cast(length, total->type.dtype)), t);
+}
+
 /// The value of each part of an axis that is cut into `out` parts, which may overlap by one element.
 template <OpKind Kind>
 Val adaptive(BuiltinCall& k) {
@@ -177,12 +215,7 @@ Val adaptive(BuiltinCall& k) {
                                      " places along an axis, not " + std::to_string(m));
     }
     if (m < 1 || n < 1) return k.fail(Code::E0204, "`" + name + "` needs positive lengths");
-    std::vector<ir::Value*> parts;
-    for (int64_t j = 0; j < m; ++j) {
-      int64_t lo = j * n / m, hi = ((j + 1) * n + m - 1) / m;
-      parts.push_back(k.c.reduce(Kind, k.c.sliceAxis(x, axis, lo, hi - lo), {axis}, true));
-    }
-    x = k.c.concat(parts, axis);
+    x = m <= kFewParts ? eachPart(k, Kind, x, axis, m) : allParts(k, Kind, x, axis, m);
   }
   return k.result(x);
 }
