@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 import zlib
 from fractions import Fraction
@@ -321,6 +322,46 @@ def many_leaves():
     expect(len(again.files) == count and again[str(count - 1)] == count - 1, f"{count} entries saved: {done.stderr[:200]}")
 
 
+def cut_short():
+    """Files that others cut short while they are in use: an error, and neither a crash nor a wrong result."""
+    x = np.ones(2_000_000, np.float32)  # large enough to be mapped
+    writers = {"c.npy": lambda: np.save("c.npy", x), "c.npz": lambda: np.savez("c.npz", x=x),
+               "packed.npz": lambda: np.savez_compressed("packed.npz", x=np.random.default_rng(0).random(1_000_000)),
+               "column.npy": lambda: np.save("column.npy", np.asfortranarray(x.reshape(1000, -1))),
+               "flags.npy": lambda: np.save("flags.npy", np.ones(8_000_000, bool)),
+               "c.safetensors": lambda: pathlib.Path("c.safetensors").write_bytes(safetensors(
+                   {"x": {"dtype": "F32", "shape": [len(x)], "data_offsets": [0, x.nbytes]}}, x.tobytes())),
+               "c.csv": lambda: pathlib.Path("c.csv").write_text("1.5\n" * 300_000)}
+    begun = 'save("begun.npy", ones([1]))\n'
+    once = lambda name: f'let x = load("{name}")\n' + begun
+    uses = [("c.npy", once("c.npy") + "var s = 0.0\nfor i in 0..1000000 { s = s + sum(x * f32(i)) }\nprint(s)\n", "a kernel"),
+            ("c.npy", once("c.npy") + "var s = 0.0\nfor i in 0..1000000 { s = s + sum(x[[i, 1999999 - i]]) }\nprint(s)\n", "rows"),
+            ("c.npy", once("c.npy") + "for i in 0..1000000 { print(x) }\n", "print"),
+            ("c.npy", once("c.npy") + 'for i in 0..1000000 { save("copy.npy", x) }\n', "save"),
+            ("c.safetensors", once("c.safetensors") + "for i in 0..1000000 { assert sum(x * f32(i + 1)) > 0.0 }\n", "safetensors")]
+    uses += [(name, begun + f'var s = 0.0\nfor i in 0..1000000 {{ s = s + f32(sum(f32(load("{name}")))) }}\nprint(s)\n', "load")
+             for name in writers]
+    for name, script, what in uses:
+        for left in (0, 5000, 1_000_000):
+            writers[name]()
+            if os.path.exists("begun.npy"): os.remove("begun.npy")
+            pathlib.Path("script.tl").write_text(script)
+            process = subprocess.Popen([*TENC, "script.tl"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            end = time.monotonic() + 60
+            while not os.path.exists("begun.npy") and process.poll() is None and time.monotonic() < end: time.sleep(0.01)
+            time.sleep(0.02 if left == 0 else 0.05)
+            os.truncate(name, left)
+            try:
+                stderr = process.communicate(timeout=60)[1]
+            except subprocess.TimeoutExpired:
+                process.kill()
+                stderr = process.communicate()[1] + " (takes too long)"
+            expect(process.returncode == 3 and "E0904" in stderr and f"{name}`" in stderr or "copy.npy`" in stderr,
+                   f"{name} cut to {left}, {what}: status {process.returncode}, {stderr[:300]!r}")
+            if what == "save":
+                expect(np.array_equal(np.load("copy.npy"), x), f"{name} cut to {left}: what was saved before is not whole")
+
+
 def npy_attacks():
     head = lambda text, version=1: b"\x93NUMPY" + bytes([version, 0]) + struct.pack("<H" if version == 1 else "<I",
                                                                                     len(text)) + text
@@ -427,7 +468,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="tenc-files-") as folder:
         os.chdir(folder)
         for part in (npy_round_trips, named_round_trips, pictures, pixels_as_they_are, numbers_of_csv,
-                     rows_of_csv, destinations, many_leaves, npy_attacks, safetensors_attacks, npz_attacks, sandbox):
+                     rows_of_csv, destinations, cut_short, many_leaves, npy_attacks, safetensors_attacks, npz_attacks, sandbox):
             part()
         left = [str(p) for p in pathlib.Path(".").rglob("*.part")]
         expect(not left, f"left behind: {left}")
