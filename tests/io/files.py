@@ -330,7 +330,8 @@ def cut_short():
                "column.npy": lambda: np.save("column.npy", np.asfortranarray(x.reshape(1000, -1))),
                "flags.npy": lambda: np.save("flags.npy", np.ones(8_000_000, bool)),
                "c.safetensors": lambda: pathlib.Path("c.safetensors").write_bytes(safetensors(
-                   {"x": {"dtype": "F32", "shape": [len(x)], "data_offsets": [0, x.nbytes]}}, x.tobytes())),
+                   json.dumps({"x": {"dtype": "F32", "shape": [len(x)], "data_offsets": [0, x.nbytes]}}).encode().ljust(120),
+                   x.tobytes())),  # its elements begin at 128, so that it is mapped
                "c.csv": lambda: pathlib.Path("c.csv").write_text("1.5\n" * 300_000)}
     begun = 'save("begun.npy", ones([1]))\n'
     once = lambda name: f'let x = load("{name}")\n' + begun
