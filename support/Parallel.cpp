@@ -25,8 +25,10 @@ void inParallel(size_t n, const std::function<void(size_t)>& work) {
   try {
     threads.reserve(n);
     for (; started < n; ++started) threads.emplace_back(guarded, started);
-  } catch (const std::system_error&) {  // the system gives no more threads: this one does the rest
-  } catch (const std::bad_alloc&) {     // nor memory for them
+  } catch (const std::system_error&) {
+    // The system gives no more threads: this one does the rest.
+  } catch (const std::bad_alloc&) {
+    // Nor memory for them.
   }
   if (n > 0) guarded(0);
   for (size_t i = started; i < n; ++i) guarded(i);

@@ -30,8 +30,10 @@ void ThreadPool::start() {
   try {
     workers_.reserve(static_cast<size_t>(threads_));
     for (int t = 1; t < threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
-  } catch (const std::system_error&) {  // the system gives no more: those that run take the parts of the others
-  } catch (const std::bad_alloc&) {     // nor memory for them
+  } catch (const std::system_error&) {
+    // The system gives no more: those that run take the parts of the others.
+  } catch (const std::bad_alloc&) {
+    // Nor memory for them.
   }
 }
 

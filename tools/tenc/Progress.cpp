@@ -102,11 +102,15 @@ ProgressLine::ProgressLine(bool wanted, rt::CallOptions& options, std::string wh
     thread_ = std::thread([this] {
       try {
         watch();
-      } catch (const std::bad_alloc&) {  // it is not shown any more
+      } catch (const std::bad_alloc&) {
+        // It is not shown any more.
       }
     });
-  } catch (const std::system_error&) {  // without a thread nothing is shown
-  } catch (const std::bad_alloc&) {}
+  } catch (const std::system_error&) {
+    // Without a thread nothing is shown.
+  } catch (const std::bad_alloc&) {
+    // Nor without memory for one.
+  }
 }
 
 ProgressLine::~ProgressLine() {
