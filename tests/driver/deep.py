@@ -77,7 +77,7 @@ FORMS = {
     'dots': lambda n: 'let x = '+'.'*n+'\n','spread': lambda n: 'let x = f('+'...'*n+'x)\n',
     'lets': lambda n: 'let x = '*n+'1\n',
 }
-COMMANDS = [(250, "check"), (3000, "check"), (60000, "check"), (3000, "fmt", "--dry-run"), (60000, "fmt", "--dry-run"), (3000, "--emit=ast")]
+COMMANDS = [(60000, "check"), (3000, "fmt", "--dry-run")]
 
 
 def main():
@@ -88,7 +88,7 @@ def main():
         for name, form in FORMS.items():
             for count, *command in COMMANDS:
                 with open(script, "w") as f: f.write(form(count))
-                run = subprocess.run([TENC, *command, script], capture_output=True, text=True, errors="replace", preexec_fn=seconds, check=False)
+                run = subprocess.run([TENC, *command, script], capture_output=True, text=True, errors="replace", preexec_fn=seconds, check=False, timeout=20)
                 if run.returncode not in (0, 1) or "internal error" in run.stderr:
                     failed.append(f"{name}, {count} times, {' '.join(command)}: {run.returncode} {run.stderr[:200]!r}")
     print("\n".join(failed))
