@@ -33,6 +33,7 @@ struct Options {
   bool oracle = false;                   ///< derivatives are left to the interpreter (ir/CallAttributes.h)
   bool session = false;                  ///< an entry of the REPL: see Lowered::kept
   std::vector<SessionValue> values;      ///< of a session: bound before the entry, their tensors parameters of `main`
+  KeptStatements kept;                   ///< of a session
   /// Conditions on devices that placement has decided, by the key of their `if`: only the branch taken is lowered.
   std::map<std::string, bool> decisions;
 };
@@ -57,6 +58,7 @@ struct Lowered {
     Span span;                       ///< where it is bound
     std::optional<KeptValue> value;  ///< nothing for what is kept as its statement: functions, types, sequences
     std::string type;                ///< for people
+    std::vector<std::string> uses;   ///< without a value: names that its statement sees
   };
   std::vector<Kept> kept;
   /// The names of Options::values that were not bound: their struct is declared otherwise now, or not at all.

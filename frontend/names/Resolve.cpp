@@ -19,10 +19,11 @@ class NameWalk {
 
   void run() {
     scopes_.emplace_back();
-    if (&part_ == &names_.parts_.front())
-      for (const Declaration* d : names_.bound_) scopes_.back()[d->name] = d;
+    const bool script = &part_ == &names_.parts_.front();
+    size_t done = 0;
     const auto place = [](const Use& u) { return std::pair(u.span.file, u.span.begin); };
     for (const ast::Stmt* s : part_.statements) {
+      if (script) bindSession(done++);
       const auto first = static_cast<std::ptrdiff_t>(part_.uses.size());
       statement(*s);  // reads what is assigned before the target
       const std::ranges::subrange uses(part_.uses.begin() + first, part_.uses.end());
@@ -39,6 +40,22 @@ class NameWalk {
   using Scope = std::unordered_map<std::string_view, const Declaration*>;  ///< by the names of the declarations
 
   // ---- scopes
+  /// The session's values that statement number `index` sees and the one before it did not; the first statement of the
+  /// entry does not see the old ones any more.
+  void bindSession(size_t index) {
+    if (index > names_.kept_.count) return;
+    const bool entry = index == names_.kept_.count;
+    for (const auto& [d, kept, isOld] : names_.bound_) {
+      if (kept == index || (entry && kept > index)) scopes_.back()[d->name] = d;
+    }
+    if (!entry) return;
+    std::erase_if(scopes_.back(), [&](const auto& named) {
+      const Declaration* d = named.second;
+      const auto isOldValue = [&](const auto& b) { return b.isOld && b.declaration == d; };
+      return std::ranges::any_of(names_.bound_, isOldValue) ||
+             std::ranges::find(names_.kept_.old, d->span) != names_.kept_.old.end();
+    });
+  }
   template <class F>
   void scoped(const F& f) {
     scopes_.emplace_back();
@@ -349,11 +366,12 @@ class NameWalk {
   const std::set<std::string, std::less<>>* signatureDims_ = nullptr;  ///< in a signature
 };
 
-Resolution::Resolution(const ast::File& file, const Imports& imports, std::span<const SessionValue> bound)
-    : file_(file) {
+Resolution::Resolution(const ast::File& file, const Imports& imports, std::span<const SessionValue> bound,
+                       const KeptStatements& kept)
+    : file_(file), kept_(kept) {
   for (const SessionValue& v : bound) {
     const auto kind = v.isVar ? DeclarationKind::Variable : DeclarationKind::Local;
-    bound_.push_back(declare({.kind = kind, .name = v.name, .span = v.span, .home = this}));
+    bound_.push_back({declare({.kind = kind, .name = v.name, .span = v.span, .home = this}), v.kept, v.isOld});
   }
   parts_.emplace_back();  // the script's own statements
   extend(imports);

@@ -70,8 +70,9 @@ class Resolution {
  public:
   /// The names of the module at a path such as "nn"; null when there is none, which is reported elsewhere.
   using Imports = std::function<const Resolution*(const std::string& path)>;
-  /// `bound`: names that earlier entries of a session have bound.
-  explicit Resolution(const ast::File& file, const Imports& imports = {}, std::span<const SessionValue> bound = {});
+  /// `bound`: names that earlier entries of a session have bound; `kept`: the statements that they brought.
+  explicit Resolution(const ast::File& file, const Imports& imports = {}, std::span<const SessionValue> bound = {},
+                      const KeptStatements& kept = {});
   Resolution(const Resolution&) = delete;
   /// Takes in the statements that the file was given since.
   void extend(const Imports& imports);
@@ -131,7 +132,13 @@ class Resolution {
 
   const ast::File& file_;
   size_t known_ = 0;  ///< statements of the file that are taken in
-  std::vector<const Declaration*> bound_;
+  struct Bound {
+    const Declaration* declaration;
+    size_t kept;
+    bool isOld;
+  };
+  std::vector<Bound> bound_;  ///< what SessionValue says of them
+  const KeptStatements kept_;
   std::map<std::string, const Declaration*, std::less<>> globals_;
   // Filled as parts are asked for; what has been handed out stays where it is.
   mutable std::deque<Declaration> declarations_;

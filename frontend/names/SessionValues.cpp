@@ -55,6 +55,7 @@ class Keeper {
       case ValKind::Float: kept.kind = Kind::Float, kept.real = v.real; return true;
       case ValKind::Bool: kept.kind = Kind::Bool, kept.boolean = v.boolean; return true;
       case ValKind::String: kept.kind = Kind::String, kept.text = v.text; return true;
+      case ValKind::Format: kept.kind = Kind::Choice, kept.text = v.text; return v.isChoice() && elements(v, kept);
       case ValKind::DType: kept.kind = Kind::DType; return true;
       case ValKind::Device:
         kept.kind = Kind::Device;
@@ -148,6 +149,7 @@ Val SessionValues::keptValue(const KeptValue& kept, std::span<ir::Value* const> 
     case Kind::Float: v = Val::ofFloat(kept.real, span, kept.adopts); break;
     case Kind::Bool: return Val::ofBool(kept.boolean, span);
     case Kind::String: return Val::ofString(kept.text, span);
+    case Kind::Choice: return Val::ofChoice(elems[0].tensor, kept.text, span);
     case Kind::DType: return Val::ofDType(kept.dtype, span);
     case Kind::Device: return Val::ofDevice({kept.text, nullptr}, span);
     case Kind::Shape:
@@ -188,7 +190,8 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
   std::vector<ir::Value*> results;
   const auto keep = [&](const std::string& name, const Val& value, bool isVar, Span span) {
     const std::string type = value.is(ValKind::List) ? toString(typeOf(value)) : describe(value);
-    context_.out.kept.push_back({name, isVar, span, Keeper(results).keep(value), type});
+    context_.out.kept.push_back({name, isVar, span, Keeper(results).keep(value), type, {}});
+    if (!context_.out.kept.back().value) context_.out.kept.back().uses = usesOf(file, span);
   };
   std::map<std::string, const Binding*> latest;
   std::vector<std::string> order;
@@ -199,8 +202,8 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
   for (const std::string& name : order) {
     const Binding& b = *latest[name];
     if (b.value.poison()) continue;
-    // What came in and was not assigned to is kept already.
-    if (b.span.file != file.source && !changed(b.value)) continue;
+    // What came in and was not assigned to is kept already; what a kept statement has bound cannot be.
+    if (b.span.file != file.source && (!cameIn(b.span) || !changed(b.value))) continue;
     keep(name, b.value, b.isVar, b.span);
   }
   if (!last.poison() && !last.is(ValKind::Unit)) {
@@ -218,6 +221,23 @@ std::vector<ir::Value*> SessionValues::keepValues(const ast::File& file, const V
       context_.out.kept.back().type.clear();  // nothing more to say
   }
   return results;
+}
+
+/// Whether a value of an earlier entry was bound there.
+bool SessionValues::cameIn(Span declared) const {
+  const auto& values = context_.options.values;
+  return std::any_of(values.begin(), values.end(), [&](const SessionValue& v) { return v.span == declared; });
+}
+
+/// The session's names that the statement sees which binds the name at `declared`.
+std::vector<std::string> SessionValues::usesOf(const ast::File& file, Span declared) const {
+  std::vector<std::string> names;
+  for (const auto& s : file.statements) {
+    const bool binds = s && (s->kind == ast::Stmt::Kind::Let || s->kind == ast::Stmt::Kind::Var);
+    if (!binds || s->pattern.name.span != declared || !s->value) continue;
+    for (const Declaration* d : units_.script().resolution->captured(s->value->span)) names.push_back(d->name);
+  }
+  return names;
 }
 
 /// Whether the last statement is an expression whose value is to be shown.

@@ -32,6 +32,8 @@ class SessionValues {
   static bool givesValue(const ast::File& file);
 
  private:
+  bool cameIn(Span declared) const;
+  std::vector<std::string> usesOf(const ast::File& file, Span declared) const;
   static bool changed(const Val& v);
   /// Poison when a struct in it is declared otherwise now.
   Val keptValue(const KeptValue& kept, std::span<ir::Value* const> tensors, Span span);

@@ -188,7 +188,8 @@ void Units::resolveNames(Unit& unit, size_t from) {
   if (unit.resolution)
     unit.resolution->extend(moduleAt);
   else if (unit.isScript)
-    unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt, context_.options.values);
+    unit.resolution =
+        std::make_unique<Resolution>(*unit.file, moduleAt, context_.options.values, context_.options.kept);
   else
     unit.resolution = std::make_unique<Resolution>(*unit.file, moduleAt);
   unit.resolution->unit = &unit;

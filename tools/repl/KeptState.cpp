@@ -85,13 +85,25 @@ KeptState::Script::~Script() {
 
 std::vector<frontend::SessionValue> KeptState::values() const {
   std::vector<frontend::SessionValue> list;
+  size_t statements = 0;
   for (const Value& v : values_) {
+    statements += v.statement ? 1 : 0;
     if (v.statement) continue;
-    frontend::SessionValue& kept =
-        list.emplace_back(frontend::SessionValue{v.name, v.isVar, v.span, v.isVar ? Span() : v.start, v.value, {}});
+    frontend::SessionValue& kept = list.emplace_back(
+        frontend::SessionValue{v.name, v.isVar, v.isOld, statements, v.span, v.isVar ? Span() : v.start, v.value, {}});
     for (const KeptTensor& t : v.tensors) kept.tensors.push_back(t.type);
   }
   return list;
+}
+
+frontend::KeptStatements KeptState::statements() const {
+  frontend::KeptStatements kept;
+  for (const Value& v : values_) {
+    if (!v.statement) continue;
+    ++kept.count;
+    if (v.isOld) kept.old.push_back(v.statement->pattern.name.span);
+  }
+  return kept;
 }
 
 std::vector<const void*> KeptState::inputData() const {
@@ -103,7 +115,7 @@ std::vector<const void*> KeptState::inputData() const {
 }
 
 void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
-                       const std::vector<KeptTensor>& results) {
+                       const std::vector<KeptTensor>& results, SourceManager& sources) {
   std::map<std::string, ast::StmtPtr*> bindings;  // the last statement of the entry that binds the name alone
   for (auto& s : entry.statements) {
     if ((s->kind == Kind::Let || s->kind == Kind::Var) && !s->pattern.isTuple) bindings[s->pattern.name.text] = &s;
@@ -120,47 +132,79 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
       // A result that two names share is copied to each.
       std::map<size_t, size_t> numbers;
       takeTensors(v.value, results, v.tensors, numbers);
-      dropValue(v.name);
+      dropValue(v.name, sources);
       if (const auto bound = bindings.find(k.name); bound != bindings.end() && *bound->second)
         v.start = (*bound->second)->value->span;
     } else {
       const auto statement = bindings.find(k.name);
-      dropValue(k.name);
+      dropValue(k.name, sources);
       if (statement == bindings.end() || !*statement->second) continue;
       v.statement = std::move(*statement->second);
+      v.uses = k.uses;
     }
     values_.push_back(std::move(v));
   }
   for (auto& s : entry.statements) {
-    if (s && isDeclaration(*s)) replaceDeclaration(std::move(s));
+    if (s && isDeclaration(*s)) replaceDeclaration(std::move(s), sources);
   }
+  sweep();
 }
 
-void KeptState::replaceDeclaration(ast::StmtPtr statement) {
+void KeptState::replaceDeclaration(ast::StmtPtr statement, SourceManager& sources) {
   const std::string key = declarationKey(*statement);
   std::erase_if(declarations_, [&](const ast::StmtPtr& s) { return declarationKey(*s) == key; });
-  if (!statement->name.text.empty()) dropValue(statement->name.text);
+  if (!statement->name.text.empty()) dropValue(statement->name.text, sources);
   declarations_.push_back(std::move(statement));
 }
 
-void KeptState::dropValue(const std::string& name) {
-  std::erase_if(values_, [&](const Value& v) { return v.name == name; });
+void KeptState::dropValue(const std::string& name, SourceManager& sources) {
+  for (size_t i = 0; i < values_.size(); ++i) {
+    Value& v = values_[i];
+    if (v.name != name || v.isOld) continue;
+    v.isOld = true;
+    if (v.statement || !isSeen(i)) continue;
+    // A newer value of the variable is bound at the same place, and every declaration has its own: in another copy.
+    const SourceFile& file = sources.file(v.span.file);
+    v.span.file = sources.add(file.name(), std::string(file.text()), file.firstLine());
+  }
+}
+
+/// Whether a kept statement that was entered later sees the value, and none that took its name in between.
+bool KeptState::isSeen(size_t index) const {
+  const std::string& name = values_[index].name;
+  for (size_t i = index + 1; i < values_.size(); ++i) {
+    const Value& v = values_[i];
+    if (v.statement && std::find(v.uses.begin(), v.uses.end(), name) != v.uses.end()) return true;
+    if (v.name == name) return false;
+  }
+  return false;
+}
+
+/// Old values that no statement sees any more go; from the end on, since those of statements that go are seen no more.
+void KeptState::sweep() {
+  for (size_t i = values_.size(); i-- > 0;) {
+    if (values_[i].isOld && !isSeen(i)) values_.erase(values_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 void KeptState::drop(const std::vector<std::string>& names) {
-  for (const std::string& name : names) dropValue(name);
+  std::erase_if(values_, [&](const Value& v) { return std::find(names.begin(), names.end(), v.name) != names.end(); });
+}
+
+const KeptState::Value* KeptState::named(std::string_view name) const {
+  const auto found =
+      std::find_if(values_.begin(), values_.end(), [&](const Value& v) { return v.name == name && !v.isOld; });
+  return found == values_.end() ? nullptr : &*found;
 }
 
 std::string KeptState::typeOf(std::string_view name) const {
-  for (const Value& v : values_) {
-    if (v.name == name) return v.described;
-  }
-  return "";
+  const Value* v = named(name);
+  return v ? v->described : "";
 }
 
 const frontend::KeptValue* KeptState::value(std::string_view name) const {
-  const auto found = std::find_if(values_.begin(), values_.end(), [&](const Value& v) { return v.name == name; });
-  return found == values_.end() || found->statement ? nullptr : &found->value;
+  const Value* v = named(name);
+  return v && !v->statement ? &v->value : nullptr;
 }
 
 bool KeptState::imports(std::string_view module) const {
@@ -171,7 +215,8 @@ bool KeptState::imports(std::string_view module) const {
 
 std::vector<std::string> KeptState::names() const {
   std::vector<std::string> list;
-  for (const Value& v : values_) list.push_back(v.name);
+  for (const Value& v : values_)
+    if (!v.isOld) list.push_back(v.name);
   for (const auto& s : declarations_) {
     if (!s->name.text.empty()) list.push_back(s->name.text);
     if (!s->path.empty()) list.push_back(s->path.back().text);

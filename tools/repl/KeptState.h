@@ -41,12 +41,13 @@ class KeptState {
 
   /// The kept values, and where the bytes of their tensors are.
   std::vector<frontend::SessionValue> values() const;
+  frontend::KeptStatements statements() const;
   std::vector<const void*> inputData() const;
 
   /// Takes over what an entry that ran declared and computed; `_` is the value that it showed. `results` are those of
   /// `main`.
-  void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept,
-              const std::vector<KeptTensor>& results);
+  void commit(ast::File entry, const std::vector<frontend::Lowered::Kept>& kept, const std::vector<KeptTensor>& results,
+              SourceManager& sources);
   /// Drops values that fit their declarations no longer.
   void drop(const std::vector<std::string>& names);
 
@@ -70,13 +71,19 @@ class KeptState {
     frontend::KeptValue value;
     std::string described;  ///< the type as messages say it
     std::vector<KeptTensor> tensors;
-    ast::StmtPtr statement;  ///< null where `value` says all
+    ast::StmtPtr statement;         ///< null where `value` says all
+    std::vector<std::string> uses;  ///< of `statement`
+    bool isOld = false;             ///< it is there for kept statements alone, which were entered when it was so
   };
-  void replaceDeclaration(ast::StmtPtr statement);
-  void dropValue(const std::string& name);
+  void replaceDeclaration(ast::StmtPtr statement, SourceManager& sources);
+  /// A value that goes, or stays for the statements that see it.
+  void dropValue(const std::string& name, SourceManager& sources);
+  bool isSeen(size_t index) const;
+  void sweep();
+  const Value* named(std::string_view name) const;
 
   std::vector<ast::StmtPtr> declarations_;
-  std::vector<Value> values_;
+  std::vector<Value> values_;  ///< in the order in which they were entered
 };
 
 }  // namespace tenc::repl

@@ -193,6 +193,7 @@ frontend::Lowered Shell::lower(ast::File& entry) {
   frontend::Lowered lowered;
   while (true) {
     session_.options().values = state_.values();
+    session_.options().kept = state_.statements();
     lowered = session_.lower(KeptState::Script(state_, entry).file());
     if (lowered.unfit.empty()) break;
     // A value whose struct was declared anew may not fit any more: then it goes, and the entry is compiled again.
@@ -312,7 +313,7 @@ void Shell::keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& k
     if (k.name.empty() && !k.value && !k.type.empty()) last = Transcript::Last::Described;
   }
   ran_.add(session_.sources(), entry, last);
-  state_.commit(std::move(entry), kept, results);
+  state_.commit(std::move(entry), kept, results, session_.sources());
 }
 
 /// Why the values of the entry live where they do, while its placed module is there.

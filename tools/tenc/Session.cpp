@@ -213,6 +213,7 @@ frontend::Options Session::frontendOptions() {
   o.oracle = options_.oracle;
   o.session = options_.session;
   o.values = options_.values;
+  o.kept = options_.kept;
   return o;
 }
 

@@ -64,6 +64,7 @@ struct SessionOptions {
   std::vector<std::string> importPaths;
   bool session = false;                        ///< REPL: names and the last value are results of `main`
   std::vector<frontend::SessionValue> values;  ///< REPL: names that an entry finds bound
+  frontend::KeptStatements kept;               ///< REPL: as of frontend::Options
   std::string provokeError;  ///< --provoke error=STAGE: the stage fails as if tenc were wrong; llvm, nvrtc: its code is
   std::string provokeSignal;  ///< --provoke signal=STAGE: the process crashes there
 
