@@ -4,6 +4,7 @@
 
 #include "support/Diagnostics.h"
 #include "support/Text.h"
+#include "support/TextOrder.h"
 
 namespace tenc {
 namespace {
@@ -54,7 +55,7 @@ struct DisplayLine {
       if (c.value == '\t') {
         do cells.emplace_back(" ");
         while (cells.size() % kTabWidth != 0);
-      } else if (!c.valid || c.value < 0x20 || c.value == 0x7F) {
+      } else if (!c.valid || c.value < 0x20 || c.value == 0x7F || reordersText(c.value)) {
         cells.emplace_back("\xEF\xBF\xBD");
       } else if (c.width == 0 && !cells.empty()) {
         cells.back() += bytes;

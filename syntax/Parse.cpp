@@ -11,6 +11,7 @@
 #include "support/Text.h"
 #include "syntax/AstBuilder.h"
 #include "syntax/SyntaxRecovery.h"
+#include "syntax/TextOrder.h"
 #include "syntax/TokenFilter.h"
 
 namespace tenc::syntax {
@@ -106,6 +107,7 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
   ByteStream stream(text);
   TokenFilter filter(stream, reporter);
   auto list = filter.run();
+  warnOfTextOrder(text, reporter);
   if (list.empty()) return nullptr;
 
   antlr4::ListTokenSource source(std::move(list));

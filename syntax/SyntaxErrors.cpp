@@ -7,10 +7,12 @@
 
 #include "grammar/TLParser.h"
 #include "support/Text.h"
+#include "support/TextOrder.h"
 #include "syntax/Familiar.h"
 #include "syntax/ForeignOperators.h"
 #include "syntax/StatementHelp.h"
 #include "syntax/SyntaxHelp.h"
+#include "syntax/TextOrder.h"
 
 namespace tenc::syntax {
 
@@ -206,7 +208,10 @@ void reportBadCharacter(SyntaxReporter& reporter, Span at, const ForeignOperator
   const unsigned char c = static_cast<unsigned char>(s.front());
   const bool visible = c >= 0x80 || (c > ' ' && c < 0x7f);
   constexpr char kHex[] = "0123456789abcdef";
-  const std::string shown = visible ? "`" + s + "`" : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
+  const uint32_t codePoint = decodeUtf8(s, 0).value;
+  const std::string shown = reordersText(codePoint) ? codePointText(codePoint)
+                            : visible               ? "`" + s + "`"
+                                                    : std::string("character 0x") + kHex[c >> 4] + kHex[c & 15];
   auto d = reporter.report(Code::E0104, at, shown + " has no meaning in TL");
   const Familiar* known = familiarCharacter(s);
   if (!known && isLetter(s)) d.help("names are made of the letters a to z and A to Z, digits and `_`");
