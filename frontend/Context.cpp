@@ -151,7 +151,8 @@ Diagnostics::Builder Context::warning(Code code, Span span, std::string message)
 
 Val Context::fail(Code code, Span span, std::string message) { return error(code, span, std::move(message)); }
 
-Val Context::lost() const {
+Val Context::lost() {
+  ++losses_;
   if (!diags.ok() || body.builder == nullptr) return diags.given("a value came to nothing");
   const Span at = module.span(body.builder->loc());
   if (!at.valid()) return diags.given("a value came to nothing");

@@ -58,7 +58,9 @@ class Context {
   /// Reports and gives poison: `return fail(Code::E0203, span, "...")`.
   Val fail(Code code, Span span, std::string message);
   /// What came to nothing for an error that was reported elsewhere. There must have been one: an InternalError.
-  Val lost() const;
+  Val lost();
+  /// How often that was so: whether what is made of a function is whole.
+  uint64_t losses() const { return losses_; }
   Val notYet(Span span, std::string_view what);  ///< E0190
   /// Reports a size that overflowed since the last call (E0208); false when there was none.
   bool reportTooLarge(Span span);
@@ -76,6 +78,7 @@ class Context {
  private:
   friend class Trial;  // takes back what was said
   uint64_t nextId_ = 1;
+  uint64_t losses_ = 0;
   uint64_t failures_ = 0;  ///< errors so far, those too that are said once only
   bool stopped_ = false;
   static constexpr int64_t kMostSteps = 1'000'000;

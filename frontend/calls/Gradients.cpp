@@ -285,7 +285,7 @@ class Derivative final : public Application {
   /// to be, which spares looking.
   bool checkPaths(const ir::Func& f, const std::vector<bool>& results, const std::vector<bool>& reached) {
     // Where the function had an error there may be no more of it than its result's type.
-    if (tools_.context.diags.errors() > errorsBefore_) return false;
+    if (tools_.context.diags.errors() > errorsBefore_ || tools_.context.losses() > lossesBefore_) return false;
     transforms::DerivedFuncs& derived = tools_.context.derived;
     const transforms::ForgetAtEnd forgotten(derived, f);
     const bool everyLeaf = asked_.form != Form::Jvp;  // only gradients say which leaves are 0
@@ -401,6 +401,7 @@ class Derivative final : public Application {
 
   const TransformTools& tools_;
   const size_t errorsBefore_ = tools_.context.diags.errors();
+  const uint64_t lossesBefore_ = tools_.context.losses();
   const GradientCall asked_;
   std::vector<Leaf> leaves_;  ///< the first parameters of the traced function
   std::vector<bool> active_;  ///< of jvp: which results have a tangent
