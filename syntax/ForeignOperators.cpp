@@ -81,7 +81,7 @@ bool endsOperand(size_t type) {
 }
 
 /// Without the ends of lines inside of brackets, and with the bars of lambdas told apart from those between operands.
-std::vector<Piece> told(std::vector<Piece> pieces) {
+std::vector<Piece> told(const std::vector<Piece>& pieces) {
   struct Level {
     bool lines = true, inParameters = false;
   };
@@ -106,8 +106,8 @@ std::string inParentheses(std::string text) { return "(" + std::move(text) + ")"
 
 }  // namespace
 
-ForeignOperators::ForeignOperators(std::vector<Piece> pieces, std::string_view text)
-    : pieces_(told(std::move(pieces))), text_(text) {}
+ForeignOperators::ForeignOperators(const std::vector<Piece>& pieces, std::string_view text)
+    : pieces_(told(pieces)), text_(text) {}
 
 std::string ForeignOperators::source(Range r) const {
   if (r.first >= r.last) return "";

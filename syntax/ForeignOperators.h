@@ -23,7 +23,7 @@ struct Rewrite {
 class ForeignOperators {
  public:
   /// Of tokens in the order of the text, with those that have no meaning in TL among them.
-  ForeignOperators(std::vector<Piece> pieces, std::string_view text);
+  ForeignOperators(const std::vector<Piece>& pieces, std::string_view text);
 
   /// The whole expression of bits that the operator at an offset stands in.
   std::optional<Rewrite> bits(size_t offset) const;

@@ -97,7 +97,7 @@ std::vector<TokenFilter::TokenPtr> TokenFilter::run() {
   if (foreign) {
     std::vector<Piece> pieces;
     for (const auto& t : tokens_) pieces.push_back({t->getType(), t->getStartIndex(), t->getStopIndex() + 1});
-    operators_.emplace(std::move(pieces), stream_.text());
+    operators_.emplace(pieces, stream_.text());
   }
   out_.reserve(tokens_.size() + tokens_.size() / 4 + 1);
   while (next_ < tokens_.size()) {
