@@ -161,13 +161,13 @@ std::optional<size_t> ForeignOperators::find(size_t offset) const {
 
 ForeignOperators::Range ForeignOperators::around(size_t i, int loosest) const {
   Range r{i + 1, i};
-  for (int depth = 0; r.first > 0; --r.first) {
+  for (int depth = 0; r.first > 0 && i + 1 - r.first <= kMostPieces; --r.first) {
     const size_t p = r.first - 1;
     if (depth == 0 && (opens(p) || (!closes(p) && level(p) <= loosest))) break;
     if (depth == 0 && pieces_[p].type == T::RBRACE) break;  // a block before
     depth += closes(p) ? 1 : opens(p) ? -1 : 0;
   }
-  for (int depth = 0; r.last < pieces_.size(); ++r.last) {
+  for (int depth = 0; r.last < pieces_.size() && r.last - i <= kMostPieces; ++r.last) {
     const size_t p = r.last;
     if (depth == 0 && (closes(p) || pieces_[p].type == T::LBRACE || (!opens(p) && level(p) <= loosest))) break;
     depth += opens(p) ? 1 : closes(p) ? -1 : 0;
@@ -292,7 +292,7 @@ std::optional<Rewrite> ForeignOperators::bits(size_t offset) const {
   const std::optional<size_t> i = find(offset);
   if (!i) return std::nullopt;
   const Range r = around(*i, kCompare);
-  if (r.last - r.first > kMostPieces) return std::nullopt;
+  if (r.last - r.first >= kMostPieces) return std::nullopt;
   const Written w = expression(r);
   // `a ^ b` of numbers is a power to some and an exclusive or to others.
   if (w.text == source(r) || w.text.find("bitwise_xor(") != std::string::npos) return std::nullopt;
@@ -318,7 +318,7 @@ std::optional<Rewrite> ForeignOperators::choice(size_t offset) const {
   while (end < pieces_.size() && !closes(end) && pieces_[end].type != T::COMMA && pieces_[end].type != T::NL &&
          pieces_[end].type != T::SEMI)
     end = opens(end) ? behindGroup(end, pieces_.size()) : end + 1;
-  if (c.first >= c.last || end == colon + 1) return std::nullopt;
+  if (c.first >= c.last || c.last - c.first >= kMostPieces || end == colon + 1) return std::nullopt;
   return Rewrite{pieces_[c.first].begin, pieces_[end - 1].end,
                  "if " + source(c) + " { " + source({*i + 1, colon}) + " } else { " + source({colon + 1, end}) + " }"};
 }
@@ -336,6 +336,7 @@ std::optional<Rewrite> ForeignOperators::membership(size_t offset) const {
                        pieces_.begin() + static_cast<std::ptrdiff_t>(r.last),
                        [](const Piece& p) { return p.type == T::STRING || p.type == T::STR_OPEN; });
   };
+  if (x.last - x.first >= kMostPieces || xs.last - xs.first >= kMostPieces) return std::nullopt;
   if (x.first >= x.last || xs.first >= xs.last || isText(x) || isText(xs)) return std::nullopt;
   std::string all = source(xs);
   if (pieces_[xs.first].type == T::LPAREN && isWhole(xs)) all = "[" + all.substr(1, all.size() - 2) + "]";

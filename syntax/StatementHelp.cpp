@@ -166,10 +166,12 @@ class StatementHelper : private SyntaxView {
   std::vector<Piece> pieces() const {
     std::vector<Piece> list;
     const size_t at = p_.at.getTokenIndex();
-    for (size_t n = std::min(at, kWindow); n > 0; --n) add(list, back(n));
+    size_t first = 0;  // of the statement
+    while (first < std::min(at, kWindow) && !back(first + 1, T::NL)) ++first;
+    for (size_t n = first; n > 0; --n) add(list, back(n));
     for (ssize_t n = 1; n <= static_cast<ssize_t>(kWindow); ++n) {
       const Token* t = ahead(n);
-      if (!t) break;
+      if (!t || t->getType() == T::NL) break;
       add(list, t);
     }
     return list;

@@ -207,7 +207,10 @@ void TokenFilter::take(TokenPtr t) {
       t = make(T::INT, s.begin, s.end);
       break;
     }
-    case T::BAD_CHAR: reportBadCharacter(reporter_, reporter_.span(*t), operators_ ? &*operators_ : nullptr); return;
+    case T::BAD_CHAR:
+      reportBadCharacter(reporter_, reporter_.span(*t),
+                         operators_ && foreignCharacters_++ < kMostMended ? &*operators_ : nullptr);
+      return;
     default: break;
   }
   push(std::move(t));
