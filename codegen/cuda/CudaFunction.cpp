@@ -1,12 +1,25 @@
 #include "codegen/cuda/CudaFunction.h"
 
+#include <algorithm>
+
 #include "codegen/cuda/CudaPrelude.h"
+#include "codegen/cuda/ImageParts.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/Routines.h"
 #include "codegen/cuda/Scatter.h"
 
 namespace tenc::codegen::cuda {
 namespace {
+
+/// Left alone, ptxas spills some registers where more blocks run side by side for that. What takes many registers is
+/// told how many blocks have to: one, or as many of what streams through memory as keep that busy.
+std::string bounds(const Kernel& k, const Schedule& plan) {
+  constexpr int64_t kHeavy = 200, kStreaming = 1024;
+  const bool loops = k.kind == Kernel::Kind::Loop;
+  if (loops && compileEffort(k, plan) <= kHeavy) return decimal(plan.threads);
+  const bool streams = loops && (plan.family == Schedule::Family::Points || plan.family == Schedule::Family::Flat);
+  return decimal(plan.threads) + ", " + decimal(streams ? std::max<int64_t>(1, kStreaming / plan.threads) : 1);
+}
 
 /// Adds a function; gives what of it has no CUDA form.
 std::string write(const Function& f, const Features& features, const std::string& symbol, Module& module) {
@@ -28,8 +41,8 @@ std::string write(const Function& f, const Features& features, const std::string
   CudaText& out = module.text;
   out.line("");
   out.line("// " + k.name);
-  out.open("extern \"C\" __global__ void __launch_bounds__(" + decimal(plan.threads) + ") " + symbol + "(" +
-           parameters + ")");
+  out.open("extern \"C\" __global__ void __launch_bounds__(" + bounds(k, plan) + ") " + symbol + "(" + parameters +
+           ")");
   for (size_t i = 0; i < k.scalars.size(); ++i) {
     const std::string from = "scalars[" + decimal(i) + "]", type(memoryType(k.scalars[i]));
     names.scalars.push_back("k" + decimal(i));
@@ -55,6 +68,7 @@ std::string write(const Function& f, const Features& features, const std::string
                                   ? writeAttentionGradient(k, features, module, names)
                               : plan.scan                               ? writeScan(k, plan, module, names)
                               : plan.family == Schedule::Family::Turned ? writeTurned(k, plan, module, names)
+                              : plan.family == Schedule::Family::Flat   ? writeFlat(k, plan, module, names)
                                                                         : writeLoopKernel(k, plan, module, names);
   out.close();
   return missing;

@@ -74,6 +74,31 @@ template <class V, class T>
 __device__ __forceinline__ void tenc_store(T* to, const V& v) {
   *reinterpret_cast<V*>(to) = v;
 }
+// The same where only elements 0 to `extent` are there, of which the first here is number `first`. Others are not read.
+template <class V, class T>
+__device__ __forceinline__ V tenc_load_inside(const T* from, bool whole, int first, int extent) {
+  constexpr int width = sizeof(V) / sizeof(T);
+  V v;
+  if (whole) {
+    v = tenc_load<V>(from);
+  } else {
+    #pragma unroll
+    for (int i = 0; i < width; ++i)
+      if ((unsigned)(first + i) < (unsigned)extent) v.at[i] = from[i];
+  }
+  return v;
+}
+template <class V, class T>
+__device__ __forceinline__ void tenc_store_inside(T* to, const V& v, bool whole, int first, int extent) {
+  constexpr int width = sizeof(V) / sizeof(T);
+  if (whole) {
+    tenc_store(to, v);
+  } else {
+    #pragma unroll
+    for (int i = 0; i < width; ++i)
+      if ((unsigned)(first + i) < (unsigned)extent) to[i] = v.at[i];
+  }
+}
 
 __device__ __forceinline__ unsigned short tenc_half_bits(float x) {
   unsigned short bits;

@@ -57,10 +57,12 @@ class CudaTarget : public Target {
     traits_.attention.whole = {ir::DType::F32, ir::DType::F16, ir::DType::BF16};
     traits_.attention.mostGradientDepth = 128;
     traits_.depthwise.rows = traits_.depthwise.outs = 0;
+    traits_.depthwise.fewTaps = traits_.depthwise.mostTaps = 0;  // a thread an element reads the window where it is
     traits_.scratchRow = 2048;
     traits_.scans.fewItems = 64;  // a block each
     traits_.scans.itemColumns = 32;
     traits_.indexOps = 4;
+    traits_.reductions.fewResults = 32;
     traits_.reductions.fewColumns = 1024;  // 32 of them a block
     traits_.reductions.manyRows = 2048;    // take a block some us
   }

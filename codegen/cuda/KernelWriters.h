@@ -26,6 +26,8 @@ struct Module {
 
 /// The body of a function for the kernel. Returns what of it has no CUDA form, empty when all has.
 std::string writeLoopKernel(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
+/// Points of FlatPlan.h.
+std::string writeFlat(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 /// Points whose schedule turns something.
 std::string writeTurned(const Kernel& kernel, const Schedule& schedule, Module& module, const KernelNames& names);
 /// Running reductions whose schedule is that of a scan.

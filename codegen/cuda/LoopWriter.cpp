@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/KernelShape.h"
+#include "codegen/cuda/FlatPlan.h"
 #include "codegen/cuda/KernelWriters.h"
 #include "codegen/cuda/LoopVariables.h"
 #include "codegen/cuda/StageVectors.h"
@@ -16,12 +17,6 @@ using Names = std::vector<std::string>;
 constexpr int64_t kTileBytes = 16384;        // what is read together, of one buffer
 constexpr int64_t kManyThreads = 132 * 512;  // of which each needs few loads under way
 
-bool coversAll(const Kernel& k, const Stage& s) {
-  for (size_t v = 0; v < k.outer.size(); ++v)
-    if (!codegen::coversAll(k, s, v)) return false;
-  return true;
-}
-
 class LoopWriter {
  public:
   LoopWriter(const Kernel& kernel, const Schedule& schedule, Module& module, KernelNames names)
@@ -31,6 +26,7 @@ class LoopWriter {
         scalars_(module.text, module.tables),
         team_(out_, scalars_, schedule),
         names_(std::move(names)),
+        shift_(schedule.shifted ? rowShift(kernel) : std::nullopt),
         inRegisters_(schedule.unrolled ? threadsOwn(kernel) : std::vector<bool>(kernel.buffers.size())) {}
 
   std::string write() {
@@ -117,6 +113,12 @@ class LoopWriter {
     }
     names_.outer = decodePoint(out_, number, type, extents, {}, lanes);
     first_ = names_.outer;
+    if (shift_) {  // how many elements lie between where vectors start and the row does
+      std::string inside;
+      const Stage& s = kernel_.stages[shift_->stage];
+      const std::string start = StageWriter(out_, scalars_, kernel_, s, names_, {"0"}).position(shift_->like, inside);
+      out_.line("const int shift = (unsigned)(" + start + ") % " + decimal(shift_->width) + "u;");
+    }
     if (lanes > 1) lane_ = names_.outer.back() = out_.fresh("i");
   }
 
@@ -187,7 +189,7 @@ class LoopWriter {
   /// All inner points in any order: of a team's threads each takes every so manyth.
   void together(const Stage& s, int64_t inner, const std::vector<Held>& held) {
     const int vector = rows() ? width(inner > 1) : 1;
-    const int64_t groups = inner / vector;
+    const int64_t groups = shift_ && inner > 1 ? shift_->groups() : inner / vector;
     const std::string t = out_.fresh("t");
     if (inner > 1) {
       out_.line("#pragma unroll " + decimal(ahead(s)));
@@ -202,8 +204,9 @@ class LoopWriter {
                   " += " + decimal(team) + ")");
       }
     }
-    const Names names = decodePoint(out_, inner > 1 ? t : "0", "int", extentsOf(s, vector), s.innerLo, vector);
-    compute(s, names, inner > 1, vectorsOf(s, inner > 1), held);
+    const Names names = innerPoint(s, inner > 1 ? t : "0", inner > 1);
+    if (shift_ && inner > 1) whole("true", "false", names);
+    compute(s, names, inner > 1, vectorsOf(s, inner > 1, names), held);
     if (inner > 1) out_.close();
   }
 
@@ -216,13 +219,31 @@ class LoopWriter {
       out_.open("for (int " + names[i] + " = " + decimal(s.innerLo[i]) + "; " + names[i] + " < " +
                 decimal(s.innerHi[i]) + "; ++" + names[i] + ")");
     }
-    compute(s, names, false, vectorsOf(s, false), held);
+    compute(s, names, false, vectorsOf(s, false, names), held);
     for (size_t i = 0; i < s.innerLo.size(); ++i) out_.close();
   }
 
-  StageVectors vectorsOf(const Stage& s, bool loops) const {
+  /// The inner point of a number, or the first of the vector that has it.
+  Names innerPoint(const Stage& s, const std::string& number, bool loops) {
+    const int vector = rows() ? width(loops) : 1;
+    if (!shift_ || !loops) return decodePoint(out_, number, "int", extentsOf(s, vector), s.innerLo, vector);
+    const std::string i = out_.fresh("i");
+    out_.line("const int " + i + " = " + number + " * " + decimal(vector) + " - shift;");
+    return {i};
+  }
+
+  /// Of rows that start anywhere: whether all of a vector is inside. It may start before the row, and end behind it,
+  /// only where that is known to be possible.
+  void whole(const std::string& mayStart, const std::string& cannotEnd, const Names& names) {
+    out_.line("const bool whole = (!(" + mayStart + ") || " + names[0] + " >= 0) && (" + cannotEnd + " || " + names[0] +
+              " <= " + decimal(shift_->extent - shift_->width) + ");");
+  }
+
+  StageVectors vectorsOf(const Stage& s, bool loops, const Names& names) const {
     if (width(loops) == 1) return {};
-    return {kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector};
+    StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
+    if (shift_ && loops) vectors.shift(*shift_, names[0], "whole");
+    return vectors;
   }
 
   /// What is computed at each of a thread's points, whose first one has these names; then the stores of vectors.
@@ -237,12 +258,14 @@ class LoopWriter {
       out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
       mine.back() = out_.fresh("i");
       out_.line("const int " + mine.back() + " = " + names.back() + " + v;");
+      if (shift_)
+        out_.line("if (!whole && (unsigned)" + mine.back() + " >= " + decimal(shift_->extent) + "u) continue;");
     } else if (!rows()) {
       openLanes();
     }
     StageWriter point(out_, scalars_, kernel_, s, names_, mine);
     vectors.give(point);
-    if (lanes)
+    if (lanes && !shift_)
       point.setLanes({vectorVariable(kernel_, schedule_, s), rows() ? names.back() : first_.back(), schedule_.vector});
     for (size_t i = 0; i < held.size(); ++i) {
       const Reduction& r = kernel_.reductions[s.reductions[i]];
@@ -280,10 +303,13 @@ class LoopWriter {
     return nullptr;
   }
 
-  int64_t groupsOf(const Stage& s) const { return trips(s.innerLo, s.innerHi) / schedule_.vector; }
+  int64_t groupsOf(const Stage& s) const {
+    return shift_ ? shift_->groups() : trips(s.innerLo, s.innerHi) / schedule_.vector;
+  }
   int64_t chunksOf(const Stage& s) const { return (groupsOf(s) + schedule_.team - 1) / schedule_.team; }
 
   bool inVectors(const Stage& s, const Access& a) const {
+    if (shift_) return shift_->suits(kernel_, a);
     if (schedule_.vector > 1) return isVector(kernel_, s, a, vectorVariable(kernel_, schedule_, s), schedule_.vector);
     return a.terms.empty() && strideOf(a, kernel_.outer.size() + s.innerLo.size() - 1) != 0;
   }
@@ -304,13 +330,21 @@ class LoopWriter {
       if (inRegisters_[st.access.buffer]) declare(st.access);
   }
 
-  void openChunk(const Stage& s, Names& names) {
+  /// A thread's part of a row, a vector at a time. What only `reads` has no branch for the threads without one, which
+  /// would keep loads apart: they read the last one.
+  void openChunk(const Stage& s, Names& names, bool reads) {
     out_.line("#pragma unroll");
     out_.open("for (int c = 0; c < " + decimal(chunksOf(s)) + "; ++c)");
-    const std::string t = out_.fresh("t");
-    out_.line("const int " + t + " = c * " + decimal(schedule_.team) + " + lane;");
-    if (groupsOf(s) % schedule_.team != 0) out_.line("if (" + t + " >= " + decimal(groupsOf(s)) + ") break;");
-    names = decodePoint(out_, t, "int", extentsOf(s, schedule_.vector), s.innerLo, schedule_.vector);
+    const std::string t = out_.fresh("t"), of = "c * " + decimal(schedule_.team) + " + lane",
+                      last = decimal(groupsOf(s) - 1);
+    const bool all = groupsOf(s) % schedule_.team == 0;
+    out_.line("const int " + t + " = " + (all || !reads ? of : "min(" + of + ", " + last + ")") + ";");
+    if (!all && !reads) out_.line("if (" + t + " > " + last + ") break;");
+    names = innerPoint(s, t, true);
+    if (shift_)
+      whole("c == 0",
+            "(c + 1) * " + decimal(int64_t{schedule_.team} * schedule_.vector) + " <= " + decimal(shift_->extent),
+            names);
   }
 
   /// Loads with the block's neighbouring threads in neighbouring rows, which the tile gives to their own threads.
@@ -364,16 +398,19 @@ class LoopWriter {
       else
         own.push_back(i);
     if (!own.empty()) {
-      openChunk(s, names);
+      openChunk(s, names, true);
+      const StageVectors vectors = vectorsOf(s, true, names);
       StageWriter at(out_, scalars_, kernel_, s, names_, names);
       for (size_t i : own)
-        out_.line(kept_[i].name + "[c] = tenc_load<" +
-                  StageVectors::type(kernel_, kept_[i].access->buffer, schedule_.vector) + ">(" +
-                  at.address(*kept_[i].access) + ");");
+        out_.line(kept_[i].name + "[c] = " +
+                  vectors.loaded(StageVectors::type(kernel_, kept_[i].access->buffer, schedule_.vector),
+                                 at.address(*kept_[i].access)) +
+                  ";");
       out_.close();
     }
-    openChunk(s, names);
+    openChunk(s, names, false);
     StageVectors vectors(kernel_, s, vectorVariable(kernel_, schedule_, s), schedule_.vector);
+    if (shift_) vectors.shift(*shift_, names[0], "whole");
     for (ExprId id = 0; id < s.exprs.size(); ++id) {
       const Expr& e = s.exprs[id];
       if (e.kind != Expr::Kind::Load || !inVectors(s, e.access)) continue;
@@ -398,6 +435,7 @@ class LoopWriter {
   KernelNames names_;
   Names first_;                          ///< outer variables of the first of a thread's points
   std::string lane_;                     ///< of each of them, the last outer variable; empty where a thread has one
+  const std::optional<RowShift> shift_;  ///< of rows that start anywhere
   const std::vector<bool> inRegisters_;  ///< scratch buffers
   std::vector<Kept> kept_;
   std::vector<size_t> loading_;  ///< of these what the stage at hand loads

@@ -117,6 +117,14 @@ class RandomText {
 std::optional<std::string> baseOfLanes(const Stage& s, ExprId number, const Lanes& lanes,
                                        std::span<const std::string> variables) {
   const std::optional<Line> line = lineOf(s, number, variables.size());
+  if (line && lanes.extents != nullptr) {
+    int64_t stride = 1;
+    for (size_t v = lanes.extents->size(); v-- > 0; stride *= (*lanes.extents)[v])
+      if ((*lanes.extents)[v] > 1 && line->strides[v] != stride) return std::nullopt;
+    if (line->constant < 0 || line->constant % lanes.width != 0) return std::nullopt;
+    return "((unsigned long long)" + lanes.first +
+           (line->constant == 0 ? ")" : " + " + decimal(line->constant) + "ull)");
+  }
   if (!line || line->strides[lanes.variable] != 1 || line->constant % lanes.width != 0) return std::nullopt;
   std::string sum = line->constant == 0 ? "" : decimal(line->constant) + "ull";
   for (size_t v = 0; v < variables.size(); ++v) {

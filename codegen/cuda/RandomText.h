@@ -3,6 +3,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "codegen/Kernel.h"
 #include "codegen/cuda/CudaScalars.h"
@@ -15,6 +16,8 @@ struct Lanes {
   size_t variable = 0;
   std::string first;
   int width = 1;
+  /// Where they are side by side in row-major order of all variables: the extents of these.
+  const std::vector<int64_t>* extents = nullptr;
 };
 
 /// The number of an element of a draw at one of them: `base` plus `v`. Base is a multiple of the width.

@@ -9,8 +9,10 @@
 #include "codegen/ScalarBodies.h"
 #include "codegen/cuda/AttentionSchedule.h"
 #include "codegen/cuda/CudaText.h"
+#include "codegen/cuda/FlatPlan.h"
 #include "codegen/cuda/NativeTrips.h"
 #include "codegen/cuda/ProductSchedule.h"
+#include "codegen/cuda/RowShift.h"
 #include "codegen/cuda/ScanSchedule.h"
 #include "codegen/cuda/Sectors.h"
 #include "ir/Loops.h"
@@ -19,7 +21,7 @@ namespace tenc::codegen::cuda {
 namespace {
 
 constexpr int kWidest = kVectorBytes;  // elements of a vector
-constexpr int64_t kWarp = 32, kThreads = 256, kMostThreads = 1024, kMostBlocks = 65536;
+constexpr int64_t kWarp = 32, kThreads = 256, kMostThreads = 1024, kMostOfBlock = 512, kMostBlocks = 65536;
 constexpr int64_t kLeastRow = 8;        // inner points that are worth a team
 constexpr int64_t kFewPoints = 32768;   // outer points that are too few to give each thread one
 constexpr int64_t kManyToReduce = 256;  // inner points that are worth it then
@@ -27,7 +29,8 @@ constexpr int64_t kWarpRow = 1024;      // elements of a row that one warp takes
 constexpr int64_t kHeld = 32;           // elements of a row that a thread keeps in registers
 constexpr int64_t kRegisters = 64;      // that all it keeps may take
 constexpr int64_t kMostCode = 6000;     // of unrolled loops, in units of elementwiseCost
-constexpr int64_t kGroups = 4;          // vectors of a thread, loaded at once, that keep memory busy
+constexpr int64_t kMuchWider = 4, kLeastShifted = 32;
+constexpr int64_t kGroups = 4;  // vectors of a thread, loaded at once, that keep memory busy
 
 template <class F>
 bool allAccesses(const Stage& s, F good) {
@@ -89,6 +92,13 @@ class RowChoice {
     schedule_.family = Schedule::Family::Rows;
     schedule_.vector = vectorOfRows(kernel);
     groups_ = (inner + schedule_.vector - 1) / schedule_.vector;
+    // Narrow ones are not worth the bounds of the first and last vector.
+    if (const std::optional<RowShift> shift = rowShift(kernel);
+        shift && shift->width >= kMuchWider * schedule_.vector && shift->extent >= kLeastShifted) {
+      schedule_.vector = shift->width;
+      schedule_.shifted = true;
+      groups_ = shift->groups();
+    }
     for (const Stage& stage : kernel.stages) cost_ += isLoop(kernel, stage) ? costOf(stage) : 0;
     const std::vector<bool> own = threadsOwn(kernel);
     for (size_t b = 0; b < own.size(); ++b)
@@ -97,8 +107,11 @@ class RowChoice {
 
   Schedule choose() {
     if (!shared_ && sideBySide()) return schedule_;
-    const int64_t warp = std::clamp<int64_t>(ceiling(groups_), 4, kWarp),
-                  block = std::clamp<int64_t>(ceiling((groups_ + kGroups - 1) / kGroups), kWarp, 512);
+    if (!shared_ && isShort()) {
+      set(1, 128, true);
+      return schedule_;
+    }
+    const int64_t warp = lanes(), block = warps();
     if (inner_ <= kWarpRow && fits(warp) && !isLong(warp) && !shared_)
       set(warp, 128, true);
     else if (fits(block) && !shared_)
@@ -109,7 +122,23 @@ class RowChoice {
   }
 
  private:
-  static int64_t ceiling(int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); }
+  /// Of a warp: as many as there are vectors, fewer where many of them would have nothing to do.
+  int64_t lanes() const {
+    constexpr double kMuchLess = 0.8;
+    int64_t best = std::clamp<int64_t>(static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(groups_))), 4, kWarp);
+    const auto slots = [&](int64_t team) { return static_cast<double>(groupsOf(team) * team); };
+    for (int64_t team = best / 2; team >= 4 && groupsOf(team) <= kGroups; team /= 2)
+      if (slots(team) < kMuchLess * slots(best)) best = team;
+    return best;
+  }
+  /// Whole warps of a block, of whose threads each has some vectors.
+  int64_t warps() const {
+    const int64_t each = std::max(kGroups, (groups_ + kMostOfBlock - 1) / kMostOfBlock);
+    return wholeWarps((groups_ + each - 1) / each, kMostOfBlock);
+  }
+  static int64_t wholeWarps(int64_t threads, int64_t most) {
+    return std::clamp<int64_t>((threads + kWarp - 1) / kWarp * kWarp, kWarp, most);
+  }
   int64_t groupsOf(int64_t team) const { return (groups_ + team - 1) / team; }
   int64_t held(int64_t team) const { return groupsOf(team) * schedule_.vector; }
   bool fits(int64_t team) const {
@@ -122,6 +151,14 @@ class RowChoice {
     schedule_.threads = static_cast<uint32_t>(threads);
     schedule_.unrolled = unrolled;
     schedule_.blocks = clampedBlocks((points_ * team + threads - 1) / threads);
+  }
+
+  /// A few elements that several loops read, which are no vectors: a thread keeps them.
+  bool isShort() const {
+    constexpr int64_t kShort = 16;
+    const auto loops = std::count_if(kernel_.stages.begin(), kernel_.stages.end(),
+                                     [&](const Stage& s) { return isLoop(kernel_, s) && s.innerLo.size() == 1; });
+    return loops > 1 && inner_ <= kShort && schedule_.vector < 4 && fits(1);
   }
 
   /// What is read across rows: as many of them a block as share a sector. All of a block's have to be there, as its
@@ -139,7 +176,7 @@ class RowChoice {
   }
 
   void longRows() {
-    const int64_t team = std::clamp<int64_t>((groups_ + kWarp - 1) / kWarp * kWarp, kWarp, kThreads);
+    const int64_t team = wholeWarps(groups_, kMostThreads);
     set(team, team, false);
   }
 
@@ -216,10 +253,14 @@ Schedule pointSchedule(const Kernel& k, int64_t points, int64_t inner) {
     return s;
   }
   s.vector = vectorOfPoints(k);
+  if (const int flat = flatWidth(k); flat > s.vector) {
+    s.family = Schedule::Family::Flat;
+    s.vector = flat;
+  }
   if (inner >= kManyToReduce && points < kFewPoints) return columnSchedule(points, inner, s.vector);
   // Few threads with a loop each: rather more of them.
   while (s.vector > 1 && inner > 1 && points / s.vector < kFewPoints) s.vector /= 2;
-  const int64_t groups = points / s.vector;
+  const int64_t groups = (points + s.vector - 1) / s.vector;
   s.threads = static_cast<uint32_t>(std::clamp((groups + kWarp - 1) / kWarp * kWarp, kWarp, kThreads));
   s.blocks = clampedBlocks((groups + s.threads - 1) / s.threads);
   return s;
@@ -287,8 +328,10 @@ std::string Schedule::text() const {
   if (family == Family::Alone) return "one thread";
   std::string s = decimal(blocks) + " blocks of " + decimal(threads) + " threads, ";
   if (family == Family::Points) s += vector == 1 ? "a point a thread" : decimal(vector) + " points a thread";
+  if (family == Family::Flat) s += decimal(vector) + " points a thread, also across the ends of rows";
   if (family == Family::Rows)
-    s += decimal(team) + " of them a row" + (vector == 1 ? "" : " by vectors of " + decimal(vector)) +
+    s += decimal(team) + " of them a row" +
+         (vector == 1 ? "" : " by vectors of " + decimal(vector) + (shifted ? " where memory has them" : "")) +
          (unrolled ? ", in registers" : "") +
          (beside > 0 ? ", " + decimal(beside) + " read together by way of shared memory" : "");
   if (family == Family::Turned) s += "tiles of 32 x 32, turned in shared memory";
@@ -374,7 +417,8 @@ Schedule schedule(const Kernel& k, const Features& features) {
   const Schedule rows = RowChoice(k, points, inner).choose();
   if (shares || (inner >= kManyToReduce && points < kFewPoints && k.outer.empty())) return rows;
   const Schedule across = pointSchedule(k, points, inner);
-  return inner >= kLeastRow && sectorsOf(k, rows) <= sectorsOf(k, across) ? rows : across;
+  const bool suits = inner >= kLeastRow || (inner > 1 && rows.team == 1 && across.vector == 1);
+  return suits && sectorsOf(k, rows) <= sectorsOf(k, across) ? rows : across;
 }
 
 }  // namespace tenc::codegen::cuda

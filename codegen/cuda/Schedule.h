@@ -35,6 +35,7 @@ struct Pieces {
 struct Schedule {
   enum class Family : uint8_t {
     Points,     ///< a thread for each outer point, or for `vector` of them side by side
+    Flat,       ///< a thread for `vector` points side by side in row-major order (FlatPlan.h)
     Rows,       ///< a team of `team` threads side by side for each outer point, which share the inner points
     Columns,    ///< 32 threads side by side have outer points, `team` such rows of a block share the inner points
     Turned,     ///< tiles of 32 x 32 outer points, between which and memory shared memory turns what is read
@@ -52,6 +53,8 @@ struct Schedule {
   size_t turned = 0;  ///< Turned: the outer variable along which turned loads go
   /// Rows: inner loops are unrolled, and what several stages read, and scratch rows, stay in registers.
   bool unrolled = false;
+  /// Rows: they start anywhere in a vector (RowShift.h).
+  bool shifted = false;
   /// Rows: so many side by side in a block, which read what lies across rows together, by way of shared memory; 0: each
   /// reads its own.
   int beside = 0;

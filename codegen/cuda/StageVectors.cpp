@@ -17,19 +17,36 @@ std::string StageVectors::type(const Kernel& kernel, uint32_t buffer, int width)
   return "tenc_vector<" + std::string(memoryType(kernel.buffers[buffer].dtype)) + ", " + decimal(width) + ">";
 }
 
+void StageVectors::shift(const RowShift& rows, std::string first, std::string whole) {
+  rows_ = rows, first_ = std::move(first), whole_ = std::move(whole);
+}
+
+bool StageVectors::suits(const Access& a) const {
+  if (!rows_) return isVector(*kernel_, *stage_, a, variable_, width_);
+  return kernel_->buffers[a.buffer].role != Buffer::Role::Scratch && rows_->suits(*kernel_, a);
+}
+
+std::string StageVectors::bounds() const {
+  return rows_ ? ", " + whole_ + ", " + first_ + ", " + decimal(rows_->extent) : "";
+}
+
+std::string StageVectors::loaded(const std::string& type, const std::string& address) const {
+  return (rows_ ? "tenc_load_inside<" : "tenc_load<") + type + ">(" + address + bounds() + ")";
+}
+
 void StageVectors::load(CudaText& out, StageWriter& first) {
   if (width_ <= 1) return;
   for (ExprId id = 0; id < loads_.size(); ++id) {
     const Expr& e = stage_->exprs[id];
     if (e.kind != Expr::Kind::Load || !loads_[id].empty()) continue;
-    if (!isVector(*kernel_, *stage_, e.access, variable_, width_)) continue;
+    if (!suits(e.access)) continue;
     loads_[id] = out.fresh("x");
     const std::string t = type(*kernel_, e.access.buffer, width_);
-    out.line("const " + t + " " + loads_[id] + " = tenc_load<" + t + ">(" + first.address(e.access) + ");");
+    out.line("const " + t + " " + loads_[id] + " = " + loaded(t, first.address(e.access)) + ";");
   }
   for (size_t i = 0; i < stores_.size(); ++i) {
     const Access& a = stage_->stores[i].access;
-    if (!stores_[i].empty() || !isVector(*kernel_, *stage_, a, variable_, width_)) continue;
+    if (!stores_[i].empty() || !suits(a)) continue;
     stores_[i] = out.fresh("y");
     out.line(type(*kernel_, a.buffer, width_) + " " + stores_[i] + ";");
   }
@@ -46,7 +63,8 @@ void StageVectors::give(StageWriter& point) const {
 void StageVectors::store(CudaText& out, StageWriter& first) const {
   for (size_t i = 0; i < stores_.size(); ++i)
     if (!stores_[i].empty() && inMemory_[i])
-      out.line("tenc_store(" + first.address(stage_->stores[i].access) + ", " + stores_[i] + ");");
+      out.line((rows_ ? "tenc_store_inside(" : "tenc_store(") + first.address(stage_->stores[i].access) + ", " +
+               stores_[i] + bounds() + ");");
 }
 
 }  // namespace tenc::codegen::cuda

@@ -1,9 +1,11 @@
 // The accesses of a stage that a thread makes for several points side by side at once: loads before what is computed at
 // each of them, stores after it.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "codegen/cuda/RowShift.h"
 #include "codegen/cuda/StageWriter.h"
 
 namespace tenc::codegen::cuda {
@@ -14,6 +16,10 @@ class StageVectors {
   StageVectors() = default;
   /// Vectors of `width` elements along a loop variable.
   StageVectors(const Kernel& kernel, const Stage& stage, size_t variable, int width);
+
+  /// The same of rows that start anywhere: the first element has the number `first` of the row's, all are inside where
+  /// `whole` is.
+  void shift(const RowShift& rows, std::string first, std::string whole);
 
   /// C++'s type of some elements of a buffer.
   static std::string type(const Kernel& kernel, uint32_t buffer, int width);
@@ -26,8 +32,13 @@ class StageVectors {
   /// Tells the writer of one of the points, whose number in the vector is `v`.
   void give(StageWriter& point) const;
   void store(CudaText& out, StageWriter& first) const;
+  /// A load from the address of the first element, as an expression.
+  std::string loaded(const std::string& type, const std::string& address) const;
 
  private:
+  bool suits(const Access& access) const;
+  std::string bounds() const;
+
   const Kernel* kernel_ = nullptr;
   const Stage* stage_ = nullptr;
   size_t variable_ = 0;
@@ -35,6 +46,8 @@ class StageVectors {
   std::vector<std::string> loads_,
       stores_;  ///< names of vectors, by expression and by store; empty where there is none
   std::vector<bool> inMemory_;
+  std::optional<RowShift> rows_;
+  std::string first_, whole_;
 };
 
 }  // namespace tenc::codegen::cuda

@@ -150,8 +150,8 @@ Scalar StageWriter::load(const Expr& e) {
       std::any_of(e.access.terms.begin(), e.access.terms.end(), [](const auto& x) { return x.extent == 0; });
   if (nothing) return scalars_.constantOfBits(0, t);
   const std::string name = out_.fresh("x");
-  out_.line("const " + std::string(memoryType(t)) + " " + name + " = " + names_.buffers[e.access.buffer] + "[" + at +
-            "];");
+  out_.line("const " + std::string(memoryType(t)) + " " + name + " = " + names_.buffers[e.access.buffer] + "[" +
+            (condition_.empty() ? at : condition_ + " ? " + at + " : 0") + "];");
   return scalars_.fromMemory(name, t);
 }
 
@@ -165,7 +165,8 @@ std::string StageWriter::address(const Access& a) {
 void StageWriter::store(const Store& s, const std::string& instead) {
   const ir::DType t = kernel_.buffers[s.access.buffer].dtype;
   if (!instead.empty()) {
-    out_.line(instead + " = " + scalars_.toMemory(value(s.value), t) + ";");
+    out_.line((condition_.empty() ? "" : "if (" + condition_ + ") ") + instead + " = " +
+              scalars_.toMemory(value(s.value), t) + ";");
     return;
   }
   std::string inside;

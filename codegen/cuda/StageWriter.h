@@ -34,6 +34,8 @@ class StageWriter {
   void given(ExprId load, std::string element) { given_.emplace_back(load, std::move(element)); }
   /// What a store would write is put there instead.
   void collect(size_t store, std::string element) { collected_[store] = std::move(element); }
+  /// Where the condition is false, nothing that was collected changes, and loads are of any element.
+  void onlyIf(std::string condition) { condition_ = std::move(condition); }
   /// The point is one of several side by side.
   void setLanes(Lanes lanes) { lanes_ = std::move(lanes); }
   /// A pointer to an element that is accessed unchecked or, of a load, checked.
@@ -68,6 +70,7 @@ class StageWriter {
   const KernelNames& names_;
   const std::vector<std::string> inner_;
   Lanes lanes_;
+  std::string condition_;
   std::vector<std::pair<ExprId, std::string>> given_;
   std::vector<std::string> collected_;  ///< by store
   std::vector<Resolved> resolved_;

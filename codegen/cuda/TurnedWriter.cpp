@@ -24,10 +24,12 @@ class TurnedWriter {
       for (ExprId id = 0; id < kernel_.stages[s].exprs.size(); ++id) {
         const Expr& e = kernel_.stages[s].exprs[id];
         if (e.kind != Expr::Kind::Load || !isTurned(kernel_, e.access, turned)) continue;
-        // One more: neither rows nor columns meet in a bank.
+        // A word more, or an element: neither rows nor columns meet in a bank.
+        const int64_t bytes = ir::byteSize(kernel_.buffers[e.access.buffer].dtype),
+                      pad = std::max<int64_t>(1, 4 / bytes);
         tiles_.push_back({s, id, out_.fresh("tile")});
         out_.line("__shared__ " + std::string(memoryType(kernel_.buffers[e.access.buffer].dtype)) + " " +
-                  tiles_.back().name + "[" + decimal(kSide) + "][" + decimal(kSide + 1) + "];");
+                  tiles_.back().name + "[" + decimal(kSide) + "][" + decimal(kSide + pad) + "];");
       }
     }
     std::vector<int64_t> counts = kernel_.outer;

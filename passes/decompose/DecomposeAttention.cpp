@@ -29,7 +29,8 @@ class Attention {
     b.setLoc(op_.loc);
     const DType t = op_.result()->type.dtype;
     // What is multiplied with v are weights in full precision.
-    Value *q = as(b, operand(b, 0), multiplied_), *k = as(b, operand(b, 1), multiplied_), *v = cast(b, operand(b, 2));
+    Value *q = as(b, operand(b, 0), multiplied_), *k = as(b, operand(b, 1), multiplied_), *v = operand(b, 2);
+    if (!isFew(q)) v = cast(b, v);
     shape_ = op_.operand(0)->type.shape;
     shape_.back() = v->type.shape.back();
     scale_ = cast(b, op_.operand(3));
@@ -50,15 +51,39 @@ class Attention {
     return n;
   }
 
-  /// All queries of `q` at once; the first of them is number `start` (0 when null).
-  Value* attend(Builder& b, Value* q, Value* k, Value* v, Value* mask, Value* start) {
-    const auto rank = static_cast<int64_t>(q->type.shape.size());
+  /// Fewer queries than the target's kernel wants are no products: keys and values, of 16 bits too, are read where they
+  /// are.
+  bool isFew(const Value* q) const { return traits_.whole.contains(rounded_) && rows(q) < traits_.leastQueries; }
+
+  Value* scores(Builder& b, Value* q, Value* k) const {
+    const size_t rank = q->type.shape.size();
     Dims turned;
-    for (int64_t d = 0; d < rank; ++d) turned.push_back(d);
+    for (size_t d = 0; d < rank; ++d) turned.push_back(static_cast<int64_t>(d));
     std::swap(turned[rank - 1], turned[rank - 2]);
     std::vector<Builder::NamedAttr> sums;
     if (multiplied_ != compute_) sums.push_back({"dtype", compute_});
-    Value* s = b.value(OpKind::Matmul, {q, b.value(OpKind::Permute, {k}, {{"perm", turned}})}, std::move(sums));
+    return b.value(OpKind::Matmul, {q, b.value(OpKind::Permute, {k}, {{"perm", turned}})}, std::move(sums));
+  }
+
+  /// The sum over `axis` of x times y, where y [.., keys, elements] knows no queries, and x no dim `missing`.
+  Value* sumOver(Builder& b, int64_t axis, Value* x, int64_t missing, Value* y) const {
+    const auto queries = static_cast<int64_t>(x->type.shape.size()) - 2;
+    Dims all = y->type.shape;
+    all.insert(all.begin() + queries, x->type.shape[static_cast<size_t>(queries)]);
+    const auto spread = [&](Value* v, int64_t dim) {
+      Dims shape = v->type.shape;
+      shape.insert(shape.begin() + dim, 1);
+      return b.broadcastTo(b.value(OpKind::Reshape, {cast(b, v)}, {{"shape", shape}}), all);
+    };
+    Value* product = b.value(OpKind::Mul, {spread(x, missing), spread(y, queries)});
+    return b.value(OpKind::Sum, {product}, {{"axes", Dims{axis}}});
+  }
+
+  /// All queries of `q` at once; the first of them is number `start` (0 when null).
+  Value* attend(Builder& b, Value* q, Value* k, Value* v, Value* mask, Value* start) {
+    const auto rank = static_cast<int64_t>(q->type.shape.size());
+    const bool few = isFew(q);
+    Value* s = few ? sumOver(b, rank, q, rank - 1, k) : scores(b, q, k);
     const Dims shape = s->type.shape;
     s = b.value(OpKind::Mul, {s, b.broadcastTo(scale_, shape)});
     Value* none = b.broadcastTo(b.scalar(compute_, -kInfinity), shape);
@@ -88,7 +113,7 @@ class Attention {
       Value* nothing = b.value(OpKind::Eq, {sum, b.broadcastTo(b.scalar(compute_, 0), sum->type.shape)});
       sum = b.value(OpKind::Where, {nothing, b.broadcastTo(b.scalar(compute_, 1), sum->type.shape), sum});
     }
-    Value* weighted = b.value(OpKind::Matmul, {e, v});
+    Value* weighted = few ? sumOver(b, rank - 1, e, rank, v) : b.value(OpKind::Matmul, {e, v});
     return b.value(OpKind::Div, {weighted, b.broadcastTo(sum, weighted->type.shape)});
   }
 

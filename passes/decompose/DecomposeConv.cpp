@@ -33,8 +33,8 @@ class Convolution {
     if (computed == t && rounded == t) return other();
     x_ = cast(x_, rounded), w_ = cast(w_, rounded);
     if (traits_.narrowProducts.contains(rounded) && isPointwise()) return matrixProduct();
-    // With one channel in for each out it is no product, and what it is made of would be rounded one by one.
-    if (traits_.narrowConvolutions.contains(rounded) && depth() > 1) {
+    // A sum of shifted inputs would be rounded one by one.
+    if (traits_.narrowConvolutions.contains(rounded) && !isSumOfTaps()) {
       Value* v = other();
       if (!v && rounded != t) v = conv(outLast_);
       return v ? cast(v, t) : nullptr;
@@ -52,6 +52,9 @@ class Convolution {
              return d.taps == 1 && d.stride == 1 && d.lo == 0 && d.places == d.extent;
            });
   }
+
+  /// Of one channel in for each out, which is no product.
+  bool isSumOfTaps() const { return !outLast_ && depth() == 1 && taps() <= traits_.depthwise.mostTaps; }
 
   /// The same as the matrix product [outs, channels] @ [channels, places] for each image.
   Value* matrixProduct() {
@@ -71,7 +74,7 @@ class Convolution {
     if (out.size() == 0 || depth() == 0 || !dropUnusedTaps()) return zeros();
     if (taps() > traits_.depthwise.fewTaps && isDepthwise(dims_, depth(), out.shape[1] / groups_, traits_))
       return w_ == op_.operand(1) ? nullptr : conv(false);
-    if (depth() == 1 && taps() <= traits_.depthwise.mostTaps) return sumOfTaps();
+    if (isSumOfTaps()) return sumOfTaps();
     if (columnsAreChannels()) {
       Dims perm;
       for (int64_t d = 1; d < w_->type.rank(); ++d) perm.push_back(d);
