@@ -251,6 +251,21 @@ class LoopWriter {
     const KernelNames firstOfPoints = firstNames();
     StageWriter first(out_, scalars_, kernel_, s, firstOfPoints, names);
     vectors.load(out_, first);
+    if (shift_ && loops) {  // nearly all vectors are whole, and need no bounds
+      out_.open("if (whole)");
+      computeEach(s, names, loops, vectors, held, false);
+      out_.otherwise();
+      computeEach(s, names, loops, vectors, held, true);
+      out_.close();
+    } else {
+      computeEach(s, names, loops, vectors, held, false);
+    }
+    vectors.store(out_, first);
+  }
+
+  /// `bounded`: points outside of the row are passed over.
+  void computeEach(const Stage& s, const Names& names, bool loops, const StageVectors& vectors,
+                   const std::vector<Held>& held, bool bounded) {
     Names mine = names;
     const bool lanes = width(loops) > 1;
     if (rows() && lanes) {
@@ -258,8 +273,7 @@ class LoopWriter {
       out_.open("for (int v = 0; v < " + decimal(schedule_.vector) + "; ++v)");
       mine.back() = out_.fresh("i");
       out_.line("const int " + mine.back() + " = " + names.back() + " + v;");
-      if (shift_)
-        out_.line("if (!whole && (unsigned)" + mine.back() + " >= " + decimal(shift_->extent) + "u) continue;");
+      if (bounded) out_.line("if ((unsigned)" + mine.back() + " >= " + decimal(shift_->extent) + "u) continue;");
     } else if (!rows()) {
       openLanes();
     }
@@ -284,7 +298,6 @@ class LoopWriter {
       out_.close();
     else if (!rows())
       team_.closeLanes();
-    vectors.store(out_, first);
   }
 
   /// What a thread keeps of its part of a row, for later stages.

@@ -18,9 +18,10 @@ bool movesWithRows(const Kernel& k, const Access& a) {
 
 bool RowShift::suits(const Kernel& k, const Access& a) const {
   if (!a.terms.empty() || strideOf(a, k.outer.size()) != 1) return false;
+  // A scratch row is in registers.
+  if (k.buffers[a.buffer].role == Buffer::Role::Scratch) return true;
   if (static_cast<uint64_t>(width) * static_cast<uint64_t>(ir::byteSize(k.buffers[a.buffer].dtype)) > kVectorBytes)
     return false;
-  if (k.buffers[a.buffer].role == Buffer::Role::Scratch) return true;
   for (size_t v = 0; v < k.outer.size(); ++v)
     if ((strideOf(a, v) - strideOf(like, v)) % width != 0) return false;
   return (a.offset - like.offset) % width == 0;

@@ -133,8 +133,14 @@ class RowChoice {
   }
   /// Whole warps of a block, of whose threads each has some vectors.
   int64_t warps() const {
-    const int64_t each = std::max(kGroups, (groups_ + kMostOfBlock - 1) / kMostOfBlock);
-    return wholeWarps((groups_ + each - 1) / each, kMostOfBlock);
+    constexpr int64_t kMore = 2;
+    const int64_t least = std::max(kGroups, (groups_ + kMostOfBlock - 1) / kMostOfBlock);
+    int64_t best = 0;
+    for (int64_t each = least; each <= least + kMore; ++each) {
+      const int64_t team = wholeWarps((groups_ + each - 1) / each, kMostOfBlock);
+      if (best == 0 || (fits(team) && groupsOf(team) * team < groupsOf(best) * best)) best = team;
+    }
+    return best;
   }
   static int64_t wholeWarps(int64_t threads, int64_t most) {
     return std::clamp<int64_t>((threads + kWarp - 1) / kWarp * kWarp, kWarp, most);
@@ -176,7 +182,7 @@ class RowChoice {
   }
 
   void longRows() {
-    const int64_t team = wholeWarps(groups_, kMostThreads);
+    const int64_t team = wholeWarps(groups_, kMostOfBlock);
     set(team, team, false);
   }
 
