@@ -104,6 +104,7 @@ std::shared_ptr<const CudaDriver> CudaDriver::open(std::string& why) {
     if (missing.empty() && address(entry, &found, kConditions, 0, nullptr) != 0) found = nullptr;
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
   };
+  f.guard = reinterpret_cast<decltype(f.guard)>(dlsym(library, "tencVmSetRedzone"));
   findLater(f.createCondition, "cuGraphConditionalHandleCreate");
   findLater(f.addNode, "cuGraphAddNode");
   findLater(f.captureInto, "cuStreamBeginCaptureToGraph");

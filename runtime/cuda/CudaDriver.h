@@ -47,6 +47,8 @@ struct CudaFunctions {
   Result (*retainContext)(ContextHandle*, DeviceNumber);
   Result (*releaseContext)(DeviceNumber);
   Result (*setCurrent)(ContextHandle);
+  /// Only of a driver that watches memory, as the virtual machine of the tests does: a range that nothing may touch.
+  int (*guard)(Pointer, uint64_t bytes, int on);
   Result (*allocate)(Pointer*, size_t);
   Result (*free)(Pointer);
   Result (*memoryInfo)(size_t* free, size_t* total);

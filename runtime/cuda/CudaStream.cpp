@@ -65,6 +65,7 @@ CudaStream::Failure CudaStream::prepare() {
   if (!check(f_.setCurrent(place_.context), "cannot be used")) return failure;
   const uint64_t bytes = std::max<uint64_t>(p.devices[device_].arenaBytes, 1);
   if (!check(f_.allocate(&memory_, bytes), "cannot give " + std::to_string(bytes) + " bytes")) return failure;
+  if (f_.guard != nullptr) guardGaps(bytes);
   scalars_ = kScalars;
   for (const abi::Kernel& k : p.kernels) scalars_ = std::max<size_t>(scalars_, k.scalars);
   if (!check(f_.allocate(&block_, sizeof(CudaBlock) + scalars_ * sizeof(uint64_t)), "cannot give memory"))
@@ -88,6 +89,19 @@ CudaStream::Failure CudaStream::prepare() {
   }
   if (!planSolver(check, failure.why) && !failure.why.empty()) failure.what = "cannot run the program";
   return failure;
+}
+
+void CudaStream::guardGaps(uint64_t arenaBytes) const {
+  std::vector<std::pair<uint64_t, uint64_t>> planned;
+  for (const abi::Buffer& b : program_.program().buffers)
+    if (b.device == device_ && !b.inFile) planned.emplace_back(b.offset, b.offset + b.bytes);
+  planned.emplace_back(arenaBytes, arenaBytes);
+  std::sort(planned.begin(), planned.end());
+  uint64_t end = 0;
+  for (const auto& [from, to] : planned) {
+    if (from > end) f_.guard(memory_ + end, from - end, 1);
+    end = std::max(end, to);
+  }
 }
 
 bool CudaStream::loadKernel(uint32_t number, const Check& check, std::string& why) {

@@ -72,6 +72,8 @@ class CudaStream : public Stream {
   std::string textOf(const abi::CodeImage& image) const;
   // Parts of `prepare`. `check` notes what failed, and says whether all is well.
   using Check = std::function<bool(Result, const std::string&)>;
+  /// What of the arena belongs to no buffer of the plan, at any time.
+  void guardGaps(uint64_t arenaBytes) const;
   bool loadKernel(uint32_t number, const Check& check, std::string& why);
   bool loadFunction(FunctionHandle& function, const abi::DeviceCode& code, const Check& check);
   /// All calls of cuSOLVER of the program; takes the memory that they work in.

@@ -89,6 +89,7 @@ def commands(root, binaries, fuzz_programs):
         "cusolver.calls": [str(tests / "cuda/solver.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--solver", f"{binaries}/../cuda_vm/libcusolver.so.12"],
         "cuda.control": [str(tests / "cuda/control.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1"],
         "cuda.scatters.turns": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--order", "turns", str(tests / "cuda/scatters")],
+        "cuda.shapes.turns": [str(tests / "cuda/programs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1", "--order", "turns", str(tests / "cuda/shapes")],
         "cuda.graphs": [str(tests / "cuda/graphs.py"), "--tenc", tenc, "--driver", f"{binaries}/../cuda_vm/libcuda.so.1"],
         "kernels": [str(tests / "run_programs.py"), "--tenc", tenc, str(tests / "kernels")],
         "cache": [str(tests / "cache.py"), "--tenc", tenc],
