@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kMostPoints = int64_t{1} << 30;  // are numbered by 32 bits
 constexpr int64_t kMostCode = 1500;                // of a thread's points, in units of elementwiseCost
 constexpr size_t kMostStages = 32;
-constexpr int64_t kLittle = 64;                    // what a point may cost where its result is not wanted
+constexpr int64_t kLittle = 64;  // what a point may cost where its result is not wanted
 
 bool isRowMajor(const Kernel& k, const Access& a) {
   if (!a.terms.empty() || a.offset < 0) return false;
