@@ -8,7 +8,7 @@ import lit.formats
 config.name = "tenc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".tir", ".tl", ".test"]
-config.excludes = ["unit", "fuzz", "opt", "run", "kernels", "networks", "training", "library", "numerics", "mutants", "threads", "halves", "scatters", "loops"]
+config.excludes = ["unit", "fuzz", "opt", "run", "kernels", "networks", "training", "library", "numerics", "mutants", "threads", "halves", "scatters", "loops", "shapes"]
 config.test_source_root = os.path.dirname(__file__)
 binaries = os.path.abspath(lit_config.params.get("bin", os.path.join(config.test_source_root, "../build/release/bin")))
 config.test_exec_root = os.path.join(binaries, "../lit")
