@@ -122,13 +122,18 @@ ESCAPE = r"\\[nt\\\"]|\{\{|\}\}"
 
 
 def textmate(rules):
-    patterns = [{"include": "#string"}]
-    patterns += [{"name": " ".join(s + ".tl" for s in SCOPES[name].split()), "match": pattern} for name, pattern in rules.ordered]
-    hole = {"name": "meta.interpolation.tl", "begin": r"\{", "end": r"\}|(?=\")", "patterns": [{"include": "#code"}]}
+    def matched(comments):
+        return [{"name": " ".join(s + ".tl" for s in SCOPES[name].split()), "match": pattern}
+                for name, pattern in rules.ordered if (name in ("doc", "comment")) == comments]
+
+    # In a hole `#` belongs to a format: "{n:#x}".
+    hole = {"name": "meta.interpolation.tl", "begin": r"\{", "end": r"\}|(?=\")", "patterns": [{"include": "#expression"}]}
     string = {"name": "string.quoted.double.tl", "begin": "\"", "end": "\"|$",
               "patterns": [{"name": "constant.character.escape.tl", "match": ESCAPE}, hole]}
     made = {"$schema": "https://raw.githubusercontent.com/martinring/tmlanguage/master/tmlanguage.json", "name": "TL", "scopeName": "source.tl",
-            "fileTypes": ["tl"], "patterns": [{"include": "#code"}], "repository": {"code": {"patterns": patterns}, "string": string}}
+            "fileTypes": ["tl"], "patterns": [{"include": "#code"}],
+            "repository": {"code": {"patterns": [*matched(comments=True), {"include": "#expression"}]},
+                           "expression": {"patterns": [{"include": "#string"}, *matched(comments=False)]}, "string": string}}
     return json.dumps(made, indent=2) + "\n"
 
 
@@ -193,7 +198,7 @@ syn match tlMember "\\.\\@1<=\\%(\\.\\.\\)\\@2<!\\h\\w*"
 syn match tlAnnotation "[[:alnum:]_)\\]]\\@1<!@\\h\\w*"
 syn match tlNumber "\\<0x\\x\\%(_\\?\\x\\)*\\|\\<\\d\\%(_\\?\\d\\)*\\%(\\.\\d\\%(_\\?\\d\\)*\\)\\?\\%([eE][-+]\\?\\d\\+\\)\\?"
 syn match tlEscape contained "\\\\[nt\\\\\\"]\\|{{{{\\|}}}}"
-syn region tlHole contained matchgroup=tlEscape start="{{" end="}}\\|\\ze\\"" oneline contains=TOP
+syn region tlHole contained matchgroup=tlEscape start="{{" end="}}\\|\\ze\\"" oneline contains=TOP,tlComment,tlDoc
 syn region tlString start=+"+ end=+"+ oneline contains=tlEscape,tlHole
 syn match tlComment "#.*$" contains=tlTodo
 syn match tlDoc "##.*$" contains=tlTodo

@@ -14,9 +14,9 @@ namespace tenc::passes {
 class Effects {
  public:
   explicit Effects(const ir::Module& m);
-  /// What of it `now` lacks, has in addition or has in another order; empty if nothing. `decides`: branches may have
-  /// been left out that are known not to be taken.
-  std::string lostIn(const Effects& now, bool decides) const;
+  /// What of it `now` lacks, has in addition or has in another order; empty if nothing. Some passes
+  /// may leave out branches that are known not to be taken, or count draws in another way.
+  std::string lostIn(const Effects& now, std::string_view pass) const;
 
  private:
   struct Effect {

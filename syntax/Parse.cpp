@@ -133,6 +133,7 @@ std::unique_ptr<ast::File> parsePart(const SourceManager& sources, uint32_t file
 
   TLParser::init();  // the network of the grammar, which only error messages and recovery look at
   tokens.seek(0);
+  tokens.fill();  // helps look ahead of errors
   parser.reset();
   SyntaxListener listener(reporter);
   parser.addErrorListener(&listener);

@@ -19,7 +19,10 @@ class SyntaxView {
   /// The `n`th token from the error on, which is the first; null behind the last. 0 is the token before.
   const Token* ahead(ssize_t n) const {
     if (n < 1) return back(static_cast<size_t>(1 - n));
-    const Token* t = at_ == Token::EOF ? nullptr : p_.parser.getTokenStream()->LT(n);
+    // By its index, which no hidden token is counted in: LT would walk there from the error.
+    antlr4::TokenStream& tokens = *p_.parser.getTokenStream();
+    const size_t i = p_.at.getTokenIndex() + static_cast<size_t>(n - 1);
+    const Token* t = at_ == Token::EOF || i >= tokens.size() ? nullptr : tokens.get(i);
     return t != nullptr && t->getType() != Token::EOF ? t : nullptr;
   }
   const Token* next() const { return at_ == Token::EOF ? nullptr : p_.parser.getTokenStream()->LT(2); }

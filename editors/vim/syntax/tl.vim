@@ -22,7 +22,7 @@ syn match tlMember "\.\@1<=\%(\.\.\)\@2<!\h\w*"
 syn match tlAnnotation "[[:alnum:]_)\]]\@1<!@\h\w*"
 syn match tlNumber "\<0x\x\%(_\?\x\)*\|\<\d\%(_\?\d\)*\%(\.\d\%(_\?\d\)*\)\?\%([eE][-+]\?\d\+\)\?"
 syn match tlEscape contained "\\[nt\\\"]\|{{\|}}"
-syn region tlHole contained matchgroup=tlEscape start="{" end="}\|\ze\"" oneline contains=TOP
+syn region tlHole contained matchgroup=tlEscape start="{" end="}\|\ze\"" oneline contains=TOP,tlComment,tlDoc
 syn region tlString start=+"+ end=+"+ oneline contains=tlEscape,tlHole
 syn match tlComment "#.*$" contains=tlTodo
 syn match tlDoc "##.*$" contains=tlTodo
