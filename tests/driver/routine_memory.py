@@ -1,4 +1,5 @@
 # RUN: %python %s %tenc
+# UNSUPPORTED: sanitized
 """The memory plan counts what library routines work in: no run takes more than planned, besides what every run takes,
 and none is planned with much more than it takes."""
 import os
