@@ -284,6 +284,7 @@ class Lowering {
         steps.push_back({abi::Assert{tensor(op.operand(0)), text(op, firstText),
                                      sites_.number(op.loc, abi::FaultKind::Assertion)}});
         return;
+      case OpKind::Trap: return trap(op, steps);
       case OpKind::Load:
         steps.push_back({abi::Load{path(op, firstText), op.stringAttr("format"), op.stringAttr("name"),
                                    tensor(op.result()), sites_.number(op.loc, abi::FaultKind::File)}});
@@ -331,6 +332,21 @@ class Lowering {
         if (out_.error.empty()) out_.error = "`" + std::string(op.info().mnemonic) + "` was not lowered by the passes";
         return;
     }
+  }
+
+  void trap(const Op& op, abi::Block& steps) {
+    abi::Trap s{op.stringAttr("what"),
+                abi::originsNamed(op.stringAttr("relation")),
+                op.intsAttr("axes"),
+                tensor(op.operand(0)),
+                {},
+                {},
+                op.boolAttr("selects"),
+                sites_.number(op.loc, abi::FaultKind::NonFinite)};
+    const size_t operands = op.operandCount() - (op.hasAttr("selects") ? 1 : 0);
+    for (size_t i = 1; i < operands; ++i) s.operands.push_back(tensor(op.operand(i)));
+    if (operands < op.operandCount()) s.mask = tensor(op.operand(operands));
+    steps.push_back({std::move(s)});
   }
 
   /// `count` rows of a table from `first` on.

@@ -101,6 +101,17 @@ class Printer {
     args(s.message);
     out_ << '\n';
   }
+  void step(const abi::Trap& s, int depth) {
+    line(depth, "trap " + s.what + " of");
+    arg(s.result);
+    out_ << " from";
+    for (const abi::TensorRef& t : s.operands) arg(t);
+    if (s.mask) {
+      out_ << (s.selects ? " where" : " unless");
+      arg(*s.mask);
+    }
+    out_ << '\n';
+  }
   void step(const abi::Load& s, int depth) {
     line(depth, "load");
     args(s.path);

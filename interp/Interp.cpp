@@ -11,6 +11,7 @@
 #include "interp/Trace.h"
 #include "ir/CallAttributes.h"
 #include "runtime/io/Io.h"
+#include "runtime/io/NonFinite.h"
 
 namespace tenc::interp {
 namespace {
@@ -134,6 +135,7 @@ class Activation {
       case OpKind::DeviceEq: return deviceEq(op);
       case OpKind::Print: return print(op);
       case OpKind::Assert: return assertion(op);
+      case OpKind::Trap: return trap(op);
       case OpKind::Load: return loadFile(op);
       case OpKind::ReadAhead:
         define(op.result(), allocate(op.result()->type));
@@ -477,6 +479,19 @@ class Activation {
     if (at(get(op, 0), 0).i) return true;
     const std::string message = format(op);
     return fail(op, Code::E0903, message.empty() ? "assertion failed" : "assertion failed: " + message);
+  }
+
+  bool trap(const Op& op) {
+    const rt::TensorView result = viewOf(get(op, 0));
+    if (rt::isFinite(result)) return true;
+    const size_t operands = op.operandCount() - (op.hasAttr("selects") ? 1 : 0);
+    std::vector<rt::TensorView> from;
+    for (size_t i = 1; i < operands; ++i) from.push_back(viewOf(get(op, i)));
+    std::optional<rt::TensorView> mask;
+    if (operands < op.operandCount()) mask = viewOf(get(op, operands));
+    const std::string found = rt::findNonFinite({abi::originsNamed(op.stringAttr("relation")), op.intsAttr("axes"),
+                                                 result, from, mask, op.boolAttr("selects")});
+    return found.empty() || fail(op, Code::E0906, op.stringAttr("what") + " " + found);
   }
 
   std::string pathOf(const Op& op) { return op.hasAttr("pieces") ? format(op) : op.stringAttr("path"); }

@@ -275,6 +275,11 @@ class Verifier {
       case OpKind::Assert:
         if (!o.operand(0)->type.sameTensor(conditionType())) return fail(o, "needs a rank-0 bool");
         return format(o, o.operandCount() - 1);
+      case OpKind::Trap:
+        if (!isFloat(o.operand(0)->type.dtype)) return fail(o, "checks no floats");
+        if (o.hasAttr("selects") && o.operand(o.operandCount() - 1)->type.dtype != DType::Bool)
+          return fail(o, "selects by no bools");
+        return true;
       case OpKind::Save:
         if (o.stringsAttr("formats").size() >= o.operandCount()) return fail(o, "saves nothing");
         if (o.hasAttr("names") && o.stringsAttr("names").size() != o.firstTextOperand()) {

@@ -18,9 +18,10 @@ enum class FaultKind : uint8_t {
   NotPositiveDefinite,
   NotFinite,
   NoConvergence,
-  Step
+  Step,
+  NonFinite
 };
-inline constexpr uint8_t kFaultKinds = 11;
+inline constexpr uint8_t kFaultKinds = 12;
 
 /// The faults of routines that can fail, in the order of their kernels' sites.
 inline constexpr FaultKind kLibraryFaults[] = {FaultKind::Singular, FaultKind::NotPositiveDefinite,

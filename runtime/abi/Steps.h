@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -81,6 +82,33 @@ struct Assert {
   uint32_t site = 0;
 };
 
+/// Which elements of its operands an element of a result comes from.
+enum class Origins : uint8_t {
+  Elementwise,  ///< those at its place, after NumPy's broadcasting
+  Axes,         ///< those of the operand that differ from its place along `axes` only
+  Product,      ///< a row of the first and a column of the second
+  Whole         ///< all
+};
+inline constexpr uint8_t kOriginKinds = 4;
+constexpr Origins originsNamed(std::string_view name) {
+  if (name == "elementwise") return Origins::Elementwise;
+  if (name == "axes") return Origins::Axes;
+  return name == "product" ? Origins::Product : Origins::Whole;
+}
+
+/// Stops at the first NaN of a result that comes from no NaN, and the first infinity that comes from finite numbers
+/// alone. With a `mask`, bools, only elements at which it is `selects` count. Tensors may be on any device.
+struct Trap {
+  std::string what;  ///< "`/` in the backward half of a gradient"
+  Origins origins = Origins::Whole;
+  std::vector<int64_t> axes;
+  TensorRef result;
+  std::vector<TensorRef> operands;
+  std::optional<TensorRef> mask;
+  bool selects = true;
+  uint32_t site = 0;
+};
+
 /// `format` and `name` are FileSource's. `ahead`: memory of the host that a ReadAhead may have filled with this file
 /// before; a result on the host is in that memory.
 struct Load {
@@ -152,8 +180,8 @@ struct Bench {
 };
 
 struct Step {
-  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Load, ReadAhead, EndReadAhead, BringIn, ReadRows,
-               Save, Seed, RngNext, Time, Bench>
+  std::variant<Launch, Transfer, Copy, For, While, If, Print, Assert, Trap, Load, ReadAhead, EndReadAhead, BringIn,
+               ReadRows, Save, Seed, RngNext, Time, Bench>
       what;
 };
 

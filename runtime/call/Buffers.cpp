@@ -68,18 +68,11 @@ uint64_t Buffers::aim(const std::vector<OutputTensor>& outputs) {
 }
 
 void Buffers::give(const CallOptions& options) {
-  std::vector<std::byte> onHost;
+  std::vector<std::byte> copy;
   for (size_t i = 0; i < p_.results.size() && (options.result || !options.outputs.empty()); ++i) {
     const abi::TensorRef& t = p_.results[i];
     const uint64_t bytes = bytesOf(t);
-    const std::byte* from = nullptr;
-    if (Stream* s = streamOf(t.buffer)) {
-      onHost.resize(bytes);
-      if (bytes != 0) s->wait(s->copyOut(onHost.data(), at(t), bytes, nextOrder()));
-      from = onHost.data();
-    } else {
-      from = read(t);
-    }
+    const std::byte* const from = onHost(t, copy);
     if (options.result) options.result(i, from);
     if (options.outputs.empty() || options.outputs[i].data == from || bytes == 0) continue;
     const auto& [data, strides] = options.outputs[i];
@@ -93,6 +86,14 @@ void Buffers::give(const CallOptions& options) {
       std::memcpy(to + strided, from + dense, static_cast<size_t>(element));
     });
   }
+}
+
+const std::byte* Buffers::onHost(const abi::TensorRef& t, std::vector<std::byte>& copy) {
+  Stream* const stream = streamOf(t.buffer);
+  if (stream == nullptr) return read(t);
+  copy.resize(bytesOf(t));
+  if (!copy.empty()) stream->wait(stream->copyOut(copy.data(), at(t), copy.size(), nextOrder()));
+  return copy.data();
 }
 
 void Buffers::moveTo(abi::BufferId b, MappedTensor file, uint32_t site, std::shared_ptr<const OpenFile> open) {

@@ -102,6 +102,8 @@ class Buffers {
     settle(at(t), bytesOf(t), false);
     return at(t);
   }
+  /// The bytes of a tensor wherever it is: where it lies on the host, or copied into `copy`.
+  const std::byte* onHost(const abi::TensorRef& t, std::vector<std::byte>& copy);
   template <typename T>
   T get(abi::BufferId b) {
     settle(address_[b], sizeof(T), false);

@@ -5,6 +5,7 @@
 
 #include "runtime/call/Format.h"
 #include "runtime/call/Watch.h"
+#include "runtime/io/NonFinite.h"
 
 namespace tenc::rt {
 
@@ -28,6 +29,22 @@ bool Effects::run(const abi::Assert& s) {
   if (!ending_.devicesAreWell()) return false;
   if (*reinterpret_cast<const uint8_t*>(buffers_.read(s.condition))) return true;
   return ending_.stop(s.site, text(s.message));
+}
+
+bool Effects::run(const abi::Trap& s) {
+  if (!ending_.devicesAreWell()) return false;
+  std::vector<std::vector<std::byte>> copies;  // of what is on devices
+  const auto view = [&](const abi::TensorRef& t) {
+    return TensorView{t.dtype, t.shape, buffers_.onHost(t, copies.emplace_back())};
+  };
+  const TensorView result = view(s.result);
+  if (isFinite(result)) return true;
+  std::vector<TensorView> operands;
+  for (const abi::TensorRef& t : s.operands) operands.push_back(view(t));
+  std::optional<TensorView> mask;
+  if (s.mask) mask = view(*s.mask);
+  const std::string found = findNonFinite({s.origins, s.axes, result, operands, mask, s.selects});
+  return found.empty() || ending_.stop(s.site, s.what + " " + found);
 }
 
 /// Into the tensor's memory, or by a map that takes its place.

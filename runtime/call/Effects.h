@@ -22,6 +22,7 @@ class Effects {
 
   bool run(const abi::Print& s);
   bool run(const abi::Assert& s);
+  bool run(const abi::Trap& s);
   bool run(const abi::Load& s);
   bool run(const abi::ReadAhead& s);
   bool run(const abi::EndReadAhead& s);

@@ -11,7 +11,7 @@ std::string nameOf(const abi::Step& step, const abi::Program& p) {
           [](const abi::While&) { return std::string("while"); }, [](const abi::If&) { return std::string("if"); },
           [](const abi::Print&) { return std::string("print"); },
           [](const abi::Assert&) { return std::string("assert"); },
-          [](const abi::Load&) { return std::string("load"); },
+          [](const abi::Trap&) { return std::string("trap"); }, [](const abi::Load&) { return std::string("load"); },
           [](const abi::ReadAhead&) { return std::string("read ahead"); },
           [](const abi::EndReadAhead&) { return std::string("end read ahead"); },
           [](const abi::BringIn&) { return std::string("bring in"); },

@@ -5,6 +5,7 @@
 #include "runtime/file/CheckSolver.h"
 #include "runtime/file/ProgramFile.h"
 #include "runtime/io/Io.h"
+#include "runtime/io/NonFinite.h"
 #include "runtime/library/Library.h"
 
 namespace tenc::rt {
@@ -380,6 +381,17 @@ class Checker {
   void step(const abi::Assert& s) {
     hostScalar(s.condition, 1);
     text(s.message);
+    siteNumber(s.site);
+  }
+  void step(const abi::Trap& s) {
+    need(static_cast<uint8_t>(s.origins) < abi::kOriginKinds, "what is checked comes from nowhere");
+    tensor(s.result);
+    for (const abi::TensorRef& t : s.operands) tensor(t);
+    if (s.mask) {
+      tensor(*s.mask);
+      need(s.mask->dtype == abi::dtype::Bool, "what selects is no bool");
+    }
+    need(rt::trapFits(s), "the shapes of what is checked do not fit");
     siteNumber(s.site);
   }
   void step(const abi::Load& s) {

@@ -44,6 +44,9 @@ void fields(auto& a, Of<abi::Text::Value> auto& x) { a(x.tensor, x.format); }
 void fields(auto& a, Of<abi::Text> auto& x) { a(x.pieces, x.values); }
 void fields(auto& a, Of<abi::Print> auto& x) { a(x.text); }
 void fields(auto& a, Of<abi::Assert> auto& x) { a(x.condition, x.message, x.site); }
+void fields(auto& a, Of<abi::Trap> auto& x) {
+  a(x.what, x.origins, x.axes, x.result, x.operands, x.mask, x.selects, x.site);
+}
 void fields(auto& a, Of<abi::Load> auto& x) { a(x.path, x.format, x.name, x.result, x.site, x.ahead); }
 void fields(auto& a, Of<abi::ReadAhead> auto& x) { a(x.wanted, x.path, x.format, x.name, x.result); }
 void fields(auto& a, Of<abi::EndReadAhead> auto& x) { a(x.ahead); }

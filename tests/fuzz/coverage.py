@@ -16,7 +16,7 @@ import tempfile
 from generate import MODULE, Program
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ELSEWHERE = {"print", "assert", "load", "time", "bench", "fused", "block_totals", "attention_saved", "attention_grad", "transfer", "check_place", "device_eq",
+ELSEWHERE = {"print", "assert", "trap", "load", "time", "bench", "fused", "block_totals", "attention_saved", "attention_grad", "transfer", "check_place", "device_eq",
              "decided_branch", "stop_gradient", "barrier", "read_ahead", "end_read_ahead", "bring_in",
              "read_rows"}
 

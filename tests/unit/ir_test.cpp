@@ -111,6 +111,15 @@ bool makeEffect(Maker& k, OpKind kind, DType t) {
       b.make(kind, {k.param(DType::Bool, {}), k.param(t, {})},
              {{"pieces", Strings{"a", "b"}}, {"formats", Strings{""}}});
       return true;
+    case OpKind::Trap:
+      b.make(kind, {k.param(DType::F32, {2}), k.param(t, {2})},
+             {{"what", std::string("`log`")}, {"relation", std::string("elementwise")}});
+      b.make(kind, {k.param(DType::F32, {2}), k.param(t, {2, 3}), k.param(DType::Bool, {2})},
+             {{"what", std::string("`sum`")},
+              {"relation", std::string("axes")},
+              {"axes", ir::Dims{1}},
+              {"selects", true}});
+      return true;
     case OpKind::Load:
       b.makeTyped(kind, {}, {type}, {{"path", std::string("a/b.npy")}, {"format", std::string("npy")}});
       return true;

@@ -208,6 +208,7 @@ class Reader {
       return fail(c_.command == Command::Explain ? "explain needs a code or an operation, such as E0301 or softmax"
                                                  : "a script is missing: `" + commandText() + " s.tl`");
     if (!knownPass(c_.session.debugPass) || !foldersAreThere()) return false;
+    if (c_.session.trapNan && c_.session.oracle) return fail("--trap nan does not go with --engine oracle");
     if (c_.runAfterPasses && !c_.passes) return fail("--run goes with --passes");
     if ((c_.emit == "program") == c_.output.empty()) return fail("--emit=program and -o FILE go together");
     if (c_.command == Command::Repl && !c_.session.params.empty()) {

@@ -154,6 +154,8 @@ constexpr Option kOptions[] = {
     {"run", "", "run what --passes leaves", [](CommandLine& c, std::string_view) { return c.runAfterPasses = true; }},
     {"debug", "pass", "say why the pass declines rewrites",
      [](CommandLine& c, std::string_view v) { return c.session.debugPass = v, !v.empty(); }},
+    {"trap", "nan", "stop at the operation that first makes a NaN or an infinity",
+     [](CommandLine& c, std::string_view v) { return c.session.trapNan = true, v == "nan"; }},
     {"no-fuse", "", "one kernel for each operation",
      [](CommandLine& c, std::string_view) { return c.session.fuse = false, true; }},
     {"no-read-ahead", "", "read files when they are loaded, and not while the loop's trip before runs",

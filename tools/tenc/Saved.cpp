@@ -65,6 +65,8 @@ Outcome runSavedProgram(Session& session, const std::string& path, const abi::Pr
   if (!session.options().params.empty())
     return refuse(Code::E0504, "--" + session.options().params.begin()->first + ": the parameters of " + path +
                                    " were set when it was compiled");
+  if (session.options().trapNan)
+    return refuse(Code::E0504, "--trap: the checks of " + path + " were decided when it was compiled");
   if (!program.inputs.empty()) return refuse(Code::E0108, "`main` takes arguments, so it cannot be run");
   for (size_t i = 0; i < program.devices.size(); ++i) {
     const abi::Device& d = program.devices[i];

@@ -27,6 +27,8 @@
 namespace tenc::tool {
 namespace {
 
+constexpr std::string_view kTrapNan = "trap-nan";
+
 /// The whole of a file or of standard input, at most one byte more than a source may have.
 std::string readAll(std::FILE* file) {
   std::string text;
@@ -286,7 +288,9 @@ bool Session::runPasses(ir::Module& m, const std::vector<std::string_view>& name
 bool Session::place(ir::Module& m) { return runPasses(m, passes::placementPipeline()); }
 
 bool Session::settleMoves(ir::Module& m) {
-  if (!runPasses(m, passes::movesPipeline(), true)) return false;
+  std::vector<std::string_view> names = passes::movesPipeline();
+  if (options_.trapNan) names.insert(std::find(names.begin(), names.end(), "moves"), kTrapNan);
+  if (!runPasses(m, names, true)) return false;
   checkTransfers(m, options_.transfers, diags_);
   return diags_.ok();
 }
@@ -475,7 +479,13 @@ Outcome Session::interpret(const ir::Module& m, const interp::Options& options) 
   const Timings::Scope scope(timings_, "interpret");
   interp::Options confined = options;
   confined.fileRoot = options_.fileRoot;
-  const interp::Result r = interp::run(m, *m.main(), confined);
+  std::unique_ptr<ir::Module> checked;
+  if (options_.trapNan) {
+    checked = ir::clone(m);
+    if (!runPasses(*checked, {kTrapNan})) return Outcome::Internal;
+  }
+  const ir::Module& runs = checked ? *checked : m;
+  const interp::Result r = interp::run(runs, *runs.main(), confined);
   if (r.ok()) return Outcome::Ok;
   if (options.interrupted != nullptr && options.interrupted->load()) return Outcome::Interrupted;
   StopPlace place{m.span(r.stop->loc), {}};

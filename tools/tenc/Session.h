@@ -53,6 +53,7 @@ struct SessionOptions {
   bool compileOnly = false;                      ///< nothing runs: with --target no GPU need be here
   std::string transfers = "warn";                ///< allow, warn, deny
   bool timeLines = false;                        ///< runs of programs for the host alone are timed by line
+  bool trapNan = false;                          ///< --trap nan
   std::string debugPass;
   bool verify = verifiesByDefault();  ///< holds every pass and program to what it promises
   bool cache = true;                  ///< keep compiled code on disk

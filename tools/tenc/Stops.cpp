@@ -22,6 +22,7 @@ Code codeOf(abi::FaultKind kind) {
     case abi::FaultKind::NotPositiveDefinite:
     case abi::FaultKind::NotFinite:
     case abi::FaultKind::NoConvergence: return Code::E0905;
+    case abi::FaultKind::NonFinite: return Code::E0906;
   }
   return Code::E0901;
 }
@@ -41,6 +42,7 @@ std::string messageOf(const rt::CallResult& r) {
     case abi::FaultKind::NotPositiveDefinite: return "the matrix is not positive definite";
     case abi::FaultKind::NotFinite: return "the matrix holds an infinity or NaN";
     case abi::FaultKind::NoConvergence: return "the decomposition does not converge";
+    case abi::FaultKind::NonFinite: return text.empty() ? "a NaN or an infinity" : text;
   }
   return text;
 }
