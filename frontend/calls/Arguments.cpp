@@ -117,6 +117,7 @@ class Binder {
 
   /// What may be meant by an argument for which there is no parameter.
   void tooMany(const CallArg& a) {
+    if (a.value.poison()) return;  // reported already
     const Parameter* before = next_ > 0 ? &parameters_[next_ - 1] : nullptr;
     if (before != nullptr && isSpreadOut(call_, next_ - 1, *before) && isSpreadOut(call_, next_, *before))
       return wrong(a.span, quoted() + " takes its `" + std::string(before->name) + "` as one argument",

@@ -158,7 +158,13 @@ Val Indexing::evalIndex(const ast::Expr& e) {
     }
     default: break;
   }
-  return context_.fail(Code::E0203, e.span, describe(base) + " takes no index");
+  auto d = context_.error(Code::E0203, e.span, describe(base) + " takes no index");
+  if (base.is(Kind::DType)) {
+    const std::string dtype(ir::name(base.dtype));
+    d.help("a tensor type stands behind `:`, as in `let x: " + dtype +
+           "[2, 3] = load(\"x.npy\")`; a tensor is made with `zeros([2, 3], dtype: " + dtype + ")`");
+  }
+  return d;
 }
 
 std::optional<ReadIndex> Indexing::readIndex(const Val& base, const ast::Expr& index, const std::optional<Val>& known) {

@@ -54,11 +54,18 @@ with tempfile.TemporaryDirectory() as folder:
     machine = report["machine"]
     check(machine["threads"] == 2 and machine["flops"] > 1e9 and len(machine["bandwidth"]) > 3, f"the machine: {machine}")
     check(lines[7]["roofline"] is None or lines[7]["roofline"] > 0, f"the product: {lines[7]}")
+    check(all(l["roofline"] is None or l["roofline"] <= 1.0001 for l in report["lines"]), f"above the roofline: {report}")
 
     table = run("profile", "s.tl", folder=folder).stdout
     check(re.search(r"time +share +runs +bytes +FLOP +roofline +line", table), table)
     check(re.search(r"s\.tl:7 +let b = a @ a\n", table), table)
     check(re.search(r" in all\nthis machine, \d+ threads?: .*FLOP/s", table), table)
+
+    # A file that is mapped is not read by the step that loads it.
+    run("-e", 'save("a.npy", ones([500000]))', folder=folder)
+    done = run("profile", "-e", 'let x: f32[500000] = load("a.npy")\nprint(sum(x))', "--json", folder=folder)
+    shares = {l["line"]: l["roofline"] for l in json.loads(done.stdout)["lines"]}
+    check(shares[1] is None and 0 < shares[2] <= 1.0001, f"loading has a share of the roofline: {shares}")
 
     run("profile", "s.tl", "--html", "out.html", folder=folder)
     page = pathlib.Path(folder, "out.html").read_text()

@@ -21,6 +21,17 @@ struct Part {
   double weight = 0;  ///< flops of f32 that take as long
 };
 
+/// How long arithmetic takes beside that of f32, with the instructions that there are for small dtypes.
+double weightOf(ir::DType t) {
+  switch (t) {
+    case ir::DType::F64: return 2;
+    case ir::DType::BF16: return 0.5;
+    case ir::DType::I8:
+    case ir::DType::U8: return 0.25;
+    default: return 1;
+  }
+}
+
 /// The work of one step, by the lines that it comes from.
 class Work {
  public:
@@ -57,7 +68,7 @@ class Work {
     if (flops == 0) return;
     Part& part = at(op);
     part.flops += flops;
-    part.weight += flops * (op.operand(0)->type.dtype == ir::DType::F64 ? 2 : 1);
+    part.weight += flops * weightOf(op.operand(0)->type.dtype);
   }
 
   void fused(const Op& op) {
@@ -105,6 +116,18 @@ class Work {
   const SourceManager& sources_;
 };
 
+/// A step, and what it took.
+struct Timed {
+  Work work;
+  Part all;
+  uint64_t runs = 0;
+  double seconds = 0;    ///< of all runs
+  bool bounded = false;  ///< by the roofline of the host
+};
+
+/// Whether the processor reads and writes what an op counts: files may be mapped, and devices have memory of their own.
+bool isKernel(const Op& op) { return op.kind == OpKind::Fused || op.has(Trait::Library); }
+
 }  // namespace
 
 std::string linesOf(const ir::Module& m, const ir::Op& op, const SourceManager& sources) {
@@ -123,33 +146,38 @@ std::string linesOf(const ir::Module& m, const ir::Op& op, const SourceManager& 
 }
 
 Profile profileOf(const ir::Module& m, const codegen::Compiled& compiled, const rt::CallProfile& run,
-                  const SourceManager& sources, const Roofline& roof, bool gpus) {
+                  const SourceManager& sources, const Roofline& measured, bool gpus) {
   Profile profile;
-  profile.roof = roof;
-  std::map<Place, LineProfile> lines;
+  profile.roof = measured;
+  Roofline& roof = profile.roof;
+  std::vector<Timed> steps;
   for (const auto& [step, took] : run.steps) {
-    const auto& [runs, ns] = took;
     const auto made = compiled.opOf.find(step);
     if (made == compiled.opOf.end()) continue;
-    const Op* const op = made->second;
-    Work work(m, sources);
-    work.of(*op);
-    const bool onGpu = gpus && codegen::deviceOf(m, *op) != ir::DeviceTable::kHost;
+    const bool onGpu = gpus && codegen::deviceOf(m, *made->second) != ir::DeviceTable::kHost;
+    steps.push_back({Work(m, sources), {}, took.runs, static_cast<double>(took.ns) * 1e-9, false});
+    Timed& timed = steps.back();
+    timed.bounded = !onGpu && isKernel(*made->second);
+    timed.work.of(*made->second);
+    for (const auto& [place, part] : timed.work.parts) {
+      timed.all.bytes += part.bytes;
+      timed.all.weight += part.weight;
+    }
     profile.gpu = profile.gpu || onGpu;
-    Part all;
+    if (timed.bounded && timed.runs > 0)
+      roof.reached(timed.all.bytes, timed.all.weight, timed.seconds / static_cast<double>(timed.runs));
+  }
+  std::map<Place, LineProfile> lines;
+  for (const auto& [work, all, runs, seconds, bounded] : steps) {
     double sum = 0;
     std::map<Place, double> share;
-    for (const auto& [place, part] : work.parts) {
-      all.bytes += part.bytes;
-      all.weight += part.weight;
-    }
     const double bandwidth = std::max(roof.bandwidth(all.bytes), 1.0);
     for (const auto& [place, part] : work.parts) {
       share[place] = std::max(part.bytes / bandwidth, part.weight / std::max(roof.flops, 1.0));
       sum += share[place];
     }
-    const double ideal = onGpu ? 0 : roof.seconds(all.bytes, all.weight);
-    const double seconds = static_cast<double>(ns) * 1e-9, times = static_cast<double>(runs);
+    const double ideal = bounded ? roof.seconds(all.bytes, all.weight) : 0;
+    const auto times = static_cast<double>(runs);
     profile.seconds += seconds;
     for (const auto& [place, part] : work.parts) {
       const double fraction = sum > 0 ? share[place] / sum : 1.0 / static_cast<double>(work.parts.size());

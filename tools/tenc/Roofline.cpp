@@ -152,6 +152,15 @@ double Roofline::seconds(double bytes, double work) const {
   return std::max(bytes / std::max(bandwidth(bytes), 1.0), work / std::max(flops, 1.0));
 }
 
+void Roofline::reached(double bytes, double work, double seconds) {
+  if (seconds <= 0) return;
+  flops = std::max(flops, work / seconds);
+  for (Level& l : levels) {  // smaller ones are no slower
+    l.bandwidth = std::max(l.bandwidth, bytes / seconds);
+    if (bytes <= static_cast<double>(l.bytes)) break;
+  }
+}
+
 Roofline measureRoofline(int threads) {
   const Team team(threads);
   Roofline roof;

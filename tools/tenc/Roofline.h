@@ -19,6 +19,9 @@ struct Roofline {
   double bandwidth(double bytes) const;
   /// The least seconds for work on so many bytes with so much arithmetic of f32.
   double seconds(double bytes, double flops) const;
+  /// Takes in that work on so many bytes with so much arithmetic took no longer: a machine that was busy while it was
+  /// measured can do more than was seen then.
+  void reached(double bytes, double work, double seconds);
 };
 
 /// Measures with so many threads.
