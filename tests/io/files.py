@@ -176,6 +176,34 @@ def pixels_as_they_are():
     agree('print(all(load("g.png") == load("g.npy")))\n', "true\n", "a palette with alpha")
 
 
+def packed_texts():
+    """Texts and profiles of a picture that inflate to half a gigabyte and more cost nothing, wherever they stand."""
+    def zeros(count):
+        packer = zlib.compressobj(9)
+        whole = b"".join(packer.compress(bytes(1 << 20)) for _ in range(count >> 20))
+        return whole + packer.compress(bytes(count % (1 << 20))) + packer.flush()
+
+    one, many = zeros(1 << 29), zeros(7_900_000)  # one beyond all limits of libpng, and as large as each of many may be
+    x = np.arange(15, dtype=np.uint8).reshape(3, 5)
+    np.save("p.npy", x)
+    plain = png(5, 3, 8, 0, [row.tobytes() for row in x])
+    for kind, head in ((b"zTXt", b"t\0\0"), (b"iTXt", b"t\0\1\0\0\0"), (b"iCCP", b"t\0\0")):
+        for packed, count in ((one, 1), (many, 900)):
+            whole = png(5, 3, 8, 0, [row.tobytes() for row in x], *[(kind, head + packed)] * count)
+            bombs = whole[len(plain[:33]):len(whole) - len(plain) + 33]  # behind IHDR
+            for data, where in ((whole, "before the pixels"), (plain[:-12] + bombs + plain[-12:], "behind them")):
+                pathlib.Path("t.png").write_bytes(data)
+                for engine in ("compiled", "interp"):
+                    script = ["-e", 'let p = load("t.png")\nassert p == load("p.npy"), "same"\nprint(p[2, 4])', "--engine", engine]
+                    process = subprocess.Popen([*TENC, *script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                    out, err = process.stdout.read(), process.stderr.read()
+                    status, used = os.wait4(process.pid, 0)[1:]
+                    what = f"{count} {kind.decode()} {where} ({engine})"
+                    expect(status == 0 and out == "14\n", f"{what}: status {status}: {err[:200]!r}")
+                    expect(used.ru_utime + used.ru_stime < 5, f"{what}: takes {used.ru_utime + used.ru_stime:.1f} s")
+                    expect(used.ru_maxrss < 1_500_000, f"{what}: takes {used.ru_maxrss >> 10} MB")
+
+
 FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23), "f64": (11, 52)}
 
 
@@ -468,7 +496,7 @@ def sandbox():
 def main():
     with tempfile.TemporaryDirectory(prefix="tenc-files-") as folder:
         os.chdir(folder)
-        for part in (npy_round_trips, named_round_trips, pictures, pixels_as_they_are, numbers_of_csv,
+        for part in (npy_round_trips, named_round_trips, pictures, pixels_as_they_are, packed_texts, numbers_of_csv,
                      rows_of_csv, destinations, cut_short, many_leaves, npy_attacks, safetensors_attacks, npz_attacks, sandbox):
             part()
         left = [str(p) for p in pathlib.Path(".").rglob("*.part")]
