@@ -184,7 +184,7 @@ bool pngSave(std::FILE* f, const TensorView& t, std::string& error) {
   image.height = static_cast<png_uint_32>(t.shape[0]);
   image.format = t.shape.size() == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   if (png_image_write_to_stdio(&image, f, 0, data.data(), 0, nullptr)) return true;
-  error = image.message;
+  if (std::ferror(f) == 0) error = image.message;  // else errno says more than libpng's "Write Error"
   return false;
 }
 

@@ -34,7 +34,6 @@ def run(args, **more):
 
 def failed(what, done, status, said, why, target, old):
     """Holds a run against what a failure should be."""
-    if target.suffix == ".png" and "Write Error" in done.stderr: why = "Write Error"  # libpng's words
     if done.returncode != status or not all(text in done.stderr for text in (said, why, f"disk/{target.name}")):
         sys.exit(f"{what}: status {done.returncode}, not {status} with {said} and `{why}`: {done.stderr[:300]}")
     if target.read_text() != old: sys.exit(f"{what}: the old file is not as it was")

@@ -148,6 +148,7 @@ def case(a, seed):
         fine = done.returncode == 0 or done.returncode in (1, 3) and re.search(r"error\[E\d{4}\]", done.stderr)
         fine = fine or kind == "json" and done.returncode == 1 and done.stdout and not done.stderr  # there are more moves than listed
         if kind == "tlp" and bad != programs[of] and done.returncode != 1: fine = False  # checksums hold every byte
+        if re.search(r"[\0-\x08\x0b-\x1f\x7f]", done.stderr): fine = False  # what terminals obey
         if not fine or "bug in tenc" in done.stderr: return f"{what}: status {done.returncode}: {done.stderr[:400]}", files
         if sorted({*os.listdir(f), name_of(kind)}) != before: return f"{what}: leaves {set(os.listdir(f)) - set(before)}", files
     return None, {}
