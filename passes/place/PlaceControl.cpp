@@ -24,10 +24,15 @@ bool isTableOfNumbers(const Op& loop, size_t k) {
 
 }  // namespace
 
-std::string Inference::placeOfUsers(const Value& v) {
+std::set<std::string> Inference::placesOfUsers(const Value& v) {
   std::set<std::string> found;
   std::unordered_set<const Value*> seen;
   addPlacesOfUsers(v, found, seen);
+  return found;
+}
+
+std::string Inference::placeOfUsers(const Value& v) {
+  const std::set<std::string> found = placesOfUsers(v);
   return found.size() == 1 ? *found.begin() : ambient();
 }
 
@@ -59,7 +64,18 @@ bool Inference::placeCarried(Op& op, size_t lead) {
   for (size_t k = 0; k < op.results.size(); ++k) {
     ir::Type& t = op.regions.back()->args[lead + k]->type;
     if (t.shape.empty() || !t.place.isFree()) continue;
-    t.place.device = isTableOfNumbers(op, k) ? std::string(kHost) : placeOfUsers(*op.regions.back()->args[lead + k]);
+    const Value* const arg = op.regions.back()->args[lead + k].get();
+    if (isTableOfNumbers(op, k)) {
+      t.place.device = kHost;
+    } else if (const auto known = merged_.find(op.result(k)); known != merged_.end()) {
+      t.place.device = known->second;
+    } else if (const auto places = placesOfUsers(*arg); places.empty()) {
+      unmerged_.push_back(op.result(k));  // what a derivative keeps is used behind this, by its backward half
+      open_.insert(op.result(k));
+      continue;
+    } else {
+      t.place.device = places.size() == 1 ? *places.begin() : ambient();
+    }
     placed = true;
   }
   return placed;

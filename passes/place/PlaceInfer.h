@@ -135,7 +135,9 @@ class Inference {
 
   /// Carried tensors that no trip has given a place are made where the body uses them; true when there was one.
   bool placeCarried(Op& op, size_t lead);
-  /// The device of what is made of a value that has no place; here if that says nothing.
+  /// The devices of what is made of a value that has no place, as far as they are known.
+  std::set<std::string> placesOfUsers(const Value& v);
+  /// That device, if there is one; else the one here.
   std::string placeOfUsers(const Value& v);
   void addPlacesOfUsers(const Value& v, std::set<std::string>& places, std::unordered_set<const Value*>& seen);
 
@@ -170,7 +172,7 @@ class Inference {
   Op* on_ = nullptr;
   std::unordered_map<const Value*, std::vector<const Op*>> apart_;  ///< by leaf: the `one_place` that failed
   std::unordered_set<const Value*> open_;
-  std::unordered_map<const Value*, std::string> merged_;  ///< results of branches that give numbers alone
+  std::unordered_map<const Value*, std::string> merged_;  ///< results of branches and loops that give numbers alone
   std::vector<const Value*> unmerged_;                    ///< those that are to be walked once more with a place
   std::unordered_map<const Op*, Op*> enclosing_;          ///< the next `on` outward of each
 };
