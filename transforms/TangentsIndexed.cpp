@@ -33,7 +33,8 @@ V gatherLike(const TangentCall& c, Compose& at, V from) {
 /// The number of each update in row-major order: [updates' shape] of i64.
 V orderOf(TangentCall& c) {
   const Dims& shape = c.in[1]->type.shape;
-  return c.p.reshape(c.p.iotaOn(c.in[1], {Compose::sizeOf(shape)}, DType::I64, 0), shape);
+  // Updates may be free numbers; what is updated has the place where all of this is.
+  return c.p.reshape(c.p.iotaOn(c.in[0], {Compose::sizeOf(shape)}, DType::I64, 0), shape);
 }
 
 /// For each update whether it is the first of those that write what its place holds in the end.

@@ -46,6 +46,7 @@ void Inference::on(Op& op) {
     ValueInfo& i = set(op.result(k), places[k].first, why, y, &op);
     if (places[k].second) i.scope = info(y).scope;
     i.constant = info(y).constant;
+    if (isOpen(y)) open_.insert(op.result(k));
   }
 }
 
