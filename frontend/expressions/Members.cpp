@@ -44,8 +44,11 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
       for (const auto& [n, f] : base.module->functions) names.push_back(n);
       auto d = context_.error(Code::E0206, span, "module `" + base.module->name + "` has no `" + text + "`");
       const std::string layer = text + "_layer";
+      const std::string stem = text.ends_with("_layer") ? text.substr(0, text.size() - 6) : "";
       if (std::find(names.begin(), names.end(), layer) != names.end())
         d.help("`" + layer + "` makes the layer; the operation has no prefix", {{span, layer}});
+      else if (std::find(names.begin(), names.end(), stem) != names.end())
+        d.help("did you mean `" + stem + "`?", {{span, stem}});
       else if (const std::string other = respelled(name, names); !other.empty())
         d.help("did you mean `" + other + "`?", {{span, other}});
       else if (const std::string builtin = lowered(text); isBuiltin(builtin))
