@@ -127,6 +127,10 @@ std::optional<Translation::Callee> Translation::calleeOf(const ast::Expr& callee
   if (module != unit.modules.end()) {
     const Unit& in = *module->second;
     if (in.functions.contains(std::string(name))) return std::nullopt;
+    const auto nested = in.modules.find(callee.args[0]->text);  // nn.init.uniform
+    if (callee.args[0].get() != &root && nested != in.modules.end() &&
+        nested->second->functions.contains(std::string(name)))
+      return std::nullopt;
     const bool layer = layers || !syntax::foreignCalls(name).empty();
     // A struct of the module has the name of the layer that its function makes.
     return layer ? std::optional(Callee{name, Form::Layer}) : std::nullopt;

@@ -287,6 +287,16 @@ Val Unifier::unifyVariable(const ast::TypeExpr& t, const TypeName& head, const V
     return g.bound[name];
   }
   if (kind == GenericKind::Open && v.is(Kind::DType)) return g.bound[name] = v;
+  const bool runTimeSize = v.is(Kind::Tensor) && v.tensor->type.shape.empty() && ir::isInt(v.tensor->type.dtype);
+  if (listed && kind == GenericKind::Open && !runTimeSize) {  // one that is listed without a kind is a dim
+    if (v.is(Kind::Struct)) {
+      auto d = context_.error(Code::E0203, who.span, who.what + " must be an integer, not " + describe(v));
+      d.help("a struct with a function `call`, such as a layer, is called itself: `layer(x)`");
+      return d;
+    }
+    if (evaluator_.constInt(v, who.what)) return mismatch(t, v, who);
+    return context_.lost();
+  }
   Val r = tensors_.materialise(v);
   if (r.poison()) return r;
   if (!r.isTree() && !r.is(Kind::Tensor)) return mismatch(t, v, who);
