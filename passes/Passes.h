@@ -16,9 +16,8 @@
 //   dce, moves     one transfer per value and destination. Here the moves are settled, and `tenc transfers` lists them:
 //                  before equal values are merged, so that each still has the name that the script gives it.
 //   trap-nan       with --trap nan only, behind the first dce: a check behind each op that may make a NaN or an
-//   infinity.
-//                  Before the moves are settled, so that loops with such checks are neither native kernels nor decided
-//                  on a device. Takes and gives any placed form.
+//                  infinity. Before the moves are settled, so that loops with such checks are neither native kernels
+//                  nor decided on a device. Takes and gives any placed form.
 //   device-loops   a loop over single numbers with conditions that would be copied to the host in each trip is one
 //                  native kernel of its device, where it may be (FuseNative.cpp). Before the moves are listed; what is
 //                  in it stays as it is until its code is made.

@@ -69,12 +69,12 @@ bool Inference::placeCarried(Op& op, size_t lead) {
       t.place.device = kHost;
     } else if (const auto known = merged_.find(op.result(k)); known != merged_.end()) {
       t.place.device = known->second;
-    } else if (const auto places = placesOfUsers(*arg); places.empty()) {
+    } else if (placesOfUsers(*arg).empty()) {
       unmerged_.push_back(op.result(k));  // what a derivative keeps is used behind this, by its backward half
       open_.insert(op.result(k));
       continue;
     } else {
-      t.place.device = places.size() == 1 ? *places.begin() : ambient();
+      t.place.device = placeOfUsers(*arg);
     }
     placed = true;
   }
