@@ -3,6 +3,7 @@
 NumPy, workload by workload.
 
     python bench/bench.py --tenc build/release/bin/tenc [--threads 2] [--only NAME,...] [--rounds 9] [--markdown FILE]
+    python bench/bench.py --tenc build/release/bin/tenc --device cuda [--only ...]
 
 Needs torch, jax and numpy from PyPI in the interpreter that runs it (a virtual environment outside the repository).
 Inputs come from seed 0 and are never zeros. Every peer's results, and tenc's, are compared with PyTorch's in f64 before
@@ -12,6 +13,9 @@ for about as long, in its own process; the figure is the median over rounds of e
 time divided by tenc's: above 1 tenc is ahead. `--least` takes the least time of a call instead. With --threads 1 everything
 is pinned to one processor. PyTorch runs in inference mode but for the rows that differentiate. `--check` compares and times
 nothing.
+
+With `--device cuda` everything is on the first GPU: rows are those of workloads/large.py, unless others are named, f32 is multiplied as f32
+by all, what is launched is waited for once a round, and `max` is torch.compile with CUDA graphs (mode reduce-overhead).
 """
 import argparse, json, math, os, subprocess, sys, tempfile, time
 
@@ -19,6 +23,7 @@ ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDe
 ap.add_argument("--tenc", default="build/release/bin/tenc")
 ap.add_argument("--threads", type=int, default=2)
 ap.add_argument("--only", default="", help="workloads, separated by commas")
+ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")
 ap.add_argument("--check", action="store_true")
@@ -28,7 +33,8 @@ A = ap.parse_args()
 if A.threads == 1:
     os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[0]})
 os.environ["OMP_NUM_THREADS"] = str(A.threads)
-os.environ["JAX_PLATFORMS"] = "cpu"
+os.environ["JAX_PLATFORMS"] = A.device
+os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # the GPU's memory is for all
 import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -37,9 +43,15 @@ from checking import problem
 from workloads import WORKLOADS
 import torch, jax
 
+GPU = A.device == "cuda"
 torch.set_num_threads(A.threads)
-PEERS = {"eager": "eager", "compile": "compile", "max": "max-autotune, frozen", "jax": "jax", "numpy": "numpy"}
-MAXIMAL = {"max_autotune": True, "freezing": True}
+torch.set_default_device(A.device)
+if GPU:
+    torch.backends.cudnn.allow_tf32 = False
+    jax.config.update("jax_default_matmul_precision", "highest")
+PEERS = {"eager": "eager", "compile": "compile", "max": "CUDA graphs" if GPU else "max-autotune, frozen", "jax": "jax", "numpy": "numpy"}
+MAXIMAL = {"triton.cudagraphs": True} if GPU else {"max_autotune": True, "freezing": True}
+PLACE = ["--default-device", "cuda:0", "--transfers=allow"] if GPU else []
 
 
 def tuple_of(x):
@@ -50,7 +62,7 @@ def arrays(result):
     """A peer's results as NumPy arrays."""
     out = []
     for x in tuple_of(result):
-        if isinstance(x, torch.Tensor): x = (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+        if isinstance(x, torch.Tensor): x = (x.float() if x.dtype == torch.bfloat16 else x).detach().cpu().numpy()
         elif isinstance(x, jax.Array) and x.dtype == jax.numpy.bfloat16: x = x.astype(np.float32)
         out.append(np.asarray(x))
     return out
@@ -91,14 +103,14 @@ def peers_of(workload, inputs, tensors):
         return torch.compile(Network(workload, tensors).eval(), options=options), rest
     made = {"eager": lambda: (workload.torch, tensors), "compile": lambda: compiled(None), "max": lambda: compiled(MAXIMAL),
             "jax": lambda: (workload.jax if workload.distribution else jax.jit(workload.jax), jax_inputs(workload, inputs))}
-    if workload.trains: del made["max"]
-    if workload.numpy: made["numpy"] = lambda: (workload.numpy, [])
+    if workload.trains and not GPU: del made["max"]
+    if workload.numpy and not GPU: made["numpy"] = lambda: (workload.numpy, [])
     calls = {}
     for name in A.peers.split(","):
         if name not in made: continue
         if name in ("compile", "max"): torch._dynamo.reset()
         function, arguments = made[name]()
-        if name == "jax": calls[name] = lambda f=function, a=arguments: jax.block_until_ready(f(*a))
+        if name == "jax" and not GPU: calls[name] = lambda f=function, a=arguments: jax.block_until_ready(f(*a))
         else: calls[name] = lambda f=function, a=arguments: f(*a)
     return calls
 
@@ -109,7 +121,8 @@ def jax_inputs(workload, inputs):
 
 
 def torch_inputs(workload, inputs):
-    made = [torch.from_numpy(np.asarray(a)) for a in inputs]
+    made = [torch.from_numpy(np.asarray(a)).to(A.device) for a in inputs]
+    if workload.channels_last: made = [t.to(memory_format=torch.channels_last) for t in made]
     return [t.bfloat16() if workload.dtype == "bf16" and t.is_floating_point() else t for t in made]
 
 
@@ -121,13 +134,13 @@ def wrong(workload, want, results):
 
 
 def tenc_results(script, folder, count):
-    r = subprocess.run([A.tenc, script, "--threads", str(A.threads), "--dir", folder], capture_output=True, text=True)
+    r = subprocess.run([A.tenc, script, "--threads", str(A.threads), *PLACE, "--dir", folder], capture_output=True, text=True)
     if r.returncode: raise RuntimeError(r.stderr.strip()[:300])
     return [np.load(f"{folder}/tenc{i}.npy") for i in range(count)]
 
 
 def tenc_ms(script, folder):
-    r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", "0.1", "--threads", str(A.threads), "--dir", folder],
+    r = subprocess.run([A.tenc, "bench", script, "--json", "--seconds", "0.1", "--threads", str(A.threads), *PLACE, "--dir", folder],
                        capture_output=True, text=True)
     if r.returncode: raise RuntimeError(r.stderr.strip()[:300])
     return json.loads(r.stdout.splitlines()[-1])["min_ms" if A.least else "median_ms"]
@@ -141,6 +154,9 @@ def run(name, folder):
 def measured(name, w, folder):
     inputs = w.inputs(np.random.default_rng(0))
     script = os.path.join(HERE, "workloads", name + ".tl")
+    if w.script:
+        script = f"{folder}/{name}.tl"
+        with open(script, "w") as f: f.write(w.script)
     for i, a in enumerate(inputs): np.save(f"{folder}/in{i}.npy", a)
     tensors = torch_inputs(w, inputs)
     want = reference(w, tensors)
@@ -152,8 +168,7 @@ def measured(name, w, folder):
         try:
             error = wrong(w, want, arrays(f()))
             f()
-            start = time.perf_counter(); f()
-            repeats[k] = max(1, min(1000, int(0.02 / (time.perf_counter() - start + 1e-7))))
+            repeats[k] = max(1, min(1000, int(20 / (mean_ms(f, 1) + 1e-4))))
         except Exception as e: error = str(e)[:200]
         if error:
             print(f"# {name}: {k}: {error}", flush=True)
@@ -167,22 +182,31 @@ def measured(name, w, folder):
     return {k: min(v) if A.least else sorted(v)[len(v) // 2] for k, v in times.items()}
 
 
+def wait(result):
+    """Until a GPU has done all that led to the last result."""
+    if not GPU: return
+    torch.cuda.synchronize()
+    jax.block_until_ready([r for r in tuple_of(result) if isinstance(r, jax.Array)])
+
+
 def mean_ms(f, repeats):
     start = time.perf_counter()
-    for _ in range(repeats): f()
+    for _ in range(repeats): result = f()
+    wait(result)
     return (time.perf_counter() - start) / repeats * 1e3
 
 
 def least_ms(f, repeats):
     least = math.inf
     for _ in range(repeats):
-        start = time.perf_counter(); f()
+        start = time.perf_counter()
+        wait(f())
         least = min(least, time.perf_counter() - start)
     return least * 1e3
 
 
 def main():
-    names = A.only.split(",") if A.only else list(WORKLOADS)
+    names = A.only.split(",") if A.only else [n for n, w in WORKLOADS.items() if bool(w.script) == GPU]
     columns = [p for p in PEERS if p in A.peers.split(",")] + ["tenc"]
     lines = [f"| workload ({A.threads} thread{'s' if A.threads > 1 else ''}, ms) | {' | '.join(PEERS.get(c, c) for c in columns)} | ratio |",
              "|---" * (len(columns) + 2) + "|"]

@@ -206,7 +206,7 @@ class Lowering {
     }
     if (needs.workspaceBytes > 0) {
       s.args.push_back({storage_->workspace(op, needs.workspaceBytes, s.device), 0, abi::Access::Write});
-      parameters.push_back({needs.workspaceBytes, 1, abi::Access::Write});
+      parameters.push_back({needs.workspaceBytes, kPlannedAlignment, abi::Access::Write});
     }
     parameters_[index] = std::move(parameters);
     for (uint32_t o : k.scalarOperand) s.scalars.push_back(buffer(op.operand(o)));

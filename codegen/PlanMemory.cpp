@@ -10,8 +10,6 @@ namespace tenc::codegen {
 
 namespace {
 
-constexpr uint64_t kAlignment = 64;
-
 /// Free blocks of the arena below `top`, by offset and by size.
 class FreeList {
  public:
@@ -72,11 +70,13 @@ class FreeList {
   uint64_t top_ = 0;
 };
 
-uint64_t rounded(uint64_t bytes) { return std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment); }
+uint64_t rounded(uint64_t bytes) {
+  return std::max(kPlannedAlignment, (bytes + kPlannedAlignment - 1) / kPlannedAlignment * kPlannedAlignment);
+}
 
 /// Where more than the usual alignment is wanted, the block is larger by what may be lost in front.
 uint64_t blockOf(const MemoryItem& item) {
-  return rounded(item.bytes) + std::max(item.alignment, kAlignment) - kAlignment;
+  return rounded(item.bytes) + std::max(item.alignment, kPlannedAlignment) - kPlannedAlignment;
 }
 
 struct Blocks {
@@ -157,7 +157,7 @@ MemoryLayout planMemory(std::vector<MemoryItem>& items) {
     if (other.top < blocks.top) blocks = std::move(other);
   }
   for (size_t i = 0; i < items.size(); ++i) {
-    const uint64_t alignment = std::max(items[i].alignment, kAlignment);
+    const uint64_t alignment = std::max(items[i].alignment, kPlannedAlignment);
     items[i].offset = (blocks.offsets[i] + alignment - 1) / alignment * alignment;
   }
   layout.peak = blocks.top;

@@ -6,11 +6,13 @@
 
 namespace tenc::codegen {
 
+constexpr uint64_t kPlannedAlignment = 64;  ///< of each buffer, at least
+
 struct MemoryItem {
   uint64_t bytes = 0;
-  int64_t start = 0, end = 0;  ///< alive in [start, end)
-  uint64_t offset = 0;         ///< the result; items alive at one time do not overlap
-  uint64_t alignment = 64;     ///< of the offset, a power of two; 64 at least
+  int64_t start = 0, end = 0;              ///< alive in [start, end)
+  uint64_t offset = 0;                     ///< the result; items alive at one time do not overlap
+  uint64_t alignment = kPlannedAlignment;  ///< of the offset, a power of two
 };
 
 /// Sets the offsets. `peak` is the arena's size, `peakTime` a time at which the most bytes are alive.

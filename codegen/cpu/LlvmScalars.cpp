@@ -98,17 +98,17 @@ Scalar LlvmScalars::intConstant(Repr r, uint64_t v) {
 
 Scalar LlvmScalars::unary(UnaryInst op, Scalar a) {
   Value* v = value(a);
-  using namespace llvm::Intrinsic;
-  auto call = [&](ID id) { return wrap(b_.CreateUnaryIntrinsic(id, v), a.repr); };
+  namespace intrinsic = llvm::Intrinsic;
+  auto call = [&](intrinsic::ID id) { return wrap(b_.CreateUnaryIntrinsic(id, v), a.repr); };
   switch (op) {
     case UnaryInst::FNeg: return wrap(b_.CreateFNeg(v), a.repr);
-    case UnaryInst::FAbs: return call(fabs);
-    case UnaryInst::Sqrt: return call(llvm::Intrinsic::sqrt);
-    case UnaryInst::Floor: return call(llvm::Intrinsic::floor);
-    case UnaryInst::Ceil: return call(ceil);
-    case UnaryInst::RoundEven: return call(roundeven);
-    case UnaryInst::Truncate: return call(trunc);
-    case UnaryInst::Popcount: return call(ctpop);
+    case UnaryInst::FAbs: return call(intrinsic::fabs);
+    case UnaryInst::Sqrt: return call(intrinsic::sqrt);
+    case UnaryInst::Floor: return call(intrinsic::floor);
+    case UnaryInst::Ceil: return call(intrinsic::ceil);
+    case UnaryInst::RoundEven: return call(intrinsic::roundeven);
+    case UnaryInst::Truncate: return call(intrinsic::trunc);
+    case UnaryInst::Popcount: return call(intrinsic::ctpop);
   }
   return a;
 }

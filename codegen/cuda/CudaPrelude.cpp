@@ -164,6 +164,14 @@ __device__ __forceinline__ double tenc_scale(double x, double n) {
   return x * __longlong_as_double(((long long)first + 1023) << 52) * __longlong_as_double(((long long)second + 1023) << 52);
 }
 
+// The low half, in a way that lets nobody compute in 16 bits what leads there: ptxas (12.9, 13.0) takes -x and |x| of 16 bits as if x were
+// never -32768, and keeps 32768 where such a value is extended or compared.
+__device__ __forceinline__ unsigned short tenc_short(unsigned x) {
+  unsigned short r;
+  asm("cvt.u16.u32 %0, %1;" : "=h"(r) : "r"(x));
+  return r;
+}
+
 __device__ __forceinline__ int tenc_signed_byte(unsigned char x) {
   int r;
   asm("cvt.s32.s8 %0, %1;" : "=r"(r) : "r"((unsigned)x));

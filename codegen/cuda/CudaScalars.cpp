@@ -151,18 +151,20 @@ Scalar CudaScalars::unary(UnaryInst op, Scalar a) {
 Scalar CudaScalars::binary(BinaryInst op, Scalar a, Scalar b) {
   const std::string &x = text(a), &y = text(b);
   auto simple = [&](std::string_view symbol) { return named(infix(x, symbol, y), a.repr); };
+  auto wrapped = [&](std::string_view symbol) {
+    return a.repr == Repr::I16 ? named(call("tenc_short", infix("(unsigned)" + x, symbol, y)), a.repr) : simple(symbol);
+  };
   auto signs = [&](std::string_view symbol) { return infix(asSigned(a.repr, x), symbol, asSigned(a.repr, y)); };
   auto chosen = [&](std::string_view condition) {
     return named(std::string(condition) + " ? " + x + " : " + y, a.repr);
   };
   switch (op) {
-    case BinaryInst::FAdd:
-    case BinaryInst::Add: return simple("+");
-    case BinaryInst::FSub:
-    case BinaryInst::Sub: return simple("-");
+    case BinaryInst::FAdd: return simple("+");
+    case BinaryInst::Add: return wrapped("+");
+    case BinaryInst::FSub: return simple("-");
+    case BinaryInst::Sub: return wrapped("-");
     case BinaryInst::FMul: return simple("*");
-    // Narrow factors become ints, whose product may overflow.
-    case BinaryInst::Mul: return a.repr == Repr::I16 ? named(infix("(unsigned)" + x, "*", y), a.repr) : simple("*");
+    case BinaryInst::Mul: return wrapped("*");
     case BinaryInst::FDiv:
     case BinaryInst::UDiv: return simple("/");
     case BinaryInst::SDiv: return named(signs("/"), a.repr);
@@ -234,8 +236,8 @@ Scalar CudaScalars::convert(ConvertInst op, Scalar a, Repr to) {
       return named(target + x, to);
     case ConvertInst::UIntToF:
     case ConvertInst::FToUInt:
-    case ConvertInst::Trunc:
     case ConvertInst::ZExt: return named(target + x, to);
+    case ConvertInst::Trunc: return named(to == Repr::I16 ? call("tenc_short", "(unsigned)" + x) : target + x, to);
     case ConvertInst::SIntToF:
     case ConvertInst::SExt: return named(target + "(" + std::string(signedType(a.repr)) + ")" + x, to);
     case ConvertInst::FToSInt: return named(target + "(" + std::string(signedType(to)) + ")" + x, to);

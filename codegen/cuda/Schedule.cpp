@@ -22,13 +22,14 @@ namespace {
 
 constexpr int kWidest = kVectorBytes;  // elements of a vector
 constexpr int64_t kWarp = 32, kThreads = 256, kMostThreads = 1024, kMostOfBlock = 512, kMostBlocks = 65536;
-constexpr int64_t kLeastRow = 8;        // inner points that are worth a team
-constexpr int64_t kFewPoints = 32768;   // outer points that are too few to give each thread one
-constexpr int64_t kManyToReduce = 256;  // inner points that are worth it then
-constexpr int64_t kWarpRow = 1024;      // elements of a row that one warp takes
-constexpr int64_t kHeld = 32;           // elements of a row that a thread keeps in registers
-constexpr int64_t kRegisters = 64;      // that all it keeps may take
-constexpr int64_t kMostCode = 6000;     // of unrolled loops, in units of elementwiseCost
+constexpr int64_t kLeastRow = 8;           // inner points that are worth a team
+constexpr int64_t kFewPoints = 32768;      // outer points that are too few to give each thread one
+constexpr int64_t kManyToReduce = 256;     // inner points that are worth it then
+constexpr int64_t kWarpRow = 1024;         // elements of a row that one warp takes
+constexpr int64_t kHeld = 32;              // elements of a row that a thread keeps in registers
+constexpr int64_t kRegisters = 64;         // that all it keeps may take
+constexpr int64_t kRegistersOfWhole = 40;  // where a block has as many threads as there can be, which have 64 each
+constexpr int64_t kMostCode = 6000;        // of unrolled loops, in units of elementwiseCost
 constexpr int64_t kMuchWider = 4, kLeastShifted = 32;
 constexpr int64_t kGroups = 4;  // vectors of a thread, loaded at once, that keep memory busy
 
@@ -111,11 +112,13 @@ class RowChoice {
       set(1, 128, true);
       return schedule_;
     }
-    const int64_t warp = lanes(), block = warps();
+    const int64_t warp = lanes(), block = warps(kMostOfBlock), whole = warps(kMostThreads);
     if (inner_ <= kWarpRow && fits(warp) && !isLong(warp) && !shared_)
       set(warp, 128, true);
     else if (fits(block) && !shared_)
       set(block, block, true);
+    else if (fits(whole) && registersOf(kernel_, held(whole)) <= kRegistersOfWhole && !shared_)
+      set(whole, whole, true);
     else
       longRows();
     return schedule_;
@@ -132,12 +135,12 @@ class RowChoice {
     return best;
   }
   /// Whole warps of a block, of whose threads each has some vectors.
-  int64_t warps() const {
+  int64_t warps(int64_t most) const {
     constexpr int64_t kMore = 2;
-    const int64_t least = std::max(kGroups, (groups_ + kMostOfBlock - 1) / kMostOfBlock);
+    const int64_t least = std::max(kGroups, (groups_ + most - 1) / most);
     int64_t best = 0;
     for (int64_t each = least; each <= least + kMore; ++each) {
-      const int64_t team = wholeWarps((groups_ + each - 1) / each, kMostOfBlock);
+      const int64_t team = wholeWarps((groups_ + each - 1) / each, most);
       if (best == 0 || (fits(team) && groupsOf(team) * team < groupsOf(best) * best)) best = team;
     }
     return best;

@@ -4,8 +4,10 @@
 Every case runs tenc with the fake driver in some state (or without one), and looks for texts in what it prints. Cases that
 compile kernels are skipped, which is said, where NVRTC is missing. Closes with `N passed, N failed`."""
 import os
+import pathlib
 import subprocess
 import sys
+import tempfile
 
 import machine
 
@@ -87,6 +89,21 @@ def run(A, environment, words):
     return done.returncode, done.stdout + done.stderr
 
 
+def beside_python(A):
+    """Packages are also those of the `python3` that the shell would start, though nobody has activated its environment."""
+    installed = sorted(A.tenc.parents[2].glob("nvrtc/libnvrtc.so.*"))
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = pathlib.Path(folder, "lib/python3.99/site-packages/nvidia/cu13/lib")
+        libraries.mkdir(parents=True)
+        pathlib.Path(folder, "bin").mkdir()
+        pathlib.Path(folder, "bin/python3").touch()
+        library = libraries / "libnvrtc-of-a-test.so"
+        library.symlink_to(installed[0])
+        where = {"PATH": f"{folder}/bin:{os.environ['PATH']}", "TENC_NVRTC": library.name}
+        text = run(A, where, ["devices"])[1]
+        return "" if str(library) in text else f"{library} was not found\n{text}"
+
+
 def main():
     ap = machine.parser(__doc__)
     ap.add_argument("--only", default="")
@@ -101,6 +118,10 @@ def main():
         wrong = [] if got == status else [f"status {got}, not {status}"]
         wrong += [f"{t!r} is {'there' if t[0] == '!' else 'missing'}" for t in texts if (t.lstrip("!") in text) == (t[0] == "!")]
         if wrong: print(f"FAILED {name}: {'; '.join(wrong)}\n{text}")
+        failed, passed = failed + bool(wrong), passed + (not wrong)
+    if hasCompiler and A.only in "beside python":
+        wrong = beside_python(A)
+        if wrong: print(f"FAILED beside python: {wrong}")
         failed, passed = failed + bool(wrong), passed + (not wrong)
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)

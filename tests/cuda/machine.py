@@ -1,16 +1,20 @@
-"""Where suites find NVRTC and the fake driver, for programs that run as CUDA C++ on the virtual machine for PTX."""
+"""Where suites find NVRTC and the fake driver, for programs that run as CUDA C++ on the virtual machine for PTX. With TENC_TEST_GPU=1 the same
+suites run on the first GPU of this machine instead (on_gpu.py)."""
 import argparse
 import concurrent.futures
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
 import zlib
 
+ON_GPU = os.environ.get("TENC_TEST_GPU") == "1"
 MODES = ("lazy", "eager", "random")
 ALL_MODES = (*MODES, "async")  # beside the program, so that no two runs are alike
-FLAGS = ["--virtual", "cuda=2", "--target", "cuda:compute_90"]  # two GPUs
+# Two GPUs; on a real one, of which many suites share the memory, a part of it.
+FLAGS = ["--memory", "cuda:0=4GiB"] if ON_GPU else ["--virtual", "cuda=2", "--target", "cuda:compute_90"]
 
 
 def parser(text):
@@ -28,9 +32,23 @@ def mode_of(name):
 def environment(tenc, driver, mode, reports=os.devnull):
     """With what setup.sh installed, unless another NVRTC is named, and without cuBLASLt and cuSOLVER, unless they are. What the machine finds
     wrong is written to the file `reports`."""
+    if ON_GPU: return {"TENC_CUBLASLT": "", "TENC_CUSOLVER": "", **os.environ}
     installed = sorted(pathlib.Path(tenc).resolve().parents[2].glob("nvrtc/libnvrtc.so.*"))
     return {"TENC_VM_MODE": mode, "TENC_VM_SEED": "7", "TENC_VM_DEVICES": "2", "TENC_VM_REPORTS": str(reports), "TENC_CUBLASLT": "", "TENC_CUSOLVER": "",
             **({"TENC_NVRTC": str(installed[0])} if installed else {}), **os.environ, "TENC_LIBCUDA": str(driver)}
+
+
+def checked(command, reports):
+    """The command under the checker that TENC_TEST_SANITIZER names, such as `compute-sanitizer --tool racecheck`, which writes to the file `reports`."""
+    tool = shlex.split(os.environ.get("TENC_TEST_SANITIZER", ""))
+    return [*tool, "--log-file", reports, *command] if tool else command
+
+
+def findings(reports):
+    """What was written to `reports`, but for the frame that NVIDIA's checkers put around nothing."""
+    lines = pathlib.Path(reports).read_text().splitlines()
+    frame = ("========= COMPUTE-SANITIZER", "========= Target application returned an error")
+    return "\n".join(line for line in lines if not line.startswith(frame) and "SUMMARY: 0 " not in line)
 
 
 def skip_without_nvrtc(tenc, driver):

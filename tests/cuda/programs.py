@@ -52,11 +52,11 @@ def run(A, program, args, mode, *options):
     reports = program.parent.parent / "reports"
     reports.write_text("")
     try:
-        done = subprocess.run([A.tenc, program.name, *args, "--default-device", "cuda:0", "--transfers=allow", *options], cwd=program.parent, capture_output=True, text=True,
-                              timeout=A.timeout, env={"TENC_VM_ORDER": A.order, **machine.environment(A.tenc, A.driver, mode, reports)})
+        command = [A.tenc, program.name, *args, "--default-device", "cuda:0", "--transfers=allow", *options]
+        done = subprocess.run(command if "--virtual" in options and machine.ON_GPU else machine.checked(command, reports), cwd=program.parent, capture_output=True, text=True, timeout=A.timeout, env={"TENC_VM_ORDER": A.order, **machine.environment(A.tenc, A.driver, mode, reports)})
     except subprocess.TimeoutExpired:
         return -1, "", "timed out", ""
-    return done.returncode, done.stdout, re.sub(r"/tmp/\S*/", "", done.stderr), reports.read_text()
+    return done.returncode, done.stdout, re.sub(r"/tmp/\S*/", "", done.stderr), machine.findings(reports)
 
 
 def adds_floats(A, program, args):
@@ -94,6 +94,7 @@ def check(A, source):
             if not what and status == 3 and errors != other_errors: what = "it stops otherwise"
             if not what and first not in (None, other_text): what = "two runs differ"
             if not what and reports: what = reports[:600]
+            if what and machine.ON_GPU and "cuda:1" in text: return f"skipped {source.name}: it needs two GPUs"
             if what: return f"FAILED {source.name} ({mode}): {what}\n{other_errors[:600]}"
             first = other_text
         return f"ok {source.name}"

@@ -12,12 +12,13 @@ import tempfile
 import machine
 
 # Each trip reads its batch to the end, so the copy of the next one must not wait for that.
-BATCHES = """let all = ones([6, 32, 512])
-@cuda:0 var w = zeros([512, 512])
-for i in 0..6 {
+WIDTH = 4096 if machine.ON_GPU else 512
+BATCHES = f"""let all = ones([6, 32, {WIDTH}])
+@cuda:0 var w = zeros([{WIDTH}, {WIDTH}])
+for i in 0..6 {{
     let batch = all[i].to(cuda:0)
     w = softmax(w + batch.T @ batch)
-}
+}}
 print(sum(w))
 """
 PEERS = """let x = @cuda:0 { ones([64, 64]) }
@@ -37,14 +38,14 @@ def overlap(A, folder):
     """Why the trace does not show what it should; empty when it does."""
     trace = folder / "trace.json"
     status, out, errors = run(A, ["-e", BATCHES, "--trace", str(trace)], "async", {})
-    if status != 0 or out != "512.0\n": return f"status {status}: {out}{errors}"
+    if status != 0 or abs(float(out) - WIDTH) > 1e-3: return f"status {status}: {out}{errors}"
     rows = {}
     for e in json.loads(trace.read_text())["traceEvents"]:
         rows.setdefault(e["tid"], []).append((e["ts"], e["ts"] + e["dur"], e["name"]))
     kernels, copies = rows.get("cuda:0 kernels", []), rows.get("cuda:0 copies in", [])
     if "cuda:0" in rows: return "there is a row of what was only asked for"
     if not rows.get("cuda:0 copies out"): return "no copy out"
-    batches = [c for c in copies if c[2] == "copy of 65536 bytes"]
+    batches = [c for c in copies if c[2] == f"copy of {WIDTH * 128} bytes"]
     if len(batches) != 6: return f"{len(batches)} batches were copied"
     beside = [c for c in batches if any(k[0] < c[0] and c[1] < k[1] for k in kernels)]
     return "" if beside else f"no batch was copied during a kernel: {batches} {kernels}"
@@ -64,7 +65,7 @@ def main():
     machine.skip_without_nvrtc(A.tenc, A.driver)
     with tempfile.TemporaryDirectory() as folder:
         results = {"copies beside kernels": overlap(A, pathlib.Path(folder))}
-        for mode in machine.ALL_MODES:
+        for mode in () if machine.ON_GPU else machine.ALL_MODES:  # one may have a single GPU
             for access in "10": results[f"from GPU to GPU, {mode}, access {access}"] = peers(A, pathlib.Path(folder), mode, access)
     for name, wrong in results.items():
         if wrong: print(f"FAILED {name}: {wrong}")

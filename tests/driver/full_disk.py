@@ -22,9 +22,9 @@ SAVES = {"x.npy": "ones([5000])", "x.npz": "ones([5000])", "x.safetensors": "one
 CASES = [(name, ["save.tl", *options], {"save.tl": f'save("disk/{name}", {value})\n'}, 3, "E0904")
          for name, value in SAVES.items() for options in ([], ["--engine=interp"])]
 CASES += [("x.bin", ["save.tl"], {"save.tl": 'save_bytes("disk/x.bin", u8(ones([20000])))\n'}, 3, "E0904"),
-          ("s.tl", ["fmt", "disk/s.tl"], {}, 1, "cannot be written"),
+          ("s.tl", ["fmt", "disk/s.tl"], {}, 1, "error[E0503]: cannot write"),
           ("s.tlp", ["s.tl", "--emit=program", "-o", "disk/s.tlp"], {"s.tl": f'print("{"x" * 20000}")\n'}, 1, "E0503"),
-          ("t.json", ["s.tl", "--trace", "disk/t.json"], {"s.tl": "for i in 0..200 { print(i) }\n"}, 1, "cannot be written"),
+          ("t.json", ["s.tl", "--trace", "disk/t.json"], {"s.tl": "for i in 0..200 { print(i) }\n"}, 1, "error[E0503]: cannot write"),
           ("p.html", ["profile", "s.tl", "--html", "disk/p.html"], {"s.tl": "print(1)\n"}, 1, "E0503")]
 
 

@@ -103,7 +103,7 @@ def results(text, flags):
         with open(f"{d}/p.tl", "w") as f: f.write(text)
         with open(f"{d}/kit.tl", "w") as f: f.write(MODULE)
         try:
-            env = machine.environment(A.tenc, A.cuda, machine.mode_of(text), f"{d}/reports") if machine.FLAGS[-1] in flags else os.environ
+            env = machine.environment(A.tenc, A.cuda, machine.mode_of(text), f"{d}/reports") if "cuda:compute_90" in flags or machine.ON_GPU and A.cuda else os.environ
             r = subprocess.run([A.tenc, "p.tl", *flags], cwd=d, env={**env, "TMPDIR": d}, capture_output=True, text=True, timeout=A.timeout)
         except subprocess.TimeoutExpired:
             return "timed out"

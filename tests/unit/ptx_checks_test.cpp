@@ -189,6 +189,14 @@ TEST(Warps, Masks) {
   expectFound(Finding::InactiveLane, leave + "shfl.sync.down.b32 %r10, %r1, 8, 31, 0xFFFFF;", grid(1, 32));
 }
 
+// What ptxas makes of these is not what PTX says.
+TEST(Registers, ShortOverflow) {
+  const std::string least = ".reg .b16 %h<2>; mov.b16 %h0, 0x8000; ";
+  expectFound(Finding::ShortOverflow, least + "neg.s16 %h1, %h0; st.global.u16 [%d4], %h1;", grid(1, 1));
+  expectFound(Finding::ShortOverflow, least + "abs.s16 %h1, %h0; st.global.u16 [%d4], %h1;", grid(1, 1));
+  expectClean(least + "mul.lo.s16 %h1, %h0, -1; cvt.u32.u16 %r10, %h1; st.global.u32 [%d4], %r10;", 32768, grid(1, 1));
+}
+
 TEST(Barriers, Divergent) {
   std::string apart =
       "and.b32 %r10, %r1, 1; setp.eq.u32 %p1, %r10, 0; @%p1 bra EVEN; bar.sync 0; bra END; EVEN: st.global.u32 [%d4], "

@@ -205,8 +205,12 @@ TEST_F(FakeCublasLt, WhatItDoesNotHave) {
   ASSERT_EQ(lt("cublasLtMatmulDescDestroy", product), kSuccess);
   ASSERT_EQ(lt("cublasLtMatmulDescCreate", &product, static_cast<int>(kComputeTf32), static_cast<int>(kF32)), kSuccess);
   EXPECT_EQ(choose(), kSuccess);
+  const Handle good = layoutB;
   layoutB = layout(kF16, kDepth, kColumns, kDepth);
   EXPECT_EQ(choose(), kNotSupported) << "factors of two types";
+  layoutB = good;
+  ASSERT_EQ(prefer(8, uint32_t{2}), kSuccess);
+  EXPECT_EQ(choose(), kNotSupported) << "a result that begins anywhere";
 }
 
 TEST_F(FakeCublasLt, WrongLayouts) {

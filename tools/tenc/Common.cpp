@@ -174,18 +174,18 @@ int finish(Session& session, const CommandLine& line, Outcome outcome) {
   if (outcome == Outcome::Ok && !session.diags().ok()) outcome = Outcome::CompileError;
   std::fflush(stdout);
   if (outcome == Outcome::Interrupted) eraseLine();
-  flushDiagnostics(session, line);
-  if (session.internalError()) {
-    InternalError error = *session.internalError();
-    if (session.sources().size() > 0) error.lastGood = moduleBefore(line, 0, session);
-    const std::string text = internalErrorText(error, writeReproducer(session, line.words, error));
-    std::fwrite(text.data(), 1, text.size(), stderr);
-    outcome = Outcome::Internal;
-  }
   std::string error;
   if (!line.trace.empty() && !writeTrace(line.trace, session.timings(), session.trace(), error)) {
-    std::fprintf(stderr, "tenc: `%s` cannot be written: %s\n", line.trace.c_str(), error.c_str());
+    session.diags().report(Code::E0503, {}, "cannot write " + line.trace + ": " + error);
     if (outcome == Outcome::Ok) outcome = Outcome::CompileError;
+  }
+  flushDiagnostics(session, line);
+  if (session.internalError()) {
+    InternalError internal = *session.internalError();
+    if (session.sources().size() > 0) internal.lastGood = moduleBefore(line, 0, session);
+    const std::string text = internalErrorText(internal, writeReproducer(session, line.words, internal));
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    outcome = Outcome::Internal;
   }
   if (line.time) printTimings(session);
   return static_cast<int>(outcome);

@@ -43,8 +43,8 @@ int fmtCommand(Session& session, const CommandLine& line) {
   }
   std::string error;
   if (laid == text || writeWhole(line.input, laid, error)) return 0;
-  std::fprintf(stderr, "tenc: `%s` cannot be written: %s\n", line.input.c_str(), error.c_str());
-  return 1;
+  session.diags().report(Code::E0503, {}, "cannot write " + line.input + ": " + error);
+  return finish(session, line);
 }
 
 }  // namespace tenc::tool

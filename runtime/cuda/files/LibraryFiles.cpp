@@ -49,8 +49,19 @@ void addSystem(Folders& to) {
     to.emplace_back(folder);
 }
 
+/// The environment of the `python3` that a shell would start, which nobody needs to have activated; empty if there is
+/// none.
+std::string pythonRoot() {
+  Folders path;
+  addList(path, variable("PATH"));
+  for (const std::string& folder : path)
+    if (isFile(folder + "/python3")) return folder.substr(0, folder.find_last_of('/'));
+  return "";
+}
+
 void addPackages(Folders& to, std::string_view wheel) {
   std::string roots;
+  if (const std::string root = pythonRoot(); !root.empty()) roots = root + "/lib/python3*/site-packages:";
   for (const char* environment : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
     const std::string root = variable(environment);
     if (root.empty()) continue;

@@ -95,6 +95,15 @@ I saturating(I a, I b) {
   return static_cast<I>(std::clamp<Wider<I>>(v, std::numeric_limits<I>::min(), std::numeric_limits<I>::max()));
 }
 
+/// Reports lanes that have -32768.
+template <auto F>
+void watchedShort(Warp& w, const Instruction& i) {
+  const uint32_t* a = w.read<uint32_t>(i.from[0]);
+  for (uint32_t l = 0; l < kLanes; ++l)
+    if ((w.executing() >> l & 1) && static_cast<uint16_t>(a[l]) == 0x8000) w.report(Finding::ShortOverflow, w.who(l));
+  detail::applyAll<F, int16_t, int16_t>(w, i);
+}
+
 template <class I>
 void addArithmetic(Operations& t, const std::string& type) {
   using U = std::make_unsigned_t<I>;
@@ -129,8 +138,14 @@ void addArithmetic(Operations& t, const std::string& type) {
     t.add("bfind.shiftamt." + type, lanewise<findBit<I, true>, uint32_t, I>());
   }
   if constexpr (std::is_signed_v<I>) {
-    t.add("abs." + type, lanewise<[](I a) { return static_cast<I>(a < 0 ? 0 - U(a) : U(a)); }, I, I>());
-    t.add("neg." + type, lanewise<[](I a) { return static_cast<I>(0 - U(a)); }, I, I>());
+    Operation abs = lanewise<[](I a) { return static_cast<I>(a < 0 ? 0 - U(a) : U(a)); }, I, I>();
+    Operation neg = lanewise<[](I a) { return static_cast<I>(0 - U(a)); }, I, I>();
+    if constexpr (sizeof(I) == 2) {
+      abs.handler = watchedShort<[](I a) { return static_cast<I>(a < 0 ? 0 - U(a) : U(a)); }>;
+      neg.handler = watchedShort<[](I a) { return static_cast<I>(0 - U(a)); }>;
+    }
+    t.add("abs." + type, std::move(abs));
+    t.add("neg." + type, std::move(neg));
   }
 }
 

@@ -25,6 +25,7 @@ const char* nameOf(Finding f) {
     case Finding::BarrierAfterExit: return "barrier after threads have returned";
     case Finding::ShuffleMask: return "wrong mask";
     case Finding::InactiveLane: return "shuffle from an inactive lane";
+    case Finding::ShortOverflow: return "-32768 changes its sign in 16 bits";
     case Finding::HostAccess: return "access of the host to device memory";
     case Finding::CopyOfFreed: return "copy of freed memory";
     case Finding::LibraryMisuse: return "misuse of a library";

@@ -26,6 +26,7 @@ enum class Finding : uint8_t {
   BarrierAfterExit,  // a barrier of all threads, some of which have returned
   ShuffleMask,       // a mask that names lanes which have returned, or not the caller
   InactiveLane,      // a shuffle that reads a lane which does not take part
+  ShortOverflow,  // neg.s16 or abs.s16 of -32768, whose result ptxas takes for 32768 where it is extended or compared
   // The driver's.
   HostAccess,
   CopyOfFreed,

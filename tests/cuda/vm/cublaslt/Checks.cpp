@@ -52,6 +52,13 @@ Status check(const Product& p, const Matrices& m) {
   return Status::Success;
 }
 
+bool canAlign(const Matrices& m, const Preference& preference) {
+  const int types[] = {m.a.type, m.b.type, m.c.type, m.d.type};
+  for (size_t i = 0; i < std::size(types); ++i)
+    if (preference.alignment[i] < bytesOf(types[i])) return false;
+  return true;
+}
+
 uint64_t digest(const Product& p, const Matrices& m) {
   uint64_t all = 1469598103934665603u;
   const auto add = [&](auto... values) { ((all = (all ^ static_cast<uint64_t>(values)) * 1099511628211u), ...); };

@@ -158,6 +158,7 @@ TENC_ENTRY int cublasLtMatmulAlgoGetHeuristic(void* handle, void* product, void*
     return code(Status::InvalidValue);
   *found = 0;
   if (const Status s = check(*p, m); s != Status::Success) return code(s);
+  if (!canAlign(m, *wanted)) return code(Status::NotSupported);
   *results = {choose(*p, m, *wanted), 0, 0, 1, {}};
   results->workspace = results->algorithm.workspace;
   *found = 1;

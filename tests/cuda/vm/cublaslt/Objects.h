@@ -70,6 +70,9 @@ struct Matrices {
 
 /// Whether the library has such a product; Success, or why not.
 Status check(const Product& p, const Matrices& m);
+/// Whether there are algorithms for matrices that begin where the preference says: none for less than an element, as
+/// the library (13.1) has none.
+bool canAlign(const Matrices& m, const Preference& preference);
 Algorithm choose(const Product& p, const Matrices& m, const Preference& preference);
 uint64_t digest(const Product& p, const Matrices& m);
 uint64_t bytesOf(int type);
