@@ -27,6 +27,7 @@ ap.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
 ap.add_argument("--rounds", type=int, default=9)
 ap.add_argument("--peers", default="eager,compile,max,jax,numpy", help="those to run, separated by commas")
 ap.add_argument("--check", action="store_true")
+ap.add_argument("--with", dest="extra", default="", help="further options of tenc, such as --fp=fast")
 ap.add_argument("--least", action="store_true", help="the least time of a call in all rounds, not a median: for a busy machine")
 ap.add_argument("--markdown", help="write the table to this file too")
 A = ap.parse_args()
@@ -51,7 +52,7 @@ if GPU:
     jax.config.update("jax_default_matmul_precision", "highest")
 PEERS = {"eager": "eager", "compile": "compile", "max": "CUDA graphs" if GPU else "max-autotune, frozen", "jax": "jax", "numpy": "numpy"}
 MAXIMAL = {"triton.cudagraphs": True} if GPU else {"max_autotune": True, "freezing": True}
-PLACE = ["--default-device", "cuda:0", "--transfers=allow"] if GPU else []
+PLACE = [*(["--default-device", "cuda:0", "--transfers=allow"] if GPU else []), *A.extra.split()]
 
 
 def tuple_of(x):

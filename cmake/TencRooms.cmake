@@ -2,7 +2,7 @@
 # those of its dependencies are staged as include roots, so a forbidden include does not build.
 find_program(CCACHE ccache)
 if(CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/compile.sh ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/compile.sh ${CMAKE_SOURCE_DIR} ${CCACHE})
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 endif()
 set(TENC_STANDARD_HEADERS ${CMAKE_SOURCE_DIR}/cmake/Standard.h)

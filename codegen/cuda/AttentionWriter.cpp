@@ -9,8 +9,9 @@ namespace tenc::codegen::cuda {
 namespace {
 
 /// Numbers of 16 bits whose sum is a weight. Two have 22 bits of f16, and of bf16 16, which is enough for results that
-/// are rounded to it.
-int partsOf(const Kernel& k) {
+/// are rounded to it. One is what FlashAttention has.
+int partsOf(const Kernel& k, const Features& features) {
+  if (features.fast) return 1;
   return k.attention.operands == ir::DType::BF16 && k.reductions[0].result != ir::DType::BF16 ? 3 : 2;
 }
 
@@ -25,8 +26,13 @@ std::string firstRow(const std::string& tile, int64_t tiles, int rows, bool from
 
 class AttentionWriter {
  public:
-  AttentionWriter(const Kernel& kernel, const AttentionPlan& plan, Module& module, const KernelNames& names)
-      : kernel_(kernel), a_(kernel.attention), plan_(plan), parts_(kernel, module, names) {
+  AttentionWriter(const Kernel& kernel, const AttentionPlan& plan, const Features& features, Module& module,
+                  const KernelNames& names)
+      : kernel_(kernel),
+        a_(kernel.attention),
+        plan_(plan),
+        weights_(partsOf(kernel, features)),
+        parts_(kernel, module, names) {
     if (plan.onTensorCores) module.need(kTensorText);
     module.need(kAttentionText);
     if (plan.onTensorCores) module.need(kTensorPartsText);
@@ -48,7 +54,7 @@ class AttentionWriter {
                            ? "tenc_attention_tensor<" + decimal(plan_.rows) + ", " + decimal(plan_.step)
                            : "tenc_attention_rows<" + decimal(plan_.rows) + ", " + decimal(plan_.threads);
     call += flag(a_.causal) + flag(a_.zero) + ", " + decimal(plan_.vector);
-    if (plan_.onTensorCores) call += ", " + decimal(partsOf(kernel_));
+    if (plan_.onTensorCores) call += ", " + decimal(weights_);
     call += ">(q, k, v, first, ";
     if (plan_.onTensorCores) call += a_.operands == ir::DType::F16 ? "14, " : "0, ";
     parts_.out().line(call + "score, store, save);");
@@ -59,6 +65,7 @@ class AttentionWriter {
   const Kernel& kernel_;
   const Attention& a_;
   const AttentionPlan plan_;
+  const int weights_;  // numbers that a weight is the sum of
   AttentionParts parts_;
 };
 
@@ -66,8 +73,14 @@ class AttentionWriter {
 /// are one launch, so that both find in caches what the others have read.
 class GradientWriter {
  public:
-  GradientWriter(const Kernel& kernel, const GradientPlan& plan, Module& module, const KernelNames& names)
-      : kernel_(kernel), a_(kernel.attention), g_(kernel.gradient), plan_(plan), parts_(kernel, module, names) {
+  GradientWriter(const Kernel& kernel, const GradientPlan& plan, const Features& features, Module& module,
+                 const KernelNames& names)
+      : kernel_(kernel),
+        a_(kernel.attention),
+        g_(kernel.gradient),
+        plan_(plan),
+        weights_(partsOf(kernel, features)),
+        parts_(kernel, module, names) {
     if (plan.onTensorCores) module.need(kTensorText);
     module.need(kAttentionText);
     if (plan.onTensorCores) module.need(kTensorPartsText);
@@ -126,8 +139,7 @@ class GradientWriter {
   void call(bool ofKeys, const std::string& operands, const std::string& stores) {
     std::string text = plan_.onTensorCores ? "tenc_gradient_tensor<" : "tenc_gradient_rows<";
     text += (ofKeys ? "true, " : "false, ") + decimal(plan_.rows) + ", " + decimal(plan_.step) + ", ";
-    text +=
-        plan_.onTensorCores ? decimal(partsOf(kernel_)) + flag(a_.operands == ir::DType::F16) : decimal(plan_.threads);
+    text += plan_.onTensorCores ? decimal(weights_) + flag(a_.operands == ir::DType::F16) : decimal(plan_.threads);
     text += flag(a_.causal) + ", " + decimal(plan_.vector);
     out().line(text + ">(memory, " + operands + ", totals, deltas, first, slope, score, " + stores + ");");
   }
@@ -136,18 +148,19 @@ class GradientWriter {
   const Attention& a_;
   const AttentionGradient& g_;
   const GradientPlan plan_;
+  const int weights_;
   AttentionParts parts_;
 };
 
 }  // namespace
 
 std::string writeAttention(const Kernel& kernel, const Features& features, Module& module, const KernelNames& names) {
-  return AttentionWriter(kernel, planAttention(kernel, features), module, names).write();
+  return AttentionWriter(kernel, planAttention(kernel, features), features, module, names).write();
 }
 
 std::string writeAttentionGradient(const Kernel& kernel, const Features& features, Module& module,
                                    const KernelNames& names) {
-  return GradientWriter(kernel, planGradient(kernel, features), module, names).write();
+  return GradientWriter(kernel, planGradient(kernel, features), features, module, names).write();
 }
 
 }  // namespace tenc::codegen::cuda

@@ -214,7 +214,7 @@ class CudaTarget : public Target {
   }
   Features features() const {
     constexpr int kLeastTensorCores = 80;
-    return {.tensorCores = architectureNumber(architecture()) >= kLeastTensorCores};
+    return {.tensorCores = architectureNumber(architecture()) >= kLeastTensorCores, .fast = options_.fast};
   }
   std::optional<LibraryProduct> libraryProductOf(const Kernel& k) const {
     identity();

@@ -15,7 +15,8 @@ struct CudaOptions {
   /// Of the devices, as in architectureProblem; asked when there is a kernel for them.
   std::function<std::string()> architecture = [] { return std::string("sm_90"); };
   bool contract = false;  ///< --fp=contract: mul and add may be fused across operators
-  bool fast = false;      ///< --fp=fast: besides, products may be of TF32 and round once, after their epilogue
+  bool fast = false;      ///< --fp=fast: besides, products may be of TF32 and round once, after their epilogue, and
+                          ///< weights of attention are halves
   /// Multiplications of the smallest product that cuBLASLt is used for, where it is found; none: a number with a
   /// reason.
   std::optional<int64_t> leastProduct{};

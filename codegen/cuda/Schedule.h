@@ -73,6 +73,7 @@ inline constexpr uint64_t kVectorBytes = 16;      ///< of the widest access
 /// What the architecture has that schedules depend on.
 struct Features {
   bool tensorCores = true;  ///< mma.sync of f16 and bf16 by 16 terms, and copies past registers (cp.async)
+  bool fast = false;        ///< --fp=fast: weights of attention are rounded to 16 bits
 };
 
 Schedule schedule(const Kernel& kernel, const Features& features);

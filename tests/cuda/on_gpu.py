@@ -6,6 +6,7 @@ states of the fake driver, its counters or a second GPU is left out. With `--san
 instead, once with each of its tools. What a suite prints goes to FOLDER/SUITE.txt, its last line and what failed to the terminal.
 Closes with `N passed, N failed`, of all suites together."""
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -50,6 +51,32 @@ def libraries(tenc):
     return {name: path for name, path in re.findall(r"^(cublaslt|cusolver) +\S+, (.*)$", text, re.M)}
 
 
+def run(A, files, name, words, more):
+    """How many of a suite's tests passed and failed."""
+    missing = {key for key in ("cublaslt", "cusolver") if "{" + key + "}" in words + str(more)} - set(files)
+    if missing:
+        print(f"{name}: not run, without {', '.join(missing)}", flush=True)
+        return 0, 0
+    script, *arguments = words.format(**files).split()
+    environment = {**os.environ, "TENC_TEST_GPU": "1", "TENC_VERIFY": "1", **{k: v.format(**files) for k, v in more.items()}}
+    log, began = A.output / f"{name.replace(' ', '_')}.txt", time.time()
+    with open(log, "w") as out:
+        try:
+            subprocess.run([sys.executable, str(TESTS / script), "--tenc", A.tenc, *arguments], stdout=out, stderr=subprocess.STDOUT, timeout=A.limit, env=environment)
+        except subprocess.TimeoutExpired:
+            out.write("timed out\n0 passed, 1 failed\n")
+    text = log.read_text()
+    counts = re.findall(r"(\d+) (passed|results compared), (\d+) (failed|differ)", text)
+    passed, failed = 0, 1
+    if counts:
+        all_of, kind, failed, _ = counts[-1]
+        passed, failed = int(all_of) - (int(failed) if kind != "passed" else 0), int(failed)
+    lines = [f"{name}: {passed} passed, {failed} failed, {time.time() - began:.0f} s"]
+    if failed: lines += ["    " + line[:300] for line in ([w for w in text.splitlines() if "FAILED" in w] or text.splitlines())[:12]]
+    print("\n".join(lines), flush=True)
+    return passed, failed
+
+
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--tenc", required=True, type=os.path.abspath)
@@ -57,6 +84,7 @@ def main():
     ap.add_argument("--sanitize", default="")
     ap.add_argument("--output", type=pathlib.Path, default=pathlib.Path("on_gpu"))
     ap.add_argument("--limit", type=float, default=600, help="seconds that a suite may take")
+    ap.add_argument("--jobs", type=int, default=4, help="suites at a time")
     A = ap.parse_args()
     A.output.mkdir(parents=True, exist_ok=True)
     files = libraries(A.tenc)
@@ -64,28 +92,10 @@ def main():
     if A.sanitize:
         suites = [(f"{name} {tool}", f"{words} --timeout 100", {**more, "TENC_TEST_SANITIZER": f"compute-sanitizer --tool {tool}"})
                   for tool in A.sanitize.split(",") for name, words, more in SUITES if words.startswith(PROGRAMS)]
-    passed = failed = 0
-    for name, words, more in suites:
-        if A.only and not any(o in name for o in A.only.split(",")): continue
-        needed = {key for key in ("cublaslt", "cusolver") if "{" + key + "}" in words + str(more)}
-        if not needed <= set(files):
-            print(f"{name}: not run, without {', '.join(needed - set(files))}")
-            continue
-        script, *arguments = words.format(**files).split()
-        log, began = A.output / f"{name.replace(' ', '_')}.txt", time.time()
-        with open(log, "w") as out:
-            try:
-                subprocess.run([sys.executable, str(TESTS / script), "--tenc", A.tenc, *arguments], stdout=out, stderr=subprocess.STDOUT, timeout=A.limit,
-                               env={**os.environ, "TENC_TEST_GPU": "1", "TENC_VERIFY": "1", **{k: v.format(**files) for k, v in more.items()}})
-            except subprocess.TimeoutExpired:
-                out.write("timed out\n0 passed, 1 failed\n")
-        text = log.read_text()
-        counts = re.findall(r"(\d+) (?:passed|results compared), (\d+) (?:failed|differ)", text)
-        now = (int(counts[-1][0]), int(counts[-1][1])) if counts else (0, 1)
-        passed, failed = passed + now[0], failed + now[1]
-        print(f"{name}: {now[0]} passed, {now[1]} failed, {time.time() - began:.0f} s", flush=True)
-        wrong = [line for line in text.splitlines() if "FAILED" in line] if now[1] else []
-        for line in (wrong or text.splitlines()[-3:])[:12] if now[1] else []: print("   ", line[:300], flush=True)
+    with concurrent.futures.ThreadPoolExecutor(A.jobs) as pool:
+        chosen = [s for s in suites if not A.only or any(o in s[0] for o in A.only.split(","))]
+        results = list(pool.map(lambda s: run(A, files, *s), chosen))
+    passed, failed = map(sum, zip(*results))
     print(f"{passed} passed, {failed} failed")
     sys.exit(failed > 0)
 

@@ -49,6 +49,7 @@ CASES = [
     ("halves are rounded twice", "h @ v + c", ["cuBLASLt, 24 x 40 x 32", "then "], [], 2e-3),
     ("halves are rounded once", "h @ v + c", ["cuBLASLt, 24 x 40 x 32, plus a row"], ["--fp=fast"], 4e-3),
     ("bf16", "bf16(x) @ bf16(w)", ["cuBLASLt, 24 x 40 x 32"], [], 2e-2),
+    ("attention rounds weights", "attention(h, f16(r)[:, :32], v.T[:24, :16])", [], ["--fp=fast"], 1e-3),
     ("gradients", "grad(|p: f32[32, 40]| sum(tanh(x @ p) * r))(w)", ["cuBLASLt, 24 x 40 x 32", "then ", "cuBLASLt, 32 x 40 x 24"]),
     ("convolution 1 x 1", "conv2d(image, taps)", ["cuBLASLt, 2 of 8 x 60 x 16"]),
     ("convolution 3 x 3 is none", "conv2d(image, @cuda:0 { ones([8, 16, 3, 3]) })", []),
