@@ -28,11 +28,7 @@ class AttentionWriter {
  public:
   AttentionWriter(const Kernel& kernel, const AttentionPlan& plan, const Features& features, Module& module,
                   const KernelNames& names)
-      : kernel_(kernel),
-        a_(kernel.attention),
-        plan_(plan),
-        weights_(partsOf(kernel, features)),
-        parts_(kernel, module, names) {
+      : a_(kernel.attention), plan_(plan), weights_(partsOf(kernel, features)), parts_(kernel, module, names) {
     if (plan.onTensorCores) module.need(kTensorText);
     module.need(kAttentionText);
     if (plan.onTensorCores) module.need(kTensorPartsText);
@@ -62,7 +58,6 @@ class AttentionWriter {
   }
 
  private:
-  const Kernel& kernel_;
   const Attention& a_;
   const AttentionPlan plan_;
   const int weights_;  // numbers that a weight is the sum of
@@ -75,8 +70,7 @@ class GradientWriter {
  public:
   GradientWriter(const Kernel& kernel, const GradientPlan& plan, const Features& features, Module& module,
                  const KernelNames& names)
-      : kernel_(kernel),
-        a_(kernel.attention),
+      : a_(kernel.attention),
         g_(kernel.gradient),
         plan_(plan),
         weights_(partsOf(kernel, features)),
@@ -144,7 +138,6 @@ class GradientWriter {
     out().line(text + ">(memory, " + operands + ", totals, deltas, first, slope, score, " + stores + ");");
   }
 
-  const Kernel& kernel_;
   const Attention& a_;
   const AttentionGradient& g_;
   const GradientPlan plan_;

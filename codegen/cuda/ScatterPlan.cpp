@@ -84,6 +84,19 @@ bool isAtomic(const Kernel& k, const ScatterPlan& p) {
   return e.op == OpKind::Max || e.op == OpKind::Min || (e.op == OpKind::Add && !ir::isFloat(e.dtype));
 }
 
+/// Elements that many updates share are combined by each block in shared memory, and then by all of them: integers,
+/// which are the same in any order. As many blocks as a GPU holds, as each of them ends with an update of each element.
+void planOwn(const Kernel& k, ScatterPlan& p) {
+  constexpr int64_t kMostBytes = 32768, kManyUpdates = 64, kMostOwners = 132 * 4, kLeastOfThread = 16;
+  const Expr& e = k.stages[0].exprs[p.combined];
+  const int64_t elements = k.buffers[k.stages[0].stores[0].access.buffer].elements, updates = p.lines * p.columns;
+  if (ir::isFloat(e.dtype) || elements * ir::byteSize(e.dtype) > kMostBytes || updates / kManyUpdates < elements)
+    return;
+  p.own = elements;
+  p.launches.schedule.blocks =
+      static_cast<uint32_t>(std::clamp<int64_t>(updates / (kThreads * kLeastOfThread), 1, kMostOwners));
+}
+
 uint64_t widthOf(const std::string& type) { return type == "unsigned" ? 4 : 8; }
 
 Form formOf(const Kernel& k, const ScatterPlan& p) {
@@ -153,7 +166,7 @@ std::string ScatterPlan::text() const {
   const std::string points =
       decimal(launches.schedule.blocks) + " blocks of " + decimal(launches.schedule.threads) + " threads, ";
   switch (form) {
-    case Form::Atomic: return points + "atomic updates";
+    case Form::Atomic: return points + (own > 0 ? "atomic updates, first in shared memory" : "atomic updates");
     case Form::Latest: return points + "the last update of each place," + many;
     case Form::Short: return points + "updates in order, sorted by place in shared memory," + many;
     case Form::Long: return points + "updates in order, sorted by place digit by digit," + many;
@@ -172,7 +185,7 @@ std::optional<ScatterPlan> planScatter(const Kernel& k) {
   if (p.form != Form::Atomic && isQuick) return std::nullopt;
   p.launches.schedule = threadsFor(p.lines * p.columns);
   switch (p.form) {
-    case Form::Atomic: break;
+    case Form::Atomic: planOwn(k, p); break;
     case Form::Latest: planLatest(p); break;
     case Form::Short: planShort(p); break;
     case Form::Long: planLong(p); break;

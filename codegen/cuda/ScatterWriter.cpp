@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 
 #include "codegen/KernelShape.h"
 #include "codegen/cuda/LoopVariables.h"
@@ -105,12 +106,59 @@ class ScatterWriter {
   // ---- in any order
 
   void atomic() {
+    if (plan_.own > 0) return ownFirst();
+    atomicUpdates(to_, dtype());
+  }
+
+  /// Sums of a constant stay within 32 bits, which is faster in shared memory.
+  bool isNarrowCount() const {
+    const Expr& update = stage_.exprs[plan_.update];
+    return stage_.exprs[plan_.combined].op == ir::OpKind::Add && ir::byteSize(dtype()) == 8 &&
+           update.kind == Expr::Kind::Constant &&
+           update.bits <= std::numeric_limits<uint32_t>::max() / static_cast<uint64_t>(plan_.lines * plan_.columns);
+  }
+  /// What an element has to which nothing was added, as bits of memory.
+  std::string neutral() const {
+    const ir::OpKind op = stage_.exprs[plan_.combined].op;
+    const bool isMost = op == ir::OpKind::Max;
+    if (op == ir::OpKind::Add || (isMost && !ir::isSigned(dtype()))) return "0";
+    if (!ir::isSigned(dtype())) return "~(" + std::string(memoryType(dtype())) + ")0";
+    const std::string top = ir::byteSize(dtype()) == 4 ? "0x80000000u" : "0x8000000000000000ull";
+    return isMost ? top : "~" + top;
+  }
+  void ownFirst() {
+    const DType kept = isNarrowCount() ? DType::U32 : dtype();
+    const std::string type(memoryType(kept)), elements = decimal(plan_.own);
+    const auto all = [&] {
+      out_.line("#pragma unroll 1");
+      out_.open("for (int e = threadIdx.x; e < " + elements + "; e += " + decimal(threads_) + ")");
+    };
+    out_.line("__shared__ " + type + " own[" + elements + "];");
+    all();
+    out_.line("own[e] = " + neutral() + ";");
+    out_.close();
+    out_.line("__syncthreads();");
+    atomicUpdates("own", kept);
+    out_.line("__syncthreads();");
+    all();
+    out_.line("const " + type + " all = own[e];");
+    out_.open("if (all != " + neutral() + ")");
+    atomicUpdate(to_ + " + e", "all");
+    out_.close();
+    out_.close();
+  }
+
+  void atomicUpdates(const std::string& target, DType kept) {
     const Point p = openPoints();
     setLine(p.line, p.type);
     setColumn(p.column, p.type);
     StageWriter at = point();
     const Scalar update = at.value(plan_.update);
-    const std::string to = to_ + " + (" + positionOf(at) + ")", value = scalars_.toMemory(update, dtype());
+    const std::string to = target + " + (" + positionOf(at) + ")", value = scalars_.toMemory(update, dtype());
+    atomicUpdate(to, kept == dtype() ? value : "(" + std::string(memoryType(kept)) + ")" + value);
+    out_.close();
+  }
+  void atomicUpdate(const std::string& to, const std::string& value) {
     const ir::OpKind op = stage_.exprs[plan_.combined].op;
     if (op == ir::OpKind::Add) {
       out_.line("atomicAdd(" + to + ", " + value + ");");
@@ -123,7 +171,6 @@ class ScatterWriter {
         out_.line(std::string(isMost ? "atomicMax(" : "atomicMin(") + signedPointer("(" + to + ")") + ", " +
                   signedType() + "(" + value + "));");
     }
-    out_.close();
   }
   /// The type in which integers are compared, in parentheses; empty where it is that of memory.
   std::string signedType() const {

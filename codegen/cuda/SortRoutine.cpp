@@ -16,11 +16,12 @@ constexpr int64_t kBlocksWithMemory = 256;  // with memory of the device for eac
 // elements. Fewer elements a block fill fewer sectors of each digit.
 constexpr int64_t kLeastWide = 32768, kElementsOfBlock = 8192, kWideBlocks = 264;
 constexpr int64_t kTile = 2048;  // elements that a block ranks at a time
+constexpr int64_t kWarpsOfBest = 4;
 
 enum Step : size_t { Begin, Count, Scan, Scatter, Finish, kSteps };
 
 struct Plan {
-  enum class Form : uint8_t { Short, Select, Long, Wide } form = Form::Long;
+  enum class Form : uint8_t { Best, Short, Select, Long, Wide } form = Form::Long;
   int64_t rows = 0, n = 0, k = 0;
   int64_t length = 0;    ///< of rows in shared memory: a power of two
   int64_t together = 1;  ///< rows of a block
@@ -44,6 +45,12 @@ bool isWide(Plan& p) {
   return true;
 }
 
+/// A warp a row, where a lane has each of the first k: of short rows, and of long ones if there are enough of them.
+bool isFewOfMany(const Plan& p, int64_t mostShort) {
+  constexpr int64_t kMostBest = 32, kLeastRow = 64, kManyRows = 1056;
+  return p.k >= 1 && p.k <= kMostBest && p.n >= kLeastRow && p.isNarrow() && (p.n <= mostShort || p.rows >= kManyRows);
+}
+
 Plan planOf(const ir::Op& op) {
   const ir::Type& x = op.operand(0)->type;
   const int64_t width = ir::byteSize(x.dtype);
@@ -53,6 +60,12 @@ Plan planOf(const ir::Op& op) {
   p.rows = 1;
   for (size_t d = 0; d + 1 < x.shape.size(); ++d) p.rows *= x.shape[d];
   p.k = op.kind == OpKind::TopK ? op.intAttr("k") : p.n;
+  if (isFewOfMany(p, mostShort)) {
+    p.form = Plan::Form::Best;
+    p.threads = kWarpsOfBest * 32;
+    p.blocks = blocksFor((p.rows + kWarpsOfBest - 1) / kWarpsOfBest, kMostBlocks);
+    return p;
+  }
   if (p.n <= mostShort) {
     p.form = Plan::Form::Short;
     p.length = 1;
@@ -172,6 +185,7 @@ void writeSort(const ir::Op& op, Module& module, const KernelNames& names, const
   const Results results(op, names);
   std::string call;
   switch (p.form) {
+    case Plan::Form::Best: call = "tenc_best<order_of, " + decimal(p.threads / 32) + ">("; break;
     case Plan::Form::Short:
       call = "tenc_sort_short<order_of, " + decimal(p.length) + ", " + decimal(p.together) + ", " + decimal(p.threads) +
              ">(";
@@ -189,6 +203,7 @@ void writeSort(const ir::Op& op, Module& module, const KernelNames& names, const
 std::string describeSort(const ir::Op& op) {
   const Plan p = planOf(op);
   switch (p.form) {
+    case Plan::Form::Best: return "a row a warp, the first of it one a lane";
     case Plan::Form::Short: return "rows in shared memory";
     case Plan::Form::Select: return "the first of a row each";
     case Plan::Form::Long: return "a row each, digit by digit";
