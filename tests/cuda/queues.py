@@ -47,7 +47,7 @@ def overlap(A, folder):
     if not rows.get("cuda:0 copies out"): return "no copy out"
     batches = [c for c in copies if c[2] == f"copy of {WIDTH * 128} bytes"]
     if len(batches) != 6: return f"{len(batches)} batches were copied"
-    beside = [c for c in batches if any(k[0] < c[0] and c[1] < k[1] for k in kernels)]
+    beside = [c for c in batches if any(k[0] < c[1] and c[0] < k[1] for k in kernels)]
     return "" if beside else f"no batch was copied during a kernel: {batches} {kernels}"
 
 
