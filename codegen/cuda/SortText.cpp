@@ -92,30 +92,30 @@ __device__ void tenc_sort_short(const typename Order::element* x, long long rows
 
 // A key with its place.
 template <class Key>
-struct tenc_pair {
+struct tenc_placed_key {
   unsigned long long both;
-  __device__ static tenc_pair of(Key key, unsigned place) { return {(unsigned long long)key << 32 | place}; }
+  __device__ static tenc_placed_key of(Key key, unsigned place) { return {(unsigned long long)key << 32 | place}; }
   __device__ unsigned place() const { return (unsigned)both; }
-  __device__ bool before(const tenc_pair& o) const { return both < o.both; }
-  __device__ tenc_pair from(int lane) const { return {__shfl_sync(~0u, both, lane)}; }
-  __device__ tenc_pair up() const { return {__shfl_up_sync(~0u, both, 1)}; }
+  __device__ bool before(const tenc_placed_key& o) const { return both < o.both; }
+  __device__ tenc_placed_key from(int lane) const { return {__shfl_sync(~0u, both, lane)}; }
+  __device__ tenc_placed_key up() const { return {__shfl_up_sync(~0u, both, 1)}; }
 };
 template <>
-struct tenc_pair<unsigned long long> {
+struct tenc_placed_key<unsigned long long> {
   unsigned long long key;
   unsigned at;
-  __device__ static tenc_pair of(unsigned long long key, unsigned place) { return {key, place}; }
+  __device__ static tenc_placed_key of(unsigned long long key, unsigned place) { return {key, place}; }
   __device__ unsigned place() const { return at; }
-  __device__ bool before(const tenc_pair& o) const { return key < o.key || (key == o.key && at < o.at); }
-  __device__ tenc_pair from(int lane) const { return {__shfl_sync(~0u, key, lane), __shfl_sync(~0u, at, lane)}; }
-  __device__ tenc_pair up() const { return {__shfl_up_sync(~0u, key, 1), __shfl_up_sync(~0u, at, 1)}; }
+  __device__ bool before(const tenc_placed_key& o) const { return key < o.key || (key == o.key && at < o.at); }
+  __device__ tenc_placed_key from(int lane) const { return {__shfl_sync(~0u, key, lane), __shfl_sync(~0u, at, lane)}; }
+  __device__ tenc_placed_key up() const { return {__shfl_up_sync(~0u, key, 1), __shfl_up_sync(~0u, at, 1)}; }
 };
 
 // The first k of each row in order, of at most 32: a warp has a row, and a lane one of the best so far, in order. Of many elements few are
 // better than the last of these, which is all that is asked of the others; those are put in one by one.
 template <class Order, int warps>
 __device__ void tenc_best(const typename Order::element* x, long long rows, int n, int k, typename Order::element* values, long long* places) {
-  typedef tenc_pair<typename Order::key> Pair;
+  typedef tenc_placed_key<typename Order::key> Pair;
   const int together = 8, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   for (long long r = (long long)blockIdx.x * warps + warp; r < rows; r += (long long)gridDim.x * warps) {
     const typename Order::element* const row = x + r * n;
