@@ -92,11 +92,15 @@ bool untilInterrupted(const uint32_t* fault, void (*work)(void*), void* context)
   return false;
 }
 
+void leaveIfInterrupted() {
+  if (leaving.isDue()) std::longjmp(leaving.place, 1);
+}
+
 }  // namespace tenc::rt::library
 
 // NOLINTBEGIN(bugprone-reserved-identifier)
 void* __wrap_blas_memory_alloc(int position) {
-  if (leaving.isDue()) std::longjmp(leaving.place, 1);
+  rt::library::leaveIfInterrupted();
   std::unique_lock lock(memoryLock);
   // Who holds a piece already would wait for itself.
   pieceIsFree().wait(lock, [] { return pieces == 0 || held < pieces || heldHere > 0; });

@@ -52,17 +52,13 @@ void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int6
     void* scratch;
     Failure failure;
   } item{find(call.routine), call, buffers, begin, scratch, Failure::None};
-  const bool leaves = isOnMatrices(call);
   const auto run = [](void* context) {
     auto& i = *static_cast<Item*>(context);
     i.failure = i.routine->run(i.call, i.buffers, i.item, i.scratch);
   };
   for (; item.item < end; ++item.item) {
     if (__atomic_load_n(fault, __ATOMIC_RELAXED) == abi::kInterruptFault) return;
-    if (!leaves)
-      run(&item);
-    else if (!untilInterrupted(fault, run, &item))
-      return;
+    if (!untilInterrupted(fault, run, &item)) return;
     const auto failure = static_cast<uint32_t>(item.failure);
     if (failure != 0) abi::reportLeast(reinterpret_cast<abi::KernelState*>(fault), failure, 0, 0, -1, 0);
   }

@@ -63,9 +63,11 @@ void runItems(void* const* buffers, const uint64_t* scalars, int64_t begin, int6
 bool reserveMatrices(int threads);
 /// Whether a routine needs that.
 bool isOnMatrices(const Call& call);
-/// Runs what calls LAPACK, and leaves it where *fault becomes abi::kInterruptFault meanwhile: false then. LAPACK cannot
-/// be told to stop, so that its functions are left by longjmp: none in between has an object with a destructor.
+/// Runs a routine, and leaves it where *fault becomes abi::kInterruptFault meanwhile: false then. LAPACK cannot be told
+/// to stop, so that its functions are left by longjmp, and others too: none in between has an object with a destructor.
 bool untilInterrupted(const uint32_t* fault, void (*work)(void*), void* context);
+/// Leaves the work that untilInterrupted runs on this thread, if that is due.
+void leaveIfInterrupted();
 /// What it takes of that memory for one item, at the most.
 uint64_t blasBytes(const Call& call);
 

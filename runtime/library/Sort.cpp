@@ -218,6 +218,7 @@ class Least {
   void added(size_t count) {
     size_ += count;
     if (size_ + kPiece > capacity(k_)) cut();
+    if (++pieces_ % 65536 == 0) leaveIfInterrupted();
   }
   /// The k least, in order, at the beginning of the store.
   void finish() {
@@ -239,7 +240,7 @@ class Least {
     full_ = true;
   }
   T* store_;
-  size_t k_, size_ = 0;
+  size_t k_, size_ = 0, pieces_ = 0;
   T worst_{};
   bool full_ = false;
 };

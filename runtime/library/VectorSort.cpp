@@ -3,7 +3,9 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
+#include "runtime/library/Library.h"
 #include "runtime/library/Processor.h"
 
 #undef HWY_DISABLED_TARGETS
@@ -34,6 +36,84 @@ HWY_ATTR void sortPairs(uint64_t* words, size_t n) {
   const hwy::HWY_NAMESPACE::detail::SharedTraits<hwy::HWY_NAMESPACE::detail::Traits128<Order>> traits;
   hwy::HWY_NAMESPACE::Sort(hwy::HWY_NAMESPACE::SortTag<uint64_t>(), traits, words, 2 * n,
                            static_cast<uint64_t*>(nullptr));
+}
+
+constexpr size_t kTogether = 4;  // vectors that are read together
+
+/// Stores the lanes of v that are below the pivot from *begin on and the others before *end, where between them is room
+/// for a vector on either side, or for this one alone.
+template <class D, class T, class Mask>
+HWY_ATTR HWY_INLINE void storeParts(D d, hwy::HWY_NAMESPACE::Vec<D> v, Mask below, T* HWY_RESTRICT keys, size_t& begin,
+                                    size_t& end) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  const size_t lanes = hn::Lanes(d), count = hn::CountTrue(d, below);
+  if constexpr (hn::CompressIsPartition<T>::value) {
+    const auto parts = hn::Compress(v, below);
+    hn::StoreU(parts, d, keys + begin);
+    hn::StoreU(parts, d, keys + end - lanes);
+  } else {
+    hn::CompressBlendedStore(v, below, d, keys + begin);
+    hn::CompressBlendedStore(v, hn::Not(below), d, keys + end - (lanes - count));
+  }
+  begin += count;
+  end -= lanes - count;
+}
+
+/// Moves the keys below the pivot before all others and returns how many they are; n is a multiple of the lanes of a
+/// group, or 0. A key is one lane, or two where `isBelow` says the same of both. In place with groups from both ends
+/// held aside, which leave room for those that are written (Bramas 2017, "A Novel Hybrid Quicksort Algorithm Vectorized
+/// using AVX-512 on Intel Skylake").
+template <class D, class T, class IsBelow>
+HWY_ATTR HWY_INLINE size_t partitionLanes(D d, T* HWY_RESTRICT keys, size_t n, IsBelow isBelow) {
+  namespace hn = hwy::HWY_NAMESPACE;
+  using V = hn::Vec<D>;
+  const size_t lanes = hn::Lanes(d), step = kTogether * lanes;
+  size_t readBegin = 0, readEnd = n, begin = 0, end = n;
+  if (n < 2 * step) {
+    // One group.
+    if (n == 0) return 0;
+    const V v0 = hn::LoadU(d, keys), v1 = hn::LoadU(d, keys + lanes), v2 = hn::LoadU(d, keys + 2 * lanes),
+            v3 = hn::LoadU(d, keys + 3 * lanes);
+    for (const V& v : {v0, v1, v2, v3}) storeParts(d, v, isBelow(v), keys, begin, end);
+    return begin;
+  }
+  const T* const last = keys + n - step;
+  const V a0 = hn::LoadU(d, keys), a1 = hn::LoadU(d, keys + lanes), a2 = hn::LoadU(d, keys + 2 * lanes),
+          a3 = hn::LoadU(d, keys + 3 * lanes);
+  const V b0 = hn::LoadU(d, last), b1 = hn::LoadU(d, last + lanes), b2 = hn::LoadU(d, last + 2 * lanes),
+          b3 = hn::LoadU(d, last + 3 * lanes);
+  readBegin += step;
+  readEnd -= step;
+  while (readBegin < readEnd) {
+    // From the end with less room: both have room for a group then.
+    const bool atBegin = readBegin - begin <= end - readEnd;
+    readEnd -= atBegin ? 0 : step;
+    const T* const next = keys + (atBegin ? readBegin : readEnd);
+    readBegin += atBegin ? step : 0;
+    const V v0 = hn::LoadU(d, next), v1 = hn::LoadU(d, next + lanes), v2 = hn::LoadU(d, next + 2 * lanes),
+            v3 = hn::LoadU(d, next + 3 * lanes);
+    storeParts(d, v0, isBelow(v0), keys, begin, end);
+    storeParts(d, v1, isBelow(v1), keys, begin, end);
+    storeParts(d, v2, isBelow(v2), keys, begin, end);
+    storeParts(d, v3, isBelow(v3), keys, begin, end);
+  }
+  for (const V& v : {a0, a1, a2, a3, b0, b1, b2, b3}) storeParts(d, v, isBelow(v), keys, begin, end);
+  return begin;
+}
+
+template <class T>
+HWY_ATTR size_t partitionKeys(T* keys, size_t n, T pivot) {
+  const hwy::HWY_NAMESPACE::ScalableTag<T> d;
+  const auto pivots = hwy::HWY_NAMESPACE::Set(d, pivot);
+  return partitionLanes(d, keys, n, [=](auto v) HWY_ATTR { return hwy::HWY_NAMESPACE::Lt(v, pivots); });
+}
+
+HWY_ATTR size_t partitionPairs(KeyPlace* pairs, size_t n, KeyPlace pivot) {
+  const hwy::HWY_NAMESPACE::ScalableTag<uint64_t> d;
+  const auto pivots = hwy::HWY_NAMESPACE::LoadDup128(d, &pivot.place);
+  return partitionLanes(d, &pairs->place, 2 * n,
+                        [=](auto v) HWY_ATTR { return hwy::HWY_NAMESPACE::Lt128(d, v, pivots); }) /
+         2;
 }
 
 template <class U>
@@ -123,6 +203,9 @@ HWY_ATTR size_t pairsBelowLanes(const uint32_t* HWY_RESTRICT row, uint64_t* HWY_
 void sort32(uint32_t* k, size_t n) { sortLanes(k, n); }
 void sort64(uint64_t* k, size_t n) { sortLanes(k, n); }
 void sort128(KeyPlace* k, size_t n) { sortPairs(&k->place, n); }
+size_t partition32(uint32_t* k, size_t n, uint32_t pivot) { return partitionKeys(k, n, pivot); }
+size_t partition64(uint64_t* k, size_t n, uint64_t pivot) { return partitionKeys(k, n, pivot); }
+size_t partition128(KeyPlace* k, size_t n, KeyPlace pivot) { return partitionPairs(k, n, pivot); }
 Oddities encode32(const uint32_t* r, uint32_t* k, size_t n, Element kind, bool d) {
   return encodeLanes(r, k, n, kind, d);
 }
@@ -163,19 +246,75 @@ bool wideVectors() {
   return wide;
 }
 
+#define TENC_CHOOSE(call) return wideVectors() ? N_AVX3::call : N_AVX2::call
+void sortPiece(uint32_t* keys, size_t n) { TENC_CHOOSE(sort32(keys, n)); }
+void sortPiece(uint64_t* keys, size_t n) { TENC_CHOOSE(sort64(keys, n)); }
+void sortPiece(KeyPlace* keys, size_t n) { TENC_CHOOSE(sort128(keys, n)); }
+size_t partitionVectors(uint32_t* keys, size_t n, uint32_t pivot) { TENC_CHOOSE(partition32(keys, n, pivot)); }
+size_t partitionVectors(uint64_t* keys, size_t n, uint64_t pivot) { TENC_CHOOSE(partition64(keys, n, pivot)); }
+size_t partitionVectors(KeyPlace* keys, size_t n, KeyPlace pivot) { TENC_CHOOSE(partition128(keys, n, pivot)); }
+
+bool isLast(uint32_t key) { return key == ~uint32_t{0}; }
+bool isLast(uint64_t key) { return key == ~uint64_t{0}; }
+bool isLast(KeyPlace pair) { return isLast(pair.place); }
+uint32_t after(uint32_t key) { return key + 1; }
+uint64_t after(uint64_t key) { return key + 1; }
+KeyPlace after(KeyPlace pair) { return {pair.place + 1, pair.key}; }
+
+/// Moves the keys below the pivot before all others and returns how many they are.
+template <class Key>
+size_t partition(Key* keys, size_t n, Key pivot) {
+  constexpr size_t kWhole = 64;  // the keys of a group, or a multiple
+  size_t below = partitionVectors(keys, n / kWhole * kWhole, pivot);
+  for (size_t i = n / kWhole * kWhole; i < n; ++i)
+    if (keys[i] < pivot) std::swap(keys[below++], keys[i]);
+  return below;
+}
+
+/// The median of some keys, the same ones in every run.
+template <class Key>
+Key pivotOf(const Key* keys, size_t n) {
+  constexpr size_t kSample = 511;
+  Key sample[kSample];
+  uint64_t random = 0x243f6a8885a308d3;
+  for (Key& key : sample) {
+    random = random * 6364136223846793005 + 1442695040888963407;
+    key = keys[static_cast<unsigned __int128>(random) * n >> 64];
+  }
+  sortPiece(sample, kSample);
+  return sample[kSample / 2];
+}
+
+/// Split at pivots until Highway sorts a piece in a fraction of a second, as a call of it cannot be left.
+template <class Key>
+void sortInPieces(Key* keys, size_t n, int splits) {
+  constexpr size_t kPiece = size_t{1} << 22;
+  while (n > kPiece && splits-- > 0) {
+    leaveIfInterrupted();
+    const Key pivot = pivotOf(keys, n);
+    size_t below = partition(keys, n, pivot);
+    if (below == 0) {
+      // The pivot is the least key: those that equal it are in place after another step.
+      if (isLast(pivot)) return;
+      below = partition(keys, n, after(pivot));
+    } else {
+      sortInPieces(keys, below, splits);
+    }
+    keys += below;
+    n -= below;
+  }
+  leaveIfInterrupted();
+  // Highway wants at least one key; a row of NaNs has none.
+  if (n > 1) sortPiece(keys, n);
+}
+
+constexpr int kMostSplits = 80;  // twice what 2^62 keys need where pivots are medians
+
 }  // namespace
 
-#define TENC_CHOOSE(call) return wideVectors() ? N_AVX3::call : N_AVX2::call
-// Highway wants at least one key; a row of NaNs has none.
-void sortKeys(uint32_t* keys, size_t n) {
-  if (n > 1) TENC_CHOOSE(sort32(keys, n));
-}
-void sortKeys(uint64_t* keys, size_t n) {
-  if (n > 1) TENC_CHOOSE(sort64(keys, n));
-}
-void sortKeys(KeyPlace* keys, size_t n) {
-  if (n > 1) TENC_CHOOSE(sort128(keys, n));
-}
+void sortKeys(uint32_t* keys, size_t n) { sortInPieces(keys, n, kMostSplits); }
+void sortKeys(uint64_t* keys, size_t n) { sortInPieces(keys, n, kMostSplits); }
+void sortKeys(KeyPlace* keys, size_t n) { sortInPieces(keys, n, kMostSplits); }
 Oddities encode(const uint32_t* row, uint32_t* keys, size_t n, Element kind, bool descending) {
   TENC_CHOOSE(encode32(row, keys, n, kind, descending));
 }

@@ -16,6 +16,7 @@ struct alignas(16) KeyPlace {
   }
 };
 
+/// In place; left where the call that it is part of is interrupted (Library.h, untilInterrupted).
 void sortKeys(uint32_t* keys, size_t n);
 void sortKeys(uint64_t* keys, size_t n);
 void sortKeys(KeyPlace* keys, size_t n);
