@@ -32,7 +32,8 @@ void Context::inRegion(ir::Region* region, const std::function<void()>& f) {
 bool Context::tooDeep(Span span) {
   if (!stackIsLow()) return false;
   if (!std::exchange(tooDeep_, true))
-    error(Code::E0105, span, "expressions and the calls in them nest too deeply").help("bind parts with `let`");
+    error(Code::E0105, span, "expressions, calls and branches nest too deeply")
+        .help("bind parts with `let`, or move them into functions");
   return true;
 }
 

@@ -13,6 +13,8 @@ constexpr std::string_view kOperation = "this layer has no weights: it is a func
 constexpr std::string_view kLoss = "a loss is a function of the module `nn`";
 constexpr std::string_view kLayers = "a layer is made by a function of the module `nn`";
 constexpr std::string_view kOptimiser = "options are given to each step: `optim.step(s, m, g, lr: 1e-3)`";
+constexpr std::string_view kClipping =
+    "gradients are values, as `value_and_grad` gives them: `let (g, norm) = optim.clip(g, 1.0)` before the step";
 constexpr std::string_view kCompiled = "every program is compiled: leave it out";
 
 constexpr ForeignCall kCalls[] = {
@@ -48,6 +50,7 @@ constexpr ForeignCall kCalls[] = {
      .form = kPrefixed,
      .help = "sizes of images are changed by the module `image`"},
     // Operations of networks.
+    {.call = "embedding(i, w)", .text = "{w}[{i}]", .form = kPrefixed, .help = "rows of a table are taken by an index"},
     {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: i64)", .form = kTorch},
     {.call = "one_hot(x, num_classes)", .text = "one_hot({x}, n: {num_classes}, dtype: f32)", .form = kNumPy},
     {.call = "max_pool2d(x, kernel_size, stride)", .text = "max_pool({x}, {2kernel_size}<, stride: {2stride}>)"},
@@ -189,7 +192,7 @@ constexpr ForeignCall kCalls[] = {
      .text = "optim.rmsprop({params})",
      .form = kPrefixed,
      .help = kOptimiser},
-    {.call = "clip_grad_norm_(g, max_norm)", .text = "optim.clip_norm({g}, {max_norm})", .form = kPrefixed},
+    {.call = "clip_grad_norm_(p, max_norm)", .text = "", .form = kPrefixed, .help = kClipping},
     {.call = "jit(f)", .text = "{f}", .form = kPrefixed, .help = kCompiled},
     {.call = "compile(f)", .text = "{f}", .form = kPrefixed, .help = kCompiled},
     // Devices.

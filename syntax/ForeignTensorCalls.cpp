@@ -20,6 +20,7 @@ constexpr std::string_view kPadding =
     "widths are pairs, one for each dim, the first dim first: `pad(x, [[0, 0], [1, 1]])`";
 
 constexpr auto kDraws = ForeignCall::Form::Draws;
+constexpr std::string_view kTwoBounds = "both bounds are given";
 constexpr std::string_view kFlat = "along no axis it takes all elements in a row";
 constexpr std::string_view kDecimals = "`round` gives whole numbers; a format prints fewer decimals: `\"{x:.2f}\"`";
 constexpr std::string_view kClose = "a tolerance is written out";
@@ -172,6 +173,7 @@ constexpr ForeignCall kCalls[] = {
     {.call = "normal(:size)", .text = "randn({#size})", .form = kPrefixed},
     {.call = "normal(loc, scale, size)", .text = "randn({#size}) * {scale} + {loc}", .form = kPrefixed},
     {.call = "uniform(low, high, size)", .text = "rand({#size}) * ({high} - {low}) + {low}", .form = kPrefixed},
+    {.call = "randint(high, %size)", .text = "randint(0, {high}, {#size})", .apart = true, .help = kTwoBounds},
     {.call = "randint(low, high, size)", .text = "randint({low}, {high}, {#size})", .form = kPrefixed},
     // What arranges elements.
     {.call = "flatten(x, start_dim, end_dim)", .text = "flatten({x}<, start: {start_dim}><, end: {end_dim}>)"},
@@ -180,6 +182,7 @@ constexpr ForeignCall kCalls[] = {
      .text = "gather({x}, {index}, axis: {dim})",
      .apart = true,
      .help = "the indices come first, and the axis by name"},
+    {.call = "repeat_interleave(x, n, dim)", .text = "repeat({x}, {n}<, axis: {dim}>)"},
     {.call = "repeat(x, *)",
      .text = "tile({x}, {#*})",
      .form = kMethod,

@@ -274,7 +274,11 @@ Val selectLeaves(BuiltinCall& k, const Val& c, const Val& a, const Val& b) {
   if (!condition) return k.lost();
   if (condition->type.dtype != DType::Bool) {
     if (k["c"].isTree()) return a;
-    return k.fail(Code::E0201, "the condition of `where` must be bool, not " + ir::toString(condition->type));
+    auto d = k.context.error(Code::E0201, k.span,
+                             "the condition of `where` must be bool, not " + ir::toString(condition->type));
+    if (a.is(Val::Kind::Tensor) && a.tensor->type.dtype == DType::Bool)
+      d.help("the condition comes first, `where(c, a, b)`, also with a method: `c.where(a, b)`");
+    return d;
   }
   return k.elementwise.elementwise(OpKind::Where, {Val::ofTensor(condition, k["c"].span), a, b}, k.span, "where");
 }

@@ -308,7 +308,15 @@ Val Calls::callStruct(const Val& f, CallArgs& args) {
   auto declared = names_.lookupGlobal(*f.info->decl->unit, "call", args.callee);
   if (declared && declared->is(Kind::Function) && overloads_.pickOverload(declared->fn->overloads, &f))
     return call(*declared, args);
-  return context_.fail(Code::E0203, args.callee, describe(f) + " cannot be called: there is no function `call` for it");
+  auto d =
+      context_.error(Code::E0203, args.callee, describe(f) + " cannot be called: there is no function `call` for it");
+  // PyTorch's name for it.
+  const auto forward = names_.lookupGlobal(*f.info->decl->unit, "forward", args.callee);
+  if (forward && forward->is(Kind::Function)) {
+    if (const FnDecl* takes = overloads_.pickOverload(forward->fn->overloads, &f))
+      d.help("what calls a struct is named `call`", {{takes->stmt->name.span, "call"}});
+  }
+  return d;
 }
 
 }  // namespace tenc::frontend

@@ -255,7 +255,10 @@ class Derivative final : public Application {
         along(context.error(Code::E0403, span,
                             "the gradient goes backwards through a loop, and how many trips it makes is not known"))
             .note(asked_.span, "it is differentiated here")
-            .help("loop a known number of times, with an `if` inside; `jvp` goes through any loop");
+            .help(
+                "loop a known number of times, say over a parameter that is `static` (`static n: i64`), with an `if` "
+                "inside; "
+                "`jvp` goes through any loop");
         break;
       case Why::NoDerivative: {
         auto d =

@@ -41,15 +41,24 @@ bool isInLoop(const ast::File& file, Span at) {
     if (s) visitor.visit(*s);
   return found;
 }
+
+/// Whether what follows a statement reads the variable before it assigns it.
+bool isReadAfter(const Resolution& names, const Declaration& variable, Span statement) {
+  const std::vector<Use> uses = names.usesOf(variable);
+  const auto next = std::ranges::find_if(uses, [&](const Use& u) { return u.span.begin >= statement.end; });
+  return next != uses.end() && !next->assigned;
+}
 }  // namespace
 
 void Bindings::warnHidden(const ast::Stmt& s) {
+  const Resolution& names = *context_.frame().unit->resolution;
   std::vector<std::pair<Span, const Declaration*>> hidden;
   bool all = true;
   const std::function<void(const ast::Pattern&)> look = [&](const ast::Pattern& p) {
     for (const ast::Pattern& e : p.elements) look(e);
     if (p.isTuple || p.name.text == "_") return;
-    if (const Declaration* d = context_.frame().unit->resolution->hiddenBy(p.name.span))
+    const Declaration* d = names.hiddenBy(p.name.span);
+    if (d && (s.kind == StmtKind::Let || isReadAfter(names, *d, s.span)))
       hidden.emplace_back(p.name.span, d);
     else
       all = false;
@@ -58,16 +67,22 @@ void Bindings::warnHidden(const ast::Stmt& s) {
   const std::string where = !hidden.empty() && isInLoop(*context_.frame().unit->file, s.span)
                                 ? " in each trip of the loop"
                                 : " in this block";
+  const bool isLet = s.kind == StmtKind::Let;
   for (const auto& [span, outer] : hidden) {
-    auto d = context_.warning(
-        Code::W0101, span,
-        "this `let` makes a new `" + outer->name + "`" + where + ", and the `var` of that name stays as it is");
+    auto d = context_.warning(Code::W0101, span,
+                              (isLet ? "this `let` makes a new `" + outer->name + "`" + where
+                                     : "this `for` makes a new `" + outer->name + "` in each trip") +
+                                  ", and the `var` of that name stays as it is");
     d.note(outer->span, "the variable is declared here");
-    const std::string names = hidden.size() == 1 ? "`" + outer->name + "`" : "the variables";
+    if (!isLet) {
+      d.help("give it another name; to change the variable, assign to it in the body");
+      continue;
+    }
+    const std::string variables = hidden.size() == 1 ? "`" + outer->name + "`" : "the variables";
     // What takes the place of the keyword and the blanks behind it.
     const Span keyword{s.keyword.file, s.keyword.begin, s.pattern.span.begin};
     if (all && !s.type && span == hidden.front().first)
-      d.help("assign to " + names + ", without `let`", {{keyword, ""}});
+      d.help("assign to " + variables + ", without `let`", {{keyword, ""}});
     else
       d.help("to change the variable assign to it; another name makes a new value");
   }

@@ -36,9 +36,10 @@ class Bindings {
   void bindPattern(const ast::Pattern& p, Val value, bool isVar, std::shared_ptr<const Ty> declared,
                    const ast::Expr* written = nullptr);
 
- private:
-  /// W0101 for the names of a `let` in a loop that hide a `var` outside.
+  /// W0101 for the names of a `let` in a loop, or of a `for`, that hide a `var` outside.
   void warnHidden(const ast::Stmt& s);
+
+ private:
   void bindLet(const ast::Stmt& s, Val value);
   Val declaredValue(const ast::Stmt& s, Val value, std::shared_ptr<const Ty>* declared);
 

@@ -64,6 +64,7 @@ Val Loops::sequenceOf(const ast::Stmt& s) {
 Flow Loops::lowerFor(const ast::Stmt& s) {
   Flow nothing;
   nothing.value = Val::unit(s.span);
+  bindings_.warnHidden(s);
   const Val over = sequenceOf(s);
   if (over.poison()) {
     // The body is looked at once for its own errors, with an unknown index.

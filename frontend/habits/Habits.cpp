@@ -90,14 +90,17 @@ bool Habits::calledOtherwise(const ast::Expr& call, const Val& f, const CallArgs
     d.help("take two at a time", {{call.span, inPairs(call.args[0]->text, operands)}});
     return true;
   }
-  if (foreign == args.args.end() && !tooMany) return false;
+  const auto isNeeded = [](const Parameter& p) { return !p.optional; };
+  const bool tooFew = std::ssize(args.args) < std::ranges::count_if(row->signature.parameters(), isNeeded);
+  if (foreign == args.args.end() && !tooMany && !tooFew) return false;
   Translation translation(context_, scopes_);
   const auto known = translation.calledOtherwise(call);
   if (!known) return false;
   const std::string name = "`" + std::string(f.fn->name) + "`";
   auto d = foreign != args.args.end()
                ? context_.error(Code::E0204, foreign->span, name + " has no parameter `" + foreign->name + "`")
-               : context_.error(Code::E0204, args.args.back().span, name + " is given too many arguments");
+           : tooMany ? context_.error(Code::E0204, args.args.back().span, name + " is given too many arguments")
+                     : context_.error(Code::E0204, call.span, name + " is given too few arguments");
   d.note("it is called as " + row->signature.text());
   d.help(known->help, translation.edits(*known));
   return true;

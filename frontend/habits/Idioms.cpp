@@ -173,10 +173,16 @@ std::optional<Help> partOfPair(Context& context, const Val& base, Span member, s
 }
 
 std::optional<Help> valuesAndIndices(Context& context, const ast::Expr& call) {
-  if (call.kind != ExprKind::Call || call.arguments.empty()) return std::nullopt;
+  if (call.kind != ExprKind::Call) return std::nullopt;
   const ast::Expr& callee = *call.args[0];
   const bool method = callee.kind == ExprKind::Member;
   const std::string& name = callee.text;
+  if (name == "sort") {
+    const std::string receiver = method ? textOf(context, callee.args[0]->span) + "." : "";
+    const std::string rest = textOf(context, {call.span.file, callee.span.end, call.span.end});
+    return Help{"`sort` gives the values alone; `argsort` gives where they were",
+                {{call.span, "(" + receiver + "sort" + rest + ", " + receiver + "argsort" + rest + ")"}}};
+  }
   const size_t count = method ? 1 : 2;
   if ((name != "max" && name != "min") || call.arguments.size() != count || call.arguments.back().name)
     return std::nullopt;

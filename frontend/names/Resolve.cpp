@@ -71,7 +71,7 @@ class NameWalk {
   }
   void bind(DeclarationKind kind, const ast::Pattern& p, const ast::Stmt* s = nullptr) {
     if (!p.isTuple && !p.name.text.empty()) {
-      if (kind == DeclarationKind::Local && s && s->kind == StmtKind::Let) noteHidden(p.name);
+      if (kind == DeclarationKind::Local && s) noteHidden(p.name);
       bind(kind, p.name, s);
     }
     for (const ast::Pattern& e : p.elements) bind(kind, e, s);
@@ -300,8 +300,10 @@ class NameWalk {
       case StmtKind::For:
         for (const ast::ExprPtr* x : {&s.lo, &s.hi, &s.by}) expression(*x);
         return scoped([&] {
-          bind(DeclarationKind::Local, s.pattern, &s);
-          looped([&] { block(s.body); });
+          looped([&] {
+            bind(DeclarationKind::Local, s.pattern, &s);
+            block(s.body);
+          });
         });
       case StmtKind::While: expression(s.lo); return looped([&] { block(s.body); });
       default:

@@ -268,7 +268,7 @@ void Types::unknownType(const ast::TypeExpr& t) {
   else if ((known && (!known->replacement.empty() || !known->help.empty())) || !nearest(name, names).empty())
     suggest(d, name, t.path[0].span, names, known);
   else
-    d.note("dtype, tree and function variables are listed: `fn f[T: float](x: T[N])`");
+    d.note("variables that no shape of an argument gives are listed: `fn f[N](n: N)`, `fn f[T: float](x: T[N])`");
 }
 
 }  // namespace tenc::frontend

@@ -39,9 +39,11 @@ bool Unifier::checkKind(GenericKind kind, const Val& v, std::string_view name, c
   else if (kind == GenericKind::Real)
     ok = v.dtype != ir::DType::Bool;
   if (!ok) {
-    context_.error(Code::E0201, who.span,
-                   who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) +
-                       "` is declared " + std::string(ast::name(kind)));
+    auto d = context_.error(Code::E0201, who.span,
+                            who.what + " is " + std::string(ir::name(v.dtype)) + ", but `" + std::string(name) +
+                                "` is declared " + std::string(ast::name(kind)));
+    if (kind == GenericKind::Int && ir::isFloat(v.dtype)) d.help("`i64(...)` converts");
+    if (kind == GenericKind::Float && ir::isInt(v.dtype)) d.help("`f32(...)` converts");
   }
   return ok;
 }
@@ -108,7 +110,8 @@ Val Unifier::unifyTensor(const ast::TypeExpr& t, const TypeName& head, const Val
                             who.what + " is " + describe(r) + ", but " + std::string(context_.sources.text(t.span)) +
                                 (head.value && name != asked ? " with " + name + " = " + asked : "") + " is declared");
     if (who.declared.valid()) d.note(who.declared, "declared here");
-    if (v.span.valid()) d.help("`" + asked + "(...)` converts");
+    const bool isNumber = t.args.empty();
+    if (v.span.valid() && (!isNumber || type.shape.empty())) d.help("`" + asked + "(...)` converts");
     return d;
   }
   if (!dimSolver_.unifyDims(t.args, type.shape, g, who, t)) return context_.lost();
