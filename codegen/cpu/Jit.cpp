@@ -3,6 +3,7 @@
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
@@ -147,7 +148,22 @@ std::unique_ptr<llvm::Module> Compiler::newModule(const std::string& name) {
   return m;
 }
 
+namespace {
+/// LLVM's fast selection makes a select of two floats a blend of vectors, and folds a load of one float into it, which
+/// then reads 16 bytes. Volatile loads are not folded.
+void keepLoadsNarrow(llvm::Module& module) {
+  for (llvm::Function& f : module)
+    for (llvm::BasicBlock& block : f)
+      for (llvm::Instruction& i : block) {
+        auto* load = llvm::dyn_cast<llvm::LoadInst>(&i);
+        if (load == nullptr || !load->getType()->isFloatingPointTy() || !load->hasOneUse()) continue;
+        if (llvm::isa<llvm::SelectInst>(load->user_back())) load->setVolatile(true);
+      }
+}
+}  // namespace
+
 bool Compiler::run(llvm::Module& module, Level level, llvm::raw_pwrite_stream& out, llvm::CodeGenFileType type) {
+  if (level == Level::Quick) keepLoadsNarrow(module);
   machine_->setOptLevel(level == Level::Quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less);
   machine_->setFastISel(false);  // level None turns it on, and it would stay
   // What addPassesToEmitFile adds, with a pass of our own before the code is written.

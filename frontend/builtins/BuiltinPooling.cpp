@@ -207,9 +207,11 @@ Val adaptive(BuiltinCall& k) {
   if (!k.checkRank(x, static_cast<int64_t>(out->size()))) return k.lost();
   const std::string name(k.row.name);
   size_t first = x->type.shape.size() - out->size();
-  for (size_t i = 0; i < out->size(); ++i) {
-    auto axis = static_cast<int64_t>(first + i);
-    int64_t n = x->type.shape[axis], m = (*out)[i];
+  for (size_t j = 0; j < out->size(); ++j) {
+    // Of equal largest elements the gradient is the first one's in row-major order: the last axis is reduced first.
+    const size_t i = Kind == OpKind::Mean ? j : out->size() - 1 - j;
+    const auto axis = static_cast<int64_t>(first + i);
+    const int64_t n = x->type.shape[axis], m = (*out)[i];
     if (m > kMostParts) {
       return k.fail(Code::E0208, "`" + name + "` gives at most " + std::to_string(kMostParts) +
                                      " places along an axis, not " + std::to_string(m));

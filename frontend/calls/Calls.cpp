@@ -240,6 +240,11 @@ Val Calls::call(const Val& f, CallArgs args) {
     case Kind::Tuple:
     case Kind::List: {
       // Callables in a row: each takes what the one before gives.
+      if (f.elems.empty() && args.args.size() != 1) {
+        return context_.fail(Code::E0204, args.span,
+                             "a row of no functions takes one value, which it gives back, not " +
+                                 std::to_string(args.args.size()));
+      }
       Val v;
       for (size_t i = 0; i < f.elems.size(); ++i) {
         CallArgs next = args;
@@ -250,7 +255,7 @@ Val Calls::call(const Val& f, CallArgs args) {
         v = call(f.elems[i], std::move(next));
         if (v.poison()) return v;
       }
-      return f.elems.empty() && args.args.size() == 1 ? args.args[0].value : v;
+      return f.elems.empty() ? args.args[0].value : v;
     }
     case Kind::Function: break;
     case Kind::Type: return habits_.calledStruct(f, args);

@@ -95,7 +95,8 @@ bool Coverage::leaves(const ast::Stmt& s, uint64_t start) const {
     case StmtKind::Break:
     case StmtKind::Continue:
     case StmtKind::Return: return true;
-    case StmtKind::For: return s.isStatic && exitsOf(s.body).returns && leaves(s.body.statements, start);
+    case StmtKind::For:
+      return since(unrolled_, &s, start) && exitsOf(s.body).returns && leaves(s.body.statements, start);
     case StmtKind::While: return false;
     default: break;
   }

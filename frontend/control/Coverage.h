@@ -39,6 +39,8 @@ class Coverage {
   }
   /// Of a loop that is known to have no trips.
   void hasNoTrips(const ast::Stmt& loop) { noTrips_[&loop] = ++now_; }
+  /// Of a loop whose trips are lowered one by one.
+  void isUnrolled(const ast::Stmt& loop) { unrolled_[&loop] = ++now_; }
 
  private:
   struct Decision {
@@ -68,7 +70,7 @@ class Coverage {
 
   uint64_t now_ = 0;  ///< counts all that happens
   Times last_;        ///< of statements, and of lists by where they begin
-  Times noTrips_;
+  Times noTrips_, unrolled_;
   std::unordered_map<const ast::Expr*, std::vector<Decision>> decisions_;
   std::unordered_map<const ast::Stmt*, Parts> parts_;
 };

@@ -243,6 +243,7 @@ Flow Loops::unrolled(const ast::Stmt& s, const std::vector<Val>& trips) {
   const Scoped unrolling(context_.body.staticLoops, context_.body.staticLoops + 1);
   Flow f;
   f.value = Val::unit(s.span);
+  context_.coverage.isUnrolled(s);
   if (trips.empty()) context_.coverage.hasNoTrips(s);
   if (!exitsOf(s.body).any()) {
     for (const Val& trip : trips) {

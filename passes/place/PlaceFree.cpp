@@ -82,7 +82,26 @@ class FreePlacer {
       }
     }
     if (made.empty()) made.emplace_back(ir::DeviceTable::kHost, &op);
-    for (const auto& [device, copy] : made) setPlaces(*copy, device);
+    for (const auto& [device, copy] : made) {
+      setPlaces(*copy, device);
+      if (copy->kind == OpKind::Reshape && device != ir::DeviceTable::kHost) fill(*copy);
+    }
+  }
+
+  /// A number in another shape is no view of the number elsewhere: it is made there.
+  static void fill(Op& reshape) {
+    Value* number = reshape.operand(0);
+    while (!number->type.shape.empty() && number->op &&
+           (number->op->kind == OpKind::Reshape || number->op->kind == OpKind::Broadcast))
+      number = number->op->operand(0);
+    if (!number->type.shape.empty()) return;
+    ir::Builder at(&reshape);
+    at.setLoc(reshape.loc);
+    const ir::Type type = reshape.result()->type;
+    Value* made = at.makeTyped(OpKind::Fill, {number}, {type}, {{"shape", type.shape}})->result();
+    made->name = reshape.result()->name;
+    reshape.result()->replaceAllUsesWith(made);
+    reshape.erase();
   }
 };
 
