@@ -189,7 +189,8 @@ bool broadcastBatch(ir::Compose& c, std::span<ir::Value*> parts) {
     if (v->type.rank() < 2) return false;
     rank = std::max(rank, v->type.rank());
   }
-  if (rank < 4) return std::ranges::all_of(parts, [&](const ir::Value* v) { return v->type.rank() == rank; });
+  if (std::ranges::all_of(parts, [&](const ir::Value* v) { return v->type.rank() == rank; }) && rank < 4) return true;
+  rank = std::max<int64_t>(rank, 3);
   Dims batch;
   for (ir::Value*& v : parts) {
     Dims shape(static_cast<size_t>(rank - v->type.rank()), 1);
@@ -222,6 +223,11 @@ Val attention(BuiltinCall& k) {
   if (!broadcastBatch(c, parts)) return bad("all three must be (..., heads, time, dim), and the dims before broadcast");
   q = parts[0], key = parts[1], v = parts[2];
   int64_t r = q->type.rank();
+  if (r >= 3 && q->type.shape[r - 3] == 1) {
+    Dims shape = q->type.shape;
+    shape[r - 3] = key->type.shape[r - 3];
+    q = c.broadcastTo(q, shape);
+  }
   // Fewer key heads than query heads: each serves a run of query heads.
   if (r >= 3 && key->type.shape[r - 3] != q->type.shape[r - 3]) {
     int64_t heads = key->type.shape[r - 3];
@@ -276,7 +282,8 @@ constexpr BuiltinRow kRows[] = {
     {"instance_norm(x, weight?, bias?; eps: 1e-5)", "Mean 0 and variance 1 over the dims after the first two.",
      instanceNorm},
     {"normalize(x; axis: ints, eps: 1e-12)", "Divided by the Euclidean norm along an axis.", normalize},
-    {"attention(q, k, v; causal: false, mask?, scale?)", "softmax(q @ k.T * scale) @ v on (..., heads, time, dim).",
+    {"attention(q, k, v; causal: false, mask?, scale?)", "softmax(q @ k.T * scale) @ v on (..., heads, time, dim), whose dims before the heads broadcast. Fewer heads of keys and "
+     "values each serve a run of heads of queries. Where `mask` is false a key is not attended to; numbers are added to the scores.",
      attention},
 };
 

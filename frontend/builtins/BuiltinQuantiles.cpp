@@ -172,10 +172,12 @@ Val nanMedian(BuiltinCall& k) {
 
 /// Of the elements that are not NaN; of none, a sum is 0, a product 1, and everything else NaN.
 Val nanReduce(BuiltinCall& k) {
-  auto r = reductionOperands(k);
-  if (!r || !k.checkFloat(r->x)) return k.lost();
-  ir::Compose& c = k.c;
   const OpKind op = k.row.op;
+  const bool mean = op == OpKind::Mean;
+  auto r = reductionOperands(k);
+  if (!r || (mean && !k.checkFloat(r->x))) return k.lost();
+  if (!ir::isFloat(r->x->type.dtype)) return reduction(k);  // which have no NaN
+  ir::Compose& c = k.c;
   const double neutral = op == OpKind::Prod        ? 1
                          : op == OpKind::ReduceMax ? -INFINITY
                          : op == OpKind::ReduceMin ? INFINITY
@@ -183,7 +185,6 @@ Val nanReduce(BuiltinCall& k) {
   ir::Value* nan = c.unary(OpKind::IsNan, r->x);
   ir::Value* count = present(k, *r, r->keep);
   const DType t = r->x->type.dtype;
-  const bool mean = op == OpKind::Mean;
   ir::Value* x = mean && ir::byteSize(t) == 2 ? c.cast(r->x, DType::F32) : r->x;
   ir::Value* v = c.reduce(mean ? OpKind::Sum : op, c.where(nan, c.literal(x, neutral), x), r->axes, r->keep);
   if (mean) v = c.cast(c.div(v, c.cast(count, x->type.dtype)), t);
@@ -220,7 +221,8 @@ constexpr BuiltinRow kRows[] = {
     {"quantile(x, q; axis: ints?, keep: false, method: \"linear\")",
      "The value below which a share q of the elements lies; between two by `method`: \"linear\", \"lower\", "
      "\"higher\", "
-     "\"midpoint\" or \"nearest\". Several q are the first dim; NaN is passed on.",
+     "\"midpoint\" or \"nearest\". Several q are the first dim; NaN is passed on, and is what a q that is computed and not "
+     "from 0 to 1 gives.",
      quantile<false>},
     {"nansum(x; axis: ints?, keep: false)", "Sum of the elements that are not NaN.", nanReduce, OpKind::Sum},
     {"nanprod(x; axis: ints?, keep: false)", "Product of the elements that are not NaN.", nanReduce, OpKind::Prod},

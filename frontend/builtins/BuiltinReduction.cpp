@@ -50,7 +50,9 @@ bool checkNotEmpty(BuiltinCall& k, const Reduced& r) {
   return false;
 }
 
-Val reduce(BuiltinCall& k) {
+}  // namespace
+
+Val reduction(BuiltinCall& k) {
   if (k["x"].is(Val::Kind::Pack) && !k.has("dtype")) {
     if (auto folded = foldShape(k)) return *folded;
   }
@@ -59,6 +61,8 @@ Val reduce(BuiltinCall& k) {
   if ((k.row.op == OpKind::ReduceMax || k.row.op == OpKind::ReduceMin) && !checkNotEmpty(k, *r)) return k.lost();
   return reduced(k, *r);
 }
+
+namespace {
 
 Val reduceFloats(BuiltinCall& k) {
   auto r = reductionOperands(k);
@@ -78,15 +82,22 @@ Val anyAll(BuiltinCall& k) {
   return k.result(k.c.reduce(k.row.op, nonzero(k, r->x), r->axes, r->keep));
 }
 
+/// A number is reduced along axis 0 or -1 as PyTorch has it: as the one element of an axis that it does not have.
+bool isOnlyAxis(BuiltinCall& k, const ir::Value* x) {
+  const Val* axis = k.args.find("axis");
+  return x->type.rank() == 0 && axis && axis->is(Val::Kind::Int) && (axis->integer == 0 || axis->integer == -1);
+}
+
 Val place(BuiltinCall& k) {
   ir::Value* x = k.tensor("x");
   auto keep = k.flag("keep");
   if (!x || !keep) return k.lost();
   Reduced r{.x = x, .axes = ir::Compose::allAxes(x->type), .keep = *keep, .dtype = {}};
   if (k.has("axis")) {
-    auto axis = k.axis("axis", x->type.rank());
+    const bool single = isOnlyAxis(k, x);
+    auto axis = k.axis("axis", single ? 1 : x->type.rank());
     if (!axis) return k.lost();
-    r.axes = {*axis};
+    if (!single) r.axes = {*axis};
   }
   if (!checkNotEmpty(k, r)) return k.lost();
   return k.result(k.c.reduce(k.row.op, x, r.axes, r.keep));
@@ -145,17 +156,17 @@ Val norm(BuiltinCall& k) {
 
 constexpr BuiltinRow kRows[] = {
     {"sum(x; axis: ints?, keep: false, dtype: dtype?)",
-     "Sum; integers under 64 bits give 64. With `dtype`, of x converted to it.", reduce, OpKind::Sum},
+     "Sum; integers under 64 bits give 64. With `dtype`, of x converted to it.", reduction, OpKind::Sum},
     {"prod(x; axis: ints?, keep: false, dtype: dtype?)",
-     "Product; integers under 64 bits give 64. With `dtype`, of x converted to it.", reduce, OpKind::Prod},
+     "Product; integers under 64 bits give 64. With `dtype`, of x converted to it.", reduction, OpKind::Prod},
     {"max(x; axis: ints?, keep: false)",
      "Largest element, or max(a, b) element by element.",
-     reduce,
+     reduction,
      OpKind::ReduceMax,
      {.pairwise = "maximum"}},
     {"min(x; axis: ints?, keep: false)",
      "Smallest element, or min(a, b) element by element.",
-     reduce,
+     reduction,
      OpKind::ReduceMin,
      {.pairwise = "minimum"}},
     {"mean(x; axis: ints?, keep: false, dtype: dtype?)",
@@ -180,11 +191,8 @@ std::optional<Reduced> reductionOperands(BuiltinCall& k) {
   Reduced r;
   r.x = k.tensor("x");
   if (!r.x) return std::nullopt;
-  // A number is reduced along axis 0 or -1 as PyTorch has it: as the one element of an axis that it does not have.
-  const Val* axis = k.args.find("axis");
-  const bool only = axis && axis->is(Val::Kind::Int) && (axis->integer == 0 || axis->integer == -1);
-  const bool single = r.x->type.rank() == 0 && only;
-  auto axes = k.evaluator.constAxes(axis, single ? 1 : r.x->type.rank());
+  const bool single = isOnlyAxis(k, r.x);
+  auto axes = k.evaluator.constAxes(k.args.find("axis"), single ? 1 : r.x->type.rank());
   if (single && axes) axes->clear();
   auto keep = k.flag("keep");
   if (!axes || !keep) return std::nullopt;

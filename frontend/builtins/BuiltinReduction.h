@@ -15,4 +15,7 @@ struct Reduced {
 /// Reports what is wrong with them.
 std::optional<Reduced> reductionOperands(BuiltinCall& k);
 
+/// `sum`, `prod`, `max` and `min`, by the op of the row.
+Val reduction(BuiltinCall& k);
+
 }  // namespace tenc::frontend

@@ -202,7 +202,9 @@ class Emission {
 
   /// Whether a tensor is a view of a single number, which a kernel gets as a scalar and not as memory.
   static bool isCopiesOfNumber(const Value* v) {
-    auto base = [](const Value* x) { return !x->op || roleOf(*x->op) != Role::PassThrough; };
+    auto base = [](const Value* x) {
+      return !x->op || x->op->kind == OpKind::Constant || roleOf(*x->op) != Role::PassThrough;
+    };
     auto view = v->type.rank() > 0 && !base(v) ? ir::stridedView(v, base) : std::nullopt;
     return view && view->base->type.rank() == 0;
   }
