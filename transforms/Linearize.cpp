@@ -72,7 +72,54 @@ class Linearizer : public Walk {
       t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("device"), cause);
     }
     defineTangent(op.result(), t);
+    if (const Op* on = regionOf(op); on != nullptr && op.kind == OpKind::SamePlace && !isNumber(*op.result())) {
+      // A variable from outside that is assigned in the region keeps its place, and enters where it is read.
+      Value* home = primalOf(op.result());
+      entered_[op.result()] = {
+          on, enter(*op.result(), home),
+          wayBack(t, home, on->stringAttr("device"), std::string(ir::name(ir::Cause::Annotation)))};
+    }
     return true;
+  }
+
+  /// The `on` whose region an op stands in; null for none.
+  static const Op* regionOf(const Op& op) {
+    const Op* around = op.parent->parentOp;
+    while (around != nullptr && around->kind != OpKind::On) around = around->parent->parentOp;
+    return around;
+  }
+
+  /// `primal` as what the region at hand reads of `v`.
+  Value* enter(const Value& v, Value* primal) {
+    Value* entered = p_->makeTyped(OpKind::To, {primal}, {withoutPlace(v.type)},
+                                   {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::Enter))}})
+                         ->result();
+    entered->name = v.name;
+    return entered;
+  }
+
+  /// Calls f, for which the variables among the operands of op that were assigned in its region have entered it.
+  bool reading(const Op& op, const std::function<bool()>& f) {
+    std::vector<std::pair<const Value*, Entered>> outside;
+    for (Value* v : op.operands()) {
+      const auto found = entered_.find(v);
+      if (found == entered_.end() || found->second.region != regionOf(op)) continue;
+      outside.emplace_back(v, Entered{nullptr, primalOf(v), tangentOf(v)});
+      define(v, found->second.primal);
+      defineTangent(v, found->second.tangent);
+    }
+    const bool ok = f();
+    for (auto v = outside.rbegin(); v != outside.rend(); ++v) {
+      define(v->first, v->second.primal);
+      defineTangent(v->first, v->second.tangent);
+    }
+    return ok;
+  }
+  bool single(const Op& op) override {
+    return reading(op, [&] { return Walk::single(op); });
+  }
+  bool call(const Op& op) override {
+    return reading(op, [&] { return called(op); });
   }
 
   /// A number is read on any device, where the cotangent of what reads it is: in a program with several devices that
@@ -141,11 +188,7 @@ class Linearizer : public Walk {
       if (isNumber(*v) || !enters(*v, op)) continue;
       Value* primal = primalOf(v);
       outside.emplace_back(v, primal);
-      Value* entered = p_->makeTyped(OpKind::To, {primal}, {withoutPlace(v->type)},
-                                     {{"device", std::string()}, {"cause", std::string(ir::name(ir::Cause::Enter))}})
-                           ->result();
-      entered->name = v->name;
-      define(v, entered);
+      define(v, enter(*v, primal));
       Value* t = tangentOf(v);
       if (t == nullptr) continue;
       outsideTangents.emplace_back(v, t);
@@ -219,7 +262,7 @@ class Linearizer : public Walk {
     return true;
   }
 
-  bool call(const Op& op) override {
+  bool called(const Op& op) {
     ir::Func* callee = module().find(op.stringAttr("callee"));
     std::vector<bool> arguments;
     bool any = false;
@@ -315,6 +358,13 @@ class Linearizer : public Walk {
   HandOver handOver_;
   std::unordered_map<const Op*, Op*> forwardOf_;                     ///< of a linear `for` or `if`
   std::map<std::pair<const Value*, std::string>, Value*> waysBack_;  ///< by tangent and device
+  /// A variable as the ops of the region of an `on` read it that assigns it.
+  struct Entered {
+    const Op* region = nullptr;
+    Value* primal = nullptr;
+    Value* tangent = nullptr;
+  };
+  std::unordered_map<const Value*, Entered> entered_;
 };
 
 }  // namespace

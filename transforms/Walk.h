@@ -99,9 +99,11 @@ class Walk {
   ir::Builder* t_;
   Obstacle obstacle_;
 
+  /// An op that computes.
+  virtual bool single(const ir::Op& op);
+
  private:
   bool visit(const ir::Op& op);
-  bool single(const ir::Op& op);
 
   ir::ValueMap primal_;
   std::unordered_map<const ir::Value*, ir::Value*> tangent_;

@@ -170,10 +170,15 @@ Val scatter(BuiltinCall& k) {
     return k.fail(Code::E0201,
                   "`scatter` with \"" + *mode + "\" of " + ir::toString(u->type) + " into " + ir::toString(x->type));
   }
+  // Sums and products of f16 and bf16 are rounded once.
+  const DType t = x->type.dtype;
+  const bool half = ir::isFloat(t) && ir::byteSize(t) == 2 && (*mode == "add" || *mode == "mul");
+  if (half) x = k.c.cast(x, DType::F32), u = k.c.cast(u, DType::F32);
   auto r = updates(k, x, i, u, *axis);
   if (!r) return k.lost();
   const bool plain = *mode == "set" || (*mode != "mean" && *own);
-  return k.result(plain ? written(k, x, r->u, *r, *mode) : scattered(k, x, *r, *mode, *own));
+  ir::Value* v = plain ? written(k, x, r->u, *r, *mode) : scattered(k, x, *r, *mode, *own);
+  return k.result(half ? k.c.cast(v, t) : v);
 }
 
 Val oneHot(BuiltinCall& k) {

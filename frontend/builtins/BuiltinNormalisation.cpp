@@ -223,10 +223,17 @@ Val attention(BuiltinCall& k) {
   if (!broadcastBatch(c, parts)) return bad("all three must be (..., heads, time, dim), and the dims before broadcast");
   q = parts[0], key = parts[1], v = parts[2];
   int64_t r = q->type.rank();
-  if (r >= 3 && q->type.shape[r - 3] == 1) {
-    Dims shape = q->type.shape;
-    shape[r - 3] = key->type.shape[r - 3];
-    q = c.broadcastTo(q, shape);
+  if (r >= 3) {
+    // One head of queries, or of keys or values alone, is for all heads.
+    const auto headsOf = [&](const ir::Value* part) { return part->type.shape[r - 3]; };
+    const auto ofHeads = [&](ir::Value* part, int64_t heads) {
+      Dims shape = part->type.shape;
+      shape[r - 3] = heads;
+      return c.broadcastTo(part, shape);
+    };
+    if (headsOf(key) == 1 && headsOf(v) != 1) key = ofHeads(key, headsOf(v));
+    if (headsOf(v) == 1 && headsOf(key) != 1) v = ofHeads(v, headsOf(key));
+    if (headsOf(q) == 1) q = ofHeads(q, headsOf(key));
   }
   // Fewer key heads than query heads: each serves a run of query heads.
   if (r >= 3 && key->type.shape[r - 3] != q->type.shape[r - 3]) {

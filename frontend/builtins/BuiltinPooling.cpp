@@ -227,13 +227,22 @@ std::optional<Dims> unpooledDims(BuiltinCall& k, const ir::Value* x, const Dims&
   const size_t n = window.size();
   auto stride = k.perDim("stride", n), padding = k.perDim("padding", n);
   if (!stride || !padding) return std::nullopt;
-  if (k.has("output_size")) return k.perDim("output_size", n);
   Dims out;
   for (size_t i = 0; i < n; ++i) {
     const int64_t length = x->type.shape[x->type.shape.size() - n + i];
     out.push_back((length - 1) * (*stride)[i] - 2 * (*padding)[i] + window[i]);
   }
-  return out;
+  if (!k.has("output_size")) return out;
+  auto given = k.perDim("output_size", n);
+  for (size_t i = 0; given && i < n; ++i) {
+    if (std::abs((*given)[i] - out[i]) < (*stride)[i]) continue;
+    k.context.error(Code::E0204, k["output_size"].span,
+                    "`output_size` is from " + std::to_string(out[i] - (*stride)[i] + 1) + " to " +
+                        std::to_string(out[i] + (*stride)[i] - 1) + " along dim " + std::to_string(i + 2) + ", not " +
+                        std::to_string((*given)[i]));
+    return std::nullopt;
+  }
+  return given;
 }
 
 Val maxUnpool(BuiltinCall& k) {
