@@ -149,6 +149,10 @@ class Trips {
   /// Nothing wraps on the way to an index that is in range: the range of what may wrap is that of its dtype.
   Linear linear(const ir::Value* v) {
     if (v == variable_) return {1, 0, 0};
+    if (const auto known = linear_.find(v); known != linear_.end()) return known->second;
+    return linear_[v] = linearOf(v);
+  }
+  Linear linearOf(const ir::Value* v) {
     const Range range = ranges_.of(v);
     const Linear opaque = {0, range.least, range.most};
     const ir::Op* op = v->op;
@@ -172,6 +176,7 @@ class Trips {
   const ir::Value* const variable_;
   std::unordered_map<const ir::Value*, size_t> tensorOf_;  ///< by version: the carried value that it is
   std::vector<std::vector<Places>> places_;                ///< by carried value and dim; numbers have none
+  std::unordered_map<const ir::Value*, Linear> linear_;
   IndexRanges ranges_;
 };
 

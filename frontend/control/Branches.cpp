@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,17 @@ using ir::DType;
 using ir::OpKind;
 
 /// Whether a bool follows from comparisons of devices, which placement decides.
-bool comparesDevices(const ir::Value* v) {
-  if (!v->op || v->type.dtype != DType::Bool || !v->type.shape.empty()) return false;
-  if (v->op->kind == OpKind::DeviceEq) return true;
-  const auto& operands = v->op->operands();
-  return std::any_of(operands.begin(), operands.end(), comparesDevices);
+bool comparesDevices(const ir::Value* condition) {
+  std::vector<const ir::Value*> bools = {condition};
+  std::unordered_set<const ir::Value*> seen;  // bools may share what they follow from
+  while (!bools.empty()) {
+    const ir::Value* v = bools.back();
+    bools.pop_back();
+    if (!v->op || v->type.dtype != DType::Bool || !v->type.shape.empty() || !seen.insert(v).second) continue;
+    if (v->op->kind == OpKind::DeviceEq) return true;
+    bools.insert(bools.end(), v->op->operands().begin(), v->op->operands().end());
+  }
+  return false;
 }
 }  // namespace
 

@@ -1,6 +1,7 @@
 #include "passes/files/Trips.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/Loops.h"
 
@@ -55,6 +56,11 @@ std::optional<size_t> Trips::carried(const Value* arg) const {
 }
 
 bool Trips::isKnown(const Value* v, Trip trip) const {
+  std::unordered_set<const Value*> seen;
+  return isKnown(v, trip, seen);
+}
+
+bool Trips::isKnown(const Value* v, Trip trip, std::unordered_set<const Value*>& seen) const {
   if (isOutside(v)) return true;
   if (v->region) {
     if (v->region->parentOp != &loop_) return false;
@@ -64,9 +70,10 @@ bool Trips::isKnown(const Value* v, Trip trip) const {
     return isKnown(loop_.regions.back()->terminator()->operand(*slot), Trip::This);
   }
   if (trip == Trip::This && done_.contains(v->op)) return true;
+  if (!seen.insert(v).second) return true;  // what it follows from is asked for elsewhere
   return v->op->parent->parentOp == &loop_ && isCheap(*v->op) &&
          std::all_of(v->op->operands().begin(), v->op->operands().end(),
-                     [&](const Value* o) { return isKnown(o, trip); });
+                     [&](const Value* o) { return isKnown(o, trip, seen); });
 }
 
 bool Trips::areKnown(const std::vector<Value*>& values) const {

@@ -31,6 +31,7 @@ class Trips {
   /// The carried value of a region's argument; nothing for the index of the trip.
   std::optional<size_t> carried(const ir::Value* arg) const;
   bool isKnown(const ir::Value* v, Trip trip) const;
+  bool isKnown(const ir::Value* v, Trip trip, std::unordered_set<const ir::Value*>& seen) const;
   ir::Value* inTrip(ir::Value* v, Trip trip);
   ir::Value* copyOf(const ir::Op& op, Trip trip);
   void keepInside(ir::Op& copy, ir::Builder& b);

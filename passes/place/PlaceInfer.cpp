@@ -2,6 +2,7 @@
 #include "passes/place/PlaceInfer.h"
 
 #include <algorithm>
+#include <unordered_set>
 #include <utility>
 
 namespace tenc::passes::placing {
@@ -276,12 +277,19 @@ void Inference::hostEffect(Op& op) {
   }
 }
 
-bool Inference::followsFromDevices(const Value* v) {
-  if (!v->op) return false;
-  if (v->op->kind == OpKind::DeviceEq) return true;
-  if (v->op->kind == OpKind::If && in_.taken.count(v->op)) return true;
-  return std::any_of(v->op->operands().begin(), v->op->operands().end(),
-                     [&](const Value* o) { return info(o).constant && followsFromDevices(o); });
+bool Inference::followsFromDevices(const Value* assertion) {
+  std::vector<const Value*> values = {assertion};
+  std::unordered_set<const Value*> seen;
+  while (!values.empty()) {
+    const Value* v = values.back();
+    values.pop_back();
+    if (!v->op || !seen.insert(v).second) continue;
+    if (v->op->kind == OpKind::DeviceEq) return true;
+    if (v->op->kind == OpKind::If && in_.taken.count(v->op)) return true;
+    for (const Value* o : v->op->operands())
+      if (info(o).constant) values.push_back(o);
+  }
+  return false;
 }
 
 void Inference::bench(Op& op) {

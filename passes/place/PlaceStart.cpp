@@ -1,6 +1,7 @@
 // Of a variable whose values are made elsewhere, as the state of an optimiser often is: that it could start where they
 // are. Its first value moves once then, or is made there, while a move in the loop repeats.
 #include <algorithm>
+#include <unordered_set>
 
 #include "ir/Loops.h"
 #include "passes/place/Place.h"

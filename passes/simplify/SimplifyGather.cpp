@@ -1,6 +1,7 @@
 // A gather of few elements of something computed element by element computes these elements alone: of a log-softmax of
 // which one class a row is taken, only the maximum and the sum of a row are left to compute.
 #include <functional>
+#include <unordered_map>
 
 #include "ir/Views.h"
 #include "passes/simplify/SimplifyRules.h"
@@ -35,6 +36,11 @@ class GatheredElements {
 
   /// Whether everything that would be gathered instead lies in memory anyway, or is small.
   bool allStored(const Value* v) {
+    if (const auto known = stored_.find(v); known != stored_.end()) return known->second;
+    return stored_[v] = isStored(v);
+  }
+
+  bool isStored(const Value* v) {
     if (passes(v)) {
       bool any = false;
       for (const Value* x : v->op->operands()) {
@@ -55,6 +61,11 @@ class GatheredElements {
   }
 
   Value* gathered(Value* v) {
+    Value*& made = gathered_[v];
+    return made != nullptr ? made : gathered_[v] = make(v);
+  }
+
+  Value* make(Value* v) {
     const Dims& shape = gather_.result()->type.shape;
     if (isNumber(v)) return b_.broadcastTo(v->op->operand(0), shape);
     if (passes(v)) {
@@ -75,6 +86,8 @@ class GatheredElements {
 
   Op& gather_;
   Builder& b_;
+  std::unordered_map<const Value*, bool> stored_;
+  std::unordered_map<const Value*, Value*> gathered_;
 };
 
 }  // namespace

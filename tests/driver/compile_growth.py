@@ -17,6 +17,9 @@ STRUCTS = "struct S0 { a: f32[2], b: f32[2] }\nlet x = ones([2])\nlet a0 = S0 { 
 
 def lines(n, line): return "\n".join(line(i) for i in range(n)) + "\n"
 def function(body): return f"fn f(x: i64) -> i64 {{\nvar a = x\n{body}a\n}}\nprint(f(1))\n"
+def chain(n, first, step, use):
+    """Values of which each is read twice by the next: as trees they have 2 ** n leaves."""
+    return f"let a0 = {first}\n" + lines(n, lambda i: f"let a{i + 1} = " + step.replace("$", f"a{i}")) + use.replace("$", f"a{n}") + "\n"
 def nested(n, opening, rest): return function(lines(n, opening) + f"}}\n{rest}\n" * n)
 
 
@@ -38,6 +41,11 @@ FAMILIES = {
     "`if` after `if` with `return`": (lambda n: function(lines(n, lambda i: f"if a == {1000000 + i} {{ return {i} }}\na += 1")), 1000),
     "the same with `break`": (lambda n: function("for k in 0..3 {\n" + lines(n, lambda i: f"if a == {1000000 + i} {{ break }}\na += 1") + "}\n"), 500),
     "trips that may leave": (lambda n: function(f"for i in static 0..{n} {{ if a > 1000000 + i {{ return i }}; a += i }}\n"), 1000),
+    "conditions of two": (lambda n: "let t = sum(rand([2]))\n" + chain(n, "t > 0.5", "$ and ($ or $)", "if $ { print(1) }"), 40),
+    "conditions of two, where a function leaves": (lambda n: "let t = sum(rand([2]))\nfn f(t: f32) -> i64 {\n" + chain(n, "t > 0.5", "$ and ($ or $)", "if $ { return 1 }") + "2 }\nprint(f(t), vmap(f)([t, t]))\n", 40),
+    "elements that are gathered": (lambda n: "let x = rand([8])\n" + chain(n, "x * 1.5", "$ + $", "print($[[1, 2]])"), 40),
+    "places in a loop": (lambda n: "let x = rand([8])\nvar s = 0.0\nfor i in 0..8 {\n" + chain(n, "i", "$ * $ - $", "s += x[$ % 8]") + "}\nprint(s)\n", 40),
+    "values on the way of an error": (lambda n: "let x = rand([2])\n@cpu let z = {\n" + chain(n, "x", "$ + $", "$") + "}\nprint(z)\n", 40),
 }  # fmt: skip
 
 
