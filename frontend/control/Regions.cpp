@@ -121,6 +121,14 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
   }
   // The key of i64 is that of a number of that dtype.
   if (a.kind == b.kind && sameKey(a, b)) return true;
+  if (a.kind != b.kind && describe(a) == describe(b)) {
+    // One of them is text, the other has values of the run in it.
+    context_
+        .error(Code::E0209, span,
+               "branches choose between strings that are known while compiling, and one of these holds a run-time value")
+        .help("print inside the branches, or choose the value and write the string behind them");
+    return false;
+  }
   if (a.kind != b.kind || describe(a) != describe(b)) return differ();
   context_
       .error(Code::E0209, span,

@@ -56,15 +56,18 @@ class SpecParser {
 
   std::optional<Spec> parse() {
     Spec s;
+    bool filled = false;
     const size_t fill = rest_.empty() ? 0 : characterBytes(rest_);
     if (fill > 0 && fill < rest_.size() && isAlign(rest_[fill])) {
       s.fill = rest_.substr(0, fill);
       rest_.remove_prefix(fill);
+      filled = true;
     }
     if (!rest_.empty() && isAlign(rest_[0])) s.align = take();
     if (next("+- ")) s.sign = take();
     if (next("#")) s.prefix = take() != 0;
     if (next("0")) s.zero = take() != 0;
+    if (s.zero && s.align && !filled) s.fill = "0";
     if (!number(s.width, false)) return std::nullopt;
     if (next(",_")) s.separator = take();
     if (next(".")) {
@@ -151,7 +154,8 @@ Magnitude integerDigits(uint8_t dtype, const void* element, char type) {
 }
 
 Magnitude realDigits(double v, const Spec& s) {
-  if (!std::isfinite(v)) return {std::isnan(v) ? "nan" : "inf", !std::isnan(v) && v < 0};
+  if (!std::isfinite(v))
+    return {std::string(std::isnan(v) ? "nan" : "inf") + (s.type == '%' ? "%" : ""), !std::isnan(v) && v < 0};
   const bool percent = s.type == '%';
   const char pattern[] = {'%', '.', '*', percent ? 'f' : s.type, 0};
   const int precision = s.precision < 0 ? 6 : s.precision;
