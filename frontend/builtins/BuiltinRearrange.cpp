@@ -209,7 +209,8 @@ Val pad(BuiltinCall& k) {
     }
   }
   if (*mode == "constant") {
-    ir::Value* value = k.tensors.tensorOf(k.value("value"), x->type.dtype);
+    const bool off = x->type.dtype == ir::DType::Bool && !k.has("value");
+    ir::Value* value = off ? k.c.b.scalarInt(ir::DType::Bool, 0) : k.tensors.tensorOf(k.value("value"), x->type.dtype);
     if (!value) return k.lost();
     if (value->type.rank() != 0 || value->type.dtype != x->type.dtype) {
       return k.fail(Code::E0201, "`value` must be one " + std::string(ir::name(x->type.dtype)) + ", not " +

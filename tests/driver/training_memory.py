@@ -91,7 +91,7 @@ let y = randint(0, 10, [ROWS])""")
 
 def tenc(script, *options):
     with open("s.tl", "w") as f: f.write(script)
-    return subprocess.run([TENC, *options], capture_output=True, text=True, timeout=120)
+    return subprocess.run([TENC, *options], capture_output=True, text=True, timeout=600)
 
 
 def offset(script, line, column):
