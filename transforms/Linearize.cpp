@@ -2,6 +2,7 @@
 // made, linear ops name values of the way freely; at the end what they name is handed over (HandOver.h).
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "ir/Causes.h"
@@ -71,14 +72,11 @@ class Linearizer : public Walk {
       const std::string cause(enters ? ir::name(ir::Cause::Annotation) : op.stringAttr("cause"));
       t = wayBack(t, primalOf(op.operand(0)), op.stringAttr("device"), cause);
     }
+    // What is assigned enters as what is read does.
+    const Op* on = op.kind == OpKind::SamePlace ? regionOf(op) : nullptr;
+    if (Value* home = on != nullptr && !isNumber(*op.operand(0)) ? outsideOf(op.operand(0), *on) : nullptr)
+      t = wayBack(t, primalOf(home), on->stringAttr("device"), std::string(ir::name(ir::Cause::Annotation)));
     defineTangent(op.result(), t);
-    if (const Op* on = regionOf(op); on != nullptr && op.kind == OpKind::SamePlace && !isNumber(*op.result())) {
-      // A variable from outside that is assigned in the region keeps its place, and enters where it is read.
-      Value* home = primalOf(op.result());
-      entered_[op.result()] = {
-          on, enter(*op.result(), home),
-          wayBack(t, home, on->stringAttr("device"), std::string(ir::name(ir::Cause::Annotation)))};
-    }
     return true;
   }
 
@@ -98,24 +96,70 @@ class Linearizer : public Walk {
     return entered;
   }
 
-  /// Calls f, for which the variables among the operands of op that were assigned in its region have entered it.
+  /// What a variable was before the loops, branches and assignments that make it v: it keeps the place of that.
+  Value* firstOf(Value* v) {
+    if (const auto known = first_.find(v); known != first_.end()) return known->second;
+    Value* first = v;
+    while (Value* before = formerOf(*first)) first = before;
+    return first_[v] = first;
+  }
+  /// Null where v is the first.
+  Value* formerOf(const Value& v) {
+    if (v.op == nullptr) {
+      const Op* loop = v.region->parentOp;
+      if (loop == nullptr || !ir::isLoop(*loop)) return nullptr;
+      for (size_t k = ir::firstCarriedArg(*loop); k < v.region->args.size(); ++k)
+        if (v.region->args[k].get() == &v)
+          return loop->operand(ir::firstCarriedOperand(*loop) + k - ir::firstCarriedArg(*loop));
+      return nullptr;
+    }
+    const Op& op = *v.op;
+    if (op.kind == OpKind::SamePlace) return op.operand(1);
+    if (op.regions.empty() || (!ir::isLoop(op) && op.kind != OpKind::If && op.kind != OpKind::On)) return nullptr;
+    size_t k = 0;
+    while (op.result(k) != &v) ++k;
+    if (ir::isLoop(op)) return op.operand(ir::firstCarriedOperand(op) + k);
+    Value* before = firstOf(op.regions[0]->terminator()->operand(k));
+    const auto isAsBefore = [&](const auto& r) { return firstOf(r->terminator()->operand(k)) == before; };
+    return !before->home()->isInside(op) && std::ranges::all_of(op.regions, isAsBefore) ? before : nullptr;
+  }
+
+  /// Where v is a variable from outside of the region of `on`, or what is assigned to it in there, what it was at
+  /// first: it enters where it is read. Null for another value.
+  Value* outsideOf(Value* v, const Op& on) {
+    Value* first = firstOf(v);
+    return first->home()->isInside(on) ? nullptr : first;
+  }
+
+  static bool hasEntered(const Value& v) {
+    return v.op != nullptr && v.op->kind == OpKind::To && v.op->stringAttr("cause") == ir::name(ir::Cause::Enter);
+  }
+
+  /// Calls f, for which the variables from outside of the region among the operands of op have entered it.
   bool reading(const Op& op, const std::function<bool()>& f) {
-    std::vector<std::pair<const Value*, Entered>> outside;
+    const Op* on = regionOf(op);
+    if (on == nullptr) return f();
+    std::vector<std::tuple<Value*, Value*, Value*>> outside;
     for (Value* v : op.operands()) {
-      const auto found = entered_.find(v);
-      if (found == entered_.end() || found->second.region != regionOf(op)) continue;
-      outside.emplace_back(v, Entered{nullptr, primalOf(v), tangentOf(v)});
-      define(v, found->second.primal);
-      defineTangent(v, found->second.tangent);
+      Value *primal = primalOf(v), *tangent = tangentOf(v);
+      Value* home = isNumber(*v) || hasEntered(*primal) ? nullptr : outsideOf(v, *on);
+      if (home == nullptr) continue;
+      outside.emplace_back(v, primal, tangent);
+      define(v, enter(*v, primal));
+      if (tangent == nullptr) continue;
+      const std::string cause(ir::name(ir::Cause::Annotation));
+      defineTangent(v,
+                    wayBack(tangent, v->type.shape.empty() ? primal : primalOf(home), on->stringAttr("device"), cause));
     }
     const bool ok = f();
     for (auto v = outside.rbegin(); v != outside.rend(); ++v) {
-      define(v->first, v->second.primal);
-      defineTangent(v->first, v->second.tangent);
+      define(std::get<0>(*v), std::get<1>(*v));
+      defineTangent(std::get<0>(*v), std::get<2>(*v));
     }
     return ok;
   }
   bool single(const Op& op) override {
+    if (op.has(Trait::Placing)) return Walk::single(op);
     return reading(op, [&] { return Walk::single(op); });
   }
   bool call(const Op& op) override {
@@ -160,16 +204,16 @@ class Linearizer : public Walk {
     return known;
   }
 
-  /// Whether the region reads the value as operands that enter it (P4 b) and not where it lives.
+  /// Whether the region reads the value as operands that enter it (P4 b) alone, and not where it lives.
   static bool enters(const Value& v, const Op& on) {
-    const bool number = v.type.shape.empty();  // bounds, conditions and what else the host may want
     return std::all_of(v.uses.begin(), v.uses.end(), [&](const Value::Use& use) {
       const Op& user = *use.user;
       if (&user == &on || !user.parent->isInside(on)) return true;
       // "Where this value is" means in here, unless the source names the value.
       if (user.kind == OpKind::On && !user.boolAttr("named")) return true;
       if (user.has(Trait::Placing) || user.has(Trait::HostEffect)) return false;
-      return !number || (!user.has(Trait::Terminator) && !ir::isLoop(user) && user.kind != OpKind::If);
+      // What a loop carries and a branch gives stays where it is; bounds and conditions the host may want.
+      return !user.has(Trait::Terminator) && !ir::isLoop(user) && user.kind != OpKind::If;
     });
   }
 
@@ -358,13 +402,7 @@ class Linearizer : public Walk {
   HandOver handOver_;
   std::unordered_map<const Op*, Op*> forwardOf_;                     ///< of a linear `for` or `if`
   std::map<std::pair<const Value*, std::string>, Value*> waysBack_;  ///< by tangent and device
-  /// A variable as the ops of the region of an `on` read it that assigns it.
-  struct Entered {
-    const Op* region = nullptr;
-    Value* primal = nullptr;
-    Value* tangent = nullptr;
-  };
-  std::unordered_map<const Value*, Entered> entered_;
+  std::unordered_map<const Value*, Value*> first_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
     python elsewhere.py --tenc PATH [--count 100] [--first 0] [--keep DIR]
 
 A function of a vector on a device updates variables in loops, branches and `@device` blocks, with values that it
-captures there, on the host and as free numbers. It is differentiated in every mode, mapped, and both. The same script
+captures there, on the host and as free numbers; a variable `h` of the host is read and assigned in the blocks. It is differentiated in every mode, mapped, and both. The same script
 with `cpu` for the device is the oracle: it prints the same elements, and is refused for the same reason where it is
 (a variable of the host that derivatives do not go through). Closes with `N passed, N failed`."""
 import random
@@ -22,6 +22,7 @@ class Script:
     def __init__(self, seed):
         self.r = random.Random(seed)
         self.device = self.r.choice(["cuda:0", "cuda:1"])
+        self.host = self.r.random() < 0.4
         self.lines, self.depth, self.counters, self.variables, self.fresh, self.inside = [], 1, [], ["q"], 0, False
 
     def emit(self, text): self.lines.append("    " * self.depth + text)
@@ -42,6 +43,7 @@ class Script:
     def vector(self, depth=0):
         kind = self.r.random()
         if depth > 2 or kind < 0.35: return self.r.choice(self.variables)
+        if kind < 0.4 and self.host: return "h" if self.inside else f"h.to({self.device})"
         if kind < 0.45: return "d"
         if kind < 0.55: return f"e.to({self.device})"
         if kind < 0.65: return f"tanh({self.vector(depth + 1)})"
@@ -55,6 +57,7 @@ class Script:
 
     def statement(self, nesting):
         kind, v = self.r.random(), self.r.choice(self.variables)
+        if self.host and self.r.random() < 0.15: return self.emit(f"h = tanh({self.vector()}).to(cpu)" if self.inside else "h = tanh(h + e)")
         if kind < 0.35: return self.emit(f"{v}[{self.index()}] {self.r.choice(['+=', '=', '*=', '-='])} {self.number()}")
         if kind < 0.5: return self.emit(f"{v} {self.r.choice(['+=', '=', '*='])} {self.vector()}")
         self.fresh += 1
@@ -91,10 +94,12 @@ class Script:
         head = [f"{at}let w = [{numbers(3)}, {numbers(3)}]", f"{at}let d = {numbers(3)}", f"let e = {numbers(3)}",
                 f"{at}let m = [{numbers(3)}, {numbers(3)}, {numbers(3)}]", f"let c = sum({numbers(2)})", "let b = c > 0.0", "let f = |r| {"]
         self.emit("var q = tanh(r)")
+        if self.host: self.emit("var h = tanh(r * 0.5).to(cpu)")
         if two := self.r.random() < 0.4:
             self.emit("var p = d")
             self.variables.append("p")
         for _ in range(self.r.randrange(1, 5)): self.statement(0)
+        if self.host: self.emit(f"q += h.to({self.device})")
         self.emit("q = tanh(q + tanh(d))" + ("; q += tanh(p)" if two else ""))
         return "\n".join([*head, *self.lines, "    sum(q * q)", "}", f"print({self.r.choice(FORMS)})"]) + "\n"
 
