@@ -166,6 +166,19 @@ class DeviceControl {
     spreadAll();
   }
 
+  /// Kernels that were formed before get these numbers of the device as such, and not by value.
+  void handOver(const Op& op) {
+    for (const auto& r : op.regions) {
+      if (op.kind != OpKind::Fused) {
+        for (const auto& inner : r->ops) handOver(*inner);
+        continue;
+      }
+      for (size_t i = 0; i < r->args.size(); ++i)
+        if (op.operand(i)->type.rank() == 0 && op.operand(i)->type.place.device == device_)
+          r->args[i]->type.place.device = device_;
+    }
+  }
+
   void apply() {
     for (Op* move : moves_) {
       numbers_.erase(move->result());
@@ -173,6 +186,7 @@ class DeviceControl {
       move->erase();
     }
     for (const Value* v : numbers_) const_cast<Value*>(v)->type.place.device = device_;
+    handOver(root_);
     fill(root_);
   }
 

@@ -110,6 +110,15 @@ while max(x) < 50.0 {
     x += softmax(x @ x) + f32(n % 7)
 }
 print(n, x)""", 9),
+    ("a counter that a kernel of the loop reads", """var u = [7.0, 8.0, 9.0]
+var a = 3.0
+var k = 0
+while a < 8.0 {
+    u = u * 2.0
+    for j in 0..2 { if a > 0.0 { a = u[k] } }
+    k += 1
+}
+print(a, k)""", 6),
     ("break", """var x = ones([8, 8])
 var n = 0
 for i in 0..100 {
