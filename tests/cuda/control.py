@@ -118,7 +118,7 @@ while a < 8.0 {
     for j in 0..2 { if a > 0.0 { a = u[k] } }
     k += 1
 }
-print(a, k)""", 6),
+print(a, k)""", None),
     ("break", """var x = ones([8, 8])
 var n = 0
 for i in 0..100 {
