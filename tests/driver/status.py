@@ -58,11 +58,11 @@ def main():
         calls = "".join(f"fn f{i}(x: i64) -> i64 = {f'f{i - 1}(x)' if i else 'x'}{' |> abs' * 4000}\n" for i in range(8))
         (path / "calls.tl").write_text(calls + "print(f7(3))\n")
         small = lambda: resource.setrlimit(resource.RLIMIT_STACK, (8 << 20, resource.getrlimit(resource.RLIMIT_STACK)[1]))
-        expect(1, [str(path / "calls.tl")], err="error[E0105]: expressions and the calls", preexec_fn=small)
+        expect(1, [str(path / "calls.tl")], err="error[E0105]: expressions, calls and branches", preexec_fn=small)
         nested = "".join(f"fn f{i}(x: i64) -> i64 {{ var y = x; {f'if y > {i} {{ ' * 200}y = {f'f{i - 1}(y)' if i else 'x'}{' }' * 200}; y }}\n"
                          for i in range(60))
         (path / "nested.tl").write_text("var q = 3\nfor i in 0..2 { q += i }\n" + nested + "print(f59(q))\n")
-        expect(1, [str(path / "nested.tl")], err="error[E0105]: expressions and the calls", preexec_fn=small)
+        expect(1, [str(path / "nested.tl")], err="error[E0105]: expressions, calls and branches", preexec_fn=small)
         types = "type T0 = (f32, f32)\n" + "".join(f"type T{i} = (T{i - 1}, T{i - 1})\n" for i in range(1, 40))
         (path / "types.tl").write_text(types + "fn f(x: T39) = x\nprint(1)\n")
         expect(1, ["check", str(path / "types.tl")], err="error[E0208]: the type `T16` has more than 100000 parts")
