@@ -75,6 +75,10 @@ void Reporter::provenance(Diagnostic& d, const ir::Value* v, const std::string& 
       case Why::Variable: {
         const ir::Value* next = info.from;
         if (!next || next == v) return;
+        if (!next->type.place.isFree() && next->type.place.device != v->type.place.device) {
+          d.notes.push_back({spanOf(v), is + ": its operands enter this block"});
+          return;
+        }
         const ir::Value* named = behindBroadcast(next);
         // The value of a block is known by the name outside.
         const bool sameValue = v->op && v->op->kind == ir::OpKind::On && !who.quoted.empty();
