@@ -289,8 +289,11 @@ constexpr BuiltinRow kRows[] = {
     {"instance_norm(x, weight?, bias?; eps: 1e-5)", "Mean 0 and variance 1 over the dims after the first two.",
      instanceNorm},
     {"normalize(x; axis: ints, eps: 1e-12)", "Divided by the Euclidean norm along an axis.", normalize},
-    {"attention(q, k, v; causal: false, mask?, scale?)", "softmax(q @ k.T * scale) @ v on (..., heads, time, dim), whose dims before the heads broadcast. Fewer heads of keys and "
-     "values each serve a run of heads of queries. Where `mask` is false a key is not attended to; numbers are added to the scores.",
+    {"attention(q, k, v; causal: false, mask?, scale?)",
+     "softmax(q @ k.T * scale) @ v on (..., heads, time, dim), whose dims before the heads broadcast. Fewer heads of "
+     "keys and "
+     "values each serve a run of heads of queries. Where `mask` is false a key is not attended to; numbers are added "
+     "to the scores.",
      attention},
 };
 

@@ -221,7 +221,8 @@ constexpr BuiltinRow kRows[] = {
     {"quantile(x, q; axis: ints?, keep: false, method: \"linear\")",
      "The value below which a share q of the elements lies; between two by `method`: \"linear\", \"lower\", "
      "\"higher\", "
-     "\"midpoint\" or \"nearest\". Several q are the first dim; NaN is passed on, and is what a q that is computed and not "
+     "\"midpoint\" or \"nearest\". Several q are the first dim; NaN is passed on, and is what a q that is computed and "
+     "not "
      "from 0 to 1 gives.",
      quantile<false>},
     {"nansum(x; axis: ints?, keep: false)", "Sum of the elements that are not NaN.", nanReduce, OpKind::Sum},

@@ -241,9 +241,9 @@ Val Calls::call(const Val& f, CallArgs args) {
     case Kind::List: {
       // Callables in a row: each takes what the one before gives.
       if (f.elems.empty() && args.args.size() != 1) {
-        return context_.fail(Code::E0204, args.span,
-                             "a row of no functions takes one value, which it gives back, not " +
-                                 std::to_string(args.args.size()));
+        return context_.fail(
+            Code::E0204, args.span,
+            "a row of no functions takes one value, which it gives back, not " + std::to_string(args.args.size()));
       }
       Val v;
       for (size_t i = 0; i < f.elems.size(); ++i) {

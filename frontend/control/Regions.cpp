@@ -124,8 +124,9 @@ bool Regions::agree(Val& a, Val& b, ir::Region* ra, ir::Region* rb, std::string_
   if (a.kind != b.kind && describe(a) == describe(b)) {
     // One of them is text, the other has values of the run in it.
     context_
-        .error(Code::E0209, span,
-               "branches choose between strings that are known while compiling, and one of these holds a run-time value")
+        .error(
+            Code::E0209, span,
+            "branches choose between strings that are known while compiling, and one of these holds a run-time value")
         .help("print inside the branches, or choose the value and write the string behind them");
     return false;
   }
