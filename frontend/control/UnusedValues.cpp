@@ -30,19 +30,33 @@ void UnusedValues::check(const ast::Expr& e, const Val& value, const Place& befo
   auto d = context_.error(
       Code::E0106, e.span,
       call ? "the result of this call is not used, and the call does nothing else" : "this value is not used");
-  if (const ast::Expr* x = call ? changed(e, value) : nullptr)
+  if (const std::string target = call ? changed(e, value) : ""; !target.empty())
     d.help("values do not change in place: assign the result",
-           {{Span{e.span.file, e.span.begin, e.span.begin}, x->text + " = "}});
+           {{Span{e.span.file, e.span.begin, e.span.begin}, target + " = "}});
   else
     d.help("bind it with `let`, give it to `print`, or discard it with `let _ =`");
 }
 
-const ast::Expr* UnusedValues::changed(const ast::Expr& call, const Val& value) const {
-  if (call.kind != ExprKind::Call || call.args[0]->kind != ExprKind::Member) return nullptr;
-  const ast::Expr* receiver = call.args[0]->args[0].get();
-  if (receiver->kind != ExprKind::Name) return nullptr;
-  const Binding* own = scopes_.find(receiver->span);
-  return own && own->isVar && sameTypes(own->value, value) ? receiver : nullptr;
+std::string UnusedValues::changed(const ast::Expr& call, const Val& value) const {
+  if (call.kind != ExprKind::Call) return "";
+  const auto isOf = [&](const ast::Expr& x, const Val& v) {
+    const Binding* own = x.kind == ExprKind::Name ? scopes_.find(x.span) : nullptr;
+    return own && own->isVar && sameTypes(own->value, v);
+  };
+  if (call.args[0]->kind == ExprKind::Member && isOf(*call.args[0]->args[0], value)) return call.args[0]->args[0]->text;
+  if (!value.is(Val::Kind::Tuple) || value.elems.empty()) return "";
+  // `optim.step(state, m, g)` gives a new m and a new state.
+  std::string names;
+  std::vector<const ast::Expr*> taken;
+  for (const Val& part : value.elems) {
+    const auto found = std::ranges::find_if(call.arguments, [&](const ast::Argument& a) {
+      return a.value && isOf(*a.value, part) && std::ranges::find(taken, a.value.get()) == taken.end();
+    });
+    if (found == call.arguments.end()) return "";
+    taken.push_back(found->value.get());
+    names += (names.empty() ? "" : ", ") + found->value->text;
+  }
+  return "(" + names + ")";
 }
 
 bool UnusedValues::doesMore(const ir::Region& region) {

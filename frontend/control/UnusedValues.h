@@ -26,8 +26,9 @@ class UnusedValues {
  private:
   bool doesMore(const ir::Op& op);
   bool doesMore(const ir::Region& region);
-  /// The edit that assigns `x.sort()` to `x`, of a variable of that type.
-  const ast::Expr* changed(const ast::Expr& call, const Val& value) const;
+  /// What a call's result may be meant for: `x` of `x.sort()`, a variable of that type, or the variables among the
+  /// arguments that have the types of its parts, as `(m, state)`. Empty for nothing.
+  std::string changed(const ast::Expr& call, const Val& value) const;
 
   Context& context_;
   Scopes& scopes_;
