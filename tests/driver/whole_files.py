@@ -103,7 +103,7 @@ def writers():
             running = [started(c, folder) for c in commands]
             seen, kills, tries = set(), 0, 0
             end = time.monotonic() + 0.5
-            while time.monotonic() < end or (len(seen) < len(versions) or kills < 2) and tries < 5000:
+            while time.monotonic() < end or (len(seen) < len(versions) or kills < 2) and time.monotonic() < end + 30:
                 tries += 1
                 data = target.read_bytes()
                 if data not in versions: sys.exit(f"{name}: {len(data)} bytes that nobody has saved: {data[:60]} ... {data[-60:]}")
