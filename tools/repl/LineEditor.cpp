@@ -284,6 +284,14 @@ void LineEditor::open() {
   el_source(t.line, nullptr);  // the user's ~/.editrc
 }
 
+namespace {
+/// A line of a file whose lines end as on Windows.
+std::string withoutReturn(std::string line) {
+  if (line.ends_with('\r')) line.pop_back();
+  return line;
+}
+}  // namespace
+
 /// Takes what a pipe or file has; false at its end.
 bool LineEditor::fillPlain() {
   char buffer[4096];
@@ -296,7 +304,7 @@ LineEditor::Got LineEditor::readPlain(std::string& line) {
   while (plain_.find('\n') == std::string::npos && fillPlain()) {}
   if (plain_.empty()) return Got::End;
   const size_t end = plain_.find('\n');
-  line = plain_.substr(0, end);
+  line = withoutReturn(plain_.substr(0, end));
   plain_.erase(0, end == std::string::npos ? end : end + 1);
   return Got::Line;
 }
@@ -306,7 +314,7 @@ std::optional<std::string> LineEditor::peek() {
   pollfd wait{STDIN_FILENO, POLLIN, 0};
   while (plain_.find('\n') == std::string::npos && poll(&wait, 1, 0) == 1 && fillPlain()) {}
   if (plain_.empty()) return std::nullopt;
-  return plain_.substr(0, plain_.find('\n'));
+  return withoutReturn(plain_.substr(0, plain_.find('\n')));
 }
 
 LineEditor::Got LineEditor::read(const std::string& prompt, std::string& line) {
