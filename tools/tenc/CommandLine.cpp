@@ -211,11 +211,23 @@ class Reader {
     if (c_.session.trapNan && c_.session.oracle) return fail("--trap nan does not go with --engine oracle");
     if (c_.runAfterPasses && !c_.passes) return fail("--run goes with --passes");
     if ((c_.emit == "program") == c_.output.empty()) return fail("--emit=program and -o FILE go together");
+    if (!scriptStays()) return false;
     if (c_.command == Command::Repl && !c_.session.params.empty()) {
       // Nobody declares parameters here: the option is misspelt.
       const std::string& name = c_.session.params.begin()->first;
       const std::string meant = nearestOption(name);
       return fail("unknown option --" + name + didYouMean(meant.empty() ? meant : "--" + meant));
+    }
+    return true;
+  }
+
+  /// Whether nothing that is written replaces the script.
+  bool scriptStays() {
+    for (const auto& [option, path] : {std::pair{"-o", &c_.output}, {"--trace", &c_.trace}, {"--html", &c_.html}}) {
+      std::error_code none;
+      const bool isScript = !path->empty() && std::filesystem::is_regular_file(c_.input, none) &&
+                            std::filesystem::equivalent(*path, c_.input, none);
+      if (isScript) return fail(std::string(option) + " " + *path + " is the script itself");
     }
     return true;
   }
