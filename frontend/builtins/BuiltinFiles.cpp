@@ -134,7 +134,9 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
   const rt::FileSource& source = path.source;
   std::string error;
   const std::string quoted = "`" + source.path + "`" + (source.name.empty() ? "" : ", `" + source.name + "`,");
-  auto header = files.header(source, error);
+  // What lies there now may be of an earlier run.
+  const bool isOwn = want && want->complete() && writtenBefore(k.context.module, source.path);
+  auto header = isOwn ? std::nullopt : files.header(source, error);
   ir::Type type;
   if (header) {
     type.dtype = static_cast<DType>(header->dtype);
@@ -147,7 +149,7 @@ Val loadTensor(BuiltinCall& k, rt::FileReader& files, const WrittenPath& path, c
     if (want && !fits(*want, type)) {
       return k.fail(Code::E0502, quoted + " holds " + ir::toString(type) + ", but " + toString(*want) + " is declared");
     }
-  } else if (want && want->complete() && writtenBefore(k.context.module, source.path)) {
+  } else if (isOwn) {
     const auto declared = declaredType(k, *want);  // checked when it is read
     if (!declared) return k.lost();
     type = *declared;
