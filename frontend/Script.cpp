@@ -48,6 +48,7 @@ void Script::run(const ast::File& file) {
     Frame own(&unit);
     const FrameScope names(context_.frames, own);
     const std::vector<ir::Value*> inputs = sessionValues_.declareInputs(*main);
+    units_.takeOptions(unit);
     units_.collect(unit);
     for (const auto& [name, s] : context_.options.devices) {
       if (!unit.devices.count(name)) context_.fail(Code::E0504, {}, "the script has no device `" + name + "`");

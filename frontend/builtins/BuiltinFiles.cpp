@@ -262,6 +262,8 @@ Val save(BuiltinCall& k) {
     paths.push_back(name.empty() ? "tensor" : name);
     return leaf;
   });
+  if (tensors.empty() && good && !done.poison())
+    return k.fail(Code::E0503, "there is no tensor to save in " + describe(x));
   if (!good || done.poison()) return k.lost();
   tensors.insert(tensors.end(), path->parts.operands.begin(), path->parts.operands.end());
   ir::Op* op = k.c.b.make(OpKind::Save, tensors, {{"path", path->source.path}, {"format", format}});

@@ -1,6 +1,7 @@
 // The values of `const` and `param`.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ class Constants {
 
   /// The value of a `const`; E0109 when it is defined by itself, E0111 when it is of the run.
   Val constantOf(const Unit& unit, const ast::Stmt& decl);
+  /// The params of this file, the script, take their values from the command line.
+  void takeOptions(const ast::File& script);
   /// The value of a `param`: from the command line, or its default (E0504 where neither fits).
   Val paramOf(const ast::Stmt& decl);
 
@@ -27,7 +30,8 @@ class Constants {
   Context& context_;
   Types& types_;
   Expressions& expressions_;
-  std::map<std::string, Val> params_;
+  std::map<const ast::Stmt*, Val> params_;
+  std::set<const ast::Stmt*> ofScript_;
   std::vector<const ast::Stmt*> evaluating_;  ///< params whose defaults are, the innermost last
 };
 

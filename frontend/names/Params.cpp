@@ -35,16 +35,21 @@ std::optional<Val> parseParam(const std::string& text, const std::string& type, 
 }
 }  // namespace
 
+void Constants::takeOptions(const ast::File& script) {
+  for (const ast::StmtPtr& s : script.statements)
+    if (s && s->kind == ast::Stmt::Kind::Param) ofScript_.insert(s.get());
+}
+
 Val Constants::paramOf(const ast::Stmt& decl) {
   const std::string& name = decl.name.text;
   auto& cache = params_;
-  if (auto it = cache.find(name); it != cache.end()) {
+  if (auto it = cache.find(&decl); it != cache.end()) {
     if (!it->second.is(Val::Kind::None)) return it->second;
     const ast::Stmt& inner = *evaluating_.back();
     return context_.fail(Code::E0109, inner.value->span,
                          "the default of the param `" + inner.name.text + "` depends on itself");
   }
-  cache[name] = {};
+  cache[&decl] = {};
   const bool plain = decl.type && decl.type->path.size() == 1 && !decl.type->hasArgs;
   const std::string type = plain ? decl.type->path[0].text : "";
   Val v;
@@ -64,7 +69,8 @@ Val Constants::paramOf(const ast::Stmt& decl) {
     v = context_.fail(Code::E0504, decl.type ? decl.type->span : decl.span,
                       std::string("a param is i64, f32, f64, bool or str") +
                           (decl.type ? ", not " + std::string(context_.sources.text(decl.type->span)) : ""));
-  } else if (auto given = context_.options.params.find(name); given != context_.options.params.end()) {
+  } else if (auto given = context_.options.params.find(name);
+             given != context_.options.params.end() && ofScript_.contains(&decl)) {
     const std::optional<std::string>& text = given->second;
     auto parsed = text             ? parseParam(*text, type, decl.name.span)
                   : type == "bool" ? std::optional(Val::ofBool(true, decl.name.span))
@@ -98,7 +104,7 @@ Val Constants::paramOf(const ast::Stmt& decl) {
   }
   v.adopts = v.isNumber();
   if (type == "f64") v.dtype = ir::DType::F64;
-  cache[name] = v;
+  cache[&decl] = v;
   return v;
 }
 

@@ -360,6 +360,8 @@ void Units::extendLibrary() {
   });
 }
 
+void Units::takeOptions(const Unit& script) { constants_.takeOptions(*script.file); }
+
 void Units::collectParams(const Unit& unit) {
   for (const auto& statement : unit.file->statements) {
     if (!statement || statement->kind != StmtKind::Param) continue;

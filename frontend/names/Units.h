@@ -34,6 +34,8 @@ class Units {
   void collect(Unit& unit, size_t from = 0);
   /// Evaluates the params of the script, and reports options that name none (E0504).
   void collectParams(const Unit& unit);
+  /// Its params take the options of the command line.
+  void takeOptions(const Unit& script);
   /// Reports a `--default-device` that is not there.
   void checkDefaultDevice(const Unit& unit);
   /// Whether something of a module of the standard library was left out.
