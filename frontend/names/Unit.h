@@ -28,6 +28,7 @@ struct Unit {
   mutable std::map<std::string, Val, std::less<>> evaluated;                      ///< constants and params, once
   mutable std::set<std::string, std::less<>> evaluating;
   std::map<std::string, Span, std::less<>> declared;  ///< for E0103
+  std::map<std::string, Span, std::less<>> imported;  ///< for E0103: modules and names of modules
   std::unique_ptr<Resolution> resolution;             ///< what the names in the file mean
 
   /// The aliases of this unit of which one of them is made.

@@ -43,10 +43,35 @@ bool isDeclaration(const ast::Stmt& s) { return s.kind <= StmtKind::Bench; }
 }  // namespace
 
 bool Units::declareOnce(Unit& unit, const ast::Name& name) {
+  if (isImported(unit, name)) return false;
   auto [it, fresh] = unit.declared.try_emplace(name.text, name.span);
   if (fresh) return true;
   context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice")
       .note(it->second, "first declared here");
+  return false;
+}
+
+/// Reports a declaration whose name an import has brought already.
+bool Units::isImported(const Unit& unit, const ast::Name& name) {
+  const auto it = unit.imported.find(name.text);
+  if (it == unit.imported.end()) return false;
+  context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice").note(it->second, "imported here");
+  return true;
+}
+
+/// Whether an import may bring a name: a file has one meaning for each. `instead`: what means it too, if anything does.
+bool Units::importOnce(Unit& unit, const ast::Name& name, const std::string& instead) {
+  Span first = name.span;
+  if (const auto declared = unit.declared.find(name.text); declared != unit.declared.end())
+    first = declared->second;
+  else if (const auto function = unit.functions.find(name.text); function != unit.functions.end())
+    first = function->second[0].stmt->name.span;
+  else
+    first = unit.imported.try_emplace(name.text, name.span).first->second;
+  if (first == name.span) return true;
+  auto d = context_.error(Code::E0103, name.span, "`" + name.text + "` is declared twice");
+  d.note(first, unit.imported.contains(name.text) ? "imported here" : "first declared here");
+  if (!instead.empty()) d.help("import the module as a whole, and write `" + instead + "`");
   return false;
 }
 
@@ -68,7 +93,10 @@ void Units::collectImport(Unit& unit, const ast::Stmt& s) {
     for (const ast::Name& n : s.names) unit.evaluated[n.text] = context_.lost();
     return;
   }
-  if (s.names.empty()) unit.modules[s.path.back().text] = imported;
+  if (s.names.empty()) {
+    Unit const*& module = unit.modules[s.path.back().text];
+    if (module == imported || importOnce(unit, s.path.back(), "")) module = imported;
+  }
   for (const ast::Name& n : s.names) {
     const bool exists = imported->declared.count(n.text) || imported->functions.count(n.text);
     if (!exists) {
@@ -83,7 +111,11 @@ void Units::collectImport(Unit& unit, const ast::Stmt& s) {
       unit.evaluated[n.text] = context_.lost();
       continue;
     }
-    unit.names[n.text] = {imported, n.text};
+    const std::pair<const Unit*, std::string> meant = {imported, n.text};
+    const auto known = unit.names.find(n.text);
+    if ((known != unit.names.end() && known->second == meant) ||
+        importOnce(unit, n, s.path.back().text + "." + n.text))
+      unit.names[n.text] = meant;
   }
 }
 
@@ -155,6 +187,7 @@ void Units::collect(Unit& unit, size_t from) {
         if (declareOnce(unit, s.name)) unit.structs[name] = {&s, &unit};
         break;
       case StmtKind::Fn:
+        if (isImported(unit, s.name)) break;
         if (auto it = unit.declared.find(name); it != unit.declared.end()) {
           context_.error(Code::E0103, s.name.span, "`" + name + "` is declared twice")
               .note(it->second, "first declared here");

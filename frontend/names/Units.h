@@ -58,6 +58,8 @@ class Units {
   void checkHeads(const Unit& unit);
   void checkTwice(std::span<const ast::StmtPtr> statements);
   bool declareOnce(Unit& unit, const ast::Name& name);
+  bool isImported(const Unit& unit, const ast::Name& name);
+  bool importOnce(Unit& unit, const ast::Name& name, const std::string& instead);
 
   Context& context_;
   Constants& constants_;

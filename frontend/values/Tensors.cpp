@@ -176,6 +176,12 @@ ir::Value* Tensors::tensorHere(const Val& v, std::optional<DType> hint) {
                        "expected a tensor, not " + describe(v) + " of structs, tuples or functions");
         return nullptr;
       }
+      if (shape.size() > ir::kMaxRank) {
+        context_.error(Code::E0208, v.span,
+                       "an array of rank " + std::to_string(shape.size()) + "; the most is " +
+                           std::to_string(ir::kMaxRank));
+        return nullptr;
+      }
       if (!ir::elementCount(shape)) {
         context_.error(Code::E0208, v.span, "an array of shape " + ir::toString(shape) + " has too many elements");
         return nullptr;

@@ -125,8 +125,9 @@ bool FileReader::Opened::loadElements(uint8_t dtype, const std::vector<int64_t>&
   if (format == "npz") return format::npzLoad(*bytes, *chosen, out, reason);
   if (format == "png") return format::pngLoad(picture, h, out, reason);
   if (format == "csv") return format::csvLoad(file.get(), dtype, shape, out, reason);
-  const auto read = [&](std::span<std::byte> to) {
-    if (bytes->read(format == "bytes" ? 0 : h.dataOffset, to)) return true;
+  uint64_t at = format == "bytes" ? 0 : h.dataOffset;
+  const auto read = [&](std::span<std::byte> to) {  // what comes next
+    if (bytes->read(std::exchange(at, at + to.size()), to)) return true;
     reason = format::kUnreadable;
     return false;
   };

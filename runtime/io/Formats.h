@@ -37,7 +37,7 @@ std::optional<uint64_t> fileSize(std::FILE* f);
 inline constexpr size_t kMostNpyHead = 10'012;
 /// From the first bytes (kMostNpyHead or all) of a file of `size` bytes.
 std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& error);
-/// `read` reads all elements, which follow each other in the file; what it returns false for is its own to tell.
+/// `read` reads the next elements, which follow each other in the file; what it returns false for is its own to tell.
 using ReadElements = std::function<bool(std::span<std::byte>)>;
 bool npyLoad(const FileHeader& header, void* out, const ReadElements& read);
 std::string npyHeaderText(const TensorView& t);
@@ -53,7 +53,5 @@ std::optional<FileHeader> pngHeader(ByteSpan file, std::string& error);
 /// 8, and 16 bits the nearest 8. `file` is what the header was read from.
 bool pngLoad(ByteSpan file, const FileHeader& header, void* out, std::string& error);
 bool pngSave(std::FILE* f, const TensorView& t, std::string& error);
-/// Pixels of a picture as bytes, [H, W] or [H, W, 3].
-std::vector<uint8_t> pixels(const TensorView& t);
 
 }  // namespace tenc::rt::format

@@ -147,29 +147,50 @@ std::optional<FileHeader> npyHeader(ByteSpan head, uint64_t size, std::string& e
   return h;
 }
 
+namespace {
+
+void swapBytes(unsigned char* elements, int64_t n, int size) {
+  for (int64_t i = 0; i < n; ++i) std::reverse(elements + i * size, elements + (i + 1) * size);
+}
+
+/// Reads column-major elements, a block after the other, and puts each in its place of a row-major tensor.
+bool loadColumnMajor(const FileHeader& h, unsigned char* out, const ReadElements& read) {
+  constexpr int64_t kBlock = int64_t{1} << 16;  // elements
+  const int size = dtypeSize(h.dtype);
+  const int64_t n = *elements(h.shape);
+  std::vector<unsigned char> block(static_cast<size_t>(std::min(n, kBlock) * size));
+  std::vector<int64_t> index(h.shape.size(), 0), strides(h.shape.size());
+  int64_t stride = size;
+  for (size_t d = strides.size(); d-- > 0;) strides[d] = stride, stride *= h.shape[d];
+  int64_t to = 0;
+  for (int64_t done = 0; done < n; done += kBlock) {
+    const int64_t count = std::min(kBlock, n - done);
+    if (!read({reinterpret_cast<std::byte*>(block.data()), static_cast<size_t>(count * size)})) return false;
+    if (h.swap) swapBytes(block.data(), count, size);
+    for (int64_t i = 0; i < count; ++i) {
+      std::memcpy(out + to, block.data() + i * size, static_cast<size_t>(size));
+      for (size_t d = 0; d < index.size(); ++d) {
+        to += strides[d];
+        if (++index[d] < h.shape[d]) break;
+        to -= index[d] * strides[d];
+        index[d] = 0;
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
 bool npyLoad(const FileHeader& h, void* out, const ReadElements& read) {
   const int size = dtypeSize(h.dtype);
   const int64_t n = *elements(h.shape);
   auto* bytes = static_cast<unsigned char*>(out);
-  std::vector<unsigned char> columnMajor;
-  if (h.fortran && h.shape.size() > 1) columnMajor.resize(static_cast<size_t>(n * size));
-  unsigned char* target = columnMajor.empty() ? bytes : columnMajor.data();
-  if (!read({reinterpret_cast<std::byte*>(target), static_cast<size_t>(n * size)})) return false;
-  if (h.swap)
-    for (int64_t i = 0; i < n; ++i) std::reverse(target + i * size, target + (i + 1) * size);
-  if (!columnMajor.empty()) {
-    std::vector<int64_t> index(h.shape.size(), 0), strides(h.shape.size());
-    int64_t stride = 1;
-    for (size_t d = 0; d < h.shape.size(); ++d) strides[d] = stride, stride *= h.shape[d];
-    for (int64_t i = 0; i < n; ++i) {
-      int64_t from = 0;
-      for (size_t d = 0; d < index.size(); ++d) from += index[d] * strides[d];
-      std::memcpy(bytes + i * size, target + from * size, static_cast<size_t>(size));
-      for (size_t d = index.size(); d-- > 0;) {
-        if (++index[d] < h.shape[d]) break;
-        index[d] = 0;
-      }
-    }
+  if (h.fortran && h.shape.size() > 1) {
+    if (!loadColumnMajor(h, bytes, read)) return false;
+  } else {
+    if (!read({reinterpret_cast<std::byte*>(bytes), static_cast<size_t>(n * size)})) return false;
+    if (h.swap) swapBytes(bytes, n, size);
   }
   if (h.dtype == 12)
     for (int64_t i = 0; i < n; ++i) bytes[i] = bytes[i] != 0;

@@ -39,7 +39,8 @@ PartFile::Slot* PartFile::freeSlot() {
 PartFile::PartFile(int folder, const std::string& base) : folder_(folder), slot_(freeSlot()) {
   constexpr unsigned kMostAttempts = 1000;
   for (unsigned attempt = 0; attempt < kMostAttempts; ++attempt) {
-    name_ = base + "." + std::to_string(getpid()) + "." + std::to_string(attempt) + ".part";
+    const std::string ending = "." + std::to_string(getpid()) + "." + std::to_string(attempt) + ".part";
+    name_ = base.substr(0, NAME_MAX - ending.size()) + ending;
     if (slot_) slot_->set(folder, name_);  // before it is there: names with our own number are ours
     descriptor_ = openat(folder, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
     isThere_ = descriptor_ >= 0;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <csetjmp>
 #include <cstring>
-#include <limits>
 
 #include "runtime/io/Formats.h"
 
@@ -23,50 +22,49 @@ double elementAsDouble(uint8_t dtype, const std::byte* p) {
     case 1: return bfloatToFloat(get(uint16_t{}));
     case 2: return get(float{});
     case 3: return get(double{});
-    case 4: return get(int8_t{});
-    case 5: return get(int16_t{});
-    case 6: return get(int32_t{});
-    case 7: return static_cast<double>(get(int64_t{}));
-    case 9: return get(uint16_t{});
-    case 10: return get(uint32_t{});
-    case 11: return static_cast<double>(get(uint64_t{}));
     default: return get(uint8_t{});
   }
 }
 
+/// The samples of one row of a picture, which `checkSave` lets pass: u8 as they are; floats, and bools, from 0 to 1.
+class Rows {
+ public:
+  explicit Rows(const TensorView& t)
+      : t_(t), samples_(static_cast<size_t>(t.shape[1]) * (t.shape.size() == 3 ? 3 : 1)), row_(samples_) {}
+  size_t count() const { return static_cast<size_t>(t_.shape[0]); }
+  size_t samples() const { return samples_; }
+  /// Until the next call.
+  const uint8_t* row(size_t y) {
+    const auto size = static_cast<size_t>(dtypeSize(t_.dtype));
+    const std::byte* p = static_cast<const std::byte*>(t_.data) + y * samples_ * size;
+    if (t_.dtype == 8) {
+      std::memcpy(row_.data(), p, samples_);
+      return row_.data();
+    }
+    for (size_t i = 0; i < samples_; ++i) {
+      const double v = elementAsDouble(t_.dtype, p + i * size);
+      row_[i] = std::isnan(v) ? 0 : static_cast<uint8_t>(std::lround(std::clamp(v, 0.0, 1.0) * 255.0));
+    }
+    return row_.data();
+  }
+
+ private:
+  const TensorView& t_;
+  const size_t samples_;
+  std::vector<uint8_t> row_;
+};
+
 }  // namespace
 
-std::vector<uint8_t> pixels(const TensorView& t) {
-  const int64_t n = *elements(t.shape);
-  std::vector<uint8_t> out(static_cast<size_t>(n));
-  const auto* p = static_cast<const std::byte*>(t.data);
-  if (t.dtype == 8) {
-    std::memcpy(out.data(), p, out.size());
-    return out;
-  }
-  const int size = dtypeSize(t.dtype);
-  double lo = 0, hi = 1;
-  if (t.dtype >= 4 && t.dtype != 12) {
-    lo = std::numeric_limits<double>::infinity(), hi = -lo;
-    for (int64_t i = 0; i < n; ++i) {
-      const double v = elementAsDouble(t.dtype, p + i * size);
-      lo = std::min(lo, v), hi = std::max(hi, v);
-    }
-    if (!(hi > lo)) hi = lo + 1;
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    const double v = (elementAsDouble(t.dtype, p + i * size) - lo) / (hi - lo);
-    out[static_cast<size_t>(i)] =
-        std::isnan(v) ? 0 : static_cast<uint8_t>(std::lround(std::clamp(v, 0.0, 1.0) * 255.0));
-  }
-  return out;
-}
-
 bool ppmSave(std::FILE* f, const TensorView& t) {
-  const std::vector<uint8_t> data = pixels(t);
-  return std::fprintf(f, "P%c\n%lld %lld\n255\n", t.shape.size() == 3 ? '6' : '5', static_cast<long long>(t.shape[1]),
-                      static_cast<long long>(t.shape[0])) > 0 &&
-         std::fwrite(data.data(), 1, data.size(), f) == data.size();
+  Rows rows(t);
+  if (std::fprintf(f, "P%c\n%lld %lld\n255\n", t.shape.size() == 3 ? '6' : '5', static_cast<long long>(t.shape[1]),
+                   static_cast<long long>(t.shape[0])) <= 0)
+    return false;
+  for (size_t y = 0; y < rows.count(); ++y) {
+    if (std::fwrite(rows.row(y), 1, rows.samples(), f) != rows.samples()) return false;
+  }
+  return true;
 }
 
 namespace {
@@ -175,16 +173,53 @@ bool pngLoad(ByteSpan file, const FileHeader& header, void* out, std::string& er
   return false;
 }
 
+namespace {
+
+/// Writes one picture row by row. As in `PngReader`, no function that calls libpng has an object with a destructor.
+class PngWriter {
+ public:
+  explicit PngWriter(std::FILE* f) {
+    png_ = png_create_write_struct(PNG_LIBPNG_VER_STRING, this, onError, [](png_structp, png_const_charp) {});
+    if (png_) info_ = png_create_info_struct(png_);
+    if (info_) png_init_io(png_, f);
+  }
+  ~PngWriter() { png_destroy_write_struct(&png_, &info_); }
+  PngWriter(const PngWriter&) = delete;
+  PngWriter& operator=(const PngWriter&) = delete;
+
+  const char* message() const { return message_; }
+
+  bool write(Rows& rows, uint32_t width, bool isColour) {
+    if (!info_) return false;
+    if (setjmp(png_jmpbuf(png_)) != 0) return false;
+    png_set_IHDR(png_, info_, width, static_cast<png_uint_32>(rows.count()), 8,
+                 isColour ? PNG_COLOR_TYPE_RGB : PNG_COLOR_TYPE_GRAY, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
+                 PNG_FILTER_TYPE_DEFAULT);
+    png_write_info(png_, info_);
+    for (size_t y = 0; y < rows.count(); ++y) png_write_row(png_, rows.row(y));
+    png_write_end(png_, nullptr);
+    return true;
+  }
+
+ private:
+  [[noreturn]] static void onError(png_structp png, png_const_charp text) {
+    auto* self = static_cast<PngWriter*>(png_get_error_ptr(png));
+    std::strncpy(self->message_, text, sizeof self->message_ - 1);
+    png_longjmp(png, 1);
+  }
+
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  char message_[96] = "libpng has no memory";
+};
+
+}  // namespace
+
 bool pngSave(std::FILE* f, const TensorView& t, std::string& error) {
-  std::vector<uint8_t> data = pixels(t);
-  png_image image;
-  std::memset(&image, 0, sizeof image);
-  image.version = PNG_IMAGE_VERSION;
-  image.width = static_cast<png_uint_32>(t.shape[1]);
-  image.height = static_cast<png_uint_32>(t.shape[0]);
-  image.format = t.shape.size() == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-  if (png_image_write_to_stdio(&image, f, 0, data.data(), 0, nullptr)) return true;
-  if (std::ferror(f) == 0) error = image.message;  // else errno says more than libpng's "Write Error"
+  Rows rows(t);
+  PngWriter png(f);
+  if (png.write(rows, static_cast<uint32_t>(t.shape[1]), t.shape.size() == 3)) return true;
+  if (std::ferror(f) == 0) error = png.message();  // else errno says more than libpng's "Write Error"
   return false;
 }
 

@@ -72,6 +72,11 @@ def npy_round_trips():
                 np.save("x.npy", np.asarray(x, order=order).astype(x.dtype.newbyteorder(byte_order)))
                 done = run('let x = load("x.npy")\nsave("y.npy", x)\n')
                 expect(done.returncode == 0 and np.array_equal(np.load("y.npy"), x), f"npy {t} {order} {byte_order}")
+    x = np.asfortranarray(rng.standard_normal((3, 70, 500)))  # longer than what is read at a time
+    for write, name in ((np.save, "x.npy"), (lambda f, a: np.savez_compressed(f, x=a), "x.npz")):
+        write(name, x)
+        done = run(f'save("y.npy", load("{name}"))\n')
+        expect(done.returncode == 0 and np.array_equal(np.load("y.npy"), x), f"a long {name} by columns: {done.stderr[:200]}")
 
 
 def named_round_trips():
@@ -132,6 +137,15 @@ def pictures():
         expect(pathlib.Path(name).read_bytes() == f"P{kind}\n5 3\n255\n".encode() + x.tobytes(), f"pixels of {name}")
     done = run('save("p.pgm", ones([3, 5, 3]))\n')
     expect(done.returncode == 1 and "E0503" in done.stderr, f"colours in a .pgm: {done.stderr[:200]!r}")
+    agree('save("p.png", [[0.0, 0.5, 1.0, 2.0, -1.0, nan, inf]])\nlet p: u8[1, 7] = load("p.png")\nprint(p[0])\n'
+          'save("q.png", [[true, false]])\nlet q: u8[1, 2] = load("q.png")\nprint(q[0])\n',
+          "u8[7] @cpu\n[  0 128 255 255   0   0 255]\nu8[2] @cpu\n[255   0]\n", "floats and bools as pixels")
+    for t in ("i8", "i16", "i32", "i64", "u16", "u32", "u64"):
+        done = run(f'save("p.png", {t}([[10, 20]]))\n')
+        expect(done.returncode == 1 and "E0503" in done.stderr and "u8(x)" in done.stderr,
+               f"pixels of {t}: {done.stderr[:200]!r}")
+    longest = "x" * 251 + ".npy"
+    agree(f'save("{longest}", [1.0])\nlet x: f32[1] = load("{longest}")\nprint(x[0])\n', "1.0\n", "the longest file name")
     good = pathlib.Path("p.png").read_bytes()
     refused(good[:40], "cut.png", "a cut picture", "u8[3, 5, 3]")
     refused(b"no picture", "no.png", "no picture", "u8[3, 5, 3]")

@@ -29,13 +29,16 @@ class Terminal:
             pass
 
     def send(self, text):
-        """Types when the screen has come to rest: before that the editor may not listen, and a prompt that it drew again
-        would be taken for the next one."""
-        end = time.monotonic() + 1
-        while time.monotonic() < end and select.select([self.fd], [], [], 0.1)[0]:
-            try:
-                os.read(self.fd, 4096)
-            except OSError:
+        """Types when the screen has come to rest and the editor listens: before that a prompt that it drew again would be taken
+        for the next one, and keys would be lost. Ctrl-C goes to whatever runs."""
+        end = time.monotonic() + (1 if text == "\x03" else 20)
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    os.read(self.fd, 4096)
+                except OSError:
+                    break
+            elif text == "\x03" or not termios.tcgetattr(self.fd)[3] & termios.ICANON:
                 break
         self.seen = ""
         os.write(self.fd, text.encode())

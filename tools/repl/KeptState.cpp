@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <ranges>
 #include <set>
+#include <span>
 
 namespace tenc::repl {
 
@@ -32,6 +34,61 @@ void takeTensors(frontend::KeptValue& v, const std::vector<KeptTensor>& results,
     v.tensor = at->second;
   }
   for (frontend::KeptValue& e : v.elems) takeTensors(e, results, tensors, numbers);
+}
+
+/// The names that an entry declares, or imports, and which kept ones give way to them.
+class Declared {
+ public:
+  explicit Declared(std::span<const ast::StmtPtr> statements) {
+    for (const auto& s : statements)
+      if (s) add(*s);
+  }
+  void add(const ast::Stmt& s) {
+    if (!isDeclaration(s)) return;
+    if (s.kind != Kind::Import)
+      own_[s.name.text].emplace_back(s.kind, receiverOf(s));
+    else if (s.names.empty() && !s.path.empty())
+      imported_.insert(s.path.back().text);
+    for (const ast::Name& n : s.names) imported_.insert(n.text);
+  }
+  /// Whether a kept declaration, or a module that was imported, gives way.
+  bool replaces(const ast::Stmt& kept) const {
+    if (kept.kind == Kind::Import) return kept.names.empty() && has(kept.path.back().text);
+    if (imported_.contains(kept.name.text)) return true;
+    const auto own = own_.find(kept.name.text);
+    if (own == own_.end()) return false;
+    return std::ranges::any_of(own->second, [&](const auto& d) {
+      return d.first != Kind::Fn || kept.kind != Kind::Fn || d.second == receiverOf(kept);  // else an overload
+    });
+  }
+  /// The names that are left of those of an import.
+  std::vector<ast::Name> left(const ast::Stmt& kept) const {
+    std::vector<ast::Name> names = kept.names;
+    std::erase_if(names, [&](const ast::Name& n) { return has(n.text); });
+    return names;
+  }
+  /// All names.
+  std::set<std::string> names() const {
+    std::set<std::string> all = imported_;
+    for (const auto& [name, d] : own_) all.insert(name);
+    return all;
+  }
+
+ private:
+  bool has(const std::string& name) const { return own_.contains(name) || imported_.contains(name); }
+
+  std::map<std::string, std::vector<std::pair<Kind, std::string>>> own_;  ///< with receivers
+  std::set<std::string> imported_;
+};
+
+/// An import of some of the names that another one brings.
+ast::StmtPtr importOf(const ast::Stmt& whole, std::vector<ast::Name> names) {
+  auto s = std::make_unique<ast::Stmt>();
+  s->kind = Kind::Import;
+  s->span = whole.span;
+  s->path = whole.path;
+  s->names = std::move(names);
+  return s;
 }
 
 }  // namespace
@@ -66,13 +123,16 @@ KeptState::Script::Script(KeptState& state, ast::File& entry) {
     origins_.push_back(&s);
     file_.statements.push_back(std::move(s));
   };
-  // A declaration of the entry stands in for the kept one of its name.
-  std::set<std::pair<std::string, std::string>> redeclared;
-  for (const auto& s : entry.statements) {
-    if (isDeclaration(*s)) redeclared.insert({s->name.text, receiverOf(*s)});
-  }
+  const Declared entered(entry.statements);
   for (auto& s : state.declarations_) {
-    if (s->kind == Kind::Import || !redeclared.count({s->name.text, receiverOf(*s)})) borrow(s);
+    if (entered.replaces(*s)) continue;
+    std::vector<ast::Name> left = entered.left(*s);
+    if (left.size() == s->names.size()) {
+      borrow(s);
+    } else if (!left.empty()) {
+      origins_.push_back(nullptr);
+      file_.statements.push_back(importOf(*s, std::move(left)));
+    }
   }
   for (Value& v : state.values_)
     if (v.statement) borrow(v.statement);
@@ -80,7 +140,8 @@ KeptState::Script::Script(KeptState& state, ast::File& entry) {
 }
 
 KeptState::Script::~Script() {
-  for (size_t i = 0; i < origins_.size(); ++i) *origins_[i] = std::move(file_.statements[i]);
+  for (size_t i = 0; i < origins_.size(); ++i)
+    if (origins_[i]) *origins_[i] = std::move(file_.statements[i]);
 }
 
 std::vector<frontend::SessionValue> KeptState::values() const {
@@ -151,9 +212,15 @@ void KeptState::commit(ast::File entry, const std::vector<frontend::Lowered::Kep
 }
 
 void KeptState::replaceDeclaration(ast::StmtPtr statement, SourceManager& sources) {
-  const std::string key = declarationKey(*statement);
-  std::erase_if(declarations_, [&](const ast::StmtPtr& s) { return declarationKey(*s) == key; });
-  if (!statement->name.text.empty()) dropValue(statement->name.text, sources);
+  Declared declared({});
+  declared.add(*statement);
+  std::erase_if(declarations_, [&](ast::StmtPtr& s) {
+    if (declared.replaces(*s)) return true;
+    if (s->kind != Kind::Import || s->names.empty()) return false;
+    s->names = declared.left(*s);
+    return s->names.empty();
+  });
+  for (const std::string& name : declared.names()) dropValue(name, sources);
   declarations_.push_back(std::move(statement));
 }
 

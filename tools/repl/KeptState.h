@@ -36,7 +36,7 @@ class KeptState {
 
    private:
     ast::File file_;
-    std::vector<ast::StmtPtr*> origins_;  ///< where each statement came from
+    std::vector<ast::StmtPtr*> origins_;  ///< where each statement came from; null for what was made here
   };
 
   /// The kept values, and where the bytes of their tensors are.
