@@ -28,7 +28,9 @@ Storage::Storage(const ir::Module& m, const ir::Func& f, const KernelSet& kernel
   devices_.emplace_back(ir::DeviceTable::kHost);
   for (const auto& arg : f.body->args) {
     define(arg.get(), -1);
-    all_[classes_.at(arg.get())].pinned = true;
+    Class& c = all_[classes_.at(arg.get())];
+    c.pinned = true;
+    c.lives[0].end = kForever;  // the caller has it, whether it is used or not
   }
   number(*f.body);
   const Op* ret = f.body->terminator();

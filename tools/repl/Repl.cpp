@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <set>
 
+#include "frontend/names/Resolve.h"
 #include "ir/Ir.h"
 #include "syntax/Parse.h"
 #include "tools/repl/Highlight.h"
@@ -275,12 +277,15 @@ tool::Outcome Shell::runModule(std::unique_ptr<ir::Module> m, ast::File& entry,
     std::memcpy(t.data.data(), data, bytes);
   };
   if (mode == Mode::Show) options.print = [](std::string_view) {};  // a picture in place of numbers
+  const auto [seed, draws] = session_.random().next(false);
   const tool::Executable program{std::move(m), std::move(*compiled)};
   const tool::Outcome outcome = [&] {
     const tool::ProgressLine progress(line_.progress, options);
     return session_.run(program, options);
   }();
   running = nullptr;
+  // What is not kept has drawn nothing.
+  if (outcome != tool::Outcome::Ok || mode == Mode::Show) session_.random().seed(seed, draws);
   if (outcome != tool::Outcome::Ok) return outcome;
   if (mode == Mode::Show) {
     const auto shown = std::ranges::find_if(kept, [](const auto& k) { return k.name.empty(); });
@@ -312,7 +317,14 @@ void Shell::keep(ast::File& entry, const std::vector<frontend::Lowered::Kept>& k
     if (k.name.empty()) last = Transcript::Last::Shown;
     if (k.name.empty() && !k.value && !k.type.empty()) last = Transcript::Last::Described;
   }
-  ran_.add(session_.sources(), entry, last);
+  std::set<std::string> functions;
+  for (const auto& k : kept)
+    if (!k.value && !k.name.empty()) functions.insert(k.name);
+  {
+    const KeptState::Script script(state_, entry);
+    const frontend::Resolution names(script.file(), {}, state_.values(), state_.statements());
+    ran_.add(session_.sources(), script.file(), last, names, functions);
+  }
   state_.commit(std::move(entry), kept, results, session_.sources());
 }
 
