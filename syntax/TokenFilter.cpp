@@ -418,9 +418,14 @@ void TokenFilter::splitString(const Token& t) {
       continue;
     }
     const Span brace = reporter_.span(i, i + 1);
-    if (s[i] == '}') {
+    const bool isCut = reporter_.line(i) == quotedHoleLine_;
+    if (s[i] == '}' && !isCut) {
       reporter_.report(Code::E0104, brace, "unmatched `}` in a string")
           .help("double a literal brace in a string", {{brace, "}}"}});
+      ++i;
+      continue;
+    }
+    if (isCut) {
       ++i;
       continue;
     }
@@ -430,9 +435,16 @@ void TokenFilter::splitString(const Token& t) {
       if (s[close] == '}' && --depth == 0) break;
     }
     if (close >= end) {
-      reporter_.report(Code::E0104, brace, "`{` in a string is not closed")
-          .label("it is opened here")
-          .help("double a literal brace in a string; an expression in braces cannot contain quotes", {{brace, "{{"}});
+      auto d = reporter_.report(Code::E0104, brace, "`{` in a string is not closed");
+      d.label("it is opened here");
+      // Another quote on the line: the string was to go on.
+      const std::string_view rest = s.substr(end + 1, s.substr(end + 1).find('\n'));
+      if (rest.find('"') == std::string_view::npos) {
+        d.help("double a literal brace in a string", {{brace, "{{"}});
+      } else {
+        d.help("an expression in braces cannot contain quotes: bind it to a name before, and write `{name}`");
+        quotedHoleLine_ = reporter_.line(i);
+      }
       break;
     }
     flush(i);
@@ -469,6 +481,14 @@ void TokenFilter::takeHole(size_t begin, size_t end) {
     if ((type == T::COLON || type == T::COLON_PLUS) && open_.size() == holes + 1) {
       format = t->getStartIndex();
       break;
+    }
+    if (type == T::ASSIGN && open_.size() == holes + 1) {  // as Python prints a name with its value
+      std::string name(stream_.text().substr(begin, t->getStartIndex() - begin));
+      while (name.ends_with(' ')) name.pop_back();
+      reporter_.reportMended(Code::E0101, reporter_.span(*t), "braces hold an expression, and perhaps its format")
+          .help("the name stands before them",
+                {{reporter_.span(begin - 1, t->getStopIndex() + 1), name + "={" + name}});
+      continue;
     }
     take(std::move(t));
     if (tooDeep_) return;

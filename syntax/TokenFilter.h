@@ -89,10 +89,11 @@ class TokenFilter {
   std::optional<ForeignOperators> operators_;           ///< of a text with characters that have no meaning
   std::vector<Open> open_;
   std::unordered_map<size_t, std::string> docs_;
-  std::string doc_;             ///< lines of `##` seen since the last token
-  size_t last_ = T::NL;         ///< type of the last token handed on or dropped
-  uint32_t badStringLine_ = 0;  ///< an unclosed string swallowed the closing brackets of this line
-  bool missingBrace_ = false;   ///< the file has more `{` than `}`
+  std::string doc_;              ///< lines of `##` seen since the last token
+  size_t last_ = T::NL;          ///< type of the last token handed on or dropped
+  uint32_t quotedHoleLine_ = 0;  ///< its braces are those of expressions that quotes have cut
+  uint32_t badStringLine_ = 0;   ///< an unclosed string swallowed the closing brackets of this line
+  bool missingBrace_ = false;    ///< the file has more `{` than `}`
   bool tooDeep_ = false;
   bool declares_ = false;  ///< the next `(` holds the parameters of a function
   bool newline_ = true;    ///< seen since the last token

@@ -136,10 +136,12 @@ class Binder {
             if (a.value.is(Kind::Tensor) || a.value.is(Kind::Array) || a.value.isTree() || a.value.is(Kind::Float)) {
               if (misused(d, Misuse::UnnamedValue, takenBehind(a))) return;
             }
-            if (a.value.is(Kind::Int) && misused(d, Misuse::UnnamedInt)) return;
             // What a pipe or a method's receiver gives stands outside of the parentheses.
+            std::vector<Edit> named;
             if (a.span.begin > call_.callee.end)
-              d.help("write its name", {{{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "}});
+              named.push_back({{a.span.file, a.span.begin, a.span.begin}, std::string(option->name) + ": "});
+            if (a.value.is(Kind::Int) && misused(d, Misuse::UnnamedInt, named)) return;
+            if (!named.empty()) d.help("write its name", named);
           });
   }
 

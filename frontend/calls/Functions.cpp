@@ -21,6 +21,7 @@
 #include "frontend/types/Generics.h"
 #include "frontend/types/Types.h"
 #include "frontend/types/Unifier.h"
+#include "frontend/values/Evaluator.h"
 #include "frontend/values/Tensors.h"
 #include "syntax/Familiar.h"
 
@@ -192,8 +193,12 @@ bool Functions::sizesKnown(BoundCall& call, Span span) {
     const Val& v = call.values[i];
     if (!call.matched[i] || !v.is(Kind::Tensor) || !v.tensor->type.shape.empty()) continue;
     if (!ir::isInt(v.tensor->type.dtype) || g.bound.count(name) || !mentions(*s.type, name, false)) continue;
-    context_.fail(Code::E0111, call.matched[i]->span,
-                  "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known at compile time");
+    Val given = v;
+    given.span = call.matched[i]->span;
+    auto d = context_.error(
+        Code::E0111, given.span,
+        "`" + name + "` of `" + s.name.text + "` is a size of its result: it must be known at compile time");
+    explainKnown(context_, d, given);
     return false;
   }
   return hasOpenResult(*call.decl.unit->resolution, s) || resultDimsBound(*s.type, g, false);
@@ -205,8 +210,12 @@ bool Functions::materialise(BoundCall& call, size_t i, Span span) {
   Val& v = call.values[i];
   if (p.isStatic) {
     if (v.is(Kind::Tensor) || v.is(Kind::Format)) {
-      context_.fail(Code::E0111, call.matched[i] ? call.matched[i]->span : span,
-                    "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known at compile time");
+      Val given = v;
+      given.span = call.matched[i] ? call.matched[i]->span : span;
+      auto d =
+          context_.error(Code::E0111, given.span,
+                         "`" + p.name.text + "` of `" + s.name.text + "` is static: it must be known at compile time");
+      explainKnown(context_, d, given);
       return false;
     }
     if (v.is(Kind::Int)) v.adopts = true;  // as a dim or a param

@@ -58,7 +58,8 @@ void Bindings::warnHidden(const ast::Stmt& s) {
     for (const ast::Pattern& e : p.elements) look(e);
     if (p.isTuple || p.name.text == "_") return;
     const Declaration* d = names.hiddenBy(p.name.span);
-    if (d && (s.kind == StmtKind::Let || isReadAfter(names, *d, s.span)))
+    const bool isVariable = d && d->kind == Declaration::Kind::Variable;
+    if (d && ((isVariable && s.kind == StmtKind::Let) || isReadAfter(names, *d, s.span)))
       hidden.emplace_back(p.name.span, d);
     else
       all = false;
@@ -69,6 +70,16 @@ void Bindings::warnHidden(const ast::Stmt& s) {
                                 : " in this block";
   const bool isLet = s.kind == StmtKind::Let;
   for (const auto& [span, outer] : hidden) {
+    if (outer->kind != Declaration::Kind::Variable) {
+      const ast::Stmt& made = *outer->statement;
+      context_
+          .warning(Code::W0101, span,
+                   "this `let` makes a new `" + outer->name + "` in each trip of the loop, from the one outside")
+          .note(outer->span, "what is outside stays as it is")
+          .help("declare a `var` before the loop, and assign to it",
+                {{made.keyword, "var"}, {{s.keyword.file, s.keyword.begin, s.pattern.span.begin}, ""}});
+      continue;
+    }
     auto d = context_.warning(Code::W0101, span,
                               (isLet ? "this `let` makes a new `" + outer->name + "`" + where
                                      : "this `for` makes a new `" + outer->name + "` in each trip") +

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/builtins/Builtin.h"
 #include "frontend/builtins/BuiltinNames.h"
 #include "frontend/habits/Idioms.h"
 #include "frontend/names/Names.h"
@@ -29,6 +30,15 @@ namespace {
 std::string lowered(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
+}
+
+/// Whether a built-in takes a tensor and needs nothing else.
+bool takesOne(std::string_view name) {
+  const BuiltinRow* row = builtinRow(name);
+  if (!row || row->signature.parameters().empty()) return false;
+  const auto parameters = row->signature.parameters();
+  return parameters[0].kind == Parameter::Kind::Any &&
+         std::ranges::all_of(parameters.subspan(1), [](const Parameter& p) { return p.optional; });
 }
 }  // namespace
 
@@ -94,6 +104,8 @@ Val Members::fieldOf(const Val& base, std::string_view name, Span span) {
     d.help(update->text, update->edits);
   else if (auto part = partOfPair(context_, base, span, name))
     d.help(part->text, part->edits);
+  else if (settled.is(Kind::Tensor) && takesOne(text))
+    d.help("`" + text + "` is a function, which is called", {{Span{span.file, span.end, span.end}, "()"}});
   else if (settled.is(Kind::Tensor))
     suggest(d, text, span, {"shape", "ndim", "size", "dtype", "device", "T"}, syntax::familiarName(text), Among::Few);
   else if (const syntax::Familiar* known = syntax::familiarName(text); known && !known->ofTree.empty())

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontend/Context.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/habits/PercentFormat.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
@@ -57,6 +58,7 @@ std::optional<DType> commonDType(Context& context, const std::vector<Val>& opera
     if (!ownDType(v)) {
       auto d = context.error(Code::E0203, v.span.valid() ? v.span : span,
                              "`" + std::string(opName) + "` takes tensors and numbers, not " + describe(v));
+      if (opName == "[ ]" && v.is(Val::Kind::String)) d.help("a tuple holds strings", asTuple(context.sources, span));
       if ((opName == "+" || opName == "%") && (v.is(Val::Kind::String) || v.is(Val::Kind::Format))) {
         const bool percent = opName == "%" && operands.size() == 2 && &v == &operands[0];
         if (const auto made = percent ? withBraces(context.sources, v, operands[1]) : std::nullopt)

@@ -8,6 +8,7 @@
 #include "frontend/Context.h"
 #include "frontend/expressions/Elementwise.h"
 #include "frontend/expressions/Operands.h"
+#include "frontend/habits/Idioms.h"
 #include "frontend/names/Devices.h"
 #include "frontend/values/Evaluator.h"
 #include "frontend/values/Literals.h"
@@ -104,9 +105,13 @@ Val Operators::binary(std::string_view op, const Val& a, const Val& b, Span span
   if (!kind) return context_.fail(Code::E0203, opSpan, "`" + std::string(op) + "` is not an operator here");
   // Elements that are written there are known as a number alone is.
   const auto wholes = a.is(Kind::Array) && adoptsWholly(a) && !hasFloat(a);
-  if (kind == OpKind::Pow && wholes && b.is(Kind::Int) && b.integer < 0)
-    return context_.fail(Code::E0212, opSpan,
-                         "an integer to a negative power is not an integer: write one of them as a float");
+  const bool ofIntegers = wholes || (a.is(Kind::Tensor) && ir::isInt(a.tensor->type.dtype));
+  if (kind == OpKind::Pow && ofIntegers && b.is(Kind::Int) && b.integer < 0) {
+    auto d = context_.error(Code::E0212, opSpan, "an integer to a negative power is not an integer");
+    const bool isAssigned = opSpan.end - opSpan.begin > op.size();  // `**=` keeps the dtype
+    if (!isAssigned) d.help("write the base as a float", negativePower(context_.sources, a));
+    return Val(d);
+  }
   Val r = elementwise_.elementwise(*kind, {a, b}, opSpan, op);  // errors stand at the operator, the value is the whole
   r.span = span;
   return r;

@@ -56,6 +56,15 @@ std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, co
   return edits;
 }
 
+std::vector<Edit> asTuple(const SourceManager& sources, Span array) {
+  if (!array.valid()) return {};
+  const std::string_view text = sources.text(array);
+  if (!text.starts_with('[') || !text.ends_with(']')) return {};
+  const bool isOne = text.find(',') == std::string_view::npos;
+  return {{{array.file, array.begin, array.begin + 1}, "("},
+          {{array.file, array.end - 1, array.end}, isOne ? ",)" : ")"}};
+}
+
 std::vector<Edit> negativePower(const SourceManager& sources, const Val& base) {
   if (!base.span.valid()) return {};
   const std::string text(sources.text(base.span));

@@ -16,6 +16,8 @@ class Context;
 
 /// `n / m` of integers as a division of floats; none where what is divided is not written there.
 std::vector<Edit> dividedAsFloats(const SourceManager& sources, const Val& a, const Val& b);
+/// `[a, b]` as `(a, b)`.
+std::vector<Edit> asTuple(const SourceManager& sources, Span array);
 /// The base of an integer power as a float.
 std::vector<Edit> negativePower(const SourceManager& sources, const Val& base);
 /// `x[mask] = v`, `x[mask].sum()` with `where`, for a mask at `subscript` that has as many dims as the tensor.

@@ -71,25 +71,39 @@ class NameWalk {
   }
   void bind(DeclarationKind kind, const ast::Pattern& p, const ast::Stmt* s = nullptr) {
     if (!p.isTuple && !p.name.text.empty()) {
-      if (kind == DeclarationKind::Local && s) noteHidden(p.name);
+      if (kind == DeclarationKind::Local && s) noteHidden(p.name, *s);
       bind(kind, p.name, s);
     }
     for (const ast::Pattern& e : p.elements) bind(kind, e, s);
   }
-  void noteHidden(const ast::Name& name) {
+  void noteHidden(const ast::Name& name, const ast::Stmt& s) {
     for (size_t i = loop_; i-- > 0;) {
       const auto found = scopes_[i].find(name.text);
       if (found == scopes_[i].end()) continue;
-      if (found->second->kind == DeclarationKind::Variable) part_.hidden.emplace_back(name.span, found->second);
+      const Declaration* outer = found->second;
+      if (outer->kind == DeclarationKind::Variable || isMadeOf(s, *outer)) part_.hidden.emplace_back(name.span, outer);
       return;
     }
   }
-  /// What `f` walks is the body of a loop.
+  /// `let total = total + x` in a loop, which starts from the outer `let` in each trip.
+  bool isMadeOf(const ast::Stmt& s, const Declaration& outer) const {
+    const ast::Stmt* made = outer.statement;
+    if (s.kind != StmtKind::Let || !s.value || !made || made->kind != StmtKind::Let || made->pattern.isTuple ||
+        !repeats_)
+      return false;
+    return std::ranges::any_of(part_.uses, [&](const Use& u) {
+      return u.declaration == &outer && u.span.file == s.value->span.file && s.value->span.begin <= u.span.begin &&
+             u.span.end <= s.value->span.end;
+    });
+  }
+  /// What `f` walks is the body of a loop, or, where nothing repeats, of a branch.
   template <class F>
-  void looped(const F& f) {
+  void looped(const F& f, bool repeats = true) {
     const size_t outer = std::exchange(loop_, scopes_.size());
+    const bool before = std::exchange(repeats_, repeats);
     f();
     loop_ = outer;
+    repeats_ = before;
   }
   const Declaration* local(std::string_view name) const {
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
@@ -212,7 +226,7 @@ class NameWalk {
       if (i >= e.blocks.size()) continue;
       // A branch that binds a name that it shall change, as the body of a loop does; there the loop is told.
       if (e.kind == ExprKind::If && loop_ == 0)
-        looped([&] { block(e.blocks[i]); });
+        looped([&] { block(e.blocks[i]); }, /*repeats=*/false);
       else
         block(e.blocks[i]);
     }
@@ -234,6 +248,7 @@ class NameWalk {
   }
   void lambda(const ast::Expr& e) {
     const size_t outer = std::exchange(loop_, 0);
+    const bool repeats = std::exchange(repeats_, false);
     scoped([&] {
       for (const ast::LambdaParam& p : e.params) {
         opened([&] { type(p.type); });
@@ -242,6 +257,7 @@ class NameWalk {
       expression(e.body);
     });
     loop_ = outer;
+    repeats_ = repeats;
   }
   /// Names in shapes that nothing declares are bound there.
   template <class F>
@@ -363,7 +379,8 @@ class NameWalk {
   const Resolution& names_;
   Resolution::Part& part_;
   std::vector<Scope> scopes_;
-  size_t loop_ = 0;  ///< of `scopes_`: how many stand around the innermost loop; 0 for no loop
+  size_t loop_ = 0;       ///< of `scopes_`: how many stand around the innermost loop; 0 for no loop
+  bool repeats_ = false;  ///< it is a loop, not a branch alone
   bool bindsDims_ = false;
   const std::set<std::string, std::less<>>* signatureDims_ = nullptr;  ///< in a signature
 };

@@ -99,8 +99,8 @@ class Resolution {
   std::vector<const Declaration*> dimsIn(Span node) const;
   /// What the signature of a function declares: its parameters, then what is listed and the dims in its types.
   std::span<const Declaration* const> signatureOf(const ast::Stmt& fn) const;
-  /// The `var` from around a loop that the `let` at `declared`, in its body, or the name of its trips hides; null for
-  /// none.
+  /// The `var` from around a loop that the `let` at `declared`, in its body, or the name of its trips hides, or the
+  /// `let` of which it is made; null for none.
   const Declaration* hiddenBy(Span declared) const;
   /// Whether a use in it means `declared`, a declaration's own name.
   bool mentions(Span node, Span declared) const;
@@ -114,7 +114,7 @@ class Resolution {
     std::vector<Use> uses{};
     std::vector<const Declaration*> dims{};
     std::vector<std::pair<Span, const Declaration*>>
-        hidden{};                                 ///< by a `let` in a loop or its trips: the name, the `var` outside
+        hidden{};                                 ///< by a `let` in a loop or its trips: the name, what is outside
     std::vector<const Declaration*> signature{};  ///< of a function: parameters, what is listed, and dims
     size_t next = 0;  ///< the use behind the one that was asked for last: most are asked for in order
   };

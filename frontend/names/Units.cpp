@@ -113,8 +113,7 @@ void Units::collectImport(Unit& unit, const ast::Stmt& s) {
     }
     const std::pair<const Unit*, std::string> meant = {imported, n.text};
     const auto known = unit.names.find(n.text);
-    if ((known != unit.names.end() && known->second == meant) ||
-        importOnce(unit, n, s.path.back().text + "." + n.text))
+    if ((known != unit.names.end() && known->second == meant) || importOnce(unit, n, s.path.back().text + "." + n.text))
       unit.names[n.text] = meant;
   }
 }
@@ -229,22 +228,46 @@ void Units::resolveNames(Unit& unit, size_t from) {
   // Of the standard library only what is needed is there.
   if (inLibrary(unit)) return;
   checkAliases(unit);
-  for (const auto& statement : std::span(unit.file->statements).subspan(from)) {
-    if (!statement || statement->kind != StmtKind::Struct) continue;
-    const std::string& name = statement->name.text;
-    std::set<std::string_view> reported;
-    for (const Use& u : unit.resolution->within(statement->span)) {
-      if (u.declaration || !u.inShape || !reported.insert(u.name).second) continue;
-      auto d = context_.error(Code::E0102, u.span, "unknown name `" + std::string(u.name) + "`");
-      std::string listed = "`struct " + name + "[";
-      for (const ast::Generic& g : statement->generics) listed += std::string(context_.sources.text(g.span)) + ", ";
-      listed += std::string(u.name) + "] { ... }`";
-      if (const ast::Stmt* variable = scriptVariable(unit.file, u.name)) {
-        d.note(variable->pattern.span, "bound by the script here; structs do not see its variables");
-        d.help("make it a `const`, or a dim of the struct: " + listed);
-      } else {
-        d.help("a dim of the struct is listed: " + listed);
-      }
+  for (const auto& statement : std::span(unit.file->statements).subspan(from))
+    if (statement && statement->kind == StmtKind::Struct) checkDims(unit, *statement);
+}
+
+namespace {
+/// Where in a type a name stands for several dims: `...S`.
+void packsIn(const ast::TypeExpr& t, std::vector<Span>& packs) {
+  if (t.kind == ast::TypeExpr::Kind::Pack && !t.path.empty()) packs.push_back(t.path[0].span);
+  for (const ast::TypePtr& a : t.args)
+    if (a) packsIn(*a, packs);
+}
+}  // namespace
+
+/// Names in the shapes of a struct's fields are listed, or known where it stands.
+void Units::checkDims(const Unit& unit, const ast::Stmt& s) {
+  std::vector<Span> packs;
+  for (const ast::Field& f : s.fields)
+    if (f.type) packsIn(*f.type, packs);
+  std::vector<const Use*> unknown;
+  std::string missing;
+  for (const Use& u : unit.resolution->within(s.span)) {
+    if (u.declaration || !u.inShape) continue;
+    if (std::ranges::any_of(unknown, [&](const Use* other) { return other->name == u.name; })) continue;
+    unknown.push_back(&u);
+    if (scriptVariable(unit.file, u.name)) continue;
+    const bool pack = std::ranges::find(packs, u.span) != packs.end();
+    missing += (missing.empty() ? "" : ", ") + std::string(pack ? "..." : "") + std::string(u.name);
+  }
+  for (const Use* u : unknown) {
+    auto d = context_.error(Code::E0102, u->span, "unknown name `" + std::string(u->name) + "`");
+    if (const ast::Stmt* variable = scriptVariable(unit.file, u->name)) {
+      d.note(variable->pattern.span, "bound by the script here; structs do not see its variables");
+      d.help("make it a `const`, or a dim of the struct: `struct " + s.name.text + "[" + std::string(u->name) +
+             "] { ... }`");
+    } else if (!missing.empty()) {
+      // One help lists all.
+      const Span last = s.generics.empty() ? s.name.span : s.generics.back().span;
+      const std::string list = s.generics.empty() ? "[" + missing + "]" : ", " + missing;
+      d.help("the dims of a struct are listed behind its name", {{Span{last.file, last.end, last.end}, list}});
+      missing.clear();
     }
   }
 }

@@ -59,6 +59,7 @@ class Units {
   void checkTwice(std::span<const ast::StmtPtr> statements);
   bool declareOnce(Unit& unit, const ast::Name& name);
   bool isImported(const Unit& unit, const ast::Name& name);
+  void checkDims(const Unit& unit, const ast::Stmt& s);
   bool importOnce(Unit& unit, const ast::Name& name, const std::string& instead);
 
   Context& context_;

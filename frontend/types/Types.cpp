@@ -267,7 +267,7 @@ void Types::unknownType(const ast::TypeExpr& t) {
     d.help(std::string(known->help), {{t.span, std::string(known->asType)}});
   else if ((known && (!known->replacement.empty() || !known->help.empty())) || !nearest(name, names).empty())
     suggest(d, name, t.path[0].span, names, known);
-  else
+  else if (context_.frame().fn)
     d.note("variables that no shape of an argument gives are listed: `fn f[N](n: N)`, `fn f[T: float](x: T[N])`");
 }
 

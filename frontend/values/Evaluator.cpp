@@ -2,6 +2,7 @@
 #include "frontend/values/Evaluator.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -25,6 +26,26 @@ bool runTime(const Val& v) { return v.is(Val::Kind::Tensor) || v.is(Val::Kind::F
 constexpr Int kLeast = std::numeric_limits<int64_t>::min();
 
 constexpr Int kMost = std::numeric_limits<int64_t>::max();
+
+/// Whether a loop over it may be unrolled: what it walks over is written there or has a name.
+bool mayBeStatic(const ast::Stmt& loop) {
+  using ExprKind = ast::Expr::Kind;
+  return std::ranges::all_of(std::array{loop.lo.get(), loop.hi.get(), loop.by.get()}, [](const ast::Expr* e) {
+    return !e || e->kind == ExprKind::Int || e->kind == ExprKind::Array || e->kind == ExprKind::Name;
+  });
+}
+
+/// `name`: of the value; null for what has none that can be changed.
+void explainKnown(Diagnostics::Builder& d, const Declaration* name) {
+  const auto before = [](Span s) { return Span{s.file, s.begin, s.begin}; };
+  const ast::Stmt* s = name ? name->statement : nullptr;
+  if (name && name->kind == Declaration::Kind::Parameter)
+    d.help("a parameter that is known at compile time is `static`", {{before(name->span), "static "}});
+  else if (s && s->kind == ast::Stmt::Kind::For && !s->isStatic && mayBeStatic(*s))
+    d.help("in a loop that is `static` it is known in each trip", {{before(s->lo->span), "static "}});
+  else
+    d.note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+}
 }  // namespace
 
 bool isRunTimeSize(const Val& v) {
@@ -53,11 +74,16 @@ void refuseRunTimeSize(Context& context, const Val& size) {
   context.frames.resize(context.frames.size() - inner.size());
   auto d = context.error(Code::E0111, at, who + " needs this at compile time, as a size, but it is a run-time value");
   context.frames.insert(context.frames.end(), inner.begin(), inner.end());
-  if (own && own->kind == Declaration::Kind::Parameter)
-    d.help("a parameter that is known at compile time is `static`",
-           {{Span{own->span.file, own->span.begin, own->span.begin}, "static "}});
-  else
-    d.note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+  explainKnown(d, own);
+}
+
+void explainKnown(Context& context, Diagnostics::Builder& d, const Val& v) {
+  const Unit* unit = context.frames.empty() ? nullptr : context.frame().unit;
+  const Declaration* name = v.span.valid() && unit ? unit->resolution->definition(v.span) : nullptr;
+  // Only what the user has written can be changed.
+  const bool isNumber = v.is(Val::Kind::Tensor) && v.tensor->type.shape.empty();
+  const bool isOwn = isNumber && name && !context.sources.file(name->span.file).isLibrary;
+  explainKnown(d, isOwn ? name : nullptr);
 }
 
 std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) {
@@ -70,9 +96,9 @@ std::optional<int64_t> Evaluator::constInt(const Val& v, std::string_view what) 
   }
   if (v.poison()) return std::nullopt;
   if (runTime(v)) {
-    context_
-        .error(Code::E0111, v.span, std::string(what) + " must be known at compile time, but this is a run-time value")
-        .note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+    auto d = context_.error(Code::E0111, v.span,
+                            std::string(what) + " must be known at compile time, but this is a run-time value");
+    explainKnown(context_, d, v);
   } else {
     if (isRunTimeSize(v))
       refuseRunTimeSize(context_, v);
@@ -194,8 +220,9 @@ std::optional<ir::Dims> Evaluator::constShape(const Val& given) {
     for (const Val& e : v.elems) size = runTime(e) ? &e : size;
   }
   if (size) {
-    context_.error(Code::E0210, size->span, "a shape must be known at compile time, but this size is a run-time value")
-        .note("literals, `const`s, `param`s, dims and arithmetic over them are known at compile time; a `var` is not");
+    auto d = context_.error(Code::E0210, size->span,
+                            "a shape must be known at compile time, but this size is a run-time value");
+    explainKnown(context_, d, *size);
     return std::nullopt;
   }
   auto dims = constInts(v, "a shape");

@@ -24,7 +24,8 @@ std::string checkSave(std::string_view kind, uint8_t dtype, const std::vector<in
                       shape[0] < 65536 && shape[1] < 65536;
     if (!fits) return "an image is [H, W] or [H, W, 3], with sides from 1 to 65,535";
     const bool isPixel = dtype <= 3 || dtype == 8 || dtype == 12;
-    return isPixel ? "" : "a pixel is a `u8`, a float from 0 to 1, or a bool: save `u8(x)`, or divide by the largest value";
+    return isPixel ? ""
+                   : "a pixel is a `u8`, a float from 0 to 1, or a bool: save `u8(x)`, or divide by the largest value";
   }
   if (kind == "pgm")
     return shape.size() == 2 ? checkSave("ppm", dtype, shape)

@@ -197,8 +197,7 @@ class Transcript::Writer {
 
   static std::string edited(std::string text, Edits edits) {
     std::ranges::stable_sort(edits, {}, [](const Edit& e) { return std::pair(e.at.begin, e.at.end); });
-    for (auto e = edits.rbegin(); e != edits.rend(); ++e)
-      text.replace(e->at.begin, e->at.end - e->at.begin, e->text);
+    for (auto e = edits.rbegin(); e != edits.rend(); ++e) text.replace(e->at.begin, e->at.end - e->at.begin, e->text);
     return text;
   }
 
@@ -240,7 +239,8 @@ class Transcript::Writer {
     for (const Range& r : gone) edits.push_back({r, ""});
     append(edited(e.text, std::move(edits)));
 
-    std::erase_if(alive_, [&](const Alive& a) { return std::ranges::find(e.bound, a.function->name) != e.bound.end(); });
+    std::erase_if(alive_,
+                  [&](const Alive& a) { return std::ranges::find(e.bound, a.function->name) != e.bound.end(); });
     std::ranges::move(functions, std::back_inserter(alive_));
   }
 

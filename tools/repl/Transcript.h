@@ -16,9 +16,9 @@ class Transcript {
   /// What the last statement of an entry was: one of a script, a value that the session printed, or a function or type
   /// of which it said what it is.
   enum class Last : uint8_t { Statement, Shown, Described };
-  /// Adds an entry that ran: the statements of `script` that stand in its source; before them is what was kept. `names`:
-  /// those of the script; `functions`: what the entry's `let`s bind that the session keeps as statements, in which names
-  /// mean what they mean when it is called.
+  /// Adds an entry that ran: the statements of `script` that stand in its source; before them is what was kept.
+  /// `names`: those of the script; `functions`: what the entry's `let`s bind that the session keeps as statements, in
+  /// which names mean what they mean when it is called.
   void add(const SourceManager& sources, const ast::File& script, Last last, const frontend::Resolution& names,
            const std::set<std::string>& functions);
   /// Values that were shown are printed, and have a name where `_` stood for them. Of what was declared several times
