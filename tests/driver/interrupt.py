@@ -26,8 +26,27 @@ CASES = {
     "files": ('let x = ones([1000])\nfor i in 0..1000000000 { save("x.npy", x) }', []),
 }
 
+PRINTS = 'for i in 0..1000 { print(i) }\nvar x = ones([])\nwhile x > 0.0 { x = x * 1.0 }'
+
+
+def prints():
+    """What is printed into a pipe is seen while the program runs, and all of it is there when a signal ends it."""
+    for engine in ([], ["--engine=interp"]):
+        for end in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            with tempfile.NamedTemporaryFile("w", suffix=".tl") as script:
+                script.write(PRINTS)
+                script.flush()
+                process = subprocess.Popen([TENC, script.name, *engine], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                if process.stdout.readline() != "0\n": sys.exit("the first line is another")
+                time.sleep(0.5)
+                process.send_signal(end)
+                rest = process.communicate(timeout=60)[0]
+                if rest.split() != [str(i) for i in range(1, 1000)]: sys.exit(f"{end} loses what was printed: {rest[-40:]!r}")
+                if process.returncode != 128 + end: sys.exit(f"{end}: status {process.returncode}")
+
 
 def main():
+    prints()
     for name, (script, options, *other) in CASES.items():
         sent_signal = other[0] if other else signal.SIGINT
         with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
-// Ctrl-C: a running program ends at its next step; without one, at a second Ctrl-C, and where that step takes two more
-// seconds, the process ends at once with status 130. SIGTERM and SIGHUP end it at once with 143 and 129. No temporary
-// files of `save` are left.
+// Ctrl-C, SIGTERM and SIGHUP: a running program ends at its next step; without one, at a second signal, and where that
+// step takes two more seconds, the process ends at once. Its status is 128 and the number of the signal: 130, 143, 129.
+// No temporary files of `save` are left.
 #pragma once
 #include "runtime/CallControl.h"
 
@@ -8,6 +8,9 @@ namespace tenc::tool {
 
 /// Installs the handlers; call once at the start of the process.
 void installInterruptHandler();
+
+/// Of the process, after something was interrupted.
+int interruptStatus();
 
 /// While alive, a signal interrupts the call of `control`.
 class InterruptScope {

@@ -20,6 +20,7 @@
 #include "support/Text.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Profile.h"
+#include "tools/tenc/PromptOutput.h"
 #include "tools/tenc/SlowLoops.h"
 #include "tools/tenc/Stops.h"
 #include "tools/tenc/TransferList.h"
@@ -416,6 +417,8 @@ Outcome Session::run(const abi::Program& program, const Executable* made, const 
   rt::CallOptions own = options;
   own.control = &control_;
   own.random = &random_;
+  PromptOutput output;
+  if (!own.print) own.print = [&output](std::string_view text) { output.write(text); };
   const uint64_t memory = capacity(std::string(ir::DeviceTable::kHost));
   if (program.fileBytes > 0 && program.fileBytes + program.devices[0].arenaBytes > memory) own.memory = memory;
   if (!takeDevices(program)) return Outcome::CompileError;
@@ -479,6 +482,8 @@ Outcome Session::interpret(const ir::Module& m, const interp::Options& options) 
   const Timings::Scope scope(timings_, "interpret");
   interp::Options confined = options;
   confined.fileRoot = options_.fileRoot;
+  PromptOutput output;
+  if (!confined.print) confined.print = [&output](std::string_view text) { output.write(text); };
   std::unique_ptr<ir::Module> checked;
   if (options_.trapNan) {
     checked = ir::clone(m);

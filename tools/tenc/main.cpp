@@ -81,7 +81,8 @@ int runCommandOf(Session& session, const CommandLine& line) {
 /// The status of the command, also where it ends for want of memory.
 int dispatch(Session& session, const CommandLine& line) {
   try {
-    return runCommandOf(session, line);
+    const int status = runCommandOf(session, line);
+    return status == static_cast<int>(Outcome::Interrupted) ? interruptStatus() : status;
   } catch (const std::bad_alloc&) {
     session.diags().report(tenc::Code::E0320, {}, "the system has no more memory for tenc");
     flushDiagnostics(session, line);
