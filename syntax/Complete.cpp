@@ -1,4 +1,5 @@
 // frontend::isComplete: whether a REPL entry can be run, or its next line is to be waited for.
+#include <algorithm>
 #include <array>
 #include <string_view>
 
@@ -41,6 +42,27 @@ bool endsInOperator(std::string_view code) {
   return false;
 }
 
+/// Whether the last line is of annotations alone, `@gpu` or `@autocast(bf16)`, which are of what follows.
+bool endsInAnnotation(std::string_view code) {
+  const size_t last = code.find_last_not_of(" \t\r\n");
+  if (last == std::string_view::npos) return false;
+  code = code.substr(0, last + 1);
+  code.remove_prefix(code.find_last_of("\n;{") + 1);
+  size_t at = code.find_first_not_of(" \t");
+  while (at < code.size()) {
+    if (code[at] != '@' || at + 1 == code.size() || !isWordByte(code[at + 1])) return false;
+    ++at;
+    while (at < code.size() && (isWordByte(code[at]) || code[at] == '.' || code[at] == ':')) ++at;
+    if (at < code.size() && (code[at] == '(' || code[at] == '[')) {
+      at = code.find_first_of(")]", at);
+      if (at == std::string_view::npos) return false;
+      ++at;
+    }
+    at = std::min(code.find_first_not_of(" \t", at), code.size());
+  }
+  return true;
+}
+
 }  // namespace
 
 bool isComplete(std::string_view text) {
@@ -67,7 +89,7 @@ bool isComplete(std::string_view text) {
     if (open < 0) return true;  // wrong: to be reported, not continued
     code += c;
   }
-  return open == 0 && !endsInOperator(code);
+  return open == 0 && !endsInOperator(code) && !endsInAnnotation(code);
 }
 
 }  // namespace tenc::syntax

@@ -65,6 +65,16 @@ def main():
         t.expect("tenc> ")
         t.send("\x1b[A\x05\n")                       # comes back as one line, which can be edited
         t.expect(r"fn g\(x: i64\) -> i64 \{ let y = x \+ 1; y \* 2 \}.*tenc> ")
+        t.send("let s = { if value[0] > 5 {\n")
+        t.expect(r"\.\.\. ")
+        t.send("1\n")
+        t.expect(r"\.\.\. ")
+        t.send("} else {\n")
+        t.expect(r"\.\.\. ")
+        t.send("2 } }\n")
+        t.expect("tenc> ")
+        t.send("\x1b[A\x05; s + 55\n")              # `else` goes on, on that line too
+        t.expect(r"\{ 1 \} else \{ 2 \} \}; s \+ 55.*57.*tenc> ")
         t.send("print(\"\u00e9\u4e2d\")\n")           # letters beyond ASCII
         t.expect("\n\u00e9\u4e2d.*tenc> ")
         t.send("var r = 0; for i in 0..1000000000000 { r = (r + i) % 1000003 }\n")  # a native loop tells how far it is

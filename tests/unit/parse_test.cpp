@@ -245,6 +245,11 @@ TEST(IsComplete, WaitsForBracketsAndOperands) {
   EXPECT_TRUE(isComplete("x)"));
   EXPECT_TRUE(isComplete("let band = 1"));
   EXPECT_FALSE(isComplete("fn f(x) {"));
+  EXPECT_FALSE(isComplete("@gpu"));
+  EXPECT_FALSE(isComplete("let y = 1\n@cuda:0 @autocast(bf16) # here"));
+  EXPECT_FALSE(isComplete("@cuda[i + 1]"));
+  EXPECT_TRUE(isComplete("@gpu let x = 1"));
+  EXPECT_TRUE(isComplete("@gpu x"));
   EXPECT_FALSE(isComplete("let x = [1,"));
   EXPECT_FALSE(isComplete("let x = 1 +  # more"));
   EXPECT_FALSE(isComplete("let x ="));

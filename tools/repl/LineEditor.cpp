@@ -17,6 +17,7 @@
 #include <system_error>
 
 #include "tools/repl/Keys.h"
+#include "tools/repl/Words.h"
 
 namespace tenc::repl {
 
@@ -359,7 +360,7 @@ void LineEditor::remember(const std::string& entry) {
     begin = end + 1;
     if (part.empty()) continue;
     const bool ends = !joined.empty() && std::string_view("{([,=+-*/|").find(joined.back()) == std::string_view::npos &&
-                      std::string_view(")]}|.").find(part.front()) == std::string_view::npos;
+                      std::string_view(")]}").find(part.front()) == std::string_view::npos && !continuesLine(part);
     joined += (joined.empty() ? "" : ends ? "; " : " ") + part;
   }
   if (!joined.empty()) history(terminal_->history, &event, H_ENTER, joined.c_str());

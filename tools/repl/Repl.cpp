@@ -132,15 +132,16 @@ bool Shell::readEntry(std::string& entry) {
     }
     entry += entry.empty() ? line : "\n" + line;
     if (trimmed(entry).starts_with(":") || trimmed(entry).starts_with("?")) return true;
-    if (syntax::isComplete(entry) && !goesOn()) return true;
+    if (syntax::isComplete(entry) && !goesOn(entry)) return true;
   }
   return false;
 }
 
-/// Whether the next line is there already, from a paste or a file, and continues what looks complete.
-bool Shell::goesOn() {
+/// Whether the next line is there already, from a paste or a file, and continues what looks complete, or is what doc
+/// comments are about.
+bool Shell::goesOn(const std::string& entry) {
   const std::optional<std::string> next = editor_.peek();
-  return next && continuesLine(*next);
+  return next && (continuesLine(*next) || (trimmed(entry).starts_with("##") && onlyComments(entry)));
 }
 
 bool Shell::isKnown(const std::string& name) const {

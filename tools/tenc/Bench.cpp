@@ -1,5 +1,6 @@
 // `tenc bench s.tl`: the last expression of every `bench` block is timed.
 #include <cstdio>
+#include <string_view>
 
 #include "ir/Ir.h"
 #include "support/Text.h"
@@ -19,6 +20,8 @@ int benchCommand(Session& session, const CommandLine& line) {
 
   rt::CallOptions options;
   options.benchSeconds = session.options().benchSeconds;
+  // What the blocks print is no JSON.
+  if (line.json) options.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   const InterruptScope interrupt(session.control());
   size_t others = 0;
   for (const frontend::Lowered::Case& bench : lowered.benches) {

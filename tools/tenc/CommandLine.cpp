@@ -9,6 +9,7 @@
 #include "passes/Passes.h"
 #include "support/Text.h"
 #include "tools/tenc/Options.h"
+#include "tools/tenc/Saved.h"
 
 namespace tenc::tool {
 namespace {
@@ -209,9 +210,12 @@ class Reader {
                                                  : "a script is missing: `" + commandText() + " s.tl`");
     if (!knownPass(c_.session.debugPass) || !foldersAreThere()) return false;
     if (c_.session.trapNan && c_.session.oracle) return fail("--trap nan does not go with --engine oracle");
+    if (c_.command != Command::Run && (!c_.emit.empty() || c_.passes))
+      return fail(std::string(c_.passes ? "--passes" : "--emit") + " is an option of `tenc s.tl`, not of `" +
+                  commandText() + "`");
     if (c_.runAfterPasses && !c_.passes) return fail("--run goes with --passes");
     if ((c_.emit == "program") == c_.output.empty()) return fail("--emit=program and -o FILE go together");
-    if (!scriptStays()) return false;
+    if (!scriptStays() || !fitsSavedProgram()) return false;
     if (c_.command == Command::Repl && !c_.session.params.empty()) {
       // Nobody declares parameters here: the option is misspelt.
       const std::string& name = c_.session.params.begin()->first;
@@ -219,6 +223,19 @@ class Reader {
       return fail("unknown option --" + name + didYouMean(meant.empty() ? meant : "--" + meant));
     }
     return true;
+  }
+
+  /// Whether a compiled program, where one is given, has what is asked for.
+  bool fitsSavedProgram() {
+    if (c_.code || !isSavedProgram(c_.input)) return true;
+    if (c_.command != Command::Run)
+      return fail(c_.input + " is a compiled program, which `tenc " + c_.input + "` runs; `" + commandText() +
+                  "` takes the script");
+    const std::string option = !c_.emit.empty()          ? "--emit"
+                               : c_.passes               ? "--passes"
+                               : c_.session.interpret    ? "--engine"
+                                                         : "";
+    return option.empty() || fail(option + ": " + c_.input + " is compiled already");
   }
 
   /// Whether nothing that is written replaces the script.

@@ -14,6 +14,7 @@
 #include "tools/tenc/Commands.h"
 #include "tools/tenc/Crash.h"
 #include "tools/tenc/Interrupt.h"
+#include "tools/tenc/Saved.h"
 
 /// Read by jemalloc, where it is linked: a compiler touches most of its memory at once, and a huge page is one page
 /// fault instead of 512.
@@ -46,6 +47,11 @@ using namespace tenc::tool;
 
 /// `tenc s.tl --help`
 int scriptHelp(Session& session, const CommandLine& line) {
+  if (isSavedProgram(line.input)) {
+    std::printf("usage: tenc %s [options]\n\nA compiled program: its parameters were set when it was compiled.\n",
+                line.input.c_str());
+    return 0;
+  }
   const auto file = addInput(session, line);
   if (!file) return finish(session, line);
   session.options().params.clear();
