@@ -1,6 +1,8 @@
 #include "tools/tenc/ModuleDocs.h"
 
 #include <algorithm>
+#include <cctype>
+#include <set>
 
 #include "frontend/StdModules.h"
 #include "support/Diagnostics.h"
@@ -65,16 +67,42 @@ std::vector<std::string> ModuleDocs::names(const std::string& name) {
   return found;
 }
 
+namespace {
+/// The first sentence of a doc comment, over its lines. A full stop ends it before a capital, not in "et al. (2018)".
+std::string firstSentence(std::string_view doc) {
+  std::string text;
+  for (const std::string_view line : linesOf(doc)) text += (text.empty() ? "" : " ") + std::string(withoutBlanks(line));
+  for (size_t stop = text.find(". "); stop != std::string::npos; stop = text.find(". ", stop + 1)) {
+    if (std::isupper(static_cast<unsigned char>(text[stop + 2])) != 0) return text.substr(0, stop + 1);
+  }
+  return text;
+}
+}  // namespace
+
 std::string ModuleDocs::overview(const std::string& name) {
   const ast::File* file = module(name);
   if (!file) return "";
-  std::string text;
+  struct Entry {
+    std::string names, doc;
+  };
+  std::vector<Entry> entries;
+  std::set<std::string> shown;
+  const ast::Stmt* before = nullptr;  // of the last entry
   for (const auto& s : file->statements) {
     if ((s->kind != Kind::Fn && s->kind != Kind::Struct && s->kind != Kind::Const) || s->name.text == "call") continue;
-    if (s->doc.empty()) continue;  // a helper
-    const std::string_view first = withoutBlanks(linesOf(s->doc).front());
-    text += name + "." + s->name.text + "\n    " + std::string(first.substr(0, first.find(". "))) + "\n";
+    const auto line = [&](uint32_t offset) { return sources_.file(s->span.file).position(offset).line; };
+    // A comment stands above a group of declarations. What has none is a helper.
+    const bool continues = before && before->kind == s->kind && line(s->span.begin) == line(before->span.end) + 1;
+    if (s->doc.empty() && !continues) continue;
+    before = s.get();
+    if (!shown.insert(s->name.text).second) continue;  // an overload
+    if (s->doc.empty())
+      entries.back().names += ", " + s->name.text;
+    else
+      entries.push_back({name + "." + s->name.text, firstSentence(s->doc)});
   }
+  std::string text;
+  for (const Entry& e : entries) text += e.names + "\n    " + e.doc + "\n";
   return text;
 }
 
