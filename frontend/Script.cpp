@@ -73,7 +73,10 @@ void Script::run(const ast::File& file) {
   }
   uncalled_.checkUnseen(unit);
   // An entry of a session keeps only functions that are right.
-  if (context_.options.session && context_.diags.ok()) uncalled_.checkUncalledOf(unit, file.source);
+  if (context_.options.session && context_.diags.ok())
+    uncalled_.checkUncalledOf(unit, file.source);
+  else if (!context_.options.checkUncalled && context_.diags.ok())
+    uncalled_.checkTypes(unit);
   if (context_.options.checkUncalled) {
     uncalled_.checkUncalled(unit);
   } else if (context_.diags.ok()) {

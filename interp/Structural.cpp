@@ -263,6 +263,7 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out) {
       return std::nullopt;
     }
     case OpKind::DynamicSlice: {
+      if (out.type.size() == 0) return std::nullopt;  // nothing is read, so nothing is out of range
       int64_t base = 0;
       if (auto f = blockStart(op, whole.type.shape, in.subspan(1), out.type.shape, base)) return f;
       forEach(out.type.shape, out.type.size(), [&](int64_t i, const std::vector<int64_t>& index) {
@@ -271,6 +272,10 @@ MaybeFailure indexed(const ir::Op& op, Operands in, Tensor& out) {
       return std::nullopt;
     }
     case OpKind::DynamicUpdate: {
+      if (in[1].type.size() == 0) {
+        copyWhole();
+        return std::nullopt;
+      }
       int64_t base = 0;
       if (auto f = blockStart(op, whole.type.shape, in.subspan(2), in[1].type.shape, base)) return f;
       copyWhole();

@@ -2,6 +2,7 @@
 #include "frontend/Context.h"
 #include "frontend/builtins/Builtin.h"
 #include "frontend/expressions/Formats.h"
+#include "frontend/values/Tensors.h"
 #include "frontend/values/Trees.h"
 
 namespace tenc::frontend {
@@ -81,11 +82,14 @@ Val dbg(BuiltinCall& k) {
   const std::string begin = head(k, x);
   return mapLeaves(x, [&](const Val& leaf, const std::string& path, bool) {
     std::vector<Val> parts = {Statistics::text(begin + (path.empty() ? "" : "." + path) + ": ")};
-    if (leaf.is(Val::Kind::Tensor)) {
-      ir::Type type = leaf.tensor->type;
+    // A literal stays one for what takes it.
+    ir::Value* tensor = leaf.is(Val::Kind::Tensor) || leaf.is(Val::Kind::Array) ? k.tensors.tensorOf(leaf) : nullptr;
+    if (leaf.is(Val::Kind::Array) && !tensor) return k.lost();
+    if (tensor) {
+      ir::Type type = tensor->type;
       type.place = {};
-      parts.insert(parts.end(), {Statistics::text(ir::toString(type) + " @"), Val::ofDevice({"", leaf.tensor})});
-      const std::vector<Val> rest = Statistics(k.c).of(leaf.tensor);
+      parts.insert(parts.end(), {Statistics::text(ir::toString(type) + " @"), Val::ofDevice({"", tensor})});
+      const std::vector<Val> rest = Statistics(k.c).of(tensor);
       parts.insert(parts.end(), rest.begin(), rest.end());
     } else {
       parts.push_back(Statistics::text(describe(leaf)));

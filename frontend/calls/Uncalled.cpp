@@ -201,10 +201,13 @@ void Uncalled::instantiateSample(const FnDecl& decl, Samples samples, ir::Region
     checkNamesOf(decl);  // others were looked at by checkUnseen
 }
 
-void Uncalled::checkUncalled(const Unit& unit) { check(unit, std::nullopt); }
-void Uncalled::checkUncalledOf(const Unit& unit, uint32_t source) { check(unit, source); }
+void Uncalled::checkUncalled(const Unit& unit) { check(unit, std::nullopt, true); }
+void Uncalled::checkUncalledOf(const Unit& unit, uint32_t source) { check(unit, source, true); }
+void Uncalled::checkTypes(const Unit& unit) {
+  if (!unit.structs.empty() || !unit.aliases.empty()) check(unit, std::nullopt, false);
+}
 
-void Uncalled::check(const Unit& unit, std::optional<uint32_t> source) {
+void Uncalled::check(const Unit& unit, std::optional<uint32_t> source, bool functionsToo) {
   const auto isMeant = [source](const ast::Stmt& s) { return !source || s.span.file == *source; };
   ir::Func* samples = context_.module.addFunc("samples");
   samples->signature = "samples";
@@ -232,7 +235,7 @@ void Uncalled::check(const Unit& unit, std::optional<uint32_t> source) {
   }
   for (const auto& [name, list] : unit.functions) {
     for (const FnDecl& decl : list) {
-      if (functions_.isCalled(decl) || !isMeant(*decl.stmt)) continue;
+      if (!functionsToo || functions_.isCalled(decl) || !isMeant(*decl.stmt)) continue;
       checkWithSamples(decl, *samples->body);
     }
   }

@@ -39,13 +39,15 @@ class Uncalled {
 
   /// Checks structs and functions of the unit with sample arguments.
   void checkUncalled(const Unit& unit);
+  /// Checks its structs and aliases alone.
+  void checkTypes(const Unit& unit);
   /// Checks those of one entry of a session.
   void checkUncalledOf(const Unit& unit, uint32_t source);
   /// The names in the bodies of functions that were called with wrong arguments only: all else depends on those.
   void checkUnseen(const Unit& unit);
 
  private:
-  void check(const Unit& unit, std::optional<uint32_t> source);
+  void check(const Unit& unit, std::optional<uint32_t> source, bool functionsToo);
   /// Resolves the names of a function that is not compiled.
   void checkNamesOf(const FnDecl& decl);
   void checkWithSamples(const FnDecl& decl, ir::Region& region);

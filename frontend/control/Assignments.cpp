@@ -82,7 +82,25 @@ Outcome Assignments::lowerAssign(const ast::Stmt& s) {
   Val value = expressions_.eval(*s.value, hinted ? &hint : nullptr);
   if (value.is(Val::Kind::Unit)) value = context_.fail(Code::E0203, s.value->span, "this has no value to assign");
   if (refused) return *refused;
+  if (compound) warnEmpty(s, value);
   return compound ? store(*place, *s.target, value, s) : assignTo(*s.target, value, s);
+}
+
+/// `losses += [x]` of an empty tensor, as a list of Python grows: elements are added, and there are none.
+void Assignments::warnEmpty(const ast::Stmt& s, const Val& value) {
+  if (s.op != "+=" || s.target->kind != ExprKind::Name) return;
+  const Binding* binding = scopes_.find(s.target->span);
+  if (!binding || !binding->value.is(Val::Kind::Tensor)) return;
+  const ir::Dims& shape = binding->value.tensor->type.shape;
+  const auto size = value.is(Val::Kind::Array)    ? std::optional(value.elems.size())
+                    : value.is(Val::Kind::Tensor) ? std::optional(static_cast<size_t>(value.tensor->type.size()))
+                                                  : std::nullopt;
+  if (shape != ir::Dims{0} || size != 1) return;
+  const std::string& name = s.target->text;
+  context_
+      .warning(Code::W0104, s.target->span,
+               "`" + name + "` is empty, and stays so: `+=` adds elements, it does not append")
+      .help("make a tensor of the final size, and assign each part: `" + name + "[i] = x`");
 }
 
 Outcome Assignments::assignTo(const ast::Expr& target, const Val& value, const ast::Stmt& s) {

@@ -60,6 +60,7 @@ class Assignments {
     Val part;                  ///< what the place held then; read for a compound assignment alone
   };
 
+  void warnEmpty(const ast::Stmt& s, const Val& value);
   Outcome assignTo(const ast::Expr& target, const Val& value, const ast::Stmt& s);
   /// The variable that `target` is a part of; else an error, or what has been reported.
   Outcome variableOf(const ast::Expr& target, bool plain, const ast::Expr*& root);

@@ -77,6 +77,20 @@ Flow Statements::lowerFrom(StatementList list, const Tail* tail, const Ty* expec
   return flow;
 }
 
+namespace {
+/// Warns of the first statement behind one that always leaves.
+void warnUnreached(Context& context, StatementList list, size_t leaving) {
+  const StmtKind kind = list[leaving]->kind;
+  if (kind != StmtKind::Return && kind != StmtKind::Break && kind != StmtKind::Continue) return;
+  const auto rest = list.subspan(leaving + 1);
+  const auto next = std::ranges::find_if(rest, [](const auto& s) { return s && s->kind > StmtKind::Bench; });
+  if (next == rest.end()) return;
+  context.warning(Code::W0103, (*next)->span, "this is never reached")
+      .note(list[leaving]->span, "it is left here")
+      .help("delete it, or move it to a place before");
+}
+}  // namespace
+
 Flow Statements::lowerList(StatementList list, const Tail* tail, const Ty* expected) {
   Flow flow;
   flow.value = Val::unit();
@@ -87,6 +101,7 @@ Flow Statements::lowerList(StatementList list, const Tail* tail, const Ty* expec
       flow.value = context_.lost();
       return flow;
     }
+    warnUnreached(context_, list, i);
     const bool takesExits = context_.body.boundary->kind != Boundary::Kind::Expression;
     const size_t apart = takesExits ? countApart(list.subspan(i)) : 0;
     const size_t end = i + std::max<size_t>(apart, 1);

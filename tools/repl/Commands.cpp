@@ -198,7 +198,7 @@ void Shell::document(const std::string& name) {
     return;
   }
   if (tool::printOperation(name)) return;
-  if (tool::printKeyword(name)) return;
+  if (tool::printKeyword(name) || tool::printErrorPage(name)) return;
   if (const std::string list = names_.overview(name); !list.empty()) {
     std::fputs(list.c_str(), stdout);
     return;

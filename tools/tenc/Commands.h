@@ -19,6 +19,8 @@ int transfersCommand(Session& session, const CommandLine& line);
 bool printOperation(std::string_view name);
 /// What a word of the grammar is for; false when it is none.
 bool printKeyword(std::string_view word);
+/// The page of docs/errors of a code.
+bool printErrorPage(std::string_view code);
 int explainCommand(Session& session, const CommandLine& line);
 int devicesCommand(Session& session);
 int profileCommand(Session& session, const CommandLine& line);

@@ -37,6 +37,17 @@ bool printKeyword(std::string_view word) {
   return k != nullptr;
 }
 
+bool printErrorPage(std::string_view code) {
+  std::string wanted(code);
+  std::ranges::transform(wanted, wanted.begin(), [](unsigned char c) { return std::toupper(c); });
+  for (unsigned i = 0; i < kErrorPageCount; ++i) {
+    if (wanted != kErrorPages[i].code) continue;
+    std::fputs(kErrorPages[i].text, stdout);
+    return true;
+  }
+  return false;
+}
+
 namespace {
 
 /// A module, or what one declares.
@@ -69,13 +80,9 @@ std::string nearestWord(SourceManager& sources, const std::string& word, std::st
 
 int explainCommand(Session& session, const CommandLine& line) {
   if (printOperation(line.input) || printKeyword(line.input) || printModule(session.sources(), line.input)) return 0;
+  if (printErrorPage(line.input)) return 0;
   std::string wanted = line.input;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(), [](unsigned char c) { return std::toupper(c); });
-  for (unsigned i = 0; i < kErrorPageCount; ++i) {
-    if (wanted != kErrorPages[i].code) continue;
-    std::fputs(kErrorPages[i].text, stdout);
-    return 0;
-  }
   const std::string near = nearestWord(session.sources(), line.input, wanted);
   std::fprintf(stderr, "tenc: nothing is called %s", line.input.c_str());
   if (!near.empty()) std::fprintf(stderr, "; did you mean %s?", near.c_str());

@@ -1,4 +1,4 @@
-// What the words of the grammar are for, as `tenc explain` and `:doc` say it.
+// What the words of the grammar, and names of the language, are for, as `tenc explain` and `:doc` say it.
 #pragma once
 #include <string_view>
 

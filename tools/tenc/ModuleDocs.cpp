@@ -58,9 +58,15 @@ std::vector<std::string_view> linesOf(std::string_view text) {
 std::vector<std::string> ModuleDocs::names(const std::string& name) {
   std::vector<std::string> found;
   const ast::File* file = module(name);
+  // Helpers of the library are for the library.
+  std::set<std::string> shown;
+  const bool isLibrary = file && sources_.file(file->source).isLibrary;
+  if (isLibrary)
+    for (const ast::Stmt* s : described(*file)) shown.insert(s->name.text);
   for (size_t i = 0; file && i < file->statements.size(); ++i) {
     const ast::Stmt& s = *file->statements[i];
-    if (declaresName(s) && s.name.text != "call") found.push_back(s.name.text);
+    const bool isShown = declaresName(s) && s.name.text != "call" && (!isLibrary || shown.contains(s.name.text));
+    if (isShown) found.push_back(s.name.text);
     if (s.kind == Kind::Import)
       for (const ast::Name& n : s.names) found.push_back(n.text);
   }
@@ -79,6 +85,18 @@ std::string firstSentence(std::string_view doc) {
 }
 }  // namespace
 
+std::vector<const ast::Stmt*> ModuleDocs::described(const ast::File& file) const {
+  std::vector<const ast::Stmt*> found;
+  for (const auto& s : file.statements) {
+    if ((s->kind != Kind::Fn && s->kind != Kind::Struct && s->kind != Kind::Const) || s->name.text == "call") continue;
+    const auto line = [&](uint32_t offset) { return sources_.file(s->span.file).position(offset).line; };
+    const ast::Stmt* before = found.empty() ? nullptr : found.back();
+    const bool continues = before && before->kind == s->kind && line(s->span.begin) == line(before->span.end) + 1;
+    if (!s->doc.empty() || continues) found.push_back(s.get());
+  }
+  return found;
+}
+
 std::string ModuleDocs::overview(const std::string& name) {
   const ast::File* file = module(name);
   if (!file) return "";
@@ -87,14 +105,7 @@ std::string ModuleDocs::overview(const std::string& name) {
   };
   std::vector<Entry> entries;
   std::set<std::string> shown;
-  const ast::Stmt* before = nullptr;  // of the last entry
-  for (const auto& s : file->statements) {
-    if ((s->kind != Kind::Fn && s->kind != Kind::Struct && s->kind != Kind::Const) || s->name.text == "call") continue;
-    const auto line = [&](uint32_t offset) { return sources_.file(s->span.file).position(offset).line; };
-    // A comment stands above a group of declarations. What has none is a helper.
-    const bool continues = before && before->kind == s->kind && line(s->span.begin) == line(before->span.end) + 1;
-    if (s->doc.empty() && !continues) continue;
-    before = s.get();
+  for (const ast::Stmt* s : described(*file)) {
     if (!shown.insert(s->name.text).second) continue;  // an overload
     if (s->doc.empty())
       entries.back().names += ", " + s->name.text;

@@ -21,7 +21,7 @@ class ModuleDocs {
 
   /// What a module declares, by name; empty when there is no such module.
   std::vector<std::string> names(const std::string& module);
-  /// Its functions and structs, a line each with the first line of their documentation; empty for none.
+  /// Its functions and structs with the first sentence of their documentation; empty for none.
   std::string overview(const std::string& module);
   /// The declarations of a name in it, also those that it imports by name.
   std::vector<const ast::Stmt*> declarations(const std::string& module, const std::string& name);
@@ -31,6 +31,9 @@ class ModuleDocs {
   std::string documentation(const std::string& path);
 
  private:
+  /// Functions, structs and constants that a doc comment says something of: each, or a group of lines below it. What
+  /// has none is a helper.
+  std::vector<const ast::Stmt*> described(const ast::File& file) const;
   /// The tree of a module that is imported or in the standard library; null for others.
   const ast::File* module(const std::string& name);
 
