@@ -340,7 +340,8 @@ class Linearizer : public Walk {
     for (Value* v : op.operands()) {
       if (!isActive(v)) continue;
       Value* t = tangentFor(op, v);
-      operands.push_back(t != nullptr ? t : wholeTangent(v));
+      if (t == nullptr) t = wholeTangent(v);
+      operands.push_back(atHome(t, primalOf(v)));
     }
     Op* linear =
         t_->makeTyped(OpKind::Call, operands, derived->linear->resultTypes, {{"callee", derived->linear->name}});
@@ -348,9 +349,16 @@ class Linearizer : public Walk {
     size_t next = 0;
     for (size_t i = 0; i < op.results.size(); ++i) {
       define(op.result(i), forward->result(i));
-      if (derived->results[i]) defineTangent(op.result(i), linear->result(next++));
+      if (derived->results[i]) defineTangent(op.result(i), atHome(linear->result(next++), forward->result(i)));
     }
     return true;
+  }
+
+  /// A function is placed by what it is given, and cotangents that are numbers alone do not say where they live: in a
+  /// program with several devices those of arguments and results go to where these are.
+  Value* atHome(Value* tangent, Value* home) {
+    if (!derived_.arePlaced() || home->type.shape.empty()) return tangent;
+    return wayBack(tangent, home, "", std::string(ir::name(ir::Cause::Argument)));
   }
 
   /// Of an op with the trait `WholeGradient` a call of a function of its own: what becomes of that in the transpose is

@@ -50,7 +50,7 @@ Flow PlacedBlocks::lowerPlaced(const std::vector<ast::Annotation>& annotations, 
       handed.push_back(it->second.value);
     }
     return handed;
-  });
+  }, before);
   for (size_t i = 0; i < region.vars.size(); ++i) {
     if (values[i].is(Val::Kind::Unit)) values[i] = before[i];
   }

@@ -226,7 +226,8 @@ bool Regions::addState(const ir::Op& op, const KeptLeaves& before, std::vector<i
   return state.size() > known;
 }
 
-std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const BranchFn& body) {
+std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const BranchFn& body,
+                                 const std::vector<Val>& before) {
   context_.at(span);
   context_.derived.notePlaces();
   std::vector<ir::Value*> operands;
@@ -236,23 +237,30 @@ std::vector<Val> Regions::emitOn(const DeviceRef& device, Span span, const Branc
   ir::Region* region = context_.b().addRegion(op);
   std::vector<Val> values;
   Training* training = context_.body.training;
-  const KeptLeaves before = training ? training->kept : KeptLeaves();
+  const KeptLeaves layers = training ? training->kept : KeptLeaves();
   context_.inRegion(region, [&] { values = body(); });
   std::vector<ir::Value*> state;
   if (training) {
-    addState(*op, before, state);
+    addState(*op, layers, state);
     for (Val& now : stateNow(state)) values.push_back(std::move(now));
-    training->kept = before;
+    training->kept = layers;
   }
   std::vector<Val> outside;
   std::vector<ir::Value*> yields;
-  for (const Val& v : values) {
-    std::vector<ir::Value*> leaves, results;
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Val& v = values[i];
+    std::vector<ir::Value*> leaves, results, old;
     if (!leavesOf(v, leaves)) {
       outside.push_back(context_.lost());
       continue;
     }
+    if (i < before.size() && before[i].isTree()) leavesOf(before[i], old);
     for (ir::Value* leaf : leaves) {
+      const size_t k = results.size();
+      if (k < old.size() && old[k] == leaf) {  // unchanged: a value from outside
+        results.push_back(leaf);
+        continue;
+      }
       yields.push_back(leaf);
       ir::Type t = leaf->type;
       t.place = {};
