@@ -63,7 +63,7 @@ Value* Batcher::batched(Value* lane) {
 
 Value* Batcher::carriedIn(Value* lane) {
   const Entry e = entry(lane);
-  if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr) return batched(lane);
+  if (e.batched || e.value->type.rank() > 0 || anchor_ == nullptr || functions_->arePlaced()) return batched(lane);
   return ir::Compose(*b_).fillOn(anchor_, {n_}, e.value);
 }
 
@@ -211,6 +211,10 @@ enum class Placed : uint8_t { Never, Maybe, Surely };
 Placed isPlaced(const Value& v, int depth = 0) {
   constexpr int kDeepest = 8;
   const Op* op = v.op;
+  if (op != nullptr && op->kind == OpKind::SamePlace) {
+    if (depth == kDeepest) return Placed::Maybe;
+    return std::max(isPlaced(*op->operand(0), depth + 1), isPlaced(*op->operand(1), depth + 1));
+  }
   if (!v.type.shape.empty()) {
     if (op == nullptr) return Placed::Surely;
     if (op->kind == OpKind::Constant) return Placed::Never;

@@ -57,7 +57,7 @@ void linearInFirst(TangentCall& c) {
 /// Linear in operands 0 and 1, what is updated and what is written; the others are places.
 void update(TangentCall& c) {
   std::vector<V> operands = c.in;
-  operands[0] = c.whole(0), operands[1] = c.whole(1);
+  operands[0] = c.changed(0), operands[1] = c.whole(1);
   c.add(c.same(c.t, std::move(operands)));
 }
 

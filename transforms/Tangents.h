@@ -33,6 +33,12 @@ struct TangentCall {
   V zeros(size_t k) const { return t.broadcastTo(t.literal(in[k], 0), in[k]->type.shape); }
   /// The tangent of operand k, zeros where there is none.
   V whole(size_t k) const { return tangents[k] != nullptr ? tangents[k] : zeros(k); }
+  /// The same of what an op changes a part of: zeros where operand k lives, as the part may be a number. Where only the
+  /// transpose is asked for, they live where they are used, and no primal value has to be kept for them.
+  V changed(size_t k) const {
+    if (tangents[k] != nullptr || &p.b != &t.b) return whole(k);
+    return t.fillOn(in[k], in[k]->type.shape, t.literal(in[k], 0));
+  }
   /// Adds a part to the tangent of a result; null adds nothing.
   void add(V part, size_t result = 0) {
     if (part != nullptr) results[result] = results[result] == nullptr ? part : t.add(results[result], part);

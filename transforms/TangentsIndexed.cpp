@@ -87,11 +87,11 @@ V otherUpdates(TangentCall& c) {
 /// before all; `mul` is a product of the old value and all updates of the place.
 void scatter(TangentCall& c) {
   const std::string& mode = c.op.stringAttr("mode");
-  if (mode == "add") return c.add(scatterLike(c, c.t, c.whole(0), c.whole(1), "add"));
+  if (mode == "add") return c.add(scatterLike(c, c.t, c.changed(0), c.whole(1), "add"));
   if (mode == "set") {
     const std::vector<V> places = indicesOf(c);
     if (std::all_of(places.begin(), places.end(), [](V i) { return i->type.shape.empty(); }))  // one place
-      return c.add(scatterLike(c, c.t, c.whole(0), c.whole(1), "set"));
+      return c.add(scatterLike(c, c.t, c.changed(0), c.whole(1), "set"));
     V order = orderOf(c);
     V none = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.p.b.scalarInt(DType::I64, -1));
     V last = scatterLike(c, c.p, none, order, "max");
