@@ -233,7 +233,8 @@ Val save(BuiltinCall& k) {
   auto path = writtenPath(k, F);
   if (!path) return k.lost();
   Val x = k.tensors.settle(k["x"]);
-  if (x.poison()) return x;
+  std::vector<ir::Value*> known;
+  if (!leavesOf(x, known)) return k.lost();  // part of it has an error
   const std::string& format = path->source.format;
   const std::string quoted = path->atRunTime() ? "a ." + format + " file" : "`" + path->source.path + "`";
   const bool names = rt::holdsNames(format);
