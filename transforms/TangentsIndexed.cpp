@@ -87,11 +87,11 @@ V otherUpdates(TangentCall& c) {
 /// before all; `mul` is a product of the old value and all updates of the place.
 void scatter(TangentCall& c) {
   const std::string& mode = c.op.stringAttr("mode");
+  const std::vector<V> places = indicesOf(c);
+  const bool isOnePlace = std::ranges::all_of(places, [](V i) { return i->type.shape.empty(); });
   if (mode == "add") return c.add(scatterLike(c, c.t, c.changed(0), c.whole(1), "add"));
   if (mode == "set") {
-    const std::vector<V> places = indicesOf(c);
-    if (std::all_of(places.begin(), places.end(), [](V i) { return i->type.shape.empty(); }))  // one place
-      return c.add(scatterLike(c, c.t, c.changed(0), c.whole(1), "set"));
+    if (isOnePlace) return c.add(scatterLike(c, c.t, c.changed(0), c.whole(1), "set"));
     V order = orderOf(c);
     V none = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.p.b.scalarInt(DType::I64, -1));
     V last = scatterLike(c, c.p, none, order, "max");
@@ -104,9 +104,10 @@ void scatter(TangentCall& c) {
   if (mode == "mul") {
     V ones = c.p.fillOn(c.in[0], c.in[0]->type.shape, c.number(1));
     V all = scatterLike(c, c.p, ones, c.x(1), "mul");
-    V result = c.dx(0) != nullptr ? c.t.mul(all, c.dx(0)) : c.zeros(0);
+    V result = c.dx(0) != nullptr ? c.t.mul(all, c.dx(0)) : c.changed(0);
     if (c.dx(1) == nullptr) return c.add(result);
-    V share = c.p.mul(gatherLike(c, c.p, c.x(0)), otherUpdates(c));
+    V share = gatherLike(c, c.p, c.x(0));
+    if (!isOnePlace) share = c.p.mul(share, otherUpdates(c));
     return c.add(scatterLike(c, c.t, result, c.t.mul(share, c.dx(1)), "add"));
   }
   V chosen = gatherLike(c, c.p, c.y());

@@ -134,6 +134,12 @@ namespace {
 bool makesTensor(const Op& op) {
   if (op.has(Trait::Creation)) return true;
   if (op.kind == OpKind::Broadcast || op.kind == OpKind::Reshape || op.kind == OpKind::StopGradient) return false;
+  // A derivative makes the cotangent of one element so; what that adds to says where it is.
+  if (op.kind == OpKind::Pad && *op.origin != '\0') {
+    const auto isAdded = [](const Value::Use& use) { return use.user->has(Trait::Elementwise); };
+    const auto& uses = op.result()->uses;
+    if (!uses.empty() && std::all_of(uses.begin(), uses.end(), isAdded)) return false;
+  }
   return std::any_of(op.results.begin(), op.results.end(), [](const auto& r) { return !r->type.shape.empty(); });
 }
 
